@@ -1,4 +1,4 @@
-//! Four threads meet a thousand times, and one of each meeting counts it.
+//! Four threads meet a thousand times, and one thread of each meeting counts it.
 //!
 //! `cargo add foregather --no-default-features`
 use foregather::{Barrier, WaitError};

@@ -1,5 +1,5 @@
-//! Four ranks fill a table by rows and count what they have written in one histogram. Ranks are threads; under a launcher they are
-//! processes on one host or on several, and the memory is shared all the same:
+//! Four ranks fill a table by rows and count what they have written in one histogram. Ranks are threads;
+//! under a launcher they are processes on one host or on several, and the memory is shared all the same:
 //!
 //! `foregather run -n 4 histogram`
 //!

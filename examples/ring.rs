@@ -1,4 +1,5 @@
-//! A message goes around all ranks, and each rank adds its own number. Ranks are threads; under a launcher they are processes:
+//! A message goes around all ranks, and each rank adds its own number. Ranks are threads; under a launcher
+//! they are processes:
 //!
 //! `foregather run -n 4 ring`, `mpiexec -n 4 ring`, `srun -n 4 ring`
 //!
@@ -23,7 +24,7 @@ fn main() -> Result<(), Error> {
         }
         me.sum(u64::from(me.rank()))
     })?;
-    // Of the ranks of this process.
+    // The sums of this process's ranks.
     println!("{sums:?}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What would eight threads that meet on four processors pay for spinning, under today's Linux?
+//! What eight threads that meet on four processors would pay for spinning, under today's Linux.
 //!
 //! `cargo add foregather --no-default-features --features sim`
 use foregather::engine::{Costs, Nanos, Policy};

@@ -1,4 +1,5 @@
-//! A sum and a sweep over rows on as many threads as pay; the sum has the same bits on any machine with the same numbers.
+//! A sum and a sweep over rows on as many threads as pay; the sum has the same bits on any machine with the
+//! same numbers.
 //!
 //! `cargo add foregather`
 use foregather::{for_each, reduce};

@@ -1,4 +1,5 @@
-//! A wait that times out names who is missing, and goes on with the same meeting; a member that leaves is named for good.
+//! A wait that times out names the missing member, and goes on with the same meeting; a member that leaves is
+//! named for good.
 //!
 //! `cargo add foregather --no-default-features`
 use foregather::{Barrier, WaitError};

@@ -1,4 +1,4 @@
-//! What all five have in common.
+//! The trait of all five programs.
 use foregather_dsm::memory::{Settings, SharedAllocator, Thread};
 use foregather_machine::{Error, Fabric};
 use serde::Serialize;
@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 pub trait App: Sync {
     /// The arrays that all threads share.
     type Shared: Sync + 'static;
-    /// What a thread gives in the end, for the proof.
+    /// A thread's result, for the proof.
     type Output: Send + Serialize + DeserializeOwned + 'static;
 
     /// Its name on the command line.
@@ -17,21 +17,22 @@ pub trait App: Sync {
     /// How much it shares, and through how many views.
     fn settings(&self) -> Settings;
 
-    /// What is shared, at what grain: the same on every rank.
+    /// Allocates what is shared, and at what grain: the same on every rank.
     ///
     /// # Errors
     /// If there is no room.
     fn layout(&self, layout: &mut SharedAllocator) -> Result<Self::Shared, Error>;
 
-    /// What each thread does.
+    /// The body of each thread.
     ///
     /// # Errors
     /// When a rank is lost.
     fn run<F: Fabric>(&self, thread: &Thread<'_, F>, shared: &Self::Shared) -> Result<Self::Output, Error>;
 
-    /// Is the result right? `outputs` has those of all threads, by their numbers. What was checked, in words.
+    /// Checks the result. `outputs` has the results of all threads, by their numbers. Returns what was
+    /// checked, in words.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The mistake found.
     fn validate(&self, outputs: &[Self::Output]) -> Result<String, String>;
 }

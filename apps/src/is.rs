@@ -1,47 +1,50 @@
-//! IS: which place each of many small numbers has once they are sorted, found by counting (NAS Parallel Benchmarks; shared as in
-//! Itzkovitz & Schuster 1999 §4). Keys and ranks are private; only the counts of all values are shared.
+//! IS: the rank that each of many small numbers has once they are sorted, found by counting (NAS Parallel
+//! Benchmarks; shared as in Itzkovitz & Schuster 1999 §4). Keys and ranks are private; only the counts of all
+//! values are shared.
 use crate::App;
 use core::ops::Range;
 use foregather_dsm::memory::{Array, Settings, SharedAllocator, Thread};
 use foregather_machine::{Cause, Error, Fabric};
 use serde::{Deserialize, Serialize};
 
-/// The input: `2^keys_log2` keys below `2^values_log2`, ranked `iterations` times with two keys changed before each.
+/// The input: `2^keys_log2` keys below `2^values_log2`, ranked `iterations` times with two keys changed
+/// before each.
 ///
-/// The counts lie in `regions` units. In stage `s` thread `t` adds its counts to region `t + s`, so no two threads are in one region,
-/// and whoever is the first there overwrites what is left of the iteration before. Each stage ends with a barrier, and so does the
-/// reading of all counts: `iterations x (regions + 1)` barriers with no more threads than regions, 90 with the paper's input.
-/// On `p` ranks of one thread an iteration has `regions` upgrades of those who come first, `regions (p - 1)` fetches to write of
-/// those who come later, and `regions (p - 1)` reads of the sums.
+/// The counts lie in `regions` units. In stage `s` thread `t` adds its counts to region `t + s`, so no two
+/// threads are in one region, and the first thread there overwrites the counts of the iteration before. Each
+/// stage ends with a barrier, and so does the reading of all counts: `iterations x (regions + 1)` barriers
+/// with no more threads than regions, 90 with the paper's input. On `p` ranks of one thread an iteration has
+/// `regions` upgrades by the threads that come first, `regions (p - 1)` fetches to write by later ones, and
+/// `regions (p - 1)` reads of the sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Is {
-    /// The logarithm of how many keys there are, to base 2; at least 5.
+    /// The number of keys is 2 to this power; at least 5.
     pub keys_log2: u32,
-    /// The logarithm of how many values a key can have, to base 2; from 5 on, below 32.
+    /// The number of values that a key can have is 2 to this power; from 5 on, below 32.
     pub values_log2: u32,
-    /// How often all keys are ranked, after once that does not count; 1 to 10.
+    /// How often all keys are ranked, after one round that does not count; 1 to 10.
     pub iterations: u32,
     /// Units of the shared counts; the paper had 8, one for each host.
     pub regions: u32,
 }
 
-/// What a thread gives: its part of the keys, in order.
+/// A thread's result: its part of the keys, in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ranked {
     /// Its keys, as they are in the end.
     pub keys: Vec<u32>,
     /// The place of each among all keys.
     pub ranks: Vec<u32>,
-    /// Of its keys that are watched, how many keys were less, iteration by iteration.
+    /// For each of its watched keys, how many keys were less, iteration by iteration.
     pub watched: Vec<Watched>,
 }
 
-/// What a watched key was found to be.
+/// The count of one watched key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Watched {
     /// The iteration, from 1 on.
     pub iteration: u32,
-    /// Which of the five.
+    /// Which of the five watched keys.
     pub which: u32,
     /// How many keys were less.
     pub less: u32,
@@ -52,7 +55,8 @@ const WATCHED: usize = 5;
 /// Keys number `iteration` and `iteration + MARKS` are changed before each.
 const MARKS: usize = 10;
 
-/// What the NAS publish of a class: which keys are watched, and the rank of each in iteration `it` as `rank + sign x (it - back)`.
+/// The values that NAS publishes for a class: the watched keys, and the rank of each in iteration `it` as
+/// `rank + sign x (it - back)`.
 struct Nas {
     name: &'static str,
     keys_log2: u32,
@@ -110,17 +114,17 @@ impl Is {
         Some(Self { keys_log2: class.keys_log2, values_log2: class.values_log2, ..Self::paper() })
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     pub const fn keys(&self) -> usize {
         1 << self.keys_log2
     }
 
-    /// How many values a key can have.
+    /// The number of values that a key can have.
     pub const fn values(&self) -> usize {
         1 << self.values_log2
     }
 
-    /// The program without anything shared.
+    /// The program without shared memory.
     pub fn sequential(&self) -> Ranked {
         let mut part = Local::new(self, 0..self.keys());
         for iteration in [1].into_iter().chain(1..=self.iterations) {
@@ -135,17 +139,17 @@ impl Is {
         CLASSES.iter().find(|class| (class.keys_log2, class.values_log2) == (self.keys_log2, self.values_log2))
     }
 
-    /// The numbers of the keys that are watched.
+    /// The numbers of the watched keys.
     fn watched(&self) -> [usize; WATCHED] {
         self.nas().map_or_else(|| core::array::from_fn(|which| self.keys() * (which + 1) / (WATCHED + 1)), |class| class.watched)
     }
 
-    /// The two keys that an iteration changes, and what they become.
+    /// The two keys that an iteration changes, and their new values.
     fn marks(&self, iteration: u32) -> [(usize, u32); 2] {
         [(iteration as usize, iteration), (iteration as usize + MARKS, self.values() as u32 - iteration)]
     }
 
-    /// Keys of the NAS: the mean of four numbers evenly below 1, times the number of values.
+    /// Keys of NAS: the mean of four uniform numbers below 1, times the number of values.
     fn generate(&self, part: Range<usize>) -> Vec<u32> {
         let mut random = Randlc::after(4 * part.start as u64);
         let key = |_| ((0..4).map(|_| random.next()).sum::<u64>() >> (Randlc::BITS + 2 - self.values_log2)) as u32;
@@ -162,7 +166,7 @@ impl Is {
     }
 }
 
-/// The NAS's generator: `x = a x mod 2^46`; the number drawn is `x / 2^46`, here kept whole.
+/// The generator of NAS: `x = a x mod 2^46`; the number drawn is `x / 2^46`, here kept whole.
 struct Randlc(u64);
 
 impl Randlc {
@@ -170,7 +174,7 @@ impl Randlc {
     const A: u64 = 1_220_703_125;
     const SEED: u64 = 314_159_265;
 
-    /// As it is after so many draws.
+    /// The generator after `draws` draws.
     fn after(draws: u64) -> Self {
         let (mut x, mut power, mut left) = (Self::SEED, Self::A, draws);
         while left > 0 {
@@ -183,7 +187,7 @@ impl Randlc {
         Self(x)
     }
 
-    // 2^46 divides 2^64, so what overflows would be cut off anyway.
+    // 2^46 divides 2^64, so an overflow would be cut off anyway.
     const fn times(a: u64, b: u64) -> u64 {
         a.wrapping_mul(b) & ((1 << Self::BITS) - 1)
     }
@@ -194,14 +198,14 @@ impl Randlc {
     }
 }
 
-/// What a thread has for itself.
+/// A thread's private data.
 struct Local {
     /// The number of its first key.
     first: usize,
     ranked: Ranked,
     /// By value, how many of its keys have it.
     mine: Vec<u32>,
-    /// By value, how many keys of threads that counted theirs in before.
+    /// By value, how many keys of threads whose counts came in before.
     before: Vec<u32>,
     /// By value, how many keys of all threads.
     all: Vec<u32>,
@@ -255,7 +259,7 @@ impl Local {
                 self.ranked.watched.push(Watched { iteration, which: which as u32, less });
             }
         }
-        // From how many keys are less to the rank of this thread's first key of that value.
+        // From the number of lesser keys to the rank of this thread's first key of that value.
         self.all.iter_mut().zip(&self.before).for_each(|(all, before)| *all += before);
         for (rank, &key) in self.ranked.ranks.iter_mut().zip(&self.ranked.keys) {
             *rank = self.all[key as usize];
@@ -269,7 +273,7 @@ impl Local {
         let stages = regions.max(threads);
         for stage in 0..stages {
             let region = (me + stage) % stages;
-            // A region that no thread begins with is first met by the last thread, on its way up.
+            // The last thread is the first to meet a region that no thread begins with, on its way up.
             let comes_first = stage == 0 || (me + 1 == threads && me + stage < stages);
             if region < regions {
                 self.add(counts, region, comes_first);
@@ -299,7 +303,7 @@ impl App for Is {
 
     fn run<F: Fabric>(&self, thread: &Thread<'_, F>, counts: &Self::Shared) -> Result<Self::Output, Error> {
         let mut part = Local::new(self, thread.share(self.keys()));
-        // As the NAS have it: once before the clock runs.
+        // As in NAS: once before the clock runs.
         part.iterate(self, 1, thread, counts)?;
         thread.start_clock()?;
         for iteration in 1..=self.iterations {
@@ -337,7 +341,8 @@ impl App for Is {
 }
 
 impl Is {
-    /// How many keys are less than each watched one, by comparing it with all; `keys` are changed as the iterations do.
+    /// How many keys are less than each watched one, by comparing it with all; `keys` are changed as in the
+    /// iterations.
     fn less(&self, keys: &mut [u32]) -> Vec<Watched> {
         let mut found = Vec::new();
         for iteration in 1..=self.iterations {
@@ -350,7 +355,7 @@ impl Is {
         found
     }
 
-    /// Is every rank some key's, and are the keys sorted by them?
+    /// Checks that the ranks are a permutation, and that they sort the keys.
     fn sorted<'k>(&self, ranked: impl Iterator<Item = (&'k u32, &'k u32)>) -> Result<(), String> {
         let mut places = vec![None; self.keys()];
         for (key, rank) in ranked {
@@ -364,7 +369,7 @@ impl Is {
     }
 }
 
-/// Are the ranks those that the NAS publish?
+/// Checks that the ranks are those that NAS publishes.
 fn published(class: &Nas, watched: &[Watched]) -> Result<(), String> {
     for found in watched {
         let which = found.which as usize;

@@ -1,5 +1,5 @@
-//! Five parallel programs on shared memory (Itzkovitz & Schuster 1999 §4): ordinary programs, one file each, with what proves
-//! their results right beside them.
+//! Five parallel programs on shared memory (Itzkovitz & Schuster 1999 §4): ordinary programs, one file each,
+//! with the proof of their results beside them.
 #![forbid(unsafe_code)]
 
 mod app;

@@ -1,9 +1,11 @@
-//! LU: a dense matrix into a lower and an upper triangle, by blocks that are contiguous in memory and dealt to the threads in turn,
-//! without pivoting (Woo et al. 1995, SPLASH-2 §3; Itzkovitz & Schuster 1999, table 2).
+//! LU: a dense matrix into a lower and an upper triangle, by blocks that are contiguous in memory and dealt
+//! to the threads in turn, without pivoting (Woo et al. 1995, SPLASH-2 §3; Itzkovitz & Schuster 1999, table
+//! 2).
 //!
-//! For each diagonal block: its owner factors it; then the blocks below and right of it are divided by it; then every block that is
-//! below and right of both is reduced by their product. Each element meets the same operations in the same order as in elimination
-//! without blocks, so the result is the same to the bit, whatever the block and however many threads.
+//! For each diagonal block: its owner factors it; then the blocks below and right of it are divided by it;
+//! then every block that is below and right of both is reduced by their product. Each element sees the same
+//! operations in the same order as in elimination without blocks, so the result is the same to the bit,
+//! whatever the block size and the number of threads.
 use crate::App;
 use foregather_dsm::Access;
 use foregather_dsm::memory::{Array, Settings, SharedAllocator, Thread};
@@ -13,26 +15,27 @@ use std::ops::Range;
 
 /// The matrix, and how it is divided.
 ///
-/// A block is a minipage, and is written by its owner alone, until it is final; only then do others read it, once for each rank. If
-/// all `t` threads are ranks and `t` divides the `n` blocks of a row, a thread has whole rows of blocks. Then for each diagonal block
-/// the `m` blocks from it to the end of its row are read by all others that have rows below, `min(t - 1, m - 1)` of them: the sum of
-/// `m min(t - 1, m - 1)` over `m` from 1 to `n` read faults in all, or prefetches in their stead, and no other. Barriers: two for
-/// each diagonal block and one before the first, so 65 for the paper's input. (It counts 577, which is 9 x 64 + 1.)
+/// A block is a minipage. Only its owner writes it, until it is final; only then do others read it, once for
+/// each rank. If all `t` threads are ranks and `t` divides the `n` blocks of a row, a thread has whole rows
+/// of blocks. Then for each diagonal block the `m` blocks from it to the end of its row are read by all
+/// others that have rows below, `min(t - 1, m - 1)` of them: the sum of `m min(t - 1, m - 1)` over `m` from 1
+/// to `n` read faults in all, or prefetches in their stead, and no other. Barriers: two for each diagonal
+/// block and one before the first, so 65 for the paper's input. (The paper counts 577, which is 9 x 64 + 1.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lu {
     /// Rows and columns of the matrix, of 8 bytes an element: a multiple of `block`.
     pub order: usize,
     /// Rows and columns of a block.
     pub block: usize,
-    /// Are the blocks of the pivot's column and row asked for ahead, while another block is being reduced?
+    /// Whether the blocks of the pivot's column and row are prefetched while another block is being reduced.
     pub prefetch: bool,
-    /// Of the numbers in the matrix.
+    /// The seed of the numbers in the matrix.
     pub seed: u64,
 }
 
 impl Lu {
-    /// The paper's: 1024 x 1024 in blocks of 32 x 32, 8 MiB in all, with its two prefetches. (It says that a block has 4 KB; with
-    /// the 8 MB that it also says, it has 8.)
+    /// The paper's: 1024 x 1024 in blocks of 32 x 32, 8 MiB in all, with its two prefetches. (It says that a
+    /// block has 4 KB; with the 8 MB that it also says, it has 8.)
     pub const fn paper() -> Self {
         Self { order: 1024, block: 32, prefetch: true, seed: 1 }
     }
@@ -47,7 +50,7 @@ impl Lu {
         self.order.checked_div(self.block).unwrap_or(0)
     }
 
-    /// Whose block that is, among `all` threads.
+    /// The owner of a block, among `all` threads.
     fn owner(&self, row: usize, column: usize, all: usize) -> usize {
         (row + column * self.blocks()) % all
     }
@@ -59,8 +62,8 @@ impl Lu {
         nth * size..(nth + 1) * size
     }
 
-    /// An element of the matrix: at most 1 beside the diagonal, and on it more than all others of its row or column together. So
-    /// without pivoting no element grows to more than twice the largest (Wilkinson 1961).
+    /// An element of the matrix: at most 1 off the diagonal, and on it more than all others of its row or
+    /// column together. So without pivoting no element grows to more than twice the largest (Wilkinson 1961).
     fn entry(&self, row: usize, column: usize) -> f64 {
         let mut numbers = SplitMix(SplitMix::mix(self.seed.wrapping_add((row * self.order + column) as u64)));
         if row == column { self.order as f64 } else { numbers.unit() }
@@ -71,8 +74,8 @@ impl Lu {
         (0..self.order).flat_map(|row| (0..self.order).map(move |column| self.entry(row, column))).collect()
     }
 
-    /// The sequential program, which knows of no blocks: both triangles in one matrix, row by row, without the diagonal of ones of
-    /// the lower one.
+    /// The sequential program, without blocks: both triangles in one matrix, row by row, without the diagonal
+    /// of ones of the lower one.
     pub fn sequential(&self) -> Vec<f64> {
         let (mut matrix, n) = (self.matrix(), self.order);
         for k in 0..n {
@@ -90,7 +93,7 @@ impl Lu {
     }
 }
 
-/// What is done to a block, of `n` rows of `n` elements.
+/// The operations on a block of `n` rows of `n` elements.
 mod kernel {
     /// Subtracts a multiple of one row of elements from another.
     fn subtract(from: &mut [f64], factor: f64, row: &[f64]) {
@@ -99,7 +102,7 @@ mod kernel {
         }
     }
 
-    /// Into its own two triangles.
+    /// Factors a block into its two triangles.
     pub(super) fn factor(n: usize, block: &mut [f64]) {
         for k in 0..n {
             let (above, below) = block.split_at_mut((k + 1) * n);
@@ -112,7 +115,7 @@ mod kernel {
         }
     }
 
-    /// Below the diagonal block: divided by its upper triangle.
+    /// Divides a block below the diagonal block by the latter's upper triangle.
     pub(super) fn divide_column(n: usize, block: &mut [f64], diagonal: &[f64]) {
         for row in block.chunks_exact_mut(n) {
             for k in 0..n {
@@ -123,7 +126,7 @@ mod kernel {
         }
     }
 
-    /// Right of the diagonal block: divided by its lower triangle.
+    /// Divides a block right of the diagonal block by the latter's lower triangle.
     pub(super) fn divide_row(n: usize, block: &mut [f64], diagonal: &[f64]) {
         for k in 0..n {
             let (above, below) = block.split_at_mut((k + 1) * n);
@@ -133,7 +136,8 @@ mod kernel {
         }
     }
 
-    /// Reduced by the product of the block left of it, in the pivot's column, and the one above it, in the pivot's row.
+    /// Subtracts the product of the block left of it, in the pivot's column, and the one above it, in the
+    /// pivot's row.
     pub(super) fn reduce(n: usize, block: &mut [f64], left: &[f64], above: &[f64]) {
         for (row, factors) in block.chunks_exact_mut(n).zip(left.chunks_exact(n)) {
             for (factor, other) in factors.iter().zip(above.chunks_exact(n)) {
@@ -143,7 +147,7 @@ mod kernel {
     }
 }
 
-/// A thread at work.
+/// A thread with its buffers.
 struct Work<'w, 'd, F: Fabric> {
     lu: &'w Lu,
     thread: &'w Thread<'d, F>,
@@ -205,7 +209,8 @@ impl<F: Fabric> Work<'_, '_, F> {
         }
     }
 
-    /// Reduces its blocks below and right of those, column by column: a block of the pivot's row is loaded once.
+    /// Reduces its blocks below and right of those, column by column: a block of the pivot's row is loaded
+    /// once.
     fn reduce(&self, k: usize) -> Result<(), Error> {
         let (mut left, mut above, mut buffer) = (self.buffer(), self.buffer(), self.buffer());
         let beyond = k + 1..self.lu.blocks();
@@ -269,7 +274,7 @@ impl App for Lu {
             thread.barrier()?;
             work.divide(k);
             thread.barrier()?;
-            // Nobody needs to wait behind this: a block is factored or divided by who reduced it.
+            // No barrier is needed behind this: the thread that reduced a block factors or divides it.
             work.reduce(k)?;
         }
         let mut output = Vec::new();
@@ -284,11 +289,12 @@ impl App for Lu {
         let matrix = self.assembled(outputs)?;
         let solution = self.solved(&matrix);
         let off = solution.iter().map(|x| (x - 1.0).abs()).max_by(f64::total_cmp).unwrap_or(f64::NAN);
-        // What SPLASH-2 allows; a NaN, which is above all in that order, is refused.
+        // The bound of SPLASH-2; a NaN, which is above all in that order, is refused.
         if off > 1e-5 || off.is_nan() {
             return Err(format!("the solution for the sums of the rows should be all ones, and is off by {off:e}"));
         }
-        // An element meets at most as many roundings as the matrix has rows, each of half that relative to what is summed up.
+        // An element sees at most as many roundings as the matrix has rows, each of half an epsilon relative
+        // to the sum.
         let (error, most) = (self.backward_error(&matrix), self.order as f64 * f64::EPSILON);
         if error > most || error.is_nan() {
             return Err(format!("|A - LU| / |A| is {error:e}, more than {most:e}"));
@@ -339,10 +345,11 @@ impl Lu {
         x
     }
 
-    /// How far the product of the triangles is from the matrix, relative to it: by the square root of the sum of squares.
+    /// How far the product of the triangles is from the matrix, relative to it: by the square root of the sum
+    /// of squares.
     ///
-    /// The product is summed up from 0. Taken from the matrix term by term it would repeat the roundings of the elimination, and
-    /// come out far too well.
+    /// The product is summed up from 0. Subtracting term by term from the matrix would repeat the roundings
+    /// of the elimination, and give far too good a value.
     fn backward_error(&self, triangles: &[f64]) -> f64 {
         let n = self.order;
         let (mut off, mut all) = (0.0, 0.0);

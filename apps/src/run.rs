@@ -1,4 +1,4 @@
-//! Runs a program on all ranks, and brings to rank 0 what came of it.
+//! Runs a program on all ranks, and brings the results to rank 0.
 use crate::App;
 use foregather_dsm::Minipage;
 use foregather_dsm::journal::Journal;
@@ -10,35 +10,36 @@ use foregather_message::{Cheaper, Messenger, Mode, Receive};
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 
-/// What came of a program on all ranks.
+/// The results of a program on all ranks.
 #[derive(Clone, Debug)]
 pub struct Outcome<O> {
-    /// What came of all threads, by their numbers.
+    /// The results of all threads, by their numbers.
     pub threads: Vec<RunResult<O>>,
-    /// What was allocated where.
+    /// All that was allocated, and where.
     pub sites: Vec<Site>,
-    /// How often each minipage was asked for, as its manager saw it; those that nobody asked for are left out.
+    /// How often each minipage was requested, as its manager saw it; minipages without requests are left out.
     pub traffic: Vec<(Minipage, Counts)>,
 }
 
-/// What came of a thread.
+/// The result of a thread.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunResult<O> {
-    /// What it gave.
+    /// What the program returned.
     pub output: O,
-    /// How long it took from [`Thread::start_clock`](foregather_dsm::memory::Thread::start_clock) on, in nanoseconds.
+    /// How long it ran from [`Thread::start_clock`](foregather_dsm::memory::Thread::start_clock) on, in
+    /// nanoseconds.
     pub span_ns: u64,
-    /// How long it took before, in nanoseconds: what is cold.
+    /// How long it ran before, on cold memory, in nanoseconds.
     pub cold_ns: u64,
     /// Where the time since then went.
     #[serde(rename = "tally")]
     pub stats: Stats,
-    /// What it did, if it was asked to write that down.
+    /// Its journal, if it was asked to write one.
     pub journal: Option<Journal>,
 }
 
 impl<O> Outcome<O> {
-    /// What the threads gave, for [`App::validate`], and the rest.
+    /// The outputs of all threads, for [`App::validate`], and the rest.
     pub fn split(self) -> (Vec<O>, Outcome<()>) {
         let Self { threads, sites, traffic } = self;
         let apart = |played: RunResult<O>| {
@@ -55,14 +56,15 @@ impl<O> Outcome<O> {
     }
 }
 
-/// What a rank tells rank 0.
+/// A rank's message to rank 0.
 #[derive(Serialize, Deserialize)]
 struct RankReport<O> {
     threads: Vec<RunResult<O>>,
     traffic: Vec<(Minipage, Counts)>,
 }
 
-/// Runs a program on this rank; all ranks of the job call it alike. What came of it on all ranks, on rank 0; nothing on others.
+/// Runs a program on this rank; all ranks of the job make the same call. Returns the results of all ranks on
+/// rank 0, and `None` on others.
 ///
 /// # Errors
 /// As [`run`].
@@ -110,8 +112,8 @@ fn in_order(traffic: &mut [(Minipage, Counts)]) {
     traffic.sort_by_key(|(minipage, _)| *minipage);
 }
 
-/// What threads share, and what one of them gives, whatever the program: so what lies below is compiled once for each fabric, not
-/// once for each program on each fabric.
+/// What threads share, and what one of them returns, for any program: so the code below is compiled once for
+/// each fabric, not once for each program on each fabric.
 type AnyShared = Box<dyn Any + Sync>;
 type AnyOutput = Box<dyn Any + Send>;
 type AnyProgram<'p, F> = dyn Fn(&Thread<'_, F>, &AnyShared) -> Result<AnyOutput, Error> + Sync + 'p;

@@ -1,9 +1,11 @@
-//! SOR: red-black relaxation of a grid by the mean of the four neighbours, the simplest program with neighbours: each thread has a
-//! block of rows, and needs of the others only the row before and the row behind it (Itzkovitz & Schuster 1999, table 2).
+//! SOR: red-black relaxation of a grid by the mean of the four neighbours, the simplest program with
+//! neighbours: each thread has a block of rows, and needs of the others only the row before and the row
+//! behind it (Itzkovitz & Schuster 1999, table 2).
 //!
-//! The problem is Laplace's with a known solution: the border holds `column / last column`, which is harmonic, so that is what the
-//! interior, 0 at first, tends to. The factor of over-relaxation is 1, as the mean has it. Then the residual cannot be negative
-//! anywhere, and each update moves a quarter of a cell's residual to each neighbour and over the border: its sum falls, always.
+//! The problem is Laplace's with a known solution: the border holds `column / last column`, which is
+//! harmonic, so the interior, 0 at first, tends to it. The factor of over-relaxation is 1: the plain mean.
+//! Then the residual cannot be negative anywhere, and each update moves a quarter of a cell's residual to
+//! each neighbour and over the border: its sum always falls.
 use crate::App;
 use foregather_dsm::memory::{Array, Settings, SharedAllocator, Thread};
 use foregather_dsm::views::{GRAIN, PAGE};
@@ -12,9 +14,10 @@ use std::ops::Range;
 
 /// The grid, and how long it is relaxed.
 ///
-/// A row is a minipage, and both colours of it are: while its owner writes one, the neighbour reads the other. So in each half
-/// iteration a row beside a border between two ranks costs at most one read fault there and one upgrade here: in a whole one at
-/// most 8 faults for each such border, however large the grid. Barriers: two an iteration, and one before the first.
+/// A row is a minipage, and both colours of it are: while its owner writes one, the neighbour reads the
+/// other. So in each half iteration a row beside a border between two ranks costs at most one read fault
+/// there and one upgrade here: in a whole one at most 8 faults for each such border, however large the grid.
+/// Barriers: two an iteration, and one before the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sor {
     /// Rows of the grid, with the two of the border; at least 3.
@@ -36,18 +39,19 @@ impl Sor {
         Self { rows: 256, columns: 64, iterations: 10 }
     }
 
-    /// What a cell holds at first: the solution on the border, 0 within.
+    /// A cell's first value: the solution on the border, 0 within.
     fn start(&self, row: usize, column: usize) -> f32 {
         let inside = row > 0 && row + 1 < self.rows && column > 0 && column + 1 < self.columns;
         if inside { 0.0 } else { column as f32 / (self.columns - 1) as f32 }
     }
 
-    /// The start, row by row.
+    /// The first values, row by row.
     fn started(&self, rows: Range<usize>) -> Vec<f32> {
         rows.flat_map(|row| (0..self.columns).map(move |column| self.start(row, column))).collect()
     }
 
-    /// The sequential program: the grid after so many iterations, row by row, and the residual before the first and after each.
+    /// The sequential program: the grid after all iterations, row by row, and the residual before the first
+    /// and after each.
     pub fn sequential(&self) -> (Vec<f32>, Vec<f64>) {
         let mut grid = self.started(0..self.rows);
         let mut residuals = vec![self.residual(&grid)];
@@ -81,32 +85,34 @@ impl Sor {
         sum
     }
 
-    /// How many columns are even: their cells come first in a row of the shared grid, those of the odd ones behind them. So what a half
-    /// iteration reads lies together, and what it writes, and no cell is touched by two threads.
+    /// The number of even columns: their cells come first in a row of the shared grid, those of the odd ones
+    /// behind them. So the cells that a half iteration reads lie together, and those it writes, and no cell
+    /// is touched by two threads.
     const fn evens(&self) -> usize {
         self.columns.div_ceil(2)
     }
 
-    /// Where the cells of a row's even (0) or odd (1) columns are.
+    /// The place of the cells of a row's even (0) or odd (1) columns.
     const fn half(&self, row: usize, parity: usize) -> Range<usize> {
         let (start, evens) = (row * self.columns, self.evens());
         if parity == 0 { start..start + evens } else { start + evens..start + self.columns }
     }
 
-    /// From cells by their columns to the order of the shared grid.
+    /// Reorders cells from columns to the shared grid.
     fn parted(&self, rows: &[f32]) -> Vec<f32> {
         let row = |row: &[f32]| [0, 1].map(|parity| row.iter().skip(parity).step_by(2).copied().collect::<Vec<_>>()).concat();
         rows.chunks_exact(self.columns).flat_map(row).collect()
     }
 
-    /// And back.
+    /// Reorders cells from the shared grid to columns.
     fn mingled(&self, rows: &[f32]) -> Vec<f32> {
         let evens = self.evens();
         let cell = |row: &[f32], column: usize| row[column % 2 * evens + column / 2];
         rows.chunks_exact(self.columns).flat_map(|row| (0..self.columns).map(move |column| cell(row, column))).collect()
     }
 
-    /// Relaxes the cells of one colour in a thread's rows. What it reads are cells of the other colour, which nobody writes now.
+    /// Relaxes the cells of one colour in a thread's rows. It reads cells of the other colour, which no
+    /// thread writes now.
     fn relax(&self, grid: &Array<f32>, mine: &Range<usize>, colour: usize) {
         let evens = self.evens();
         let (mut above, mut beside) = (vec![0.0; evens], vec![0.0; evens]);
@@ -118,7 +124,8 @@ impl Sor {
             grid.load(self.half(row - 1, parity).start, &mut above[..count]);
             grid.load(self.half(row + 1, parity).start, &mut below[..count]);
             grid.load(other.start, &mut beside[..other.len()]);
-            // Column 2 i + parity has its neighbours at i - 1 + parity and i + parity of the other half. The border stays.
+            // Column 2 i + parity has its neighbours at i - 1 + parity and i + parity of the other half. The
+            // border stays.
             let within = 1 - parity..(self.columns - 1 - parity).div_ceil(2);
             for at in within.clone() {
                 cells[at] = 0.25 * ((above[at] + below[at]) + (beside[at + parity - 1] + beside[at + parity]));
@@ -161,7 +168,7 @@ impl App for Sor {
             self.relax(grid, &mine, 0);
             thread.barrier()?;
             self.relax(grid, &mine, 1);
-            // The first iteration is not measured: it brings the rows here for the first time.
+            // The first iteration is not measured: it fetches the rows for the first time.
             if iteration == 0 { thread.start_clock()? } else { thread.barrier()? }
         }
         let mut rows = vec![0.0; mine.len() * self.columns];
@@ -175,9 +182,10 @@ impl App for Sor {
             return Err(format!("{} threads gave {} cells of {} x {}", outputs.len(), grid.len(), self.rows, self.columns));
         }
         let (right, mut residuals) = self.sequential();
-        // The last one is that of what was computed here, and not of what should have been.
+        // The last residual is that of the computed grid, and not of the one expected.
         *residuals.last_mut().expect("there is one before the first iteration") = self.residual(&grid);
-        // Where rounding alone is left, it may go either way: by half a unit in the last place of five numbers up to 1, in each cell.
+        // Where only rounding is left, it may go either way: by half a unit in the last place of five numbers
+        // up to 1, in each cell.
         let floor = grid.len() as f64 * 4.0 * f64::from(f32::EPSILON);
         if let Some(at) = (1..residuals.len()).find(|&at| residuals[at] >= residuals[at - 1] && residuals[at] > floor) {
             return Err(format!("iteration {at}: the residual does not fall, {} after {}", residuals[at], residuals[at - 1]));

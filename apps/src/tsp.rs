@@ -1,6 +1,6 @@
-//! TSP: a shortest tour by branch and bound over a pool of partial tours in shared memory (Itzkovitz & Schuster 1999 §4). What is
-//! short is split under a lock, the most promising first; what is long enough is finished by whoever took it, without a lock, with an
-//! eye on the minimum.
+//! TSP: a shortest tour by branch and bound over a pool of partial tours in shared memory (Itzkovitz &
+//! Schuster 1999 §4). Threads split short tours under a lock, the most promising first; the thread that takes
+//! a longer one finishes it without a lock, and watches the minimum.
 use crate::App;
 use core::cell::Cell;
 use foregather_dsm::memory::{Array, Settings, SharedAllocator, Thread};
@@ -17,28 +17,31 @@ use search::{Alone, Search, Shortest, Tour, WORDS};
 
 /// The input.
 ///
-/// Taking a tour is one lock, and so is a shorter one found: the paper counts 681 of them. A tour is written once, by who split the
-/// one before it, and read once, by who finishes it: one read fault if that is another rank and nothing else lies in its unit.
+/// Taking a tour takes one lock, and so does recording a shorter one: the paper counts 681 of them. The
+/// thread that split its predecessor writes a tour once, and the thread that finishes it reads it once: one
+/// read fault if that is on another rank and the unit holds nothing else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tsp {
-    /// Where to go.
+    /// The cities.
     pub cities: Cities,
-    /// The recursion level: a tour that lacks at most so many cities is finished by one thread.
+    /// The recursion level: one thread finishes a tour that lacks at most this many cities.
     pub level: u32,
-    /// For how many partial tours there is room; when it is used up, what is left is finished as it is.
+    /// The room of the pool, in partial tours; when it is used up, the remaining tours are finished unsplit.
     pub pool: u32,
-    /// Bytes of the pool that are shared as one, a multiple of 4. With 148 each tour is a unit; with others, tours lie across units.
+    /// Bytes of the pool that are shared as one, a multiple of 4. With 148 each tour is a unit; with others,
+    /// tours lie across units.
     pub unit_bytes: u32,
-    /// Tours that lack at least so many cities are bounded by a spanning tree, others by the nearest city to each: that is worth less and
-    /// quicker done.
+    /// Tours that lack at least this many cities are bounded by a spanning tree, others by the nearest city
+    /// to each: a weaker and faster bound.
     pub tree: u32,
-    /// Steps by which tolls at the cities are fitted, which bring spanning trees closer to tours; 0 for none, as in 1999.
+    /// The steps that fit tolls at the cities, which bring spanning trees closer to tours; 0 for none, as in
+    /// the paper.
     pub ascent: u32,
-    /// Does everybody get a copy of each new minimum, instead of a fault at the next look?
+    /// Whether all ranks get a copy of each new minimum, instead of a fault at the next look.
     pub push: bool,
 }
 
-/// What a thread gives.
+/// A thread's result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BestTour {
     /// The length of the shortest tour, as this thread reads it in the end.
@@ -54,9 +57,9 @@ pub struct BestTour {
 pub struct SharedTours {
     /// Partial tours, one after the other.
     tours: Array<u32>,
-    /// A heap of those that are neither finished nor split: bound, cities lacking, place; the least first.
+    /// A heap of tours that are neither finished nor split: bound, cities lacking, place; the least first.
     queue: Array<u64>,
-    /// How long the queue is, and how many tours there are.
+    /// The length of the queue, and the number of tours.
     lengths: Array<u32>,
     /// The length of the shortest tour: changed under a lock, read without.
     minimum: Array<u32>,
@@ -76,7 +79,7 @@ impl SharedTours {
         Tour(words)
     }
 
-    /// Adds a tour to the pool and the queue. `false`: there is no room.
+    /// Adds a tour to the pool and the queue. Returns `false` if there is no room.
     fn add(&self, tour: &Tour) -> bool {
         let mut lengths = [0; 2];
         self.lengths.load(0, &mut lengths);
@@ -101,7 +104,7 @@ impl SharedTours {
         true
     }
 
-    /// Takes the most promising tour out of the queue: what it takes at least, how many cities it lacks, its place.
+    /// Takes the most promising tour out of the queue: its bound, how many cities it lacks, its place.
     fn take(&self) -> Option<(u32, u32, u32)> {
         let left = self.lengths.get(0).checked_sub(1)? as usize;
         let (first, entry) = (self.queue.get(0), self.queue.get(left));
@@ -123,7 +126,8 @@ impl SharedTours {
         Some(((first >> 32) as u32, (first >> 24) as u32 & 0xff, first as u32 & 0xff_ffff))
     }
 
-    /// The next tour to be finished. Who calls it has the lock, so splitting is never under way elsewhere: an empty queue stays so.
+    /// The next tour to be finished. The caller has the lock, so no other thread splits a tour: an empty
+    /// queue stays empty.
     fn next(&self, search: &Search, maker: u32) -> Option<u32> {
         loop {
             let (bound, lacks, place) = self.take()?;
@@ -145,7 +149,7 @@ impl SharedTours {
     }
 }
 
-/// A thread's sight of the shortest tour.
+/// A thread's view of the shortest tour.
 struct Together<'t, 'd, F: Fabric> {
     thread: &'t Thread<'d, F>,
     pool: &'t SharedTours,
@@ -171,8 +175,9 @@ impl<F: Fabric> Shortest for Together<'_, '_, F> {
 }
 
 impl Tsp {
-    /// The paper's: 19 cities, recursion level 12, 785 KB of tours of 148 bytes (Table 2), the minimum pushed. Which 19 cities it had is
-    /// not known; these are random ones, of which about as many partial tours are finished as the paper had locks.
+    /// The paper's: 19 cities, recursion level 12, 785 KB of tours of 148 bytes (Table 2), the minimum
+    /// pushed. Its 19 cities are unknown; these are random ones, of which about as many partial tours are
+    /// finished as the paper had locks.
     pub fn paper() -> Self {
         Self { cities: Cities::random(19, 17), level: 12, pool: 5_430, unit_bytes: 148, tree: 12, ascent: 0, push: true }
     }
@@ -195,7 +200,7 @@ impl Tsp {
         Search { cities, tolls: 2 * tolls.iter().sum::<u32>(), level: self.level, tree: self.tree }
     }
 
-    /// How many units fit into a page, each through a view of its own: 27 tours, as in the paper.
+    /// The number of units that fit into a page, each through a view of its own: 27 tours, as in the paper.
     fn views(&self) -> u32 {
         (4_096 / self.unit_bytes.max(1)).clamp(1, 32)
     }

@@ -1,9 +1,11 @@
-//! WATER: molecular dynamics of water, every molecule with half of all others (Itzkovitz & Schuster 1999 §4; in the manner of
-//! WATER-nsquared, Woo et al. 1995 §3). Between two barriers every thread reads all molecules, then adds to forces of others'.
+//! WATER: molecular dynamics of water, every molecule with half of all others (Itzkovitz & Schuster 1999 §4;
+//! in the manner of WATER-nsquared, Woo et al. 1995 §3). Between two barriers every thread reads all
+//! molecules, then adds to forces of others' molecules.
 //!
-//! Molecules bend and stretch by the SPC/Fw model (Wu, Tepper & Voth 2006, table I), whose energy between two of them is switched
-//! off smoothly as their oxygens part. Gear's predictor and corrector of order 6 (Gear 1971; Allen & Tildesley 1987 appendix E)
-//! move them. Lengths are angstrom, times femtoseconds, masses amu, energies kcal/mol.
+//! Molecules bend and stretch by the SPC/Fw model (Wu, Tepper & Voth 2006, table I), whose energy between two
+//! of them is switched off smoothly as their oxygens part. Gear's predictor and corrector of order 6 (Gear
+//! 1971; Allen & Tildesley 1987 appendix E) moves them. Lengths are angstrom, times femtoseconds, masses amu,
+//! energies kcal/mol.
 mod flat;
 mod oracle;
 
@@ -17,21 +19,22 @@ use serde::{Deserialize, Serialize};
 
 /// The input.
 ///
-/// In a step on P ranks of a thread each, every rank faults for n/2 molecules to read, if not for those of all others, since their
-/// owners have moved them. For each that is within the cutoff of one of its own it takes the lock and adds to the forces: of the
-/// paper's 512 on 8 ranks 144 at first and 160 later. All in all this makes 10 barriers and about 5000 locks, where the paper has
-/// 29 and 6720.
+/// In a step on P ranks of a thread each, every rank faults to read n/2 molecules, or those of all other
+/// ranks if these are fewer, since their owners have moved them. For each that is within the cutoff of one of
+/// its own it takes the lock and adds to the forces: of the paper's 512 on 8 ranks 144 at first and 160
+/// later. All in all this makes 10 barriers and about 5000 locks, where the paper has 29 and 6720.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Water {
-    /// How many molecules: a cube of a whole number, from 8 on.
+    /// The number of molecules: a cube of a whole number, from 8 on.
     pub molecules: u32,
-    /// How many steps.
+    /// The number of steps.
     pub steps: u32,
-    /// How long a step is, in femtoseconds.
+    /// The length of a step, in femtoseconds.
     pub step_fs: f64,
-    /// From which distance of two oxygens on, in angstrom, two molecules do not feel each other; at most half of the box counts.
+    /// The distance of two oxygens, in angstrom, from which on two molecules exert no forces; at most half of
+    /// the box counts.
     pub cutoff_angstrom: f64,
-    /// How many molecules make a minipage: the chunking level (§5).
+    /// The molecules of a minipage: the chunking level (§5).
     pub chunk: u32,
 }
 
@@ -42,16 +45,16 @@ const WORDS: usize = 84;
 
 /// A number for each coordinate of each atom.
 type Nine = [f64; 9];
-/// Where derivatives begin, and the force.
+/// The places of derivatives and the force.
 const VELOCITY: usize = 9;
 const ACCELERATION: usize = 18;
 const FORCE: usize = 63;
-/// How many values the predictor goes by: the position and six derivatives.
+/// The values that the predictor uses: the position and six derivatives.
 const VALUES: usize = 7;
-/// How the corrector shares out the difference between the accelerations found and foretold.
+/// How the corrector distributes the difference between computed and predicted accelerations.
 const GEAR: [f64; VALUES] = [863.0 / 6048.0, 665.0 / 1008.0, 1.0, 25.0 / 36.0, 35.0 / 144.0, 1.0 / 24.0, 1.0 / 360.0];
 
-/// Of oxygen and hydrogen: amu, and elementary charges.
+/// Oxygen's and hydrogen's masses in amu, and their elementary charges.
 const MASS: [f64; 3] = [15.9994, 1.00794, 1.00794];
 const CHARGE: [f64; 3] = [-0.82, 0.41, 0.41];
 /// Bonds: kcal/mol/angstrom^2, angstrom. The angle between them: kcal/mol/rad^2, degrees.
@@ -67,25 +70,26 @@ const COULOMB: f64 = 332.063_71;
 /// A kcal/mol in amu angstrom^2/fs^2, and Boltzmann's constant in kcal/mol/K.
 const KCAL: f64 = 4.184e-4;
 const BOLTZMANN: f64 = 0.001_987_204_1;
-/// At the beginning: distance of neighbours (water at 997 kg/m^3; four of it in the paper's cutoff twice), in angstrom, and kelvin.
+/// At the beginning: distance of neighbours (water at 997 kg/m^3; twice the paper's cutoff is four of it), in
+/// angstrom, and kelvin.
 const SPACING: f64 = 3.106_376;
 const TEMPERATURE: f64 = 298.15;
-/// From this part of the cutoff on the energy of two molecules is switched off.
+/// From this part of the cutoff on, the energy of two molecules is switched off.
 const SWITCH: f64 = 0.9;
 
-/// What the energy is made of, in kcal/mol, all molecules together.
+/// The parts of the energy, in kcal/mol, of all molecules together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Energy {
-    /// Of motion.
+    /// The kinetic energy.
     pub kinetic: f64,
-    /// Of bonds and angles.
+    /// The energy of bonds and angles.
     pub within: f64,
-    /// Between molecules.
+    /// The energy between molecules.
     pub between: f64,
 }
 
 impl Energy {
-    /// All of it: stays what it was.
+    /// The total energy, which is conserved.
     pub fn total(&self) -> f64 {
         self.kinetic + self.within + self.between
     }
@@ -95,7 +99,7 @@ impl Energy {
     }
 }
 
-/// What a thread gives: its molecules in the end, and everybody's energies.
+/// A thread's result: its molecules in the end, and the energies of all.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Part {
     /// The number of its first molecule.
@@ -111,7 +115,7 @@ pub struct Part {
 #[derive(Debug)]
 pub struct Shared {
     molecules: Array<f64>,
-    /// Three words for each moment that energies are found at.
+    /// Three words for each moment at which energies are computed.
     energies: Array<f64>,
 }
 
@@ -135,7 +139,7 @@ impl Water {
         self.edge() as f64 * SPACING
     }
 
-    /// The beginning: molecules in a lattice, at random velocities that carry the whole nowhere.
+    /// The beginning: molecules in a lattice, at random velocities without total momentum.
     fn start(&self) -> Vec<Molecule> {
         let (edge, half_angle) = (self.edge(), (ANGLE_DEGREES / 2.0).to_radians());
         let mut random = SplitMix(1);
@@ -161,8 +165,8 @@ impl Water {
         molecules
     }
 
-    /// What its owner does with a molecule before others look at it: foretells where it will be (not at step 0, the beginning),
-    /// and finds the forces within. Their energy.
+    /// The owner's work on a molecule before other threads read it: predicts where it will be (not at step 0,
+    /// the beginning), and computes the forces within. Returns their energy.
     fn open(&self, molecule: &mut Molecule, step: u32) -> f64 {
         if step > 0 {
             for from in 0..VALUES - 1 {
@@ -177,8 +181,9 @@ impl Water {
         energy
     }
 
-    /// What its owner does with a molecule when the forces are there: corrects what was foretold, and puts it back into the box.
-    /// The kinetic energy, and what the correction adds to the potential one, to first order.
+    /// The owner's work on a molecule when the forces are there: corrects the prediction, and puts it back
+    /// into the box. Returns the kinetic energy, and the correction's change of the potential one, to first
+    /// order.
     fn close(&self, molecule: &mut Molecule, step: u32) -> [f64; 2] {
         let (mut kinetic, mut moved) = (0.0, 0.0);
         for c in 0..9 {
@@ -202,13 +207,13 @@ impl Water {
         [kinetic, moved]
     }
 
-    /// Adds the forces between `own` molecules and those that follow each, half of all. Their energy.
+    /// Adds the forces between `own` molecules and those that follow each, half of all. Returns their energy.
     fn between(&self, places: &[Nine], own: Range<usize>, forces: &mut [Nine]) -> f64 {
         let (all, edge) = (places.len(), self.box_angstrom());
         let cutoff = self.cutoff_angstrom.min(edge / 2.0);
         let mut energy = 0.0;
         for one in own {
-            // Of an even number the one opposite is met from one side only.
+            // If their number is even, the opposite molecule is paired from one side only.
             let last = if all % 2 == 0 && one >= all / 2 { all / 2 - 1 } else { all / 2 };
             for other in (1..=last).map(|next| (one + next) % all) {
                 if let Some((on_one, on_other, both)) = pair(&places[one], &places[other], edge, cutoff) {
@@ -221,7 +226,7 @@ impl Water {
         energy
     }
 
-    /// One step, with this thread's part of the energy.
+    /// Does one step; returns this thread's part of the energy.
     fn step<F: Fabric>(&self, thread: &Thread<'_, F>, shared: &Shared, step: u32) -> Result<Energy, Error> {
         let all = self.molecules as usize;
         let own = thread.share(all);
@@ -232,7 +237,7 @@ impl Water {
             shared.molecules.store(number * WORDS, &molecule);
         }
         thread.barrier()?;
-        // Its own, and those they are paired with, around the end.
+        // Its own molecules, and those they are paired with, around the end.
         let reach = if own.is_empty() { 0 } else { all.min(own.len() + all / 2) };
         let near = (own.start..own.start + reach).map(|number| number % all);
         let (mut places, mut forces) = (vec![[0.0; 9]; all], vec![[0.0; 9]; all]);
@@ -257,7 +262,8 @@ impl Water {
         Ok(energy)
     }
 
-    /// Adds up everybody's energies: threads of one number of all ranks by messages, their sums in shared memory.
+    /// Adds up the energies of all threads: threads of equal number of all ranks by messages, their sums in
+    /// shared memory.
     fn note<F: Fabric>(&self, thread: &Thread<'_, F>, shared: &Shared, step: u32, energy: Energy) -> Result<(), Error> {
         let mut parts = energy.parts();
         block_on(allreduce(thread.messenger(), &mut parts, sum))?;
@@ -334,12 +340,12 @@ fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
-/// From one atom to another.
+/// The vector from one atom to another.
 fn way(from: &Nine, one: usize, to: &Nine, other: usize) -> [f64; 3] {
     core::array::from_fn(|c| to[3 * other + c] - from[3 * one + c])
 }
 
-/// Adds the forces of two bonds and the angle between them. Their energy.
+/// Adds the forces of two bonds and the angle between them. Returns their energy.
 fn within(place: &Nine, force: &mut Nine) -> f64 {
     let bonds = [way(place, 0, place, 1), way(place, 0, place, 2)];
     let lengths = bonds.map(|bond| dot(bond, bond).sqrt());
@@ -361,7 +367,8 @@ fn within(place: &Nine, force: &mut Nine) -> f64 {
     energy
 }
 
-/// The forces of two molecules on each other, the nearest images in a box of that edge, and their energy; `None` beyond the cutoff.
+/// The forces of two molecules on each other, by the nearest images in a box of that edge, and their energy;
+/// `None` beyond the cutoff.
 fn pair(one: &Nine, other: &Nine, edge: f64, cutoff: f64) -> Option<(Nine, Nine, f64)> {
     let apart = way(one, 0, other, 0);
     let image = apart.map(|c| edge * (c / edge).round());

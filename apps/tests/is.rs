@@ -1,4 +1,4 @@
-//! IS ranks as the NAS publish it, however many rank it, and its proof can fail.
+//! IS finds the ranks that NAS publishes, with any number of threads, and its proof can fail.
 mod common;
 
 use common::{backends, prove};
@@ -89,7 +89,7 @@ fn impossible_inputs_are_refused() {
     }
 }
 
-/// Why a rank cannot begin.
+/// The reason why a rank cannot begin.
 fn refusal(is: &Is) -> String {
     let exchange = ShmFabric::between_threads(SegmentSpec::new(1, lanes(1))).unwrap();
     let lane = |lane| exchange.lane(Thread::current(), Address { rank: 0, lane }).unwrap();

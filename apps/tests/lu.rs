@@ -1,4 +1,4 @@
-//! LU is elimination without blocks, whoever has which of them.
+//! LU is elimination without blocks, whichever thread has which block.
 mod common;
 
 use common::{backends, prove};
@@ -31,7 +31,7 @@ fn an_order_that_is_no_multiple_of_the_block_is_refused() {
     assert!(refused.is_err());
 }
 
-/// What one thread alone gives: all blocks, row by row of blocks.
+/// The result of one thread alone: all blocks, row by row of blocks.
 fn alone(lu: &Lu) -> Vec<f64> {
     let (matrix, n, blocks) = (lu.sequential(), lu.block, lu.order / lu.block);
     let mut output = Vec::new();

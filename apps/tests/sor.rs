@@ -1,4 +1,4 @@
-//! SOR is the sequential program, whoever has which rows.
+//! SOR is the sequential program, whichever thread has which rows.
 mod common;
 
 use common::{backends, prove};

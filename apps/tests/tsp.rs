@@ -1,4 +1,4 @@
-//! TSP finds a shortest tour, however many look for it and whatever is shared as one, and its proof can fail.
+//! TSP finds a shortest tour, with any number of threads and any unit of sharing, and its proof can fail.
 mod common;
 
 use common::{backends, prove};
@@ -43,7 +43,7 @@ fn neither_the_grain_nor_the_push_nor_a_full_pool_changes_what_is_found() {
 
 #[test]
 fn threads_of_one_rank_share_the_pool() {
-    // Whatever is not finished at once is split: the pool is what the work comes from.
+    // Tours that are not finished at once are split: all work comes from the pool.
     let tsp = Tsp { level: 2, ..random() };
     let said = prove(&tsp, 2, 2, backends()[0]);
     assert!(said.is_ok(), "{said:?}");
@@ -123,7 +123,7 @@ fn impossible_inputs_are_refused() {
     }
 }
 
-/// Why a rank cannot begin.
+/// The reason why a rank cannot begin.
 fn refusal(tsp: &Tsp) -> String {
     let exchange = ShmFabric::between_threads(SegmentSpec::new(1, lanes(1))).unwrap();
     let lane = |lane| exchange.lane(Thread::current(), Address { rank: 0, lane }).unwrap();

@@ -1,4 +1,5 @@
-//! WATER on shared memory is WATER alone, conserves what physics conserves, and its oracle refuses what is wrong.
+//! WATER on shared memory equals the sequential one, obeys the laws of conservation, and its oracle refuses
+//! wrong results.
 mod common;
 
 use common::{backends, prove};
@@ -9,7 +10,7 @@ use foregather_machine::Address;
 use foregather_shm::{SegmentSpec, ShmFabric};
 use foregather_thread::Thread;
 
-/// The fewest that have neighbours all around.
+/// The fewest molecules with neighbours all around.
 const FEW: Water = Water { molecules: 27, steps: 2, ..Water::small() };
 
 #[test]
@@ -75,7 +76,7 @@ fn a_step_that_is_too_long_is_refused() {
     assert!(verdict.contains("the total energy strays"), "{verdict}");
 }
 
-/// What the oracle says of a result that was spoilt.
+/// The oracle's verdict on a spoilt result.
 fn verdict(spoil: impl FnOnce(&mut Part)) -> String {
     let mut part = FEW.sequential();
     assert!(FEW.validate(std::slice::from_ref(&part)).is_ok());

@@ -1,4 +1,4 @@
-//! What a barrier promises, whatever its kind, its policy and its world.
+//! What a barrier promises, for every kind and policy, in every world.
 use crate::{World, permutations};
 use foregather_barrier::{Algorithm, Central, Group, Seat, SignalCost, SignalMatrix};
 use foregather_machine::{Cause, Clock, Costs, Endpoint, Error, Nanos, Rank, SharedLines};
@@ -62,7 +62,8 @@ fn nobody_leaves_before_the_last_arrives<W: World>(world: &W, kind: Algorithm, p
     });
 }
 
-/// More threads than members: each meeting has as many arrivals as members, and one leader, though waits time out and come again.
+/// More threads than members: each meeting has as many arrivals as members, and one leader, even if waits
+/// time out and are repeated.
 fn threads_take_turns<W: World>(world: &W) {
     const SIZE: u32 = 3;
     const MEETINGS: u32 = 20;
@@ -117,7 +118,8 @@ fn bigger_groups_meet_too<W: World>(world: &W) {
     }
 }
 
-/// Rank 1 takes part in two episodes and goes; whoever needs it in the third gets its name, and nobody waits for ever.
+/// Rank 1 takes part in two episodes and goes; a member that needs it in the third gets its name, and none
+/// waits for ever.
 fn whoever_leaves_early_is_named<W: World>(world: &W, kind: Algorithm) {
     for policy in [Policy::Block, Policy::Yield, ADAPTIVE] {
         let group = Group::new(kind, 4).unwrap();
@@ -154,7 +156,7 @@ fn a_missing_member_is_waited_for_only_so_long<W: World>(world: &W, kind: Algori
     }
 }
 
-/// Members give up, and come back, as often as there are meetings: none ends before all have come, and each ends for all.
+/// Members give up and come back in every meeting: none ends before all have come, and each ends for all.
 fn an_arrival_outlasts_its_wait<W: World>(world: &W) {
     const MEETINGS: u32 = 30;
     for policy in [Policy::Block, Policy::TwoPhase { spin: Nanos::from_us(10) }, ADAPTIVE] {
@@ -163,13 +165,13 @@ fn an_arrival_outlasts_its_wait<W: World>(world: &W) {
         world.run(3, async |cpu: W::Cpu<'_>, rank| {
             let mut member = group.member(cpu, rank, policy).unwrap();
             for meeting in 1..=MEETINGS {
-                // Each is late in turn: until another one has given up.
+                // Each member is late in turn: until another one has given up.
                 while meeting % 3 == rank && gave_up.load(SeqCst) < meeting {
                     member.delay(Nanos::from_us(20)).await;
                 }
                 come.fetch_add(1, SeqCst);
                 while let Err(error) = member.wait_for(Nanos::from_us(100)).await {
-                    // All may have come since its time was over: then none is named.
+                    // All may have come since its time was over: then no member is named.
                     assert!(matches!(error.cause(), Cause::TimedOut { .. }), "{policy:?}: {error}");
                     gave_up.fetch_add(1, SeqCst);
                 }
@@ -180,7 +182,7 @@ fn an_arrival_outlasts_its_wait<W: World>(world: &W) {
     }
 }
 
-/// What the table decides is counted at once, so whoever has a clone of the account sees a wait that is not over.
+/// The account counts a table's decision at once, so a clone of the account shows a wait that is not over.
 fn an_account_can_be_read_while_its_member_waits<W: World>(world: &W) {
     let (group, account) = (Group::new(Algorithm::Central, 2).unwrap(), OnceLock::new());
     world.run(2, async |cpu: W::Cpu<'_>, rank| {
@@ -204,7 +206,7 @@ fn an_account_can_be_read_while_its_member_waits<W: World>(world: &W) {
     });
 }
 
-/// The successful-spin rate must not count whoever came last, of whom there is exactly one an episode.
+/// The successful-spin rate must not count the last arrival, of which there is exactly one an episode.
 fn one_member_an_episode_comes_last<W: World>(world: &W) {
     const EPISODES: u64 = 100;
     let group = Group::new(Algorithm::Central, 3).unwrap();

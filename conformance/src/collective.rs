@@ -1,4 +1,5 @@
-//! What collective operations promise, in every world with sized messages: the results of one member that does it all alone.
+//! What collective operations promise, in every world with sized messages: the results of one member that
+//! computes everything alone.
 use crate::{PortProgram, Ports};
 use foregather_machine::{Cause, Error, Nanos, Port, Rank, SplitMix};
 use foregather_message::collective::{
@@ -17,7 +18,7 @@ pub fn all(ports: &impl Ports) {
     another_length_is_named(ports);
 }
 
-/// Every operation once, with payloads around so many bytes, by members that begin at these times.
+/// Every operation once, with payloads of about `bytes` bytes, by members that begin at these times.
 pub fn one(ports: &impl Ports, start: &[Nanos], root: Rank, bytes: usize) {
     let ends = ports.run(1, start, &Everything { root, bytes });
     assert!(ends.iter().all(Result::is_ok) && ends.len() == start.len(), "{ends:?}");
@@ -27,7 +28,7 @@ pub fn one(ports: &impl Ports, start: &[Nanos], root: Rank, bytes: usize) {
     assert_eq!(bits[root as usize].0, bits[root as usize].1, "{bytes} bytes: reduce and allreduce differ");
 }
 
-/// What `rank` has: any `bytes` of it.
+/// The contents of `rank`, of `bytes` bytes.
 fn contents(rank: Rank, bytes: usize) -> Vec<u8> {
     let mut random = SplitMix(SplitMix::mix(u64::from(rank) + 1));
     (0..bytes).map(|_| random.next() as u8).collect()
@@ -65,7 +66,7 @@ impl Everything {
         broadcast(port, self.root, &mut bytes).await?;
         assert!(bytes == contents(self.root, self.bytes), "rank {me} of {size}: broadcast of {} bytes", self.bytes);
         for distance in [0, 1, size - 1, 2 * size + 3] {
-            // Everybody has another length.
+            // Each rank has another length.
             let of = |rank: Rank| contents(rank, self.bytes + rank as usize);
             let mut into = vec![0; self.bytes + size as usize];
             let came = shift(port, distance, &of(me), &mut into).await?;
@@ -116,7 +117,8 @@ impl Everything {
         Ok(())
     }
 
-    /// An operation that is associative and no more: two digits, the first of the left one and the last of the right one.
+    /// An operation that is associative and no more: two digits, the first of the left one and the last of
+    /// the right one.
     async fn brackets<P: Port>(&self, port: &P) -> Result<(), Error> {
         let ends = |left: u32, right: u32| left & 0xffff_0000 | right & 0xffff;
         let mut values = vec![port.rank() << 16 | port.rank(); self.bytes / 4];
@@ -142,7 +144,7 @@ fn what_cannot_be_is_refused(ports: &impl Ports) {
     assert_eq!(ports.run(1, &[Nanos::ZERO; 2], &Refused), [Ok(()), Ok(())]);
 }
 
-/// No message is sent for what cannot be, so nobody waits for one.
+/// An impossible operation sends no message, so no rank waits for one.
 struct Refused;
 
 impl PortProgram<Result<(), Error>> for Refused {
@@ -165,7 +167,7 @@ fn another_length_is_named(ports: &impl Ports) {
     assert_eq!(ends, [Ok(()), Ok(())]);
 }
 
-/// Rank 1 has another length; who takes it is told both.
+/// Rank 1 has another length; a rank that receives from it gets both lengths.
 struct OneMore;
 
 impl PortProgram<Result<(), Error>> for OneMore {

@@ -15,7 +15,7 @@ pub fn all(world: &impl World) {
     an_exchange_wakes_and_leaves_flags_alone(world);
 }
 
-/// What one member wrote before a store is seen by whoever sees the store, under every policy.
+/// A member that sees a store sees what its sender wrote before it, under every policy.
 fn publishes_what_was_written_before<W: World>(world: &W) {
     const ROUNDS: u32 = 200;
     for policy in [Policy::Block, Policy::Yield, Policy::TwoPhase { spin: Nanos::from_us(3) }, Policy::default()] {
@@ -39,7 +39,7 @@ fn publishes_what_was_written_before<W: World>(world: &W) {
     }
 }
 
-/// Two members hand a word to and fro with nothing but arm and park between them.
+/// Two members pass a word to and fro with only arm and park between them.
 fn no_wake_up_is_lost<W: World>(world: &W) {
     const ROUNDS: u32 = 300;
     let word = <W::Cpu<'_> as Words>::Word::default();
@@ -111,7 +111,8 @@ fn values_wrap<W: World>(world: &W) {
     });
 }
 
-/// Each value follows the one before, whoever is quicker; nobody succeeds twice, and what the last one wrote before is seen.
+/// Each value follows the one before, whichever member is quicker; no member succeeds twice, and all see what
+/// the last one wrote before.
 fn one_of_many_exchanges<W: World>(world: &W) {
     const ROUNDS: u32 = 100;
     let word = <W::Cpu<'_> as Words>::Word::default;

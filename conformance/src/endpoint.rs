@@ -26,7 +26,7 @@ pub fn all(network: &impl Network) {
     assert_eq!(network.run(2, &[Nanos::ZERO; 2], SignalsAddUp), [Ok(()), Ok(())]);
 }
 
-/// The same over null messages made of words.
+/// Everything over null messages made of words.
 pub fn all_over_flags(world: &impl World) {
     all(&OverFlags(world));
 }
@@ -37,12 +37,12 @@ fn kinds() -> impl Iterator<Item = Algorithm> {
     Algorithm::ALL.into_iter().filter(|&kind| kind != Algorithm::Central).chain([waiting])
 }
 
-/// The times at which the members begin, for all orders in which so many can.
+/// The times at which the members begin, for all orders in which that many can.
 fn orders(sizes: impl Iterator<Item = u32>) -> impl Iterator<Item = Vec<Nanos>> {
     sizes.flat_map(permutations).map(|order| order.into_iter().map(|place| STEP * u64::from(place)).collect())
 }
 
-/// Several episodes of every barrier that takes so many members, beginning at these times.
+/// Several episodes of every barrier for this number of members, which begin at these times.
 pub fn nobody_leaves_before_the_last_arrives(network: &impl Network, start: &[Nanos]) {
     let size = start.len() as u32;
     for kind in kinds().filter(|kind| kind.takes(size).is_ok()) {
@@ -57,7 +57,7 @@ fn left_too_early(network: &impl Network, slots: u32, barrier: impl Barrier, sta
     ends.into_iter().map(|end| end.unwrap_or_else(|error| panic!("{barrier:?}: {error}"))).sum()
 }
 
-/// What is under test: a kind, or a mistake that must be found.
+/// The barrier under test: a kind, or a mistake that must be found.
 trait Barrier: Copy + Debug + Sync {
     async fn pass<E: Endpoint>(self, endpoint: &E) -> Result<(), Error>;
 }
@@ -124,7 +124,7 @@ impl AsyncProgram<Result<(), Error>> for Once {
     }
 }
 
-/// Those whose middle bit is 1 go home; the others meet.
+/// Members whose middle bit is 1 leave; the others meet.
 fn a_subcube_needs_nobody_outside(network: &impl Network, kind: Algorithm) {
     let ends = network.run(kind.slots(4) + 1, &[Nanos::ZERO; 8], FourOfEight { kind, arrived: Default::default() });
     assert_eq!(ends, [const { Ok(()) }; 8], "{kind:?}");
@@ -151,7 +151,7 @@ impl AsyncProgram<Result<(), Error>> for FourOfEight {
     }
 }
 
-/// Whose row has met and whose column has met has heard of the whole grid.
+/// A member whose row has met and whose column has met has heard of the whole grid.
 fn rows_and_columns_take_turns(network: &impl Network, kind: Algorithm) {
     let ends = network.run(2 * kind.slots(4), &[Nanos::ZERO; 16], GridTest { kind, arrived: Default::default() });
     assert_eq!(ends, [const { Ok(()) }; 16], "{kind:?}");
@@ -159,7 +159,7 @@ fn rows_and_columns_take_turns(network: &impl Network, kind: Algorithm) {
 
 struct GridTest {
     kind: Algorithm,
-    /// By row, for each episode.
+    /// Arrivals by row, for each episode.
     arrived: [[AtomicU32; 4]; 3],
 }
 

@@ -1,4 +1,4 @@
-//! What leaving together promises in every world; how exact it is, only a world of its own can say.
+//! What leaving together promises in every world; only a world of its own can say how exact it is.
 use crate::World;
 use foregather_barrier::{Algorithm, Group};
 use foregather_machine::{Cause, Error, Nanos};
@@ -17,7 +17,8 @@ pub fn all(world: &impl World) {
     whoever_leaves_early_is_named(world);
 }
 
-/// The deadline is the last arrival plus the longest slack, whoever asked for it, and holds for who is late, too.
+/// The deadline is the last arrival plus the longest slack that any member asked for, and holds for late
+/// members, too.
 fn nobody_leaves_before_the_common_deadline<W: World>(world: &W, kind: Algorithm, size: u32) {
     const EPISODES: u32 = 12;
     let last: Vec<AtomicU64> = (0..EPISODES).map(|_| AtomicU64::new(0)).collect();

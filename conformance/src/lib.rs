@@ -3,10 +3,12 @@
 //!
 //! - [`World`] is what a world under test provides; [`cpu::all`], [`barrier::all`],
 //!   [`harmonize::all`] and [`team::all`] run everything.
-//! - [`Network`] is the same for worlds with native null messages; [`endpoint::all`] runs everything;
+//! - [`Network`] is what a world with native null messages provides; [`endpoint::all`] runs everything;
 //!   [`endpoint::all_over_flags`] does so in a world with words.
-//! - [`Ports`] is the same for worlds with native sized messages, and for messengers; [`port::all`] and [`collective::all`] run everything.
-//! - [`scripted`]: a processor that does what a test says. [`table`]: a fabric on which every order of deliveries can be tried.
+//! - [`Ports`] is what a world with native sized messages provides, and a messenger; [`port::all`] and
+//!   [`collective::all`] run everything.
+//! - [`scripted`]: a processor that does what a test says. [`table`]: a fabric on which every order of
+//!   deliveries can be tested.
 //! - [`fabric`]: programs for worlds with frames and lanes, which [`fabric::Fabrics`] provides.
 #![forbid(unsafe_code)]
 #![allow(async_fn_in_trait)]

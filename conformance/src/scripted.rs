@@ -1,4 +1,5 @@
-//! A processor that does what a test says and writes down what it was asked to do. Time passes only when a verb lets it.
+//! A processor that does what a test says and records what it was asked to do. Time passes only when a verb
+//! lets it.
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::Ordering::Relaxed;
 use core::task::Poll;
@@ -8,10 +9,10 @@ use foregather_machine::{
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// What a thread did.
+/// One thing that a thread did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Did {
-    /// Read the clock, if that is written down.
+    /// Read the clock, if that is recorded.
     ReadClock,
     /// Spun briefly.
     SpinBriefly,
@@ -23,7 +24,7 @@ pub enum Did {
     Park,
     /// Asked whether that thread runs.
     Ask(ThreadId),
-    /// Sent a scout there, or asked for it.
+    /// Sent a scout there, or asked for its answer.
     Scout(CpuId),
     /// Moved there.
     Move(CpuId),
@@ -31,21 +32,22 @@ pub enum Did {
     Pull(ThreadId),
 }
 
-/// The processor of one thread. What is set decides what its verbs do; a [`Script::beside`] another one shares its clock and notes.
+/// The processor of one thread. Its fields decide what its verbs do; a [`Script::beside`] another one shares
+/// its clock and record.
 pub struct Script {
     /// The time.
     pub now: Rc<Cell<Nanos>>,
-    /// What was done, in order.
+    /// The record of what was done, in order.
     pub did: Rc<RefCell<Vec<Did>>>,
-    /// Are readings of the clock written down?
+    /// Whether readings of the clock are recorded.
     pub logs_clock: Cell<bool>,
-    /// Are spins in a row written down as one, of no length?
+    /// Whether spins in a row are recorded as one, of no length.
     pub merges_spins: Cell<bool>,
-    /// Is each spin, yield and park pending once, and takes no time?
+    /// Whether each spin, yield and park is pending once, and takes no time.
     pub takes_turns: Cell<bool>,
-    /// When the event comes, or after how many notes.
+    /// When the event comes.
     pub event: Cell<Nanos>,
-    /// After how many notes it comes.
+    /// The event comes after this many records.
     pub event_after: Cell<usize>,
     /// When the word is poisoned.
     pub poison: Cell<Nanos>,
@@ -61,9 +63,9 @@ pub struct Script {
     pub runs: Rc<RefCell<BTreeMap<ThreadId, Option<bool>>>>,
     /// Whether any thread runs.
     pub running: Cell<Option<bool>>,
-    /// What a scout answers.
+    /// A scout's answer.
     pub idle: Cell<Option<bool>>,
-    /// Are moves and pulls granted?
+    /// Whether moves and pulls are granted.
     pub granted: Cell<bool>,
     /// How long a brief spin takes.
     pub brief_span: Cell<Nanos>,
@@ -75,22 +77,22 @@ pub struct Script {
     pub ask_span: Cell<Nanos>,
     /// How long a sleep takes; else until the event, poison or the deadline.
     pub park_span: Cell<Option<Nanos>>,
-    /// The next spin is preempted for so long.
+    /// How long the next spin is preempted.
     pub gap: Cell<Nanos>,
-    /// What the system says of the time in which others had its processor.
+    /// What the system says of the time in which other threads had its processor.
     pub run_queue_wait: Cell<Option<Nanos>>,
     /// The longest spin.
     pub max_spin: Cell<Nanos>,
-    /// That verb never returns.
+    /// The verb that never returns.
     pub stuck_in: Cell<Option<Did>>,
     /// Processor time spent spinning.
     pub spun: Cell<Nanos>,
-    /// Every verb makes the world another one.
+    /// Draws anew at each verb which threads run, what is granted, and how long verbs take.
     pub dice: RefCell<Option<SplitMix>>,
 }
 
 impl Script {
-    /// Of a thread that is on that processor, may use processors below 2 of 3, and knows of no other.
+    /// A thread on that processor, which may use processors below 2 of 3, and knows of no other.
     pub fn on(place: CpuId, identity: ThreadId) -> Self {
         let (us, max) = (Nanos::from_us(1), Nanos::MAX);
         Self {
@@ -124,7 +126,7 @@ impl Script {
         }
     }
 
-    /// A thread of the same machine: it shares clock, notes, and what is known of who runs.
+    /// A thread of the same machine: it shares clock, record, and what is known of running threads.
     #[must_use]
     pub fn beside(&self, place: CpuId, identity: ThreadId) -> Self {
         let (now, did, runs) = (Rc::clone(&self.now), Rc::clone(&self.did), Rc::clone(&self.runs));
@@ -148,7 +150,7 @@ impl Script {
         self.now.set(self.now.get() + span);
     }
 
-    /// Has the event come?
+    /// Whether the event has come.
     pub fn come(&self) -> Option<()> {
         (self.now.get() >= self.event.get() || self.did.borrow().len() >= self.event_after.get()).then_some(())
     }

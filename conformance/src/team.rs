@@ -1,11 +1,11 @@
-//! What a team promises, whatever its policy and its world.
+//! What a team promises, under every policy and in every world.
 use crate::{World, permutations};
 use foregather_barrier::{ForkJoin, Leader, Worker};
 use foregather_machine::{Cause, Error, Nanos};
 use foregather_wait::Policy;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
-/// One of each form of waiting.
+/// One policy of each form of waiting.
 fn policies() -> [Policy; 7] {
     [
         Policy::default(),
@@ -41,7 +41,7 @@ pub fn all(world: &impl World) {
     calls_out_of_turn_are_errors(world);
 }
 
-/// What one of a team is given.
+/// The handle of a member.
 enum Handle<C: foregather_machine::Cpu> {
     Leader(Leader<C>),
     Worker(Worker<C>),
@@ -54,7 +54,8 @@ fn handle<C: foregather_machine::Cpu>(team: &ForkJoin<C>, cpu: C, rank: u32, pol
     }
 }
 
-/// All orders in which workers and leader can come to the join, one region after the other, then as many without any delay.
+/// All orders in which workers and leader can come to the join, one region after the other, then as many
+/// without any delay.
 fn the_master_goes_on_when_all_have_done_their_part<W: World>(world: &W, policy: Policy, size: u32) {
     let orders = permutations(size);
     let regions = 2 * orders.len() as u32;
@@ -146,7 +147,8 @@ fn a_slave_may_be_late<W: World>(world: &W) {
     }
 }
 
-/// Worker 1 goes in the middle of the second region: the join has its name, and so have the other workers once the leader has gone.
+/// Worker 1 goes in the middle of the second region: the join gets its name, and so do the other workers once
+/// the leader has gone.
 fn a_slave_that_goes_is_named<W: World>(world: &W, policy: Policy) {
     if policy == Policy::Spin && world.processors() < 4 {
         return;
@@ -193,7 +195,7 @@ fn a_master_that_goes_is_named<W: World>(world: &W, policy: Policy) {
     assert_eq!(ends, [Ok(1), Ok(1), Ok(1)], "{policy:?}");
 }
 
-/// A bounded wait that ends harms nobody.
+/// A bounded wait that ends does no harm.
 fn who_waited_in_vain_may_wait_again<W: World>(world: &W) {
     let (team, tried) = (ForkJoin::new(3).unwrap(), AtomicU32::new(0));
     let policy = Policy::TwoPhase { spin: Nanos::from_us(10) };
@@ -204,7 +206,8 @@ fn who_waited_in_vain_may_wait_again<W: World>(world: &W) {
                 leader.delay(world.step()).await;
             }
             leader.fork()?;
-            // The first worker has done its part, however late it got a processor: the second one alone is missing.
+            // The first worker has done its part, however late it got a processor: only the second one is
+            // missing.
             while tried.load(SeqCst) < 3 {
                 leader.delay(world.step()).await;
             }
@@ -237,7 +240,8 @@ fn who_waited_in_vain_may_wait_again<W: World>(world: &W) {
     }
 }
 
-/// Workers come in all orders, and the leader takes whatever they have not begun when it has done its own part.
+/// Workers come in all orders, and the leader takes the parts that they have not begun when it has done its
+/// own.
 fn each_part_is_done_once<W: World>(world: &W, policy: Policy) {
     const SIZE: u32 = 4;
     let orders = permutations(SIZE);

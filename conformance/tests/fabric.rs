@@ -5,7 +5,7 @@ use foregather_machine::{Address, Limits};
 
 const NARROW: Limits = Limits { lanes: 1, inline: 24, buffer: 64, credits: 4, spare: 6, gather: 3, direct: true };
 
-/// Each program in so many orders; reads may end only once the other side has helped.
+/// Runs each program in this many orders; reads may end only once the other side has helped.
 struct Tables {
     orders: u64,
     helped: bool,
@@ -27,7 +27,7 @@ impl Fabrics for Tables {
 
 #[test]
 fn the_table_conforms_whatever_the_order() {
-    // What it refuses it refuses by a panic; and whoever yields there, as the policy of messengers does, lets no time pass.
+    // It refuses by a panic; and a yield there, as by the policy of messengers, lets no time pass.
     let programs = Program::ALL.into_iter().filter(|&program| program != Program::Refused && !program.is_over_messages());
     for program in programs {
         for helped in [false, true] {

@@ -1,4 +1,5 @@
-//! Messages on the table: every order of deliveries for the smallest cases, random ones beyond. Each explorer has a planted fault.
+//! Messages on the table: every order of deliveries for the smallest cases, random ones beyond. Each explorer
+//! has a planted fault.
 use foregather_conformance::messages::{
     Plan, abandoned, crossfire, disagreeing, given_up_open, gone, impatient, later_is_read_at_the_end, left_in_order,
     one_message, owned, several_open,
@@ -11,7 +12,7 @@ use foregather_message::{Messenger, Mode, Path, Receive, Safer, Settings};
 use foregather_wait::Policy;
 use std::cell::RefCell;
 
-/// A narrow fabric: what is rare elsewhere happens all the time here.
+/// A narrow fabric: events that are rare elsewhere happen all the time here.
 const NARROW: Limits = Limits { lanes: 1, inline: 24, buffer: 128, credits: 2, spare: 8, gather: 3, direct: true };
 const SETTINGS: Settings = Settings {
     policy: Some(Policy::Block),
@@ -27,7 +28,7 @@ fn messengers(table: &Table, size: u32, settings: Settings) -> Vec<Messenger<Sea
     (0..size).map(|rank| Messenger::new(table.seat(rank, 0), settings).unwrap()).collect()
 }
 
-/// Runs a program on every rank; what each gave, or who is stuck.
+/// Runs a program on every rank; returns the results, or which ranks are stuck.
 fn run<T>(
     table: &Table,
     settings: Settings,
@@ -40,7 +41,7 @@ fn run<T>(
     ends.into_iter().collect::<Option<_>>().ok_or_else(|| table.deadlocked())
 }
 
-/// The same for random orders, in both kinds of networks.
+/// Runs it in random orders, in both kinds of networks.
 fn for_random_orders(seeds: u64, size: u32, program: impl AsyncFn(&Messenger<Seat<'_>>, u64) -> Result<(), Error>) {
     for seed in 0..seeds {
         for helped in [false, true] {
@@ -82,13 +83,13 @@ fn a_receiver_that_takes_nothing_in_stops_the_crossfire() {
         let table = Table::new(2, NARROW, Chooser::random(seed));
         let lazy = Settings { kept_bytes: 0, path: Path::Buffered, ..SETTINGS };
         let ends = run(&table, lazy, 2, async |messenger| crossfire(messenger, 7, 100, 400).await);
-        // Both wait for credits of each other, and both hear of it.
+        // Both wait for credits of each other, and both learn of it.
         let ends = ends.unwrap_or_else(|stuck| panic!("seed {seed}: {stuck:?}"));
         assert!(ends.iter().all(|end| is_circle(end, &[0, 1])), "seed {seed}: {ends:?}");
     }
 }
 
-/// Does the error name exactly these ranks? Any of them may come first.
+/// Whether the error names exactly these ranks, with any of them first.
 fn is_circle(end: &Result<(), Error>, expected: &[Rank]) -> bool {
     let Some(Cause::Deadlock { ranks, .. }) = Error::of(end) else { return false };
     let mut ranks = ranks.clone();
@@ -109,7 +110,8 @@ async fn tell(messenger: &Messenger<Seat<'_>>, to: Rank) -> Result<(), Error> {
     message.end().await
 }
 
-/// Waits that long for a null message that does not come: on the table computing takes no time while others only wait.
+/// Waits that long for a null message that does not come: on the table computing takes no time while others
+/// only wait.
 async fn busy(messenger: &Messenger<Seat<'_>>, span: Nanos) {
     messenger.set_deadline(messenger.now() + span);
     assert!(messenger.wait(3).await.is_err());
@@ -124,12 +126,12 @@ fn ranks_that_wait_in_a_circle_are_all_told_and_others_are_not() {
             let last = circle.len() as u32;
             let ends = run(&table, SETTINGS, size, async |messenger| {
                 let rank = messenger.rank();
-                // Who is not in the circle waits for it from outside.
+                // A rank outside the circle waits for it.
                 let end = hear(messenger, if rank < last { (rank + 1) % last } else { rank - 1 }).await;
                 end.map(drop)
             });
             let told = ends.as_ref().map_or_else(|_| vec![], |ends| ends.iter().filter(|end| is_circle(end, circle)).collect());
-            // Those outside wait on for a rank that has heard of it and does nothing more.
+            // The ranks outside wait on for a rank that has learned of it and does nothing more.
             let all = if size == last { told.len() == circle.len() } else { ends.is_err() };
             assert!(all, "seed {seed}, {size} ranks: {ends:?} {:?}", table.deadlocked());
         }
@@ -138,8 +140,9 @@ fn ranks_that_wait_in_a_circle_are_all_told_and_others_are_not() {
 
 #[test]
 fn who_waits_long_for_what_comes_hears_of_no_circle() {
-    // Race 7: one computes for about as long as a wait lasts before it asks, and then answers. Whichever chase is on its way by
-    // then tells of waits that are over, or are about to be: a messenger that does not count frames fails here.
+    // Race 7: one rank computes for about as long as a wait lasts before it asks, and then answers. A chase
+    // that is on its way by then tells of waits that are over, or are about to be: a messenger that does not
+    // count frames fails here.
     for seed in 0..400_u64 {
         let table = Table::new(3, NARROW, Chooser::random(seed));
         let ends = run(&table, SETTINGS, 3, async |messenger| {
@@ -255,7 +258,7 @@ fn survivors_name_the_lost_rank_and_not_each_other() {
     for seed in 0..400 {
         let table = Table::new(4, NARROW, Chooser::random(seed));
         let messengers = messengers(&table, 4, SETTINGS);
-        // Each goes away with its messenger as soon as it fails: what it says about that must name who was lost.
+        // Each goes away with its messenger as soon as it fails: its error must name the lost rank.
         let program = |messenger: Messenger<_>| {
             Box::pin(async move {
                 let mut into = [0; 300];
@@ -302,7 +305,7 @@ fn hostile_frames_are_named_errors() {
             message.end().await
         };
         table.run(vec![Box::pin(async { *told.borrow_mut() = Some(victim.await) })], |_| ());
-        // It may wait for more, be told what is wrong, or have got a message: but nothing breaks.
+        // It may wait for more, get an error, or have got a message: but nothing breaks.
         let told = told.into_inner();
         assert!(told.is_some() || !table.deadlocked().is_empty(), "seed {seed}");
     }

@@ -1,8 +1,10 @@
-//! Barriers under random schedules: every step of every member may come before or after every step of the others.
+//! Barriers under random schedules: every step of every member may come before or after every step of the
+//! others.
 //!
-//! The processor here is made of shuttle's primitives, so a schedule that fails is printed and can be replayed
-//! (`shuttle::replay`). Word protocol and memory orders are loom's business (`worlds/thread/tests/loom.rs`); this is about
-//! the barriers on top: reuse, early arrivals, members that leave.
+//! The processor here is made of shuttle's primitives, so a schedule that fails is printed and can be
+//! replayed (`shuttle::replay`). Loom tests the word protocol and memory orders
+//! (`worlds/thread/tests/loom.rs`); this tests the barriers on top: reuse, early arrivals, members that
+//! leave.
 mod explore;
 mod scheduled;
 
@@ -20,7 +22,7 @@ const DEPTH: usize = 4;
 
 const POLICIES: [Policy; 3] = [Policy::Block, Policy::TwoPhase { spin: Nanos(10) }, Policy::Spin];
 
-/// Three episodes; nobody may leave one before all have arrived in it.
+/// Three episodes; no member may leave one before all have arrived in it.
 fn episodes(kind: Algorithm, policy: Policy, size: u32) {
     let group = Group::<Scheduled>::new(kind, size).unwrap();
     let arrived: [AtomicU32; 3] = Default::default();
@@ -46,7 +48,8 @@ fn nobody_leaves_too_early_whatever_the_schedule() {
     }
 }
 
-/// Three threads take turns at a barrier of two, one of them a guest. Each meeting has one leader, and all arrivals return.
+/// Three threads take turns at a barrier of two, one of them a guest. Each meeting has one leader, and all
+/// arrivals return.
 #[test]
 fn threads_that_take_turns_all_return() {
     const SIZE: u32 = 2;
@@ -73,7 +76,8 @@ fn threads_that_take_turns_all_return() {
     check_pct(schedule, SCHEDULES, DEPTH);
 }
 
-/// Rank 1 leaves after one episode: the others learn it in the second, and every one of them got through the first.
+/// Rank 1 leaves after one episode: the others learn it in the second, and every one of them got through the
+/// first.
 #[test]
 fn a_member_that_leaves_spoils_no_episode_it_took_part_in() {
     for kind in Algorithm::ALL {
@@ -96,8 +100,8 @@ fn a_member_that_leaves_spoils_no_episode_it_took_part_in() {
     }
 }
 
-/// The negative control: a central barrier that lets the others go before it resets the counter loses the arrival of
-/// whoever is back at once.
+/// The negative control: a central barrier that lets the others go before it resets the counter loses the
+/// arrival of a member that is back at once.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn resetting_the_counter_too_late_is_found() {
@@ -120,7 +124,8 @@ fn resetting_the_counter_too_late_is_found() {
     );
 }
 
-/// The same flags serve two groupings in turn, each in slots of its own: pairs by the lower bit, then by the upper.
+/// The same flags serve two groupings in turn, each in slots of its own: pairs by the lower bit, then by the
+/// upper.
 #[test]
 fn groupings_of_one_set_of_flags_keep_apart_whatever_the_schedule() {
     for kind in Algorithm::ALL.into_iter().filter(|&kind| kind != Algorithm::Central) {
@@ -181,8 +186,8 @@ impl Endpoint for Cleared {
     }
 }
 
-/// The negative control of race 7: a member that is back in the next episode sets a flag that is still set, and when it is
-/// cleared, two signals are gone.
+/// The negative control of race 7: a member that is back in the next episode sets a flag that is still set,
+/// and when the flag is cleared, two signals are gone.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn a_flag_instead_of_a_count_loses_a_signal() {

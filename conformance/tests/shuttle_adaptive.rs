@@ -1,4 +1,5 @@
-//! The adaptive policy under random schedules: every transition of its page, each race with a fault that must be found.
+//! The adaptive policy under random schedules: every transition of its page, each race with a fault that must
+//! be found.
 mod explore;
 mod placed;
 mod scheduled;
@@ -75,7 +76,8 @@ fn meet_and_count(_: &Machine, mut member: BarrierMember<Placed>, rank: Rank) {
     }
 }
 
-/// Spinning, yielding, asking, fleeing, fetching and sleeping, in every order that the chances of this world lead to.
+/// Spinning, yielding, asking, fleeing, fetching and sleeping, in every order that this world's chances
+/// allow.
 #[test]
 fn members_meet_whatever_they_do_about_their_waits() {
     for kind in Algorithm::ALL {
@@ -89,7 +91,7 @@ fn members_meet_whatever_they_do_about_their_waits() {
             }
         }
     }
-    // Larger than its processors, and so slow that it is said for a while who is crowded out.
+    // A team larger than its processors, and slow enough to be told which member is crowded out.
     let of = Adaptive { tick: Nanos(400_000), ..OF };
     explore(run(Plan { of, places: &[0, 0, 0, 1], ..PLAN }, meet_and_count));
     let followed = |name| RULES[TABLE.iter().position(|rule| rule.name == name).unwrap()].load(SeqCst);
@@ -132,7 +134,8 @@ fn a_waiter_that_does_not_see_who_has_gone_is_found() {
     explore(run(Plan { fault: Fault::NeverChecks, ..PLAN }, meet_until_one_goes));
 }
 
-/// Three on one processor, of whom two may leave it at the same time for where one is: only one does.
+/// Three members on one processor, two of which may leave it at the same time for the processor of one: only
+/// one does.
 const APART: Plan = Plan { places: &[0, 0, 0, 1], tells: false, ..PLAN };
 
 #[test]
@@ -172,8 +175,8 @@ fn a_move_that_is_not_known_before_the_next_one_is_found() {
     explore(run(Plan { fault: Fault::HidesItsMove, ..APART }, meet));
 }
 
-/// A move and a fetch, or two fetches, of one member by two others at once. The table lets only pairs fetch, but teams may share
-/// members' threads, so the world is asked directly.
+/// A move and a fetch, or two fetches, of one member by two others at once. The table lets only pairs fetch,
+/// but teams may share members' threads, so the test asks the world directly.
 const FETCHED: Plan = Plan { places: &[0, 1, 2], processors: 3, ..PLAN };
 
 fn fetch_each_other(machine: &Machine, _: BarrierMember<Placed>, rank: Rank) {
@@ -194,8 +197,8 @@ fn a_mask_that_is_restored_as_it_was_found_is_found() {
     explore(run(Plan { fault: Fault::RestoresWhatItFound, ..FETCHED }, fetch_each_other));
 }
 
-/// A pair, a third member that wanders between the other two processors, and a stranger on one of these: only the one without
-/// may be moved to, so the scout is asked about now this and now that one.
+/// A pair, a third member that wanders between the other two processors, and a stranger on one of these: only
+/// the one without a stranger may be moved to, so the scout is asked about either in turn.
 const SCOUTED: Plan = Plan {
     of: Adaptive { hand_over: Nanos(49), remote: Nanos(200), tick: Nanos(80_000), ..OF },
     places: &[0, 0, 1],

@@ -1,5 +1,5 @@
-//! The suite of all fabrics, over the plainest one and under random schedules: that it asks nothing that a fabric need not keep, and
-//! that it finds what a fabric could get wrong.
+//! The suite of all fabrics, over the plainest one and under random schedules: it must ask nothing that a
+//! fabric need not keep, and find what a fabric could get wrong.
 mod explore;
 mod plain;
 mod scheduled;
@@ -8,7 +8,7 @@ use explore::{check_pct, check_random};
 use foregather_conformance::fabric::{Fabrics, Program, all};
 use plain::{Mistake, run_schedule};
 
-/// Each program under so many schedules.
+/// Runs each program under this many schedules.
 struct Plain(usize);
 
 impl Fabrics for Plain {

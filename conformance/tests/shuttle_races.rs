@@ -1,5 +1,6 @@
-//! Negative controls of the named races of `core/barrier/README.md`: each makes one mistake that the protocol avoids, and a random schedule
-//! must find it. The protocol itself runs under such schedules in `shuttle.rs` and `shuttle_team.rs`.
+//! Negative controls of the named races of `core/barrier/README.md`: each makes one mistake that the protocol
+//! avoids, and a random schedule must find it. The protocol itself runs under such schedules in `shuttle.rs`
+//! and `shuttle_team.rs`.
 mod explore;
 mod scheduled;
 
@@ -18,13 +19,13 @@ fn wait(on: &Word, come: impl Fn() -> bool) {
     block_on(Policy::Block.wait(&Scheduled, on, WaitContext::new("control", 0), || come().then_some(()))).unwrap();
 }
 
-/// Schedules that a control is given: each finds its mistake long before.
+/// Runs the schedules of a control: each finds its mistake long before the last one.
 fn find(schedule: impl Fn() + Copy + Send + Sync + 'static) {
     check_random(schedule, 4 * SCHEDULES);
     check_pct(schedule, 4 * SCHEDULES, DEPTH);
 }
 
-/// Race 6: what was sent before its birth is lost.
+/// Race 6: signals sent before the receiver's birth are lost.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn a_receiver_that_counts_from_its_birth_on_is_found() {
@@ -83,7 +84,7 @@ fn a_member_that_poisons_all_slots_is_found() {
             if rank == 1 {
                 lines.iter().for_each(|line| Scheduled.poison(&line[0]));
             }
-            // What a member poisons when it is dropped is not the mistake.
+            // What a dropped member poisons is not the mistake.
             core::mem::forget(member);
             assert!(met.is_ok(), "rank {rank} needed nothing more of it");
         });
@@ -112,7 +113,7 @@ fn one_slot_for_both_directions_is_found() {
     find(schedule);
 }
 
-/// Race 12: the root clears its slots when it has released its children, of whom one may be back already.
+/// Race 12: the root clears its slots when it has released its children, one of which may be back already.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn slots_that_are_cleared_after_the_release_are_found() {
@@ -156,7 +157,8 @@ fn two_groupings_in_the_same_slots_are_found() {
     find(schedule);
 }
 
-/// Race T3: the end is told after `epoch` has changed, so a worker takes a part of a region that there is none of.
+/// Race T3: the end is told after `epoch` has changed, so a worker takes a part of a region that does not
+/// exist.
 #[test]
 #[should_panic(expected = "a region that was never forked")]
 fn an_end_that_is_told_too_late_is_found() {
@@ -178,13 +180,13 @@ fn an_end_that_is_told_too_late_is_found() {
     find(schedule);
 }
 
-/// What can be wrong with the notes of those who leave together.
+/// The faults of the notes of members that leave together.
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
     Nothing,
     /// The second word of a note is written after the arrival.
     HalfAfterwards,
-    /// There is one note, where two are used in turn.
+    /// There is one note, instead of two that are used in turn.
     OneNote,
 }
 

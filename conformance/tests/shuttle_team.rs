@@ -1,4 +1,5 @@
-//! Teams under random schedules: every step of every member may come before or after every step of the others.
+//! Teams under random schedules: every step of every member may come before or after every step of the
+//! others.
 mod scheduled;
 
 use foregather_barrier::ForkJoin;
@@ -19,7 +20,7 @@ const POLICIES: [Policy; 3] = [Policy::Block, Policy::TwoPhase { spin: Nanos(10)
 
 fn explore(scheduler: impl Scheduler + 'static, schedule: impl Fn() + Send + Sync + 'static) {
     let mut config = Config::new();
-    // A wait is deep in a build without optimisation.
+    // Without optimisation a wait is deep.
     config.stack_size = 256 << 10;
     Runner::new(scheduler, config).run(schedule);
 }
@@ -28,7 +29,8 @@ fn check_random(schedule: impl Fn() + Send + Sync + 'static, schedules: usize) {
     explore(RandomScheduler::new(schedules), schedule);
 }
 
-/// What must be found is found under the same schedules everywhere: others may come upon another consequence of the fault first.
+/// A fault must be found under the same schedules everywhere: other schedules may show another consequence of
+/// it first.
 fn find(schedule: impl Fn() + Send + Sync + 'static, schedules: usize) {
     explore(RandomScheduler::new_from_seed(1, schedules), schedule);
 }
@@ -74,8 +76,8 @@ fn regions_follow_each_other_whatever_the_schedule() {
     }
 }
 
-/// Worker 1 leaves after its part of the first region. The join of that region may have its name or not, that of the second must;
-/// nobody waits for ever.
+/// Worker 1 leaves after its part of the first region. The join of that region may have its name or not, that
+/// of the second must; no member waits for ever.
 #[test]
 fn a_slave_that_leaves_is_named_whatever_the_schedule() {
     let schedule = || {
@@ -106,7 +108,7 @@ fn a_slave_that_leaves_is_named_whatever_the_schedule() {
     check_pct(schedule, SCHEDULES, DEPTH);
 }
 
-/// The leader leaves after a fork: every worker does that region, then learns who has gone.
+/// The leader leaves after a fork: every worker does that region, then learns that the leader has gone.
 #[test]
 fn a_master_that_leaves_spoils_no_region_that_it_forked() {
     let schedule = || {
@@ -125,7 +127,8 @@ fn a_master_that_leaves_spoils_no_region_that_it_forked() {
     check_pct(schedule, SCHEDULES, DEPTH);
 }
 
-/// Two regions with two workers over bare words; the last to be done resets the counter before or after it lets the leader go on.
+/// Two regions with two workers over bare words; the last to be done resets the counter before or after it
+/// lets the leader go on.
 fn bare(reset_first: bool) {
     let words: Arc<[Word; 3]> = Arc::default();
     team(3, move |rank| {
@@ -154,7 +157,8 @@ fn bare(reset_first: bool) {
     });
 }
 
-/// The negative control of race T1: the other worker is done with the next region before the counter is reset.
+/// The negative control of race T1: the other worker is done with the next region before the counter is
+/// reset.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn resetting_the_counter_after_the_join_is_found() {
@@ -166,8 +170,8 @@ fn resetting_it_before_is_right() {
     check_random(|| bare(true), 4 * SCHEDULES);
 }
 
-/// Each part is done once, by its worker or by the leader, which takes what it finds, and no member sees a descriptor that is not of
-/// its region: the leader empties it as soon as it has joined.
+/// Each part is done once, by its worker or by the leader, which takes what it finds, and no member sees a
+/// descriptor of another region: the leader empties it as soon as it has joined.
 fn late(policy: Policy, size: u32) {
     let fork_join = ForkJoin::<Scheduled>::new(size).unwrap();
     let (descriptor, done) = (AtomicU32::new(0), AtomicU32::new(0));
@@ -213,7 +217,8 @@ fn a_part_is_done_once_whoever_takes_it() {
     }
 }
 
-/// A worker that is away sees no region; it may be called back, or find the end, wherever it is when that happens.
+/// A worker that is away sees no region; it may be called back, or find the end, wherever it is when that
+/// happens.
 #[test]
 fn who_is_called_back_takes_part_in_the_next_region() {
     let schedule = || {
@@ -264,7 +269,7 @@ fn a_master_that_leaves_is_named_to_those_who_are_away() {
     check_random(schedule, SCHEDULES);
 }
 
-/// What can be left out of the protocol of parts.
+/// What the protocol of parts can leave out.
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
     Nothing,
@@ -272,11 +277,12 @@ enum Fault {
     TakesNothing,
     /// The leader goes on when all parts are taken, although they are not done.
     JoinsWhatIsTaken,
-    /// A worker that has taken its part does not look again which region that is of.
+    /// A worker that has taken its part does not look again which region the part belongs to.
     LooksOnce,
 }
 
-/// One worker that may be late, regions numbered modulo 2, over bare words: so the third region has the number of the first.
+/// One worker that may be late, regions numbered modulo 2, over bare words: so the third region has the
+/// number of the first.
 fn parts(fault: Fault) {
     let words: Arc<[Word; 4]> = Arc::default();
     let descriptor = Arc::new(AtomicU32::new(0));

@@ -1,10 +1,10 @@
-//! How the ranks of a job, or of shared memory, ended, and which of several errors is the one to tell.
+//! How the ranks of a job, or of shared memory, ended, and which of several errors is reported.
 use core::any::Any;
 use foregather_launch::Session;
 use foregather_machine::{Cause, Error, Rank};
 use std::panic::resume_unwind;
 
-/// What a body panicked with.
+/// The payload of a body's panic.
 pub(crate) type Panic = Box<dyn Any + Send>;
 
 /// The error of a rank whose body panicked, for the others.
@@ -12,11 +12,11 @@ pub(crate) fn panicked(rank: Rank) -> Error {
     Cause::Elsewhere { rank, why: "its body panicked".to_owned() }.into()
 }
 
-/// Errors that cross to other ranks are cut to so many characters.
+/// Errors that cross to other ranks are cut to this many characters.
 const LONGEST: usize = 2_000;
 
-/// How far it is from what went wrong: 0 did itself, 1 found a lock whose holder had panicked, 2 waited for a rank that had returned,
-/// 3 only heard of a failure.
+/// How far an error is from the original failure: 0 is the failure itself, 1 found a lock whose holder had
+/// panicked, 2 waited for a rank that had returned, 3 only heard of a failure.
 fn distance(error: &Error) -> u8 {
     match error.cause() {
         Cause::PoisonedLock { .. } => 1,
@@ -38,7 +38,7 @@ pub(crate) fn of_threads<R>(ends: Vec<Result<R, Error>>) -> Result<Vec<R>, Error
     errors.into_iter().min_by_key(distance).map_or(Ok(all), Err)
 }
 
-/// The end of this process's rank: all ranks are told how it ended, and a panic goes on.
+/// Ends this process's rank: tells all ranks how it ended, and lets a panic go on.
 pub(crate) fn of_this_rank<R>(session: Session, mine: Result<R, Error>, panic: Option<Panic>) -> Result<R, Error> {
     let end = of_ranks(&session, mine);
     let Some(panic) = panic else { return end };
@@ -46,7 +46,7 @@ pub(crate) fn of_this_rank<R>(session: Session, mine: Result<R, Error>, panic: O
     resume_unwind(panic)
 }
 
-/// Tells all ranks how this one ended, once it has. A job that fails on one rank fails on all.
+/// Tells all ranks how this one ended. A job that fails on one rank fails on all.
 fn of_ranks<R>(session: &Session, mine: Result<R, Error>) -> Result<R, Error> {
     let cards = session.exchange(&card(mine.as_ref().err()));
     let cards = match (&mine, cards) {
@@ -62,7 +62,7 @@ fn of_ranks<R>(session: &Session, mine: Result<R, Error>) -> Result<R, Error> {
     }
 }
 
-/// Nothing for success; else how far the error is from what went wrong, and its sentence.
+/// Empty for success; else the error's distance from the original failure, and its sentence.
 fn card(error: Option<&Error>) -> Vec<u8> {
     let Some(error) = error else { return Vec::new() };
     let sentence: String = error.to_string().chars().take(LONGEST).collect();

@@ -1,11 +1,14 @@
-//! The engine beneath the front door: algorithms written once, as `async fn` over small traits, for every world.
+//! The engine beneath the front door: algorithms written once, as `async fn` over small traits, for every
+//! world.
 //!
-//! For those who bring a policy, a barrier or a world of their own, who run an algorithm in virtual time, or who need what the
-//! front door does not show: ranks that are placed, accounts, many lanes, messages built piece by piece.
+//! Use it to bring a policy, a barrier or a world of your own, to run an algorithm in virtual time, or for
+//! what the front door does not show: ranks that are placed, accounts, many lanes, messages built piece by
+//! piece.
 //!
 //! # Meeting
 //!
-//! A [`Group`] is a team that meets again and again. Each member has a handle and keeps an account of its waits.
+//! A [`Group`] is a team that meets again and again. Each member has a handle and keeps an account of its
+//! waits.
 //!
 //! ```
 //! use foregather::engine::{Algorithm, Group, block_on};
@@ -28,30 +31,31 @@
 //!
 //! # How it waits
 //!
-//! [`Group::join`] takes the adaptive policy with the costs of this machine. Before every step it looks at what it can know: where
-//! the awaited run, whether they do, how long its yields took, whether another processor is free. The first row of
-//! [`adaptive::TABLE`] that fits decides; `println!` of an account says how often each row did.
+//! [`Group::join`] takes the adaptive policy with the costs of this machine. Before every step it looks at
+//! what it can know: where the awaited members run, whether they do, how long its yields took, whether
+//! another processor is free. The first row of [`adaptive::TABLE`] that fits decides; `println!` of an
+//! account says how often each row did.
 //!
 //! | it sees | it does |
 //! |---|---|
 //! | nothing yet | pauses for half a microsecond: most waits of a team that is alone end here |
 //! | an awaited member on its own processor | yields to it; if yields go to a stranger, sleeps instead, or moves away |
 //! | its team stacked on one processor | sends a scout to the other one, and moves there if it is free |
-//! | nobody who needs its processor | spins, for as long as a sleep and its wake-up would cost |
+//! | no thread that needs its processor | spins, for as long as a sleep and its wake-up would cost |
 //! | then, an awaited member that computes | spins on |
 //! | then, an awaited member that waits behind a stranger | fetches it to its own processor |
 //! | otherwise | sleeps |
 //!
-//! It moves threads only if all members may run on the same processors, and puts the mask back at once; a team of which one member
-//! is pinned stays where it is, and `FOREGATHER_PLACEMENT=off` in the environment keeps all teams where they are. Under a
-//! real-time class every spin is bounded.
+//! It moves threads only if all members may run on the same processors, and puts the mask back at once; a
+//! team with a pinned member stays where it is, and `FOREGATHER_PLACEMENT=off` in the environment keeps all
+//! teams where they are. Under a real-time class every spin is bounded.
 //!
 //! [`Group::member`] takes any other [`Policy`]. They are for programs that know better, and for comparison:
 //!
 //! | your team | fixed policy | why |
 //! |---|---|---|
-//! | fits its processors, nobody else runs | [`Policy::TwoPhase`] with 20 us or more, or [`Policy::Spin`] | blocking costs a wake-up through an idle processor |
-//! | has more threads than processors, nobody else runs | [`Policy::Yield`] | a hand-over costs about a microsecond, a wasted spin all of its bound |
+//! | fits its processors, no other program runs | [`Policy::TwoPhase`] with 20 us or more, or [`Policy::Spin`] | blocking costs a wake-up through an idle processor |
+//! | has more threads than processors, no other program runs | [`Policy::Yield`] | a hand-over costs about a microsecond, a wasted spin all of its bound |
 //! | shares its processors with strangers | [`Policy::TwoPhase`] | a yield to a stranger costs a whole tick |
 //! | must not burn processor time | [`Policy::Block`] | |
 //!
@@ -59,9 +63,9 @@
 //!
 //! # When a wait cannot succeed
 //!
-//! A member that panics, returns early or is dropped leaves nobody waiting: whoever still needs it gets
-//! [`Cause::Poisoned`] with its rank. [`BarrierMember::wait_for`] bounds a wait and names a member that is missing; at the central
-//! barrier the arrival stays, and the next wait goes on with it.
+//! If a member panics, returns early or is dropped, no other is left waiting: a member that still needs it
+//! gets [`Cause::Poisoned`] with its rank. [`BarrierMember::wait_for`] bounds a wait and names a missing
+//! member; at the central barrier the arrival stays, and the next wait goes on with it.
 //!
 //! ```
 //! use foregather::engine::{Cause, Error, Algorithm, Group, Nanos, Policy, block_on};
@@ -78,8 +82,9 @@
 //!
 //! # Leaving together
 //!
-//! A barrier releases its members one after the other: a tenth of a microsecond apart if they spin, ten if they sleep.
-//! [`BarrierMember::harmonize`] waits that out, to a deadline that all know, and says whether this member met it.
+//! A barrier releases its members one after the other: a tenth of a microsecond apart if they spin, ten if
+//! they sleep. [`BarrierMember::harmonize`] waits that out, to a deadline that all know, and says whether
+//! this member met it.
 //!
 //! ```
 //! use foregather::engine::{Error, Algorithm, Group, Nanos, Punctual, block_on};
@@ -102,8 +107,9 @@
 //!
 //! # Fork and join
 //!
-//! A [`ForkJoin`] is a leader and its workers: [`Leader::fork`] releases them into the next region, [`Leader::join`] waits
-//! until all have done their part. Nobody waits at the fork, no worker at the join, so a region costs less than two barriers.
+//! A [`ForkJoin`] is a leader and its workers: [`Leader::fork`] releases them into the next region,
+//! [`Leader::join`] waits until all have done their part. No member waits at the fork, no worker at the join,
+//! so a region costs less than two barriers.
 //!
 //! ```
 //! use foregather::engine::{Error, ForkJoin, block_on};
@@ -137,7 +143,8 @@
 //!
 //! # Teams for programs
 //!
-//! [`team::Team`] is that with threads of its own: any thread calls a closure on it, by reference, and goes on when all of it is done.
+//! [`team::Team`] is a fork-join with threads of its own: any thread calls a closure on it, by reference, and
+//! goes on when all calls are done.
 //!
 //! ```
 //! use foregather::engine::team::Team;
@@ -158,23 +165,30 @@
 //! println!("{}", team.report()); // how large it is and why, and how its calls went
 //! ```
 //!
-//! - **Size.** [`Team::new`](team::Team::new) has as many members as it is told. A fitting team has as many as affinity, the control group's
-//!   quota and `FOREGATHER_THREADS`, else `OMP_NUM_THREADS`, allow, asked again about once a second; it works with fewer while more do not pay,
-//!   and tries again after 20 ms to a second. [`Team::global`](team::Team::global) is the fitting team that all libraries of a process share.
-//! - **Late members.** Who has not begun when the caller has done its own call, and waited as long again at most, has its call made by the
-//!   caller; parts of a `split` are left to whoever is there. So calls of several members may be made by one thread, one after the other.
-//! - **Busy.** Nobody waits for a team: a call that another thread makes meanwhile, or a member within its own, runs alone, with one member.
-//!   Results must not depend on how many there are.
-//! - **Panics.** The first panic of a member goes on in the caller, after all calls have ended; the team works on.
-//! - **Forks.** A child has a team of its own, whose threads start at its first call. Only a fork within a call must not go on with it.
-//! - **Waiting.** Adaptive, and between calls hot for about the gap that was learned. `FOREGATHER_WAIT` names another policy, such as `block`
-//!   or `two-phase:20us`. What is not understood of these variables is ignored; the report and `foregather doctor` say so.
+//! - **Size.** [`Team::new`](team::Team::new) has as many members as it is told. A fitting team has as many
+//!   as affinity, the control group's quota and `FOREGATHER_THREADS`, else `OMP_NUM_THREADS`, allow, asked
+//!   again about once a second; it works with fewer while more do not pay, and tries again after 20 ms to a
+//!   second. [`Team::global`](team::Team::global) is the fitting team that all libraries of a process share.
+//! - **Late members.** When the caller has done its own call, and waited as long again at most, it makes the
+//!   calls of members that have not begun; members that are there take the parts of a `split`. So one thread
+//!   may make the calls of several members, one after the other.
+//! - **Busy.** No call waits for a team: a call that another thread makes meanwhile, or a member within its
+//!   own, runs alone, with one member. Results must not depend on how many there are.
+//! - **Panics.** The first panic of a member goes on in the caller, after all calls have ended; the team
+//!   works on.
+//! - **Forks.** A child has a team of its own, whose threads start at its first call. Only a fork within a
+//!   call must not go on with it.
+//! - **Waiting.** Adaptive; between calls workers stay hot for about the gap that they have learned.
+//!   `FOREGATHER_WAIT` names another policy, such as `block` or `two-phase:20us`. Invalid values of these
+//!   variables are ignored; the report and `foregather doctor` say so.
 //!
-//! `foregather measure teams` compares it with scoped threads, rayon and the OpenMP runtimes that are installed.
+//! `foregather measure teams` compares it with scoped threads, rayon and the OpenMP runtimes that are
+//! installed.
 //!
 //! # Linear algebra
 //!
-//! [`blas`](crate::blas) has every routine of the reference BLAS for `f32`, `f64` and their complex numbers, on views that know their extents.
+//! [`blas`](crate::blas) has every routine of the reference BLAS for `f32`, `f64` and their complex numbers,
+//! on views that know their extents.
 //!
 //! ```
 //! use foregather::blas::{Matrix, MatrixMut, Trans, gemm};
@@ -187,16 +201,18 @@
 //! # Ok::<(), foregather::blas::Error>(())
 //! ```
 //!
-//! - **Crossovers.** A call that is large enough runs on the global team; [`blas::on`](crate::blas::on) runs one on any team. From which size on is measured at
-//!   a routine's first use, for some milliseconds, and kept beside the machine's costs for teams of that size: one crossover for calls that
-//!   follow each other, one for calls after a pause. `foregather measure blas --crossovers` prints them, `foregather doctor` says where
-//!   they are kept.
-//! - **Bits.** A result lies on a grid that depends on its shape alone, so on one processor's vector unit it has the same bits whoever computes
-//!   it: the caller alone or any team.
-//! - **Serial** is a call that finds the team busy, and every call with `FOREGATHER_THREADS=1`. A child of a fork has a team of its own.
+//! - **Crossovers.** A call that is large enough runs on the global team; [`blas::on`](crate::blas::on) runs
+//!   one on any team. The size from which on this pays is measured at a routine's first use, for some
+//!   milliseconds, and kept beside the machine's costs for teams of that size: one crossover for calls that
+//!   follow each other, one for calls after a pause. `foregather measure blas --crossovers` prints them,
+//!   `foregather doctor` says where they are kept.
+//! - **Bits.** A result lies on a grid that depends on its shape alone, so on one processor's vector unit it
+//!   has the same bits whether the caller alone or any team computes it.
+//! - **Serial** is a call that finds the team busy, and every call with `FOREGATHER_THREADS=1`. A child of a
+//!   fork has a team of its own.
 //!
-//! The same under programs that know nothing of it: `libforegather_blas.so` has the Fortran and C symbols of the reference BLAS, for integers
-//! of 32 and of 64 bits.
+//! Existing programs can call it, too: `libforegather_blas.so` has the Fortran and C symbols of the reference
+//! BLAS, for integers of 32 and of 64 bits.
 //!
 //! ```sh
 //! cargo build --profile dist --locked -p foregather-blas-face
@@ -208,12 +224,14 @@
 //! sudo update-alternatives --install /usr/lib/x86_64-linux-gnu/libblas.so.3 libblas.so.3-x86_64-linux-gnu "$library" 200  # all, on Debian
 //! ```
 //!
-//! With `FOREGATHER_BLAS_TRACE=1` it prints at exit which of its symbols were called, and how often: none means that the program uses another.
+//! With `FOREGATHER_BLAS_TRACE=1` it prints at exit which of its symbols were called, and how often: none
+//! means that the program uses another BLAS.
 //!
 //! # Between processes
 //!
-//! The same groups and teams stand over the lines of a [`shm::Segment`](crate::processes::shm::Segment); each process makes its own over the same lines. Waits of a
-//! [`shm::Process`](crate::processes::shm::Process) that watches others fail with [`Cause::PeerLost`] when one of them dies, and its name reaches all members.
+//! Groups and teams also stand over the lines of a [`shm::Segment`](crate::processes::shm::Segment); each
+//! process makes its own over the same lines. Waits of a [`shm::Process`](crate::processes::shm::Process)
+//! that watches others fail with [`Cause::PeerLost`] when one of them dies, and its name reaches all members.
 //!
 //! ```
 //! use foregather::processes::shm::{Process, Segment, Watch};
@@ -239,9 +257,10 @@
 //!
 //! # Messages
 //!
-//! A [`Messenger`](message::Messenger) builds messages piece by piece. How a piece is sent and how it is received are types, so the
-//! compiler keeps the promises: `Safer` is copied at once, `Cheaper` stays borrowed until the message has ended, `Later` is read then; an
-//! EXPRESS piece is the value that unpacking it returns, a CHEAPER one can be read when the message has ended. It runs over any
+//! A [`Messenger`](message::Messenger) builds messages piece by piece. How a piece is sent and how it is
+//! received are types, so the compiler checks the promises: `Safer` is copied at once, `Cheaper` stays
+//! borrowed until the message has ended, `Later` is read then; an EXPRESS piece is the value that unpacking
+//! it returns, a CHEAPER one can be read when the message has ended. It runs over any
 //! [`Fabric`]: here between two threads, in a job between processes or hosts, and on simulated nodes.
 //!
 //! ```
@@ -277,9 +296,10 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! Several messages are open at a time in a [`scope`](message::Messenger::scope), which waits at its end until all were fetched; so two ranks that
-//! send each other much lose no time by taking turns. `send_owned` does the same with memory that is given away until then, and a message of one
-//! piece needs no handle: `send_whole`, `receive_whole`.
+//! Several messages are open at a time in a [`scope`](message::Messenger::scope), which waits at its end
+//! until all were fetched; so two ranks that send each other much lose no time by taking turns. `send_owned`
+//! does so with memory that is given away until then, and a message of one piece needs no handle:
+//! `send_whole`, `receive_whole`.
 //!
 //! ```
 //! use foregather::engine::message::{Cheaper, Messenger, Mode, Receive, Settings};
@@ -306,25 +326,29 @@
 //!
 //! # Jobs
 //!
-//! The ranks of a job find each other under `foregather run`, `srun`, `mpiexec` or `mpirun` alike: [`Job::join`](crate::processes::launch::Job::join), then
-//! [`Job::lanes`](crate::processes::launch::Job::lanes), which are shared memory on one host and libfabric between several. A rank that dies or stands still ends the
-//! waits of all others with [`Cause::PeerLost`]. `worlds/launch/examples/ranks.rs` is a whole program.
+//! The ranks of a job find each other under `foregather run`, `srun`, `mpiexec` or `mpirun` alike:
+//! [`Job::join`](crate::processes::launch::Job::join), then
+//! [`Job::lanes`](crate::processes::launch::Job::lanes), which are shared memory on one host and libfabric
+//! between several. A rank that dies or stands still ends the waits of all others with [`Cause::PeerLost`].
+//! `worlds/launch/examples/ranks.rs` is a whole program.
 //!
-//! A death is known at once; a rank stands still for too long after `FOREGATHER_PEER_TIMEOUT` (`2s`; `500ms` at least), and one that does so
-//! for less than half of that is never lost. Machines that swap, or are stopped for a moment, want more; under a debugger `off` waits
-//! for stopped ranks for ever. `worlds/launch/README.md` has all such variables, and what strangers in the network can do.
+//! A death is known at once; a rank that stands still is lost after `FOREGATHER_PEER_TIMEOUT` (`2s`; `500ms`
+//! at least), and never after less than half of that. Machines that swap, or are stopped for a moment, need
+//! more; under a debugger `off` waits for stopped ranks for ever. `worlds/launch/README.md` has all such
+//! variables, and what strangers in the network can do.
 //!
 //! # Shared memory
 //!
-//! Ranks that share no memory can act as if they did: [`dsm::memory::run`] gives each of them the same arrays. A load of what another rank has
-//! written, and a store of what another has read, fault; the fault fetches the bytes, and the program goes on. It is sequentially
-//! consistent: every load gives the last value stored, whoever stored it, as if all were threads of one machine. What is shared as one
-//! is what was allocated as one, down to 8 bytes, so ranks that write neighbouring elements of different units do not disturb each other.
+//! Ranks that share no memory can act as if they did: [`dsm::memory::run`] gives each of them the same
+//! arrays. A load of what another rank has written, and a store of what another has read, fault; the fault
+//! fetches the bytes, and the program goes on. It is sequentially consistent: every load gives the last value
+//! that any rank stored, as if all were threads of one machine. The unit of sharing is the allocation, down
+//! to 8 bytes, so ranks that write neighbouring elements of different units do not disturb each other.
 //!
-//! - All ranks say what is shared by the same calls, before their threads begin; each array can be loaded and stored by all threads
-//!   at any time. What takes several words is whole for others only behind a lock or a barrier.
+//! - All ranks allocate by the same calls, before their threads begin; all threads can load and store each
+//!   array at any time. Several words are whole for others only behind a lock or a barrier.
 //! - Plain data only ([`dsm::memory::Plain`]): a pointer of one rank means nothing on another.
-//! - System calls cannot fault: data goes to files through a copy of one's own.
+//! - System calls cannot fault: write data to files through a private copy.
 //!
 //! ```
 //! use foregather::engine::dsm::memory::{Array, Settings, SharedAllocator, Thread, lanes, run};
@@ -357,8 +381,9 @@
 //!
 //! # Packets and collective operations
 //!
-//! Sized packets travel by the short, the long or the forced protocol, over any [`Port`]: a messenger is one, and so is a simulated node.
-//! [`message::collective`] makes broadcasts, reductions and exchanges of them. Here four members shift a message around a ring.
+//! Sized packets travel by the short, the long or the forced protocol, over any [`Port`]: a messenger is one,
+//! and so is a simulated node. [`message::collective`] makes broadcasts, reductions and exchanges of them.
+//! Here four members shift a message around a ring.
 //!
 //! ```
 //! use foregather::engine::message::{Messenger, Protocol, Ring, Settings};
@@ -392,8 +417,8 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! Or on processors that threads share, under the scheduler of one's choice: what would eight threads on four processors
-//! pay for spinning, under today's Linux?
+//! Or on processors that threads share, under any scheduler: what would eight threads on four processors pay
+//! for spinning, under today's Linux?
 //!
 //! ```
 //! use foregather::sim::smp::{Distribution, Eevdf, Job, MachineSpec, Prices, Record, Scheduler, Stop, Study, run};
@@ -434,7 +459,7 @@ pub use foregather_wait::{
 /// Memory that ranks share although each has its own.
 #[cfg(feature = "shared")]
 pub use foregather_dsm as dsm;
-/// What Linux is asked: clock, affinity, quota, scheduling class.
+/// What Linux can be asked: clock, affinity, quota, scheduling class.
 pub use foregather_host as host;
 /// Messages built piece by piece, collective operations, packets.
 #[cfg(feature = "job")]

@@ -1,12 +1,13 @@
 //! The smallest programs, beside those of other libraries.
 //!
-//! Numbers are lines of the task alone, without `use` and `main`; behind them stands what one has to know besides the language.
+//! Numbers are lines of the task alone, without `use` and `main`; behind them stands what a program needs
+//! besides the language.
 //!
 //! | task | std | rayon | crossbeam | mpi4py | here |
 //! |---|---|---|---|---|---|
 //! | four threads meet | 2 lines, `Barrier` | - | 2, `WaitGroup` (once) | 1, `Barrier`, a launcher | 2, `Barrier` |
-//! | the same, bounded, and wait on | - | - | - | - | 1, `wait_timeout` |
-//! | the same, naming a member that has gone | - | - | - | - | 1, `members` |
+//! | meet within a bound, and wait on | - | - | - | - | 1, `wait_timeout` |
+//! | meet, and name a member that has gone | - | - | - | - | 1, `members` |
 //! | a sum of a slice | 8, threads | 1, other bits each run | as std | 1, a launcher | 1, same bits |
 //! | a sweep over rows | 4, threads | 1 | as std | - | 1 |
 //! | a message around a ring | 8, threads and channels | - | as std | 3, a launcher | 5, with a launcher or without |
@@ -82,9 +83,9 @@
 //!
 //! # What would another machine do
 //!
-//! `cargo add foregather --no-default-features --features sim`: what would eight threads that meet on four processors pay for spinning, under
-//! today's Linux? `..tsafrir2002()` fills in what this scheduler does not look at; times are drawn in multiples of `resolution`; the closure says
-//! whether to go on.
+//! `cargo add foregather --no-default-features --features sim`: what would eight threads that meet on four
+//! processors pay for spinning, under today's Linux? `..tsafrir2002()` fills in what this scheduler does not
+//! use; times are drawn in multiples of `resolution`; the closure says whether to go on.
 //!
 //! ```
 //! use foregather::engine::{Costs, Nanos, Policy};
@@ -117,9 +118,10 @@
 //!
 //! # What they cost
 //!
-//! `cargo bench -p foregather --features full --bench door` measures all of this, each contestant by turns in one run. Below: two virtual
-//! processors of one x86-64 server, medians of 25 rounds (9 beside hogs), nanoseconds; other machines differ, and so does this one from hour to
-//! hour: where two numbers stand, its two processors were two threads of one core, or two cores.
+//! `cargo bench -p foregather --features full --bench door` measures all of this; the contestants take turns
+//! in one run. Below: two virtual processors of one x86-64 server, medians of 25 rounds (9 beside hogs),
+//! nanoseconds; other machines differ, and so does this one from hour to hour: where two numbers stand, its
+//! two processors were two threads of one core, or two cores.
 //!
 //! | a meeting of | `Barrier::wait` | `Member::wait` | std | `pthread_barrier` |
 //! |---|---|---|---|---|
@@ -129,9 +131,11 @@
 //! | 2 threads beside 2 busy processes | 79, 170 | 63, 170 | 12,000, 9,900 | 7,900, 7,700 |
 //! | 4 threads beside 2 busy processes | 44,000 to 49,000 | 34,000 to 44,000 | 44,000 | 17,000 to 23,000 |
 //!
-//! **The last row is lost:** with more threads than processors *and* other busy programs, `pthread_barrier` takes a third to two thirds of our time.
-//! Six runnable threads share two processors there, and what a waiting thread spins is taken from the thread that it waits for. If that is where
-//! your program lives, a policy that sleeps at once may do better: [`Group::member`](crate::engine::Group::member) takes [`Policy::Block`](crate::engine::Policy::Block).
+//! **The last row is lost:** with more threads than processors *and* other busy programs, `pthread_barrier`
+//! takes a third to two thirds of the time of `Barrier`. There six runnable threads share two processors, and
+//! a waiting thread's spin takes time from the thread that it waits for. If your program runs so, a policy
+//! that sleeps at once may do better: [`Group::member`](crate::engine::Group::member) takes
+//! [`Policy::Block`](crate::engine::Policy::Block).
 //!
 //! | a sum of, nanoseconds | loop | `reduce` | rayon |
 //! |---|---|---|---|

@@ -1,8 +1,9 @@
 //! Foregather makes parallel programs wait well.
 //!
-//! Threads, processes and hosts lose their time waiting for each other, and how they wait is usually a constant: a spin that starves its own
-//! team, or a sleep that costs tens of microseconds. Here every wait adapts to the load that it finds, and ends with an error that names the
-//! partner that has gone. The calls below block; there is nothing to configure.
+//! Threads, processes and hosts lose their time waiting for each other, and how they wait is usually a
+//! constant: a spin that starves its own team, or a sleep that costs tens of microseconds. Here every wait
+//! adapts to the load that it finds, and ends with an error that names the partner that has gone. The calls
+//! below block; there is nothing to configure.
 //!
 //! | to | call | add |
 //! |---|---|---|
@@ -26,7 +27,7 @@
 //! # }
 //! ```
 //!
-//! # A sum has the same bits whatever computes it
+//! # A sum has the same bits on one thread and on any team
 //!
 //! ```
 //! let numbers = vec![0.1; 1_000_000];
@@ -36,8 +37,8 @@
 //!
 //! # Ranks send each other messages
 //!
-//! The same program is one process with threads, or as many processes as a launcher starts: `foregather run -n 4 PROGRAM`,
-//! `mpiexec -n 4 PROGRAM`, `srun -n 4 PROGRAM`.
+//! The same program is one process with threads, or as many processes as a launcher starts:
+//! `foregather run -n 4 PROGRAM`, `mpiexec -n 4 PROGRAM`, `srun -n 4 PROGRAM`.
 //!
 //! ```
 //! # fn main() -> Result<(), foregather::Error> {
@@ -70,10 +71,11 @@
 //!
 //! # When a wait cannot succeed
 //!
-//! A barrier's wait ends in a [`WaitError`], of which there are three, since they ask for three reactions: call again, make a new
-//! barrier, give up. All else ends in an [`Error`], whose [`Cause`](engine::Cause) a program can look at, and [`Error::other`] makes one of a
-//! program's own. Both print one sentence that names the culprit and the remedy, by `Display` and by
-//! `Debug` alike, so `fn main() -> Result<(), foregather::Error>` prints it, too; `?` turns one into the other.
+//! A barrier's wait ends in a [`WaitError`], of which there are three, since they call for three reactions:
+//! call again, make a new barrier, give up. All else ends in an [`Error`], with a [`Cause`](engine::Cause)
+//! that a program can match; [`Error::other`] makes one from a program's own. Both print one sentence that
+//! names the culprit and the remedy, by `Display` and by `Debug` alike, so
+//! `fn main() -> Result<(), foregather::Error>` prints it, too; `?` turns one into the other.
 //!
 //! ```
 //! use foregather::{Barrier, WaitError};
@@ -91,10 +93,11 @@
 //! # Where to go on
 //!
 //! - [`guide`]: the smallest programs beside those of std, rayon, crossbeam and mpi4py, with what they cost.
-//! - [`engine`]: traits and algorithms beneath, for policies, barriers and worlds of your own. [`threads`], [`processes`], [`sim`]: the
-//!   worlds they run in.
-//! - The command `foregather`, which is the launcher of `foregather run`, too: `cargo install --path lab/command` in the repository.
-//!   `foregather doctor` says what this machine has, `foregather measure barriers` what waiting costs on it.
+//! - [`engine`]: the traits and algorithms beneath, for policies, barriers and worlds of your own.
+//!   [`threads`], [`processes`], [`sim`]: the worlds they run in.
+//! - The command `foregather`, which is the launcher of `foregather run`, too:
+//!   `cargo install --path lab/command` in the repository. `foregather doctor` says what this machine has,
+//!   `foregather measure barriers` what waiting costs on it.
 //!
 //! Linux on x86-64 or AArch64, Rust 1.89. No C library is needed to build.
 #![forbid(unsafe_code)]
@@ -129,10 +132,10 @@ pub use foregather_sim as sim;
 /// The world of threads.
 pub use foregather_thread as threads;
 
-/// The worlds of processes: on one host, on several, and who starts them.
+/// The worlds of processes: on one host, on several, and their launchers.
 #[cfg(feature = "job")]
 pub mod processes {
-    /// Jobs: who am I, where are the others.
+    /// Jobs: this process's rank, and the addresses of the others.
     pub use foregather_launch as launch;
     /// libfabric, found at run time.
     pub use foregather_ofi as ofi;

@@ -1,5 +1,6 @@
 /*
- * Messages between two ranks of MPI, as `foregather measure messages` has them: a yardstick for ours on the same machine.
+ * Messages between two ranks of MPI, like those of `foregather measure messages`: a yardstick for these on the
+ * same machine.
  *
  * mpicc -O2 -o mpi_messages mpi_messages.c && mpirun -n 2 ./mpi_messages CPU0 CPU1 BATCHES MILLISECONDS BYTES...
  * One line of JSON for each length and pattern: minimum and median of the batches, of half a round trip, of one message of
@@ -18,7 +19,7 @@
 
 enum { WINDOW = 64, BOTH = 16, GUESS = 16, MOST_ROUNDS = 200000, MOST_BATCHES = 1000, LIFE_S = 300 };
 
-/* So much memory the places of a window may take together. */
+/* The most memory that the places of a window may take together. */
 static const size_t ROOM = 16 << 20;
 
 static int rank;

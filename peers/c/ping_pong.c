@@ -1,4 +1,4 @@
-/* The ping-pong of Guignon 2000 over a spin variable as one would write it by hand: the yardstick of our own.
+/* The ping-pong of Guignon 2000 over a spin variable, written by hand: the yardstick of this project's.
  * Usage: ping_pong CPU CPU ROUNDS. Prints the cycles of each round trip, as the master saw them, one a line.
  * Exit codes: 1 refused by the system, 2 usage. */
 #define _GNU_SOURCE

@@ -1,10 +1,10 @@
-/* The butterfly barrier on SimGrid: the yardstick of our own simulator.
+/* The butterfly barrier on SimGrid: the yardstick of this project's simulator.
  * Usage: butterfly NODES SKEW_US [SimGrid options]. Prints one line of JSON; set-up is not timed.
  *
  * One actor a node on a hypercube (a torus of two nodes a dimension), one mailbox a node and dimension; a null message takes
- * 75 us. Node i begins when our simulator's node i does: evenly below SKEW_US, by the same generator. What makes SimGrid
- * faster without another outcome is on: the plain network model instead of the corrected one, no cross traffic, small stacks.
- * Exit codes: 1 not everybody got through, 2 usage. */
+ * 75 us. Node i begins when this project's simulator's node i does: evenly below SKEW_US, by the same generator. Options that
+ * make SimGrid faster without another outcome are on: the plain network model instead of the corrected one, no cross traffic, small stacks.
+ * Exit codes: 1 not all nodes got through, 2 usage. */
 #include <simgrid/s4u.hpp>
 #include <xbt/log.h>
 

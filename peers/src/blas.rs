@@ -1,4 +1,5 @@
-//! Other people's BLAS, each alone and by as many threads as the cell wants: found at run time, never linked with.
+//! The BLAS of other projects, each alone and with as many threads as the cell asks for: found at run time,
+//! never linked with.
 use crate::member::give_up_after;
 use crate::trouble::Trouble;
 use core::ffi::c_void;
@@ -11,19 +12,19 @@ use foregather_machine::Error;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// A BLAS, and how its symbols are called.
+/// A BLAS, and how to call its symbols.
 struct Peer {
     name: &'static str,
     what: &'static str,
     libraries: &'static [&'static str],
     remedy: &'static str,
-    /// What stands before and after the standard's names.
+    /// The text before and after the standard's names.
     around: [&'static str; 2],
-    /// What sets the number of threads.
+    /// The function that sets the number of threads.
     threads: &'static str,
-    /// Integers have 64 bits; those of `threads` too if the last is true.
+    /// Whether integers have 64 bits, and whether the number of threads has.
     wide: [bool; 2],
-    /// Such a library is for small products: this is its Fortran-like dgemm, and it has no threads.
+    /// The Fortran-like dgemm of a library for small products, which has nothing else and no threads.
     gemm_only: Option<&'static str>,
 }
 
@@ -94,7 +95,7 @@ const PEERS: [Peer; 6] = [
     },
 ];
 
-/// All of them, as the caller is to see them.
+/// All of them, for the caller.
 pub(crate) fn list() -> Value {
     let one = |peer: &Peer| {
         let library = Library::open(peer.libraries);
@@ -130,8 +131,8 @@ pub(crate) fn run(text: &str) -> Result<String, Trouble> {
     serde_json::to_string(&result).map_err(|error| Trouble::Failed(error.to_string()))
 }
 
-/// A library makes as many threads as it is told to when it is loaded, and takes its kernels by features: some know processors by
-/// their model only, and take slow ones for a new one.
+/// A library makes the threads it is told to when it is loaded, and chooses its kernels by the processor's
+/// features: some libraries know processors by their model only, and choose slow kernels for a new one.
 fn settle_environment(threads: u32) {
     let core = if cfg!(target_arch = "x86_64") && has_avx512() { "SkylakeX" } else { "" };
     let threads = threads.to_string();
@@ -163,9 +164,9 @@ fn threads_of(peer: &Peer, library: &Library) -> Result<Box<dyn Fn(u32)>, Troubl
         // SAFETY: a plain call; no other call of the library is under way.
         Box::new(move |threads| unsafe { set(threads.into()) })
     } else {
-        // SAFETY: as above.
+        // SAFETY: the library's documentation declares it so, and it is never unloaded.
         let set = unsafe { transmute::<*mut c_void, unsafe extern "C" fn(i32)>(symbol) };
-        // SAFETY: as above.
+        // SAFETY: a plain call; no other call of the library is under way.
         Box::new(move |threads| unsafe { set(threads as i32) })
     })
 }
@@ -231,47 +232,49 @@ fn typed<I: Int>(peer: &Peer, library: &Library, routine: Routine) -> Result<Cal
     type Dot<I> = unsafe extern "C" fn(I, *const f64, I, *const f64, I) -> f64;
     type Gemv<I> = unsafe extern "C" fn(i32, i32, I, I, f64, *const f64, I, *const f64, I, f64, *mut f64, I);
     type Gemm<I> = unsafe extern "C" fn(i32, i32, i32, I, I, I, f64, *const f64, I, *const f64, I, f64, *mut f64, I);
-    // SAFETY: of all: these are the functions' types by the C interface of the BLAS; the library is never unloaded. The operands have the extents that are passed, without gaps.
+    // SAFETY: in all of this match: these are the functions' types by the C interface of the BLAS; the
+    // library is never unloaded. The operands have the extents that are passed, without gaps.
     Ok(match routine {
         Routine::Daxpy => {
-            // SAFETY: see above.
+            // SAFETY: `cblas_daxpy`'s type; see the top of this match.
             let f = unsafe { transmute::<*mut c_void, Axpy<I>>(symbol("cblas_daxpy")?) };
-            // SAFETY: see above.
+            // SAFETY: the extents are those of `o`; see the top of this match.
             Box::new(move |o| unsafe { f(int(o.n), 1e-9, o.b.as_ptr(), int(1), o.c.as_mut_ptr(), int(1)) })
         }
         Routine::Ddot => {
-            // SAFETY: see above.
+            // SAFETY: `cblas_ddot`'s type; see the top of this match.
             let f = unsafe { transmute::<*mut c_void, Dot<I>>(symbol("cblas_ddot")?) };
             Box::new(move |o| {
-                // SAFETY: see above.
+                // SAFETY: the extents are those of `o`; see the top of this match.
                 std::hint::black_box(unsafe { f(int(o.n), o.b.as_ptr(), int(1), o.c.as_ptr(), int(1)) });
             })
         }
         Routine::Dgemv => {
-            // SAFETY: see above.
+            // SAFETY: `cblas_dgemv`'s type; see the top of this match.
             let f = unsafe { transmute::<*mut c_void, Gemv<I>>(symbol("cblas_dgemv")?) };
             Box::new(move |o| {
                 let (n, a, x, y) = (int(o.n), o.a.as_ptr(), o.b.as_ptr(), o.c.as_mut_ptr());
-                // SAFETY: see above.
+                // SAFETY: the extents are those of `o`; see the top of this match.
                 unsafe { f(COLUMNS, AS_IT_IS, n, n, 1.0, a, n, x, int(1), 0.0, y, int(1)) };
             })
         }
         Routine::Dgemm => {
-            // SAFETY: see above.
+            // SAFETY: `cblas_dgemm`'s type; see the top of this match.
             let f = unsafe { transmute::<*mut c_void, Gemm<I>>(symbol("cblas_dgemm")?) };
             Box::new(move |o| {
                 let (n, a, b, c) = (int(o.n), o.a.as_ptr(), o.b.as_ptr(), o.c.as_mut_ptr());
-                // SAFETY: see above.
+                // SAFETY: the extents are those of `o`; see the top of this match.
                 unsafe { f(COLUMNS, AS_IT_IS, AS_IT_IS, n, n, n, 1.0, a, n, b, n, 0.0, c, n) };
             })
         }
         Routine::Lu => {
             type Getrf<I> = unsafe extern "C" fn(*const I, *const I, *mut f64, *const I, *mut i64, *mut I);
-            // SAFETY: see above; LAPACK's Fortran interface passes all by reference.
+            // SAFETY: `dgetrf_`'s type; LAPACK's Fortran interface passes all by reference.
             let f = unsafe { transmute::<*mut c_void, Getrf<I>>(symbol("dgetrf_")?) };
             Box::new(move |o| {
                 let (n, mut info) = (int::<I>(o.n), int::<I>(0));
-                // SAFETY: see above. Pivots have 64 bits of room each, more than some libraries take.
+                // SAFETY: the extents are those of `o`. Pivots have 64 bits of room each, more than some
+                // libraries take.
                 unsafe { f(&n, &n, o.c.as_mut_ptr(), &n, o.pivots.as_mut_ptr(), &mut info) };
             })
         }
@@ -279,48 +282,49 @@ fn typed<I: Int>(peer: &Peer, library: &Library, routine: Routine) -> Result<Cal
     })
 }
 
-/// Calls that read half a matrix, the lower one.
+/// Calls that read the lower half of a matrix.
 fn triangles<I: Int>(routine: Routine, symbol: impl Fn(&str) -> Result<*mut c_void, Error>) -> Result<Call, Trouble> {
     type Symv<I> = unsafe extern "C" fn(i32, i32, I, f64, *const f64, I, *const f64, I, f64, *mut f64, I);
     type Symm<I> = unsafe extern "C" fn(i32, i32, i32, I, I, f64, *const f64, I, *const f64, I, f64, *mut f64, I);
     type Syrk<I> = unsafe extern "C" fn(i32, i32, i32, I, I, f64, *const f64, I, f64, *mut f64, I);
     type Tri<I> = unsafe extern "C" fn(i32, i32, i32, i32, i32, I, I, f64, *const f64, I, *mut f64, I);
-    // SAFETY: of all: as in `typed`.
+    // SAFETY: in all of this match: the functions' types, the library's lifetime and the extents are as in
+    // `typed`.
     Ok(match routine {
         Routine::Dsymv => {
-            // SAFETY: see above.
+            // SAFETY: `cblas_dsymv`'s type; see the top of this match.
             let f = unsafe { transmute::<*mut c_void, Symv<I>>(symbol("cblas_dsymv")?) };
             Box::new(move |o| {
                 let (n, a, x, y) = (int(o.n), o.a.as_ptr(), o.b.as_ptr(), o.c.as_mut_ptr());
-                // SAFETY: see above.
+                // SAFETY: the extents are those of `o`; see the top of this match.
                 unsafe { f(COLUMNS, LOWER, n, 1.0, a, n, x, int(1), 0.0, y, int(1)) };
             })
         }
         Routine::Dsymm => {
-            // SAFETY: see above.
+            // SAFETY: `cblas_dsymm`'s type; see the top of this match.
             let f = unsafe { transmute::<*mut c_void, Symm<I>>(symbol("cblas_dsymm")?) };
             Box::new(move |o| {
                 let (n, a, b, c) = (int(o.n), o.a.as_ptr(), o.b.as_ptr(), o.c.as_mut_ptr());
-                // SAFETY: see above.
+                // SAFETY: the extents are those of `o`; see the top of this match.
                 unsafe { f(COLUMNS, LEFT, LOWER, n, n, 1.0, a, n, b, n, 0.0, c, n) };
             })
         }
         Routine::Dsyrk => {
-            // SAFETY: see above.
+            // SAFETY: `cblas_dsyrk`'s type; see the top of this match.
             let f = unsafe { transmute::<*mut c_void, Syrk<I>>(symbol("cblas_dsyrk")?) };
             Box::new(move |o| {
                 let (n, a, c) = (int(o.n), o.a.as_ptr(), o.c.as_mut_ptr());
-                // SAFETY: see above.
+                // SAFETY: the extents are those of `o`; see the top of this match.
                 unsafe { f(COLUMNS, LOWER, AS_IT_IS, n, n, 1.0, a, n, 0.0, c, n) };
             })
         }
         in_place => {
             let name = if in_place == Routine::Dtrmm { "cblas_dtrmm" } else { "cblas_dtrsm" };
-            // SAFETY: see above.
+            // SAFETY: `cblas_dtrmm`'s and `cblas_dtrsm`'s type; see the top of this match.
             let f = unsafe { transmute::<*mut c_void, Tri<I>>(symbol(name)?) };
             Box::new(move |o| {
                 let (n, a, c) = (int(o.n), o.a.as_ptr(), o.c.as_mut_ptr());
-                // SAFETY: see above.
+                // SAFETY: the extents are those of `o`; see the top of this match.
                 unsafe { f(COLUMNS, LEFT, LOWER, AS_IT_IS, NOT_UNIT, n, n, 1.0, a, n, c, n) };
             })
         }

@@ -40,7 +40,7 @@ fn json(result: &CellResult) -> Result<String, Trouble> {
     serde_json::to_string(result).map_err(|error| Trouble::Failed(error.to_string()))
 }
 
-/// A name always means the same settings, whatever the user's own are.
+/// Makes a peer's name always mean the same settings, whatever the user's own are.
 pub(crate) fn settle_environment(peer: &Peer) {
     let theirs = |name: &str| OPENMP_VARIABLES.iter().any(|start| name.starts_with(start));
     let names: Vec<_> = std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_str().is_some_and(theirs)).collect();
@@ -49,7 +49,7 @@ pub(crate) fn settle_environment(peer: &Peer) {
         unsafe { std::env::remove_var(name) };
     }
     for (name, value) in peer.env {
-        // SAFETY: as above.
+        // SAFETY: this process has no other thread yet.
         unsafe { std::env::set_var(name, value) };
     }
 }

@@ -1,5 +1,5 @@
-//! Other people's barriers, measured by the same cells as ours. Each cell runs in a process of its own, so that no two
-//! runtimes meet in one. The result is one line of JSON on standard output.
+//! The barriers of other projects, measured by this project's cells. Each cell runs in a process of its own,
+//! so that no two runtimes meet in one. The result is one line of JSON on standard output.
 
 mod blas;
 mod cell;

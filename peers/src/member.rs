@@ -1,10 +1,10 @@
-//! What every member of a peer's team does, and how one ends the process that can do no more.
+//! The body of every member of a peer's team, and how a member that cannot go on ends the process.
 use foregather_bench::{BarrierCell, Episodes};
 use foregather_host::affinity;
 use std::convert::Infallible;
 use std::time::Duration;
 
-/// What `rank` does, on the thread that calls it.
+/// The body of `rank`, on the thread that calls it.
 pub(crate) fn member(cell: &BarrierCell, episodes: &Episodes<'_>, rank: u32, mut wait: impl FnMut()) {
     if let Some(cpu) = cell.pin(rank)
         && let Err(error) = affinity::pin(cpu)
@@ -17,14 +17,15 @@ pub(crate) fn member(cell: &BarrierCell, episodes: &Episodes<'_>, rank: u32, mut
     });
 }
 
-/// Other people's barriers know no deadline and no error: whoever cannot go on ends the process for all.
+/// These barriers have no deadlines and no errors: a member that cannot go on ends the process for all.
 pub(crate) fn give_up(why: &str) -> ! {
     eprintln!("foregather-peers: {why}");
-    // SAFETY: ends the process without running its exit handlers, which might wait for threads that never end.
+    // SAFETY: ends the process without running its exit handlers, which might wait for threads that never
+    // end.
     unsafe { libc::_exit(1) }
 }
 
-/// Gives up in a while, whatever the other threads do.
+/// Gives up after `span`, whatever the other threads do.
 pub(crate) fn give_up_after(span: Duration) {
     std::thread::spawn(move || {
         std::thread::sleep(span);

@@ -1,4 +1,4 @@
-//! Peers that one calls from one's own threads.
+//! Peers that are called from threads of this program.
 use crate::member::{give_up, member};
 use crate::trouble::Trouble;
 
@@ -8,7 +8,7 @@ use std::thread;
 
 /// One thread a member, each with its own way to wait.
 fn on_threads<W: FnMut() + Send>(cell: &BarrierCell, episodes: &Episodes<'_>, mut wait: impl FnMut() -> W) {
-    // All are made before the first is used: some barriers insist.
+    // All are made before the first is used: some barriers need that.
     let waits: Vec<W> = (0..cell.threads).map(|_| wait()).collect();
     thread::scope(|threads| {
         for (rank, wait) in (0..).zip(waits) {

@@ -25,8 +25,8 @@ struct Calls {
 
 impl Calls {
     fn of(library: &Library) -> Result<Self, Trouble> {
-        // SAFETY: these are the functions' types by the OpenMP specification and by GNU's binary interface, and the
-        // library is never unloaded.
+        // SAFETY: these are the functions' types by the OpenMP specification and by GNU's binary interface,
+        // and the library is never unloaded.
         unsafe {
             Ok(Self {
                 parallel: transmute::<*mut c_void, unsafe extern "C" fn(RegionFn, *mut c_void, c_uint, c_uint)>(
@@ -41,7 +41,7 @@ impl Calls {
     }
 }
 
-/// What all threads of the parallel region see.
+/// The data that all threads of the parallel region share.
 struct Region<'a> {
     calls: Calls,
     cell: &'a BarrierCell,
@@ -52,7 +52,8 @@ struct Region<'a> {
 pub(crate) fn run(runtime: &Runtime, cell: &BarrierCell, episodes: &Episodes<'_>) -> Result<(), Trouble> {
     let library = Library::open(runtime.libraries).map_err(|error| Trouble::Missing(format!("{error}; {}", runtime.remedy)))?;
     let region = Region { calls: Calls::of(&library)?, cell, episodes };
-    // SAFETY: plain calls of the runtime; the region outlives the parallel call, which returns after all threads.
+    // SAFETY: plain calls of the runtime; the region outlives the parallel call, which returns after all
+    // threads.
     unsafe {
         (region.calls.set_dynamic)(0);
         (region.calls.parallel)(body, (&raw const region).cast_mut().cast(), cell.threads, 0);
@@ -62,7 +63,8 @@ pub(crate) fn run(runtime: &Runtime, cell: &BarrierCell, episodes: &Episodes<'_>
 
 /// One thread's part of the region. A panic ends the process, as this is called from C.
 extern "C" fn body(data: *mut c_void) {
-    // SAFETY: the runtime hands on the pointer that `run` gave it, to a `Region` which is shared and never changed.
+    // SAFETY: the runtime passes the pointer that `run` gave it, to a `Region` which is shared and never
+    // changed.
     let region = unsafe { &*data.cast::<Region<'_>>() };
     let (calls, cell) = (&region.calls, region.cell);
     // SAFETY: within a parallel region these only read the runtime's own state.
@@ -70,6 +72,6 @@ extern "C" fn body(data: *mut c_void) {
     if u32::try_from(size) != Ok(cell.threads) {
         give_up(&format!("the runtime made a team of {size}, not {}", cell.threads));
     }
-    // SAFETY: every thread of the team calls it equally often, which `Episodes` sees to.
+    // SAFETY: every thread of the team calls it equally often, which `Episodes` guarantees.
     member(cell, region.episodes, rank as u32, || unsafe { (calls.barrier)() });
 }

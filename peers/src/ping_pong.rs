@@ -1,5 +1,5 @@
-//! The yardstick of our ping-pong: the same thing in C, compiled here and now by this machine's compiler.
-//! One call is one short batch, so that the caller can alternate it with ours.
+//! The yardstick of this project's ping-pong: the same exchange in C, compiled at run time by this machine's
+//! compiler. One call is one short batch, so that the caller can alternate the two.
 use crate::trouble::Trouble;
 use foregather_host::affinity;
 use foregather_host::child::Child;
@@ -11,11 +11,11 @@ use std::process::{self, Command, Output, Stdio};
 
 const SOURCE: &str = include_str!("../c/ping_pong.c");
 const MOST_ROUNDS: u32 = 1_000_000;
-/// For compiling, and for playing.
+/// The bound for compiling, and for a batch.
 const PATIENCE: Nanos = Nanos::from_ms(60_000);
 const COMPILER: &str = "install a C compiler and the C library's headers (Debian: gcc libc6-dev), or name one in CC";
 
-/// What is to be played.
+/// The batch to run.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Options {
     cpus: (u32, u32),
@@ -48,7 +48,7 @@ impl Options {
     }
 }
 
-/// Plays one batch; the cycles of its round trips as JSON.
+/// Runs one batch; returns the cycles of its round trips as JSON.
 pub(crate) fn run(options: &Options) -> Result<String, Trouble> {
     let (a, b) = options.cpus;
     let allowed = affinity::allowed();
@@ -80,7 +80,8 @@ pub(crate) fn run(options: &Options) -> Result<String, Trouble> {
     }
 }
 
-/// The program, compiled unless the folder has it already. Its name tells its source, so an outdated one is never used.
+/// The program, compiled unless the folder has it already. Its name tells its source, so an outdated one is
+/// never used.
 fn compiled(folder: &Path) -> Result<PathBuf, Trouble> {
     let failed = |what: &str, error| Trouble::Failed(format!("{what} in {}: {error}", folder.display()));
     let mut hash = DefaultHasher::new();
@@ -113,13 +114,13 @@ fn output(mut command: Command) -> Result<Output, Error> {
     Child::spawn(command, &[])?.output_within(PATIENCE)
 }
 
-/// A folder that goes away again.
+/// A folder that is deleted when this is dropped.
 struct Temporary(PathBuf);
 
 impl Temporary {
     fn new() -> Result<Self, Trouble> {
         let path = std::env::temp_dir().join(format!("foregather-peers-{}", process::id()));
-        // Must not exist yet: somebody else's folder could hold somebody else's program.
+        // Must not exist yet: it could be another user's, with another program.
         std::fs::create_dir(&path).map_err(|error| Trouble::Failed(format!("making {}: {error}", path.display())))?;
         Ok(Self(path))
     }

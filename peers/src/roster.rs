@@ -1,10 +1,10 @@
-//! Which peers there are, which of them this machine has, and how to get the others.
+//! All peers: which of them this machine has, and how to get the others.
 use crate::openmp::Runtime;
 use foregather_host::dl::Library;
 use serde_json::{Map, Value, json};
 use std::ffi::CStr;
 
-/// What stands behind a name.
+/// The barrier behind a name.
 #[derive(Clone, Copy)]
 pub(crate) enum Barrier {
     RustStd,
@@ -13,7 +13,7 @@ pub(crate) enum Barrier {
     OpenMp(&'static Runtime),
 }
 
-/// Somebody's barrier, with the settings under which it is measured.
+/// A barrier of another project, with the settings under which it is measured.
 pub(crate) struct Peer {
     pub(crate) name: &'static str,
     what: &'static str,
@@ -33,7 +33,7 @@ const DEFAULT: &[(&str, &str)] = &[];
 const ACTIVE: &[(&str, &str)] = &[("OMP_WAIT_POLICY", "active")];
 const PASSIVE: &[(&str, &str)] = &[("OMP_WAIT_POLICY", "passive")];
 
-/// All of them. Each name's settings are applied before its library is loaded.
+/// All peers. Each name's settings are applied before its library is loaded.
 pub(crate) const PEERS: [Peer; 12] = [
     peer("rust-std", "std::sync::Barrier: mutex and condition variable", Barrier::RustStd, DEFAULT),
     peer("hurdles", "hurdles: sense-reversing, spins a little, then yields for ever", Barrier::Hurdles, DEFAULT),
@@ -58,14 +58,14 @@ pub(crate) fn find(name: &str) -> Option<&'static Peer> {
     const { &PEERS }.iter().find(|peer| peer.name == name)
 }
 
-/// All peers, as the caller is to see them.
+/// All peers, for the caller.
 pub(crate) fn list() -> Value {
     PEERS.iter().map(describe).collect()
 }
 
 pub(crate) fn describe(peer: &Peer) -> Value {
     let version = match peer.barrier {
-        // It is that of the compiler, which the caller notes for all its results.
+        // It is the compiler's, which the caller records for all its results.
         Barrier::RustStd => Ok(None),
         Barrier::Hurdles => Ok(locked_version("hurdles").map(str::to_owned)),
         Barrier::Pthread => Ok(Some(c_library())),
@@ -99,7 +99,7 @@ fn c_library() -> String {
     "not glibc".to_owned()
 }
 
-/// The runtimes do not tell their versions; the file behind the symbolic links often does.
+/// The runtimes do not report their versions; the file behind the symbolic links often does.
 fn resolved(library: &Library) -> String {
     let path = library.path();
     path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string()

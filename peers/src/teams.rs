@@ -1,4 +1,4 @@
-//! Other people's fork and join: parallel regions of OpenMP runtimes, and rayon from outside its pool.
+//! Fork and join of other projects: parallel regions of OpenMP runtimes, and rayon from outside its pool.
 use crate::cell::settle_environment;
 use crate::member::{give_up, give_up_after};
 use crate::openmp::Runtime;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// How much longer than its span a cell may take before it is given up.
 const GRACE: Duration = Duration::from_secs(60);
-/// Rayon's two ways, called from a thread that is not of its pool.
+/// Rayon's two ways, called from a thread outside its pool.
 const RAYON: [(&str, &str); 2] = [
     ("rayon-broadcast", "rayon: every thread of the pool runs the body"),
     ("rayon-join", "rayon: bodies are halved by joins, and stolen"),
@@ -24,7 +24,7 @@ const RAYON: [(&str, &str); 2] = [
 const FORK_UNION: &str = "fork-union";
 const FORK_UNION_REMEDY: &str = "build the peers with --features fork-union, which needs g++";
 
-/// All peers that run teams, as the caller is to see them.
+/// All peers that run teams, for the caller.
 pub(crate) fn list() -> Value {
     let rayon = RAYON.iter().map(|(name, what)| {
         json!({ "name": name, "what": what, "available": true, "remedy": null, "env": {},
@@ -91,7 +91,7 @@ impl RayonPool {
 
 type Outlined = extern "C" fn(*mut c_void);
 
-/// What all threads of a region see.
+/// The data that all threads of a region share.
 struct Region<'a> {
     body: &'a (dyn Fn() + Sync),
     num_threads: unsafe extern "C" fn() -> c_int,
@@ -100,7 +100,8 @@ struct Region<'a> {
 
 /// One thread's part. A panic ends the process, as this is called from C.
 extern "C" fn outlined(data: *mut c_void) {
-    // SAFETY: the runtime hands on the pointer to a `Region` that outlives the parallel call, is shared and never changed.
+    // SAFETY: the runtime passes the pointer to a `Region` that outlives the parallel call, is shared and
+    // never changed.
     let region = unsafe { &*data.cast::<Region<'_>>() };
     // SAFETY: within a parallel region this only reads the runtime's own state.
     let size = unsafe { (region.num_threads)() };
@@ -110,12 +111,12 @@ extern "C" fn outlined(data: *mut c_void) {
     (region.body)();
 }
 
-/// A parallel region for every region, as a compiler makes it of `#pragma omp parallel`.
+/// A parallel region for every region, as a compiler generates it for `#pragma omp parallel`.
 fn openmp(runtime: &Runtime, cell: &TeamCell) -> Result<CellResult, Trouble> {
     let library = Library::open(runtime.libraries).map_err(|error| Trouble::Missing(format!("{error}; {}", runtime.remedy)))?;
     type Parallel = unsafe extern "C" fn(Outlined, *mut c_void, c_uint, c_uint);
-    // SAFETY: these are the functions' types by the OpenMP specification and by GNU's binary interface, and the library is
-    // never unloaded.
+    // SAFETY: these are the functions' types by the OpenMP specification and by GNU's binary interface, and
+    // the library is never unloaded.
     let (parallel, num_threads, set_dynamic) = unsafe {
         (
             transmute::<*mut c_void, Parallel>(library.symbol("GOMP_parallel")?),
@@ -123,7 +124,7 @@ fn openmp(runtime: &Runtime, cell: &TeamCell) -> Result<CellResult, Trouble> {
             transmute::<*mut c_void, unsafe extern "C" fn(c_int)>(library.symbol("omp_set_dynamic")?),
         )
     };
-    // SAFETY: a plain call of the runtime: it shall make teams as large as they are asked for.
+    // SAFETY: a plain call of the runtime: teams are as large as asked for.
     unsafe { set_dynamic(0) };
     Ok(measure(cell, |body| {
         let region = Region { body, num_threads, threads: cell.threads };

@@ -6,7 +6,7 @@ use foregather_machine::{Cause, Error};
 pub(crate) enum Trouble {
     /// It began, and could not be finished.
     Failed(String),
-    /// Nobody can do what was asked.
+    /// The request makes no sense.
     Usage(String),
     /// Another machine could; the text says what to install.
     Missing(String),

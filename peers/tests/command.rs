@@ -42,7 +42,7 @@ fn answer(output: &Output) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-/// It exits with `code`, says something that contains `said`, and prints no result.
+/// Asserts that it exits with `code`, says something that contains `said`, and prints no result.
 fn refused(command: Command, code: i32, said: &str) {
     let output = output(command);
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -59,13 +59,13 @@ fn list(verb: &str) -> Vec<Value> {
     answer(&output(command(&[verb]))).as_array().unwrap().clone()
 }
 
-/// The names of those that this machine has.
+/// The names of the peers that this machine has.
 fn here(verb: &str) -> Vec<String> {
     let here = list(verb).into_iter().filter(|peer| peer["available"] == true);
     here.map(|peer| peer["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// A list has these names, and says of each how to get it or that it is here.
+/// Asserts that a list has these names, and says of each that it is here or how to get it.
 fn describes(peers: &[Value], names: &[&str]) {
     assert_eq!(peers.iter().map(|peer| peer["name"].as_str().unwrap()).collect::<Vec<_>>(), names);
     for peer in peers {
@@ -137,7 +137,7 @@ fn every_blas_that_is_here_runs_all_routines() {
             let output = output(command(&["blas-cell", &blas_cell(&runner, routine).to_arg()]));
             let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
             if routine == Routine::Lu && !output.status.success() && stderr.contains("dgetrf_") {
-                continue; // Not every BLAS has a LAPACK within.
+                continue; // Some BLAS have no LAPACK.
             }
             let result: BlasResult = serde_json::from_value(answer(&output)).unwrap();
             assert!(result.pairs > 0 && result.alone.p50_ns > 0.0 && result.ratio_low <= result.ratio, "{runner}: {result:?}");
@@ -162,7 +162,7 @@ fn who_is_missing_runs_nothing_and_says_how_to_be_had() {
 fn every_peer_that_is_here_passes_barriers() {
     for peer in peers().iter().filter(|peer| peer["available"] == true) {
         for threads in [1, 3] {
-            // Those who were told to spin take a scheduler's tick for each barrier of more threads than processors.
+            // Spinning peers take a scheduler's tick for each barrier of more threads than processors.
             let cell = cell(peer["name"].as_str().unwrap(), threads);
             let output = output(command(&["cell", &cell.to_arg()]));
             let result: CellResult = serde_json::from_value(answer(&output)).unwrap();
@@ -207,7 +207,7 @@ fn wrong_input_is_usage() {
     refused(command(&["ping-pong", "--cpus", "0,1", "--rounds", "many"]), 2, "many");
 }
 
-/// A folder of this test's own that goes away again.
+/// A folder of this test's own that is deleted when this is dropped.
 struct Folder(PathBuf);
 
 impl Folder {

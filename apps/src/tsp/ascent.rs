@@ -1,11 +1,12 @@
-//! Distances changed so that all tours become longer by the same, and what spans the cities comes close to a tour (Held & Karp 1970).
+//! Distances changed so that all tours become longer by the same, and spanning trees come close to a tour
+//! (Held & Karp 1970).
 use super::Cities;
 
 /// Parts of a unit of length that a city's toll is rounded to.
 pub(super) const PARTS: u32 = 16;
 
-/// What to pay at each city, in parts of a unit: the best of so many tries, each of which raises the tolls of cities where many ways of a
-/// shortest tree meet, and lowers those of its ends.
+/// The toll at each city, in parts of a unit: the best of `steps` tries, each of which raises the tolls of
+/// cities where many edges of a shortest tree meet, and lowers those of its leaves.
 pub(super) fn tolls(cities: &Cities, steps: u32) -> Vec<u32> {
     let count = cities.count();
     let (mut tolls, mut best) = (vec![0.0; count], (f64::MIN, vec![0.0; count]));
@@ -26,7 +27,8 @@ pub(super) fn tolls(cities: &Cities, steps: u32) -> Vec<u32> {
     best.1.iter().map(|toll| ((toll - least) * f64::from(PARTS)).round() as u32).collect()
 }
 
-/// A shortest tree on all cities but city 0, and the two shortest ways from there to it: its length, and how many ways meet at each city.
+/// A shortest tree on all cities but city 0, and the two shortest edges from there to it: its length, and the
+/// degree of each city.
 fn one_tree(cities: &Cities, tolls: &[f64]) -> (f64, Vec<u32>) {
     let count = cities.count();
     let way = |from: usize, to: usize| f64::from(cities.distance(from, to)) + tolls[from] + tolls[to];

@@ -1,22 +1,22 @@
-//! Where there is a tour to find: instances of TSPLIB (Reinelt 1991) with their published optima, and random ones.
+//! Instances: those of TSPLIB (Reinelt 1991) with their published optima, and random ones.
 use super::ascent::{PARTS, tolls};
 use super::held_karp::held_karp;
 use foregather_machine::SplitMix;
 
-/// Cities, and how far each is from each other one.
+/// Cities, and the distances between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cities {
     name: String,
     count: usize,
-    /// From city to city, row by row; the same both ways.
+    /// From city to city, row by row; symmetric.
     distances: Vec<u32>,
-    /// Of each city, the others, the nearest one first.
+    /// For each city, the others, the nearest one first.
     near: Vec<Vec<u32>>,
     optimum: Option<u32>,
 }
 
 impl Cities {
-    /// As many as a tour has room for.
+    /// The most cities that a tour has room for.
     pub const MOST: usize = 32;
 
     /// An instance of TSPLIB: burma14, ulysses16, gr17, gr21, ulysses22.
@@ -31,7 +31,7 @@ impl Cities {
         })
     }
 
-    /// So many cities strewn over a square of 1000 x 1000.
+    /// `count` cities strewn over a square of 1000 x 1000.
     ///
     /// # Panics
     /// For fewer than 2 or more than [`Cities::MOST`].
@@ -58,24 +58,25 @@ impl Cities {
         Self { name: name.to_owned(), count, near: (0..count).map(near).collect(), distances, optimum }
     }
 
-    /// The same in parts of a unit, with tolls that bring bounds closer to tours: also those, twice the sum of which is what a tour pays.
+    /// These cities in parts of a unit, with tolls that bring bounds closer to tours; and the tolls: a tour
+    /// pays twice their sum.
     pub(super) fn with_tolls(&self, steps: u32) -> (Self, Vec<u32>) {
         let tolls = tolls(self, steps);
         let distance = |a: usize, b: usize| PARTS * self.distance(a, b) + tolls[a] + tolls[b];
         (Self::new(&self.name, self.count, None, distance), tolls)
     }
 
-    /// What they are called.
+    /// The instance's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How many.
+    /// The number of cities.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// How far it is.
+    /// The distance between two cities.
     #[inline]
     pub fn distance(&self, from: usize, to: usize) -> u32 {
         self.distances[from * self.count + to]
@@ -86,7 +87,7 @@ impl Cities {
         &self.near[city]
     }
 
-    /// The length of a shortest tour, and who says so.
+    /// The length of a shortest tour, and its source.
     pub fn optimum(&self) -> (u32, &'static str) {
         self.optimum.map_or_else(|| (held_karp(self), "found by dynamic programming"), |length| (length, "published by TSPLIB"))
     }

@@ -1,8 +1,8 @@
-//! The length of a shortest tour by dynamic programming over sets of cities (Held & Karp 1962; Bellman 1962): no branch and no bound,
-//! so it can judge those.
+//! The length of a shortest tour by dynamic programming over sets of cities (Held & Karp 1962; Bellman 1962):
+//! no branch and no bound, so it can judge those.
 use super::Cities;
 
-/// How long a shortest tour is. Takes `2^n n` words and `2^n n^2` steps.
+/// The length of a shortest tour. Takes `2^n n` words and `2^n n^2` steps.
 ///
 /// # Panics
 /// For more than 24 cities.

@@ -1,4 +1,5 @@
-//! Branch and bound: partial tours, what they take at least, and all that may become shorter than the shortest. Nothing here is shared.
+//! Branch and bound: partial tours, their bounds, and all tours that may become shorter than the shortest.
+//! Nothing here is shared.
 use super::Cities;
 use super::ascent::PARTS;
 use core::cell::Cell;
@@ -12,8 +13,8 @@ const BOUND: usize = COUNT + 2;
 const LEFT: usize = COUNT + 3;
 const MAKER: usize = COUNT + 4;
 
-/// A way from city 0 through some of the others: its cities, how many they are, how long it is, what a round trip that begins so takes
-/// at least, the set of cities that it lacks, and the number of the thread that made it.
+/// A way from city 0 through some of the others: its cities, their number, its length, the bound of round
+/// trips that begin so, the set of cities that it lacks, and the number of the thread that made it.
 #[derive(Clone, Copy)]
 pub(super) struct Tour(pub(super) [u32; WORDS]);
 
@@ -49,17 +50,17 @@ impl Tour {
 
 /// The shortest tour so far.
 pub(super) trait Shortest {
-    /// How long it is, tolls included.
+    /// Its length, tolls included.
     fn length(&self) -> u32;
     /// Takes a whole tour, if it is still shorter.
     fn improve(&self, tour: &Tour) -> Result<(), Error>;
 }
 
-/// How to look.
+/// The settings of a search.
 pub(super) struct Search {
     /// With tolls.
     pub(super) cities: Cities,
-    /// What every tour pays of those.
+    /// The part of the tolls that every tour pays.
     pub(super) tolls: u32,
     pub(super) level: u32,
     pub(super) tree: u32,
@@ -71,24 +72,24 @@ impl Search {
         (with_tolls - self.tolls) / PARTS
     }
 
-    /// Can what takes at least `bound` become shorter than that? By a whole unit, or not at all.
+    /// Whether a tour with that bound can become shorter: by a whole unit, or not at all.
     pub(super) fn promises(bound: u32, shortest: u32) -> bool {
         bound.saturating_add(PARTS) <= shortest
     }
 
-    /// Tries all that may become shorter than the shortest.
+    /// Tries all tours that may become shorter than the shortest.
     pub(super) fn finish(&self, tour: &Tour, shortest: &impl Shortest) -> Result<(), Error> {
         if !Self::promises(tour.bound(), shortest.length()) {
             return Ok(());
         }
         if tour.lacks() == 0 {
-            // What it takes at least is what it takes, once it is whole.
+            // The bound of a whole tour is its length.
             return shortest.improve(tour);
         }
         self.longer(tour).try_for_each(|longer| self.finish(&longer, shortest))
     }
 
-    /// It with one city more, the nearest one first.
+    /// The tour with one city more, the nearest one first.
     pub(super) fn longer(&self, tour: &Tour) -> impl Iterator<Item = Tour> {
         let Tour(words) = *tour;
         let (last, at) = (tour.last(), tour.count());
@@ -103,7 +104,7 @@ impl Search {
         })
     }
 
-    /// What it takes at least to go from a city through all of these back to city 0.
+    /// The bound of a way from a city through all of these back to city 0.
     fn rest(&self, from: usize, left: u32) -> u32 {
         let cities = &self.cities;
         let nearest = |city: usize, of: u32| {
@@ -121,7 +122,7 @@ impl Search {
     }
 }
 
-/// How long a shortest tree is that connects these cities, of which there is one at least (Prim 1957).
+/// The length of a shortest tree that connects these cities, of which there is one at least (Prim 1957).
 fn spanning_tree(cities: &Cities, all: u32) -> u32 {
     let (mut away, mut total) = ([u32::MAX; Cities::MOST], 0);
     let mut newest = all.trailing_zeros();
@@ -144,7 +145,7 @@ fn spanning_tree(cities: &Cities, all: u32) -> u32 {
     total
 }
 
-/// What one program alone knows.
+/// The shortest length, for a program of one thread.
 pub(super) struct Alone(pub(super) Cell<u32>);
 
 impl Shortest for Alone {

@@ -1,4 +1,4 @@
-//! Molecules as numbers one after the other: longer arrays than serde knows.
+//! Molecules as a flat list of numbers: their arrays are longer than serde supports.
 use super::Molecule;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 

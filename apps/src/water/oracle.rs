@@ -1,14 +1,15 @@
-//! Is a result of WATER right? It is what the sequential program finds, and conserves what physics conserves.
+//! Checks a result of WATER: it must equal the sequential program's, and obey the laws of conservation.
 use super::{Energy, FORCE, MASS, Molecule, Nine, Part, VALUES, VELOCITY, Water, dot, nine};
 
-/// How far a result may be from the sequential one, in parts of the greatest of its kind: only sums were in another order.
+/// How far a result may be from the sequential one, in parts of the greatest of its kind: only the order of
+/// sums differs.
 const CLOSE: f64 = 1e-9;
-/// How far the total energy may stray from its first value, in parts of the kinetic one: at the paper's step about 1e-3, almost all
-/// of it in the first steps, which do not know the third derivatives yet.
+/// How far the total energy may stray from its first value, in parts of the kinetic one: at the paper's step
+/// about 1e-3, almost all of it in the first steps, which lack the third derivatives.
 const DRIFT: f64 = 2e-3;
 
 impl Water {
-    /// The sequential program: as one thread that has all molecules, and no other memory than its own.
+    /// The sequential program: one thread that has all molecules, and no other memory than its own.
     pub fn sequential(&self) -> Part {
         let mut molecules = self.start();
         let mut energies = Vec::new();
@@ -29,7 +30,7 @@ impl Water {
         Part { first: 0, molecules, energies }
     }
 
-    /// What was checked, or what is wrong.
+    /// Returns what was checked, or the mistake found.
     pub(super) fn judge(&self, outputs: &[Part]) -> Result<String, String> {
         let expected = self.sequential();
         let molecules = self.gather(outputs)?;
@@ -45,7 +46,7 @@ impl Water {
             }
             for (step, (found, right)) in part.energies.iter().zip(&expected.energies).enumerate() {
                 for (part, expected) in found.parts().into_iter().zip(right.parts()) {
-                    // The other parts may be nothing.
+                    // The other parts may be zero.
                     close_to(part - expected, right.kinetic)
                         .map_err(|off| format!("the energies after step {step} are off by {off:.1e} of the kinetic one"))?;
                 }
@@ -76,7 +77,8 @@ impl Water {
         if found == wanted { Ok(molecules) } else { Err(format!("{found} molecules in place of {wanted}")) }
     }
 
-    /// How far molecules are from expected ones, at most, in parts of the greatest number of each kind; too far is an error.
+    /// How far molecules are from expected ones, at most, in parts of the greatest number of each kind; too
+    /// far is an error.
     fn compare(&self, molecules: &[Molecule], expected: &[Molecule]) -> Result<f64, String> {
         const KINDS: [&str; VALUES + 1] =
             ["position", "velocity", "acceleration", "3rd", "4th", "5th", "6th derivative", "force"];
@@ -88,7 +90,7 @@ impl Water {
             for (number, (found, right)) in molecules.iter().zip(expected).enumerate() {
                 for at in words.clone() {
                     let off = found[at] - right[at];
-                    // Who is at a face of the box may have been put back, or not.
+                    // A molecule at a face of the box may have been put back, or not.
                     let off = if kind == 0 { off - edge * (off / edge).round() } else { off };
                     worst = close_to(off, greatest)
                         .map_err(|off| format!("the {name} of molecule {number} is off by {off:.1e}"))?
@@ -106,7 +108,7 @@ fn close_to(off: f64, whole: f64) -> Result<f64, f64> {
     if parts <= CLOSE { Ok(parts) } else { Err(parts) }
 }
 
-/// The momentum of all in parts of the sum of each atom's; an error if that is not nothing.
+/// The momentum of all in parts of the sum of each atom's; an error if that is not zero.
 fn rest(molecules: &[Molecule]) -> Result<f64, f64> {
     let (mut whole, mut each) = ([0.0; 3], 0.0);
     for molecule in molecules {

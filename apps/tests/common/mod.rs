@@ -8,13 +8,13 @@ use foregather_thread::Thread;
 use foregather_wait::Policy;
 use std::sync::Arc;
 
-/// What both back ends are, or the one that this machine has.
+/// Both backends, or the one that this machine has.
 pub(crate) fn backends() -> Vec<Backend> {
     let (chosen, _) = Backend::chosen();
     if chosen == Backend::Userfault { vec![Backend::Userfault, Backend::Mprotect] } else { vec![Backend::Mprotect] }
 }
 
-/// Runs it on so many ranks of so many threads, and says what was proved.
+/// Runs it on `ranks` ranks of `threads` threads, and returns what was proved.
 pub(crate) fn prove<A: App>(app: &A, ranks: u32, threads: u32, backend: Backend) -> Result<String, String> {
     let settings = Settings { threads, backend: Some(backend), policy: Some(Policy::Block), ..app.settings() };
     let exchange = ShmFabric::between_threads(SegmentSpec::new(ranks, lanes(threads))).unwrap();

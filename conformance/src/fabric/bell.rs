@@ -1,13 +1,13 @@
-//! Nobody sleeps over a frame, whether it comes before, while or long after the sleeper lies down.
+//! No lane sleeps over a frame, whether it comes before, while or long after the sleeper lies down.
 use super::talk::{Talk, at};
 use foregather_machine::{Fabric, Nanos};
 use foregather_wait::Policy;
 
-/// Time enough to fall asleep in.
+/// Long enough to fall asleep.
 const LONG: Nanos = Nanos::from_us(300);
 const SPIN: Nanos = Nanos::from_us(2);
 
-/// A frame there and back, mostly at once; sometimes the one or the other is late.
+/// A frame there and back, mostly at once; sometimes one of the two is late.
 pub(super) async fn ping_pong<F: Fabric>(talk: &Talk<'_, F>, rounds: u32) {
     let (me, peer) = (talk.rank(), at(1 - talk.rank()));
     for turn in 0..rounds.saturating_mul(8) {

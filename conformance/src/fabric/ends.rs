@@ -1,4 +1,4 @@
-//! Leaving, and what is refused at once.
+//! Leaving, and calls that are refused at once.
 use super::talk::{Talk, at};
 use foregather_machine::{Address, Cause, Error, Fabric, Key, Member};
 
@@ -16,7 +16,7 @@ pub(super) async fn leave<F: Fabric>(talk: &Talk<'_, F>) {
     assert!(!talk.fabric.has_left(at(0)), "it has not left, it waits for us");
     talk.send(at(0), 0, &[]).await;
     talk.until("an end", || talk.fabric.has_left(at(0)).then_some(())).await;
-    // At once: nothing is waited for any more.
+    // At once: leaving waits for nothing.
     for number in 0..FRAMES.min(talk.fabric.limits().credits) {
         assert_eq!(talk.fabric.arrived(None), Some(at(0)), "frame {number} came behind the end");
         assert_eq!(talk.fabric.peek(at(0), |head, bytes| (head, bytes.to_vec())), Some((number, vec![number as u8])));
@@ -25,7 +25,7 @@ pub(super) async fn leave<F: Fabric>(talk: &Talk<'_, F>) {
     assert_eq!(talk.fabric.arrived(None), None);
 }
 
-/// What a lane says of itself is so, and what there is not is refused without harm.
+/// What a lane says of itself is true, and a call for something that does not exist is refused without harm.
 pub(super) async fn refused<F: Fabric>(talk: &Talk<'_, F>) {
     let (fabric, peer, limits) = (talk.fabric, at(1 - talk.rank()), talk.fabric.limits());
     assert_eq!((fabric.here(), fabric.size()), (at(Member::rank(fabric)), 2));

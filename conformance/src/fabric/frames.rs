@@ -2,7 +2,7 @@
 use super::talk::{Talk, at, contents};
 use foregather_machine::{Address, Fabric, SplitMix};
 
-/// A length around the borders there are, or any other one.
+/// A length around one of the limits, or any other one.
 fn length<F: Fabric>(talk: &Talk<'_, F>, from: Address, to: Address, number: u32) -> usize {
     let limits = talk.fabric.limits();
     let mut random = SplitMix(SplitMix::mix(u64::from(from.rank + 3 * from.lane + 9 * to.rank) << 32 | u64::from(number)));
@@ -15,7 +15,7 @@ fn length<F: Fabric>(talk: &Talk<'_, F>, from: Address, to: Address, number: u32
     }
 }
 
-/// Rank 0 sends, rank 1 acknowledges batches: never more frames are unreleased than there are credits.
+/// Rank 0 sends, rank 1 acknowledges batches: there are never more unreleased frames than credits.
 pub(super) async fn stream<F: Fabric>(talk: &Talk<'_, F>, rounds: u32) {
     let credits = talk.fabric.limits().credits;
     let batch = (credits / 2).max(1);
@@ -43,14 +43,14 @@ pub(super) async fn stream<F: Fabric>(talk: &Talk<'_, F>, rounds: u32) {
     }
 }
 
-/// In each round everybody sends a few frames to everybody else and takes theirs. Nobody is more than a round ahead of anybody, so
-/// two rounds at most are unreleased.
+/// In each round every lane sends a few frames to every other and takes theirs. No lane is more than a round
+/// ahead, so two rounds at most are unreleased.
 pub(super) async fn everybody<F: Fabric>(talk: &Talk<'_, F>, rounds: u32) {
     let few = (talk.fabric.limits().credits / 2).clamp(1, 3);
     let here = talk.here();
     let said = |from, to, number| contents(from, to, number, length(talk, from, to, number));
     for round in 0..rounds {
-        // What is written into a buffer stays there while others are filled and posted.
+        // Bytes written into a buffer stay there while others are filled and posted.
         for to in talk.others() {
             let bytes = said(here, to, round * few);
             talk.fabric.write_with(to, |buffer| buffer[..bytes.len()].copy_from_slice(&bytes));
@@ -77,7 +77,8 @@ pub(super) async fn everybody<F: Fabric>(talk: &Talk<'_, F>, rounds: u32) {
     }
 }
 
-/// All others have a frame here: whoever goes from the first one that has arrived to the next meets each of them once, and the end.
+/// All others have a frame here: going from the first lane with a frame to the next meets each of them once,
+/// and the end.
 fn all_get_their_turn<F: Fabric>(talk: &Talk<'_, F>) {
     let next = |last: &Address| talk.fabric.arrived(Some(*last));
     let most = talk.others().count() + 1;

@@ -1,4 +1,5 @@
-//! Programs over messengers, made and left as a user would: what goes wrong is an error or, after half a minute, a passed deadline.
+//! Programs over messengers, made and left as by a user: a mistake ends in an error or, after half a minute,
+//! in a passed deadline.
 use super::Program;
 use super::talk::BOUND;
 use crate::PortProgram;
@@ -22,10 +23,10 @@ async fn run<F: Fabric>(program: Program, fabric: F, rounds: u32) -> Result<(), 
     messenger.set_deadline(messenger.now() + BOUND);
     let buffer = messenger.fabric().limits().buffer;
     match program {
-        // Short and in buffers, and then long enough for every way there is.
+        // Short pieces and buffers, and then pieces long enough for every other way.
         Program::Crossfire => {
             crossfire(&messenger, rounds, buffer / 3, 0).await?;
-            // Or somebody would take the longer ones for the shorter.
+            // Otherwise a rank would take the longer ones for the shorter.
             dissemination(&messenger).await?;
             crossfire(&messenger, rounds.min(6), 2 * buffer, 40 * buffer).await?;
         }
@@ -70,7 +71,8 @@ async fn ping_pong<F: Fabric>(messenger: &Messenger<F>, turns: u32) -> Result<()
     Ok(())
 }
 
-/// Two have sent two messages each, and said so behind them, before rank 1 takes any: it takes them by turns.
+/// Two ranks have sent two messages each, and said so behind them, before rank 1 takes any: it takes them by
+/// turns.
 async fn anybody<F: Fabric>(messenger: &Messenger<F>) -> Result<(), Error> {
     if messenger.rank() != 1 {
         for number in 0..2_u32 {

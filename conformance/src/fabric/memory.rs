@@ -1,10 +1,13 @@
-//! Memory that peers read: all of it, only while it is exposed, by several of them and in both directions at once.
+//! Memory that peers read: all of it, only while it is exposed, by several of them and in both directions at
+//! once.
 //!
-//! Where a fabric cannot do that ([`Limits::direct`](foregather_machine::Limits::direct)) there is nothing to try.
+//! There is nothing to test where a fabric has no such memory
+//! ([`Limits::direct`](foregather_machine::Limits::direct)).
 use super::talk::{Talk, at, contents};
 use foregather_machine::{Cause, Error, Fabric, Key, exposing};
 
-/// Lists of pieces by their lengths: none and few bytes, odd lengths, around pages, more pieces than any card gathers.
+/// Lists of pieces by their lengths: empty and short ones, odd lengths, lengths around pages, more pieces
+/// than any card gathers.
 fn lists() -> Vec<Vec<usize>> {
     vec![
         vec![1],
@@ -93,7 +96,7 @@ pub(super) async fn readers<F: Fabric>(talk: &Talk<'_, F>, rounds: u32) {
     }
 }
 
-/// Both expose, both read: whoever waits for what it reads must still help whoever reads from it.
+/// Both expose, both read: a lane that waits for what it reads must still help the lane that reads from it.
 pub(super) async fn each_other<F: Fabric>(talk: &Talk<'_, F>, rounds: u32) {
     if !talk.fabric.limits().direct {
         return;
@@ -114,7 +117,7 @@ pub(super) async fn each_other<F: Fabric>(talk: &Talk<'_, F>, rounds: u32) {
     }
 }
 
-/// An old key, a short list, and a key that nobody ever gave.
+/// An old key, a short list, and a key that no lane ever gave.
 pub(super) async fn concealed<F: Fabric>(talk: &Talk<'_, F>, rounds: u32) {
     if !talk.fabric.limits().direct {
         return;

@@ -1,12 +1,16 @@
-//! What a [`Fabric`] promises, tried by programs that know nothing else of their world, and what a messenger makes of it.
+//! What a [`Fabric`] promises, tested by programs that use nothing else of their world, and what a messenger
+//! makes of it.
 //!
-//! - [`Program`]: what all lanes play together; each lane checks what it sees and panics if a promise is broken.
+//! - [`Program`]: what all lanes do together; each lane checks what it sees and panics if a promise is
+//!   broken.
 //! - [`Fabrics`]: what a world under test provides: lanes, each on a thread, a process or a node of its own.
-//! - `talk`: waiting with a bound, sending, receiving. `frames`, `room`, `bell`, `memory`, `ends`: the programs over frames.
-//! - `letters`: those over [`Messenger`](foregather_message::Messenger)s: messages, sized packets, collective operations.
+//! - `talk`: waiting with a bound, sending, receiving. `frames`, `room`, `bell`, `memory`, `ends`: the
+//!   programs over frames.
+//! - `letters`: programs over [`Messenger`](foregather_message::Messenger)s: messages, sized packets,
+//!   collective operations.
 //!
-//! A program keeps to the flow control that is the caller's affair, so it runs where frames without room are lost as well as where
-//! they are refused; [`Program::Overrun`] alone does not.
+//! A program does the flow control that a caller must do, so it runs where frames without room are lost as
+//! well as where they are refused; only [`Program::Overrun`] does not.
 
 mod bell;
 mod ends;
@@ -21,11 +25,11 @@ use talk::Talk;
 
 /// A world whose lanes are under test.
 pub trait Fabrics {
-    /// Makes [`Program::ranks`] ranks with [`Program::lanes`] lanes each, and lets every lane [`run`](Program::run) its part at the
-    /// same time, over so many rounds.
+    /// Makes [`Program::ranks`] ranks with [`Program::lanes`] lanes each, and lets all lanes
+    /// [`run`](Program::run) their parts at the same time, over `rounds` rounds.
     ///
     /// # Panics
-    /// If one of them does.
+    /// If one of the lanes panics.
     fn run(&self, program: Program, rounds: u32);
 }
 
@@ -39,7 +43,7 @@ pub fn all(fabrics: &impl Fabrics, rounds: u32) {
 pub enum Program {
     /// One lane sends frames of all sizes to another one: they arrive once, unchanged and in order.
     Stream,
-    /// Every lane to every other one, those of its own rank included.
+    /// Every lane sends to every other one, those of its own rank included.
     Everybody,
     /// Credits and spare frames find room, again and again.
     Room,
@@ -47,29 +51,29 @@ pub enum Program {
     Bell,
     /// Lists of pieces are read from memory.
     Memory,
-    /// The same memory is read by several at once.
+    /// Several lanes read the same memory at once.
     Readers,
-    /// Two read from each other at the same time.
+    /// Two lanes read from each other at the same time.
     EachOther,
-    /// What is concealed or shorter cannot be read.
+    /// Unexposed or shorter memory cannot be read.
     Unexposed,
-    /// Who leaves is seen to have left, after everything it has sent.
+    /// The others see that a lane has left, after everything it has sent.
     Leave,
-    /// What there is not, or is too long, is an error.
+    /// A call for something that does not exist, or is too long, is an error.
     Refused,
-    /// Everybody sends messages beyond all credits before anybody receives, on two lanes of every rank.
+    /// Every rank sends messages beyond all credits before any receives, on two lanes of every rank.
     Crossfire,
     /// Messages of any pieces.
     Pieces,
     /// A LATER piece is read at the end.
     Later,
-    /// A number there and back.
+    /// A number goes there and back.
     PingPong,
-    /// Nobody who has sent is left waiting for the others when a message of anybody is wanted.
+    /// When a rank takes messages of any sender, none of the senders is left waiting for the others.
     Anybody,
     /// The two sides disagree about a short piece, and are told.
     DisagreeShort,
-    /// The same about a long one.
+    /// The two sides disagree about a long piece, and are told.
     DisagreeLong,
     /// A message is dropped in the middle.
     Abandoned,
@@ -77,16 +81,16 @@ pub enum Program {
     SeveralOpen,
     /// A scope fails while messages are open.
     GivenUpOpen,
-    /// Whoever waits when all others have left is told.
+    /// A rank that waits when all others have left is told.
     LeftInOrder,
     /// Barriers, sized packets and collective operations.
     Together,
-    /// Beyond its room a frame is refused, never lost: not where cards drop what nobody has a buffer for.
+    /// A frame beyond its room is refused, never lost: not for cards that drop frames without a buffer.
     Overrun,
 }
 
 impl Program {
-    /// What every world must pass: all but [`Program::Overrun`].
+    /// The programs that every world must pass: all but [`Program::Overrun`].
     pub const ALL: [Self; 22] = [
         Self::Stream,
         Self::Everybody,
@@ -112,7 +116,7 @@ impl Program {
         Self::Together,
     ];
 
-    /// Its name, for the command line of a process that plays a part of it.
+    /// Its name, for the command line of a process that runs a part of it.
     pub fn name(self) -> String {
         format!("{self:?}")
     }
@@ -122,7 +126,7 @@ impl Program {
         Self::ALL.into_iter().chain([Self::Overrun]).find(|program| program.name() == name)
     }
 
-    /// How many ranks it takes.
+    /// The number of its ranks.
     pub const fn ranks(self) -> u32 {
         match self {
             Self::Everybody | Self::Room | Self::Overrun => 3,
@@ -132,7 +136,7 @@ impl Program {
         }
     }
 
-    /// How many lanes of each rank.
+    /// The number of lanes of each rank.
     pub const fn lanes(self) -> u32 {
         match self {
             Self::Everybody | Self::Readers | Self::Crossfire => 2,
@@ -168,7 +172,7 @@ impl Program {
         }
     }
 
-    /// Does it know more than frames: is it a program over [`Messenger`](foregather_message::Messenger)s?
+    /// Whether it is a program over [`Messenger`](foregather_message::Messenger)s, not over frames alone.
     pub const fn is_over_messages(self) -> bool {
         !matches!(
             self,

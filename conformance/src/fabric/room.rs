@@ -1,12 +1,13 @@
-//! How many frames find room, and what becomes of those that do not.
+//! How many frames find room, and what becomes of the others.
 use super::talk::{Talk, at, contents};
 use foregather_machine::Fabric;
 
-/// Who releases nothing before it is told to, by somebody with a way of his own.
+/// Sends to the taker, which releases nothing before rank 2 tells it to, by a link of its own.
 const SENDER: u32 = 0;
 const TAKER: u32 = 1;
 
-/// All credits and all spare frames are posted at once, and each finds room, while nothing is released; again after everything was.
+/// All credits and all spare frames are posted at once, and each finds room, while nothing is released; and
+/// again after all were released.
 pub(super) async fn found<F: Fabric>(talk: &Talk<'_, F>, rounds: u32) {
     let limits = talk.fabric.limits();
     let count = limits.credits + limits.spare;
@@ -43,7 +44,8 @@ pub(super) async fn found<F: Fabric>(talk: &Talk<'_, F>, rounds: u32) {
     }
 }
 
-/// The sender posts until there is no room, or four times what was promised; then it sleeps for room. All it posted arrives.
+/// The sender posts until there is no room, or four times what was promised; then it sleeps for room. All it
+/// posted arrives.
 pub(super) async fn overrun<F: Fabric>(talk: &Talk<'_, F>) {
     let limits = talk.fabric.limits();
     let promised = limits.credits + limits.spare;

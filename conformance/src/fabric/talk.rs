@@ -2,7 +2,7 @@
 use foregather_machine::{Address, Clock, Fabric, Key, Member, Nanos, Rank, SplitMix, WaitContext};
 use foregather_wait::Policy;
 
-/// Longer than any wait of a program in any world: what takes that long has been lost.
+/// Longer than any wait of a program in any world: a frame that takes this long is lost.
 pub(super) const BOUND: Nanos = Nanos::from_ms(30_000);
 
 /// One lane, and how many there are of each rank.
@@ -16,7 +16,7 @@ pub(super) const fn at(rank: Rank) -> Address {
     Address { rank, lane: 0 }
 }
 
-/// What a frame says: no two say the same.
+/// The contents of a frame: no two are equal.
 pub(super) fn contents(from: Address, to: Address, number: u32, bytes: usize) -> Vec<u8> {
     let ends = [from.rank, from.lane, to.rank, to.lane].into_iter().fold(1, |all, part| all * 31 + u64::from(part));
     let mut random = SplitMix(SplitMix::mix(ends << 32 | u64::from(number)));
@@ -44,7 +44,7 @@ impl<'f, F: Fabric> Talk<'f, F> {
         all.filter(move |&other| other != here)
     }
 
-    /// Sleeps on the bell until `probe` finds something, helping whoever reads from us meanwhile.
+    /// Sleeps on the bell until `probe` finds something, and meanwhile helps lanes that read from this one.
     pub(super) async fn until<T>(&self, what: &'static str, probe: impl FnMut() -> Option<T>) -> T {
         self.until_by(Policy::Block, what, probe).await
     }
@@ -62,7 +62,7 @@ impl<'f, F: Fabric> Talk<'f, F> {
         }
     }
 
-    /// Sends, through a static buffer if it is too long for anything else, as soon as there is room.
+    /// Sends, through a static buffer if it is too long for other ways, as soon as there is room.
     pub(super) async fn send(&self, to: Address, head: u32, bytes: &[u8]) {
         self.until("room", || self.try_send(to, head, bytes).then_some(())).await;
     }
@@ -79,7 +79,7 @@ impl<'f, F: Fabric> Talk<'f, F> {
         self.fabric.post_filled(to, head, bytes.len()).expect("a static buffer")
     }
 
-    /// The next frame from there, looked at twice, and released.
+    /// The next frame from that lane, read twice, and released.
     pub(super) async fn receive(&self, from: Address) -> (u32, Vec<u8>) {
         let read = |head: u32, bytes: &[u8]| (head, bytes.to_vec());
         let frame = self.until("a frame", || self.fabric.peek(from, read)).await;
@@ -92,7 +92,7 @@ impl<'f, F: Fabric> Talk<'f, F> {
         frame
     }
 
-    /// The next frame from there, which must be that one.
+    /// Expects that the next frame from that lane is this one.
     pub(super) async fn expect(&self, from: Address, head: u32, bytes: &[u8]) {
         let (came, said) = self.receive(from).await;
         assert_eq!((came, said.len()), (head, bytes.len()), "{:?}: another frame from {from:?}", self.here());

@@ -1,4 +1,4 @@
-//! Everybody sends to everybody, far beyond all credits, before anybody receives.
+//! Every rank sends to every other, far beyond all credits, before any receives.
 use super::must;
 use foregather_machine::{Error, Fabric, Member};
 use foregather_message::{Cheaper, Messenger, Mode, Receive, Safer};
@@ -7,10 +7,11 @@ fn byte(from: u32, message: u32, at: usize) -> u8 {
     (from * 7 + message * 3 + at as u32) as u8
 }
 
-/// Sends `count` messages of a number, `small` bytes and `big` bytes to each other rank, then receives as many.
+/// Sends `count` messages of a number, `small` bytes and `big` bytes to each other rank, then receives as
+/// many.
 ///
 /// # Errors
-/// If a message is lost, doubled, out of order or changed; what the messenger reports.
+/// If a message is lost, doubled, out of order or changed; errors of the messenger.
 pub async fn crossfire<F: Fabric>(messenger: &Messenger<F>, count: u32, small: usize, big: usize) -> Result<(), Error> {
     let (size, rank) = (messenger.size(), messenger.rank());
     for number in 0..count {

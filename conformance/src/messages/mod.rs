@@ -1,4 +1,5 @@
-//! Programs over [`Messenger`](foregather_message::Messenger)s that must end well in every world, whatever arrives first.
+//! Programs over [`Messenger`](foregather_message::Messenger)s that must end well in every world, in any
+//! order of arrivals.
 
 mod crossfire;
 mod open;
@@ -12,7 +13,7 @@ pub use trouble::{abandoned, disagreeing, gone, impatient, later_is_read_at_the_
 
 use foregather_machine::{Cause, Error};
 
-/// A failed check, as a value: a panic would be somebody else's hang.
+/// A failed check, as a value: a panic would let the other ranks hang.
 pub(crate) fn must(holds: bool, what: &'static str) -> Result<(), Error> {
     if holds { Ok(()) } else { Err(Cause::Setting { what, needs: "that this holds in every world" }.into()) }
 }

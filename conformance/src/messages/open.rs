@@ -1,4 +1,5 @@
-//! Several messages open at a time: in a scope, or from memory that the messenger keeps; and handles that are dropped or forgotten.
+//! Several messages open at a time: in a scope, or from memory that the messenger keeps; and handles that are
+//! dropped or forgotten.
 use super::must;
 use foregather_machine::{Cause, Error, Fabric, Member};
 use foregather_message::{Cheaper, Messenger, Mode, Receive, Safer};
@@ -7,10 +8,11 @@ fn contents(from: u32, number: u32, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| (from * 31 + number * 17 + at as u32) as u8).collect()
 }
 
-/// Each of two ranks has `count` messages open to the other one before it takes any. They are cut into pieces or whole, by their numbers.
+/// Each of two ranks has `count` messages open to the other one before it takes any. Their numbers say
+/// whether they are cut into pieces.
 ///
 /// # Errors
-/// If one is lost, out of order or changed; what the messenger reports.
+/// If one is lost, out of order or changed; errors of the messenger.
 pub async fn several_open<F: Fabric>(messenger: &Messenger<F>, count: u32, bytes: usize) -> Result<(), Error> {
     let (here, peer) = (messenger.rank(), 1 - messenger.rank());
     let bodies: Vec<_> = (0..count).map(|number| contents(here, number, bytes)).collect();
@@ -42,11 +44,11 @@ pub async fn several_open<F: Fabric>(messenger: &Messenger<F>, count: u32, bytes
         .await
 }
 
-/// Rank 0 sends from memory that it gives away: it gets one back, drops the handle of one, and forgets that of one. Rank 1 sends whole messages
-/// that rank 0 takes as pieces.
+/// Rank 0 sends from memory that it gives away: it gets one back, drops the handle of one, and forgets that
+/// of one. Rank 1 sends whole messages that rank 0 takes as pieces.
 ///
 /// # Errors
-/// If bytes or memory are others; what the messenger reports.
+/// If bytes or memory are not those expected; errors of the messenger.
 pub async fn owned<F: Fabric>(messenger: &Messenger<F>, bytes: usize) -> Result<(), Error> {
     if messenger.rank() == 0 {
         let first = messenger.send_owned(1, contents(0, 0, bytes)).await?;
@@ -69,7 +71,8 @@ pub async fn owned<F: Fabric>(messenger: &Messenger<F>, bytes: usize) -> Result<
     messenger.send_whole(0, Safer(&contents(1, 9, bytes)), Receive::Cheaper).await
 }
 
-/// Rank 0 leaves its scope by an error while messages are open. Rank 1 gets what it could still fetch, and then hears who gave up; never other bytes.
+/// Rank 0 leaves its scope by an error while messages are open. Rank 1 gets what it could still fetch, and
+/// then learns which rank gave up; never other bytes.
 ///
 /// # Errors
 /// If it gets anything else.
@@ -88,7 +91,7 @@ pub async fn given_up_open<F: Fabric>(messenger: &Messenger<F>, bytes: usize) ->
             .await;
         body.fill(0);
         must(matches!(Error::of(&end), Some(Cause::Setting { what: "a body", .. })), "that a scope's error is its body's")?;
-        // If all of it had left, or was fetched, nothing was given up: this is.
+        // If all messages had left, or were fetched, none was given up: this one is.
         let again = messenger.begin_packing(1).map(drop);
         let given_up = matches!(Error::of(&again), None | Some(Cause::Poisoned { by: Some(0) }));
         return must(given_up, "that what is given up stays so");

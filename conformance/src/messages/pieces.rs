@@ -30,7 +30,7 @@ fn byte(piece: usize, at: usize) -> u8 {
 /// Rank 0 sends the planned message to rank 1, which answers with an empty one.
 ///
 /// # Errors
-/// If a byte is wrong; what the messenger reports.
+/// If a byte is wrong; errors of the messenger.
 pub async fn one_message<F: Fabric>(messenger: &Messenger<F>, plan: &Plan) -> Result<(), Error> {
     if messenger.rank() > 1 {
         return Ok(());
@@ -58,7 +58,7 @@ pub async fn one_message<F: Fabric>(messenger: &Messenger<F>, plan: &Plan) -> Re
         match mode {
             Mode::Safer => {
                 message.pack(Safer(piece), receive).await?;
-                // It was copied: what happens to the memory now is nobody's business.
+                // It was copied: later changes of the memory do not matter.
                 piece.fill(0xee);
             }
             Mode::Cheaper => message.pack(Cheaper(piece), receive).await?,

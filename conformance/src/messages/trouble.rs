@@ -1,4 +1,4 @@
-//! Messages that go wrong: both sides are told what, and nobody waits for ever.
+//! Messages that go wrong: both sides are told why, and no rank waits for ever.
 use super::must;
 use core::cell::Cell;
 use foregather_machine::{Cause, Clock, Endpoint, Error, Fabric, Member, Nanos};
@@ -7,7 +7,7 @@ use foregather_message::{Cheaper, Later, Messenger, Mode, Receive, Safer};
 /// A LATER piece is read when the message ends, and EXPRESS data behind it still comes first at the receiver.
 ///
 /// # Errors
-/// If it is read before; what the messenger reports.
+/// If it is read before; errors of the messenger.
 pub async fn later_is_read_at_the_end<F: Fabric>(messenger: &Messenger<F>) -> Result<(), Error> {
     if messenger.rank() == 0 {
         let mut value = 1_u32.to_le_bytes();
@@ -26,7 +26,8 @@ pub async fn later_is_read_at_the_end<F: Fabric>(messenger: &Messenger<F>) -> Re
     }
 }
 
-/// The two sides disagree about the second piece: the receiver is told both opinions, and the sender that the connection is lost.
+/// The two sides disagree about the second piece: the receiver is told both opinions, and the sender that the
+/// connection is lost.
 ///
 /// # Errors
 /// If anything else happens.
@@ -57,7 +58,7 @@ pub async fn disagreeing<F: Fabric>(messenger: &Messenger<F>, big: usize) -> Res
 /// Rank 0 drops a message in the middle: rank 1 is told so instead of waiting for the rest.
 ///
 /// # Errors
-/// If it is not.
+/// If rank 1 is not told.
 pub async fn abandoned<F: Fabric>(messenger: &Messenger<F>) -> Result<(), Error> {
     if messenger.rank() == 0 {
         let bulk = vec![1; 100_000];
@@ -80,7 +81,7 @@ pub async fn abandoned<F: Fabric>(messenger: &Messenger<F>) -> Result<(), Error>
 /// All but rank 1 leave in order; rank 1 gets what they had sent, and is then told that nothing more comes.
 ///
 /// # Errors
-/// If it is not.
+/// If rank 1 is not told.
 pub async fn left_in_order<F: Fabric>(messenger: Messenger<F>) -> Result<(), Error> {
     if messenger.rank() != 1 {
         let mut message = messenger.begin_packing(1)?;
@@ -106,7 +107,7 @@ pub async fn left_in_order<F: Fabric>(messenger: Messenger<F>) -> Result<(), Err
 /// Rank 1 waits for a message that never comes, with a deadline.
 ///
 /// # Errors
-/// If it does not end by it.
+/// If the wait does not end by the deadline.
 pub async fn impatient<F: Fabric>(messenger: &Messenger<F>, patience: Nanos) -> Result<(), Error> {
     if messenger.rank() == 1 {
         messenger.set_deadline(messenger.now() + patience);
@@ -117,16 +118,17 @@ pub async fn impatient<F: Fabric>(messenger: &Messenger<F>, patience: Nanos) -> 
     Ok(())
 }
 
-/// Rank 0 of three goes away without leaving: all who wait for it are told, for null messages, too; the others go on.
+/// Rank 0 of three goes away without leaving: all ranks that wait for it are told, for null messages, too;
+/// the others go on.
 ///
 /// # Errors
-/// If it is not.
+/// If a rank is not told.
 pub async fn gone<F: Fabric>(messenger: Messenger<F>) -> Result<(), Error> {
     if messenger.rank() == 0 {
         drop(messenger);
         return Ok(());
     }
-    // Rank 1 has given its connection up itself before.
+    // Rank 1 has given its connection up before.
     if messenger.rank() == 1 {
         drop(messenger.begin_packing(0)?);
     }

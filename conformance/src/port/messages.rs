@@ -21,18 +21,19 @@ pub(super) fn all(ports: &impl Ports) {
     assert_eq!(ports.run(1, &[Nanos::ZERO; 2], &Nowhere), [Ok(()), Ok(())]);
 }
 
-/// One message: short ones that are too long for that go by the long protocol.
+/// One message: short ones that are too long for that protocol go by the long one.
 #[derive(Clone, Copy, Debug)]
 pub struct Parcel {
     /// Its tag.
     pub tag: u32,
     /// Its length.
     pub bytes: usize,
-    /// How it goes.
+    /// Its protocol.
     pub protocol: Protocol,
 }
 
-/// Sends them all from node 0 to node 1, which takes them tag by tag, each tag's in the order in which they were sent.
+/// Sends them all from node 0 to node 1, which takes them tag by tag, each tag's in the order in which they
+/// were sent.
 pub fn arrive_in_order(ports: &impl Ports, start: &[Nanos; 2], parcels: &[Parcel]) {
     let ends = ports.run(1, start, &InOrder(parcels));
     assert_eq!(ends, [Ok(()), Ok(())], "{parcels:?}, beginning at {start:?}");
@@ -40,11 +41,11 @@ pub fn arrive_in_order(ports: &impl Ports, start: &[Nanos; 2], parcels: &[Parcel
 
 struct InOrder<'p>(&'p [Parcel]);
 
-/// Comes behind all others of its tag: then none of them came twice.
+/// Comes behind all others of its tag, and so shows that none of them came twice.
 const LAST: &[u8] = b"last";
 
 impl InOrder<'_> {
-    /// By the highest tag first, so that messages of the others lie around meanwhile.
+    /// By the highest tag first, so that messages of the others wait meanwhile.
     fn tags(&self) -> impl Iterator<Item = u32> {
         (0..=self.0.iter().map(|parcel| parcel.tag).max().unwrap_or(0)).rev()
     }
@@ -83,7 +84,8 @@ impl PortProgram<Result<(), Error>> for InOrder<'_> {
     }
 }
 
-/// A forced message that nobody has announced is lost, and whoever asks for it is told; the next one comes.
+/// A forced message without an announcement is lost, and the node that asks for it is told; the next one
+/// comes.
 struct Unposted;
 
 impl PortProgram<Result<(), Error>> for Unposted {
@@ -92,12 +94,12 @@ impl PortProgram<Result<(), Error>> for Unposted {
             send(port, 1, 3, &[1; 5_000], Protocol::Forced).await?;
             return send(port, 1, 3, &[2], Protocol::Short).await;
         }
-        // Announced is something else.
+        // Another message is announced.
         port.post(0, 4)?;
         let mut buffer = [0; 8];
         let lost = receive(port, 0, 3, &mut buffer).await;
         if !matches!(Error::of(&lost), Some(Cause::Unposted { from: 0, tag: 3 })) {
-            // What was sent later may be seen first, never instead.
+            // A later message may be seen first, but not instead.
             assert_eq!((lost, buffer[0]), (Ok(1), 2));
             let lost = receive(port, 0, 3, &mut buffer).await;
             assert!(matches!(Error::of(&lost), Some(Cause::Unposted { from: 0, tag: 3 })), "{lost:?}");
@@ -108,7 +110,8 @@ impl PortProgram<Result<(), Error>> for Unposted {
     }
 }
 
-/// Too long for a short message, and too long for where it is to go: both say how long it was, and harm nobody.
+/// Too long for a short message, or too long for the receiver's buffer: both sides learn how long it was,
+/// without harm.
 struct WrongLengths;
 
 impl PortProgram<Result<(), Error>> for WrongLengths {

@@ -1,6 +1,6 @@
 //! What sized messages promise, seen through the protocols made of them.
 //!
-//! - `messages`: bytes arrive once, in order and unchanged; what is wrong is an error.
+//! - `messages`: bytes arrive once, in order and unchanged; wrong calls are errors.
 //! - `together`: exchanges and shifts. `system`: PROBEs are answered in every wait.
 
 mod messages;
@@ -16,7 +16,7 @@ use foregather_machine::{Nanos, Rank, SplitMix};
 
 /// A time that tells one arrival from the next.
 pub const STEP: Nanos = Nanos::from_us(100);
-/// Lengths around every border there is.
+/// Lengths around every limit.
 const SIZES: [usize; 7] = [0, 1, 8, 100, 101, 4_096, 65_536];
 
 /// Everything.
@@ -26,7 +26,7 @@ pub fn all(ports: &impl Ports) {
     system::all(ports);
 }
 
-/// What a message says: no two say the same.
+/// The contents of a message: no two are equal.
 fn contents(from: Rank, number: u64, bytes: usize) -> Vec<u8> {
     let mut random = SplitMix(SplitMix::mix(u64::from(from) << 40 | number << 20 | bytes as u64));
     (0..bytes).map(|_| random.next() as u8).collect()

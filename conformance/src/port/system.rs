@@ -1,4 +1,4 @@
-//! What a node does for others, whatever its program is doing.
+//! What a node does for others while its program does anything else.
 use super::{STEP, contents};
 use crate::{PortProgram, Ports};
 use foregather_machine::{Error, Nanos, Port};
@@ -16,7 +16,7 @@ pub(super) fn all(ports: &impl Ports) {
     }
 }
 
-/// In which wait node 1 is while node 0 sends to it by the long protocol.
+/// The wait of node 1 while node 0 sends to it by the long protocol.
 #[derive(Clone, Copy, Debug)]
 enum In {
     Null,
@@ -61,7 +61,7 @@ impl Answers {
             port.post(1, 5)?;
             port.signal(1, 1).await?;
         }
-        // Computes, so its own system may be at rest.
+        // It computes, so its own system may be at rest.
         while !self.answered.load(SeqCst) {
             port.delay(STEP).await;
         }
@@ -79,7 +79,7 @@ impl PortProgram<Result<(), Error>> for Answers {
             0 => self.asks(port).await,
             1 => self.waits(port).await,
             2 => self.delays(port).await,
-            // A hypercube of three nodes there is none.
+            // Three nodes are no hypercube.
             _ => Ok(()),
         }
     }
@@ -107,7 +107,8 @@ impl PortProgram<Result<(), Error>> for OnlySend {
     }
 }
 
-/// Where a node's system is not its program: a PROBE is answered at once although the program computes.
+/// For worlds where a node's system is not its program: a PROBE is answered at once although the program
+/// computes.
 pub fn a_busy_node_answers(ports: &impl Ports) {
     let ends = ports.run(1, &[Nanos::ZERO; 2], &Busy);
     let done: Vec<Nanos> = ends.into_iter().map(Result::unwrap).collect();

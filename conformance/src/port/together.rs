@@ -35,7 +35,7 @@ pub(super) fn all(ports: &impl Ports) {
     }
 }
 
-/// Nobody is late; the first is, or the last; everybody differently.
+/// No node is late; the first is, or the last; each by another time.
 fn lateness(size: usize) -> [Vec<Nanos>; 4] {
     let one = |late: usize| (0..size).map(|node| STEP * u64::from(node == late)).collect();
     let mut random = SplitMix(size as u64);

@@ -1,17 +1,18 @@
-//! Which of several things happens next: by a seed, or every one of them in turn.
+//! Decides which of several things happens next: by a seed, or every one of them in turn.
 use foregather_machine::SplitMix;
 
 /// Makes choices and remembers them.
 #[derive(Clone, Debug)]
 pub struct Chooser {
-    /// What was taken of how many, if all are to be tried.
+    /// Each choice taken, and of how many, if all are to be tried.
     taken: Vec<(usize, usize)>,
     depth: usize,
     random: Option<SplitMix>,
 }
 
 impl Chooser {
-    /// Random choices. A walk through all orders varies the late choices first, and misses what early ones bring about.
+    /// Random choices. A walk through all orders varies the late choices first, and misses what early ones
+    /// cause.
     pub fn random(seed: u64) -> Self {
         Self { taken: Vec::new(), depth: 0, random: Some(SplitMix(seed)) }
     }

@@ -1,7 +1,8 @@
-//! A fabric on which every order of deliveries can be tried: no time, no processors, only choices.
+//! A fabric on which every order of deliveries can be tested: no time, no processors, only choices.
 //!
-//! Programs run until all of them wait; then one of the things that may happen next (a frame arrives, a read ends) is chosen, by a seed
-//! or one after the other. Two messages between the same lanes never overtake each other; everything else may.
+//! Programs run until all of them wait; then one of the possible events (a frame arrives, a read ends) is
+//! chosen, by a seed or one after the other. Two messages between the same lanes never overtake each other;
+//! everything else may.
 
 mod chooser;
 mod seat;
@@ -15,13 +16,13 @@ use core::task::{Context, Poll, Waker};
 use foregather_machine::{Address, Key, Limits, Nanos, Rank, WaitContext, WordLine};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A frame, on its way or there.
+/// A frame, on its way or delivered.
 pub(crate) struct Frame {
     head: u32,
     bytes: Vec<u8>,
 }
 
-/// Something that may happen next.
+/// A possible event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Next {
     Frame(usize, usize),
@@ -31,17 +32,17 @@ enum Next {
     Delay(usize),
 }
 
-/// A read that goes on.
+/// A read under way.
 struct Read {
     of: usize,
     key: Key,
     bytes: usize,
-    /// Has the other side done its share?
+    /// Whether the other side has done its share.
     helped: bool,
     end: Option<Option<Vec<u8>>>,
 }
 
-/// One lane, as the table knows it.
+/// One lane, as the table sees it.
 #[derive(Default)]
 struct Place {
     bell: Cell<u32>,
@@ -50,13 +51,13 @@ struct Place {
     read: RefCell<Option<Read>>,
     delayed: Cell<bool>,
     left: Cell<bool>,
-    /// Until when it sleeps at most.
+    /// The end of its sleep at the latest.
     until: Cell<u64>,
-    /// What it waited for when it was last asked.
+    /// The context of its wait when it was last polled.
     why: Cell<Option<WaitContext>>,
 }
 
-/// Lanes, and what lies between them.
+/// Lanes, and the frames between them.
 pub struct Table {
     size: u32,
     limits: Limits,
@@ -69,17 +70,17 @@ pub struct Table {
     chooser: RefCell<Chooser>,
     now: Cell<u64>,
     lost: Cell<Option<Rank>>,
-    /// Who alone is told of it, if not everybody.
+    /// The only rank that is told of the death, if not all are.
     witness: Cell<Option<Rank>>,
-    /// Counts what others could see.
+    /// Counts changes that other lanes can see.
     changes: Cell<u64>,
-    /// Reads end only once the other side has helped.
+    /// Whether reads end only once the other side has helped.
     helped: bool,
     frames: Cell<u64>,
 }
 
 impl Table {
-    /// `size` ranks; what may happen next is up to `chooser`.
+    /// `size` ranks; `chooser` decides what happens next.
     pub fn new(size: u32, limits: Limits, chooser: Chooser) -> Self {
         let places = (size * limits.lanes) as usize;
         Self {
@@ -101,7 +102,7 @@ impl Table {
         }
     }
 
-    /// The same, but a read ends only once the other side has helped, as on networks without remote reads.
+    /// Makes a read end only once the other side has helped, as on networks without remote reads.
     #[must_use]
     pub fn helped(self) -> Self {
         Self { helped: true, ..self }
@@ -117,24 +118,24 @@ impl Table {
         self.chooser.into_inner()
     }
 
-    /// A rank dies: nothing that it has not yet sent will come, and every wait is told so.
+    /// A rank dies: frames that it has not yet sent will not come, and every wait learns of it.
     pub fn kill(&self, rank: Rank) {
         self.lost.set(Some(rank));
         self.ring_all();
     }
 
-    /// The same, but one rank alone is told: the others learn of it by what that one says.
+    /// A rank dies, and only `witness` is told: the others learn of it from that rank.
     pub fn kill_before(&self, rank: Rank, witness: Rank) {
         self.witness.set(Some(witness));
         self.kill(rank);
     }
 
-    /// Whom that rank knows to be lost.
+    /// The rank that `rank` knows to be lost.
     fn lost_for(&self, rank: Rank) -> Option<Rank> {
         self.lost.get().filter(|_| self.witness.get().is_none_or(|witness| witness == rank))
     }
 
-    /// A frame that nobody has sent.
+    /// A frame that no lane has sent.
     pub fn forge(&self, from: Address, to: Address, head: u32, bytes: &[u8]) {
         let frame = Frame { head, bytes: bytes.to_vec() };
         self.flight.borrow_mut().entry((self.index(from), self.index(to))).or_default().push_back(frame);
@@ -145,7 +146,7 @@ impl Table {
         self.frames.get()
     }
 
-    /// Who still waited for what when nothing was left to happen.
+    /// The lanes that still waited when no event was left, and what for.
     pub fn deadlocked(&self) -> Vec<String> {
         let line = |why: WaitContext| format!("rank {} waits for {} of {:?}", why.rank, why.what, why.peer);
         self.places.iter().filter_map(|place| place.why.get()).map(line).collect()
@@ -174,7 +175,8 @@ impl Table {
         (0..self.places.len()).for_each(|place| self.ring(place));
     }
 
-    /// Runs the programs until nothing is left to happen; `None` for those that still wait then. `look` sees the table after each event.
+    /// Runs the programs until no event is left; `None` for programs that still wait then. `look` sees the
+    /// table after each event.
     pub fn run<'t, T>(
         &'t self,
         programs: Vec<Pin<Box<dyn Future<Output = T> + 't>>>,
@@ -203,7 +205,7 @@ impl Table {
         }
     }
 
-    /// Lets one thing happen; `false` if there is none.
+    /// Lets one event happen; `false` if there is none.
     fn happens(&self) -> bool {
         let mut next: Vec<Next> = Vec::new();
         let flight = self.flight.borrow();
@@ -251,7 +253,7 @@ impl Table {
         }
     }
 
-    /// The present moment: one for each thing that has happened.
+    /// The present moment: the number of events so far.
     pub fn now(&self) -> Nanos {
         Nanos(self.now.get())
     }

@@ -10,7 +10,7 @@ use foregather_machine::{
 };
 use std::collections::VecDeque;
 
-/// A processor without time: it looks once, then it sleeps until something has happened.
+/// A processor without time: it looks once, then it sleeps until an event.
 #[derive(Clone, Copy)]
 pub struct Chair<'t> {
     table: &'t Table,

@@ -1,7 +1,7 @@
-//! Is an error fair? It must name a rank that is really at fault.
+//! Whether an error is fair: it must name a rank that is really at fault.
 use foregather_machine::{Cause, Error, Rank};
 
-/// Whom an error names, if it blames a rank.
+/// The rank that an error blames, if any.
 pub(crate) fn blamed(error: &Error) -> Option<Rank> {
     match *error.cause() {
         Cause::Poisoned { by } => by,
@@ -13,7 +13,7 @@ pub(crate) fn blamed(error: &Error) -> Option<Rank> {
 }
 
 /// # Errors
-/// If it names none of those at fault.
+/// If it names none of the ranks at fault.
 pub(crate) fn fair(rank: Rank, error: &Error, at_fault: &[Rank]) -> Result<(), String> {
     match blamed(error) {
         Some(named) if at_fault.contains(&named) => Ok(()),

@@ -1,4 +1,5 @@
-//! Which points were reached, and by which seeds: `conformance/reached.toml`, which `--write` writes and `--sample` goes by.
+//! The points that were reached, and by which seeds: `conformance/reached.toml`, which `--write` writes and
+//! `--sample` reads.
 use crate::subjects::Subject;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,18 +14,18 @@ pub(crate) fn reached_here() -> Vec<&'static str> {
     foregather_machine::reached_here().into_keys().collect()
 }
 
-/// Without the feature `probes` none is counted.
+/// Nothing is counted without the feature `probes`.
 #[cfg(not(feature = "probes"))]
 pub(crate) fn reached_here() -> Vec<&'static str> {
     Vec::new()
 }
 
-/// Where it is written down.
+/// The file that records them.
 pub(crate) fn file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("reached.toml")
 }
 
-/// As it is written down. A machine writes and reads it, so it needs no more than these lines.
+/// The file's text. A machine writes and reads it, so it needs no more than these lines.
 pub(crate) fn written(reached: &Reached, commit: &str, seeds: u64) -> String {
     let mut text = String::from(
         "# Written by `cargo xtask swarm --seeds N --write`: for each point of a named race, a run that reaches it.\n",
@@ -36,10 +37,10 @@ pub(crate) fn written(reached: &Reached, commit: &str, seeds: u64) -> String {
     text
 }
 
-/// What was written down.
+/// Reads the file's text.
 ///
 /// # Errors
-/// For a line that was not written by [`written`].
+/// For a line that [`written`] does not write.
 pub(crate) fn read(text: &str) -> Result<Reached, String> {
     let mut reached = Reached::new();
     let (mut point, mut subject) = (None, None);

@@ -1,4 +1,4 @@
-//! What the swarm is asked for.
+//! The swarm's command line.
 use crate::plant::{self, Plant};
 use crate::subjects::Subject;
 
@@ -15,7 +15,7 @@ Runs of drawn worlds, programs and faults, each out of one number.
 
 Exit codes: 0 all is well, 1 a run failed, a planted fault was not found or a point not reached, 2 wrong usage.";
 
-/// All of it.
+/// The options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Demand {
     pub(crate) seeds: u64,
@@ -31,7 +31,7 @@ impl Demand {
     /// Reads the command line.
     ///
     /// # Errors
-    /// In words, with what there is instead.
+    /// In words, with the possible values.
     pub(crate) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Self, String> {
         let mut demand = Self { seeds: 500, from: 0, subjects: vec![], one: None, plant: None, sample: false, write: false };
         let mut arguments = arguments.into_iter();

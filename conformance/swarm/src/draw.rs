@@ -1,4 +1,4 @@
-//! Draws: all that a run decides by chance comes out of one number.
+//! Draws: one number decides all that a run leaves to chance.
 use foregather_machine::{Nanos, SplitMix};
 use std::ops::RangeInclusive;
 
@@ -7,28 +7,28 @@ use std::ops::RangeInclusive;
 pub(crate) struct Draw(SplitMix);
 
 impl Draw {
-    /// What the runs of one subject and one seed decide by.
+    /// The decisions of one subject's run by one seed.
     pub(crate) fn new(seed: u64, subject: &str) -> Self {
         let mixed = subject.bytes().fold(seed, |mixed, byte| SplitMix::mix(mixed ^ u64::from(byte) << 17).wrapping_add(seed));
         Self(SplitMix(mixed))
     }
 
-    /// A stream for one thread: what it decides does not depend on the order in which threads run.
+    /// A stream for one thread: its decisions do not depend on the order in which threads run.
     pub(crate) fn for_thread(seed: u64, thread: u32) -> Self {
         Self(SplitMix(SplitMix::mix(seed ^ u64::from(thread + 1) << 40)))
     }
 
-    /// The seed of something else.
+    /// A seed for something else.
     pub(crate) fn seed(&mut self) -> u64 {
         self.0.next()
     }
 
-    /// Evenly below `n`.
+    /// A number below `n`, uniform.
     pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.0.below(n.max(1))
     }
 
-    /// Evenly within a range.
+    /// A number within a range, uniform.
     pub(crate) fn within(&mut self, range: RangeInclusive<u32>) -> u32 {
         range.start() + self.below(u64::from(range.end() - range.start()) + 1) as u32
     }
@@ -38,7 +38,7 @@ impl Draw {
         self.below(n) == 0
     }
 
-    /// One of them.
+    /// One of these.
     pub(crate) fn pick<T: Clone>(&mut self, of: &[T]) -> T {
         of[self.below(of.len() as u64) as usize].clone()
     }

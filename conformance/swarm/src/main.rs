@@ -1,6 +1,7 @@
-//! The seeded swarm: runs by the thousand, each with a world, a program and faults drawn out of one number, and proof of what they reached.
+//! The seeded swarm: runs by the thousand, each with a world, a program and faults drawn from one number, and
+//! proof of what they reached.
 //!
-//! What is drawn and checked, how a seed is repeated, which faults are planted: `README.md`.
+//! `README.md` says what is drawn and checked, how a seed is repeated, and which faults are planted.
 #![forbid(unsafe_code)]
 
 mod blame;
@@ -18,9 +19,9 @@ use std::process::ExitCode;
 use std::time::Instant;
 use subjects::{RunReport, Subject};
 
-/// One run in that many is done twice: the same seed must give the same trace.
+/// One run in this many is done twice: the same seed must give the same trace.
 const TWICE: u64 = 16;
-/// Failures of a subject that are told at most.
+/// The most failures of a subject that are reported.
 const TOLD: usize = 40;
 /// Seeds of each subject in a sample.
 const SAMPLE: u64 = 1_500;
@@ -38,7 +39,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // A run that panics is a failure, told with the others; its trace would stand between them.
+    // A run that panics is a failure, reported with the others; its trace would stand between them.
     std::panic::set_hook(Box::new(|_| ()));
     let well = match (demand.one, &demand.plant) {
         (Some(seed), _) => one(&demand, seed),
@@ -49,7 +50,7 @@ fn main() -> ExitCode {
     if well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// One run of each subject that is named, in full.
+/// Does one run of each named subject, and reports it in full.
 fn one(demand: &Demand, seed: u64) -> bool {
     let plant =
         |subject| demand.plants().filter(|_| demand.plant.is_some()).find(|(_, of, _)| *of == subject).map(|found| found.2);
@@ -64,7 +65,7 @@ fn one(demand: &Demand, seed: u64) -> bool {
     well
 }
 
-/// All seeds of all subjects; whether all went well, and what they reached.
+/// Runs all seeds of all subjects; returns whether all went well, and the points that they reached.
 fn swarm(demand: &Demand) -> (bool, Reached) {
     let (mut well, mut reached) = (true, Reached::new());
     for &subject in &demand.subjects {
@@ -92,7 +93,7 @@ fn swarm(demand: &Demand) -> (bool, Reached) {
 }
 
 /// # Errors
-/// If this is one of the seeds that are run twice, and the second run was another.
+/// If this seed is run twice, and the second run differs.
 fn same_trace(subject: Subject, seed: u64, trace: u64) -> Result<(), String> {
     if !seed.is_multiple_of(TWICE) {
         return Ok(());
@@ -102,7 +103,7 @@ fn same_trace(subject: Subject, seed: u64, trace: u64) -> Result<(), String> {
     if again == trace { Ok(()) } else { Err(format!("the same seed gave the traces {trace:016x} and {again:016x}")) }
 }
 
-/// Is each planted fault found within its bound of seeds?
+/// Whether each planted fault is found within its bound of seeds.
 fn planted(demand: &Demand) -> bool {
     let found = |(name, subject, plant): (&str, Subject, Plant)| {
         let first = (0..plant::WITHIN).find_map(|seed| subject.run(seed, Some(plant)).end.err().map(|why| (seed, why)));
@@ -121,7 +122,7 @@ fn planted(demand: &Demand) -> bool {
     demand.plants().map(found).fold(true, |all, one| all & one)
 }
 
-/// Some hundreds of seeds, every planted fault, and the points that were written down.
+/// Some hundreds of seeds, every planted fault, and the recorded points.
 fn sample(demand: &Demand) -> bool {
     let some = Demand { seeds: SAMPLE, write: false, ..demand.clone() };
     let well = swarm(&some).0;
@@ -129,7 +130,7 @@ fn sample(demand: &Demand) -> bool {
     still_reached() & well
 }
 
-/// Does each run that was written down reach its point?
+/// Whether each recorded run still reaches its point.
 fn still_reached() -> bool {
     if !cfg!(feature = "probes") {
         println!("points are not counted: build with `--features probes`");

@@ -11,7 +11,7 @@ pub(crate) enum Plant {
     SignalSwallowed,
     /// A network loses packets.
     PacketsLost,
-    /// A network brings packets twice.
+    /// A network delivers packets twice.
     PacketsTwice,
     /// A worker says that its part is done before it has begun it.
     DoneBefore,
@@ -21,13 +21,13 @@ pub(crate) enum Plant {
     FrameLost,
     /// A frame is posted twice.
     FrameTwice,
-    /// Credits that ride on a frame are taken off it.
+    /// Credits on a frame are removed.
     CreditLost,
-    /// Credits that ride on a frame become more.
+    /// Credits on a frame become more.
     CreditTwice,
-    /// A card does not send again what was lost.
+    /// A card does not resend a lost frame.
     NoResend,
-    /// A card delivers what comes twice.
+    /// A card delivers a frame again that comes twice.
     ReplayDelivered,
     /// A lane of the victim reads a byte that a frame need not have.
     TrustsLengths,
@@ -37,7 +37,7 @@ pub(crate) enum Plant {
     Model(Fault),
 }
 
-/// What can be planted where, and what it is called.
+/// The plants by name, each with its subject.
 pub(crate) const ALL: [(&str, Subject, Plant); 22] = [
     ("round-missing", Subject::Barrier, Plant::RoundMissing),
     ("signal-swallowed", Subject::Barrier, Plant::SignalSwallowed),
@@ -63,5 +63,5 @@ pub(crate) const ALL: [(&str, Subject, Plant); 22] = [
     ("no-resend", Subject::Memory, Plant::NoResend),
 ];
 
-/// Seeds within which each of them must be found.
+/// Each of them must be found within this many seeds.
 pub(crate) const WITHIN: u64 = 400;

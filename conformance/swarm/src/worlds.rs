@@ -1,4 +1,4 @@
-//! Drawn worlds: machines, policies, clusters, and what goes wrong with them.
+//! Drawn worlds: machines, policies, clusters, and their faults.
 use crate::draw::Draw;
 use foregather_machine::{LogGp, Nanos};
 use foregather_sim::cluster::{Card, CardMistake, Clog, ClusterSpec, Faults, Partition};
@@ -26,7 +26,7 @@ pub(crate) fn machine(draw: &mut Draw) -> MachineSpec {
     MachineSpec { cpus: draw.within(1..=4), prices, scheduler, ties, resolution: Nanos(1) }
 }
 
-/// A way to wait.
+/// A waiting policy.
 pub(crate) fn policy(draw: &mut Draw, machine: &MachineSpec) -> Policy {
     let (switch, spin) = (machine.prices.switch, draw.span(us(60)));
     match draw.below(11) {
@@ -45,7 +45,8 @@ pub(crate) fn policy(draw: &mut Draw, machine: &MachineSpec) -> Policy {
     }
 }
 
-/// The virtual time after which a run that has not ended is taken to hang. Each yield is an event, so runs that yield get less.
+/// The virtual time after which a run that has not ended is taken to hang. Each yield is an event, so runs
+/// that yield get less.
 pub(crate) fn limit(policy: Policy) -> Nanos {
     let yields = matches!(policy, Policy::Yield | Policy::SpinThenYield { .. });
     Nanos::from_ms(if yields { 2_000 } else { 100_000 })

@@ -1,4 +1,4 @@
-//! Schedules by chance, and by priorities that change at so many points.
+//! Random schedules, and schedules by priorities that change at a few points.
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, Runner};
 

@@ -1,7 +1,9 @@
-//! A processor made of shuttle's primitives that can tell where threads are, and move them: for the adaptive policy.
+//! A processor made of shuttle's primitives that can tell where threads are, and move them: for the adaptive
+//! policy.
 //!
-//! Each member has a clock of its own, which only its verbs move. What takes time on a machine is two steps here, so the others
-//! may come in between. A fault can be planted, which the schedules must find.
+//! Each member has a clock of its own, which only its verbs move. An operation that takes time on a machine
+//! is two steps here, so the others may come in between. A fault can be planted, which the schedules must
+//! find.
 use crate::scheduled::{Scheduled, Word, team};
 use foregather_barrier::{Algorithm, BarrierMember, Group, SignalMatrix};
 use foregather_machine::{
@@ -14,27 +16,29 @@ use shuttle::thread;
 use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 
-/// What may be wrong with a world.
+/// The faults of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// Sleeps for a change after the one that it looks at when it goes to sleep, not after the one it armed for.
+    /// Sleeps until a change after the one that it sees when it goes to sleep, not after the one it armed
+    /// for.
     ParksUnarmed,
     /// Never says that a wait cannot succeed.
     NeverChecks,
-    /// Everybody may move at any time.
+    /// Any member may move at any time.
     MovesUnasked,
     /// The right to move is not given back.
     KeepsTheTurn,
-    /// Was killed while it moved, before the members came: the right to move is never given back. No fault of those that are left.
+    /// Was killed while it moved, before the members came: the right to move is never given back. No fault of
+    /// the members that are left.
     KilledWhileItMoved,
-    /// The same, and members wait for the right to move.
+    /// Was killed while it moved, and members wait for the right to move.
     WaitsForTheTurn,
     /// Believes for a while to be where it was.
     HidesItsMove,
-    /// Gives a thread the mask back that it found, whosever it was.
+    /// Gives a thread the mask back that it found, whichever thread had set it.
     RestoresWhatItFound,
-    /// Takes any answer of a scout for that to the last question.
+    /// Takes any answer of a scout for the answer to the last question.
     BelievesOldAnswers,
 }
 
@@ -44,7 +48,7 @@ impl Fault {
     }
 }
 
-/// How a machine is.
+/// A machine and its team.
 #[derive(Clone, Copy)]
 pub(crate) struct Plan {
     pub(crate) kind: Algorithm,
@@ -52,16 +56,16 @@ pub(crate) struct Plan {
     /// Where the members begin.
     pub(crate) places: &'static [CpuId],
     pub(crate) processors: u32,
-    /// A stranger computes there for ever.
+    /// A stranger computes on this processor for ever.
     pub(crate) stranger: Option<CpuId>,
     /// Some yields go to strangers.
     pub(crate) slow_yields: bool,
-    /// It can be told who runs, by chance this or that, so members are fetched; and some moves are refused.
+    /// Whether it can tell which threads run, at random, so members are fetched; and some moves are refused.
     pub(crate) tells: bool,
     pub(crate) fault: Fault,
 }
 
-/// Words as of a segment.
+/// Words like those of a segment.
 struct Segment(Vec<WordLine<Word>>);
 
 impl AsRef<[WordLine<Word>]> for Segment {
@@ -82,13 +86,14 @@ struct Scout {
 pub(crate) struct Machine {
     plan: Plan,
     segment: Arc<Segment>,
-    /// The line of the word of whoever moves.
+    /// The line of the word of the member that moves.
     mover: usize,
     pub(crate) places: Vec<AtomicU32>,
     masks: Vec<AtomicU32>,
     moving: AtomicU32,
     scout: Mutex<Scout>,
-    /// The first rule of a move that was broken. A member that panics would still poison its group, in the middle of anything.
+    /// The first rule of a move that was broken. A member that panics would also poison its group, in the
+    /// middle of anything.
     broken: Mutex<Option<&'static str>>,
 }
 
@@ -115,7 +120,7 @@ impl Machine {
         }
     }
 
-    /// The mask of one who may run everywhere.
+    /// The mask of a member that may run on all processors.
     fn own(processors: u32) -> u32 {
         (1 << processors) - 1
     }
@@ -128,7 +133,7 @@ impl Machine {
         self.places.iter().filter(|place| place.load(SeqCst) == cpu).count()
     }
 
-    /// Moves were as they must be, and nothing is left of them and of pulls.
+    /// Asserts that moves were as they must be, and that none of them or of pulls is left.
     fn assert_settled(&self) {
         let broken = self.broken.lock().unwrap().take();
         assert!(broken.is_none(), "somebody {}", broken.unwrap_or_default());
@@ -138,7 +143,7 @@ impl Machine {
         }
     }
 
-    /// Has that thread on a processor, and its mask as it was; `false` if somebody else has changed it.
+    /// Puts that thread on a processor, and its mask back; `false` if another thread has changed the mask.
     pub(crate) fn lend(&self, thread: usize, cpu: CpuId) -> bool {
         let (mask, one) = (&self.masks[thread], 1 << cpu);
         let found = mask.load(SeqCst);
@@ -180,7 +185,7 @@ pub(crate) struct Placed {
     machine: Arc<Machine>,
     rank: Rank,
     now: Cell<u64>,
-    /// Where it was, and for how many looks it still believes so.
+    /// Where it was, and for how many looks it still believes to be there.
     was: Cell<(CpuId, u32)>,
 }
 
@@ -259,7 +264,7 @@ impl Placement for Placed {
     async fn move_to(&self, cpu: CpuId) -> bool {
         let (machine, from) = (&self.machine, self.here());
         machine.expect(machine.moving.fetch_add(1, SeqCst) == 0, "moves while another one does");
-        // Who is fetched meanwhile is not known to whoever moves.
+        // A member that moves does not know which members are fetched meanwhile.
         machine.expect(machine.plan.tells || machine.crowd(cpu) < machine.crowd(from), "moves to where as many are");
         machine.expect(Some(cpu) != machine.plan.stranger, "moves beside a stranger");
         let refused = machine.plan.tells && thread_rng().gen_range(0..8_u32) == 0;

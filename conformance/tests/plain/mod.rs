@@ -1,4 +1,4 @@
-//! The plainest fabric there is, for schedules by chance: queues behind locks. And mistakes that a fabric could make.
+//! The plainest fabric, for random schedules: queues behind locks. And mistakes that a fabric could make.
 use crate::scheduled::{Scheduled, Word, team};
 use foregather_conformance::fabric::Program;
 use foregather_machine::{
@@ -10,17 +10,17 @@ use shuttle::sync::{Arc, Mutex};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 
-/// What is wrong with it.
+/// The mistake of the fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mistake {
     Nothing,
     /// The bell is rung before the frame is there.
     RingsFirst,
-    /// Nobody is told of a release.
+    /// No lane is told of a release.
     RoomIsSilent,
     /// A frame is lost.
     LosesFrames,
-    /// There is less room than was said.
+    /// There is less room than promised.
     TooLittleRoom,
     /// The third of three frames overtakes the second.
     Overtakes,
@@ -34,17 +34,17 @@ const LIMITS: Limits = Limits { lanes: 2, inline: 8, buffer: 24, credits: 3, spa
 
 type Queue = Mutex<VecDeque<(u32, Vec<u8>)>>;
 
-/// What all lanes share.
+/// The data that all lanes share.
 struct Hall {
     ranks: u32,
     lanes: u32,
     mistake: Mistake,
-    /// From each to each.
+    /// The queue from each lane to each.
     queues: Vec<Queue>,
     bells: Vec<Word>,
     left: Vec<AtomicBool>,
     exposed: Mutex<BTreeMap<u64, Vec<u8>>>,
-    /// By the number of the lane.
+    /// By number of the lane.
     rosters: Vec<Box<[WordLine<Word>]>>,
 }
 
@@ -215,7 +215,7 @@ impl Fabric for Plain {
     }
 }
 
-/// The lanes of so many ranks, in the order of their ranks.
+/// The lanes of `ranks` ranks, in the order of ranks.
 pub(crate) fn lanes(ranks: u32, lanes: u32, mistake: Mistake) -> Vec<Plain> {
     let all = (ranks * lanes) as usize;
     let hall = Arc::new(Hall {

@@ -1,4 +1,5 @@
-//! A processor made of shuttle's primitives: every step of a member may come before or after every step of the others.
+//! A processor made of shuttle's primitives: every step of a member may come before or after every step of
+//! the others.
 use foregather_machine::{Cause, Clock, CounterOf, Error, Nanos, Park, Placement, SharedWord, WaitContext, Words};
 use shuttle::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use shuttle::sync::{Arc, Condvar, Mutex};
@@ -96,7 +97,7 @@ impl Park for Scheduled {
     }
 }
 
-/// Runs `member` on so many threads and waits for all.
+/// Runs `member` on `size` threads and waits for all.
 pub(crate) fn team(size: u32, member: impl Fn(u32) + Send + Sync + 'static) {
     let member = Arc::new(member);
     let spawn = |rank| {

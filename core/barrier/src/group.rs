@@ -189,10 +189,12 @@ impl<C: Cpu> BarrierMember<C> {
     fn wait_until(&mut self, deadline: Nanos) -> impl Future<Output = Result<(), Error>> {
         let this = &*self;
         let first = if this.broken.get() { None } else { this.arrive(deadline) };
-        let rest = match first {
+        let slow = match first {
             Some(Wait::Now(())) => None,
-            first => Some(this.meet_slowly(first, deadline)),
+            Some(Wait::Slow(wait)) => Some(Some(wait)),
+            None => Some(None),
         };
+        let rest = slow.map(|wait| this.meet_slowly(wait, deadline));
         async move {
             match rest {
                 None => Ok(()),
@@ -245,17 +247,17 @@ impl<C: Cpu> BarrierMember<C> {
     #[inline(never)]
     fn meet_slowly(
         &self,
-        first: Option<Wait<(), impl Future<Output = Result<(), Error>>>>,
+        wait: Option<impl Future<Output = Result<(), Error>>>,
         deadline: Nanos,
     ) -> impl Future<Output = Result<(), Error>> {
-        self.end.cpu().run_inline(self.meet(first, deadline))
+        self.end.cpu().run_inline(self.meet(wait, deadline))
     }
 
     /// The part of the episode that waits for others.
-    async fn meet(&self, first: Option<Wait<(), impl Future<Output = Result<(), Error>>>>, deadline: Nanos) -> Result<(), Error> {
+    async fn meet(&self, wait: Option<impl Future<Output = Result<(), Error>>>, deadline: Nanos) -> Result<(), Error> {
         let explain = |error| self.group.explain(self.end.cpu(), self.rank(), error);
-        match first {
-            Some(wait) => match wait.finish().await.map_err(explain) {
+        match wait {
+            Some(wait) => match wait.await.map_err(explain) {
                 Ok(()) => self.leave(),
                 // An arrival whose wait timed out stays.
                 Err(error) if matches!(error.cause(), Cause::TimedOut { .. }) => return Err(error),

@@ -1,17 +1,18 @@
 //! The members of a team: for each member one line of words that it alone writes, so that others can tell
 //! where it runs, whether it does, and whether it has arrived. The words may be in a segment that several
 //! processes map.
+use crate::adaptive::Way;
 use foregather_machine::{Cpu, CpuId, Nanos, Rank, ThreadId, VALUE_MASK, WordLine};
 
-/// The second word of the first line: the stamp of the time until which the team is crowded out; 0 if it
-/// never was.
+/// The second word of the first line: the stamp of the time until which the team is crowded out, and a bit that
+/// says how it waits; 0 if it never was.
 const CROWDED_OUT: usize = 1;
 /// The time published there is at most this many stamps, some four seconds, ahead: stamps wrap after weeks.
 const AHEAD: u32 = 1 << 12;
 
 /// A time in units of about a millisecond, never 0.
 fn stamp(at: Nanos) -> u32 {
-    ((at.0 >> 20) as u32 & VALUE_MASK).max(1)
+    ((at.0 >> 20) as u32 & (VALUE_MASK >> 1)).max(1)
 }
 
 /// The words of a member's line.
@@ -115,18 +116,19 @@ impl<'t, C: Cpu> Roster<'t, C> {
         cpu.store(self.word(rank, AFFINITY), FIXED);
     }
 
-    /// Do strangers take turns from a team that is larger than its processors, as far as a member has found
-    /// lately?
+    /// How do all wait, if strangers take turns from a team that is larger than its processors, as far as a
+    /// member has found lately?
     #[inline]
-    pub(crate) fn is_crowded_out(self, cpu: &C, now: Nanos) -> bool {
-        let until = cpu.load(&self.lines[0][CROWDED_OUT]);
-        let left = until.wrapping_sub(stamp(now)) & VALUE_MASK;
-        until != 0 && left != 0 && left <= AHEAD
+    pub(crate) fn crowded_out(self, cpu: &C, now: Nanos) -> Option<Way> {
+        let word = cpu.load(&self.lines[0][CROWDED_OUT]);
+        let left = (word >> 1).wrapping_sub(stamp(now)) & (VALUE_MASK >> 1);
+        let way = if word & 1 == 0 { Way::Asleep } else { Way::Yielding };
+        (word != 0 && left != 0 && left <= AHEAD).then_some(way)
     }
 
-    /// Publishes until when the team is crowded out; a past time ends it.
-    pub(crate) fn crowd_out(self, cpu: &C, until: Nanos) {
-        cpu.store(&self.lines[0][CROWDED_OUT], stamp(until));
+    /// Publishes until when the team is crowded out, and how it waits; a past time ends it.
+    pub(crate) fn crowd_out(self, cpu: &C, until: Nanos, way: Way) {
+        cpu.store(&self.lines[0][CROWDED_OUT], stamp(until) << 1 | u32::from(way == Way::Yielding));
     }
 
     /// Takes the right to move, which one member has at a time, until it is dropped.

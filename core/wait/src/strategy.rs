@@ -3,6 +3,7 @@
 //! A policy is one [`Strategy`] in a file of its own. [`Waiter::wait`](crate::Waiter::wait) asks it for a
 //! [`Step`], takes the step in its world, and tells it the effect; the waiter sees to the event, poison,
 //! deadlines and lost peers.
+use crate::adaptive::Way;
 use crate::{Account, Waited};
 use foregather_machine::{Affinity, CpuId, Nanos, Rank, ThreadId};
 
@@ -181,14 +182,15 @@ pub trait Surroundings {
         let _ = cpu;
         None
     }
-    /// Has a member published that strangers take turns from a team that is larger than its processors?
-    fn is_crowded_out(&self, now: Nanos) -> bool {
+    /// How all wait, if a member has published that strangers take turns from a team that is larger than its
+    /// processors.
+    fn crowded_out(&self, now: Nanos) -> Option<Way> {
         let _ = now;
-        false
+        None
     }
-    /// Publishes to all members that the team is crowded out until then; a past time ends it.
-    fn crowd_out(&self, until: Nanos) {
-        let _ = until;
+    /// Publishes to all members that the team is crowded out until then, and how it waits; a past time ends it.
+    fn crowd_out(&self, until: Nanos, way: Way) {
+        let _ = (until, way);
     }
     /// May members be moved? Only if all have come and all may use the same processors.
     fn is_movable(&self) -> bool {

@@ -1,5 +1,6 @@
 //! The members that a thread waits for, and what it may ask about them meanwhile.
 use crate::Surroundings;
+use crate::adaptive::Way;
 use crate::roster::{Roster, Turn};
 use core::cell::{Cell, RefCell};
 use foregather_machine::{Affinity, Cpu, CpuId, Nanos, Rank, ThreadId, VALUE_MASK};
@@ -142,15 +143,14 @@ impl<C: Cpu> Surroundings for Around<'_, C> {
         self.cpu.idle(cpu)
     }
 
-    fn is_crowded_out(&self, now: Nanos) -> bool {
+    fn crowded_out(&self, now: Nanos) -> Option<Way> {
         // A wait for a message gives way by a row of its own.
-        let team = self.whom.roster().filter(|_| !self.is_message());
-        team.is_some_and(|roster| roster.is_crowded_out(self.cpu, now))
+        self.whom.roster().filter(|_| !self.is_message())?.crowded_out(self.cpu, now)
     }
 
-    fn crowd_out(&self, until: Nanos) {
+    fn crowd_out(&self, until: Nanos, way: Way) {
         if let Some(roster) = self.whom.roster() {
-            roster.crowd_out(self.cpu, until);
+            roster.crowd_out(self.cpu, until, way);
         }
     }
 

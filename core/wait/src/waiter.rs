@@ -82,15 +82,15 @@ impl Waiter {
         on: &'a C::Word,
         timed: bool,
         why: impl FnOnce() -> (WaitContext, WaitFor<'a, C>) + 'a,
-        probe: impl FnMut() -> Option<T> + 'a,
+        mut probe: impl FnMut() -> Option<T> + 'a,
     ) -> Wait<T, impl Future<Output = Result<T, Error>>> {
-        match self.wait_part(cpu, on, timed, why, probe) {
-            Wait::Now((found, waited)) => {
+        match self.try_wait(cpu, timed, &mut probe) {
+            Some((found, waited)) => {
                 self.account.waited(waited);
                 Wait::Now(found)
             }
-            Wait::Slow(rest) => Wait::Slow(async move {
-                let (found, waited) = rest.await.inspect_err(|_| self.account.failed())?;
+            None => Wait::Slow(async move {
+                let (found, waited) = self.wait_slow(cpu, on, why, probe).await.inspect_err(|_| self.account.failed())?;
                 self.account.waited(waited);
                 Ok(found)
             }),
@@ -189,14 +189,20 @@ impl Waiter {
         why: impl FnOnce() -> (WaitContext, WaitFor<'a, C>),
         mut probe: impl FnMut() -> Option<T>,
     ) -> impl Future<Output = Result<(T, Waited), Error>> {
-        let (context, whom) = why();
+        let (mut context, whom) = why();
+        let began = cpu.now();
+        // One that goes on after a pause has begun before.
+        if context.since == Nanos::ZERO {
+            context.since = began;
+        }
+        let around = Around { cpu, rank: context.rank, whom, published: &self.published, turn: RefCell::new(None) };
         cpu.run_inline(async move {
             let mut found = None;
             let mut look = || {
                 found = probe();
                 found.is_some()
             };
-            let result = self.step_by_step(cpu, on, context, whom, &mut look).await;
+            let result = self.step_by_step(began, on, &context, &around, &mut look).await;
             if let (Ok(waited), true) = (&result, self.interest.waits) {
                 self.learn(*waited);
             }
@@ -208,29 +214,26 @@ impl Waiter {
     /// Compiled once for each `C`, whatever the wait is for.
     async fn step_by_step<C: Cpu>(
         &self,
-        cpu: &C,
+        began: Nanos,
         on: &C::Word,
-        context: WaitContext,
-        whom: WaitFor<'_, C>,
+        context: &WaitContext,
+        around: &Around<'_, C>,
         look: &mut dyn FnMut() -> bool,
     ) -> Result<Waited, Error> {
-        let (rank, began) = (context.rank, cpu.now());
-        let around = Around { cpu, rank, whom, published: &self.published, turn: RefCell::new(None) };
+        let cpu = around.cpu;
         let waited = Waited { outcome: Outcome::Spun, ..Waited::first_look(false) };
-        let mut wait = Progress { waited, began, max_spin: cpu.max_spin(), account: &self.account, around: &around };
-        // A wait that goes on after a pause has begun before.
-        let context = if context.since == Nanos::ZERO { context.since(began) } else { context };
+        let mut wait = Progress { waited, began, max_spin: cpu.max_spin(), account: &self.account, around };
         wait.waited.began_spinning = self.strategy.borrow_mut().begin(&wait);
         let found = loop {
             let step = self.strategy.borrow_mut().next(&wait);
             if step == Step::Park {
                 wait.waited.outcome = Outcome::Parked;
-                break sleep(cpu, on, &context, look).await;
+                break sleep(cpu, on, context, look).await;
             }
-            if let Err(lost) = cpu.check(on, &context) {
+            if let Err(lost) = cpu.check(on, context) {
                 break last_look(lost, look);
             }
-            let (found, effect) = self.take(step, cpu, on, &context, &around, look).await;
+            let (found, effect) = self.take(step, on, context, around, look).await;
             wait.note(effect);
             self.strategy.borrow_mut().done(effect, &wait);
             around.end_move();
@@ -249,12 +252,12 @@ impl Waiter {
     async fn take<C: Cpu>(
         &self,
         step: Step,
-        cpu: &C,
         on: &C::Word,
         context: &WaitContext,
         around: &Around<'_, C>,
         look: &mut dyn FnMut() -> bool,
     ) -> (bool, Effect) {
+        let cpu = around.cpu;
         let before = if self.interest.spans { cpu.now() } else { Nanos::ZERO };
         let span = || if self.interest.spans { cpu.now() - before } else { Nanos::ZERO };
         let effect = match step {

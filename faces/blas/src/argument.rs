@@ -1,5 +1,6 @@
-//! How an argument reaches us: Fortran passes everything by reference and options as letters; C passes numbers and options by
-//! value, except complex numbers. A kind of argument knows both, so the table names kinds only.
+//! How an argument is passed: Fortran passes everything by reference and options as letters; C passes numbers
+//! and options by value, except complex numbers. A kind of argument has both ways, so the table names kinds
+//! only.
 use foregather_blas::{Diag, Order, Side, Trans, Uplo, c32, c64};
 use std::ffi::c_int;
 use std::marker::PhantomData;
@@ -9,26 +10,26 @@ pub(crate) struct Fortran<I>(PhantomData<I>);
 /// The C symbols whose integers are `I`.
 pub(crate) struct C<I>(PhantomData<I>);
 
-/// A kind of argument, as it is passed in the face `F`.
+/// A kind of argument, as the face `F` passes it.
 pub(crate) trait Argument<F> {
-    /// What is passed.
+    /// What the caller passes.
     type Raw;
     /// What it means.
     type Value;
-    /// Its meaning.
+    /// Decodes the argument.
     ///
     /// # Safety
-    /// What is passed by reference must be there.
+    /// `raw` is an argument as the standard defines it: a reference points to a readable value.
     unsafe fn value(raw: Self::Raw) -> Self::Value;
 }
 
-/// A kind of result, as it is returned in the face `F`.
+/// A kind of result, as the face `F` returns it.
 pub(crate) trait ReturnKind<F> {
     /// What the shape of the routine computes.
     type Value;
-    /// What is returned.
+    /// What the caller gets.
     type Raw;
-    /// Turns the one into the other.
+    /// Encodes the result.
     fn raw(value: Self::Value) -> Self::Raw;
 }
 
@@ -36,7 +37,7 @@ pub(crate) trait ReturnKind<F> {
 pub(crate) struct Int;
 /// A number passed by reference in Fortran, and by value in C if it is real.
 pub(crate) struct By<T>(PhantomData<T>);
-/// An option, `None` if it is no valid one.
+/// An option, `None` if it is invalid.
 pub(crate) struct OptionArg<O>(PhantomData<O>);
 /// The position of an element: from 1 in Fortran, where 0 is nowhere; from 0 in C.
 pub(crate) struct Index;
@@ -45,9 +46,9 @@ pub(crate) struct Nothing;
 
 /// The integers of a face.
 pub(crate) trait Integer: Copy {
-    /// Wide enough for all of them.
+    /// The integer as `isize`, which is wide enough for all faces.
     fn wide(self) -> isize;
-    /// The position of an element.
+    /// The integer of an element's position.
     fn position(at: usize) -> Self;
 }
 
@@ -65,7 +66,7 @@ macro_rules! integer {
 }
 integer!(i32 i64);
 
-/// What the letters and numbers of options mean.
+/// The letters and numbers of an option.
 pub(crate) trait Letter: Sized {
     /// Fortran's letter, in upper case.
     fn of_letter(letter: u8) -> Option<Self>;
@@ -101,7 +102,7 @@ impl<O: Letter, I> Argument<Fortran<I>> for OptionArg<O> {
     type Raw = *const u8;
     type Value = Option<O>;
     unsafe fn value(raw: *const u8) -> Option<O> {
-        // SAFETY: the caller vouches for it; a Fortran string of length one at least.
+        // SAFETY: by this method's contract `raw` points to a Fortran string, of length one at least.
         O::of_letter(unsafe { *raw }.to_ascii_uppercase())
     }
 }
@@ -118,7 +119,7 @@ impl<I: Integer> Argument<Fortran<I>> for Int {
     type Raw = *const I;
     type Value = isize;
     unsafe fn value(raw: *const I) -> isize {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: by this method's contract `raw` points to a readable integer.
         unsafe { *raw }.wide()
     }
 }
@@ -135,7 +136,7 @@ impl<T: Copy, I> Argument<Fortran<I>> for By<T> {
     type Raw = *const T;
     type Value = T;
     unsafe fn value(raw: *const T) -> T {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: by this method's contract `raw` points to a readable number.
         unsafe { *raw }
     }
 }
@@ -159,7 +160,7 @@ macro_rules! by_reference {
             type Raw = *const $complex;
             type Value = $complex;
             unsafe fn value(raw: *const $complex) -> $complex {
-                // SAFETY: the caller vouches for it.
+                // SAFETY: by this method's contract `raw` points to a readable number.
                 unsafe { *raw }
             }
         }

@@ -1,14 +1,16 @@
-//! Makes symbols out of lines of the table.
+//! Makes symbols from lines of the table.
 //!
-//! `routines! { ordered: SHAPE => ROUTINE, (ARGUMENT: KIND, ...) -> RESULT, [NAME TYPE, ...]; ... }` exports each name under
+//! `routines! { ordered: SHAPE => ROUTINE, (ARGUMENT: KIND, ...) -> RESULT, [NAME TYPE, ...]; ... }` exports
+//! each name under
 //!
 //! | face | 32-bit integers | 64-bit integers |
 //! |---|---|---|
 //! | Fortran | `dgemm_` | `dgemm_64_` |
 //! | C | `cblas_dgemm` | `cblas_dgemm_64`, `cblas_dgemm64_` |
 //!
-//! and each of those with `scipy_` before it, as the wheels of NumPy and SciPy call theirs. `ordered` routines take the order
-//! first in C, `plain` ones do not; `fortran` and `c` make one face only. In kinds, `T` is the type and `R` its real numbers.
+//! and each of those with `scipy_` before it, the names in the wheels of NumPy and SciPy. In C, `ordered`
+//! routines take the order first, `plain` ones take none; `fortran` and `c` make one face only. In kinds, `T`
+//! is the type and `R` its real numbers.
 
 /// The lines of a table.
 macro_rules! routines {
@@ -73,7 +75,8 @@ macro_rules! fortran_symbol {
             unsafe extern "C" fn call($($argument: <$kind as Argument<F>>::Raw),*) -> <$result as ReturnKind<F>>::Raw {
                 COUNTER.note();
                 let site = Site::fortran(stringify!($name), size_of::<$int>());
-                // SAFETY: the caller promises what the standard asks of these arguments, and nothing else is asked for.
+                // SAFETY: the caller passes these arguments by the standard's rules, which are the contract
+                // of `value` and of the shape.
                 <$result as ReturnKind<F>>::raw(unsafe { $shape(site, $routine, $(<$kind as Argument<F>>::value($argument)),*) })
             }
         };
@@ -93,7 +96,8 @@ macro_rules! c_symbol {
             unsafe extern "C" fn call($($argument: <$kind as Argument<F>>::Raw),*) -> <$result as ReturnKind<F>>::Raw {
                 COUNTER.note();
                 let site = Site::c(concat!("cblas_", stringify!($name), "\0"));
-                // SAFETY: the caller promises what the standard asks of these arguments, and nothing else is asked for.
+                // SAFETY: the caller passes these arguments by the standard's rules, which are the contract
+                // of `value` and of the shape.
                 <$result as ReturnKind<F>>::raw(unsafe { $shape(site, $routine, $(<$kind as Argument<F>>::value($argument)),*) })
             }
         };
@@ -115,7 +119,8 @@ macro_rules! c_ordered_symbol {
                 let Some(site) = Site::ordered(concat!("cblas_", stringify!($name), "\0"), Letter::of_code(order)) else {
                     return;
                 };
-                // SAFETY: the caller promises what the standard asks of these arguments, and nothing else is asked for.
+                // SAFETY: the caller passes these arguments by the standard's rules, which are the contract
+                // of `value` and of the shape.
                 <$result as ReturnKind<F>>::raw(unsafe { $shape(site, $routine, $(<$kind as Argument<F>>::value($argument)),*) })
             }
         };

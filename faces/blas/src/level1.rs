@@ -1,25 +1,25 @@
-//! The shapes of level 1: what its routines make of their arguments. Nothing is an error here; the standard has these routines
-//! do nothing if there are no elements, and some of them if the increment is not positive.
+//! The shapes of level 1: how its routines use their arguments. Nothing is an error here; by the standard
+//! these routines do nothing if there are no elements, and some of them if the increment is not positive.
 use crate::site::{Site, sound};
 use foregather_blas::{Error, Real, Scalar, Vector, VectorMut};
 
 type Done = Result<(), Error>;
 
-/// A vector of the caller's. No elements if there are fewer than one.
+/// The caller's vector, to be read. No elements if there are fewer than one.
 ///
 /// # Safety
 /// All elements can be read for `'a` and are not written except through it.
 pub(crate) unsafe fn input<'a, T: Scalar>(x: *const T, n: isize, inc: isize) -> Vector<'a, T> {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: by this function's contract all elements can be read for `'a` and are not written.
     unsafe { Vector::from_raw(x, n.max(0).unsigned_abs(), inc) }
 }
 
-/// A vector of the caller's, to be written.
+/// The caller's vector, to be written.
 ///
 /// # Safety
-/// All elements can be read and written for `'a`, and nobody else uses them.
+/// All elements can be read and written for `'a`, and only through it.
 pub(crate) unsafe fn output<'a, T: Scalar>(x: *mut T, n: isize, inc: isize) -> VectorMut<'a, T> {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: by this function's contract all elements can be read and written for `'a`, and only through it.
     unsafe { VectorMut::from_raw(x, n.max(0).unsigned_abs(), inc) }
 }
 
@@ -54,6 +54,7 @@ pub(crate) unsafe fn swap<T: Scalar>(
 }
 
 /// `?axpy`.
+#[inline(always)]
 pub(crate) unsafe fn axpy<T: Scalar>(
     _: Site,
     routine: impl FnOnce(T, Vector<'_, T>, VectorMut<'_, T>) -> Done,
@@ -130,7 +131,7 @@ pub(crate) unsafe fn rotg<T: Scalar>(
     c: *mut T::Real,
     s: *mut T,
 ) -> Option<()> {
-    // SAFETY: the standard's arguments; copies, for the caller may have passed one place twice.
+    // SAFETY: the standard's arguments; copies, since the caller may have given one place twice.
     unsafe {
         let (mut r, mut z) = (*a, *b);
         (*c, *s) = routine(&mut r, &mut z);
@@ -155,7 +156,7 @@ pub(crate) unsafe fn rotm<R: Real>(
     param: *const R,
 ) -> Option<()> {
     let mut all = [R::ZERO; 5];
-    // SAFETY: the standard's arguments. What the flag implies need not be there, hence not be read.
+    // SAFETY: the standard's arguments. Elements that the flag implies need not exist, so they are not read.
     unsafe {
         all[0] = *param;
         for &at in given(all[0]) {
@@ -176,7 +177,7 @@ pub(crate) unsafe fn rotmg<R: Real>(
     y1: R,
     param: *mut R,
 ) -> Option<()> {
-    // SAFETY: the standard's arguments. What the flag implies is left as it is.
+    // SAFETY: the standard's arguments. Elements that the flag implies are not written.
     unsafe {
         let (mut p, mut q, mut x) = (*d1, *d2, *x1);
         let all = routine(&mut p, &mut q, &mut x, y1);
@@ -189,7 +190,7 @@ pub(crate) unsafe fn rotmg<R: Real>(
     Some(())
 }
 
-/// Which elements of a modified rotation's parameters its flag leaves to be given: flag, h11, h21, h12, h22.
+/// The elements of a modified rotation's parameters that the flag does not imply: flag, h11, h21, h12, h22.
 fn given<R: Real>(flag: R) -> &'static [usize] {
     if flag == -R::ONE - R::ONE {
         &[]
@@ -203,6 +204,7 @@ fn given<R: Real>(flag: R) -> &'static [usize] {
 }
 
 /// `?dot`, `?dotu`, `?dotc`, `dsdot`.
+#[inline(always)]
 pub(crate) unsafe fn dot<T: Scalar, V: Scalar>(
     _: Site,
     routine: impl FnOnce(Vector<'_, T>, Vector<'_, T>) -> Result<V, Error>,
@@ -216,7 +218,7 @@ pub(crate) unsafe fn dot<T: Scalar, V: Scalar>(
     sound(unsafe { routine(input(x, n, incx), input(y, n, incy)) })
 }
 
-/// `cblas_?dotu_sub`, `cblas_?dotc_sub`: C's complex numbers were no type of their own when they were named.
+/// `cblas_?dotu_sub`, `cblas_?dotc_sub`: named when C had no complex type to return.
 pub(crate) unsafe fn dot_into<T: Scalar>(
     at: Site,
     routine: impl FnOnce(Vector<'_, T>, Vector<'_, T>) -> Result<T, Error>,

@@ -1,5 +1,5 @@
-//! The shapes of level 2: arguments are checked in the standard's order, by their positions in its Fortran list; then views of
-//! the caller's memory go to the routine. Nothing happens for matrices without elements.
+//! The shapes of level 2: arguments are checked in the standard's order, by their positions in its Fortran
+//! list; then views of the caller's memory go to the routine. Nothing happens for matrices without elements.
 use crate::level1::{input, output};
 use crate::site::{Site, sound};
 use foregather_blas::{
@@ -62,7 +62,8 @@ pub(crate) unsafe fn band<T: Scalar>(
     let (rows, cols) = if trans == Trans::No { (m, n) } else { (n, m) };
     let lines = if at.order() == Order::Columns { n } else { m };
     let (shape, diagonals) = ([m, n].map(isize::unsigned_abs), [kl, ku].map(isize::unsigned_abs));
-    // SAFETY: the standard's arguments, checked; it declares all lines to be `lda` long, the last one may end with the band.
+    // SAFETY: the standard's arguments, checked; by the standard all lines are `lda` long, and the last one
+    // may end with the band.
     unsafe {
         let elements = input(a, (lines - 1) * lda + width, 1);
         let a = sound(Band::new(at.order(), elements, shape, diagonals, lda.unsigned_abs()));
@@ -328,21 +329,22 @@ pub(crate) unsafe fn rank2_packed<T: Scalar>(
     Some(())
 }
 
-/// A matrix of the caller's, in his order.
+/// The caller's matrix, in the call's order.
 ///
 /// # Safety
 /// All elements can be read for `'a` and are not written; sizes and leading dimension have been checked.
 pub(crate) unsafe fn matrix<'a, T: Scalar>(at: Site, a: *const T, m: isize, n: isize, lda: isize) -> Matrix<'a, T> {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: by this function's contract all elements can be read for `'a` and are not written.
     unsafe { Matrix::from_raw(at.order(), a, m.unsigned_abs(), n.unsigned_abs(), lda.unsigned_abs()) }
 }
 
-/// The same to be written.
+/// The caller's matrix, to be written.
 ///
 /// # Safety
-/// All elements can be read and written for `'a` and nobody else uses them; sizes and leading dimension have been checked.
+/// All elements can be read and written for `'a`, and only through it; sizes and leading dimension have been
+/// checked.
 pub(crate) unsafe fn matrix_mut<'a, T: Scalar>(at: Site, a: *mut T, m: isize, n: isize, lda: isize) -> MatrixMut<'a, T> {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: by this function's contract all elements can be read and written for `'a`, and only through it.
     unsafe { MatrixMut::from_raw(at.order(), a, m.unsigned_abs(), n.unsigned_abs(), lda.unsigned_abs()) }
 }
 
@@ -351,16 +353,16 @@ pub(crate) unsafe fn matrix_mut<'a, T: Scalar>(at: Site, a: *mut T, m: isize, n:
 /// # Safety
 /// As [`matrix`].
 unsafe fn full<'a, T: Scalar>(at: Site, uplo: Uplo, a: *const T, n: isize, lda: isize) -> Triangle<'a, T> {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: this function's contract is that of `matrix`.
     sound(Triangle::full(uplo, unsafe { matrix(at, a, n, n, lda) }))
 }
 
-/// The same to be written.
+/// One triangle of a square matrix, to be written.
 ///
 /// # Safety
 /// As [`matrix_mut`].
 unsafe fn full_mut<'a, T: Scalar>(at: Site, uplo: Uplo, a: *mut T, n: isize, lda: isize) -> TriangleMut<'a, T> {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: this function's contract is that of `matrix_mut`.
     sound(TriangleMut::full(uplo, unsafe { matrix_mut(at, a, n, n, lda) }))
 }
 
@@ -369,7 +371,7 @@ unsafe fn full_mut<'a, T: Scalar>(at: Site, uplo: Uplo, a: *mut T, n: isize, lda
 /// # Safety
 /// As [`matrix`], for `n` lines of which the last may end with the band. There is one line at least.
 unsafe fn banded<'a, T: Scalar>(at: Site, uplo: Uplo, a: *const T, n: isize, k: isize, lda: isize) -> Triangle<'a, T> {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: by this function's contract the lines are readable, the last one up to the end of the band.
     let elements = unsafe { input(a, (n - 1) * lda + k + 1, 1) };
     sound(Triangle::band(at.order(), uplo, elements, n.unsigned_abs(), k.unsigned_abs(), lda.unsigned_abs()))
 }
@@ -379,15 +381,16 @@ unsafe fn banded<'a, T: Scalar>(at: Site, uplo: Uplo, a: *const T, n: isize, k: 
 /// # Safety
 /// `n * (n + 1) / 2` elements can be read for `'a` and are not written.
 unsafe fn packed<'a, T: Scalar>(at: Site, uplo: Uplo, a: *const T, n: isize) -> Triangle<'a, T> {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: by this function's contract these elements can be read for `'a` and are not written.
     sound(Triangle::packed(at.order(), uplo, unsafe { input(a, n * (n + 1) / 2, 1) }, n.unsigned_abs()))
 }
 
-/// The same to be written.
+/// A packed triangle, to be written.
 ///
 /// # Safety
-/// `n * (n + 1) / 2` elements can be read and written for `'a`, and nobody else uses them.
+/// `n * (n + 1) / 2` elements can be read and written for `'a`, and only through it.
 unsafe fn packed_mut<'a, T: Scalar>(at: Site, uplo: Uplo, a: *mut T, n: isize) -> TriangleMut<'a, T> {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: by this function's contract these elements can be read and written for `'a`, and only through
+    // it.
     sound(TriangleMut::packed(at.order(), uplo, unsafe { output(a, n * (n + 1) / 2, 1) }, n.unsigned_abs()))
 }

@@ -1,4 +1,4 @@
-//! The shapes of level 3, as those of level 2.
+//! The shapes of level 3, like those of level 2.
 use crate::level2::{matrix, matrix_mut};
 use crate::site::{Site, sound};
 use foregather_blas::{Diag, Error, Matrix, MatrixMut, Scalar, Side, Trans, Uplo};
@@ -127,7 +127,7 @@ pub(crate) unsafe fn symmetric_rank<T: Scalar>(
     ldc: isize,
 ) -> Option<()> {
     let trans = trans.filter(|trans| *trans != Trans::Conj || !T::COMPLEX);
-    // SAFETY: passed on.
+    // SAFETY: the standard's arguments, which are the contract of `rank_k`, too.
     unsafe { rank_k(at, routine, uplo, trans, n, k, alpha, a, lda, beta, c, ldc) }
 }
 
@@ -147,7 +147,7 @@ pub(crate) unsafe fn hermitian_rank<T: Scalar>(
     ldc: isize,
 ) -> Option<()> {
     let trans = trans.filter(|trans| *trans != Trans::Yes);
-    // SAFETY: passed on.
+    // SAFETY: the standard's arguments, which are the contract of `rank_k`, too.
     unsafe { rank_k(at, routine, uplo, trans, n, k, alpha, a, lda, beta, c, ldc) }
 }
 
@@ -194,7 +194,7 @@ pub(crate) unsafe fn symmetric_rank2<T: Scalar>(
     ldc: isize,
 ) -> Option<()> {
     let trans = trans.filter(|trans| *trans != Trans::Conj || !T::COMPLEX);
-    // SAFETY: passed on.
+    // SAFETY: the standard's arguments, which are the contract of `rank_2k`, too.
     unsafe { rank_2k(at, routine, uplo, trans, n, k, alpha, a, lda, b, ldb, beta, c, ldc) }
 }
 
@@ -216,7 +216,7 @@ pub(crate) unsafe fn hermitian_rank2<T: Scalar>(
     ldc: isize,
 ) -> Option<()> {
     let trans = trans.filter(|trans| *trans != Trans::Yes);
-    // SAFETY: passed on.
+    // SAFETY: the standard's arguments, which are the contract of `rank_2k`, too.
     unsafe { rank_2k(at, routine, uplo, trans, n, k, alpha, a, lda, b, ldb, beta, c, ldc) }
 }
 

@@ -1,22 +1,22 @@
-//! The call that is being answered: which routine, in whose order, and how a wrong argument is reported.
+//! The present call: its routine, the order of its matrices, and how a wrong argument is reported.
 use crate::xerbla;
 use foregather_blas::{Error, Order};
 
-/// A call of one of our symbols.
+/// A call of one of this library's symbols.
 #[derive(Clone, Copy)]
 pub(crate) struct Site {
     face: Face,
     order: Order,
 }
 
-/// Whose rules hold, and the routine's name as its error handler wants it.
+/// The face whose rules hold, with the routine's name as the face's error handler takes it.
 #[derive(Clone, Copy)]
 enum Face {
     /// Lower case, `xerbla_` for 32-bit integers.
     Fortran(&'static str),
     /// Lower case, `xerbla_64_`.
     FortranWide(&'static str),
-    /// With its nought at the end; what the positions of the Fortran list must be raised by.
+    /// With a nought at the end; and the number to add to positions of the Fortran list.
     C(&'static str, u32),
 }
 
@@ -32,7 +32,7 @@ impl Site {
         Self { face: Face::C(name, 0), order: Order::Columns }
     }
 
-    /// A C symbol with an order before all other arguments; `None` if the order is none, which has been reported.
+    /// A C symbol with an order before all other arguments; reports an invalid order and returns `None`.
     pub(crate) fn ordered(name: &'static str, order: Option<Order>) -> Option<Self> {
         let Some(order) = order else {
             Self::c(name).refuse(1);
@@ -41,7 +41,7 @@ impl Site {
         Some(Self { face: Face::C(name, 1), order })
     }
 
-    /// In which order the caller's matrices lie.
+    /// The order of the caller's matrices.
     pub(crate) fn order(self) -> Order {
         self.order
     }
@@ -51,7 +51,7 @@ impl Site {
         1.max(if self.order == Order::Columns { rows } else { cols })
     }
 
-    /// An option at a position of the Fortran list, unless it was none, which has been reported.
+    /// An option at a position of the Fortran list; reports an invalid one and returns `None`.
     pub(crate) fn choice<O>(self, position: u32, option: Option<O>) -> Option<O> {
         if option.is_none() {
             self.refuse(position);
@@ -59,7 +59,7 @@ impl Site {
         option
     }
 
-    /// `None` if any of these is true, the first of which has been reported at its position in the Fortran list.
+    /// Reports the first of these that is true, at its position in the Fortran list, and returns `None`.
     pub(crate) fn check(self, wrong: &[(u32, bool)]) -> Option<()> {
         let (position, _) = match wrong.iter().find(|(_, wrong)| *wrong) {
             None => return Some(()),
@@ -69,7 +69,8 @@ impl Site {
         None
     }
 
-    // No value with a destructor may be alive from here on: programs put handlers in place that jump out of the call (R's does).
+    // No value with a destructor may be alive from here on: programs install handlers that jump out of the
+    // call (R's does).
     #[cold]
     fn refuse(self, position: u32) {
         match self.face {
@@ -80,10 +81,10 @@ impl Site {
     }
 }
 
-/// What the library below returns for arguments that have been checked here.
+/// The library's result for arguments that have been checked here.
 ///
 /// # Panics
-/// If it found fault with them: then a check is missing.
+/// If the library refuses them: then a check is missing.
 pub(crate) fn sound<V>(result: Result<V, Error>) -> V {
     result.unwrap_or_else(|error| panic!("foregather_blas has let an argument pass that it cannot take: {error}"))
 }

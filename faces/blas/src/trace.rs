@@ -1,5 +1,6 @@
-//! Shows that a program really calls this library and not another BLAS: with `FOREGATHER_BLAS_TRACE=1` each symbol that was
-//! called is printed to standard error when the process ends, one a line, with the number of its calls.
+//! Shows that a program calls this library and not another BLAS: with `FOREGATHER_BLAS_TRACE=1` each symbol
+//! that was called is printed to standard error when the process ends, one a line, with the number of its
+//! calls.
 //!
 //! Without a lock: a fork could copy one while another thread holds it, and the child would wait for ever.
 use crate::settings::trace;
@@ -10,7 +11,7 @@ use std::os::fd::FromRawFd;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-/// A symbol, and how often it was called: one for each, in the place of its definition.
+/// A symbol, and how often it was called: one for each, where it is defined.
 pub(crate) struct Counter {
     symbol: &'static str,
     calls: AtomicU64,
@@ -22,12 +23,12 @@ pub(crate) struct Counter {
 static CALLED: AtomicPtr<Counter> = AtomicPtr::new(ptr::null_mut());
 
 impl Counter {
-    /// Of that symbol.
+    /// The counter of that symbol.
     pub(crate) const fn new(symbol: &'static str) -> Self {
         Self { symbol, calls: AtomicU64::new(0), next: AtomicPtr::new(ptr::null_mut()) }
     }
 
-    /// Counts a call if somebody wants to know.
+    /// Counts a call if the trace is on.
     #[inline(always)]
     pub(crate) fn note(&'static self) {
         if trace() {
@@ -36,6 +37,7 @@ impl Counter {
     }
 
     #[cold]
+    #[inline(never)]
     fn count(&'static self) {
         // Exactly one call is the first, and it alone writes `next`.
         if self.calls.fetch_add(1, Ordering::Relaxed) > 0 {
@@ -53,7 +55,7 @@ impl Counter {
     }
 }
 
-/// What was called, in the order of names.
+/// The symbols that were called, in the order of names.
 fn counted() -> Vec<(&'static str, u64)> {
     let mut all = Vec::new();
     let mut at = CALLED.load(Ordering::Acquire);
@@ -73,12 +75,12 @@ extern "C" fn print() {
     let mut standard_error = ManuallyDrop::new(unsafe { File::from_raw_fd(2) });
     for (symbol, count) in counted() {
         let line = format!("foregather_blas[{}]: {symbol} {count}\n", std::process::id());
-        // Nobody is left to be told that standard error is closed.
+        // An error would mean that standard error is closed: there is no other place to report it.
         let _ = standard_error.write_all(line.as_bytes());
     }
 }
 
-// SAFETY: the loader calls what stands in this section, once, without arguments that `print` would miss.
+// SAFETY: the loader calls the functions in this section once; `print` ignores the arguments.
 #[unsafe(link_section = ".fini_array")]
 #[used]
 static AT_EXIT: extern "C" fn() = print;

@@ -1,4 +1,5 @@
-//! `Barrier::wait` and its members beside the engine's member, std and pthread: 1, 2 and 4 threads, alone and beside two busy processes.
+//! `Barrier::wait` and its members beside the engine's member, std and pthread: 1, 2 and 4 threads, alone and
+//! beside two busy processes.
 use crate::{Cost, compare, timed};
 use foregather::engine::host::pthread::PthreadBarrier;
 use foregather::engine::{Algorithm, BarrierMember, Group, block_on};
@@ -10,7 +11,7 @@ use std::thread;
 
 const HOG: &str = "--hog-of";
 
-/// In a process that was started as a hog: computes until its parent is gone.
+/// Runs as a hog, if this process was started as one: computes until its parent is gone.
 pub(crate) fn be_a_hog() {
     let mut args = args().skip_while(|arg| arg != HOG).skip(1);
     if let Some(parent) = args.next().and_then(|parent| parent.parse::<u32>().ok()) {

@@ -1,4 +1,4 @@
-//! A round trip by `job`'s rank beside the same messages by a messenger whose fabric is known.
+//! A round trip by `job`'s rank beside the same messages by a messenger of a known fabric.
 use crate::{Cost, print, timed};
 use foregather::engine::message::{Cheaper, Messenger, Mode, Receive, Safer, Settings};
 use foregather::engine::{Address, Error, Fabric, block_on};
@@ -17,7 +17,7 @@ pub(crate) fn run() {
     print("round trip of 32 bytes", &[("Messenger", below), ("Rank", door)], 0);
 }
 
-/// Of the messenger and of the rank.
+/// Pairs of the messenger's and the rank's cost.
 fn pairs() -> Result<Vec<(Cost, Cost)>, Error> {
     let fabric = ShmFabric::between_threads(SegmentSpec::new(2, 1))?;
     let mut ends = job(2, |me| {
@@ -35,13 +35,13 @@ fn pairs() -> Result<Vec<(Cost, Cost)>, Error> {
             pairs.push((below, door));
         }
         messenger.leave();
-        // The first one found everything cold.
+        // The first pair ran on cold caches.
         Ok(pairs.split_off(1))
     })?;
     Ok(ends.swap_remove(0))
 }
 
-/// What one round trip took.
+/// The cost of one round trip.
 fn batch(trip: impl Fn() -> Result<(), Error>) -> Result<Cost, Error> {
     let mut ended = Ok(());
     let cost = timed(TRIPS, || ended = (0..TRIPS).try_for_each(|_| trip()));

@@ -1,7 +1,9 @@
-//! The front door beside the engine below it and beside other libraries: the contestants of a section take turns in one run.
+//! The front door beside the engine below it and beside other libraries: the contestants of a section take
+//! turns in one run.
 //!
-//! `cargo bench -p foregather --bench door` prints all sections; `-- barrier slices` those that are named. Medians of interleaved rounds;
-//! `ratio` is the median of the rounds' own ratios to the row that is named beside it. Processor time is that of the whole process.
+//! `cargo bench -p foregather --bench door` prints all sections; `-- barrier slices` those that are named.
+//! Medians of interleaved rounds; `ratio` is the median of the rounds' own ratios to the row that is named
+//! beside it. Processor time is that of the whole process.
 
 #![forbid(unsafe_code)]
 
@@ -28,7 +30,7 @@ fn main() {
     }
 }
 
-/// What one batch cost an operation, in ns of time and of processor time.
+/// The cost of an operation of one batch, in ns of time and of processor time.
 #[derive(Clone, Copy)]
 struct Cost {
     time_ns: f64,
@@ -43,7 +45,8 @@ fn timed(operations: u32, batch: impl FnOnce()) -> Cost {
     Cost { time_ns: per(clock::now() - began), cpu_ns: per(usage::process_cpu() - cpu) }
 }
 
-/// Runs every contestant once a round, in turn and from another one on each time, and prints a row for each.
+/// Runs every contestant once a round, in turn and starting with another one each time, and prints a row for
+/// each.
 fn compare(what: &str, rounds: usize, contestants: &mut [(&str, &mut dyn FnMut() -> Cost)], beside: usize) {
     let mut costs = vec![Vec::new(); contestants.len()];
     for round in 0..=rounds {

@@ -1,6 +1,6 @@
 //! Elements, rows and locked values beside slices and mutexes: medians of rounds that take turns.
 //!
-//! With `FOREGATHER_SHARED=views` in the environment the same of threads that share memory as processes do.
+//! With `FOREGATHER_SHARED=views` in the environment, the threads share memory as processes do.
 use foregather::engine::host::clock;
 use foregather::{Error, Locked, shared};
 use std::hint::black_box;
@@ -104,7 +104,7 @@ fn measured(mut cells: Vec<Cell<'_>>) -> Vec<String> {
             let began = clock::now();
             act();
             let span = (clock::now() - began).0 as f64 / *count as f64;
-            // The first round is for what is cold.
+            // The first round warms up.
             if round > 0 {
                 spans.push(span);
             }

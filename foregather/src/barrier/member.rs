@@ -9,8 +9,8 @@ use foregather_thread::{Thread, own};
 use foregather_wait::Account;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// One member of a barrier, with a rank: made by [`Barrier::members`](crate::Barrier::members), owned by one thread at a time. Rank 0
-/// leads every meeting.
+/// One member of a barrier, with a rank: made by [`Barrier::members`](crate::Barrier::members), owned by one
+/// thread at a time. Rank 0 leads every meeting.
 ///
 /// ```
 /// use foregather::Barrier;
@@ -34,9 +34,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// ```
 ///
 /// # When a member goes away
-/// A member that is dropped, at the end of its thread, by a panic or by hand, has left: every member that still needs it gets
-/// [`WaitError::Left`] with its rank and the name of its thread. A meeting that is complete is not disturbed. A member that is leaked
-/// (`std::mem::forget`) never comes, and has not left; a bounded wait names it.
+/// A member that is dropped, at the end of its thread, by a panic or by hand, has left: every member that
+/// still needs it gets [`WaitError::Left`] with its rank and the name of its thread. A meeting that is
+/// complete is not disturbed. A member that is leaked (`std::mem::forget`) never comes, and has not left; a
+/// bounded wait names it.
 ///
 /// ```
 /// use foregather::{Barrier, WaitError};
@@ -50,17 +51,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// ```
 ///
 /// # Cost
-/// It waits as [`Barrier`](crate::Barrier) does, without the thread's look for its seat.
+/// It waits as [`Barrier`](crate::Barrier) does, without looking up the thread's seat.
 pub struct Member {
     inner: BarrierMember<Thread>,
     names: Arc<Names>,
-    /// Which thread has said that the member is here: where its mark is.
+    /// The thread that last said that the member is here: the place of its mark.
     mark: usize,
-    /// Under which number of forks it was made: the threads of another one are not there.
+    /// The number of forks at which it was made: in a child of a fork the other threads do not exist.
     forks: u32,
 }
 
-/// By rank, of the threads that have waited.
+/// Names of the threads that have waited, by rank.
 struct Names(Mutex<Vec<Option<String>>>);
 
 /// Members of a new barrier of that size.
@@ -72,7 +73,7 @@ pub(super) fn members(size: u32) -> impl ExactSizeIterator<Item = Member> + Send
         let inner = group.join(Thread::current(), rank).expect("each rank joins once");
         Member { inner, names: Arc::clone(&names), mark: 0, forks }
     };
-    // All at once: those that are never taken have left when the iterator is dropped.
+    // All at once: members that are never taken have left when the iterator is dropped.
     (0..size).map(member).collect::<Vec<_>>().into_iter()
 }
 
@@ -97,8 +98,8 @@ impl Member {
         }
     }
 
-    /// The same, for `span` at most. When the time is over the member has arrived all the same: its next wait goes on with this
-    /// meeting, and returns at once if that has ended meanwhile.
+    /// [`Member::wait`] for `span` at most. When the time is over the member has arrived all the same: its
+    /// next wait goes on with this meeting, and returns at once if that has ended meanwhile.
     ///
     /// ```
     /// use foregather::{Barrier, WaitError};
@@ -121,7 +122,8 @@ impl Member {
     /// ```
     ///
     /// # Errors
-    /// [`WaitError::TimedOut`] with the ranks of the members that have not come, and the names of the threads in which they have waited before; [`WaitError::Left`] as [`Member::wait`].
+    /// [`WaitError::TimedOut`] with the ranks of the members that have not come, and the names of the threads
+    /// in which they have waited before; [`WaitError::Left`] as [`Member::wait`].
     pub fn wait_timeout(&mut self, span: Duration) -> Result<Met, WaitError> {
         self.arrive()?;
         let (began, deadline) = deadline_of(span);
@@ -131,7 +133,8 @@ impl Member {
         }
     }
 
-    /// How its waits went: how many spun, yielded, slept, by which rules, and the longest. A clone can be read while it waits.
+    /// The record of its waits: how many spun, yielded, slept, by which rules, and the longest. A clone can
+    /// be read while it waits.
     #[must_use]
     pub fn account(&self) -> &Arc<Account> {
         self.inner.account()
@@ -151,7 +154,7 @@ impl Member {
         if self.forks == forks::generation_now() { Ok(()) } else { Err(WaitError::Left(Box::new(Who::parent()))) }
     }
 
-    /// The member is on another thread than before.
+    /// Notes that the member is on another thread than before.
     #[cold]
     #[inline(never)]
     fn enroll(&mut self, mark: usize) {

@@ -13,10 +13,10 @@ use foregather_machine::{Nanos, WaitError, Who};
 use foregather_thread::own;
 use std::sync::Arc;
 
-/// A point where so many threads meet, again and again.
+/// A point where a number of threads meet, again and again.
 ///
-/// Any thread may wait, by `&self`, as with [`std::sync::Barrier`]; but waits adapt to the load, can be bounded and tried again, and say
-/// who is missing.
+/// Any thread may wait, by `&self`, as with [`std::sync::Barrier`]; but waits adapt to the load, can be
+/// bounded and repeated, and name the missing threads.
 ///
 /// `cargo add foregather --no-default-features`
 ///
@@ -40,30 +40,34 @@ use std::sync::Arc;
 /// ```
 ///
 /// # Which threads
-/// Any number of threads may take turns: each meeting has the next `size` threads that come, and exactly one of them is its leader.
-/// With fewer threads than members all wait for ever, as with std; so do two tasks of an async executor that wait on one thread.
+/// Any number of threads may take turns: each meeting has the next `size` threads that come, and exactly one
+/// of them is its leader. With fewer threads than members all wait for ever, as with std; so do two tasks of
+/// an async executor that wait on one thread.
 ///
 /// # A thread that ends
-/// A thread that ends, normally or by a panic, is only late: the others wait on, since another thread may come in its place. Three
-/// things do more:
-/// - a bounded wait, [`Barrier::wait_timeout`], names the threads that have been here before and have not come, and whether they have
-///   ended;
+/// A thread that ends, normally or by a panic, is only late: the others wait on, since another thread may
+/// come in its place. Three things do more:
+/// - a bounded wait, [`Barrier::wait_timeout`], names the threads that have been here before and have not
+///   come, and whether they have ended;
 /// - [`Barrier::guard`] makes a panic of a thread end the waits of the others;
 /// - [`Barrier::members`] gives owned members, each of which says when it has left.
 ///
-/// A child of a fork has none of its parent's threads: a barrier that its parent has made is an error there, [`WaitError::Left`].
+/// A child of a fork has none of its parent's threads: there the parent's barrier gives an error,
+/// [`WaitError::Left`].
 ///
 /// # Panics
 /// No wait panics. [`Barrier::new`] panics above 16,777,216 members.
 ///
 /// # Cost
-/// A wait of threads that have processors of their own costs two transfers of a cache line, as a spin does, 50 to 400 ns; one that lasts
-/// gives its processor away, by a decision table that looks where the others run. A thread's first wait at a barrier takes a lock and
-/// some system calls. 128 bytes a member, up to 1,024 members. Beside other busy programs *and* with more threads than processors
-/// `pthread_barrier` is faster today: [`guide`](crate::guide) has the numbers.
+/// A wait of threads that have processors of their own costs two transfers of a cache line, as a spin does,
+/// 50 to 400 ns; a longer wait gives its processor away, by a decision table that looks where the other
+/// threads run. A thread's first wait at a barrier takes a lock and some system calls. 128 bytes a member, up
+/// to 1,024 members. Beside other busy programs *and* with more threads than processors `pthread_barrier` is
+/// faster today: [`guide`](crate::guide) has the numbers.
 pub struct Barrier(Arc<State>);
 
-/// A meeting that is over, as one of its threads sees it: [`Met::is_leader`] chooses the one that does what only one has to do.
+/// A meeting that is over, as one of its threads sees it: [`Met::is_leader`] chooses the thread for work that
+/// only one must do.
 ///
 /// ```
 /// use foregather::Barrier;
@@ -80,8 +84,8 @@ pub struct Met {
     is_leader: bool,
 }
 
-/// Dropped by a panic, it ends the waits of the others with [`WaitError::Left`], for all and for ever. Made by [`Barrier::guard`]; a panic
-/// that is caught before it reaches the guard does nothing.
+/// When a panic drops it, it ends the waits of the others with [`WaitError::Left`], for all and for ever.
+/// Made by [`Barrier::guard`]; a panic that is caught before it reaches the guard does nothing.
 ///
 /// ```
 /// use foregather::{Barrier, WaitError};
@@ -105,7 +109,8 @@ pub struct Met {
 pub struct Guard<'b>(&'b Barrier);
 
 impl Met {
-    /// Is this thread the leader of the meeting? Exactly one of its threads is: the last to come, or, of members with ranks, rank 0.
+    /// Whether this thread is the leader of the meeting. Exactly one of its threads is: the last to come, or,
+    /// of members with ranks, rank 0.
     #[must_use]
     #[inline]
     pub fn is_leader(self) -> bool {
@@ -114,7 +119,7 @@ impl Met {
 }
 
 impl Barrier {
-    /// For `size` threads; 0 is 1, as with std.
+    /// Makes a barrier for `size` threads; 0 means 1, as with std.
     ///
     /// # Panics
     /// Above 16,777,216.
@@ -126,14 +131,14 @@ impl Barrier {
     /// Waits until as many threads have come as the barrier has members.
     ///
     /// # Errors
-    /// [`WaitError::Left`] if a thread has panicked that had a [`Guard`].
+    /// [`WaitError::Left`] if a thread with a [`Guard`] has panicked.
     #[inline]
     pub fn wait(&self) -> Result<Met, WaitError> {
         seats::wait(&self.0, None)
     }
 
-    /// The same, for `span` at most. When the time is over this thread has arrived all the same: its next wait here goes on with this
-    /// meeting, and returns at once if that has ended meanwhile.
+    /// [`Barrier::wait`] for `span` at most. When the time is over this thread has arrived all the same: its
+    /// next wait here goes on with this meeting, and returns at once if that has ended meanwhile.
     ///
     /// ```
     /// use foregather::{Barrier, WaitError};
@@ -150,16 +155,17 @@ impl Barrier {
     /// ```
     ///
     /// # Errors
-    /// [`WaitError::TimedOut`] says how many have not come, and which of the threads that have been here before;
-    /// [`WaitError::Left`] as [`Barrier::wait`].
+    /// [`WaitError::TimedOut`] says how many threads have not come, and which of those that have been here
+    /// before; [`WaitError::Left`] as [`Barrier::wait`].
     pub fn wait_timeout(&self, span: Duration) -> Result<Met, WaitError> {
         seats::wait(&self.0, Some(span))
     }
 
-    /// While the guard lives, a panic of this thread ends the waits of the others by its name, for all and for ever.
+    /// While the guard lives, a panic of this thread ends the waits of the others, for all and for ever, with
+    /// its name.
     ///
-    /// A thread that ends by a panic cannot be told from one that ends normally once its stack is gone; so the thread says beforehand
-    /// that it is needed.
+    /// Once a thread's stack is gone, an end by a panic cannot be told from a normal one; so the thread says
+    /// beforehand that it is needed.
     ///
     /// ```
     /// use foregather::{Barrier, WaitError};
@@ -179,8 +185,8 @@ impl Barrier {
         Guard(self)
     }
 
-    /// Owned members with ranks, each for a thread of its own. A member that is dropped has left, and the others are told; so has one that is
-    /// never taken from the iterator, when that is dropped.
+    /// Owned members with ranks, each for a thread of its own. A member that is dropped has left, and the
+    /// others are told; so has a member that is never taken from the iterator, when that is dropped.
     ///
     /// The barrier is used up: members with ranks and threads without must not mix.
     pub fn members(self) -> impl ExactSizeIterator<Item = Member> + Send {

@@ -19,7 +19,7 @@ struct Entry {
     hold: Option<Hold>,
 }
 
-/// This thread meets the others.
+/// This thread waits at the barrier.
 #[inline]
 pub(super) fn wait(state: &Arc<State>, span: Option<Duration>) -> Result<Met, WaitError> {
     let waited = SEATS.try_with(|seats| {
@@ -29,7 +29,7 @@ pub(super) fn wait(state: &Arc<State>, span: Option<Duration>) -> Result<Met, Wa
             _ => find(&mut seats, state).wait(span),
         }
     });
-    // The thread is ending and has no seats any more: it meets as a guest, and cannot come back to an arrival.
+    // The thread is ending and has no seats any more: it meets as a guest, and cannot resume an arrival.
     waited.unwrap_or_else(|_| Entry { state: Arc::clone(state), seat: Seat::guest(Thread::current()), hold: None }.wait(span))
 }
 
@@ -71,7 +71,7 @@ impl Entry {
         }
     }
 
-    /// Apart, so that the shortest waits stay short.
+    /// A function of its own, so that the shortest waits stay short.
     #[cold]
     #[inline(never)]
     fn wait_longer(&mut self, began: Nanos, deadline: Nanos) -> Result<Met, WaitError> {
@@ -86,7 +86,7 @@ impl Entry {
         Ok(Met { is_leader: false })
     }
 
-    /// Another thread has the seat by now, or there was none.
+    /// Another thread has the seat now, or there was none.
     #[cold]
     fn sit_elsewhere(&mut self) {
         let pending = self.seat.pending();

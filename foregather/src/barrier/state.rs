@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The most members.
 const MOST: u32 = 1 << 24;
-/// Seats at most: threads beyond that are guests.
+/// The most seats: threads beyond that are guests.
 const MOST_SEATS: u32 = 1 << 10;
 
 pub(super) struct State {
@@ -21,7 +21,7 @@ pub(super) struct State {
     left: AtomicBool,
     /// The barrier was dropped: threads may forget their seats.
     pub(super) dropped: AtomicBool,
-    /// Under which number of forks it was made: the threads of another one are not there.
+    /// The number of forks at which it was made: in a child of a fork the other threads do not exist.
     forks: u32,
     names: Mutex<Names>,
 }
@@ -38,7 +38,7 @@ struct Names {
 
 #[derive(Clone, Default)]
 struct Holder {
-    /// By which claim; 0 for none.
+    /// The claim by which the thread took the seat; 0 for none.
     claim: u64,
     who: Who,
 }
@@ -86,7 +86,7 @@ impl State {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a seat that is free, or whose thread has missed many meetings; `None` if there is no such seat.
+    /// Takes a free seat, or one whose thread has missed many meetings; `None` if there is no such seat.
     #[cold]
     pub(super) fn claim(&self, cpu: &Thread) -> Option<Hold> {
         let mut names = self.names();
@@ -97,12 +97,12 @@ impl State {
         let claim = names.claims;
         let who = Who { rank: Some(rank), name: own::name(), ended: false };
         names.holders[rank as usize] = Holder { claim, who };
-        // The thread that had an idle seat sees by its word that it has it no more.
+        // The thread that had an idle seat sees by its word that it has lost it.
         cpu.store(self.roster().arrived(rank), meeting as u32 & VALUE_MASK);
         Some(Hold { rank, claim })
     }
 
-    /// The thread has ended. Its seat may be taken; until then it is known by its name.
+    /// The thread has ended. Its seat may be taken; until then it keeps the thread's name.
     pub(super) fn vacate(&self, cpu: &Thread, hold: Hold) {
         let mut names = self.names();
         let holder = &mut names.holders[hold.rank as usize];
@@ -113,14 +113,14 @@ impl State {
         }
     }
 
-    /// From now on waits fail, and name `who`.
+    /// Makes all later waits fail, and name `who`.
     pub(super) fn leave(&self, who: Who) {
         self.names().left.get_or_insert(who);
         self.left.store(true, Release);
         Thread::current().poison(self.central().epoch());
     }
 
-    /// Can it be waited for at all?
+    /// Whether a wait can succeed at all.
     #[inline]
     pub(super) fn check(&self) -> Result<(), WaitError> {
         if self.left.load(Acquire) || self.forks != forks::generation_now() { Err(self.refusal()) } else { Ok(()) }
@@ -136,7 +136,7 @@ impl State {
         self.central().tickets().load(Acquire)
     }
 
-    /// What has become of a wait in `meeting` that began at `began`.
+    /// How a wait in `meeting` that began at `began` ended.
     #[cold]
     pub(super) fn explain(&self, cpu: &Thread, meeting: u64, began: Nanos, error: &Error) -> WaitError {
         if !matches!(error.cause(), Cause::TimedOut { .. }) {

@@ -1,10 +1,10 @@
-//! The three messengers that a rank may have: the only place that knows of all of them.
+//! The three messengers that a rank may have: the only place that names all of them.
 use foregather_machine::Error;
 use foregather_message::Messenger;
 use foregather_shm::{Lane, Process};
 use foregather_thread::Thread;
 
-/// A rank's messenger. A `match` a call costs nothing that can be measured, and no fabric reaches the user's types.
+/// A rank's messenger. A `match` a call costs nothing measurable, and no fabric reaches the user's types.
 pub(super) enum Link {
     /// To threads of this process.
     Threads(Messenger<Lane<Thread>>),
@@ -14,7 +14,7 @@ pub(super) enum Link {
     Cluster(Messenger<foregather_ofi::Lane>),
 }
 
-/// The same for each of the three.
+/// Calls a function for each of the three.
 macro_rules! over {
     ($link:expr, $messenger:ident => $what:expr) => {
         match $link {
@@ -27,12 +27,12 @@ macro_rules! over {
 pub(super) use over;
 
 impl Link {
-    /// This rank is done: what it has sent can still be received.
+    /// Leaves: what this rank has sent can still be received.
     pub(super) fn leave(self) {
         over!(self, messenger => messenger.leave());
     }
 
-    /// This rank cannot go on: the waits of all others end, and blame whom that error blames.
+    /// Gives up: the waits of all others end, and name the culprit of `error`.
     pub(super) fn fail(self, error: &Error) {
         over!(self, messenger => messenger.fail(error));
     }

@@ -1,7 +1,8 @@
 //! Jobs: one function on every rank, on threads of this process or on processes that a launcher has started.
 //!
-//! - this file: [`job`], how ranks begin and end. [`rank`]: the handle; [`verbs`]: what it does, once for every fabric.
-//! - [`link`]: the three fabrics. [`ends`]: which error is told.
+//! - this file: [`job`], how ranks begin and end. [`rank`]: the handle; [`verbs`]: its operations, once for
+//!   every fabric.
+//! - [`link`]: the three fabrics. [`ends`]: which error is reported.
 mod link;
 mod rank;
 mod verbs;
@@ -39,15 +40,17 @@ use std::sync::{Mutex, PoisonError};
 ///
 /// `cargo add foregather --features job`
 ///
-/// **Without a launcher** the ranks are `ranks` new threads of this process, never forks, so `body` may borrow whatever it likes. The
-/// results of all of them are returned, by rank.
+/// **Without a launcher** the ranks are `ranks` new threads of this process, never forks, so `body` may
+/// borrow anything. The results of all of them are returned, by rank.
 ///
-/// **Under a launcher** (`foregather run -n 3 program`, `mpiexec`, `mpirun`, `srun`, `prterun`) this process is one rank, on the thread that calls.
-/// The launcher says how many there are, whatever `ranks` is, so ask [`Rank::size`]. The result of *this* rank is returned, alone: what others should
-/// have, send to them. The first call joins the job, later ones go on with it, in the same order on all ranks, and the end of the
-/// process leaves it. `FOREGATHER_LAUNCHER=none` switches launchers off: set it in an interactive shell that `srun` has started, which is
-/// itself a step of one rank. A process that a rank of `foregather run` starts is no rank. A rank that stands still for
-/// `FOREGATHER_PEER_TIMEOUT` (`2s`) counts as lost; with `off` only one that has died does.
+/// **Under a launcher** (`foregather run -n 3 program`, `mpiexec`, `mpirun`, `srun`, `prterun`) this process
+/// is one rank, on the calling thread. The launcher sets the number of ranks, and `ranks` is ignored, so ask
+/// [`Rank::size`]. Only the result of *this* rank is returned: send others what they should have. The first
+/// call joins the job, later ones go on with it, in the same order on all ranks, and the end of the process
+/// leaves it. `FOREGATHER_LAUNCHER=none` switches launchers off: set it in an interactive shell that `srun`
+/// has started, which is itself a step of one rank. A process that a rank of `foregather run` starts is no
+/// rank. A rank that stands still for `FOREGATHER_PEER_TIMEOUT` (`2s`) counts as lost; with `off` only a dead
+/// one does.
 ///
 /// ```text
 /// $ ring                           $ foregather run -n 3 ring       $ mpiexec -n 3 ring
@@ -56,24 +59,26 @@ use std::sync::{Mutex, PoisonError};
 ///                                  [1]                              [1]
 /// ```
 ///
-/// A body's own errors become [`Error`]s by [`Error::other`]: `let file = File::open(path).map_err(Error::other)?;`. A program that
-/// needs a certain number of ranks compares [`Rank::size`] with it first.
+/// A body's own errors become [`Error`]s by [`Error::other`]:
+/// `let file = File::open(path).map_err(Error::other)?;`. A program that needs a certain number of ranks
+/// compares [`Rank::size`] with it first.
 ///
-/// Within a `body` there is no other job: a call from there is refused, in both cases.
+/// A call within a `body` is refused, with or without a launcher.
 ///
 /// # Costs
-/// Threads: their start (about 0.1 ms a rank). Processes: some milliseconds to meet, the first time; at the end of each
-/// call one message to rank 0 and back, since a job that fails on one rank fails on all.
+/// Threads: their start (about 0.1 ms a rank). Processes: some milliseconds to meet, the first time; at the
+/// end of each call one message to rank 0 and back, since a job that fails on one rank fails on all.
 ///
 /// # Errors
 /// The error of the first rank that failed by itself. Others fail because of it: their waits end with
-/// [`Cause::Poisoned`] by its rank, or with [`Cause::Closed`] if it returned `Ok` while they needed it. Under a launcher
-/// the error of another rank is [`Cause::Elsewhere`], and [`Cause::PeerLost`] if its process has died.
-/// [`Cause::Size`] for no rank at all, [`Cause::Refused`] within another job or if the job cannot be joined, [`Cause::Os`] if threads or memory are
-/// lacking.
+/// [`Cause::Poisoned`] by its rank, or with [`Cause::Closed`] if it returned `Ok` while they needed it. Under
+/// a launcher the error of another rank is [`Cause::Elsewhere`], and [`Cause::PeerLost`] if its process has
+/// died. [`Cause::Size`] for no rank at all, [`Cause::Refused`] within another job or if the job cannot be
+/// joined, [`Cause::Os`] if there are too few threads or too little memory.
 ///
 /// # Panics
-/// If `body` panics: the others fail, blaming its rank, at once; the first panic goes on in the caller after all have ended.
+/// If `body` panics: the others fail at once and blame its rank; the first panic goes on in the caller after
+/// all have ended.
 pub fn job<R: Send>(ranks: u32, body: impl Fn(&Rank) -> Result<R, Error> + Sync) -> Result<Vec<R>, Error> {
     if ranks == 0 {
         return Err(Cause::Size { what: "a job", size: 0, needs: "at least one rank" }.into());
@@ -86,7 +91,7 @@ pub fn job<R: Send>(ranks: u32, body: impl Fn(&Rank) -> Result<R, Error> + Sync)
 }
 
 thread_local! {
-    /// Is this thread within the body of a job?
+    /// Whether this thread is within the body of a job.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -124,7 +129,7 @@ fn only<L>(lanes: Vec<L>) -> Result<L, Error> {
     lanes.into_iter().next().ok_or_else(|| Cause::Setting { what: "a job without lanes", needs: "one" }.into())
 }
 
-/// What a rank does, from its first verb to its end, which the others are told of at once.
+/// Runs the body of a rank to its end, and tells the others of that at once.
 fn run_body<R>(me: Rank, body: &impl Fn(&Rank) -> Result<R, Error>, panicked: impl FnOnce(Panic)) -> Result<R, Error> {
     INSIDE.set(true);
     let end = catch_unwind(AssertUnwindSafe(|| body(&me)));

@@ -1,11 +1,12 @@
-//! The handle of a rank: what a body is given.
+//! The handle of a rank, for its body.
 use super::link::{Link, over};
 use super::verbs;
 use bytemuck::{NoUninit, Pod, cast_slice, cast_slice_mut};
 use foregather_machine::{Error, Member};
 use foregather_message::collective::{Element, sum};
 
-/// One rank of a job, as [`job`](crate::job) gives it to the body: messages to the others, and what all do together.
+/// One rank of a job, as [`job`](crate::job) passes it to the body: messages to the others, and operations of
+/// all ranks together.
 ///
 /// ```
 /// let sums = foregather::job(4, |me| {
@@ -22,18 +23,18 @@ use foregather_message::collective::{Element, sum};
 /// # Ok::<(), foregather::Error>(())
 /// ```
 ///
-/// Every call waits until it is done, by the adaptive policy. Messages between two ranks arrive in the order in which they were sent.
-/// Data is plain: numbers, arrays of them, and structures for which `Pod` of
-/// [`engine::message::bytemuck`](crate::engine::message::bytemuck) says so; no references, and nothing with padding.
-/// The ranks of a job may live on hosts of one kind only: bytes travel as they are.
+/// Every call waits until it is done, by the adaptive policy. Messages between two ranks arrive in the order
+/// in which they were sent. Data is plain: numbers, arrays of them, and structures for which `Pod` of
+/// [`engine::message::bytemuck`](crate::engine::message::bytemuck) says so; no references, and nothing with
+/// padding. The ranks of a job may live on hosts of one kind only: bytes travel as they are.
 ///
-/// **What all do together** ([`barrier`](Self::barrier), [`sum`](Self::sum), [`reduce`](Self::reduce), [`broadcast`](Self::broadcast)) all ranks call in
-/// the same order, with values of the same size.
+/// **Together**: all ranks call [`barrier`](Self::barrier), [`sum`](Self::sum), [`reduce`](Self::reduce),
+/// [`broadcast`](Self::broadcast) in the same order, with values of the same size.
 ///
 /// # Errors
-/// Every call can fail because of another rank: `Cause::Poisoned` names one that failed, `Cause::Closed` one that has returned, `Cause::PeerLost`
-/// one whose process has died or stands still. `Cause::Deadlock` names ranks that wait for each other. After an error messages to and from that rank
-/// may be lost: return it.
+/// Every call can fail because of another rank: `Cause::Poisoned` names one that failed, `Cause::Closed` one
+/// that has returned, `Cause::PeerLost` one whose process has died or stands still. `Cause::Deadlock` names
+/// ranks that wait for each other. After an error messages to and from that rank may be lost: return it.
 pub struct Rank(pub(super) Link);
 
 impl Rank {
@@ -48,7 +49,7 @@ impl Rank {
         over!(&self.0, messenger => messenger.rank())
     }
 
-    /// How many ranks there are: as many as a launcher has started, else as [`job`](crate::job) was asked for.
+    /// The number of ranks: as many as a launcher has started, else as [`job`](crate::job) was asked for.
     ///
     /// ```
     /// assert_eq!(foregather::job(2, |me| Ok(me.size()))?, [2, 2]);
@@ -59,9 +60,9 @@ impl Rank {
         over!(&self.0, messenger => messenger.size())
     }
 
-    /// Sends elements to that rank, and returns when `data` may be changed: up to 64 KiB when it is copied, beyond when it was fetched.
-    /// Ranks that all send first do not wait for each other: while they wait they take in, and keep, what has come for them (up to 1 GiB). So
-    /// a rank may also send to itself.
+    /// Sends elements to that rank, and returns when `data` may be changed: up to 64 KiB when it is copied,
+    /// beyond when it was fetched. Ranks that all send first do not wait for each other: while they wait they
+    /// take in, and keep, messages that have come for them (up to 1 GiB). So a rank may also send to itself.
     ///
     /// ```
     /// foregather::job(2, |me| {
@@ -70,18 +71,20 @@ impl Rank {
     /// # Ok::<(), foregather::Error>(())
     /// ```
     ///
-    /// A copy waits, too, while some 250 KiB are on their way to a rank that computes. A message up to 120 bytes costs about half a round trip
-    /// of a cache line between threads and processes of one host; a long one is copied once, by both sides at once if the sender waits.
+    /// A copy waits, too, while some 250 KiB are on their way to a rank that computes. A message up to 120
+    /// bytes costs about half a round trip of a cache line between threads and processes of one host; a long
+    /// one is copied once, by both sides at once if the sender waits.
     ///
     /// # Errors
-    /// `Cause::Rank` if there is no such rank; `Cause::Deadlock` if it can only be received after this call, which is
-    /// known within about a second; what [`Rank`] says.
+    /// `Cause::Rank` if there is no such rank; `Cause::Deadlock` if it can only be received after this call,
+    /// which is known within about a second; else as [`Rank`] says.
     #[inline]
     pub fn send<T: NoUninit>(&self, to: u32, data: &[T]) -> Result<(), Error> {
         over!(&self.0, messenger => verbs::send(messenger, to, cast_slice(data)))
     }
 
-    /// Waits for the next message of that rank, and puts its elements into the beginning of `into`; how many there were.
+    /// Waits for the next message of that rank, and puts its elements into the beginning of `into`. Returns
+    /// how many there were.
     ///
     /// ```
     /// let came = foregather::job(2, |me| {
@@ -93,14 +96,15 @@ impl Rank {
     /// ```
     ///
     /// # Errors
-    /// `Cause::Length`, with both lengths in bytes, for a message that is longer than `into` or no whole number of elements: it is
-    /// taken all the same, and the next one is right. `Cause::Rank`, `Cause::Deadlock` as for [`send`](Self::send); what [`Rank`] says.
+    /// `Cause::Length`, with both lengths in bytes, for a message that is longer than `into` or no whole
+    /// number of elements: it is taken all the same, and the next one is right. `Cause::Rank`,
+    /// `Cause::Deadlock` as for [`send`](Self::send); else as [`Rank`] says.
     #[inline]
     pub fn receive<T: Pod>(&self, from: u32, into: &mut [T]) -> Result<usize, Error> {
         over!(&self.0, messenger => verbs::receive(messenger, from, cast_slice_mut(into), size_of::<T>()))
     }
 
-    /// The same for a message of any length, into memory of its own.
+    /// Receives a message of any length, into memory of its own.
     ///
     /// ```
     /// let got = foregather::job(2, |me| {
@@ -112,13 +116,15 @@ impl Rank {
     /// ```
     ///
     /// # Errors
-    /// `Cause::Length` if it is no whole number of elements or there is no memory for it; else as [`receive`](Self::receive).
+    /// `Cause::Length` if it is no whole number of elements or there is no memory for it; else as
+    /// [`receive`](Self::receive).
     pub fn receive_vec<T: Pod>(&self, from: u32) -> Result<Vec<T>, Error> {
         over!(&self.0, messenger => verbs::receive_vec(messenger, from))
     }
 
-    /// Sends `out` to that rank and receives its message into the beginning of `into`; how many elements came. The other rank does the same.
-    /// Neither keeps a copy of a long message, as ranks that both [`send`](Self::send) first do.
+    /// Sends `out` to that rank and receives its message into the beginning of `into`. Returns how many
+    /// elements came. The other rank does the same. Neither keeps a copy of a long message, as ranks that
+    /// both [`send`](Self::send) first do.
     ///
     /// ```
     /// let got = foregather::job(2, |me| {
@@ -137,7 +143,7 @@ impl Rank {
         over!(&self.0, messenger => verbs::exchange(messenger, messenger.rank(), peer, out, into, size_of::<T>()))
     }
 
-    /// Waits until all ranks are here: `log2` of their number messages, one after the other.
+    /// Waits until all ranks are here, by `log2` of their number messages, one after the other.
     ///
     /// ```
     /// foregather::job(3, |me| me.barrier())?;
@@ -145,13 +151,13 @@ impl Rank {
     /// ```
     ///
     /// # Errors
-    /// What [`Rank`] says.
+    /// As [`Rank`] says.
     #[inline]
     pub fn barrier(&self) -> Result<(), Error> {
         over!(&self.0, messenger => verbs::barrier(messenger))
     }
 
-    /// What the values of all ranks make together, combined in the order of ranks by a fixed tree: the same bits on every rank.
+    /// Combines the values of all ranks, in the order of ranks by a fixed tree: the same bits on every rank.
     ///
     /// ```
     /// let longest = foregather::job(3, |me| me.reduce(f64::from(me.rank()), f64::max))?;
@@ -160,7 +166,7 @@ impl Rank {
     /// ```
     ///
     /// # Errors
-    /// `Cause::Mismatch` if ranks give values of different sizes; what [`Rank`] says.
+    /// `Cause::Mismatch` if ranks give values of different sizes; else as [`Rank`] says.
     pub fn reduce<T: Element>(&self, value: T, combine: impl Fn(T, T) -> T) -> Result<T, Error> {
         over!(&self.0, messenger => verbs::reduce(messenger, value, combine))
     }
@@ -178,7 +184,7 @@ impl Rank {
         self.reduce(value, sum)
     }
 
-    /// Brings what `root` has in `data` to all ranks, into `data` everywhere, of the same length.
+    /// Copies `root`'s `data` to all ranks, into `data` everywhere, of the same length.
     ///
     /// ```
     /// let got = foregather::job(3, |me| {
@@ -191,7 +197,7 @@ impl Rank {
     /// ```
     ///
     /// # Errors
-    /// `Cause::Rank` if there is no such root, `Cause::Mismatch` if lengths differ; what [`Rank`] says.
+    /// `Cause::Rank` if there is no such root, `Cause::Mismatch` if lengths differ; else as [`Rank`] says.
     pub fn broadcast<T: Pod>(&self, root: u32, data: &mut [T]) -> Result<(), Error> {
         over!(&self.0, messenger => verbs::broadcast(messenger, root, cast_slice_mut(data)))
     }

@@ -1,4 +1,4 @@
-//! What a rank can do, once for every fabric: on bytes, over a messenger.
+//! The operations of a rank, once for every fabric: on bytes, over a messenger.
 //!
 //! A message is its length, which is read first, and its bytes, which stay where they are if they are many.
 use foregather_barrier::dissemination;
@@ -6,10 +6,11 @@ use foregather_machine::{Cause, Error, Fabric, Rank, block_on};
 use foregather_message::collective::{self, Element};
 use foregather_message::{Cheaper, Incoming, Messenger, Mode, Outgoing, Receive, Safer, Settings};
 
-/// Up to so many bytes a message is copied when it is sent, and its sender goes on.
+/// A message up to this many bytes is copied when it is sent, and its sender goes on.
 const COPIED: usize = 64 << 10;
 
-/// A messenger as all ranks have it: what is copied and what is fetched is the same on every fabric that can do both.
+/// The messenger of every rank: which messages are copied and which are fetched is equal on every fabric that
+/// can do both.
 pub(super) fn messenger<F: Fabric>(lane: F) -> Result<Messenger<F>, Error> {
     Messenger::new(lane, Settings { direct_at: Some(COPIED + 1), ..Settings::default() })
 }
@@ -27,7 +28,8 @@ async fn pack<'c, 'm, F: Fabric>(messenger: &'c Messenger<F>, to: Rank, bytes: &
     Ok(message)
 }
 
-/// Takes the next message into the place that `place` gives for so many bytes; without one it is taken all the same, and an error.
+/// Takes the next message into the place that `place` gives for its length; without a place it is taken all
+/// the same, and an error.
 #[inline]
 fn take<'m, F: Fabric>(
     messenger: &Messenger<F>,
@@ -66,7 +68,7 @@ fn reserve<T>(into: &mut Vec<T>, elements: usize) -> Result<(), Error> {
     into.try_reserve_exact(elements).map_err(|_| Cause::Length { what: "a message", bytes, room: 0 }.into())
 }
 
-/// How many elements these bytes are.
+/// The number of elements in these bytes.
 #[inline]
 fn elements(bytes: usize, element: usize, room: usize) -> Result<usize, Error> {
     match bytes.checked_div(element) {
@@ -76,7 +78,7 @@ fn elements(bytes: usize, element: usize, room: usize) -> Result<usize, Error> {
     }
 }
 
-/// Takes the next message into the beginning of `into`; how many elements of that size it had.
+/// Takes the next message into the beginning of `into`. Returns how many elements of that size it had.
 #[inline]
 pub(super) fn receive<F: Fabric>(messenger: &Messenger<F>, from: Rank, into: &mut [u8], element: usize) -> Result<usize, Error> {
     let room = into.len();
@@ -87,7 +89,7 @@ pub(super) fn receive<F: Fabric>(messenger: &Messenger<F>, from: Rank, into: &mu
     elements(bytes, element, room)
 }
 
-/// Takes the next message, as long as it is.
+/// Takes the next message, of any length.
 pub(super) fn receive_vec<F: Fabric, T: bytemuck::Pod>(messenger: &Messenger<F>, from: Rank) -> Result<Vec<T>, Error> {
     let mut all = Vec::new();
     take(messenger, from, |bytes| {
@@ -99,7 +101,7 @@ pub(super) fn receive_vec<F: Fabric, T: bytemuck::Pod>(messenger: &Messenger<F>,
     Ok(all)
 }
 
-/// Both ways at once: what has to be fetched is open while the other side's comes.
+/// Both ways at once: the own message is open to be fetched while the other side's comes.
 pub(super) fn exchange<F: Fabric>(
     messenger: &Messenger<F>,
     here: Rank,
@@ -114,7 +116,7 @@ pub(super) fn exchange<F: Fabric>(
         place.copy_from_slice(out);
         return elements(out.len(), element, room);
     }
-    // What came may be an error of the caller's: the other side still gets what it counts on.
+    // The received message may be the caller's error: the other side still gets the one that it needs.
     block_on(messenger.scope(async |scope| {
         scope.end_later(pack(messenger, peer, out).await?).await?;
         Ok(receive(messenger, peer, into, element))

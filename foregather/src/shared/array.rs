@@ -4,10 +4,11 @@ use super::plain::Plain;
 use core::fmt;
 use core::marker::PhantomData;
 
-/// Elements that all ranks load and store, one by one or copied by ranges. [`Shared::array`](crate::Shared::array) makes one; a clone has
-/// the same elements.
+/// Elements that all ranks load and store, one by one or copied by ranges.
+/// [`Shared::array`](crate::Shared::array) makes one; a clone has the same elements.
 ///
-/// Values go in and out. There is never a reference to shared memory: another rank may write it at any time, locks or not.
+/// Values go in and out. There is never a reference to shared memory: another rank may write it at any time,
+/// locks or not.
 ///
 /// ```
 /// let sums = foregather::shared(4, |me| {
@@ -25,17 +26,19 @@ use core::marker::PhantomData;
 /// ```
 ///
 /// # Memory model
-/// An element of 1, 2, 4 or 8 bytes is loaded and stored whole, by relaxed atomics: it is the old or the new value, and says nothing about
-/// other elements. A longer one, a range or a row is whole only behind a barrier or a lock; a barrier orders everything.
+/// An element of 1, 2, 4 or 8 bytes is loaded and stored whole, by relaxed atomics: it is the old or the new
+/// value, and says nothing about other elements. A longer one, a range or a row is whole only behind a
+/// barrier or a lock; a barrier orders everything.
 ///
 /// # Cost
-/// Threads: about a nanosecond an element, a quarter of one in ranges. Ranks of a launcher: the same from two to ten nanoseconds on while
-/// this rank has a copy, and a fault, some microseconds within a host, for each page (about 4 KiB) that another rank has written since.
+/// Threads: about a nanosecond an element, a quarter of one in ranges. Ranks of a launcher: two to ten
+/// nanoseconds while this rank has a copy, and a fault, some microseconds within a host, for each page (about
+/// 4 KiB) that another rank has written since.
 ///
 /// It belongs to its rank's thread (it is not `Send`): other threads get copies of what they need.
 pub struct Array<T: Plain> {
     elements: Elements<T>,
-    /// Threads that are no ranks could not touch it behind views.
+    /// A thread that is no rank could not touch it behind views.
     _here: PhantomData<*const ()>,
 }
 
@@ -44,14 +47,14 @@ impl<T: Plain> Array<T> {
         Self { elements, _here: PhantomData }
     }
 
-    /// How many elements.
+    /// The number of elements.
     #[inline]
     #[expect(clippy::len_without_is_empty, reason = "it has at least one element")]
     pub fn len(&self) -> usize {
         self.elements.len()
     }
 
-    /// One element.
+    /// Loads one element.
     ///
     /// # Panics
     /// If there is no such element.
@@ -61,7 +64,7 @@ impl<T: Plain> Array<T> {
         self.elements.get(at)
     }
 
-    /// Sets one element.
+    /// Stores one element.
     ///
     /// # Panics
     /// If there is no such element.
@@ -74,7 +77,7 @@ impl<T: Plain> Array<T> {
     /// Copies elements out, from `first` on, as many as `into` has.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there are fewer elements.
     #[track_caller]
     pub fn read(&self, first: usize, into: &mut [T]) {
         self.has_all(first, into.len());
@@ -84,7 +87,7 @@ impl<T: Plain> Array<T> {
     /// Copies elements in, from `first` on.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there are fewer elements.
     #[track_caller]
     pub fn write(&self, first: usize, from: &[T]) {
         self.has_all(first, from.len());

@@ -1,4 +1,4 @@
-//! Elements next to each other, in the memory of this process or behind views.
+//! Consecutive elements, in the memory of this process or behind views.
 use super::plain::Plain;
 use bytemuck::allocation::try_zeroed_slice_box;
 use core::ops::Range;
@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 /// A clone has the same elements. They are zeros at first, and take no memory until a rank touches them.
 pub(super) enum Elements<T: Plain> {
-    /// Of this process.
+    /// Elements of this process.
     Cells(Arc<Box<[T::Cell]>>),
-    /// Of ranks each of which has its own.
+    /// Elements of ranks each of which has its own memory.
     Views(dsm::Array<T>),
 }
 
@@ -25,7 +25,8 @@ impl<T: Plain> Clone for Elements<T> {
 
 impl<T: Plain> Elements<T> {
     /// # Errors
-    /// [`Cause::Setting`] for none, or for elements of no bytes; [`Cause::Unavailable`] if there is no room.
+    /// [`Cause::Setting`] for no elements, or for elements of no bytes; [`Cause::Unavailable`] if there is no
+    /// room.
     pub(super) fn of_this_process(len: usize) -> Result<Self, Error> {
         if len == 0 || T::CELLS == 0 {
             return Err(Cause::Setting { what: "shared memory", needs: "at least one element, of at least one byte" }.into());
@@ -74,7 +75,7 @@ impl<T: Plain> Elements<T> {
         }
     }
 
-    /// The same for what will be written next.
+    /// Reads elements that will be written next.
     pub(super) fn read_for_update(&self, first: usize, into: &mut [T]) {
         match self {
             Self::Cells(_) => self.read(first, into),
@@ -101,14 +102,14 @@ fn cells_of<T: Plain>(cells: &[T::Cell], at: usize) -> &[T::Cell] {
     if at < len { &cells[at * T::CELLS..][..T::CELLS] } else { no_element(at, len) }
 }
 
-/// Apart: the way of threads stays short.
+/// A function of its own: the way of threads stays short.
 #[inline(never)]
 #[track_caller]
 fn get<T: Plain>(array: &dsm::Array<T>, at: usize) -> T {
     if at < array.len() { array.get(at) } else { no_element(at, array.len()) }
 }
 
-/// Likewise.
+/// A function of its own, too.
 #[inline(never)]
 #[track_caller]
 fn set<T: Plain>(array: &dsm::Array<T>, at: usize, value: T) {
@@ -121,7 +122,7 @@ fn no_element(at: usize, len: usize) -> ! {
     panic!("there is no element {at} of {len}")
 }
 
-/// The cells of those elements, of which the caller has made sure that they are there.
+/// The cells of those elements; the caller has checked that they exist.
 fn within<T: Plain>(first: usize, len: usize) -> Range<usize> {
     first * T::CELLS..(first + len) * T::CELLS
 }

@@ -9,10 +9,11 @@ use foregather_dsm::memory as dsm;
 use foregather_machine::{Cause, Error, Rank};
 use std::sync::{Arc, Mutex};
 
-/// A value that all ranks change, one at a time: a counter, a histogram. [`Shared::locked`](crate::Shared::locked) makes one.
+/// A value that all ranks change, one at a time: a counter, a histogram.
+/// [`Shared::locked`](crate::Shared::locked) makes one.
 ///
-/// [`Locked::with`] hands out a private copy of the value and stores what has become of it, so there is never a reference to shared
-/// memory, and what panics half-way has changed nothing.
+/// [`Locked::with`] lends a private copy of the value and stores the changed copy, so there is never a
+/// reference to shared memory, and a panic half-way changes nothing.
 ///
 /// ```
 /// let words = ["spin", "then", "park", "and", "wake", "them", "at", "last"];
@@ -29,17 +30,18 @@ use std::sync::{Arc, Mutex};
 /// ```
 ///
 /// # Memory model
-/// The value is whole in [`Locked::with`], whatever its length; what a rank has stored elsewhere before it leaves, the next holder finds.
+/// The value is whole in [`Locked::with`], whatever its length; the next holder sees what a rank has stored
+/// elsewhere before it leaves.
 ///
 /// # Cost
-/// Threads: some tens of nanoseconds and two copies of the value. Ranks of a launcher: two messages to the lock's manager and a fault for the value;
-/// so gather what is to be changed, and take the lock for all of it.
+/// Threads: some tens of nanoseconds and two copies of the value. Ranks of a launcher: two messages to the
+/// lock's manager and a fault for the value; so gather changes, and take the lock for all of them.
 pub struct Locked<'a, T: Plain> {
     rank: &'a RankState<'a>,
     value: LockedValue<'a, T>,
 }
 
-/// Where the value is.
+/// The place of the value.
 pub(super) enum LockedValue<'a, T: Plain> {
     /// In this process.
     Plain(Arc<Mutex<Guarded<T>>>),
@@ -47,10 +49,10 @@ pub(super) enum LockedValue<'a, T: Plain> {
     Views(Views<'a>, dsm::Array<T>, u32),
 }
 
-/// What a lock of this process guards.
+/// The data behind a lock of this process.
 pub(super) struct Guarded<T> {
     value: Box<T>,
-    /// What is handed out: a copy that takes the value's place if all goes well.
+    /// The lent copy, which takes the value's place if `act` ends well.
     draft: Box<T>,
     /// The rank that has the lock, or had it last.
     holder: Rank,
@@ -86,15 +88,17 @@ impl<'a, T: Plain> Locked<'a, T> {
         Self { rank, value }
     }
 
-    /// Waits for the lock, lets `act` change a copy of the value, stores that, and leaves the lock. One value is changed at a time: within
-    /// `act` this rank can take no lock and call nothing that all ranks do together, or two ranks might wait for each other.
+    /// Waits for the lock, lets `act` change a copy of the value, stores that, and leaves the lock. One value
+    /// is changed at a time: within `act` this rank can take no lock and make no call that all ranks make
+    /// together, or two ranks might wait for each other.
     ///
     /// # Errors
-    /// [`Cause::PoisonedLock`] with the rank whose `act` panicked in this lock: the value is what it was before, and no rank gets the lock
-    /// again. [`Cause::Refused`] within another `with` of this rank. Behind views also when a rank is lost or gives up.
+    /// [`Cause::PoisonedLock`] with the rank whose `act` panicked with this lock: the value is what it was
+    /// before, and no rank gets the lock again. [`Cause::Refused`] within another `with` of this rank. Behind
+    /// views also when a rank is lost or gives up.
     ///
     /// # Panics
-    /// If `act` does: nothing is stored, the lock is left, and the panic goes on.
+    /// If `act` panics: nothing is stored, the lock is left, and the panic goes on.
     pub fn with<R>(&self, act: impl FnOnce(&mut T) -> R) -> Result<R, Error> {
         let _alone = self.rank.lock()?;
         match &self.value {
@@ -117,7 +121,7 @@ impl<'a, T: Plain> Locked<'a, T> {
         }
     }
 
-    /// What the value is now, whole.
+    /// A whole copy of the present value.
     ///
     /// # Errors
     /// As [`Locked::with`].

@@ -1,4 +1,4 @@
-//! What ranks that are threads of this process do together: they meet, and each sees what the others have brought.
+//! Meetings of ranks that are threads of this process: each sees what the others have brought.
 use core::any::Any;
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -15,8 +15,8 @@ pub(super) struct RankMeeting {
     places: Box<[CachePadded<[Brought; 2]>]>,
 }
 
-/// What a rank has brought to a meeting. There are two by turns: a rank comes to the meeting after the next only when all have left this
-/// one, and have read what was brought.
+/// What a rank has brought to a meeting. Two are used in turn: a rank comes to the meeting after the next
+/// only when all have left this one, and have read what was brought.
 #[derive(Default)]
 struct Brought {
     /// A [`Call`]; the barrier orders it.
@@ -24,7 +24,7 @@ struct Brought {
     value: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-/// One rank's place. Dropped before all are through, it ends the others' waits by its rank's name.
+/// One rank's place. Dropped before all have ended, it ends the others' waits with its rank.
 pub(super) struct RankPlace<'a> {
     meeting: &'a RankMeeting,
     rank: Rank,
@@ -60,11 +60,12 @@ impl RankPlace<'_> {
     /// Meets the others, all of which make this call.
     ///
     /// # Errors
-    /// As [`Call::check`], and then it can go on; [`Cause::Poisoned`](foregather_machine::Cause::Poisoned) by the rank that has failed.
+    /// As [`Call::check`], and then it can go on; [`Cause::Poisoned`](foregather_machine::Cause::Poisoned) by
+    /// the rank that has failed.
     pub(super) fn meet(&self, call: Call) -> Result<(), Error> {
         self.next(self.rank).call.store(call.bits(), Relaxed);
         block_on(self.member.borrow_mut().wait())?;
-        // Only then: what was brought to the meeting before may still be read by those who have not left it.
+        // Only then: ranks that have not left the meeting before may still read what was brought to it.
         self.turn.set(1 - self.turn.get());
         // All ranks have left that meeting by now, and have read what was brought there.
         *self.next(self.rank).value.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -72,14 +73,14 @@ impl RankPlace<'_> {
         all.reduce(Call::and).map_or(Ok(()), Call::check)
     }
 
-    /// The same, and every rank gets what all have brought, in their order.
+    /// Meets the others; every rank gets what all have brought, in their order.
     pub(super) fn exchange<V: Clone + Send + 'static>(&self, call: Call, value: V) -> Result<Vec<V>, Error> {
         self.bring(value);
         self.meet(call)?;
         Ok((0..self.size()).filter_map(|rank| self.taken(rank)).collect())
     }
 
-    /// The same, and every rank gets what the first one makes.
+    /// Meets the others; every rank gets what the first one makes.
     pub(super) fn make<V: Clone + Send + 'static>(
         &self,
         call: Call,
@@ -92,7 +93,7 @@ impl RankPlace<'_> {
         self.taken(0).expect("what the first rank makes in a call that all make is of one type")
     }
 
-    /// To the meeting that comes next.
+    /// Brings a value to the next meeting.
     fn bring<V: Send + 'static>(&self, value: V) {
         *self.next(self.rank).value.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(value));
     }
@@ -102,19 +103,20 @@ impl RankPlace<'_> {
         value.as_ref()?.downcast_ref().cloned()
     }
 
-    /// To the last meeting that was complete.
+    /// What a rank brought to the last complete meeting.
     fn brought(&self, rank: Rank) -> &Brought {
         &self.meeting.places[rank as usize][self.turn.get()]
     }
 
-    /// To the one that comes next.
+    /// Where a rank brings its value for the next meeting.
     fn next(&self, rank: Rank) -> &Brought {
         &self.meeting.places[rank as usize][1 - self.turn.get()]
     }
 }
 
-/// All values combined, in rank order and by the tree of [`allreduce`](foregather_message::collective::allreduce): so sums have the same
-/// bits whether ranks are threads or processes.
+/// All values combined, in rank order and by the tree of
+/// [`allreduce`](foregather_message::collective::allreduce): so sums have the same bits whether ranks are
+/// threads or processes.
 pub(super) fn combined<T: Copy>(values: &[T], combine: impl Fn(T, T) -> T) -> T {
     let pairs = values.len() - (1 << values.len().ilog2());
     let (paired, single) = values.split_at(2 * pairs);

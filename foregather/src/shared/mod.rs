@@ -1,8 +1,8 @@
-//! Memory that ranks share: threads of this process, or what a launcher has started.
+//! Memory that ranks share: ranks are threads of this process, or processes of a launcher.
 //!
-//! - [`Shared`]: a rank. [`Array`], [`Rows`], [`Locked`]: what ranks share. [`Plain`]: of which kinds of values.
-//! - `ranks`: who starts them, and what becomes of their results.
-//! - `meeting`: what threads do together. `elements`: in which memory elements lie. `views`: ranks that share no memory.
+//! - [`Shared`]: a rank. [`Array`], [`Rows`], [`Locked`]: what ranks share. [`Plain`]: the kinds of values.
+//! - `ranks`: how ranks start, and where their results go.
+//! - `meeting`: meetings of threads. `elements`: the memory of elements. `views`: ranks that share no memory.
 
 mod array;
 mod elements;

@@ -3,9 +3,10 @@ use bytemuck::{Pod, Zeroable};
 
 /// Numbers, and arrays of them: what can be shared.
 ///
-/// Every pattern of bits is a value, so what is read while another rank writes it is a value, too: old, new, or, if it is an array, some
-/// elements of each. References and types with padding are none; nor are `bool` and `char`, of which not every pattern is a value: share
-/// a `u8` or `u32`. The trait is implemented for all that it can be implemented for.
+/// Every pattern of bits is a value, so a read during another rank's write gives a value, too: old, new, or,
+/// if it is an array, some elements of each. References and types with padding are not plain; nor are `bool`
+/// and `char`, since not every pattern is a value: share a `u8` or `u32`. The trait is implemented for all
+/// types that it can be implemented for.
 ///
 /// ```
 /// use foregather::{Array, Plain};
@@ -27,15 +28,16 @@ use bytemuck::{Pod, Zeroable};
 /// ```
 pub trait Plain: Pod + Send + Sync + InCells {}
 
-/// How a value lies in cells that are loaded and stored one by one: relaxed atomics, so that two threads at one cell are no data race.
+/// A value as cells that are loaded and stored one by one: relaxed atomics, so two threads at one cell are no
+/// data race.
 pub trait InCells: Sized {
-    /// One of them.
+    /// One cell.
     type Cell: Zeroable + Send + Sync;
-    /// How many a value takes.
+    /// How many cells a value takes.
     const CELLS: usize;
-    /// The value in so many cells.
+    /// Loads the value from its cells.
     fn load(from: &[Self::Cell]) -> Self;
-    /// Stores it into so many cells.
+    /// Stores it into its cells.
     fn store(self, to: &[Self::Cell]);
 }
 

@@ -14,11 +14,12 @@ use foregather_dsm::memory::{self as dsm, Call};
 use foregather_machine::{Cause, Error, Rank};
 use foregather_message::collective::{self, Element};
 
-/// One of the ranks that share memory, as [`shared`](crate::shared) hands it to each of them.
+/// One of the ranks that share memory, as [`shared`](crate::shared) passes it to the body.
 ///
-/// [`Shared::barrier`], [`sum`](Shared::sum), [`reduce`](Shared::reduce), [`array`](Shared::array), [`rows`](Shared::rows) and
-/// [`locked`](Shared::locked) are done together: all ranks make the same calls in the same order, with the same types and lengths. Calls that
-/// differ are an error on every rank, and change nothing; so is a rank that returns while others still call.
+/// All ranks call [`Shared::barrier`], [`sum`](Shared::sum), [`reduce`](Shared::reduce),
+/// [`array`](Shared::array), [`rows`](Shared::rows) and [`locked`](Shared::locked) together: in the same
+/// order, with the same types and lengths. Calls that differ are an error on every rank, and change nothing;
+/// so is a rank that returns while others still call.
 ///
 /// ```
 /// // A field of numbers that all ranks smooth, each its own rows.
@@ -46,16 +47,16 @@ use foregather_message::collective::{self, Element};
 /// ```
 pub struct Shared<'a>(&'a RankState<'a>);
 
-/// What a rank and its locks know of it.
+/// The data that a rank and its locks share.
 pub(super) struct RankState<'a> {
     link: Link<'a>,
-    /// Is it within [`Locked::with`]?
+    /// Whether it is within [`Locked::with`].
     locked: Cell<bool>,
     /// All ranks make locks by the same calls, so they agree on the numbers.
     locks: Cell<u32>,
 }
 
-/// To the other ranks.
+/// The link to the other ranks.
 #[derive(Clone, Copy)]
 pub(super) enum Link<'a> {
     /// In the memory of this process.
@@ -64,7 +65,7 @@ pub(super) enum Link<'a> {
     Views(Views<'a>),
 }
 
-/// While it lives its rank has a lock.
+/// Its rank has a lock while it lives.
 pub(super) struct Alone<'a>(&'a Cell<bool>);
 
 impl Drop for Alone<'_> {
@@ -78,7 +79,7 @@ impl<'a> RankState<'a> {
         Self { link, locked: Cell::new(false), locks: Cell::new(0) }
     }
 
-    /// A rank from its beginning to its end, which all come to together: memory is shared until then.
+    /// Runs a rank from its beginning to its end, which all reach together: memory is shared until then.
     pub(super) fn run<R>(&'a self, body: impl Fn(&Shared<'_>) -> Result<R, Error>) -> Result<R, Error> {
         let result = body(&Shared(self))?;
         self.meet("the end", Call::through(self.rank()))?;
@@ -100,7 +101,7 @@ impl<'a> RankState<'a> {
         Ok(Alone(&self.locked))
     }
 
-    /// May it wait for other ranks?
+    /// Checks that it may wait for other ranks.
     fn together(&self, what: &str) -> Result<(), Error> {
         if !self.locked.get() {
             return Ok(());
@@ -124,7 +125,7 @@ impl<'a> Shared<'a> {
         self.0.rank()
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn size(&self) -> u32 {
         match &self.0.link {
             Link::Plain(place) => place.size(),
@@ -132,22 +133,23 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// This rank's share of so many things: as even as can be, in order.
+    /// This rank's share of `of` things: as even as can be, in order.
     pub fn share(&self, of: usize) -> Range<usize> {
         dsm::share(self.rank(), self.size(), of)
     }
 
-    /// Waits for all ranks. What a rank has stored before, all load behind it.
+    /// Waits for all ranks. Behind it all ranks load what a rank has stored before it.
     ///
     /// # Errors
-    /// When it cannot succeed, with the rank that is to blame: [`Cause::Poisoned`] if that has failed or panicked, [`Cause::PeerLost`] if its process
-    /// has died, [`Cause::Closed`] if it has returned; [`Cause::Setting`] if another rank calls something else; [`Cause::Refused`] within
-    /// [`Locked::with`].
+    /// When it cannot succeed, with the culprit's rank: [`Cause::Poisoned`] if that has failed or panicked,
+    /// [`Cause::PeerLost`] if its process has died, [`Cause::Closed`] if it has returned; [`Cause::Setting`]
+    /// if another rank calls something else; [`Cause::Refused`] within [`Locked::with`].
     pub fn barrier(&self) -> Result<(), Error> {
         self.0.meet("a barrier", Call::new("barrier", &[]))
     }
 
-    /// The sum of all ranks' values, of the same bits on every rank, whether ranks are threads or processes. A barrier, too.
+    /// The sum of all ranks' values, of the same bits on every rank, whether ranks are threads or processes.
+    /// A barrier, too.
     ///
     /// # Errors
     /// As [`Shared::barrier`].
@@ -155,7 +157,8 @@ impl<'a> Shared<'a> {
         self.reduce(value, collective::sum)
     }
 
-    /// What the values of all ranks make together, in rank order: `combine` is called on every rank, with the same values. A barrier, too.
+    /// Combines the values of all ranks, in rank order: `combine` is called on every rank, with the same
+    /// values. A barrier, too.
     ///
     /// ```
     /// let greatest = foregather::shared(4, |me| me.reduce(me.rank() * 7 % 5, u32::max))?;
@@ -167,7 +170,7 @@ impl<'a> Shared<'a> {
     /// As [`Shared::barrier`].
     ///
     /// # Panics
-    /// If `combine` does.
+    /// If `combine` panics.
     pub fn reduce<T: Element + Send + 'static>(&self, value: T, combine: impl Fn(T, T) -> T) -> Result<T, Error> {
         self.0.together("a reduction")?;
         let call = Call::new(type_name::<T>(), &[0]);
@@ -177,11 +180,11 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// So many elements that all ranks share, zeros at first. A barrier, too.
+    /// Makes `len` elements that all ranks share, zeros at first. A barrier, too.
     ///
     /// # Errors
-    /// As [`Shared::barrier`]; [`Cause::Setting`] for no elements, [`Cause::Unavailable`] if there is no room. Then all ranks get the error,
-    /// nothing has changed, and the program can go on.
+    /// As [`Shared::barrier`]; [`Cause::Setting`] for no elements, [`Cause::Unavailable`] if there is no
+    /// room. Then all ranks get the error, nothing has changed, and the program can go on.
     #[track_caller]
     pub fn array<T: Plain>(&self, len: usize) -> Result<Array<T>, Error> {
         self.0.together("an allocation")?;
@@ -192,7 +195,7 @@ impl<'a> Shared<'a> {
         }))
     }
 
-    /// So many rows of so many elements that all ranks share, zeros at first. A barrier, too.
+    /// Makes `rows` rows of `columns` elements that all ranks share, zeros at first. A barrier, too.
     ///
     /// # Errors
     /// As [`Shared::array`].
@@ -207,7 +210,7 @@ impl<'a> Shared<'a> {
         Ok(Rows::of(elements, (rows, columns)))
     }
 
-    /// A value that ranks change one at a time, zero at first. A barrier, too.
+    /// Makes a value that ranks change one at a time, zero at first. A barrier, too.
     ///
     /// # Errors
     /// As [`Shared::array`].

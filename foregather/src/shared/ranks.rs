@@ -1,4 +1,4 @@
-//! Ranks that share memory: how they start, and what becomes of their results.
+//! Ranks that share memory: how they start, and where their results go.
 use super::meeting::RankMeeting;
 use super::rank::{Link, RankState, Shared};
 use super::views::{Views, settings};
@@ -12,14 +12,16 @@ use foregather_shm::{SegmentSpec, ShmFabric};
 use foregather_thread as threads;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs `body` on every rank, with memory that all ranks share, and gives what the ranks of this process gave, in order.
+/// Runs `body` on every rank, with memory that all ranks share, and returns the results of this process's
+/// ranks, in order.
 ///
 /// `cargo add foregather --features shared`
 ///
-/// *Threads.* Without a launcher the ranks are so many threads of this process: what they share is its own memory, and `body` may borrow
-/// whatever is `Sync`. *Processes.* If a launcher has started this process (`foregather run -n 4 program`, `mpiexec`, `srun`), it is one rank,
-/// the launcher says how many there are, whatever `ranks` says, and the result has one element. The ranks then share no memory but act as if
-/// they did: what another rank has written is fetched when it is touched. The program is the same.
+/// *Threads.* Without a launcher the ranks are threads of this process, `ranks` of them: they share its own
+/// memory, and `body` may borrow anything that is `Sync`. *Processes.* If a launcher has started this process
+/// (`foregather run -n 4 program`, `mpiexec`, `srun`), it is one rank, the launcher sets their number,
+/// `ranks` is ignored, and the result has one element. The ranks then share no memory but act as if they did:
+/// a touch fetches what another rank has written. The program is the same.
 ///
 /// ```
 /// // How often does each remainder occur among the squares? Each rank counts its share.
@@ -37,28 +39,30 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// # Ok::<(), foregather::Error>(())
 /// ```
 ///
-/// A body's own errors become [`Error`]s by [`Error::other`]. Where ranks exchange messages rather than memory, [`job`](crate::job) is
-/// cheaper under a launcher.
+/// A body's own errors become [`Error`]s by [`Error::other`]. Where ranks exchange messages rather than
+/// memory, [`job`](crate::job) is cheaper under a launcher.
 ///
 /// # Memory model
-/// Elements are relaxed atomics: each of 1, 2, 4 or 8 bytes is whole, none says anything about another. What takes several is whole only behind a lock or
-/// a barrier, and a barrier orders everything.
+/// Elements are relaxed atomics: each of 1, 2, 4 or 8 bytes is whole, none says anything about another.
+/// Several elements are whole only behind a lock or a barrier, and a barrier orders everything.
 ///
 /// # Cost
-/// Starting threads, some tens of microseconds each. Under a launcher, joining the job, and reserving a quarter of the free memory, of which
-/// only what is used is taken. `FOREGATHER_SHARED=views` makes threads share memory as processes do, a thousand times slower where they write
-/// the same page.
+/// Starting threads, some tens of microseconds each. Under a launcher, joining the job, and reserving a
+/// quarter of the free memory, of which only the used part is taken. `FOREGATHER_SHARED=views` makes threads
+/// share memory as processes do, a thousand times slower where they write the same page.
 ///
 /// # Errors
-/// What `body` gives back on the first rank that fails for a reason of its own; all other ranks' waits end with an error that names that
-/// rank: [`Cause::Poisoned`], [`Cause::PeerLost`] if its process has died, [`Cause::Closed`] if it has returned while others still call.
-/// [`Cause::Size`] for no ranks; under a launcher what [`Job::join`] and the fabric say.
+/// The error of the first rank that fails by itself; all other ranks' waits end with an error that names that
+/// rank: [`Cause::Poisoned`], [`Cause::PeerLost`] if its process has died, [`Cause::Closed`] if it has
+/// returned while others still call. [`Cause::Size`] for no ranks; under a launcher the errors of
+/// [`Job::join`] and the fabric.
 ///
-/// Under a launcher, and with `FOREGATHER_SHARED=views`, a load or store that cannot be done any more, since a rank has failed, ends the
-/// process with a line that says so: there is no other way to say it.
+/// Under a launcher, and with `FOREGATHER_SHARED=views`, a load or store that has become impossible, since a
+/// rank has failed, ends the process with a line that says so: a load cannot return an error.
 ///
 /// # Panics
-/// If `body` does on a rank of this process: the others' waits end, and when all have ended the panic goes on here.
+/// If `body` panics on a rank of this process: the others' waits end, and when all have ended the panic goes
+/// on here.
 pub fn shared<R: Send>(ranks: u32, body: impl Fn(&Shared<'_>) -> Result<R, Error> + Sync) -> Result<Vec<R>, Error> {
     if detect()?.launcher != Launcher::Alone {
         return as_one_rank(&body).map(|result| vec![result]);

@@ -4,11 +4,12 @@ use super::plain::Plain;
 use core::fmt;
 use core::marker::PhantomData;
 
-/// Rows of elements that all ranks load and store: a field, a table. [`Shared::rows`](crate::Shared::rows) makes them; a clone has the
-/// same elements.
+/// Rows of elements that all ranks load and store: a field, a table. [`Shared::rows`](crate::Shared::rows)
+/// makes them; a clone has the same elements.
 ///
-/// As an [`Array`](crate::Array), with the row as the unit: ranks of a launcher fetch a row as one, and those that write neighbouring rows do not
-/// disturb each other. So it has to be known when it is made, and there is no way to see an array as rows.
+/// Like an [`Array`](crate::Array) whose unit is the row: ranks of a launcher fetch a row as one, and ranks
+/// that write neighbouring rows do not disturb each other. So the unit is fixed when they are made, and an
+/// array cannot be viewed as rows.
 ///
 /// ```
 /// // Each rank makes its rows; then each looks at the first of the next one.
@@ -27,17 +28,17 @@ use core::marker::PhantomData;
 /// ```
 ///
 /// # Memory model
-/// An element of 1, 2, 4 or 8 bytes is loaded and stored whole, by relaxed atomics; a row is whole only behind a barrier or a lock.
-/// [`Rows::update`] is not atomic: it is for the rank that is alone with the row.
+/// An element of 1, 2, 4 or 8 bytes is loaded and stored whole, by relaxed atomics; a row is whole only
+/// behind a barrier or a lock. [`Rows::update`] is not atomic: it is for a rank that is alone with the row.
 ///
 /// # Cost
-/// Threads: a quarter of a nanosecond an element of a row, as a copy. Ranks of a launcher: half a nanosecond, and a fault, some microseconds
-/// within a host, for each row that another rank has written since.
+/// Threads: a quarter of a nanosecond an element of a row, as a copy. Ranks of a launcher: half a nanosecond,
+/// and a fault, some microseconds within a host, for each row that another rank has written since.
 pub struct Rows<T: Plain> {
     elements: Elements<T>,
     rows: usize,
     columns: usize,
-    /// Threads that are no ranks could not touch it behind views.
+    /// A thread that is no rank could not touch it behind views.
     _here: PhantomData<*const ()>,
 }
 
@@ -46,17 +47,17 @@ impl<T: Plain> Rows<T> {
         Self { elements, rows, columns, _here: PhantomData }
     }
 
-    /// How many rows.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// How many elements each row has.
+    /// The number of elements of a row.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// One element.
+    /// Loads one element.
     ///
     /// # Panics
     /// If there is no such row or column.
@@ -66,7 +67,7 @@ impl<T: Plain> Rows<T> {
         self.elements.get(self.place(row, column))
     }
 
-    /// Sets one element.
+    /// Stores one element.
     ///
     /// # Panics
     /// If there is no such row or column.
@@ -94,11 +95,11 @@ impl<T: Plain> Rows<T> {
         self.elements.write(self.beginning(row, from.len()), from);
     }
 
-    /// Copies a row out, lets `act` change the copy, and copies it in. What other ranks write to the row meanwhile is lost. If `act`
-    /// panics nothing is stored.
+    /// Copies a row out, lets `act` change the copy, and copies it in. What other ranks write to the row
+    /// meanwhile is lost. If `act` panics nothing is stored.
     ///
     /// # Panics
-    /// If there is no such row, or `act` does.
+    /// If there is no such row, or `act` panics.
     #[track_caller]
     pub fn update<R>(&self, row: usize, act: impl FnOnce(&mut [T]) -> R) -> R {
         let first = self.beginning(row, self.columns);

@@ -1,4 +1,4 @@
-//! Ranks that share no memory, or act as if: threads of `foregather_dsm`, over whatever carries their frames.
+//! Ranks that share no memory, or act as if: threads of `foregather_dsm`, over any fabric.
 use super::elements::Elements;
 use super::plain::Plain;
 use core::fmt::Display;
@@ -10,7 +10,7 @@ use foregather_message::collective::Element;
 use foregather_shm::{Lane, Process};
 use foregather_thread::Thread;
 
-/// A rank's thread, by what carries its frames.
+/// A rank's thread, by its fabric.
 #[derive(Clone, Copy)]
 pub(super) enum Views<'a> {
     Thread(&'a dsm::Thread<'a, Lane<Thread>>),
@@ -44,7 +44,7 @@ macro_rules! over {
     };
 }
 
-/// For a rank that has so much room: reserved, and taken as it is used.
+/// Settings for a rank that has that room: reserved, and taken as it is used.
 pub(super) fn settings(room: Room) -> Settings {
     Settings { bytes: room.bytes, views: room.views, ..Settings::default() }
 }
@@ -62,7 +62,7 @@ impl Views<'_> {
         over!(self, thread => thread.agree(call))
     }
 
-    /// Two meetings: reductions of two kinds of numbers could not tell one another.
+    /// Two meetings: reductions of two kinds of numbers could not be told apart.
     pub(super) fn reduce<T: Element>(self, call: Call, value: T, combine: impl Fn(T, T) -> T) -> Result<T, Error> {
         self.meet(call)?;
         over!(self, thread => thread.reduce(value, combine))
@@ -72,21 +72,21 @@ impl Views<'_> {
         over!(self, thread => thread.locked(lock, act))
     }
 
-    /// What lies within about a page travels as one.
+    /// The unit is about a page.
     #[track_caller]
     pub(super) fn array<T: Plain>(self, call: Call, len: usize) -> Result<Elements<T>, Error> {
         let unit = (PAGE / size_of::<T>().max(1)).clamp(1, len.max(1));
         self.allocate(call, (len, unit), format_args!("{len} elements")).map(Elements::Views)
     }
 
-    /// A row travels as one.
+    /// The unit is a row.
     #[track_caller]
     pub(super) fn rows<T: Plain>(self, call: Call, rows: usize, columns: usize) -> Result<Elements<T>, Error> {
         let len = rows.saturating_mul(columns);
         self.allocate(call, (len, columns), format_args!("{rows} rows of {columns} elements")).map(Elements::Views)
     }
 
-    /// Without room the error names the call and what gives more room.
+    /// If there is no room, the error names the call and what gives more room.
     #[track_caller]
     pub(super) fn allocate<T: Plain>(
         self,

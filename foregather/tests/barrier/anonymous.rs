@@ -61,7 +61,8 @@ fn an_arrival_outlasts_its_timeout() {
                 let barrier = Arc::clone(&barrier);
                 thread::spawn(move || barrier.wait().unwrap().is_leader())
             };
-            // One meeting: if the arrival did not stay, this thread would be the second of it, and the other wait for ever.
+            // One meeting: if the arrival did not stay, this thread would be the second of it, and the other
+            // wait for ever.
             assert!(!barrier.wait().unwrap().is_leader());
             assert!(other.join().unwrap(), "the other came last");
         }
@@ -111,7 +112,8 @@ fn more_threads_than_members_take_turns() {
         thread::scope(|threads| {
             for _ in 0..THREADS {
                 threads.spawn(|| {
-                    // Each return was a claim of one of the arrivals that are left, so the last meeting is complete.
+                    // Each return was a claim of one of the arrivals that are left, so the last meeting is
+                    // complete.
                     while left.fetch_update(AcqRel, Acquire, |left| left.checked_sub(1)).is_ok() {
                         let met = loop {
                             match barrier.wait_timeout(Duration::from_micros(50)) {
@@ -177,7 +179,7 @@ fn a_wait_within_a_destructor_of_a_thread_local_meets() {
 
 #[test]
 fn seats_of_threads_that_sit_out_are_given_away() {
-    // 8 members, of whom a pool of 4 pairs of threads takes turns: first all of one half, then all of the other.
+    // 8 members, at which 4 pairs of threads take turns: first all of one half, then all of the other.
     bounded(|| {
         let (barrier, turns) = (Barrier::new(4), AtomicU32::new(0));
         thread::scope(|threads| {

@@ -1,4 +1,4 @@
-//! A barrier in every bad case that its page speaks of.
+//! A barrier in every bad case that its page mentions.
 mod anonymous;
 mod forgotten;
 mod members;
@@ -8,7 +8,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Long enough for a thread that is waited for to have come, on any machine.
+/// Long enough for an awaited thread to come, on any machine.
 const SOON: Duration = Duration::from_millis(30);
 
 /// Runs `body` on a thread of its own and fails if it hangs.

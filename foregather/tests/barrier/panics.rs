@@ -18,7 +18,7 @@ fn a_guard_makes_a_panic_end_the_waits_of_all_for_ever_by_name() {
             let _ = panics.unwrap().join();
             waits.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
         });
-        // Whoever comes later is told, too, even if enough come for a meeting.
+        // Threads that come later are told, too, even if enough come for a meeting.
         let later = thread::scope(|threads| {
             let all: Vec<_> = (0..3).map(|_| threads.spawn(|| barrier.wait().unwrap_err())).collect();
             all.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()

@@ -5,7 +5,7 @@ use foregather::{Rank, job};
 use std::panic::catch_unwind;
 use std::sync::Mutex;
 
-/// What the others are in when rank 1 fails.
+/// The call in which the others are when rank 1 fails.
 fn wait(me: &Rank, verb: usize) -> Result<(), Error> {
     match verb {
         0 => me.barrier(),

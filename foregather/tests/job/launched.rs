@@ -2,7 +2,7 @@
 use crate::programs::program;
 use std::process::{Command, Output, Stdio};
 
-/// Without what another launcher around these tests has set.
+/// A command without the variables of another launcher around these tests.
 fn command(words: &[String]) -> Command {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).stdin(Stdio::null());
@@ -14,7 +14,7 @@ fn command(words: &[String]) -> Command {
     command
 }
 
-/// A job of so many ranks; its exit code, and all that was said.
+/// Runs a job of `size` ranks; returns its exit code, and its output.
 fn run(size: u32, case: &str, variables: &[(&str, &str)]) -> (Option<i32>, String) {
     let mut command = command(&program("launcher"));
     command.envs([("TEST_SIZE", size.to_string()), ("TEST_CASE", case.to_owned())]).envs(variables.iter().copied());
@@ -33,7 +33,7 @@ fn the_same_program_is_a_rank_and_the_launcher_says_of_how_many() {
     for size in [1, 2, 3] {
         let (code, text) = run(size, if size == 1 { "early exit" } else { "ring" }, &[]);
         assert_eq!(code, Some(0), "{text}");
-        // A ring of one is not worth a launcher.
+        // A ring of one rank is not worth a launcher.
         for rank in (0..size).filter(|_| size > 1) {
             let before = (rank + size - 1) % size;
             assert_eq!(count(&text, &format!("ring [({rank}, {size}, {before}, 1, {size})]")), 1, "{text}");

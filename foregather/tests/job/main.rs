@@ -10,7 +10,7 @@ mod waits;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// No test lasts longer: one that would has hung.
+/// No test lasts longer: a longer one has hung.
 const LONG: Duration = Duration::from_secs(60);
 
 /// Runs it on a thread of its own, and fails if that takes too long.

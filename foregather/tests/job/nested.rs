@@ -21,7 +21,7 @@ fn a_job_within_a_job_is_refused_and_one_beside_it_is_not() {
     let ends = bounded(|| {
         job(2, |me| {
             let within = job(2, |me| me.barrier());
-            // Threads that a body starts are no ranks.
+            // A thread that a body starts is no rank.
             let beside = std::thread::scope(|threads| threads.spawn(|| job(2, |me| me.sum(1_u32))).join()).unwrap();
             me.barrier()?;
             Ok((within.unwrap_err().to_string(), beside))

@@ -1,4 +1,4 @@
-//! What the processes of these tests do: ignored tests of this executable, which start it anew.
+//! The programs of these tests' processes: ignored tests of this executable, which starts itself.
 use foregather::engine::Error;
 use foregather::processes::launch::spawn::{self, Plan};
 use foregather::{Rank, job};
@@ -9,14 +9,14 @@ use std::time::Duration;
 
 const LARGE: usize = 8 << 20;
 
-/// A command line of this very executable.
+/// A command line of this executable.
 pub(crate) fn program(name: &str) -> Vec<String> {
     let name = format!("programs::{name}");
     let this = env::current_exe().unwrap().to_str().unwrap().to_owned();
     [&this, "--exact", &name, "--ignored", "--nocapture", "--test-threads=1", "-q"].map(str::to_owned).to_vec()
 }
 
-/// One line at once: lines of several processes must not be mixed.
+/// Writes a line at once: lines of several processes must not be mixed.
 fn say(line: &str) {
     use std::io::Write;
     std::io::stdout().write_all(format!("{line}\n").as_bytes()).unwrap();
@@ -36,7 +36,7 @@ fn launcher() {
     exit(spawn::run(&Plan { size, program: program("rank"), ..Plan::default() }).map_or(99, i32::from));
 }
 
-/// A process that is started by a rank.
+/// A process that a rank starts.
 #[test]
 #[ignore = "a program of another test"]
 fn child() {
@@ -44,7 +44,7 @@ fn child() {
     exit(0);
 }
 
-/// One rank; what it does, a variable says.
+/// One rank; a variable says what it does.
 #[test]
 #[ignore = "a program of another test"]
 fn rank() {
@@ -98,7 +98,7 @@ fn nested() -> Result<(), Error> {
     .map(drop)
 }
 
-/// A launcher that is not to be taken for one.
+/// A launcher that must not be taken for one.
 fn alone() -> Result<(), Error> {
     let results = job(2, |me| me.sum(me.size()))?;
     say(&format!("alone {results:?}"));
@@ -116,7 +116,7 @@ fn children() -> Result<(), Error> {
     .map(drop)
 }
 
-/// Each says what it has heard before any of them goes away.
+/// Each reports what it has heard before any of them goes away.
 fn circle() -> Result<(), Error> {
     job(1, |me| {
         let end = me.receive(neighbours(me).1, &mut [0_u8]).map(drop);
@@ -141,7 +141,7 @@ fn fails_then_works() -> Result<(), Error> {
     ring()
 }
 
-/// Rank 1 fails, in the way and at the point that the case names; the others say what they hear.
+/// Rank 1 fails, in the way and at the point that the case names; the others report what they hear.
 fn fails(case: &str) -> Result<(), Error> {
     let body = |me: &Rank| {
         let end = body(case, me);
@@ -186,13 +186,13 @@ fn body(case: &str, me: &Rank) -> Result<(), Error> {
         "dies in receive" if victim => return me.receive(next, &mut [0_u8]).map(drop),
         "dies in barrier" if victim => return me.barrier(),
         "dies in sum" if victim => return me.sum(1_u32).map(drop),
-        // The one whom it sends to computes, and so do those whom it waits for.
+        // Its receiver computes, and so do the ranks that it waits for.
         "dies in send" | "dies in barrier" | "dies in sum" => std::thread::sleep(Duration::from_millis(400)),
         _ => {}
     }
     match case {
         "dies in sum" => drop(me.sum(1_u32)?),
-        // Rank 0 sends to it what it does not take, and rank 2 expects something.
+        // Rank 0 sends to it a message that it does not take, and rank 2 expects something.
         _ if next == 1 => me.send(next, &vec![0; LARGE])?,
         _ => drop(me.receive_vec::<u8>(before)?),
     }

@@ -57,7 +57,7 @@ fn circles(ranks: u32, act: impl Fn(&Rank) -> Result<(), Error> + Sync + Send + 
         let end = job(ranks, |me| {
             let end = act(me);
             heard.lock().unwrap().push(end.clone());
-            // Once all have heard of it: a rank that goes away is another error.
+            // When all have heard of it: a rank that goes away is another error.
             std::thread::sleep(Duration::from_millis(100));
             end
         });
@@ -83,7 +83,8 @@ fn ranks_that_wait_for_each_other_are_told_who_they_are() {
         let told = circles(ranks, move |me| me.receive(next(me), &mut [0_u8]).map(drop));
         assert_eq!(told, vec![all.clone(); ranks as usize]);
     }
-    // Collective calls that do not fit together, and one that waits for a message of a rank that is in such a call.
+    // Collective calls that do not fit together, and one that waits for a message of a rank that is in such a
+    // call.
     assert_eq!(circles(2, |me| if me.rank() == 0 { me.barrier() } else { me.sum(1_u32).map(drop) }), vec![vec![0, 1]; 2]);
     assert_eq!(
         circles(2, |me| if me.rank() == 0 { me.barrier() } else { me.receive(0, &mut [0_u8]).map(drop) }),

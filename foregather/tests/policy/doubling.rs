@@ -1,4 +1,5 @@
-//! A policy of one's own: spins twice as long after a wait that spinning ended, half as long after one that it did not.
+//! An external policy: spins twice as long after a wait that ended in the spin, half as long after one that
+//! did not.
 use foregather::engine::{Interest, Nanos, Outcome, Progress, Step, Strategy, Waited};
 
 const LEAST: Nanos = Nanos::from_us(1);

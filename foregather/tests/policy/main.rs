@@ -1,4 +1,4 @@
-//! A waiting policy that is added from outside, as one small file, runs in every world: threads and simulated processors.
+//! A waiting policy from outside, as one small file, runs in every world: threads and simulated processors.
 mod doubling;
 
 use doubling::Doubling;

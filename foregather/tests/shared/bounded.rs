@@ -1,4 +1,4 @@
-//! No test hangs: one that does not end ends the process.
+//! No test hangs: a test that does not end ends the process.
 use std::process::exit;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 /// How long a test may take on a machine that does other things, too.
 const LONG: Duration = Duration::from_secs(90);
 
-/// Does that within bounds.
+/// Runs `act` within bounds.
 pub(crate) fn bounded<R>(act: impl FnOnce() -> R) -> R {
     let (done, over) = channel::<()>();
     let watch = std::thread::spawn(move || {

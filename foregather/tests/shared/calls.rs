@@ -5,7 +5,7 @@ use foregather::{Error, Shared, shared};
 
 type Call = fn(&Shared<'_>) -> Result<(), Error>;
 
-/// What a rank may call together with the others.
+/// The calls that a rank makes together with the others.
 const CALLS: [Call; 12] = [
     |me| me.barrier(),
     |me| me.sum(1_u64).map(|_| ()),
@@ -128,7 +128,7 @@ fn one_within_another_is_a_group_of_its_own() {
                 Ok((0..3).map(|at| cells.get(at)).sum::<u64>())
             })?;
             assert_eq!(inner, [21; 3]);
-            // Within a lock, too: it waits for nobody outside.
+            // Refused within a lock, too: the call waits for no rank outside.
             let inner = value.with(|value| {
                 let inner = shared(2, |inner| inner.sum(4_u64))?;
                 *value += inner[0];

@@ -1,4 +1,4 @@
-//! A rank ends, in any way and at any point: all others learn which one it was, wherever they wait.
+//! A rank ends, in any way and at any point: all others learn which rank it was, wherever they wait.
 use crate::bounded::bounded;
 use crate::panics::panic_of;
 use crate::views::behind_views;
@@ -9,7 +9,7 @@ use std::sync::Mutex;
 /// Steps of the program below, before each of which a rank may end.
 pub(crate) const STEPS: u32 = 8;
 
-/// How rank 1 is named.
+/// The errors that name rank 1.
 const NAMED: [Cause; 2] = [Cause::Poisoned { by: Some(1) }, Cause::Closed { peer: Some(1) }];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,8 @@ pub(crate) fn program(me: &Shared<'_>, mut ends_before: impl FnMut(u32) -> Optio
 #[test]
 fn the_others_name_a_rank_that_ends_in_any_way_at_any_point() {
     for (step, how) in (0..STEPS).flat_map(|step| [End::Returns, End::Errs, End::Panics].map(|how| (step, how))) {
-        // Behind views a rank that touches memory when another one fails ends its process, which is this one: `lost` sees to that.
+        // Behind views a rank that touches memory when another one fails ends its process, which is this one:
+        // `lost` tests that.
         if behind_views() && how != End::Returns && (2..=5).contains(&step) {
             continue;
         }
@@ -116,7 +117,7 @@ fn a_rank_that_waits_again_after_an_error_hangs_nowhere() {
                     [me.barrier(), me.sum(1_u32).map(|_| ()), me.array::<u8>(9).map(|_| ()), me.locked::<u8>().map(|_| ())];
                 heard.lock().unwrap().extend(ends);
             }
-            // It waits for nobody, or learns of it.
+            // It waits for no rank, or learns of the end.
             value.and_then(|value| value.with(|value| *value += 1))
         })
     });

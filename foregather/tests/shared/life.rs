@@ -1,4 +1,4 @@
-//! Programs that are compared with what one thread makes of the same numbers.
+//! Programs whose results must equal those of one thread with the same numbers.
 use crate::bounded::bounded;
 use foregather::engine::SplitMix;
 use foregather::shared;

@@ -1,4 +1,5 @@
-//! Ranks that are processes: the same program, and one of them that is killed or ends in another way at any point.
+//! Ranks that are processes: the same program, with one rank that is killed or ends in another way at any
+//! point.
 use crate::ends::{STEPS, on_purpose, program};
 use foregather::processes::launch::spawn::{self, Plan};
 use foregather::processes::ofi::Provider;
@@ -10,19 +11,19 @@ use std::time::Duration;
 
 /// Ranks of a job; the one in the middle ends.
 const SIZE: u32 = 3;
-/// No job of these tests lasts longer: one that would is ended, and has failed.
+/// No job of these tests lasts longer: a longer one is ended, and has failed.
 const LONG: Duration = Duration::from_secs(60);
 /// Instead of a step: while it has the lock.
 const LOCKED: u32 = STEPS;
 
-/// A command line of this very executable.
+/// A command line of this executable.
 fn part(name: &str) -> Vec<String> {
     let name = format!("lost::{name}");
     let this = env::current_exe().unwrap().to_str().unwrap().to_owned();
     [&this, "--exact", &name, "--ignored", "--nocapture", "--test-threads=1", "-q"].map(str::to_owned).to_vec()
 }
 
-/// Runs a job in which rank 1 ends so at that step; its exit code and what all ranks have said.
+/// Runs a job in which rank 1 ends so at that step; returns its exit code and all ranks' output.
 fn job(fabric: &str, name: &str, how: &str, step: u32) -> (Option<i32>, String) {
     let words = part("launcher");
     let mut command = Command::new(&words[0]);
@@ -42,7 +43,8 @@ fn job(fabric: &str, name: &str, how: &str, step: u32) -> (Option<i32>, String) 
     (done.status.code(), String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned())
 }
 
-/// All ranks but the one in the middle name it: by an error, or, at a load or store, as the last thing that their process does.
+/// All ranks but the one in the middle name it: by an error, or, at a load or store, by the last line of
+/// their process.
 fn all_name_it(said: &str, how: &str, step: u32) {
     for rank in [0, 2] {
         let own = [format!("rank {rank} ended: "), format!("rank {rank} cannot ")];
@@ -89,7 +91,7 @@ fn survivors_name_a_rank_that_is_killed_over_any_fabric() {
     }
 }
 
-/// Those that this machine has.
+/// The fabrics that this machine has.
 fn fabrics() -> Vec<&'static str> {
     match Provider::open("tcp", None) {
         Ok(_) => vec!["shm", "ofi:tcp"],
@@ -101,7 +103,7 @@ fn fabrics() -> Vec<&'static str> {
     }
 }
 
-/// Lines of its own, at once: those of several processes must not be mixed.
+/// Writes a line at once: lines of several processes must not be mixed.
 fn say(line: &str) {
     use std::io::Write;
     std::io::stdout().write_all(format!("\n{line}\n").as_bytes()).unwrap();
@@ -132,7 +134,7 @@ fn ending(me: &Shared<'_>, how: &str, step: u32) -> Result<u64, Error> {
     })
 }
 
-/// A rank that ends, or hears of it.
+/// A rank that ends, or hears of the end.
 #[test]
 #[ignore = "a part of another test"]
 fn ends() {

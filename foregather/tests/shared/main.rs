@@ -1,4 +1,5 @@
-//! Memory that ranks share: threads of this process, the same threads behind views, and processes under our launcher.
+//! Memory that ranks share: threads of this process, the same threads behind views, and processes under this
+//! project's launcher.
 mod bounded;
 mod calls;
 mod ends;

@@ -1,4 +1,4 @@
-//! What a panic leaves behind.
+//! The state after a panic.
 use crate::bounded::bounded;
 use foregather::engine::Cause;
 use foregather::{Error, shared};

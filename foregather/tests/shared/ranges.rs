@@ -1,4 +1,4 @@
-//! Elements that are not there.
+//! Elements that do not exist.
 use crate::bounded::bounded;
 use crate::panics::panic_of;
 use foregather::shared;

@@ -47,7 +47,7 @@ fn all_kinds_of_numbers_and_arrays_of_them_travel() {
     .unwrap();
 }
 
-/// As the collective operations of ranks that send messages combine them.
+/// The combination by the collective operations of ranks that send messages.
 fn tree(values: &[f64]) -> f64 {
     let pairs = values.len() - (1 << values.len().ilog2());
     let mut places: Vec<f64> = values[..2 * pairs].chunks(2).map(|two| two[0] + two[1]).collect();

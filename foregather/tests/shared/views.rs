@@ -4,12 +4,12 @@ use std::process::Command;
 
 const SHARED: &str = "FOREGATHER_SHARED";
 
-/// Is this the process in which they are done once more?
+/// Whether this is the process that repeats them.
 pub(crate) fn behind_views() -> bool {
     env::var_os(SHARED).is_some()
 }
 
-/// This executable, with that in its environment.
+/// Runs this executable with that in its environment.
 fn again(shared: &str, arguments: &[&str]) -> (bool, String) {
     let done = Command::new(env::current_exe().unwrap()).args(arguments).env(SHARED, shared).output().unwrap();
     (done.status.success(), String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned())

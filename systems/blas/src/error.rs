@@ -1,13 +1,14 @@
-//! What is wrong with the arguments of a call, by their positions in the standard's argument list, so that the C and Fortran
-//! faces can report a number without knowing the routine.
+//! Errors about the arguments of a call, by their positions in the standard's argument list, so that the C
+//! and Fortran faces can report a number without knowing the routine.
 use std::fmt;
 
-/// An argument that does not fit the others. Nothing has been computed.
+/// An argument that does not fit the others. Nothing was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error {
     /// The routine's name without the letter of its type, or the constructor of a view.
     pub routine: &'static str,
-    /// The position of the argument in the Fortran argument list of the routine, from 1; in that of the constructor for a view.
+    /// The position of the argument in the Fortran argument list of the routine, or in that of the view's
+    /// constructor, from 1.
     pub position: u32,
     /// The argument's name there.
     pub name: &'static str,
@@ -20,9 +21,9 @@ pub struct Error {
 pub enum Cause {
     /// It has another number of elements, rows or columns than the other arguments ask for.
     Extent {
-        /// What it has.
+        /// Its extent.
         given: usize,
-        /// What it must have.
+        /// The extent that it must have.
         wanted: usize,
     },
     /// The slice is too short for the shape.
@@ -34,7 +35,7 @@ pub enum Cause {
     },
     /// The leading dimension or increment is smaller than the standard allows.
     Stride {
-        /// What was given.
+        /// The stride given.
         given: usize,
         /// The least that is allowed.
         least: usize,

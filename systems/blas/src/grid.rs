@@ -1,7 +1,7 @@
-//! The fixed grid of a result: which cells it has depends on its shape alone, never on who computes them.
+//! The fixed grid of a result: its cells depend on its shape alone, never on which thread computes them.
 use std::ops::Range;
 
-/// The most cells of a grid. More members than that get nothing to do; more cells only cost.
+/// The most cells of a grid. More members than this get nothing to do; more cells only cost.
 pub(crate) const CELLS_MAX: usize = 256;
 
 /// The numbers `0..len` in runs of `step`; the last run may be shorter or longer.
@@ -13,7 +13,8 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Runs of about equal length, at least `least` if there are that many elements, each but the last a multiple of `multiple`.
+    /// Runs of about equal length, at least `least` if there are that many elements, each but the last a
+    /// multiple of `multiple`.
     pub(crate) fn even(len: usize, least: usize, multiple: usize) -> Self {
         let wanted = (len / least.max(1)).clamp(1, CELLS_MAX);
         if wanted == 1 {
@@ -29,18 +30,18 @@ impl Grid {
         Self { len, step, cells: (len / step).max(1) }
     }
 
-    /// One cell that holds everything.
+    /// One cell that has all elements.
     pub(crate) fn single(len: usize) -> Self {
         Self { len, step: len.max(1), cells: 1 }
     }
 
-    /// How many cells there are, at least one.
+    /// The number of cells, at least one.
     #[must_use]
     pub fn cells(&self) -> usize {
         self.cells
     }
 
-    /// How many elements there are.
+    /// The number of elements.
     pub(crate) fn len(&self) -> usize {
         self.len
     }

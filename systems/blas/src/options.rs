@@ -11,7 +11,7 @@ pub enum Trans {
     Conj,
 }
 
-/// The side of the product on which the special matrix stands.
+/// The side of the product that the special matrix is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// `A * B`.
@@ -40,7 +40,7 @@ impl Uplo {
     }
 }
 
-/// What stands on the diagonal of a triangular matrix.
+/// The diagonal of a triangular matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Diag {
     /// The stored elements.

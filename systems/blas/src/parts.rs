@@ -1,18 +1,19 @@
-//! A call as parts of its result, which is how a team shares it.
+//! A call as parts of its result, which a team can share.
 use std::ops::Range;
 
 /// A call whose result lies on a fixed grid of cells.
 ///
-/// Any number of members may compute runs of cells at the same time; when all cells have been computed once, [`finish`] gives the
-/// result. [`whole`] does it all in the caller, to the same bits and without a word that is shared.
+/// Any number of members may compute runs of cells at the same time; when all cells have been computed once,
+/// [`finish`] gives the result. [`whole`] does it all in the caller, with the same bits and without a shared
+/// word.
 ///
 /// [`finish`]: Parts::finish
 /// [`whole`]: Parts::whole
 pub trait Parts: Sync + Sized {
-    /// What the call returns.
+    /// The result of the call.
     type Output;
 
-    /// How many cells the result has, at least one. Depends on the shape alone.
+    /// The number of cells of the result, at least one. Depends on the shape alone.
     fn cells(&self) -> usize;
 
     /// Computes a run of cells.
@@ -21,12 +22,12 @@ pub trait Parts: Sync + Sized {
     /// If a cell is out of range or has been given out before.
     fn part(&self, cells: Range<usize>);
 
-    /// Puts the parts together, after all of them have been computed.
+    /// Combines the parts, after all of them have been computed.
     ///
     /// # Panics
     /// If the routine is a reduction and a cell is missing.
     fn finish(self) -> Self::Output;
 
-    /// Computes everything here.
+    /// Computes everything in the caller.
     fn whole(self) -> Self::Output;
 }

@@ -12,7 +12,7 @@ pub type c32 = Complex<f32>;
 #[allow(non_camel_case_types)]
 pub type c64 = Complex<f64>;
 
-/// What the elements of vectors and matrices can do: `f32`, `f64`, [`c32`], [`c64`].
+/// The numbers of vectors and matrices: `f32`, `f64`, [`c32`], [`c64`].
 pub trait Scalar:
     Copy
     + Debug
@@ -39,7 +39,7 @@ pub trait Scalar:
     /// Whether there is an imaginary part.
     const COMPLEX: bool;
 
-    /// The complex number with a real part and an imaginary one; real numbers have no use for the latter.
+    /// The number with a real part and an imaginary one; real numbers ignore the latter.
     fn new(re: Self::Real, im: Self::Real) -> Self;
     /// The real part.
     fn re(self) -> Self::Real;
@@ -51,15 +51,17 @@ pub trait Scalar:
     /// Each part times a real number.
     #[must_use]
     fn scale(self, by: Self::Real) -> Self;
-    /// `a * b + self`; fused if `FUSED`, which only code compiled for a processor that can may ask for.
+    /// `a * b + self`; fused if `FUSED`, which only code compiled for a processor with that instruction may
+    /// ask for.
     #[must_use]
     fn add_product<const FUSED: bool>(self, a: Self, b: Self) -> Self;
 
-    /// `self / by`, safe where squares of the divisor would overflow or vanish, as those of complex numbers that `/` takes do.
+    /// `self / by`, safe where squares of the divisor would overflow or vanish; complex `/` computes such
+    /// squares.
     #[must_use]
     fn over(self, by: Self) -> Self;
 
-    /// `|re| + |im|`, the size that `asum` and `iamax` go by.
+    /// `|re| + |im|`, the size that `asum` and `iamax` use.
     #[inline(always)]
     fn abs1(self) -> Self::Real {
         self.re().abs() + self.im().abs()
@@ -158,7 +160,7 @@ macro_rules! real {
             }
             fn binade(self) -> Self {
                 const MANTISSA: $bits = (1 << ($t::MANTISSA_DIGITS - 1)) - 1;
-                // Numbers without full precision have no exponent of their own: all of them count as the least that has.
+                // Subnormal numbers have no exponent of their own: all of them count as the least normal one.
                 let size = if self.abs() < $t::MIN_POSITIVE { $t::MIN_POSITIVE } else { self.abs() };
                 $t::from_bits(size.to_bits() & !MANTISSA)
             }
@@ -210,7 +212,7 @@ macro_rules! real {
                 }
             }
             fn over(self, by: Self) -> Self {
-                // Both are brought to about one by powers of two, which is exact.
+                // Powers of two bring both to about one, which is exact.
                 let size = |of: Self| if of.re.abs() > of.im.abs() { of.re } else { of.im }.binade();
                 let (own, unit) = (size(self), size(by));
                 if !own.is_finite() || !unit.is_finite() {

@@ -1,9 +1,11 @@
-//! Calls on a team: each member computes a run of cells of the result's grid, the same cells to the same bits whoever has them.
+//! Calls on a team: each member computes a run of cells of the result's grid; a cell's bits are the same for
+//! any member.
 use crate::crossover::{self, Routine};
 use crate::parts::Parts;
 use foregather_team::Team;
 
-/// Computes a call on that team, however small it is. What comes out does not depend on the team; if it is busy, the caller does all.
+/// Computes a call on that team, however small it is. The result does not depend on the team; if it is busy,
+/// the caller does all.
 ///
 /// ```
 /// use foregather_blas::{Gemm, Matrix, MatrixMut, Trans, on};
@@ -30,7 +32,8 @@ pub fn on<P: Parts>(team: &Team, call: P) -> P::Output {
     call.finish()
 }
 
-/// Computes a call on the team of the process if its size is beyond the routine's crossover, else here.
+/// Computes a call on the team of the process if its size is beyond the routine's crossover, else in the
+/// caller.
 #[inline]
 pub(crate) fn done<P: Parts>(routine: Routine, size: u64, call: P) -> P::Output {
     if crossover::worth(routine, size) { shared(call) } else { call.whole() }

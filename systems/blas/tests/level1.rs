@@ -96,7 +96,7 @@ fn rotation_is<T: Number>(seed: u64, exponents: (i32, i32)) {
     let (mut r, mut z) = (a, b);
     let (c, s) = rotg(&mut r, &mut z);
     let (wc, ws) = (T::real(c).wide(), s.wide());
-    // All numbers are brought near one, so that the check itself is safe.
+    // All numbers are scaled to about one, so that the check itself is safe.
     let unit = power(exponents.0.max(exponents.1));
     let (wa, wb, wr) = (a.wide() / unit, b.wide() / unit, r.wide() / unit);
     let near = |x: c64, y: c64| assert!((x - y).l1_norm() < 20.0 * <T as Number>::EPSILON, "{x} and {y}");
@@ -184,7 +184,7 @@ fn elements_in_one_place_are_worked_on_in_order() {
 
 #[test]
 fn single_precision_can_be_summed_in_double() {
-    // Of which single precision would keep nothing.
+    // Single precision would keep nothing of it.
     let (x, y) = ([1e8_f32, 1.0, -1e8], [1.0_f32, 0.5, 1.0]);
     assert_eq!(dsdot(Vector::from(&x[..]), Vector::from(&y[..])).unwrap(), 0.5);
     assert_eq!(sdsdot(0.25, Vector::from(&x[..]), Vector::from(&y[..])).unwrap(), 0.75);

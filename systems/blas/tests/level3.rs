@@ -190,3 +190,27 @@ fn a_small_system_divides_by_pivots_that_have_no_good_inverse() {
         assert_eq!(quotient(n, 2.0, f64::NEG_INFINITY), f64::NEG_INFINITY);
     }
 }
+
+#[test]
+fn what_is_not_finite_stays_in_rows_that_depend_on_it() {
+    for (n, at, uplo, order) in [
+        (3, 2, Uplo::Lower, Order::Columns),
+        (13, 6, Uplo::Lower, Order::Columns),
+        (13, 6, Uplo::Upper, Order::Columns),
+        (13, 6, Uplo::Lower, Order::Rows),
+        (60, 33, Uplo::Upper, Order::Rows),
+    ] {
+        let a = vec![1.0; n * n];
+        let mut b = vec![1.0; n * n];
+        let place = |row: usize, col: usize| if order == Order::Columns { row + col * n } else { row * n + col };
+        b[place(at, 1)] = f64::INFINITY;
+        let (view, product) = (Matrix::new(order, &a, n, n, n).unwrap(), MatrixMut::new(order, &mut b, n, n, n).unwrap());
+        trmm(Side::Left, uplo, Trans::No, Diag::Stored, 1.0, view, product).unwrap();
+        for (row, col) in (0..n).flat_map(|row| (0..n).map(move |col| (row, col))) {
+            let terms = if uplo == Uplo::Lower { row + 1 } else { n - row };
+            let depends = col == 1 && if uplo == Uplo::Lower { row >= at } else { row <= at };
+            let wanted = if depends { f64::INFINITY } else { terms as f64 };
+            assert_eq!(b[place(row, col)], wanted, "({row}, {col}) of {n}, {uplo:?}, {order:?}");
+        }
+    }
+}

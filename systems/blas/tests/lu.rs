@@ -1,4 +1,5 @@
-//! The factorisation stands for its matrix, whatever the shape; finds what is singular; and has the same bits on any team.
+//! The factorisation reproduces its matrix, whatever the shape; detects singular ones; and has the same bits
+//! on any team.
 mod common;
 use common::*;
 use foregather_blas::*;

@@ -204,6 +204,82 @@ fn a_team_computes_level_3_to_the_bits_of_the_serial_call() {
     }
 }
 
+/// Asserts that a call leaves the bits that all its parts do.
+macro_rules! same_as_whole {
+    ($memory:expr, $bits:expr, |$name:ident| $call:expr, $parts:expr) => {{
+        let (mut one, mut other) = ($memory.clone(), $memory.clone());
+        let $name = &mut one;
+        $call.unwrap();
+        let $name = &mut other;
+        Parts::whole($parts.unwrap());
+        assert!($bits(&one) == $bits(&other), "{}", stringify!($call));
+    }};
+}
+
+fn small_calls_agree<T: Number>(m: usize, n: usize, order: Order) {
+    let random = &mut Random((m * 1000 + n) as u64);
+    let (alpha, beta) = (random.number::<T>(), random.pick(&[T::ZERO, T::ONE, T::ONE + T::ONE]));
+    let (a, b, c) =
+        (Table::<T>::new(random, m, m, order), Table::<T>::new(random, m, n, order), Table::<T>::new(random, m, n, order));
+    let (x, y) = (Line::<T>::new(random, m, 1), Line::<T>::new(random, m, 1));
+    let (uplo, trans, diag) = (random.pick(&UPLO), random.pick(&TRANS), random.pick(&DIAGS));
+    let mut tame = a.clone();
+    tame.tame();
+    let (left, no) = (Side::Left, Trans::No);
+    same_as_whole!(
+        y,
+        Line::bits,
+        |y| gemv(trans, alpha, a.view(), x.view(), beta, y.write()),
+        Gemv::new(trans, alpha, a.view(), x.view(), beta, y.write())
+    );
+    same_as_whole!(
+        y,
+        Line::bits,
+        |y| symv(alpha, full(&a, uplo), x.view(), beta, y.write()),
+        Symv::new(false, alpha, full(&a, uplo), x.view(), beta, y.write())
+    );
+    same_as_whole!(y, Line::bits, |y| axpy(alpha, x.view(), y.write()), Axpy::new(alpha, x.view(), y.write()));
+    same_as_whole!(
+        c,
+        Table::bits,
+        |c| gemm(trans, no, alpha, a.view(), b.view(), beta, c.write()),
+        Gemm::new(trans, no, alpha, a.view(), b.view(), beta, c.write())
+    );
+    same_as_whole!(
+        c,
+        Table::bits,
+        |c| symm(left, uplo, alpha, a.view(), b.view(), beta, c.write()),
+        Symm::new(false, left, uplo, alpha, a.view(), b.view(), beta, c.write())
+    );
+    same_as_whole!(
+        c,
+        Table::bits,
+        |c| trmm(left, uplo, trans, diag, alpha, a.view(), c.write()),
+        Trmm::new(left, uplo, trans, diag, alpha, a.view(), c.write())
+    );
+    same_as_whole!(
+        c,
+        Table::bits,
+        |c| trsm(left, uplo, trans, diag, alpha, tame.view(), c.write()),
+        Trsm::new(left, uplo, trans, diag, alpha, tame.view(), c.write())
+    );
+    same_as_whole!(
+        a,
+        Table::bits,
+        |a| syrk(uplo, no, alpha, b.view(), beta, a.write()),
+        Rank::syrk(uplo, no, alpha, b.view(), beta, a.write())
+    );
+}
+
+#[test]
+fn a_small_call_has_the_bits_of_its_parts() {
+    for order in ORDERS {
+        for (m, n) in [(1, 1), (2, 2), (3, 40), (40, 3), (8, 8), (16, 17), (33, 33), (47, 48), (48, 9), (64, 64), (70, 5)] {
+            for_all!(small_calls_agree(m, n, order));
+        }
+    }
+}
+
 #[test]
 fn a_large_call_has_enough_cells_for_a_team() {
     let mut memory = vec![0.0; 40 * 40];

@@ -1,4 +1,4 @@
-//! What does not fit is refused with the position of the argument, and what is not to be read does no harm.
+//! Arguments that do not fit are refused with their position, and what must not be read does no harm.
 #![allow(missing_docs)]
 use foregather_blas::*;
 

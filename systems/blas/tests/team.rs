@@ -1,4 +1,5 @@
-//! The real team computes the bits of the serial call: given calls on given teams, and calls that find their own way to it.
+//! The real team computes the bits of the serial call: given calls on given teams, and calls that are shared
+//! by themselves.
 mod common;
 use common::*;
 use foregather_blas::*;
@@ -6,7 +7,7 @@ use foregather_team::Team;
 
 const TEAMS: [u32; 5] = [1, 2, 3, 4, 7];
 
-/// Calls `work` for every size of team, and for a team that is busy, so that the caller does everything.
+/// Calls `work` for every size of team, and for a busy team, so that the caller does everything.
 fn for_all_teams(work: impl Fn(&Team) + Sync) {
     for members in TEAMS {
         let team = Team::new(members).unwrap();

@@ -1,12 +1,14 @@
-//! Memory that the ranks of a job share although each has its own: plain loads and stores, sequentially consistent, with the
-//! allocation as the unit of sharing (Itzkovitz & Schuster 1999, Millipage).
+//! Memory that the ranks of a job share although each has its own: plain loads and stores, sequentially
+//! consistent, with the allocation as the unit of sharing (Itzkovitz & Schuster 1999, Millipage).
 //!
 //! - [`memory`]: what programs use: arrays in shared memory, and threads with locks and barriers.
-//! - [`journal`]: what threads did, as they write it down if they are told to.
+//! - [`journal`]: what threads did, recorded by themselves if asked to.
 //! - [`node`]: a rank's part: its server, and its threads that fault.
-//! - [`replay`]: what they wrote down, done once more in another world.
-//! - [`views`]: one memory object mapped several times, so that minipages of one page are protected each for itself.
-//! - [`protocol`]: who holds a copy of which minipage, and who may write: a state machine that knows of no machine.
+//! - [`replay`]: a recorded run, repeated in another world.
+//! - [`views`]: one memory object mapped several times, so that each minipage of a page has its own
+//!   protection.
+//! - [`protocol`]: which ranks hold a copy of a minipage, and which may write: a state machine that knows no
+//!   machine.
 #![deny(unsafe_code)]
 
 pub mod journal;
@@ -26,11 +28,11 @@ pub struct Minipage(pub u32);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Access {
-    /// Nothing: there is no copy, or an outdated one.
+    /// No access: there is no copy, or an outdated one.
     #[default]
     None,
-    /// Read: others may have copies, too.
+    /// Read: other ranks may have copies, too.
     Read,
-    /// Read and write: nobody else has a copy.
+    /// Read and write: no other rank has a copy.
     Write,
 }

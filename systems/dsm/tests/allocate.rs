@@ -1,4 +1,5 @@
-//! Shared memory that is allocated and freed while the program runs, by all threads of all ranks alike.
+//! Shared memory that is allocated and freed while the program runs, by equal calls of all threads of all
+//! ranks.
 mod here;
 
 use foregather_dsm::Access;
@@ -20,7 +21,7 @@ fn nothing(_: &mut SharedAllocator) -> Result<(), Error> {
     Ok(())
 }
 
-/// Each thread writes its share, and all read all of it.
+/// Each thread writes its share, and all threads read everything.
 fn fill(thread: &OfThread<'_>, words: &Array<u64>, with: u64) -> Result<(), Error> {
     let sum = |words: &Array<u64>| (0..words.len()).map(|at| words.get(at)).sum::<u64>();
     assert_eq!(sum(words), 0, "what another array left behind");
@@ -102,7 +103,7 @@ fn calls_that_are_not_alike_are_named_on_all_ranks_and_change_nothing() {
                 assert!(error.to_string().contains("same calls in the same order"), "{error}");
             };
             let number = thread.number() as usize;
-            // A rank, and then one thread of a rank.
+            // A different call by one rank, and then by one thread of a rank.
             unlike(thread.array::<u64>(8, 1 + number / 2).map(|_| ()));
             unlike(if number == 2 { thread.array::<u64>(8, 1).map(|_| ()) } else { thread.array::<f64>(8, 1).map(|_| ()) });
             let (one, other) = (thread.array::<u64>(8, 1)?, thread.array::<u64>(8, 1)?);
@@ -159,7 +160,7 @@ fn where_an_array_was_allocated_is_known_in_the_end() {
     ended.leave();
 }
 
-/// Told to the program that a test starts anew.
+/// Passed to the program that a test starts.
 const BACKEND: &str = "FOREGATHER_TEST_BACKEND";
 
 #[test]
@@ -199,7 +200,7 @@ fn a_space_of_all_the_room_there_is_costs_what_is_used_of_it() {
                     thread.free(words)?;
                 }
             }
-            // More than there is: the same error for all, and they go on.
+            // More than there is: all get the same error, and go on.
             let error = thread.array::<u64>(room.bytes / 8 + 1, 512).unwrap_err();
             assert!(matches!(error.cause(), Cause::Unavailable { .. }), "{error}");
             fill(thread, &thread.array(7, 1)?, 5)?;

@@ -1,4 +1,4 @@
-//! Threads write down what they do, if they are told to, and nothing else.
+//! Threads record what they do if asked to, and nothing else.
 use foregather_dsm::Access;
 use foregather_dsm::journal::Operation;
 use foregather_dsm::memory::{Array, Settings, SharedAllocator, lanes, run};

@@ -37,7 +37,7 @@ fn no_update_of_a_shared_counter_is_lost() {
     }
 }
 
-/// Where the system refuses userfaultfd, as containers do, and mappings are as few as the kernel allows by default.
+/// As in containers, where the system refuses userfaultfd, with the kernel's default number of mappings.
 #[test]
 fn defaults_fit_into_the_mappings_of_a_process() {
     let settings = Settings { backend: Some(Backend::Mprotect), ..Settings::default() };
@@ -87,7 +87,7 @@ fn all_threads_reduce_to_the_same_and_know_how_many_they_are_before_they_begin()
                 for turn in 0..20 {
                     sums += thread.reduce(u64::from(number) + turn, sum)?;
                 }
-                // In the order of their numbers: the last one is the last.
+                // Values are combined in the order of numbers: the last one is the last.
                 let last = thread.reduce(number, |_, later| later)?;
                 Ok((sums, thread.reduce(f64::from(number), minimum)?, thread.reduce(-i64::from(number), maximum)?, last))
             });
@@ -150,7 +150,8 @@ fn what_was_stored_before_a_post_is_loaded_behind_it_and_no_post_is_lost() {
         for (count, threads) in [(1, 2), (2, 1), (3, 2)] {
             let settings = Settings { bytes: 1 << 16, threads, backend: Some(backend), ..Settings::default() };
             let layout = |layout: &mut foregather_dsm::memory::SharedAllocator| layout.array::<u64>(1, 1);
-            // A token goes around all threads; at the end somebody posts for each of the others, who may come later.
+            // A token passes all threads; at the end one thread posts for each of the others, which may come
+            // later.
             let ends = ranks(count, settings, layout, |thread, word: &Array<u64>| {
                 let (number, all) = (thread.number(), thread.all());
                 let mut seen = Vec::new();
@@ -185,7 +186,7 @@ fn what_was_stored_before_a_post_is_loaded_behind_it_and_no_post_is_lost() {
 fn what_is_loaded_to_be_updated_costs_one_fault() {
     for backend in backends() {
         let settings = Settings { bytes: 1 << 16, backend: Some(backend), policy: Some(Policy::Block), ..Settings::default() };
-        // Words of 4 bytes: the second of a unit begins no word of 8.
+        // Words of 4 bytes: the second one of a unit does not begin a word of 8.
         let layout = |layout: &mut foregather_dsm::memory::SharedAllocator| layout.array::<u32>(12, 6);
         let all = ranks(2, settings, layout, |thread, words: &Array<u32>| {
             if thread.rank() == 0 {

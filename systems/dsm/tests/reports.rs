@@ -1,4 +1,4 @@
-//! Programs made to be shared falsely, or to race, are told so, with the line that allocates; others are not.
+//! Reports name programs made to be shared falsely, or to race, with the line that allocates; and no others.
 use foregather_dsm::journal::{Journal, contention, races, sharing, trace};
 use foregather_dsm::memory::{Array, Settings, SharedAllocator, Site, Thread, lanes, run};
 use foregather_dsm::protocol::Counts;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 type OfThread<'t> = Thread<'t, Lane<threads::Thread>>;
 
-/// What was written down in a run.
+/// What a run recorded.
 struct Written {
     journals: Vec<Journal>,
     sites: Vec<Site>,
@@ -28,7 +28,7 @@ impl Written {
     }
 }
 
-/// Runs a program on so many ranks of so many threads, as threads of this process.
+/// Runs a program on `ranks` ranks of `threads` threads, as threads of this process.
 fn written<S: Sync>(
     (ranks, threads): (u32, u32),
     layout: impl Fn(&mut SharedAllocator) -> Result<S, Error> + Sync,
@@ -79,7 +79,7 @@ fn false_sharing_is_named_with_its_line_and_cured_by_the_grain_that_is_told() {
         let found = all.sharing();
         let [shared] = &found.sites[..] else { panic!("{found}") };
         assert!(shared.place.contains(&format!("reports.rs:{line}:")), "{shared}");
-        // In each round, each rank but one takes the minipage from another for nothing.
+        // In each round, each rank but one takes the minipage from another in vain.
         assert!(shared.fetches.useless >= (ROUNDS as u64 - 2) * u64::from(ranks - 1), "{shared}");
         assert!(shared.fetches.essential == 0 && shared.waited_ns > 0, "{shared}");
         assert_eq!(shared.touched.len() as u32, ranks, "{shared}");

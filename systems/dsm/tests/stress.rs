@@ -1,7 +1,9 @@
-//! Threads of several hosts add to the same words: with one writer at a time nothing is lost, and no value goes back.
+//! Threads of several hosts add to the same words: with one writer at a time nothing is lost, and no value
+//! goes back.
 //!
-//! The hosts are spaces of this process, the protocol a lock for each minipage: what is tried is opening, closing and installing.
-//! The negative control installs in the wrong order and must lose something every time.
+//! The hosts are spaces of this process, the protocol a lock for each minipage: the test is of opening,
+//! closing and installing. The negative control installs in the wrong order and must lose an update every
+//! time.
 #![forbid(unsafe_code)]
 
 use core::sync::atomic::{AtomicU64, Ordering::*};
@@ -12,7 +14,7 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// What is tried.
+/// A trial.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
     backend: Backend,
@@ -21,13 +23,13 @@ struct Trial {
     /// Bytes of a minipage.
     unit: usize,
     units: usize,
-    /// Of each thread.
+    /// Accesses of each thread.
     accesses: u32,
     /// The mistake: open the view, then copy.
     open_first: bool,
 }
 
-/// What came out.
+/// The result of a trial.
 #[derive(Debug)]
 struct Outturn {
     added: u64,
@@ -37,7 +39,7 @@ struct Outturn {
     already_open: u64,
 }
 
-/// Who may do what with a minipage, and who has its bytes.
+/// The access of each host to a minipage, and which host has its bytes.
 struct Copies {
     access: Vec<Access>,
     owner: usize,
@@ -50,7 +52,7 @@ struct Cluster {
     copies: Vec<Mutex<Copies>>,
     faults: AtomicU64,
     already_open: AtomicU64,
-    /// Where all threads meet again and again: a thread alone is done before another has begun.
+    /// Where all threads meet again and again: otherwise one thread would end before another has begun.
     round: Barrier,
 }
 
@@ -114,7 +116,8 @@ impl Cluster {
         }
     }
 
-    /// One application thread: how often it has added, and how often a value was smaller than one it had seen.
+    /// One application thread: returns how often it has added, and how often a value was smaller than one it
+    /// had seen.
     fn work(&self, host: usize, seed: u64, extents: &[Extent]) -> (u64, u64) {
         let _stack = Stack::install().unwrap();
         let mut random = SplitMix(seed);
@@ -176,7 +179,7 @@ fn run(trial: Trial) -> Outturn {
     }
 }
 
-/// Those that this machine has.
+/// The backends that this machine has.
 fn backends() -> Vec<Backend> {
     let all = [Backend::Userfault, Backend::UserfaultThread, Backend::Mprotect];
     all.into_iter().filter(|backend| backend.available().is_ok()).collect()
@@ -192,12 +195,12 @@ fn nothing_is_lost_and_no_value_goes_back() {
                 let end = run(trial);
                 println!("{trial:?}: {end:?}");
                 assert!(end.found == end.added && end.went_back == 0, "{trial:?}: {end:?}");
-                // In every round every host meets most of the minipages, which another one has.
+                // In every round every host meets most of the minipages, which another host has.
                 assert!(end.faults > u64::from(trial.accesses / ROUND) * 10, "the hosts did not meet: {trial:?}: {end:?}");
                 coalesced += end.already_open;
             }
         }
-        // Where a thread serves faults, the kernel lets all go on that wait for the page.
+        // If a thread serves faults, the kernel lets all threads go on that wait for the page.
         let alone = coalesced == 0 && backend != Backend::UserfaultThread;
         assert!(!alone, "{backend:?}: no two threads of a host have ever faulted together");
     }
@@ -206,7 +209,8 @@ fn nothing_is_lost_and_no_value_goes_back() {
 /// The negative control: if this finds nothing, the test before proves nothing.
 #[test]
 fn opening_before_the_bytes_are_there_loses_updates() {
-    // Where a thread serves faults, nobody of the host runs between its two steps but those that it has just let go.
+    // If a thread serves faults, between its two steps only those threads of the host run that it has just
+    // let go.
     for backend in backends().into_iter().filter(|&backend| backend != Backend::UserfaultThread) {
         for (unit, units) in [(148, 8), (672, 6)] {
             let trial = Trial { backend, hosts: 2, threads: 4, unit, units, accesses: 3_000, open_first: true };

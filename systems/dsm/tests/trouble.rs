@@ -1,4 +1,4 @@
-//! Ranks of this process that give up: all others learn who, wherever they wait.
+//! Ranks of this process that give up: all others learn which, wherever they wait.
 use foregather_dsm::memory::{Array, Settings, SharedAllocator, Thread, lanes, run};
 use foregather_machine::{Address, Cause, Error};
 use foregather_shm::{Lane, SegmentSpec, ShmFabric};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 type OfThread<'t> = Thread<'t, Lane<threads::Thread>>;
 
-/// What came of a rank: what its threads gave, an error, or the text of a panic.
+/// How a rank ended: with the results of its threads, an error, or the text of a panic.
 type End<R> = Result<Result<Vec<R>, Error>, String>;
 
 fn ranks<S: Sync, R: Send>(
@@ -46,7 +46,7 @@ fn words(_: u32, layout: &mut SharedAllocator) -> Result<Array<u64>, Error> {
     layout.array(8, 1)
 }
 
-/// All ranks but the culprit say that it was this one.
+/// Asserts that all ranks but the culprit blame the culprit.
 fn all_blame<R>(culprit: usize, ends: &[End<R>])
 where
     R: std::fmt::Debug,
@@ -59,12 +59,12 @@ where
     }
 }
 
-/// Where the others are when one of them gives up.
+/// Where the other ranks are when one of them gives up.
 #[derive(Clone, Copy, Debug)]
 enum Waiting {
     Lock,
     Barrier,
-    /// For a flag that nobody posts.
+    /// For a flag that no thread posts.
     Flag,
     /// One thread of each rank in the barrier, the other one for a lock.
     Both,
@@ -80,13 +80,13 @@ fn waits(waiting: Waiting, thread: &OfThread<'_>) -> Result<(), Error> {
         Waiting::Barrier => thread.barrier(),
         Waiting::Flag => thread.wait(2),
         Waiting::Both if thread.number().is_multiple_of(2) => thread.barrier(),
-        // It may get the lock after all, from who gives it back and then gives up.
+        // It may get the lock after all, from the thread that gives it back and then gives up.
         Waiting::Both => thread.locked(1, || ()).and_then(|()| thread.barrier()),
         Waiting::Through => Ok(()),
     }
 }
 
-/// The second thread of rank 1 has lock 1, and goes on when all others are about to wait.
+/// The second thread of rank 1 holds lock 1, and goes on when all others are about to wait.
 fn one_gives_up(waiting: Waiting, how: impl Fn() -> Result<(), Error> + Sync) -> Vec<End<()>> {
     ranks(3, settings(2), words, |thread, words| {
         let culprit = thread.number() == 3;
@@ -166,7 +166,7 @@ fn a_panic_that_is_caught_leaves_no_lock_held_and_the_lock_names_it_from_then_on
 fn who_goes_on_after_an_error_gets_it_again_and_hangs_nowhere() {
     let ends = ranks(3, settings(2), words, |thread, words| {
         words.set(thread.number() as usize, 1);
-        // Who is at a store when another rank gives up ends with its process.
+        // A store that needs another rank which gives up ends its process.
         thread.barrier()?;
         if thread.number() == 5 {
             return Err(Cause::Refused { why: "the test".to_owned() }.into());
@@ -201,7 +201,7 @@ fn a_rank_that_cannot_begin_ends_all_others() {
     }
 }
 
-/// What a rank of one thread is told that cannot begin, or that asks for what is not there.
+/// The error of a rank of one thread that cannot begin, or that asks for what does not exist.
 fn alone(
     count: u32,
     settings: Settings,

@@ -1,53 +1,56 @@
-//! With how many members a team works: as many as its processors allow, fewer while that does not pay, and more again by trial.
+//! How many members a team works with: as many as its processors allow, fewer while that does not pay, and
+//! more again by trial.
 //!
-//! A pure state machine: what the time is, how regions went and what the machine allows are told to it.
+//! A pure state machine: its caller tells it the time, how regions went and what the machine allows.
 use crate::protocol::Course;
 use foregather_machine::Nanos;
 
-/// How often it is asked anew what the machine allows.
+/// How long an answer of the machine is believed.
 const BELIEVED: Nanos = Nanos::from_ms(1_000);
-/// A judgement takes so much work, and so many regions: turns of a scheduler are a few milliseconds long.
+/// A judgement takes this much work and this many regions: turns of a scheduler are a few milliseconds long.
 const WINDOW: Nanos = Nanos::from_ms(10);
 const ENOUGH: u32 = 8;
-/// A team that takes more than this share of its members' parts one after the other is not worth having.
+/// A team whose regions take more than this share of its members' parts one after the other does not pay.
 const WORTH_PERCENT: u64 = 90;
-/// Of four regions more than three with late members: they have no processors.
+/// If more than three of four regions had late members, these have no processors.
 const LATE: (u32, u32) = (3, 4);
-/// Who has been late in so many regions in a row, which took so long together, is not just waking up: it has no processor now.
+/// Members that were late in this many regions in a row, which took this long together, are not just waking
+/// up: they have no processor now.
 const GONE: (u32, Nanos) = (8, Nanos::from_us(500));
 /// How long a smaller team is kept, at first and at most.
 const HOLD: (Nanos, Nanos) = (Nanos::from_ms(20), Nanos::from_ms(1_000));
-/// It is kept for so many calls at most: by then longer ones than those that did not pay may have come.
+/// A smaller team is kept for this many calls at most: by then calls may have become longer.
 const MOST_CALLS: u32 = 256;
-/// Good judgements in a row after which earlier bad ones are forgotten.
+/// This many good judgements in a row clear the earlier bad ones.
 const GOOD: u32 = 8;
 
-/// Decides between calls.
+/// Decides the size between calls.
 #[derive(Debug)]
 pub(crate) struct Governor {
-    /// What the machine allows, asked at that time.
+    /// What the machine allowed, and when it was asked.
     ceiling: u32,
     asked_at: Option<Nanos>,
     width: u32,
     hold: Nanos,
     hold_until: Nanos,
-    /// Calls that are still to be done by the smaller team: trials of rare calls would else be as many as the others.
+    /// Calls that the smaller team has still to do: otherwise trials of rare calls would be as many as other
+    /// calls.
     hold_calls: u32,
     window: Window,
-    /// Regions in a row with late members, and what they took.
+    /// Regions in a row with late members, and how long they took.
     late: (u32, Nanos),
     good: u32,
     pub(crate) shrunk: u64,
     pub(crate) grown: u64,
 }
 
-/// What regions came to since the last judgement.
+/// Sums over the regions since the last judgement.
 #[derive(Debug, Default)]
 struct Window {
     regions: u32,
     late: u32,
     spent: Nanos,
-    /// All parts one after the other, if they are like the leader's own.
+    /// The time of all parts one after the other, if they are like the leader's own.
     alone: Nanos,
 }
 
@@ -70,7 +73,7 @@ impl Governor {
         }
     }
 
-    /// How many members shall work on what comes now. `ceiling` is asked now and then.
+    /// How many members shall do the next call. Asks `ceiling` now and then.
     #[inline]
     pub(crate) fn width(&mut self, now: Nanos, ceiling: impl FnOnce() -> u32) -> u32 {
         if self.asked_at.is_none_or(|at| now - at >= BELIEVED) {
@@ -97,7 +100,7 @@ impl Governor {
         self.ceiling
     }
 
-    /// A region of the present width has gone like that, and is over at `now`.
+    /// Learns how a region of the present width went, which ended at `now`.
     #[inline]
     pub(crate) fn learn(&mut self, now: Nanos, course: Course) {
         let window = &mut self.window;
@@ -160,7 +163,7 @@ mod tests {
             Self { governor: Governor::new(), now: Nanos(1), ceiling }
         }
 
-        /// So many calls, whose regions go like that; the width of the last.
+        /// Makes `calls` calls, whose regions go as `course` says; returns the width of the last.
         fn calls(&mut self, calls: u32, course: impl Fn(u32) -> Course) -> u32 {
             let mut width = 0;
             for _ in 0..calls {

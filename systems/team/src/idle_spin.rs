@@ -1,47 +1,50 @@
-//! For how long a worker stays hot: about the gap that it has learned to expect between two calls, if that is worth it.
+//! How long a worker stays hot: about the gap that it has learned to expect between two calls, if that is
+//! worth it.
 //!
-//! To spin for as long as a wake-up takes is never much worse than to sleep at once. Calls that follow each other a little more slowly
-//! are worth a longer spin, since a sleeper is woken by the leader, who pays for it in every call; calls that come rarely are not.
+//! To spin for as long as a wake-up takes is never much worse than to sleep at once. Calls that follow each
+//! other a little more slowly are worth a longer spin, since the leader wakes sleepers and pays for it in
+//! every call; rare calls are not.
 use foregather_machine::Nanos;
 
-/// A gap of more than so many wake-ups is not waited for on the processor.
+/// A worker does not spin through a gap of more than this many wake-ups.
 const MOST: u64 = 10;
-/// So many are spun in any case: who comes late to a short region waits while the leader does its part, and is there for the next.
+/// A worker spins for this many in any case: one that comes late to a short region waits while the leader
+/// does its part, and is there for the next.
 const LEAST: u64 = 2;
-/// Of a gap that is expected, so many times are waited: the next one may be longer.
+/// A worker spins for this many times the expected gap: the next one may be longer.
 const MARGIN: u64 = 2;
-/// The newest gap's share in what is expected: one eighth.
+/// The newest gap's share in the expected one: one eighth.
 const SHARE: u64 = 8;
 
 /// What one worker has learned.
 pub(crate) struct IdleSpin {
-    /// To sleep and be woken.
+    /// How long sleeping and being woken take.
     wake: Nanos,
     last: Option<Nanos>,
-    /// The gap that is expected, if calls come often enough.
+    /// The expected gap, if calls come often enough.
     gap: Option<Nanos>,
-    /// The bound of spins at present.
+    /// The present bound of spins.
     bound: Nanos,
 }
 
 impl IdleSpin {
-    /// With nothing learned yet, where a wake-up takes `wake`.
+    /// Starts with nothing learned, where a wake-up takes `wake`.
     pub(crate) fn new(wake: Nanos) -> Self {
         Self { wake, last: None, gap: None, bound: wake }
     }
 
-    /// Do calls come so rarely that it sleeps in between?
+    /// Whether calls come so rarely that the worker sleeps in between.
     pub(crate) fn sleeps(&self) -> bool {
         self.gap.is_none()
     }
 
-    /// A part is done at `now`. The new bound, if it is another than before.
+    /// Learns from a part that was done at `now`. Returns the new bound if it changed.
     #[inline]
     pub(crate) fn done(&mut self, now: Nanos) -> Option<Nanos> {
         let gap = self.last.replace(now).map_or(Nanos::MAX, |last| now - last);
         let (least, most) = (self.wake * LEAST, self.wake * MOST);
         self.gap = match self.gap {
-            // A rare pause is no change of habit, and costs one spin.
+            // A rare pause changes no habit, and costs one spin.
             Some(before) => Some(before - Nanos(before.0 / SHARE) + Nanos(gap.min(most * MARGIN).0 / SHARE)),
             None => Some(gap).filter(|&gap| gap <= most),
         };
@@ -66,12 +69,12 @@ mod tests {
     const WAKE: Nanos = Nanos::from_us(20);
     const SHORT: Nanos = Nanos::from_us(40);
 
-    /// The bound of a new one after fifty calls with that gap.
+    /// The bound of a new worker after fifty calls with that gap.
     fn learned(gap: Nanos) -> Nanos {
         after(&mut IdleSpin::new(WAKE), &mut Nanos(1), 50, gap)
     }
 
-    /// The bound after so many more.
+    /// The bound after `calls` more calls.
     fn after(idle_spin: &mut IdleSpin, now: &mut Nanos, calls: u32, gap: Nanos) -> Nanos {
         for _ in 0..calls {
             *now += gap;

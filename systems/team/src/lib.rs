@@ -1,4 +1,5 @@
-//! Fork and join for programs: a [`Team`] calls one closure on several threads, by reference, and is never waited for.
+//! Fork and join for programs: a [`Team`] calls one closure on several threads, by reference, and is never
+//! waited for.
 //!
 //! ```
 //! use foregather_team::Team;
@@ -13,11 +14,12 @@
 //! assert_eq!(sum.into_inner(), 499_500);
 //! ```
 //!
-//! - [`Team::run`]: one call a member. [`Team::split`]: parts that members claim. [`Team::report`]: how large it is and why.
+//! - [`Team::run`]: one call a member. [`Team::split`]: parts that members claim. [`Team::report`]: how large
+//!   it is and why.
 //! - [`reduce`], [`for_each`]: work on slices, with the same bits for any team (`slices.rs`).
 //! - [`protocol`]: a region from either side, in any world with words; [`Team`] runs it on threads.
-//! - `handover`: a borrowed closure on its way to threads that outlive it. `governor.rs`: how many members. `idle_spin.rs`: for how
-//!   long a worker stays hot.
+//! - `handover`: a borrowed closure on its way to threads that outlive it. `governor.rs`: how many members.
+//!   `idle_spin.rs`: how long a worker stays hot.
 //!
 //! States and decisions: `README.md`.
 #![deny(unsafe_code)]
@@ -41,7 +43,7 @@ pub use team::Team;
 
 use core::ops::Range;
 
-/// One of those who do a call's work.
+/// One of the threads that do a call's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
     rank: u32,
@@ -56,7 +58,8 @@ impl Member {
         self.rank
     }
 
-    /// How many there are in this call. Never base on it what a result is, only who computes it.
+    /// How many members this call has. It may decide which member computes a result, never what the result
+    /// is.
     pub fn size(self) -> u32 {
         self.size
     }

@@ -1,29 +1,32 @@
-//! Whether a member that has been woken goes to another processor before it begins: the kernel often wakes it where the leader
-//! runs, and then the two parts come one after the other, however idle the machine is.
+//! Whether a woken member goes to another processor before it begins: the kernel often wakes it where the
+//! leader runs, and then the two parts are done one after the other, however idle the machine is.
 //!
-//! A worker that sleeps between long parts keeps off the leader's processor until it is woken: what the move takes is saved.
+//! A worker that sleeps between long parts keeps off the leader's processor until it is woken: that saves the
+//! move.
 //!
-//! Nobody can say in time whether a processor is free that has slept for long. So it is tried, and judged by what the part took.
+//! Whether a processor is free cannot be known in time after a long sleep. So a move is tried, and judged by
+//! how long the part took.
 use foregather_machine::Nanos;
 
-/// A part of so many wake-ups is worth the move: that takes about one.
+/// A part of this many wake-ups is worth the move, which takes about one.
 const WORTH: u64 = 4;
-/// A part that takes so many times as long elsewhere, in halves, would better have stayed: others are there.
+/// After a part that took this many halves as long elsewhere, the member had better have stayed: other
+/// threads run there.
 const WORSE_HALVES: u64 = 3;
-/// How long nothing is tried after that, at first and at most.
+/// How long no move is tried after that, at first and at most.
 const HOLD: (Nanos, Nanos) = (Nanos::from_ms(20), Nanos::from_ms(1_000));
 
 /// What one member has learned.
 pub(crate) struct Migration {
     wake: Nanos,
-    /// What its last part took that was done on the leader's processor.
+    /// How long its last part took on the leader's processor.
     took: Nanos,
     hold: Nanos,
     hold_until: Nanos,
 }
 
 impl Migration {
-    /// Where a wake-up takes `wake`.
+    /// Starts with nothing learned, where a wake-up takes `wake`.
     pub(crate) fn new(wake: Nanos) -> Self {
         Self { wake, took: Nanos::ZERO, hold: HOLD.0, hold_until: Nanos::ZERO }
     }
@@ -33,12 +36,13 @@ impl Migration {
         self.is_long(self.took) && now >= self.hold_until
     }
 
-    /// Whether a part that took so long is worth being elsewhere.
+    /// Whether a part that took `took` is worth being elsewhere.
     pub(crate) fn is_long(&self, took: Nanos) -> bool {
         took >= self.wake * WORTH
     }
 
-    /// A part that could have been done on the leader's processor has taken so long, there or, if it `left`, elsewhere.
+    /// Learns how long a part took that could have been done on the leader's processor, and whether the
+    /// member `left` it.
     pub(crate) fn learn(&mut self, now: Nanos, took: Nanos, left: bool) {
         if !left {
             self.took = took;

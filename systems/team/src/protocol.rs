@@ -1,5 +1,6 @@
-//! A region from either side, in any world that has words: what the leader does until all parts are done, and what a follower does
-//! with those that it takes. What a part is, and how it gets from one to the other, is the caller's affair.
+//! A region from either side, in any world that has words: what the leader does until all parts are done, and
+//! what a worker does with the parts that it takes. The caller decides what a part is and how it gets from
+//! one to the other.
 use crate::idle_spin::IdleSpin;
 use crate::migration::Migration;
 use foregather_barrier::{Leader, Worker};
@@ -11,13 +12,13 @@ use foregather_wait::{Adaptive, Policy};
 pub struct Course {
     /// How long the leader's own part took.
     pub own: Nanos,
-    /// From the fork to the join.
+    /// The time from the fork to the join.
     pub whole: Nanos,
-    /// Parts of others that the leader has done.
+    /// Parts of other members that the leader did.
     pub late: u32,
 }
 
-/// For how long a leader that has done its own part waits for those who have not begun theirs.
+/// How long a leader that has done its own part waits for members that have not begun theirs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HelpAfter {
     /// As long again as its own part took: then waiting has cost no more than doing such a part would have.
@@ -31,25 +32,25 @@ const READY: Nanos = Nanos::from_us(1);
 
 /// The member that opens regions and works on them itself.
 pub struct TeamLeader<C: Cpu> {
-    /// Its handle.
+    /// The leader's handle.
     pub handle: Leader<C>,
-    /// Longer waits are the policy's.
+    /// How long a wake-up takes; the policy does longer waits.
     wake: Nanos,
-    /// Somebody was late in the last region, and may be away still.
+    /// Whether a member was late in the last region, and may be away still.
     late: bool,
 }
 
 impl<C: Cpu> TeamLeader<C> {
-    /// With that handle, where a wake-up takes `wake`.
+    /// A leader with that handle, where a wake-up takes `wake`.
     pub fn new(handle: Leader<C>, wake: Nanos) -> Self {
         Self { handle, wake, late: false }
     }
 
-    /// Opens a region, does the leader's part, which is 0, by `part`, and, by the same, those that their workers do not begin in time.
-    /// Ready when all parts are done, by whoever it was.
+    /// Opens a region and does part 0, the leader's own, by `part`; does the parts that their workers do not
+    /// begin in time by `part`, too. Ready when all parts are done.
     ///
     /// # Errors
-    /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if a follower has gone; parts may still be under way then.
+    /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if a worker has gone; parts may still be under way then.
     #[inline]
     pub async fn region(&mut self, help_after: HelpAfter, part: impl AsyncFn(Rank)) -> Result<Course, Error> {
         let leader = &mut self.handle;
@@ -86,13 +87,14 @@ impl<C: Cpu> TeamLeader<C> {
         Ok(Course { own, whole: self.handle.now() - began, late })
     }
 
-    /// Waits for those who have not begun, and for all others as long as it takes. Whether all is done.
+    /// Waits in time for members that have not begun, and without a bound for all others. Returns whether all
+    /// is done.
     async fn in_time(&mut self, began: Nanos, own: Nanos) -> Result<bool, Error> {
-        // Those who have not begun have no processor, and it would keep one from them.
+        // Members that have not begun have no processor, and a waiting leader would keep one from them.
         if self.handle.is_crowded() {
             return Ok(false);
         }
-        // Who was late and is back begins at once.
+        // A late member that is back begins at once.
         let watch = if self.late { READY } else { own.min(self.wake).max(READY) };
         let leader = &mut self.handle;
         if leader.begun_within(watch).await {
@@ -115,13 +117,14 @@ impl<C: Cpu> TeamLeader<C> {
 /// A member that waits for regions.
 pub struct TeamWorker<C: Cpu> {
     handle: Worker<C>,
-    /// Learns between which calls it is worth staying hot, and when to change its processor; nothing where the user has named a
-    /// policy.
+    /// Learns between which calls it is worth staying hot, and when to change its processor; `None` where the
+    /// user has named a policy.
     learned: Option<(IdleSpin, Migration, Adaptive)>,
 }
 
 impl<C: Cpu> TeamWorker<C> {
-    /// One that waits as `worker` does, and if that is adaptive, spins for about as long as lies between two regions.
+    /// A worker that waits by `policy`, and if that is adaptive, spins for about as long as lies between two
+    /// regions.
     pub fn new(handle: Worker<C>, policy: Policy) -> Self {
         let learned = match policy {
             Policy::Adaptive(of) => Some((IdleSpin::new(of.remote), Migration::new(of.remote), of)),
@@ -130,7 +133,8 @@ impl<C: Cpu> TeamWorker<C> {
         Self { handle, learned }
     }
 
-    /// Does this worker's part of every region in which nobody else has taken it, until the leader has finished.
+    /// Does this worker's part of every region in which the leader has not taken it, until the leader has
+    /// finished.
     ///
     /// # Errors
     /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if the leader has gone.
@@ -138,7 +142,7 @@ impl<C: Cpu> TeamWorker<C> {
         let mut kept_off = false;
         loop {
             let waited = self.handle.wait().await;
-            // Whatever ended the wait, the caller's thread gets its mask back.
+            // The thread gets its mask back however the wait ended.
             if kept_off {
                 self.handle.free();
             }
@@ -152,17 +156,18 @@ impl<C: Cpu> TeamWorker<C> {
                 part(self.handle.rank()).await;
             }
             self.handle.done()?;
-            // From here on nobody waits for this worker.
+            // From here on the leader does not wait for this worker.
             kept_off = self.prepare(began);
         }
     }
 
-    /// Does it sleep between regions?
+    /// Whether it sleeps between regions.
     fn sleeps(&self) -> bool {
         self.learned.as_ref().is_some_and(|(idle_spin, ..)| idle_spin.sleeps())
     }
 
-    /// A part is done that began then, if the worker had slept: for how long to stay hot, and whether to keep off the leader's processor.
+    /// Learns that the part that began at `began` is done; `None` if the worker had not slept. Sets how long
+    /// to stay hot; returns whether to keep off the leader's processor.
     fn prepare(&mut self, began: Option<Nanos>) -> bool {
         let Some((idle_spin, migration, of)) = &mut self.learned else { return false };
         let now = self.handle.now();

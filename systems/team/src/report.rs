@@ -1,9 +1,9 @@
-//! What a team has come to: how large it is and why, and how its calls went.
+//! How large a team is and why, and how its calls went.
 use crate::size::Allowed;
 use core::fmt;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// Counters that one caller at a time writes and anybody reads.
+/// Counters that one caller at a time writes and any thread reads.
 pub(crate) struct Stats {
     pub(crate) members: AtomicU32,
     pub(crate) regions: AtomicU64,
@@ -29,14 +29,14 @@ impl Stats {
         }
     }
 
-    /// By the only writer there is at that moment: cheaper than an atomic addition.
+    /// Adds to a counter whose only writer at that moment is this thread: cheaper than an atomic addition.
     #[inline]
     pub(crate) fn count(counter: &AtomicU64, n: u64) {
         counter.store(counter.load(Relaxed) + n, Relaxed);
     }
 }
 
-/// How a team is doing. Read while calls go on, its numbers may be some calls apart.
+/// The state of a team. If calls go on while it is read, its numbers may be some calls apart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// Members at present; 1 is the caller alone.
@@ -47,9 +47,9 @@ pub struct Report {
     pub allowed: Allowed,
     /// Calls that ran on the team.
     pub regions: u64,
-    /// Calls that ran serially because the team is of one member, and those because it was busy.
+    /// Calls that ran serially because the team had one member.
     pub serial: u64,
-    /// See `serial`.
+    /// Calls that ran serially because the team was busy.
     pub busy: u64,
     /// Parts of late members that callers did.
     pub late: u64,

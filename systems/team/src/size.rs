@@ -1,9 +1,9 @@
-//! How many members the machine allows a team: no more than the processors of this thread, than its control group's quota lets run,
-//! or than the user wants.
+//! How many members the machine allows a team: no more than the thread's affinity, its control group's quota
+//! and the user's setting allow.
 use core::fmt;
 use foregather_host::{affinity, cgroup, settings};
 
-/// What was found.
+/// The bounds that were found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Allowed {
     /// Processors that the calling thread may use.
@@ -15,13 +15,14 @@ pub struct Allowed {
 }
 
 impl Allowed {
-    /// Asks. Takes some ten microseconds. A variable that is no number asks for nothing.
+    /// Asks the kernel and the environment, in some ten microseconds. A variable that is no number sets no
+    /// bound.
     pub fn now() -> Self {
         let wanted = settings::threads().unwrap_or(None);
         Self { processors: affinity::allowed().len() as u32, quota: cgroup::quota(), wanted }
     }
 
-    /// The most members. Part of a processor is one that is there part of the time.
+    /// The most members. A fraction of a processor counts as one that is there part of the time.
     pub fn members(&self) -> u32 {
         let quota = self.quota.map_or(u32::MAX, |cpus| cpus.ceil() as u32);
         self.processors.min(quota).min(self.wanted.unwrap_or(u32::MAX)).max(1)

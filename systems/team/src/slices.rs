@@ -5,20 +5,20 @@ use foregather_host::clock;
 use foregather_machine::Nanos;
 use std::sync::{Mutex, PoisonError};
 
-/// A slice has at most that many parts. The number belongs to every result: it never changes within a major version.
+/// A slice has at most this many parts. Every result depends on it: it never changes within a major version.
 const MOST_PARTS: usize = 128;
-/// Levels of the tree by which that many parts are combined.
+/// Levels of the tree that combines that many parts.
 const LEVELS: usize = MOST_PARTS.ilog2() as usize + 1;
-/// A rest that takes less than that is not worth a call of the team.
+/// A rest that takes less than this is not worth a call of the team.
 const WORTH: Nanos = Nanos::from_us(20);
-/// After so many parts the caller looks how long they took: multiples of a block, but for the first.
+/// After this many parts the caller checks how long they took: multiples of a block, but for the first.
 const LOOKS: [usize; 3] = [1, 16, 64];
-/// So many parts are combined at once, as a tree of their own.
+/// This many parts are combined at once, as a tree of their own.
 const BLOCK: usize = 8;
 /// The place of a block in the tree.
 const BLOCK_PLACE: usize = BLOCK.ilog2() as usize;
 
-/// The parts of a slice: as long as each other, the last one shorter.
+/// The parts of a slice: all as long as each other, but for a shorter last one.
 #[derive(Clone, Copy)]
 struct Cut {
     part: usize,
@@ -33,7 +33,7 @@ impl Cut {
         Self { part, parts: len.div_ceil(part), began: clock::now() }
     }
 
-    /// Now that so many parts are done: does the rest take so long that it is worth a call of the team?
+    /// Whether, after `done` parts, the rest takes long enough to be worth a call of the team.
     #[inline]
     fn is_worth_a_call(self, done: usize) -> bool {
         let rest_ns = |done: usize| (clock::now() - self.began).0 * (self.parts - done) as u64 / done as u64;
@@ -41,7 +41,8 @@ impl Cut {
     }
 }
 
-/// Results of parts that came in order, combined neighbour by neighbour: a place holds those of 2^place parts.
+/// Results of parts that came in order, combined neighbour by neighbour: a place holds the result of 2^place
+/// parts.
 struct Tree<R, C> {
     places: [Option<R>; LEVELS],
     combine: C,
@@ -53,7 +54,7 @@ impl<R, C: Fn(R, R) -> R> Tree<R, C> {
         Self { places: [const { None }; LEVELS], combine }
     }
 
-    /// The result of 2^place parts; all places below are empty.
+    /// Adds the result of 2^place parts; all places below are empty.
     #[inline]
     fn push(&mut self, place: usize, mut result: R) {
         for place in &mut self.places[place..] {
@@ -68,7 +69,7 @@ impl<R, C: Fn(R, R) -> R> Tree<R, C> {
         unreachable!("more than {MOST_PARTS} parts");
     }
 
-    /// The results of a block, of which the first is there, in order.
+    /// Adds the results of a block in order, of which `first` is there already.
     #[inline]
     fn push_block(&mut self, first: R, mut next: impl FnMut() -> R) {
         let both = &self.combine;
@@ -85,7 +86,7 @@ impl<R, C: Fn(R, R) -> R> Tree<R, C> {
     }
 }
 
-/// Maps parts of `items` and combines what the parts give: the same bits whatever computes them, one thread or any team.
+/// Maps parts of `items` and combines the results: the same bits for one thread and for any team.
 ///
 /// `cargo add foregather`
 ///
@@ -98,15 +99,17 @@ impl<R, C: Fn(R, R) -> R> Tree<R, C> {
 /// assert!((sum - 14.392_726).abs() < 1e-6);
 /// ```
 ///
-/// The slice is cut into at most 128 parts of equal length, `ceil(len / 128)`, and neighbours are combined first, in a binary tree. Both
-/// depend on the length alone and never change within a major version. An empty slice is one empty part.
+/// The slice is cut into at most 128 parts of equal length, `ceil(len / 128)`, and neighbours are combined
+/// first, in a binary tree. Both depend on the length alone and never change within a major version. An empty
+/// slice is one empty part.
 ///
-/// The caller begins; when it sees that the rest takes longer than 20 us, the global [`Team`] does it, on as many threads as affinity, quota
-/// and `FOREGATHER_THREADS` (a bound, not a wish) allow and as pay. While that is busy, be it with
-/// the caller itself, the caller does all. `combine` runs on the caller.
+/// The caller begins; when it sees that the rest takes longer than 20 us, the global [`Team`] does it, on as
+/// many threads as affinity, quota and `FOREGATHER_THREADS` (a bound, not a wish) allow and as pay. While
+/// that team is busy, be it with the caller itself, the caller does all. `combine` runs on the caller.
 ///
 /// # Panics
-/// With the first panic of `map`, when all that was begun has ended; what was made is dropped. The team works on.
+/// With the first panic of `map`, when all parts that were begun have ended; results so far are dropped. The
+/// team works on.
 ///
 /// # Cost
 /// About 50 ns for a slice that is not worth a call, and two allocations otherwise.
@@ -115,7 +118,7 @@ pub fn reduce<T: Sync, R: Send>(items: &[T], map: impl Fn(&[T]) -> R + Sync, com
     Team::global().reduce(items, map, combine)
 }
 
-/// Does something with each item, in any order, on as many threads as pay.
+/// Calls `act` for each item, in any order, on as many threads as pay.
 ///
 /// `cargo add foregather`
 ///
@@ -128,11 +131,12 @@ pub fn reduce<T: Sync, R: Send>(items: &[T], map: impl Fn(&[T]) -> R + Sync, com
 /// assert!(rows.iter().flatten().all(|&x| x == 2.0));
 /// ```
 ///
-/// The caller begins; when it sees that the rest takes longer than 20 us, the global [`Team`] shares it, in at most 128 parts. While
-/// that is busy, be it with the caller itself, the caller does all.
+/// The caller begins; when it sees that the rest takes longer than 20 us, the global [`Team`] shares it, in
+/// at most 128 parts. While that team is busy, be it with the caller itself, the caller does all.
 ///
 /// # Panics
-/// With the first panic of `act`, when all that was begun has ended: some items are done then, others not. The team works on.
+/// With the first panic of `act`, when all parts that were begun have ended: some items are done then, others
+/// not. The team works on.
 ///
 /// # Cost
 /// As [`reduce`].
@@ -171,7 +175,7 @@ impl Team {
         tree.end().expect("there is one part at least")
     }
 
-    /// What the parts give, in order. The team maps them.
+    /// Has the team map the parts, and gives their results in order.
     #[inline(never)]
     fn map<R: Send>(&self, parts: Range<usize>, map: impl Fn(usize) -> R + Sync) -> impl Iterator<Item = R> {
         let results: Vec<Mutex<Option<R>>> = parts.clone().map(|_| Mutex::new(None)).collect();

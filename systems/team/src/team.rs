@@ -1,4 +1,5 @@
-//! The team that programs use: calls of one closure by several threads, and whatever keeps that from being slower than one.
+//! The team that programs use: calls of one closure by several threads, and what keeps that from being slower
+//! than one thread.
 use crate::Member;
 use crate::governor::Governor;
 use crate::handover::{Panic, Threads};
@@ -13,10 +14,11 @@ use foregather_wait::Policy;
 use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// The most members that one may ask for.
+/// The most members that a caller may ask for.
 const MOST: u32 = 4_096;
 
-/// Threads that call one closure together, by reference. The caller is one of them, and goes on when all calls have ended.
+/// Threads that call one closure together, by reference. The caller is one of them, and goes on when all
+/// calls have ended.
 ///
 /// `cargo add foregather`
 ///
@@ -39,37 +41,40 @@ const MOST: u32 = 4_096;
 /// assert_eq!(sum.into_inner(), 2 * 499_500);
 /// ```
 ///
-/// - **Size.** [`Team::new`] has as many members as it is told; [`Team::fitting`] as many as the machine allows and as pay;
-///   [`Team::global`] is the fitting team that all libraries of a process share.
-/// - **Late and busy.** A call that a late member has not begun is made by the caller. A caller that finds the team busy, be it with the
-///   caller itself, works alone. So results must not depend on how many members there are; those of [`reduce`](crate::reduce) do not.
+/// - **Size.** [`Team::new`] has as many members as it is told; [`Team::fitting`] as many as the machine
+///   allows and as pay; [`Team::global`] is the fitting team that all libraries of a process share.
+/// - **Late and busy.** The caller makes the call of a member that has not begun in time. A caller that finds
+///   the team busy, be it with itself, works alone. So results must not depend on how many members there are;
+///   those of [`reduce`](crate::reduce) do not.
 /// - **Forks.** A child has a team of its own, whose threads start at its first call.
 ///
 /// # Panics
-/// The first panic of a member goes on in the caller when all calls have ended. The team works on.
+/// The caller panics with the first panic of a member, when all calls have ended. The team works on.
 ///
 /// # Cost
-/// A call of two members that follows the last one closely costs two transfers of a cache line each way, about half a microsecond; after a
-/// pause of milliseconds the wake-up of a thread, tens of microseconds. Threads start at the first call, sleep when no calls come, and end when
-/// the team is dropped. `foregather measure teams` compares it with scoped threads, rayon and OpenMP runtimes.
+/// A call of two members soon after the last one costs two transfers of a cache line each way, about half a
+/// microsecond; after a pause of milliseconds, the wake-up of a thread, tens of microseconds. Threads start
+/// at the first call, sleep when no calls come, and end when the team is dropped. `foregather measure teams`
+/// compares it with scoped threads, rayon and OpenMP runtimes.
 pub struct Team {
     /// `None`: as many members as fit.
     asked: Option<u32>,
     own: PerProcess,
 }
 
-/// What a team has in one process. A child of a fork gets another one, which its parent's does not disturb.
+/// What a team has in one process. A child of a fork gets another one, which its parent's state does not
+/// disturb.
 struct PerProcess {
     generation: u32,
     members: Mutex<Members>,
     stats: Stats,
-    /// That of a child.
+    /// The state of a child of a fork.
     fork_child: Mutex<Option<Arc<PerProcess>>>,
 }
 
 struct Members {
     threads: Option<Threads>,
-    /// Fewer if a thread could not be started: that is not tried in every call.
+    /// Fewer if a thread could not be started: calls do not try again.
     most: u32,
     governor: Governor,
 }
@@ -80,7 +85,8 @@ impl PerProcess {
         Self { generation, members, stats: Stats::new(), fork_child: Mutex::new(None) }
     }
 
-    /// The slot of a later process. `None` if another thread is just making it, or was when this process was forked.
+    /// The state of a later process. `None` if another thread is just making it, or was when this process was
+    /// forked.
     #[cold]
     fn fork_child(&self, generation: u32) -> Option<Arc<Self>> {
         reached("team:J4");
@@ -88,13 +94,13 @@ impl PerProcess {
         let fits = child.as_ref().filter(|child| child.generation == generation).cloned();
         Some(fits.unwrap_or_else(|| {
             let new = Arc::new(Self::new(generation));
-            // That of a process between has threads that are not here.
+            // The state of a process between the two has threads that do not exist here.
             core::mem::forget(child.replace(new.clone()));
             new
         }))
     }
 
-    /// The crew, unless somebody has it.
+    /// The members, unless another call has them.
     #[inline]
     fn lock(&self) -> Option<MutexGuard<'_, Members>> {
         match self.members.try_lock() {
@@ -160,7 +166,7 @@ impl PerProcess {
 }
 
 impl Team {
-    /// A team of `members`, the caller of each call among them, however many processors there are.
+    /// A team of `members`, of which the caller of each call is one, however many processors there are.
     ///
     /// # Errors
     /// [`Cause::Size`] for none, or more than 4096.
@@ -171,8 +177,8 @@ impl Team {
         Ok(Self { asked: Some(members), own: PerProcess::new(forks::generation()) })
     }
 
-    /// A team of as many members as the machine allows: by affinity, quota and `FOREGATHER_THREADS` (else `OMP_NUM_THREADS`),
-    /// asked again about once a second, and fewer while more do not pay.
+    /// A team of as many members as the machine allows: by affinity, quota and `FOREGATHER_THREADS` (else
+    /// `OMP_NUM_THREADS`), asked again about once a second, and fewer while more do not pay.
     pub fn fitting() -> Self {
         Self { asked: None, own: PerProcess::new(forks::generation()) }
     }
@@ -183,9 +189,9 @@ impl Team {
         &GLOBAL
     }
 
-    /// Calls `work` once for every member, on a thread each, and returns when all calls have. The caller is member 0. Whoever comes
-    /// late has its call made by the caller. Never waits for the team: while it is busy, be it with the caller itself, `work`
-    /// is called once, for the only member.
+    /// Calls `work` once for every member, on a thread each, and returns when all calls have. The caller is
+    /// member 0, and makes the calls of late members. Never waits for the team: while it is busy, be it with
+    /// the caller itself, `work` is called once, for the only member.
     ///
     /// # Panics
     /// With the first panic of a member, after all calls have ended. The team stays as it was.
@@ -194,16 +200,18 @@ impl Team {
         self.go(&work, HelpAfter::AsLongAgain);
     }
 
-    /// Calls `work` once for every part below `parts`. Members take parts one by one, so a late or slow one gets fewer.
+    /// Calls `work` once for every part below `parts`. Members take parts one by one, so a late or slow one
+    /// gets fewer.
     ///
     /// # Panics
-    /// As [`Team::run`]; the parts that its member would have taken are left to others, and may be left undone.
+    /// As [`Team::run`]; other members do the parts that the panicking one would have taken, or leave them
+    /// undone.
     #[inline]
     pub fn split(&self, parts: usize, work: impl Fn(usize) + Sync) {
-        // On this call's stack: nobody has it who has no part of this region.
+        // On this call's stack: only members with a part of this region have it.
         let next = AtomicUsize::new(0);
         let take = |_: Member| {
-            // Relaxed: a number is all that is handed over.
+            // Relaxed: the number is all that is handed over.
             while let Some(part) = Some(next.fetch_add(1, Relaxed)).filter(|&part| part < parts) {
                 work(part);
             }
@@ -230,7 +238,8 @@ impl Team {
         }
     }
 
-    /// How many members the next call can count on at most: for deciding whether it is worth a call. May be wrong by the time of it.
+    /// How many members the next call can count on at most: for deciding whether a call is worth it. May be
+    /// outdated when the call comes.
     pub fn members(&self) -> u32 {
         self.asked.unwrap_or_else(|| match self.own.stats.regions.load(Relaxed) + self.own.stats.serial.load(Relaxed) {
             0 => Allowed::now().members(),
@@ -238,7 +247,8 @@ impl Team {
         })
     }
 
-    /// Whether a call would find nobody else's, nor a call that this thread is in. May be wrong by the time of it.
+    /// Whether a call would find neither another thread's call nor one that this thread is in. May be
+    /// outdated when the call comes.
     pub fn is_free(&self) -> bool {
         let generation = forks::generation();
         if self.own.generation == generation {
@@ -247,7 +257,7 @@ impl Team {
         self.own.fork_child(generation).is_some_and(|child| child.lock().is_some())
     }
 
-    /// How it is doing, in this process.
+    /// The team's state in this process.
     pub fn report(&self) -> Report {
         let generation = forks::generation();
         let child = (self.own.generation != generation).then(|| self.own.fork_child(generation)).flatten();
@@ -267,7 +277,7 @@ impl Drop for Team {
     }
 }
 
-/// The policy that `FOREGATHER_WAIT` names, else as the load demands; and what is wrong with the name.
+/// The policy that `FOREGATHER_WAIT` names, or the adaptive one; and what is wrong with the name.
 fn policy() -> (Policy, Option<String>) {
     let costs = Thread::current().costs();
     let usual = Policy::adaptive(&costs);

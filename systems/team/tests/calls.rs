@@ -1,4 +1,4 @@
-//! What a call promises: everything is done exactly once, whoever does it, and whatever else goes on.
+//! What a call promises: every part is done exactly once, by whichever thread, whatever else goes on.
 use foregather_team::{Member, Team};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Barrier;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 const SIZES: [u32; 5] = [1, 2, 3, 4, 7];
 
-/// Counts of who was there.
+/// A counter a member.
 fn counts(n: usize) -> Vec<AtomicU32> {
     (0..n).map(|_| AtomicU32::new(0)).collect()
 }
@@ -25,7 +25,8 @@ fn every_member_is_called_once() {
             team.run(|member| {
                 assert_eq!(member.size(), size);
                 called[member.rank() as usize].fetch_add(1, Relaxed);
-                // Some rounds have members that are held up, so the caller does what others have not begun.
+                // In some rounds a member is held up, so the caller does parts that other members have not
+                // begun.
                 if round % 50 == 0 && member.rank() == round / 50 {
                     std::thread::sleep(Duration::from_millis(1));
                 }
@@ -215,7 +216,7 @@ fn teams_come_and_go() {
         }
         assert_eq!(called.load(Relaxed), (1 + round % 4) * (round % 3));
     }
-    // The threads of dropped teams go: nobody waits for them, so this may take a moment.
+    // The threads of dropped teams end; no caller waits for them, so this may take a moment.
     let end = Instant::now() + Duration::from_secs(20);
     let threads = || {
         let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();

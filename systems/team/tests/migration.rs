@@ -1,4 +1,5 @@
-//! A member that is woken on the leader's processor leaves it, if there is another one; one that sleeps keeps off it.
+//! A member that is woken on the leader's processor leaves it, if there is another one; a member that sleeps
+//! keeps off it.
 use foregather_barrier::ForkJoin;
 use foregather_host::affinity::{self, Mask};
 use foregather_machine::{Placement, block_on};
@@ -8,7 +9,8 @@ use foregather_wait::Policy;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// One region with both members on the first processor; where the worker was before and after it left the leader, if it has.
+/// Runs one region with both members on the first processor. Returns where the worker ran before and after it
+/// left the leader, if it did.
 fn region() -> Option<(u32, u32)> {
     let allowed = affinity::allowed();
     let team = ForkJoin::<Thread>::new(2).unwrap();
@@ -43,7 +45,7 @@ fn a_member_leaves_the_leaders_processor_if_there_is_another_one() {
     assert!(left.is_none_or(|(before, after)| before != after), "{left:?}");
 }
 
-/// The masks of the worker, in its part and in the pause after it, by how many processors they have.
+/// How many processors the worker's mask has, in its part and in the pause after it.
 fn masks() -> Vec<(u32, u32)> {
     let (team, caller) = (Team::new(2).unwrap(), Thread::current().identity());
     let count = |thread| Mask::of(thread).unwrap().count();
@@ -59,7 +61,7 @@ fn masks() -> Vec<(u32, u32)> {
             });
             std::thread::sleep(Duration::from_millis(5));
             let (worker, inside) = worker.into_inner().unwrap().unwrap();
-            // A part that the worker was late for is the caller's.
+            // If the worker was late, the caller did its part.
             (worker != caller).then(|| (inside, count(worker)))
         })
         .collect()
@@ -68,7 +70,8 @@ fn masks() -> Vec<(u32, u32)> {
 #[test]
 fn a_worker_keeps_off_the_leaders_processor_while_it_sleeps_and_no_longer() {
     let all = Mask::of(None).unwrap().count();
-    // The kernel may move either of them in between, and others may disturb so much that the team is one member.
+    // The kernel may move either of them in between, and other programs may disturb so much that the team is
+    // one member.
     let masks = (0..20).map(|_| masks()).find(|masks| masks.iter().any(|&(_, asleep)| asleep < all) || all < 2).unwrap();
     assert!(masks.iter().all(|&(inside, asleep)| inside == all && asleep + 1 >= all), "{masks:?}");
 }

@@ -9,10 +9,10 @@ use std::cell::{Cell, RefCell};
 
 const GRAIN: Nanos = Nanos::from_us(100);
 const REGIONS: u32 = 200;
-/// Longer than anything here takes.
+/// Longer than any run here takes.
 const LONG: Nanos = Nanos::from_ms(2_000);
 
-/// What became of a run: how every region went, and how often each part of each region was done.
+/// How every region of a run went, and how often each part of each region was done.
 #[derive(PartialEq, Debug)]
 struct Seen {
     courses: Vec<Course>,
@@ -92,7 +92,8 @@ fn with_a_processor_each_nobody_is_late_and_a_region_takes_little_more_than_a_pa
     }
 }
 
-/// On one processor a worker cannot begin before the leader waits, and waiting for it on the processor would be in vain.
+/// On one processor a worker cannot begin before the leader waits, and a leader that waits on the processor
+/// waits in vain.
 #[test]
 fn a_leader_alone_on_its_processor_does_the_parts_of_those_who_cannot_come() {
     let seen = run(1, 3, 0, Policy::TwoPhase { spin: GRAIN * 4 }, HelpAfter::AsLongAgain);
@@ -100,7 +101,8 @@ fn a_leader_alone_on_its_processor_does_the_parts_of_those_who_cannot_come() {
     assert!(late > REGIONS / 2, "{late} of {} parts", 2 * REGIONS);
 }
 
-/// Four members a processor: who has done its part hands its processor to the next at once, and the leader does what nobody has begun.
+/// Four members a processor: a member that has done its part hands its processor to the next at once, and the
+/// leader does the parts that no member has begun.
 #[test]
 fn a_team_larger_than_the_machine_keeps_every_processor_at_work() {
     for (grain, most) in [(Nanos::from_us(5), Nanos::from_us(33)), (Nanos::from_us(20), Nanos::from_us(108))] {

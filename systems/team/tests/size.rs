@@ -1,9 +1,10 @@
-//! A fitting team becomes smaller when its members hold it up, and larger again. In a program of its own: it is about processors.
+//! A fitting team becomes smaller when its members hold it up, and larger again. In a program of its own,
+//! since it is about processors.
 use foregather_team::{Allowed, Team};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 use std::time::{Duration, Instant};
 
-/// Keeps the processor for so long.
+/// Keeps the processor for `span`.
 fn compute(span: Duration) {
     let end = Instant::now() + span;
     while Instant::now() < end {
@@ -11,7 +12,7 @@ fn compute(span: Duration) {
     }
 }
 
-/// Calls until `wanted` of the report, for half a minute at most.
+/// Calls until the report is as `wanted`, for half a minute at most.
 fn until(team: &Team, work: &(impl Fn(u32) + Sync), wanted: impl Fn(&foregather_team::Report) -> bool) -> bool {
     let end = Instant::now() + Duration::from_secs(30);
     while !wanted(&team.report()) {
@@ -33,7 +34,8 @@ fn a_team_that_is_held_up_becomes_smaller_and_grows_again() {
     let (team, held_up, called) = (Team::fitting(), AtomicBool::new(true), AtomicU32::new(0));
     let work = |rank| {
         called.fetch_add(1, Relaxed);
-        // Not computing: whoever is held up needs no processor, so this does not depend on what else runs here.
+        // A sleep, no computation: a member that is held up needs no processor, so this does not depend on
+        // what else runs here.
         if rank > 0 && held_up.load(Relaxed) {
             std::thread::sleep(Duration::from_millis(3));
         } else {

@@ -8,7 +8,7 @@ fn teams() -> Vec<Team> {
     (1..=4).map(|members| Team::new(members).unwrap()).collect()
 }
 
-/// Long enough that the team is called.
+/// Slow enough that the team is called.
 fn slowly(part: &[f64]) -> f64 {
     std::thread::sleep(std::time::Duration::from_micros(30));
     part.iter().sum()

@@ -14,7 +14,7 @@ use std::cell::RefCell;
 
 type Cpu<'s> = SmpCpu<'s, Heap>;
 
-/// What was drawn.
+/// The drawn run.
 #[derive(Debug)]
 struct Plan {
     machine: MachineSpec,
@@ -22,9 +22,9 @@ struct Plan {
     size: u32,
     policy: Policy,
     episodes: u32,
-    /// Who leaves before which episode.
+    /// The rank that leaves, and before which episode.
     leaver: Option<(Rank, u32)>,
-    /// Do members bound their waits, and meet at start lines?
+    /// Whether members bound their waits, and meet at start lines.
     bounded: bool,
     lines: bool,
     points_ppm: u32,
@@ -34,7 +34,7 @@ struct Plan {
 /// What all members have done so far.
 #[derive(Default)]
 struct Board {
-    /// By episode, how many have arrived; and in how many each rank has.
+    /// How many have arrived in each episode; and in how many episodes each rank has.
     arrived: Vec<u32>,
     of_rank: Vec<u32>,
     at_fault: Vec<Rank>,
@@ -48,7 +48,7 @@ pub(super) fn algorithm(draw: &mut Draw) -> Algorithm {
     }
 }
 
-/// A size that it takes.
+/// A size that it supports.
 pub(super) fn size_for(draw: &mut Draw, algorithm: Algorithm, most: u32) -> u32 {
     let size = draw.within(1..=most);
     if algorithm.takes(size).is_ok() { size } else { size.next_power_of_two().min(8) }
@@ -109,7 +109,7 @@ fn refused(plan: &Plan) -> RunReport {
     RunReport { trace: 0, end: Err("a size that the algorithm takes was refused".into()), drawn: format!("{plan:?}") }
 }
 
-/// How each thread ended, and who is stuck where.
+/// How each thread ended, and which threads are stuck where.
 pub(super) fn outcome<T>(smp: &Smp<Heap>, outputs: Vec<Option<T>>) -> (Vec<T>, Vec<String>) {
     let why = |rank: u32| match smp.why(rank) {
         Some(why) => format!("rank {rank} waits in {} for {:?} since {}", why.what, why.peer, why.since),
@@ -164,7 +164,7 @@ async fn member<'s>(plan: &Plan, group: &Group<Cpu<'s>>, board: &RefCell<Board>,
     Ok(())
 }
 
-/// One episode, in one of the ways there are.
+/// One episode, in one of several ways.
 async fn meet(
     plan: &Plan,
     draw: &mut Draw,

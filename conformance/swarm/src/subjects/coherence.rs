@@ -1,4 +1,5 @@
-//! The coherence protocol in its model: ways through its states by chance, longer than any search goes, with more hosts than it takes.
+//! The coherence protocol in its model: random ways through its states, longer than any search goes, with
+//! more hosts than a search can take.
 use super::RunReport;
 use crate::draw::Draw;
 use crate::plant::Plant;
@@ -13,7 +14,8 @@ fn setup(draw: &mut Draw, planted: Option<Plant>) -> Option<Setup> {
         threads: draw.within(1..=3),
         minipages: draw.within(0..=3),
         locks,
-        // A thread that holds a lock and waits for a flag may keep who would post it: so a program has either.
+        // A thread that holds a lock and waits for a flag may block the thread that would post it: so a
+        // program has locks or flags, not both.
         flags: if locks == 0 { draw.within(0..=2) } else { 0 },
         prefetches: draw.within(0..=3),
         push: draw.one_in(2),

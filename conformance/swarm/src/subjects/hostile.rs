@@ -1,5 +1,5 @@
-//! A rank that sends nonsense: random heads, credits and lengths, into the lanes of messengers and of shared memory. Its victims get an
-//! error or go on; they neither panic nor hang, since their waits have a deadline.
+//! A rank that sends nonsense: random heads, credits and lengths, into the lanes of messengers and of shared
+//! memory. Its victims get an error or go on; they neither panic nor hang, since their waits have a deadline.
 use super::tamper::TamperedLane;
 use super::{RunReport, must, verdict};
 use crate::draw::Draw;
@@ -13,12 +13,12 @@ use foregather_sim::cluster::{Cluster, Lane};
 use foregather_sim::event::Heap;
 use foregather_wait::{Policy, Waiter};
 
-/// What was drawn.
+/// The drawn run.
 #[derive(Debug)]
 struct Plan {
     size: u32,
     frames: u32,
-    /// The victims are servers of shared memory, not messengers.
+    /// Whether the victims are servers of shared memory, not messengers.
     serves: bool,
     policy: Policy,
     deadline: Nanos,
@@ -34,7 +34,7 @@ pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> RunReport {
     (spec.faults.pauses, spec.faults.partitions, spec.faults.clogs) = Default::default();
     let policy = worlds::policy(draw, &spec.machine);
     let serves = planted.is_none() && draw.one_in(3);
-    // A server has no deadline: how long it serves is its peers' affair.
+    // A server has no deadline: its peers decide how long it serves.
     (spec.wait, spec.limit) = (policy, if serves { us(20_000) } else { worlds::limit(policy) });
     let deadline = us(500) + draw.span(us(9_000));
     let plan = Plan { size, frames: draw.within(1..=60), serves, policy, deadline, planted, seed: draw.seed() };
@@ -78,7 +78,7 @@ async fn attack(plan: &Plan, lane: Lane<'_, Heap>) -> Result<(), String> {
             lane.write_with(to, |into| into[..bytes.len()].copy_from_slice(&bytes));
             lane.post_filled(to, head, bytes.len())
         };
-        // It may as well let the others' frames go, or not.
+        // It may release the others' frames or not.
         if posted.is_ok() && draw.one_in(2) {
             while let Some(from) = lane.arrived(None) {
                 lane.release(from);

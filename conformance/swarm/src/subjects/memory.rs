@@ -1,5 +1,5 @@
-//! Shared memory over the lanes of a cluster: servers and threads of every rank, protection that is asked for at each access, and bytes
-//! behind it. A read sees the last write, whatever the order of frames.
+//! Shared memory over the lanes of a cluster: servers and threads of every rank, and bytes behind a
+//! protection that is checked at each access. A read sees the last write, in any order of frames.
 use super::tamper::TamperedLane;
 use super::{Bad, RunReport, must, verdict};
 use crate::blame::fair;
@@ -17,7 +17,7 @@ use foregather_wait::{Policy, Waiter};
 use std::cell::{Cell, RefCell};
 use std::sync::{Mutex, PoisonError};
 
-/// What was drawn.
+/// The drawn run.
 #[derive(Debug)]
 struct Plan {
     homes: Homes,
@@ -26,7 +26,7 @@ struct Plan {
     minipages: u32,
     deeds: u32,
     policy: Policy,
-    /// Who dies, or gives up before which deed.
+    /// The rank that dies, or that gives up before which deed.
     dies: Option<Rank>,
     stops: Option<(Rank, u32)>,
     frees: bool,
@@ -38,7 +38,7 @@ const LOCKS: u32 = 2;
 const FLAGS: u32 = 2;
 const LENGTHS: [usize; 4] = [8, 40, 600, 5_000];
 
-/// Bytes behind a protection that is asked for at each access.
+/// Bytes behind a protection that is checked at each access.
 pub(super) struct Guarded(Vec<Mutex<(Access, Vec<u8>)>>);
 
 impl Guarded {
@@ -72,14 +72,14 @@ impl PageStore for Guarded {
     }
 }
 
-/// What everybody knows who sees all ranks.
+/// What an observer of all ranks knows.
 #[derive(Default)]
 struct Board {
     /// By minipage, the last write.
     last: RefCell<Vec<u64>>,
-    /// Who holds which lock.
+    /// The holder of each lock.
     holders: RefCell<Vec<Option<(Rank, u32)>>>,
-    /// By rank, how many threads are through.
+    /// By rank, how many threads have ended.
     through: RefCell<Vec<u32>>,
     writes: Cell<u64>,
 }
@@ -154,7 +154,7 @@ fn over(spec: ClusterSpec, plan: &Plan) -> RunReport {
         judge(plan, here.rank, end)
     });
     let mut stuck: Vec<String> = report.deadlocked.iter().map(ToString::to_string).collect();
-    // Credits are there so that this does not happen.
+    // Credits exist so that this does not happen.
     stuck.extend((report.dropped > 0).then(|| format!("cards dropped {} frames for want of room", report.dropped)));
     RunReport { trace: report.trace, end: verdict(stuck, report.outputs.into_iter().flatten()), drawn }
 }
@@ -165,7 +165,7 @@ fn judge(plan: &Plan, rank: Rank, end: Result<(), Bad>) -> Result<(), String> {
         Ok(()) => Ok(()),
         Err(Bad::Wrong(wrong)) => Err(format!("rank {rank}: {wrong}")),
         Err(Bad::Ends(error)) => match error.cause() {
-            // Its own words.
+            // Its own error.
             Cause::Other { .. } if at_fault.contains(&rank) => Ok(()),
             _ => fair(rank, &error, &at_fault),
         },
@@ -230,7 +230,7 @@ impl Thread<'_, '_> {
             8 => self.freed_or(minipage, Want::Push(Hosts::all(plan.ranks))).await,
             9 if plan.frees => self.freed_or(minipage, Want::Free).await,
             9 | 10 => {
-                // Each thread posts before it takes, so there are always enough.
+                // Each thread posts before it takes, so there are always enough posts.
                 let flag = FlagId(draw.below(u64::from(FLAGS)) as u32);
                 self.requester.post(node, flag).await?;
                 Ok(self.requester.take(node, flag).await?)
@@ -247,7 +247,7 @@ impl Thread<'_, '_> {
         self.unless_freed(told).map(|_| ())
     }
 
-    /// Was it done? In a program that frees it may have been refused.
+    /// Whether it was done: in a program that frees it may have been refused.
     fn unless_freed(&self, end: Result<(), Error>) -> Result<bool, Bad> {
         match end {
             Ok(()) => Ok(true),
@@ -265,7 +265,8 @@ impl Thread<'_, '_> {
         must(right, || format!("lock {} is held by {before:?} and {next:?}", lock.0)).map_err(Bad::Wrong)
     }
 
-    /// A load, or a store of a number that was never stored before: at both ends of the minipage, so that halves are noticed.
+    /// A load, or a store of a number that was never stored before: at both ends of the minipage, so that
+    /// halves are noticed.
     async fn touch(&mut self, minipage: Minipage, need: Access) -> Result<(), Bad> {
         loop {
             let seen =

@@ -1,4 +1,4 @@
-//! What is tried: a protocol, with a world, a program and faults out of one seed.
+//! The subjects: a protocol each, with a world, a program and faults from one seed.
 
 mod barrier;
 mod coherence;
@@ -34,13 +34,13 @@ pub(crate) enum Subject {
     Memory,
 }
 
-/// How a run went.
+/// The result of a run.
 pub(crate) struct RunReport {
-    /// A hash of all that has happened.
+    /// A hash of all events.
     pub(crate) trace: u64,
-    /// What is wrong, if something is.
+    /// The mistake found, if any.
     pub(crate) end: Result<(), String>,
-    /// What was drawn, in words.
+    /// The drawn run, in words.
     pub(crate) drawn: String,
 }
 
@@ -67,7 +67,7 @@ impl Subject {
         Self::ALL.into_iter().find(|subject| subject.name() == name)
     }
 
-    /// One run. A panic is a failure like others.
+    /// Does one run. A panic is a failure like others.
     pub(crate) fn run(self, seed: u64, plant: Option<Plant>) -> RunReport {
         let mut draw = Draw::new(seed, self.name());
         let run = match self {
@@ -86,7 +86,7 @@ impl Subject {
     }
 }
 
-/// The first of several verdicts that is bad; and who is stuck comes before all.
+/// The first bad verdict; stuck threads come before all others.
 fn verdict(stuck: Vec<String>, ends: impl IntoIterator<Item = Result<(), String>>) -> Result<(), String> {
     let first = ends.into_iter().find_map(Result::err);
     match (stuck.is_empty(), first) {
@@ -97,7 +97,8 @@ fn verdict(stuck: Vec<String>, ends: impl IntoIterator<Item = Result<(), String>
     }
 }
 
-/// Why a rank's program ends early: an error of what is tried, or something that must not be, such as bytes that were never sent.
+/// Why a rank's program ends early: an error of the subject, or a violation, such as bytes that were never
+/// sent.
 enum Bad {
     Ends(Error),
     Wrong(String),
@@ -110,7 +111,7 @@ impl From<Error> for Bad {
 }
 
 /// # Errors
-/// In these words, if it does not hold.
+/// `what`, if it does not hold.
 fn must(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(what()) }
 }

@@ -1,5 +1,5 @@
-//! Barriers over null messages on simulated networks, and packets between neighbours: nodes that begin late, stand still, are interrupted,
-//! or whose clocks drift; packets that come late.
+//! Barriers over null messages on simulated networks, and packets between neighbours: nodes that begin late,
+//! stand still, are interrupted, or whose clocks drift; packets that come late.
 use super::tamper::TamperedEndpoint;
 use super::{RunReport, barrier, must, verdict};
 use crate::draw::Draw;
@@ -12,7 +12,7 @@ use foregather_sim::event::Heap;
 use foregather_sim::net::{Arbitration, Circuits, Drift, Faults, HeaderBuffers, Interrupts, Model, Network, Pause, profile};
 use std::cell::RefCell;
 
-/// What was drawn.
+/// The drawn run.
 #[derive(Debug)]
 struct Plan {
     algorithm: Algorithm,
@@ -20,7 +20,7 @@ struct Plan {
     episodes: u32,
     faults: Faults,
     interrupts: Option<Interrupts>,
-    /// Do neighbours exchange packets between two episodes?
+    /// Whether neighbours exchange packets between two episodes.
     packets: bool,
     seed: u64,
 }
@@ -44,7 +44,7 @@ fn plan(draw: &mut Draw) -> Plan {
         faults.drifts.push(drift);
     }
     let interrupts = draw.one_in(3).then_some(profile::CALIBRATED);
-    // A packet that comes late lets others pass it, which no port promises to stand.
+    // Other packets pass a late one, which no port promises to tolerate.
     let packets = faults.delay_ppm == 0 && draw.one_in(2);
     Plan { algorithm, size, episodes: draw.within(1..=5), faults, interrupts, packets, seed: draw.seed() }
 }

@@ -1,4 +1,5 @@
-//! The team that programs use, without its threads: regions with helpers, and workers that serve until the leader has finished.
+//! The team that programs use, without its threads: regions with helpers, and workers that serve until the
+//! leader has finished.
 use super::team::{Board, Cpu, Plan, given_up};
 use crate::draw::Draw;
 use crate::worlds::us;

@@ -1,4 +1,4 @@
-//! Around a protocol: ends of a network or of a fabric that make one mistake.
+//! Wrappers around a protocol: ends of a network or of a fabric that make one mistake.
 use crate::plant::Plant;
 use foregather_machine::{
     Address, Clock, Cpu, Endpoint, Error, Fabric, FabricCosts, Key, LastingPieces, Limits, Member, Nanos, Rank, WordLine, Words,
@@ -73,7 +73,7 @@ impl<F: Fabric> TamperedLane<F> {
         Self { lane, plant, left: Cell::new(left) }
     }
 
-    /// Is it this frame's turn, and what becomes of its head?
+    /// Whether it is this frame's turn, and what becomes of its head.
     fn tamper(&self, head: u32) -> (u32, Option<Plant>) {
         let Some(plant) = self.plant else { return (head, None) };
         let credits = head >> 4 & 0xff;

@@ -1,4 +1,5 @@
-//! Fork and join: late leaders and workers, parts taken by the leader, workers sent away and called back, members that go.
+//! Fork and join: late leaders and workers, parts taken by the leader, workers sent away and called back,
+//! members that go.
 use super::barrier::outcome;
 use super::{RunReport, must, served, verdict};
 use crate::blame::fair;
@@ -14,22 +15,22 @@ use std::cell::RefCell;
 
 pub(super) type Cpu<'s> = SmpCpu<'s, Heap>;
 
-/// What was drawn.
+/// The drawn run.
 #[derive(Debug)]
 pub(super) struct Plan {
     machine: MachineSpec,
     size: u32,
     pub(super) policy: Policy,
     pub(super) regions: u32,
-    /// Who goes in which region.
+    /// The rank that goes, and in which region.
     pub(super) goes: Option<(Rank, u32)>,
-    /// Does the leader take late parts, and send workers away?
+    /// Whether the leader takes late parts, and sends workers away.
     takes: bool,
     dismisses: bool,
     bounded: bool,
     points_ppm: u32,
     pub(super) seed: u64,
-    /// Do workers serve, as those of `foregather_team` do?
+    /// Whether workers serve, as those of `foregather_team` do.
     serves: bool,
 }
 
@@ -159,7 +160,7 @@ fn change(plan: &Plan, draw: &mut Draw, leader: &mut Leader<Cpu<'_>>, board: &Re
     Ok(())
 }
 
-/// The leader does what no worker has begun.
+/// The leader does the parts that no worker has begun.
 async fn take_late(draw: &mut Draw, leader: &mut Leader<Cpu<'_>>, board: &RefCell<Board>, region: u32) -> Result<(), String> {
     let words = |error: Error| error.to_string();
     while !leader.begun_within(draw.span(us(30))).await {

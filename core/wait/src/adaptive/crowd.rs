@@ -9,6 +9,10 @@
 //! slowly asleep, and its processors are idle in between, which scouts tell. The member that found the strangers sends one to
 //! each processor in turn, and ends it when most come back at once. One that does proves nothing: beside a hog, too, it finds a
 //! moment now and then. If the next turn is lost soon, the next scouts are sent later and later.
+//!
+//! Where strangers have few of the processors or little of the time, a team that hands over by yields may still be many times as
+//! fast as one that sleeps. No member can see that, so the same member measures it (`trial.rs`).
+use super::trial::{Trial, Way};
 use super::{Adaptive, Rules};
 use crate::{Progress, Surroundings};
 use foregather_machine::{CpuId, Nanos, reached};
@@ -34,40 +38,48 @@ pub(super) struct Crowd {
     /// When it ended it last, and for how long it had not asked before.
     ended: Option<Nanos>,
     unasked: Nanos,
+    /// Whether yields would do better.
+    trial: Trial,
     /// What its last look found.
-    out: bool,
+    out: Option<Way>,
 }
 
 impl Crowd {
     /// Is the team crowded out, as its last look found?
     pub(super) fn is_out(&self) -> bool {
-        self.out
+        self.out.is_some()
     }
 
     /// This member lost a turn to a stranger, there.
-    pub(super) fn lost_a_turn(&mut self, of: Adaptive, around: &dyn Surroundings, place: Option<CpuId>) {
-        let now = around.now();
+    pub(super) fn lost_a_turn(&mut self, of: Adaptive, wait: &Progress<'_>, place: Option<CpuId>) {
+        let (around, now) = (wait.around, wait.around.now());
         let may = !of.without.has(Rules::SLEEP_IN_CROWD) && !around.is_message() && around.is_movable();
         let over = may && around.affinity().is_some_and(|affinity| affinity.width < around.size());
-        let Some(place) = place.filter(|_| over && !around.is_crowded_out(now)) else { return };
+        let Some(place) = place.filter(|_| over && around.crowded_out(now).is_none()) else { return };
         let soon = self.ended.is_some_and(|ended| now < ended + of.tick * SOON);
         self.unasked = if soon { (self.unasked * 2).max(of.tick).min(of.tick * LONGEST) } else { Nanos::ZERO };
         (self.watch, self.idle) = (Some((place, now + self.unasked)), 0);
-        around.crowd_out(now + of.tick * RENEWED);
+        self.trial = Trial::begin(of, now, wait.account.waits());
+        around.crowd_out(now + of.tick * RENEWED, Way::Asleep);
     }
 
     /// Is the team crowded out? If so, and if it is this member's part, it sends a scout, which may end it.
     pub(super) fn look(&mut self, of: Adaptive, wait: &Progress<'_>, now: Nanos) -> Found {
-        self.out = wait.around.is_crowded_out(now);
+        self.out = wait.around.crowded_out(now);
         match self.watch {
-            _ if !self.out => {
+            _ if self.out.is_none() => {
                 if self.watch.take().is_some() {
                     reached("adaptive:9");
                 }
                 Found::Room
             }
+            Some(_) if self.trial.look(of, now, wait.account) == Way::Yielding => {
+                self.out = Some(Way::Yielding);
+                wait.around.crowd_out(now + of.tick * RENEWED, Way::Yielding);
+                Found::Out(Way::Yielding)
+            }
             Some((place, from)) if now >= from => self.ask(of, wait, place),
-            _ => Found::Out,
+            _ => Found::Out(self.out.unwrap_or_default()),
         }
     }
 
@@ -88,15 +100,15 @@ impl Crowd {
             None => {
                 // It ends by itself.
                 self.watch = None;
-                return Found::Out;
+                return Found::Out(Way::Asleep);
             }
         }
         if self.idle < ALONE {
-            around.crowd_out(now + of.tick * RENEWED);
-            return Found::Out;
+            around.crowd_out(now + of.tick * RENEWED, Way::Asleep);
+            return Found::Out(Way::Asleep);
         }
-        around.crowd_out(now);
-        (self.watch, self.ended, self.out) = (None, Some(now), false);
+        around.crowd_out(now, Way::Asleep);
+        (self.watch, self.ended, self.out) = (None, Some(now), None);
         Found::Ended
     }
 }
@@ -106,8 +118,8 @@ impl Crowd {
 pub(super) enum Found {
     /// Nobody takes turns from the team.
     Room,
-    /// Strangers do.
-    Out,
+    /// Strangers do, and all wait that way.
+    Out(Way),
     /// They did; this look ended it.
     Ended,
 }

@@ -45,6 +45,7 @@ facts! {
     25 CROWDED_OUT "the team is larger than its processors, and a stranger took a turn from it";
     26 ROOMY "an episode takes longer than a remote wake-up";
     27 OVERFULL "the team is larger than its processors";
+    28 YIELDING "beside those strangers episodes were far shorter when all waited with yields only";
 }
 
 impl Facts {

@@ -1,12 +1,16 @@
 //! One wait by the decision table, from the end of the blind pauses on.
 use super::crowd::Found;
 use super::state::PREEMPTED;
+use super::trial::Way;
 use super::{Action, AdaptiveState, Facts, Rules, TABLE, decide};
 use crate::{Effect, Interest, Progress, Step, Strategy};
 use foregather_machine::{Affinity, CpuId, Nanos, Rank, ThreadId, reached};
 
 /// The most members that are asked, one after the other, whether they run: each question takes a microsecond or two.
 const MOST_ASKED: usize = 4;
+
+/// Where all wait with yields only, a wait that takes that many ticks goes on asleep.
+const OVERDUE: u64 = 2;
 
 /// What one wait has come to so far.
 #[derive(Default)]
@@ -97,7 +101,7 @@ impl Strategy for AdaptiveState {
                     self.preempted(now);
                 }
                 if missing > self.of.slow() {
-                    self.crowd.lost_a_turn(self.of, wait.around, self.now.place);
+                    self.crowd.lost_a_turn(self.of, wait, self.now.place);
                 }
             }
             Effect::Yielded(span) => {
@@ -105,7 +109,7 @@ impl Strategy for AdaptiveState {
                 let stranger = !wait.around.is_leader_at(self.now.place) && self.has_yielded(span);
                 self.now.lasting |= Facts::STRANGER.when(stranger);
                 if stranger {
-                    self.crowd.lost_a_turn(self.of, wait.around, self.now.place);
+                    self.crowd.lost_a_turn(self.of, wait, self.now.place);
                 }
             }
             Effect::Asked(runs) => self.is_answered(runs),
@@ -158,7 +162,10 @@ impl AdaptiveState {
         facts |= Facts::OVERFULL.when(facts.has(Facts::BOUND) && around.affinity().is_some_and(overfull));
         match self.crowd.look(of, wait, now) {
             Found::Room => {}
-            Found::Out => return facts | Facts::CROWDED_OUT,
+            Found::Out(way) => {
+                let yields = way == Way::Yielding && elapsed < of.tick * OVERDUE;
+                return facts | Facts::CROWDED_OUT | Facts::YIELDING.when(yields);
+            }
             Found::Ended => {
                 // Whoever took that turn has gone.
                 self.trust_again();

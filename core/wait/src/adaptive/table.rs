@@ -53,7 +53,16 @@ const CROWD: Facts = Facts::HERE.union(Facts::CROWDED).union(Facts::MOVABLE);
 const FLIGHT: Facts = Facts::STRANGER.union(Facts::MOVABLE).union(Facts::EMPTIER);
 
 /// The rows, first come first.
-pub const TABLE: [Rule; 17] = [
+pub const TABLE: [Rule; 18] = [
+    unless(
+        rule(
+            "yield-in-crowd",
+            Facts::CROWDED_OUT.union(Facts::YIELDING),
+            Action::Yield,
+            "measured: the team gets back more than it gives away, since strangers have few processors or little of the time",
+        ),
+        Facts::REALTIME,
+    ),
     rule(
         "sleep-in-crowd",
         Facts::CROWDED_OUT,
@@ -163,8 +172,9 @@ impl Rules {
     pub const NONE: Self = Self(0);
     /// The blind pauses before the first decision.
     pub(crate) const BLINK: Self = Self(1 << TABLE.len());
-    pub(crate) const SLEEP_IN_CROWD: Self = Self(1);
-    pub(crate) const SCOUT: Self = Self(1 << 5);
+    pub(crate) const YIELD_IN_CROWD: Self = Self(1);
+    pub(crate) const SLEEP_IN_CROWD: Self = Self(1 << 1);
+    pub(crate) const SCOUT: Self = Self(1 << 6);
 
     /// The rule of that name; `blink` for the blind pauses. Spinning and sleeping cannot be switched off: without them there
     /// would be nothing left to do.

@@ -44,7 +44,7 @@ routines! {
     plain: level1::dot_plus => blas::sdsdot, (n: Int, b: By<T>, x: *const T, incx: Int, y: *const T, incy: Int) -> T,
         [sdsdot f32];
 
-    // Fortran returns complex numbers in registers, as gfortran does; C wants to be told where to put them.
+    // Fortran returns complex numbers in registers, as gfortran does; a C caller passes the place for them.
     fortran: level1::dot => blas::dotu::<T>, (n: Int, x: *const T, incx: Int, y: *const T, incy: Int) -> T,
         [cdotu c32, zdotu c64];
     fortran: level1::dot => blas::dotc::<T>, (n: Int, x: *const T, incx: Int, y: *const T, incy: Int) -> T,

@@ -1,4 +1,4 @@
-//! Wrong arguments: who is named, which position, and that the process ends.
+//! Wrong arguments: the routine and position that are reported, and the end of the process.
 use super::{again, case};
 use std::ffi::{c_char, c_int};
 use std::ptr::{null, null_mut};
@@ -60,23 +60,23 @@ unsafe extern "C" {
 
 fn trsm(side: &'static std::ffi::CStr, m: c_int, lda: c_int, ldb: c_int) {
     let [u, n] = [c"U", c"N"].map(|letter| letter.as_ptr());
-    // SAFETY: every call of this test has a wrong argument, so that no matrix is looked at.
+    // SAFETY: every call of this test has a wrong argument, so no matrix is read.
     unsafe { dtrsm_(side.as_ptr(), u, n, n, &m, &2, &1.0, null(), &lda, null_mut(), &ldb) }
 }
 
 fn ger(order: c_int, m: c_int, n: c_int, incx: c_int, lda: c_int) {
-    // SAFETY: as above.
+    // SAFETY: every call of this test has a wrong argument, so no matrix is read.
     unsafe { cblas_dger(order, m, n, 1.0, null(), incx, null(), 1, null_mut(), lda) }
 }
 
 fn wide() {
-    // SAFETY: as above; a transposed factor has two rows, so the leading dimension must be two.
+    // SAFETY: no matrix is read; a transposed factor has two rows, so a leading dimension of one is wrong.
     unsafe { ssyrk_64_(c"L".as_ptr(), c"C".as_ptr(), &4, &2, &1.0, null(), &1, &0.0, null_mut(), &4) }
 }
 
 fn conjugated() {
     let (one, nought) = ([1.0, 0.0], [0.0; 2]);
-    // SAFETY: as above; complex symmetric updates conjugate nothing.
+    // SAFETY: no matrix is read; complex symmetric updates conjugate nothing, so that option is wrong.
     unsafe { cblas_csyrk(101, 121, 113, 1, 1, one.as_ptr(), null(), 1, nought.as_ptr(), null_mut(), 1) }
 }
 
@@ -85,7 +85,7 @@ fn array() {
     unsafe { xerbla_array_(c"HELPER".as_ptr().cast(), &5, &2) }
 }
 
-/// A wrong call, and what is written about it.
+/// A wrong call, and its message.
 struct Case {
     name: &'static str,
     call: fn(),

@@ -35,10 +35,10 @@ fn updates_follow_increments_of_either_sign() {
     // SAFETY: three elements each, within their arrays.
     unsafe { daxpy_(&3, &2.0, x.as_ptr(), &2, y.as_mut_ptr(), &-1) };
     assert_eq!(y, [16.0, 24.0, 32.0]);
-    // SAFETY: as above.
+    // SAFETY: three elements each, within their arrays.
     unsafe { cblas_daxpy(3, -2.0, x.as_ptr(), -2, y.as_mut_ptr(), 1) };
     assert_eq!(y, [10.0, 20.0, 30.0]);
-    // SAFETY: as above; an increment of nought reads one element again and again.
+    // SAFETY: within their arrays; an increment of nought reads one element again and again.
     unsafe { dcopy_(&3, x.as_ptr(), &0, y.as_mut_ptr(), &1) };
     assert_eq!(y, [1.0; 3]);
 }
@@ -50,7 +50,7 @@ fn complex_factors_come_by_reference_and_real_ones_by_value() {
     // SAFETY: two elements each.
     unsafe { cblas_zaxpy(2, &c64::new(0.0, 1.0), x.as_ptr(), 1, y.as_mut_ptr(), 1) };
     assert_eq!(y, [c64::new(-2.0, 2.0), c64::new(1.0, 4.0)]);
-    // SAFETY: as above.
+    // SAFETY: two elements.
     unsafe { cblas_zdscal(2, 0.5, y.as_mut_ptr(), 1) };
     assert_eq!(y, [c64::new(-1.0, 1.0), c64::new(0.5, 2.0)]);
 }
@@ -122,7 +122,7 @@ fn rotations_write_what_the_standard_says_and_nothing_else() {
     // SAFETY: three places and five.
     unsafe { cblas_drotmg(&mut d1, &mut d2, &mut x1, 0.0, param.as_mut_ptr()) };
     assert_eq!((d1, d2, x1, param), (1.0, 1.0, 1.0, [-2.0, 7.0, 7.0, 7.0, 7.0]));
-    // Flag 0: h11 and h22 are one, whatever stands there.
+    // Flag 0: h11 and h22 are one, whatever the array holds.
     let (mut x, mut y) = ([1.0, 2.0], [3.0, 4.0]);
     // SAFETY: two elements each and five parameters.
     unsafe { drotm_(&2, x.as_mut_ptr(), &1, y.as_mut_ptr(), &1, [0.0, f64::NAN, 2.0, 10.0, f64::NAN].as_ptr()) };

@@ -94,7 +94,7 @@ unsafe extern "C" {
     fn cblas_zher(order: c_int, uplo: c_int, n: c_int, alpha: f64, x: *const c64, incx: c_int, a: *mut c64, lda: c_int);
 }
 
-/// Where element `(row, col)` lies.
+/// The place of element `(row, col)`.
 fn place(order: c_int, row: usize, col: usize, ld: usize) -> usize {
     if order == ROWS { row * ld + col } else { row + col * ld }
 }
@@ -174,7 +174,7 @@ fn a_packed_hermitian_matrix_has_a_real_diagonal_and_a_conjugated_triangle() {
 #[test]
 fn solving_a_triangular_band_undoes_its_product() {
     let (n, k, ld) = (5usize, 2usize, 3usize);
-    // Ones on the diagonal by option: what is stored there is never read.
+    // Ones on the diagonal by option: the stored elements there are never read.
     for (order, uplo, trans) in [(ROWS, UPPER, NO), (ROWS, LOWER, CONJ), (COLUMNS, UPPER, CONJ), (COLUMNS, LOWER, NO)] {
         let diagonal = if (order == ROWS) == (uplo == UPPER) { 0 } else { k };
         let mut a = numbers(ld * n);
@@ -206,7 +206,7 @@ fn outer_products_conjugate_the_second_vector_and_keep_to_their_triangle() {
         }
         // The imaginary part of the diagonal becomes nought.
         let mut a = [c64::new(5.0, 7.0); 4];
-        // SAFETY: as above.
+        // SAFETY: two lines of two elements.
         unsafe { cblas_zher(order, LOWER, 2, 2.0, x.as_ptr(), 1, a.as_mut_ptr(), 2) };
         let expected =
             [(0, 0, c64::new(15.0, 0.0)), (0, 1, c64::new(5.0, 7.0)), (1, 0, c64::new(11.0, -5.0)), (1, 1, c64::new(23.0, 0.0))];

@@ -1,4 +1,4 @@
-//! Level 3: orders, sides, triangles, and what must not be read.
+//! Level 3: orders, sides, triangles, and elements that must not be read.
 use super::numbers;
 use foregather_blas::c64;
 use std::ffi::c_int;
@@ -108,10 +108,10 @@ fn what_a_factor_of_nought_forbids_is_not_read() {
     // SAFETY: two lines of two elements.
     unsafe { cblas_dgemm(ROWS, NO, NO, 2, 2, 2, 3.0, one.as_ptr(), 2, one.as_ptr(), 2, 0.0, c.as_mut_ptr(), 2) };
     assert_eq!(c, [3.0, 0.0, 0.0, 3.0]);
-    // SAFETY: as above; with `alpha` nought the factors may be anywhere.
+    // SAFETY: the result has two lines of two elements; with `alpha` nought the factors are not read.
     unsafe { cblas_dgemm(ROWS, NO, NO, 2, 2, 2, 0.0, std::ptr::null(), 2, std::ptr::null(), 2, 2.0, c.as_mut_ptr(), 2) };
     assert_eq!(c, [6.0, 0.0, 0.0, 6.0]);
-    // SAFETY: as above; so they may if there is nothing to sum.
+    // SAFETY: the result has two lines of two elements; with nothing to sum the factors are not read.
     unsafe { cblas_dgemm(COLUMNS, NO, NO, 2, 2, 0, 1.0, std::ptr::null(), 2, std::ptr::null(), 1, 0.5, c.as_mut_ptr(), 2) };
     assert_eq!(c, [3.0, 0.0, 0.0, 3.0]);
 }
@@ -213,7 +213,7 @@ fn many_callers_at_once_get_their_own_results() {
                 for _ in 0..50 {
                     let mut c = vec![f64::NAN; n * n];
                     let (pa, pc) = (a.as_ptr(), c.as_mut_ptr());
-                    // SAFETY: as above.
+                    // SAFETY: square matrices of order 24.
                     unsafe { cblas_dgemm(ROWS, NO, NO, 24, 24, 24, caller.into(), pa, 24, pa, 24, 0.0, pc, 24) };
                     assert!(c.iter().zip(reference).all(|(c, one)| *c == f64::from(caller) * one));
                 }

@@ -1,6 +1,6 @@
-//! The symbols as foreign programs declare them: every declaration here is written by hand from the standard's lists, so that a
-//! wrong line of the table cannot agree with itself. That the built library takes its place under real programs is for
-//! `.ci/blas` to show.
+//! The symbols as foreign programs declare them: every declaration here is written by hand from the
+//! standard's lists, so that a wrong line of the table cannot agree with itself. `.ci/blas` shows that the
+//! built library works under real programs.
 mod errors;
 mod level1;
 mod level2;
@@ -17,14 +17,14 @@ fn again(test: &str, case: &str, variables: &[(&str, &str)]) -> Output {
     command.output().expect("a test can start itself")
 }
 
-/// Which case a test must run in this process, if it is a child.
+/// The case that a test must run in this process, if it is a child.
 fn case() -> Option<String> {
     std::env::var(CHILD).ok()
 }
 
 const CHILD: &str = "FOREGATHER_BLAS_TEST_CASE";
 
-/// Whole numbers that are not the same anywhere near each other: all sums below are exact.
+/// Whole numbers that differ from their neighbours: all sums below are exact.
 fn numbers(len: usize) -> Vec<f64> {
     (0..len).map(|at| ((at * 7 + at / 5 * 3) % 13) as f64 - 6.0).collect()
 }

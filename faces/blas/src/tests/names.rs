@@ -57,7 +57,8 @@ unsafe extern "C" {
     fn cblas_ddot(n: c_int, x: *const f64, incx: c_int, y: *const f64, incy: c_int) -> f64;
 }
 
-/// A product of 2 x 3 and 3 x 2 by a Fortran symbol. Integers stand between others, so that too wide a look finds them.
+/// A product of 2 x 3 and 3 x 2 by a Fortran symbol. Integers lie between others, so that reading too wide an
+/// integer fails.
 fn by_fortran<I: From<u8> + Copy>(routine: Fortran<I>) -> [f64; 4] {
     let (a, b) = (numbers(6), numbers(6));
     let mut c = [f64::NAN; 4];
@@ -69,7 +70,7 @@ fn by_fortran<I: From<u8> + Copy>(routine: Fortran<I>) -> [f64; 4] {
     c
 }
 
-/// The same by a C symbol.
+/// The product by a C symbol.
 fn by_c<I: From<u8>>(routine: C<I>) -> [f64; 4] {
     let (a, b) = (numbers(6), numbers(6));
     let mut c = [f64::NAN; 4];

@@ -1,30 +1,31 @@
-//! Crossovers from run to run: `foregather.crossovers/2`, two numbers a routine and the size of the team they hold for.
+//! Crossovers kept from run to run: `foregather.crossovers/2`, two numbers a routine and the size of the team
+//! they hold for.
 use super::{Routine, Sizes};
 use foregather_host::kept::{self, Numbers};
 use std::path::PathBuf;
 
-/// Code that is not optimised has other crossovers.
+/// Unoptimised code has other crossovers.
 const NAME: &str = if cfg!(debug_assertions) { "crossovers-unoptimised" } else { "crossovers" };
 const SCHEMA: &str = "foregather.crossovers/2";
 const MEMBERS: &str = "members";
 
-/// What is kept for a team of so many members on this machine.
+/// Loads the crossovers of this machine for a team of `members`.
 ///
 /// # Errors
-/// Why what is there is ignored.
+/// Why the file is ignored.
 pub(super) fn load(members: u32) -> Result<Vec<(Routine, Sizes)>, String> {
     parse(&kept::load(NAME, SCHEMA)?, members)
 }
 
-/// Where they are kept.
+/// The file's path.
 pub(super) fn path() -> Option<PathBuf> {
     kept::path(NAME)
 }
 
-/// Keeps crossovers of a team of so many members.
+/// Keeps the crossovers for a team of `members`.
 ///
 /// # Errors
-/// Why that cannot be done.
+/// Why they cannot be kept.
 pub(super) fn store(members: u32, all: impl Iterator<Item = (Routine, Sizes)>) -> Result<(), String> {
     kept::store(NAME, SCHEMA, &numbers(members, all)).map(drop).map_err(|error| format!("crossovers are not kept: {error}"))
 }

@@ -14,34 +14,34 @@ use foregather_team::{Report, Team};
 use foregather_thread::Thread;
 use std::hint::black_box;
 
-/// Pairs of calls at each size, after some that do not count.
+/// Pairs of calls at each size, after some uncounted ones.
 const PAIRS: usize = 15;
 const WARM_UP: usize = 3;
 /// A team that wins by less than this may lose in another hour: hundredths.
 const WINS_PERCENT: u64 = 110;
-/// So often the ladder is climbed.
+/// How often the ladder is climbed.
 const TRIALS: usize = 3;
-/// A new team's members are on their processors after this.
+/// A new team's members are on their processors after this time.
 const READY: Nanos = Nanos::from_ms(1);
 /// No climb takes longer.
 const LONGEST: Nanos = Nanos::from_ms(5);
-/// Of so many parts more than one late means that others are at work.
+/// If more than one of this many parts is late, other programs use the processors.
 const LATE: u64 = 8;
 
-/// What came out.
+/// The result of a measurement.
 pub(super) struct CrossoverResult {
     /// `None` if time ran out before the team won.
     pub(super) sizes: Option<Sizes>,
-    /// Nobody disturbed it.
+    /// Whether no other program disturbed it.
     pub(super) calm: bool,
 }
 
-/// For how long the members of a team that is called again and again stay awake.
+/// How long the members of a team stay awake after a call.
 pub(super) fn awake() -> Nanos {
     Thread::current().costs().remote_wake * AWAKE_WAKES
 }
 
-/// The crossovers of a routine on a team of so many members, which is started for that: the middle ones of three.
+/// The crossovers of a routine on a team of `members`, which is started for that: the middle ones of three.
 pub(super) fn measure(routine: Routine, members: u32) -> CrossoverResult {
     let Ok(team) = Team::new(members) else { return CrossoverResult { sizes: None, calm: false } };
     let ladder = routine.ladder();
@@ -54,7 +54,7 @@ pub(super) fn measure(routine: Routine, members: u32) -> CrossoverResult {
     CrossoverResult { sizes: found.get(TRIALS / 2).copied(), calm: found.len() > TRIALS / 2 && late * LATE <= regions }
 }
 
-/// Up the ladder, until the team wins twice in a row.
+/// Climbs the ladder until the team wins twice in a row.
 fn climb(routine: Routine, operands: &mut Operands, team: &Team) -> Option<Sizes> {
     let began = clock::now();
     let mut won: Option<(usize, Nanos)> = None;
@@ -72,7 +72,7 @@ fn climb(routine: Routine, operands: &mut Operands, team: &Team) -> Option<Sizes
     None
 }
 
-/// Starts the members and lets them come to their processors; how the team was doing then.
+/// Starts the members and lets them come to their processors; returns the team's report then.
 fn ready(team: &Team) -> Report {
     let began = clock::now();
     while clock::now() - began < READY {
@@ -81,14 +81,15 @@ fn ready(team: &Team) -> Report {
     team.report()
 }
 
-/// The crossovers, given the order from which on the team wins and what a call takes there alone.
+/// The crossovers, given the order from which on the team wins and the time of such a call alone.
 fn sizes_from(routine: Routine, (n, alone): (usize, Nanos)) -> Sizes {
     let warm = routine.size_of_order(n);
     let times = cold_time(Thread::current().costs().remote_wake).0 as f64 / alone.0.max(1) as f64;
     Sizes { warm, cold: (warm as f64 * times.max(1.0)) as u64 }
 }
 
-/// The quartiles of calls of that order, alone and on the team: a machine that others use, too, has few quiet moments.
+/// The quartiles of calls of that order, alone and on the team: a machine shared with other programs has few
+/// quiet moments.
 fn race(routine: Routine, n: usize, operands: &mut Operands, team: &Team) -> (Nanos, Nanos) {
     let mut time = |team: Option<&Team>| {
         // The other side has moved the operands to other caches.
@@ -113,7 +114,8 @@ fn race(routine: Routine, n: usize, operands: &mut Operands, team: &Team) -> (Na
     (alone, together)
 }
 
-/// Memory for the largest call. All of it is written, and calls leave no number in it that would slow down the next.
+/// Memory for the largest call. All of it is written, and calls leave no number in it that would slow down
+/// the next.
 struct Operands {
     a: Vec<f64>,
     b: Vec<f64>,
@@ -182,7 +184,8 @@ impl Operands {
             Routine::Gemm => run(team, Gemm::new(no, no, 1.0, a, b, 0.0, c)),
             Routine::Symm => run(team, Symm::new(false, left, lower, 1.0, a, b, 0.0, c)),
             Routine::Syrk => run(team, Rank::syrk(lower, no, 1.0, b, 0.0, c)),
-            // Ones on the diagonal and next to nothing beside them: what is in `c` neither grows nor vanishes.
+            // Ones on the diagonal and next to nothing beside them: the numbers in `c` neither grow nor
+            // vanish.
             Routine::Trmm => run(team, Trmm::new(left, lower, no, Diag::Unit, 1.0, a, c)),
             _ => run(team, Trsm::new(left, lower, no, Diag::Unit, 1.0, a, c)),
         }

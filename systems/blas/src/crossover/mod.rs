@@ -1,7 +1,9 @@
-//! From which size on a call is shared: measured once for each routine on each machine, at its first use, and kept.
+//! The size from which on a call is shared: measured once for each routine on each machine, at its first use,
+//! and kept.
 //!
-//! A call below its crossover looks at one word and goes on alone. There are two crossovers: one for calls that follow each other,
-//! whose members are still on their processors, and one for calls that come after a pause, whose members must be woken first.
+//! A call below its crossover reads one word and goes on alone. There are two crossovers: a warm one for
+//! calls that follow each other, whose members are still on their processors, and a cold one for calls after
+//! a pause, whose members must be woken first.
 mod kept;
 mod measure;
 mod routine;
@@ -24,47 +26,59 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// Of a process that may use one processor.
+    /// For a process that may use one processor.
     const NEVER: Self = Self { warm: KNOWN_MOST, cold: KNOWN_MOST };
 
-    /// What holds while nothing was measured: twice what is usual, and after a pause sixteen times that.
+    /// The crossovers before a measurement: twice the usual ones, and after a pause sixteen times those.
     fn unmeasured(routine: Routine) -> Self {
         let warm = routine.size_of_order(routine.usual()).saturating_mul(2);
         Self { warm, cold: warm.saturating_mul(16) }
     }
 }
 
-/// The lowest bit of a word says that its crossover is known; until then the rest is a size that no team is worth.
+/// The lowest bit of a word says that its crossover is known; until then the rest is the least size that may be worth a team, so that
+/// smaller calls need not look at the machine.
 const KNOWN: u64 = 1;
 const KNOWN_MOST: u64 = u64::MAX >> 1;
 
-/// Where the decisions are. All of it is one process's; words are read and written without order, since each says all it has to.
+/// The decisions of one process; words are read and written without order, since each is complete by itself.
 struct CrossoverTable {
     warm: [AtomicU64; COUNT],
     cold: [AtomicU64; COUNT],
     /// When the team was called last, or would have been if it had been awake.
     last_ns: AtomicU64,
-    /// Calls that come no later than this after the last find its members awake.
+    /// A call that comes within this time after the last finds the members awake.
     awake_ns: AtomicU64,
     learning: Mutex<Learning>,
 }
 
 struct Learning {
-    /// The file has been read.
+    /// Whether the file has been read.
     read: bool,
-    /// Whose crossovers stand in it, or may.
+    /// The routines whose crossovers are in the file, or may be.
     kept: [bool; COUNT],
     /// What cannot be used or kept, and why.
     trouble: Vec<String>,
 }
 
 static TABLE: CrossoverTable = CrossoverTable {
-    warm: [const { AtomicU64::new(0) }; COUNT],
+    warm: unknown(),
     cold: [const { AtomicU64::new(0) }; COUNT],
     last_ns: AtomicU64::new(0),
     awake_ns: AtomicU64::new(0),
     learning: Mutex::new(Learning { read: false, kept: [false; COUNT], trouble: Vec::new() }),
 };
+
+/// The words of routines whose crossovers are not known.
+const fn unknown() -> [AtomicU64; COUNT] {
+    let (mut words, mut at) = ([const { AtomicU64::new(0) }; COUNT], 0);
+    while at < COUNT {
+        let routine = Routine::ALL[at];
+        words[routine as usize] = AtomicU64::new(routine.size_of_order(routine.ladder()[0]) << 1);
+        at += 1;
+    }
+    words
+}
 
 /// Whether a call of that size is to be shared. Below the crossover this is one look at one word.
 #[inline(always)]
@@ -73,22 +87,24 @@ pub(crate) fn worth(routine: Routine, size: u64) -> bool {
     size >= word >> 1 && above(routine, size, word)
 }
 
+/// Whether no team is worth a call of that size, which one look at one word says; if it does not, [`worth`] knows.
+#[inline(always)]
+pub(crate) fn is_small(routine: Routine, size: u64) -> bool {
+    size < TABLE.warm[routine as usize].load(Relaxed) >> 1
+}
+
 /// Whether a call of that size is to be shared whenever it comes, for it is longer than members take to wake.
 pub(crate) fn worth_waking(routine: Routine, size: u64) -> bool {
     worth(routine, size) && size >= TABLE.cold[routine as usize].load(Relaxed)
 }
 
-/// The team has been called, and is awake.
+/// Notes that the team has been called, and is awake.
 pub(crate) fn called() {
     TABLE.last_ns.store(clock::now().0, Relaxed);
 }
 
 fn above(routine: Routine, size: u64, word: u64) -> bool {
     if word & KNOWN == 0 {
-        // Too small for anybody's team: not worth a look at the machine.
-        if size < routine.size_of_order(routine.ladder()[0]) {
-            return false;
-        }
         let sizes = learn(routine);
         if size < sizes.warm {
             return false;
@@ -99,13 +115,13 @@ fn above(routine: Routine, size: u64, word: u64) -> bool {
     pause < TABLE.awake_ns.load(Relaxed) || size >= after(Nanos(pause), TABLE.cold[routine as usize].load(Relaxed))
 }
 
-/// From which size on a call is shared after such a pause, where that is `cold` after a short one.
+/// The cold crossover after such a pause, if it is `cold` after a short one.
 fn after(pause: Nanos, cold: u64) -> u64 {
     if pause < DEEP { cold } else { cold.saturating_mul(2) }
 }
 
-/// The crossovers of a routine that is used for the first time. What is measured inside of a call of the team, or beside another
-/// thread that is measuring, would be wrong: then it is left to a later call.
+/// Finds the crossovers of a routine that is used for the first time. A measurement inside a call of the
+/// team, or beside another measuring thread, would be wrong: it is left to a later call.
 #[cold]
 fn learn(routine: Routine) -> Sizes {
     let mut learning = match TABLE.learning.try_lock() {
@@ -130,7 +146,7 @@ fn learn(routine: Routine) -> Sizes {
     measure_and_keep(routine, members, &mut learning)
 }
 
-/// Takes over what a file says of a team of so many members.
+/// Takes over the file's crossovers for a team of `members`.
 fn read_file(learning: &mut Learning, members: u32) {
     learning.read = true;
     TABLE.awake_ns.store(measure::awake().0, Relaxed);
@@ -147,7 +163,7 @@ fn measure_and_keep(routine: Routine, members: u32, learning: &mut Learning) -> 
     let found = measure::measure(routine, members);
     let sizes = found.sizes.unwrap_or_else(|| Sizes::unmeasured(routine));
     publish(routine, sizes);
-    // What was measured beside others' work holds for this process; the next one tries again.
+    // A measurement beside other programs holds for this process only; the next process tries again.
     learning.kept[routine as usize] = found.calm;
     if found.calm {
         let kept = Routine::ALL.iter().filter(|&&routine| learning.kept[routine as usize]);
@@ -176,16 +192,16 @@ fn publish(routine: Routine, sizes: Sizes) {
 /// The crossovers of one routine as lengths of vectors, or orders of square matrices, of `f64`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crossover {
-    /// Whose.
+    /// The routine.
     pub routine: Routine,
-    /// From this on calls are shared that follow another one. `None` if none is.
+    /// From this size on, calls that follow another one are shared. `None` if none is.
     pub warm: Option<u64>,
-    /// From this on those are that come after a pause. `None` if none is.
+    /// From this size on, calls after a pause are shared. `None` if none is.
     pub cold: Option<u64>,
 }
 
-/// The crossovers that hold in this process, those that were not known measured now (a few milliseconds each); and what could not
-/// be used or kept, with the reason.
+/// The crossovers of this process; unknown ones are measured now (a few milliseconds each). And what could
+/// not be used or kept, with the reason.
 pub fn crossovers() -> (Vec<Crossover>, Vec<String>) {
     let order = |routine: Routine, size: u64| (size < KNOWN_MOST).then(|| routine.order_of_size(size));
     let one = |&routine: &Routine| {
@@ -196,21 +212,21 @@ pub fn crossovers() -> (Vec<Crossover>, Vec<String>) {
     (all, TABLE.learning.lock().unwrap_or_else(PoisonError::into_inner).trouble.clone())
 }
 
-/// Where crossovers are kept from run to run, if there is a place, and of how many routines they are there for a team of so many
-/// members, or why what is there is ignored. Measures nothing.
+/// The file that keeps crossovers from run to run, if there is one, and for how many routines it has them for
+/// a team of `members`, or why it is ignored. Measures nothing.
 pub fn kept_crossovers(members: u32) -> (Option<PathBuf>, Result<usize, String>) {
     (kept::path(), kept::load(members).map(|all| all.len()))
 }
 
-/// After so many wake-ups without a call members sleep.
+/// Members sleep after this many wake-ups without a call.
 const AWAKE_WAKES: u64 = 10;
-/// A call after a pause is shared if it takes as long alone as so many wake-ups. A member that has slept for a millisecond begins three
-/// wake-ups late, and saves half of the call less that.
+/// A call after a pause is shared if it takes as long alone as this many wake-ups. A member that has slept
+/// for a millisecond begins three wake-ups late, and saves half of the call less that.
 const COLD_WAKES: u64 = 8;
-/// A member that has slept for longer begins twice as late.
+/// A member that has slept for longer than this begins twice as late.
 const DEEP: Nanos = Nanos::from_ms(4);
 
-/// What the time of a call alone must be, so that waking the others pays.
+/// How long a call must take alone so that waking the members pays.
 fn cold_time(wake: Nanos) -> Nanos {
     wake * COLD_WAKES
 }
@@ -232,7 +248,9 @@ mod tests {
         assert_eq!(known(routine), Some(Sizes { warm: 1_000, cold: 50_000 }));
         publish(routine, Sizes::NEVER);
         assert!(!worth(routine, KNOWN_MOST - 1));
-        TABLE.warm[name].store(0, Relaxed);
+        let word = unknown()[name].load(Relaxed);
+        TABLE.warm[name].store(word, Relaxed);
+        assert!(known(routine).is_none() && !worth(routine, (word >> 1) - 1), "too small for anybody's team");
     }
 
     #[test]

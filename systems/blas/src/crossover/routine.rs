@@ -20,9 +20,9 @@ pub enum Routine {
     Asum,
     /// `iamax`
     Iamax,
-    /// `gemv` where it adds columns as they lie in memory
+    /// `gemv` that adds columns as they lie in memory
     GemvN,
-    /// `gemv` where it makes dots of them
+    /// `gemv` that makes dots of columns
     GemvT,
     /// `ger`, `geru`, `gerc`
     Ger,
@@ -40,7 +40,7 @@ pub enum Routine {
     Trsm,
 }
 
-/// What the size of a call is counted in.
+/// The unit of a call's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
     One,
@@ -48,11 +48,11 @@ pub(crate) enum Level {
     Three,
 }
 
-/// How many there are.
+/// The number of routines.
 pub(crate) const COUNT: usize = Routine::ALL.len();
 
 impl Routine {
-    /// All of them.
+    /// All routines.
     pub const ALL: [Self; 17] = [
         Self::Axpy,
         Self::Scal,
@@ -73,7 +73,7 @@ impl Routine {
         Self::Trsm,
     ];
 
-    /// Its name, as files and tables have it.
+    /// Its name in files and tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -97,7 +97,7 @@ impl Routine {
         }
     }
 
-    pub(crate) fn level(self) -> Level {
+    pub(crate) const fn level(self) -> Level {
         match self {
             Self::GemvN | Self::GemvT | Self::Ger | Self::Symv => Level::Two,
             Self::Gemm | Self::Symm | Self::Syrk | Self::Trmm | Self::Trsm => Level::Three,
@@ -106,7 +106,7 @@ impl Routine {
     }
 
     /// The lengths or orders at which it is tried, from what nobody would share to what everybody does.
-    pub(crate) fn ladder(self) -> &'static [usize] {
+    pub(crate) const fn ladder(self) -> &'static [usize] {
         const ONE: &[usize] = &[1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 16_000, 24_000, 32_000, 48_000, 64_000];
         const TWO: &[usize] = &[48, 64, 80, 96, 112, 128, 160, 192, 256, 320, 384, 512];
         const THREE: &[usize] = &[16, 24, 32, 40, 48, 56, 64, 80, 96, 128, 160, 192];
@@ -119,7 +119,7 @@ impl Routine {
         }
     }
 
-    /// From where on it is shared on two processors of 2024 that nobody else uses.
+    /// The usual crossover, on two otherwise idle processors of 2024.
     pub(crate) fn usual(self) -> usize {
         match (self, self.level()) {
             (Self::Dot | Self::Nrm2 | Self::Asum | Self::Iamax, _) => 10_000,
@@ -132,7 +132,7 @@ impl Routine {
     }
 
     /// The size of a call with vectors of `n`, or square matrices of order `n`, of `f64`.
-    pub(crate) fn size_of_order(self, n: usize) -> u64 {
+    pub(crate) const fn size_of_order(self, n: usize) -> u64 {
         match self.level() {
             Level::One => memory::<f64>(n),
             Level::Two => memory::<f64>(n * n),
@@ -140,7 +140,7 @@ impl Routine {
         }
     }
 
-    /// The length or order of an `f64` call of that size, the other way round.
+    /// The length or order of an `f64` call of that size.
     pub(crate) fn order_of_size(self, size: u64) -> u64 {
         let elements = size as f64 / 8.0;
         let order = match self.level() {
@@ -154,13 +154,13 @@ impl Routine {
 
 /// The size of a call of level 1 or 2: bytes of its longest operand.
 #[inline(always)]
-pub(crate) fn memory<T: Scalar>(elements: usize) -> u64 {
+pub(crate) const fn memory<T: Scalar>(elements: usize) -> u64 {
     elements as u64 * size_of::<T>() as u64
 }
 
-/// The size of a call of level 3: multiplications of its numbers, in eighths of a real one in double precision.
+/// The size of a call of level 3: its multiplications, in eighths of a real one in double precision.
 #[inline(always)]
-pub(crate) fn work<T: Scalar>(m: usize, n: usize, k: usize) -> u64 {
+pub(crate) const fn work<T: Scalar>(m: usize, n: usize, k: usize) -> u64 {
     let each = size_of::<T>() * if T::COMPLEX { 2 } else { 1 };
     (m as u64).saturating_mul(n as u64).saturating_mul(k as u64).saturating_mul(each as u64)
 }

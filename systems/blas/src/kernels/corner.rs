@@ -1,16 +1,13 @@
-//! Panels of a symmetric or Hermitian matrix of which a triangle is stored: a few columns, seen as columns and as rows.
-//!
-//! The corner on the diagonal is written out as a square, so that its columns are registers; beside it all columns have all rows.
-use super::columns::{BOTH, both_body};
+//! A symmetric or Hermitian matrix of which a triangle is stored: a few columns at a time, seen as columns and as rows, so that each
+//! element is read once.
+use super::columns::{BOTH, both};
 use super::dispatch::by_processor;
-use super::level1::dot_body;
-use super::lines::{AlignedLines, load, plus, store};
+use super::level1::scale_body;
+use super::lines::{load, plus};
+use super::matrix::Matrix;
 use crate::options::Uplo;
 use crate::scalar::Scalar;
-use std::array::from_fn;
-
-/// The most columns of a corner.
-pub(crate) const ORDER: usize = 8;
+use std::ops::Range;
 
 /// How a triangle stands for a matrix.
 #[derive(Clone, Copy, Debug)]
@@ -23,89 +20,119 @@ pub(crate) struct Mirror {
 }
 
 by_processor! {
-    /// `y += alpha * a * x`, `a` being all that some columns of a triangle stand for, the first of which is column `from`. There are
-    /// at most [`ORDER`] of them, each with all rows up to the diagonal or from it on.
-    fn add_panel(how: Mirror, columns: &[&[T]], alpha: T, from: usize, x: &[T], y: &mut [T]) = add_panel_body
+    /// `y = alpha * a * x + beta * y`, `a` being all that some columns of a triangle stand for. The columns of the matrix lie side by
+    /// side. If `beta` is nought `y` is not read.
+    fn add_triangle(how: Mirror, a: Matrix<'_, T>, cols: Range<usize>, alpha: T, x: &[T], beta: T, y: &mut [T]) = add_triangle_body
+}
+by_processor! {
+    /// `y += alpha * a * x`, the same of [`BOTH`] columns, the first of which is column `col`: each all that is stored of it.
+    fn add_stored(how: Mirror, columns: [&[T]; BOTH], col: usize, alpha: T, x: &[T], y: &mut [T]) = add_stored_body
 }
 
 #[inline(always)]
-fn add_panel_body<T: Scalar, const FUSED: bool>(how: Mirror, columns: &[&[T]], alpha: T, from: usize, x: &[T], y: &mut [T]) {
-    let (width, cols) = (columns.len(), from..from + columns.len());
-    let mut factors: [T; ORDER] = load(&x[cols.clone()]);
-    factors.iter_mut().for_each(|value| *value = alpha * *value);
-    add_corner::<T, FUSED>(how, columns, &factors, &mut y[cols.clone()]);
-    let rows = if how.uplo == Uplo::Lower { cols.end..y.len() } else { 0..from };
-    if rows.is_empty() {
-        return;
-    }
-    // Of each column what lies above or below the corner: the start of an upper one, the end of a lower one.
-    let beside = |column: usize| {
-        let column = columns[column];
-        if how.uplo == Uplo::Lower { &column[column.len() - rows.len()..] } else { &column[..rows.len()] }
-    };
-    let mut at = 0;
-    while at + BOTH <= width {
-        let (factors, group) = (from_fn(|col| factors[at + col]), from_fn(|col| beside(at + col)));
-        let sums = both_body::<T, FUSED>(how.conj, factors, group, &x[rows.clone()], &mut y[rows.clone()]);
-        for (y, sum) in y[from + at..from + at + BOTH].iter_mut().zip(sums) {
-            *y = y.add_product::<FUSED>(alpha, sum);
+fn add_triangle_body<T: Scalar, const FUSED: bool>(
+    how: Mirror,
+    a: Matrix<'_, T>,
+    cols: Range<usize>,
+    alpha: T,
+    x: &[T],
+    beta: T,
+    y: &mut [T],
+) {
+    scale_body(beta, y);
+    let order = a.row_count();
+    assert!(x.len() == order && y.len() == order, "shapes of a triangle");
+    let mut col = cols.start;
+    while col + BOTH <= cols.end {
+        let mut columns: [&[T]; BOTH] = [&[]; BOTH];
+        for (at, column) in columns.iter_mut().enumerate() {
+            *column = stored(how.uplo, a, col + at);
         }
-        at += BOTH;
+        add_group::<T, FUSED, BOTH>(how, columns, col, alpha, x, y);
+        col += BOTH;
     }
-    for at in at..width {
-        let sum = one_column::<T, FUSED>(how.conj, factors[at], beside(at), &x[rows.clone()], &mut y[rows.clone()]);
-        y[from + at] = y[from + at].add_product::<FUSED>(alpha, sum);
+    while col < cols.end {
+        add_group::<T, FUSED, 1>(how, [stored(how.uplo, a, col)], col, alpha, x, y);
+        col += 1;
     }
 }
 
-/// One column, seen as a column and as a row: `y += alpha * a`, and the sum of `a * x`.
+/// What is stored of a column.
 #[inline(always)]
-fn one_column<T: Scalar, const FUSED: bool>(conj: [bool; 2], alpha: T, a: &[T], x: &[T], y: &mut [T]) -> T {
-    let conj = conj.map(|conj| conj && T::COMPLEX);
-    for (y, a) in y.iter_mut().zip(a) {
-        *y = y.add_product::<FUSED>(alpha, a.conj_if(conj[0]));
-    }
-    dot_body::<T, FUSED>(conj[1], a, x)
+fn stored<T: Scalar>(uplo: Uplo, a: Matrix<'_, T>, col: usize) -> &[T] {
+    let rows = if uplo == Uplo::Lower { col..a.row_count() } else { 0..col + 1 };
+    a.col(col).range(rows).as_slice().expect("columns lie side by side in memory")
 }
 
-/// `y += a * x`, `a` being the square that the corner of a panel stands for.
 #[inline(always)]
-fn add_corner<T: Scalar, const FUSED: bool>(how: Mirror, columns: &[&[T]], x: &[T; ORDER], y: &mut [T]) {
-    let Mirror { uplo, hermitian, conj } = how;
-    let order = columns.len();
-    assert!(order <= ORDER && y.len() == order, "shapes of a corner");
-    let mut aligned: AlignedLines<T, ORDER> = AlignedLines::new();
-    let square = &mut aligned.0;
-    for (col, column) in columns.iter().enumerate() {
-        // The rows of the corner, and the first of them.
-        let (from, part) =
-            if uplo == Uplo::Lower { (col, &column[..order - col]) } else { (0, &column[column.len() - col - 1..]) };
-        for (at, &element) in part.iter().enumerate() {
-            let row = (from + at) % ORDER;
-            square[row][col] = element.conj_if(conj[1] && T::COMPLEX);
-            square[col][row] = element.conj_if(conj[0] && T::COMPLEX);
+fn add_stored_body<T: Scalar, const FUSED: bool>(how: Mirror, columns: [&[T]; BOTH], col: usize, alpha: T, x: &[T], y: &mut [T]) {
+    add_group::<T, FUSED, BOTH>(how, columns, col, alpha, x, y);
+}
+
+/// The corner of some columns on the diagonal is written out as a square; beside it all columns have all rows.
+#[inline(always)]
+fn add_group<T: Scalar, const FUSED: bool, const WIDTH: usize>(
+    how: Mirror,
+    columns: [&[T]; WIDTH],
+    col: usize,
+    alpha: T,
+    x: &[T],
+    y: &mut [T],
+) {
+    match how.uplo {
+        Uplo::Lower => add_group_of::<T, FUSED, true, WIDTH>(how, columns, col, alpha, x, y),
+        Uplo::Upper => add_group_of::<T, FUSED, false, WIDTH>(how, columns, col, alpha, x, y),
+    }
+}
+
+/// The same of a triangle that the compiler knows, so that the square is made of registers.
+#[inline(always)]
+fn add_group_of<T: Scalar, const FUSED: bool, const LOWER: bool, const WIDTH: usize>(
+    how: Mirror,
+    columns: [&[T]; WIDTH],
+    col: usize,
+    alpha: T,
+    x: &[T],
+    y: &mut [T],
+) {
+    let (mut beside, mut square): ([&[T]; WIDTH], _) = ([&[]; WIDTH], [[T::ZERO; WIDTH]; WIDTH]);
+    for at in 0..WIDTH {
+        let (first, last) = columns[at].split_at(if LOWER { WIDTH - at } else { col });
+        let corner = if LOWER { first } else { last };
+        beside[at] = if LOWER { last } else { first };
+        for row in 0..WIDTH {
+            if if LOWER { row < at } else { row > at } {
+                continue;
+            }
+            let element = corner[if LOWER { row - at } else { row }];
+            square[row][at] = element.conj_if(T::COMPLEX && how.conj[1]);
+            square[at][row] = element.conj_if(T::COMPLEX && how.conj[0]);
         }
-        if hermitian {
-            square[col][col] = T::real(square[col][col].re());
+        if how.hermitian {
+            square[at][at] = T::real(square[at][at].re());
         }
     }
-    let mut sums: [T; ORDER] = load(y);
-    for (column, &x) in square[..order].iter().zip(x) {
-        sums = plus::<T, FUSED, ORDER>(sums, x, column);
+    let mut factors = [T::ZERO; WIDTH];
+    for (factor, &x) in factors.iter_mut().zip(&x[col..col + WIDTH]) {
+        *factor = alpha * x;
     }
-    store(&sums, y);
+    let rows = if LOWER { col + WIDTH..y.len() } else { 0..col };
+    let sums = both::<T, FUSED, WIDTH>(how.conj, factors, beside, &x[rows.clone()], &mut y[rows]);
+    let y = &mut y[col..col + WIDTH];
+    let mut total: [T; WIDTH] = load(y);
+    for at in 0..WIDTH {
+        total[at] = total[at].add_product::<FUSED>(alpha, sums[at]);
+    }
+    for at in 0..WIDTH {
+        total = plus::<T, FUSED, WIDTH>(total, factors[at], &square[at]);
+    }
+    y.copy_from_slice(&total);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::c64;
-
-    /// The columns of a triangle of that order, and what lies at each place of the matrix.
-    fn triangle(order: usize, uplo: Uplo) -> Vec<Vec<c64>> {
-        let rows = |col| if uplo == Uplo::Upper { 0..col + 1 } else { col..order };
-        (0..order).map(|col| rows(col).map(|row| element(row, col)).collect()).collect()
-    }
 
     fn element(row: usize, col: usize) -> c64 {
         c64::new((row * 10 + col) as f64, (row + 3 * col) as f64 - 7.5)
@@ -123,18 +150,21 @@ mod tests {
     }
 
     #[test]
-    fn panels_add_up_to_the_matrix_that_a_triangle_stands_for() {
-        for order in 0..=3 * ORDER + 1 {
+    fn groups_of_columns_add_up_to_the_matrix_that_a_triangle_stands_for() {
+        for order in 0..=19 {
             for (uplo, hermitian) in [(Uplo::Lower, false), (Uplo::Upper, false), (Uplo::Lower, true), (Uplo::Upper, true)] {
-                let memory = triangle(order, uplo);
+                let stored = |row, col| if uplo == Uplo::Upper { row <= col } else { row >= col };
+                let trap = c64::new(f64::NAN, f64::NAN);
+                let cells = (0..order * order).map(|at| (at % order, at / order));
+                let memory: Vec<c64> = cells.map(|(row, col)| if stored(row, col) { element(row, col) } else { trap }).collect();
+                let a = Matrix::columns(&memory, order, order, order.max(1)).unwrap();
                 let how = Mirror { uplo, hermitian, conj: [false, hermitian] };
                 let x: Vec<c64> = (0..order).map(|at| c64::new(at as f64 - 2.0, 3.0)).collect();
                 let mut y: Vec<c64> = (0..order).map(|at| c64::new(at as f64, -1.0)).collect();
                 let product = |row| (0..order).map(|col| full(uplo, hermitian, row, col) * x[col]).sum::<c64>();
                 let wanted: Vec<c64> = (0..order).map(|row| y[row] + c64::new(2.0, 0.0) * product(row)).collect();
-                for from in (0..order).step_by(ORDER) {
-                    let columns: Vec<&[c64]> = memory[from..order.min(from + ORDER)].iter().map(Vec::as_slice).collect();
-                    add_panel(how, &columns, c64::new(2.0, 0.0), from, &x, &mut y);
+                for cols in [order / 3..order, 0..order / 3] {
+                    add_triangle(how, a, cols, c64::new(2.0, 0.0), &x, c64::ONE, &mut y);
                 }
                 // Small whole numbers and halves: every order of sums is exact.
                 assert_eq!(y, wanted, "{order} {uplo:?} {hermitian}");

@@ -69,8 +69,11 @@ pub(super) const PLAIN_FUSES: bool = cfg!(target_arch = "aarch64");
 macro_rules! by_processor {
     ($(#[$doc:meta])* fn $name:ident($($arg:ident: $kind:ty),* $(,)?) $(-> $out:ty)? = $body:ident) => {
         $(#[$doc])*
-        #[inline]
+        #[inline(always)]
         pub(crate) fn $name<T: $crate::scalar::Scalar>($($arg: $kind),*) $(-> $out)? {
+            fn plain<T: $crate::scalar::Scalar>($($arg: $kind),*) $(-> $out)? {
+                $body::<T, { $crate::kernels::dispatch::PLAIN_FUSES }>($($arg),*)
+            }
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx512f,avx512vl,fma")]
@@ -81,15 +84,17 @@ macro_rules! by_processor {
                 fn avx2<T: $crate::scalar::Scalar>($($arg: $kind),*) $(-> $out)? {
                     $body::<T, true>($($arg),*)
                 }
-                match $crate::kernels::dispatch::unit() {
-                    // SAFETY: the processor has these instructions.
-                    $crate::kernels::dispatch::Unit::Avx512 => return unsafe { avx512::<T>($($arg),*) },
-                    // SAFETY: the processor has these instructions.
-                    $crate::kernels::dispatch::Unit::Avx2 => return unsafe { avx2::<T>($($arg),*) },
-                    $crate::kernels::dispatch::Unit::Plain => {}
-                }
+                // One call, of the chosen one: so the function is short enough to become a part of its callers.
+                let chosen: unsafe fn($($kind),*) $(-> $out)? = match $crate::kernels::dispatch::unit() {
+                    $crate::kernels::dispatch::Unit::Avx512 => avx512::<T>,
+                    $crate::kernels::dispatch::Unit::Avx2 => avx2::<T>,
+                    $crate::kernels::dispatch::Unit::Plain => plain::<T>,
+                };
+                // SAFETY: the processor has the instructions of the one that was chosen.
+                unsafe { chosen($($arg),*) }
             }
-            $body::<T, { $crate::kernels::dispatch::PLAIN_FUSES }>($($arg),*)
+            #[cfg(not(target_arch = "x86_64"))]
+            plain::<T>($($arg),*)
         }
     };
 }

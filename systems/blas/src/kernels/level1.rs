@@ -1,9 +1,11 @@
 //! The loops of level 1 over elements that lie side by side.
 use super::dispatch::by_processor;
+use super::lines::{Pieces, in_pieces, load, plus};
 use crate::scalar::Scalar;
+use std::hint::black_box;
 
-/// In how many lanes a sum runs, so that additions need not wait for each other: eight chains of 512 bits in double precision.
-const LANES: usize = 64;
+/// In how many lanes a long sum runs, so that additions need not wait for each other: eight chains of 256 bits in double precision.
+const LANES: usize = 32;
 
 by_processor! {
     /// `y += alpha * x`
@@ -35,17 +37,46 @@ by_processor! {
 }
 
 #[inline(always)]
-fn axpy_body<T: Scalar, const FUSED: bool>(alpha: T, x: &[T], y: &mut [T]) {
-    for (y, &x) in y.iter_mut().zip(x) {
-        *y = y.add_product::<FUSED>(alpha, x);
+pub(super) fn axpy_body<T: Scalar, const FUSED: bool>(alpha: T, x: &[T], y: &mut [T]) {
+    struct Axpy<'a, T, const FUSED: bool>(T, &'a [T], &'a mut [T]);
+    impl<T: Scalar, const FUSED: bool> Pieces for Axpy<'_, T, FUSED> {
+        #[inline(always)]
+        fn piece<const LEN: usize>(&mut self, at: usize) {
+            let (x, y) = (&self.1[at..at + LEN], &mut self.2[at..at + LEN]);
+            y.copy_from_slice(&plus::<T, FUSED, LEN>(load(y), self.0, &load(x)));
+        }
     }
+    let len = x.len().min(y.len());
+    in_pieces::<32>(len, &mut Axpy::<T, FUSED>(alpha, &x[..len], &mut y[..len]));
 }
 
 #[inline(always)]
 fn scal_body<T: Scalar, const FUSED: bool>(alpha: T, x: &mut [T]) {
-    for x in x {
-        *x = alpha * *x;
+    change(x, |x| alpha * x);
+}
+
+/// `y *= beta` as levels 2 and 3 mean it: if `beta` is nought, `y` is not read.
+#[inline(always)]
+pub(super) fn scale_body<T: Scalar>(beta: T, y: &mut [T]) {
+    if beta == T::ZERO {
+        change(y, |_| T::ZERO);
+    } else if beta != T::ONE {
+        change(y, |y| beta * y);
     }
+}
+
+/// Changes every element.
+#[inline(always)]
+fn change<T: Scalar>(x: &mut [T], to: impl Fn(T) -> T) {
+    struct Change<'a, T, To>(&'a mut [T], To);
+    impl<T: Scalar, To: Fn(T) -> T> Pieces for Change<'_, T, To> {
+        #[inline(always)]
+        fn piece<const LEN: usize>(&mut self, at: usize) {
+            let x = &mut self.0[at..at + LEN];
+            x.copy_from_slice(&load::<T, LEN>(x).map(&self.1));
+        }
+    }
+    in_pieces::<32>(x.len(), &mut Change(x, to));
 }
 
 #[inline(always)]
@@ -66,51 +97,58 @@ pub(super) fn halve<N: Copy, const WIDTH: usize, const HALF: usize>(lanes: [N; W
     half
 }
 
-/// Eight lanes joined, in an order that the source fixes.
-#[inline(always)]
-pub(super) fn fold<N: Copy>(lanes: [N; 8], join: impl Fn(N, N) -> N) -> N {
-    let [first, second] = halve::<N, 4, 2>(halve::<N, 8, 4>(lanes, &join), &join);
-    join(first, second)
-}
-
-/// Reduces pairs of elements, each taken into a lane by `step`; the lanes are put together by `join`. What is left over goes on in
-/// eight lanes, and the last few one by one.
+/// Reduces pairs of elements, each taken into a lane by `step`; the lanes are put together by `join`. What is left over is taken into
+/// fewer lanes each time that these are halved, so that nothing goes one by one.
 #[inline(always)]
 fn reduce<T: Scalar, N: Copy>(x: &[T], y: &[T], start: N, step: impl Fn(N, T, T) -> N, join: impl Fn(N, N) -> N) -> N {
     let len = x.len().min(y.len());
-    let ((groups, x), (others, y)) = (x[..len].as_chunks::<LANES>(), y[..len].as_chunks::<LANES>());
-    // Lanes in which nothing has been taken join to what they started with: a short vector begins with the last eight.
-    let mut lanes = if groups.is_empty() { [start; 8] } else { reduce_groups(groups, others, start, &step, &join) };
-    let ((chunks, x), (others, y)) = (x.as_chunks::<8>(), y.as_chunks::<8>());
-    for (x, y) in chunks.iter().zip(others) {
-        for at in 0..8 {
-            lanes[at] = step(lanes[at], x[at], y[at]);
+    let (x, y) = (&x[..len], &y[..len]);
+    let (mut at, mut eight) = (0, [start; 8]);
+    if len >= LANES {
+        let mut lanes = [start; LANES];
+        while len - at >= LANES {
+            lanes = take(lanes, x, y, at, &step);
+            at += LANES;
         }
+        // Through memory: else the compiler sees that half of them are added to the other, and makes the loop of half registers.
+        eight = black_box(halve::<N, 16, 8>(halve::<N, LANES, 16>(lanes, &join), &join));
     }
-    let mut total = fold(lanes, join);
-    for (&x, &y) in x.iter().zip(y) {
-        total = step(total, x, y);
+    if len & 16 != 0 {
+        eight = take(take(eight, x, y, at, &step), x, y, at + 8, &step);
+        at += 16;
     }
-    total
+    if len & 8 != 0 {
+        eight = take(eight, x, y, at, &step);
+        at += 8;
+    }
+    let mut four = halve::<N, 8, 4>(eight, &join);
+    if len & 4 != 0 {
+        four = take(four, x, y, at, &step);
+        at += 4;
+    }
+    let mut two = halve::<N, 4, 2>(four, &join);
+    if len & 2 != 0 {
+        two = take(two, x, y, at, &step);
+        at += 2;
+    }
+    let one = join(two[0], two[1]);
+    if len & 1 != 0 { step(one, x[at], y[at]) } else { one }
 }
 
-/// The groups of [`reduce`], put together in eight lanes.
+/// As many pairs as there are lanes, the first of which is at `at`.
 #[inline(always)]
-fn reduce_groups<T: Scalar, N: Copy>(
-    x: &[[T; LANES]],
-    y: &[[T; LANES]],
-    start: N,
+fn take<T: Scalar, N: Copy, const WIDTH: usize>(
+    mut lanes: [N; WIDTH],
+    x: &[T],
+    y: &[T],
+    at: usize,
     step: impl Fn(N, T, T) -> N,
-    join: impl Fn(N, N) -> N,
-) -> [N; 8] {
-    let mut lanes = [start; LANES];
-    for (x, y) in x.iter().zip(y) {
-        // One flat loop over all lanes: the compiler makes whole registers of it.
-        for at in 0..LANES {
-            lanes[at] = step(lanes[at], x[at], y[at]);
-        }
+) -> [N; WIDTH] {
+    let (x, y) = (&x[at..at + WIDTH], &y[at..at + WIDTH]);
+    for lane in 0..WIDTH {
+        lanes[lane] = step(lanes[lane], x[lane], y[lane]);
     }
-    halve::<N, 16, 8>(halve::<N, 32, 16>(halve::<N, LANES, 32>(lanes, &join), &join), &join)
+    lanes
 }
 
 #[inline(always)]
@@ -147,28 +185,24 @@ fn amax_body<T: Scalar, const FUSED: bool>(x: &[T]) -> T::Real {
 mod tests {
     use super::*;
 
-    /// What [`reduce`] gives if every vector, however short, is taken in groups of all lanes.
-    fn grouped(x: &[f64], y: &[f64]) -> f64 {
-        let step = |sum: f64, x: f64, y: f64| x.mul_add(y, sum);
-        let (groups, others) = (x.as_chunks().0, y.as_chunks().0);
-        let mut lanes = reduce_groups(groups, others, 0.0, step, |sum, other| sum + other);
-        let from = groups.len() * LANES;
-        let (chunks, rest) = x[from..].as_chunks::<8>();
-        for (chunk, x) in chunks.iter().enumerate() {
-            lanes = std::array::from_fn(|at| step(lanes[at], x[at], y[from + chunk * 8 + at]));
-        }
-        let start = x.len() - rest.len();
-        (start..x.len()).fold(fold(lanes, |sum, other| sum + other), |sum, at| step(sum, x[at], y[at]))
-    }
-
     #[test]
-    fn a_short_sum_has_the_bits_of_one_in_all_lanes() {
-        let x: Vec<f64> = (0..200).map(|at| (f64::from(at) * 0.3).sin()).collect();
-        let y: Vec<f64> = (0..200).map(|at| if at % 5 == 0 { -0.0 } else { (f64::from(at) * 0.9).cos() }).collect();
+    fn every_element_counts_once_whatever_the_length() {
+        // Powers of two and small factors: every order of sums is exact.
+        let x: Vec<f64> = (0..200).map(|at| f64::from(at % 7) + 1.0).collect();
+        let y: Vec<f64> = (0..200).map(|at| f64::from(at * at % 64)).collect();
         for len in 0..200 {
             let (x, y) = (&x[..len], &y[..len]);
             let sum = reduce(x, y, 0.0, |sum: f64, x, y| x.mul_add(y, sum), |sum, other| sum + other);
-            assert_eq!(sum.to_bits(), grouped(x, y).to_bits(), "{len} elements");
+            assert_eq!(sum, x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>(), "{len} elements");
+            let mut sums = y.to_vec();
+            axpy(2.0, x, &mut sums);
+            assert!(sums.iter().zip(x.iter().zip(y)).all(|(sum, (x, y))| *sum == 2.0 * x + y), "{len} elements");
         }
+    }
+
+    #[test]
+    fn a_sum_of_nothing_but_negative_noughts_is_nought() {
+        let (x, y) = ([-0.0; 40], [1.0; 40]);
+        assert!((0..40).all(|len| dot(false, &x[..len], &y[..len]) == 0.0));
     }
 }

@@ -1,5 +1,5 @@
 //! Short lines of a matrix as arrays: copied in pieces of fixed lengths, where a call to copy memory would cost more than the line.
-use super::matrix::{Layout, Matrix, MatrixMut};
+use super::matrix::{Matrix, MatrixMut};
 use crate::scalar::Scalar;
 
 /// Lines that begin where lines of memory do: what was written to one would reach its next reader late from across two of those.
@@ -36,31 +36,88 @@ pub(super) fn store<T: Scalar, const N: usize>(line: &[T; N], to: &mut [T]) {
     put(&line[..len], to);
 }
 
-/// Copies elements to the start of another slice that is no shorter.
+/// `LEN` elements of a slice from `at` on, without a look at its length.
+///
+/// # Safety
+/// The slice has them.
 #[inline(always)]
-pub(super) fn put<T: Scalar>(from: &[T], to: &mut [T]) {
+pub(super) unsafe fn piece<T, const LEN: usize>(slice: &[T], at: usize) -> &[T; LEN] {
+    debug_assert!(at + LEN <= slice.len());
+    // SAFETY: the caller says that they are there.
+    unsafe { &*slice.as_ptr().add(at).cast() }
+}
+
+/// Work on elements that lie side by side, which is done in pieces of lengths that the compiler knows.
+pub(super) trait Pieces {
+    /// Does it for `LEN` elements from `at` on.
+    fn piece<const LEN: usize>(&mut self, at: usize);
+}
+
+/// Does so many elements' work: pieces of `MOST`, which is 8, 16 or 32, and what is left over in one of each shorter length at most.
+#[inline(always)]
+pub(super) fn in_pieces<const MOST: usize>(len: usize, work: &mut impl Pieces) {
     let mut at = 0;
-    while from.len() - at >= 16 {
-        at = piece::<T, 16>(from, to, at);
+    while len - at >= MOST {
+        work.piece::<MOST>(at);
+        at += MOST;
     }
-    if from.len() & 8 != 0 {
-        at = piece::<T, 8>(from, to, at);
+    if MOST > 16 && len & 16 != 0 {
+        work.piece::<16>(at);
+        at += 16;
     }
-    if from.len() & 4 != 0 {
-        at = piece::<T, 4>(from, to, at);
+    if MOST > 8 && len & 8 != 0 {
+        work.piece::<8>(at);
+        at += 8;
     }
-    if from.len() & 2 != 0 {
-        at = piece::<T, 2>(from, to, at);
+    if len & 4 != 0 {
+        work.piece::<4>(at);
+        at += 4;
     }
-    if from.len() & 1 != 0 {
-        piece::<T, 1>(from, to, at);
+    if len & 2 != 0 {
+        work.piece::<2>(at);
+        at += 2;
+    }
+    if len & 1 != 0 {
+        work.piece::<1>(at);
     }
 }
 
+/// The same from the end to the start, pieces of `MOST`, which is 8 or 16, first.
 #[inline(always)]
-fn piece<T: Scalar, const LEN: usize>(from: &[T], to: &mut [T], at: usize) -> usize {
-    to[at..at + LEN].copy_from_slice(&from[at..at + LEN]);
-    at + LEN
+pub(super) fn in_pieces_back<const MOST: usize>(len: usize, work: &mut impl Pieces) {
+    let mut end = len;
+    while end >= MOST {
+        end -= MOST;
+        work.piece::<MOST>(end);
+    }
+    if MOST > 8 && end & 8 != 0 {
+        end -= 8;
+        work.piece::<8>(end);
+    }
+    if end & 4 != 0 {
+        end -= 4;
+        work.piece::<4>(end);
+    }
+    if end & 2 != 0 {
+        end -= 2;
+        work.piece::<2>(end);
+    }
+    if end & 1 != 0 {
+        work.piece::<1>(end - 1);
+    }
+}
+
+/// Copies elements to the start of another slice that is no shorter.
+#[inline(always)]
+pub(super) fn put<T: Scalar>(from: &[T], to: &mut [T]) {
+    struct Put<'a, T>(&'a [T], &'a mut [T]);
+    impl<T: Scalar> Pieces for Put<'_, T> {
+        #[inline(always)]
+        fn piece<const LEN: usize>(&mut self, at: usize) {
+            self.1[at..at + LEN].copy_from_slice(&self.0[at..at + LEN]);
+        }
+    }
+    in_pieces::<16>(from.len(), &mut Put(from, to));
 }
 
 /// `line + factor * other`. Made anew and without an exit from the loop: so the compiler makes whole registers of it.
@@ -70,37 +127,6 @@ pub(super) fn plus<T: Scalar, const FUSED: bool, const N: usize>(mut line: [T; N
         line[lane] = line[lane].add_product::<FUSED>(other[lane], factor);
     }
     line
-}
-
-/// The columns of a matrix of at most `N` rows and columns, where they lie if they lie side by side and are meant as they are, else
-/// copied into `held`.
-#[inline(always)]
-pub(super) fn columns<'m, T: Scalar, const N: usize>(
-    matrix: Matrix<'m, T>,
-    conj: bool,
-    held: &'m mut Option<AlignedLines<T, N>>,
-) -> [&'m [T]; N] {
-    let Layout { rows, cols, down, .. } = matrix.layout;
-    assert!(rows <= N && cols <= N, "lines are short");
-    let mut columns: [&[T]; N] = [&[]; N];
-    if down == 1 && !(conj && T::COMPLEX) {
-        for (at, column) in columns[..cols].iter_mut().enumerate() {
-            *column = side_by_side(matrix, at);
-        }
-        return columns;
-    }
-    let copy = held.insert(AlignedLines::new());
-    let lines = if down == 1 { matrix } else { matrix.t() };
-    for line in 0..lines.col_count() {
-        for (at, &value) in side_by_side(lines, line).iter().enumerate() {
-            let (row, col) = if down == 1 { (at, line) } else { (line, at) };
-            copy.0[col % N][row % N] = value.conj_if(conj);
-        }
-    }
-    for (column, copy) in columns[..cols].iter_mut().zip(&copy.0) {
-        *column = &copy[..rows];
-    }
-    columns
 }
 
 /// A column whose elements lie side by side: every matrix has such columns or such rows.
@@ -118,7 +144,6 @@ pub(super) fn side_by_side_mut<'m, T: Scalar>(matrix: &'m mut MatrixMut<'_, T>, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::c64;
 
     #[test]
     fn lines_of_every_length_come_and_go_whole() {
@@ -133,23 +158,6 @@ mod tests {
             let mut to = vec![0.0; len];
             store(&line, &mut to);
             assert!(to == from[..len] && line[len..].iter().all(|&rest| rest == 0.0), "{len}");
-        }
-    }
-
-    #[test]
-    fn columns_are_the_same_from_either_order() {
-        let memory: Vec<c64> = (0..400).map(|at| c64::new(f64::from(at), 1.0)).collect();
-        for (rows, cols, conj) in (0..=8).flat_map(|rows| (0..=8).map(move |cols| (rows, cols, (rows + cols) % 2 == 0))) {
-            let by_columns = Matrix::columns(&memory, rows, cols, rows + 2).unwrap();
-            let by_rows = Matrix::rows(&memory, rows, cols, cols + 1).unwrap();
-            for matrix in [by_columns, by_rows, by_rows.t(), by_columns.t()] {
-                let mut held = None;
-                for (col, column) in columns::<c64, 8>(matrix, conj, &mut held).into_iter().enumerate() {
-                    let wanted = (0..matrix.row_count()).map(|row| matrix.get(row, col).conj_if(conj));
-                    let inside = col < matrix.col_count();
-                    assert!(if inside { column.iter().copied().eq(wanted) } else { column.is_empty() }, "column {col}");
-                }
-            }
         }
     }
 }

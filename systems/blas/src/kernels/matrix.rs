@@ -47,6 +47,7 @@ impl Layout {
         row as isize * self.down + col as isize * self.right
     }
 
+    #[inline(always)]
     fn check(&self, rows: &Range<usize>, cols: &Range<usize>) {
         let inside = rows.start <= rows.end && rows.end <= self.rows && cols.start <= cols.end && cols.end <= self.cols;
         assert!(inside, "rows {rows:?} and columns {cols:?} of a {} x {} matrix", self.rows, self.cols);
@@ -133,12 +134,14 @@ impl<'a, T: Scalar> Matrix<'a, T> {
     }
 
     /// The transposed matrix, in the same memory.
+    #[inline(always)]
     #[must_use]
     pub fn t(self) -> Self {
         Self { layout: self.layout.transposed(), ..self }
     }
 
     /// The matrix, transposed if so asked; whoever asks for [`Trans::Conj`] must conjugate it besides.
+    #[inline(always)]
     #[must_use]
     pub fn op(self, trans: Trans) -> Self {
         if trans == Trans::No { self } else { self.t() }
@@ -161,6 +164,7 @@ impl<'a, T: Scalar> Matrix<'a, T> {
     ///
     /// # Panics
     /// If they leave the matrix.
+    #[inline(always)]
     #[must_use]
     pub fn block(self, rows: Range<usize>, cols: Range<usize>) -> Self {
         self.layout.check(&rows, &cols);
@@ -178,6 +182,28 @@ impl<'a, T: Scalar> Matrix<'a, T> {
         let Layout { rows, cols, down, .. } = self.layout;
         assert!(col < cols, "column {col} of a {rows} x {cols} matrix");
         Vector::from_parts(self.first.wrapping_offset(self.layout.offset(0, col)), rows, down)
+    }
+
+    /// `LEN` elements of a column from `row` on: what [`col`](Self::col) would look at, without a look.
+    ///
+    /// # Safety
+    /// Columns lie side by side, and the matrix has these elements.
+    #[inline(always)]
+    pub(super) unsafe fn piece<const LEN: usize>(&self, row: usize, col: usize) -> &'a [T; LEN] {
+        debug_assert!(self.layout.down == 1 && row + LEN <= self.layout.rows && col < self.layout.cols);
+        // SAFETY: the constructors have seen to it that all elements can be read; these are some, and lie side by side.
+        unsafe { &*self.first.offset(self.layout.offset(row, col)).cast() }
+    }
+
+    /// An element: what [`get`](Self::get) would look at, without a look.
+    ///
+    /// # Safety
+    /// There is one.
+    #[inline(always)]
+    pub(super) unsafe fn element(&self, row: usize, col: usize) -> T {
+        debug_assert!(row < self.layout.rows && col < self.layout.cols);
+        // SAFETY: the constructors have seen to it that all elements can be read.
+        unsafe { *self.first.offset(self.layout.offset(row, col)) }
     }
 }
 
@@ -248,6 +274,7 @@ impl<'a, T: Scalar> MatrixMut<'a, T> {
     }
 
     /// The transposed matrix, in the same memory.
+    #[inline(always)]
     #[must_use]
     pub fn t(self) -> Self {
         Self { layout: self.layout.transposed(), ..self }
@@ -279,6 +306,7 @@ impl<'a, T: Scalar> MatrixMut<'a, T> {
     ///
     /// # Panics
     /// If they leave the matrix.
+    #[inline(always)]
     #[must_use]
     pub fn block(self, rows: Range<usize>, cols: Range<usize>) -> Self {
         self.layout.check(&rows, &cols);
@@ -307,5 +335,17 @@ impl<'a, T: Scalar> MatrixMut<'a, T> {
         let Layout { rows, cols, down, .. } = self.layout;
         assert!(col < cols, "column {col} of a {rows} x {cols} matrix");
         VectorMut::from_parts(self.first.wrapping_offset(self.layout.offset(0, col)), rows, down)
+    }
+
+    /// `LEN` elements of a column from `row` on: what [`col`](Self::col) would look at, without a look.
+    ///
+    /// # Safety
+    /// Columns lie side by side, and the matrix has these elements.
+    #[inline(always)]
+    pub(super) unsafe fn piece_mut<const LEN: usize>(&mut self, row: usize, col: usize) -> &mut [T; LEN] {
+        debug_assert!(self.layout.down == 1 && row + LEN <= self.layout.rows && col < self.layout.cols);
+        // SAFETY: the constructors have seen to it that all elements can be written, and this borrow is exclusive; these are some,
+        // and lie side by side.
+        unsafe { &mut *self.first.offset(self.layout.offset(row, col)).cast() }
     }
 }

@@ -3,13 +3,14 @@
 //! All of the crate's unsafe code is here, behind functions that are safe to call.
 pub(crate) mod columns;
 pub(crate) mod corner;
+pub(crate) mod direct;
 mod dispatch;
 pub(crate) mod level1;
 mod lines;
 pub(crate) mod matrix;
+pub(crate) mod multiply;
 pub(crate) mod product;
 pub(crate) mod shared;
-pub(crate) mod small;
 pub(crate) mod tile;
 pub(crate) mod vector;
 

@@ -5,8 +5,8 @@
 //! [`SMALL`] elements and for single rows and columns: the grids of level 3 never cut a larger result into such pieces. And it
 //! computes complex tiles at the end of the contiguous direction with other roundings than full ones: there the end is a call
 //! of its own, so that it has the same shape in the whole and in the last part, and cells are multiples of [`granule`].
+use super::direct;
 use super::matrix::{Layout, Matrix, MatrixMut};
-use super::small;
 use crate::grid::Grid;
 use crate::scalar::Scalar;
 
@@ -14,6 +14,12 @@ use crate::scalar::Scalar;
 const DEPTH: usize = 512;
 /// Results of so many elements or fewer may take another path through the crate.
 const SMALL: usize = 256;
+
+/// Products of so few rows and terms are computed without the crate, which packs its factors.
+pub(crate) const SMALL_ORDER: usize = 48;
+
+/// The same if the left factor must be copied and the crate would not pack it.
+const SMALL_DOTS: usize = 16;
 
 /// A multiple of the crate's tiles along the contiguous direction, for all types and vector units.
 const TILE: usize = 48;
@@ -58,8 +64,9 @@ impl<'a, T: Scalar> Factor<'a, T> {
 ///
 /// # Panics
 /// If the shapes do not fit.
+#[inline(always)]
 pub(crate) fn product<T: Scalar>(alpha: T, a: Factor<'_, T>, b: Factor<'_, T>, beta: T, mut c: MatrixMut<'_, T>) {
-    let Layout { rows, cols, down, right } = c.layout;
+    let Layout { rows, cols, .. } = c.layout;
     let (la, lb) = (a.matrix.layout, b.matrix.layout);
     assert!(la.rows == rows && lb.cols == cols && lb.rows == la.cols, "shapes of a product");
     if rows == 0 || cols == 0 {
@@ -70,9 +77,17 @@ pub(crate) fn product<T: Scalar>(alpha: T, a: Factor<'_, T>, b: Factor<'_, T>, b
     }
     // The crate has a short way of its own for sums of products of rows and columns that both lie side by side.
     let dots = !T::COMPLEX && la.right == 1 && la.down != 1 && lb.down == 1;
-    if rows.max(cols).max(la.cols) <= small::ORDER && !dots {
-        return small::small(alpha, a, b, beta, c);
+    // Whatever the columns, since a part has fewer of them than the whole.
+    if rows.max(la.cols) <= if dots { SMALL_DOTS } else { SMALL_ORDER } {
+        return direct::direct(alpha, a, b, beta, None, c);
     }
+    packed(alpha, a, b, beta, c);
+}
+
+/// The product by the crate, for shapes that fit and are not empty.
+#[inline(never)]
+fn packed<T: Scalar>(alpha: T, a: Factor<'_, T>, b: Factor<'_, T>, beta: T, c: MatrixMut<'_, T>) {
+    let Layout { down, right, .. } = c.layout;
     if !T::COMPLEX {
         return runs(alpha, a, b, beta, c);
     }

@@ -1,4 +1,4 @@
-//! The triangle at the bottom of `trmm` and `trsm`: at most [`ORDER`] rows of it, against as many columns at a time.
+//! The triangle at the bottom of `trsm`: at most [`ORDER`] rows of it, against as many columns at a time.
 //!
 //! The columns are copied into rows of fixed width, so that the loops run across columns that have nothing to do with each other:
 //! what becomes of one does not depend on how many there are. A small triangle has narrow rows, which cost less to copy.
@@ -13,15 +13,6 @@ use std::ops::Range;
 /// The most rows of a triangle.
 pub(crate) const ORDER: usize = 32;
 
-/// What is done with a triangle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TriangleOp {
-    /// `B = A * B`
-    Multiply,
-    /// `A * X = B`, `X` in the place of `B`.
-    Solve,
-}
-
 /// A small triangle, copied: column by column, conjugated if it was so meant.
 struct Tile<T, const N: usize> {
     order: usize,
@@ -31,30 +22,25 @@ struct Tile<T, const N: usize> {
 }
 
 by_processor! {
-    /// Multiplies or solves with a triangle of at most [`ORDER`] rows.
+    /// `a * x = b`, `x` in the place of `b`, for a triangle of at most [`ORDER`] rows.
     ///
     /// # Panics
     /// If the triangle is larger, or the shapes do not fit.
-    fn tile(task: TriangleOp, a: Factor<'_, T>, uplo: Uplo, diag: Diag, b: MatrixMut<'_, T>) = tile_body
+    fn solve(a: Factor<'_, T>, uplo: Uplo, diag: Diag, b: MatrixMut<'_, T>) = solve_body
 }
 
 #[inline(always)]
-fn tile_body<T: Scalar, const FUSED: bool>(task: TriangleOp, a: Factor<'_, T>, uplo: Uplo, diag: Diag, b: MatrixMut<'_, T>) {
+fn solve_body<T: Scalar, const FUSED: bool>(a: Factor<'_, T>, uplo: Uplo, diag: Diag, b: MatrixMut<'_, T>) {
     match a.matrix.row_count() {
-        0..=8 => sized::<T, FUSED, 8>(task, a, uplo, diag, b),
-        9..=16 => sized::<T, FUSED, 16>(task, a, uplo, diag, b),
-        _ => sized::<T, FUSED, ORDER>(task, a, uplo, diag, b),
+        0..=4 => sized::<T, FUSED, 4>(a, uplo, diag, b),
+        5..=8 => sized::<T, FUSED, 8>(a, uplo, diag, b),
+        9..=16 => sized::<T, FUSED, 16>(a, uplo, diag, b),
+        _ => sized::<T, FUSED, ORDER>(a, uplo, diag, b),
     }
 }
 
 #[inline(always)]
-fn sized<T: Scalar, const FUSED: bool, const N: usize>(
-    task: TriangleOp,
-    a: Factor<'_, T>,
-    uplo: Uplo,
-    diag: Diag,
-    mut b: MatrixMut<'_, T>,
-) {
+fn sized<T: Scalar, const FUSED: bool, const N: usize>(a: Factor<'_, T>, uplo: Uplo, diag: Diag, mut b: MatrixMut<'_, T>) {
     let order = a.matrix.row_count();
     assert!(order <= N && a.matrix.col_count() == order && b.row_count() == order, "shapes of a tile");
     let tile = Tile { order, uplo, unit: diag == Diag::Unit, columns: triangle::<T, N>(a, uplo, diag) };
@@ -63,10 +49,7 @@ fn sized<T: Scalar, const FUSED: bool, const N: usize>(
     for from in (0..b.col_count()).step_by(N) {
         let cols = from..b.col_count().min(from + N);
         read(&b, cols.clone(), &mut rows.0);
-        match task {
-            TriangleOp::Multiply => multiply::<T, FUSED, N>(&tile, &mut rows.0),
-            TriangleOp::Solve => solve::<T, FUSED, N>(&tile, &inverses, &mut rows.0),
-        }
+        solve_rows::<T, FUSED, N>(&tile, &inverses, &mut rows.0);
         write(&mut b, cols, &rows.0);
     }
 }
@@ -144,28 +127,13 @@ fn write<T: Scalar, const N: usize>(b: &mut MatrixMut<'_, T>, cols: Range<usize>
     }
 }
 
-/// Row by row, such that each is needed by later ones as it was.
-#[inline(always)]
-fn multiply<T: Scalar, const FUSED: bool, const N: usize>(tile: &Tile<T, N>, rows: &mut [[T; N]; N]) {
-    let order = tile.order.min(N);
-    for step in 0..order {
-        let row = if tile.uplo == Uplo::Lower { order - 1 - step } else { step };
-        let others = if tile.uplo == Uplo::Lower { 0..row } else { row + 1..order };
-        let mut line = rows[row];
-        if !tile.unit {
-            let pivot = tile.columns.0[row][row];
-            line.iter_mut().for_each(|value| *value = pivot * *value);
-        }
-        for other in others {
-            line = plus::<T, FUSED, N>(line, tile.columns.0[other][row], &rows[other]);
-        }
-        rows[row] = line;
-    }
-}
-
 /// Row by row, such that each is known when later ones need it. The row before it, which is known last, is taken off last.
 #[inline(always)]
-fn solve<T: Scalar, const FUSED: bool, const N: usize>(tile: &Tile<T, N>, inverses: &[Option<T>; N], rows: &mut [[T; N]; N]) {
+fn solve_rows<T: Scalar, const FUSED: bool, const N: usize>(
+    tile: &Tile<T, N>,
+    inverses: &[Option<T>; N],
+    rows: &mut [[T; N]; N],
+) {
     let order = tile.order.min(N);
     let at = |step: usize| if tile.uplo == Uplo::Lower { step } else { order - 1 - step };
     for step in 0..order {

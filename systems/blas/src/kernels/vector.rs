@@ -51,6 +51,7 @@ fn fit(given: usize, len: usize, inc: isize) -> Result<usize, Error> {
 }
 
 /// Where the first element lies if `lowest` is the lowest address, as the standard has it for negative increments.
+#[inline]
 fn first_of(len: usize, inc: isize) -> isize {
     if inc < 0 { (1 - len.max(1) as isize) * inc } else { 0 }
 }
@@ -105,6 +106,7 @@ impl<'a, T: Scalar> Vector<'a, T> {
     ///
     /// # Panics
     /// If the run leaves the vector.
+    #[inline(always)]
     #[must_use]
     pub fn range(self, range: Range<usize>) -> Self {
         assert!(range.start <= range.end && range.end <= self.len, "{range:?} of a vector of {}", self.len);
@@ -213,6 +215,7 @@ impl<'a, T: Scalar> VectorMut<'a, T> {
     ///
     /// # Panics
     /// If the run leaves the vector.
+    #[inline(always)]
     #[must_use]
     pub fn range(self, range: Range<usize>) -> Self {
         assert!(range.start <= range.end && range.end <= self.len, "{range:?} of a vector of {}", self.len);

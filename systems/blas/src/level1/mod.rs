@@ -1,4 +1,4 @@
-//! Level 1: vectors. The plain functions are here; what a team may share is in `parts`.
+//! Level 1: vectors. The plain functions are here; `parts` has those that a team may share.
 pub(crate) mod parts;
 pub(crate) mod reduce;
 pub(crate) mod rotate;

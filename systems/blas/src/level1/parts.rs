@@ -25,7 +25,7 @@ macro_rules! elementwise {
         }
 
         impl<'a, T: Scalar> $name<'a, T> {
-            /// The call with these arguments.
+            /// Makes the call.
             ///
             /// # Errors
             /// If the lengths differ.
@@ -74,7 +74,7 @@ pub struct Scal<'a, T> {
 }
 
 impl<'a, T: Scalar> Scal<'a, T> {
-    /// The call with these arguments.
+    /// Makes the call.
     pub fn new(alpha: T, x: VectorMut<'a, T>) -> Self {
         let grid = elements(x.len());
         Self { alpha, x: Shared::vector(x, grid) }
@@ -107,7 +107,7 @@ pub struct Swap<'a, T> {
 }
 
 impl<'a, T: Scalar> Swap<'a, T> {
-    /// The call with these arguments.
+    /// Makes the call.
     ///
     /// # Errors
     /// If the lengths differ.
@@ -147,7 +147,7 @@ macro_rules! reduction {
         }
 
         impl<'a, T: Scalar> $name<'a, T> {
-            /// The call with this argument.
+            /// Makes the call.
             #[must_use]
             pub fn new(x: Vector<'a, T>) -> Self {
                 Self { x, sums: Sums::new(reduce::grid(x.len()).cells(), $nothing) }
@@ -181,7 +181,7 @@ macro_rules! reduction {
 }
 
 reduction! {
-    /// The sum of sizes as parts.
+    /// The sum of absolute values as parts.
     Asum, T::Real = T::Real::ZERO, T::Real,
     |x, _| reduce::asum_block(x),
     |_, sums: Vec<T::Real>| reduce::tree(0..sums.len(), &|cell| sums[cell]),
@@ -220,7 +220,7 @@ pub struct Dot<'a, T: Scalar> {
 }
 
 impl<'a, T: Scalar> Dot<'a, T> {
-    /// The call with these arguments; `conj` conjugates `x`.
+    /// Makes the call; `conj` conjugates `x`.
     ///
     /// # Errors
     /// If the lengths differ.
@@ -229,7 +229,7 @@ impl<'a, T: Scalar> Dot<'a, T> {
         Ok(Self::of(conj, x, y))
     }
 
-    /// The same with vectors of one length.
+    /// Makes the call with vectors of one length.
     pub(crate) fn of(conj: bool, x: Vector<'a, T>, y: Vector<'a, T>) -> Self {
         Self { conj, x, y, sums: Sums::new(reduce::grid(x.len()).cells(), T::ZERO) }
     }

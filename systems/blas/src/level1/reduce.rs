@@ -1,8 +1,9 @@
 //! The routines of level 1 that make one number of vectors: `dot`, `nrm2`, `asum`, `iamax` and their kin.
 //!
-//! The sums run in blocks of a fixed grid, whose sums are added in a fixed tree, so that a team gets the same bits.
+//! The sums run in blocks of a fixed grid, whose sums are added in a fixed tree, so that a team gets the same
+//! bits.
 use super::parts::{Asum, Dot, Iamax, Nrm2};
-use crate::crossover::{Routine, memory, worth};
+use crate::crossover::{Routine, is_small, memory, worth};
 use crate::error::{Error, same};
 use crate::grid::Grid;
 use crate::kernels::level1 as kernels;
@@ -14,12 +15,12 @@ use std::ops::{Add, Range};
 /// The least block of a sum, in elements: shorter ones would cost more to fold than to add.
 const BLOCK: usize = 1024;
 
-/// The grid of a sum over so many elements.
+/// The grid of a sum over `len` elements.
 pub(crate) fn grid(len: usize) -> Grid {
     Grid::even(len, BLOCK, 32)
 }
 
-/// Adds what `of` gives for some cells, pairwise: neighbours first, an odd one waits for the next round.
+/// Adds the values `of` some cells, pairwise: neighbours first, an odd one waits for the next round.
 pub(crate) fn tree<N: Add<Output = N>>(cells: Range<usize>, of: &impl Fn(usize) -> N) -> N {
     if cells.len() <= 1 {
         return of(cells.start);
@@ -43,6 +44,7 @@ fn many<N: Scalar>(len: usize, block: impl Fn(Range<usize>) -> N) -> N {
 ///
 /// # Errors
 /// If the lengths differ.
+#[inline(always)]
 pub fn dot<T: Scalar>(x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T, Error> {
     dotu(x, y)
 }
@@ -51,26 +53,41 @@ pub fn dot<T: Scalar>(x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T, Error> {
 ///
 /// # Errors
 /// If the lengths differ.
+#[inline(always)]
 pub fn dotu<T: Scalar>(x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T, Error> {
-    same("dot", 4, "y", y.len(), x.len())?;
-    Ok(dot_of(false, x, y))
+    dot_of("dot", false, x, y)
 }
 
 /// The sum of `conj(x[i]) * y[i]`.
 ///
 /// # Errors
 /// If the lengths differ.
+#[inline(always)]
 pub fn dotc<T: Scalar>(x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T, Error> {
-    same("dotc", 4, "y", y.len(), x.len())?;
-    Ok(dot_of(true, x, y))
+    dot_of("dotc", true, x, y)
 }
 
-/// The sum of products of vectors of one length.
-fn dot_of<T: Scalar>(conj: bool, x: Vector<'_, T>, y: Vector<'_, T>) -> T {
-    if worth(Routine::Dot, memory::<T>(x.len())) { shared(Dot::of(conj, x, y)) } else { dot_here(conj, x, y) }
+/// The sum of products.
+#[inline(always)]
+fn dot_of<T: Scalar>(routine: &'static str, conj: bool, x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T, Error> {
+    if x.len() <= BLOCK
+        && is_small(Routine::Dot, memory::<T>(x.len()))
+        && x.len() == y.len()
+        && let (Some(x), Some(y)) = (x.as_slice(), y.as_slice())
+    {
+        return Ok(kernels::dot(conj, x, y));
+    }
+    dot_otherwise(routine, conj, x, y)
 }
 
-/// The sum of products here.
+/// All that short vectors have no use for, apart, so that their arguments stay in registers.
+#[inline(never)]
+fn dot_otherwise<T: Scalar>(routine: &'static str, conj: bool, x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T, Error> {
+    same(routine, 4, "y", y.len(), x.len())?;
+    Ok(if worth(Routine::Dot, memory::<T>(x.len())) { shared(Dot::of(conj, x, y)) } else { dot_here(conj, x, y) })
+}
+
+/// The sum of products, computed by the caller.
 pub(crate) fn dot_here<T: Scalar>(conj: bool, x: Vector<'_, T>, y: Vector<'_, T>) -> T {
     blocks(x.len(), || dot_block(conj, x, y), |span| dot_block(conj, x.range(span.clone()), y.range(span)))
 }
@@ -107,12 +124,12 @@ pub fn asum<T: Scalar>(x: Vector<'_, T>) -> T::Real {
     if worth(Routine::Asum, memory::<T>(x.len())) { shared(Asum::new(x)) } else { asum_here(x) }
 }
 
-/// The sum of sizes here.
+/// The sum of absolute values, computed by the caller.
 pub(crate) fn asum_here<T: Scalar>(x: Vector<'_, T>) -> T::Real {
     blocks(x.len(), || asum_block(x), |span| asum_block(x.range(span)))
 }
 
-/// One block's sum of sizes.
+/// One block's sum of absolute values.
 pub(crate) fn asum_block<T: Scalar>(x: Vector<'_, T>) -> T::Real {
     match x.as_slice() {
         Some(x) => kernels::asum(x),
@@ -128,7 +145,7 @@ pub fn nrm2<T: Scalar>(x: Vector<'_, T>) -> T::Real {
     if worth(Routine::Nrm2, memory::<T>(x.len())) { shared(Nrm2::new(x)) } else { nrm2_here(x) }
 }
 
-/// The norm here.
+/// The norm, computed by the caller.
 pub(crate) fn nrm2_here<T: Scalar>(x: Vector<'_, T>) -> T::Real {
     norm_of(x, blocks(x.len(), || squares_block(x), |span| squares_block(x.range(span))))
 }
@@ -141,10 +158,10 @@ pub(crate) fn squares_block<T: Scalar>(x: Vector<'_, T>) -> T::Real {
     }
 }
 
-/// The norm, given the sum of squares: its root, unless squares were lost.
+/// The norm from the sum of squares: its root, unless squares were lost.
 pub(crate) fn norm_of<T: Scalar>(x: Vector<'_, T>, squares: T::Real) -> T::Real {
-    // A square that underflowed is in error by at most the least number there is, EPSILON * MIN_POSITIVE. Beside a sum that is
-    // 1 / EPSILON^2 times as large, as many of them as memory can hold do not matter.
+    // A square that underflowed is in error by at most the least number there is, EPSILON * MIN_POSITIVE.
+    // Beside a sum that is 1 / EPSILON^2 times as large, as many of them as memory can hold do not matter.
     let safe = T::Real::MIN_POSITIVE / T::Real::EPSILON;
     if squares.is_nan() || (squares >= safe && squares.is_finite()) { squares.sqrt() } else { scaled_norm(x) }
 }
@@ -167,13 +184,14 @@ fn scaled_norm<T: Scalar>(x: Vector<'_, T>) -> T::Real {
 
 /// The index, from nought, of the first element of the greatest `|re| + |im|`; none if there are no elements.
 ///
-/// As the reference does: an element that is not a number is passed over, unless it is the first, which then is the answer.
+/// As in the reference: an element that is not a number is passed over, unless it is the first, which is then
+/// the answer.
 #[must_use]
 pub fn iamax<T: Scalar>(x: Vector<'_, T>) -> Option<usize> {
     if worth(Routine::Iamax, memory::<T>(x.len())) { shared(Iamax::new(x)) } else { iamax_here(x) }
 }
 
-/// The index of the greatest element, found here.
+/// The index of the greatest element, computed by the caller.
 pub(crate) fn iamax_here<T: Scalar>(x: Vector<'_, T>) -> Option<usize> {
     if x.is_empty() || x.get(0).abs1().is_nan() {
         return (!x.is_empty()).then_some(0);
@@ -181,7 +199,8 @@ pub(crate) fn iamax_here<T: Scalar>(x: Vector<'_, T>) -> Option<usize> {
     iamax_block(x).map(|(at, _)| at)
 }
 
-/// The first of the greatest elements of one block, and its size, passing over what is not a number.
+/// The first of the greatest elements of one block, and its size; elements that are not numbers are passed
+/// over.
 pub(crate) fn iamax_block<T: Scalar>(x: Vector<'_, T>) -> Option<(usize, T::Real)> {
     if let Some(x) = x.as_slice() {
         let most = kernels::amax(x);
@@ -198,7 +217,7 @@ pub(crate) fn iamax_block<T: Scalar>(x: Vector<'_, T>) -> Option<(usize, T::Real
 mod tests {
     use super::*;
 
-    /// Asserts that a vector of so many elements gives the bits of the grid, whatever way the sum goes.
+    /// Asserts that a vector of `len` elements gives the bits of the grid, whichever way the sum goes.
     fn block_and_grid_agree<T: Scalar>(len: usize, inc: isize, element: impl Fn(f64) -> T) {
         let memory: Vec<T> = (0..2 * len + 2).map(|at| element((at as f64 * 0.7).sin())).collect();
         let x = Vector::new(&memory, len, inc).unwrap();

@@ -6,8 +6,8 @@ use crate::scalar::{Real, Scalar};
 
 /// Makes the rotation `[c s; -conj(s) c]` that turns `(a, b)` into `(r, 0)`; returns `c` and `s`.
 ///
-/// `a` becomes `r`. For real numbers `b` becomes `z`, from which the rotation can be had again: `s` if `|a| > |b|`, else `1 / c`,
-/// or 1 if `c` is nought. Scaled, so that neither huge nor tiny numbers harm.
+/// `a` becomes `r`. For real numbers `b` becomes `z`, which encodes the rotation: `s` if `|a| > |b|`, else
+/// `1 / c`, or 1 if `c` is nought. Scaled, so that neither huge nor tiny numbers harm.
 pub fn rotg<T: Scalar>(a: &mut T, b: &mut T) -> (T::Real, T) {
     if T::COMPLEX {
         return complex_rotg(a, *b);
@@ -67,10 +67,12 @@ fn complex_rotg<T: Scalar>(a: &mut T, b: T) -> (T::Real, T) {
     (f / norm, phase * turned(b, norm).conj())
 }
 
-/// Makes the modified rotation that turns `(sqrt(d1) * x1, sqrt(d2) * y1)` into a vector without second part.
+/// Makes the modified rotation that turns `(sqrt(d1) * x1, sqrt(d2) * y1)` into a vector whose second part is
+/// nought.
 ///
-/// Returns the flag and `h11, h21, h12, h22`, of which the flag says which count: -1 all, 0 the two beside the diagonal (the
-/// others are 1), 1 the diagonal (the others are -1 and 1), -2 none (the identity). `d1`, `d2`, `x1` are updated.
+/// Returns the flag and `h11, h21, h12, h22`. The flag says which of these count: -1 all, 0 the two off the
+/// diagonal (the others are 1), 1 the diagonal (the others are -1 and 1), -2 none (the identity). `d1`, `d2`,
+/// `x1` are updated.
 pub fn rotmg<R: Real>(d1: &mut R, d2: &mut R, x1: &mut R, y1: R) -> [R; 5] {
     let (zero, one) = (R::ZERO, R::ONE);
     if *d1 < zero {
@@ -114,7 +116,8 @@ pub fn rotmg<R: Real>(d1: &mut R, d2: &mut R, x1: &mut R, y1: R) -> [R; 5] {
     [flag, kept(all || !off, h11), kept(all || off, h21), kept(all || off, h12), kept(all || !off, h22)]
 }
 
-/// Keeps a factor between `4096^-2` and `4096^2` by scaling a row of the matrix, whose elements all count from then on.
+/// Keeps a factor between `4096^-2` and `4096^2` by scaling a row of the matrix, whose elements all count
+/// from then on.
 fn rescale<R: Real>(d: &mut R, flag: &mut R, h: &mut [R; 4], mut x1: Option<&mut R>, row: usize) {
     let (gamma, one) = (R::from_f64(4096.0), R::ONE);
     let square = gamma * gamma;

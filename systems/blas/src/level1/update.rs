@@ -1,6 +1,7 @@
-//! The routines of level 1 that write a vector element by element: `axpy`, `scal`, `copy`, `swap` and their kin.
+//! The routines of level 1 that write a vector element by element: `axpy`, `scal`, `copy`, `swap` and their
+//! kin.
 use super::parts::{Axpy, Copy, Scal, Swap};
-use crate::crossover::{Routine, memory, worth};
+use crate::crossover::{Routine, is_small, memory, worth};
 use crate::error::{Error, same};
 use crate::kernels::level1 as kernels;
 use crate::kernels::vector::{Vector, VectorMut};
@@ -11,7 +12,21 @@ use crate::team::shared;
 ///
 /// # Errors
 /// If the lengths differ.
-pub fn axpy<T: Scalar>(alpha: T, x: Vector<'_, T>, y: VectorMut<'_, T>) -> Result<(), Error> {
+#[inline(always)]
+pub fn axpy<T: Scalar>(alpha: T, x: Vector<'_, T>, mut y: VectorMut<'_, T>) -> Result<(), Error> {
+    if is_small(Routine::Axpy, memory::<T>(x.len()))
+        && x.len() == y.len()
+        && let (Some(x), Some(y)) = (x.as_slice(), y.reborrow().into_slice())
+    {
+        add_slice(alpha, x, y);
+        return Ok(());
+    }
+    add_otherwise(alpha, x, y)
+}
+
+/// All that short vectors have no use for, apart, so that their arguments stay in registers.
+#[inline(never)]
+fn add_otherwise<T: Scalar>(alpha: T, x: Vector<'_, T>, y: VectorMut<'_, T>) -> Result<(), Error> {
     same("axpy", 5, "y", y.len(), x.len())?;
     if worth(Routine::Axpy, memory::<T>(x.len())) {
         return Axpy::new(alpha, x, y).map(shared);
@@ -20,16 +35,21 @@ pub fn axpy<T: Scalar>(alpha: T, x: Vector<'_, T>, y: VectorMut<'_, T>) -> Resul
     Ok(())
 }
 
+/// `y += alpha * x` of elements that lie side by side. As the standard has it: nothing times anything adds nothing, not even what is
+/// not a number.
+#[inline(always)]
+fn add_slice<T: Scalar>(alpha: T, x: &[T], y: &mut [T]) {
+    if alpha != T::ZERO {
+        kernels::axpy(alpha, x, y);
+    }
+}
+
 /// `y += alpha * x` for vectors of one length.
 pub(crate) fn add<T: Scalar>(alpha: T, x: Vector<'_, T>, mut y: VectorMut<'_, T>) {
-    // As the standard has it: nothing times anything adds nothing, not even what is not a number.
-    if alpha == T::ZERO {
-        return;
-    }
     if let (Some(x), Some(y)) = (x.as_slice(), y.reborrow().into_slice()) {
-        return kernels::axpy(alpha, x, y);
+        return add_slice(alpha, x, y);
     }
-    for at in 0..y.len() {
+    for at in 0..if alpha == T::ZERO { 0 } else { y.len() } {
         y.set(at, y.get(at).add_product::<false>(alpha, x.get(at)));
     }
 }
@@ -47,7 +67,7 @@ pub fn axpby<T: Scalar>(alpha: T, x: Vector<'_, T>, beta: T, mut y: VectorMut<'_
     Ok(())
 }
 
-/// `x *= alpha`; what is not a number stays so even if `alpha` is nought.
+/// `x *= alpha`; elements that are not numbers stay so even if `alpha` is nought.
 pub fn scal<T: Scalar>(alpha: T, x: VectorMut<'_, T>) {
     if worth(Routine::Scal, memory::<T>(x.len())) && alpha != T::ONE {
         return shared(Scal::new(alpha, x));
@@ -55,7 +75,7 @@ pub fn scal<T: Scalar>(alpha: T, x: VectorMut<'_, T>) {
     multiply(alpha, x);
 }
 
-/// `x *= alpha` here.
+/// `x *= alpha`, computed by the caller.
 pub(crate) fn multiply<T: Scalar>(alpha: T, mut x: VectorMut<'_, T>) {
     if alpha == T::ONE {
         return;
@@ -73,7 +93,7 @@ pub fn scal_real<T: Scalar>(alpha: T::Real, mut x: VectorMut<'_, T>) {
     }
 }
 
-/// `y *= beta` as levels 2 and 3 mean it: if `beta` is nought, `y` is not read.
+/// `y *= beta` as in levels 2 and 3: if `beta` is nought, `y` is not read.
 pub(crate) fn scale<T: Scalar>(beta: T, mut y: VectorMut<'_, T>) {
     if beta == T::ZERO { y.map(|_| T::ZERO) } else { multiply(beta, y) }
 }

@@ -8,7 +8,8 @@ use crate::options::{Order, Trans};
 use crate::scalar::Scalar;
 use std::ops::Range;
 
-/// A matrix with `kl` diagonals below the main one and `ku` above it. The elements of a line lie side by side.
+/// A matrix with `kl` diagonals below the main one and `ku` above it. The elements of a line lie side by
+/// side.
 #[derive(Clone, Copy, Debug)]
 pub struct Band<'a, T> {
     elements: Vector<'a, T>,
@@ -17,12 +18,13 @@ pub struct Band<'a, T> {
     kl: usize,
     ku: usize,
     ld: usize,
-    /// Whether all of the above is about the transposed matrix.
+    /// Whether all of the above describes the transposed matrix.
     transposed: bool,
 }
 
 impl<'a, T: Scalar> Band<'a, T> {
-    /// A band as the standard stores it, its lines `ld` elements apart; `shape` is rows and columns, `diagonals` `kl` and `ku`.
+    /// A band as the standard stores it, its lines `ld` elements apart; `shape` is rows and columns,
+    /// `diagonals` `kl` and `ku`.
     ///
     /// # Errors
     /// If the elements are too few or `ld` is less than `kl + ku + 1`.
@@ -53,13 +55,13 @@ impl<'a, T: Scalar> Band<'a, T> {
         Ok(band)
     }
 
-    /// The rows that are stored of a column in memory.
+    /// The stored rows of a column in memory.
     fn stored(&self, col: usize) -> Range<usize> {
         let end = col.saturating_add(self.kl).saturating_add(1).min(self.rows);
         col.saturating_sub(self.ku).min(end)..end
     }
 
-    /// Where they lie.
+    /// The places of a column's stored elements.
     fn place(&self, col: usize) -> Range<usize> {
         let rows = self.stored(col);
         if rows.is_empty() {
@@ -75,7 +77,8 @@ impl<'a, T: Scalar> Band<'a, T> {
     }
 }
 
-/// `y = alpha * op(a) * x + beta * y`. If `beta` is nought `y` is not read; if `alpha` is nought `a` and `x` are not.
+/// `y = alpha * op(a) * x + beta * y`. If `beta` is nought `y` is not read; if `alpha` is nought `a` and `x`
+/// are not.
 ///
 /// # Errors
 /// If the shapes do not fit.

@@ -1,9 +1,11 @@
-//! Vectors with their elements side by side, copied if they lie otherwise: the loops of level 2 know no increments.
+//! Vectors with their elements side by side, copied if they lie otherwise: the loops of level 2 have no
+//! increments.
 use crate::kernels::vector::{Vector, VectorMut};
 use crate::scalar::Scalar;
 use std::borrow::Cow;
 
 /// The elements side by side.
+#[inline(always)]
 pub(crate) fn read<T: Scalar>(x: Vector<'_, T>) -> Cow<'_, [T]> {
     x.as_slice().map_or_else(|| x.iter().collect(), Cow::Borrowed)
 }
@@ -14,6 +16,7 @@ pub(crate) fn map<T: Scalar>(x: Vector<'_, T>, change: impl Fn(T) -> T) -> Vec<T
 }
 
 /// Lets `work` write the elements as if they lay side by side. They are read before, unless `work` will not.
+#[inline(always)]
 pub(crate) fn write<T: Scalar>(mut y: VectorMut<'_, T>, work: impl FnOnce(&mut [T])) {
     if let Some(y) = y.reborrow().into_slice() {
         return work(y);
@@ -25,7 +28,7 @@ pub(crate) fn write<T: Scalar>(mut y: VectorMut<'_, T>, work: impl FnOnce(&mut [
     }
 }
 
-/// `y += alpha * a`, of `conj(a)` if so asked.
+/// `y += alpha * a`, or of `conj(a)`.
 pub(crate) fn add<T: Scalar>(conj: bool, alpha: T, a: &[T], y: &mut [T]) {
     if conj && T::COMPLEX { add_conj(alpha, a, y) } else { crate::kernels::level1::axpy(alpha, a, y) }
 }

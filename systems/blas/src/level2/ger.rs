@@ -16,22 +16,22 @@ use std::ops::Range;
 /// `a += alpha * x * y^T`, or `y^H`, as parts.
 #[derive(Debug)]
 pub struct Ger<'a, T: Scalar> {
-    /// What is added to each column.
+    /// The vector whose multiples are added to the columns.
     x: Cow<'a, [T]>,
-    /// How often, already times `alpha`.
+    /// The multiple for each column, already times `alpha`.
     y: Vec<T>,
     a: Shared<MatrixMut<'a, T>>,
 }
 
 impl<'a, T: Scalar> Ger<'a, T> {
-    /// The call with these arguments; `conj` conjugates `y`.
+    /// Makes the call; `conj` conjugates `y`.
     ///
     /// # Errors
     /// If the shapes do not fit.
     pub fn new(conj: bool, alpha: T, x: Vector<'a, T>, y: Vector<'a, T>, a: MatrixMut<'a, T>) -> Result<Self, Error> {
         same("ger", 4, "x", x.len(), a.row_count())?;
         same("ger", 6, "y", y.len(), a.col_count())?;
-        // The columns of the transposed matrix are rows, and the vectors change their places.
+        // The columns of the transposed matrix are rows, and the vectors change places.
         let by_columns = a.layout.down == 1;
         let (x, y) = if by_columns {
             (dense::read(x), dense::map(y, |y| alpha * y.conj_if(conj)))

@@ -7,15 +7,15 @@ use crate::kernels::vector::Vector;
 use crate::scalar::Scalar;
 use std::borrow::Cow;
 
-/// The elements side by side, conjugated if so asked.
+/// The elements side by side, or their conjugates.
 fn elements<T: Scalar>(conj: bool, x: Vector<'_, T>) -> Cow<'_, [T]> {
     if conj { Cow::Owned(dense::map(x, T::conj)) } else { dense::read(x) }
 }
 
-/// A vector, and how often it is added to a column.
+/// A vector, and its factor for each column.
 type Term<'a, T> = (&'a [T], &'a dyn Fn(usize) -> T);
 
-/// Adds multiples of vectors to every column: of the first vector, as often as the factor for the column says, and so on.
+/// Adds multiples of vectors to every column: the first vector times its factor for the column, and so on.
 fn update<T: Scalar>(hermitian: bool, mut a: TriangleMut<'_, T>, terms: &[Term<'_, T>]) {
     for col in 0..a.order() {
         let (rows, column) = a.column(col);
@@ -49,7 +49,7 @@ pub fn syr<T: Scalar>(alpha: T, x: Vector<'_, T>, a: TriangleMut<'_, T>) -> Resu
 pub fn her<T: Scalar>(alpha: T::Real, x: Vector<'_, T>, a: TriangleMut<'_, T>) -> Result<(), Error> {
     same("her", 4, "x", x.len(), a.order())?;
     if alpha != T::Real::ZERO {
-        // Of the transposed matrix, the columns in memory are multiples of the conjugated vector.
+        // The columns in memory of the transposed matrix are multiples of the conjugated vector.
         let x = elements(a.transposed, x);
         update(true, a, &[(&x, &|col| x[col].conj().scale(alpha))]);
     }

@@ -7,7 +7,7 @@ use super::triangle::Triangle;
 use crate::crossover::{Routine, memory};
 use crate::error::{Error, same};
 use crate::kernels::columns::{BOTH, columns_and_rows};
-use crate::kernels::corner::{Mirror, ORDER, add_panel};
+use crate::kernels::corner::{Mirror, add_stored, add_triangle};
 use crate::kernels::level1::axpy;
 use crate::kernels::vector::{Vector, VectorMut};
 use crate::level1::update::{add, scale};
@@ -43,6 +43,19 @@ struct Product<'a, T: Scalar> {
     x: Cow<'a, [T]>,
 }
 
+/// Fails unless the vectors are as long as the matrix.
+#[inline(always)]
+fn check<T: Scalar>(a: &Triangle<'_, T>, x: &Vector<'_, T>, y: &VectorMut<'_, T>) -> Result<(), Error> {
+    same("symv", 6, "x", x.len(), a.order())?;
+    same("symv", 9, "y", y.len(), a.order())
+}
+
+/// How many cells a call has.
+#[inline(always)]
+fn cells<T: Scalar>(a: &Triangle<'_, T>) -> usize {
+    if a.is_dense() && a.order() >= SPLIT_FROM { BLOCKS } else { 1 }
+}
+
 impl<'a, T: Scalar> Symv<'a, T> {
     /// The call with these arguments.
     ///
@@ -56,12 +69,10 @@ impl<'a, T: Scalar> Symv<'a, T> {
         beta: T,
         y: VectorMut<'a, T>,
     ) -> Result<Self, Error> {
-        same("symv", 6, "x", x.len(), a.order())?;
-        same("symv", 9, "y", y.len(), a.order())?;
-        let cells = if a.is_dense() && a.order() >= SPLIT_FROM { BLOCKS } else { 1 };
-        let x = if alpha == T::ZERO { Cow::Borrowed(&[][..]) } else { dense::read(x) };
+        check(&a, &x, &y)?;
+        let cells = cells(&a);
         let sums = (0..if cells > 1 { cells } else { 0 }).map(|_| OnceLock::new()).collect();
-        let product = Product { hermitian: hermitian && T::COMPLEX, alpha, a, x };
+        let product = Product::new(hermitian, alpha, a, x);
         Ok(Self { product, beta, y, cells, sums })
     }
 
@@ -73,21 +84,52 @@ impl<'a, T: Scalar> Symv<'a, T> {
     }
 }
 
-impl<T: Scalar> Product<'_, T> {
-    /// Adds what some columns stand for.
-    fn add_columns(&self, columns: Range<usize>, y: &mut [T]) {
-        if self.a.is_dense() {
-            let how = Mirror { uplo: self.a.shape.uplo, hermitian: self.hermitian, conj: self.conj() };
-            for from in columns.clone().step_by(ORDER) {
-                let width = ORDER.min(columns.end - from);
-                let panel: [&[T]; ORDER] = std::array::from_fn(|at| if at < width { self.a.column(from + at).1 } else { &[] });
-                add_panel(how, &panel[..width], self.alpha, from, &self.x, y);
-            }
-            return;
+impl<'a, T: Scalar> Product<'a, T> {
+    #[inline(always)]
+    fn new(hermitian: bool, alpha: T, a: Triangle<'a, T>, x: Vector<'a, T>) -> Self {
+        let x = if alpha == T::ZERO { Cow::Borrowed(&[][..]) } else { dense::read(x) };
+        Self { hermitian: hermitian && T::COMPLEX, alpha, a, x }
+    }
+
+    /// `y = beta * y` and all of the product.
+    #[inline(always)]
+    fn add_to(&self, beta: T, mut y: VectorMut<'_, T>) {
+        if self.alpha == T::ZERO {
+            return scale(beta, y);
         }
+        match y.reborrow().into_slice() {
+            Some(y) => self.add_columns(0..self.a.order(), beta, y),
+            None => self.add_apart(beta, y),
+        }
+    }
+
+    /// The same of elements that lie apart.
+    #[inline(never)]
+    fn add_apart(&self, beta: T, y: VectorMut<'_, T>) {
+        dense::write(y, |y| self.add_columns(0..self.a.order(), beta, y));
+    }
+
+    /// `y = beta * y` and what some columns stand for.
+    #[inline(always)]
+    fn add_columns(&self, columns: Range<usize>, beta: T, y: &mut [T]) {
+        let how = Mirror { uplo: self.a.shape.uplo, hermitian: self.hermitian, conj: self.conj() };
+        if let Some(matrix) = self.a.matrix() {
+            return add_triangle(how, matrix, columns, self.alpha, &self.x, beta, y);
+        }
+        scale(beta, VectorMut::from(&mut *y));
+        self.add_lines(how, columns, y);
+    }
+
+    /// The same of what is not a matrix in memory.
+    #[inline(never)]
+    fn add_lines(&self, how: Mirror, columns: Range<usize>, y: &mut [T]) {
         let mut col = columns.start;
         while col + BOTH <= columns.end {
-            self.add_group(col, y);
+            if self.a.is_dense() {
+                add_stored(how, std::array::from_fn(|at| self.a.column(col + at).1), col, self.alpha, &self.x, y);
+            } else {
+                self.add_group(col, y);
+            }
             col += BOTH;
         }
         for col in col..columns.end {
@@ -96,7 +138,7 @@ impl<T: Scalar> Product<'_, T> {
         }
     }
 
-    /// Some columns: together in the rows that all of them have, one by one in those before and after.
+    /// Some columns of a band: together in the rows that all of them have, one by one in those before and after.
     fn add_group(&self, col: usize, y: &mut [T]) {
         let columns: [_; BOTH] = std::array::from_fn(|at| self.a.split(col + at));
         let start = columns.iter().map(|(_, rows, _)| rows.start).max().unwrap_or(0);
@@ -132,6 +174,7 @@ impl<T: Scalar> Product<'_, T> {
     }
 
     /// A Hermitian matrix is conjugated in one of the two places; in the other one if the rows lie in memory.
+    #[inline(always)]
     fn conj(&self) -> [bool; 2] {
         [self.hermitian && self.a.transposed, self.hermitian && !self.a.transposed]
     }
@@ -150,7 +193,7 @@ impl<T: Scalar> Parts for Symv<'_, T> {
         for cell in cells.filter(|_| self.cells > 1) {
             let mut sum = vec![T::ZERO; self.product.a.order()];
             if self.product.alpha != T::ZERO {
-                self.columns(cell).into_iter().for_each(|columns| self.product.add_columns(columns, &mut sum));
+                self.columns(cell).into_iter().for_each(|columns| self.product.add_columns(columns, T::ONE, &mut sum));
             }
             assert!(self.sums[cell].set(sum).is_ok(), "cell {cell} has been given out before");
         }
@@ -170,15 +213,12 @@ impl<T: Scalar> Parts for Symv<'_, T> {
         }
     }
 
-    fn whole(mut self) {
+    fn whole(self) {
         if self.cells > 1 {
             self.part(0..self.cells);
             return self.finish();
         }
-        scale(self.beta, self.y.reborrow());
-        if self.product.alpha != T::ZERO {
-            dense::write(self.y, |y| self.product.add_columns(0..self.product.a.order(), y));
-        }
+        self.product.add_to(self.beta, self.y);
     }
 }
 
@@ -188,6 +228,7 @@ impl<T: Scalar> Parts for Symv<'_, T> {
 ///
 /// # Errors
 /// If the lengths differ.
+#[inline(always)]
 pub fn symv<T: Scalar>(alpha: T, a: Triangle<'_, T>, x: Vector<'_, T>, beta: T, y: VectorMut<'_, T>) -> Result<(), Error> {
     symmetric(false, alpha, a, x, beta, y)
 }
@@ -198,11 +239,31 @@ pub fn symv<T: Scalar>(alpha: T, a: Triangle<'_, T>, x: Vector<'_, T>, beta: T, 
 ///
 /// # Errors
 /// If the lengths differ.
+#[inline(always)]
 pub fn hemv<T: Scalar>(alpha: T, a: Triangle<'_, T>, x: Vector<'_, T>, beta: T, y: VectorMut<'_, T>) -> Result<(), Error> {
     symmetric(true, alpha, a, x, beta, y)
 }
 
+#[inline(always)]
 fn symmetric<T: Scalar>(
+    hermitian: bool,
+    alpha: T,
+    a: Triangle<'_, T>,
+    x: Vector<'_, T>,
+    beta: T,
+    y: VectorMut<'_, T>,
+) -> Result<(), Error> {
+    if cells(&a) > 1 {
+        return in_cells(hermitian, alpha, a, x, beta, y);
+    }
+    check(&a, &x, &y)?;
+    Product::new(hermitian, alpha, a, x).add_to(beta, y);
+    Ok(())
+}
+
+/// Apart, as all that small calls have no use for: so their arguments stay in registers.
+#[inline(never)]
+fn in_cells<T: Scalar>(
     hermitian: bool,
     alpha: T,
     a: Triangle<'_, T>,

@@ -1,7 +1,7 @@
-//! A triangle that is all there is of a symmetric, Hermitian or triangular matrix, in any of the three ways to store it.
+//! The stored triangle of a symmetric, Hermitian or triangular matrix, in any of the three ways to store it.
 //!
-//! Whatever the way, the elements of a column that are stored lie side by side, and that is all that level 2 wants to know; so
-//! `symv`, `sbmv` and `spmv` are one routine here. A triangle in C's order is the other triangle of the transposed matrix.
+//! In each way the stored elements of a column lie side by side, and level 2 needs no more; so `symv`, `sbmv`
+//! and `spmv` are one routine here. A triangle in C's order is the other triangle of the transposed matrix.
 use crate::error::{Cause, Error};
 use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::vector::{Vector, VectorMut};
@@ -25,7 +25,7 @@ enum Storage {
 }
 
 impl TriangleStorage {
-    /// The rows that are stored of a column.
+    /// The stored rows of a column.
     pub(crate) fn rows(&self, col: usize) -> Range<usize> {
         let width = if let Storage::Band { k, .. } = self.kind { k } else { self.n };
         match self.uplo {
@@ -94,7 +94,7 @@ pub struct TriangleMut<'a, T> {
     memory: MemoryMut<'a, T>,
 }
 
-/// What is in memory column by column, if the caller has a triangle in this order.
+/// What memory holds column by column, for a caller's triangle in this order.
 fn stored(order: Order, uplo: Uplo) -> (Uplo, bool) {
     if order == Order::Columns { (uplo, false) } else { (uplo.flip(), true) }
 }
@@ -108,6 +108,7 @@ impl<'a, T: Scalar> Triangle<'a, T> {
     ///
     /// # Errors
     /// If the matrix is not square.
+    #[inline]
     pub fn full(uplo: Uplo, matrix: Matrix<'a, T>) -> Result<Self, Error> {
         square(matrix.row_count(), matrix.col_count())?;
         let transposed = matrix.layout.down != 1;
@@ -116,7 +117,8 @@ impl<'a, T: Scalar> Triangle<'a, T> {
         Ok(Self { shape, transposed, memory: Memory::Full(matrix) })
     }
 
-    /// A triangle with `k` diagonals beside the main one, stored as the standard stores bands, its lines `ld` elements apart.
+    /// A triangle with `k` diagonals beside the main one, stored as the standard stores bands, its lines `ld`
+    /// elements apart.
     ///
     /// # Errors
     /// If the elements are too few or `ld` is less than `k + 1`.
@@ -145,6 +147,7 @@ impl<'a, T: Scalar> Triangle<'a, T> {
     }
 
     /// The matrix in memory, unless it is a band or packed.
+    #[inline(always)]
     pub(crate) fn matrix(&self) -> Option<Matrix<'a, T>> {
         if let Memory::Full(matrix) = self.memory { Some(matrix) } else { None }
     }
@@ -154,7 +157,7 @@ impl<'a, T: Scalar> Triangle<'a, T> {
         !matches!(self.shape.kind, Storage::Band { .. })
     }
 
-    /// The rows and the elements that are stored of a column in memory.
+    /// The stored rows of a column in memory, and their elements.
     pub(crate) fn column(&self, col: usize) -> (Range<usize>, &'a [T]) {
         let rows = self.shape.rows(col);
         let column = match self.memory {
@@ -208,7 +211,7 @@ impl<'a, T: Scalar> TriangleMut<'a, T> {
         self.shape.n
     }
 
-    /// The rows and the elements that are stored of a column in memory.
+    /// The stored rows of a column in memory, and their elements.
     pub(crate) fn column(&mut self, col: usize) -> (Range<usize>, &mut [T]) {
         let rows = self.shape.rows(col);
         let at = self.shape.offset(col);

@@ -1,4 +1,4 @@
-//! A triangular matrix times a vector, in its place.
+//! A triangular matrix times a vector, in place.
 use super::dense;
 use super::triangle::Triangle;
 use crate::error::{Error, same};
@@ -9,13 +9,13 @@ use crate::options::{Diag, Trans, Uplo};
 use crate::scalar::Scalar;
 use std::ops::Range;
 
-/// Rows of a full triangle that are worked on column by column; what is left is a rectangle.
+/// Rows of a full triangle that are worked on column by column; the rest is a rectangle.
 pub(crate) const BLOCK: usize = 64;
 
-/// How the triangle in memory enters.
+/// How the triangle in memory enters the product.
 #[derive(Clone, Copy)]
 pub(crate) struct Use {
-    /// Its columns are the operator's rows.
+    /// Whether its columns are the operator's rows.
     pub(crate) by_rows: bool,
     pub(crate) conj: bool,
     pub(crate) unit: bool,
@@ -33,7 +33,7 @@ impl Use {
     }
 }
 
-/// The blocks of a full triangle, or all of another, in order.
+/// The blocks of a full triangle, or all of another one, in order.
 pub(crate) fn blocks<T: Scalar>(a: &Triangle<'_, T>, backwards: bool) -> impl Iterator<Item = Range<usize>> {
     let n = a.order();
     let block = if a.matrix().is_some() { BLOCK } else { n.max(1) };
@@ -41,7 +41,7 @@ pub(crate) fn blocks<T: Scalar>(a: &Triangle<'_, T>, backwards: bool) -> impl It
     (0..count).map(move |at| if backwards { count - 1 - at } else { at } * block).map(move |at| at..n.min(at + block))
 }
 
-/// Of the rows that are stored of a column, those within a block.
+/// The stored rows of a column that lie within a block.
 pub(crate) fn within(rows: Range<usize>, block: &Range<usize>) -> Range<usize> {
     rows.start.clamp(block.start, block.end)..rows.end.clamp(block.start, block.end)
 }
@@ -56,7 +56,7 @@ pub fn trmv<T: Scalar>(trans: Trans, diag: Diag, a: Triangle<'_, T>, x: VectorMu
     let backwards = how.backwards(a.shape.uplo);
     dense::write(x, |x| {
         for block in blocks(&a, backwards) {
-            // The rectangle adds to elements that are done with, or from elements that are as they were.
+            // The rectangle adds to finished elements, or from unchanged ones.
             if !how.by_rows {
                 rectangle(how, &a, &block, x);
             }
@@ -87,7 +87,7 @@ fn column<T: Scalar>(how: Use, a: &Triangle<'_, T>, col: usize, block: &Range<us
     }
 }
 
-/// What of a full triangle lies above or below a block on the diagonal.
+/// The part of a full triangle above or below a block on the diagonal.
 fn rectangle<T: Scalar>(how: Use, a: &Triangle<'_, T>, block: &Range<usize>, x: &mut [T]) {
     let Some(matrix) = a.matrix() else { return };
     let rows = if a.shape.uplo == Uplo::Lower { block.end..a.order() } else { 0..block.start };
@@ -97,9 +97,9 @@ fn rectangle<T: Scalar>(how: Use, a: &Triangle<'_, T>, block: &Range<usize>, x: 
     let matrix = matrix.block(rows.clone(), block.clone());
     let (inside, outside) = parts(x, block, &rows);
     if how.by_rows {
-        add_dots(how.conj, T::ONE, matrix, outside, inside);
+        add_dots(how.conj, T::ONE, matrix, outside, T::ONE, inside);
     } else {
-        add_columns(how.conj, matrix, inside, outside);
+        add_columns(how.conj, T::ONE, matrix, inside, T::ONE, outside);
     }
 }
 

@@ -1,4 +1,4 @@
-//! A triangular system with one right-hand side, solved in its place.
+//! A triangular system with one right-hand side, solved in place.
 use super::dense;
 use super::triangle::Triangle;
 use super::trmv::{Use, blocks, parts, within};
@@ -10,7 +10,8 @@ use crate::options::{Diag, Trans, Uplo};
 use crate::scalar::Scalar;
 use std::ops::Range;
 
-/// `op(a) * x = b`, `b` given and `x` returned in `x`: `trsv`, `tbsv` and `tpsv`. A singular matrix is not found out.
+/// `op(a) * x = b`, with `b` given and `x` returned in `x`: `trsv`, `tbsv` and `tpsv`. A singular matrix is
+/// not detected.
 ///
 /// # Errors
 /// If the lengths differ.
@@ -52,7 +53,7 @@ fn column<T: Scalar>(how: Use, a: &Triangle<'_, T>, col: usize, block: &Range<us
     }
 }
 
-/// What of a full triangle lies above or below a block on the diagonal.
+/// The part of a full triangle above or below a block on the diagonal.
 fn rectangle<T: Scalar>(how: Use, a: &Triangle<'_, T>, block: &Range<usize>, x: &mut [T]) {
     let Some(matrix) = a.matrix() else { return };
     let rows = if a.shape.uplo == Uplo::Lower { block.end..a.order() } else { 0..block.start };
@@ -62,9 +63,8 @@ fn rectangle<T: Scalar>(how: Use, a: &Triangle<'_, T>, block: &Range<usize>, x: 
     let matrix = matrix.block(rows.clone(), block.clone());
     let (inside, outside) = parts(x, block, &rows);
     if how.by_rows {
-        add_dots(how.conj, -T::ONE, matrix, outside, inside);
+        add_dots(how.conj, -T::ONE, matrix, outside, T::ONE, inside);
     } else {
-        let solved: Vec<T> = inside.iter().map(|&x| -x).collect();
-        add_columns(how.conj, matrix, &solved, outside);
+        add_columns(how.conj, -T::ONE, matrix, inside, T::ONE, outside);
     }
 }

@@ -1,10 +1,9 @@
 //! The product of general matrices. The grid is that of the result's columns, or of its rows if it is tall and thin.
-use super::SMALL;
-use crate::crossover::{Routine, work};
+use crate::crossover::{Routine, work, worth};
 use crate::error::{Error, same};
 use crate::grid::Grid;
 use crate::kernels::matrix::{Matrix, MatrixMut};
-use crate::kernels::product::{Factor, columns, product};
+use crate::kernels::product::{Factor, SMALL_ORDER, columns, product};
 use crate::kernels::shared::Shared;
 use crate::options::Trans;
 use crate::parts::Parts;
@@ -39,6 +38,12 @@ pub(super) fn check<T: Scalar>(
     same(routine, 9, "b", b.col_count(), c.col_count())
 }
 
+/// Whether a result is so tall and thin that its grid is that of its rows.
+#[inline(always)]
+fn is_thin(rows: usize, cols: usize) -> bool {
+    cols < 64 && rows > 4 * cols
+}
+
 impl<'a, T: Scalar> Gemm<'a, T> {
     /// The call with these arguments.
     ///
@@ -56,8 +61,7 @@ impl<'a, T: Scalar> Gemm<'a, T> {
         let (a, b) = (factor(a, transa), factor(b, transb));
         check("gemm", a.matrix, b.matrix, &c)?;
         let (rows, cols) = (c.row_count(), c.col_count());
-        let thin = cols < 64 && rows > 4 * cols;
-        let (a, b, c) = if thin { (b.t(), a.t(), c.t()) } else { (a, b, c) };
+        let (a, b, c) = if is_thin(rows, cols) { (b.t(), a.t(), c.t()) } else { (a, b, c) };
         // A vector goes its own way through the kernels.
         let grid = if rows.min(cols) < 2 { Grid::single(c.col_count()) } else { columns::<T>(c.row_count(), c.layout) };
         Ok(Self { alpha, a, b, beta, c: Shared::columns(c, grid) })
@@ -91,6 +95,7 @@ impl<T: Scalar> Parts for Gemm<'_, T> {
 ///
 /// # Errors
 /// If the shapes do not fit.
+#[inline(always)]
 pub fn gemm<T: Scalar>(
     transa: Trans,
     transb: Trans,
@@ -101,13 +106,27 @@ pub fn gemm<T: Scalar>(
     c: MatrixMut<'_, T>,
 ) -> Result<(), Error> {
     let (rows, cols, depth) = (c.row_count(), c.col_count(), a.op(transa).col_count());
-    if rows.max(cols).max(depth) <= SMALL {
-        // One cell: the grid would have nothing to say.
+    let size = work::<T>(rows, cols, depth);
+    if rows.max(cols).max(depth) <= SMALL_ORDER && !is_thin(rows, cols) && !worth(Routine::Gemm, size) {
         let (a, b) = (factor(a, transa), factor(b, transb));
         check("gemm", a.matrix, b.matrix, &c)?;
         product(alpha, a, b, beta, c);
         return Ok(());
     }
-    let size = work::<T>(rows, cols, depth);
+    in_cells(transa, transb, alpha, a, b, beta, c)
+}
+
+/// Apart, as all that small calls have no use for: so their arguments stay in registers.
+#[inline(never)]
+fn in_cells<T: Scalar>(
+    transa: Trans,
+    transb: Trans,
+    alpha: T,
+    a: Matrix<'_, T>,
+    b: Matrix<'_, T>,
+    beta: T,
+    c: MatrixMut<'_, T>,
+) -> Result<(), Error> {
+    let size = work::<T>(c.row_count(), c.col_count(), a.op(transa).col_count());
     Gemm::new(transa, transb, alpha, a, b, beta, c).map(|call| done(Routine::Gemm, size, call))
 }

@@ -1,4 +1,4 @@
-//! Level 3: matrices. All of it rests on the product of general matrices and on small triangles.
+//! Level 3: matrices. All of it is built on the product of general matrices and on small triangles.
 pub(crate) mod gemm;
 pub(crate) mod rank;
 pub(crate) mod symm;
@@ -14,14 +14,14 @@ fn runs(len: usize, most: usize) -> impl Iterator<Item = std::ops::Range<usize>>
     (0..count).map(move |at| len * at / count..len * (at + 1) / count)
 }
 
-/// Squares of this order lie on the stack.
-const SMALL: usize = crate::kernels::small::ORDER;
-
-/// A square of noughts of that order: in an array that the caller has on the stack if it is small, else in memory that is allocated.
-fn square<'m, T: Scalar>(order: usize, short: &'m mut [T; SMALL * SMALL], long: &'m mut Vec<T>) -> &'m mut [T] {
-    if order <= SMALL {
-        return &mut short[..order * order];
+/// Lets `work` have a square of noughts of that order: on the stack if it is small, and no larger there than need be, since noughts
+/// must be written; else in memory that is allocated.
+fn with_square<T: Scalar>(order: usize, work: &mut dyn FnMut(&mut [T])) {
+    let len = order * order;
+    match order {
+        0..=4 => work(&mut [T::ZERO; 4 * 4][..len]),
+        5..=8 => work(&mut [T::ZERO; 8 * 8][..len]),
+        9..=16 => work(&mut [T::ZERO; 16 * 16][..len]),
+        _ => work(&mut vec![T::ZERO; len]),
     }
-    long.resize(order * order, T::ZERO);
-    long
 }

@@ -1,11 +1,13 @@
-//! Products of which only a triangle is wanted: `syrk`, `syr2k`, their Hermitian kin and `gemmtr`.
+//! Products of which only a triangle is computed: `syrk`, `syr2k`, their Hermitian kin and `gemmtr`.
 //!
-//! The grid is that of blocks of columns. A long one and a short one make a cell, so that all cells cost the same.
+//! The grid is that of blocks of columns. A long one and a short one make a cell, so that all cells cost the
+//! same.
 use super::gemm::{check, factor};
-use super::{SMALL, square};
-use crate::crossover::{Routine, work};
+use super::with_square;
+use crate::crossover::{Routine, work, worth};
 use crate::error::{Error, same};
 use crate::grid::Grid;
+use crate::kernels::direct::{self, direct};
 use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::product::{Factor, product};
 use crate::kernels::shared::Shared;
@@ -29,14 +31,14 @@ pub struct Rank<'a, T> {
     /// One or two.
     terms: [Option<Term<'a, T>>; 2],
     beta: T,
-    /// The diagonal is to be real.
+    /// Whether the diagonal is to be real.
     hermitian: bool,
-    /// Of which the lower triangle is computed; each column of blocks is a cell of the grid.
+    /// The result, whose lower triangle is computed; each column of blocks is a cell of the grid.
     c: Shared<MatrixMut<'a, T>>,
     blocks: Grid,
 }
 
-/// The grid of blocks of columns: many enough to share, large enough to be worth a product.
+/// The grid of blocks of columns: enough of them to share, each large enough for a product.
 fn blocks(order: usize) -> Grid {
     Grid::even(order, (order / 16).clamp(32, 128), 8)
 }
@@ -48,7 +50,7 @@ impl<'a, T: Scalar> Rank<'a, T> {
         let transposed = |term: Term<'a, T>| Term { alpha: term.alpha, a: term.b.t(), b: term.a.t() };
         let terms = if upper { terms.map(|term| term.map(transposed)) } else { terms };
         let c = if upper { c.t() } else { c };
-        // Nothing to do, not even to the diagonal.
+        // Nothing to do, not even on the diagonal.
         let idle = beta == T::ONE && terms.iter().flatten().all(|term| term.alpha == T::ZERO || term.a.matrix.col_count() == 0);
         let order = if idle { 0 } else { c.col_count() };
         let blocks = blocks(order);
@@ -124,7 +126,7 @@ impl<'a, T: Scalar> Rank<'a, T> {
     ///
     /// # Errors
     /// If the shapes do not fit.
-    #[allow(clippy::too_many_arguments)] // These are the standard's.
+    #[allow(clippy::too_many_arguments)] // The standard has these.
     pub fn gemmtr(
         uplo: Uplo,
         transa: Trans,
@@ -141,14 +143,19 @@ impl<'a, T: Scalar> Rank<'a, T> {
         Ok(Self::new(uplo, [Some(Term { alpha, a, b }), None], beta, false, c))
     }
 
-    /// Computes it, on the team of the process if that is worth it.
+    /// Computes the call, on the team of the process if that is worth it.
     fn done(self) {
         let order = self.blocks.len();
         let depth: usize = self.terms.iter().flatten().map(|term| term.a.matrix.col_count()).sum();
-        done(Routine::Syrk, work::<T>(order, order, depth), self);
+        let size = work::<T>(order, order, depth);
+        if is_small(order, &self.terms) && !worth(Routine::Syrk, size) {
+            // To the bits of its blocks: each element is one chain of sums.
+            return small(&self.terms, self.beta, self.hermitian, 0..order, self.c.into_whole());
+        }
+        done(Routine::Syrk, size, self);
     }
 
-    /// The blocks that are a cell's: one from either end, or the one in the middle.
+    /// The blocks of a cell: one from either end, or the one in the middle.
     fn pair(&self, cell: usize) -> (usize, Option<usize>) {
         let other = self.blocks.cells() - 1 - cell;
         (cell, (other != cell).then_some(other))
@@ -169,20 +176,35 @@ impl<'a, T: Scalar> Rank<'a, T> {
 
     /// The sum of the products at these rows and columns.
     fn add(&self, rows: Range<usize>, cols: Range<usize>, beta: T, mut c: MatrixMut<'_, T>) {
+        if rows.is_empty() {
+            return;
+        }
         let mut beta = beta;
         for Term { alpha, a, b } in self.terms.iter().flatten() {
             let a = Factor { matrix: a.matrix.block(rows.clone(), 0..a.matrix.col_count()), ..*a };
             let b = Factor { matrix: b.matrix.block(0..b.matrix.row_count(), cols.clone()), ..*b };
-            product(*alpha, a, b, beta, c.reborrow());
+            // As a small call that is not cut into blocks has it.
+            if is_small(self.blocks.len(), &self.terms) {
+                direct(*alpha, a, b, beta, None, c.reborrow());
+            } else {
+                product(*alpha, a, b, beta, c.reborrow());
+            }
             beta = T::ONE;
         }
     }
 
     /// A block on the diagonal: computed as a square, of which a triangle is kept.
-    fn diagonal(&self, at: Range<usize>, c: MatrixMut<'_, T>) {
+    fn diagonal(&self, at: Range<usize>, mut c: MatrixMut<'_, T>) {
         let order = at.len();
-        let (mut short, mut long) = ([T::ZERO; SMALL * SMALL], Vec::new());
-        let square = square(order, &mut short, &mut long);
+        if is_small(order, &self.terms) {
+            return small(&self.terms, self.beta, self.hermitian, at, c);
+        }
+        with_square(order, &mut |square| self.triangle_of(square, at.clone(), c.reborrow()));
+    }
+
+    /// The same, given room for the square.
+    fn triangle_of(&self, square: &mut [T], at: Range<usize>, c: MatrixMut<'_, T>) {
+        let order = at.len();
         // Line by line as the result lies in memory: columns of its lower triangle, or rows.
         let by_columns = c.layout.down == 1;
         let lines = if by_columns { Order::Columns } else { Order::Rows };
@@ -201,6 +223,26 @@ impl<'a, T: Scalar> Rank<'a, T> {
                 *diagonal = T::real(diagonal.re());
             }
         }
+    }
+}
+
+/// Whether a block on the diagonal is better computed in its place.
+fn is_small<T: Scalar>(order: usize, terms: &[Option<Term<'_, T>>]) -> bool {
+    let small = |term: &Term<'_, T>| term.a.matrix.col_count().max(order) <= direct::ORDER && term.alpha != T::ZERO;
+    terms.iter().flatten().all(small)
+}
+
+/// A block on the diagonal, in its place.
+fn small<T: Scalar>(terms: &[Option<Term<'_, T>>], beta: T, hermitian: bool, at: Range<usize>, mut c: MatrixMut<'_, T>) {
+    let mut beta = beta;
+    for Term { alpha, a, b } in terms.iter().flatten() {
+        let a = Factor { matrix: a.matrix.block(at.clone(), 0..a.matrix.col_count()), ..*a };
+        let b = Factor { matrix: b.matrix.block(0..b.matrix.row_count(), at.clone()), ..*b };
+        direct(*alpha, a, b, beta, Some(Uplo::Lower), c.reborrow());
+        beta = T::ONE;
+    }
+    for at in 0..if hermitian { c.col_count() } else { 0 } {
+        c.set(at, at, T::real(c.get(at, at).re()));
     }
 }
 
@@ -255,7 +297,8 @@ pub fn syrk<T: Scalar>(uplo: Uplo, trans: Trans, alpha: T, a: Matrix<'_, T>, bet
     Rank::syrk(uplo, trans, alpha, a, beta, c).map(Rank::done)
 }
 
-/// A triangle of `c = alpha * op(a) * op(a)^H + beta * c`. If `beta` is nought `c` is not read; its diagonal becomes real.
+/// A triangle of `c = alpha * op(a) * op(a)^H + beta * c`. If `beta` is nought `c` is not read; its diagonal
+/// becomes real.
 ///
 /// # Errors
 /// If the shapes do not fit.
@@ -270,7 +313,8 @@ pub fn herk<T: Scalar>(
     Rank::herk(uplo, trans, alpha, a, beta, c).map(Rank::done)
 }
 
-/// A triangle of `c = alpha * op(a) * op(b)^T + alpha * op(b) * op(a)^T + beta * c`. If `beta` is nought `c` is not read.
+/// A triangle of `c = alpha * op(a) * op(b)^T + alpha * op(b) * op(a)^T + beta * c`. If `beta` is nought `c`
+/// is not read.
 ///
 /// # Errors
 /// If the shapes do not fit.
@@ -286,8 +330,8 @@ pub fn syr2k<T: Scalar>(
     Rank::syr2k(uplo, trans, alpha, a, b, beta, c).map(Rank::done)
 }
 
-/// A triangle of `c = alpha * op(a) * op(b)^H + conj(alpha) * op(b) * op(a)^H + beta * c`. If `beta` is nought `c` is not read;
-/// its diagonal becomes real.
+/// A triangle of `c = alpha * op(a) * op(b)^H + conj(alpha) * op(b) * op(a)^H + beta * c`. If `beta` is
+/// nought `c` is not read; its diagonal becomes real.
 ///
 /// # Errors
 /// If the shapes do not fit.
@@ -307,7 +351,7 @@ pub fn her2k<T: Scalar>(
 ///
 /// # Errors
 /// If the shapes do not fit.
-#[allow(clippy::too_many_arguments)] // These are the standard's.
+#[allow(clippy::too_many_arguments)] // The standard has these.
 pub fn gemmtr<T: Scalar>(
     uplo: Uplo,
     transa: Trans,

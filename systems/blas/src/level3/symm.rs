@@ -1,6 +1,6 @@
 //! The product of a symmetric or Hermitian matrix and a general one. The grid is that of the columns that stay together.
-use super::{SMALL, runs, square};
-use crate::crossover::{Routine, work};
+use super::{runs, with_square};
+use crate::crossover::{Routine, work, worth};
 use crate::error::{Error, same};
 use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::product::{Factor, columns, product, scale};
@@ -8,7 +8,7 @@ use crate::kernels::shared::Shared;
 use crate::options::{Order, Side, Uplo};
 use crate::parts::Parts;
 use crate::scalar::Scalar;
-use crate::team::done;
+use crate::team::shared;
 use std::ops::Range;
 
 /// Rows of a block on the diagonal, which is written out in full.
@@ -17,21 +17,27 @@ const BLOCK: usize = 128;
 /// `c = alpha * a * b + beta * c`, or `b * a`, as parts, `a` symmetric or Hermitian.
 #[derive(Debug)]
 pub struct Symm<'a, T> {
+    product: Product<'a, T>,
+    c: Shared<MatrixMut<'a, T>>,
+}
+
+/// All of it but the result.
+#[derive(Debug)]
+struct Product<'a, T> {
     hermitian: bool,
     alpha: T,
     /// The lower triangle, always on the left side.
     a: Factor<'a, T>,
     b: Matrix<'a, T>,
     beta: T,
-    c: Shared<MatrixMut<'a, T>>,
 }
 
 impl<'a, T: Scalar> Symm<'a, T> {
-    /// The call with these arguments, those of the function `symm` behind the kind of matrix.
+    /// Makes the call with the arguments of the function `symm`, after the kind of matrix.
     ///
     /// # Errors
     /// If the shapes do not fit.
-    #[allow(clippy::too_many_arguments)] // These are the standard's.
+    #[allow(clippy::too_many_arguments)] // The standard has these.
     pub fn new(
         hermitian: bool,
         side: Side,
@@ -42,27 +48,47 @@ impl<'a, T: Scalar> Symm<'a, T> {
         beta: T,
         c: MatrixMut<'a, T>,
     ) -> Result<Self, Error> {
+        let (product, c) = Product::new(hermitian, side, uplo, alpha, a, b, beta, c)?;
+        let grid = columns::<T>(c.row_count().min(16), c.layout);
+        Ok(Self { product, c: Shared::columns(c, grid) })
+    }
+}
+
+impl<'a, T: Scalar> Product<'a, T> {
+    /// What is asked for with everything on the left side, and the result.
+    #[allow(clippy::too_many_arguments)] // These are the standard's.
+    fn new(
+        hermitian: bool,
+        side: Side,
+        uplo: Uplo,
+        alpha: T,
+        a: Matrix<'a, T>,
+        b: Matrix<'a, T>,
+        beta: T,
+        c: MatrixMut<'a, T>,
+    ) -> Result<(Self, MatrixMut<'a, T>), Error> {
         let order = if side == Side::Left { c.row_count() } else { c.col_count() };
         same("symm", 7, "a", a.row_count(), order)?;
         same("symm", 7, "a", a.col_count(), order)?;
         same("symm", 9, "b", b.row_count(), c.row_count())?;
         same("symm", 9, "b", b.col_count(), c.col_count())?;
         let hermitian = hermitian && T::COMPLEX;
-        // On the right side all is transposed. The transposed upper triangle is a lower one, of the transposed matrix. A Hermitian
-        // matrix, transposed, is conjugated: once for the side, once for the triangle.
+        // For the right side all is transposed. The transposed upper triangle is a lower one, of the
+        // transposed matrix. A Hermitian matrix, transposed, is conjugated: once for the side, once for the
+        // triangle.
         let right = side == Side::Right;
         let (b, c) = if right { (b.t(), c.t()) } else { (b, c) };
         let matrix = if uplo == Uplo::Lower { a } else { a.t() };
         let conj = hermitian && (right != (uplo == Uplo::Upper));
-        let grid = columns::<T>(c.row_count().min(16), c.layout);
-        Ok(Self { hermitian, alpha, a: Factor { matrix, conj }, b, beta, c: Shared::columns(c, grid) })
+        Ok((Self { hermitian, alpha, a: Factor { matrix, conj }, b, beta }, c))
     }
 
-    /// A block on the diagonal, both triangles of it, column by column into a square of noughts.
+    /// Writes a block on the diagonal, both triangles of it, column by column into a square of noughts.
     fn diagonal(&self, at: Range<usize>, full: &mut [T]) {
         let order = at.len();
         let stored = self.a.matrix.block(at.clone(), at);
-        // Columns of the triangle if they lie side by side, else its rows: columns of the upper triangle of the transposed matrix.
+        // Columns of the triangle if they lie side by side, else its rows: columns of the upper triangle of
+        // the transposed matrix.
         let by_columns = stored.layout.down == 1;
         let lines = if by_columns { stored } else { stored.t() };
         for line in 0..order {
@@ -85,12 +111,12 @@ impl<'a, T: Scalar> Symm<'a, T> {
         }
         let b = |rows: Range<usize>| Factor::plain(self.b.block(rows, span.clone()));
         for at in runs(order, BLOCK) {
-            let (mut short, mut long) = ([T::ZERO; SMALL * SMALL], Vec::new());
-            let full = square(at.len(), &mut short, &mut long);
-            self.diagonal(at.clone(), full);
-            let full = Matrix::new(Order::Columns, full, at.len(), at.len(), at.len()).expect("a square was written out");
             let mut c = c.reborrow().block(at.clone(), cols.clone());
-            product(self.alpha, Factor::plain(full), b(at.clone()), self.beta, c.reborrow());
+            with_square(at.len(), &mut |full| {
+                self.diagonal(at.clone(), full);
+                let full = Matrix::new(Order::Columns, full, at.len(), at.len(), at.len()).expect("a square was written out");
+                product(self.alpha, Factor::plain(full), b(at.clone()), self.beta, c.reborrow());
+            });
             if at.start > 0 {
                 let left = Factor { matrix: self.a.matrix.block(at.clone(), 0..at.start), ..self.a };
                 product(self.alpha, left, b(0..at.start), T::ONE, c.reborrow());
@@ -113,7 +139,7 @@ impl<T: Scalar> Parts for Symm<'_, T> {
 
     fn part(&self, cells: Range<usize>) {
         let (c, span) = self.c.take(cells);
-        self.compute(span, c);
+        self.product.compute(span, c);
     }
 
     fn finish(self) {}
@@ -138,13 +164,13 @@ pub fn symm<T: Scalar>(
     beta: T,
     c: MatrixMut<'_, T>,
 ) -> Result<(), Error> {
-    let size = work::<T>(c.row_count(), c.col_count(), a.row_count());
-    Symm::new(false, side, uplo, alpha, a, b, beta, c).map(|call| done(Routine::Symm, size, call))
+    multiply(false, side, uplo, alpha, a, b, beta, c)
 }
 
 /// `c = alpha * a * b + beta * c`, or `b * a` with `a` on the right side, for a Hermitian `a`.
 ///
-/// If `beta` is nought `c` is not read; if `alpha` is nought `a` and `b` are not. Imaginary parts on the diagonal are not read.
+/// If `beta` is nought `c` is not read; if `alpha` is nought `a` and `b` are not. Imaginary parts on the
+/// diagonal are not read.
 ///
 /// # Errors
 /// If the shapes do not fit.
@@ -157,6 +183,24 @@ pub fn hemm<T: Scalar>(
     beta: T,
     c: MatrixMut<'_, T>,
 ) -> Result<(), Error> {
-    let size = work::<T>(c.row_count(), c.col_count(), a.row_count());
-    Symm::new(true, side, uplo, alpha, a, b, beta, c).map(|call| done(Routine::Symm, size, call))
+    multiply(true, side, uplo, alpha, a, b, beta, c)
+}
+
+#[allow(clippy::too_many_arguments)] // These are the standard's.
+fn multiply<T: Scalar>(
+    hermitian: bool,
+    side: Side,
+    uplo: Uplo,
+    alpha: T,
+    a: Matrix<'_, T>,
+    b: Matrix<'_, T>,
+    beta: T,
+    c: MatrixMut<'_, T>,
+) -> Result<(), Error> {
+    if worth(Routine::Symm, work::<T>(c.row_count(), c.col_count(), a.row_count())) {
+        return Symm::new(hermitian, side, uplo, alpha, a, b, beta, c).map(shared);
+    }
+    let (product, c) = Product::new(hermitian, side, uplo, alpha, a, b, beta, c)?;
+    product.compute(0..c.col_count(), c);
+    Ok(())
 }

@@ -1,14 +1,25 @@
-//! Multiplying by a triangular matrix and solving with it, which differ only in the order of the same steps.
+//! Multiplying by a triangular matrix and solving with it: the same steps in different order.
 //!
-//! Everything stands on the left side here, and the operator is a triangle of a factor: from the right side, all is transposed.
+//! The operator is always on the left side here, as a triangle of a factor: for the right side, all is
+//! transposed.
 use crate::error::{Error, same};
 use crate::kernels::matrix::{Matrix, MatrixMut};
+use crate::kernels::multiply::{self, multiply};
 use crate::kernels::product::{Factor, columns, product, scale};
 use crate::kernels::shared::Shared;
-use crate::kernels::tile::{ORDER, TriangleOp, tile};
+use crate::kernels::tile::{self, solve};
 use crate::options::{Diag, Side, Trans, Uplo};
 use crate::scalar::Scalar;
 use std::ops::Range;
+
+/// What is done with a triangle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TriangleOp {
+    /// `B = A * B`
+    Multiply,
+    /// `A * X = B`, `X` in the place of `B`.
+    Solve,
+}
 
 /// `b = alpha * A * b`, or `A * X = alpha * b`, for a triangular operator `A`.
 #[derive(Debug)]
@@ -37,16 +48,8 @@ impl<'a, T: Scalar> Triangular<'a, T> {
         a: Matrix<'a, T>,
         b: MatrixMut<'a, T>,
     ) -> Result<Self, Error> {
-        let (side, uplo, trans, diag) = options;
-        let routine = if task == TriangleOp::Solve { "trsm" } else { "trmm" };
-        let order = if side == Side::Left { b.row_count() } else { b.col_count() };
-        same(routine, 9, "a", a.row_count(), order)?;
-        same(routine, 9, "a", a.col_count(), order)?;
-        let transposed = (trans != Trans::No) != (side == Side::Right);
-        let (matrix, uplo) = if transposed { (a.t(), uplo.flip()) } else { (a, uplo) };
-        let b = if side == Side::Right { b.t() } else { b };
+        let (operator, b) = prepare(task, options, a, b)?;
         let grid = columns::<T>(b.row_count().min(16), b.layout);
-        let operator = Operator { a: Factor { matrix, conj: trans == Trans::Conj }, uplo, diag };
         Ok(Self { task, operator, alpha, b: Shared::columns(b, grid) })
     }
 
@@ -63,6 +66,37 @@ impl<'a, T: Scalar> Triangular<'a, T> {
     }
 }
 
+/// The operator on the left side, and what it stands beside.
+fn prepare<'a, T: Scalar>(
+    task: TriangleOp,
+    options: Options,
+    a: Matrix<'a, T>,
+    b: MatrixMut<'a, T>,
+) -> Result<(Operator<'a, T>, MatrixMut<'a, T>), Error> {
+    let (side, uplo, trans, diag) = options;
+    let routine = if task == TriangleOp::Solve { "trsm" } else { "trmm" };
+    let order = if side == Side::Left { b.row_count() } else { b.col_count() };
+    same(routine, 9, "a", a.row_count(), order)?;
+    same(routine, 9, "a", a.col_count(), order)?;
+    let transposed = (trans != Trans::No) != (side == Side::Right);
+    let (matrix, uplo) = if transposed { (a.t(), uplo.flip()) } else { (a, uplo) };
+    let b = if side == Side::Right { b.t() } else { b };
+    Ok((Operator { a: Factor { matrix, conj: trans == Trans::Conj }, uplo, diag }, b))
+}
+
+/// All of it here, for calls that no team is worth: without a grid.
+pub(super) fn alone<T: Scalar>(
+    task: TriangleOp,
+    options: Options,
+    alpha: T,
+    a: Matrix<'_, T>,
+    b: MatrixMut<'_, T>,
+) -> Result<(), Error> {
+    let (operator, b) = prepare(task, options, a, b)?;
+    compute(task, operator, alpha, b);
+    Ok(())
+}
+
 fn compute<T: Scalar>(task: TriangleOp, operator: Operator<'_, T>, alpha: T, mut b: MatrixMut<'_, T>) {
     scale(alpha, &mut b);
     if alpha != T::ZERO && b.row_count() > 0 && b.col_count() > 0 {
@@ -70,19 +104,21 @@ fn compute<T: Scalar>(task: TriangleOp, operator: Operator<'_, T>, alpha: T, mut
     }
 }
 
-/// Halves the triangle until it is a tile; what is left of it is a rectangle.
+/// Halves the triangle until it is small; what is left of it is a rectangle.
 fn apply<T: Scalar>(task: TriangleOp, operator: Operator<'_, T>, b: MatrixMut<'_, T>) {
     let Operator { a, uplo, diag } = operator;
     let order = a.matrix.row_count();
-    if order <= ORDER {
-        return tile(task, a, uplo, diag, b);
+    match task {
+        TriangleOp::Multiply if order <= multiply::ORDER => return multiply(a, uplo, diag, b),
+        TriangleOp::Solve if order <= tile::ORDER => return solve(a, uplo, diag, b),
+        _ => {}
     }
     let half = order / 2;
     let cut = |rows: Range<usize>, cols: Range<usize>| Factor { matrix: a.matrix.block(rows, cols), ..a };
     let upper = Operator { a: cut(0..half, 0..half), ..operator };
     let lower = Operator { a: cut(half..order, half..order), ..operator };
     let (above, below) = b.split_rows(half);
-    // The half that the other one depends on, and the rectangle by which it does.
+    // The half that the other one depends on, and the rectangle between them.
     let (free, mut free_rows, bound, mut bound_rows, rectangle) = match uplo {
         Uplo::Lower => (upper, above, lower, below, cut(half..order, 0..half)),
         Uplo::Upper => (lower, below, upper, above, cut(0..half, half..order)),

@@ -1,13 +1,12 @@
 //! The product of a triangular matrix and a general one, in its place.
-use super::triangular::Triangular;
-use crate::crossover::{Routine, work};
+use super::triangular::{TriangleOp, Triangular, alone};
+use crate::crossover::{Routine, work, worth};
 use crate::error::Error;
 use crate::kernels::matrix::{Matrix, MatrixMut};
-use crate::kernels::tile::TriangleOp;
 use crate::options::{Diag, Side, Trans, Uplo};
 use crate::parts::Parts;
 use crate::scalar::Scalar;
-use crate::team::done;
+use crate::team::shared;
 use std::ops::Range;
 
 /// `b = alpha * op(a) * b`, or `b * op(a)`, as parts.
@@ -15,7 +14,7 @@ use std::ops::Range;
 pub struct Trmm<'a, T>(Triangular<'a, T>);
 
 impl<'a, T: Scalar> Trmm<'a, T> {
-    /// The call with these arguments.
+    /// Makes the call.
     ///
     /// # Errors
     /// If the shapes do not fit.
@@ -66,5 +65,8 @@ pub fn trmm<T: Scalar>(
     b: MatrixMut<'_, T>,
 ) -> Result<(), Error> {
     let size = work::<T>(b.row_count(), b.col_count(), a.row_count());
-    Trmm::new(side, uplo, trans, diag, alpha, a, b).map(|call| done(Routine::Trmm, size, call))
+    if worth(Routine::Trmm, size) {
+        return Trmm::new(side, uplo, trans, diag, alpha, a, b).map(shared);
+    }
+    alone(TriangleOp::Multiply, (side, uplo, trans, diag), alpha, a, b)
 }

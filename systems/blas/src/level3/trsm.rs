@@ -1,13 +1,12 @@
 //! Triangular systems with many right-hand sides, solved in their place.
-use super::triangular::Triangular;
-use crate::crossover::{Routine, work};
+use super::triangular::{TriangleOp, Triangular, alone};
+use crate::crossover::{Routine, work, worth};
 use crate::error::Error;
 use crate::kernels::matrix::{Matrix, MatrixMut};
-use crate::kernels::tile::TriangleOp;
 use crate::options::{Diag, Side, Trans, Uplo};
 use crate::parts::Parts;
 use crate::scalar::Scalar;
-use crate::team::done;
+use crate::team::shared;
 use std::ops::Range;
 
 /// `op(a) * X = alpha * b`, or `X * op(a)`, `X` in the place of `b`, as parts.
@@ -15,7 +14,7 @@ use std::ops::Range;
 pub struct Trsm<'a, T>(Triangular<'a, T>);
 
 impl<'a, T: Scalar> Trsm<'a, T> {
-    /// The call with these arguments.
+    /// Makes the call.
     ///
     /// # Errors
     /// If the shapes do not fit.
@@ -52,7 +51,7 @@ impl<T: Scalar> Parts for Trsm<'_, T> {
 
 /// `op(a) * X = alpha * b`, or `X * op(a) = alpha * b` with `a` on the right side; `X` is returned in `b`.
 ///
-/// If `alpha` is nought `a` is not read. A singular matrix is not found out.
+/// If `alpha` is nought `a` is not read. A singular matrix is not detected.
 ///
 /// # Errors
 /// If the shapes do not fit.
@@ -66,5 +65,8 @@ pub fn trsm<T: Scalar>(
     b: MatrixMut<'_, T>,
 ) -> Result<(), Error> {
     let size = work::<T>(b.row_count(), b.col_count(), a.row_count());
-    Trsm::new(side, uplo, trans, diag, alpha, a, b).map(|call| done(Routine::Trsm, size, call))
+    if worth(Routine::Trsm, size) {
+        return Trsm::new(side, uplo, trans, diag, alpha, a, b).map(shared);
+    }
+    alone(TriangleOp::Solve, (side, uplo, trans, diag), alpha, a, b)
 }

@@ -1,16 +1,17 @@
-//! How well factors stand for the matrix they were made of.
+//! How well factors reproduce their matrix.
 use super::{Lu, exchange};
 use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::product::{Factor, product};
 use crate::options::Order;
 use crate::scalar::{Real, Scalar};
 
-/// The residual `|P * A - L * U| / (|A| * n * epsilon)` of a factorisation, norms being greatest sums of columns, `n` the larger extent.
+/// The residual `|P * A - L * U| / (|A| * n * epsilon)` of a factorisation, where a norm is the greatest sum
+/// of a column, and `n` the larger extent.
 ///
-/// A backward stable factorisation has one of a few units; one that grows with `n` is lost.
+/// A backward stable factorisation has a residual of a few units; one that grows with `n` is lost.
 ///
 /// # Panics
-/// If the shapes differ, or the pivots are not those of such a matrix.
+/// If the shapes differ, or the pivots do not fit such a matrix.
 pub fn residual<T: Scalar>(original: Matrix<'_, T>, factors: Matrix<'_, T>, lu: &Lu) -> T::Real {
     let (rows, cols) = (original.row_count(), original.col_count());
     let steps = rows.min(cols);
@@ -39,7 +40,7 @@ pub fn residual<T: Scalar>(original: Matrix<'_, T>, factors: Matrix<'_, T>, lu: 
     if off == T::Real::ZERO { off } else { off / size }
 }
 
-/// The greatest sum of a column; not a number if one of them is none.
+/// The greatest sum of a column; not a number if one of the sums is not.
 fn norm<T: Scalar>(a: Matrix<'_, T>) -> T::Real {
     let sums = (0..a.col_count()).map(|col| a.col(col).iter().map(T::abs1).sum::<T::Real>());
     sums.fold(T::Real::ZERO, |most, sum| if sum > most || sum.is_nan() { sum } else { most })

@@ -1,8 +1,10 @@
-//! The LU factorisation with partial pivoting, by blocks of columns from the left to the right, the rest shared by a team.
+//! The LU factorisation with partial pivoting, by blocks of columns from left to right; a team shares the
+//! rest of each step.
 //!
-//! Each step factors a block of columns here and then updates all columns to its right, which are the result that is split: a member
-//! exchanges the rows of its columns, solves with the block's triangle, and takes off the product. So there is one fork and one join
-//! a step, and a column's numbers are the same whoever has it.
+//! Each step factors a block of columns in the caller and then updates all columns to its right. That result
+//! is split: a member exchanges the rows of its columns, solves with the block's triangle, and subtracts the
+//! product. So there is one fork and one join a step, and a column's numbers are the same whichever member
+//! computes it.
 mod check;
 mod panel;
 
@@ -21,20 +23,22 @@ use crate::team::on;
 use foregather_team::Team;
 use std::ops::Range;
 
-/// Columns of a block: deep enough for the product's kernels, and little enough that the block itself takes a small part of the time.
+/// Columns of a block: deep enough for the product's kernels, and few enough that the block itself takes a
+/// small part of the time.
 const BLOCK: usize = 64;
 
-/// What a factorisation was done with.
+/// The pivots of a factorisation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lu {
-    /// In step `i`, rows `i` and `pivots[i]` were exchanged; from nought, one for each step.
+    /// Step `i` exchanged rows `i` and `pivots[i]`; from nought, one for each step.
     pub pivots: Vec<usize>,
-    /// The first step whose pivot is nought, if any: then the matrix is singular, and nothing can be solved with the factors.
+    /// The first step whose pivot is nought, if any: then the matrix is singular, and nothing can be solved
+    /// with the factors.
     pub singular: Option<usize>,
 }
 
-/// Makes of `a` its factors: `P * A = L * U`, `L` with ones on its diagonal, which are not stored. Any shape will do; it is fastest
-/// in Fortran's order. Steps that are worth it are shared by the team of the process.
+/// Replaces `a` by its factors: `P * A = L * U`, `L` with ones on its diagonal, which are not stored. Any
+/// shape will do; Fortran's order is the fastest. The team of the process shares steps that are worth it.
 ///
 /// ```
 /// use foregather_blas::{MatrixMut, lu};
@@ -49,7 +53,7 @@ pub fn lu<T: Scalar>(a: MatrixMut<'_, T>) -> Lu {
     factors(Team::global(), worth_waking, a)
 }
 
-/// The same with every step on that team, however small. The bits do not depend on the team.
+/// [`lu`] with every step on that team, however small. The bits do not depend on the team.
 pub fn lu_on<T: Scalar>(team: &Team, a: MatrixMut<'_, T>) -> Lu {
     factors(team, |_, _| true, a)
 }
@@ -99,7 +103,7 @@ fn exchange<T: Scalar>(pivots: &[usize], a: &mut MatrixMut<'_, T>) {
     }
 }
 
-/// Takes off columns what a factored block stands for.
+/// Subtracts a factored block's contribution from columns.
 fn update<T: Scalar>(block: Matrix<'_, T>, pivots: &[usize], mut a: MatrixMut<'_, T>) {
     let (rows, width) = (block.row_count(), block.col_count());
     exchange(pivots, &mut a);
@@ -111,7 +115,7 @@ fn update<T: Scalar>(block: Matrix<'_, T>, pivots: &[usize], mut a: MatrixMut<'_
     product(-T::ONE, rest, Factor::plain(above.view()), T::ONE, below);
 }
 
-/// What is done to the columns right of a block.
+/// The update of the columns right of a block.
 struct Update<'a, T> {
     block: Matrix<'a, T>,
     pivots: &'a [usize],
@@ -120,7 +124,7 @@ struct Update<'a, T> {
 
 impl<'a, T: Scalar> Update<'a, T> {
     fn new(block: Matrix<'a, T>, pivots: &'a [usize], right: MatrixMut<'a, T>) -> Self {
-        // Cells wide enough for the smallest product among those that a run of columns goes through.
+        // Cells wide enough for the smallest product that a run of columns goes through.
         let below = block.row_count() - block.col_count();
         let least = if below == 0 { block.col_count() } else { below.min(block.col_count()) };
         // A single row goes its own way through the kernels.
@@ -147,7 +151,7 @@ impl<T: Scalar> Parts for Update<'_, T> {
     }
 }
 
-/// The exchanges of later steps in the columns of earlier blocks: nobody needs them before the end.
+/// The exchanges of later steps in the columns of earlier blocks: not needed before the end.
 struct Exchange<'a, T> {
     pivots: &'a [usize],
     a: Shared<MatrixMut<'a, T>>,

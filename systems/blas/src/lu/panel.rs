@@ -1,15 +1,16 @@
-//! A tall block of columns, factored in one thread: in halves, so that most of the work is products, down to a few columns.
+//! A tall block of columns, factored by one thread: in halves, so that most of the work is products, down to
+//! a few columns.
 use super::{exchange, split_columns, update};
 use crate::kernels::level1::{axpy, scal};
 use crate::kernels::matrix::MatrixMut;
 use crate::level1::reduce::iamax_here;
 use crate::scalar::{Real, Scalar};
 
-/// So few columns are factored one after the other.
+/// This many columns are factored one after the other.
 const NARROW: usize = 8;
 
-/// Factors a block that has no more columns than rows. Row `i` was exchanged with row `pivots[i]`. Returns the first step whose pivot
-/// is nought.
+/// Factors a block that has no more columns than rows, and exchanges row `i` with row `pivots[i]`. Returns
+/// the first step whose pivot is nought.
 pub(super) fn factor<T: Scalar>(a: MatrixMut<'_, T>, pivots: &mut [usize]) -> Option<usize> {
     let (rows, cols) = (a.row_count(), a.col_count());
     if cols <= NARROW {
@@ -26,7 +27,7 @@ pub(super) fn factor<T: Scalar>(a: MatrixMut<'_, T>, pivots: &mut [usize]) -> Op
     nought.or(later.map(|at| half + at))
 }
 
-/// Column by column.
+/// Factors column by column.
 fn narrow<T: Scalar>(mut a: MatrixMut<'_, T>, pivots: &mut [usize]) -> Option<usize> {
     let (rows, cols) = (a.row_count(), a.col_count());
     let mut nought = None;
@@ -49,7 +50,7 @@ fn narrow<T: Scalar>(mut a: MatrixMut<'_, T>, pivots: &mut [usize]) -> Option<us
     nought
 }
 
-/// Divides the column below a pivot by it, and takes that off the columns to its right.
+/// Divides the column below a pivot by it, and subtracts its multiples from the columns to its right.
 fn eliminate<T: Scalar>(a: &mut MatrixMut<'_, T>, step: usize, pivot: T) {
     let (rows, cols) = (a.row_count(), a.col_count());
     let (left, right) = split_columns(a.reborrow().block(0..rows, step..cols), 1);

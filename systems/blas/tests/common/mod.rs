@@ -1,5 +1,6 @@
-//! Random arguments with traps around them, and the plain definitions in double precision that results are held against.
-#![allow(dead_code, missing_docs, unreachable_pub)] // Each test takes what it needs.
+//! Random arguments with traps around them, and the plain definitions in double precision that results are
+//! compared with.
+#![allow(dead_code, missing_docs, unreachable_pub)] // Each test uses a part of it.
 use foregather_blas::{
     Diag, Matrix, MatrixMut, Order, Real, Scalar, Side, Trans, Triangle, TriangleMut, Uplo, Vector, VectorMut, c64,
 };
@@ -67,7 +68,7 @@ impl Random {
     pub fn number<T: Number>(&mut self) -> T {
         T::new(self.real(), self.real())
     }
-    /// A factor: often one of those that have rules of their own.
+    /// A factor: often one with rules of its own.
     pub fn factor<T: Number>(&mut self) -> T {
         match self.below(5) {
             0 => T::ZERO,
@@ -113,21 +114,21 @@ impl<T: Number> Line<T> {
             self.write().set(at, value);
         }
     }
-    /// As a matrix of one column.
+    /// The vector as a matrix of one column.
     pub fn wide(&self) -> Plain {
         Plain::of(self.len, 1, |row, _| self.view().get(row).wide())
     }
     pub fn bits(&self) -> Vec<[u64; 2]> {
         self.memory.iter().copied().map(bits).collect()
     }
-    /// Asserts that what lies between the elements is as it was.
+    /// Asserts that the gaps between the elements are unchanged.
     pub fn gaps_are_untouched(&self) {
         let numbers = self.memory.iter().filter(|value| !value.wide().re.is_nan()).count();
         assert!(numbers <= self.len, "gaps of a vector were written");
     }
 }
 
-/// A matrix whose lines have a tail that is not numbers.
+/// A matrix whose lines have a tail of NaNs.
 #[derive(Clone)]
 pub struct Table<T> {
     pub memory: Vec<T>,
@@ -174,7 +175,7 @@ impl<T: Number> Table<T> {
     pub fn bits(&self) -> Vec<[u64; 2]> {
         self.memory.iter().copied().map(bits).collect()
     }
-    /// Sets traps where only the other triangle is stored, and on the diagonal if that is not read.
+    /// Sets traps where the other triangle would be stored, and on the diagonal if that is not read.
     pub fn keep(&mut self, uplo: Uplo, diag: Diag) {
         self.change(|row, col, value| {
             let kept = stored(uplo, row, col) && (row != col || diag == Diag::Stored);
@@ -195,7 +196,7 @@ pub fn stored(uplo: Uplo, row: usize, col: usize) -> bool {
     if uplo == Uplo::Upper { row <= col } else { row >= col }
 }
 
-/// A matrix in double precision, and the size that each element's rounding errors go by.
+/// A matrix in double precision, and the size by which each element's rounding errors are judged.
 #[derive(Clone, Debug)]
 pub struct Plain {
     pub rows: usize,
@@ -271,7 +272,7 @@ impl Plain {
             (false, _) => c64::new(0.0, 0.0),
         })
     }
-    /// Asserts that a result differs by no more than so many roundings explain, where `counts` says so.
+    /// Asserts that a result differs by no more than `roundings` roundings explain, where `counts` says so.
     pub fn explains<T: Number>(&self, got: &Self, roundings: usize, counts: impl Fn(usize, usize) -> bool) {
         assert_eq!((self.rows, self.cols), (got.rows, got.cols));
         for at in 0..self.at.len() {
@@ -286,7 +287,7 @@ impl Plain {
     }
 }
 
-/// A triangle of a matrix in packed form, in the order and with the triangle that the caller says.
+/// A triangle of a matrix in packed form, in the given order.
 pub fn packed<T: Number>(table: &Table<T>, order: Order, uplo: Uplo) -> Vec<T> {
     let n = table.rows;
     let get =

@@ -1,4 +1,4 @@
-//! Which bytes: ranges in order, none next to another.
+//! Sets of bytes: ranges in order, none next to another.
 use core::fmt;
 use core::ops::Range;
 use serde::{Deserialize, Serialize};
@@ -19,12 +19,12 @@ impl Bytes {
         self.0.iter().map(|&(start, end)| start..end)
     }
 
-    /// Are there none?
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Adds some.
+    /// Adds a range.
     pub fn include(&mut self, more: Range<u32>) {
         if more.is_empty() {
             return;
@@ -32,7 +32,7 @@ impl Bytes {
         if let Some((start, end)) = self.0.last_mut()
             && (*start..=*end).contains(&more.start)
         {
-            // As rows are walked: that is nearly always so.
+            // Rows are walked in order, so this is nearly always the case.
             *end = more.end.max(*end);
             return;
         }
@@ -43,12 +43,12 @@ impl Bytes {
         self.0.splice(from..to, [(start, end)]);
     }
 
-    /// Adds all of others.
+    /// Adds all bytes of another set.
     pub fn unite(&mut self, others: &Self) {
         others.ranges().for_each(|range| self.include(range));
     }
 
-    /// Are all of these among them?
+    /// Whether it has all bytes of another set.
     pub fn holds(&self, others: &Self) -> bool {
         others.ranges().all(|other| {
             let before = self.0.partition_point(|&(start, _)| start <= other.start);
@@ -56,7 +56,7 @@ impl Bytes {
         })
     }
 
-    /// The first bytes that are in both.
+    /// The first bytes that both sets have.
     pub fn common(&self, other: &Self) -> Option<Range<u32>> {
         let (mut left, mut right) = (self.0.iter().peekable(), other.0.iter().peekable());
         while let (Some(&&(from, to)), Some(&&(start, end))) = (left.peek(), right.peek()) {

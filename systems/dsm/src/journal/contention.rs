@@ -1,4 +1,4 @@
-//! Where requests met: what became of them by allocation, as the managers of its minipages saw them.
+//! Where requests met: how the requests for each allocation ended, as the managers of its minipages saw them.
 use super::places::Places;
 use crate::Minipage;
 use crate::memory::Site;
@@ -6,7 +6,7 @@ use crate::protocol::Counts;
 use core::fmt;
 use serde::Serialize;
 
-/// What became of the requests of a run.
+/// The contention of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Contention {
     /// Allocations that were asked for, those with the most competing requests first.
@@ -30,7 +30,7 @@ pub struct Row {
     pub worst: Option<(Minipage, u32)>,
 }
 
-/// By allocation; `traffic` is what managers counted of each minipage.
+/// Sums up by allocation; `traffic` is what managers counted of each minipage.
 pub fn by_site(traffic: &[(Minipage, Counts)], sites: &[Site]) -> Contention {
     let places = Places::new(sites);
     let row = |site: &Site| Row {

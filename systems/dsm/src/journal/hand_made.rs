@@ -8,12 +8,12 @@ pub(super) fn at(at_ns: u64, waited_ns: u64, what: Operation) -> Event {
     Event { computed_ns: 0, at_ns, waited_ns, what }
 }
 
-/// The journal of the only thread of that rank.
+/// The journal of the only thread of rank `rank`.
 pub(super) fn journal(rank: u32, events: impl IntoIterator<Item = Event>) -> Journal {
     Journal { rank, thread: rank, events: events.into_iter().collect(), missed: 0 }
 }
 
-/// Thread `n` has the `n`th row; what is done in a column happens at the same time, in the order of rows.
+/// Thread `n` has the `n`th row; events of one column happen at the same time, in the order of rows.
 pub(super) fn journals<const COLUMNS: usize>(rows: impl IntoIterator<Item = [Option<Operation>; COLUMNS]>) -> Vec<Journal> {
     let row = |(rank, row): (usize, [Option<Operation>; COLUMNS])| {
         let event = |(column, what): (usize, Option<Operation>)| Some(at((100 * column + rank) as u64, 0, what?));

@@ -1,11 +1,14 @@
-//! What threads did with shared memory, as they write it down themselves: first touches, locks, barriers, and how long each computed
-//! in between. From it come the reports of false sharing and of races, and it can be replayed in another world.
+//! What threads did with shared memory, as they record it themselves: first touches, locks, barriers, and how
+//! long each computed in between. The reports of false sharing and of races come from it, and it can be
+//! replayed in another world.
 //!
-//! An *epoch* of a thread lasts from one synchronisation to the next. Within one, only the first load and the first store of a
-//! minipage are events of their own; the bytes of the others are added to them, so no byte is forgotten (Itzkovitz, Schuster & Zeev
-//! Ben Mordehai 1999, DJIT, is told by protection faults instead, and only of the first byte).
+//! An *epoch* of a thread lasts from one synchronisation to the next. Within one, only the first load and the
+//! first store of a minipage are events of their own; the bytes of the others are added to them, so no byte
+//! is forgotten (DJIT of Itzkovitz, Schuster & Zeev Ben Mordehai 1999 learns by protection faults instead,
+//! and only of the first byte).
 //!
-//! - [`sharing`]: which allocations are shared falsely, and the grain that cures it. [`races`]: touches that nothing orders.
+//! - [`sharing`]: which allocations are shared falsely, and the grain that cures it. [`races`]: touches that
+//!   nothing orders.
 //! - [`contention`]: at which allocations requests met. [`trace`]: all of it for a trace viewer.
 //! - `order`: all journals as one. `places`: which allocation a minipage belongs to.
 mod bytes;
@@ -29,11 +32,11 @@ pub use recorder::{Moment, Recorder, Touch};
 /// What one thread did, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Journal {
-    /// Whose rank.
+    /// The thread's rank.
     pub rank: u32,
     /// Its number among all threads of all ranks.
     pub thread: u32,
-    /// What it did.
+    /// Its events.
     pub events: Vec<Event>,
     /// Events for which there was no room: all that came behind the last one of `events`.
     pub missed: u64,
@@ -42,23 +45,24 @@ pub struct Journal {
 /// One thing that a thread did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// For how long it computed before: processor time since the last event, in nanoseconds, without what faults and waiting took.
+    /// How long it computed before: processor time since the last event, in nanoseconds, without faults and
+    /// waiting.
     pub computed_ns: u64,
     /// When it began, by the host's clock, in nanoseconds: clocks of different hosts need not agree.
     pub at_ns: u64,
-    /// How long what it waited for took, in nanoseconds: a fault, a lock, a barrier; 0 if it need not wait.
+    /// How long it waited for the fault, lock or barrier, in nanoseconds; 0 if it did not have to wait.
     pub waited_ns: u64,
-    /// What it did then.
+    /// What it did.
     pub what: Operation,
 }
 
 impl Event {
-    /// For how long it computed before.
+    /// How long it computed before.
     pub fn computed(&self) -> Nanos {
         Nanos(self.computed_ns)
     }
 
-    /// When it was done, by the host's clock.
+    /// When it ended, by the host's clock.
     pub fn ended(&self) -> Nanos {
         Nanos(self.at_ns + self.waited_ns)
     }
@@ -67,34 +71,36 @@ impl Event {
 /// What a thread can do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Operation {
-    /// It loads or stores bytes of a minipage, for the first time in this epoch, or again because they were taken away meanwhile.
+    /// It loads or stores bytes of a minipage, for the first time in this epoch, or again after the minipage
+    /// was taken away.
     Touch {
-        /// Which.
+        /// The minipage.
         minipage: Minipage,
         /// [`Access::Read`] for loads, [`Access::Write`] for stores.
         access: Access,
-        /// Which of its bytes: all from now on until the epoch ends, or the minipage is taken away and touched again.
+        /// The bytes: all that it touches until the epoch ends, or until the minipage is taken away and
+        /// touched again.
         bytes: Bytes,
-        /// Had it been taken away since it was touched in this epoch?
+        /// Whether it had been taken away since it was touched in this epoch.
         again: bool,
-        /// Is it a load and a store in one, as [`fetch_add`](crate::memory::Array::fetch_add) is?
+        /// Whether it is a load and a store in one, as [`fetch_add`](crate::memory::Array::fetch_add) is.
         atomic: bool,
     },
     /// It asks for a copy ahead.
     Prefetch {
-        /// Of which minipage.
+        /// The minipage.
         minipage: Minipage,
-        /// To do what.
+        /// The access that it asks for.
         access: Access,
     },
     /// It gives all ranks a copy.
     Push {
-        /// Of which minipage.
+        /// The minipage.
         minipage: Minipage,
     },
     /// It takes a lock.
     Lock(u32),
-    /// It leaves it.
+    /// It leaves a lock.
     Unlock(u32),
     /// It posts a flag.
     Post(u32),
@@ -102,9 +108,9 @@ pub enum Operation {
     Wait(u32),
     /// It waits for all threads.
     Barrier,
-    /// What is measured begins: behind a barrier.
+    /// The measured part begins: behind a barrier.
     Start,
-    /// It is through.
+    /// The measured part ends.
     End,
 }
 
@@ -114,13 +120,13 @@ impl Operation {
         Self::Touch { minipage, access, bytes: bytes.into(), again: false, atomic: false }
     }
 
-    /// Does another epoch begin behind it?
+    /// Whether another epoch begins behind it.
     pub fn synchronises(&self) -> bool {
         matches!(self, Self::Lock(_) | Self::Unlock(_) | Self::Post(_) | Self::Wait(_) | Self::Barrier)
     }
 }
 
-/// What a report says if journals are incomplete.
+/// The sentence of a report on incomplete journals.
 fn missed(f: &mut core::fmt::Formatter<'_>, missed: u64) -> core::fmt::Result {
     if missed == 0 {
         return Ok(());

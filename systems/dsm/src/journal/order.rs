@@ -1,13 +1,13 @@
 //! All journals as one: in an order that locks and barriers allow, and the clocks suggest.
 //!
-//! Between threads only locks and barriers say for certain what was first; for the rest the host's clock is asked. Clocks of different
-//! hosts are set by barriers: nobody leaves one before everybody has come.
+//! Between threads only locks and barriers say for certain which event was first; for the rest the hosts'
+//! clocks decide. Barriers set the clocks of different hosts: no thread leaves one before all have come.
 use super::{Event, Journal, Operation};
 use std::collections::BTreeMap;
 
-/// What happens next.
+/// The next step of the walk.
 pub(super) enum NextEvent<'j> {
-    /// A thread does something alone; it is given by its place among the journals.
+    /// A thread does something alone; its number is its place among the journals.
     Event(usize, &'j Event),
     /// All threads meet.
     Barrier,
@@ -16,12 +16,12 @@ pub(super) enum NextEvent<'j> {
 /// A thread on its way through its journal.
 struct Walk<'j> {
     events: core::iter::Peekable<core::slice::Iter<'j, Event>>,
-    /// What its clock lacks, in nanoseconds.
+    /// What to add to its clock, in nanoseconds.
     behind: i128,
 }
 
 impl Walk<'_> {
-    /// When what comes next was done: leaving a lock and posting a flag take effect at once.
+    /// When its next event took effect: leaving a lock and posting a flag take effect at once.
     fn next_ns(&mut self) -> Option<i128> {
         let behind = self.behind;
         self.events.peek().map(|event| behind + i128::from(done(event)))
@@ -32,7 +32,7 @@ fn done(event: &Event) -> u64 {
     if matches!(event.what, Operation::Unlock(_) | Operation::Post(_)) { event.at_ns } else { event.ended().0 }
 }
 
-/// Goes through all journals.
+/// Walks through all journals.
 pub(super) fn walk<'j>(journals: &'j [Journal], mut see: impl FnMut(NextEvent<'j>)) {
     let behind = offsets(journals);
     let walk = |(journal, behind): (&'j Journal, i128)| Walk { events: journal.events.iter().peekable(), behind };
@@ -57,7 +57,7 @@ pub(super) fn walk<'j>(journals: &'j [Journal], mut see: impl FnMut(NextEvent<'j
             see(NextEvent::Barrier);
             continue;
         }
-        // Whoever waits for what a journal that was cut off does not tell goes on nevertheless.
+        // A thread that waits for an event that a cut-off journal lacks goes on nevertheless.
         let Some(event) = threads[number].events.next() else { return };
         match event.what {
             Operation::Lock(lock) => {
@@ -72,7 +72,7 @@ pub(super) fn walk<'j>(journals: &'j [Journal], mut see: impl FnMut(NextEvent<'j
     }
 }
 
-/// If all who are not through are at a barrier, they pass it.
+/// If all threads that have not ended are at a barrier, they pass it.
 fn meet(threads: &mut [Walk<'_>]) -> bool {
     let there = |thread: &mut Walk<'_>| thread.events.peek().is_none_or(|event| event.what == Operation::Barrier);
     let all = threads.iter_mut().all(there);
@@ -84,11 +84,12 @@ fn meet(threads: &mut [Walk<'_>]) -> bool {
     all
 }
 
-/// What has to be added to the clock of each thread: nothing, unless that contradicts a barrier.
+/// The offset of each thread's clock: 0, unless that contradicts a barrier.
 fn offsets(journals: &[Journal]) -> Vec<i128> {
     let Some(first) = journals.first() else { return vec![] };
     let offset = |journal: &Journal| {
-        // With it, this thread comes before the first one leaves, and the first one comes before this one leaves.
+        // With an offset between the two, each of the two threads comes to the barrier before the other
+        // leaves it.
         let (mut least, mut most) = (i128::MIN, i128::MAX);
         for (ours, theirs) in barriers(journal).zip(barriers(first)) {
             let ([came, left], [there, gone]) = (ours, theirs);

@@ -1,14 +1,14 @@
-//! Where in its array a byte of a minipage stands: reports speak of allocations, not of minipages.
+//! Where in its array a byte of a minipage lies: reports speak of allocations, not of minipages.
 use super::Bytes;
 use crate::Minipage;
 use crate::memory::Site;
 use crate::views::GRAIN;
 use core::ops::Range;
 
-/// Finds the arrays that minipages belong to.
+/// Finds the arrays of minipages.
 pub(super) struct Places<'s> {
     sites: &'s [Site],
-    /// By minipage: its site, and which of its minipages it is.
+    /// By minipage: its site, and its place among the site's minipages.
     of: Vec<Option<(usize, u32)>>,
 }
 
@@ -29,13 +29,14 @@ impl<'s> Places<'s> {
         self.of.get(minipage.0 as usize).copied().flatten().map(|(site, _)| site)
     }
 
-    /// The site of a minipage and which bytes of its array these are. Nothing is known beyond the first 4 GiB of an array.
+    /// The site of a minipage, and which bytes of the site's array these are. Bytes beyond the first 4 GiB of
+    /// an array are unknown.
     pub(super) fn bytes(&self, minipage: Minipage, bytes: &Bytes) -> Option<(usize, Bytes)> {
         let (number, nth) = self.of.get(minipage.0 as usize).copied().flatten()?;
         let site = &self.sites[number];
         let first = nth.checked_mul(grain(site))?;
         first.checked_add(grain(site))?;
-        // Allocations of a chunk are rounded up, each for itself.
+        // Each allocation of a chunk is rounded up.
         let stride = site.unit_bytes.next_multiple_of(GRAIN as u32);
         let of_unit = |byte: u32| byte / stride * site.unit_bytes + (byte % stride).min(site.unit_bytes);
         let mut all = Bytes::default();
@@ -43,7 +44,7 @@ impl<'s> Places<'s> {
         Some((number, all))
     }
 
-    /// All bytes of a minipage, as [`Places::bytes`].
+    /// All bytes of a minipage, as [`Places::bytes`] gives them.
     pub(super) fn whole(&self, minipage: Minipage) -> Option<(usize, Bytes)> {
         let site = &self.sites[self.site(minipage)?];
         self.bytes(minipage, &(0..site.unit_bytes.next_multiple_of(GRAIN as u32).checked_mul(site.level)?).into())

@@ -1,14 +1,15 @@
-//! Data races: two threads touch a byte, at least one of them stores it, and neither lock nor barrier says who was first.
+//! Data races: two threads touch a byte, at least one of them stores it, and neither lock nor barrier orders
+//! the two.
 //!
-//! Each thread has a vector clock: what it knows of the others through locks that it took after them, and through barriers. What a
-//! touch does not know of is unordered with it. DJIT (Itzkovitz, Schuster & Zeev Ben Mordehai 1999) learns of touches by
-//! protection faults, so of the first one at a minipage in an epoch, and a race can hide behind an access that faulted before. Here
-//! journals have all bytes that a thread touched in an epoch, so none hides, and two threads at different bytes of a minipage do
-//! not race.
+//! Each thread has a vector clock: what it knows of the others through locks that it took after them, and
+//! through barriers. A touch that another does not know of is unordered with it. DJIT (Itzkovitz, Schuster &
+//! Zeev Ben Mordehai 1999) learns of touches by protection faults, so only of the first one at a minipage in
+//! an epoch, and a race can hide behind an access that faulted before. Journals have all bytes that a thread
+//! touched in an epoch, so none hides, and two threads at different bytes of a minipage do not race.
 //!
-//! Limits: only what goes through [`Array`](crate::memory::Array) is seen; only locks, barriers and nothing else order anything, so
-//! neither messages nor pushes nor `fetch_add` do; and it is this run's order of locks that counts: in another order there may be
-//! more. Two `fetch_add` do not race with each other.
+//! Limits. Only accesses through [`Array`](crate::memory::Array) are seen. Only locks, flags and barriers
+//! order events; messages, pushes and `fetch_add` do not. The order of locks is this run's: in another order
+//! there may be more races. Two `fetch_add` do not race with each other.
 use super::order::{NextEvent, walk};
 use super::places::Places;
 use super::{Bytes, Journal, Operation};
@@ -28,7 +29,7 @@ use clocks::Clocks;
 pub struct Races {
     /// One for each allocation and pair of [`How`], in the order of allocations.
     pub races: Vec<Race>,
-    /// Events that found no room in a journal: what came after them is unknown.
+    /// Events that found no room in a journal: what followed them is unknown.
     pub missed: u64,
 }
 
@@ -39,13 +40,13 @@ pub struct Race {
     pub place: String,
     /// The minipage of the first race.
     pub minipage: Minipage,
-    /// The first bytes that both touched, counted from the array's first one on.
+    /// The first bytes that both touched, counted from the array's first byte.
     pub bytes: Range<u32>,
-    /// The elements of the array that these lie in.
+    /// The elements that contain these bytes.
     pub elements: Range<u32>,
-    /// Which unit of the array holds the first of them.
+    /// The unit that holds the first of them.
     pub unit: u32,
-    /// The two touches, by the order in which they are said to have happened.
+    /// The two touches, in the order in which they are taken to have happened.
     pub touches: [Toucher; 2],
     /// How many pairs of touches, in different epochs, race like these.
     pub count: u64,
@@ -54,19 +55,19 @@ pub struct Race {
 /// One side of a race.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Toucher {
-    /// The rank.
+    /// Its rank.
     pub rank: u32,
-    /// The thread's number among all.
+    /// Its number among all threads.
     pub thread: u32,
-    /// What it does.
+    /// What it did.
     pub how: How,
     /// How many barriers it had passed.
     pub barriers: u32,
-    /// The locks that it had.
+    /// The locks that it held.
     pub locks: Vec<u32>,
 }
 
-/// What a touch does.
+/// The kind of a touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum How {
@@ -74,11 +75,11 @@ pub enum How {
     Load,
     /// It stores.
     Store,
-    /// It does both, all at once.
+    /// It does both, atomically.
     Atomic,
 }
 
-/// A touch that others may race with.
+/// A touch that a later one may race with.
 struct Known {
     thread: usize,
     clock: u32,
@@ -104,7 +105,7 @@ pub fn find(journals: &[Journal], sites: &[Site]) -> Races {
     Races { races: search.found.into_values().collect(), missed: journals.iter().map(|journal| journal.missed).sum() }
 }
 
-/// Flags have clocks as locks have, beside theirs.
+/// Flags have clocks, as locks have, under numbers of their own.
 const FLAG: u32 = 1 << 31;
 
 struct Search<'j> {
@@ -112,12 +113,12 @@ struct Search<'j> {
     sites: &'j [Site],
     places: Places<'j>,
     clocks: Clocks,
-    /// The locks that each thread has.
+    /// The locks that each thread holds.
     locks: Vec<Vec<u32>>,
     barriers: u32,
-    /// By minipage, touches that somebody does not know of yet.
+    /// By minipage, touches that not all threads know of yet.
     known: BTreeMap<Minipage, Vec<Known>>,
-    /// By site and kinds.
+    /// By site and kinds of touches.
     found: BTreeMap<(usize, How, How), Race>,
 }
 
@@ -126,7 +127,7 @@ impl Search<'_> {
         let (thread, event) = match step {
             NextEvent::Event(thread, event) => (thread, event),
             NextEvent::Barrier => {
-                // Whatever was done before it is known to everybody.
+                // All threads know what was done before the barrier.
                 self.known.clear();
                 self.clocks.meet();
                 self.barriers += 1;
@@ -142,7 +143,7 @@ impl Search<'_> {
                 self.clocks.release(thread, *lock);
                 self.locks[thread].retain(|held| held != lock);
             }
-            // Who waits knows what whoever posted knew, and at worst more.
+            // The thread that waits knows what the thread that posted knew, and at worst more.
             Operation::Post(flag) => self.clocks.release(thread, *flag | FLAG),
             Operation::Wait(flag) => self.clocks.acquire(thread, *flag | FLAG),
             Operation::Touch { minipage, access, bytes, atomic, .. } => {
@@ -175,7 +176,7 @@ impl Search<'_> {
                 note(&mut self.found, (self.journals, self.sites, &self.places), minipage, race, &common);
             }
         }
-        // Whoever races with an older one races with this one.
+        // A touch that races with the older one races with this one, too.
         let replaced = |older: &Known| older.thread == thread && older.how == how && now.bytes.holds(&older.bytes);
         known.retain(|older| !replaced(older) && !clocks.known_to_all(older.thread, older.clock));
         known.push(now);

@@ -4,34 +4,34 @@ use crate::{Access, Minipage};
 use foregather_machine::Nanos;
 use std::ops::Range;
 
-/// How bytes are touched.
+/// How a thread touches bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
-    /// They are loaded.
+    /// It loads them.
     Load,
-    /// They are stored.
+    /// It stores them.
     Store,
-    /// Both, all at once.
+    /// It does both, atomically.
     Atomic,
 }
 
 impl Touch {
-    /// What a thread must be allowed to.
+    /// The access that this needs.
     pub fn access(self) -> Access {
         if self == Self::Load { Access::Read } else { Access::Write }
     }
 }
 
-/// A moment of a thread.
+/// A moment in the life of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
     /// By the host's clock.
     pub at: Nanos,
-    /// Processor time that it has used.
+    /// Processor time that it had used.
     pub cpu: Nanos,
 }
 
-/// Where this epoch's events of a minipage stand, by [`Touch`].
+/// The places of this epoch's events of a minipage, by [`Touch`].
 #[derive(Clone, Copy, Debug, Default)]
 struct LastTouches {
     epoch: u32,
@@ -45,24 +45,24 @@ pub struct Recorder {
     room: usize,
     epoch: u32,
     seen: Vec<LastTouches>,
-    /// Processor time up to which everything is accounted for.
+    /// Processor time up to which all is accounted for.
     accounted: Nanos,
 }
 
 impl Recorder {
-    /// For a thread that has used so much processor time by now. There is room for `room` events.
+    /// For a thread that has used `cpu` of processor time so far, with room for `room` events.
     pub fn new((rank, thread): (u32, u32), minipages: u32, room: usize, cpu: Nanos) -> Self {
         let journal = Journal { rank, thread, ..Journal::default() };
         Self { journal, room, epoch: 1, seen: vec![LastTouches::default(); minipages as usize], accounted: cpu }
     }
 
-    /// Something that is no touch begins now.
+    /// Records that something other than a touch begins now.
     pub fn note(&mut self, what: Operation, now: Moment) {
         self.epoch += u32::from(what.synchronises());
         self.add(what, now);
     }
 
-    /// Loads or stores these bytes of a minipage now. `true`: for the first time in this epoch.
+    /// Records a load or store of these bytes of a minipage. Returns `true` if it is the first of this epoch.
     pub fn touch(&mut self, minipage: Minipage, touch: Touch, bytes: Range<u32>, now: impl FnOnce() -> Moment) -> bool {
         let epoch = self.epoch;
         let seen = &mut self.seen[minipage.0 as usize];
@@ -70,7 +70,7 @@ impl Recorder {
             *seen = LastTouches { epoch, events: [None; 3] };
         }
         if let Some(at) = seen.events[touch as usize] {
-            // No event there: there was no room for it.
+            // If there is no event there, it found no room.
             if let Some(Event { what: Operation::Touch { bytes: all, .. }, .. }) = self.journal.events.get_mut(at as usize) {
                 all.include(bytes);
             }
@@ -80,7 +80,8 @@ impl Recorder {
         true
     }
 
-    /// A minipage had been taken away since it was touched in this epoch: from now on bytes are those of another copy.
+    /// Records that a minipage had been taken away since it was touched in this epoch: later bytes are those
+    /// of another copy.
     pub fn again(&mut self, minipage: Minipage, touch: Touch, bytes: Range<u32>, began: Moment) {
         self.seen[minipage.0 as usize].events = [None; 3];
         self.open(minipage, touch, bytes, true, began);
@@ -92,9 +93,9 @@ impl Recorder {
         self.add(Operation::Touch { minipage, access, bytes: bytes.into(), again, atomic }, now);
     }
 
-    /// Until then the event waited that was written last.
+    /// The last event waited until `then`.
     pub fn waited_until(&mut self, then: Nanos) {
-        // None is missing in between: once there is no room there never is again.
+        // Events are missing only at the end: once there is no room there never is again.
         if self.journal.missed == 0
             && let Some(event) = self.journal.events.last_mut()
         {
@@ -102,17 +103,17 @@ impl Recorder {
         }
     }
 
-    /// What was used since the last event was not computing, but faults and waiting.
+    /// The time used since the last event went into faults and waiting, not into computing.
     pub fn resume(&mut self, cpu: Nanos) {
         self.accounted = cpu;
     }
 
-    /// So much processor time went into a fault.
+    /// A fault took `span` of processor time.
     pub fn discount(&mut self, span: Nanos) {
         self.accounted += span;
     }
 
-    /// The journal, ended.
+    /// Ends the journal.
     pub fn end(mut self, now: Moment) -> Journal {
         self.add(Operation::End, now);
         self.journal

@@ -1,9 +1,9 @@
-//! False sharing: ranks that take a minipage from each other although none needs what another has stored there, and the grain
-//! at which they would not.
+//! False sharing: ranks take a minipage from each other although neither needs what the other stored there;
+//! and the grain at which they would not.
 //!
-//! All journals are gone through in one order, once with minipages as they are, and again with smaller units
-//! (`copies` says which fetches are useless). What is counted is that model's, not what happened: within an epoch, bytes are known but not
-//! the order of their touches; a prefetch is the touch behind it.
+//! All journals are walked in one order, once with minipages as they are, and again with smaller units
+//! (`copies` says which fetches are useless). The counts are those of that model, not of the run: within an
+//! epoch, bytes are known but not the order of their touches; a prefetch counts as the touch behind it.
 use super::order::{NextEvent, walk};
 use super::places::{Places, grain};
 use super::{Bytes, Event, Journal, Operation};
@@ -23,9 +23,10 @@ pub use copies::Fetches;
 /// The false sharing of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sharing {
-    /// Allocations of which more than a few fetches, and more than one in a hundred, were useless; those with the most come first.
+    /// Allocations of which more than a few fetches, and more than one in a hundred, were useless; the
+    /// allocation with the most comes first.
     pub sites: Vec<FalselyShared>,
-    /// Events that found no room in a journal: what came after them is unknown.
+    /// Events that found no room in a journal: what followed them is unknown.
     pub missed: u64,
 }
 
@@ -40,15 +41,16 @@ pub struct FalselyShared {
     pub level: u32,
     /// The fetches of its minipages.
     pub fetches: Fetches,
-    /// How long threads waited for them, added up, in nanoseconds: what was measured, useless or not.
+    /// How long threads waited for all its fetches, useless or not: the sum of what was measured, in
+    /// nanoseconds.
     pub waited_ns: u64,
     /// The minipage with the most useless fetches.
     pub worst: Minipage,
-    /// Useless fetches of that one.
+    /// How many fetches of that minipage were useless.
     pub worst_useless: u64,
-    /// Who touches which of its bytes, by rank.
+    /// Which of its bytes each rank touches.
     pub touched: Vec<Touched>,
-    /// What would help.
+    /// The grain that would help.
     pub cure: Option<Cure>,
 }
 
@@ -57,7 +59,7 @@ pub struct FalselyShared {
 pub struct Touched {
     /// The rank.
     pub rank: u32,
-    /// The bytes it loads, from the minipage's first one on.
+    /// The bytes it loads, counted from the minipage's first one.
     pub loaded: Bytes,
     /// The bytes it stores.
     pub stored: Bytes,
@@ -70,9 +72,9 @@ pub struct Cure {
     pub unit_bytes: u32,
     /// Units to a minipage.
     pub level: u32,
-    /// The fetches that are left.
+    /// The fetches that remain.
     pub fetches: Fetches,
-    /// Are these fewer than now? Smaller units have to be fetched each for itself.
+    /// Whether these are fewer than now: smaller units are fetched one by one.
     pub pays: bool,
 }
 
@@ -109,7 +111,7 @@ fn act(event: &Event, places: &Places<'_>, (rank, thread, epoch): (usize, usize,
     Some((site, Act { rank, how, bytes, epoch: (thread, epoch) }))
 }
 
-/// What is done with an allocation, in order.
+/// The uses of an allocation, in order.
 #[derive(Default)]
 struct Uses {
     acts: Vec<Act>,
@@ -134,7 +136,7 @@ impl Uses {
         })
     }
 
-    /// Who touches which of these bytes, counted from the first of them.
+    /// Which of these bytes each rank touches, counted from the first of them.
     fn touched(&self, within: Range<u32>, ranks: &[u32]) -> Vec<Touched> {
         let mut all: Vec<Touched> = ranks.iter().map(|&rank| Touched { rank, ..Touched::default() }).collect();
         for act in &self.acts {

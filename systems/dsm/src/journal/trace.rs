@@ -1,13 +1,15 @@
-//! Journals as a trace that Perfetto (<https://ui.perfetto.dev>) and Chrome open: ranks as processes, their threads as threads.
+//! Journals as a trace that Perfetto (<https://ui.perfetto.dev>) and Chrome open: ranks as processes, their
+//! threads as threads.
 use super::places::Places;
 use super::{Event, Journal, Operation};
 use crate::memory::Site;
 use crate::{Access, Minipage};
 use core::fmt::Write;
 
-/// The trace, in the JSON of Chrome's trace viewer; times are in microseconds since the first event of the first thread to begin.
+/// The trace, in the JSON of Chrome's trace viewer; times are in microseconds since the first event of the
+/// first thread to begin.
 ///
-/// Hosts whose clocks do not agree are drawn as their clocks say.
+/// Hosts whose clocks disagree are drawn by their own clocks.
 pub fn trace(journals: &[Journal], sites: &[Site]) -> String {
     let begin = journals.iter().filter_map(|journal| journal.events.first()).map(|event| event.at_ns).min().unwrap_or(0);
     let mut sheet = Sheet { lines: vec![], sites, places: Places::new(sites), begin };
@@ -55,7 +57,7 @@ impl Sheet<'_> {
         self.lines.push(format!(r#"{{"ph":"X","pid":{pid},"tid":{tid},"ts":{from},"dur":{long},"name":{name},"args":{about}}}"#));
     }
 
-    /// What an event is called, and what is known of it.
+    /// The name of an event, and its details.
     fn label(&self, event: &Event) -> (String, String) {
         let fault = |access: Access| if access == Access::Write { "write fault" } else { "read fault" };
         let (name, minipage) = match &event.what {
@@ -79,12 +81,12 @@ impl Sheet<'_> {
     }
 }
 
-/// Nanoseconds as microseconds, none of them lost.
+/// Nanoseconds as microseconds, without loss.
 fn us(ns: u64) -> String {
     format!("{}.{:03}", ns / 1_000, ns % 1_000)
 }
 
-/// A string of JSON.
+/// A JSON string.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from('"');
     for letter in text.chars() {

@@ -1,7 +1,8 @@
-//! Shared memory that is allocated and freed while the program runs: all threads of all ranks call alike, the first one of each rank acts.
+//! Allocates and frees shared memory while the program runs: all threads of all ranks make the same calls,
+//! and the first one of each rank acts.
 //!
-//! A minipage that is allocated has its only copy at its manager, closed, and zero. One that is freed is closed everywhere before any rank
-//! forgets it, and nothing that was asked for it ahead is under way by then: its number may be given anew.
+//! A new minipage has its only copy at its manager, closed and zero. A freed one is closed everywhere before
+//! any rank forgets it, and no request made for it ahead is under way by then: its number may be given anew.
 use super::array::{Array, Plain};
 use super::call::Call;
 use super::heap::ArrayLayout;
@@ -16,11 +17,12 @@ use foregather_machine::{Cause, Error, Fabric, Member, block_on};
 use foregather_message::collective::allreduce;
 use std::sync::PoisonError;
 
-/// So much is cleared at a time.
+/// This much is cleared at a time.
 const ZEROS: [u8; 4096] = [0; 4096];
 
 impl<F: Fabric> Thread<'_, F> {
-    /// Allocates as [`SharedAllocator::array`](super::SharedAllocator::array), while the program runs: all threads of all ranks call alike. A barrier, too.
+    /// Allocates as [`SharedAllocator::array`](super::SharedAllocator::array), while the program runs: all
+    /// threads of all ranks make the same call, which is a barrier, too.
     ///
     /// ```
     /// use foregather_dsm::memory::{Settings, lanes, run};
@@ -48,14 +50,16 @@ impl<F: Fabric> Thread<'_, F> {
     /// ```
     ///
     /// # Errors
-    /// As [`SharedAllocator::array`](super::SharedAllocator::array) and [`Thread::barrier`]; [`Cause::Setting`] if threads do not call alike. Without
-    /// room, or with calls that are not alike, all threads get the error, nothing has changed, and the program can go on.
+    /// As [`SharedAllocator::array`](super::SharedAllocator::array) and [`Thread::barrier`];
+    /// [`Cause::Setting`] if threads make different calls. If there is no room, or calls differ, all threads
+    /// get the error, nothing has changed, and the program can go on.
     #[track_caller]
     pub fn array<T: Plain>(&self, len: usize, unit: usize) -> Result<Array<T>, Error> {
         self.chunked(len, unit, 1)
     }
 
-    /// The same for a caller that has a name of its own for the call: all threads of all ranks make this one.
+    /// Allocates as [`Thread::array`], for a caller that names the call itself: all threads of all ranks make
+    /// `call`.
     ///
     /// # Errors
     /// As [`Thread::array`].
@@ -65,7 +69,7 @@ impl<F: Fabric> Thread<'_, F> {
         self.collective(call, || self.give(shape, place))
     }
 
-    /// The same as [`SharedAllocator::chunked`](super::SharedAllocator::chunked).
+    /// Allocates as [`SharedAllocator::chunked`](super::SharedAllocator::chunked), while the program runs.
     ///
     /// # Errors
     /// As [`Thread::array`].
@@ -76,31 +80,31 @@ impl<F: Fabric> Thread<'_, F> {
         self.collective(call, || self.give(shape, place))
     }
 
-    /// Frees an array for all: all threads of all ranks call alike, when none of them will touch it again. A barrier, too. Room and
-    /// numbers of its minipages are given to later arrays.
+    /// Frees an array on all ranks: all threads of all ranks make the same call, when none of them will touch
+    /// it again. A barrier, too. Later arrays get its room and the numbers of its minipages.
     ///
-    /// A call about an array that was freed is an error. A load or store cannot give one back: it ends the process with a line that says
-    /// why, or finds the array that has the room now.
+    /// A call about a freed array is an error. A load or store cannot return one: it ends the process with a
+    /// line that says why, or finds the array that has the room now.
     ///
     /// # Errors
-    /// [`Cause::Refused`] if it was freed before, or is another run's; [`Cause::Setting`] if threads do not call alike; as
-    /// [`Thread::barrier`].
+    /// [`Cause::Refused`] if it was freed before, or belongs to another run; [`Cause::Setting`] if threads
+    /// make different calls; as [`Thread::barrier`].
     pub fn free<T: Plain>(&self, array: Array<T>) -> Result<(), Error> {
         let first = array.all_units()[0];
         let which = [first.offset as u64, u64::from(first.view), array.len() as u64, array.unit() as u64];
         self.collective(Call::new("free", &which), || self.take_back(&array))
     }
 
-    /// Makes sure that all threads of all ranks make this call: a barrier, too.
+    /// Checks that all threads of all ranks make this call: a barrier, too.
     ///
     /// # Errors
-    /// As [`Call::check`], and then all threads get the error, and the program can go on; as [`Thread::barrier`].
+    /// As [`Call::check`]: then all threads get the error, and the program can go on. As [`Thread::barrier`].
     pub fn agree(&self, call: Call) -> Result<(), Error> {
         self.collective(call, || Ok(Ok(())))
     }
 
-    /// What all threads of all ranks do alike: the first one of each rank does it, and all get what comes of it. An error of `act` itself
-    /// ends the rank.
+    /// A call that all threads of all ranks make: the first thread of each rank does `act`, and all get its
+    /// result. An error of `act` itself ends the rank.
     fn collective<R, A>(&self, call: Call, act: A) -> Result<R, Error>
     where
         R: Clone + Send + 'static,
@@ -161,7 +165,7 @@ impl<F: Fabric> Thread<'_, F> {
         Ok(Ok(()))
     }
 
-    /// Those that this rank manages.
+    /// The minipages that this rank manages.
     fn managed(&self, minipages: impl Iterator<Item = Minipage>) -> impl Iterator<Item = Minipage> {
         let (homes, here) = (self.node.homes(), self.messenger.rank());
         minipages.filter(move |&minipage| homes.of(minipage) == here)

@@ -14,42 +14,44 @@ use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use foregather_machine::{Cause, Error};
 use std::sync::Arc;
 
-/// Data of which every pattern of bits is a value, without padding: numbers, and arrays of them.
+/// Data without padding of which every bit pattern is a value: numbers, and arrays of them.
 pub trait Plain: Pod + Send + Sync {}
 impl<T: Pod + Send + Sync> Plain for T {}
 
-/// Elements that all ranks share, in units of which each is a minipage, or a part of one.
+/// Elements that all ranks share, in units, each of which is a minipage or a part of one.
 ///
-/// Every thread may load and store any of them at any time. There is one copy that counts, as if all ranks were threads of one
-/// machine: no stale values, and no element of 4 or 8 bytes is ever torn. What takes several words (a longer element, a row) can be seen half written by who does not
-/// synchronise: who needs a whole one takes a lock, or meets the writer at a barrier.
+/// Every thread may load and store any of them at any time. There is one valid copy, as if all ranks were
+/// threads of one machine: no stale values, and no element of 4 or 8 bytes is ever torn. A thread that does
+/// not synchronise may see several words (a longer element, a row) half written: to see a whole one, take a
+/// lock, or meet the writer at a barrier.
 ///
-/// Accessors look whether this rank has what they need, and ask for it by a call if it has not. What goes by [`Array::pointer`], or was taken
-/// away in between, faults: that asks for the same by a signal, for twice the price.
+/// Accessors look whether this rank has the access that they need, and ask for it by a call if it has not.
+/// Touches through [`Array::pointer`], and of minipages that were taken away in between, fault: a fault asks
+/// by a signal, at twice the price.
 pub struct Array<T> {
     space: Arc<Space>,
-    /// At which accessors look; `None`: they fault.
+    /// The words that accessors look at; `None`: accessors fault.
     words: Option<Arc<WordTable>>,
     units: Arc<[Unit]>,
     len: usize,
     unit: usize,
-    /// Do threads write down what they touch?
+    /// Whether threads record what they touch.
     observed: bool,
     lot: Arc<Lot>,
     _of: PhantomData<fn() -> T>,
 }
 
-/// What all arrays of a rank know.
+/// What all arrays of a rank share.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     pub(super) space: Arc<Space>,
     /// See [`Array`]; `None`: accessors fault.
     pub(super) words: Option<Arc<WordTable>>,
-    /// Do threads write down what they touch?
+    /// Whether threads record what they touch.
     pub(super) observed: bool,
 }
 
-/// What all clones of an array know of it.
+/// What all clones of an array share.
 #[derive(Debug)]
 pub(super) struct Lot {
     /// Where it was allocated.
@@ -74,13 +76,13 @@ pub(super) struct Unit {
     pub(super) within: u32,
 }
 
-/// Elements next to each other in a unit.
+/// Consecutive elements in a unit.
 #[derive(Clone, Copy, Debug)]
 struct ElementRun {
     unit: Unit,
-    /// The first one's first byte in the unit.
+    /// The first element's first byte in the unit.
     byte: usize,
-    /// How many.
+    /// How many elements.
     len: usize,
 }
 
@@ -91,7 +93,7 @@ impl ElementRun {
 }
 
 impl<T> Array<T> {
-    /// Of the object, the last one that an element of it has.
+    /// The last byte of the object that belongs to an element of this unit.
     pub(super) fn last_byte(&self) -> usize {
         let bytes = self.unit.saturating_mul(size_of::<T>()).max(1);
         self.units.iter().map(|unit| unit.offset + bytes - 1).max().unwrap_or(0)
@@ -115,7 +117,8 @@ impl<T> Array<T> {
         }
     }
 
-    /// Asks for a part if this rank seems not to have it. That decides nothing: the touch that follows faults if it has to.
+    /// Asks for a part if this rank seems not to have it. A hint only: the touch that follows faults if it
+    /// has to.
     #[inline]
     fn ask(&self, touch: Touch, part: &ElementRun) {
         let needs = if touch == Touch::Load { Access::Read } else { Access::Write };
@@ -135,7 +138,7 @@ impl<T: Plain> Array<T> {
         &self.units
     }
 
-    /// From now on it is freed.
+    /// Marks it as freed.
     pub(super) fn end(&self) {
         self.lot.freed.store(true, Relaxed);
     }
@@ -151,12 +154,12 @@ impl<T: Plain> Array<T> {
         Err(Cause::Refused { why }.into())
     }
 
-    /// How many elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Are there none? Never: there is no such array.
+    /// Always `false`: there are no empty arrays.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -166,7 +169,7 @@ impl<T: Plain> Array<T> {
         self.unit
     }
 
-    /// How many units there are.
+    /// The number of units.
     pub fn units(&self) -> usize {
         self.units.len()
     }
@@ -191,8 +194,9 @@ impl<T: Plain> Array<T> {
         all.filter(move |&minipage| before.replace(minipage) != Some(minipage))
     }
 
-    /// Where an element is to this process, for programs that hand it to others: system calls, libraries in C. The elements of its unit
-    /// lie next to it. Whoever uses it is a thread that shares memory; a system call fails (EFAULT) on what is not open, but with
+    /// The address of an element in this process, for programs that pass it on to system calls or libraries
+    /// in C. The elements of its unit lie next to it. Only threads that share memory may use it; a system
+    /// call fails (EFAULT) on a closed page, except with
     /// [`Backend::UserfaultThread`](crate::views::Backend::UserfaultThread).
     ///
     /// # Panics
@@ -203,7 +207,7 @@ impl<T: Plain> Array<T> {
         self.space.application(unit.view, unit.offset + at % self.unit * size_of::<T>()).cast()
     }
 
-    /// One element.
+    /// Loads one element.
     ///
     /// # Panics
     /// If there is no such element.
@@ -215,7 +219,7 @@ impl<T: Plain> Array<T> {
         value
     }
 
-    /// Sets one element.
+    /// Stores one element.
     ///
     /// # Panics
     /// If there is no such element.
@@ -228,7 +232,7 @@ impl<T: Plain> Array<T> {
     /// Copies elements out, from `first` on.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there are fewer elements.
     #[inline]
     pub fn load(&self, first: usize, into: &mut [T]) {
         let mut rest = into;
@@ -240,15 +244,16 @@ impl<T: Plain> Array<T> {
         }
     }
 
-    /// The same for elements that will be stored next: where they have to be fetched, they are fetched to be written, so one fault does
-    /// instead of two.
+    /// Copies elements out that will be stored next: missing ones are fetched to be written, so there is one
+    /// fault instead of two.
     ///
     /// # Panics
     /// As [`Array::load`].
     #[inline]
     pub fn load_for_update(&self, first: usize, into: &mut [T]) {
         for part in self.parts(first, into.len()) {
-            // An exchange needs the right to write even where it changes nothing; the rest of a minipage comes with its word.
+            // A compare-exchange needs the right to write even where it changes nothing; the rest of a
+            // minipage comes with its word.
             let word = self.space.word(part.unit.view, part.offset() / size_of::<u64>() * size_of::<u64>());
             self.touch(Touch::Store, &part, || _ = word.compare_exchange(0, 0, Relaxed, Relaxed));
         }
@@ -258,7 +263,7 @@ impl<T: Plain> Array<T> {
     /// Copies elements in, from `first` on.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there are fewer elements.
     #[inline]
     pub fn store(&self, first: usize, from: &[T]) {
         let mut rest = from;
@@ -270,7 +275,7 @@ impl<T: Plain> Array<T> {
         }
     }
 
-    /// Where one element stands.
+    /// The place of one element.
     #[inline]
     fn one(&self, at: usize) -> ElementRun {
         assert!(at < self.len, "element {at} of {}", self.len);
@@ -278,7 +283,7 @@ impl<T: Plain> Array<T> {
         ElementRun { unit: self.units[unit], byte: within * size_of::<T>(), len: 1 }
     }
 
-    /// Where elements stand.
+    /// The places of elements.
     #[inline]
     fn parts(&self, first: usize, len: usize) -> impl Iterator<Item = ElementRun> {
         let end = first.checked_add(len).filter(|&end| end <= self.len);
@@ -297,7 +302,7 @@ impl<T: Plain> Array<T> {
 }
 
 impl Array<u64> {
-    /// Adds to an element, all at once, and gives what it was.
+    /// Adds to an element atomically, and returns what it was.
     ///
     /// # Panics
     /// If there is no such element.

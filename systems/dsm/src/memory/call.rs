@@ -1,38 +1,39 @@
-//! What all ranks do alike, as a number: so they find out that they do not, and which of them is through already.
+//! A call that all ranks make, as a number: so ranks detect that their calls differ, and which of them has
+//! ended.
 use core::ops::Range;
 use foregather_machine::{Cause, Error, Rank};
 
-/// A call that all ranks make alike, or what the calls of several make together.
+/// A call that all ranks make, or several ranks' calls combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// One more than the lowest rank that makes no call any more; 0 if there is none.
+    /// One more than the lowest rank that makes no more calls; 0 if there is none.
     through: u32,
-    /// Which function with which arguments; [`NONE`], or [`UNLIKE`].
+    /// A hash of the function and its arguments; [`NONE`], or [`UNLIKE`].
     made: u32,
 }
 
 /// No call was made.
 const NONE: u32 = 0;
-/// Calls were made that are not alike.
+/// The calls differ.
 const UNLIKE: u32 = u32::MAX;
 
 impl Call {
-    /// Calls that are not alike.
+    /// Calls that differ.
     pub(super) const UNLIKE: Self = Self { through: 0, made: UNLIKE };
 
-    /// That function with these arguments: the same on all ranks (FNV-1a).
+    /// A call of a function with arguments: the same number on all ranks (FNV-1a).
     pub fn new(name: &str, arguments: &[u64]) -> Self {
         let bytes = name.bytes().chain(arguments.iter().flat_map(|number| number.to_le_bytes()));
         let number = bytes.fold(0x811c_9dc5_u32, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193));
         Self { through: 0, made: number.clamp(NONE + 1, UNLIKE - 1) }
     }
 
-    /// That rank makes no call any more.
+    /// Rank `rank` makes no more calls.
     pub const fn through(rank: Rank) -> Self {
         Self { through: rank + 1, made: NONE }
     }
 
-    /// What two make together, in any order.
+    /// Two calls combined, in any order.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         let through = match (self.through, other.through) {
@@ -58,10 +59,11 @@ impl Call {
         Self { through, made }
     }
 
-    /// Is all well with what the calls of all ranks make together?
+    /// Checks the combined calls of all ranks.
     ///
     /// # Errors
-    /// [`Cause::Closed`] with a rank that is through although others are not; [`Cause::Setting`] for calls that are not alike.
+    /// [`Cause::Closed`] with a rank that has ended although others have not; [`Cause::Setting`] for calls
+    /// that differ.
     pub fn check(self) -> Result<(), Error> {
         let needs = "that all threads of all ranks make the same calls in the same order, with the same types and lengths";
         match self {
@@ -72,18 +74,18 @@ impl Call {
         }
     }
 
-    /// As it travels.
+    /// The call as it travels.
     pub const fn bits(self) -> u64 {
         (self.through as u64) << 32 | self.made as u64
     }
 
-    /// What was [`Call::bits`].
+    /// Reads what [`Call::bits`] wrote.
     pub const fn from_bits(bits: u64) -> Self {
         Self { through: (bits >> 32) as u32, made: bits as u32 }
     }
 }
 
-/// The share of number `number`, of `all`, in so many things: as even as can be, in order.
+/// Share `number` of `all` of `of` things: as even as can be, in order.
 pub const fn share(number: u32, all: u32, of: usize) -> Range<usize> {
     let (each, more) = (of / all as usize, of % all as usize);
     Range {

@@ -1,4 +1,4 @@
-//! A fault becomes a request: on the thread that touched the page, by the lane that is this thread's.
+//! Turns a fault into a request: on the thread that touched the page, by that thread's lane.
 use super::mapped::Mapped;
 use super::observer;
 use crate::node::{Node, Requester};
@@ -10,7 +10,8 @@ use foregather_machine::{Fabric, Rank, ThreadId, Words, block_on, reached};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 thread_local! {
-    /// Which of its rank's threads this is, from 1 on; 0 for none. No destructor and no lazy start, so a handler may read it.
+    /// This thread's seat among its rank's threads, from 1 on; 0 for none. No destructor and no lazy start,
+    /// so a handler may read it.
     static SEAT: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -19,7 +20,8 @@ pub(super) struct ThreadTable<F: Fabric>(Box<[ThreadEntry<F>]>);
 
 struct ThreadEntry<F: Fabric> {
     requester: Mutex<Requester<F>>,
-    /// The thread's number to the system, by which one that serves faults for others is told of it; 0 for none.
+    /// The thread's number to the system, by which a thread that serves others' faults identifies it; 0 for
+    /// none.
     thread: AtomicU32,
 }
 
@@ -29,39 +31,39 @@ impl<F: Fabric> ThreadTable<F> {
         Self(requesters.into_iter().map(entry).collect())
     }
 
-    /// From now on the calling thread sits there, which has that number.
+    /// The calling thread, whose number to the system is `thread`, takes the seat.
     pub(super) fn take(&self, seat: u32, thread: Option<ThreadId>) {
         SEAT.set(seat);
         self.0[seat as usize - 1].thread.store(thread.unwrap_or(0), Release);
     }
 
-    /// And now it does no more.
+    /// The calling thread leaves the seat.
     pub(super) fn leave(&self, seat: u32) {
         SEAT.set(0);
         self.0[seat as usize - 1].thread.store(0, Release);
     }
 
-    /// Where the thread sits that has faulted; 0 for nowhere.
+    /// The seat of the thread that faulted; 0 for none.
     fn seat_of(&self, fault: &Fault) -> u32 {
         let Some(thread) = fault.on_behalf_of else { return SEAT.get() };
         self.0.iter().position(|entry| entry.thread.load(Acquire) == thread).map_or(0, |at| at as u32 + 1)
     }
 
-    /// The requester of seat `seat`. Only its thread takes it, so nobody waits here.
+    /// The requester of seat `seat`. Only its thread takes it, so no thread waits here.
     pub(super) fn of(&self, seat: u32) -> MutexGuard<'_, Requester<F>> {
         self.0[seat as usize - 1].requester.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What is asked when a page was closed.
+/// Serves a touch of a closed page.
 pub(super) struct FaultHandler<F: Fabric> {
     pub(super) node: Arc<Node<F::Cpu, Mapped>>,
     pub(super) seats: Arc<ThreadTable<F>>,
     pub(super) table: Arc<MinipageTable>,
     pub(super) rank: Rank,
-    /// Do threads write journals?
+    /// Whether threads write journals.
     pub(super) observed: bool,
-    /// Do accessors ask before they touch?
+    /// Whether accessors ask before they touch.
     pub(super) asking: bool,
 }
 
@@ -96,7 +98,7 @@ where
         began.into_iter().for_each(observer::fault_ended);
         match done {
             Ok(()) => FaultEnd::Retry,
-            // A load cannot fail: without what it loads this process cannot go on.
+            // A load cannot fail: without the bytes this process cannot go on.
             Err(error) => self.die(fault, minipage, &format!("{error} (asked for {} ago)", requester.lane().now() - since)),
         }
     }

@@ -6,13 +6,13 @@ use std::sync::{Mutex, PoisonError};
 
 /// One reason.
 pub(super) enum Failure {
-    /// A thread or the server gave it back.
+    /// A thread or the server returned it.
     Error(Error),
     /// A thread panicked.
     Panic(Box<dyn Any + Send>),
 }
 
-/// The first one, of whichever thread of this rank.
+/// The first failure of any thread of this rank.
 pub(super) struct FirstFailure {
     here: Rank,
     first: Mutex<Option<Failure>>,
@@ -23,7 +23,7 @@ impl FirstFailure {
         Self { here, first: Mutex::default() }
     }
 
-    /// One that only says that this rank gave up is as good as none.
+    /// Keeps the first failure. One that only says that this rank gave up counts as none.
     pub(super) fn fail(&self, failure: Failure) {
         let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
         let empty = [Cause::Poisoned { by: Some(self.here) }, Cause::PoisonedLock { by: self.here }];

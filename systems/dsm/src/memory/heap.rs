@@ -1,4 +1,5 @@
-//! Hands out shared memory and takes it back. Every rank makes the same calls in the same order, so that all agree without a word.
+//! Hands out shared memory and takes it back. Every rank makes the same calls in the same order, so all agree
+//! without a message.
 use super::array::{Array, Known, Lot, Plain, Unit};
 use crate::Minipage;
 use crate::views::{Allocator, PAGE, Wish};
@@ -6,7 +7,8 @@ use core::panic::Location;
 use foregather_machine::{Cause, Error};
 use serde::{Deserialize, Serialize};
 
-/// Where a program allocates, and what: reports name it. A minipage that several name was freed in between, and is the last one's.
+/// What a program allocates, and where: reports name it. If several sites name a minipage, it was freed in
+/// between and belongs to the last one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Site {
     /// File and line of the call.
@@ -32,16 +34,16 @@ pub(super) struct ArrayLayout {
     pub(super) level: u32,
 }
 
-/// So many pages get their memory at a time: 1 MiB.
+/// This many pages get their memory at a time: 1 MiB.
 const FILLED_AT_ONCE: u32 = 256;
 
-/// What is shared, on one rank.
+/// The shared memory of one rank.
 #[derive(Debug)]
 pub(super) struct Heap {
     allocator: Allocator,
     known: Known,
     sites: Vec<Site>,
-    /// Arrays that were asked for: only units of one are chunked with each other.
+    /// Arrays that were asked for: only units of one array are chunked with each other.
     calls: u32,
 }
 
@@ -50,18 +52,19 @@ impl Heap {
         Self { allocator, known, sites: vec![], calls: 0 }
     }
 
-    /// What was allocated where.
+    /// All that was allocated, and where.
     pub(super) fn into_sites(self) -> Vec<Site> {
         self.sites
     }
 
-    /// All numbers of minipages that were ever given are below that.
+    /// All numbers of minipages that were ever given are below this.
     pub(super) fn numbers(&self) -> u32 {
         self.allocator.numbers()
     }
 
     /// # Errors
-    /// [`Cause::Setting`] for no elements or a unit of none; [`Cause::Unavailable`] if there is no room, and then nothing has changed.
+    /// [`Cause::Setting`] for no elements or a unit of none; [`Cause::Unavailable`] if there is no room, and
+    /// then nothing has changed.
     pub(super) fn give<T: Plain>(&mut self, shape: ArrayLayout, place: &'static Location<'static>) -> Result<Array<T>, Error> {
         let ArrayLayout { len, unit, level } = shape;
         if len == 0 || unit == 0 || level == 0 {
@@ -88,19 +91,19 @@ impl Heap {
         minipages.dedup();
         let (element_bytes, unit_bytes) = (size_of::<T>() as u32, bytes as u32);
         let site = Site { place: place.to_string(), element_bytes, unit_bytes, level, minipages };
-        // What a loop allocates and frees again and again is named once.
+        // A loop that allocates and frees again and again adds one site.
         self.sites.retain(|other| *other != site);
         self.sites.push(site);
         Ok(Array::new(&self.known, units, (len, unit), Lot::at(place)))
     }
 
-    /// Gives an array its memory. Apart from finding room: that comes out alike on all ranks, this may not.
+    /// Gives an array its memory. Apart from finding room, which ends alike on all ranks: this may not.
     ///
     /// # Errors
-    /// [`Cause::Os`](foregather_machine::Cause::Os) if this machine has not so much.
+    /// [`Cause::Os`](foregather_machine::Cause::Os) if this machine has too little memory.
     pub(super) fn fill<T>(&self, array: &Array<T>) -> Result<(), Error> {
         let last = array.last_byte() / PAGE;
-        // Many small ones take one call.
+        // One call serves many small arrays.
         let pages = (last as u32 + 1).next_multiple_of(FILLED_AT_ONCE).min(self.known.space.pages());
         self.known.space.fill(pages)
     }
@@ -112,12 +115,13 @@ impl Heap {
         Ok(Unit { minipage, view: extent.view, offset: extent.offset, within: (extent.offset - first) as u32 })
     }
 
-    /// Is that array of this space?
+    /// Whether the array belongs to this space.
     pub(super) fn has<T>(&self, array: &Array<T>) -> bool {
         array.is_of(&self.known.space)
     }
 
-    /// Takes units back. The minipages of which nothing is left: when all copies are closed, they are to be [retired](Self::retire).
+    /// Takes units back. Returns the minipages that are empty now: they are to be [retired](Self::retire)
+    /// when all copies are closed.
     ///
     /// # Errors
     /// [`Cause::Unavailable`] if one of them was taken back before.
@@ -129,7 +133,8 @@ impl Heap {
         Ok(gone)
     }
 
-    /// Their bytes and numbers may be given anew: the numbers in the same order, so whoever asks for the same gets the same.
+    /// Lets bytes and numbers be given anew: the numbers in the same order, so equal requests get equal
+    /// numbers.
     pub(super) fn retire(&mut self, gone: &[Minipage]) {
         gone.iter().rev().for_each(|&minipage| self.allocator.retire(minipage));
     }

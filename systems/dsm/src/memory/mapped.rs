@@ -5,7 +5,7 @@ use crate::{Access, Minipage};
 use foregather_machine::Error;
 use std::sync::Arc;
 
-/// A rank's space, and what is where in it.
+/// A rank's space, and the place of each minipage in it.
 #[derive(Clone, Debug)]
 pub(super) struct Mapped {
     pub(super) space: Arc<Space>,
@@ -24,7 +24,7 @@ impl PageStore for Mapped {
     }
 
     fn read(&self, minipage: Minipage, at: usize, into: &mut [u8]) {
-        // It refuses in a child of a fork only, where no server runs.
+        // It fails only in a child of a fork, where no server runs.
         let _ = self.space.read(self.extent(minipage).offset + at, into);
     }
 

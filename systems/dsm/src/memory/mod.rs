@@ -1,12 +1,14 @@
-//! Shared memory as programs have it: plain loads and stores on the views of a [`Space`](crate::views::Space), lanes of a
-//! [`Fabric`](foregather_machine::Fabric) behind them.
+//! Shared memory as programs use it: plain loads and stores on the views of a [`Space`](crate::views::Space),
+//! with lanes of a [`Fabric`](foregather_machine::Fabric) behind them.
 //!
-//! - [`run`]: a rank's server and threads. [`Thread`]: what one of them can do besides loading and storing.
-//! - [`SharedAllocator`]: what is shared, said before the threads begin, by all ranks alike. [`Array`]: elements of plain data.
-//! - [`Call`], [`share`]: what all ranks do alike, and who does which part.
-//! - `heap`: what hands them out; `allocate`: threads allocate and free.
-//! - `reduction`: reductions. `rank_threads`: the threads of a rank from beginning to end. `first_failure`: why one ended badly.
-//! - `mapped`: the bytes of minipages behind the views. `fault_handler`: a fault becomes a request.
+//! - [`run`]: a rank's server and threads. [`Thread`]: what a thread can do besides loading and storing.
+//! - [`SharedAllocator`]: allocates before the threads begin, by the same calls on all ranks. [`Array`]:
+//!   elements of plain data.
+//! - [`Call`], [`share`]: a call that all ranks make, and which thread does which part.
+//! - `heap`: hands memory out; `allocate`: threads allocate and free.
+//! - `reduction`: reductions. `rank_threads`: the threads of a rank from beginning to end. `first_failure`:
+//!   why a rank ended badly.
+//! - `mapped`: the bytes of minipages behind the views. `fault_handler`: turns a fault into a request.
 //!   `observer`: threads write journals.
 
 mod allocate;

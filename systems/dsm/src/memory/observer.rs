@@ -6,7 +6,7 @@ use core::ops::Range;
 use foregather_host::{clock, usage::thread_cpu};
 use foregather_machine::Nanos;
 
-/// Faults of this thread that its journal does not know yet.
+/// Faults of this thread that its journal does not have yet.
 #[derive(Clone, Copy)]
 struct Faults {
     count: u64,
@@ -25,7 +25,7 @@ impl Faults {
 
 thread_local! {
     static RECORDER: RefCell<Option<Recorder>> = const { RefCell::new(None) };
-    /// A handler notes them, so nothing here is made or dropped.
+    /// A handler writes it, so nothing here is made or dropped.
     static FAULTS: Cell<Faults> = const { Cell::new(Faults::NONE) };
 }
 
@@ -33,27 +33,27 @@ fn now() -> Moment {
     Moment { at: clock::now(), cpu: thread_cpu() }
 }
 
-/// From now on this thread, `(rank, number among all)`, writes a journal.
+/// Begins a journal for this thread, `(rank, number among all)`.
 pub(super) fn begin(who: (u32, u32), minipages: u32, room: usize) {
-    // Not within a fault.
+    // Initialises the clock here rather than within a fault.
     clock::init();
     FAULTS.set(Faults::NONE);
     RECORDER.set(Some(Recorder::new(who, minipages, room, thread_cpu())));
 }
 
-/// The journal, if it wrote one.
+/// Ends the journal, if there is one.
 pub(super) fn end() -> Option<Journal> {
     let mut recorder = RECORDER.take()?;
     recorder.discount(FAULTS.replace(Faults::NONE).cpu);
     Some(recorder.end(now()))
 }
 
-/// A handler has begun; what it gives back belongs to [`fault_ended`].
+/// A handler has begun; it passes the result on to [`fault_ended`].
 pub(super) fn fault_began() -> Moment {
     now()
 }
 
-/// A handler is through.
+/// A handler has ended.
 pub(super) fn fault_ended(began: Moment) {
     let (mut faults, now) = (FAULTS.get(), now());
     if faults.count == 0 {
@@ -65,12 +65,12 @@ pub(super) fn fault_ended(began: Moment) {
     FAULTS.set(faults);
 }
 
-/// If this thread writes a journal.
+/// Acts on this thread's recorder, if it writes a journal.
 fn with(act: impl FnOnce(&mut Recorder)) {
     RECORDER.with_borrow_mut(|recorder| recorder.as_mut().map(act));
 }
 
-/// Loads or stores bytes of a minipage: `act` does.
+/// Records that `act` loads or stores bytes of a minipage.
 pub(super) fn touching(minipage: Minipage, touch: Touch, bytes: Range<u32>, act: impl FnOnce()) {
     let mut first = true;
     with(|recorder| first = recorder.touch(minipage, touch, bytes.clone(), now));
@@ -87,7 +87,7 @@ pub(super) fn touching(minipage: Minipage, touch: Touch, bytes: Range<u32>, act:
     }
 }
 
-/// Does something that is no touch, in which waiting is no computing.
+/// Records something that is no touch, in which waiting is not computing.
 pub(super) fn doing<R>(what: Operation, act: impl FnOnce() -> R) -> R {
     with(|recorder| recorder.note(what, now()));
     let result = act();

@@ -21,9 +21,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering::AcqRel};
 use std::sync::{Mutex, PoisonError};
 
-/// A rank's lanes, until somebody takes them: first the server's, then those of the threads that ask, then those for their messages.
+/// A rank's lanes, until its threads take them: first the server's, then those of the threads that ask, then
+/// those for their messages.
 ///
-/// A rank that cannot begin tells all others: what nobody has taken is given up in the end.
+/// A rank that cannot begin tells all others through the lanes that are left when this is dropped.
 pub(super) struct Mailbox<F: Fabric> {
     lanes: Mutex<Vec<Option<F>>>,
     settings: Settings,
@@ -39,12 +40,12 @@ impl<F: Fabric> Mailbox<F> {
         lanes[number as usize].take().expect("each is taken once")
     }
 
-    /// On which the thread of that seat asks.
+    /// The lane on which the thread of that seat asks.
     pub(super) fn asking(&self, seat: u32) -> F {
         self.take(seat)
     }
 
-    /// For the messages of the thread of that seat.
+    /// The lane for the messages of the thread of that seat.
     fn messages(&self, seat: u32) -> F {
         self.take(self.settings.threads + seat)
     }
@@ -56,7 +57,7 @@ impl<F: Fabric> Drop for Mailbox<F> {
         let messages = lanes.split_off(lanes.len().min(1 + self.settings.threads as usize));
         if let Some(Some(lane)) = lanes.first() {
             give_up(lane);
-            // That is delivered first.
+            // What was sent is delivered first.
             lane.leave();
         }
         for lane in messages.into_iter().flatten() {
@@ -66,13 +67,13 @@ impl<F: Fabric> Drop for Mailbox<F> {
     }
 }
 
-/// What the threads of a rank have in common.
+/// What the threads of a rank share.
 pub(super) struct RankThreads<'c, F: Fabric, S> {
     pub(super) node: &'c Node<F::Cpu, Mapped>,
     pub(super) seats: &'c ThreadTable<F>,
     pub(super) settings: Settings,
     pub(super) beside: Group<threads::Thread>,
-    /// Threads that are not through.
+    /// Threads that have not ended.
     pub(super) working: AtomicU32,
     pub(super) reduction: Reduction,
     pub(super) heap: Mutex<Heap>,
@@ -81,8 +82,8 @@ pub(super) struct RankThreads<'c, F: Fabric, S> {
 }
 
 impl<F: Fabric, S> RankThreads<'_, F, S> {
-    /// What the server knows in the end, and its lane: all of a rank's lanes leave together, or each would wait for the others to do so.
-    /// `None` if it failed; why stands in `end`.
+    /// What the server knows in the end, and its lane: all of a rank's lanes leave together, or each would
+    /// wait for the others to do so. `None` if it failed; the reason is in `end`.
     pub(super) fn serve(&self, mailbox: &Mailbox<F>) -> Option<(Server, F)> {
         let (lane, homes) = (mailbox.take(0), self.node.homes());
         let server = Server::new(homes, lane.rank(), self.node.minipages(), self.settings.locks);
@@ -90,7 +91,8 @@ impl<F: Fabric, S> RankThreads<'_, F, S> {
         match block_on(serve(&lane, self.node, server, &waiter)) {
             Ok(server) => Some((server, lane)),
             Err(error) => {
-                // If it gave up, it has told everybody why: that is delivered first. Of a lost rank all others learn without it.
+                // If it gave up, it has told all ranks why: that is delivered first. Other ranks learn of a
+                // lost rank without it.
                 if error.lost_rank().is_none() {
                     lane.leave();
                 }
@@ -100,7 +102,7 @@ impl<F: Fabric, S> RankThreads<'_, F, S> {
         }
     }
 
-    /// `None` if it failed; why stands in `end`.
+    /// Runs the program on one thread. `None` if it failed; the reason is in `end`.
     pub(super) fn work<R>(
         &self,
         mailbox: &Mailbox<F>,
@@ -122,7 +124,8 @@ impl<F: Fabric, S> RankThreads<'_, F, S> {
             began: Cell::new(began),
         };
         self.seats.take(seat, cpu.identity());
-        // Those who wait for this thread are told before what it had is dropped: else they would blame one another.
+        // Ranks that wait for this thread are told before its state is dropped: otherwise they would blame
+        // one another.
         let end = catch_unwind(AssertUnwindSafe(|| self.run_program(&thread, program)));
         self.seats.leave(seat);
         let failure = match end {
@@ -140,7 +143,7 @@ impl<F: Fabric, S> RankThreads<'_, F, S> {
         None
     }
 
-    /// The messenger comes first: it tells those who wait for this thread if the rest fails.
+    /// Makes the messenger first: if the rest fails, it tells the ranks that wait for this thread.
     fn ready(&self, lane: F, cpu: threads::Thread, seat: u32) -> Option<(Messenger<F>, Stack, BarrierMember<threads::Thread>)> {
         let failed = |error| self.fail(seat, Failure::Error(error));
         let messenger = Messenger::new(lane, self.settings.letters()).map_err(failed).ok()?;
@@ -167,7 +170,8 @@ impl<F: Fabric, S> RankThreads<'_, F, S> {
         Ok(Ended { result: result?, span: thread.lap(), cold: thread.began.get() - began, stats: thread.stats(), journal })
     }
 
-    /// A thread cannot go on: its server is told, and tells everybody. Whom they are to blame.
+    /// This thread cannot go on: tells its server, which tells all ranks. Returns the error that names the
+    /// culprit.
     fn fail(&self, seat: u32, failure: Failure) -> Error {
         let mut requester = self.seats.of(seat);
         let error = match &failure {
@@ -179,7 +183,7 @@ impl<F: Fabric, S> RankThreads<'_, F, S> {
         error
     }
 
-    /// Says goodbye when the last thread of the rank is through; if one has failed, there is no last one.
+    /// The rank's last thread detaches when it has ended; if one has failed, there is no last one.
     fn through(&self, seat: u32) {
         if self.working.fetch_sub(1, AcqRel) == 1 {
             let end = block_on(self.seats.of(seat).detach(self.node));

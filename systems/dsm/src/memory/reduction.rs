@@ -1,9 +1,10 @@
-//! Where the threads of a rank put together what a reduction combines, and find what one of them did for all.
+//! Where the threads of a rank combine values for a reduction, and find what one of them did for all.
 use foregather_message::collective::Element;
 use std::any::Any;
 use std::sync::{Mutex, PoisonError};
 
-/// A place for each thread, and one for what comes of it. Who meets whom before a place is read or written anew is the caller's affair.
+/// A value for each thread, and one result. The caller orders the meetings between which they are read and
+/// written anew.
 pub(super) struct Reduction {
     /// By seat.
     values: Box<[Mutex<Vec<u8>>]>,
@@ -22,12 +23,13 @@ impl Reduction {
         Self { values: (0..threads).map(|_| Mutex::default()).collect(), result: Mutex::default(), shared: Mutex::default() }
     }
 
-    /// What the thread of that seat gives.
+    /// Sets the value of the thread of that seat.
     pub(super) fn give<T: Element>(&self, seat: u32, value: T) {
         put(&self.values[seat as usize - 1], value);
     }
 
-    /// What all threads of this rank have given, combined in the order of their seats; `None` if they do not give the same kind of thing.
+    /// The values of all threads of this rank, combined in the order of their seats; `None` if they are of
+    /// different kinds.
     pub(super) fn combined<T: Element>(&self, combine: impl Fn(T, T) -> T) -> Option<T> {
         let read = |place: &Mutex<Vec<u8>>| {
             let bytes = place.lock().unwrap_or_else(PoisonError::into_inner);
@@ -37,21 +39,21 @@ impl Reduction {
         all.into_iter().reduce(combine)
     }
 
-    /// What all threads of all ranks have given, combined.
+    /// Sets the result over all threads of all ranks.
     pub(super) fn publish<T: Element>(&self, value: T) {
         put(&self.result, value);
     }
 
-    /// That.
+    /// The published result.
     pub(super) fn result<T: Element>(&self) -> T {
         T::read(&self.result.lock().unwrap_or_else(PoisonError::into_inner))
     }
-    /// What one thread has done for all of this rank.
+    /// Sets what one thread has done for all of this rank.
     pub(super) fn share<R: Send + 'static>(&self, done: R) {
         *self.shared.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(done));
     }
 
-    /// That, if it is of this type.
+    /// What [`Reduction::share`] set, if it is of this type.
     pub(super) fn shared<R: Clone + 'static>(&self) -> Option<R> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.downcast_ref().cloned()
     }

@@ -21,48 +21,49 @@ use std::fmt;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What came of it on one rank.
+/// A run's results on one rank.
 pub struct Served<F: Fabric, R> {
-    /// What came of its threads, in their order.
+    /// The results of its threads, in their order.
     pub threads: Vec<Ended<R>>,
-    /// What its server knows as a manager.
+    /// The server, with what it knows as a manager.
     pub server: Server,
-    /// Where what is shared was allocated: on all ranks alike.
+    /// The sites of all allocations: the same on all ranks.
     pub sites: Vec<Site>,
-    /// What the first thread's messages went by: for what ranks have to tell each other in the end.
+    /// The first thread's messenger: for what ranks have to tell each other in the end.
     pub messenger: Messenger<F>,
 }
 
-/// What came of a thread.
+/// A thread's result and times.
 #[derive(Clone, Debug)]
 pub struct Ended<R> {
-    /// What it gave.
+    /// What its program returned.
     pub result: R,
-    /// How long it took, from [`Thread::start_clock`] on if it called that.
+    /// How long it ran, from [`Thread::start_clock`] on if it called that.
     pub span: Nanos,
-    /// How long it took before that.
+    /// How long it ran before that.
     pub cold: Nanos,
-    /// Where that time went.
+    /// Where its time went.
     pub stats: Stats,
-    /// What it did, if [`Settings::journal`] asked for that.
+    /// Its journal, if [`Settings::journal`] asked for one.
     pub journal: Option<Journal>,
 }
 
-/// How many lanes a rank needs for so many threads: one for its server, and two for each thread.
+/// The lanes that a rank needs for `threads` threads: one for its server, and two for each thread.
 pub const fn lanes(threads: u32) -> u32 {
     1 + 2 * threads
 }
 
-/// Runs a program on the threads of this rank; all ranks of the job call it alike. `layout` says what is shared, by the same calls on
-/// every rank; what it gives is handed to each thread.
+/// Runs a program on the threads of this rank; all ranks of the job make the same call. `layout` allocates
+/// shared memory, by the same calls on every rank; each thread gets its result.
 ///
 /// # Errors
-/// If there are not as many lanes as [`lanes`] says, the space cannot be made, a thread gives an error back, or a rank is lost. The
-/// first reason is given back; all other ranks get [`Cause::PeerLost`] or [`Cause::Poisoned`] with the rank that was to blame, as
-/// soon as they wait for anything. What a thread cannot load or store ends the process: there is no other way to say so.
+/// If there are not as many lanes as [`lanes`] says, the space cannot be made, a thread returns an error, or
+/// a rank is lost. The first reason is returned; all other ranks get [`Cause::PeerLost`] or
+/// [`Cause::Poisoned`] with the culprit's rank, as soon as they wait for anything. A thread that cannot load
+/// or store ends the process: a load cannot return an error.
 ///
 /// # Panics
-/// If a thread does, with its panic.
+/// If a thread panics, with its panic.
 pub fn run<F, S, R>(
     lanes: Vec<F>,
     settings: Settings,
@@ -108,11 +109,11 @@ where
     )?;
     drop(serving);
     if let Err(error) = node.check() {
-        // Others may wait for those that went well, too.
+        // Other ranks may wait for threads that ended well, too.
         parts.into_iter().flatten().for_each(|part| part.fail(&error));
         return Err(rank_threads.end.check().err().unwrap_or(error));
     }
-    // In order only if all went well: otherwise whoever waits for this rank is told that it is gone.
+    // In order only if all ended well: otherwise ranks that wait for this one learn that it is gone.
     (1..=count).for_each(|seat| seats.of(seat).lane().leave());
     let (mut threads, mut server, mut messenger) = (Vec::new(), None, None);
     for part in parts.into_iter().flatten() {
@@ -136,7 +137,7 @@ where
     Ok(Served { threads, server, sites, messenger })
 }
 
-/// What came of one of a rank's threads.
+/// How one of a rank's threads ended.
 enum Part<F: Fabric, R> {
     Server(Box<(Server, F)>),
     Thread(Box<(Ended<R>, Messenger<F>)>),
@@ -158,14 +159,14 @@ impl<F: Fabric, R: fmt::Debug> fmt::Debug for Served<F, R> {
 }
 
 impl<F: Fabric, R> Served<F, R> {
-    /// Leaves in order; without it the others take this rank for lost. What its threads gave.
+    /// Leaves in order; without it the others take this rank for lost. Returns the results of its threads.
     pub fn leave(self) -> Vec<Ended<R>> {
         self.messenger.leave();
         self.threads
     }
 }
 
-/// The space, the words of its minipages, and what is shared of it.
+/// The space, the words of its minipages, and what `layout` allocated in it.
 fn mapped<S>(
     (ranks, settings): (u32, &Settings),
     layout: impl FnOnce(&mut SharedAllocator) -> Result<S, Error>,

@@ -5,36 +5,39 @@ use foregather_message::Settings as Letters;
 use foregather_wait::adaptive::Rules;
 use foregather_wait::{Adaptive, Policy};
 
-/// The same on all ranks, but for the policy.
+/// Settings of a run: the same on all ranks, but for the policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// Bytes that can be shared, rounded up to whole pages.
     pub bytes: usize,
-    /// Views: so many minipages may share a page. Beyond about 32, address translation costs more than it saves.
+    /// Views: this many minipages may share a page. Beyond about 32, address translation costs more than it
+    /// saves.
     pub views: u32,
     /// Threads of each rank.
     pub threads: u32,
-    /// Locks, with the numbers below that, and as many flags. Those that nobody uses cost nothing.
+    /// The number of locks, and of flags. Unused ones cost nothing.
     pub locks: u32,
     /// How many prefetches of a rank may be under way.
     pub prefetches: u32,
-    /// Is every minipage managed by rank 0, instead of by all ranks in turn?
+    /// Whether rank 0 manages every minipage, instead of all ranks in turn.
     pub central: bool,
-    /// How pages are protected; `None` for the better way that this machine has. Programs that hand pointers into shared memory to system
-    /// calls need [`Backend::UserfaultThread`]: each fault takes longer, and where the machine forbids it, `run` says so.
+    /// How pages are protected; `None` for the better way that this machine has. Programs that pass pointers
+    /// into shared memory to system calls need [`Backend::UserfaultThread`]: each fault takes longer, and
+    /// where the machine forbids it, `run` says so.
     pub backend: Option<Backend>,
-    /// Do the accessors of arrays ask by a call for what they would fault on? Otherwise they fault, as pointers always do, which measures and
-    /// tests need.
+    /// Whether the accessors of arrays ask by a call for what they would fault on. Otherwise they fault, as
+    /// pointers always do; measurements and tests need that.
     pub asking: bool,
     /// How servers and threads wait; `None` for the policy that adapts, without its rule `give-way`.
     pub policy: Option<Policy>,
-    /// Events for which each thread's [`Journal`](crate::journal::Journal) has room; 0 for none, and then nothing is written down.
+    /// Events for which each thread's [`Journal`](crate::journal::Journal) has room; 0 for no journal.
     pub journal: usize,
 }
 
 impl Default for Settings {
-    /// 16 MiB through 7 views, one thread, a million locks, 8 prefetches. Where pages are protected by mprotect, each page of each view may
-    /// cost a mapping: of the 65,530 that a process may have, two such ranks in one process leave some.
+    /// 16 MiB through 7 views, one thread, a million locks, 8 prefetches. Where mprotect protects pages, each
+    /// page of each view may cost a mapping: of the 65,530 that a process may have, two such ranks in one
+    /// process leave some.
     fn default() -> Self {
         Self {
             bytes: 16 << 20,
@@ -52,13 +55,14 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// How threads send each other messages.
+    /// The limits of the messages between threads.
     pub(super) fn letters(&self) -> Letters {
         Letters { policy: self.policy, ..Letters::default() }
     }
 
-    /// How the owner of that lane waits: by the policy that adapts, but for one rule. Who is preempted while it waits for a message gives
-    /// way to strangers; here it is its own rank's server that preempts it, for microseconds, and a sleeper is twice as late.
+    /// How the owner of that lane waits: by the adaptive policy, but for one rule. A thread that is preempted
+    /// while it waits for a message gives way to strangers; here its own rank's server preempts it, for
+    /// microseconds, and a sleeper is twice as late.
     pub(super) fn policy_of(&self, lane: &impl Fabric) -> Policy {
         self.policy.unwrap_or_else(|| {
             let without = Rules::named("give-way").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What is shared from the beginning on: said before the threads begin, by the same calls on every rank.
+//! Allocates what is shared from the beginning on: before the threads begin, by the same calls on every rank.
 use super::array::{Array, Plain};
 use super::heap::{ArrayLayout, Heap};
 use core::panic::Location;
@@ -17,18 +17,18 @@ impl SharedAllocator {
         Self { heap, ranks, threads }
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn ranks(&self) -> u32 {
         self.ranks
     }
 
-    /// How many threads there are on all ranks.
+    /// The number of threads on all ranks.
     pub fn all(&self) -> u32 {
         self.ranks * self.threads
     }
 
-    /// `len` elements, each `unit` of them a minipage: what is shared as one, so what several ranks write at the same time belongs
-    /// into different units. Zero at first.
+    /// Allocates `len` elements, each `unit` of them a minipage, the unit of sharing: elements that several
+    /// ranks write at the same time belong in different units. Zero at first.
     ///
     /// # Errors
     /// [`Cause::Setting`](foregather_machine::Cause::Setting) for no elements or a unit of none;
@@ -38,8 +38,8 @@ impl SharedAllocator {
         self.chunked(len, unit, 1)
     }
 
-    /// The same, with `level` consecutive units to a minipage, although each is an allocation of its own: the chunking level
-    /// (Itzkovitz & Schuster 1999 §5).
+    /// Allocates as [`SharedAllocator::array`], with `level` consecutive units to a minipage, although each
+    /// is an allocation of its own: the chunking level (Itzkovitz & Schuster 1999 §5).
     ///
     /// # Errors
     /// As [`SharedAllocator::array`].

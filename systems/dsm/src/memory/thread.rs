@@ -21,24 +21,25 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, MutexGuard};
 
-/// One of the threads that share memory: all threads of all ranks are numbered, those of one rank next to each other.
+/// One of the threads that share memory: threads of all ranks are numbered, with consecutive numbers for
+/// those of one rank.
 pub struct Thread<'d, F: Fabric> {
     pub(super) node: &'d Node<F::Cpu, Mapped>,
     pub(super) seats: &'d ThreadTable<F>,
-    /// From 1 on.
+    /// Its seat in its rank, from 1 on.
     pub(super) seat: u32,
     pub(super) settings: Settings,
     pub(super) messenger: &'d Messenger<F>,
-    /// With the other threads of this rank; `None` once a barrier has failed.
+    /// Its barrier with the other threads of this rank; `None` once that has failed.
     pub(super) beside: RefCell<Option<BarrierMember<threads::Thread>>>,
     pub(super) reduction: &'d Reduction,
     /// The first thread of a rank takes it, for all.
     pub(super) heap: &'d Mutex<Heap>,
-    /// What is measured begins here.
+    /// When the measured part began.
     pub(super) began: Cell<Nanos>,
 }
 
-/// What becomes of elements next, as far as their program knows.
+/// What will happen to elements next, as far as their program knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
     /// This thread reads them soon: [`Thread::prefetch`].
@@ -50,32 +51,33 @@ pub enum Advice {
 }
 
 impl<F: Fabric> Thread<'_, F> {
-    /// The rank.
+    /// Its rank.
     pub fn rank(&self) -> Rank {
         self.messenger.rank()
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn ranks(&self) -> u32 {
         self.messenger.size()
     }
 
-    /// This thread's number among all of all ranks.
+    /// Its number among the threads of all ranks.
     pub fn number(&self) -> u32 {
         self.rank() * self.settings.threads + self.seat - 1
     }
 
-    /// How many threads there are on all ranks.
+    /// The number of threads on all ranks.
     pub fn all(&self) -> u32 {
         self.ranks() * self.settings.threads
     }
 
-    /// This thread's share of so many things: as even as can be, in order.
+    /// This thread's share of `of` things: as even as can be, in order.
     pub fn share(&self, of: usize) -> Range<usize> {
         share(self.number(), self.all(), of)
     }
 
-    /// Messages between threads of this number of all ranks: for reductions and all that is no memory.
+    /// Messages between the threads with this number in all ranks: for reductions and all else that is not
+    /// memory.
     pub fn messenger(&self) -> &Messenger<F> {
         self.messenger
     }
@@ -87,12 +89,12 @@ impl<F: Fabric> Thread<'_, F> {
     /// Waits for all threads of all ranks.
     ///
     /// # Errors
-    /// When a rank is lost or gives up, or another thread of this rank does: with the rank that was to blame.
+    /// When a rank is lost or gives up, or another thread of this rank does: with the culprit's rank.
     pub fn barrier(&self) -> Result<(), Error> {
         self.meet(|| block_on(dissemination(self.messenger)))
     }
 
-    /// What the values of all threads of all ranks make together, in the order of their numbers: a barrier, too.
+    /// Combines the values of all threads of all ranks, in the order of their numbers: a barrier, too.
     ///
     /// ```
     /// use foregather_dsm::memory::{Settings, lanes, run};
@@ -112,7 +114,8 @@ impl<F: Fabric> Thread<'_, F> {
     /// ```
     ///
     /// # Errors
-    /// As [`Thread::barrier`]; [`Cause::Mismatch`] if ranks give different kinds of values, [`Cause::Setting`] if threads of a rank do.
+    /// As [`Thread::barrier`]; [`Cause::Mismatch`] if ranks give different kinds of values,
+    /// [`Cause::Setting`] if threads of a rank do.
     pub fn reduce<T: Element>(&self, value: T, combine: impl Fn(T, T) -> T) -> Result<T, Error> {
         self.reduction.give(self.seat, value);
         self.meet(|| {
@@ -123,11 +126,12 @@ impl<F: Fabric> Thread<'_, F> {
             self.reduction.publish(all[0]);
             Ok(())
         })?;
-        // The next result is published when all have come again, so when they have read this one.
+        // The next result is published when all threads have come again, so after they have read this one.
         Ok(self.reduction.result())
     }
 
-    /// All threads of this rank meet; the first of them does something with those of the other ranks; then all go on.
+    /// All threads of this rank meet; the first of them does `across` with those of the other ranks; then all
+    /// go on.
     pub(super) fn meet(&self, across: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
         observer::doing(Operation::Barrier, || {
             let began = self.messenger.now();
@@ -148,28 +152,29 @@ impl<F: Fabric> Thread<'_, F> {
         drop(beside);
         match met {
             Some(Ok(())) => Ok(()),
-            // Members of that group are threads: to others it is the rank that counts.
+            // Members of that group are threads: other ranks know ranks only.
             _ => Err(self.broken(Cause::Poisoned { by: Some(self.rank()) }.into())),
         }
     }
 
-    /// All threads cannot meet any more: those of this rank are told, and its server, which tells everybody.
+    /// All threads cannot meet any more: tells those of this rank, and its server, which tells all ranks.
     fn broken(&self, error: Error) -> Error {
         let first = self.requester().stop(self.node, &error);
         self.beside.take();
         if first { error } else { self.node.check().err().unwrap_or(error) }
     }
 
-    /// Does something while it has a lock; who asks first gets it first.
+    /// Calls `act` with a lock held; threads get it in the order in which they ask.
     ///
-    /// If `act` panics the lock is left, and nobody gets it any more: what it guards may be half changed. The panic goes on.
+    /// If `act` panics the lock is left, and no thread gets it any more: the data it guards may be half
+    /// changed. The panic goes on.
     ///
     /// # Errors
-    /// [`Cause::PoisonedLock`] if `act` of a thread panicked while it had this lock; if this thread has it already, or there is no such
-    /// lock; when a rank is lost or gives up.
+    /// [`Cause::PoisonedLock`] if `act` of a thread panicked with this lock held; if this thread holds it
+    /// already, or there is no such lock; when a rank is lost or gives up.
     ///
     /// # Panics
-    /// If `act` does.
+    /// If `act` panics.
     pub fn locked<R>(&self, lock: u32, act: impl FnOnce() -> R) -> Result<R, Error> {
         self.known("lock", lock)?;
         observer::doing(Operation::Lock(lock), || block_on(self.requester().lock(self.node, LockId(lock))))?;
@@ -182,8 +187,8 @@ impl<F: Fabric> Thread<'_, F> {
         }
     }
 
-    /// Lets one thread go on that waits for this flag, now or later: what this one has stored before, that one loads. Flags have the
-    /// numbers of locks, and nothing else to do with them.
+    /// Lets one thread that waits for this flag, now or later, go on: it loads what this thread stored
+    /// before. Flags and locks have separate numbers.
     ///
     /// ```
     /// use foregather_dsm::memory::{Array, Settings, SharedAllocator, lanes, run};
@@ -214,7 +219,8 @@ impl<F: Fabric> Thread<'_, F> {
         observer::doing(Operation::Post(flag), || block_on(self.requester().post(self.node, FlagId(flag))))
     }
 
-    /// Waits until this flag was posted, and takes that: each post is for one thread, and who waits longest comes first.
+    /// Waits until this flag is posted, and takes the post: each post is for one thread, and the one that
+    /// waits longest comes first.
     ///
     /// # Errors
     /// As [`Thread::post`].
@@ -247,7 +253,8 @@ impl<F: Fabric> Thread<'_, F> {
         Ok(())
     }
 
-    /// Asks for the minipages that hold these elements ahead of the first touch, as many as may be under way. How many it asked for.
+    /// Asks for the minipages that hold these elements ahead of the first touch, as many as may be under way.
+    /// Returns how many it asked for.
     ///
     /// # Errors
     /// When a rank is lost, or the array was freed.
@@ -264,7 +271,8 @@ impl<F: Fabric> Thread<'_, F> {
         Ok(asked)
     }
 
-    /// Says what this thread will do with these elements, so that it need not wait for them then. Nothing is promised, on either side.
+    /// Says what this thread will do with these elements, so that it need not wait for them then. A hint:
+    /// neither side promises anything.
     ///
     /// # Errors
     /// When a rank is lost or gives up, or the array was freed.
@@ -279,7 +287,8 @@ impl<F: Fabric> Thread<'_, F> {
         }
     }
 
-    /// What is measured begins now, and not when the thread did: after what is cold is warm. For all threads together, behind a barrier.
+    /// Starts the clock of the measured part, after caches and copies are warm. For all threads together,
+    /// behind a barrier.
     ///
     /// # Errors
     /// When a rank is lost.
@@ -290,7 +299,7 @@ impl<F: Fabric> Thread<'_, F> {
         Ok(())
     }
 
-    /// How long ago that was.
+    /// The time since then.
     pub fn lap(&self) -> Nanos {
         self.messenger.now() - self.began.get()
     }

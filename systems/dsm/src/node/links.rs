@@ -1,6 +1,7 @@
-//! What one lane knows of the way to each other lane: its link, and what of a message has come from there.
+//! What one lane knows of each other lane: the link, and the message that is arriving by it.
 //!
-//! What a lane has taken it returns along with whatever it sends that way, or alone once it owes half of all credits.
+//! A lane returns the credits for frames it has taken with its next frame to that lane, or alone once it owes
+//! half of all credits.
 use super::state::{Node, PageStore};
 use super::transfer::{Arriving, PageFrame};
 use crate::protocol::Message;
@@ -19,7 +20,7 @@ pub(super) struct Links {
     lanes: u32,
     terms: Terms,
     peers: Box<[PeerLane]>,
-    /// A lane is owed half of its credits or more, and could not be told.
+    /// Whether a lane is owed half of its credits or more, and could not be told.
     backlog: bool,
 }
 
@@ -62,10 +63,11 @@ impl Links {
         posted
     }
 
-    /// Takes the oldest frame from there; its bytes are written where they belong. The message, once all of it is there.
+    /// Takes the oldest frame from a lane and writes its bytes where they belong. Returns the message once
+    /// all of it is there.
     ///
     /// # Errors
-    /// [`Cause::ProtocolViolation`] for what no peer sends; what a peer says of the end of shared memory.
+    /// [`Cause::ProtocolViolation`] for what no peer sends; the end of shared memory, if the peer reports it.
     pub(super) fn take<F: Fabric, P: PageStore>(
         &mut self,
         lane: &F,
@@ -88,7 +90,7 @@ impl Links {
         Ok(message)
     }
 
-    /// Tells a lane that shared memory has ended, and why. A lane that is lost need not be told.
+    /// Tells a lane that shared memory has ended, and why. A lost lane need not be told.
     pub(super) fn tell<F: Fabric>(&self, lane: &F, to: Address, blame: Lost) {
         let Some(PeerLane { link, .. }) = self.peers.get(self.at(to)) else { return };
         link.end(blame);
@@ -96,7 +98,7 @@ impl Links {
         debug_assert!(told, "there is room for a word to stop");
     }
 
-    /// Returns what could not be returned before.
+    /// Returns credits that could not be returned before.
     pub(super) fn pay<F: Fabric>(&mut self, lane: &F) -> Result<(), Error> {
         if !core::mem::take(&mut self.backlog) {
             return Ok(());

@@ -1,4 +1,5 @@
-//! What a server has to send and could not yet: in order for each lane, so that nobody who is slow keeps the others waiting.
+//! Messages that a server could not send yet: in order for each lane, so that a slow lane does not delay the
+//! others.
 use super::links::Links;
 use super::state::{Node, PageStore};
 use super::transfer::Transfer;
@@ -14,7 +15,7 @@ impl Outbox {
         self.0.is_empty()
     }
 
-    /// Sends it now if nothing is before it and there are credits; else as soon as there are.
+    /// Sends a message now if none is before it and there are credits; else as soon as there are.
     pub(super) fn send<F: Fabric, P: PageStore>(
         &mut self,
         (lane, links): (&F, &Links),
@@ -31,7 +32,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Sends what there are credits for by now. `true`: something is gone.
+    /// Sends what there are credits for. Returns `true` if a message has gone.
     pub(super) fn flush<F: Fabric, P: PageStore>(
         &mut self,
         (lane, links): (&F, &Links),

@@ -1,4 +1,4 @@
-//! A thread that needs more of a minipage than it may: it asks, and waits on a lane of its own.
+//! A thread that needs more access to a minipage than it has: it asks, and waits on a lane of its own.
 use super::links::Links;
 use super::server::everybody;
 use super::state::{Node, PageStore};
@@ -17,12 +17,12 @@ pub struct Requester<F: Fabric> {
     waiter: Waiter,
     links: Links,
     stats: Stats,
-    /// Its server knows that it cannot go on.
+    /// Whether its server knows that it cannot go on.
     stopping: bool,
 }
 
 impl<F: Fabric> Requester<F> {
-    /// The thread of that lane.
+    /// Makes the requester of that lane's thread.
     pub fn new<P: PageStore>(lane: F, node: &Node<F::Cpu, P>, policy: Policy) -> Self {
         let here = lane.here();
         let client = Client::new(here, node.homes());
@@ -41,20 +41,22 @@ impl<F: Fabric> Requester<F> {
         &self.stats
     }
 
-    /// From now on it is counted anew.
+    /// Starts the counts anew.
     pub fn forget(&mut self) {
         self.stats = Stats::default();
     }
 
-    /// Notes time that others saw this thread spend.
+    /// Adds time that other code saw this thread spend.
     pub fn note(&mut self, kind: WaitKind, span: Nanos) {
         self.stats.add(kind, span);
     }
 
-    /// Sees to it that this thread may do that with the minipage. It may be taken away again at once: then the next access faults.
+    /// Gets this thread access `need` to the minipage. It may be taken away again at once: then the next
+    /// access faults.
     ///
     /// # Errors
-    /// [`Cause::Refused`] for a minipage that was freed; a rank that was lost or gave up; what the system refuses.
+    /// [`Cause::Refused`] for a minipage that was freed; a rank that was lost or gave up; an error of the
+    /// system.
     pub async fn need<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, minipage: Minipage, need: Access) -> Result<(), Error> {
         let began = self.lane.now();
         let before = node.word(minipage);
@@ -85,7 +87,7 @@ impl<F: Fabric> Requester<F> {
             }
         }
         let kind = match (need, before.access()) {
-            // It may have come between the fault and this.
+            // It may have come between the fault and this call.
             _ if before.is_prefetch() || before.access() >= need => WaitKind::Prefetch,
             (Access::Write, Access::Read) => WaitKind::Upgrade,
             (Access::Write, _) => WaitKind::WriteFault,
@@ -95,13 +97,13 @@ impl<F: Fabric> Requester<F> {
         Ok(())
     }
 
-    /// Another thread of this rank, or a prefetch, is at it.
+    /// Sleeps while another thread of this rank, or a prefetch, asks for the minipage.
     async fn asleep<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, minipage: Minipage, bits: u32) -> Result<(), Error> {
         let changed = || (node.word(minipage).bits() != bits).then_some(());
         self.wait_until(node, node.wait_queue(minipage), "a minipage that is on its way", changed).await
     }
 
-    /// Waits until nothing that this rank has asked for ahead is under way.
+    /// Waits until no prefetch or push of this rank is under way.
     ///
     /// # Errors
     /// When a rank is lost.
@@ -122,8 +124,8 @@ impl<F: Fabric> Requester<F> {
         self.waiter.wait_part(lane.cpu(), on, false, || (context, WaitFor::Message(roster, None)), either).finish().await?.0
     }
 
-    /// This thread cannot go on, because of that: its server tells everybody, and nothing can be asked here any more. `true`: it is the
-    /// first reason that this rank knows of.
+    /// This thread cannot go on because of `error`: its server tells all ranks, and this thread asks no more.
+    /// Returns `true` if this is the first reason that this rank knows of.
     pub fn stop<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, error: &Error) -> bool {
         let Self { lane, links, stopping, .. } = self;
         let here = lane.here().rank;
@@ -135,7 +137,8 @@ impl<F: Fabric> Requester<F> {
         first
     }
 
-    /// Asks ahead of a fault, if fewer than `bound` such requests are under way and it is worth it. `false`: it is not.
+    /// Asks ahead of a fault, if fewer than `bound` such requests are under way and it is worth it. Returns
+    /// whether it asked.
     ///
     /// # Errors
     /// When a rank is lost.
@@ -160,7 +163,7 @@ impl<F: Fabric> Requester<F> {
         Ok(true)
     }
 
-    /// Pushes, frees or allots a minipage, and waits until that is done.
+    /// Pushes, frees or allocates a minipage, and waits until that is done.
     ///
     /// # Errors
     /// [`Cause::Refused`] if it was freed before; a lost rank.
@@ -172,7 +175,8 @@ impl<F: Fabric> Requester<F> {
     /// Waits in line for a lock.
     ///
     /// # Errors
-    /// [`Cause::Refused`] if this thread has it, [`Cause::PoisonedLock`] if one panicked while it had it; a lost rank.
+    /// [`Cause::Refused`] if this thread holds it, [`Cause::PoisonedLock`] if a thread panicked with it held;
+    /// a lost rank.
     pub async fn lock<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, lock: LockId) -> Result<(), Error> {
         let began = self.lane.now();
         let (to, message) = self.client.lock(lock);
@@ -181,7 +185,7 @@ impl<F: Fabric> Requester<F> {
         Ok(())
     }
 
-    /// Leaves it; nobody else gets it if this thread `panicked` while it had it.
+    /// Leaves a lock; no other thread gets it if this thread `panicked` with it held.
     ///
     /// # Errors
     /// When a rank is lost.
@@ -211,7 +215,8 @@ impl<F: Fabric> Requester<F> {
         Ok(())
     }
 
-    /// Says to all servers that this rank is through: one thread of it does, once, when the others are.
+    /// Tells all servers that this rank has ended: one thread of it does so, once, when the others have
+    /// ended.
     ///
     /// # Errors
     /// When a rank is lost.
@@ -250,7 +255,7 @@ impl<F: Fabric> Requester<F> {
         self.settle(node, from, message).await
     }
 
-    /// Does what a reply says: what concerns this rank at once, then the message to the manager.
+    /// Does what a reply says: first on this rank, then the message to the manager.
     async fn settle<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, from: Address, message: Message) -> Result<(), Error> {
         let (mut last, mut done) = (None, Ok(()));
         let lane = &self.lane;

@@ -1,4 +1,5 @@
-//! A rank's server: takes what comes on its lane, one message after the other, and does what the protocol makes of it.
+//! A rank's server: takes the messages of its lane, one after the other, and does what the protocol makes of
+//! them.
 use super::links::Links;
 use super::outbox::Outbox;
 use super::state::{Node, PageStore};
@@ -7,10 +8,11 @@ use crate::protocol::{Action, Server};
 use foregather_machine::{Address, Error, Fabric, Park, Rank, WaitContext};
 use foregather_wait::Waiter;
 
-/// Serves until all ranks have said goodbye, and gives back what the server knows by then.
+/// Serves until all ranks have detached, and returns what the server knows by then.
 ///
 /// # Errors
-/// When a rank is lost or gives up, the system refuses to protect memory, or a peer sends nonsense: everybody is told then.
+/// When a rank is lost or gives up, the system refuses to protect memory, or a peer violates the protocol:
+/// all ranks are told then.
 pub async fn serve<F: Fabric, P: PageStore>(
     lane: &F,
     node: &Node<F::Cpu, P>,
@@ -42,7 +44,8 @@ impl<F: Fabric, P: PageStore> ServerLoop<'_, F, P> {
         Ok(())
     }
 
-    /// One frame of each lane that has one, and what had no room. `None`: there was nothing to do.
+    /// Takes one frame of each lane that has one, and sends what was in the outbox. `None` if there was
+    /// nothing to do.
     fn look(&mut self) -> Result<Option<()>, Error> {
         self.links.pay(self.lane)?;
         let mut some = self.outbox.flush((self.lane, &self.links), self.node)?;
@@ -84,7 +87,8 @@ impl<F: Fabric, P: PageStore> ServerLoop<'_, F, P> {
     }
 }
 
-/// Says to all servers that this rank's threads are through: once for each rank, when nothing of it is under way.
+/// The servers that learn that this rank's threads have ended: once for each rank, when none of its requests
+/// is under way.
 pub(super) fn everybody(ranks: u32) -> impl Iterator<Item = Address> {
     (0..ranks as Rank).map(crate::protocol::server_of)
 }

@@ -8,14 +8,14 @@ use foregather_machine::{Cpu, Error, Nanos, Rank, reached};
 use foregather_message::link::Lost;
 use std::sync::Arc;
 
-/// Sleepers on different minipages share a word now and then: they look, and sleep on.
+/// Sleepers on different minipages share a word now and then: they check, and sleep on.
 const WAIT_QUEUES: usize = 64;
 
 /// The bytes of minipages and their protection, on one rank.
 ///
-/// All of it goes on beside the application's threads, which are kept out by protection alone.
+/// All methods run beside the application's threads; protection alone keeps these out.
 pub trait PageStore: Send + Sync {
-    /// How long a minipage is; `None` if there is none of that number.
+    /// The length of a minipage; `None` if there is none of that number.
     fn bytes(&self, minipage: Minipage) -> Option<usize>;
     /// Reads from byte `at` on, whatever the application may do.
     fn read(&self, minipage: Minipage, at: usize, into: &mut [u8]);
@@ -26,7 +26,7 @@ pub trait PageStore: Send + Sync {
     /// # Errors
     /// If the system refuses.
     fn protect(&self, minipage: Minipage, from: Access, to: Access) -> Result<(), Error>;
-    /// What doing this takes besides, where time is virtual.
+    /// What doing this costs besides, where time is virtual.
     fn toll(&self, action: &Action) -> Nanos {
         let _ = action;
         Nanos::ZERO
@@ -39,21 +39,21 @@ pub struct Node<C: Cpu, P> {
     words: Arc<WordTable>,
     copies: P,
     wait_queues: Box<[C::Word]>,
-    /// Prefetches, and pushes nobody waits for, that are under way.
+    /// Prefetches, and pushes without a waiting thread, that are under way.
     prefetches: AtomicU32,
-    /// Changes when one of them has ended.
+    /// Changes when one of these has ended.
     ended: C::Word,
-    /// Has it ended badly?
+    /// Whether and why it has ended badly.
     stopped: Stopped,
 }
 
 impl<C: Cpu, P: PageStore> Node<C, P> {
-    /// For so many minipages, of which none is open.
+    /// A node with `minipages` minipages, all closed.
     pub fn new(homes: Homes, minipages: u32, copies: P) -> Self {
         Self::with_words(homes, Arc::new(WordTable::new(minipages)), copies)
     }
 
-    /// For the minipages that have these words, of which none is open: accessors know the words, too.
+    /// A node whose minipages have these words, all closed: accessors read the words, too.
     pub fn with_words(homes: Homes, words: Arc<WordTable>, copies: P) -> Self {
         Self {
             homes,
@@ -66,7 +66,7 @@ impl<C: Cpu, P: PageStore> Node<C, P> {
         }
     }
 
-    /// Who manages what.
+    /// Which rank manages what.
     pub fn homes(&self) -> Homes {
         self.homes
     }
@@ -86,26 +86,27 @@ impl<C: Cpu, P: PageStore> Node<C, P> {
         self.words.word(minipage)
     }
 
-    /// Where those sleep who wait for a change of that word.
+    /// Where threads sleep that wait for a change of that word.
     pub(super) fn wait_queue(&self, minipage: Minipage) -> &C::Word {
         &self.wait_queues[minipage.0 as usize % WAIT_QUEUES]
     }
 
-    /// What is known of a bad end.
+    /// Whether and why it has ended badly.
     pub(super) fn stopped(&self) -> &Stopped {
         &self.stopped
     }
 
-    /// Can it go on?
+    /// Whether it can go on.
     ///
     /// # Errors
-    /// Whoever made it end: [`Cause::PeerLost`](foregather_machine::Cause::PeerLost) or
+    /// The culprit: [`Cause::PeerLost`](foregather_machine::Cause::PeerLost) or
     /// [`Cause::Poisoned`](foregather_machine::Cause::Poisoned).
     pub fn check(&self) -> Result<(), Error> {
         self.stopped.check()
     }
 
-    /// It has ended, because of that: whoever sleeps here is woken and learns of it. `true`: this is the first reason.
+    /// Ends it because of `error` and wakes all sleepers, which learn of it. Returns `true` if this is the
+    /// first reason.
     pub(super) fn stop(&self, cpu: &C, now: Nanos, error: &Error, here: Rank) -> bool {
         let first = self.stopped.mark(Lost::of(error).unwrap_or(Lost::on(here)), now);
         if first {
@@ -114,7 +115,7 @@ impl<C: Cpu, P: PageStore> Node<C, P> {
         first
     }
 
-    /// Begins a request, or joins those who wait for one.
+    /// Begins a request, or joins the threads that wait for one.
     pub(super) fn begin(&self, minipage: Minipage, need: Access, prefetch: bool) -> Begin {
         loop {
             let word = self.word(minipage);
@@ -130,7 +131,7 @@ impl<C: Cpu, P: PageStore> Node<C, P> {
         }
     }
 
-    /// Changes a word, and says what it was.
+    /// Changes a word, and returns the old one.
     fn change(&self, minipage: Minipage, mut to: impl FnMut(Word) -> Word) -> Word {
         loop {
             let word = self.word(minipage);
@@ -151,7 +152,7 @@ impl<C: Cpu, P: PageStore> Node<C, P> {
         }
     }
 
-    /// One of the `bound` places for what nobody waits for, if there is one.
+    /// Takes one of the `bound` places for requests without a waiting thread, if there is one.
     pub(super) fn begin_prefetch(&self, bound: u32) -> bool {
         self.prefetches.fetch_update(AcqRel, Acquire, |begun| (begun < bound).then_some(begun + 1)).is_ok()
     }
@@ -162,7 +163,7 @@ impl<C: Cpu, P: PageStore> Node<C, P> {
         cpu.fetch_add(&self.ended, 1);
     }
 
-    /// Where those sleep who wait until nothing is under way that nobody waits for.
+    /// Where threads sleep that wait until no request without a waiting thread is under way.
     pub(super) fn ended(&self) -> &C::Word {
         &self.ended
     }
@@ -172,8 +173,8 @@ impl<C: Cpu, P: PageStore> Node<C, P> {
         self.prefetches.load(Acquire)
     }
 
-    /// Does what concerns this rank's own copies. Sending is the caller's, and so is what was received: the bytes of
-    /// [`Action::Install`] are written as they come.
+    /// Does the action on this rank's own copies. The caller sends; and it writes the bytes of
+    /// [`Action::Install`] as they come.
     ///
     /// # Errors
     /// If the system refuses to change a protection.

@@ -11,7 +11,7 @@ pub enum WaitKind {
     WriteFault,
     /// The only copy, where it had one to read.
     Upgrade,
-    /// What had been asked for ahead and was not there yet, or only just.
+    /// A prefetched copy that was not there yet, or only just.
     Prefetch,
     /// A lock, or a flag.
     Lock,
@@ -24,7 +24,7 @@ impl WaitKind {
     pub const ALL: [Self; 6] = [Self::ReadFault, Self::WriteFault, Self::Upgrade, Self::Prefetch, Self::Lock, Self::Barrier];
 }
 
-/// How often, and for how long.
+/// How often a thread waited, and how long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stats {
     counts: [u64; WaitKind::ALL.len()],
@@ -32,23 +32,23 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Once more.
+    /// Counts one wait of `span`.
     pub fn add(&mut self, kind: WaitKind, span: Nanos) {
         self.counts[kind as usize] += 1;
         self.spans_ns[kind as usize] += span.0;
     }
 
-    /// How often.
+    /// How often a thread waited for `kind`.
     pub fn count(&self, kind: WaitKind) -> u64 {
         self.counts[kind as usize]
     }
 
-    /// For how long in all.
+    /// How long it waited for `kind` in all.
     pub fn span(&self, kind: WaitKind) -> Nanos {
         Nanos(self.spans_ns[kind as usize])
     }
 
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn plus(mut self, other: &Self) -> Self {
         for kind in WaitKind::ALL {

@@ -1,7 +1,8 @@
-//! How shared memory ends badly: whoever fails tells its server, that one tells all other servers and its own threads, and so nobody
-//! waits for what will never come.
+//! How shared memory ends badly: a thread that fails tells its server, which tells all other servers and its
+//! own threads, so that no thread waits for a message that will never come.
 //!
-//! A word to stop needs no credit: each lane sends it to another at most once, and there is room for frames without credits.
+//! A stop frame needs no credit: each lane sends it to another at most once, and there is room for frames
+//! without credits.
 use super::links::{Links, SHARING};
 use super::state::{Node, PageStore};
 use crate::protocol::{SERVER, server_of};
@@ -15,17 +16,18 @@ pub(super) struct Stopped {
     /// One more than the blame's bits; 0 while all is well.
     blame: AtomicU32,
     since: AtomicU64,
-    /// The last lane of a thread that asks.
+    /// The highest lane of a thread that asks.
     lanes: AtomicU32,
 }
 
 impl Stopped {
-    /// That lane is to be told.
+    /// Adds a lane that is to be told.
     pub(super) fn enroll(&self, lane: u32) {
         self.lanes.fetch_max(lane, AcqRel);
     }
 
-    /// The first reason counts: later ones follow from it. `true`: this is the first.
+    /// Marks the end. Only the first reason counts, since later ones follow from it. Returns `true` if this
+    /// is the first.
     pub(super) fn mark(&self, blame: Lost, now: Nanos) -> bool {
         let first = self.since.compare_exchange(0, now.0.max(1), AcqRel, Acquire).is_ok();
         if first {
@@ -34,7 +36,7 @@ impl Stopped {
         first
     }
 
-    /// Who is to blame, if it has ended.
+    /// The culprit, if it has ended.
     pub(super) fn blame(&self) -> Option<Lost> {
         self.blame.load(Acquire).checked_sub(1).map(Lost::from_bits)
     }
@@ -46,7 +48,8 @@ impl Stopped {
     }
 }
 
-/// A server ends badly: nobody is to wait for it, or for its rank's threads. Why it has ended: by the first reason that its rank knew.
+/// A server ends badly: tells all lanes, so that none waits for it or for its rank's threads. Returns the
+/// first reason that its rank knew.
 pub(super) fn announce<F: Fabric, P: PageStore>(lane: &F, links: &Links, node: &Node<F::Cpu, P>, error: Error) -> Error {
     let here = lane.here();
     let first = node.stop(lane.cpu(), lane.now(), &error, here.rank);
@@ -59,7 +62,7 @@ pub(super) fn announce<F: Fabric, P: PageStore>(lane: &F, links: &Links, node: &
     if first { error } else { node.check().err().unwrap_or(error) }
 }
 
-/// A rank gives up before its server runs: says so to all other servers, on the server's lane.
+/// A rank gives up before its server runs: tells all other servers, on the server's lane.
 pub fn give_up<F: Fabric>(lane: &F) {
     let (here, links) = (lane.here(), Links::new(lane));
     debug_assert_eq!(here.lane, SERVER);

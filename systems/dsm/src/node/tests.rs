@@ -18,7 +18,7 @@ const BYTES: [usize; 3] = [8, 40, 600];
 const MINIPAGES: u32 = 6;
 const LOCKS: u32 = 2;
 
-/// Protection that is asked for at each access, and bytes behind it.
+/// Bytes behind a protection that is checked at each access.
 struct Guarded(Vec<Mutex<(Access, Vec<u8>)>>);
 
 impl Guarded {
@@ -27,7 +27,7 @@ impl Guarded {
         Self((0..MINIPAGES).map(|number| Mutex::new((Access::None, bytes(number)))).collect())
     }
 
-    /// What a load or store would do: `None` is a fault.
+    /// A load or store; `None` is a fault.
     fn access<R>(&self, minipage: Minipage, need: Access, act: impl FnOnce(&mut [u8]) -> R) -> Option<R> {
         let mut held = self.0[minipage.0 as usize].lock().unwrap_or_else(PoisonError::into_inner);
         (held.0 >= need).then(|| act(&mut held.1))
@@ -90,7 +90,7 @@ impl App<'_> {
     }
 }
 
-/// Runs one server and `threads` applications on each of `ranks`; how each of them has ended.
+/// Runs one server and `threads` applications on each of `ranks`; returns how each of them ended.
 fn ends<'t>(
     table: &'t Table,
     (ranks, threads): (u32, u32),
@@ -126,7 +126,7 @@ fn ends<'t>(
     Ok(ends.into_iter().flatten().collect())
 }
 
-/// The same, where all of them are to end well.
+/// Runs as `ends`, where all of them are to end well.
 fn run<'t>(
     table: &'t Table,
     shape: (u32, u32),
@@ -217,11 +217,11 @@ fn a_thread_that_gives_up_ends_everybody_wherever_they_are() {
                     return Err(why());
                 }
                 let minipage = Minipage(random.below(u64::from(MINIPAGES)) as u32);
-                // The others soon wait for each other's locks.
+                // The other threads soon wait for each other's locks.
                 match random.below(4).max(u64::from(culprit)) {
                     0 => app.requester.lock(&app.node, LockId(random.below(2) as u32)).await.or_else(|error| {
                         match error.cause() {
-                            // It has it already.
+                            // The thread holds it already.
                             Cause::Refused { .. } => Ok(()),
                             _ => Err(error),
                         }
@@ -255,7 +255,7 @@ fn whoever_touches_a_freed_minipage_is_told() {
     assert!(foregather_machine::reached_here().contains_key("pages:9"));
 }
 
-/// Of a copy that its owner may only read since it was lowered, further readers cost the system nothing.
+/// When a copy was lowered and not written since, further readers cost its owner no system call.
 #[test]
 fn a_copy_that_was_not_written_since_it_was_lowered_is_not_protected_again() {
     struct Calls(AtomicU32);

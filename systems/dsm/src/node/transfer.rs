@@ -1,4 +1,5 @@
-//! Messages and the bytes behind them as frames: the first frame holds the message, further ones continue its bytes.
+//! Messages and the bytes behind them as frames: the first frame holds the message, further ones continue its
+//! bytes.
 use super::links::Links;
 use super::state::{Node, PageStore};
 use crate::Minipage;
@@ -13,14 +14,14 @@ pub(super) enum PageFrame {
     First,
     /// More of its bytes.
     Further,
-    /// Nothing: it only returns credits.
+    /// No payload: it only returns credits.
     Credits,
-    /// That shared memory has ended, and who is to blame.
+    /// The end of shared memory, and the culprit.
     Stop,
 }
 
 impl PageFrame {
-    /// Does it take a static buffer?
+    /// Whether it takes a static buffer.
     pub(super) fn costs(self) -> bool {
         matches!(self, Self::First | Self::Further)
     }
@@ -36,7 +37,7 @@ impl Kinds for PageFrame {
     }
 }
 
-/// A message on its way out, with what of its bytes is gone already.
+/// A message on its way out, with how many of its bytes have gone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
     message: Message,
@@ -49,7 +50,7 @@ impl Transfer {
         Self { message, begun: false, sent: 0 }
     }
 
-    /// Sends as much as there are credits for. `true`: all of it is gone.
+    /// Sends as much as there are credits for. Returns `true` once all of it has gone.
     ///
     /// # Errors
     /// If the peer is known to be lost.
@@ -82,12 +83,12 @@ impl Transfer {
     }
 }
 
-/// What of a message has come from one lane.
+/// The part of a message that has come from one lane.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Arriving(Option<(Message, Minipage, usize)>);
 
 impl Arriving {
-    /// Takes a frame; its bytes are written where they belong. The message, once all of it is there.
+    /// Takes a frame and writes its bytes where they belong. Returns the message once all of it is there.
     ///
     /// # Errors
     /// [`Cause::ProtocolViolation`] for what no peer sends.

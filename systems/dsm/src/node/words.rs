@@ -1,4 +1,5 @@
-//! The words of all minipages on one rank: what its threads and its server share, and what an accessor looks at before it touches memory.
+//! The words of all minipages on one rank: shared by its threads and its server, and read by accessors before
+//! they touch memory.
 use crate::protocol::Word;
 use crate::{Access, Minipage};
 use bytemuck::allocation::zeroed_slice_box;
@@ -9,7 +10,7 @@ use core::sync::atomic::{AtomicU32, Ordering::*};
 pub struct WordTable(Box<[AtomicU32]>);
 
 impl WordTable {
-    /// For so many minipages, of which none is open.
+    /// Words for `minipages` minipages, all closed.
     pub fn new(minipages: u32) -> Self {
         debug_assert_eq!(Word::default().bits(), 0);
         Self(zeroed_slice_box(minipages as usize))
@@ -26,7 +27,8 @@ impl WordTable {
         Word::from_bits(self.0[minipage.0 as usize].load(Acquire))
     }
 
-    /// What the rank might do with its copy a moment ago. Only a hint: the view decides, so whoever relies on this may fault after all.
+    /// The access that the rank had a moment ago. Only a hint: the view decides, so a thread that relies on
+    /// it may fault after all.
     #[inline]
     pub fn hint(&self, minipage: Minipage) -> Access {
         Word::from_bits(self.0[minipage.0 as usize].load(Relaxed)).access()

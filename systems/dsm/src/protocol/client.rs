@@ -1,14 +1,17 @@
-//! A thread that asks: for a copy after a fault, to push or free one, for a lock. It has one thing under way at a time.
+//! A thread that asks: for a copy after a fault, to push or free one, for a lock. It has one request under
+//! way at a time.
 use super::settle::settle;
 use super::{Action, FlagId, Homes, LockId, Message, Want, garbled, server_of};
 use crate::{Access, Minipage};
 use core::fmt;
 use foregather_machine::{Address, Error, Rank};
 
-/// A thread of a rank, as the protocol sees it. It allocates nothing, except to say that a peer sent nonsense.
+/// A thread of a rank, as the protocol sees it. It allocates nothing, except for the error about a peer that
+/// violates the protocol.
 ///
-/// After a fault: [`Word::begin`](super::Word::begin); on `Go`, [`Client::ask`]; then the first frame on this lane is the reply,
-/// and [`Client::reply`] says what to do. Prefetches go the same way, by [`Client::prefetch`], but the server takes their replies.
+/// After a fault: [`Word::begin`](super::Word::begin); on `Go`, [`Client::ask`]; then the first frame on this
+/// lane is the reply, and [`Client::reply`] says what to do. Prefetches go the same way, by
+/// [`Client::prefetch`], but the server takes their replies.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Client {
     me: Address,
@@ -23,20 +26,20 @@ enum Asked {
     Flag(FlagId),
 }
 
-/// What came of it.
+/// What a reply means to the thread that asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reaction {
-    /// It is as it was wished to be, once the actions are done.
+    /// The request is fulfilled, once the actions are done.
     Served,
-    /// There is nothing any more to be had.
+    /// The minipage has been freed.
     Freed(Freed),
-    /// The thread has this lock already and would wait for itself.
+    /// The thread holds this lock already and would wait for itself.
     Held(LockId),
-    /// A thread of that rank panicked while it had this lock.
+    /// A thread of that rank panicked with this lock held.
     Poisoned {
-        /// Which.
+        /// The lock.
         lock: LockId,
-        /// Who panicked.
+        /// The rank whose thread panicked.
         by: Rank,
     },
 }
@@ -44,11 +47,11 @@ pub enum Reaction {
 /// A minipage was asked for after it had been freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Freed {
-    /// Which.
+    /// The minipage.
     pub minipage: Minipage,
-    /// Who asked for it.
+    /// The lane that asked for it.
     pub by: Address,
-    /// What it was to be used for; `None`: to be pushed or freed again.
+    /// The access asked for; `None`: to push or free it again.
     pub access: Access,
 }
 
@@ -68,49 +71,52 @@ impl fmt::Display for Freed {
 impl core::error::Error for Freed {}
 
 impl Client {
-    /// The thread of lane `me.lane`.
+    /// Makes the thread of lane `me.lane`.
     pub fn new(me: Address, homes: Homes) -> Self {
         Self { me, homes, asked: None }
     }
 
-    /// What to send, and where, for a thread that waits for the reply.
+    /// The request, and where to send it, for a thread that waits for the reply.
     pub fn ask(&mut self, minipage: Minipage, want: Want) -> (Address, Message) {
         self.asked = Some(Asked::Minipage(minipage, want));
         (server_of(self.homes.of(minipage)), Message::Request { minipage, want, lane: self.me.lane })
     }
 
-    /// What to send, and where, for a thread that goes on: a prefetch, or a push that is not waited for. The caller bounds how
-    /// many are under way; one ends with [`Ended::prefetched`](super::Ended::prefetched) or [`Action::Ended`] at this rank's server.
+    /// The request, and where to send it, for a thread that goes on: a prefetch, or a push without a wait.
+    /// The caller bounds how many are under way; one ends with
+    /// [`Ended::prefetched`](super::Ended::prefetched) or [`Action::Ended`] at this rank's server.
     pub fn prefetch(&self, minipage: Minipage, want: Want) -> (Address, Message) {
         (server_of(self.homes.of(minipage)), Message::Request { minipage, want, lane: super::SERVER })
     }
 
-    /// What to send, and where, to get a lock.
+    /// The request for a lock, and where to send it.
     pub fn lock(&mut self, lock: LockId) -> (Address, Message) {
         self.asked = Some(Asked::Lock(lock));
         (server_of(self.homes.of_lock(lock)), Message::Lock { lock, lane: self.me.lane })
     }
 
-    /// What to send, and where, to give it back. There is no reply. From a thread that `panicked` nobody takes it over.
+    /// The message that gives a lock back, and where to send it. There is no reply. If the thread `panicked`,
+    /// no thread gets the lock any more.
     pub fn unlock(&self, lock: LockId, panicked: bool) -> (Address, Message) {
         (server_of(self.homes.of_lock(lock)), Message::Unlock { lock, lane: self.me.lane, panicked })
     }
 
-    /// What to send, and where, to wait for a flag.
+    /// The request that waits for a flag, and where to send it.
     pub fn take(&mut self, flag: FlagId) -> (Address, Message) {
         self.asked = Some(Asked::Flag(flag));
         (server_of(self.homes.of_lock(LockId(flag.0))), Message::Take { flag, lane: self.me.lane })
     }
 
-    /// What to send, and where, to let one go on who waits for it, now or later. There is no reply.
+    /// The message that lets one thread go on that waits for a flag, now or later, and where to send it.
+    /// There is no reply.
     pub fn post(&self, flag: FlagId) -> (Address, Message) {
         (server_of(self.homes.of_lock(LockId(flag.0))), Message::Post { flag })
     }
 
-    /// The reply. The actions are those of this thread, to be done in this order before it goes on.
+    /// Takes the reply. The thread does the actions in this order before it goes on.
     ///
     /// # Errors
-    /// For what does not answer what was asked.
+    /// For a message that does not answer the request.
     pub fn reply(&mut self, from: Rank, message: &Message, act: &mut impl FnMut(Action)) -> Result<Reaction, Error> {
         let answer = match (self.asked, *message) {
             (
@@ -133,7 +139,7 @@ impl Client {
             (Some(Asked::Lock(lock)), Message::Poisoned { lock: of, by }) if of == lock => Reaction::Poisoned { lock, by },
             _ => return garbled(from, "a reply to what this thread did not ask"),
         };
-        // What ends here was waited for, so there is nothing to count.
+        // The thread waited for what ends here, so no prefetch or push is counted down.
         settle(&self.homes, message, &mut |action| {
             if !matches!(action, Action::Ended { .. }) {
                 act(action)

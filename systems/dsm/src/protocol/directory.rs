@@ -1,7 +1,7 @@
 //! What a manager knows of its minipages, and how it serves one request after the other.
 //!
-//! A minipage is **busy** from the start of a request until the requester has acknowledged. Everything that could race with an
-//! install waits in its queue, so an invalidation never overtakes one.
+//! A minipage is **busy** from the start of a request until the requester has acknowledged. Everything that
+//! could race with an install waits in its queue, so an invalidation never overtakes one.
 use super::{Homes, Hosts, Message, Want, garbled, server_of};
 use crate::{Access, Minipage};
 use foregather_machine::{Address, Error, Rank, reached};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 
-/// What became of the requests for one minipage.
+/// How the requests for one minipage were served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Copies given to read.
@@ -20,7 +20,7 @@ pub struct Counts {
     pub upgrades: u32,
     /// Copies given to ranks that did not ask.
     pub pushed: u32,
-    /// Copies closed for somebody else's sake, but for that of the owner, which goes along with the data.
+    /// Copies closed for other ranks, but for the owner's, which goes along with the data.
     pub invalidated: u32,
     /// Requests that had to queue behind another rank's.
     pub competing: u32,
@@ -29,15 +29,15 @@ pub struct Counts {
 /// A minipage as its manager sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holding {
-    /// Who has the bytes for certain.
+    /// The rank that has the bytes for certain.
     pub owner: Rank,
-    /// Who has a valid copy, the owner included.
+    /// The ranks that have a valid copy, the owner included.
     pub copies: Hosts,
-    /// Is it freed?
+    /// Whether it is freed.
     pub freed: bool,
-    /// Is a request being served?
+    /// Whether a request is being served.
     pub busy: bool,
-    /// How many wait behind it.
+    /// How many requests wait behind it.
     pub queued: usize,
 }
 
@@ -53,15 +53,15 @@ struct Entry {
     copies: Hosts,
     freed: bool,
     serving: Option<Request>,
-    /// Whose answers are missing: closed copies for a write or free, opened ones for a push.
+    /// The ranks whose answers are missing: closed copies for a write or free, opened ones for a push.
     awaited: Hosts,
     queue: VecDeque<Request>,
 }
 
 /// All minipages that one rank manages.
 ///
-/// At first the manager owns each of them: its bytes are the zeros of fresh memory, and no view is open anywhere. So nothing has
-/// to be said when memory is allotted for the first time.
+/// At first the manager owns each of them: its bytes are the zeros of fresh memory, and no view is open
+/// anywhere. So no message is needed when memory is allocated for the first time.
 #[derive(Clone, Debug)]
 pub struct Directory {
     homes: Homes,
@@ -81,15 +81,16 @@ struct MinipageQueue<'d, S> {
 }
 
 impl Directory {
-    /// Those of numbers below `count` whose manager is `me`.
+    /// The directory of the numbers below `count` that `me` manages.
     pub fn new(homes: Homes, me: Rank, count: u32) -> Self {
         Self { homes, me, count, entries: Vec::new(), counts: Vec::new() }
     }
 
-    /// Takes a [`Message::Request`], [`Message::Invalidated`] or [`Message::Installed`] from `from`, and sends what follows.
+    /// Takes a [`Message::Request`], [`Message::Invalidated`] or [`Message::Installed`] from `from`, and
+    /// sends the messages that follow.
     ///
     /// # Errors
-    /// For a minipage that is not managed here, and for an answer that nobody awaits.
+    /// For a minipage that is not managed here, and for an unexpected answer.
     pub fn step(&mut self, from: Rank, message: Message, send: &mut impl FnMut(Address, Message)) -> Result<(), Error> {
         let ranks = Hosts::all(self.homes.hosts());
         match message {
@@ -106,13 +107,13 @@ impl Directory {
         Ok(())
     }
 
-    /// What is known of a minipage that is managed here.
+    /// The state of a minipage that is managed here.
     pub fn holding(&self, minipage: Minipage) -> Holding {
         let entry = self.entries.get(self.homes.place(minipage.0));
         entry.map_or_else(|| Entry::new(self.me).holding(), Entry::holding)
     }
 
-    /// The minipages that were asked for, and what became of the requests.
+    /// The minipages that were asked for, with their counts.
     pub fn counts(&self) -> impl Iterator<Item = (Minipage, Counts)> {
         let id = |place| Minipage(self.homes.number(self.me, place));
         let asked = self.counts.iter().enumerate().filter(|(_, counts)| **counts != Counts::default());
@@ -138,7 +139,7 @@ impl Directory {
     }
 }
 
-/// What happens next does not depend on the counts, so states that differ in them alone are one.
+/// Later steps do not depend on the counts, so states that differ in them alone are equal.
 impl Hash for Directory {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.entries.hash(state);
@@ -167,7 +168,7 @@ impl<S: FnMut(Address, Message)> MinipageQueue<'_, S> {
         self.next();
     }
 
-    /// Serves what waits, until the minipage is busy or nothing waits.
+    /// Serves waiting requests, until the minipage is busy or none waits.
     fn next(&mut self) {
         while self.entry.serving.is_none() {
             let Some(request) = self.entry.queue.pop_front() else { return };

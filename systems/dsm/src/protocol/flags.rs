@@ -1,4 +1,5 @@
-//! Flags as their manager keeps them: how often each was posted and nobody has taken that, or who waits in line for it.
+//! Flags as their manager keeps them: how many posts no thread has taken, or which threads wait in line for
+//! one.
 use super::{Homes, LockId, Message, garbled};
 use foregather_machine::{Address, Error, Rank};
 use std::collections::VecDeque;
@@ -13,7 +14,7 @@ struct Flag {
     waiting: VecDeque<Address>,
 }
 
-/// All flags that one rank manages. They exist from the start, and nobody has posted one.
+/// All flags that one rank manages. They exist from the start, without posts.
 #[derive(Clone, Debug)]
 pub struct Flags {
     homes: Homes,
@@ -23,12 +24,13 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// Those of numbers below `count` whose manager is `me`.
+    /// The flags with numbers below `count` that `me` manages.
     pub fn new(homes: Homes, me: Rank, count: u32) -> Self {
         Self { homes, me, count, flags: Vec::new() }
     }
 
-    /// Takes a [`Message::Post`] or [`Message::Take`] from a thread of `from`, and sends the reply if there is one.
+    /// Takes a [`Message::Post`] or [`Message::Take`] from a thread of `from`, and sends the reply if there
+    /// is one.
     ///
     /// # Errors
     /// For a flag that is not managed here.
@@ -55,7 +57,7 @@ impl Flags {
         Ok(())
     }
 
-    /// How many wait for it.
+    /// How many threads wait for a flag.
     pub fn waiting(&self, flag: FlagId) -> usize {
         self.flags.get(self.homes.place(flag.0)).map_or(0, |flag| flag.waiting.len())
     }

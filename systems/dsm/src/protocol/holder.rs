@@ -1,10 +1,11 @@
-//! What a rank's server does with its own copies when a manager or an owner says so. It remembers nothing: the words know.
+//! What a rank's server does with its own copies when a manager or an owner tells it to. It has no state: the
+//! words have.
 use super::{Action, Homes, Message, server_of};
 use crate::{Access, Minipage};
 
-/// The actions of a message to a holder; `false`: it is none.
+/// The actions of a message to a holder; `false` if it is another message.
 ///
-/// A copy is closed, or read-only, before its bytes are read: whoever still wrote would write into nothing.
+/// A copy is closed, or made read-only, before its bytes are read: later writes would be lost.
 pub(super) fn hold(homes: &Homes, message: &Message, act: &mut impl FnMut(Action)) -> bool {
     let home = |minipage: Minipage| server_of(homes.of(minipage));
     match *message {

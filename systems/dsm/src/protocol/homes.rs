@@ -1,9 +1,9 @@
-//! Which rank manages which minipage and which lock: everybody computes it, nobody asks.
+//! Which rank manages which minipage and which lock: every rank computes it, no rank asks.
 use super::{Hosts, LockId};
 use crate::Minipage;
 use foregather_machine::{Cause, Error, Rank};
 
-/// Where managers are.
+/// Which rank manages what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Homes {
     hosts: u32,
@@ -11,7 +11,7 @@ pub struct Homes {
 }
 
 impl Homes {
-    /// Minipage `m` is managed by rank `m` modulo the number of ranks; likewise locks.
+    /// Rank `m` modulo the number of ranks manages minipage `m`; likewise locks.
     ///
     /// # Errors
     /// For no ranks or more than [`Hosts::MAX`].
@@ -25,7 +25,7 @@ impl Homes {
     /// `rank` manages everything, as in IVY (Li & Hudak 1989).
     ///
     /// # Errors
-    /// As [`Homes::spread`], and for a rank that is not there.
+    /// As [`Homes::spread`], and if there is no such rank.
     pub fn central(hosts: u32, rank: Rank) -> Result<Self, Error> {
         let homes = Self::spread(hosts)?;
         if rank >= hosts {
@@ -34,7 +34,7 @@ impl Homes {
         Ok(Self { central: Some(rank), ..homes })
     }
 
-    /// How many ranks share the memory.
+    /// The number of ranks that share the memory.
     pub fn hosts(&self) -> u32 {
         self.hosts
     }
@@ -49,12 +49,12 @@ impl Homes {
         self.central.unwrap_or(lock.0 % self.hosts)
     }
 
-    /// Where that manager keeps number `of` of what it manages: its tables have no holes.
+    /// Where the manager of `number` keeps it: its tables have no holes.
     pub(super) fn place(&self, number: u32) -> usize {
         (if self.central.is_some() { number } else { number / self.hosts }) as usize
     }
 
-    /// The number of what `rank` keeps there.
+    /// The number that `rank` keeps at `place`.
     pub(super) fn number(&self, rank: Rank, place: usize) -> u32 {
         if self.central.is_some() { place as u32 } else { place as u32 * self.hosts + rank }
     }

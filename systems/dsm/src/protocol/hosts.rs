@@ -6,9 +6,9 @@ use foregather_machine::Rank;
 pub struct Hosts(u64);
 
 impl Hosts {
-    /// So many ranks a job of this protocol may have.
+    /// The most ranks that a job of this protocol may have.
     pub const MAX: u32 = u64::BITS;
-    /// Nobody.
+    /// No rank.
     pub const NONE: Self = Self(0);
 
     /// The ranks below `count`.
@@ -21,7 +21,7 @@ impl Hosts {
         Self(1 << rank)
     }
 
-    /// The set whose rank `r` is bit `r`.
+    /// The set that has rank `r` if bit `r` is set.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
@@ -31,34 +31,34 @@ impl Hosts {
         self.0
     }
 
-    /// Both.
+    /// The union.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// What is here and not in `other`.
+    /// The difference: the ranks that are not in `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// Is `rank` one of them?
+    /// Whether `rank` is in it.
     pub const fn contains(self, rank: Rank) -> bool {
         rank < Self::MAX && self.0 >> rank & 1 == 1
     }
 
-    /// Is it nobody?
+    /// Whether it is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// How many.
+    /// The number of ranks.
     pub const fn len(self) -> u32 {
         self.0.count_ones()
     }
 
-    /// All of them, in ascending order.
+    /// The ranks, in ascending order.
     pub fn iter(self) -> impl Iterator<Item = Rank> {
         (0..Self::MAX).filter(move |&rank| self.contains(rank))
     }

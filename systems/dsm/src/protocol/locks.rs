@@ -1,5 +1,5 @@
-//! Locks as their manager keeps them: a holder and a line behind it, first come, first served. One whose holder panicked goes to nobody
-//! any more: what it guards may be half changed.
+//! Locks as their manager keeps them: a holder and a line behind it, first come, first served. A lock whose
+//! holder panicked goes to no thread any more: the data it guards may be half changed.
 use super::{Homes, Message, garbled};
 use foregather_machine::{Address, Error, Rank};
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ pub struct LockId(pub u32);
 pub struct LockCounts {
     /// In all.
     pub taken: u32,
-    /// How often somebody had to wait for another holder.
+    /// How often a thread had to wait for another holder.
     pub waited: u32,
 }
 
@@ -22,7 +22,7 @@ pub struct LockCounts {
 struct LockQueue {
     holder: Option<Address>,
     waiting: VecDeque<Address>,
-    /// The rank that panicked while it had the lock.
+    /// The rank that panicked with the lock held.
     panicked: Option<Rank>,
     counts: LockCounts,
 }
@@ -37,7 +37,7 @@ pub struct Locks {
 }
 
 impl Locks {
-    /// Those of numbers below `count` whose manager is `me`.
+    /// The locks with numbers below `count` that `me` manages.
     pub fn new(homes: Homes, me: Rank, count: u32) -> Self {
         Self { homes, me, count, lines: Vec::new() }
     }
@@ -78,17 +78,17 @@ impl Locks {
         Ok(())
     }
 
-    /// Who has the lock.
+    /// The holder of a lock.
     pub fn holder(&self, lock: LockId) -> Option<Address> {
         self.lines.get(self.homes.place(lock.0)).and_then(|line| line.holder)
     }
 
-    /// How many wait for it.
+    /// How many threads wait for a lock.
     pub fn waiting(&self, lock: LockId) -> usize {
         self.lines.get(self.homes.place(lock.0)).map_or(0, |line| line.waiting.len())
     }
 
-    /// The locks that were taken, and how often.
+    /// The locks that were taken, with their counts.
     pub fn counts(&self) -> impl Iterator<Item = (LockId, LockCounts)> {
         let id = |place| LockId(self.homes.number(self.me, place));
         self.lines.iter().enumerate().filter(|(_, line)| line.counts.taken > 0).map(move |(place, line)| (id(place), line.counts))
@@ -114,7 +114,7 @@ impl LockQueue {
     }
 }
 
-/// What happens next does not depend on the counts, so states that differ in them alone are one.
+/// Later steps do not depend on the counts, so states that differ in them alone are equal.
 impl Hash for Locks {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.lines.iter().for_each(|line| (line.holder, &line.waiting, line.panicked).hash(state));

@@ -1,4 +1,4 @@
-//! What travels between ranks.
+//! The messages between ranks.
 use super::{FlagId, Hosts, LockId};
 use crate::{Access, Minipage};
 use foregather_machine::{Address, Rank};
@@ -6,7 +6,7 @@ use foregather_machine::{Address, Rank};
 /// The lane of every rank on which its server listens. Application threads have the lanes above.
 pub const SERVER: u32 = 0;
 
-/// Where the server of a rank listens.
+/// The address of a rank's server.
 pub const fn server_of(rank: Rank) -> Address {
     Address { rank, lane: SERVER }
 }
@@ -18,16 +18,16 @@ pub enum Want {
     Read,
     /// The only copy, to write.
     Write,
-    /// That these ranks get a copy to read although they did not ask.
+    /// A push: these ranks get a copy to read although they did not ask.
     Push(Hosts),
-    /// That it is gone: all copies closed, later requests refused.
+    /// A free: all copies closed, later requests refused.
     Free,
-    /// That it can be used again after having been freed. One that was never freed can be used as it is.
+    /// Reuse after a free. A minipage that was never freed needs none.
     Allocate,
 }
 
 impl Want {
-    /// What the requester may do with its copy once it is served.
+    /// The access that the requester has once it is served.
     pub fn access(self) -> Access {
         match self {
             Self::Read => Access::Read,
@@ -37,137 +37,137 @@ impl Want {
     }
 }
 
-/// One message. Those to a rank go to its server; replies go to the lane that a request names.
+/// One message. Messages to a rank go to its server; replies go to the lane that a request names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Message {
-    /// To the manager: the reply goes to `lane` of the sending rank. [`SERVER`] means that its server takes the reply: a
-    /// prefetch.
+    /// To the manager; the reply goes to `lane` of the sending rank. [`SERVER`] means that its server takes
+    /// the reply: a prefetch.
     Request {
-        /// Of what.
+        /// The minipage.
         minipage: Minipage,
-        /// What for.
+        /// What the requester wants.
         want: Want,
-        /// Who waits for the reply.
+        /// The lane that waits for the reply.
         lane: u32,
     },
     /// Manager to owner: send `by` a copy; for writing, the only one.
     Forward {
-        /// Of what.
+        /// The minipage.
         minipage: Minipage,
-        /// What `by` will do with it, never `None`.
+        /// The access that `by` gets, never `None`.
         access: Access,
-        /// Who gets it.
+        /// The lane that gets the copy.
         by: Address,
     },
     /// Manager to owner: send all of these a copy to read.
     Spread {
-        /// Of what.
+        /// The minipage.
         minipage: Minipage,
-        /// Who gets one.
+        /// The ranks that get a copy.
         to: Hosts,
     },
-    /// Manager to a holder: close your copy.
+    /// Manager to a holder: close the copy.
     Invalidate {
-        /// Which.
+        /// The minipage.
         minipage: Minipage,
     },
-    /// Holder to manager: it is closed.
+    /// Holder to manager: the copy is closed.
     Invalidated {
-        /// Which.
+        /// The minipage.
         minipage: Minipage,
     },
     /// Owner to requester: the minipage's bytes follow.
     Data {
-        /// Which.
+        /// The minipage.
         minipage: Minipage,
-        /// What they may be used for, never `None`.
+        /// The access that it gives, never `None`.
         access: Access,
     },
-    /// Manager to requester: the copy you have will do.
+    /// Manager to requester: the requester's own copy will do.
     Grant {
-        /// Which.
+        /// The minipage.
         minipage: Minipage,
-        /// What it may be used for, never `None`.
+        /// The access that it gives, never `None`.
         access: Access,
     },
     /// Owner to a server that did not ask: the minipage's bytes follow, to be read.
     Pushed {
-        /// Which.
+        /// The minipage.
         minipage: Minipage,
     },
-    /// Requester, or who was pushed to, to manager: it is open. Ends the manager's being busy.
+    /// Requester, or receiver of a push, to manager: the copy is open. Ends the manager's being busy.
     Installed {
-        /// Which.
+        /// The minipage.
         minipage: Minipage,
     },
-    /// Manager to requester: pushed, freed or allotted.
+    /// Manager to requester: the push, free or allocation is done.
     Done {
-        /// Which.
+        /// The minipage.
         minipage: Minipage,
     },
-    /// Manager to requester: it has been freed.
+    /// Manager to requester: the minipage has been freed.
     Refused {
-        /// Which.
+        /// The minipage.
         minipage: Minipage,
-        /// What was asked for; `None`: to push or to free it.
+        /// The access asked for; `None`: to push or free it.
         access: Access,
     },
     /// To the lock's manager: wait in line; the reply goes to `lane`.
     Lock {
-        /// Which.
+        /// The lock.
         lock: LockId,
-        /// Who waits for the reply.
+        /// The lane that waits for the reply.
         lane: u32,
     },
     /// To the lock's manager: `lane` of the sending rank leaves it.
     Unlock {
-        /// Which.
+        /// The lock.
         lock: LockId,
-        /// Who had it.
+        /// The lane that held it.
         lane: u32,
-        /// Did that thread panic while it had it?
+        /// Whether that thread panicked with the lock held.
         panicked: bool,
     },
-    /// It is yours.
+    /// From the lock's manager: the lock is granted.
     Granted {
-        /// Which.
+        /// The lock.
         lock: LockId,
     },
-    /// You have it already: you would wait for yourself.
+    /// From the lock's manager: the thread holds it already, and would wait for itself.
     Denied {
-        /// Which.
+        /// The lock.
         lock: LockId,
     },
-    /// That rank panicked while it had it: nobody gets it any more.
+    /// From the lock's manager: a rank panicked with the lock held, so no thread gets it any more.
     Poisoned {
-        /// Which.
+        /// The lock.
         lock: LockId,
-        /// Who panicked.
+        /// The rank that panicked.
         by: Rank,
     },
-    /// To the flag's manager: once more. There is no reply.
+    /// To the flag's manager: one more post. There is no reply.
     Post {
-        /// Which.
+        /// The flag.
         flag: FlagId,
     },
-    /// To the flag's manager: wait in line until it was posted; the reply goes to `lane`.
+    /// To the flag's manager: wait in line for a post; the reply goes to `lane`.
     Take {
-        /// Which.
+        /// The flag.
         flag: FlagId,
-        /// Who waits for the reply.
+        /// The lane that waits for the reply.
         lane: u32,
     },
-    /// It was posted, and that was for you.
+    /// From the flag's manager: the thread has a post.
     Taken {
-        /// Which.
+        /// The flag.
         flag: FlagId,
     },
-    /// To every server: the sending rank's threads are through, and nothing it asked for is under way.
+    /// To every server: the sending rank's threads have ended, and none of its requests is under way.
     Detach,
 }
 
 impl Message {
-    /// Do the bytes of a minipage follow?
+    /// The minipage whose bytes follow, if any.
     pub fn carries(&self) -> Option<Minipage> {
         match *self {
             Self::Data { minipage, .. } | Self::Pushed { minipage } => Some(minipage),

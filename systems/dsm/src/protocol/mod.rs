@@ -1,11 +1,12 @@
-//! The coherence protocol as a pure state machine: single writer or multiple readers, sequentially consistent, one manager for
-//! each minipage, which stays busy until the requester has acknowledged (Itzkovitz & Schuster 1999 §2; Li & Hudak 1989).
+//! The coherence protocol as a pure state machine: single writer or multiple readers, sequentially
+//! consistent, one manager for each minipage, which stays busy until the requester has acknowledged
+//! (Itzkovitz & Schuster 1999 §2; Li & Hudak 1989).
 //!
-//! It knows of no machine: messages come in, [`Action`]s come out **in the order in which they must be done**, and whoever
-//! drives it (threads and processes, virtual time, the [`model`] checker) gives them their meaning. States, sequences and races:
-//! `README.md`.
+//! It knows no machine: messages come in, [`Action`]s come out **in the order in which they must be done**,
+//! and the drivers (threads and processes, virtual time, the [`model`] checker) give them their meaning.
+//! States, sequences and races: `README.md`.
 //!
-//! - [`Message`], [`Want`]: what travels. [`Hosts`]: sets of ranks. [`Homes`]: who manages what.
+//! - [`Message`], [`Want`]: what travels. [`Hosts`]: sets of ranks. [`Homes`]: which rank manages what.
 //! - [`Word`]: what the threads of a rank and its server share about one minipage.
 //! - [`Client`]: a thread that faults, pushes, frees or locks. [`Server`]: what a rank answers at any time.
 //! - [`Directory`], [`Locks`], [`Flags`]: what a manager knows.
@@ -38,7 +39,7 @@ pub use word::{Begin, Ended, Word};
 
 use foregather_machine::{Cause, Error, Rank};
 
-/// A peer sent what it never sends.
+/// The error about a peer that sent what no peer sends.
 #[cold]
 fn garbled<T>(from: Rank, what: &'static str) -> Result<T, Error> {
     Err(Cause::ProtocolViolation { from, what }.into())

@@ -6,7 +6,8 @@ use foregather_machine::{Address, Error, Rank};
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 
-/// The server of one rank. What it would send to itself it does at once: a manager that owns the minipage saves a hop.
+/// The server of one rank. It does at once what it would send to itself: a manager that owns the minipage
+/// saves a hop.
 #[derive(Clone, Debug)]
 pub struct Server {
     me: Rank,
@@ -15,22 +16,23 @@ pub struct Server {
     locks: Locks,
     flags: Flags,
     gone: Hosts,
-    /// To itself; empty between two steps.
+    /// Messages to itself; empty between two steps.
     inbox: VecDeque<Message>,
 }
 
 impl Server {
-    /// The server of rank `me`, which manages what falls to it of so many minipages and locks; there are as many flags as locks.
+    /// The server of rank `me`, which manages its part of the minipages and locks; there are as many flags as
+    /// locks.
     pub fn new(homes: Homes, me: Rank, minipages: u32, locks: u32) -> Self {
         let (directory, flags) = (Directory::new(homes, me, minipages), Flags::new(homes, me, locks));
         let locks = Locks::new(homes, me, locks);
         Self { me, homes, directory, locks, flags, gone: Hosts::NONE, inbox: VecDeque::new() }
     }
 
-    /// Takes one message. All its actions are to be done, in their order, before the next message is taken.
+    /// Takes one message. All its actions are to be done, in order, before the next message is taken.
     ///
     /// # Errors
-    /// For what no peer of this protocol sends.
+    /// For a message that no peer of this protocol sends.
     pub fn step(&mut self, from: Address, message: Message, act: &mut impl FnMut(Action)) -> Result<(), Error> {
         if from.rank >= self.homes.hosts() {
             return garbled(from.rank, "messages although it does not share this memory");
@@ -49,7 +51,7 @@ impl Server {
         Ok(())
     }
 
-    /// Nobody will ask any more: all ranks have said so.
+    /// Whether all ranks have said that they ask no more.
     pub fn is_finished(&self) -> bool {
         self.gone == Hosts::all(self.homes.hosts())
     }

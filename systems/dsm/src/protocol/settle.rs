@@ -1,11 +1,12 @@
-//! What a reply to a request makes of this rank's copy: the same for a thread that waits for it and for a server that prefetches.
+//! The effect of a reply on this rank's copy, for a thread that waits for it and for a server that
+//! prefetches.
 use super::{Action, Homes, Message, server_of};
 use crate::{Access, Minipage};
 
-/// The actions of a reply; `false`: it is none.
+/// The actions of a reply; `false` if it is another message.
 ///
-/// The bytes are in before the view opens, the view is open before the word says so, and the manager hears of it last: only then
-/// may it serve somebody else.
+/// The bytes are in before the view opens, the view is open before the word says so, and the manager is told
+/// last: only then may it serve the next request.
 pub(super) fn settle(homes: &Homes, message: &Message, act: &mut impl FnMut(Action)) -> bool {
     match *message {
         Message::Data { minipage, access } => {

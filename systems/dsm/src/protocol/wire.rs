@@ -7,7 +7,7 @@ use super::{FlagId, Hosts, LockId, Message, Want, garbled};
 use crate::{Access, Minipage};
 use foregather_machine::{Address, Error, Rank};
 
-/// All fields of all messages; those that a kind has not are zero.
+/// All fields of all messages; unused ones are zero.
 #[derive(Default, PartialEq)]
 struct Head {
     kind: u8,
@@ -19,10 +19,10 @@ struct Head {
 }
 
 impl Message {
-    /// So many bytes has a packed message.
+    /// The bytes of a packed message.
     pub const LEN: usize = 24;
 
-    /// As it travels.
+    /// The message as it travels.
     pub fn pack(&self) -> [u8; Self::LEN] {
         let head = self.head();
         let mut bytes = [0; Self::LEN];
@@ -35,7 +35,8 @@ impl Message {
         bytes
     }
 
-    /// Reads what `from` packed at the start of `bytes`; what is behind [`Message::LEN`] belongs to the minipage.
+    /// Reads what `from` packed at the start of `bytes`; the bytes behind [`Message::LEN`] belong to the
+    /// minipage.
     ///
     /// # Errors
     /// For everything that [`Message::pack`] does not make.

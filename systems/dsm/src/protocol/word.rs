@@ -1,51 +1,52 @@
-//! What the threads of a rank and its server share about one minipage: what it may be used for, and whether somebody asks for
-//! more.
+//! What the threads of a rank and its server share about one minipage: the access it allows, and whether a
+//! thread asks for more.
 //!
-//! Pure functions on 32 bits; whoever runs them applies each by compare-and-swap and begins again if it fails. Only the holder of
-//! *pending* and the server change the access, and never both at a time, since the manager is busy for one of them.
+//! Pure functions on 32 bits; callers apply each by compare-and-swap and begin again if it fails. Only the
+//! holder of *pending* and the server change the access, and never both at a time, since the manager is busy
+//! for one of them.
 use crate::Access;
 
 const ACCESS: u32 = 0b11;
-/// A request is under way: one at a time, whoever else needs it waits for that one.
+/// A request is under way: one at a time; other threads that need the minipage wait for it.
 const PENDING: u32 = 1 << 2;
-/// That request is a prefetch: nobody waits for its reply unless he faults.
+/// That request is a prefetch: no thread waits for its reply unless it faults.
 const PREFETCH: u32 = 1 << 3;
-/// Somebody sleeps on this word, or is about to.
+/// A thread sleeps on this word, or is about to.
 const SLEEPERS: u32 = 1 << 4;
 
 /// The state of one minipage at one rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Word(u32);
 
-/// How a thread that needs more begins.
+/// How a thread that needs more access begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
     /// Store this word and, if that succeeded, send the request: the minipage is *pending*.
     Go(Word),
-    /// Somebody was faster: try the instruction again.
+    /// Another thread was faster: try the instruction again.
     Already,
     /// Store this word if it differs, sleep until it changes, and begin again.
     Wait(Word),
 }
 
-/// What the end of a request makes of a word.
+/// The word after a request has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// To be stored.
+    /// The word to store.
     pub word: Word,
-    /// All that sleep on it are to be woken then.
+    /// Whether all threads that sleep on it are to be woken then.
     pub wake: bool,
-    /// It was a prefetch: one fewer is under way.
+    /// Whether it was a prefetch: one fewer is under way.
     pub prefetched: bool,
 }
 
 impl Word {
-    /// As it was stored.
+    /// Reads a word as it is stored.
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits)
     }
 
-    /// As it is stored.
+    /// The word as it is stored.
     pub const fn bits(self) -> u32 {
         self.0
     }
@@ -59,17 +60,17 @@ impl Word {
         }
     }
 
-    /// Is a request under way?
+    /// Whether a request is under way.
     pub const fn is_pending(self) -> bool {
         self.0 & PENDING != 0
     }
 
-    /// Is a prefetch under way?
+    /// Whether a prefetch is under way.
     pub const fn is_prefetch(self) -> bool {
         self.0 & PREFETCH != 0
     }
 
-    /// A thread needs this much: by a fault, or ahead of one.
+    /// A thread needs this access: after a fault, or ahead of one.
     pub fn begin(self, need: Access, prefetch: bool) -> Begin {
         if self.access() >= need {
             Begin::Already
@@ -80,14 +81,15 @@ impl Word {
         }
     }
 
-    /// The server closes the copy or makes it read-only, **before** it changes the view. Whoever asks for more goes on waiting.
+    /// The server closes the copy or makes it read-only, **before** it changes the view. Threads that ask for
+    /// more go on waiting.
     #[must_use]
     pub fn lower(self, to: Access) -> Self {
         self.with(self.access().min(to))
     }
 
-    /// The server has opened a copy that nobody here asked for. A request that is under way stays so; sleepers look whether this
-    /// will do.
+    /// The server has opened a copy that no thread here asked for. A request that is under way stays so;
+    /// sleepers check whether this copy will do.
     #[must_use]
     pub fn raise(self, to: Access) -> Ended {
         let word = self.with(self.access().max(to));

@@ -1,9 +1,9 @@
-//! Other minipages than those of the run: neighbours put together, as a system would have it whose unit is the page.
+//! Minipages other than the run's: neighbours put together, as in a system whose unit is the page.
 use crate::Minipage;
 use crate::journal::{Journal, Operation};
 use crate::memory::Site;
 
-/// Which minipage of the run is part of which one of the replay, and how long those are.
+/// Which minipage of the replay each minipage of the run belongs to, and the lengths of the former.
 #[derive(Clone, Debug)]
 pub struct Grain {
     now: Vec<u32>,
@@ -11,18 +11,19 @@ pub struct Grain {
 }
 
 impl Grain {
-    /// Each minipage is itself.
+    /// Each minipage remains itself.
     pub fn minipages(sites: &[Site], count: u32) -> Self {
         Self::of(sites, count, |_| 1)
     }
 
-    /// As many neighbours of one allocation site together as fit into a page of so many bytes; what is longer stays whole.
+    /// Puts together as many neighbours of one allocation site as fit into a page of `page_bytes` bytes; a
+    /// longer minipage stays whole.
     pub fn pages(sites: &[Site], count: u32, page_bytes: u32) -> Self {
         Self::of(sites, count, |bytes| (page_bytes / bytes.max(1)).max(1) as usize)
     }
 
     fn of(sites: &[Site], count: u32, together: impl Fn(u32) -> usize) -> Self {
-        // Minipages of no site are never touched.
+        // No thread touches minipages without a site.
         let mut grain = Self { now: (0..count).collect(), bytes: vec![0; count as usize] };
         for site in sites {
             let bytes = site.unit_bytes * site.level;
@@ -40,12 +41,12 @@ impl Grain {
         &self.bytes
     }
 
-    /// Which one of the replay a minipage of the run is part of.
+    /// The minipage of the replay that a minipage of the run belongs to.
     pub fn of_minipage(&self, minipage: Minipage) -> Minipage {
         Minipage(self.now[minipage.0 as usize])
     }
 
-    /// The journal of who had done the same with those.
+    /// The journal of a thread that did the same with these minipages.
     #[must_use]
     pub fn applied(&self, mut journal: Journal) -> Journal {
         for event in &mut journal.events {

@@ -1,12 +1,14 @@
-//! What threads did, done once more in another world: the same servers, threads and messages, over any
-//! [`Fabric`](foregather_machine::Fabric), without programs and without bytes that mean anything.
+//! Replays of recorded runs in another world: the same servers, threads and messages, over any
+//! [`Fabric`](foregather_machine::Fabric), without programs and without meaningful bytes.
 //!
-//! So a run of ranks that share a processor here tells how long it would have taken on so many hosts of 1999, or on other networks.
-//! A replayed thread touches what it touched, in its order, and computes in between for as long as it did, times a pace; whether a
-//! touch is a fault is decided anew. What it cannot know: which way a program would have gone, had others been faster (who took
-//! which tour), and touches that were no events, since nothing had been taken away meanwhile.
+//! So a run of ranks that share a processor here shows how long it would have taken on separate hosts of
+//! 1999, or on other networks. A replayed thread touches what it touched, in order, and computes in between
+//! for as long as it did, times a pace; whether a touch is a fault is decided anew. Unknown remain: the way a
+//! program would have gone, had others been faster (which thread took which tour), and touches that were no
+//! events, since the minipage had not been taken away.
 //!
-//! - [`Player`]: a thread that goes by its [`Journal`](crate::journal::Journal). [`TimeSpent`]: where its time went.
+//! - [`Player`]: a thread that follows its [`Journal`](crate::journal::Journal). [`TimeSpent`]: where its
+//!   time went.
 //! - [`Profile`]: what faults and protection cost. [`Sizes`]: minipages that have a length and no bytes.
 //! - [`Grain`]: minipages put together into larger ones, as if they had been allocated so.
 //! - [`relax`]: what the same journals would cost under a relaxed consistency of pages.

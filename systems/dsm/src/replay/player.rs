@@ -1,4 +1,4 @@
-//! A thread that goes by its journal.
+//! A thread that follows its journal.
 use super::sizes::Sizes;
 use crate::journal::{Event, Journal, Operation};
 use crate::node::{Node, Requester, Stats, WaitKind};
@@ -12,17 +12,17 @@ use foregather_message::Messenger;
 pub struct Player<'r, F: Fabric> {
     /// What it shares with its server.
     pub node: &'r Node<F::Cpu, Sizes>,
-    /// How it asks.
+    /// Asks for minipages.
     pub requester: Requester<F>,
-    /// Where barriers go by.
+    /// Carries the barriers.
     pub messenger: &'r Messenger<F>,
-    /// Which barrier.
+    /// The barrier algorithm.
     pub barrier: Barrier,
     /// How many prefetches may be under way; 0 to leave them out.
     pub prefetches: u32,
-    /// Does it push what was pushed?
+    /// Whether it repeats the pushes.
     pub pushes: bool,
-    /// How much longer it computes than it did, in percent.
+    /// How long it computes, in percent of the recorded time.
     pub pace_percent: u64,
 }
 
@@ -31,13 +31,13 @@ pub struct Player<'r, F: Fabric> {
 pub struct TimeSpent {
     /// All of it.
     pub span: Nanos,
-    /// What it would have computed for, had nobody else used its processor.
+    /// How long it would have computed on a processor of its own.
     pub computed: Nanos,
-    /// What it waited for, faults with all that they cost.
+    /// What it waited for, with all that faults cost.
     pub waited: Stats,
-    /// Prefetches that it asked for, and pushes.
+    /// Prefetches and pushes that it asked for.
     pub hints: u64,
-    /// How long these kept it.
+    /// How long these took.
     pub hinted: Nanos,
 }
 
@@ -45,7 +45,7 @@ impl<F: Fabric> Player<'_, F> {
     /// Does what the journal says.
     ///
     /// # Errors
-    /// When a rank is lost, or the journal is none of this job.
+    /// When a rank is lost, or the journal belongs to another job.
     pub async fn run(&mut self, journal: &Journal) -> Result<TimeSpent, Error> {
         let mut played = TimeSpent::default();
         let mut began = self.requester.lane().now();
@@ -106,7 +106,7 @@ impl<F: Fabric> Player<'_, F> {
         Ok(())
     }
 
-    /// A fault, if the word grants less.
+    /// Touches a minipage: a fault, if the word grants less.
     async fn touch(&mut self, minipage: Minipage, access: Access) -> Result<Option<WaitKind>, Error> {
         if self.node.word(minipage).access() >= access {
             return Ok(None);
@@ -125,7 +125,7 @@ impl<F: Fabric> Player<'_, F> {
         Ok(())
     }
 
-    /// How long something took, what is owed for it included.
+    /// The time since `began`, with what is owed for it.
     async fn paid(&self, began: Nanos) -> Nanos {
         let lane = self.requester.lane();
         lane.delay(Nanos::ZERO).await;

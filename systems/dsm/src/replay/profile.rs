@@ -1,4 +1,4 @@
-//! What touching shared memory costs beside messages and computing.
+//! The costs of touching shared memory, besides messages and computing.
 use foregather_machine::Nanos;
 
 /// Prices of a machine and of a system on it.
@@ -6,22 +6,22 @@ use foregather_machine::Nanos;
 pub struct Profile {
     /// From the touch until the handler runs, and back.
     pub fault: Nanos,
-    /// To learn of a page's protection, once for each fault.
+    /// To look up a page's protection, once for each fault.
     pub inquiry: Nanos,
-    /// To open a page, or to let more be done with it.
+    /// To open a page, or to allow more.
     pub open: Nanos,
     /// To make a page read-only.
     pub downgrade: Nanos,
     /// To close a page.
     pub close: Nanos,
-    /// To find a minipage in its table, wherever a message about it is answered.
+    /// To find a minipage in its table, at every rank that answers a message about it.
     pub lookup: Nanos,
-    /// What each fault takes besides: fitted to a whole one.
+    /// The rest of a fault's cost: fitted to a whole one.
     pub residual: Nanos,
 }
 
 impl Profile {
-    /// Nothing costs anything: for counts.
+    /// All costs zero: for counts.
     pub const FREE: Self = Self {
         fault: Nanos::ZERO,
         inquiry: Nanos::ZERO,
@@ -32,9 +32,10 @@ impl Profile {
         residual: Nanos::ZERO,
     };
 
-    /// Millipage on Windows NT (Itzkovitz & Schuster 1999, Table 1): all but the residual are its numbers. The residual is what is
-    /// left of the 204 us of a read of 128 bytes when these and the messages are taken away; the paper does not say where it goes.
-    /// (Threads that wake each other through the system, and the handler's own bookkeeping, would be of that order.)
+    /// Millipage on Windows NT (Itzkovitz & Schuster 1999, Table 1): all but the residual are its numbers.
+    /// The residual is what remains of the 204 us of a read of 128 bytes without these and the messages; the
+    /// paper does not say where it goes. (Threads that wake each other through the system, and the handler's
+    /// own bookkeeping, would be of that order.)
     pub const MILLIPAGE_1999: Self = Self {
         fault: Nanos::from_us(26),
         inquiry: Nanos::from_us(7),
@@ -45,7 +46,8 @@ impl Profile {
         residual: Nanos::ZERO,
     };
 
-    /// This system with userfaultfd on a virtual machine of 2025, as measured alone: a signal and its return, then one call.
+    /// This system with userfaultfd on a virtual machine of 2025, as measured alone: a signal and its return,
+    /// then one call.
     pub const USERFAULT_2025: Self = Self {
         fault: Nanos(1_504),
         inquiry: Nanos::ZERO,

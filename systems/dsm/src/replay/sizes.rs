@@ -1,4 +1,4 @@
-//! Minipages of which only the lengths are known: their bytes are on the way, but nobody looks at them.
+//! Minipages of which only the lengths are known: their bytes travel, but no thread reads them.
 use super::profile::Profile;
 use crate::node::PageStore;
 use crate::protocol::{Action, Message};
@@ -14,7 +14,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Of minipages 0, 1 and so on, in bytes.
+    /// Minipages 0, 1 and so on of these lengths, in bytes.
     pub fn new(bytes: impl Into<Arc<[u32]>>, profile: Profile) -> Self {
         Self { bytes: bytes.into(), profile }
     }
@@ -24,7 +24,7 @@ impl Sizes {
         self.bytes.len() as u32
     }
 
-    /// What things cost.
+    /// The costs.
     pub fn profile(&self) -> &Profile {
         &self.profile
     }
@@ -43,8 +43,9 @@ impl PageStore for Sizes {
         Ok(())
     }
 
-    /// Whoever takes a message about a minipage looks it up. That is paid before anything goes out that follows from it; for the
-    /// answer to an invalidation, from which mostly nothing follows, when it is asked for.
+    /// The receiver of a message looks up its minipage. It pays before anything goes out that follows from
+    /// the message; for the answer to an invalidation, from which mostly nothing follows, when it is asked
+    /// for.
     fn toll(&self, action: &Action) -> Nanos {
         let Profile { open, downgrade, close, lookup, .. } = self.profile;
         match action {

@@ -1,4 +1,5 @@
-//! Journals played on the table, in any order of deliveries: the faults are those that the protocol says, whatever the order.
+//! Journals replayed on the table of `conformance`, in any order of deliveries: the faults are those of the
+//! protocol, whatever the order.
 use super::{Player, Profile, Sizes, TimeSpent};
 use crate::journal::{Event, Journal, Operation};
 use crate::node::{Node, Requester, WaitKind, serve};
@@ -36,7 +37,8 @@ enum End {
 
 type Program<'t> = Pin<Box<dyn Future<Output = Result<End, Error>> + 't>>;
 
-/// Plays one journal a rank; where the threads' time went, and what the managers counted of the first minipages.
+/// Replays one journal a rank; returns where the threads' time went, and what the managers counted of the
+/// first minipages.
 fn replay(seed: u64, journals: &[Journal], prefetches: u32) -> (Vec<TimeSpent>, Vec<(Minipage, Counts)>) {
     let ranks = journals.len() as u32;
     let table = Table::new(ranks, LIMITS, Order::random(seed));
@@ -93,7 +95,8 @@ fn a_touch_is_a_fault_if_and_only_if_the_copy_does_not_allow_it() {
     let journals = [writer, others[0].clone(), others[1].clone()];
     for seed in 0..30 {
         let (threads, counts) = replay(seed, &journals, 0);
-        // Behind the second barrier one rank upgrades, while two read: whether they still have a copy by then is a matter of order.
+        // Behind the second barrier one rank upgrades, while two read: the order decides whether they still
+        // have a copy by then.
         assert_eq!(threads[0].waited.count(WaitKind::WriteFault), 1, "seed {seed}");
         assert_eq!(faults(&threads[1]), [1, 0, 1, 2], "seed {seed}");
         assert_eq!((threads[1].computed.0, threads[2].waited.count(WaitKind::WriteFault)), (60, 0));

@@ -1,8 +1,8 @@
 //! Gives out minipages of any size: first fit over the pages of the object, then over the views of that page.
 //!
-//! Two minipages never share a byte, nor a page of a view. What fits into a page lies within one; what is longer begins at a page
-//! and is contiguous, and what is left of its last page goes to others, in other views. The same calls give the same places on
-//! every rank: nothing here depends on anything else.
+//! Two minipages never share a byte, nor a page of a view. A minipage that fits into a page lies within one;
+//! a longer one begins at a page and is contiguous, and the rest of its last page goes to other minipages, in
+//! other views. The same calls give the same places on every rank: nothing here depends on anything else.
 use super::layout::{Extent, GRAIN, PAGE};
 use super::table::MinipageTable;
 use crate::Minipage;
@@ -10,25 +10,26 @@ use foregather_machine::{Cause, Error};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What is asked for.
+/// A request for an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wish {
     /// How many bytes; rounded up to a multiple of [`GRAIN`].
     pub bytes: usize,
-    /// From where in the program: only allocations of one site and size are chunked with each other.
+    /// The place in the program: only allocations of one site and size are chunked with each other.
     pub site: u32,
-    /// How many consecutive allocations make one minipage (the chunking level of section 5 of the paper); 1 for each its own.
+    /// How many consecutive allocations make one minipage (the chunking level of section 5 of the paper); 1
+    /// for one each.
     pub chunk: u32,
 }
 
-/// What was given.
+/// An allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allocation {
     /// The unit of sharing that it belongs to.
     pub minipage: Minipage,
     /// Its own bytes: all of the minipage, or its part of a chunk.
     pub extent: Extent,
-    /// Has the minipage come into being with it?
+    /// Whether the minipage is a new one.
     pub new: bool,
 }
 
@@ -40,30 +41,30 @@ struct Chunk {
     level: u32,
 }
 
-/// Hands out the bytes of a space of so many pages and views.
+/// Hands out the bytes of a space of given pages and views.
 #[derive(Debug)]
 pub struct Allocator {
     table: Arc<MinipageTable>,
     pages: usize,
     views: u32,
-    /// Of each page, which bytes are taken: disjoint ranges in order. Of those behind, none was ever used.
+    /// For each page, which bytes are taken: disjoint ranges in order. Pages beyond these were never used.
     taken: Vec<Vec<(u16, u16)>>,
-    /// Of each number that was ever given, how many of its allocations are not freed.
+    /// For each number that was ever given, how many of its allocations are not freed.
     live: Vec<u32>,
-    /// Numbers to be given anew, the last one first.
+    /// Numbers to be given anew, from the last one on.
     spare: Vec<Minipage>,
     /// By size: no page before this one has room for it.
     from: BTreeMap<usize, u32>,
     chunks: BTreeMap<(u32, usize), Chunk>,
-    /// By first byte, what was given and not freed.
+    /// The minipages of allocations that are not freed, by first byte.
     given: BTreeMap<usize, Minipage>,
 }
 
 impl Allocator {
-    /// For an object of that many pages, seen through that many views.
+    /// Makes the allocator of an object of that many pages, seen through that many views.
     ///
     /// # Errors
-    /// [`Cause::Setting`] for none, or more than can be counted.
+    /// [`Cause::Setting`] for no pages or views, or more than can be counted.
     pub fn new(pages: u32, views: u32) -> Result<Self, Error> {
         if pages == 0 || views == 0 || u64::from(pages) * u64::from(views) >= u64::from(u32::MAX) || views >= 1 << 16 {
             let needs = "at least one of each, fewer than 65536 views, and fewer than 2^32 - 1 pages of all views";
@@ -82,12 +83,12 @@ impl Allocator {
         })
     }
 
-    /// Where everything is, for those who may not wait.
+    /// The table of all minipages, for handlers that must not wait.
     pub fn table(&self) -> &Arc<MinipageTable> {
         &self.table
     }
 
-    /// All numbers that were ever given are below that.
+    /// All numbers that were ever given are below this.
     pub fn numbers(&self) -> u32 {
         self.live.len() as u32
     }
@@ -129,11 +130,11 @@ impl Allocator {
         Ok(Allocation { minipage, extent: Extent { bytes, ..extent }, new: true })
     }
 
-    /// Gives back what begins at that byte of the object. If it was the last of its minipage, that is returned: when all copies of it
-    /// are closed, [`retire`](Self::retire) it.
+    /// Frees the allocation that begins at that byte of the object. If it was the last of its minipage,
+    /// returns the minipage: when all copies of it are closed, [`retire`](Self::retire) it.
     ///
     /// # Errors
-    /// [`Cause::Unavailable`] if nothing that was given begins there.
+    /// [`Cause::Unavailable`] if no allocation begins there.
     pub fn free(&mut self, offset: usize) -> Result<Option<Minipage>, Error> {
         let minipage = self.given.remove(&offset).ok_or_else(|| {
             let what = format!("a shared allocation at byte {offset}");
@@ -148,7 +149,8 @@ impl Allocator {
         Ok(last.then_some(minipage))
     }
 
-    /// Ends a minipage of which everything was freed; its bytes, its pages and its number may be given anew.
+    /// Ends a minipage whose allocations are all freed; its bytes, its pages and its number may be given
+    /// anew.
     ///
     /// # Panics
     /// If it still has allocations, or is retired already.
@@ -161,7 +163,7 @@ impl Allocator {
         for (page, start, _) in parts(extent) {
             self.taken[page].retain(|&(from, _)| from != start);
         }
-        // A long one may begin far before the pages that became free.
+        // A long one may begin far before the freed pages.
         self.from.retain(|&bytes, _| bytes <= PAGE);
         for from in self.from.values_mut() {
             *from = (*from).min(span.page);
@@ -182,7 +184,7 @@ impl Allocator {
         None
     }
 
-    /// Whole pages that nobody uses, and the beginning of one more for the rest.
+    /// Whole unused pages, and the beginning of one more for the rest.
     fn over_pages(&mut self, bytes: usize) -> Option<Extent> {
         let (whole, rest) = (bytes / PAGE, bytes % PAGE);
         let mut first = self.from.get(&bytes).copied().unwrap_or(0) as usize;
@@ -232,7 +234,7 @@ impl Allocator {
         self.taken.get(page).map_or(&[], Vec::as_slice)
     }
 
-    /// There is no room for that.
+    /// The error that there is no room for `wish`.
     pub(crate) fn full(&self, wish: Wish) -> Error {
         let (pages, views) = (self.pages, self.views);
         let Wish { bytes, chunk, .. } = wish;
@@ -244,7 +246,7 @@ impl Allocator {
     }
 }
 
-/// The pages of an extent, and from where to where it fills each.
+/// The pages of an extent, and the range it fills of each.
 fn parts(extent: Extent) -> impl Iterator<Item = (usize, u16, u16)> {
     let end = extent.offset + extent.bytes;
     (extent.offset / PAGE..end.div_ceil(PAGE)).map(move |page| {

@@ -1,24 +1,26 @@
-//! How a page of a view is opened and closed on this machine, and why not in a better way.
+//! How a page of a view is opened and closed on this machine, and why the better way is not available.
 use super::layout::Span;
 use super::space::{Shape, Space};
 use crate::Access;
 use foregather_machine::Error;
 use std::sync::OnceLock;
 
-/// Who closes pages, and who is told of a touch.
+/// How pages are closed, and how touches are learned of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Backend {
     /// userfaultfd in SIGBUS mode: the faulting thread asks. The default: no mapping is ever split.
     Userfault,
-    /// userfaultfd with a thread that asks on behalf of whoever faults. Slower by the two wakes, but system calls on closed pages
-    /// work. It has to be asked for.
+    /// userfaultfd with a thread that asks on behalf of the faulting one. Slower by the two wakes, but system
+    /// calls on closed pages work. It has to be asked for.
     UserfaultThread,
-    /// mprotect and SIGSEGV: everywhere, but every closed page may cost a mapping, of which the kernel allows 65530.
+    /// mprotect and SIGSEGV: everywhere, but every closed page may cost a mapping: the kernel allows 65530 of
+    /// them.
     Mprotect,
 }
 
 impl Backend {
-    /// The better one of the two that faulting threads serve; and why not userfaultfd, where it is the other. Tried once a process.
+    /// The better of the two backends that faulting threads serve; and why not userfaultfd, if it is the
+    /// other. Tried once a process.
     pub fn chosen() -> (Self, Option<Error>) {
         static REFUSAL: OnceLock<Option<Error>> = OnceLock::new();
         match REFUSAL.get_or_init(|| Self::Userfault.available().err()) {
@@ -27,7 +29,7 @@ impl Backend {
         }
     }
 
-    /// Does it work here? Tries all of its transitions on a page.
+    /// Whether it works here: tries all of its transitions on a page.
     ///
     /// # Errors
     /// What this machine lacks or forbids, and what to do about it.
@@ -51,7 +53,7 @@ impl Backend {
         }
     }
 
-    /// The one of that name.
+    /// The backend of that name.
     pub fn by_name(name: &str) -> Option<Self> {
         [Self::Userfault, Self::UserfaultThread, Self::Mprotect].into_iter().find(|backend| backend.name() == name)
     }

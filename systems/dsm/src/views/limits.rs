@@ -1,4 +1,4 @@
-//! What the kernel would refuse later, in the middle of a program, is found out before it starts.
+//! Finds out before a program starts what the kernel would otherwise refuse in the middle of it.
 use super::backend::Backend;
 use super::layout::PAGE;
 use super::space::Shape;
@@ -6,10 +6,10 @@ use foregather_machine::{Cause, Error};
 use rustix::process::{Resource, getrlimit};
 use std::fs;
 
-/// Mappings that other parts of the program may still make.
+/// Mappings that are left to other parts of the program.
 const SPARE_MAPS: u64 = 256;
 
-/// What this process may have; `None` where the system does not say.
+/// The limits of this process; `None` where the system does not tell one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Limits {
     /// Mappings, at most: `vm.max_map_count`.
@@ -22,26 +22,27 @@ pub(super) struct Limits {
     addresses: Option<u64>,
 }
 
-/// How much may be shared where nobody says how much.
+/// How much is shared by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// Bytes of an object.
     pub bytes: usize,
-    /// Views of it.
+    /// Its views.
     pub views: u32,
 }
 
 impl Room {
-    /// For each of so many spaces of this process, as its pages would be protected here: a quarter of the memory that is free now, or less
-    /// if there are not so many mappings or addresses. A space that is [filled](super::Space::fill) as it is used takes none of it before.
+    /// The room for each of `spaces` spaces of this process, as its pages would be protected here: a quarter
+    /// of the memory that is free now, or less if mappings or addresses are too few. A space that is
+    /// [filled](super::Space::fill) as it is used takes none of it before.
     pub fn of(spaces: u32, backend: Option<Backend>) -> Self {
         Limits::read().room(spaces.max(1).into(), backend.unwrap_or_else(|| Backend::chosen().0))
     }
 }
 
-/// If nothing says how much memory there is.
+/// Bytes where the system does not tell its memory.
 const MODEST: u64 = 1 << 30;
-/// More pages of views than that no allocator counts.
+/// The most pages of views that an allocator counts.
 const MOST_VPAGES: u64 = 1 << 31;
 
 impl Limits {
@@ -59,7 +60,8 @@ impl Limits {
     }
 
     fn room(self, spaces: u64, backend: Backend) -> Room {
-        // With mprotect a page of a view may cost a mapping, of which there are few: half of those that are left.
+        // With mprotect each page of a view may cost a mapping, of which there are few: half of those that
+        // are left.
         let maps = self.maps_most.map(|most| most.saturating_sub(self.maps.unwrap_or(0) + 2 * SPARE_MAPS) / 2);
         let (views, mapped) = if backend == Backend::Mprotect { (4, maps) } else { (16, None) };
         let bytes = [self.memory.unwrap_or(MODEST) / 4, self.addresses.unwrap_or(u64::MAX) / 2 / (views + 1)];
@@ -68,10 +70,10 @@ impl Limits {
         Room { bytes: pages as usize * PAGE, views: views as u32 }
     }
 
-    /// Is there room for such a space?
+    /// Checks that there is room for such a space.
     ///
     /// # Errors
-    /// [`Cause::Setting`] for a shape that makes no sense, [`Cause::Unavailable`] for what there is too little of.
+    /// [`Cause::Setting`] for an impossible shape, [`Cause::Unavailable`] for what is scarce.
     pub(super) fn check(self, shape: &Shape, backend: Backend) -> Result<(), Error> {
         let setting = |what, needs| Err(Error::from(Cause::Setting { what, needs }));
         if shape.pages == 0 || shape.views == 0 {

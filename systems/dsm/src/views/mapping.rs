@@ -1,7 +1,7 @@
-//! The memory object and its views: one memory file without a name, mapped side by side in addresses that were reserved first, so that
-//! no library can come in between.
+//! The memory object and its views: one memory file without a name, mapped side by side in addresses that
+//! were reserved first, so that no library can map anything in between.
 //!
-//! A child gets none of it by a fork: it would change its parent's pages.
+//! A child of a fork gets none of it: it would change its parent's pages.
 use super::layout::PAGE;
 use super::limits::reserved;
 use super::origin::Origin;
@@ -27,13 +27,14 @@ pub(super) struct Mapping {
     pub(super) origin: Origin,
 }
 
-// SAFETY: a mapping only says where its bytes are; whoever makes references of that answers for them.
+// SAFETY: a mapping only says where its bytes are; code that makes references of that answers for them.
 unsafe impl Send for Mapping {}
-// SAFETY: as above.
+// SAFETY: shared, too, it only says where its bytes are.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Reserves, makes, and maps. The application views get that protection; the privileged one may always be read and written.
+    /// Reserves, makes, and maps. The application views get protection `application`; the privileged one is
+    /// always readable and writable.
     pub(super) fn new(shape: &Shape, application: ProtFlags) -> Result<Self, Error> {
         let bytes = reserved(shape).expect("the limits were checked");
         let origin = Origin::new()?;
@@ -45,19 +46,20 @@ impl Mapping {
         }
         mapping.map(shape.views, ProtFlags::READ | ProtFlags::WRITE)?;
         let start: *mut c_void = mapping.base.as_ptr().cast();
-        // SAFETY: these are the pages that were just mapped, and nobody knows of them yet.
+        // SAFETY: these are the pages that were just mapped, and no other code has their address yet.
         unsafe { madvise(start, bytes, Advice::LinuxDontFork) }.map_err(refused("hiding views from children", ""))?;
         Ok(mapping)
     }
 
     fn map(&self, view: u32, protection: ProtFlags) -> Result<(), Error> {
         let at = self.view(view).as_ptr().cast();
-        // SAFETY: it replaces a part of this value's own reservation, which nobody uses yet.
+        // SAFETY: it replaces a part of this value's own reservation, which is unused yet.
         let mapped = unsafe { mmap(at, self.view_bytes, protection, MapFlags::SHARED | MapFlags::FIXED, &self.object, 0) };
         mapped.map(|_| ()).map_err(refused("mapping a view", "raise the sysctl vm.max_map_count, or ask for fewer views"))
     }
 
-    /// Gives these bytes of the object their memory: a page that is not there would be made at the first touch, without asking anybody.
+    /// Gives these bytes of the object their memory: otherwise the first touch of a page would make it,
+    /// without a fault.
     pub(super) fn fill(&self, bytes: Range<usize>) -> Result<(), Error> {
         while let Err(errno) = fallocate(&self.object, FallocateFlags::empty(), bytes.start as u64, bytes.len() as u64) {
             if errno != Errno::INTR {
@@ -67,19 +69,19 @@ impl Mapping {
         Ok(())
     }
 
-    /// Locks these bytes in memory: a page that was swapped out is not there to be mapped again without more ado.
+    /// Locks these bytes in memory: a page that was swapped out cannot be mapped again at once.
     pub(super) fn lock(&self, bytes: Range<usize>) -> Result<(), Errno> {
         debug_assert!(bytes.end <= self.view_bytes);
-        // SAFETY: the privileged view is this value's own, and has so many bytes; locking changes none of them.
+        // SAFETY: the privileged view is this value's own, and has these bytes; locking changes none of them.
         unsafe { mlock(self.privileged().add(bytes.start).as_ptr().cast(), bytes.len()) }
     }
 
-    /// Takes application views out of the page table, also if the program has asked for all of its memory to be locked.
+    /// Takes application views out of the page table, even if the program has locked all of its memory.
     pub(super) fn forget(&self) -> Result<(), Error> {
         let (start, bytes): (*mut c_void, _) = (self.base.as_ptr().cast(), self.application_bytes());
         // SAFETY: the views are this value's own, and their bytes stay in the memory file.
         let done = unsafe { munlock(start, bytes) }
-            // SAFETY: as above.
+            // SAFETY: the views are this value's own, and their bytes stay in the memory file.
             .and_then(|()| unsafe { madvise(start, bytes, Advice::LinuxDontNeed) });
         done.map_err(refused("closing all pages of the views", "take mlockall out of this program"))
     }
@@ -102,7 +104,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // In a child there is nothing, or something else by now.
+        // In a child nothing is mapped there, or something else by now.
         if !self.origin.is_here() {
             return;
         }
@@ -112,7 +114,7 @@ impl Drop for Mapping {
     }
 }
 
-/// Addresses without memory: where they were wished for, or anywhere.
+/// Reserves addresses without memory: at `base`, or anywhere.
 fn reserve(base: Option<usize>, bytes: usize) -> Result<NonNull<u8>, Error> {
     let (at, flags, remedy) = match base {
         Some(base) => {
@@ -122,11 +124,11 @@ fn reserve(base: Option<usize>, bytes: usize) -> Result<NonNull<u8>, Error> {
         }
         None => (null_mut(), MapFlags::PRIVATE, "raise the limit on address space (`ulimit -v`), or ask for fewer views"),
     };
-    // SAFETY: a new mapping that replaces nobody's memory.
+    // SAFETY: a new mapping that replaces no other.
     let start = unsafe { mmap_anonymous(at, bytes, ProtFlags::empty(), flags | MapFlags::NORESERVE) };
     let start = start.map_err(refused("reserving addresses for the views", remedy))?;
     if base.is_some_and(|base| base != start.addr()) {
-        // SAFETY: the mapping is new, and at no use where it is; old kernels take the address for a hint.
+        // SAFETY: the mapping is new, and unused where it is; old kernels take the address for a hint.
         let _ = unsafe { munmap(start, bytes) };
         return Err(refused("reserving addresses for the views", remedy)(Errno::EXIST));
     }
@@ -136,7 +138,7 @@ fn reserve(base: Option<usize>, bytes: usize) -> Result<NonNull<u8>, Error> {
 const REMEDY: &str =
     "share less, raise the memory limit of this process or container, or allow memfd_create in its seccomp filter";
 
-/// A memory file of that length, without any of its pages.
+/// Makes a memory file of that length, without any of its pages.
 fn object(bytes: usize) -> Result<OwnedFd, Error> {
     let file = memfd_create("foregather-dsm", MemfdFlags::CLOEXEC).map_err(refused("making the shared memory object", REMEDY))?;
     ftruncate(&file, bytes as u64).map_err(refused("sizing the shared memory object", REMEDY))?;

@@ -1,8 +1,10 @@
-//! One memory object, seen several times: minipages of one page are protected each for itself, because each has a view of its own.
+//! One memory object, seen several times: each minipage of a page has a protection of its own, because it has
+//! a view of its own.
 //!
-//! - [`Space`]: the object, its application views and the privileged one; opening and closing pages of a view.
-//! - [`Faults`]: who is asked when a thread touches a closed page; [`Space::serve`] says from when to when.
-//! - [`Room`]: how much may be shared where nobody says how much.
+//! - [`Space`]: the object, its application views and the privileged one; opening and closing pages of a
+//!   view.
+//! - [`Faults`]: the handler of touches of closed pages; [`Space::serve`] begins and ends its service.
+//! - [`Room`]: how much is shared by default.
 //! - [`Allocator`] and [`MinipageTable`]: which bytes of the object a minipage has, and in which view.
 //!
 //! States, system calls, races and limits are in the README beside this file.

@@ -1,5 +1,6 @@
-//! Protection by mprotect: who touches a closed page gets SIGSEGV. It works everywhere and needs no rights, but neighbouring pages of
-//! different protection are different mappings to the kernel, which bounds their number (`limits`).
+//! Protection by mprotect: a thread that touches a closed page gets SIGSEGV. It works everywhere and needs no
+//! rights, but neighbouring pages of different protection are different mappings to the kernel, which bounds
+//! their number (`limits`).
 use super::protect::{PageRange, Protect, Refused};
 use crate::Access;
 use rustix::mm::MprotectFlags;
@@ -9,8 +10,9 @@ pub(super) struct Mprotect;
 
 impl Mprotect {
     fn set(at: PageRange, flags: MprotectFlags) -> Result<(), Refused> {
-        // SAFETY: the pages are a space's own application view. Whoever holds a reference or pointer into it expects faults: a touch
-        // that is forbidden now ends in the handler, or the process, never in a wrong value.
+        // SAFETY: the pages are a space's own application view. Code with a reference or pointer into it
+        // expects faults: a touch that is forbidden now ends in the handler, or the process, never in a wrong
+        // value.
         let done = unsafe { rustix::mm::mprotect(at.start.as_ptr().cast(), at.bytes, flags) };
         done.map_err(|errno| Refused::by(errno, "protecting pages of a view (mprotect)", "raise the sysctl vm.max_map_count"))
     }

@@ -1,7 +1,8 @@
-//! Which process made this: after a fork the child has a copy of everything but the shared memory itself, and must not use it.
+//! The process that made a space: after a fork the child has a copy of all but the shared memory itself, and
+//! must not use it.
 //!
-//! A page that the kernel wipes in a child says so, for one load. A userfaultfd that a child inherited would still change its parent's
-//! pages, so every change asks here first.
+//! One load tells: the kernel wipes a page in a child. A userfaultfd that a child inherited would still
+//! change its parent's pages, so every change checks this first.
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use foregather_machine::{Cause, Error};
@@ -17,7 +18,7 @@ pub(super) struct Origin {
 
 // SAFETY: it points to an atomic that lives as long as it.
 unsafe impl Send for Origin {}
-// SAFETY: as above.
+// SAFETY: shared, too, it points to an atomic that lives as long as it.
 unsafe impl Sync for Origin {}
 
 impl Origin {
@@ -26,7 +27,7 @@ impl Origin {
             let remedy = "raise the limit on address space (`ulimit -v`)";
             Error::from(Cause::Os { what: "marking this process", errno: errno.raw_os_error(), remedy })
         };
-        // SAFETY: a new mapping at an address that the kernel chooses replaces nobody's memory.
+        // SAFETY: a new mapping at an address that the kernel chooses replaces no other.
         let page = unsafe { mmap_anonymous(null_mut(), PAGE, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE) };
         let origin = Self { mark: NonNull::new(page.map_err(refused)?.cast()).expect("nothing is mapped at 0") };
         // SAFETY: the page is this value's own.
@@ -35,7 +36,7 @@ impl Origin {
         Ok(origin)
     }
 
-    /// Is this the process that made it, and not a child of its?
+    /// Whether this is the process that made it, and not a child of that.
     #[inline]
     pub(super) fn is_here(&self) -> bool {
         self.mark().load(Relaxed) != 0

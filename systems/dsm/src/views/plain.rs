@@ -7,8 +7,9 @@ use core::ptr::NonNull;
 use core::sync::atomic::AtomicU64;
 
 impl Space {
-    /// Asks for what a load or store of that byte needs: whoever serves this space is called as by a fault, but no signal comes. It may be
-    /// taken away again before it is used; then, and if this was of no use, the touch faults.
+    /// Asks for the access that a load or store of that byte needs: calls the handler of this space as a
+    /// fault would, without a signal. The access may be taken away again before the touch; then, and if the
+    /// handler did not give it, the touch faults.
     ///
     /// # Panics
     /// If there is no such view or byte.
@@ -25,20 +26,21 @@ impl Space {
     #[inline]
     pub fn load(&self, view: u32, offset: usize, into: &mut [u8]) {
         if let Some(from) = self.stretch_of(view, offset, into.len()) {
-            // SAFETY: so many bytes of a view that is mapped as long as self, and accessed atomically only. Whoever may not read them
-            // faults, and is served or ends.
+            // SAFETY: `into.len()` bytes of a view that is mapped as long as self, and accessed atomically
+            // only. A thread that may not read them faults, and is served or ends.
             unsafe { copy::out_of(from, into) };
         }
     }
 
-    /// Copies bytes in, likewise.
+    /// Copies bytes in, through that view.
     ///
     /// # Panics
     /// As [`load`](Self::load).
     #[inline]
     pub fn store(&self, view: u32, offset: usize, from: &[u8]) {
         if let Some(to) = self.stretch_of(view, offset, from.len()) {
-            // SAFETY: as in `load`.
+            // SAFETY: `from.len()` bytes of a view that is mapped as long as self, and accessed atomically
+            // only. A thread that may not write them faults, and is served or ends.
             unsafe { copy::into(to, from) };
         }
     }
@@ -52,7 +54,7 @@ impl Space {
         &self.words(view, offset, 1)[0]
     }
 
-    /// Words next to each other, likewise.
+    /// Consecutive words, as an application sees them through that view.
     ///
     /// # Panics
     /// As [`load`](Self::load), or if the first byte does not begin an aligned word.
@@ -60,8 +62,9 @@ impl Space {
     pub fn words(&self, view: u32, offset: usize, words: usize) -> &[AtomicU64] {
         assert!(offset.is_multiple_of(size_of::<AtomicU64>()), "byte {offset} begins no word");
         let from = self.stretch_of(view, offset, words.saturating_mul(size_of::<AtomicU64>()));
-        // SAFETY: so many words of a view that is mapped as long as self, aligned since views begin at pages; any bytes are words. Whatever
-        // else is done to them is done atomically, or by another process, or by pointers whose users answer for it.
+        // SAFETY: `words` words of a view that is mapped as long as self, aligned since views begin at pages;
+        // any bytes are words. All other accesses to them are atomic, or by another process, or by pointers
+        // whose users answer for them.
         from.map_or(&[], |from| unsafe { core::slice::from_raw_parts(from.as_ptr().cast(), words) })
     }
 

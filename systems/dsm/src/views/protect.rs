@@ -1,15 +1,16 @@
-//! What both ways to protect pages can do. The two files `userfault` and `mprotect` do it.
+//! The operations that both ways to protect pages have: see `userfault` and `mprotect`.
 use crate::Access;
 use core::ptr::NonNull;
 use foregather_machine::{Cause, Error};
 use rustix::io::Errno;
 
-/// The protection of pages was not changed. Small and made without an allocation, since fault handlers meet it, too.
+/// The system did not change the protection of pages. Small and made without an allocation, since fault
+/// handlers meet it, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// What was attempted.
     pub what: &'static str,
-    /// The number that the system gave; 0 if it was not asked.
+    /// The system's error number; 0 if it was not asked.
     pub errno: i32,
     /// What to do about it.
     pub remedy: &'static str,
@@ -28,7 +29,7 @@ impl From<Refused> for Error {
     }
 }
 
-/// Whole pages of one view at their address.
+/// Whole pages of one view, by address.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PageRange {
     pub(super) start: NonNull<u8>,
@@ -37,14 +38,15 @@ pub(super) struct PageRange {
 
 /// Changes what threads may do with pages of one view; other views of the same bytes are left alone.
 ///
-/// Each call has taken effect on all processors when it returns. None allocates, waits for a lock or sets `errno`.
+/// Each call has taken effect on all processors when it returns. None allocates, waits for a lock or sets
+/// `errno`.
 pub(super) trait Protect: Send + Sync {
-    /// None to read.
+    /// From no access to reading.
     fn open_read(&self, at: PageRange) -> Result<(), Refused>;
-    /// From that to write.
+    /// From `from` to writing.
     fn open_write(&self, at: PageRange, from: Access) -> Result<(), Refused>;
-    /// Write to read.
+    /// From writing to reading.
     fn downgrade(&self, at: PageRange) -> Result<(), Refused>;
-    /// Any to none.
+    /// From any access to none.
     fn close(&self, at: PageRange) -> Result<(), Refused>;
 }

@@ -1,4 +1,5 @@
-//! A thread that asks on behalf of whoever faults: for programs that hand shared memory to system calls, which cannot take signals.
+//! A thread that asks on behalf of faulting threads: for programs that pass shared memory to system calls,
+//! which take no signals.
 //!
 //! It serves one fault after the other, and each costs two wakes. The faulting thread waits in the kernel.
 use super::fault::{Fault, FaultEnd, Faults, say};
@@ -36,7 +37,7 @@ impl Proxy {
                     serve(&space, &events, &*faults);
                 }
             }));
-            // Whoever faults would wait for ever.
+            // Without it the faulting thread would wait for ever.
             if served.is_err() {
                 std::process::abort();
             }
@@ -72,7 +73,7 @@ fn serve(space: &Space, events: &Uffd, faults: &dyn Faults) {
             say("a thread touched shared memory that belongs to nobody");
             std::process::abort();
         }
-        // What has opened the page has woken the thread, but it may have been open already.
+        // The call that opened the page woke the thread, but the page may have been open already.
         let page = event.address & !(PAGE - 1);
         let start = NonNull::new(core::ptr::without_provenance_mut(page)).expect("no view begins at 0");
         let woken = events.wake(PageRange { start, bytes: PAGE });
@@ -90,7 +91,8 @@ fn fault(space: &Space, event: Event) -> Option<Fault> {
     })
 }
 
-/// The program's handlers run on the program's threads: one that touches shared memory here would wait for itself.
+/// The program's signal handlers run on the program's threads: one that touched shared memory here would wait
+/// for itself.
 fn take_no_signals() {
     let mut all = core::mem::MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: the first call fills the set that the second one reads.

@@ -1,4 +1,4 @@
-//! From when to when the faults of a space are served, and by whom.
+//! The time in which the faults of a space are served, and by which threads.
 use super::backend::Backend;
 use super::fault::{self, Faults, Hook};
 use super::proxy::Proxy;
@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering::*;
 use foregather_machine::{Cause, Error};
 use std::sync::Arc;
 
-/// While this lives, faults of its space are served. When it is dropped, nobody may touch closed pages any more.
+/// While this lives, faults of its space are served. Once it is dropped, no thread may touch closed pages.
 #[derive(Debug)]
 pub struct Serving {
     space: Arc<Space>,
@@ -45,7 +45,7 @@ impl Serving {
 impl Drop for Serving {
     fn drop(&mut self) {
         if !self.space.is_here() {
-            // A child of a fork has no thread to stop, and what it would wait for are its parent's threads.
+            // A child of a fork has no thread to stop; waiting would wait for its parent's threads.
             core::mem::forget(self.proxy.take());
             return;
         }

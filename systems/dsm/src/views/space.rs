@@ -17,37 +17,40 @@ use foregather_machine::{Cause, Error};
 use rustix::mm::ProtFlags;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// What a space should be like.
+/// The shape of a space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Pages of the object, each of [`PAGE`] bytes.
     pub pages: u32,
-    /// Application views: so many minipages may share a page.
+    /// Application views: this many minipages may share a page.
     pub views: u32,
-    /// How many views at most: beyond about 32, address translation costs more than it saves (README).
+    /// The most views: beyond about 32, address translation costs more than it saves (README).
     pub most_views: u32,
     /// How pages are protected; `None` for the better way that this machine has.
     pub backend: Option<Backend>,
-    /// So many pages have their memory from the beginning on; the others take none until [`Space::fill`] gives it to them.
+    /// How many pages have their memory from the beginning on; the others take none until [`Space::fill`]
+    /// gives it to them.
     pub filled: u32,
-    /// At which address the first view should begin; `None` for wherever there is room.
+    /// The address at which the first view should begin; `None` for any with room.
     pub base: Option<usize>,
 }
 
 impl Shape {
-    /// So many pages and views, all of them with their memory, and everything else as usual.
+    /// `pages` pages and `views` views, all pages with their memory; else the defaults.
     pub const fn new(pages: u32, views: u32) -> Self {
         Self { pages, views, most_views: 32, backend: None, filled: pages, base: None }
     }
 }
 
-/// A memory object, its application views, whose pages are all closed at first, and its privileged view, which is always open.
+/// A memory object, its application views, whose pages are all closed at first, and its privileged view,
+/// which is always open.
 ///
-/// Whoever touches a closed page asks the [`Faults`] of this space ([`Space::serve`]); without any, it dies of the signal.
+/// A touch of a closed page asks the [`Faults`] of this space ([`Space::serve`]); without any, the thread
+/// dies of the signal.
 pub struct Space {
     mapping: Mapping,
     protect: Box<dyn Protect>,
-    /// Where faults are read from, if a thread serves them.
+    /// The descriptor of faults, if a thread serves them.
     pub(super) events: Option<Arc<Uffd>>,
     pub(super) served: AtomicBool,
     shape: Shape,
@@ -61,7 +64,8 @@ impl Space {
     /// Checks the limits of this process, then reserves addresses, makes the object and maps it.
     ///
     /// # Errors
-    /// [`Cause::Setting`] for an impossible shape, [`Cause::Unavailable`] or [`Cause::Os`] for what this machine lacks or forbids.
+    /// [`Cause::Setting`] for an impossible shape, [`Cause::Unavailable`] or [`Cause::Os`] for what this
+    /// machine lacks or forbids.
     pub fn new(shape: Shape) -> Result<Self, Error> {
         if rustix::param::page_size() != PAGE {
             let what = format!("a kernel with pages of {PAGE} bytes");
@@ -93,10 +97,10 @@ impl Space {
     /// Gives the first `pages` pages their memory, if they have none yet.
     ///
     /// # Errors
-    /// [`Cause::Os`] if there is not so much.
+    /// [`Cause::Os`] if there is too little.
     ///
     /// # Panics
-    /// If there are not so many pages.
+    /// If there are fewer pages.
     pub fn fill(&self, pages: u32) -> Result<(), Error> {
         assert!(pages <= self.pages(), "page {pages} of {}", self.pages());
         let mut filled = self.filled.lock().unwrap_or_else(PoisonError::into_inner);
@@ -111,10 +115,11 @@ impl Space {
         Ok(())
     }
 
-    /// From now on `faults` is asked about every touch of a closed page, until the returned value is dropped.
+    /// Asks `faults` about every touch of a closed page, until the returned value is dropped.
     ///
     /// # Errors
-    /// [`Cause::Setting`] if somebody is asked already, or there are too many spaces; [`Cause::Os`] if the system refuses.
+    /// [`Cause::Setting`] if the space has a handler already, or there are too many spaces; [`Cause::Os`] if
+    /// the system refuses.
     pub fn serve(self: &Arc<Self>, faults: Arc<dyn Faults>) -> Result<Serving, Error> {
         Serving::begin(Arc::clone(self), faults)
     }
@@ -139,7 +144,7 @@ impl Space {
         self.backend
     }
 
-    /// What is not as it should be although it works: the object is not locked in memory.
+    /// The warning that the object is not locked in memory, if so: it works without.
     pub fn warning(&self) -> Option<&Error> {
         self.warning.get()
     }
@@ -162,7 +167,7 @@ impl Space {
         self.shared(offset, 1).as_ptr()
     }
 
-    /// What that address is to applications, if it lies within a view of theirs.
+    /// The place of that address, if it lies within an application view.
     #[inline]
     pub fn locate(&self, address: usize) -> Option<ViewAddress> {
         let within = address.checked_sub(self.mapping.view(0).as_ptr().addr())?;
@@ -174,7 +179,7 @@ impl Space {
         })
     }
 
-    /// Copies bytes of the object, whatever views of them are closed.
+    /// Copies bytes of the object, even if its views are closed.
     ///
     /// # Errors
     /// In a child of the process that made this space.
@@ -184,13 +189,14 @@ impl Space {
     pub fn read(&self, offset: usize, into: &mut [u8]) -> Result<(), Refused> {
         let from = self.shared(offset, into.len());
         self.here()?;
-        // SAFETY: so many bytes of the privileged view, mapped as long as self; here they are accessed atomically only.
+        // SAFETY: `into.len()` bytes of the privileged view, mapped as long as self; here they are accessed
+        // atomically only.
         unsafe { copy::out_of(from, into) };
         Ok(())
     }
 
-    /// Changes bytes of the object, whatever views of them are closed. **First write, then open**: who opens first loses what others
-    /// write in between.
+    /// Changes bytes of the object, even if its views are closed. **First write, then open**: opening first
+    /// loses what other threads write in between.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -200,12 +206,13 @@ impl Space {
     pub fn write(&self, offset: usize, from: &[u8]) -> Result<(), Refused> {
         let to = self.shared(offset, from.len());
         self.here()?;
-        // SAFETY: as in `read`; the privileged view may be written.
+        // SAFETY: `from.len()` bytes of the privileged view, mapped as long as self and writable; here they
+        // are accessed atomically only.
         unsafe { copy::into(to, from) };
         Ok(())
     }
 
-    /// Lets threads read or write pages of a view that they could not. `from` is what they may do now.
+    /// Lets threads read or write pages of a view that they could not. `from` is their access so far.
     ///
     /// # Errors
     /// If the system refuses, or in a child of the process that made this space.
@@ -218,7 +225,8 @@ impl Space {
         if to == Access::Write { self.protect.open_write(at, from) } else { self.protect.open_read(at) }
     }
 
-    /// Lets threads only read pages of a view that they may write. When it returns, no processor still writes.
+    /// Takes the right to write pages of a view, and leaves the right to read. When it returns, no processor
+    /// still writes.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -229,7 +237,7 @@ impl Space {
         self.protect.downgrade(self.stretch(span)?)
     }
 
-    /// Closes pages of a view, whatever threads may do there now. When it returns, no processor still reads or writes.
+    /// Closes pages of a view, whatever their access is. When it returns, no processor still reads or writes.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -256,7 +264,7 @@ impl Space {
         unsafe { self.mapping.privileged().add(offset) }
     }
 
-    /// Is this the process that made it, and not a child of its?
+    /// Whether this is the process that made it, and not a child of that.
     pub(super) fn is_here(&self) -> bool {
         self.mapping.origin.is_here()
     }

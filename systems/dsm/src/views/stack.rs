@@ -1,7 +1,8 @@
 //! A signal stack with room for a whole fault.
 //!
-//! SIGSEGV is handled on the thread's alternate stack, since a stack that has overflowed has no room to say so. Rust gives its threads one
-//! of a few KiB, enough for that message; serving a fault takes more.
+//! SIGSEGV is handled on the thread's alternate stack, since a stack that has overflowed has no room for it.
+//! Rust gives its threads an alternate stack of a few KiB, enough for that message; serving a fault takes
+//! more.
 use super::layout::PAGE;
 use core::ffi::c_void;
 use core::marker::PhantomData;
@@ -10,11 +11,12 @@ use core::ptr::null_mut;
 use foregather_machine::{Cause, Error};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 
-/// Bytes of the stack, and below how many a fault is not served.
+/// Bytes of the stack, and the least room in which a fault is served.
 const BYTES: usize = 256 << 10;
 const LEAST: usize = 64 << 10;
 
-/// This thread's alternate signal stack, until it is dropped. Threads that touch shared memory which is protected by mprotect need one.
+/// This thread's alternate signal stack, until it is dropped. Threads need one to touch shared memory that
+/// mprotect protects.
 #[derive(Debug)]
 pub struct Stack {
     base: *mut c_void,
@@ -24,22 +26,23 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Gives this thread one.
+    /// Gives this thread an alternate stack.
     ///
     /// # Errors
     /// If the system refuses.
     pub fn install() -> Result<Self, Error> {
         let refused = |errno| Error::from(Cause::Os { what: "making a signal stack", errno, remedy: "raise `ulimit -v`" });
         let open = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping at an address that the kernel chooses replaces nobody's memory.
+        // SAFETY: a new mapping at an address that the kernel chooses replaces no other.
         let base = unsafe { mmap_anonymous(null_mut(), PAGE + BYTES, open, MapFlags::PRIVATE | MapFlags::NORESERVE) };
         let base = base.map_err(|errno| refused(errno.raw_os_error()))?;
         let mut stack = Self { base, before: off(), thread: PhantomData };
-        // SAFETY: the lowest page of the new mapping, which nobody uses: whoever runs over the end gets a fault there.
+        // SAFETY: the lowest page of the new mapping, which is unused: a thread that runs over the end gets a
+        // fault there.
         unsafe { mprotect(base, PAGE, MprotectFlags::empty()) }.map_err(|errno| refused(errno.raw_os_error()))?;
         let ours = libc::stack_t { ss_sp: base.wrapping_byte_add(PAGE), ss_flags: 0, ss_size: BYTES };
         let mut before = MaybeUninit::uninit();
-        // SAFETY: the stack stays mapped until it is this thread's no more; there is room for the one before.
+        // SAFETY: the stack stays mapped as long as it is this thread's; there is room for the previous one.
         if unsafe { libc::sigaltstack(&raw const ours, before.as_mut_ptr()) } != 0 {
             return Err(refused(std::io::Error::last_os_error().raw_os_error().unwrap_or(0)));
         }
@@ -51,21 +54,22 @@ impl Stack {
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        // SAFETY: the one before is whole, and its owner outlives this value, which ends within the same thread.
+        // SAFETY: the previous stack is whole, and its owner outlives this value, which ends within the same
+        // thread.
         let restored = unsafe { libc::sigaltstack(&raw const self.before, null_mut()) };
         debug_assert_eq!(restored, 0);
-        // SAFETY: the mapping is this value's own, and no longer anybody's stack.
+        // SAFETY: the mapping is this value's own, and no thread's stack any more.
         let unmapped = unsafe { munmap(self.base, PAGE + BYTES) };
         debug_assert!(unmapped.is_ok(), "{unmapped:?}");
     }
 }
 
-/// Does the handler that was given this context run on an alternate stack with too little room?
+/// Whether the handler with this context runs on an alternate stack with too little room.
 ///
 /// # Safety
 /// `context` is what the kernel has passed to a handler of this thread.
 pub(super) unsafe fn is_small(context: *mut c_void) -> bool {
-    // SAFETY: as the caller says.
+    // SAFETY: by this function's contract `context` is what the kernel passed.
     let stack = unsafe { (*context.cast::<libc::ucontext_t>()).uc_stack };
     stack.ss_flags & libc::SS_DISABLE == 0 && stack.ss_size < LEAST
 }

@@ -1,21 +1,24 @@
-//! From a page of a view to its minipage and from there to its bytes, one array access each, without locks: fault handlers ask.
+//! Finds the minipage of a page of a view, and its bytes, by one array access each, without locks: fault
+//! handlers use it.
 //!
-//! A minipage is entered before anybody learns its address, and removed after all copies of it were closed; so whoever faults in it
-//! finds it whole. Someone with a stale address may find nothing, or the minipage that has followed.
+//! A minipage is entered before any thread learns its address, and removed after all copies of it were
+//! closed; so a thread that faults in it finds it whole. A thread with a stale address may find nothing, or
+//! the minipage that has followed.
 use super::layout::{Extent, Span, ViewAddress};
 use crate::Minipage;
 use bytemuck::allocation::zeroed_slice_box;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
-/// Where the view's number begins in an entry's place; below it is the offset.
+/// Where an entry's place has the view's number; the offset is below it.
 const VIEW_SHIFT: u32 = 48;
 
-/// A minipage's extent: its place, then how many bytes it has; none means that there is no minipage of this number.
+/// A minipage's extent: its place, then its length in bytes; 0 means that there is no minipage of this
+/// number.
 type Entry = [AtomicU64; 2];
 
 /// Which minipage a page of a view belongs to, and where each minipage is.
 ///
-/// Zeros that nobody has touched take no memory, so a table may be as large as its space could ever need.
+/// Untouched zeros take no memory, so a table may be as large as its space could ever need.
 #[derive(Debug)]
 pub struct MinipageTable {
     pages: u32,
@@ -26,25 +29,25 @@ pub struct MinipageTable {
 
 impl MinipageTable {
     /// # Panics
-    /// If a view has 2^48 bytes or more, or there are 2^32 - 1 pages of views or more: nobody has such a space.
+    /// If a view has 2^48 bytes or more, or there are 2^32 - 1 pages of views or more: no space has.
     pub(super) fn new(pages: u32, views: u32) -> Self {
         let vpages = u32::try_from(u64::from(pages) * u64::from(views)).expect("fewer than 2^32 pages of views");
         assert!(vpages < u32::MAX && views < 1 << (64 - VIEW_SHIFT), "{pages} pages, {views} views");
         Self { pages, vpages: zeroed_slice_box(vpages as usize), entries: zeroed_slice_box(vpages as usize) }
     }
 
-    /// All numbers of minipages are below that: every page of every view may have one.
+    /// All numbers of minipages are below this: every page of every view may have one.
     pub fn minipages(&self) -> u32 {
         self.entries.len() as u32
     }
 
-    /// Whose page that is.
+    /// The minipage of that page.
     #[inline]
     pub fn minipage(&self, place: ViewAddress) -> Option<Minipage> {
         self.at(place.view, place.page)
     }
 
-    /// Whose page that is, by view and page.
+    /// The minipage of that page, by view and page.
     #[inline]
     pub(super) fn at(&self, view: u32, page: u32) -> Option<Minipage> {
         let index = view as usize * self.pages as usize + page as usize;
@@ -52,7 +55,7 @@ impl MinipageTable {
         number.checked_sub(1).map(Minipage)
     }
 
-    /// Where a minipage is, if there is one of this number.
+    /// The extent of a minipage, if there is one of this number.
     #[inline]
     pub fn extent(&self, minipage: Minipage) -> Option<Extent> {
         let [place, bytes] = self.entries.get(minipage.0 as usize)?;

@@ -1,7 +1,7 @@
 //! userfaultfd: the descriptor and its few ioctls, from linux/userfaultfd.h.
 //!
-//! Needed: minor faults and write protection of shared memory (Linux 5.14 and 5.19) and pages that are opened write-protected
-//! (6.4). The ioctls go to the kernel directly, so they do not touch `errno`.
+//! Needed: minor faults and write protection of shared memory (Linux 5.14 and 5.19) and pages that are opened
+//! write-protected (6.4). The ioctls go to the kernel directly, so they do not touch `errno`.
 use super::protect::PageRange;
 use foregather_machine::{Cause, Error};
 use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::ioctl::{Opcode, Setter, Updater, ioctl, opcode};
 use rustix::mm::UserfaultfdFlags;
 
-/// `UFFD_USER_MODE_ONLY`: faults within system calls are not served. What anybody may ask for.
+/// `UFFD_USER_MODE_ONLY`: faults within system calls are not served. Every user may ask for that.
 const USER_MODE_ONLY: u32 = 1;
 const API: u64 = 0xAA;
 /// `USERFAULTFD_IOC_NEW` of the device.
@@ -67,7 +67,7 @@ const IOC_WAKE: Opcode = opcode::read::<Range>(0xAA, 2);
 const IOC_WRITEPROTECT: Opcode = opcode::read_write::<WriteProtect>(0xAA, 6);
 const IOC_CONTINUE: Opcode = opcode::read_write::<Continue>(0xAA, 7);
 
-/// A fault that a thread waits in, as the descriptor tells it.
+/// A fault in which a thread waits, as the descriptor reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Event {
     pub(super) address: usize,
@@ -83,7 +83,7 @@ pub(super) struct Uffd {
 }
 
 impl Uffd {
-    /// A descriptor that either makes faulting threads get SIGBUS, or makes them wait while somebody else reads of it.
+    /// A descriptor by which faulting threads get SIGBUS, or else wait while another thread reads it.
     pub(super) fn new(sigbus: bool) -> Result<Self, Error> {
         let fd = open(sigbus)?;
         let features = if sigbus { FEATURES | FEATURE_SIGBUS } else { FEATURES };
@@ -94,7 +94,7 @@ impl Uffd {
         Ok(Self { fd })
     }
 
-    /// From now on nobody gets at these pages without [`Uffd::proceed`].
+    /// Registers pages: without [`Uffd::proceed`] no thread can touch them.
     pub(super) fn register(&self, at: PageRange) -> Result<(), Error> {
         let mut register = Register { range: range(at), mode: REGISTER, ioctls: 0 };
         // SAFETY: the struct is what this ioctl reads and writes; the pages are a space's own views.
@@ -113,7 +113,7 @@ impl Uffd {
             if done != Err(Errno::AGAIN) {
                 return done;
             }
-            // The mappings of the process were changing; `mapped` says how far it came.
+            // The mappings of the process were changing; `mapped` says how far the call got.
             let progress = u64::try_from(request.mapped).unwrap_or(0).min(bytes);
             (start, bytes) = (start + progress, bytes - progress);
             if bytes == 0 {
@@ -135,13 +135,13 @@ impl Uffd {
         }
     }
 
-    /// Lets those who wait in a fault of these pages try again.
+    /// Lets threads that wait in a fault of these pages try again.
     pub(super) fn wake(&self, at: PageRange) -> Result<(), Errno> {
         // SAFETY: the struct is what this ioctl reads.
         unsafe { ioctl(&self.fd, Setter::<IOC_WAKE, _>::new(range(at))) }
     }
 
-    /// The next fault that waits, if any.
+    /// The next waiting fault, if any.
     pub(super) fn next(&self) -> Result<Option<Event>, Errno> {
         let mut message = [0; 32];
         match rustix::io::read(&self.fd, &mut message) {
@@ -174,7 +174,7 @@ fn range(at: PageRange) -> Range {
     Range { start: at.start.as_ptr().addr() as u64, bytes: at.bytes as u64 }
 }
 
-/// By the system call, or, where that is forbidden, by the device.
+/// Opens it by the system call, or, where that is forbidden, by the device.
 fn open(sigbus: bool) -> Result<OwnedFd, Error> {
     let mode = if sigbus { USER_MODE_ONLY } else { 0 };
     let flags = UserfaultfdFlags::CLOEXEC | UserfaultfdFlags::NONBLOCK | UserfaultfdFlags::from_bits_retain(mode);
@@ -190,7 +190,7 @@ fn open(sigbus: bool) -> Result<OwnedFd, Error> {
     if fd < 0 {
         return Err(unopened(sigbus, refusal));
     }
-    // SAFETY: a fresh descriptor that nobody else knows.
+    // SAFETY: a fresh descriptor that no other code has.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

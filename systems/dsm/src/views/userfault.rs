@@ -1,12 +1,13 @@
-//! Protection by userfaultfd: a closed page has no entry in the page table although its bytes are in memory (a *minor* fault), a
-//! readable one has an entry that is write-protected for this purpose. The page table says it all, and no mapping is split.
+//! Protection by userfaultfd: a closed page has no entry in the page table although its bytes are in memory
+//! (a *minor* fault); a readable page has a write-protected entry. The page table has the whole state, and no
+//! mapping is split.
 use super::protect::{PageRange, Protect, Refused};
 use super::uffd::Uffd;
 use crate::Access;
 use rustix::mm::{Advice, madvise};
 use std::sync::Arc;
 
-/// The calls of this back end.
+/// The calls of this backend.
 pub(super) struct Userfault {
     pub(super) uffd: Arc<Uffd>,
 }
@@ -33,7 +34,8 @@ impl Protect for Userfault {
     }
 
     fn close(&self, at: PageRange) -> Result<(), Refused> {
-        // SAFETY: the pages are a space's own application view of a memory file, so their bytes stay; only the way to them goes.
+        // SAFETY: the pages are a space's own application view of a memory file, so their bytes stay; only
+        // the page table's entries go.
         let done = unsafe { madvise(at.start.as_ptr().cast(), at.bytes, Advice::LinuxDontNeed) };
         done.map_err(|errno| Refused::by(errno, "closing pages (madvise)", "take mlockall out of this program"))
     }

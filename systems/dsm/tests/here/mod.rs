@@ -1,4 +1,5 @@
-//! Ranks as threads of this process, each with a space of its own, over lanes in shared memory: for tests of this room.
+//! Ranks as threads of this process, each with a space of its own, over lanes in shared memory: for tests of
+//! this room.
 use foregather_dsm::memory::{Settings, SharedAllocator, Thread, lanes, run};
 use foregather_dsm::views::Backend;
 use foregather_machine::{Address, Error};
@@ -8,7 +9,7 @@ use std::sync::Arc;
 
 pub(crate) type OfThread<'t> = Thread<'t, Lane<threads::Thread>>;
 
-/// Runs a program on so many ranks; what each thread gave.
+/// Runs a program on `count` ranks; returns the results of each rank's threads.
 pub(crate) fn ranks<S: Sync, R: Send>(
     count: u32,
     settings: Settings,
@@ -31,7 +32,7 @@ pub(crate) fn ranks<S: Sync, R: Send>(
     })
 }
 
-/// Those that this machine has.
+/// The backends that this machine has.
 pub(crate) fn backends() -> Vec<Backend> {
     let (chosen, _) = Backend::chosen();
     if chosen == Backend::Userfault { vec![Backend::Userfault, Backend::Mprotect] } else { vec![Backend::Mprotect] }

@@ -1,6 +1,7 @@
-//! A rank is killed or stopped while it owns minipages, holds a lock, or is waited for: every other one names it, in bounded time.
+//! A rank is killed or stopped while it owns minipages, holds a lock, or is waited for: every other rank
+//! names it, in bounded time.
 //!
-//! What a call waits for comes back as an error. What a load or store waits for cannot: the process ends, and says why.
+//! A call that waits returns an error. A load or store cannot: the process ends, and says why.
 mod job;
 mod programs;
 

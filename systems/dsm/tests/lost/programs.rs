@@ -1,4 +1,4 @@
-//! What the processes of these tests do: ignored tests of this executable, which start it anew.
+//! The programs of these tests' processes: ignored tests of this executable, which starts itself.
 use foregather_dsm::Access;
 use foregather_dsm::memory::{Array, Settings, SharedAllocator, Thread, lanes, run};
 use foregather_host::interrupt;
@@ -13,23 +13,23 @@ use std::time::Duration;
 pub(crate) const SIZE: u32 = 4;
 const THREADS: u32 = 2;
 const WORDS: usize = 24;
-/// No job of these tests lasts longer: one that would is ended, and has failed.
+/// No job of these tests lasts longer: a longer one is ended, and has failed.
 const LONG: Duration = Duration::from_secs(60);
 
 /// What all ranks are doing when one of them is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Loads and stores: everybody owns some minipages, and is at a fault most of the time.
+    /// Loads and stores: every rank owns some minipages, and is at a fault most of the time.
     Faults,
-    /// The lost one holds a lock that the others wait for.
+    /// The lost rank holds a lock that the others wait for.
     Holds,
     /// Locks go around.
     Locks,
-    /// The others wait for the lost one in a barrier.
+    /// The others wait for the lost rank in a barrier.
     Barrier,
     /// Barriers, pushes and prefetches.
     Hints,
-    /// Nothing is asked for but by one thread of each rank, at a barrier; the other one waits for it.
+    /// One thread of each rank waits at a barrier, the other one for it: no other request is under way.
     Beside,
 }
 
@@ -40,7 +40,7 @@ impl State {
         Self::ALL.into_iter().find(|state| format!("{state:?}") == name)
     }
 
-    /// Goes on until that fails.
+    /// Goes on until the state's call fails.
     fn program<F: Fabric>(self, thread: &Thread<'_, F>, words: &Array<u64>, victim: Rank) -> Result<(), Error> {
         let (number, lost) = (thread.number() as usize, thread.rank() == victim);
         for turn in number.. {
@@ -68,21 +68,21 @@ impl State {
     }
 }
 
-/// Until somebody ends this process.
+/// Sleeps until another process ends this one.
 fn sleep() {
     loop {
         std::thread::sleep(LONG);
     }
 }
 
-/// What a rank of these tests does, as a command line of this very executable.
+/// A rank's program of these tests, as a command line of this executable.
 pub(crate) fn program(name: &str) -> Vec<String> {
     let name = format!("programs::{name}");
     let this = env::current_exe().unwrap().to_str().unwrap().to_owned();
     [&this, "--exact", &name, "--ignored", "--nocapture", "--test-threads=1", "-q"].map(str::to_owned).to_vec()
 }
 
-/// Lines of its own, at once: those of several processes must not be mixed.
+/// Writes a line at once: the lines of several processes must not be mixed.
 fn say(line: &str) {
     use std::io::Write;
     std::io::stdout().write_all(format!("\n{line}\n").as_bytes()).unwrap();
@@ -105,7 +105,7 @@ where
     served.map(|served| _ = served.leave())
 }
 
-/// Goes on in one state until somebody is lost, and says who.
+/// Goes on in one state until a rank is lost, and names it.
 #[test]
 #[ignore = "a program of another test"]
 fn state() {

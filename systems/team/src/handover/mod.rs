@@ -1,8 +1,10 @@
-//! The hand-over of a borrowed closure to threads that outlive it: the only place of this crate that is unsafe.
+//! The hand-over of a borrowed closure to threads that outlive it: the only place of this crate that is
+//! unsafe.
 //!
-//! A call leaves a pointer to its closure on the desk, opens a region, and takes part in it. The pointer is read only by who has taken
-//! a part of that region, and the region is over only when all parts are done (races T6 to T8 of `core/barrier/README.md`).
-//! So nobody has the pointer before the call has begun or after it has returned.
+//! A call leaves a pointer to its closure on the desk, opens a region, and takes part in it. A member reads
+//! the pointer only after it has taken a part of that region, and the region is over only when all parts are
+//! done (races T6 to T8 of `core/barrier/README.md`). So no member has the pointer before the call has begun
+//! or after it has returned.
 use crate::Member;
 use crate::protocol::{Course, HelpAfter, TeamLeader, TeamWorker};
 use core::any::Any;
@@ -14,7 +16,7 @@ use foregather_wait::Policy;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a member has panicked with.
+/// The payload of a member's panic.
 pub(crate) type Panic = Box<dyn Any + Send>;
 
 /// What a region works on: one cache line.
@@ -25,7 +27,7 @@ struct RegionWork {
     size: u32,
 }
 
-/// Where a job is left for those who take its parts.
+/// Where the leader leaves a job for the members that take its parts.
 struct WorkDesk {
     job: CachePadded<UnsafeCell<RegionWork>>,
     panicked: AtomicBool,
@@ -33,10 +35,11 @@ struct WorkDesk {
     panic: Mutex<Option<Panic>>,
 }
 
-// SAFETY: `job` is written by the leader while no part of a region is taken, and read by who has taken one; the words of the team
-// order the two. What `work` points to is `Sync` and is borrowed until the region is over.
+// SAFETY: the leader writes `job` while no part of a region is taken, and only members that have taken a part
+// read it; the words of the team order the two. What `work` points to is `Sync` and is borrowed until the
+// region is over.
 unsafe impl Sync for WorkDesk {}
-// SAFETY: as above; where the desk itself is makes no difference.
+// SAFETY: the accesses to `job` are ordered as for `Sync`, wherever the desk lies.
 unsafe impl Send for WorkDesk {}
 
 impl WorkDesk {
@@ -48,10 +51,11 @@ impl WorkDesk {
     /// Does one part.
     ///
     /// # Safety
-    /// The caller has taken that part of the region that is open, and has not yet said that it is done.
+    /// The caller has taken part `rank` of the open region and has not yet reported it done.
     #[inline]
     unsafe fn part(&self, rank: Rank) {
-        // SAFETY: whoever has a part may read the job; nobody writes it until all parts are done.
+        // SAFETY: by this function's contract the caller has a part, and the leader does not write the job
+        // until all parts are done.
         let job = unsafe { *self.job.0.get() };
         // SAFETY: `call` was made for what `work` points to, which is borrowed until all parts are done.
         if let Err(panic) = unsafe { (job.call)(job.work, Member { rank, size: job.size }) } {
@@ -77,12 +81,12 @@ impl WorkDesk {
     }
 }
 
-/// Calls a closure of that type. A panic ends here: other members' parts go on.
+/// Calls a closure of type `F`. A panic ends here: other members' parts go on.
 ///
 /// # Safety
 /// `work` points to a living `F`.
 unsafe fn call<F: Fn(Member)>(work: *const (), member: Member) -> Result<(), Panic> {
-    // SAFETY: the caller says so.
+    // SAFETY: by this function's contract `work` points to a living `F`.
     let work = unsafe { &*work.cast::<F>() };
     catch_unwind(AssertUnwindSafe(|| work(member)))
 }
@@ -93,21 +97,22 @@ struct Shared {
     desk: WorkDesk,
 }
 
-/// The leader's side of a team, and its threads, as far as they were started. Dropping it lets them go; nobody waits for them.
+/// The leader's side of a team, and its threads, as far as they were started. Dropping it releases them
+/// without waiting for them.
 pub(crate) struct Threads {
-    /// `Some` until it is dropped.
+    /// `None` only while it is dropped.
     leader: Option<TeamLeader<Thread>>,
     shared: Arc<Shared>,
     policy: Policy,
-    /// How many members may take part: the leader, and those who were called.
+    /// How many members may take part: the leader, and the workers that were called.
     width: u32,
     started: u32,
-    /// Which thread led last.
+    /// The thread that led last.
     by: usize,
 }
 
 impl Threads {
-    /// For at most so many members; so far there is only the leader.
+    /// Makes a team of at most `most` members; so far there is only the leader.
     ///
     /// # Errors
     /// [`foregather_machine::Cause::Size`] for none, or more than a team takes.
@@ -122,20 +127,20 @@ impl Threads {
         Ok(Self { leader: Some(TeamLeader::new(leader, wake)), shared, policy, width: 1, started: 1, by: this_thread() })
     }
 
-    /// How many members it may have.
+    /// The most members it may have.
     pub(crate) fn most(&self) -> u32 {
         self.shared.team.size()
     }
 
-    /// How many it has.
+    /// The members it has now.
     pub(crate) fn width(&self) -> u32 {
         self.width
     }
 
-    /// Calls members, or sends them away. Their threads are started when they are called first.
+    /// Calls members, or sends them away. A member's thread starts when it is called first.
     ///
     /// # Errors
-    /// If one cannot be started: those that are there take part.
+    /// If a thread cannot be started: the members that are there take part.
     pub(crate) fn resize(&mut self, width: u32) -> Result<(), Error> {
         let Some(TeamLeader { handle, .. }) = &mut self.leader else { return Ok(()) };
         while self.width > width {
@@ -154,7 +159,8 @@ impl Threads {
         Ok(())
     }
 
-    /// Does `work` once for every member, on as many threads as are there. How that went, and the first panic.
+    /// Does `work` once for every member, on the threads that are there. Returns the region's course and the
+    /// first panic.
     #[inline]
     pub(crate) fn run<F: Fn(Member) + Sync>(&mut self, work: &F, patience: HelpAfter) -> (Course, Option<Panic>) {
         let Self { leader: Some(leader), shared, width, by, .. } = self else { not_over("it has no leader") };
@@ -165,12 +171,12 @@ impl Threads {
             leader.handle.lead_from(Thread::current());
         }
         let job = RegionWork { call: call::<F>, work: core::ptr::from_ref(work).cast(), size: *width };
-        // SAFETY: no region is open, since each call of this function ends with its join, so nobody has a part; and this one has
-        // the leader to itself.
+        // SAFETY: no region is open, since each call of this function ends with its join, so no member has a
+        // part; and this call has the leader to itself.
         unsafe { *desk.job.0.get() = job };
         let open = OpenRegion;
         let part = async |rank| {
-            // SAFETY: the leader has part 0, and those that it says it has taken.
+            // SAFETY: the leader calls this for part 0 and for parts that its exchange has taken.
             unsafe { desk.part(rank) }
         };
         let course = match block_on(leader.region(patience, part)) {
@@ -181,7 +187,8 @@ impl Threads {
         (course, desk.take_panic())
     }
 
-    /// In a child of a fork: the members are not there, and nothing that they or the parent's leader may have had in hand is touched.
+    /// Forgets the threads in a child of a fork: they do not exist there, and what they or the parent's
+    /// leader had in hand stays untouched.
     pub(crate) fn forget(self) {
         core::mem::forget(self);
     }
@@ -196,7 +203,7 @@ impl Drop for Threads {
     }
 }
 
-/// A region whose parts may be under way: nothing that they work on may go away.
+/// A region whose parts may be under way: what they work on must not go away.
 struct OpenRegion;
 
 impl Drop for OpenRegion {
@@ -205,8 +212,8 @@ impl Drop for OpenRegion {
     }
 }
 
-/// Ends the process, since it cannot go on: members may still work on what the caller would take away. A panic that may not leave
-/// its function does that, and prints why.
+/// Ends the process, since it cannot go on: members may still work on what the caller would take away. A
+/// panic that may not leave its function does that, and prints why.
 #[cold]
 fn not_over(why: &str) -> ! {
     extern "C" fn end(why: &&str) -> ! {
@@ -215,18 +222,19 @@ fn not_over(why: &str) -> ! {
     end(&why)
 }
 
-/// What a thread of a team does.
+/// The body of a team's thread.
 fn follow(shared: &Shared, cpu: Thread, rank: Rank, policy: Policy) {
     let Ok(worker) = shared.team.worker(cpu, rank, policy) else { return };
     let part = async |rank| {
-        // SAFETY: a follower's parts are those that its worker has taken and not said to be done.
+        // SAFETY: `serve` calls this for parts that its worker has taken and not reported done.
         unsafe { shared.desk.part(rank) }
     };
-    // An error is the end, too: there is nobody to tell.
+    // An error ends the thread, too: no caller would see it.
     let _ = block_on(TeamWorker::new(worker, policy).serve(part));
 }
 
-/// One of the threads that live now, told from the others without asking the kernel. A later one may have the same.
+/// A number for this thread that no other living thread has, without asking the kernel. A later thread may
+/// get the same number.
 #[inline]
 fn this_thread() -> usize {
     thread_local!(static HERE: u8 = const { 0 });

@@ -7,7 +7,7 @@ fn forked(child: impl FnOnce() -> i32) -> Option<i32> {
     in_child(child).exit_status()
 }
 
-/// The sum of 1 to 999 on the team, and how many members there were.
+/// The sum of 1 to 999 on the team, and how many members computed it.
 fn sum(team: &Team) -> (u64, u64) {
     let (sum, members) = (AtomicU64::new(0), AtomicU64::new(0));
     team.run(|member| {
@@ -32,7 +32,7 @@ fn a_child_computes_with_a_team_of_its_own() {
     assert_eq!(forked(|| i32::from(sum(Team::global()).0 != 499_500)), Some(0), "the first global call in a child");
     assert!(right(&team, 3), "the parent's team is untouched");
 
-    // While another thread of the parent has the team.
+    // Fork while another thread of the parent has the team.
     let (stop, calls) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|threads| {
         threads.spawn(|| {

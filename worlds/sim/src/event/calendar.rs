@@ -39,7 +39,7 @@ impl Calendar {
             self.today.push(event);
             self.nearest_far = self.far.pop();
         }
-        self.today.sort_unstable();
+        self.today.sort_unstable_by_key(Event::key);
         true
     }
 
@@ -54,7 +54,7 @@ impl Calendar {
         self.day = day;
         std::mem::swap(&mut self.today, &mut self.ring[(day % DAYS) as usize]);
         self.on_ring -= self.today.len();
-        self.today.sort_unstable();
+        self.today.sort_unstable_by_key(Event::key);
         true
     }
 }
@@ -63,7 +63,7 @@ impl Queue for Calendar {
     fn push(&mut self, event: Event) {
         let day = event.time >> DAY_BITS;
         if day <= self.day {
-            let at = self.next + self.today[self.next..].partition_point(|earlier| *earlier < event);
+            let at = self.next + self.today[self.next..].partition_point(|earlier| earlier.key() < event.key());
             self.today.insert(at, event);
         } else if day < self.day + DAYS {
             self.ring[(day % DAYS) as usize].push(event);

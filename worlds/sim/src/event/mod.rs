@@ -51,6 +51,12 @@ impl Event {
         Self { time, order, task, what }
     }
 
+    /// What events are ordered by: no two have the same.
+    #[inline]
+    pub(crate) const fn key(&self) -> u128 {
+        (self.time as u128) << u64::BITS | self.order as u128
+    }
+
     /// The same at a later time.
     pub(crate) const fn postponed(self, time: u64) -> Self {
         Self { time, ..self }

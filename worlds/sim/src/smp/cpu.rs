@@ -192,6 +192,7 @@ impl<Q: Queue, P> Drop for Leaf<'_, '_, Q, P> {
 /// Queues the thread up at the end of the word's watchers.
 fn watch(machine: &mut Machine, word: &SimWord, thread: u32) {
     let last = word.last_watcher.replace(thread);
+    machine.threads[thread as usize].previous_watcher = last;
     if last == NOBODY {
         word.first_watcher.set(thread);
     } else {
@@ -201,21 +202,19 @@ fn watch(machine: &mut Machine, word: &SimWord, thread: u32) {
 
 /// Takes it out, if the word has not changed since.
 fn unwatch(machine: &mut Machine, word: &SimWord, thread: u32) {
-    let (mut before, mut at) = (NOBODY, word.first_watcher.get());
-    while at != NOBODY && at != thread {
-        (before, at) = (at, machine.thread(at).next_watcher);
-    }
-    if at == NOBODY {
+    let it = &mut machine.threads[thread as usize];
+    let previous = std::mem::replace(&mut it.previous_watcher, NOBODY);
+    if previous == NOBODY && word.first_watcher.get() != thread {
         return;
     }
-    let next = std::mem::replace(&mut machine.threads[thread as usize].next_watcher, NOBODY);
-    if before == NOBODY {
-        word.first_watcher.set(next);
-    } else {
-        machine.threads[before as usize].next_watcher = next;
+    let next = std::mem::replace(&mut it.next_watcher, NOBODY);
+    match previous {
+        NOBODY => word.first_watcher.set(next),
+        previous => machine.threads[previous as usize].next_watcher = next,
     }
-    if next == NOBODY {
-        word.last_watcher.set(before);
+    match next {
+        NOBODY => word.last_watcher.set(previous),
+        next => machine.threads[next as usize].previous_watcher = previous,
     }
 }
 
@@ -282,6 +281,11 @@ impl<Q: Queue> Park for SmpCpu<'_, Q> {
     async fn park(&self, on: &SimWord, prepared: u32, until: Nanos) {
         let changed = || (on.version.get() != prepared).then_some(());
         self.leaf(Want::Park, Some(on), until, changed).await;
+    }
+    /// On the heap: a wait that is not over when it is called is moved into each future around it, and copying the whole state machine
+    /// once a level takes longer than all else that a simulated wait does.
+    fn run_inline<F: Future>(&self, wait: F) -> impl Future<Output = F::Output> {
+        Box::pin(wait)
     }
 
     fn sometimes(&self, _: &'static str) -> bool {

@@ -342,6 +342,7 @@ impl Kernel {
         while watcher != NOBODY {
             let it = &mut self.machine.threads[watcher as usize];
             let next = std::mem::replace(&mut it.next_watcher, NOBODY);
+            it.previous_watcher = NOBODY;
             if it.life == Life::Blocked {
                 sleepers.push(watcher);
             } else {
@@ -391,23 +392,32 @@ impl Kernel {
         self.machine.close();
     }
 
-    /// Marked processors reschedule, in the order of their numbers; then the scheduler's own next moment is foreseen.
+    /// Marked processors reschedule, in the order of their numbers. Were there any?
+    fn reschedule_marked<Q: Queue>(&mut self, engine: &Engine<Q>) -> bool {
+        if self.machine.marked.is_empty() {
+            return false;
+        }
+        let mut marked = std::mem::take(&mut self.machine.marked);
+        marked.sort_unstable();
+        for &cpu in &marked {
+            let processor = self.machine.cpu(cpu);
+            if processor.marked && !processor.switching {
+                self.schedule(engine, cpu);
+            }
+        }
+        true
+    }
+
+    /// Marked processors reschedule; then the scheduler's own next moment is foreseen.
     pub(super) fn drain<Q: Queue>(&mut self, engine: &Engine<Q>) {
         loop {
-            let mut marked = std::mem::take(&mut self.machine.marked);
-            marked.sort_unstable();
-            for &cpu in &marked {
-                let processor = self.machine.cpu(cpu);
-                if processor.marked && !processor.switching {
-                    self.schedule(engine, cpu);
-                }
-            }
+            let marked = self.reschedule_marked(engine);
             if let Some(thread) = self.to_wake.pop_front() {
                 // Its bound may have passed at the same moment.
                 if self.machine.thread(thread).life == Life::Blocked {
                     self.wake(&[thread], None);
                 }
-            } else if marked.is_empty() && !self.idle_look(engine) {
+            } else if !marked && !self.idle_look(engine) {
                 break;
             }
         }

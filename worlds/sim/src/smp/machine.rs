@@ -82,6 +82,8 @@ pub(super) struct Thread {
     pub(super) debt: Nanos,
     /// Which of its waits is the present one; bounds of earlier ones are stale.
     pub(super) wait: u32,
+    /// Its neighbours among those who watch the same word.
+    pub(super) previous_watcher: u32,
     pub(super) next_watcher: u32,
     /// Since the last time it was asked: did it begin to spin, did it park?
     pub(super) spun: bool,
@@ -205,6 +207,12 @@ impl Machine {
         &self.threads[thread as usize]
     }
 
+    /// Has every processor a thread?
+    #[inline]
+    pub(super) fn all_busy(&self) -> bool {
+        self.busy as usize == self.processors.len()
+    }
+
     /// The processors' numbers.
     #[inline]
     pub(super) fn cpus(&self) -> std::ops::Range<CpuId> {
@@ -220,8 +228,7 @@ impl Machine {
     /// How long the present thread has run without being charged yet.
     #[inline]
     pub(super) fn uncharged(&self, cpu: CpuId) -> Nanos {
-        let processor = self.cpu(cpu);
-        if processor.switching || processor.current == NOBODY { Nanos::ZERO } else { self.now - processor.since }
+        self.cpu(cpu).uncharged(self.now)
     }
 
     /// Asks a processor to reschedule (`need_resched` and an interrupt): at once, or when its switch has ended.
@@ -248,7 +255,7 @@ impl Machine {
             return;
         }
         self.load_integral += u128::from(span.0) * u128::from(self.runnable);
-        if (self.busy as usize) < self.processors.len() && self.runnable > self.busy {
+        if !self.all_busy() && self.runnable > self.busy {
             self.idle_while_ready += span;
         }
         if self.record.sample > Nanos::ZERO {
@@ -339,6 +346,14 @@ impl Machine {
     }
 }
 
+impl Processor {
+    /// How long its present thread has run without being charged yet.
+    #[inline]
+    pub(super) fn uncharged(&self, now: Nanos) -> Nanos {
+        if self.switching || self.current == NOBODY { Nanos::ZERO } else { now - self.since }
+    }
+}
+
 impl Thread {
     fn new(spec: &ThreadSpec, cpus: u32, random: &mut Random) -> Self {
         Self {
@@ -353,6 +368,7 @@ impl Thread {
             sees: Nanos::MAX,
             debt: Nanos::ZERO,
             wait: 0,
+            previous_watcher: NOBODY,
             next_watcher: NOBODY,
             spun: false,
             parked: false,

@@ -36,6 +36,9 @@ struct Turns {
 impl Turns {
     /// An idle processor for a ready thread, its own before others, then the one that has been idle for longest.
     fn call_idle(machine: &mut Machine, thread: u32) {
+        if machine.all_busy() {
+            return;
+        }
         let free = |cpu: CpuId| {
             let processor = machine.cpu(cpu);
             processor.current == NOBODY && !processor.marked && machine.allows(thread, cpu)

@@ -1,4 +1,4 @@
-//! What ranks do together, one deed after the other; of each, every rank knows its part.
+//! What ranks do together, one deed after the other; every rank knows its part of each.
 use crate::draw::Draw;
 use crate::worlds::us;
 use foregather_machine::{Nanos, Rank};
@@ -22,7 +22,7 @@ pub(super) enum Deed {
     Signal { from: Rank, to: Rank },
     /// A packet.
     Packet { from: Rank, to: Rank, bytes: usize, protocol: Protocol },
-    /// All meet.
+    /// All ranks meet.
     Barrier,
     /// All take part in a collective operation of that many bytes.
     Collective { which: u64, root: Rank, bytes: usize },
@@ -49,12 +49,12 @@ impl Deed {
         }
     }
 
-    /// Do two ranks only send in it, before they receive?
+    /// Whether two ranks both send in it before they receive.
     pub(super) fn crosses(&self) -> bool {
         matches!(self, Self::Cross { .. } | Self::Open { .. } | Self::Collective { .. })
     }
 
-    /// Who sends, if one rank alone does.
+    /// The sender, if only one rank sends.
     pub(super) fn sender(&self) -> Option<Rank> {
         match *self {
             Self::Message { from, .. } => Some(from),

@@ -1,4 +1,5 @@
-//! Messages over the lanes of a cluster: a drawn program that all ranks go through in one order, and at most one kind of mishap.
+//! Messages over the lanes of a cluster: a drawn program that all ranks go through in one order, and at most
+//! one kind of mishap.
 
 mod deed;
 mod program;
@@ -23,23 +24,23 @@ type Talker<'s> = Messenger<TamperedLane<Lane<'s, Heap>>>;
 /// What goes wrong with a rank, before the deed of that number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mishap {
-    /// Nothing does.
+    /// Nothing goes wrong.
     None,
     /// It gives up, and says why.
     Fails(Rank, usize),
     /// Its messenger is dropped.
     Vanishes(Rank, usize),
-    /// It leaves, though others count on it.
+    /// It leaves, though others still need it.
     Leaves(Rank, usize),
     /// It begins a message, drops it, forgets it or leaves it open, and gives up.
     Abandons(Rank, usize),
-    /// It unpacks something else than was packed.
+    /// It unpacks something other than was packed.
     Disagrees(Rank, usize),
     /// Its waits have a deadline.
     Hurries(Rank, Nanos),
     /// Its node dies.
     Dies(Rank, Nanos),
-    /// At the end the first ranks, that many, wait for each other.
+    /// At the end that many ranks, the first ones, wait for each other.
     Circle(u32),
 }
 
@@ -57,7 +58,7 @@ impl Mishap {
     }
 }
 
-/// What was drawn.
+/// The drawn run.
 struct Plan {
     size: u32,
     deeds: Vec<Deed>,
@@ -79,7 +80,7 @@ fn settings(draw: &mut Draw, spec: &ClusterSpec, crossing: bool) -> Settings {
         direct_at: draw.one_in(3).then(|| draw.bytes(3_000)),
         credits,
         alert: credits.map(|_| draw.pick(&fitting)),
-        // Where both sides only send, what may be kept has to be enough for it.
+        // If both sides only send, the kept bytes have to suffice for it.
         kept_bytes: if crossing || draw.one_in(2) { 1 << 30 } else { draw.bytes(2_000) },
         ..Settings::default()
     }
@@ -154,7 +155,7 @@ fn over(spec: ClusterSpec, plan: &Plan, planted: Option<Plant>) -> RunReport {
         program::run(plan, TamperedLane::new(lane, planted, left))
     });
     let mut stuck: Vec<String> = report.deadlocked.iter().map(ToString::to_string).collect();
-    // Credits are there so that this does not happen.
+    // Credits exist so that this does not happen.
     stuck.extend((report.dropped > 0).then(|| format!("cards dropped {} frames for want of room", report.dropped)));
     let ends = (0..).zip(report.outputs).filter_map(|(rank, output)| output.map(|output| judge(plan, rank, output)));
     RunReport { trace: report.trace, end: verdict(stuck, ends.collect::<Vec<_>>()), drawn }
@@ -163,7 +164,7 @@ fn over(spec: ClusterSpec, plan: &Plan, planted: Option<Plant>) -> RunReport {
 /// How a rank's program ended.
 type Ending = Result<Result<(), Error>, String>;
 
-/// Is that how it may end?
+/// Whether it may end like that.
 fn judge(plan: &Plan, rank: Rank, end: Ending) -> Result<(), String> {
     let Err(error) = end? else {
         let in_circle = matches!(plan.mishap, Mishap::Circle(length) if rank < length);
@@ -171,7 +172,7 @@ fn judge(plan: &Plan, rank: Rank, end: Ending) -> Result<(), String> {
     };
     let mut at_fault: Vec<Rank> = plan.mishap.rank().into_iter().collect();
     match (plan.mishap, error.cause()) {
-        // Its own words.
+        // Its own error.
         (Mishap::Fails(own, _) | Mishap::Abandons(own, _), Cause::Other { .. }) if own == rank => return Ok(()),
         (Mishap::Circle(length), Cause::Deadlock { ranks, .. }) => {
             let within = rank < length && ranks.iter().all(|&other| other < length);

@@ -11,7 +11,7 @@ use foregather_sim::cluster::Lane;
 use foregather_sim::event::Heap;
 use std::cell::Cell;
 
-/// Slots of null messages that are no barrier's.
+/// Slots of null messages that no barrier uses.
 const OWN_SLOTS: u32 = 40;
 const TAG: u32 = 7;
 
@@ -87,7 +87,7 @@ async fn abandon(plan: &Plan, messenger: &Talker<'_>, draw: &mut Draw) {
     let bulk = vec![1; draw.bytes(20_000)];
     if draw.one_in(2) {
         let pause = draw.span(us(200));
-        // Longer than any piece of a deed, for which it would be taken.
+        // Longer than any piece of a deed, so that it cannot be taken for one.
         let bulk = [&bulk[..], &[1; 12_001]].concat();
         let end = messenger.scope(async |scope| {
             let mut message = messenger.begin_packing(to)?;
@@ -164,7 +164,7 @@ async fn give(messenger: &Talker<'_>, to: Rank, number: usize, shapes: &[Shape])
         match mode {
             Mode::Safer => {
                 message.pack(Safer(piece), receive).await?;
-                // It was copied: what happens to the memory now changes nothing.
+                // It was copied: later changes of the memory do not matter.
                 piece.fill(0xee);
             }
             Mode::Cheaper => message.pack(Cheaper(piece), receive).await?,
@@ -209,7 +209,7 @@ async fn open(messenger: &Talker<'_>, peer: Rank, number: usize, shapes: &[Shape
     }
 }
 
-/// Of the handles one is dropped, one forgotten, and the others give their memory back.
+/// One of the handles is dropped, one forgotten, and the others give their memory back.
 async fn give_owned(messenger: &Talker<'_>, to: Rank, number: usize, bytes: usize, times: u32) -> Done {
     let memory = || contents(number, messenger.rank(), 0, bytes);
     let mut pending = Vec::new();
@@ -264,7 +264,7 @@ async fn packet(messenger: &Talker<'_>, (from, to): (Rank, Rank), number: usize,
     check(length == bytes && got == sent, || format!("a packet of {bytes} bytes from rank {from} is not what was sent"))
 }
 
-/// Collective operations, of which each rank can work out what must come of them.
+/// Collective operations whose results each rank can compute.
 async fn together(messenger: &Talker<'_>, number: usize, (which, root): (u64, Rank), bytes: usize) -> Done {
     let (rank, size) = (messenger.rank(), messenger.size());
     let own = contents(number, rank, 0, bytes);

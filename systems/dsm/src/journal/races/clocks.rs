@@ -3,14 +3,14 @@ use std::collections::BTreeMap;
 
 /// The clocks of all threads, and of locks.
 pub(super) struct Clocks {
-    /// By thread: up to which of its times it knows each thread.
+    /// By thread: the time up to which it knows each thread.
     threads: Vec<Vec<u32>>,
-    /// What who left a lock last knew.
+    /// By lock: the clock of the thread that left it last.
     locks: BTreeMap<u32, Vec<u32>>,
 }
 
 impl Clocks {
-    /// Of so many threads that know nothing of each other.
+    /// Clocks of `threads` threads that know nothing of each other.
     pub(super) fn new(threads: usize) -> Self {
         let alone = |thread| (0..threads).map(|other| u32::from(other == thread)).collect();
         Self { threads: (0..threads).map(alone).collect(), locks: BTreeMap::new() }
@@ -21,17 +21,17 @@ impl Clocks {
         self.threads[thread][thread]
     }
 
-    /// Does a thread know what another did at that time?
+    /// Whether a thread knows what `of` did at time `at`.
     pub(super) fn knows(&self, thread: usize, of: usize, at: u32) -> bool {
         at <= self.threads[thread][of]
     }
 
-    /// Do all threads?
+    /// Whether all threads know what `of` did at time `at`.
     pub(super) fn known_to_all(&self, of: usize, at: u32) -> bool {
         self.threads.iter().all(|clock| at <= clock[of])
     }
 
-    /// A thread takes a lock: it learns what who had it last knew.
+    /// A thread takes a lock: it learns what the thread that left it last knew.
     pub(super) fn acquire(&mut self, thread: usize, lock: u32) {
         if let Some(left) = self.locks.get(&lock) {
             learn(&mut self.threads[thread], left);
@@ -44,7 +44,7 @@ impl Clocks {
         self.threads[thread][thread] += 1;
     }
 
-    /// All threads learn all.
+    /// At a barrier all threads learn everything.
     pub(super) fn meet(&mut self) {
         let mut all = vec![0; self.threads.len()];
         self.threads.iter().for_each(|clock| learn(&mut all, clock));

@@ -1,4 +1,4 @@
-//! Races in journals written by hand, and what only looks like one.
+//! Races in journals written by hand, and cases that only look like one.
 use super::super::hand_made::{at, atomic, journal, journals, load, site, store};
 use super::*;
 use Operation::{Barrier, Lock, Push, Unlock};

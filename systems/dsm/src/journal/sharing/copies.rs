@@ -1,22 +1,24 @@
-//! What would be fetched at another grain: copies of blocks of an array, with one writer or many readers, as the protocol has them.
+//! The fetches at another grain: copies of blocks of an array, with one writer or many readers, as the
+//! protocol has them.
 //!
-//! A fetch is **useless** if nothing that its rank does with the copy, until that is taken away, would have been a fetch with blocks
-//! of one byte: no byte it loads was stored by another rank since it lost its last copy, and no byte it stores was loaded or
-//! stored by another rank since it last could write. All others are **essential** (Dubois, Skeppstedt, Ricciulli, Ramamurthy &
-//! Stenström 1993 distinguish cache misses so), but the first ones of a rank at a block, which are **cold**.
+//! A fetch is **useless** if none of its rank's uses of the copy, until that is taken away, would have been a
+//! fetch with blocks of one byte: no byte it loads was stored by another rank since it lost its last copy,
+//! and no byte it stores was loaded or stored by another rank since it last could write. A rank's first fetch
+//! of a block is **cold**; all others are **essential** (Dubois, Skeppstedt, Ricciulli, Ramamurthy &
+//! Stenström 1993 classify cache misses so).
 use crate::Access;
 use crate::journal::Bytes;
 use core::ops::Range;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What a rank does with bytes of an array.
+/// One use of an array's bytes by a rank.
 pub(super) struct Act {
     /// Counted from 0 without gaps.
     pub(super) rank: usize,
     pub(super) how: How,
     pub(super) bytes: Bytes,
-    /// Its thread, by its place among the journals, and which epoch of that.
+    /// Its thread, by its place among the journals, and that thread's epoch.
     pub(super) epoch: (usize, u32),
 }
 
@@ -31,21 +33,21 @@ pub(super) enum How {
 /// How many fetches there were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Fetches {
-    /// The first of a rank at a block: to read, and to write.
+    /// The first fetches of a rank at a block: to read, and to write.
     pub cold: u64,
-    /// Those that brought what the rank needed, or took what others had needed.
+    /// Fetches that brought what the rank needed, or took what others had needed.
     pub essential: u64,
-    /// Those that would not have been, had blocks been smaller.
+    /// Fetches that smaller blocks would have avoided.
     pub useless: u64,
 }
 
 impl Fetches {
-    /// All of them.
+    /// Their sum.
     pub fn all(&self) -> u64 {
         self.cold + self.essential + self.useless
     }
 
-    /// Are the useless ones so few that they are not worth a word?
+    /// Whether the useless ones are too few to be reported.
     pub(super) fn is_fine(&self) -> bool {
         const LEAST: u64 = 4;
         self.useless < LEAST || self.useless * 100 < self.all()
@@ -59,20 +61,20 @@ pub(super) struct UselessFetches {
 }
 
 impl UselessFetches {
-    /// The block with the most useless fetches, the first of them, and their number.
+    /// The block with the most useless fetches (the first of several), and their number.
     pub(super) fn worst(&self) -> Option<(u32, u64)> {
         let all = self.useless.iter().map(|(&block, &useless)| (block, useless));
         all.max_by_key(|&(block, useless)| (useless, core::cmp::Reverse(block)))
     }
 }
 
-/// How many pieces these fall into with blocks of so many bytes.
+/// How many pieces these uses fall into with blocks of `grain` bytes.
 pub(super) fn pieces(acts: &[Act], grain: u32) -> u64 {
     let of = |range: Range<u32>| u64::from((range.end - 1) / grain - range.start / grain + 1);
     acts.iter().flat_map(|act| act.bytes.ranges()).map(of).sum()
 }
 
-/// What is fetched by so many ranks with blocks of so many bytes.
+/// The fetches of `ranks` ranks with blocks of `grain` bytes.
 pub(super) fn fetches(acts: &[Act], ranks: usize, grain: u32) -> UselessFetches {
     let mut blocks: BTreeMap<u32, Block> = BTreeMap::new();
     for act in acts {
@@ -98,7 +100,7 @@ pub(super) fn fetches(acts: &[Act], ranks: usize, grain: u32) -> UselessFetches 
     outcome
 }
 
-/// The bytes of each block that some of these lie in.
+/// The part of these bytes that lies in each block.
 fn each_block(bytes: &Bytes, grain: u32, mut see: impl FnMut(u32, Bytes)) {
     let mut open: Option<(u32, Bytes)> = None;
     for Range { mut start, end } in bytes.ranges() {
@@ -118,14 +120,14 @@ fn each_block(bytes: &Bytes, grain: u32, mut see: impl FnMut(u32, Bytes)) {
     open.into_iter().for_each(|(number, bytes)| see(number, bytes));
 }
 
-/// A fetch whose copy is still there: was it good for something so far?
+/// A fetch whose copy is still there: whether it was of use so far.
 type FetchUse = Option<bool>;
 
-/// What a rank has of a block.
+/// A rank's copy of a block.
 #[derive(Clone, Default)]
 struct Copy {
     access: Access,
-    /// The most that it ever had.
+    /// The most access that it ever had.
     had: Access,
     /// Bytes that others have stored since it lost its last copy.
     unseen: Bytes,
@@ -138,7 +140,7 @@ struct Copy {
 }
 
 impl Copy {
-    /// It asks for that access, if it has less.
+    /// Asks for access `need`, if it has less.
     fn fetch(&mut self, need: Access, fetches: &mut Fetches) {
         if self.access >= need {
             return;
@@ -152,11 +154,11 @@ impl Copy {
         (self.access, self.had) = (need, need.max(self.had));
     }
 
-    /// It may no longer write.
+    /// Loses the right to write.
     fn lower(&mut self, fetches: &mut Fetches) {
         if self.access == Access::Write {
             self.access = Access::Read;
-            // What it loads from now on it has by that fetch, too.
+            // From now on it has by that fetch what it loads, too.
             if self.read.is_none() && self.write == Some(false) {
                 self.read = self.write.take();
             }
@@ -165,7 +167,7 @@ impl Copy {
         }
     }
 
-    /// It has no copy any more.
+    /// Loses the copy.
     fn lose(&mut self, fetches: &mut Fetches) {
         if self.access > Access::None {
             close(&mut self.write, fetches);
@@ -240,7 +242,7 @@ impl Block {
             copy.lower(fetches);
             copy.access = Access::Read;
             copy.had = copy.had.max(Access::Read);
-            // Whoever stores to them next has to take them back, at any grain.
+            // A rank that stores to them next has to take them back, at any grain.
             copy.watched.unite(bytes);
         }
     }

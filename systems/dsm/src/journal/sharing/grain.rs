@@ -1,16 +1,16 @@
-//! At which grain would nothing be fetched in vain? Candidates come from what ranks touch, and each is tried.
+//! The grain at which no fetch would be useless: candidates come from what ranks touch, and each is tried.
 use super::copies::{Act, How, fetches, pieces};
 use super::{Bytes, Cure, Fetches};
 use crate::memory::Site;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// With more pieces than that to go through, a grain is not tried.
+/// A grain that gives more pieces than this is not tried.
 const PIECES_MAX: u64 = 1 << 22;
 
-/// Of ten useless fetches that many may be left.
+/// Of ten useless fetches this many may be left.
 const LEFT_MAX: u64 = 1;
 
-/// The largest unit at which hardly one of the present fetches is useless.
+/// The largest unit at which hardly any of the present fetches is useless.
 pub(super) fn cure(acts: &[Act], ranks: usize, site: &Site, (grain, now): (u32, &Fetches)) -> Option<Cure> {
     let candidates = candidates(acts, site, grain);
     candidates.into_iter().rev().filter(|&unit| pieces(acts, unit) <= PIECES_MAX).find_map(|unit| {
@@ -22,8 +22,9 @@ pub(super) fn cure(acts: &[Act], ranks: usize, site: &Site, (grain, now): (u32, 
     })
 }
 
-/// What is touched at a time, and what a rank touches of the array in all; smaller than the grain also allocations as they are, and
-/// elements, and 2, 4, 8 ... times each of the four. All are whole elements.
+/// The candidates: what ranks touch at a time, and what a rank touches of the array in all; below the grain
+/// also allocations as they are, and elements; and 2, 4, 8 ... times each of the four. All are whole
+/// elements.
 fn candidates(acts: &[Act], site: &Site, grain: u32) -> BTreeSet<u32> {
     let (mut epochs, mut ranks) = (BTreeMap::<_, Bytes>::new(), BTreeMap::<_, Bytes>::new());
     for act in acts.iter().filter(|act| act.how != How::Push) {
@@ -38,7 +39,7 @@ fn candidates(acts: &[Act], site: &Site, grain: u32) -> BTreeSet<u32> {
     smaller.chain(steps).filter(usable).collect()
 }
 
-/// The largest step in which all of these begin and end, but for the end of all.
+/// The largest step at multiples of which all of these begin and end; the last end may be another.
 fn step<'b>(all: impl Iterator<Item = &'b Bytes>, last: u32) -> u32 {
     let edges = all.flat_map(Bytes::ranges).flat_map(|range| [range.start, range.end]).filter(|&edge| edge != last);
     edges.fold(0, divisor)

@@ -1,4 +1,4 @@
-//! False sharing in journals written by hand, its cure, and what only looks like it.
+//! False sharing in journals written by hand, its cure, and cases that only look like it.
 use super::super::hand_made::{journals, load, site, store};
 use super::*;
 use Operation::Barrier;
@@ -29,7 +29,8 @@ fn the_grain_that_cures_is_the_largest_one() {
 
 #[test]
 fn the_length_of_what_is_touched_at_a_time_is_a_candidate_even_across_smaller_and_larger_units() {
-    // Tours of 148 bytes: rank 0 has those of even numbers, rank 1 the others, and both store all of theirs over and over.
+    // Tours of 148 bytes: rank 0 has the even ones, rank 1 the odd ones, and both store all of theirs over
+    // and over.
     for unit_bytes in [128, 256] {
         let row = |rank: u32| {
             let touch = |at: usize| {
@@ -79,7 +80,7 @@ fn what_is_handed_over_at_barriers_is_not_falsely_shared_nor_is_what_nobody_fetc
 
 #[test]
 fn a_cure_that_costs_more_fetches_than_it_saves_says_so() {
-    // A row goes to and fro as a whole; then each rank stores a number of its own in another minipage.
+    // A row moves to and fro as a whole; then each rank stores a number of its own in another minipage.
     let touch = |rank: u32, at: u32| match at {
         _ if at % 2 != rank => None,
         0..32 => store(0, 0..256),

@@ -1,7 +1,7 @@
-//! One manager, driven by hand: who is told what, and in which order.
+//! One manager, driven by hand: which ranks get which messages, and in which order.
 use super::*;
 
-/// A directory of rank 0 among four, and what it sends.
+/// A directory of rank 0 among four, and the messages it sends.
 struct Bench(Directory);
 
 const PAGE: Minipage = Minipage(0);

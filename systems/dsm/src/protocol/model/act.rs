@@ -1,4 +1,4 @@
-//! What actions do to a modelled host, and what must hold when they do.
+//! The effect of actions on a modelled host, and the properties that must hold meanwhile.
 use super::super::{Action, Ended, Message};
 use super::state::{Packet, State};
 use super::{Fault, Setup};
@@ -9,12 +9,13 @@ use foregather_machine::Address;
 pub(super) type Wrong = String;
 
 impl State {
-    /// Does one action for `at`, a server or a thread; `fresh` is the state of the bytes that came with the message.
+    /// Does one action for `at`, a server or a thread; `fresh` says whether the bytes with the message are
+    /// those of the last write.
     pub(super) fn act(&mut self, setup: &Setup, at: Address, action: Action, fresh: bool) -> Result<(), Wrong> {
         let host = self.host_mut(at.rank);
         match action {
-            // Word and view in one step: in between, an access through the view is as one before, a look at the word as one
-            // after.
+            // Word and view in one step: in between, an access through the view is like one before, and a
+            // look at the word like one after.
             Action::Lower { minipage, to } => {
                 host.set_word(minipage, host.word(minipage).lower(to));
                 host.set_view(minipage, host.view(minipage).min(to));
@@ -65,7 +66,7 @@ impl State {
         }
     }
 
-    /// A reply is looked at by the lock's rule before anybody acts on it: it may be given to one thread only.
+    /// Checks a reply by the lock's rule before the thread acts on it: only one thread may get the lock.
     pub(super) fn may_take(&self, to: Address, message: &Message) -> Result<(), Wrong> {
         let Message::Granted { lock } = *message else { return Ok(()) };
         let other = |rank: u32| self.host(rank).threads.iter().any(|thread| thread.held == Some(lock));

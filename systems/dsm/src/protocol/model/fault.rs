@@ -1,5 +1,5 @@
-//! Mistakes that the checker must find. They are planted around the protocol, in what it says and hears; it knows nothing of
-//! them.
+//! Mistakes that the checker must find. They are planted around the protocol, in what it sends and receives;
+//! it does not know of them.
 use super::super::{Action, Homes, Message, Server, server_of};
 use super::state::Packet;
 use foregather_machine::{Address, Error, Rank};
@@ -17,21 +17,21 @@ pub enum Fault {
     NotBusyUntilAcknowledged,
     /// The manager does not wait until copies are closed.
     InvalidationNotAwaited,
-    /// The manager lets one write and tells nobody else.
+    /// The manager lets one rank write and tells no other.
     NobodyInvalidated,
-    /// The manager of a lock gives it to the next one before the first has left.
+    /// The manager of a lock gives it to the next thread before the first has left.
     LockGrantedTwice,
-    /// Who asks for a freed minipage hears nothing.
+    /// A request for a freed minipage gets no reply.
     FreedInSilence,
-    /// Who publishes a copy does not wake those who wait for it.
+    /// A rank that publishes a copy does not wake the threads that wait for it.
     SleepersForgotten,
-    /// A flag that is posted before anybody waits for it is as if it had not been.
+    /// A post before any thread waits for the flag is lost.
     PostForgotten,
-    /// A host does not count the pushes that it does not wait for.
+    /// A host does not count the pushes without a wait.
     HintsUncounted,
 }
 
-/// What a server does with a message, mistakes included.
+/// The server's actions for a message, mistakes included.
 pub(super) fn serve(
     fault: Option<Fault>,
     homes: &Homes,
@@ -46,7 +46,7 @@ pub(super) fn serve(
     }
     let mut actions = Vec::new();
     let mut pending = vec![(packet.from, packet.message)];
-    // A mistake that forges an answer takes the real one for itself.
+    // A forged answer takes the place of the real one.
     if let Some(fault) = fault
         && forges(fault, &packet.message)
     {
@@ -64,7 +64,7 @@ pub(super) fn serve(
     Ok(actions)
 }
 
-/// The mistakes of order, wherever they are made.
+/// Applies the mistakes of order, wherever they are made.
 pub(super) fn disorder(fault: Option<Fault>, actions: &mut [Action]) {
     for at in 1..actions.len() {
         match (fault, actions[at - 1], actions[at]) {
@@ -89,7 +89,7 @@ fn forges(fault: Fault, message: &Message) -> bool {
     }
 }
 
-/// The answer that the manager imagines to have got.
+/// The answer that the manager takes for received.
 fn forged(fault: Fault, homes: &Homes, me: Rank, action: &Action) -> Option<(Address, Message)> {
     match (fault, *action) {
         (Fault::NotBusyUntilAcknowledged, Action::Send { message: Message::Forward { minipage, by, .. }, .. })

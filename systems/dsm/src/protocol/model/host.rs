@@ -6,7 +6,7 @@ use crate::{Access, Minipage};
 use foregather_machine::Rank;
 use std::collections::VecDeque;
 
-/// What a thread can do for itself.
+/// An operation of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Op {
     Read(Minipage),
@@ -19,7 +19,7 @@ pub(super) enum Op {
 }
 
 impl Op {
-    /// The access of an instruction that can fault.
+    /// The access of an operation that can fault.
     pub(super) fn need(self) -> Option<(Minipage, Access)> {
         match self {
             Self::Read(minipage) => Some((minipage, Access::Read)),
@@ -29,7 +29,7 @@ impl Op {
     }
 }
 
-/// Where a thread stands.
+/// The state of a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Doing {
     /// In its own program.
@@ -40,11 +40,11 @@ pub(super) enum Doing {
     Asleep(Op),
     /// Waiting for the reply.
     Asked(Op),
-    /// Doing what the reply asks for; then the instruction again, if there is one left to try.
+    /// Doing the reply's actions; then the instruction again, if there is one.
     Settling(Todo, Option<Op>),
 }
 
-/// Actions that are still to be done, with the bytes that came along.
+/// Actions still to be done, with the bytes that came along.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Todo {
     pub(super) actions: VecDeque<Action>,
@@ -79,7 +79,7 @@ struct Page {
 pub(super) struct Host {
     pages: Vec<Page>,
     pub(super) server: Server,
-    /// What its server is at.
+    /// The actions that its server is doing.
     pub(super) todo: Todo,
     pub(super) threads: Vec<Thread>,
     /// Prefetches and pushes under way.
@@ -124,15 +124,17 @@ impl Host {
         self.pages[minipage.0 as usize].fresh = fresh;
     }
 
-    /// Its bytes are given away, or closed for a writer's sake: whoever used them again would be wrong, even before the writer
-    /// writes, so there are fewer states to tell apart. A planted mistake, however, must be found by what it does.
+    /// Its bytes are given away, or closed for a writer: a use of them would be wrong even before the writer
+    /// writes, so there are fewer states to tell apart. A planted mistake, however, must be found by its
+    /// effect.
     pub(super) fn forget(&mut self, setup: &Setup, minipage: Minipage) {
         if setup.fault.is_none() {
             self.set_fresh(minipage, false);
         }
     }
 
-    /// Bytes of that minipage are outdated: those under way to here in any case, those in memory unless this host wrote them.
+    /// Marks the bytes of that minipage as outdated: those under way to this host always, those in memory
+    /// unless this host wrote them.
     pub(super) fn outdate(&mut self, minipage: Minipage, writer: bool) {
         self.set_fresh(minipage, writer);
         self.todo.outdate(minipage);
@@ -143,7 +145,7 @@ impl Host {
         }
     }
 
-    /// Who sleeps on that word tries its instruction again.
+    /// Threads that sleep on that word try their instruction again.
     pub(super) fn wake(&mut self, minipage: Minipage) {
         for thread in &mut self.threads {
             if let Doing::Asleep(op) = thread.doing

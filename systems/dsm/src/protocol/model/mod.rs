@@ -1,10 +1,10 @@
 //! Every state that the protocol can reach with a few hosts, one after the other: a model checker.
 //!
-//! What runs is the protocol itself ([`Server`](super::Server), [`Client`](super::Client), [`Word`](super::Word)); only views,
-//! bytes and wires are modelled. Each host has a server and some threads; messages from one lane to another arrive in order, and
-//! everything else interleaves in every way. A thread may do whatever its [`Setup`] allows, for ever: the states are finite
-//! nevertheless, since of the bytes only one fact is kept, whether they are those of the last write. What is checked:
-//! [`PROPERTIES`].
+//! The protocol itself runs ([`Server`](super::Server), [`Client`](super::Client), [`Word`](super::Word));
+//! only views, bytes and wires are modelled. Each host has a server and some threads; messages from one lane
+//! to another arrive in order, and everything else interleaves in every way. A thread may do what its
+//! [`Setup`] allows, for ever: the states are finite nevertheless, since the model keeps one fact of the
+//! bytes, whether they are those of the last write. The properties checked: [`PROPERTIES`].
 
 mod act;
 mod fault;
@@ -24,10 +24,10 @@ pub use walk::{Walked, walk};
 use super::{Homes, LockId};
 use core::fmt;
 
-/// What is explored.
+/// The job that is explored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setup {
-    /// Who manages what, and how many hosts there are.
+    /// Which host manages what, and how many hosts there are.
     pub homes: Homes,
     /// Application threads of each host.
     pub threads: u32,
@@ -39,14 +39,14 @@ pub struct Setup {
     pub flags: u32,
     /// Prefetches and pushes that a host may have under way; 0: no prefetch, and pushes are waited for.
     pub prefetches: u32,
-    /// May a writer push to all others?
+    /// Whether a writer may push to all others.
     pub push: bool,
-    /// May minipages be freed?
+    /// Whether minipages may be freed.
     pub free: bool,
-    /// Prefetches, pushes and frees that all hosts together may have under way: a limit on how much is explored, not on the
-    /// protocol.
+    /// Prefetches, pushes and frees that all hosts together may have under way: it limits the exploration,
+    /// not the protocol.
     pub at_once: u32,
-    /// What is wrong with this protocol: for tests of the checker.
+    /// The planted mistake, for tests of the checker.
     pub fault: Option<Fault>,
 }
 
@@ -67,8 +67,8 @@ impl Setup {
         }
     }
 
-    /// No queue may be longer: a host waits for so many requests. One more is being served: it may be over for who asked for it,
-    /// and the manager not know yet.
+    /// The longest queue that may form: a host waits for this many requests. One more is being served: it may
+    /// have ended for the thread that asked, while the manager does not know yet.
     pub fn bound(&self) -> usize {
         (self.homes.hosts() * (self.threads + self.prefetches)) as usize
     }
@@ -92,7 +92,8 @@ impl fmt::Display for Setup {
     }
 }
 
-/// The jobs that are worth exploring: those that take seconds, or those that take minutes and up to some gigabytes of memory.
+/// The jobs worth exploring: those that take seconds, or those that take minutes and up to some gigabytes of
+/// memory.
 pub fn setups(large: bool) -> Vec<Setup> {
     let spread = |hosts| Homes::spread(hosts).map(Setup::new);
     let (Ok(two), Ok(three), Ok(central)) = (spread(2), spread(3), Homes::central(3, 0).map(Setup::new)) else {

@@ -1,4 +1,4 @@
-//! What must hold in every state.
+//! The properties that must hold in every state.
 use super::super::Reaction;
 use super::Setup;
 use super::act::Wrong;
@@ -13,12 +13,13 @@ impl State {
         for minipage in (0..setup.minipages).map(Minipage) {
             self.one_writer_or_readers(minipage)?;
             self.nobody_sees_the_past(minipage)?;
-            // A planted mistake must be found by what it does, not by the accounts that it spoils.
+            // A planted mistake must be found by its effect, not by the counts that it spoils.
             if setup.fault.is_none() {
                 self.directory_is_right(setup, minipage)?;
             }
         }
-        // Beside what may queue up, a thread that has asked again may have left a lock or posted, of which nothing comes back.
+        // Besides what may queue up, a thread that has asked again may have left a lock or posted, which gets
+        // no reply.
         let most = setup.bound() + usize::from(setup.locks + setup.flags > 0);
         if self.longest_wire() > most {
             return Err(format!("a wire holds {} messages, more than {most}", self.longest_wire()));
@@ -26,7 +27,7 @@ impl State {
         Ok(())
     }
 
-    /// How many requests wait in the longest line of a manager.
+    /// How many requests wait in the longest queue of a manager.
     pub(super) fn longest_queue(&self, setup: &Setup) -> usize {
         let manager = |minipage| self.host(setup.homes.of(minipage)).server.directory().holding(minipage).queued;
         (0..setup.minipages).map(|minipage| manager(Minipage(minipage))).max().unwrap_or(0)
@@ -41,7 +42,8 @@ impl State {
         Ok(())
     }
 
-    /// A thread may read at any time what its view shows: it must be the last write. And no word promises more than the view.
+    /// A thread may read at any time what its view shows: it must be the last write. And no word promises
+    /// more than the view.
     fn nobody_sees_the_past(&self, minipage: Minipage) -> Result<(), Wrong> {
         for (rank, host) in self.hosts.iter().enumerate() {
             if host.view(minipage) != Access::None && !host.is_fresh(minipage) {
@@ -54,13 +56,14 @@ impl State {
         Ok(())
     }
 
-    /// While it serves nobody, a manager knows who has valid bytes, and nobody else's view is open.
+    /// While it serves no request, a manager knows which ranks have valid bytes, and no other rank's view is
+    /// open.
     fn directory_is_right(&self, setup: &Setup, minipage: Minipage) -> Result<(), Wrong> {
         let holding = self.host(setup.homes.of(minipage)).server.directory().holding(minipage);
         if holding.queued > setup.bound() {
             return Err(format!("{} requests queue for {minipage:?}", holding.queued));
         }
-        // What its own server still has to do, it knows already.
+        // The manager knows already what its own server has still to do.
         if holding.busy || !self.host(setup.homes.of(minipage)).todo.is_empty() {
             return Ok(());
         }
@@ -79,7 +82,7 @@ impl State {
         Ok(())
     }
 
-    /// Is it as the reply says?
+    /// Checks that the state is as the reply says.
     pub(super) fn is_true(&self, setup: &Setup, rank: Rank, op: Op, answer: Reaction) -> Result<(), Wrong> {
         let freed = |minipage| self.host(setup.homes.of(minipage)).server.directory().holding(minipage).freed;
         let minipage = match (op, answer) {

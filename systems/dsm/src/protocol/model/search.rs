@@ -1,4 +1,5 @@
-//! Breadth first through all states, so the trace to a mistake is as short as it can be; then backwards from the quiet ones.
+//! Breadth first through all states, so the trace to a mistake is the shortest; then backwards from the quiet
+//! states.
 use super::Setup;
 use super::act::Wrong;
 use super::fingerprint::fingerprint;
@@ -8,7 +9,7 @@ use core::fmt;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Nothing is wrong.
+/// The result of an exploration that found nothing wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Explored {
     /// Different states.
@@ -17,9 +18,9 @@ pub struct Explored {
     pub steps: u64,
     /// Steps from the first state to the farthest one.
     pub depth: u32,
-    /// So many requests waited in the longest line of a manager.
+    /// How many requests waited in the longest queue of a manager.
     pub longest_queue: usize,
-    /// So many messages were on the fullest wire.
+    /// How many messages were on the fullest wire.
     pub longest_wire: usize,
 }
 
@@ -39,11 +40,11 @@ pub const PROPERTIES: [&str; 9] = [
 /// A property does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// Which.
+    /// The property.
     pub property: String,
-    /// From the first state to there, as short as possible.
+    /// The shortest way from the first state to the violation.
     pub trace: Vec<String>,
-    /// So many states were known by then.
+    /// How many states were known by then.
     pub states: u64,
 }
 
@@ -62,13 +63,13 @@ impl fmt::Display for Broken {
     }
 }
 
-/// Tries everything.
+/// Explores all states.
 ///
-/// A state is known by 128 bits of its hash: that one of n states is taken for another is as likely as n² / 2¹²⁸, or less than
-/// 10⁻²² for a hundred million.
+/// A state is known by 128 bits of its hash: the probability that one of n states is taken for another is n²
+/// / 2¹²⁸, less than 10⁻²² for a hundred million.
 ///
 /// # Errors
-/// For the first property that does not hold, with the way there.
+/// The first property that does not hold, with the way there.
 pub fn explore(setup: &Setup) -> Result<Explored, Broken> {
     let mut search = Search::new(setup);
     while let Some((at, state, depth)) = search.frontier.pop_front() {
@@ -78,7 +79,7 @@ pub fn explore(setup: &Setup) -> Result<Explored, Broken> {
     Ok(search.explored)
 }
 
-/// Keys are hashes already.
+/// A hasher for keys that are hashes already.
 #[derive(Default)]
 struct Same(u64);
 
@@ -97,10 +98,10 @@ impl Hasher for Same {
 struct Search<'s> {
     setup: &'s Setup,
     known: HashMap<u128, u32, BuildHasherDefault<Same>>,
-    /// How each state was reached first: from where, and by which of the steps there.
+    /// How each state was reached first: from which state, and by which of its steps.
     ways: Vec<(u32, u16)>,
     quiet: Vec<bool>,
-    /// Steps of a job that winds down: where to, where from.
+    /// Steps of a job that winds down: to which state, from which.
     ends: Vec<(u32, u32)>,
     /// States to be expanded, each with its number and depth.
     frontier: VecDeque<(u32, State, u32)>,
@@ -151,7 +152,7 @@ impl<'s> Search<'s> {
         Ok(())
     }
 
-    /// From every state, without anything new being begun, all can come to rest.
+    /// Checks that from every state all can come to rest, if no thread begins anything new.
     fn can_all_end(&mut self) -> Result<(), Broken> {
         self.ends.sort_unstable();
         let mut ending = self.quiet.clone();

@@ -1,4 +1,4 @@
-//! All that a moment of the modelled job consists of.
+//! The state of the modelled job at one moment.
 use super::super::{Action, FlagId, Message, server_of};
 use super::Setup;
 use super::act::Wrong;
@@ -13,20 +13,21 @@ use std::rc::Rc;
 pub(super) struct Packet {
     pub(super) from: Address,
     pub(super) message: Message,
-    /// Are the bytes behind it those of the last write? True if there are none.
+    /// Whether the bytes behind it are those of the last write. True if there are none.
     pub(super) fresh: bool,
 }
 
-/// Hosts, and what is on the wires between their lanes.
+/// Hosts, and the messages on the wires between their lanes.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct State {
     /// Shared with the state before, as far as nothing has changed there.
     pub(super) hosts: Vec<Rc<Host>>,
     /// By sender and receiver, and on each wire in the order in which they were sent.
     wires: Vec<(Address, Packet)>,
-    /// For each lock: whose requests have arrived and are not granted, in their order. Kept apart from the manager, to check it.
+    /// For each lock: the requests that have arrived and are not granted, in order. Kept apart from the
+    /// manager, to check it.
     lines: Vec<VecDeque<Address>>,
-    /// For each flag, how often it was posted for somebody who does not know yet.
+    /// For each flag, how many posts are for a thread that does not know yet.
     pub(super) posts: Vec<u32>,
 }
 
@@ -54,7 +55,7 @@ impl State {
         self.wires.insert(at, (to, packet));
     }
 
-    /// Who has sent something to `to` that has not been taken.
+    /// The lanes from which messages to `to` wait.
     pub(super) fn senders(&self, to: Address) -> impl Iterator<Item = Address> {
         self.wires().filter(move |wire| wire[0].0 == to).map(|wire| wire[0].1.from)
     }
@@ -69,7 +70,7 @@ impl State {
         Some(self.wires.remove(self.first(from, to)).1)
     }
 
-    /// So many prefetches, pushes and frees are under way.
+    /// How many prefetches, pushes and frees are under way.
     pub(super) fn hints(&self) -> u32 {
         let waits = |host: &Host| {
             let asked = |doing: &Doing| matches!(doing, Doing::Asked(Op::Push(_) | Op::Free(_)));
@@ -84,7 +85,7 @@ impl State {
         self.hosts.iter().map(waits).sum::<usize>() as u32
     }
 
-    /// So many messages are on the fullest wire.
+    /// How many messages are on the fullest wire.
     pub(super) fn longest_wire(&self) -> usize {
         self.wires().map(<[_]>::len).max().unwrap_or(0)
     }
@@ -97,7 +98,7 @@ impl State {
         self.wires.partition_point(|(other, sent)| (sent.from, *other) < (from, to))
     }
 
-    /// `writer` has written: all other bytes of that minipage, wherever they are, are outdated.
+    /// `writer` has written: all other bytes of that minipage, wherever they are, become outdated.
     pub(super) fn outdate(&mut self, minipage: Minipage, writer: Rank) {
         for (rank, host) in (0..).zip(&mut self.hosts) {
             Rc::make_mut(host).outdate(minipage, rank == writer);
@@ -107,7 +108,7 @@ impl State {
         }
     }
 
-    /// A server has taken `packet` and does `actions`: a lock goes to whoever came first.
+    /// A server has taken `packet` and does `actions`: a lock goes to the thread that came first.
     pub(super) fn first_come(&mut self, packet: &Packet, actions: &[Action]) -> Result<(), Wrong> {
         if let Message::Lock { lock, lane } = packet.message {
             self.lines[lock.0 as usize].push_back(Address { lane, ..packet.from });
@@ -122,7 +123,7 @@ impl State {
         Ok(())
     }
 
-    /// Nothing is under way anywhere, and nobody waits.
+    /// Whether nothing is under way, and no thread waits.
     pub(super) fn is_quiet(&self, setup: &Setup) -> bool {
         let settled = |minipage| {
             let holding = self.host(setup.homes.of(minipage)).server.directory().holding(minipage);

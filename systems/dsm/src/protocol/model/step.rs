@@ -1,7 +1,8 @@
-//! What can happen next in a state, and what comes of it.
+//! The steps that are possible in a state, and the states after them.
 //!
-//! A step is one action that others can see, with what goes together with it ([`go_together`]) and with the message that caused
-//! it: a message can lie on its wire as long as one likes, so taking it and doing nothing would add nothing.
+//! A step is one action that other hosts can see, with the actions that go together with it ([`go_together`])
+//! and with the message that caused it: a message can lie on its wire for any time, so taking it and doing
+//! nothing would add no state.
 use super::super::{Action, Begin, Message, Reaction, SERVER, Want, server_of};
 use super::Setup;
 use super::act::Wrong;
@@ -12,20 +13,20 @@ use crate::protocol::{FlagId, Hosts, LockId};
 use crate::{Access, Minipage};
 use foregather_machine::{Address, Rank};
 
-/// One thing that happens.
+/// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// The server takes the next message from there.
+    /// The server takes the next message from that lane.
     Take(Rank, Address),
-    /// The server goes on with what it is at.
+    /// The server goes on with its actions.
     Serve(Rank),
-    /// The thread goes on with what it is at.
+    /// The thread goes on.
     Go(Rank, usize),
     /// The thread leaves its lock.
     Leave(Rank, usize),
-    /// The thread posts a flag that somebody waits for, or is about to.
+    /// The thread posts a flag that a thread waits for, or is about to.
     Post(Rank, usize, FlagId),
-    /// The thread begins something: the only step that a job which winds down does without.
+    /// The thread begins something: the only step that is missing in a job that winds down.
     Start(Rank, usize, Op),
 }
 
@@ -56,7 +57,8 @@ impl State {
         steps
     }
 
-    /// What a thread may begin. Reading what it can read changes nothing, and is checked wherever a view is open.
+    /// What a thread may begin. Reading what it can read changes nothing, and is checked in every state with
+    /// an open view.
     fn starts(&self, setup: &Setup, rank: Rank, at: usize, start: &mut impl FnMut(Op)) {
         let (host, hints) = (self.host(rank), self.hints());
         for minipage in (0..setup.minipages).map(Minipage) {
@@ -83,7 +85,7 @@ impl State {
         if host.threads[at].held.is_none() {
             (0..setup.locks).for_each(|lock| start(Op::Lock(LockId(lock))));
         }
-        // Somebody must be left to post.
+        // A thread must be left to post.
         let takers: u32 = (0..setup.flags).map(|flag| self.takers(FlagId(flag))).sum();
         if takers + 1 < setup.homes.hosts() * setup.threads {
             (0..setup.flags).for_each(|flag| start(Op::Take(FlagId(flag))));
@@ -127,7 +129,7 @@ impl State {
         Ok(())
     }
 
-    /// The next action, and those that go with it; what is left.
+    /// Does the next action, and those that go with it; returns what is left.
     fn perform(&mut self, setup: &Setup, at: Address, mut todo: Todo) -> Result<Todo, Wrong> {
         while let Some(action) = todo.actions.pop_front() {
             self.act(setup, at, action, todo.fresh)?;
@@ -192,7 +194,7 @@ impl State {
         Ok(())
     }
 
-    /// The only thing that a thread in the middle of something can do.
+    /// The only step of a thread in the middle of something.
     fn go(&mut self, setup: &Setup, rank: Rank, at: usize) -> Result<(), Wrong> {
         match self.host(rank).threads[at].doing.clone() {
             Doing::Trying(op) => self.attempt(rank, at, op)?,
@@ -206,7 +208,8 @@ impl State {
         Ok(())
     }
 
-    /// The fault handler, up to its request. It looks at the word as it faults: had it faulted before, it would have done so now.
+    /// The fault handler, up to its request. It reads the word as it faults: an earlier fault would have read
+    /// it then.
     fn fault(&mut self, rank: Rank, at: usize, op: Op) {
         let Some((minipage, need)) = op.need() else { return };
         let host = self.host_mut(rank);
@@ -260,11 +263,14 @@ impl State {
     }
 }
 
-/// May nothing come between two actions, since whatever came there would be as well before or behind both? In this order only:
-/// - nobody sees when a message is sent, only when it is taken;
+/// Whether no step need come between two actions, since it would do as well before or behind both. In this
+/// order only:
+/// - no host sees when a message is sent, only when it is taken;
 /// - a view that is closed, or read-only, does not change the bytes that are then copied;
-/// - a view that is closed does not show the bytes that are written, so they may be written as late as it opens;
-/// - who finds the word pending while the view is open already sleeps and is woken, which is as if he had not looked.
+/// - a view that is closed does not show the bytes that are written, so they may be written as late as it
+///   opens;
+/// - a thread that finds the word pending while the view is open already sleeps and is woken, as if it had
+///   not read the word.
 fn go_together(action: Action, next: Action) -> bool {
     match (action, next) {
         (Action::Send { .. }, next) => matches!(next, Action::Send { .. }),

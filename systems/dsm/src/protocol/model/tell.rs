@@ -5,7 +5,7 @@ use super::state::{State, lane_of};
 use super::step::Step;
 
 impl State {
-    /// What `step` is about to do here.
+    /// The description of what `step` is about to do.
     pub(super) fn tell(&self, step: Step) -> String {
         match step {
             Step::Take(rank, from) => match self.peek(from, server_of(rank)) {

@@ -20,7 +20,7 @@ fn hold(setups: impl IntoIterator<Item = Setup>) -> Vec<Explored> {
     all
 }
 
-/// The shortest way to the mistake, whose last property must be `property`.
+/// Finds the shortest way to the mistake, whose last property must be `property`.
 fn found(property: &str, fault: Fault, setup: Setup) -> Broken {
     match explore(&Setup { fault: Some(fault), ..setup }) {
         Ok(explored) => panic!("{fault:?} is not found in {explored}"),
@@ -46,7 +46,7 @@ fn every_property_holds_in_every_state_of_small_jobs() {
         Setup { minipages: 0, locks: 1, threads: 2, ..two },
         Setup { minipages: 0, flags: 1, threads: 2, ..two },
     ]);
-    // As many requests as a host has threads and prefetches can wait, and do.
+    // As many requests can wait as a host has threads and prefetches, and do.
     assert!(explored.iter().any(|explored| explored.longest_queue == 4));
 }
 

@@ -1,4 +1,4 @@
-//! One way through the states, by chance: longer than a search can go, and with more hosts.
+//! One random way through the states: longer than a search can go, and with more hosts.
 use super::fingerprint::fingerprint;
 use super::search::Broken;
 use super::state::State;
@@ -6,7 +6,7 @@ use super::step::Step;
 use super::{Setup, act::Wrong};
 use foregather_machine::SplitMix;
 
-/// Nothing was wrong on the way.
+/// The result of a walk that found nothing wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Walked {
     /// Steps until all was quiet again.
@@ -17,13 +17,13 @@ pub struct Walked {
 
 /// Steps after which a job that winds down must be quiet: it has few left.
 const WINDS_DOWN: u64 = 20_000;
-/// So much of a way is told.
+/// The last steps of a way that an error tells.
 const TOLD: usize = 60;
 
-/// Takes `steps` steps by that seed; then nothing new is begun, and the job must come to rest.
+/// Takes `steps` steps by that seed; then no thread begins anything new, and the job must come to rest.
 ///
 /// # Errors
-/// For the first property that does not hold, with the last part of the way there.
+/// The first property that does not hold, with the last part of the way there.
 pub fn walk(setup: &Setup, seed: u64, steps: u32) -> Result<Walked, Broken> {
     let (mut state, mut random) = (State::new(setup), SplitMix(seed));
     let mut walked = Walked { steps: 0, trace: 0 };
@@ -31,7 +31,7 @@ pub fn walk(setup: &Setup, seed: u64, steps: u32) -> Result<Walked, Broken> {
     loop {
         let winds_down = walked.steps >= u64::from(steps);
         let mut next = state.steps(setup);
-        // Of what can be begun there is much, of what is under way little: so both get their turns.
+        // Many steps begin something, few continue it: so both kinds get their turns.
         let begins = |step: &Step| matches!(step, Step::Start(..));
         if winds_down || (random.below(3) > 0 && !next.iter().all(begins)) {
             next.retain(|step| !begins(step));

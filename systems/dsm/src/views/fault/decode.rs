@@ -1,4 +1,4 @@
-//! What a faulting thread wanted to do, from what the kernel saved of its processor.
+//! The access that a faulting thread wanted, from what the kernel saved of its processor.
 use crate::Access;
 use core::ffi::c_void;
 
@@ -16,7 +16,7 @@ pub(super) struct Decoded {
 /// `context` is what the kernel has passed to the handler of a fault.
 #[cfg(target_arch = "x86_64")]
 pub(super) unsafe fn decode(context: *mut c_void, _: usize) -> Option<Decoded> {
-    // SAFETY: as the caller says, it is that.
+    // SAFETY: by this function's contract it is a context of the kernel.
     let context = unsafe { &*context.cast::<libc::ucontext_t>() };
     of_code(context.uc_mcontext.gregs[libc::REG_ERR as usize] as u64)
 }
@@ -29,13 +29,13 @@ fn of_code(code: u64) -> Option<Decoded> {
     (code & EXECUTE == 0).then_some(Decoded { needs, code })
 }
 
-/// As above.
+/// The access, from the exception syndrome; `None` if the thread wanted to execute what is there.
 ///
 /// # Safety
-/// As above.
+/// `context` is what the kernel has passed to the handler of a fault.
 #[cfg(target_arch = "aarch64")]
 pub(super) unsafe fn decode(context: *mut c_void, address: usize) -> Option<Decoded> {
-    // SAFETY: as the caller says, it is that.
+    // SAFETY: by this function's contract it is a context of the kernel.
     let last = unsafe { &raw const (*context.cast::<libc::ucontext_t>()).uc_mcontext.pstate };
     let records = last.wrapping_add(1).map_addr(|addr| addr.next_multiple_of(16)).cast::<u8>();
     // SAFETY: behind the registers, at a multiple of 16, the kernel keeps 4096 bytes for records.
@@ -45,7 +45,8 @@ pub(super) unsafe fn decode(context: *mut c_void, address: usize) -> Option<Deco
     }
 }
 
-/// The exception syndrome among the records of a signal frame of aarch64: each begins with what it is and how long it is.
+/// The exception syndrome among the records of a signal frame of aarch64: each begins with its kind and its
+/// length.
 #[cfg(any(test, target_arch = "aarch64"))]
 fn syndrome(mut records: &[u8]) -> Option<u64> {
     const ESR: u32 = 0x4553_5201;
@@ -60,7 +61,7 @@ fn syndrome(mut records: &[u8]) -> Option<u64> {
     }
 }
 
-/// By the field that says whether it was a write, unless it was the maintenance of a cache, which always claims that.
+/// By the bit that says whether it was a write, unless it was cache maintenance, which always sets that.
 #[cfg(any(test, target_arch = "aarch64"))]
 fn of_syndrome(syndrome: u64) -> Option<Decoded> {
     let (class, status) = (syndrome >> 26 & 0x3F, syndrome & 0x3F);
@@ -72,16 +73,17 @@ fn of_syndrome(syndrome: u64) -> Option<Decoded> {
     matches!(class, 0x24 | 0x25).then_some(Decoded { needs, code })
 }
 
-/// Where the processor's word is not known here, see `guess`.
+/// By `guess`, where the processor's code is unknown.
 ///
 /// # Safety
-/// None is needed; it is so for the sake of the others.
+/// No conditions: it is unsafe only because the other two are.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(super) unsafe fn decode(_: *mut c_void, address: usize) -> Option<Decoded> {
     Some(Decoded { needs: guess(address), code: 0 })
 }
 
-/// The first fault at an address is taken for a read, and one that follows it in this thread for a write: a store costs a fault more.
+/// Takes the first fault at an address for a read, and one that follows it in this thread for a write: a
+/// store costs a fault more.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 fn guess(address: usize) -> Access {
     use core::cell::Cell;

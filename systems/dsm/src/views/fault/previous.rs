@@ -1,4 +1,5 @@
-//! Who handled a signal before, and passing on to him what is not ours as if we were not there.
+//! The previous handlers of a signal, and passing on to them the signals of other code as if this handler
+//! were not there.
 use core::ffi::{c_int, c_void};
 use core::mem::{MaybeUninit, transmute};
 use core::ptr::{NonNull, null, null_mut};
@@ -8,14 +9,14 @@ use std::sync::Mutex;
 
 pub(super) type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
-/// What was installed before, by signal. It is never freed: another thread may be about to call it.
+/// The previous action, by signal. It is never freed: another thread may be about to call it.
 static BEFORE: [AtomicPtr<libc::sigaction>; 2] = [const { AtomicPtr::new(null_mut()) }; 2];
 
 fn before(signal: c_int) -> &'static AtomicPtr<libc::sigaction> {
     &BEFORE[usize::from(signal == libc::SIGBUS)]
 }
 
-/// Installs `handler` unless it is, and remembers what was there.
+/// Installs `handler` unless it is installed, and keeps the previous action.
 pub(super) fn replace(signal: c_int, handler: Handler, flags: c_int) -> Result<(), Error> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock();
@@ -45,18 +46,18 @@ fn action(signal: c_int, new: *const libc::sigaction) -> Result<libc::sigaction,
     Ok(unsafe { old.assume_init() })
 }
 
-/// Does what would have happened without us.
+/// Does what would have happened without this handler.
 ///
 /// # Safety
 /// All three are what the kernel has passed to a handler of that signal.
 pub(super) unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: null or an action that is never freed.
     let before = unsafe { before(signal).load(Acquire).as_ref() };
-    // SAFETY: as the caller says.
+    // SAFETY: by this function's contract `info` is what the kernel passed.
     let sent = unsafe { (*info).si_code } <= 0;
     let Some(before) = before.filter(|before| before.sa_sigaction > libc::SIG_IGN) else {
         let ignored = before.is_some_and(|before| before.sa_sigaction == libc::SIG_IGN);
-        // The kernel does not let anybody ignore a fault of his own.
+        // The kernel does not let a thread ignore its own fault.
         if !(sent && ignored) {
             die_of(signal, sent);
         }
@@ -84,7 +85,8 @@ pub(super) unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context:
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, old.as_ptr(), null_mut()) };
 }
 
-/// The default action. A fault happens again as soon as the handler returns, so that a core dump shows where; what was sent does not.
+/// The default action. A fault happens again as soon as the handler returns, so a core dump shows where; a
+/// sent signal does not.
 fn die_of(signal: c_int, sent: bool) {
     // SAFETY: both calls take any signal.
     unsafe {

@@ -1,4 +1,5 @@
-//! Which spaces are served, for handlers that may take no lock: a fixed number of slots, each with a count of who looks at it.
+//! The spaces that are served, for handlers that may take no lock: a fixed number of slots, each with a count
+//! of its readers.
 use super::{Faults, ViewAddress};
 use crate::views::space::Space;
 use core::ffi::c_int;
@@ -7,16 +8,17 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
 use foregather_machine::{Cause, Error, reached};
 use std::sync::Arc;
 
-/// A space that is served, and by whom.
+/// A space that is served, and its handler.
 pub(crate) struct Hook {
     pub(crate) space: Arc<Space>,
     pub(crate) faults: Arc<dyn Faults>,
-    /// With which signal its faults come; `None` if they are read from a descriptor.
+    /// The signal of its faults; `None` if they are read from a descriptor.
     pub(crate) signal: Option<c_int>,
 }
 
-/// Who looks counts himself in before he reads the pointer. Who removes takes the pointer out first and then waits until nobody is
-/// counted; so a hook is never freed under somebody's eyes. Sequential consistency orders the two.
+/// A reader counts itself in before it reads the pointer. A thread that removes a hook takes the pointer out
+/// first and then waits until the count is 0; so a hook is never freed while a thread reads it. Sequential
+/// consistency orders the two.
 struct Slot {
     lookers: AtomicU32,
     hook: AtomicPtr<Hook>,
@@ -25,7 +27,7 @@ struct Slot {
 const SPACES: usize = 64;
 static SLOTS: [Slot; SPACES] = [const { Slot { lookers: AtomicU32::new(0), hook: AtomicPtr::new(null_mut()) } }; SPACES];
 
-/// Which slot it got.
+/// Enters a hook, and returns its slot.
 ///
 /// # Errors
 /// [`Cause::Setting`] if all are taken.
@@ -36,7 +38,7 @@ pub(crate) fn enter(hook: Hook) -> Result<usize, Error> {
             return Ok(number);
         }
     }
-    // SAFETY: nobody else has seen it.
+    // SAFETY: it came from a box just now, and no slot has it.
     drop(unsafe { Box::from_raw(hook) });
     Err(Error::from(Cause::Setting {
         what: "the number of shared spaces in this process",
@@ -44,7 +46,7 @@ pub(crate) fn enter(hook: Hook) -> Result<usize, Error> {
     }))
 }
 
-/// Frees a slot, once all handlers that were looking at it have gone on.
+/// Frees a slot, once all handlers that were reading it have gone on.
 pub(crate) fn remove(number: usize) -> Hook {
     let slot = &SLOTS[number];
     let hook = slot.hook.swap(null_mut(), SeqCst);
@@ -52,11 +54,12 @@ pub(crate) fn remove(number: usize) -> Hook {
         reached("views:5");
         std::thread::yield_now();
     }
-    // SAFETY: it came from a box, nobody looks at it, and nobody can find it any more.
+    // SAFETY: it came from a box, no reader is counted, and no slot has it any more.
     *unsafe { Box::from_raw(hook) }
 }
 
-/// Calls `then` with the space that has this address in one of its views, if any: one of this process, or one that a parent had there.
+/// Calls `then` with the space that has this address in one of its views, if any: with `here` one of this
+/// process, else one of a parent.
 pub(super) fn with<R>(address: usize, here: bool, then: impl FnOnce(&Hook, ViewAddress) -> R) -> Option<R> {
     for slot in &SLOTS {
         if slot.hook.load(Relaxed).is_null() {

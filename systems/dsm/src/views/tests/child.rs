@@ -1,4 +1,5 @@
-//! Test programs that are to die: this test executable again, with one test, which then plays the child's part.
+//! Test programs that are to die: this test executable again, with one test, which then runs the child's
+//! part.
 use super::Backend;
 use std::env;
 use std::os::unix::process::ExitStatusExt;
@@ -14,14 +15,14 @@ pub(super) struct End {
     pub(super) said: String,
 }
 
-/// Within a child: which part it plays, and with which back end.
+/// Within a child: its part, and its backend.
 pub(super) fn part() -> Option<(String, Backend)> {
     let part = env::var(PART).ok()?;
     let (part, backend) = part.split_once(' ')?;
     Some((part.to_owned(), Backend::by_name(backend)?))
 }
 
-/// Runs this test (of that path within the crate) again in a child that plays a part.
+/// Runs this test (of that path within the crate) again in a child that runs `part`.
 pub(super) fn run(test: &str, part: &str, backend: Backend) -> End {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(PART, format!("{part} {}", backend.name()));

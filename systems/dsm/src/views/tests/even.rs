@@ -1,5 +1,5 @@
-//! Where units that are all of one size must lie, without a table: a division finds the unit, as in Millipage's static layout
-//! (Itzkovitz & Schuster 1999, section 2).
+//! Where units of one size must lie, without a table: a division finds the unit, as in Millipage's static
+//! layout (Itzkovitz & Schuster 1999, section 2).
 use crate::Minipage;
 use crate::views::{Extent, GRAIN, PAGE, ViewAddress};
 
@@ -10,7 +10,7 @@ pub(super) struct Even {
 }
 
 impl Even {
-    /// Units of that many bytes, one to a page of them, rounded up to a multiple of [`GRAIN`].
+    /// Units of `bytes` bytes, one to a page of them, rounded up to a multiple of [`GRAIN`].
     pub(super) const fn new(bytes: usize) -> Self {
         Self { unit: bytes.next_multiple_of(GRAIN) }
     }
@@ -20,7 +20,7 @@ impl Even {
         (PAGE / self.unit) as u32
     }
 
-    /// How many pages so many units take.
+    /// How many pages `units` units take.
     pub(super) const fn pages(self, units: u32) -> u32 {
         units.div_ceil(self.views())
     }
@@ -32,7 +32,8 @@ impl Even {
         Extent { view, offset: page as usize * PAGE + view as usize * self.unit, bytes: self.unit }
     }
 
-    /// Which unit the page of that view is closed and opened for; `None` in a view that these units do not use.
+    /// The unit that the page of that view is closed and opened for; `None` in a view that these units do not
+    /// use.
     pub(super) const fn minipage(self, place: ViewAddress) -> Option<Minipage> {
         if place.view < self.views() { Some(Minipage(place.page * self.views() + place.view)) } else { None }
     }

@@ -46,7 +46,7 @@ fn a_child_may_drop_what_it_has_and_make_its_own() {
             drop(both.take());
             let _stack = stack();
             let own = Opener::new(backend, 1, 1);
-            // A thread can be started in a child of a program with threads only by luck.
+            // In a child of a program with threads, starting a thread works only by luck.
             let _serving = (backend != Backend::UserfaultThread).then(|| own.space.serve(Arc::clone(&own) as _).unwrap());
             if backend != Backend::UserfaultThread {
                 own.space.word(0, 0).store(3, SeqCst);

@@ -1,4 +1,5 @@
-//! No two minipages share a byte or a page of a view, whatever is given out and freed; a table finds each again.
+//! No two minipages share a byte or a page of a view, in any order of allocations and frees; a table finds
+//! each again.
 use super::even::Even;
 use crate::Minipage;
 use crate::views::{Allocation, Allocator, Extent, GRAIN, PAGE, ViewAddress, Wish};
@@ -108,7 +109,7 @@ fn what_makes_no_sense_is_refused() {
 #[derive(Clone, Debug)]
 enum Step {
     Allocate(Wish),
-    /// The n-th of what is there.
+    /// Frees the n-th of those allocated.
     Free(usize),
 }
 
@@ -119,7 +120,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(prop_oneof![2 => allocate, 1 => (0..100_usize).prop_map(Step::Free)], 1..120)
 }
 
-/// What is given, by first byte; every step is checked against all of it.
+/// Does one step; `given` has all allocations, by first byte, and is checked against after each.
 fn apply(allocator: &mut Allocator, given: &mut BTreeMap<usize, Allocation>, step: &Step) -> Result<(), TestCaseError> {
     match *step {
         Step::Allocate(wish) => {
@@ -183,9 +184,9 @@ proptest! {
             }
             check(&allocators[0], &givens[0], pages, views)?;
         }
-        // The same calls, the same places.
+        // Equal calls give equal places.
         prop_assert_eq!(&givens[0], &givens[1]);
-        // All is given back: everything fits that fitted at first.
+        // When all is freed, everything fits that fitted at first.
         for &offset in givens[0].keys() {
             if let Some(minipage) = allocators[0].free(offset).unwrap() {
                 allocators[0].retire(minipage);
@@ -195,7 +196,7 @@ proptest! {
         prop_assert_eq!((all.extent.offset, all.extent.view), (0, 0));
     }
 
-    /// First fit, the plain way: no earlier page would have done.
+    /// First fit by definition: no earlier page would have done.
     #[test]
     fn no_earlier_page_has_room(steps in steps(), pages in 1..8_u32, views in 1..5_u32) {
         let mut allocator = Allocator::new(pages, views).unwrap();

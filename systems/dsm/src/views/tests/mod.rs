@@ -1,4 +1,5 @@
-//! Tests of views that need what only this directory may have: system calls on shared pointers, forks, handlers, wrong pointers.
+//! Tests of views that need what only this directory may use: system calls on shared pointers, forks,
+//! handlers, wrong pointers.
 mod child;
 mod even;
 mod fork;
@@ -14,12 +15,12 @@ use std::sync::{Arc, Mutex};
 
 const BACKENDS: [Backend; 3] = [Backend::Userfault, Backend::UserfaultThread, Backend::Mprotect];
 
-/// Those that this machine has. mprotect is always among them.
+/// The backends that this machine has. mprotect is always among them.
 fn backends() -> Vec<Backend> {
     BACKENDS.into_iter().filter(|backend| backend.available().is_ok()).collect()
 }
 
-/// Opens every page that is touched, as far as is asked for, and notes the faults.
+/// Opens every touched page, as far as asked for, and records the faults.
 struct Opener {
     space: Arc<Space>,
     seen: Mutex<Vec<Fault>>,
@@ -36,7 +37,7 @@ impl Opener {
         std::mem::take(&mut self.seen.lock().unwrap())
     }
 
-    /// Their codes.
+    /// Their processor codes.
     fn codes(&self) -> Vec<u64> {
         self.seen().iter().map(|fault| fault.code).collect()
     }
@@ -56,7 +57,7 @@ fn page(view: u32, page: u32) -> Span {
     Span { view, page, pages: 1 }
 }
 
-/// What every thread needs that touches shared memory.
+/// The stack that every thread needs to touch shared memory.
 fn stack() -> Stack {
     Stack::install().unwrap()
 }

@@ -1,4 +1,4 @@
-//! What may be done with a page of a view, and what a touch of it says.
+//! The rights on a page of a view, and what a touch of it reports.
 use super::*;
 use crate::views::{PAGE, ViewAddress};
 use core::sync::atomic::{AtomicBool, Ordering::*};
@@ -13,7 +13,7 @@ fn this_machine_has_a_way_and_says_why_not_the_better_one() {
     assert_eq!(chosen == Backend::Userfault, refusal.is_none());
     assert!(refusal.is_none_or(|refusal| !refusal.to_string().is_empty()));
     Backend::Mprotect.available().unwrap();
-    // Whatever runs on both ways leaves the better one out where it is not to be had.
+    // CI runs both ways, and leaves the better one out where it is not available.
     if std::env::var("FOREGATHER_REQUIRE_PARTS").is_ok_and(|value| value == "1") {
         BACKENDS.into_iter().for_each(|backend| backend.available().unwrap());
     }
@@ -23,7 +23,8 @@ fn this_machine_has_a_way_and_says_why_not_the_better_one() {
     assert_eq!(Backend::by_name("magic"), None);
 }
 
-/// Of one page of the object: read through the first view, written twice through the second, written through the first.
+/// Of one page of the object: read through the first view, written twice through the second, written through
+/// the first.
 #[test]
 fn protection_is_per_view() {
     let _stack = stack();
@@ -72,7 +73,7 @@ fn every_transition_is_seen_by_the_next_touch() {
         assert_eq!(touched(false), [Access::Read], "{backend:?}: no write protection is left behind");
         space.open(here, Access::Read, Access::Write).unwrap();
         assert_eq!(touched(true), [], "{backend:?}");
-        // The neighbours were left alone all the time.
+        // The neighbours were untouched all the time.
         for (view, offset) in [(0, PAGE), (1, 0), (1, 2 * PAGE)] {
             space.word(view, offset).load(SeqCst);
             assert_eq!(opener.seen().len(), 1, "{backend:?}: view {view}, byte {offset}");
@@ -80,7 +81,7 @@ fn every_transition_is_seen_by_the_next_touch() {
     }
 }
 
-/// What is asked for by a call is open when it is touched, so the touch itself asks for nothing more.
+/// A byte that was asked for by a call is open when it is touched, so the touch asks for nothing more.
 #[test]
 fn a_call_spares_the_fault() {
     let _stack = stack();
@@ -148,7 +149,7 @@ fn the_privileged_view_is_always_open_and_the_same_memory() {
         space.word(1, 0).store(9, SeqCst);
         space.read(0, &mut back[..1]).unwrap();
         assert_eq!(back[0], 9);
-        // SAFETY: the byte is mapped, and nobody else has it.
+        // SAFETY: the byte is mapped, and no other thread accesses it.
         assert_eq!(unsafe { space.privileged(0).read() }, 9);
         assert_eq!(space.locate(space.privileged(0).addr()), None);
         assert_eq!(space.locate(space.application(0, 0).addr() - 1), None);
@@ -172,7 +173,7 @@ fn errno_survives_a_fault() {
         // SAFETY: errno of this thread is always there.
         unsafe { *libc::__errno_location() = 77 };
         opener.space.word(0, 0).load(SeqCst);
-        // SAFETY: as above.
+        // SAFETY: errno of this thread is always there.
         assert_eq!((unsafe { *libc::__errno_location() }, opener.seen().len()), (77, 1), "{backend:?}");
     }
 }
@@ -187,7 +188,7 @@ fn a_base_can_be_wished_for_unless_it_is_taken() {
     let crooked = Shape { base: Some(base + 8), ..wish };
     assert!(matches!(Space::new(crooked).unwrap_err().cause(), Cause::Os { .. }));
     assert_eq!((taken.pages(), taken.views(), taken.bytes()), (4, 3, 4 * PAGE));
-    // Far from where the kernel puts anything, but different for two processes of this test.
+    // Far from where the kernel maps anything, but different for two processes of this test.
     let free = 0x2000_0000_0000 + (std::process::id() as usize % 1_000) * (1 << 30);
     let space = Space::new(Shape { base: Some(free), ..wish }).unwrap();
     assert_eq!(space.application(0, 0).addr(), free);
@@ -227,7 +228,7 @@ impl Faults for Slow {
 
 #[test]
 fn serving_ends_when_the_last_handler_has_gone_on() {
-    // Where a thread serves faults, that ends first.
+    // A thread that serves faults ends first.
     for backend in backends().into_iter().filter(|&backend| backend != Backend::UserfaultThread) {
         let slow = Arc::new(Slow { opener: Opener::new(backend, 1, 1), asked: AtomicBool::new(false) });
         let space = &slow.opener.space;

@@ -1,19 +1,19 @@
-//! The named race of the install: what comes first, the bytes or the opening?
+//! The named race of the install: the bytes first, or the opening?
 use super::*;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 use foregather_host::futex::{self, Scope};
 use std::thread;
 
-/// Which half of an install comes first.
+/// The half of an install that comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
-    /// As it must be.
+    /// The right order.
     BytesFirst,
     /// The mistake.
     OpenFirst,
 }
 
-/// Brings a page in, in two steps between which everybody else may do what he wants.
+/// Brings a page in, in two steps between which other threads may do anything.
 struct Installer {
     space: Arc<Space>,
     order: Order,
@@ -61,7 +61,8 @@ impl Faults for Installer {
     }
 }
 
-/// One thread faults; between the two halves of its install another thread of the host adds 10 to the same word.
+/// One thread faults; between the two halves of its install another thread of the host adds 10 to the same
+/// word.
 fn sum(backend: Backend, order: Order) -> u64 {
     let space = Arc::new(Space::new(Shape { backend: Some(backend), ..Shape::new(1, 1) }).unwrap());
     let installer = Arc::new(Installer { space: Arc::clone(&space), order, turn: Mutex::new(false), stage: AtomicU32::new(0) });
@@ -77,7 +78,7 @@ fn sum(backend: Backend, order: Order) -> u64 {
             space.word(0, 0).fetch_add(10, SeqCst);
         });
         match order {
-            // The other one is stopped by the closed page, wherever it is.
+            // The closed page stops the other thread, wherever that is.
             Order::BytesFirst => installer.reach(2),
             Order::OpenFirst => {
                 other.join().unwrap();
@@ -96,11 +97,11 @@ fn bytes_first_and_nothing_is_lost() {
     }
 }
 
-/// The negative control of the test before.
+/// The negative control of the test before: opening first loses what another thread adds.
 #[test]
 fn open_first_and_what_another_thread_adds_is_lost() {
     let _stack = stack();
-    // Where a thread serves faults, the opening itself lets the first one go on.
+    // If a thread serves faults, the opening itself lets the first thread go on.
     for backend in backends().into_iter().filter(|&backend| backend != Backend::UserfaultThread) {
         assert_eq!(sum(backend, Order::OpenFirst), 101, "{backend:?}");
     }

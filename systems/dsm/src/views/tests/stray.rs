@@ -1,4 +1,5 @@
-//! Faults that are not ours end as they would without us: with the default action, Rust's handler, or the program's own.
+//! Faults of no space end as without this crate: with the default action, Rust's handler, or the program's
+//! own.
 use super::child::{part, run};
 use super::*;
 use crate::views::PAGE;
@@ -47,9 +48,9 @@ fn a_stray_fault_ends_as_without_us() {
     }
 }
 
-/// A page nobody has.
+/// Reads a page that is not mapped.
 fn wild() {
-    // SAFETY: it is not; the fault is what is tested, and this process ends by it.
+    // SAFETY: the read is invalid on purpose: the test needs the fault, and this process ends by it.
     black_box(unsafe { core::ptr::without_provenance::<u8>(8 * PAGE).read_volatile() });
 }
 
@@ -70,7 +71,7 @@ fn run_part(part: &str, backend: Backend) -> ! {
     match part {
         "late-handler" => {
             handler(with_info as *const () as usize, libc::SA_SIGINFO);
-            // Whoever comes later has to be found.
+            // A handler that was installed later has to be found.
             let other = Opener::new(backend, 1, 1);
             let _other = other.space.serve(Arc::clone(&other) as _).unwrap();
             opener.space.word(0, PAGE).store(1, SeqCst);
@@ -89,7 +90,8 @@ fn run_part(part: &str, backend: Backend) -> ! {
         }
         "execute" => {
             opener.space.open(page(0, 1), Access::None, Access::Write).unwrap();
-            // SAFETY: it is not; views cannot be executed, and this process ends by it.
+            // SAFETY: the call is invalid on purpose: views cannot be executed, and this process ends by the
+            // fault.
             let function: extern "C" fn() = unsafe { core::mem::transmute(opener.space.application(0, PAGE)) };
             function();
         }
@@ -116,7 +118,7 @@ fn handler(address: usize, flags: c_int) {
 }
 
 extern "C" fn with_info(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel's, or passed on as it was.
+    // SAFETY: the info is the kernel's, unchanged.
     let address = unsafe { (*info).si_addr() }.addr();
     // SAFETY: a null set is not written; the old one is filled.
     let blocked = unsafe {

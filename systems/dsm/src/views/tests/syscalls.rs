@@ -1,4 +1,5 @@
-//! System calls on closed pages: refused when the faulting thread would have to serve itself, served by a thread of the space.
+//! System calls on closed pages: refused if the faulting thread would have to serve itself, served by a
+//! thread of the space.
 use super::*;
 use crate::memory::{self, Array, Settings, SharedAllocator, lanes, run};
 use core::ffi::c_void;
@@ -7,11 +8,11 @@ use foregather_shm::ShmFabric;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
-/// `read` of 100 bytes to a closed page: what it returns, or the error.
+/// `read` of 100 bytes to a closed page: its result, or the error.
 fn read_zeros(space: &Space) -> Result<isize, i32> {
     let zeros = File::open("/dev/zero").unwrap();
     let into: *mut c_void = space.application(0, 0).cast();
-    // SAFETY: a page of the view, to which nobody has a reference; the kernel refuses what it may not write.
+    // SAFETY: a page of the view, to which there is no reference; the kernel refuses what it may not write.
     let done = unsafe { libc::read(zeros.as_raw_fd(), into, 100) };
     if done < 0 { Err(std::io::Error::last_os_error().raw_os_error().unwrap()) } else { Ok(done) }
 }
@@ -41,7 +42,7 @@ fn a_system_call_on_an_open_page_works() {
     }
 }
 
-/// Writes as many bytes of an element as it has to a pipe, and reads them from there into the next one.
+/// Writes the bytes of an element to a pipe, and reads them from there into the next one.
 fn through_a_pipe(words: &Array<u64>) -> Result<(), i32> {
     let (out, into) = rustix::pipe::pipe().unwrap();
     let done = |bytes: isize| {
@@ -49,9 +50,11 @@ fn through_a_pipe(words: &Array<u64>) -> Result<(), i32> {
         assert!(errno.is_some() || bytes == 8, "{bytes} bytes");
         errno.map_or(Ok(()), Err)
     };
-    // SAFETY: so many bytes of a shared array, to which nobody has a reference; the kernel refuses what it may not read.
+    // SAFETY: 8 bytes of a shared array, to which there is no reference; the kernel refuses what it may not
+    // read.
     done(unsafe { libc::write(into.as_raw_fd(), words.pointer(0).cast(), 8) })?;
-    // SAFETY: as above, and what it may not write.
+    // SAFETY: 8 bytes of a shared array, to which there is no reference; the kernel refuses what it may not
+    // write.
     done(unsafe { libc::read(out.as_raw_fd(), words.pointer(1).cast(), 8) })
 }
 

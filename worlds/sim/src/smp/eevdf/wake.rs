@@ -48,8 +48,7 @@ impl Fair {
         if self.rules.placement == Placement::Stay {
             return own;
         }
-        let cpus = machine.cpus().len() as u32;
-        let mut from_own = (0..cpus).map(|step| (own + step) % cpus);
+        let mut from_own = (own..machine.cpus().end).chain(0..own);
         let idle = from_own.find(|&cpu| machine.allows(thread, cpu) && self.is_idle(machine, cpu));
         let busy = match self.rules.placement {
             Placement::Packing => by.filter(|&cpu| machine.allows(thread, cpu)).unwrap_or(own),

@@ -29,10 +29,16 @@ pub(super) struct Epochs {
     pub(super) bonus: i64,
     pub(super) threshold: i64,
     pub(super) entries: Vec<Entry>,
-    /// Ready threads that can be chosen, in no order: their places tell who is first.
+    /// Ready threads that can be chosen and have something left, in no order: their places tell who is first.
     pub(super) candidates: Vec<u32>,
+    /// Those that have used up their allotments: whoever looks for the best need not look at them before the next epoch.
+    pub(super) exhausted: Vec<u32>,
     /// By processor: the address space that is loaded.
     pub(super) spaces: Vec<u32>,
+    /// By processor: up to when its thread's allotment lasts at least, in nanoseconds; 0 if it may be idle.
+    pub(super) assured_until: Vec<i64>,
+    /// What nice values add to goodness, at least and at most.
+    pub(super) urgencies: (i64, i64),
     /// By processor: for whom it was marked (`ap-reserve`).
     pub(super) reserved: Vec<u32>,
     pub(super) first_place: i64,
@@ -56,7 +62,10 @@ impl Epochs {
             threshold: i64::from(rules.threshold_ticks) * tick,
             entries: (0..machine.threads.len() as u32).map(entry).collect(),
             candidates: Vec::new(),
+            exhausted: Vec::new(),
             spaces: vec![NOBODY; cpus],
+            assured_until: vec![0; cpus],
+            urgencies: (0, 0),
             reserved: vec![NOBODY; cpus],
             first_place: 0,
             last_place: 0,
@@ -64,7 +73,15 @@ impl Epochs {
         for thread in 0..epochs.entries.len() {
             epochs.entries[thread].counter = epochs.allocation(epochs.entries[thread].nice);
         }
+        let urgencies = || epochs.entries.iter().map(|entry| epochs.urgency(entry));
+        epochs.urgencies = (urgencies().min().unwrap_or(0), urgencies().max().unwrap_or(0));
         epochs
+    }
+
+    /// The thread can be chosen.
+    pub(super) fn offer(&mut self, thread: u32) {
+        let left = self.entries[thread as usize].counter > 0;
+        if left { &mut self.candidates } else { &mut self.exhausted }.push(thread);
     }
 
     /// `add_to_runqueue()`: a thread enters the list.

@@ -1,7 +1,7 @@
 //! Counters, and how good a thread is on a processor (Tsafrir & Feitelson 2002 appendix A).
 use super::epochs::{Entry, Epochs};
 use super::rules::Accounting;
-use crate::smp::machine::{Machine, NOBODY};
+use crate::smp::machine::{Machine, NOBODY, Processor};
 use foregather_machine::{CpuId, Nanos};
 
 // Always inlined: every decision compares a thread with all processors or a processor with all threads, and a call for
@@ -12,6 +12,12 @@ impl Epochs {
     /// exhausted one, wherever it ran.
     #[inline(always)]
     pub(super) fn goodness(&self, entry: &Entry, counter: i64, cpu: CpuId, space: u32) -> i64 {
+        self.with_advantages(self.goodness_anywhere(entry, counter), entry, cpu, space)
+    }
+
+    /// The part of it that is the same on all processors.
+    #[inline(always)]
+    pub(super) fn goodness_anywhere(&self, entry: &Entry, counter: i64) -> i64 {
         if entry.yielded {
             return -1;
         }
@@ -20,9 +26,21 @@ impl Epochs {
         }
         let tick = self.tick;
         let counter = if self.rules.whole_ticks { (counter + tick - 1) / tick * tick } else { counter };
+        counter + self.urgency(entry)
+    }
+
+    /// The part of that which is the nice value's.
+    #[inline(always)]
+    pub(super) fn urgency(&self, entry: &Entry) -> i64 {
+        (20 - entry.nice) * self.tick
+    }
+
+    /// The other part comes on top, unless there is nothing that it could come on top of.
+    #[inline(always)]
+    pub(super) fn with_advantages(&self, anywhere: i64, entry: &Entry, cpu: CpuId, space: u32) -> i64 {
         let near = if entry.cpu == cpu { self.penalty } else { 0 };
         let same_space = if entry.space == space { self.bonus } else { 0 };
-        counter + near + same_space + (20 - entry.nice) * tick
+        if anywhere <= 0 { anywhere } else { anywhere + near + same_space }
     }
 
     /// The counter of a thread that may be running, as of now.
@@ -37,19 +55,11 @@ impl Epochs {
         entry.counter - if running { machine.uncharged(cpu).0 as i64 } else { 0 }
     }
 
-    /// How good the thread that a processor runs is there.
+    /// How good the thread that a processor runs, with this entry, is there.
     #[inline(always)]
-    pub(super) fn present_goodness(&self, machine: &Machine, cpu: CpuId, space: u32) -> i64 {
-        let entry = &self.entries[machine.cpu(cpu).current as usize];
-        let used = if self.rules.accounting == Accounting::Exact { machine.uncharged(cpu).0 as i64 } else { 0 };
+    pub(super) fn present_goodness(&self, entry: &Entry, processor: &Processor, now: Nanos, (cpu, space): (CpuId, u32)) -> i64 {
+        let used = if self.rules.accounting == Accounting::Exact { processor.uncharged(now).0 as i64 } else { 0 };
         self.goodness(entry, entry.counter - used, cpu, space)
-    }
-
-    /// By how much a thread that waits to run beats the one that a processor runs.
-    #[inline(always)]
-    pub(super) fn advantage_over_present(&self, machine: &Machine, entry: &Entry, cpu: CpuId) -> i64 {
-        let space = self.entries[machine.cpu(cpu).current as usize].space;
-        self.goodness(entry, entry.counter, cpu, space) - self.present_goodness(machine, cpu, space)
     }
 
     /// By how much a thread beats whoever has the processor, which must not be idle.
@@ -82,6 +92,8 @@ impl Epochs {
             let fresh = now / 2 / step * step + self.allocation(nice);
             self.entries[thread as usize].counter += fresh - now;
         }
+        self.candidates.append(&mut self.exhausted);
+        self.assured_until.fill(0);
         machine.epoch();
         machine.rearm = true;
     }

@@ -6,27 +6,53 @@ use crate::smp::machine::{Machine, NOBODY};
 use foregather_machine::{CpuId, Nanos};
 
 impl Epochs {
-    /// The best thread for a processor, and how good it is.
-    fn best(&self, machine: &Machine, cpu: CpuId, present: Option<u32>) -> Option<(i64, u32)> {
+    /// How good the best thread for a processor is, and where it is among the candidates if it is one of them.
+    fn best(&self, machine: &Machine, cpu: CpuId, present: Option<u32>) -> Option<(i64, Option<usize>)> {
         let space = self.space(machine, cpu);
-        let mut best = present.map(|thread| (self.present_goodness(machine, cpu, space), thread));
+        let present_goodness = |thread: u32| {
+            let (entry, processor) = (&self.entries[thread as usize], machine.cpu(cpu));
+            self.present_goodness(entry, processor, machine.now, (cpu, space))
+        };
+        let mut best = present.map(|thread| (present_goodness(thread), None));
         // Ties go to the first in the list; the present thread stands before it, or where it stands.
         let mut place = present
             .map_or(i64::MAX, |thread| if self.rules.previous_wins { i64::MIN } else { self.entries[thread as usize].place });
-        for &thread in &self.candidates {
+        // One from elsewhere with less left than this is not better, whatever its nice value and address space.
+        let enough = |least: i64| least - self.urgencies.1 - self.bonus - if self.rules.whole_ticks { self.tick } else { 0 };
+        let mut bar = best.map_or(0, |(least, _)| enough(least));
+        for (at, &thread) in self.candidates.iter().enumerate() {
             let entry = &self.entries[thread as usize];
+            if entry.counter < bar && entry.cpu != cpu {
+                continue;
+            }
             let goodness = self.goodness(entry, entry.counter, cpu, space);
             let better = best.is_none_or(|(least, _)| goodness > least || goodness == least && entry.place < place);
             if better && machine.allows(thread, cpu) {
-                (best, place) = (Some((goodness, thread)), entry.place);
+                (best, place, bar) = (Some((goodness, Some(at))), entry.place, enough(goodness));
             }
         }
-        best
+        let beaten = best.is_none_or(|(goodness, _)| goodness < 0);
+        if beaten && self.exhausted.iter().any(|&thread| machine.allows(thread, cpu)) { Some((0, None)) } else { best }
     }
 
-    fn leave_candidates(&mut self, thread: u32) {
-        if let Some(at) = self.candidates.iter().position(|&other| other == thread) {
-            self.candidates.swap_remove(at);
+    /// Takes the thread that the processor is reserved for, if it can be chosen.
+    fn take_promised(&mut self, cpu: CpuId) -> Option<u32> {
+        let promised = std::mem::replace(&mut self.reserved[cpu as usize], NOBODY);
+        if promised == NOBODY {
+            return None;
+        }
+        let mut lists = [&mut self.candidates, &mut self.exhausted].into_iter();
+        lists.find_map(|list| list.iter().position(|&thread| thread == promised).map(|at| list.swap_remove(at)))
+    }
+
+    /// Takes the best thread, or lets the present one go on. If the best has nothing left, a new epoch begins.
+    fn take_best(&mut self, machine: &mut Machine, cpu: CpuId, present: Option<u32>) -> Option<u32> {
+        loop {
+            match self.best(machine, cpu, present)? {
+                (0, _) => self.begin_epoch(machine),
+                (_, Some(at)) => return Some(self.candidates.swap_remove(at)),
+                (_, None) => return present,
+            }
         }
     }
 }
@@ -36,27 +62,17 @@ impl Dispatch for Epochs {
         for &thread in order {
             self.last_place += 1;
             self.entries[thread as usize].place = self.last_place;
-            self.candidates.push(thread);
+            self.offer(thread);
         }
     }
 
     fn choose(&mut self, machine: &mut Machine, cpu: CpuId, present: Option<u32>) -> Option<u32> {
-        let promised = std::mem::replace(&mut self.reserved[cpu as usize], NOBODY);
-        let chosen = if self.candidates.contains(&promised) {
-            Some(promised)
-        } else {
-            loop {
-                match self.best(machine, cpu, present) {
-                    Some((0, _)) => self.begin_epoch(machine),
-                    best => break best.map(|(_, thread)| thread),
-                }
-            }
-        };
+        let chosen = self.take_promised(cpu).or_else(|| self.take_best(machine, cpu, present));
         if let Some(present) = present {
             self.entries[present as usize].yielded = false;
         }
-        if let Some(thread) = chosen.filter(|_| chosen != present) {
-            self.leave_candidates(thread);
+        if chosen.is_none() {
+            self.assured_until[cpu as usize] = 0;
         }
         chosen
     }
@@ -69,10 +85,13 @@ impl Dispatch for Epochs {
             entry.counter = (entry.counter - price.0 as i64).max(machine.resolution.0 as i64);
         }
         self.spaces[cpu as usize] = entry.space;
+        if self.rules.accounting == Accounting::Exact {
+            self.assured_until[cpu as usize] = machine.now.0 as i64 + entry.counter;
+        }
     }
 
     fn put_back(&mut self, machine: &mut Machine, thread: u32) {
-        self.candidates.push(thread);
+        self.offer(thread);
         self.find_processor(machine, thread);
     }
 
@@ -84,7 +103,7 @@ impl Dispatch for Epochs {
             self.enter_list(thread);
             // One that is still being switched away from is put back when that has ended.
             if !machine.thread(thread).held {
-                self.candidates.push(thread);
+                self.offer(thread);
                 self.find_processor(machine, thread);
             }
         }
@@ -143,11 +162,11 @@ impl Dispatch for Epochs {
     }
 
     fn polls_when_idle(&self) -> bool {
-        self.rules.idle_polls && !self.candidates.is_empty()
+        self.rules.idle_polls && !(self.candidates.is_empty() && self.exhausted.is_empty())
     }
 
     #[cfg(debug_assertions)]
     fn queued(&self, _: &Machine) -> Vec<u32> {
-        self.candidates.clone()
+        [&self.candidates[..], &self.exhausted].concat()
     }
 }

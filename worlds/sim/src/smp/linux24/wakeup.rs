@@ -2,7 +2,7 @@
 //! Tsafrir & Feitelson 2002 §4.3 compare it with.
 use super::epochs::Epochs;
 use super::rules::Wakeup;
-use crate::smp::machine::{Machine, NOBODY};
+use crate::smp::machine::{Machine, NOBODY, Processor};
 use foregather_machine::{CpuId, Nanos};
 
 impl Epochs {
@@ -19,24 +19,39 @@ impl Epochs {
     /// 2.4: its own processor if idle; else the one idle for longest; else the one whose thread it beats by most, if by
     /// more than the threshold. An idle processor that was marked still counts as idle: this is the flaw, unless `careful`.
     fn mark_best(&mut self, machine: &mut Machine, thread: u32, careful: bool) {
-        let usable = |cpu: CpuId| machine.allows(thread, cpu) && !(careful && machine.cpu(cpu).marked);
-        let own = machine.thread(thread).cpu;
-        if machine.cpu(own).current == NOBODY && usable(own) {
+        let (own, confined) = (machine.thread(thread).cpu, machine.thread(thread).confined);
+        let usable =
+            |cpu: CpuId, processor: &Processor| confined.is_none_or(|only| only == cpu) && !(careful && processor.marked);
+        if machine.cpu(own).current == NOBODY && usable(own, machine.cpu(own)) {
             return machine.mark(own);
         }
-        let entry = self.entries[thread as usize];
+        let entry = &self.entries[thread as usize];
+        let anywhere = self.goodness_anywhere(entry, entry.counter);
+        if anywhere <= 0 && machine.all_busy() {
+            // What has nothing left beats no thread.
+            return;
+        }
+        let advantage = |cpu: CpuId, processor: &Processor| {
+            let present = &self.entries[processor.current as usize];
+            let theirs = self.present_goodness(present, processor, machine.now, (cpu, present.space));
+            self.with_advantages(anywhere, entry, cpu, present.space) - theirs
+        };
         let (mut target, mut longest, mut most) = (None, Nanos::MAX, self.threshold);
-        for cpu in machine.cpus().filter(|&cpu| usable(cpu)) {
+        // A thread that has so much left cannot be beaten by one from elsewhere, whatever their nice values and address spaces.
+        let enough = machine.now.0 as i64 + (anywhere - self.penalty - self.urgencies.0 - self.threshold).max(1);
+        for (cpu, &until) in (0..).zip(&self.assured_until) {
+            if until >= enough && cpu != entry.cpu {
+                debug_assert!(advantage(cpu, machine.cpu(cpu)) <= self.threshold, "what is assured of processor {cpu} holds");
+                continue;
+            }
             let processor = machine.cpu(cpu);
-            if processor.current == NOBODY {
+            if !usable(cpu, processor) {
+            } else if processor.current == NOBODY {
                 if processor.last_schedule < longest {
                     (target, longest) = (Some(cpu), processor.last_schedule);
                 }
-            } else if longest == Nanos::MAX {
-                let advantage = self.advantage_over_present(machine, &entry, cpu);
-                if advantage > most {
-                    (target, most) = (Some(cpu), advantage);
-                }
+            } else if longest == Nanos::MAX && advantage(cpu, processor) > most {
+                (target, most) = (Some(cpu), advantage(cpu, processor));
             }
         }
         if let Some(cpu) = target {
@@ -113,7 +128,7 @@ impl Epochs {
             if machine.thread(thread).held {
                 continue;
             }
-            self.candidates.push(thread);
+            self.offer(thread);
             for cpu in machine.cpus().filter(|&cpu| !machine.cpu(cpu).marked && machine.allows(thread, cpu)) {
                 let present = machine.cpu(cpu).current;
                 // Idle processors come before all others, the thread's own before other idle ones.

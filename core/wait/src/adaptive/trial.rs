@@ -1,0 +1,97 @@
+//! How a team waits that strangers crowd out: asleep, unless yields are measured to be far better.
+//!
+//! Asleep it keeps its claim to the processors and loses no turns, but each barrier costs a wake-up a member. With yields it gives
+//! turns away, which on few processors may be all that it had, and on many next to nothing. So the member that found the strangers
+//! compares: after some ticks of sleep all yield for two ticks, less if that is hopeless. Yields must win by far at first, since a
+//! trial is short and a stranger's turn long, and are kept for longer each time that they prove better.
+use super::{Adaptive, Rules};
+use crate::Account;
+use foregather_machine::Nanos;
+
+/// How many ticks a trial takes.
+const TRIAL: u64 = 2;
+/// After so many ticks of sleep is the first trial, later ones after four times as many; the same for stays with yields.
+const FIRST: u64 = 4;
+/// The most ticks from trial to trial, at once after one that yields lost by far.
+const LONGEST: u64 = 125;
+/// So many episodes can be compared with others.
+const FEW: u64 = 4;
+/// How many times as long the episodes of a team that sleeps must be: for yields to win a trial, and to stay, in percent.
+const WINS: u64 = 200;
+const STAYS: u64 = 125;
+/// A trial ends early if not even an episode that ended now would bring it within that many times of a team that sleeps.
+const HOPELESS: u64 = 8;
+
+/// How all members of a team that is crowded out wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Way {
+    /// Asleep at once.
+    #[default]
+    Asleep,
+    /// With yields only.
+    Yielding,
+}
+
+/// What the member that found the strangers measures.
+#[derive(Default)]
+pub(super) struct Trial {
+    way: Way,
+    /// When that began, after how many of its waits, and how long it goes on.
+    since: Nanos,
+    waits: u64,
+    span: Nanos,
+    /// How long an episode of the team took that slept.
+    asleep: Nanos,
+    /// From the last trial to the next one.
+    pause: Nanos,
+    /// Have yields won the last trial?
+    won: bool,
+}
+
+impl Trial {
+    /// The team sleeps at first.
+    pub(super) fn begin(of: Adaptive, now: Nanos, waits: u64) -> Self {
+        let pause = of.tick * FIRST;
+        Self { since: now, waits, span: pause, pause, ..Self::default() }
+    }
+
+    /// How does the team wait now?
+    pub(super) fn look(&mut self, of: Adaptive, now: Nanos, account: &Account) -> Way {
+        if of.without.has(Rules::YIELD_IN_CROWD) {
+            return Way::Asleep;
+        }
+        let (elapsed, waits) = (now - self.since, account.waits());
+        let episodes = waits - self.waits;
+        let longest = of.tick * LONGEST;
+        match self.way {
+            Way::Asleep if elapsed >= self.span && episodes >= FEW => {
+                self.asleep = Nanos(elapsed.0 / episodes);
+                (self.way, self.span, self.won) = (Way::Yielding, of.tick * TRIAL, false);
+            }
+            Way::Yielding if self.is_clear(of, elapsed, episodes) => {
+                let episode = Nanos(elapsed.0 / episodes.max(1));
+                let better = episode.percent(if self.won { STAYS } else { WINS }) < self.asleep;
+                if better && self.span < longest {
+                    self.span = if self.won { (self.span * 4).min(longest) } else { of.tick * FIRST };
+                    self.won = true;
+                } else if better {
+                    // The team that sleeps is measured anew.
+                    (self.way, self.span) = (Way::Asleep, of.tick * TRIAL);
+                } else {
+                    let lost_by_far = episode > self.asleep * 2;
+                    self.pause = if lost_by_far { longest } else { (self.pause * 4).min(longest) };
+                    (self.way, self.span) = (Way::Asleep, self.pause);
+                }
+            }
+            way => return way,
+        }
+        (self.since, self.waits) = (now, waits);
+        self.way
+    }
+
+    /// Is it known by now whether yields are better?
+    fn is_clear(&self, of: Adaptive, elapsed: Nanos, episodes: u64) -> bool {
+        let worse = |times: u64| elapsed > self.asleep * (episodes + 1) * times;
+        elapsed >= self.span && (episodes >= FEW || worse(1)) || elapsed >= of.tick.percent(50) && worse(HOPELESS)
+    }
+}

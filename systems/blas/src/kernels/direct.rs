@@ -1,0 +1,151 @@
+//! The product of matrices so small that to pack them, to choose a path and to allocate would cost more than the product.
+//!
+//! The result is computed in blocks of registers, from the factors where they lie; only a left factor whose columns do not lie side by
+//! side is copied, a few rows at a time. Each element of the result is one chain of sums, whatever block it belongs to: so a part of
+//! a result has the bits of the whole.
+#![allow(clippy::needless_range_loop, reason = "loops of fixed lengths, of which the compiler makes registers")]
+
+use super::dispatch::by_processor;
+use super::lines::{Pieces, in_pieces, load, plus};
+use super::matrix::{Matrix, MatrixMut};
+use super::product::Factor;
+use crate::options::Uplo;
+use crate::scalar::Scalar;
+use std::hint::black_box;
+
+/// The most terms of such a product, and the most rows of a triangle that is computed so.
+pub(crate) const ORDER: usize = 64;
+/// Columns of the result that are summed at a time.
+const TOGETHER: usize = 4;
+
+by_processor! {
+    /// `c = alpha * a * b + beta * c`, with at most [`ORDER`] terms; only a triangle of it if so asked. If `beta` is nought `c` is
+    /// not read.
+    fn direct(alpha: T, a: Factor<'_, T>, b: Factor<'_, T>, beta: T, kept: Option<Uplo>, c: MatrixMut<'_, T>) = direct_body
+}
+
+#[inline(always)]
+fn direct_body<T: Scalar, const FUSED: bool>(
+    alpha: T,
+    a: Factor<'_, T>,
+    b: Factor<'_, T>,
+    beta: T,
+    kept: Option<Uplo>,
+    c: MatrixMut<'_, T>,
+) {
+    let (a, b, kept, c) = if c.layout.down == 1 { (a, b, kept, c) } else { (b.t(), a.t(), kept.map(Uplo::flip), c.t()) };
+    let (rows, depth, cols) = (c.row_count(), a.matrix.col_count(), c.col_count());
+    let fit = a.matrix.row_count() == rows && b.matrix.row_count() == depth && b.matrix.col_count() == cols;
+    assert!(c.layout.down == 1 && fit && depth <= ORDER, "shapes of a direct product");
+    let mut product = Direct::<_, FUSED> { alpha, a, b, beta, kept, c };
+    // Two registers of 256 bits in double precision, four of which fit beside each other.
+    if size_of::<T>() == 4 { in_pieces::<16>(rows, &mut product) } else { in_pieces::<8>(rows, &mut product) }
+}
+
+/// A product whose shapes fit, with the columns of `c` side by side.
+struct Direct<'a, 'c, T, const FUSED: bool> {
+    alpha: T,
+    a: Factor<'a, T>,
+    b: Factor<'a, T>,
+    beta: T,
+    kept: Option<Uplo>,
+    c: MatrixMut<'c, T>,
+}
+
+impl<T: Scalar, const FUSED: bool> Pieces for Direct<'_, '_, T, FUSED> {
+    /// Some rows of the result.
+    #[inline(always)]
+    fn piece<const ROWS: usize>(&mut self, row: usize) {
+        let (depth, Factor { matrix, conj }) = (self.a.matrix.col_count(), self.a);
+        if matrix.layout.down == 1 && !(conj && T::COMPLEX) {
+            return self.rows::<ROWS>(row, matrix.block(row..row + ROWS, 0..depth));
+        }
+        let mut copy = [[T::ZERO; ROWS]; ORDER];
+        for at in 0..ROWS {
+            for (k, line) in copy[..depth].iter_mut().enumerate() {
+                // SAFETY: the matrix has this row, and as many columns as there are terms.
+                line[at] = unsafe { matrix.element(row + at, k) }.conj_if(conj);
+            }
+        }
+        let copied = Matrix::columns(copy.as_flattened(), ROWS, depth, ROWS).expect("there is room for all terms");
+        self.rows::<ROWS>(row, copied);
+    }
+}
+
+impl<T: Scalar, const FUSED: bool> Direct<'_, '_, T, FUSED> {
+    /// Some rows of the result, given those of the left factor.
+    #[inline(always)]
+    fn rows<const ROWS: usize>(&mut self, row: usize, a: Matrix<'_, T>) {
+        let cols = match self.kept {
+            None => 0..self.c.col_count(),
+            Some(Uplo::Lower) => 0..self.c.col_count().min(row + ROWS),
+            Some(Uplo::Upper) => row.min(self.c.col_count())..self.c.col_count(),
+        };
+        let mut col = cols.start;
+        while cols.end - col >= TOGETHER {
+            self.block::<ROWS, TOGETHER>(row, col, a);
+            col += TOGETHER;
+        }
+        if (cols.end - col) & 2 != 0 {
+            self.block::<ROWS, 2>(row, col, a);
+            col += 2;
+        }
+        if (cols.end - col) & 1 != 0 {
+            self.block::<ROWS, 1>(row, col, a);
+        }
+    }
+
+    /// A block of registers.
+    #[inline(always)]
+    fn block<const ROWS: usize, const COLS: usize>(&mut self, row: usize, col: usize, a: Matrix<'_, T>) {
+        let mut sums = [[T::ZERO; ROWS]; COLS];
+        for k in 0..a.col_count() {
+            // SAFETY: these are as many rows as the left factor has here, side by side; and a column that it has.
+            let line = unsafe { a.piece::<ROWS>(0, k) };
+            for at in 0..COLS {
+                // SAFETY: the right factor has as many rows as the left one columns, and the columns of the result.
+                let factor = unsafe { self.b.matrix.element(k, col + at) }.conj_if(self.b.conj);
+                sums[at] = plus::<T, FUSED, ROWS>(sums[at], factor, line);
+            }
+        }
+        if let Some(uplo) = self.kept
+            && row + ROWS > col
+            && row < col + COLS
+        {
+            // Through memory, so that otherwise all is done in registers.
+            for (at, sums) in black_box(sums).iter().enumerate() {
+                // SAFETY: the result has these rows side by side, and this column.
+                let line = unsafe { self.c.piece_mut::<ROWS>(row, col + at) };
+                keep::<T, FUSED, ROWS>(uplo, [row, col + at], self.alpha, sums, self.beta, line);
+            }
+            return;
+        }
+        for at in 0..COLS {
+            // SAFETY: as above.
+            let line = unsafe { self.c.piece_mut::<ROWS>(row, col + at) };
+            let mut total = sums[at].map(|sum| self.alpha * sum);
+            if self.beta != T::ZERO {
+                total = plus::<T, FUSED, ROWS>(total, self.beta, &load(line));
+            }
+            *line = total;
+        }
+    }
+}
+
+/// Writes what of a column belongs to a triangle.
+#[inline(always)]
+fn keep<T: Scalar, const FUSED: bool, const ROWS: usize>(
+    uplo: Uplo,
+    [row, col]: [usize; 2],
+    alpha: T,
+    sums: &[T; ROWS],
+    beta: T,
+    line: &mut [T; ROWS],
+) {
+    for at in 0..ROWS {
+        if if uplo == Uplo::Lower { row + at >= col } else { row + at <= col } {
+            let scaled = alpha * sums[at];
+            line[at] = if beta == T::ZERO { scaled } else { scaled.add_product::<FUSED>(line[at], beta) };
+        }
+    }
+}
