@@ -1,13 +1,16 @@
-//! Generic against hand-written: what does it cost that barriers are written once, over traits, for every world?
+//! Generic against hand-written: what does it cost that barriers are written once, over traits, for every
+//! world?
 //!
-//! `cargo bench -p foregather-bench --bench generic` prints a table; with `-- --check` it fails if a median ratio is above
-//! [`LIMIT`]. Each pair of batches runs on the same two pinned threads, the order alternates, and member 0 holds the
-//! watch. By hand means: the same protocol (a value and a sleeper's bit in one word, the same lines, the same account of
-//! the central barrier's waits) by one who knows the waiting policy and needs neither poison nor deadline. `bare` leaves
-//! out account and sleepers too: what a pure spin barrier would be if nobody ever had to sleep. It is for information.
+//! `cargo bench -p foregather-bench --bench generic` prints a table; with `-- --check` it fails if a median
+//! ratio is above [`LIMIT`]. Each pair of batches runs on the same two pinned threads, the order alternates,
+//! and member 0 holds the watch. By hand means: the same protocol (a value and a sleeper's bit in one word,
+//! the same lines, the same account of the central barrier's waits) by an author with knowledge of the
+//! waiting policy and needs neither poison nor deadline. `bare` leaves out account and sleepers too: what a
+//! pure spin barrier would be if no thread ever had to sleep. It is for information.
 //!
-//! Two virtual processors may be two cores or two threads of one core, as the host likes from moment to moment: a line
-//! then moves in 200 or in 30 ns, and every nanosecond between two barriers shows five times as much.
+//! Two virtual processors may be two cores or two threads of one core, as the host likes from moment to
+//! moment: a line then moves in 200 or in 30 ns, and every nanosecond between two barriers shows five times
+//! as much.
 #![forbid(unsafe_code)]
 
 use core::sync::atomic::AtomicU32;
@@ -21,11 +24,11 @@ use std::process::ExitCode;
 
 /// The highest median ratio that passes.
 const LIMIT: f64 = 1.05;
-/// Pairs of batches and barriers in each, for those who spin and for those who sleep.
+/// Pairs of batches and barriers in each, for policies that spin and for policies that sleep.
 const SPINNING: (usize, u32) = (201, 2_000);
 const SLEEPING: (usize, u32) = (51, 100);
 
-/// Bit 0 of a word: somebody sleeps.
+/// Bit 0 of a word: a thread sleeps.
 const ARMED: u32 = 1;
 /// One step of the value above it and the poison bit.
 const ONE: u32 = 4;
@@ -56,7 +59,7 @@ fn wait_by_hand<const SLEEP: bool>(word: &AtomicU32, before: u32, timed: bool) -
     waited
 }
 
-/// After a change that found `before`: wakes whoever sleeps.
+/// After a change that found `before`: wakes the threads that sleep.
 #[inline(always)]
 fn wake_by_hand(word: &AtomicU32, before: u32) {
     if before & ARMED != 0 {
@@ -170,8 +173,8 @@ fn rds_by_hand<const SLEEP: bool>(words: &Rds, rank: u32, taken: &mut u32, barri
     (0..barriers).for_each(|_| words.wait::<SLEEP>(rank, taken));
 }
 
-/// Cycles of each pair of batches, generic and by hand. Both members call this; a batch ends in a barrier, so the next
-/// begins for both at once.
+/// Cycles of each pair of batches, generic and by hand. Both members call this; a batch ends in a barrier, so
+/// the next begins for both at once.
 fn pairs(
     (pairs, barriers): (usize, u32),
     mut generic: impl FnMut(u32) -> Result<(), Error>,

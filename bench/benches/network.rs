@@ -1,8 +1,9 @@
-//! How fast is the simulator of networks? One butterfly barrier of many nodes, messages a second of wall time.
+//! How fast is the simulator of networks? One butterfly barrier of many nodes, messages a second of wall
+//! time.
 //!
-//! `cargo bench -p foregather-bench --bench network` prints a table; with `-- --check` it fails if a row misses its bound.
-//! `-- NODES SKEW_US ports|free` runs one case and prints one line of JSON, for comparisons with other simulators.
-//! The entry skew decides the figure: at 0 every queue looks two to five times faster.
+//! `cargo bench -p foregather-bench --bench network` prints a table; with `-- --check` it fails if a row
+//! misses its bound. `-- NODES SKEW_US ports|free` runs one case and prints one line of JSON, for comparisons
+//! with other simulators. The entry skew decides the figure: at 0 every queue looks two to five times faster.
 #![forbid(unsafe_code)]
 
 use foregather_barrier::butterfly;
@@ -20,7 +21,7 @@ const REPETITIONS: usize = 7;
 enum Between {
     /// Circuits, ports and interrupts of the iPSC/860.
     Ports,
-    /// Nothing that anybody could be in the way of.
+    /// Nothing that could be in a packet's way.
     Free,
 }
 

@@ -1,8 +1,8 @@
 //! How fast is the simulator of shared processors? Events a second, on one processor, with 64 simulated ones.
 //!
-//! `cargo bench -p foregather-bench --bench simulator` prints a table; with `-- --check` it fails if a median is below
-//! [`LEAST`]. Every row is one study of the figures of Tsafrir & Feitelson 2002 on twice their processors; both event queues
-//! take turns. Processor time is what counts: other programs may run.
+//! `cargo bench -p foregather-bench --bench simulator` prints a table; with `-- --check` it fails if a median
+//! is below [`LEAST`]. Every row is one study of the figures of Tsafrir & Feitelson 2002 on twice their
+//! processors; both event queues take turns. Processor time is what counts: other programs may run.
 #![forbid(unsafe_code)]
 
 use foregather_host::usage;

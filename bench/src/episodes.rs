@@ -1,12 +1,12 @@
-//! What each member of a team does, whoever's barrier it waits in: compute, wait, again.
-use crate::{Cell, CellResult, Work};
+//! What each member of a team does, in any barrier: compute, wait, again.
+use crate::{BarrierCell, CellResult, Work};
 use foregather_host::usage::{self, Switches};
 use foregather_host::{affinity, clock};
 use hdrhistogram::Histogram;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Barriers before measuring: threads are born, lines are touched, and the kernel has placed everybody.
+/// Barriers before measuring: threads are born, lines are touched, and the kernel has placed all of them.
 const WARM_UP: u32 = 8;
 /// One episode in so many is sampled for its exit skew and placement.
 const SAMPLE: u64 = 16;
@@ -15,7 +15,7 @@ const SAMPLES: usize = 4_096;
 
 /// What the members of one cell share.
 pub struct Episodes<'c> {
-    cell: &'c Cell,
+    cell: &'c BarrierCell,
     last_episode: AtomicU64,
     exits: Mutex<Vec<Vec<Exit>>>,
     result: Mutex<Option<CellResult>>,
@@ -38,13 +38,14 @@ struct Meter {
     spans: Histogram<u64>,
 }
 
-/// For any time up to some minutes, in cycles or nanoseconds, three digits of it; what is longer counts as that.
+/// For any time up to some minutes, in cycles or nanoseconds, three digits of it; what is longer counts as
+/// that.
 fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 1 << 40, 3).expect("these bounds and digits are allowed")
 }
 
 impl Meter {
-    fn begin(cell: &Cell) -> Self {
+    fn begin(cell: &BarrierCell) -> Self {
         let (cpu_ns, switches) = (usage::process_cpu().0, usage::process_switches());
         let spans = histogram();
         let began = clock::cycles();
@@ -90,7 +91,8 @@ pub trait Meeting {
     /// If they can no longer meet.
     fn wait(&mut self) -> Result<(), Self::Error>;
 
-    /// The one behind which they begin to measure: as a start line better than a bare barrier, where there is one.
+    /// The one behind which they begin to measure: as a start line better than a bare barrier, where there is
+    /// one.
     ///
     /// # Errors
     /// As [`Meeting::wait`].
@@ -109,7 +111,7 @@ impl<E, F: FnMut() -> Result<(), E>> Meeting for F {
 
 impl<'c> Episodes<'c> {
     /// For one run of a cell.
-    pub fn new(cell: &'c Cell) -> Self {
+    pub fn new(cell: &'c BarrierCell) -> Self {
         let exits = Mutex::new(vec![vec![]; cell.threads as usize]);
         Self { cell, last_episode: AtomicU64::new(u64::MAX), exits, result: Mutex::new(None) }
     }
@@ -133,7 +135,7 @@ impl<'c> Episodes<'c> {
                 meeting.wait()?;
             }
             work.run();
-            // The last episode is announced before a barrier, so everybody knows of it behind that barrier.
+            // The last episode is announced before a barrier, so all members know of it behind that barrier.
             if meter.as_mut().is_some_and(Meter::tick) {
                 self.last_episode.store(episode, Relaxed);
             }

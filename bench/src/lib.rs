@@ -1,40 +1,41 @@
 //! Measuring barriers and hand-overs under load: the cells of which the lab and its peers make their tables.
 //!
-//! - [`Cell`] and [`CellResult`]: one team, one grain, one waiter, some milliseconds; one line of JSON.
-//! - [`Episodes`]: what every member does, whoever's barrier it waits in. [`ours`] is our own.
-//! - [`rust_std`]: the one peer that needs no library and no unsafe code.
+//! - [`Cell`]: what a process measures for another: one line of JSON in, one line out. All below that are
+//!   cells implement it.
+//! - [`BarrierCell`] and [`CellResult`]: one team, one grain, one waiter, some milliseconds. [`barriers`]: by
+//!   our barriers, and by Rust's.
+//! - [`Episodes`]: what every member does, in any barrier.
 //! - [`Work`]: computation of a known length that no compiler removes. [`Stranger`]: what disturbs a team.
 //! - [`prices`]: what switching costs on this machine, as [`Costs`](foregather_machine::Costs).
-//! - [`skew`]: what a barrier costs and how unevenly its members leave it. [`loggp`]: what a null message costs.
+//! - [`skew`]: what a barrier costs and how unevenly its members leave it. [`loggp`]: what a null message
+//!   costs.
 //! - [`shift`]: what a shift around a ring costs, alone and behind a synchronisation.
 //! - [`teams`]: what a fork and a join cost. [`blas`]: what calls of a BLAS cost alone and shared.
 //! - [`messages`]: what messages cost, alone and beside hogs.
 //! - [`dsm`]: what faults of shared memory cost, and what they are made of.
-//! - [`noise`]: what disturbs a busy processor. [`fit`]: a line in spite of that.
-//! - [`ping_pong`]: the experiment of Guignon 2000. [`victim`]: his caveat.
+//! - [`noise`]: what disturbs a busy processor, and a line in spite of that.
+//! - [`ping_pong`]: the experiment of Guignon 2000. [`victim`]: its caveat.
 #![forbid(unsafe_code)]
 
 pub mod apps;
+pub mod barriers;
 pub mod blas;
 mod cell;
 pub mod dsm;
 mod episodes;
-pub mod fit;
 pub mod loggp;
 pub mod messages;
+mod named;
 pub mod noise;
-pub mod ours;
 pub mod ping_pong;
 pub mod prices;
-pub mod rust_std;
 pub mod shift;
 pub mod skew;
-mod stranger;
 pub mod teams;
 pub mod victim;
 mod work;
 
-pub use cell::{Cell, CellResult, WorkDistribution};
+pub use barriers::{BarrierCell, CellResult, WorkDistribution};
+pub use cell::{Cell, answer, own_verb};
 pub use episodes::{Episodes, Meeting};
-pub use stranger::{Stranger, hog};
-pub use work::Work;
+pub use work::{Stranger, Work, hog};

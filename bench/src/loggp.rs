@@ -1,9 +1,9 @@
 //! The LogGP parameters of this machine, between two threads that send each other null messages over flags.
 //!
-//! The overheads and the gap come from parametrised round trips (Culler et al. 1996; Kielmann, Bal & Verstoep 2000;
-//! Hoefler et al. 2007): `n` messages, sent as fast as possible or each after a delay, and one answer. A byte is what a
-//! longer payload costs more when the sender writes it and the receiver reads it.
-use crate::fit;
+//! The overheads and the gap come from parametrised round trips (Culler et al. 1996; Kielmann, Bal & Verstoep
+//! 2000; Hoefler et al. 2007): `n` messages, sent as fast as possible or each after a delay, and one answer.
+//! A byte is what a longer payload costs more when the sender writes it and the receiver reads it.
+use crate::noise;
 use crate::prices::Price;
 use foregather_barrier::{SignalMatrix, Signaller};
 use foregather_host::{affinity, clock};
@@ -27,8 +27,8 @@ const COPIES: usize = 60;
 const SLOT: u32 = 0;
 const LATE: u32 = 1;
 
-/// Measures between the first two processors that this process may use: the parameters, and all that they came from. About
-/// a tenth of a second.
+/// Measures between the first two processors that this process may use: the parameters, and all that they
+/// came from. About a tenth of a second.
 ///
 /// # Errors
 /// If there is only one processor, or a thread cannot be pinned.
@@ -70,7 +70,7 @@ impl Samples {
         // What the parts come to must be the whole: a receiver that is late pays for part of the way, too.
         let send = median(&self.send).clamp(0.0, half);
         let receive = median(&self.receive).clamp(0.0, half - send);
-        let byte_ns = fit::line(&self.copies).0.max(0.0);
+        let byte_ns = noise::line(&self.copies).0.max(0.0);
         let ns = |ns: f64| Nanos(ns.round() as u64);
         let parameters = LogGp {
             latency: ns(half - send - receive),
@@ -155,7 +155,7 @@ impl Asker<'_> {
         Ok(())
     }
 
-    /// A message that came while nobody looked.
+    /// A message that came while no thread looked.
     fn receive_late(&self) -> Result<f64, Error> {
         block_on(self.0.signal(1, SLOT))?;
         block_on(self.0.delay(DELAY));

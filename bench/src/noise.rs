@@ -1,6 +1,5 @@
-//! What a busy processor is disturbed by, seen from a loop that ought to take the same time again and again: figures 3-9
-//! and 3-10 of Seidel & Davis 1992 on this machine.
-use crate::fit;
+//! What a busy processor is disturbed by, seen from a loop that ought to take the same time again and again:
+//! figures 3-9 and 3-10 of Seidel & Davis 1992 on this machine. A line is fitted in spite of that.
 use crate::work::compute;
 use foregather_host::{clock, interrupt};
 use foregather_machine::{CpuId, Error, Nanos};
@@ -32,7 +31,8 @@ pub struct Trace {
     pub histogram: Vec<(u64, u64)>,
     /// A loop that nothing disturbs.
     pub floor: Nanos,
-    /// When each interruption began, from the first loop on, and by how much its loop was longer than the floor.
+    /// When each interruption began, from the first loop on, and by how much its loop was longer than the
+    /// floor.
     pub interruptions: Vec<(Nanos, Nanos)>,
     /// How long it was watched.
     pub watched: Nanos,
@@ -79,7 +79,7 @@ fn trace(cpu: CpuId, span: Nanos) -> Trace {
             (iterations as f64, clock::cycles_to_nanos(timed(iterations)).0 as f64)
         })
         .collect();
-    let line = fit::line(&points);
+    let line = line(&points);
     let iterations = (((LOOP.0 as f64 - line.1) / line.0.max(1e-3)) as u64).clamp(1, 1 << 24);
     let began = clock::cycles_serialized();
     let end = began.saturating_add(clock::nanos_to_cycles(span));
@@ -99,7 +99,8 @@ fn trace(cpu: CpuId, span: Nanos) -> Trace {
     Trace { cpu, iterations, first_ns, histogram: histogram(&loops), floor, interruptions, watched, points, line }
 }
 
-/// How long a loop takes that nothing disturbs: a twentieth of them take no longer. Loops are given as when they began and what they took.
+/// How long a loop takes that nothing disturbs: a twentieth of them take no longer. Loops are given as when
+/// they began and what they took.
 pub fn floor(loops: &[(Nanos, Nanos)]) -> Nanos {
     let mut lengths: Vec<Nanos> = loops.iter().map(|&(_, took)| took).collect();
     lengths.sort_unstable();
@@ -111,7 +112,8 @@ pub fn above(floor: Nanos) -> Nanos {
     ABOVE.max(floor.percent(ABOVE_PERCENT))
 }
 
-/// The loops that took longer than the floor by more than `above`: when they began, and by how much they were longer.
+/// The loops that took longer than the floor by more than `above`: when they began, and by how much they were
+/// longer.
 pub fn interruptions(loops: &[(Nanos, Nanos)], floor: Nanos, above: Nanos) -> Vec<(Nanos, Nanos)> {
     loops.iter().filter(|&&(_, took)| took > floor + above).map(|&(at, took)| (at, took - floor)).collect()
 }
@@ -123,6 +125,55 @@ fn histogram(loops: &[(Nanos, Nanos)]) -> Vec<(u64, u64)> {
         *counts.entry((took.0 + 5) / 10 * 10).or_insert(0) += 1;
     }
     counts.into_iter().collect()
+}
+
+/// Points further above the line than so many median distances are left out.
+const FAR: f64 = 4.0;
+/// At most so many points have all their slopes looked at; of more, every so-manieth.
+const MANY: usize = 400;
+
+/// `(slope, intercept)` of `y = slope x + intercept`. At first the median of the slopes between all pairs
+/// (Theil 1950, Sen 1968); then, without the points that lie far above that, the least squares.
+///
+/// Two different `x` are needed; otherwise the slope is 0, and the intercept the median.
+pub fn line(points: &[(f64, f64)]) -> (f64, f64) {
+    let first = through_medians(points);
+    let far = far(points, first);
+    let near: Vec<_> = points.iter().copied().filter(|&point| residual(point, first) <= far).collect();
+    least_squares(&near).unwrap_or(first)
+}
+
+/// How far above a line a point may lie without being an outlier of these.
+pub fn far(points: &[(f64, f64)], line: (f64, f64)) -> f64 {
+    let size = points.iter().map(|point| point.1.abs()).fold(0.0, f64::max);
+    (FAR * median(points.iter().map(|&point| residual(point, line).abs()).collect())).max(1e-9 * size)
+}
+
+fn residual((x, y): (f64, f64), (slope, intercept): (f64, f64)) -> f64 {
+    y - (slope * x + intercept)
+}
+
+fn through_medians(points: &[(f64, f64)]) -> (f64, f64) {
+    let few: Vec<_> = points.iter().step_by(points.len().div_ceil(MANY).max(1)).collect();
+    let pairs = few.iter().enumerate().flat_map(|(i, a)| few[i + 1..].iter().map(move |b| (a, b)));
+    let slope = median(pairs.filter(|(a, b)| a.0 != b.0).map(|(a, b)| (b.1 - a.1) / (b.0 - a.0)).collect());
+    (slope, median(points.iter().map(|&(x, y)| y - slope * x).collect()))
+}
+
+/// `None` if all points have one `x`.
+fn least_squares(points: &[(f64, f64)]) -> Option<(f64, f64)> {
+    let n = points.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
+    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+    let spread: f64 = points.iter().map(|point| (point.0 - x) * (point.0 - x)).sum();
+    let common: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
+    (spread > 0.0).then(|| (common / spread, y - common / spread * x))
+}
+
+/// The median; 0 of nothing.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
 #[cfg(test)]
@@ -153,5 +204,36 @@ mod tests {
             assert!(loops > 0 && trace.first_ns.len() as u64 <= loops);
             assert!((0.0..=100.0).contains(&trace.stolen_percent()));
         }
+    }
+
+    fn assert_near((slope, intercept): (f64, f64), expected: (f64, f64), tolerance: f64) {
+        assert!((slope - expected.0).abs() <= tolerance && (intercept - expected.1).abs() <= tolerance, "{slope} {intercept}");
+    }
+
+    #[test]
+    fn an_exact_line_is_found() {
+        let points: Vec<_> = (0..50).map(|k| (f64::from(k * 100), 0.126 * f64::from(k * 100) + 2.0)).collect();
+        assert_near(line(&points), (0.126, 2.0), 1e-9);
+    }
+
+    #[test]
+    fn interrupts_that_add_fifty_do_not_move_the_line() {
+        let interrupted = |k: u32| if k.is_multiple_of(4) { 50.0 } else { 0.0 };
+        let points: Vec<_> = (0..2_000).map(|k| (f64::from(k), 0.126 * f64::from(k) + 2.0 + interrupted(k))).collect();
+        assert_near(line(&points), (0.126, 2.0), 1e-9);
+    }
+
+    #[test]
+    fn small_errors_average_out() {
+        let points: Vec<_> =
+            (0..300u32).map(|k| (f64::from(k), 3.0 * f64::from(k) + 1.0 + f64::from(k * 7 % 11) / 10.0 - 0.5)).collect();
+        assert_near(line(&points), (3.0, 1.0), 0.05);
+    }
+
+    #[test]
+    fn without_two_places_there_is_no_slope() {
+        assert_eq!(line(&[]), (0.0, 0.0));
+        assert_eq!(line(&[(3.0, 7.0)]), (0.0, 7.0));
+        assert_eq!(line(&[(3.0, 7.0), (3.0, 9.0), (3.0, 8.0)]), (0.0, 8.0));
     }
 }

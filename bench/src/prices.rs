@@ -1,6 +1,7 @@
 //! What waiting is made of on this machine: the two context switches, the waker's cost, the yield, the line.
 //!
-//! Each price is measured by the very verbs that the policies use, with two threads; medians. A tenth of a second in all.
+//! Each price is measured by the very verbs that the policies use, with two threads; medians. A tenth of a
+//! second in all.
 use foregather_host::{affinity, clock, facts, futex, usage};
 use foregather_machine::{Clock, Costs, CpuId, Error, Nanos, Park, WaitContext, Words, block_on};
 use foregather_thread::{Scope, Thread, Word};
@@ -35,7 +36,8 @@ impl Price {
     }
 }
 
-/// All prices, and what a waiter needs of them. With one processor there is no remote wake; the typical one stands in.
+/// All prices, and what a waiter needs of them. With one processor there is no remote wake; the typical one
+/// stands in.
 ///
 /// # Errors
 /// If a thread cannot be pinned, or a partner never answered.
@@ -170,7 +172,7 @@ fn tick(here: CpuId) -> Result<Price, Error> {
         |_| Some(here),
         |cpu: Thread, rank| {
             if rank == 1 {
-                // Bounded, since under a real-time class nobody would take the processor away from it.
+                // Bounded, since under a real-time class nothing would take the processor away from it.
                 let end = cpu.now() + STRANGER;
                 crate::hog(|| stop.load(Relaxed) != 0 || cpu.now() > end);
                 return vec![];

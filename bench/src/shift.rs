@@ -1,8 +1,9 @@
-//! What a shift around a ring of threads costs, alone and behind a synchronisation: the question of Table III in Seidel &
-//! Davis 1992, which their machine left unconfirmed, put to this one.
+//! What a shift around a ring of threads costs, alone and behind a synchronisation: the question of Table III
+//! in Seidel & Davis 1992, which their machine left unconfirmed, put to this one.
 //!
-//! All ways to shift take turns within one team, in an order drawn anew for every round, so each is paired with the others
-//! of its round. Before each shift the team leaves a start line together, and then everybody comes at a random moment.
+//! All ways to shift take turns within one team, in an order drawn anew for every round, so each is paired
+//! with the others of its round. Before each shift the team leaves a start line together, and then each
+//! member comes at a random moment.
 use foregather_barrier::{Algorithm, BarrierMember, Group, SignalCost};
 use foregather_host::{clock, interrupt, usage};
 use foregather_machine::{Address, Cause, CpuId, Error, Member, Nanos, SplitMix, block_on};
@@ -18,14 +19,16 @@ const WARM_UP: u32 = 30;
 /// A way to shift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// What the nodes do first, if anything: a forced message needs it, since its receive must have been posted.
+    /// What the nodes do first, if anything: a forced message needs it, since its receive must have been
+    /// posted.
     pub before: Option<Algorithm>,
     /// How the message goes.
     pub protocol: Protocol,
 }
 
 impl Way {
-    /// All that are compared, where a hop of RDS costs that much. The first is what the others are held against.
+    /// All that are compared, where a hop of RDS costs that much. The first is what the others are held
+    /// against.
     pub fn all(hop: SignalCost) -> [Self; 5] {
         let way = |before, protocol| Self { before, protocol };
         let (butterfly, rds) = (Some(Algorithm::Butterfly), Some(Algorithm::Rds { hop }));
@@ -88,7 +91,8 @@ struct Pass {
 /// Runs one series, each member pinned to its processor; what it gave for each of the ways, in their order.
 ///
 /// # Errors
-/// If the team is no power of two, there is no processor, a thread cannot be pinned, or a message is longer than any can be.
+/// If the team is no power of two, there is no processor, a thread cannot be pinned, or a message is longer
+/// than any can be.
 pub fn run(setup: &Setup) -> Result<Vec<Series>, Error> {
     Ring::of(0, setup.threads)?;
     if setup.cpus.is_empty() {
@@ -146,7 +150,7 @@ impl<'a> Player<'a> {
                 let pass = self.pass(&mut member, self.setup.ways[way])?;
                 passes[way].push(pass);
             }
-            // Announced before a start line, so known to everybody behind it.
+            // Announced before a start line, so known to all members behind it.
             if round >= last.load(Relaxed) {
                 break;
             }

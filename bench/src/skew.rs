@@ -1,8 +1,10 @@
-//! What a barrier costs and how unevenly its members leave it: the experiment by which barriers are ranked twice.
+//! What a barrier costs and how unevenly its members leave it: the experiment by which barriers are ranked
+//! twice.
 //!
-//! Members come at random moments within a span, as they would after work, and each notes by the cycle counter, in order
-//! with the instructions around it, when it came and when it left. Two processors' counters are compared, so the skew is
-//! true within [`clock::cross_cpu_offset_bound`] only.
+//! Members come at random moments within a span, as they would after work, and each notes by the cycle
+//! counter, in order with the instructions around it, when it came and when it left. Two processors' counters
+//! are compared, so the skew is true within [`clock::cross_cpu_offset_bound`] only.
+use crate::named;
 use foregather_barrier::{Algorithm, BarrierMember, Group, Punctual};
 use foregather_host::{clock, interrupt, usage};
 use foregather_machine::{Cause, CpuId, Error, Nanos, SplitMix, block_on};
@@ -10,29 +12,18 @@ use foregather_thread::Thread;
 use foregather_wait::Policy;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Episodes before the first one that counts: lines are touched, and the adapted slack has found its place. They take a
-/// quarter of the time at most.
+/// Episodes before the first one that counts: lines are touched, and the adapted slack has found its place.
+/// They take a quarter of the time at most.
 const WARM_UP: u32 = 300;
 
-/// How members leave the barrier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Release {
-    /// As the news reaches them.
-    Plain,
-    /// At one moment, with an adapted slack.
-    Harmonized,
-}
-
-impl Release {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Plain, Self::Harmonized];
-
-    /// `plain` or `harmonized`, as in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::Harmonized => "harmonized",
-        }
+named! {
+    /// How members leave the barrier.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Release {
+        /// As the news reaches them.
+        Plain = "plain",
+        /// At one moment, with an adapted slack.
+        Harmonized = "harmonized",
     }
 }
 
@@ -66,7 +57,7 @@ pub struct Episode {
     pub cost: Nanos,
     /// From the first member's exit to the last one's.
     pub skew: Nanos,
-    /// Did all of them leave on time? Always so where nobody has to.
+    /// Did all of them leave on time? Always so where none has to.
     pub met: bool,
 }
 
@@ -75,7 +66,8 @@ pub struct Episode {
 pub struct Series {
     /// Every episode but those of the warm-up.
     pub episodes: Vec<Episode>,
-    /// Processor time of all members together, from when each had warmed up, the time they spend before they come included.
+    /// Processor time of all members together, from when each had warmed up, the time they spend before they
+    /// come included.
     pub cpu: Nanos,
     /// The longest slack that a member asked for at the end.
     pub slack: Nanos,
@@ -95,7 +87,8 @@ struct MemberLog {
     slack: Nanos,
 }
 
-/// From which episode to which is measured: announced by member 0 before a barrier, so everybody knows of it behind that.
+/// From which episode to which is measured: announced by member 0 before a barrier, so all members know of it
+/// behind that.
 struct EpisodeRange {
     first: AtomicU32,
     last: AtomicU32,
@@ -209,7 +202,8 @@ mod tests {
         for release in Release::ALL {
             let series = run(&setup(release, 3)).unwrap();
             assert_eq!(series.episodes.len(), 200);
-            // Counters of two processors may differ by as much as a line takes; no barrier takes less than nothing.
+            // Counters of two processors may differ by as much as a line takes; no barrier takes less than
+            // nothing.
             assert!(series.episodes.iter().filter(|episode| episode.cost > Nanos::ZERO).count() > 190, "{:?}", series.episodes);
             assert!(series.cpu > Nanos::ZERO);
             assert!(release == Release::Harmonized || series.episodes.iter().all(|episode| episode.met));

@@ -1,7 +1,8 @@
 //! The caveat of Guignon 2000 §2.1, measured: an active slave disturbs other multi-threaded libraries.
 //!
-//! The victim is a parallel loop with a static split, one thread bound to each processor, and a barrier at each end; it
-//! knows nothing of us. Beside it one of our slaves waits for work that does not come.
+//! The victim is a parallel loop with a static split, one thread bound to each processor, and a barrier at
+//! each end; it knows nothing of us. Beside it one of our slaves waits for work that does not come.
+use crate::named;
 use crate::{Work, WorkDistribution};
 use foregather_host::{affinity, clock};
 use foregather_machine::{Cause, Error, Nanos, WaitContext, Words, block_on};
@@ -19,30 +20,20 @@ const TURNS: u32 = 5;
 /// No slave waits longer for the end of its stretch.
 const BOUND: Nanos = Nanos::from_ms(60_000);
 
-/// What our slave does beside the victim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Beside {
-    /// There is none.
-    Nobody,
-    /// It spins.
-    Spinning,
-    /// It spun for 20 us and sleeps now.
-    TwoPhase,
+named! {
+    /// What our slave does beside the victim.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Beside {
+        /// There is none.
+        Nobody = "nobody",
+        /// It spins.
+        Spinning = "spinning",
+        /// It spun for 20 us and sleeps now.
+        TwoPhase = "two-phase",
+    }
 }
 
 impl Beside {
-    /// All of them, the undisturbed victim first.
-    pub const ALL: [Self; 3] = [Self::Nobody, Self::Spinning, Self::TwoPhase];
-
-    /// Its name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Nobody => "nobody",
-            Self::Spinning => "spinning",
-            Self::TwoPhase => "two-phase",
-        }
-    }
-
     const fn policy(self) -> Option<Policy> {
         match self {
             Self::Nobody => None,
@@ -59,7 +50,8 @@ pub struct Victim {
     pub beside: Beside,
     /// The duration of each region, in no particular order.
     pub regions: Vec<Nanos>,
-    /// Their median. Where the slave takes turns with the victim, most regions may be undisturbed: look at the mean, too.
+    /// Their median. Where the slave takes turns with the victim, most regions may be undisturbed: look at
+    /// the mean, too.
     pub median: Nanos,
     /// Their mean.
     pub mean: Nanos,
@@ -106,8 +98,8 @@ fn stretch(beside: Beside, regions: u32, speed: f64) -> Result<Vec<Nanos>, Error
     })
 }
 
-/// The victim: somebody else's library. Bound threads are what such libraries advise; free ones a scheduler may pack on
-/// one processor, and then the slave disturbs nobody.
+/// The victim: a library that is not ours. Bound threads are what such libraries advise; free ones a
+/// scheduler may pack on one processor, and then the slave disturbs none of them.
 fn parallel_loop(regions: usize, speed: f64) -> Result<Vec<Nanos>, Error> {
     let cpus = affinity::allowed();
     let (start, end) = (Barrier::new(cpus.len()), Barrier::new(cpus.len()));

@@ -1,7 +1,12 @@
-//! Computation of a known length, with the variation that real members have.
+//! Computation of a known length that no compiler removes, and programs that want the processors of a team
+//! and know nothing of it.
 use crate::WorkDistribution;
 use foregather_host::clock;
+use foregather_machine::Nanos;
 use std::hint::black_box;
+use std::sync::Barrier;
+use std::time::Duration;
+use std::{fmt, thread};
 
 /// The variance of the logarithm of log-normal work whose deviation equals its mean: `ln 2`.
 const LOG_VARIANCE: f64 = std::f64::consts::LN_2;
@@ -10,7 +15,8 @@ const BIMODAL: [f64; 2] = [0.5, 5.5];
 const BIMODAL_LONG: f64 = 0.1;
 /// The slow member: not the one that measures.
 const SLOW: u64 = 1;
-/// The longest operation of a graph over the shortest: of a language model that runs on processors, 60 us over 5.
+/// The longest operation of a graph over the shortest: of a language model that runs on processors, 60 us
+/// over 5.
 const GRAPH_RANGE: f64 = 12.0;
 /// Iterations measured at once when calibrating: some tens of microseconds.
 const CALIBRATION: u64 = 20_000;
@@ -32,7 +38,8 @@ pub(crate) fn compute(iterations: u64) {
 }
 
 impl Work {
-    /// How many iterations a microsecond takes, at best. Measure it once and hand it to all that are compared.
+    /// How many iterations a microsecond takes, at best. Measure it once and hand it to all that are
+    /// compared.
     pub fn iterations_per_us() -> f64 {
         let once = || {
             let began = clock::cycles();
@@ -42,8 +49,8 @@ impl Work {
         (0..20).map(|_| once()).fold(0.0, f64::max)
     }
 
-    /// `grain_ns` on average; of [`WorkDistribution::Imbalanced`] only over an even and an odd rank, and rank 1 of
-    /// [`WorkDistribution::SlowMember`] has three times as much. Members of different ranks draw
+    /// `grain_ns` on average; of [`WorkDistribution::Imbalanced`] only over an even and an odd rank, and rank
+    /// 1 of [`WorkDistribution::SlowMember`] has three times as much. Members of different ranks draw
     /// different lengths (but for [`WorkDistribution::Graph`]), the same in every run.
     pub fn new(grain_ns: u64, iterations_per_us: f64, shape: WorkDistribution, rank: u64) -> Self {
         let part = match shape {
@@ -92,9 +99,103 @@ impl Work {
     }
 }
 
+/// What a foreign program does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Stranger {
+    /// It computes without end.
+    #[default]
+    Hog,
+    /// It computes for so many milliseconds, and rests for as long.
+    Bursts(u32),
+    /// It has a thread a processor, which compute for 50 us and meet in a barrier that sleeps.
+    Team,
+    /// It computes for 20 us, 60 times a second: what threads of a kernel do.
+    Wakes,
+}
+
+/// What a member of a foreign team computes between two of its barriers.
+const TEAM_GRAIN: Nanos = Nanos::from_us(50);
+/// How long what wakes computes, and how often.
+const WAKE: (Nanos, u32) = (Nanos::from_us(20), 60);
+/// How many iterations are computed between two looks at the clock: a few microseconds.
+const AT_ONCE: u64 = 2_000;
+
+impl fmt::Display for Stranger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hog => f.write_str("hog"),
+            Self::Bursts(ms) => write!(f, "bursts:{ms}"),
+            Self::Team => f.write_str("team"),
+            Self::Wakes => f.write_str("wakes"),
+        }
+    }
+}
+
+impl Stranger {
+    /// Reads what is displayed.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text.split_once(':') {
+            Some(("bursts", ms)) => ms.parse().ok().filter(|&ms| ms > 0).map(Self::Bursts),
+            None if text == "hog" => Some(Self::Hog),
+            None if text == "team" => Some(Self::Team),
+            None if text == "wakes" => Some(Self::Wakes),
+            _ => None,
+        }
+    }
+
+    /// Does that until `stop` says so, as the team that it disturbs may run on `processors`.
+    pub fn run(self, processors: usize, stop: impl Fn() -> bool + Sync) {
+        let rests = |computing: Nanos, resting: Duration| {
+            while !stop() {
+                compute_for(computing);
+                thread::sleep(resting);
+            }
+        };
+        match self {
+            Self::Hog => hog(stop),
+            Self::Bursts(ms) => rests(Nanos::from_ms(ms.into()), Duration::from_millis(ms.into())),
+            Self::Wakes => rests(WAKE.0, Duration::from_secs(1) / WAKE.1),
+            Self::Team => team(processors, stop),
+        }
+    }
+}
+
+/// Computes until `stop` says so.
+pub fn hog(stop: impl Fn() -> bool) {
+    while !stop() {
+        compute(AT_ONCE);
+    }
+}
+
+fn compute_for(span: Nanos) {
+    let end = clock::now() + span;
+    while clock::now() < end {
+        compute(AT_ONCE);
+    }
+}
+
+fn team(size: usize, stop: impl Fn() -> bool + Sync) {
+    let (barrier, speed, ends) = (Barrier::new(size), Work::iterations_per_us(), std::sync::atomic::AtomicBool::new(false));
+    let member = |rank: u64| {
+        let mut work = Work::new(TEAM_GRAIN.0, speed, WorkDistribution::Uniform, rank);
+        // Of all members one asks, before a barrier, so that behind it all know.
+        while !ends.load(std::sync::atomic::Ordering::Relaxed) {
+            work.run();
+            barrier.wait();
+            if rank == 0 && stop() {
+                ends.store(true, std::sync::atomic::Ordering::Relaxed);
+            }
+            barrier.wait();
+        }
+    };
+    thread::scope(|threads| (0..size as u64).for_each(|rank| drop(threads.spawn(move || member(rank)))));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::AtomicU32;
+    use std::sync::atomic::Ordering::Relaxed;
 
     const MEAN: f64 = 1_000.0;
 
@@ -138,5 +239,16 @@ mod tests {
         assert_ne!(first(1).to_bits(), first(2).to_bits());
         let of_graph = |rank| Work::new(1_000, 1_000.0, WorkDistribution::Graph, rank).next();
         assert_eq!(of_graph(1).to_bits(), of_graph(2).to_bits(), "an operation is split evenly");
+    }
+
+    #[test]
+    fn every_stranger_is_read_as_it_is_displayed_and_stops() {
+        for stranger in [Stranger::Hog, Stranger::Bursts(1), Stranger::Team, Stranger::Wakes] {
+            assert_eq!(Stranger::parse(&stranger.to_string()), Some(stranger));
+            let asked = AtomicU32::new(0);
+            stranger.run(2, || asked.fetch_add(1, Relaxed) == 2);
+            assert_eq!(asked.into_inner(), 3, "{stranger}");
+        }
+        assert!(["", "hogs", "bursts", "bursts:0", "bursts:x", "team:2"].iter().all(|text| Stranger::parse(text).is_none()));
     }
 }

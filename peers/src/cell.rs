@@ -1,7 +1,7 @@
 //! One cell by one peer: from the command line's text to the result's.
 use crate::roster::{self, Barrier, PEERS, Peer};
 use crate::{member::give_up_after, native, openmp, trouble::Trouble};
-use foregather_bench::{Cell, CellResult, Episodes, rust_std};
+use foregather_bench::{BarrierCell, Cell, CellResult, Episodes, barriers};
 use foregather_host::{affinity, clock};
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const OPENMP_VARIABLES: [&str; 3] = ["OMP_", "GOMP_", "KMP_"];
 
 /// Runs the cell in `text`; the result as JSON.
 pub(crate) fn run(text: &str) -> Result<String, Trouble> {
-    let cell = Cell::from_arg(text).map_err(Trouble::Usage)?;
+    let cell = BarrierCell::from_arg(text).map_err(Trouble::Usage)?;
     let peer = roster::find(&cell.waiter).ok_or_else(|| {
         let names: Vec<_> = PEERS.iter().map(|peer| peer.name).collect();
         Trouble::Usage(format!("`{}` is no peer; there are {}", cell.waiter, names.join(", ")))
@@ -27,7 +27,7 @@ pub(crate) fn run(text: &str) -> Result<String, Trouble> {
 
     let episodes = Episodes::new(&cell);
     match peer.barrier {
-        Barrier::RustStd => return json(&rust_std::run(&cell)?),
+        Barrier::RustStd => return json(&barriers::rust_std(&cell)?),
         Barrier::Hurdles => native::hurdles(&cell, &episodes),
         Barrier::Pthread => native::pthread(&cell, &episodes)?,
         Barrier::OpenMp(runtime) => openmp::run(runtime, &cell, &episodes)?,

@@ -1,11 +1,11 @@
 //! The body of every member of a peer's team, and how a member that cannot go on ends the process.
-use foregather_bench::{Cell, Episodes};
+use foregather_bench::{BarrierCell, Episodes};
 use foregather_host::affinity;
 use std::convert::Infallible;
 use std::time::Duration;
 
 /// The body of `rank`, on the thread that calls it.
-pub(crate) fn member(cell: &Cell, episodes: &Episodes<'_>, rank: u32, mut wait: impl FnMut()) {
+pub(crate) fn member(cell: &BarrierCell, episodes: &Episodes<'_>, rank: u32, mut wait: impl FnMut()) {
     if let Some(cpu) = cell.pin(rank)
         && let Err(error) = affinity::pin(cpu)
     {

@@ -2,12 +2,12 @@
 use crate::member::{give_up, member};
 use crate::trouble::Trouble;
 
-use foregather_bench::{Cell, Episodes};
+use foregather_bench::{BarrierCell, Episodes};
 use foregather_host::pthread::PthreadBarrier;
 use std::thread;
 
 /// One thread a member, each with its own way to wait.
-fn on_threads<W: FnMut() + Send>(cell: &Cell, episodes: &Episodes<'_>, mut wait: impl FnMut() -> W) {
+fn on_threads<W: FnMut() + Send>(cell: &BarrierCell, episodes: &Episodes<'_>, mut wait: impl FnMut() -> W) {
     // All are made before the first is used: some barriers need that.
     let waits: Vec<W> = (0..cell.threads).map(|_| wait()).collect();
     thread::scope(|threads| {
@@ -20,7 +20,7 @@ fn on_threads<W: FnMut() + Send>(cell: &Cell, episodes: &Episodes<'_>, mut wait:
     });
 }
 
-pub(crate) fn hurdles(cell: &Cell, episodes: &Episodes<'_>) {
+pub(crate) fn hurdles(cell: &BarrierCell, episodes: &Episodes<'_>) {
     let barrier = hurdles::Barrier::new(cell.threads as usize);
     on_threads(cell, episodes, || {
         let mut barrier = barrier.clone();
@@ -30,7 +30,7 @@ pub(crate) fn hurdles(cell: &Cell, episodes: &Episodes<'_>) {
     });
 }
 
-pub(crate) fn pthread(cell: &Cell, episodes: &Episodes<'_>) -> Result<(), Trouble> {
+pub(crate) fn pthread(cell: &BarrierCell, episodes: &Episodes<'_>) -> Result<(), Trouble> {
     let barrier = PthreadBarrier::new(cell.threads).map_err(|error| Trouble::Failed(error.to_string()))?;
     on_threads(cell, episodes, || || barrier.wait());
     Ok(())

@@ -3,7 +3,7 @@ use crate::member::{give_up, member};
 use crate::trouble::Trouble;
 use core::ffi::{c_int, c_uint, c_void};
 use core::mem::transmute;
-use foregather_bench::{Cell, Episodes};
+use foregather_bench::{BarrierCell, Episodes};
 use foregather_host::dl::Library;
 
 /// One runtime: the files it may be in, and how to get it.
@@ -44,12 +44,12 @@ impl Calls {
 /// The data that all threads of the parallel region share.
 struct Region<'a> {
     calls: Calls,
-    cell: &'a Cell,
+    cell: &'a BarrierCell,
     episodes: &'a Episodes<'a>,
 }
 
 /// Runs the cell in one parallel region.
-pub(crate) fn run(runtime: &Runtime, cell: &Cell, episodes: &Episodes<'_>) -> Result<(), Trouble> {
+pub(crate) fn run(runtime: &Runtime, cell: &BarrierCell, episodes: &Episodes<'_>) -> Result<(), Trouble> {
     let library = Library::open(runtime.libraries).map_err(|error| Trouble::Missing(format!("{error}; {}", runtime.remedy)))?;
     let region = Region { calls: Calls::of(&library)?, cell, episodes };
     // SAFETY: plain calls of the runtime; the region outlives the parallel call, which returns after all

@@ -1,7 +1,7 @@
 //! The program as its callers use it: what it prints and how it exits.
 use foregather_bench::blas::{BlasCell, BlasResult, Routine};
 use foregather_bench::teams::TeamCell;
-use foregather_bench::{Cell, CellResult, Work, WorkDistribution};
+use foregather_bench::{BarrierCell, Cell, CellResult, Work, WorkDistribution};
 use foregather_host::{affinity, child::Child};
 use foregather_machine::Nanos;
 use serde_json::Value;
@@ -80,8 +80,8 @@ fn describes(peers: &[Value], names: &[&str]) {
     }
 }
 
-fn cell(waiter: &str, threads: u32) -> Cell {
-    Cell {
+fn cell(waiter: &str, threads: u32) -> BarrierCell {
+    BarrierCell {
         waiter: waiter.into(),
         threads,
         grain_ns: 500,
@@ -185,7 +185,7 @@ fn the_callers_own_settings_do_not_change_what_a_name_means() {
 
 #[test]
 fn wrong_input_is_usage() {
-    let with = |change: fn(&mut Cell)| {
+    let with = |change: fn(&mut BarrierCell)| {
         let mut cell = cell("rust-std", 2);
         change(&mut cell);
         command(&["cell", &cell.to_arg()])

@@ -1,6 +1,9 @@
-//! `cargo xtask examples`: each program of `examples/` as a crate of its own, with exactly the features that its first lines name.
+//! `cargo xtask examples`: each program of `examples/` as a crate of its own, with exactly the features that
+//! its first lines name.
 //!
-//! In the workspace all features of the library are on together, so a program that needs one more than it says would not be noticed.
+//! In the workspace all features of the library are on together, so a program that needs one more than it
+//! says would not be noticed.
+use crate::Trouble;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::process::Command;
@@ -29,7 +32,7 @@ fn dependency(line: &str, library: &Path) -> Result<String> {
     Ok(format!("foregather = {{ path = {library:?}, default-features = {defaults}, features = {features:?} }}"))
 }
 
-pub(crate) fn run(names: &[&str]) -> Result<()> {
+pub(crate) fn run(names: &[&str]) -> Result<bool, Trouble> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask stands in the workspace")?;
     let mut programs: Vec<_> =
         fs::read_dir(root.join("examples"))?.collect::<Result<Vec<_>, _>>()?.iter().map(fs::DirEntry::path).collect();
@@ -41,7 +44,7 @@ pub(crate) fn run(names: &[&str]) -> Result<()> {
             try_one(root, &program, name).with_context(|| format!("examples/{name}.rs"))?;
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 fn try_one(root: &Path, program: &Path, name: &str) -> Result<()> {

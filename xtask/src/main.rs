@@ -1,26 +1,25 @@
-//! The chores of this house: `cargo xtask tidy` keeps its style, `cargo xtask claims` its faith to the papers, and
-//! `cargo xtask peers` runs other people's simulators and messages beside ours, `cargo xtask regret` says which rows of the barrier
-//! matrix a change made worse, and `cargo xtask kill` strikes jobs at random moments;
-//! `cargo xtask swarm` runs seeds by the thousand in virtual time.
+//! The chores of this house: `cargo xtask tidy` keeps its style, `cargo xtask claims` its faith to the
+//! papers, and `cargo xtask peers` runs peers' simulators and messages beside ours,
+//! `cargo xtask regret` says which rows of the barrier matrix a change made worse, and `cargo xtask kill`
+//! strikes jobs at random moments; `cargo xtask swarm` runs seeds by the thousand in virtual time.
 //!
-//! One of the first two is a function from a [`Tree`](tree::Tree) of files to [`Violation`](violation::Violation)s, so every rule is
-//! tested on a few lines in memory; only this file touches the disk and the exit code.
+//! Each of the first two is a function from a [`Tree`](tree::Tree) of files to
+//! [`Violation`](violation::Violation)s, so every rule is tested on a few lines in memory; only this file
+//! touches the exit code.
 #![forbid(unsafe_code)]
 
 mod claims;
 mod examples;
 mod kill;
 mod mutants;
-mod peers;
 mod regret;
 mod source;
-mod swarm;
 mod tidy;
 mod tree;
 mod violation;
 
 use std::io::Write;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 const HELP: &str = "\
 The chores of this repository.
@@ -39,68 +38,87 @@ The chores of this repository.
 Exit codes: 0 all is well, 1 there are violations (one a line on stdout) or worse rows, 2 wrong usage or unreadable files,
 3 (peers) something is not installed.";
 
-fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let chore: fn(&tree::Tree) -> (Vec<violation::Violation>, String) = match words[..] {
-        ["tidy"] => tidy::run,
-        ["tidy", "words"] => tidy::run_words,
-        ["claims"] => claims::run,
-        ["peers", "help" | "--help" | "-h"] => {
-            println!("{}", peers::HELP);
-            return ExitCode::SUCCESS;
-        }
-        ["examples", "help" | "--help" | "-h"] => {
-            println!("{}", examples::HELP);
-            return ExitCode::SUCCESS;
-        }
-        ["examples", ref names @ ..] => {
-            return match examples::run(names) {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(error) => {
-                    eprintln!("xtask: {error:#}");
-                    ExitCode::FAILURE
-                }
-            };
-        }
-        ["kill", "help" | "--help" | "-h"] => {
-            println!("{}", kill::HELP);
-            return ExitCode::SUCCESS;
-        }
-        ["kill", ref arguments @ ..] => return kill::run(arguments),
-        ["swarm", ref arguments @ ..] => return swarm::run(arguments),
-        ["regret", "help" | "--help" | "-h"] => {
-            println!("{}", regret::HELP);
-            return ExitCode::SUCCESS;
-        }
-        ["mutants", "help" | "--help" | "-h"] => {
-            println!("{}", mutants::HELP);
-            return ExitCode::SUCCESS;
-        }
-        ["mutants", ref arguments @ ..] => return mutants::run(arguments),
-        ["regret", ref arguments @ ..] => return regret::run(arguments),
-        ["peers", ref arguments @ ..] => return peers::run(arguments),
-        ["help" | "--help" | "-h"] => {
-            println!("{HELP}");
-            return ExitCode::SUCCESS;
-        }
-        _ => {
-            eprintln!("xtask: expected one chore, got `{}`\n\n{HELP}", words.join(" "));
-            return ExitCode::from(2);
-        }
-    };
-    match tree::Tree::of_workspace() {
-        Ok(tree) => report(chore(&tree)),
-        Err(error) => {
-            eprintln!("xtask: {error:#}");
-            ExitCode::from(2)
-        }
+/// Why a chore was not done.
+#[derive(Debug)]
+enum Trouble {
+    /// It was asked for in a way that it does not know.
+    Usage(String),
+    /// What went wrong.
+    Failed(anyhow::Error),
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Trouble {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
     }
 }
 
-fn report((violations, summary): (Vec<violation::Violation>, String)) -> ExitCode {
+/// Does a chore as its arguments ask for; is all well?
+type Chore = fn(&[&str]) -> Result<bool, Trouble>;
+
+/// All of them: name, help, and what does it.
+const CHORES: [(&str, &str, Chore); 8] = [
+    ("tidy", HELP, tidy),
+    ("claims", HELP, |_| report(claims::run)),
+    ("peers", "", |rest| run_apart(&["-p", "foregather-peers", "--bin", "foregather-contests"], rest)),
+    ("examples", examples::HELP, examples::run),
+    ("regret", regret::HELP, regret::run),
+    ("mutants", mutants::HELP, mutants::run),
+    ("kill", kill::HELP, kill::run),
+    ("swarm", "", |rest| run_apart(&["-p", "foregather-swarm", "--features", "probes"], rest)),
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let is_help = |word: &str| ["help", "--help", "-h"].contains(&word);
+    let (name, rest) = words.split_first().map_or(("", &[][..]), |(name, rest)| (*name, rest));
+    let chore = CHORES.iter().find(|(known, ..)| *known == name);
+    let (help, end) = match (chore, rest) {
+        (None, _) if is_help(name) => (HELP, Err(None)),
+        (None, _) => (HELP, Err(Some(Trouble::Usage(format!("expected one chore, got `{}`", words.join(" ")))))),
+        // What runs apart has its help itself.
+        (Some((_, help, _)), [word]) if !help.is_empty() && is_help(word) => (*help, Err(None)),
+        (Some((_, help, run)), rest) => (*help, run(rest).map_err(Some)),
+    };
+    let (words, code) = match end {
+        Ok(true) => return ExitCode::SUCCESS,
+        Ok(false) => return ExitCode::FAILURE,
+        Err(None) => {
+            println!("{help}");
+            return ExitCode::SUCCESS;
+        }
+        Err(Some(Trouble::Usage(what))) => (format!("{what}\n\n{help}"), 2),
+        Err(Some(Trouble::Failed(error))) => (format!("{error:#}"), 2),
+    };
+    eprintln!("xtask {name}: {words}");
+    ExitCode::from(code)
+}
+
+fn tidy(arguments: &[&str]) -> Result<bool, Trouble> {
+    match arguments {
+        [] => report(tidy::run),
+        ["words"] => report(tidy::run_words),
+        _ => Err(Trouble::Usage(format!("`{}` is none of its families of rules", arguments.join(" ")))),
+    }
+}
+
+fn report(check: fn(&tree::Tree) -> (Vec<violation::Violation>, String)) -> Result<bool, Trouble> {
+    let (violations, summary) = check(&tree::Tree::of_workspace()?);
     let lines: String = violations.iter().map(|violation| format!("{violation}\n")).collect();
     // A reader that has seen enough, like `head`, closes the pipe: that is no error of ours.
     std::io::stdout().write_all(format!("{lines}{summary}\n").as_bytes()).ok();
-    if violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    Ok(violations.is_empty())
+}
+
+/// A program of this workspace, built with optimisation; what it can be asked for it says itself, and its
+/// code is ours.
+fn run_apart(program: &[&str], arguments: &[&str]) -> Result<bool, Trouble> {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["run", "--release", "--quiet"]).args(program).arg("--").args(arguments);
+    let status = cargo.status().map_err(|error| anyhow::anyhow!("cargo cannot be started: {error}"))?;
+    match status.code() {
+        Some(code @ 2..) => std::process::exit(code),
+        code => Ok(code == Some(0)),
+    }
 }

@@ -1,6 +1,7 @@
 //! One Rust file as the rules see it: its text, its tokens, its syntax and its comments.
 //!
-//! Tokens reach into macro bodies, where syntax does not; comments are what is left of the text beside the tokens.
+//! Tokens reach into macro bodies, where syntax does not; comments are what is left of the text beside the
+//! tokens.
 use crate::tree::Tree;
 use crate::violation::Violation;
 use proc_macro2::{TokenStream, TokenTree};

@@ -1,4 +1,4 @@
-//! What a chore finds wrong, in the form that editors and people can follow: `path:line: rule: what to do`.
+//! What a chore finds wrong, in a form that editors can follow: `path:line: rule: what to do`.
 use std::fmt;
 
 /// One breach of one rule. Sorts by place.

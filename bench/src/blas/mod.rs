@@ -1,90 +1,62 @@
-//! What a call of a BLAS costs alone and shared, in alternated pairs: one cell a runner, each in a process of its own.
+//! What a call of a BLAS costs alone and shared, in alternated pairs: one cell a runner, each in a process of
+//! its own.
 //!
-//! - [`BlasCell`]: whose routine, which one, how large, how often. [`measure`]: one cell, whoever's BLAS it is.
+//! - [`BlasCell`]: whose routine, which one, how large, how often. [`measure`]: one cell, of any BLAS; it
+//!   is.
 //! - [`Operands`]: what calls work on. [`ours`]: our own BLAS.
-mod operands;
 pub mod ours;
 
-pub use operands::Operands;
-
+use crate::Cell;
+use crate::named;
 use foregather_host::{clock, usage};
-use foregather_machine::Nanos;
+use foregather_machine::{Nanos, SplitMix};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The hidden verb of programs that run such cells.
-pub const VERB: &str = "__blas-cell";
 /// So many pairs at least, whatever the span.
 pub const PAIRS: usize = 30;
 /// Calls that are shorter are timed together, so many nanoseconds of them.
 const BATCH: Nanos = Nanos::from_us(100);
 /// The most calls that are timed together.
 const BATCH_MOST: u64 = 4_000;
-/// What comes before a batch of calls back to back and does not count, so long and so many: the other side has been at the caches
-/// and has let members sleep. What sleeping members cost is what cells with a gap are for.
+/// What comes before a batch of calls back to back and does not count, so long and so many: the other side
+/// has been at the caches and has let members sleep. What sleeping members cost is what cells with a gap are
+/// for.
 const SETTLE: (Nanos, u32) = (Nanos::from_us(100), 2);
 /// How long members may need to fall asleep before processor time is counted.
 const COOL_DOWN: Duration = Duration::from_millis(20);
 /// A cell may take so many times its span.
 const OVER: u64 = 10;
 
-/// The routines that are measured, in double precision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Routine {
-    /// `y += alpha * x`, vectors of `n`.
-    Daxpy,
-    /// The sum of `x * y`, vectors of `n`.
-    Ddot,
-    /// `y = A * x`, of order `n`.
-    Dgemv,
-    /// `C = A * B`, of order `n`.
-    Dgemm,
-    /// `y = A * x`, `A` symmetric, of order `n`.
-    Dsymv,
-    /// `C = A * B`, `A` symmetric, of order `n`.
-    Dsymm,
-    /// A triangle of `C = A * A^T`, of order `n`.
-    Dsyrk,
-    /// `B = A * B`, `A` triangular, of order `n`.
-    Dtrmm,
-    /// `A * X = B`, `A` triangular, of order `n`.
-    Dtrsm,
-    /// The factorisation with partial pivoting, of order `n`.
-    Lu,
+named! {
+    /// The routines that are measured, in double precision.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Routine {
+        /// `y += alpha * x`, vectors of `n`.
+        Daxpy = "daxpy",
+        /// The sum of `x * y`, vectors of `n`.
+        Ddot = "ddot",
+        /// `y = A * x`, of order `n`.
+        Dgemv = "dgemv",
+        /// `C = A * B`, of order `n`.
+        Dgemm = "dgemm",
+        /// `y = A * x`, `A` symmetric, of order `n`.
+        Dsymv = "dsymv",
+        /// `C = A * B`, `A` symmetric, of order `n`.
+        Dsymm = "dsymm",
+        /// A triangle of `C = A * A^T`, of order `n`.
+        Dsyrk = "dsyrk",
+        /// `B = A * B`, `A` triangular, of order `n`.
+        Dtrmm = "dtrmm",
+        /// `A * X = B`, `A` triangular, of order `n`.
+        Dtrsm = "dtrsm",
+        /// The factorisation with partial pivoting, of order `n`.
+        Lu = "lu",
+    }
 }
 
 impl Routine {
-    /// All of them.
-    pub const ALL: [Self; 10] = [
-        Self::Daxpy,
-        Self::Ddot,
-        Self::Dgemv,
-        Self::Dgemm,
-        Self::Dsymv,
-        Self::Dsymm,
-        Self::Dsyrk,
-        Self::Dtrmm,
-        Self::Dtrsm,
-        Self::Lu,
-    ];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Daxpy => "daxpy",
-            Self::Ddot => "ddot",
-            Self::Dgemv => "dgemv",
-            Self::Dgemm => "dgemm",
-            Self::Dsymv => "dsymv",
-            Self::Dsymm => "dsymm",
-            Self::Dsyrk => "dsyrk",
-            Self::Dtrmm => "dtrmm",
-            Self::Dtrsm => "dtrsm",
-            Self::Lu => "lu",
-        }
-    }
-
     /// Additions and multiplications of a call.
     pub fn flops(self, n: u32) -> f64 {
         let n = f64::from(n);
@@ -116,31 +88,31 @@ pub struct BlasCell {
     pub span_ns: u64,
 }
 
-impl BlasCell {
-    /// Reads what [`BlasCell::to_arg`] wrote.
-    ///
-    /// # Errors
-    /// If the text is not a cell, or one that cannot be run.
-    pub fn from_arg(text: &str) -> Result<Self, String> {
-        let cell: Self = serde_json::from_str(text).map_err(|error| format!("not a cell of a BLAS: {error}"))?;
-        let most = if matches!(cell.routine, Routine::Daxpy | Routine::Ddot) { 100_000_000 } else { 8_192 };
-        if cell.n == 0 || cell.n > most {
-            return Err(format!("{} of {} cannot be run; 1 to {most} can", cell.routine.name(), cell.n));
+impl Cell for BlasCell {
+    const VERB: &'static str = "blas-cell";
+    type Answer = BlasResult;
+
+    fn check(&self) -> Result<(), String> {
+        let most = if matches!(self.routine, Routine::Daxpy | Routine::Ddot) { 100_000_000 } else { 8_192 };
+        if self.n == 0 || self.n > most {
+            return Err(format!("{} of {} cannot be run; 1 to {most} can", self.routine.name(), self.n));
         }
-        if cell.threads == 0 || cell.threads > 1_024 {
-            return Err(format!("{} threads cannot be had; 1 to 1024 can", cell.threads));
+        if self.threads == 0 || self.threads > 1_024 {
+            return Err(format!("{} threads cannot be had; 1 to 1024 can", self.threads));
         }
-        Ok(cell)
+        Ok(())
     }
 
-    /// As one command-line argument.
-    pub fn to_arg(&self) -> String {
-        serde_json::to_string(self).expect("a cell is plain data")
-    }
-
-    /// How long it may take altogether.
-    pub fn at_most(&self) -> Nanos {
+    fn at_most(&self) -> Nanos {
         Nanos(self.span_ns) * OVER + Nanos(self.gap_ns) * (6 * PAIRS as u64) + Nanos::from_ms(5_000)
+    }
+
+    fn env(&self) -> Vec<(String, String)> {
+        vec![("FOREGATHER_THREADS".to_owned(), self.threads.to_string())]
+    }
+
+    fn run(&self) -> Result<Option<BlasResult>, String> {
+        ours::run(self).map(Some)
     }
 }
 
@@ -183,8 +155,8 @@ pub struct BlasResult {
     pub ratio_low: f64,
 }
 
-/// Runs pairs until the span is over and there are enough of them. `prepare` is not timed; it comes before each call that would spoil
-/// its operands, which are then timed one by one.
+/// Runs pairs until the span is over and there are enough of them. `prepare` is not timed; it comes before
+/// each call that would spoil its operands, which are then timed one by one.
 pub fn measure(cell: &BlasCell, operands: &mut Operands, mut call: impl FnMut(Side, &mut Operands)) -> BlasResult {
     let gap = Duration::from_nanos(cell.gap_ns);
     let single = cell.gap_ns > 0 || cell.routine == Routine::Lu;
@@ -216,7 +188,7 @@ pub fn measure(cell: &BlasCell, operands: &mut Operands, mut call: impl FnMut(Si
         if taken > cell.span_ns && (alone.len() >= PAIRS || taken > cell.span_ns.saturating_mul(OVER)) {
             break;
         }
-        // Whoever comes second finds warmer caches.
+        // The second side finds warmer caches.
         let order = if alone.len() % 2 == 0 { [Side::Alone, Side::Shared] } else { [Side::Shared, Side::Alone] };
         for side in order {
             let (_, time) = sample(side, batch, operands);
@@ -261,6 +233,61 @@ fn median_and_bound(mut ratios: Vec<f64>) -> (f64, f64) {
     let low = (count / 2.0 - 1.645 * count.sqrt() / 2.0).floor().max(0.0) as usize;
     let of = |at: usize| ratios.get(at).copied().unwrap_or(f64::NAN);
     (of(ratios.len() / 2), of(low))
+}
+
+/// Vectors and matrices of one order, all of them written before the first call: memory that was never
+/// written reads as one page.
+#[derive(Clone, Debug)]
+pub struct Operands {
+    /// Length of vectors, order of matrices, which lie by columns without gaps.
+    pub n: usize,
+    /// A matrix, if the routine reads one.
+    pub a: Vec<f64>,
+    /// A second one, or a vector.
+    pub b: Vec<f64>,
+    /// What is written.
+    pub c: Vec<f64>,
+    /// Room for one a row, where a routine returns such; some libraries' have half the bits.
+    pub pivots: Vec<i64>,
+    spoilt: bool,
+}
+
+impl Operands {
+    /// For calls of that routine.
+    pub fn new(routine: Routine, n: u32) -> Self {
+        let n = n as usize;
+        let square = n * n;
+        let [a, b, c] = match routine {
+            Routine::Daxpy | Routine::Ddot => [0, n, n],
+            Routine::Dgemv | Routine::Dsymv => [square, n, n],
+            Routine::Dgemm | Routine::Dsymm => [square; 3],
+            Routine::Dsyrk | Routine::Dtrmm | Routine::Dtrsm => [square, 0, square],
+            Routine::Lu => [square, 0, square],
+        };
+        let mut random = SplitMix(n as u64);
+        let mut filled = |len: usize| (0..len).map(|_| random.below(2_001) as f64 / 1_000.0 - 1.0).collect();
+        let mut operands =
+            Self { n, a: filled(a), b: filled(b), c: filled(c), pivots: vec![0; n], spoilt: routine == Routine::Lu };
+        if matches!(routine, Routine::Dtrmm | Routine::Dtrsm) {
+            operands.calm_triangles();
+        }
+        operands
+    }
+
+    /// Makes the matrix one that thousands of calls in place neither blow up nor shrink to numbers that
+    /// processors are slow with.
+    fn calm_triangles(&mut self) {
+        for (at, value) in self.a.iter_mut().enumerate() {
+            *value = if at % (self.n + 1) == 0 { 1.0 } else { *value * 1e-12 };
+        }
+    }
+
+    /// Puts back what a call destroys.
+    pub(super) fn prepare(&mut self) {
+        if self.spoilt {
+            self.c.copy_from_slice(&self.a);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub fn run(cell: &BlasCell) -> Result<BlasResult, String> {
     }))
 }
 
-/// Who decides how a call is done.
+/// What decides how a call is done.
 #[derive(Clone, Copy)]
 enum By {
     Caller,

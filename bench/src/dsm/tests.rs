@@ -1,6 +1,6 @@
-//! Ranks as threads of this process: every manner and part gives as many times as were asked for. No time is tested.
+//! Ranks as threads of this process: every manner and part gives as many times as were asked for. No time is
+//! tested.
 use super::faults::UNITS;
-use super::world::{lanes, rank_of};
 use super::*;
 use foregather_dsm::memory;
 use foregather_machine::{Address, Nanos};
@@ -53,7 +53,7 @@ fn every_manner_of_touching_faults_as_often_as_it_touches() {
     }
 }
 
-/// Units are chosen by who manages them, so each touch is one request to rank 1: no more and no fewer.
+/// Units are chosen by their manager, so each touch is one request to rank 1: no more and no fewer.
 #[test]
 fn each_touch_is_one_request_to_the_manager() {
     clock::init();
@@ -93,7 +93,7 @@ fn frames_bring_every_size_also_those_of_several_frames() {
 #[test]
 fn faults_that_are_answered_at_once_and_calls_are_timed_on_every_back_end() {
     for backend in backends() {
-        let answer = at_once::measure(backend, 2).unwrap();
+        let answer = parts::at_once(backend, 2).unwrap();
         let often = |what| answer.timed.iter().find(|timed| timed.what == what).map_or(0, |timed| timed.ns.len());
         for what in [
             Quantity::ReadAtOnce,
@@ -113,18 +113,18 @@ fn faults_that_are_answered_at_once_and_calls_are_timed_on_every_back_end() {
 fn open_memory_is_traversed_through_one_view_and_through_many() {
     for backend in backends() {
         for views in [1, 27, 64] {
-            let answer = super::views::measure(backend, (64 << 10, views), 3).unwrap();
+            let answer = parts::views(backend, (64 << 10, views), 3).unwrap();
             assert_eq!(counts(&answer), [(Quantity::ThroughViews, 64 << 10, 3), (Quantity::ThroughOne, 64 << 10, 3)]);
         }
     }
 }
 
 #[test]
-fn a_plan_is_read_as_it_was_written_and_wrong_ones_are_named() {
+fn a_cell_is_read_as_it_was_written_and_wrong_ones_are_named() {
     let task = DsmBenchmark::Views { backend: "mprotect".into(), bytes: 4_096, views: 2, turns: 1 };
-    let plan = Plan { cpus: [0, 1], task };
-    assert_eq!(Plan::from_arg(&plan.to_arg()).unwrap(), plan);
-    assert!(Plan::from_arg("{}").is_err());
+    let plan = DsmCell { cpus: [0, 1], task };
+    assert_eq!(DsmCell::from_arg(&plan.to_arg()).unwrap(), plan);
+    assert!(DsmCell::from_arg("{}").is_err());
     assert!(backend_of("magic").unwrap_err().to_string().contains("magic"));
     let spim = DsmBenchmark::Faults {
         bytes: 8,

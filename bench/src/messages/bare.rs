@@ -1,4 +1,5 @@
-//! The yardsticks on the bare fabric: frames, and memory that is read, without messengers and without any policy but to spin.
+//! The yardsticks on the bare fabric: frames, and memory that is read, without messengers and without any
+//! policy but to spin.
 use foregather_host::pause::pause;
 use foregather_machine::{Address, Error, Fabric, Key, Nanos, Park, WaitContext, block_on, exposing};
 

@@ -1,11 +1,12 @@
-//! A rank's ends, and its part in an errand: what rank 0 asks for on the control lane both ranks do.
+//! A rank's ends, messages of one piece between two ranks in the patterns that are measured, and the rank's
+//! part in an errand: what rank 0 asks for on the control lane both ranks do. Messages of one size go by
+//! every way in turn: batch after batch, every other round backwards, so that a disturbance meets them all.
 use super::bare::Bare;
-use super::letters::{self, both_ways, echo, ping_pong, receive, send, stream};
-use super::transport::{Pattern, Transport};
-use super::{Answer, Waits};
+use super::{Answer, Timed, Waits};
+use super::{LARGE, Pattern, Transport};
 use foregather_host::{clock, usage};
-use foregather_machine::{Error, Fabric, Nanos, block_on};
-use foregather_message::{Messenger, Settings};
+use foregather_machine::{Error, Fabric, Limits, Nanos, block_on};
+use foregather_message::{Cheaper, Messenger, Mode, Receive, Safer, Settings};
 use foregather_wait::Policy;
 
 /// Lanes that are no end's: control, and the bare fabric.
@@ -73,16 +74,17 @@ impl<F: Fabric> Ends<F> {
         let ends: Vec<_> =
             lanes.zip(settings).map(|(lane, settings)| Messenger::new(lane, *settings)).collect::<Result<_, _>>()?;
         ends.iter().chain([&control]).for_each(|end| end.set_deadline(until));
-        // Different on both sides, and written to: pages that nobody has written are all the same one.
+        // Different on both sides, and written to: pages that were never written are all the same one.
         Ok(Self { control, bare, ends, ways, from: vec![1; bytes.max(8)], into: vec![2; bytes.max(8)] })
     }
 
     pub(super) fn rank(&self) -> u32 {
-        letters::rank(&self.control)
+        rank(&self.control)
     }
 
-    /// Both ranks, before anything else: to, fro and to on every lane. Where connections are made by the first frame, both sides have to
-    /// wait on that very lane meanwhile; the third frame says that the second has come.
+    /// Both ranks, before anything else: to, fro and to on every lane. Where connections are made by the
+    /// first frame, both sides have to wait on that very lane meanwhile; the third frame says that the second
+    /// has come.
     pub(super) fn greet(&self) -> Result<(), Error> {
         let mut word = [0; 8];
         for end in [&self.control].into_iter().chain(&self.ends) {
@@ -148,7 +150,8 @@ impl<F: Fabric> Ends<F> {
         self.ends.into_iter().chain([self.control]).for_each(Messenger::leave);
     }
 
-    /// Rank 0's part of [`Errand::UntilTold`]: round trips of 8 bytes, each told how long it took, until the time is up.
+    /// Rank 0's part of [`Errand::UntilTold`]: round trips of 8 bytes, each told how long it took, until the
+    /// time is up.
     pub(super) fn round_trips(&self, end: usize, span: Nanos, mut each: impl FnMut(Nanos)) -> Result<(), Error> {
         let end_of = &self.ends[end];
         let trip = |more: u64| {
@@ -207,6 +210,151 @@ impl<F: Fabric> Ends<F> {
             (_, Pattern::Stream) => block_on(stream(end(), rounds, from, into)),
             (_, Pattern::BothWays) => block_on(both_ways(end(), rounds, from, into)),
         }
+    }
+}
+
+#[inline]
+pub(super) fn rank<F: Fabric>(end: &Messenger<F>) -> u32 {
+    end.fabric().here().rank
+}
+
+#[inline]
+pub(super) async fn send<F: Fabric>(end: &Messenger<F>, bytes: &[u8]) -> Result<(), Error> {
+    if bytes.len() < LARGE {
+        end.send_whole(1 - rank(end), Safer(bytes), Receive::Express).await
+    } else {
+        end.send_whole(1 - rank(end), Cheaper(bytes), Receive::Cheaper).await
+    }
+}
+
+#[inline]
+pub(super) async fn receive<F: Fabric>(end: &Messenger<F>, into: &mut [u8]) -> Result<(), Error> {
+    let (sent, receive) = if into.len() < LARGE { (Mode::Safer, Receive::Express) } else { (Mode::Cheaper, Receive::Cheaper) };
+    end.receive_whole(1 - rank(end), sent, receive, into).await
+}
+
+pub(super) async fn ping_pong<F: Fabric>(end: &Messenger<F>, rounds: u32, from: &[u8], into: &mut [u8]) -> Result<(), Error> {
+    for turn in 0..2 * rounds {
+        if turn % 2 == rank(end) {
+            send(end, from).await?;
+        } else {
+            receive(end, into).await?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) async fn stream<F: Fabric>(end: &Messenger<F>, rounds: u32, from: &[u8], into: &mut [u8]) -> Result<(), Error> {
+    if rank(end) == 1 {
+        for _ in 0..rounds {
+            receive(end, into).await?;
+        }
+        return send(end, &[]).await;
+    }
+    for _ in 0..rounds {
+        send(end, from).await?;
+    }
+    receive(end, &mut []).await
+}
+
+/// Messages that are open each way at a time.
+const WINDOW: u32 = 16;
+
+pub(super) async fn both_ways<F: Fabric>(end: &Messenger<F>, rounds: u32, from: &[u8], into: &mut [u8]) -> Result<(), Error> {
+    for done in (0..rounds).step_by(WINDOW as usize) {
+        let now = WINDOW.min(rounds - done);
+        end.scope(async |scope| {
+            for _ in 0..now {
+                if from.len() < LARGE {
+                    send(end, from).await?;
+                } else {
+                    let mut message = end.begin_packing(1 - rank(end))?;
+                    message.pack(Cheaper(from), Receive::Cheaper).await?;
+                    scope.end_later(message).await?;
+                }
+            }
+            for _ in 0..now {
+                receive(end, into).await?;
+            }
+            Ok(())
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+/// Answers until told that this was the last.
+pub(super) async fn echo<F: Fabric>(end: &Messenger<F>) -> Result<(), Error> {
+    loop {
+        let mut more = [0; 8];
+        receive(end, &mut more).await?;
+        send(end, &more).await?;
+        if more == [0; 8] {
+            return Ok(());
+        }
+    }
+}
+
+/// Rounds of a batch at most, and for the guess at how long one takes.
+const ROUNDS: (u32, u32) = (200_000, 16);
+
+/// Which of them there are on such a fabric.
+pub(super) fn possible(ways: &[Transport], bytes: usize, limits: &Limits) -> Vec<Transport> {
+    ways.iter().copied().filter(|way| way.takes(bytes, limits)).collect()
+}
+
+/// Rank 0's part.
+pub(super) fn measure_sizes<F: Fabric>(
+    ends: &mut Ends<F>,
+    bytes: usize,
+    (batches, batch_ns): (u32, u64),
+    answer: &mut Answer,
+) -> Result<(), Error> {
+    let series: Vec<(usize, Pattern)> =
+        ends.ways.iter().enumerate().flat_map(|(way, of)| of.patterns().iter().map(move |&pattern| (way, pattern))).collect();
+    let mut timed: Vec<Timed> = series.iter().map(|&(way, pattern)| Timed::none(ends.ways[way], pattern)).collect();
+    let mut rounds = Vec::new();
+    for &(way, pattern) in &series {
+        let mut guess = Timed::none(ends.ways[way], pattern);
+        batch(ends, (way, pattern), ROUNDS.1, bytes, &mut guess)?;
+        let one = (guess.wall_ns / u64::from(ROUNDS.1)).max(1);
+        rounds.push((batch_ns / one).clamp(4, ROUNDS.0.into()) as u32);
+    }
+    for turn in 0..batches {
+        for i in 0..series.len() {
+            let i = if turn % 2 == 0 { i } else { series.len() - 1 - i };
+            batch(ends, series[i], rounds[i], bytes, &mut timed[i])?;
+        }
+    }
+    for (end, way) in ends.ways.iter().filter(|way| way.is_message()).enumerate() {
+        let waits = Some(ends.waits(end));
+        timed.iter_mut().filter(|timed| timed.way == *way).for_each(|timed| timed.waits = waits);
+    }
+    answer.sizes = timed;
+    Ok(())
+}
+
+fn batch<F: Fabric>(
+    ends: &mut Ends<F>,
+    (way, pattern): (usize, Pattern),
+    rounds: u32,
+    bytes: usize,
+    timed: &mut Timed,
+) -> Result<(), Error> {
+    let errand = Errand::Rounds { way, pattern, rounds };
+    ends.ask(errand)?;
+    let (took, here) = ends.run(errand, bytes)?;
+    let there = ends.spent_there()?;
+    let halves = if pattern == Pattern::PingPong && timed.way != Transport::Memcpy { 2.0 } else { 1.0 };
+    timed.ns.push(took.0 as f64 / f64::from(rounds) / halves);
+    timed.cpu_ns = [timed.cpu_ns[0] + here.0, timed.cpu_ns[1] + there.0];
+    timed.wall_ns += took.0;
+    Ok(())
+}
+
+impl Timed {
+    fn none(way: Transport, pattern: Pattern) -> Self {
+        Self { way, pattern, ns: vec![], cpu_ns: [0; 2], wall_ns: 0, waits: None }
     }
 }
 

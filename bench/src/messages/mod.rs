@@ -1,39 +1,37 @@
-//! What messages cost between two ranks: half a round trip and a stream, by every way there is, and the same beside hogs.
+//! What messages cost between two ranks: half a round trip and a stream, by every way there is, and the same
+//! beside hogs.
 //!
-//! - [`Plan`]: what is asked for, as one argument; [`Answer`]: what was found, as one line. Both sides are this program.
-//! - [`main`]: a process that plays rank 0; [`peer_main`]: the one it starts for rank 1; [`hog_main`]: one that computes beside them.
-//! - `ways`: what can be measured. `ends`: a rank's part in an errand, by messages (`letters`) or on the `bare` fabric. `sizes`,
-//!   `hogs`: what rank 0 asks for, and when. `counted`: hogs that say how far they are. `world`: how two ranks come to
-//!   be, over libfabric by `cluster`.
+//! - [`MessageCell`]: what is asked for; [`Answer`]: what was found. The cell's process plays rank 0.
+//! - [`peer_main`]: the process that it starts for rank 1; [`hog_main`]: one that computes beside them.
+//! - `ends`: a rank's part in an errand, by messages or on the `bare` fabric, and what rank 0 asks for.
+//!   `hogs`: hogs that say how far they are, and round trips beside them. `world`: how two ranks come to be.
 //!
 //! # Bounds
-//! Every wait has the plan's deadline. The kernel kills rank 1 and the hogs together with rank 0.
+//! Every wait has the cell's deadline. The kernel kills rank 1 and the hogs together with rank 0.
 mod bare;
-mod cluster;
-mod counted;
 mod ends;
 mod hogs;
-mod letters;
-mod sizes;
 #[cfg(test)]
 mod tests;
-mod transport;
 mod world;
 
-use foregather_machine::{Cause, Error, Nanos};
-use serde::{Deserialize, Serialize};
-
+use crate::Cell;
+use crate::named;
 pub(crate) use bare::Bare;
-pub use counted::hog_main;
-pub use transport::{LARGE, Pattern, Transport};
-pub use world::{main, peer_main};
+use foregather_machine::{Cause, Error, Limits, Nanos};
+use foregather_message::{Path, Settings};
+pub use hogs::hog_main;
+use serde::{Deserialize, Serialize};
+pub use world::peer_main;
 
-/// The first argument of the process of rank 0; the plan follows.
-pub const VERB: &str = "__messages";
-/// That of rank 1.
+/// The first argument of the process of rank 1.
 pub const PEER_VERB: &str = "__messages-peer";
 /// That of a hog.
 pub const HOG_VERB: &str = "__messages-hog";
+/// For starting, for the last round trip, and for machines that are busy otherwise.
+const GRACE: Nanos = Nanos::from_ms(20_000);
+/// The processes give up by themselves this long before they are killed.
+const KILL: Nanos = Nanos::from_ms(5_000);
 
 /// What the ranks are, and what carries their messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,36 +75,40 @@ pub enum Task {
     },
 }
 
-/// What is asked of [`main`].
+/// What is asked of a process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Plan {
+pub struct MessageCell {
     /// What the ranks are.
     pub world: World,
     /// The processor of each rank.
     pub cpus: [u32; 2],
     /// What to measure.
     pub task: Task,
-    /// No wait lasts longer than this from the beginning.
-    pub bound_ns: u64,
 }
 
-impl Plan {
-    /// As one argument of a command.
-    pub fn to_arg(&self) -> String {
-        serde_json::to_string(self).expect("a plan is plain data")
-    }
-
-    /// Reads what [`Plan::to_arg`] wrote.
-    ///
-    /// # Errors
-    /// If the text is no plan.
-    pub fn from_arg(text: &str) -> Result<Self, Error> {
-        serde_json::from_str(text).map_err(|error| strange(format!("its plan is none: {error}")))
-    }
-
+impl MessageCell {
+    /// No wait lasts longer than this from the beginning: three times what all of them ought to take, and the
+    /// grace.
     fn bound(&self) -> Nanos {
-        Nanos(self.bound_ns)
+        let ought = match &self.task {
+            Task::Size { ways, batches, batch_ns, .. } => 3 * ways.len() as u64 * u64::from(*batches) * batch_ns,
+            Task::Hogs { policies, cells, cell_ns, .. } => (policies.len() as u64 + 1) * u64::from(*cells) * cell_ns,
+        };
+        Nanos(3 * ought) + GRACE
+    }
+}
+
+impl Cell for MessageCell {
+    const VERB: &'static str = "message-cell";
+    type Answer = Answer;
+
+    fn at_most(&self) -> Nanos {
+        self.bound() + KILL
+    }
+
+    fn run(&self) -> Result<Option<Answer>, String> {
+        world::run(self).map(Some).map_err(|error| error.to_string())
     }
 }
 
@@ -181,4 +183,93 @@ pub struct Beside {
 /// For programs that were not started by this one.
 fn strange(remedy: String) -> Error {
     Error::from(Cause::Unavailable { what: "what a rank of a measurement needs".to_owned(), remedy })
+}
+
+/// From that many bytes on pieces are received CHEAPER, and may go directly.
+pub const LARGE: usize = 4_096;
+
+named! {
+    /// A way.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Transport {
+        /// A message, by the way that the messenger takes by itself.
+        Chosen = "chosen",
+        /// A message, through static buffers.
+        Buffered = "buffered",
+        /// A message, from memory to memory, the waiting sender helping.
+        Direct = "direct",
+        /// Yardstick: a frame of the bare fabric, copied in and out.
+        Frames = "frames",
+        /// Yardstick: a frame that is neither filled nor copied, only looked at.
+        InPlace = "in-place",
+        /// Yardstick: announced, read from memory and answered on the bare fabric, without help.
+        ReadAlone = "read-alone",
+        /// Yardstick: the same, the sender helping.
+        ReadHelped = "read-helped",
+        /// Yardstick: a copy within rank 0, nothing sent.
+        Memcpy = "memcpy",
+    }
+}
+
+named! {
+    /// A pattern.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Pattern {
+        /// To and fro; half a round trip counts.
+        PingPong = "ping-pong",
+        /// One way, as many as there is room for, answered once at the end; one message counts.
+        Stream = "stream",
+        /// Both ways at once, windows of open messages; one message each way counts.
+        BothWays = "both-ways",
+    }
+}
+
+impl Transport {
+    /// The way of that name.
+    ///
+    /// # Errors
+    /// If there is none; the error lists those there are.
+    pub fn parse(name: &str) -> Result<Self, Error> {
+        Self::named(name).ok_or_else(|| {
+            let remedy = format!("take some of {}", Self::ALL.map(Self::name).join(", "));
+            Error::from(Cause::Unavailable { what: format!("the way `{name}`"), remedy })
+        })
+    }
+
+    /// Does it go through a messenger?
+    pub const fn is_message(self) -> bool {
+        matches!(self, Self::Chosen | Self::Buffered | Self::Direct)
+    }
+
+    /// Is it there for so many bytes? Small messages have one way only.
+    pub(super) const fn takes(self, bytes: usize, limits: &Limits) -> bool {
+        match self {
+            Self::Chosen | Self::Memcpy => true,
+            Self::Buffered => bytes >= LARGE,
+            Self::Frames => bytes <= limits.buffer,
+            Self::InPlace => bytes > limits.inline && bytes <= limits.buffer,
+            Self::Direct | Self::ReadAlone | Self::ReadHelped => bytes >= LARGE && limits.direct,
+        }
+    }
+
+    /// In which patterns: reading memory and copying know but one.
+    pub(super) const fn patterns(self) -> &'static [Pattern] {
+        match self {
+            Self::ReadAlone | Self::ReadHelped | Self::Memcpy => &[Pattern::PingPong],
+            Self::Chosen => &[Pattern::PingPong, Pattern::Stream, Pattern::BothWays],
+            _ => &[Pattern::PingPong, Pattern::Stream],
+        }
+    }
+
+    /// Of its messenger.
+    pub(super) fn settings(self) -> Settings {
+        let path = match self {
+            Self::Buffered => Path::Buffered,
+            Self::Direct => Path::Direct,
+            _ => Path::Chosen,
+        };
+        Settings { path, ..Settings::default() }
+    }
 }

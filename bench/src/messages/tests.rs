@@ -1,12 +1,13 @@
-//! Between threads: every way gives every batch, and hogs that are threads are seen to be disturbed. No time is tested.
+//! Between threads: every way gives every batch, and hogs that are threads are seen to be disturbed. No time
+//! is tested.
 use super::world::run;
-use super::{Pattern, Plan, Task, Transport, World};
+use super::{MessageCell, Pattern, Task, Transport, World};
+use crate::Cell;
 use foregather_host::affinity;
-use foregather_machine::Nanos;
 
-fn plan(task: Task) -> Plan {
+fn plan(task: Task) -> MessageCell {
     let cpus = affinity::allowed();
-    Plan { world: World::Thread, cpus: [cpus[0], cpus[1 % cpus.len()]], task, bound_ns: Nanos::from_ms(60_000).0 }
+    MessageCell { world: World::Thread, cpus: [cpus[0], cpus[1 % cpus.len()]], task }
 }
 
 #[test]
@@ -55,8 +56,8 @@ fn an_unknown_policy_is_an_error_that_names_it() {
 }
 
 #[test]
-fn a_plan_is_read_as_it_was_written() {
+fn a_cell_is_read_as_it_was_written() {
     let plan = plan(Task::Size { bytes: 8, ways: Transport::ALL.to_vec(), batches: 3, batch_ns: 9 });
-    assert_eq!(Plan::from_arg(&plan.to_arg()).unwrap(), plan);
-    assert!(Plan::from_arg("{}").is_err());
+    assert_eq!(MessageCell::from_arg(&plan.to_arg()).unwrap(), plan);
+    assert!(MessageCell::from_arg("{}").is_err());
 }

@@ -1,14 +1,18 @@
-//! How two ranks come to be, as threads or as processes, with as many lanes as they need.
-use super::counted::Hogs;
-use super::ends::{Ends, OWN_LANES};
-use super::{Answer, PEER_VERB, Plan, Task, World, cluster, hogs, sizes, strange};
-use foregather_host::{affinity, child::Child, clock};
+//! How two ranks come to be, as threads or as processes, with as many lanes as they need; over libfabric they
+//! are processes that tell each other by rank 1's standard streams where their lanes are.
+use super::ends::{Ends, OWN_LANES, measure_sizes, possible};
+use super::hogs::Hogs;
+use super::{Answer, MessageCell, PEER_VERB, Task, World, hogs, strange};
+use crate::Cell;
+use foregather_host::child::Child;
+use foregather_host::{affinity, clock};
 use foregather_machine::{Address, Cpu, Error, Fabric, Nanos, Placement};
 use foregather_message::Settings;
+use foregather_ofi::{Lane, Opening, Provider};
 use foregather_shm::{Process, Segment, SegmentSpec, ShmFabric, Watch};
 use foregather_thread::Word;
 use foregather_wait::Policy;
-use std::io::{Read, Write, stdin, stdout};
+use std::io::{BufRead, BufReader, Read, Write, stdin, stdout};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::parent_id;
 use std::process::{Command, Stdio};
@@ -17,19 +21,8 @@ use std::sync::Arc;
 /// For the descriptor of an exchange, where there is none.
 const NO_EXCHANGE: &str = "-";
 
-/// The whole of rank 0's process: prints the answer's line. `args` are those behind [`super::VERB`].
-///
-/// # Errors
-/// If the arguments are no plan, or it cannot be carried out here.
-pub fn main(args: &[String]) -> Result<(), Error> {
-    let plan = Plan::from_arg(args.first().ok_or_else(|| strange("a plan".to_owned()))?)?;
-    let answer = run(&plan)?;
-    println!("{}", serde_json::to_string(&answer).expect("an answer is plain data"));
-    Ok(())
-}
-
-/// Carries the plan out.
-pub(super) fn run(plan: &Plan) -> Result<Answer, Error> {
+/// Rank 0's whole part.
+pub(super) fn run(plan: &MessageCell) -> Result<Answer, Error> {
     clock::init();
     let until = clock::now() + plan.bound();
     let segment = Arc::new(Segment::new(plan.hogs().max(1), 0)?);
@@ -40,7 +33,7 @@ pub(super) fn run(plan: &Plan) -> Result<Answer, Error> {
     }
 }
 
-impl Plan {
+impl MessageCell {
     fn hogs(&self) -> u32 {
         if let Task::Hogs { per_cpu, .. } = self.task { 2 * per_cpu } else { 0 }
     }
@@ -69,7 +62,7 @@ impl Plan {
     }
 }
 
-fn threads(plan: &Plan, segment: &Arc<Segment>, until: Nanos) -> Result<Answer, Error> {
+fn threads(plan: &MessageCell, segment: &Arc<Segment>, until: Nanos) -> Result<Answer, Error> {
     let exchange = ShmFabric::between_threads(SegmentSpec::new(2, plan.lanes()))?;
     let place = |rank: u32| Some(plan.cpus[rank as usize]);
     let ends = foregather_thread::run(2, place, |cpu, rank| {
@@ -81,14 +74,14 @@ fn threads(plan: &Plan, segment: &Arc<Segment>, until: Nanos) -> Result<Answer, 
 }
 
 /// Rank 1's process, without its standard streams.
-fn peer(exchange: &str, segment: &Segment, plan: &Plan) -> Result<Command, Error> {
+fn peer(exchange: &str, segment: &Segment, plan: &MessageCell) -> Result<Command, Error> {
     let program = std::env::current_exe().map_err(|error| strange(format!("mount /proc: {error}")))?;
     let mut command = Command::new(program);
     command.args([PEER_VERB, exchange, &segment.fd().as_raw_fd().to_string(), &plan.to_arg()]);
     Ok(command)
 }
 
-fn first_process(plan: &Plan, segment: &Arc<Segment>, until: Nanos) -> Result<Answer, Error> {
+fn first_process(plan: &MessageCell, segment: &Arc<Segment>, until: Nanos) -> Result<Answer, Error> {
     let exchange = Arc::new(ShmFabric::new(SegmentSpec::new(2, plan.lanes()))?);
     let mut command = peer(&exchange.fd().as_raw_fd().to_string(), segment, plan)?;
     command.stdin(Stdio::null()).stdout(Stdio::null());
@@ -101,7 +94,7 @@ fn first_process(plan: &Plan, segment: &Arc<Segment>, until: Nanos) -> Result<An
     Ok(answer.with(exchange.direct_refused()))
 }
 
-fn first_over(provider: &str, plan: &Plan, segment: &Arc<Segment>, until: Nanos) -> Result<Answer, Error> {
+fn first_over(provider: &str, plan: &MessageCell, segment: &Arc<Segment>, until: Nanos) -> Result<Answer, Error> {
     let mut command = peer(NO_EXCHANGE, segment, plan)?;
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut peer = Child::spawn(command, &[segment.fd()])?;
@@ -111,9 +104,9 @@ fn first_over(provider: &str, plan: &Plan, segment: &Arc<Segment>, until: Nanos)
     };
     let _hogs = plan.hogs_of(0, segment)?;
     affinity::pin(plan.cpus[0])?;
-    let lanes = cluster::lanes(plan, (0, std::process::id()), provider, (&mut tell, &mut told))?;
+    let lanes = lanes_over(plan, (0, std::process::id()), provider, (&mut tell, &mut told))?;
     let answer = rank_of(plan, lanes, segment, until)?;
-    peer.wait_until(clock::now() + cluster::PARTING)?;
+    peer.wait_until(clock::now() + PARTING)?;
     Ok(answer)
 }
 
@@ -126,13 +119,13 @@ pub fn peer_main(args: &[String]) -> Result<(), Error> {
     let [exchange, segment, plan] = args else { return Err(strange("two descriptors and a plan".to_owned())) };
     let number = |text: &String| text.parse().map_err(|_| strange("a descriptor".to_owned()));
     let segment = Arc::new(Segment::inherited(number(segment)?)?);
-    let plan = Plan::from_arg(plan)?;
+    let plan = MessageCell::from_arg(plan).map_err(strange)?;
     let until = clock::now() + plan.bound();
     let _hogs = plan.hogs_of(1, &segment)?;
     affinity::pin(plan.cpus[1])?;
     if let World::Ofi(provider) = &plan.world {
         let streams: (&mut dyn Write, &mut dyn Read) = (&mut stdout(), &mut stdin());
-        let lanes = cluster::lanes(&plan, (1, parent_id()), provider, streams)?;
+        let lanes = lanes_over(&plan, (1, parent_id()), provider, streams)?;
         return rank_of(&plan, lanes, &segment, until).map(|_| ());
     }
     let exchange = Arc::new(ShmFabric::inherited(number(exchange)?)?);
@@ -140,7 +133,7 @@ pub fn peer_main(args: &[String]) -> Result<(), Error> {
 }
 
 fn process(
-    plan: &Plan,
+    plan: &MessageCell,
     exchange: &Arc<ShmFabric>,
     cpu: Process,
     rank: u32,
@@ -161,20 +154,20 @@ fn lanes<C: Cpu<Word = Word> + Clone>(
 }
 
 /// A rank's whole part. Only rank 0 has an answer.
-fn rank_of<F: Fabric>(plan: &Plan, lanes: Vec<F>, segment: &Segment, until: Nanos) -> Result<Answer, Error> {
+fn rank_of<F: Fabric>(plan: &MessageCell, lanes: Vec<F>, segment: &Segment, until: Nanos) -> Result<Answer, Error> {
     let mut answer = Answer::default();
     let rank = lanes.first().map_or(0, |lane| lane.here().rank);
     let limits = lanes.first().map(|lane| lane.limits()).ok_or_else(|| strange("lanes".to_owned()))?;
     match &plan.task {
         Task::Size { bytes, ways, batches, batch_ns } => {
-            let ways = sizes::possible(ways, *bytes, &limits);
+            let ways = possible(ways, *bytes, &limits);
             let settings: Vec<Settings> = ways.iter().filter(|way| way.is_message()).map(|way| way.settings()).collect();
             let mut ends = Ends::new(lanes, &settings, ways, *bytes, until)?;
             ends.greet()?;
             if rank == 1 {
                 return ends.serve(*bytes).map(|()| answer);
             }
-            sizes::measure(&mut ends, *bytes, (*batches, *batch_ns), &mut answer)?;
+            measure_sizes(&mut ends, *bytes, (*batches, *batch_ns), &mut answer)?;
             finish(ends, &mut answer)?;
         }
         Task::Hogs { policies, cells, cell_ns, .. } => {
@@ -207,5 +200,55 @@ impl Answer {
     fn with(mut self, note: Option<String>) -> Self {
         self.notes.extend(note);
         self
+    }
+}
+
+/// Addresses of lanes are shorter.
+const LONGEST: u64 = 1 << 20;
+
+/// The lanes of `rank`, once it has told its address and was told the other's. `job` is the number of rank
+/// 0's process.
+fn lanes_over(
+    plan: &MessageCell,
+    (rank, job): (u32, u32),
+    provider: &str,
+    (tell, told): (&mut dyn Write, &mut dyn Read),
+) -> Result<Vec<Lane>, Error> {
+    // Both ranks are on this host.
+    let host = (provider == "tcp").then_some("127.0.0.1");
+    let provider = Arc::new(Provider::open(provider, host)?);
+    let opening = Opening::new(provider, (rank, 2), plan.lanes(), &job.to_le_bytes(), None)?;
+    let own = opening.address();
+    let lost = |error: std::io::Error| strange(format!("the other rank's address: {error}"));
+    writeln!(tell, "{}", written(&own)).and_then(|()| tell.flush()).map_err(lost)?;
+    let mut line = String::new();
+    BufReader::new(told.take(LONGEST)).read_line(&mut line).map_err(lost)?;
+    let theirs = read(line.trim()).ok_or_else(|| strange("the other rank's address; its provider may be missing".to_owned()))?;
+    opening.connect(&if rank == 0 { [own, theirs] } else { [theirs, own] })
+}
+
+/// As one line of text.
+fn written(address: &[u8]) -> String {
+    address.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn read(text: &str) -> Option<Vec<u8>> {
+    let digits: Vec<u8> = text.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect::<Option<_>>()?;
+    let whole = !digits.is_empty() && digits.len().is_multiple_of(2);
+    whole.then(|| digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+}
+
+/// Connections are closed in good order, unless that takes longer.
+pub(super) const PARTING: Nanos = Nanos::from_ms(5_000);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_read_as_it_was_written() {
+        let address: Vec<u8> = (0..=255).collect();
+        assert_eq!(read(&written(&address)), Some(address));
+        assert_eq!([read(""), read("abc"), read("zz")], [None, None, None]);
     }
 }

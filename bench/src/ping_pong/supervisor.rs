@@ -1,8 +1,8 @@
 //! Starts master and slave, and sees to it that both come back.
-use super::board::Board;
-use super::link::link;
-use super::master::{self, Measured};
-use super::{PingPong, Setup, Side, WHAT, slave};
+use super::sides::Board;
+use super::sides::Measured;
+use super::sides::link;
+use super::{PingPong, Setup, Side, WHAT, sides};
 use foregather_host::{affinity, child::Child, clock};
 use foregather_machine::{Cause, Error, Nanos, WaitContext};
 use std::process::{Command, Stdio};
@@ -28,9 +28,9 @@ enum Event {
 
 /// Plays one series; `started` is told the number of the slave's process.
 ///
-/// Master and slave are threads of their own that nobody joins: a process that dies within the C library's condition
-/// variable takes a lock with it for which its partner then waits for ever, whatever one does. Such a partner stays
-/// asleep, and the caller gets its error all the same.
+/// Master and slave are threads of their own that are never joined: a process that dies within the C
+/// library's condition variable takes a lock with it for which its partner then waits for ever, whatever one
+/// does. Such a partner stays asleep, and the caller gets its error all the same.
 pub(super) fn supervise(setup: &Setup, command: Command, grace: Nanos, started: impl FnOnce(u32)) -> Result<PingPong, Error> {
     clock::init();
     let (setup, board) = (*setup, Arc::new(Board::new(setup)?));
@@ -65,7 +65,7 @@ pub(super) fn supervise(setup: &Setup, command: Command, grace: Nanos, started: 
 }
 
 fn spawn(setup: &Setup, mut command: Command, board: &Board) -> Result<Child, Error> {
-    slave::tell(&mut command, board, setup.method, setup.slave);
+    sides::tell(&mut command, board, setup.method, setup.slave);
     // What it complains about the user shall see.
     command.stdin(Stdio::null()).stdout(Stdio::null());
     Child::spawn(command, &board.descriptors())
@@ -73,12 +73,12 @@ fn spawn(setup: &Setup, mut command: Command, board: &Board) -> Result<Child, Er
 
 fn slave_thread(setup: &Setup, board: &Board) -> Result<(), Error> {
     setup.slave.map_or(Ok(()), affinity::pin)?;
-    slave::run(board, &*link(setup.method, board, WaitContext::new(WHAT, 1).of(0)))
+    sides::slave(board, &*link(setup.method, board, WaitContext::new(WHAT, 1).of(0)))
 }
 
 fn master_thread(setup: &Setup, board: &Board) -> Result<Measured, Error> {
     setup.master.map_or(Ok(()), affinity::pin)?;
-    master::run(setup, board, &*link(setup.method, board, WaitContext::new(WHAT, 0).of(1)))
+    sides::master(setup, board, &*link(setup.method, board, WaitContext::new(WHAT, 0).of(1)))
 }
 
 /// What the supervisor looks at.
@@ -90,8 +90,8 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Waits for the master, and for a slave that is a thread. If one fails or dies, or the time is up, ends the
-    /// others' waits, and blames that.
+    /// Waits for the master, and for a slave that is a thread. If one fails or dies, or the time is up, ends
+    /// the others' waits, and blames that.
     fn until_both_have_ended(&self) -> Result<Measured, Error> {
         let (mut measured, mut slave_ended) = (None, self.slave.is_some());
         while measured.is_none() || !slave_ended {
@@ -115,7 +115,8 @@ impl Watch<'_> {
         }
     }
 
-    /// Is the slave dead, or the time up? Once it has been told that it is over it may end before the master does.
+    /// Is the slave dead, or the time up? Once it has been told that it is over it may end before the master
+    /// does.
     fn trouble(&self) -> Option<Error> {
         if !self.board.stopped() && self.slave.is_some_and(|child| !child.alive()) {
             return Some(Error::lost(1));

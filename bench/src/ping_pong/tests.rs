@@ -75,7 +75,7 @@ fn clock_time(played: &PingPong) -> Nanos {
     foregather_host::clock::cycles_to_nanos(played.cycles.iter().sum())
 }
 
-/// Killed in the middle, in whatever way it waits: the master comes back, and says whom it lost.
+/// Killed in the middle, in whatever way it waits: the master comes back, and says which process it lost.
 #[test]
 fn a_killed_slave_is_an_error_that_names_it() {
     let cpus = affinity::allowed();
@@ -141,7 +141,7 @@ fn impossible_processors_and_unknown_methods_are_errors() {
 /// The slave reports through words of 30 bits.
 #[test]
 fn a_long_processor_time_survives_the_report() {
-    let board = board::Board::new(&Setup::new(Method::Spin, Side::Threads, None, None)).unwrap();
+    let board = sides::Board::new(&Setup::new(Method::Spin, Side::Threads, None, None)).unwrap();
     let report = (Nanos(u64::from(VALUE_MASK) * 1_000_003 + 17), BTreeMap::from([(0, 77)]));
     board.report(report.0, &report.1);
     assert_eq!(board.reported(), report);

@@ -1,7 +1,6 @@
 //! What can be measured, and how.
 use super::fabric;
 use clap::{Args, Subcommand, ValueEnum};
-use std::path::PathBuf;
 
 /// What can be measured.
 #[derive(Debug, Subcommand)]
@@ -67,23 +66,6 @@ pub enum Measure {
     Blas(Blas),
 }
 
-impl Measure {
-    /// Where its results go besides standard output.
-    pub fn output(&self) -> Option<&PathBuf> {
-        match self {
-            Self::Waits(options) => options.output.as_ref(),
-            Self::Barriers(options) => options.output.as_ref(),
-            Self::Skew(options) => options.output.as_ref(),
-            Self::Noise(options) => options.output.as_ref(),
-            Self::Shift(options) => options.output.as_ref(),
-            Self::Messages(options) => options.output.as_ref(),
-            Self::Dsm(options) => options.output.as_ref(),
-            Self::Teams(options) => options.output.as_ref(),
-            Self::Blas(options) => options.output.as_ref(),
-        }
-    }
-}
-
 /// A part of `measure blas`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum BlasPart {
@@ -125,9 +107,6 @@ pub struct Blas {
     /// Decides the orders.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// The results too, to this file.
-    #[arg(short, long)]
-    pub output: Option<PathBuf>,
 }
 
 /// Options of `measure dsm`.
@@ -154,9 +133,6 @@ pub struct Dsm {
     /// How often each cell has its turn, in alternating order.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub turns: Option<u32>,
-    /// The results too, to this file.
-    #[arg(short, long)]
-    pub output: Option<PathBuf>,
 }
 
 /// A part of `measure dsm`.
@@ -191,9 +167,6 @@ pub struct Teams {
     /// Decides the orders.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// The results too, to this file.
-    #[arg(short, long)]
-    pub output: Option<PathBuf>,
 }
 
 /// Options of `measure messages`.
@@ -232,9 +205,6 @@ pub struct Messages {
     /// Milliseconds for one cell beside hogs, of which there are three for each policy.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     pub ms: Option<u64>,
-    /// The results too, to this file.
-    #[arg(short, long)]
-    pub output: Option<PathBuf>,
 }
 
 /// What ranks are.
@@ -264,9 +234,6 @@ pub struct Waits {
     /// Round trips per method and circumstance; those with idling before each take a tenth.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
     pub runs: u32,
-    /// The results too, to this file.
-    #[arg(short, long)]
-    pub output: Option<PathBuf>,
 }
 
 /// Options of `measure skew`.
@@ -284,9 +251,6 @@ pub struct Skew {
     /// Decides the orders, and when members come.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// The results too, to this file.
-    #[arg(short, long)]
-    pub output: Option<PathBuf>,
 }
 
 /// Options of `measure shift`.
@@ -304,9 +268,6 @@ pub struct Shift {
     /// Decides the orders, and when members come.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// The results too, to this file.
-    #[arg(short, long)]
-    pub output: Option<PathBuf>,
 }
 
 /// Options of `measure noise`.
@@ -315,9 +276,6 @@ pub struct NoiseOptions {
     /// For how long every processor is watched, all at once.
     #[arg(long, default_value_t = 2.0, value_parser = seconds)]
     pub seconds: f64,
-    /// The results too, to this file.
-    #[arg(short, long)]
-    pub output: Option<PathBuf>,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -372,7 +330,4 @@ pub struct Barriers {
     /// Decides the orders.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// The results too, to this file.
-    #[arg(short, long)]
-    pub output: Option<PathBuf>,
 }

@@ -1,5 +1,5 @@
-//! A tour of less than a minute: this machine's prices, the papers' claims, barriers under load, and two machines that
-//! only exist in simulation: a multiprocessor of 2002 and a cluster.
+//! A tour of less than a minute: this machine's prices, the papers' claims, barriers under load, and two
+//! machines that only exist in simulation: a multiprocessor of 2002 and a cluster.
 use crate::doctor;
 use crate::verbs::finish_with;
 use anyhow::Result;
@@ -7,7 +7,7 @@ use foregather_cli::failure::Failure;
 use foregather_cli::{Barriers, Waits, demo_results};
 use foregather_host::interrupt;
 use foregather_machine::shown;
-use foregather_measure as measure;
+use foregather_measure::Experiment;
 use foregather_measure::barriers::waiters::CANDIDATE;
 use foregather_report as report;
 use foregather_reproduce as reproduce;
@@ -52,7 +52,7 @@ struct Tour {
 
 impl Tour {
     fn waits(&mut self, quiet: bool) -> Result<()> {
-        let waits = measure::waits::run(&Waits { quick: true, runs: 400, output: None }, quiet)?;
+        let waits = Waits { quick: true, runs: 400 }.measure(quiet)?;
         self.notes.extend(waits.notes);
         self.measurements.extend(waits.measurements);
         Ok(())
@@ -82,7 +82,8 @@ impl Tour {
         Ok(())
     }
 
-    /// A simulated hypercube: what barriers cost, how often a shift behind them succeeds, and what one interrupt does.
+    /// A simulated hypercube: what barriers cost, how often a shift behind them succeeds, and what one
+    /// interrupt does.
     fn cube(&mut self, quiet: bool) -> Result<()> {
         self.measurements.extend(simulate::barriers_over_nodes(14)?);
         if !interrupt::requested() {
@@ -98,7 +99,7 @@ impl Tour {
 
     fn barriers(&mut self, quiet: bool) -> Result<()> {
         if !interrupt::requested() {
-            let matrix = measure::barriers::run(&Barriers { quick: true, seed: 1, ..Barriers::default() }, quiet)?;
+            let matrix = Barriers { quick: true, seed: 1, ..Barriers::default() }.measure(quiet)?;
             self.notes.extend(matrix.notes);
             self.measurements.extend(matrix.measurements);
         }
@@ -106,7 +107,8 @@ impl Tour {
     }
 }
 
-/// The tour in a few lines: what holds here, how barriers wait, what this machine lacks, and where the page is.
+/// The tour in a few lines: what holds here, how barriers wait, what this machine lacks, and where the page
+/// is.
 fn said(results: &Results, diagnosis: &doctor::Diagnosis, page_at: &Path) -> String {
     let line = |text: String| wrapped(&shown(&text), 2);
     let mut lines: Vec<String> = results.verdicts.iter().map(|verdict| line(outcome(verdict))).collect();

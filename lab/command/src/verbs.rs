@@ -2,14 +2,11 @@
 use crate::{demo, doctor};
 use anyhow::{Context, Result, bail};
 use foregather_cli::failure::Failure;
-use foregather_cli::{
-    App, Barriers, Blas, Cli, Dsm, Format, Measure, Messages, NoiseOptions, Reproduce, Shift, Simulate, Skew, Teams, Verb, Waits,
-};
+use foregather_cli::{App, Cli, Format, Reproduce, Simulate, Verb};
 use foregather_host::{affinity, interrupt, sched, terminal};
 use foregather_jobs::{app, run};
 use foregather_machine::shown;
-use foregather_measure as measure;
-use foregather_measure::Measured;
+use foregather_measure::Experiment;
 use foregather_report as report;
 use foregather_reproduce as reproduce;
 use foregather_results::compare;
@@ -59,15 +56,7 @@ pub fn run(cli: &Cli) -> Result<()> {
                 Verb::Run(options) => run::run(options),
                 Verb::App(options) => run_app(cli, options),
                 Verb::Demo { output } => demo::run(output, cli.quiet),
-                Verb::Measure(Measure::Waits(options)) => waits(cli, options),
-                Verb::Measure(Measure::Barriers(options)) => barriers(cli, options),
-                Verb::Measure(Measure::Skew(options)) => skew(cli, options),
-                Verb::Measure(Measure::Noise(options)) => noise(cli, options),
-                Verb::Measure(Measure::Shift(options)) => shift(cli, options),
-                Verb::Measure(Measure::Messages(options)) => messages(cli, options),
-                Verb::Measure(Measure::Dsm(options)) => dsm(cli, options),
-                Verb::Measure(Measure::Teams(options)) => teams(cli, options),
-                Verb::Measure(Measure::Blas(options)) => blas(cli, options),
+                Verb::Measure { what, output } => measure(cli, foregather_measure::experiment(what), output.as_deref()),
                 Verb::Simulate(options) => simulate_plan(cli, options),
                 Verb::Reproduce(options) => reproduce_claims(cli, options),
                 _ => unreachable!("the others were answered above"),
@@ -76,7 +65,7 @@ pub fn run(cli: &Cli) -> Result<()> {
     }
 }
 
-/// Hogs and other people's spinners know no bound: under a real-time class they would take the machine away.
+/// Hogs and the spinners of peers know no bound: under a real-time class they would take the machine away.
 fn refuse_realtime() -> Result<()> {
     let class = sched::class();
     if class.is_realtime() {
@@ -98,12 +87,7 @@ fn print(text: &str) -> io::Result<()> {
 }
 
 /// Prints results, keeps them if there is a place, and says so if they are partial.
-fn finish(cli: &Cli, results: &Results, output: Option<&Path>) -> Result<()> {
-    finish_as(cli, results, output, || results.to_table())
-}
-
-/// The same with a table of one's own for people.
-fn finish_as(cli: &Cli, results: &Results, output: Option<&Path>, table: impl FnOnce() -> String) -> Result<()> {
+fn finish(cli: &Cli, results: &Results, output: Option<&Path>, table: impl FnOnce() -> String) -> Result<()> {
     finish_with(results, output, || match cli.format {
         Format::Table => table(),
         Format::Json => results.to_json(),
@@ -112,7 +96,8 @@ fn finish_as(cli: &Cli, results: &Results, output: Option<&Path>, table: impl Fn
     if results.interrupted { Err(Failure::Interrupted.into()) } else { Ok(()) }
 }
 
-/// Writes results and prints what there is to see of them. What could be kept nowhere is printed whole, and what could not be printed is kept.
+/// Writes results and prints what there is to see of them. What could be kept nowhere is printed whole, and
+/// what could not be printed is kept.
 pub(crate) fn finish_with(results: &Results, output: Option<&Path>, seen: impl FnOnce() -> String) -> Result<(), NotWritten> {
     let kept = output.map_or(Ok(()), |path| results.write(path));
     warn(results);
@@ -125,18 +110,12 @@ pub(crate) fn finish_with(results: &Results, output: Option<&Path>, seen: impl F
     })
 }
 
-/// The same of what one of the verbs of `measure` has found.
-fn finish_measured(cli: &Cli, run: Run, found: Measured, output: Option<&Path>, table: String) -> Result<()> {
-    let results = run.end(interrupt::requested(), found.measurements, vec![], found.notes);
-    finish_as(cli, &results, output, || table)
-}
-
 fn warn(results: &Results) {
     results.notes.iter().for_each(|note| tell("note", note));
     results.noise.facts.iter().for_each(|fact| tell("noise", fact));
 }
 
-/// One line for people beside the results.
+/// One line on standard error, beside the results.
 fn tell(what: &str, text: &str) {
     eprintln!("{}", wrapped(&format!("{what}: {}", shown(text)), 2));
 }
@@ -150,70 +129,12 @@ fn diagnose(cli: &Cli) -> Result<()> {
     })?)
 }
 
-fn waits(cli: &Cli, options: &Waits) -> Result<()> {
-    let run = Run::begin("measure waits", None);
-    let waits = measure::waits::run(options, cli.quiet)?;
-    finish(cli, &run.end(interrupt::requested(), waits.measurements, vec![], waits.notes), options.output.as_deref())
-}
-
-fn barriers(cli: &Cli, options: &Barriers) -> Result<()> {
-    if options.validate {
-        return validate(cli, options);
-    }
-    let run = Run::begin("measure barriers", Some(options.seed));
-    let matrix = measure::barriers::run(options, cli.quiet)?;
-    let results = run.end(matrix.interrupted, matrix.measurements, vec![], matrix.notes);
-    finish_as(cli, &results, options.output.as_deref(), || measure::barriers::text(options, &results.measurements))
-}
-
-fn skew(cli: &Cli, options: &Skew) -> Result<()> {
-    let run = Run::begin("measure skew", Some(options.seed));
-    let found = measure::skew::run(options, cli.quiet)?;
-    let table = measure::skew::output::table(&found.measurements);
-    finish_measured(cli, run, found, options.output.as_deref(), table)
-}
-
-fn shift(cli: &Cli, options: &Shift) -> Result<()> {
-    let run = Run::begin("measure shift", Some(options.seed));
-    let found = measure::shift::run(options, cli.quiet)?;
-    let table = measure::shift::output::table(&found.measurements).to_text();
-    finish_measured(cli, run, found, options.output.as_deref(), table)
-}
-
-fn messages(cli: &Cli, options: &Messages) -> Result<()> {
-    let run = Run::begin("measure messages", None);
-    let found = measure::messages::run(options, cli.quiet)?;
-    let table = measure::messages::output::text(&found.measurements);
-    finish_measured(cli, run, found, options.output.as_deref(), table)
-}
-
-fn dsm(cli: &Cli, options: &Dsm) -> Result<()> {
-    let run = Run::begin("measure dsm", None);
-    let found = measure::dsm::run(options, cli.quiet)?;
-    let table = measure::dsm::tables::text(&found.measurements);
-    finish_measured(cli, run, found, options.output.as_deref(), table)
-}
-
-fn teams(cli: &Cli, options: &Teams) -> Result<()> {
-    let run = Run::begin("measure teams", Some(options.seed));
-    let found = measure::teams::run(options, cli.quiet)?;
-    let table = measure::teams::output::table(&found.measurements).to_text();
-    finish_measured(cli, run, found, options.output.as_deref(), table)
-}
-
-fn blas(cli: &Cli, options: &Blas) -> Result<()> {
-    let run = Run::begin("measure blas", Some(options.seed));
-    let found = measure::blas::run(options, cli.quiet)?;
-    let table = measure::blas::output::text(&found.measurements);
-    finish_measured(cli, run, found, options.output.as_deref(), table)
-}
-
-fn noise(cli: &Cli, options: &NoiseOptions) -> Result<()> {
-    let run = Run::begin("measure noise", None);
-    let found = measure::noise::run(options)?;
-    let table = measure::noise::table(&found).to_text();
-    let results = run.end(interrupt::requested(), found, vec![], vec![]);
-    finish_as(cli, &results, options.output.as_deref(), || table)
+fn measure(cli: &Cli, experiment: &dyn Experiment, output: Option<&Path>) -> Result<()> {
+    let run = Run::begin(&format!("measure {}", experiment.name()), experiment.seed());
+    let found = experiment.measure(cli.quiet)?;
+    let results = run.end(interrupt::requested(), found.measurements, vec![], found.notes);
+    finish(cli, &results, output, || found.table.unwrap_or_else(|| experiment.text(&results)))?;
+    found.failed.map_or(Ok(()), |why| Err(Failure::Check(why).into()))
 }
 
 fn run_app(cli: &Cli, options: &App) -> Result<()> {
@@ -226,24 +147,11 @@ fn run_app(cli: &Cli, options: &App) -> Result<()> {
     if cli.format != Format::Table && !explained.is_empty() {
         eprintln!("{explained}");
     }
-    finish_as(cli, &results, options.output.as_deref(), || format!("{table}\n{explained}").trim_end().to_owned())?;
+    finish(cli, &results, options.output.as_deref(), || format!("{table}\n{explained}").trim_end().to_owned())?;
     match found.wrong.first() {
         None => Ok(()),
         Some(wrong) => Err(Failure::Check(wrong.clone()).into()),
     }
-}
-
-fn validate(cli: &Cli, options: &Barriers) -> Result<()> {
-    let run = Run::begin("measure barriers --validate", Some(options.seed));
-    let mut found = measure::validate::run(options, cli.quiet)?;
-    let (holds, table) = (found.holds(), std::mem::take(&mut found.table));
-    let results = run.end(found.interrupted, found.measurements, vec![], found.notes);
-    finish_as(cli, &results, options.output.as_deref(), || table)?;
-    if options.check && !holds {
-        let (within, rows) = found.within;
-        return Err(Failure::Check(format!("the simulator is off by too much: {within} of {rows} rows are within")).into());
-    }
-    Ok(())
 }
 
 fn simulate_plan(cli: &Cli, options: &Simulate) -> Result<()> {
@@ -287,7 +195,7 @@ fn simulate_plan(cli: &Cli, options: &Simulate) -> Result<()> {
     if cli.format != Format::Table && options.explain {
         eprintln!("{explained}");
     }
-    let ended = finish_as(cli, &results, options.output.as_deref(), || {
+    let ended = finish(cli, &results, options.output.as_deref(), || {
         let title = wrapped(&shown(&format!("{}: {}", plan.title(), plan.shows())), 2);
         format!("{title}\n{}\n{explained}", table.to_text()).trim_end().to_owned()
     });

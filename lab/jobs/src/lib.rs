@@ -1,6 +1,7 @@
 //! Jobs: ranks that are started here, or by a launcher.
 //!
-//! - [`run`](mod@run): any program, as ranks. [`app`](mod@app): a program on shared memory, its result proved.
+//! - [`run`](mod@run): any program, as ranks. [`app`](mod@app): a program on shared memory, its result
+//!   proved.
 #![forbid(unsafe_code)]
 
 pub mod app;

@@ -1,4 +1,5 @@
-//! `run`: starts the ranks of a job, here or on the hosts of a file, and ends as the first of them that fails.
+//! `run`: starts the ranks of a job, here or on the hosts of a file, and ends as the first of them that
+//! fails.
 use anyhow::{Context, Result, anyhow, bail};
 use foregather_cli::RunOptions;
 use foregather_cli::failure::Failure;

@@ -1,4 +1,5 @@
-//! This machine for the simulator of processors, and by which factor the two differ: what every comparison of them needs.
+//! This machine for the simulator of processors, and by which factor the two differ: what every comparison of
+//! them needs.
 use foregather_host::{facts, sched};
 use foregather_machine::{Costs, Nanos};
 use foregather_sim::smp::{Eevdf, Group, MachineSpec, Prices, RoundRobin, Scheduler, Ties};
@@ -25,8 +26,8 @@ impl Calibration {
         Self { prices: Prices::measured(costs), tick, slice: Eevdf::base_slice(facts.cpus_online), turn }
     }
 
-    /// A machine of so many processors for one team, which is in the only control group if it has a quota: milliseconds of
-    /// processor time in every 100 ms.
+    /// A machine of so many processors for one team, which is in the only control group if it has a quota:
+    /// milliseconds of processor time in every 100 ms.
     pub(super) fn machine(&self, cpus: u32, realtime: bool, quota_ms: Option<u32>) -> MachineSpec {
         let group = |ms: u32| Group { quota: Some(Nanos::from_ms(u64::from(ms))), ..Group::named("team") };
         let fair =
@@ -36,7 +37,8 @@ impl Calibration {
     }
 }
 
-/// By which factor two numbers differ, whichever is larger: 1 if they do not; not a number if one of them is not positive.
+/// By which factor two numbers differ, whichever is larger: 1 if they do not; not a number if one of them is
+/// not positive.
 pub(super) fn factor(measured: f64, simulated: f64) -> f64 {
     let ratio = simulated / measured;
     if ratio.is_finite() && ratio > 0.0 { ratio.max(1.0 / ratio) } else { f64::NAN }

@@ -1,44 +1,91 @@
 //! Measuring this machine.
 //!
+//! An [`Experiment`] says what it measures and what a terminal shows of it; [`experiment`] is the one that a
+//! command line asks for. All share one loop, [`matrix`](mod@matrix), and one way to run a cell in a process
+//! of its own, [`cells`](mod@cells).
+//!
 //! - [`waits`]: prices and ping-pong. [`barriers`]: the matrix of load and grain.
-//! - [`skew`](mod@skew): what barriers cost and how unevenly they release. [`noise`](mod@noise): what disturbs a busy processor.
-//! - [`shift`](mod@shift): what a shift costs, alone and behind a synchronisation.
+//! - [`skew`](mod@skew): what barriers cost and how unevenly they release. `noise`: what disturbs a busy
+//!   processor.
+//! - `shift`: what a shift costs, alone and behind a synchronisation.
 //! - [`messages`](mod@messages): what messages cost by every way and size, and beside hogs.
 //! - [`dsm`](mod@dsm): what faults of shared memory cost, and what many views do.
 //! - [`teams`](mod@teams): what a fork and a join cost.
 //! - [`blas`](mod@blas): what calls of a BLAS cost alone and shared, and from which size on they are shared.
-//! - [`validate`](mod@validate): the simulator of processors held against this machine.
-//! - `calibration`: this machine for the simulator.
-//! - [`machine_file`]: this machine's costs, kept from run to run.
-//! - [`children`](mod@children): hogs and cells as processes of their own. [`peers`](mod@peers): what other people's program finds.
-//!   `runners`: whose cells are compared.
+//! - `validate`: the simulator of processors held against this machine. `calibration`: this machine for the
+//!   simulator.
+//! - [`machine_file`]: this machine's costs, kept from run to run. [`peers`](mod@peers): what the peers'
+//!   program finds.
 #![forbid(unsafe_code)]
 
 pub mod barriers;
 pub mod blas;
 mod calibration;
-pub mod children;
+pub mod cells;
 pub mod dsm;
 pub mod machine_file;
+pub mod matrix;
 pub mod messages;
-pub mod noise;
+mod noise;
 pub mod peers;
-mod runners;
-pub mod shift;
+mod shift;
 pub mod skew;
 pub mod teams;
-pub mod validate;
+mod validate;
 pub mod waits;
 
-use foregather_results::Measurement;
+use anyhow::Result;
+use foregather_cli::Measure;
+use foregather_results::{Measurement, Results};
+
+/// Something that `foregather measure` offers, as its options ask for it.
+pub trait Experiment {
+    /// Its verb, and what else tells its documents from others.
+    fn name(&self) -> &'static str;
+
+    /// The seed of everything random in it.
+    fn seed(&self) -> Option<u64> {
+        None
+    }
+
+    /// Measures. After an interrupt that is what was measured until then.
+    ///
+    /// # Errors
+    /// If the options ask for what there is not, or nothing at all can be measured.
+    fn measure(&self, quiet: bool) -> Result<Measured>;
+
+    /// Its results for a terminal.
+    fn text(&self, results: &Results) -> String {
+        results.to_table()
+    }
+}
+
+/// The experiment that was asked for.
+pub fn experiment(asked: &Measure) -> &dyn Experiment {
+    match asked {
+        Measure::Waits(options) => options,
+        Measure::Barriers(options) => options,
+        Measure::Skew(options) => options,
+        Measure::Noise(options) => options,
+        Measure::Shift(options) => options,
+        Measure::Messages(options) => options,
+        Measure::Dsm(options) => options,
+        Measure::Teams(options) => options,
+        Measure::Blas(options) => options,
+    }
+}
 
 /// What a run gave.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Measured {
     /// One for each figure, in the order of its page.
     pub measurements: Vec<Measurement>,
     /// What was left out or cut short, and why; what to know.
     pub notes: Vec<String>,
+    /// What a terminal shows, where that is more than the measurements tell.
+    pub table: Option<String>,
+    /// What was to be checked, and does not hold.
+    pub failed: Option<String>,
 }
 
 impl Measured {

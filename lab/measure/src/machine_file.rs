@@ -5,8 +5,8 @@ use foregather_host::interrupt;
 use foregather_machine::Costs;
 use foregather_results::{Level, NoiseMeter};
 
-/// The kept costs, or those measured now (a fifth of a second) and kept if that is possible. What a program has measured in
-/// passing is measured again, and so is what cannot be used.
+/// The kept costs, or those measured now (a fifth of a second) and kept if that is possible. What a program
+/// has measured in passing is measured again, and so is what cannot be used.
 ///
 /// # Errors
 /// If they cannot be measured.
@@ -24,8 +24,8 @@ pub fn load_or_measure() -> Result<Costs> {
     Ok(costs)
 }
 
-/// Keeps costs that were measured with care, and says where. What was measured on a machine that others had, or was interrupted,
-/// takes no place: the policies of every program would reckon with it from then on.
+/// Keeps costs that were measured with care, and says where. What was measured on a machine that others had,
+/// or was interrupted, takes no place: the policies of every program would reckon with it from then on.
 ///
 /// # Errors
 /// Why they are not kept; then those of an earlier run stay.

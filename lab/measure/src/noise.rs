@@ -1,29 +1,56 @@
 //! The busy loop of Seidel & Davis 1992 (figures 3-9 and 3-10) on every processor of this machine.
+use crate::{Experiment, Measured};
 use anyhow::Result;
-use foregather_bench::fit;
 use foregather_bench::noise::{self, Trace};
 use foregather_cli::NoiseOptions;
 use foregather_host::affinity;
 use foregather_machine::Nanos;
-use foregather_results::Measurement;
-use foregather_results::number::digits;
-use foregather_results::table::ResultTable;
+use foregather_results::table::Shows::{Figure, Label};
+use foregather_results::table::{Heading, ResultTable};
+use foregather_results::{Distribution, Measurement, Results};
 
-/// Three measurements a processor: all loops, the first of them in their order, and the line of figure 3-10.
-///
-/// # Errors
-/// If a processor cannot be watched.
-pub fn run(options: &NoiseOptions) -> Result<Vec<Measurement>> {
-    let span = Nanos((options.seconds * 1e9) as u64);
-    let traces = noise::measure(&affinity::allowed(), span)?;
-    Ok(traces.iter().flat_map(measurements).collect())
+const COLUMNS: [Heading; 10] = [
+    ("cpu", Label("cpu")),
+    ("loop us", Figure("floor_us")),
+    ("interruptions", Figure("interruptions")),
+    ("per s", Figure("interruptions_per_s")),
+    ("period ms", Figure("period_p50_ms")),
+    ("length us", Figure("length_p50_us")),
+    ("longest us", Figure("length_max_us")),
+    ("stolen %", Figure("stolen_percent")),
+    ("slope ns", Figure("slope_ns")),
+    ("intercept ns", Figure("intercept_ns")),
+];
+
+impl Experiment for NoiseOptions {
+    fn name(&self) -> &'static str {
+        "noise"
+    }
+
+    /// Three measurements a processor: all loops, the first of them in their order, and the line of figure
+    /// 3-10.
+    fn measure(&self, _quiet: bool) -> Result<Measured> {
+        let traces = noise::measure(&affinity::allowed(), Nanos((self.seconds * 1e9) as u64))?;
+        Ok(Measured { measurements: traces.iter().flat_map(measurements).collect(), ..Measured::default() })
+    }
+
+    /// One row a processor.
+    fn text(&self, results: &Results) -> String {
+        let (loops, others): (Vec<_>, Vec<_>) = results.measurements.iter().partition(|m| m.id.starts_with("noise/loops/"));
+        let with_line = |m: &Measurement| {
+            let same = others.iter().filter(|other| other.text("cpu") == m.text("cpu"));
+            let figures = same.flat_map(|other| other.figures.clone());
+            Measurement { figures: figures.chain(m.figures.clone()).collect(), ..m.clone() }
+        };
+        ResultTable::of(&COLUMNS, &loops.into_iter().map(with_line).collect::<Vec<_>>()).to_text()
+    }
 }
 
 fn measurements(trace: &Trace) -> [Measurement; 3] {
     let cpu = trace.cpu;
     let id = |what: &str| format!("noise/{what}/cpu {cpu}");
     let lengths: Vec<f64> = trace.interruptions.iter().map(|(_, length)| length.as_us()).collect();
-    let middle = |values: Vec<f64>| Measurement::from_values("", "", "", values).summary.p50.unwrap_or(f64::NAN);
+    let middle = |values: Vec<f64>| Distribution::quantile_of(values, 0.5);
     let longest = lengths.iter().copied().fold(f64::NAN, f64::max);
     let all = Measurement::from_histogram(id("loops"), "one loop of a fixed number of iterations", "ns", trace.histogram.clone())
         .label("cpu", cpu.to_string())
@@ -49,36 +76,10 @@ fn measurements(trace: &Trace) -> [Measurement; 3] {
         .label("cpu", cpu.to_string())
         .figure("slope_ns", slope_ns)
         .figure("intercept_ns", intercept_ns)
-        .figure("outlier_above_ns", fit::far(&trace.points, trace.line))
+        .figure("outlier_above_ns", noise::far(&trace.points, trace.line))
         .figure("step_iterations", step)
         .figure("steps", longest / step);
     [all, first, line]
-}
-
-/// One row a processor.
-pub fn table(all: &[Measurement]) -> ResultTable {
-    let figures = [
-        ("loop us", "floor_us"),
-        ("interruptions", "interruptions"),
-        ("per s", "interruptions_per_s"),
-        ("period ms", "period_p50_ms"),
-        ("length us", "length_p50_us"),
-        ("longest us", "length_max_us"),
-        ("stolen %", "stolen_percent"),
-        ("slope ns", "slope_ns"),
-        ("intercept ns", "intercept_ns"),
-    ];
-    let mut table = ResultTable::new(["cpu"].into_iter().chain(figures.map(|(heading, _)| heading)));
-    for m in all.iter().filter(|m| m.id.starts_with("noise/loops/")) {
-        let cpu = m.labels.get("cpu").cloned().unwrap_or_default();
-        let mine = || all.iter().filter(|other| other.labels.get("cpu") == Some(&cpu));
-        let figure =
-            |name: &str| mine().find_map(|m| m.figures.get(name)).map_or_else(|| "-".to_owned(), |&value| digits(value, 3));
-        let mut row = vec![cpu.clone()];
-        row.extend(figures.map(|(_, name)| figure(name)));
-        table.rows.push(row);
-    }
-    table
 }
 
 #[cfg(test)]

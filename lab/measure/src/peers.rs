@@ -1,6 +1,7 @@
-//! The peers' program: where it is, and what it finds on this machine.
-use crate::children::myself;
+//! The peers' program: where it is, what it finds on this machine, and the runners that are compared by it.
+use crate::cells::{CellProgram, Within, myself};
 use anyhow::{Context, Result, bail};
+use foregather_bench::Cell;
 use foregather_host::child::Child;
 use foregather_machine::Nanos;
 use serde::Deserialize;
@@ -54,7 +55,8 @@ impl fmt::Display for Missing {
 /// Asks it by one of its verbs.
 ///
 /// # Errors
-/// If it does not answer with a list: which program that was, what it did instead, and how to get one that answers.
+/// If it does not answer with a list: which program that was, what it did instead, and how to get one that
+/// answers.
 pub fn listed(program: &Path, verb: &str) -> Result<Listed> {
     let mut command = Command::new(program);
     command.arg(verb).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -78,6 +80,72 @@ pub fn listed(program: &Path, verb: &str) -> Result<Listed> {
 
 fn list(output: &Output) -> Option<Vec<Peer>> {
     if output.status.success() { serde_json::from_slice(&output.stdout).ok() } else { None }
+}
+
+/// What runs cells of one kind.
+pub(super) struct Runner {
+    /// Its name in results.
+    pub(super) name: String,
+    program: CellProgram,
+}
+
+/// All that may run cells of one kind.
+pub(super) struct RunnerSet {
+    /// Our own.
+    pub(super) own: &'static [&'static str],
+    /// The verb by which the peers' program lists its own.
+    pub(super) list: &'static str,
+    /// What there is nothing to compare with where that program was not built.
+    pub(super) without: &'static str,
+    /// What an unknown name is.
+    pub(super) unknown: &'static str,
+}
+
+impl RunnerSet {
+    /// All that are here, or those of a list that is separated by commas; the notes say which are missing,
+    /// and what to do about it.
+    ///
+    /// # Errors
+    /// If one is unknown, which lists the others; or if the peers' program does not say which it has.
+    pub(super) fn runners(&self, wanted: Option<&str>, notes: &mut Vec<String>) -> Result<Vec<Runner>> {
+        let own = self.own.iter().map(|&name| Runner { name: name.to_owned(), program: CellProgram::default() });
+        let mut all: Vec<Runner> = own.collect();
+        match program() {
+            Some(program) => {
+                let Listed { found, missing } = listed(&program, self.list)?;
+                let peer = |(name, env)| Runner { name, program: CellProgram::of_peers(program.clone(), env) };
+                all.extend(found.into_iter().map(peer));
+                notes.extend(missing.iter().map(ToString::to_string));
+            }
+            None => notes.push(format!("{}: build their program with `{BUILD}`", self.without)),
+        }
+        let Some(wanted) = wanted else { return Ok(all) };
+        let wanted: Vec<&str> = wanted.split(',').map(str::trim).collect();
+        if let Some(name) = wanted.iter().find(|name| all.iter().all(|runner| runner.name != **name)) {
+            let names: Vec<&str> = all.iter().map(|runner| runner.name.as_str()).collect();
+            bail!("--runners: `{name}` {}; there are {}", self.unknown, names.join(", "));
+        }
+        all.retain(|runner| wanted.contains(&runner.name.as_str()));
+        Ok(all)
+    }
+}
+
+impl Runner {
+    /// Runs one cell in a process of its own. `None` if it was not done in its time.
+    ///
+    /// # Errors
+    /// If the process cannot be started, or fails.
+    pub(super) fn run<C: Cell>(&self, cell: &C) -> Result<Option<C::Answer>> {
+        self.program.run(cell, Within::default())
+    }
+
+    /// The same of a cell that has to end.
+    ///
+    /// # Errors
+    /// As [`Runner::run`], and if it was not done in its time.
+    pub(super) fn run_to_end<C: Cell>(&self, cell: &C) -> Result<Option<C::Answer>> {
+        self.program.run_to_end(cell, Within::default())
+    }
 }
 
 #[cfg(test)]

@@ -1,18 +1,19 @@
 //! What waiting costs: the prices of the kernel's verbs, and the ping-pong of Guignon 2000 by every method.
-use crate::{Measured, machine_file};
+use crate::matrix::{Matrix, Order, Surroundings};
+use crate::{Experiment, Measured, machine_file};
 use anyhow::Result;
 use foregather_bench::ping_pong::{self, Method, PingPong, Setup, Side};
 use foregather_bench::prices;
 use foregather_cli::Waits;
-use foregather_host::{affinity, clock, interrupt};
+use foregather_host::{affinity, clock};
 use foregather_machine::{Costs, Nanos};
-use foregather_results::progress::Progress;
 use foregather_results::{Measurement, NoiseMeter};
 use std::collections::BTreeMap;
 
 /// Every circumstance is measured in so many parts, method after method, so that a disturbance hits them all.
 const PARTS: u32 = 4;
-/// No part takes longer: on one processor a spinner costs a tick a hand-over. Fewer runs are said, not hidden.
+/// No part takes longer: on one processor a spinner costs a tick a hand-over. Fewer runs are said, not
+/// hidden.
 const PART_BOUND: Nanos = Nanos::from_ms(250);
 
 /// Where master and slave run.
@@ -57,36 +58,40 @@ impl Circumstance {
     }
 }
 
-/// Runs what the options ask for, and keeps the machine's costs if nothing has spoilt them.
-///
-/// # Errors
-/// If something cannot be measured at all.
-pub fn run(options: &Waits, quiet: bool) -> Result<Measured> {
-    let meter = NoiseMeter::start();
-    let (mut all, costs) = prices()?;
-    let runs = if options.quick { options.runs.min(400) } else { options.runs };
-    let mut circumstances = Vec::new();
-    for side in [Side::Processes, Side::Threads] {
-        for placement in [Placement::TwoCpus, Placement::OneCpu] {
-            circumstances.push(Circumstance { side, placement, gap: Nanos::ZERO, runs });
+impl Experiment for Waits {
+    fn name(&self) -> &'static str {
+        "waits"
+    }
+
+    /// Keeps the machine's costs, too, if nothing has spoilt them.
+    fn measure(&self, quiet: bool) -> Result<Measured> {
+        let meter = NoiseMeter::start();
+        let (mut all, costs) = prices()?;
+        let runs = if self.quick { self.runs.min(400) } else { self.runs };
+        let mut circumstances = Vec::new();
+        for side in [Side::Processes, Side::Threads] {
+            for placement in [Placement::TwoCpus, Placement::OneCpu] {
+                circumstances.push(Circumstance { side, placement, gap: Nanos::ZERO, runs });
+            }
         }
+        for gap in [Nanos::from_us(200), Nanos::from_ms(10)] {
+            let runs = (runs / if self.quick { 40 } else { 10 }).max(8);
+            circumstances.push(Circumstance { side: Side::Processes, placement: Placement::TwoCpus, gap, runs });
+        }
+        if affinity::allowed().len() < 2 {
+            circumstances.retain(|c| c.placement == Placement::OneCpu);
+            all.notes.push("nothing between two processors: this process may use only one".into());
+        }
+        let mut matrix = matrix(circumstances.len() * Method::ALL.len(), quiet);
+        for circumstance in circumstances {
+            let methods = ping_pongs(circumstance, &Method::ALL, &mut matrix)?;
+            all.measurements.extend(methods.iter().map(|(method, trips)| measurement(circumstance, *method, trips)));
+        }
+        all.notes.append(&mut matrix.found.notes);
+        let noise = meter.stop(&all.measurements).verdict;
+        all.notes.push(machine_file::keep(costs, noise).unwrap_or_else(|why| why));
+        Ok(all)
     }
-    for gap in [Nanos::from_us(200), Nanos::from_ms(10)] {
-        let runs = (runs / if options.quick { 40 } else { 10 }).max(8);
-        circumstances.push(Circumstance { side: Side::Processes, placement: Placement::TwoCpus, gap, runs });
-    }
-    if affinity::allowed().len() < 2 {
-        circumstances.retain(|c| c.placement == Placement::OneCpu);
-        all.notes.push("nothing between two processors: this process may use only one".into());
-    }
-    let mut progress = Progress::new("ping-pong", circumstances.len() * Method::ALL.len() * PARTS as usize, quiet);
-    for circumstance in circumstances {
-        let methods = ping_pongs(circumstance, &Method::ALL, &mut progress, &mut all.notes);
-        all.measurements.extend(methods.iter().map(|(method, trips)| measurement(circumstance, *method, trips)));
-    }
-    let noise = meter.stop(&all.measurements).verdict;
-    all.notes.push(machine_file::keep(costs, noise).unwrap_or_else(|why| why));
-    Ok(all)
 }
 
 /// The prices, and what policies and simulators reckon with.
@@ -96,37 +101,28 @@ fn prices() -> Result<(Measured, Costs)> {
         let id = format!("price/{}", price.name.trim_end_matches("_ns"));
         Measurement::from_values(id, price.what, "ns", price.samples_ns)
     };
-    Ok((Measured { measurements: prices.into_iter().map(measurement).collect(), notes: vec![] }, costs))
+    Ok((Measured { measurements: prices.into_iter().map(measurement).collect(), ..Measured::default() }, costs))
 }
 
-/// All methods in one circumstance, in alternating parts; what each gave, put together. A part that could not be played
-/// to its end is left out and noted.
-pub fn ping_pongs(
-    circumstance: Circumstance,
-    methods: &[Method],
-    progress: &mut Progress,
-    notes: &mut Vec<String>,
-) -> Vec<(Method, Vec<PingPong>)> {
-    let mut all: Vec<(Method, Vec<PingPong>)> = methods.iter().map(|&method| (method, vec![])).collect();
+/// The loop over so many methods in all circumstances.
+pub fn matrix(methods: usize, quiet: bool) -> Matrix {
+    Matrix::new("ping-pong", methods, PARTS, Order::Alternating, quiet)
+}
+
+/// All methods in one circumstance, in alternating parts; what each gave, put together. A method that cannot
+/// be played to its end is noted.
+///
+/// # Errors
+/// Never, as nothing is beside the two sides.
+pub fn ping_pongs(circumstance: Circumstance, methods: &[Method], matrix: &mut Matrix) -> Result<Vec<(Method, Vec<PingPong>)>> {
     let (side, placement, gap) = circumstance.names();
-    for part in 0..PARTS {
-        let runs = circumstance.runs / PARTS + u32::from(part < circumstance.runs % PARTS);
-        let count = all.len();
-        for i in 0..count {
-            // Every other part goes backwards.
-            let (method, parts) = &mut all[if part % 2 == 0 { i } else { count - 1 - i }];
-            progress.step(&format!("{side} {placement} {} {gap}", method.name()));
-            if !interrupt::requested() && runs > 0 {
-                match ping_pong::run(&circumstance.setup(*method, runs)) {
-                    Ok(trips) => parts.push(trips),
-                    Err(_) if interrupt::requested() => {}
-                    Err(error) => notes.push(format!("{side} {placement} {} {gap}: {error}", method.name())),
-                }
-            }
-        }
-    }
-    all.retain(|(_, parts)| !parts.is_empty());
-    all
+    let name = |method: &Method| format!("{side} {placement} {} {gap}", method.name());
+    let runs = matrix.row(Surroundings::default(), methods, name, |method, turn| {
+        let runs = circumstance.runs / PARTS + u32::from(turn.repetition < circumstance.runs % PARTS);
+        Ok(Some(ping_pong::run(&circumstance.setup(*method, runs.max(1)))?))
+    })?;
+    let all = methods.iter().copied().zip(runs.into_iter().map(|runs| runs.results));
+    Ok(all.filter(|(_, parts)| !parts.is_empty()).collect())
 }
 
 /// All cycles of a method.

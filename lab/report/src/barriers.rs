@@ -9,8 +9,8 @@ use super::heat::{Column, Heat, Row};
 use super::shades::{Shades, share};
 use super::svg::colour;
 use super::{Drawn, distinct};
-use foregather_measure::barriers::class::{LoadClass, SUBSETS};
-use foregather_measure::barriers::summary::geomean_and_worst;
+use foregather_measure::barriers::figures::geomean_and_worst;
+use foregather_measure::barriers::rows::{LoadClass, SUBSETS};
 use foregather_results::Measurement;
 use foregather_results::number::quantity;
 
@@ -34,7 +34,7 @@ impl<'a> Cell<'a> {
     }
 
     fn class(&self) -> Option<LoadClass> {
-        self.of.labels.get("class").and_then(|name| LoadClass::parse(name))
+        self.of.labels.get("class").and_then(|name| LoadClass::named(name))
     }
 
     fn share(&self) -> Option<f64> {

@@ -7,8 +7,7 @@
 use super::axis::Scale;
 use super::spec::{FigureSpec, Reading, bars, figure, least, lines, positive};
 use super::svg::escape;
-use foregather_measure::dsm::output::{ASKED, COMPUTING, FAULTS, PARTS, VIEWS};
-use foregather_measure::dsm::published;
+use foregather_measure::dsm::output::{ASKED, COMPUTING, FAULTS, PARTS, VIEWS, elsewhere};
 use foregather_results::Measurement;
 use foregather_results::number::{digits, quantity, short};
 
@@ -116,7 +115,7 @@ pub(super) fn published(all: &[Measurement]) -> String {
     if !all.iter().any(|m| m.id.starts_with(FAULTS)) {
         return String::new();
     }
-    let table = published::table();
+    let table = elsewhere();
     let cells = |tag: &str, row: &[String]| row.iter().map(|cell| format!("<{tag}>{}", escape(cell))).collect::<String>();
     let rows: String = table.rows.iter().map(|row| format!("<tr>{}</tr>\n", cells("td", row))).collect();
     format!(

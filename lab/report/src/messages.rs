@@ -6,7 +6,7 @@
 //! `half_p99_us` and `hog_share`).
 use super::axis::Scale;
 use super::spec::{Cell, FigureSpec, Reading, bars, least, lines, most, positive};
-use foregather_measure::messages::output::{HOGS, SIZES};
+use foregather_measure::messages::{HOGS, SIZES};
 use foregather_results::Measurement;
 use foregather_results::number::{digits, quantity, short};
 

@@ -7,7 +7,7 @@ use super::axis::{Axis, Scale};
 use super::legend::{Entry, Swatch};
 use super::svg::{At, Canvas, colour, fitted, ink, width_of};
 use super::{Drawn, distinct};
-use foregather_measure::skew::front;
+use foregather_measure::skew::layers;
 use foregather_results::Measurement;
 use foregather_results::number::{digits, quantity, short};
 
@@ -90,7 +90,7 @@ fn part<'a>(all: &[(usize, &'a Measurement)], policy: &'a str) -> PolicyRows<'a>
     let both = |run: &SkewRun| (run.cost_us, run.skew_ns.map_or(f64::NAN, |skew| skew.0));
     let points: Vec<_> = rows.iter().flat_map(|row| row.runs.iter().flatten()).map(both).collect();
     let runs = rows.iter_mut().flat_map(|row| row.runs.iter_mut().flatten());
-    runs.zip(front::layers(&points)).for_each(|(run, layer)| run.in_front = layer == 1);
+    runs.zip(layers(&points)).for_each(|(run, layer)| run.in_front = layer == 1);
     PolicyRows { policy, rows }
 }
 

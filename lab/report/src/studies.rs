@@ -10,7 +10,7 @@ use super::curve::{Curve, Look, Point};
 use super::shades::{Shades, share};
 use super::spec::{Cell, Chart, FigureSpec, Reading, least, most, names, positive};
 use foregather_measure::barriers::ablation::{NOTHING, OFF};
-use foregather_measure::barriers::predict::verdict::{LIMIT_ALONE, LIMIT_CROWDED};
+use foregather_measure::barriers::predict::{LIMIT_ALONE, LIMIT_CROWDED};
 use foregather_measure::barriers::waiters::CANDIDATE;
 use foregather_results::number::{digits, quantity};
 

@@ -6,8 +6,8 @@
 //! `blas-collapse/...` (with the labels `hogs` and `runner` and the figures `mean_us` and `p99_us`).
 use super::axis::Scale;
 use super::spec::{Cell, FigureSpec, Reading, bars, figure, least, lines, most, names};
-use foregather_measure::blas::output::{COLLAPSE, SIZES};
-use foregather_measure::teams::output::TEAMS;
+use foregather_measure::blas::{COLLAPSE, SIZES};
+use foregather_measure::teams::TEAMS;
 use foregather_results::number::{digits, quantity};
 
 /// The length of bodies that is shown if it was measured, else the first one there is.

@@ -87,8 +87,9 @@ impl Series<'_> {
         mean(&self.all(figure))
     }
 
-    /// What is drawn, over the load; `of` makes one number of the mean curve. A value for each seed: what the number would be if all
-    /// seeds had moved it as that one does (the jackknife), so their mean and its interval are the number's.
+    /// What is drawn, over the load; `of` makes one number of the mean curve. A value for each seed: what the
+    /// number would be if all seeds had moved it as that one does (the jackknife), so their mean and its
+    /// interval are the number's.
     pub(super) fn pseudo_values(&self, of: impl Fn(&[(f64, f64)]) -> f64) -> Vec<f64> {
         let seeds = self.0.iter().map(|m| m.values.as_ref().map_or(0, Vec::len)).min().unwrap_or(0);
         let without = |left_out: Option<usize>| {

@@ -1,29 +1,32 @@
-//! The experiments of Guignon 2000 §2.1: hand-overs by every method, placement, counters, and his caveat; those of §2.2, and of the
-//! routines that he names, are in `calls`.
-mod calls;
-
-use super::{Answer, Experiment, Findings, Trial, experiment};
+//! The experiments of Guignon 2000. §2.1: hand-overs by every method, placement, counters, and the caveat;
+//! §2.2: parameters, partition, and the shapes of the routines that §1 names.
+use crate::curves::{curves, number};
+use crate::{Answer, Experiment, Findings, Trial, experiment};
 use anyhow::Result;
+use foregather_bench::blas::{BlasCell, BlasResult, Routine};
 use foregather_bench::ping_pong::{self, Method, PingPong, Setup, Side};
 use foregather_bench::victim::{Beside, victim};
+use foregather_blas::{Axpy, Gemm, Gemv, Matrix, MatrixMut, Trans, Vector, VectorMut, on};
 use foregather_host::{affinity, clock};
 use foregather_machine::Nanos;
+use foregather_measure::cells::{CellProgram, Within};
 use foregather_measure::machine_file;
-use foregather_measure::waits::{Circumstance, Placement, mean_cycles, measurement, ping_pongs};
-use foregather_results::Measurement;
-use foregather_results::progress::Progress;
+use foregather_measure::waits::{Circumstance, Placement, matrix, mean_cycles, measurement, ping_pongs};
+use foregather_results::{Distribution, Measurement};
+use foregather_team::{Member, Team};
 use std::collections::BTreeMap;
+use std::hint::black_box;
 
 /// All of them, by their names in `papers/guignon2000.toml`.
 pub const EXPERIMENTS: [Experiment; 8] = [
-    experiment("ping-pong", hand_overs).measured(),
-    experiment("placement", placement).measured(),
-    experiment("counters", counters).measured(),
+    experiment("ping-pong", hand_overs).measured().between_processors(),
+    experiment("placement", placement).measured().between_processors(),
+    experiment("counters", counters).measured().between_processors(),
     experiment("victim", bystander).measured(),
-    experiment("parameters", calls::parameters).measured(),
-    experiment("partition", calls::partition),
-    experiment("collapse", calls::collapse),
-    experiment("shapes", calls::shapes).measured(),
+    experiment("parameters", parameters).measured().between_processors(),
+    experiment("partition", partition),
+    experiment("collapse", collapse),
+    experiment("shapes", shapes).measured().between_processors(),
 ];
 
 /// As many round trips as the paper made.
@@ -33,30 +36,19 @@ const REGIONS: u32 = 500;
 /// Pairs of processes whose placement is watched.
 const PAIRS: usize = 7;
 
-fn one_processor() -> Answer {
-    Answer::CannotTry("this process may use only one processor".into())
-}
-
-fn hand_overs(trial: &Trial) -> Result<Findings> {
-    let mut findings = Findings::default();
-    if affinity::allowed().len() < 2 {
-        for id in ["spin-fastest-processes", "spin-fastest-threads", "min-average-max", "cost-is-the-wake", "semaphores-need-two"]
-        {
-            findings.answers.insert(id, one_processor());
-        }
-        return Ok(findings);
-    }
-    let mut progress = Progress::new("guignon2000", Method::ALL.len() * 8, trial.quiet);
+fn hand_overs(trial: &Trial, found: &mut Findings) -> Result<()> {
+    let mut matrix = matrix(Method::ALL.len() * 2, trial.quiet);
     for (side, id) in [(Side::Processes, "spin-fastest-processes"), (Side::Threads, "spin-fastest-threads")] {
         let circumstance = Circumstance { side, placement: Placement::TwoCpus, gap: Nanos::ZERO, runs: RUNS };
-        let methods = ping_pongs(circumstance, &Method::ALL, &mut progress, &mut findings.notes);
-        findings.measurements.extend(methods.iter().map(|(method, trips)| measurement(circumstance, *method, trips)));
-        findings.answers.insert(id, fastest(&methods));
+        let methods = ping_pongs(circumstance, &Method::ALL, &mut matrix)?;
+        found.measurements.extend(methods.iter().map(|(method, trips)| measurement(circumstance, *method, trips)));
+        found.answers.insert(id, fastest(&methods));
         if side == Side::Processes {
-            answer_for_processes(&methods, &mut findings)?;
+            answer_for_processes(&methods, found)?;
         }
     }
-    Ok(findings)
+    found.notes.append(&mut matrix.found.notes);
+    Ok(())
 }
 
 fn mean_of(methods: &[(Method, Vec<PingPong>)], method: Method) -> Option<f64> {
@@ -87,15 +79,11 @@ fn answer_for_processes(methods: &[(Method, Vec<PingPong>)], findings: &mut Find
     Ok(())
 }
 
-/// Two spinning processes, left where the scheduler puts them. Where both run at once a hand-over takes less than a
-/// microsecond; on one processor it takes a tick. So the time in quick round trips is the time they were apart.
-fn placement(_: &Trial) -> Result<Findings> {
+/// Two spinning processes, left where the scheduler puts them. Where both run at once a hand-over takes less
+/// than a microsecond; on one processor it takes a tick. So the time in quick round trips is the time they
+/// were apart.
+fn placement(_: &Trial, found: &mut Findings) -> Result<()> {
     const QUICK: Nanos = Nanos::from_us(100);
-    let mut findings = Findings::default();
-    if affinity::allowed().len() < 2 {
-        findings.answers.insert("scheduler-places-apart", one_processor());
-        return Ok(findings);
-    }
     let (mut shares, mut seen) = (Vec::new(), Vec::new());
     for _ in 0..PAIRS {
         let mut setup = Setup::new(Method::Spin, Side::Processes, None, None);
@@ -113,30 +101,25 @@ fn placement(_: &Trial) -> Result<Findings> {
     let mean = measured.summary.mean.unwrap_or(f64::NAN);
     let why =
         format!("{PAIRS} pairs of unpinned processes, up to 0.3 s each; master/slave were seen on cpus {}", seen.join(", "));
-    findings.answers.insert("scheduler-places-apart", Answer::Number(mean, why));
-    findings.measurements.push(measured);
-    Ok(findings)
+    found.answers.insert("scheduler-places-apart", Answer::Number(mean, why));
+    found.measurements.push(measured);
+    Ok(())
 }
 
-fn counters(_: &Trial) -> Result<Findings> {
+fn counters(_: &Trial, found: &mut Findings) -> Result<()> {
     let cpus = affinity::allowed();
-    let answer = if let [first, .., last] = cpus[..] {
-        let bound = clock::cross_cpu_offset_bound(first, last)?;
-        let worst = bound.offset_ns.abs() + bound.bound_ns;
-        let half = machine_file::load_or_measure()?.remote_wake.0 as f64 / 2.0;
-        let why = format!(
-            "at most {worst:.0} ns apart on cpus {first} and {last}; half of the fastest kernel hand-over is {half:.0} ns"
-        );
-        Answer::Number(worst / half, why)
-    } else {
-        one_processor()
-    };
-    Ok(Findings { answers: BTreeMap::from([("counters-agree", answer)]), ..Findings::default() })
+    let (first, last) = (cpus[0], cpus[cpus.len() - 1]);
+    let bound = clock::cross_cpu_offset_bound(first, last)?;
+    let worst = bound.offset_ns.abs() + bound.bound_ns;
+    let half = machine_file::load_or_measure()?.remote_wake.0 as f64 / 2.0;
+    let why =
+        format!("at most {worst:.0} ns apart on cpus {first} and {last}; half of the fastest kernel hand-over is {half:.0} ns");
+    found.answer("counters-agree", Answer::Number(worst / half, why));
+    Ok(())
 }
 
 /// A parallel loop of another library beside our slave.
-fn bystander(_: &Trial) -> Result<Findings> {
-    let mut findings = Findings::default();
+fn bystander(_: &Trial, found: &mut Findings) -> Result<()> {
     let variants = victim(REGIONS)?;
     let mean_us = |beside| variants.iter().find(|v| v.beside == beside).map(|v| v.mean.as_us());
     let answer = match Beside::ALL.map(mean_us) {
@@ -147,12 +130,128 @@ fn bystander(_: &Trial) -> Result<Findings> {
         }
         _ => Answer::CannotTry("the experiment was interrupted".into()),
     };
-    findings.answers.insert("active-slave-disturbs", answer);
+    found.answers.insert("active-slave-disturbs", answer);
     for variant in variants {
         let samples = variant.regions.iter().map(|region| region.as_us()).collect();
         let what = "one parallel region of another library beside our slave";
         let id = format!("victim/{}", variant.beside.name());
-        findings.measurements.push(Measurement::from_values(id, what, "us", samples));
+        found.measurements.push(Measurement::from_values(id, what, "us", samples));
     }
-    Ok(findings)
+    Ok(())
+}
+
+/// Batches of calls, with one argument and with sixteen in turn, and calls in each.
+const BATCHES: usize = 200;
+const CALLS: u32 = 200;
+/// Orders of matrices and lengths of vectors whose bits are compared.
+const ORDERS: [usize; 5] = [24, 63, 127, 300, 501];
+
+/// What a call costs with one argument and with sixteen.
+fn parameters(_: &Trial, found: &mut Findings) -> Result<()> {
+    let team = Team::new(2)?;
+    let words: [u64; 16] = std::array::from_fn(|at| at as u64);
+    let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = words;
+    let one = |_: Member| {
+        black_box(a);
+    };
+    let sixteen = |_: Member| {
+        black_box([a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]);
+    };
+    let (mut few, mut many) = (Vec::new(), Vec::new());
+    for _ in 0..BATCHES {
+        few.push(batch(|| team.run(one)));
+        many.push(batch(|| team.run(sixteen)));
+    }
+    let median = |of: &[f64]| Distribution::quantile_of(of.iter().copied(), 0.5);
+    let (less, more) = (median(&few), median(&many));
+    let why = format!("{more:.0} ns with sixteen arguments, {less:.0} with one");
+    found.answer("parameters-by-reference", Answer::Number(more / less, why));
+    let what = "an empty call of a team of two";
+    found.measurements.push(Measurement::from_values("parameters/1", what, "ns", few));
+    found.measurements.push(Measurement::from_values("parameters/16", what, "ns", many));
+    Ok(())
+}
+
+/// Nanoseconds of a call.
+fn batch(mut call: impl FnMut()) -> f64 {
+    let began = clock::now();
+    (0..CALLS).for_each(|_| call());
+    (clock::now() - began).0 as f64 / f64::from(CALLS)
+}
+
+/// The same calls by teams of one and of two.
+fn partition(_: &Trial, found: &mut Findings) -> Result<()> {
+    let teams = [Team::new(1)?, Team::new(2)?];
+    let mut differ = Vec::new();
+    for n in ORDERS {
+        let numbers = |from: usize, len: usize| (from..from + len).map(|at| ((at * 7919) % 1009) as f64 / 1009.0 - 0.3);
+        let (a, b, x): (Vec<f64>, Vec<f64>, Vec<f64>) =
+            (numbers(0, n * n).collect(), numbers(5, n * n).collect(), numbers(9, n * n).collect());
+        let mut results = Vec::new();
+        for team in &teams {
+            let (view, other) = (Matrix::columns(&a, n, n, n)?, Matrix::columns(&b, n, n, n)?);
+            let (mut c, mut y, mut z) = (vec![0.0; n * n], vec![0.0; n], x.clone());
+            on(team, Gemm::new(Trans::No, Trans::No, 1.0, view, other, 0.0, MatrixMut::columns(&mut c, n, n, n)?)?);
+            on(team, Gemv::new(Trans::No, 1.0, view, Vector::from(&x[..n]), 0.0, VectorMut::from(&mut y[..]))?);
+            on(team, Axpy::new(0.3, Vector::from(&a[..]), VectorMut::from(&mut z[..]))?);
+            results.push([c, y, z].map(|all| all.into_iter().map(f64::to_bits).collect::<Vec<_>>()));
+        }
+        if results[0] != results[1] {
+            differ.push(n.to_string());
+        }
+    }
+    let at = if differ.is_empty() { String::new() } else { format!("; other bits at {}", differ.join(", ")) };
+    let why = format!("dgemm, dgemv and daxpy at {} sizes, by one member and by two{at}", ORDERS.len());
+    found.answer("result-is-split", Answer::Number(differ.len() as f64, why));
+    Ok(())
+}
+
+/// Two meetings a call or many, in virtual time.
+fn collapse(trial: &Trial, found: &mut Findings) -> Result<()> {
+    let all = curves("collapse", trial, found)?;
+    let elapsed = |waits, beside| all.with(&[("waits", waits), ("beside", beside), ("policy", "spin")]).mean("elapsed_us");
+    let (two, many) = (elapsed("2", "2 cpus, 2 hogs"), elapsed("24", "2 cpus, 2 hogs"));
+    let alone = elapsed("2", "2 cpus");
+    let why = format!(
+        "{:.1} and {:.1} times what they take without hogs, spinning on two simulated processors",
+        two / alone,
+        many / alone
+    );
+    found.answer("synchronised-twice", number(two / many, why));
+    Ok(())
+}
+
+/// Each routine at a size that must gain and at one that must not lose.
+fn shapes(_: &Trial, found: &mut Findings) -> Result<()> {
+    let all = [
+        ("daxpy-gains", Routine::Daxpy, 100_000, Some(100)),
+        ("ddot-gains", Routine::Ddot, 100_000, Some(100)),
+        ("dgemm-gains", Routine::Dgemm, 256, Some(8)),
+        ("lu-gains", Routine::Lu, 400, None),
+    ];
+    let mut short = vec![];
+    for (id, routine, large, small) in all {
+        let mut measured = |n: u32| -> Result<Option<f64>> {
+            let Some(result) = pair(routine, n)? else { return Ok(None) };
+            let name = format!("shapes/{}/{n}", routine.name());
+            let what = "times faster by two threads, the median of alternated pairs";
+            found.measurements.push(Measurement::from_values(name, what, "x", vec![result.ratio]));
+            Ok(Some(result.ratio))
+        };
+        let answer = match measured(large)? {
+            Some(ratio) => Answer::Number(ratio, format!("at {large}")),
+            None => Answer::CannotTry("the cell did not end".into()),
+        };
+        // A cell that does not end is no number, so the claim on all short calls cannot be tried.
+        short.extend(small.map(|n| Ok::<f64, anyhow::Error>(measured(n)?.unwrap_or(f64::NAN))).transpose()?);
+        found.answer(id, answer);
+    }
+    found.answer("short-calls-lose-nothing", Answer::Each(short, "daxpy and ddot of 100, dgemm of 8".into()));
+    Ok(())
+}
+
+/// One cell of `measure blas` by two threads, in a process of its own.
+fn pair(routine: Routine, n: u32) -> Result<Option<BlasResult>> {
+    let cell = BlasCell { runner: "foregather".into(), routine, n, threads: 2, gap_ns: 0, span_ns: 100_000_000 };
+    CellProgram::default().run(&cell, Within::default())
 }

@@ -1,7 +1,7 @@
-//! Holds what an experiment found against what its claim asks for. Thresholds are the claim's (`papers/`), and the verdict comes
-//! from the numbers alone.
-use super::claims::{Claim, Expected, Paper};
-use super::interval;
+//! Holds what an experiment found against what its claim asks for. Thresholds are the claim's (`papers/`),
+//! and the verdict comes from the numbers alone. What the mean of several seeds is worth is said by its 95 %
+//! interval by Student's t.
+use crate::claims::{Claim, Expected, Paper};
 use foregather_results::number::digits;
 use foregather_results::{Outcome, Value, Verdict};
 use std::fmt;
@@ -85,7 +85,7 @@ fn untried(why: impl Into<String>) -> Judged {
 }
 
 fn of_sample(values: &[f64], band: Option<ClaimBand>, why: &str) -> Judged {
-    let [mean, low, high] = interval::of_mean(values);
+    let [mean, low, high] = interval_of_mean(values);
     let verdict = band.map_or(Outcome::NotComparable, |band| band.judge_interval(low, high));
     let doubt = match verdict {
         Outcome::HoldsWithinNoise if band.is_some_and(|band| band.holds(mean)) => ", which reaches out of the band",
@@ -153,5 +153,125 @@ pub(super) fn judge(paper: &Paper, claim: &Claim, answer: Answer) -> Verdict {
     }
 }
 
+/// The 97.5 % quantiles of Student's t with 1, 2, .. 30 degrees of freedom.
+const STUDENT: [f64; 30] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110,
+    2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+];
+
+/// Mean, lower and upper end; of a single value these are the value itself, since it says nothing about its
+/// noise.
+pub(super) fn interval_of_mean(values: &[f64]) -> [f64; 3] {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let freedom = values.len().saturating_sub(1);
+    if freedom == 0 {
+        return [mean; 3];
+    }
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / freedom as f64;
+    // Beyond the table the quantile is within a thousandth of this.
+    let quantile = STUDENT.get(freedom - 1).copied().unwrap_or(1.96 + 2.45 / freedom as f64);
+    let half = quantile * (variance / n).sqrt();
+    [mean, mean - half, mean + half]
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::claims::{self, FailsWith};
+
+    #[test]
+    fn intervals_are_those_of_student() {
+        let near =
+            |got: [f64; 3], expected: [f64; 3]| got.iter().zip(expected).all(|(got, expected)| (got - expected).abs() < 1e-3);
+        assert!(near(interval_of_mean(&[1.0, 2.0, 3.0]), [2.0, 2.0 - 4.303 / 3.0_f64.sqrt(), 2.0 + 4.303 / 3.0_f64.sqrt()]));
+        assert!(near(interval_of_mean(&[5.0; 12]), [5.0; 3]), "seeds that agree leave no doubt");
+        assert!(near(interval_of_mean(&[4.0]), [4.0; 3]));
+        // 41 values of variance 1: t with 40 degrees is 2.021.
+        let many: Vec<f64> = (0..41).map(|i| if i == 40 { 0.0 } else { f64::from(i % 2 * 2 - 1) }).collect();
+        let half = 2.021 / 41.0_f64.sqrt();
+        assert!((interval_of_mean(&many)[2] - half).abs() < 1e-3, "{:?}", interval_of_mean(&many));
+    }
+
+    fn verdict(claim: &Claim, answer: Answer) -> Verdict {
+        judge(&Paper { paper: "p".into(), claim: vec![] }, claim, answer)
+    }
+
+    fn number(of: &Claim, number: f64) -> Outcome {
+        verdict(of, Answer::Number(number, String::new())).verdict
+    }
+
+    fn at_least(least: f64) -> Claim {
+        Claim { at_least: Some(least), ..Claim::default() }
+    }
+
+    #[test]
+    fn a_band_is_about_a_number_or_has_absolute_ends() {
+        let about = Claim { expected: Some(Expected::Number(2.0)), tolerance: Some(0.1), ..Claim::default() };
+        assert_eq!(
+            [1.7, 1.9, 2.1, 2.3].map(|n| number(&about, n)),
+            [Outcome::Differs, Outcome::Holds, Outcome::Holds, Outcome::Differs]
+        );
+        assert_eq!([499.0, 500.0].map(|n| number(&at_least(500.0), n)), [Outcome::Differs, Outcome::Holds]);
+        let at_most = Claim { at_most: Some(0.0), ..Claim::default() };
+        assert_eq!([0.0, 1.0].map(|n| number(&at_most, n)), [Outcome::Holds, Outcome::Differs]);
+        let between = Claim { between: Some([-1.0, 1.0]), ..Claim::default() };
+        assert_eq!([-1.1, 0.0, 1.1].map(|n| number(&between, n)), [Outcome::Differs, Outcome::Holds, Outcome::Differs]);
+        let told = |claim: &Claim| verdict(claim, Answer::CannotTry(String::new())).expected.unwrap().to_string();
+        assert_eq!([told(&at_least(500.0)), told(&between)], ["at least 500", "-1 to 1"]);
+        assert_eq!(number(&Claim::default(), 1.0), Outcome::NotComparable, "no band, no verdict");
+        assert_eq!(number(&at_least(0.0), f64::NAN), Outcome::NotComparable);
+    }
+
+    #[test]
+    fn seeds_that_reach_over_an_edge_leave_it_undecided() {
+        let sample = |values: &[f64]| verdict(&at_least(2.0), Answer::Sample(values.to_vec(), String::new()));
+        assert_eq!(sample(&[2.5, 2.6, 2.55]).verdict, Outcome::Holds);
+        assert_eq!(sample(&[1.5, 1.6, 1.55]).verdict, Outcome::Differs);
+        let inside = sample(&[1.997, 2.008, 1.980, 2.019, 2.010]);
+        assert_eq!(inside.verdict, Outcome::HoldsWithinNoise);
+        assert!(inside.reason.contains("reaches out of the band"), "{}", inside.reason);
+        let outside = sample(&[1.997, 2.008, 1.980, 2.019, 1.989]);
+        assert_eq!(outside.verdict, Outcome::HoldsWithinNoise);
+        assert!(outside.reason.contains("with its mean outside"), "{}", outside.reason);
+        assert_eq!(sample(&[2.1]).verdict, Outcome::Holds, "one seed is a number");
+        assert_eq!(sample(&[]).verdict, Outcome::NotComparable);
+    }
+
+    #[test]
+    fn each_number_has_to_lie_in_the_band() {
+        let each = |values: &[f64]| verdict(&at_least(2.0), Answer::Each(values.to_vec(), String::new()));
+        assert_eq!(each(&[2.0, 3.0, 9.0]).verdict, Outcome::Holds);
+        assert_eq!(each(&[2.0, 1.9, 9.0]).verdict, Outcome::Differs);
+        assert_eq!(each(&[]).verdict, Outcome::NotComparable, "nothing is no evidence");
+    }
+
+    #[test]
+    fn inputs_are_given_and_fits_are_fitted_unless_they_differ() {
+        let given = Claim { given_because: Some("Table I".into()), ..at_least(2.0) };
+        let fitted = Claim { fitted_because: Some("chosen".into()), ..at_least(2.0) };
+        assert_eq!([number(&given, 3.0), number(&fitted, 3.0)], [Outcome::Given, Outcome::Fitted]);
+        assert_eq!([number(&given, 1.0), number(&fitted, 1.0)], [Outcome::Differs, Outcome::Differs]);
+        let spread = Answer::Sample(vec![1.9, 2.2, 2.3], String::new());
+        assert_eq!(verdict(&fitted, spread).verdict, Outcome::Fitted);
+    }
+
+    #[test]
+    fn yes_or_no_is_no_answer_to_a_threshold() {
+        let yes = || Answer::Holds(true, String::new(), String::new());
+        assert_eq!(verdict(&Claim::default(), yes()).verdict, Outcome::Holds);
+        assert_eq!(verdict(&at_least(2.0), yes()).verdict, Outcome::NotComparable);
+    }
+
+    #[test]
+    fn every_bound_of_every_claim_differs() {
+        for paper in claims::papers().unwrap() {
+            for claim in &paper.claim {
+                if let Some(FailsWith::Number(bound)) = claim.fails_with {
+                    let answer = Answer::Number(bound, String::new());
+                    assert_eq!(judge(&paper, claim, answer).verdict, Outcome::Differs, "{}: {}", paper.paper, claim.id);
+                }
+            }
+        }
+    }
+}

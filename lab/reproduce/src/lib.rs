@@ -1,22 +1,24 @@
 //! The papers' claims: each is tried by an experiment here, and gets a verdict with its reason.
 //!
-//! - [`claims`](mod@claims): what `papers/` says. `judge`: a claim's band against what was found, `interval`: over its seeds. [`guignon`], [`itzkovitz`], [`namyst`], [`seidel`], [`tsafrir`]: the experiments, paper by paper. `curves`: how they
-//!   ask what a plan came to.
+//! - [`claims`](mod@claims): what `papers/` says. `judge`: a claim's band against what was found.
+//! - [`guignon`], [`itzkovitz`], [`namyst`], [`seidel`], [`tsafrir`]: the experiments, paper by paper.
+//!   `curves`: how they ask what a plan came to. `points`: what was simulated or measured, as figures of the
+//!   report.
 #![forbid(unsafe_code)]
 
 pub mod claims;
 mod curves;
 pub mod guignon;
-mod interval;
 pub mod itzkovitz;
 mod judge;
 pub mod namyst;
+mod points;
 pub mod seidel;
 pub mod tsafrir;
 
 use anyhow::{Result, bail};
 use claims::{Claim, Paper};
-use foregather_host::interrupt;
+use foregather_host::{affinity, interrupt};
 use foregather_results::{Level, Measurement, Noise, Outcome, Timeline, Verdict};
 pub use judge::Answer;
 use std::collections::BTreeMap;
@@ -53,20 +55,27 @@ pub struct Trial {
 /// An experiment by its name in `papers/`.
 pub struct Experiment {
     name: &'static str,
-    run: fn(&Trial) -> Result<Findings>,
+    run: fn(&Trial, &mut Findings) -> Result<()>,
+    /// Does it need two processors?
+    between_processors: bool,
     /// Does this machine decide what comes out? A simulation gives the same everywhere.
     measured: bool,
 }
 
 /// Registers an experiment in virtual time.
-pub const fn experiment(name: &'static str, run: fn(&Trial) -> Result<Findings>) -> Experiment {
-    Experiment { name, run, measured: false }
+pub const fn experiment(name: &'static str, run: fn(&Trial, &mut Findings) -> Result<()>) -> Experiment {
+    Experiment { name, run, between_processors: false, measured: false }
 }
 
 impl Experiment {
     /// The same experiment, as one that measures this machine: a disturbed run of it says nothing.
     const fn measured(self) -> Self {
         Self { measured: true, ..self }
+    }
+
+    /// The same experiment, as one that needs two processors.
+    const fn between_processors(self) -> Self {
+        Self { between_processors: true, ..self }
     }
 }
 
@@ -159,7 +168,11 @@ pub fn run(paper: Option<&str>, figure: Option<&str>, trial: &Trial) -> Result<R
             if interrupt::requested() {
                 break;
             }
-            let mut findings = (experiment.run)(trial)?;
+            let mut findings = Findings::default();
+            let possible = !experiment.between_processors || affinity::allowed().len() > 1;
+            if possible {
+                (experiment.run)(trial, &mut findings)?;
+            }
             all.measurements.append(&mut findings.measurements);
             all.timelines.append(&mut findings.timelines);
             all.notes.append(&mut findings.notes);
@@ -169,6 +182,7 @@ pub fn run(paper: Option<&str>, figure: Option<&str>, trial: &Trial) -> Result<R
                     // What an interrupted simulation gave is a part of what was asked for.
                     _ if interrupt::requested() => Answer::CannotTry("interrupted".into()),
                     Some(answer) => answer,
+                    None if !possible => Answer::CannotTry("this process may use only one processor".into()),
                     None => Answer::CannotTry("the experiment gave no answer".into()),
                 };
                 all.tried.push(Tried {
@@ -182,8 +196,8 @@ pub fn run(paper: Option<&str>, figure: Option<&str>, trial: &Trial) -> Result<R
     Ok(all)
 }
 
-/// Simulations give the same verdicts everywhere: every claim of these experiments is tried, and none comes out otherwise than it
-/// is known to.
+/// Simulations give the same verdicts everywhere: every claim of these experiments is tried, and none comes
+/// out otherwise than it is known to.
 #[cfg(test)]
 fn as_known(paper: &str, experiments: &[(&str, usize)]) {
     for &(experiment, claims) in experiments {

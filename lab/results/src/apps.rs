@@ -1,9 +1,11 @@
-//! What results say of a program on shared memory: ids, labels and figures, for whoever runs one, simulates one or draws it.
+//! What results say of a program on shared memory: ids, labels and figures, for programs that run one,
+//! simulate one or draws it.
 //!
-//! A run is a measurement `app/NAME/SERIES/ranks=N`, in milliseconds of the slowest thread from its warm start on; each of its ranks is
-//! one `app/NAME/SERIES/ranks=N/rank=R`. The series tells runs apart that are not to be compared point by point: the fabric and
-//! back end here, the network's name in a simulation. Both have the figures of [`PARTS`]: where a thread's time went, in milliseconds,
-//! by the mean of the threads. Their sum is the mean time of a thread.
+//! A run is a measurement `app/NAME/SERIES/ranks=N`, in milliseconds of the slowest thread from its warm
+//! start on; each of its ranks is one `app/NAME/SERIES/ranks=N/rank=R`. The series tells runs apart that are
+//! not to be compared point by point: the fabric and back end here, the network's name in a simulation. Both
+//! have the figures of [`PARTS`]: where a thread's time went, in milliseconds, by the mean of the threads.
+//! Their sum is the mean time of a thread.
 use crate::Measurement;
 
 /// What all ids begin with.
@@ -16,7 +18,8 @@ pub const SERIES: &str = "series";
 pub const RANKS: &str = "ranks";
 /// Label of a rank: which.
 pub const RANK: &str = "rank";
-/// Figure of a run: how many times as quick as the run on the fewest ranks of its series; not there if all are on as many.
+/// Figure of a run: how many times as quick as the run on the fewest ranks of its series; not there if all
+/// are on as many.
 pub const SPEEDUP: &str = "speedup";
 
 /// What a thread's time is made of: the name of the figure, in milliseconds, and what that is in words.
@@ -30,7 +33,8 @@ pub const PARTS: [(&str, &str); 7] = [
     ("barrier_ms", "barrier"),
 ];
 
-/// A run: the spans of its slowest thread, one for each repetition, and what a thread's time is made of, all in milliseconds.
+/// A run: the spans of its slowest thread, one for each repetition, and what a thread's time is made of, all
+/// in milliseconds.
 pub fn run(app: &str, series: &str, ranks: u32, spans_ms: Vec<f64>, parts_ms: [f64; PARTS.len()]) -> Measurement {
     let id = format!("{PREFIX}{app}/{series}/ranks={ranks}");
     described(Measurement::from_values(id, "a program on shared memory", "ms", spans_ms), (app, series, ranks), parts_ms)
@@ -53,7 +57,8 @@ pub fn is_run(m: &Measurement) -> bool {
     m.id.starts_with(PREFIX) && !m.labels.contains_key(RANK)
 }
 
-/// Gives each run how many times as quick it is as the run on the fewest ranks of its program and series, by their medians.
+/// Gives each run how many times as quick it is as the run on the fewest ranks of its program and series, by
+/// their medians.
 pub fn speedups(all: &mut [Measurement]) {
     let of = |m: &Measurement| [APP, SERIES].map(|name| m.labels.get(name).cloned().unwrap_or_default());
     let ranks = |m: &Measurement| m.labels.get(RANKS).and_then(|n| n.parse::<u32>().ok());

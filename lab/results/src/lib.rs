@@ -1,39 +1,35 @@
-//! What an experiment found: one versioned document that carries the numbers, where they come from and how far to trust them.
+//! What an experiment found: one versioned document that carries the numbers, where they come from and how
+//! far to trust them.
 //!
 //! - [`Results`]: the document, schema `foregather.results/1` (`schema/results.schema.json`).
 //! - [`Run`]: an experiment that is going on; its end gives the document.
 //! - [`Measurement`]: one measured quantity, raw, with its [`Summary`]; [`Distribution`] answers quantiles.
 //! - [`Verdict`]: what became of one claim of a paper. [`Timeline`]: what a few nodes of a network did.
 //! - [`Provenance`]: machine, kernel, build. [`Noise`]: what disturbed the run, in numbers.
-//! - [`file`](mod@file): documents on disk. [`output`]: where they go. [`table`]: the same as text for a terminal, or CSV.
-//! - [`apps`]: what results of programs on shared memory are called. [`compare`](mod@compare): two documents, ratio by ratio.
-//! - [`number`]: numbers as people read them. [`progress`]: where a long run stands.
+//! - [`output`]: documents on disk, and where else results go. [`table`]: the same as text for a terminal, or
+//!   CSV.
+//! - [`apps`]: what results of programs on shared memory are called. [`compare`](mod@compare): two documents,
+//!   ratio by ratio.
+//! - [`number`]: numbers as they are read. [`progress`]: where a long run stands.
 #![forbid(unsafe_code)]
-
 pub mod apps;
 pub mod compare;
-mod distribution;
-pub mod file;
 mod measurement;
 mod noise;
 pub mod number;
 pub mod output;
 pub mod progress;
-mod provenance;
 mod run;
 pub mod table;
 mod timeline;
 mod verdict;
 
-pub use distribution::Distribution;
-pub use measurement::{Measurement, Summary};
+pub use measurement::{Distribution, Measurement, Summary};
 pub use noise::{Level, Noise, NoiseMeter};
-pub use provenance::Provenance;
-pub use run::Run;
+pub use run::{Provenance, Run};
+use serde::{Deserialize, Serialize};
 pub use timeline::{Passage, Spell, Timeline};
 pub use verdict::{Outcome, Value, Verdict, counts};
-
-use serde::{Deserialize, Serialize};
 
 /// The schema this program writes, and the only one it reads.
 pub const SCHEMA: &str = "foregather.results/1";
@@ -62,7 +58,8 @@ pub struct Results {
     pub noise: Noise,
     /// The numbers; their ids are unique.
     pub measurements: Vec<Measurement>,
-    /// What happened over time on a few nodes; their names are unique. Results that have none do not mention them.
+    /// What happened over time on a few nodes; their names are unique. Results that have none do not mention
+    /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timelines: Vec<Timeline>,
     /// Claims of papers that it checked.

@@ -41,7 +41,8 @@ pub struct Noise {
     pub foreign_percent: Option<f64>,
     /// How often threads of this process were preempted.
     pub involuntary_switches_per_s: f64,
-    /// How long its threads were ready without a processor, as a share of the run (more than 100 if several waited).
+    /// How long its threads were ready without a processor, as a share of the run (more than 100 if several
+    /// waited).
     pub run_queue_wait_percent: Option<f64>,
     /// Threads running or ready on the machine before the run, this one included.
     pub runnable_before: Option<u32>,
@@ -51,8 +52,8 @@ pub struct Noise {
     pub facts: Vec<String>,
 }
 
-/// From these values on a run is noisy, and unusable. Preemptions and run-queue waits do not count: an experiment with
-/// more threads than processors makes its own.
+/// From these values on a run is noisy, and unusable. Preemptions and run-queue waits do not count: an
+/// experiment with more threads than processors makes its own.
 const STEAL_PERCENT: (f64, f64) = (1.0, 10.0);
 const FOREIGN_PERCENT: (f64, f64) = (5.0, 25.0);
 const SPREAD: (f64, f64) = (3.0, 30.0);
@@ -114,7 +115,8 @@ impl Counters {
     }
 }
 
-/// Watches a run from its start to its end. Children count as our own once they have ended and were waited for.
+/// Watches a run from its start to its end. Children count as our own once they have ended and were waited
+/// for.
 pub struct NoiseMeter {
     before: Counters,
 }

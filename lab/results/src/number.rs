@@ -1,4 +1,4 @@
-//! Numbers for people: enough digits for small values, few for large ones, and never an exponent.
+//! Numbers to read: enough digits for small values, few for large ones, and never an exponent.
 
 /// `value` with so many significant digits; whole numbers keep all of theirs.
 pub fn digits(value: f64, significant: i32) -> String {

@@ -1,5 +1,12 @@
-//! Where results go: a place is tried before the work begins, written in one piece, and if that fails in the end nothing is lost.
+//! Where results go: a place is tried before the work begins, written in one piece, and if that fails in the
+//! end nothing is lost. Results are read with errors that say what to do.
+use super::{Results, SCHEMA};
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use foregather_host::regular;
 use foregather_machine::shown;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -19,7 +26,8 @@ pub struct NotWritten {
 }
 
 impl NotWritten {
-    /// What was to go to `path` goes to a file of the folder of temporary ones, if there is something to save and that has room.
+    /// What was to go to `path` goes to a file of the folder of temporary ones, if there is something to save
+    /// and that has room.
     pub fn saving(path: &Path, error: io::Error, text: Option<&str>) -> Self {
         let saved = text.filter(|_| error.kind() != ErrorKind::BrokenPipe).and_then(|text| save(path, text));
         Self { path: path.to_owned(), error, saved }
@@ -74,8 +82,8 @@ fn try_place(target: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes a text file in one piece: a reader sees the old file or the whole new one. What is no ordinary file (a pipe, `/dev/stdout`) is
-/// written to, not replaced.
+/// Writes a text file in one piece: a reader sees the old file or the whole new one. What is no ordinary file
+/// (a pipe, `/dev/stdout`) is written to, not replaced.
 ///
 /// # Errors
 /// Why it is not there, and where it is instead.
@@ -117,6 +125,52 @@ fn save(path: &Path, text: &str) -> Option<PathBuf> {
         return None;
     }
     Some(place)
+}
+
+/// Of a document; the largest runs come to some megabytes.
+const BYTES_MAX: u64 = 256 << 20;
+
+/// What every version of the schema has.
+#[derive(Deserialize)]
+struct Header {
+    schema: Option<String>,
+}
+
+impl Results {
+    /// Writes the document so that a reader sees either the old file or the whole new one.
+    ///
+    /// # Errors
+    /// Why it is not there, and where it is instead.
+    pub fn write(&self, path: &Path) -> Result<(), NotWritten> {
+        write(path, &self.to_json())
+    }
+
+    /// Reads a document that this version of the program can have written.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = regular::read_text(path, BYTES_MAX).with_context(|| format!("cannot read results from {}", path.display()))?;
+        Self::parse(&text).with_context(|| format!("{} is not a results file", path.display()))
+    }
+
+    /// The document in this text.
+    pub fn parse(text: &str) -> Result<Self> {
+        let header: Header = parsed(text).context("it is not a JSON object, or was cut short")?;
+        match header.schema.as_deref() {
+            Some(SCHEMA) => {}
+            Some(other) => bail!("its schema is {other:?}, but this version reads {SCHEMA:?} only; measure again"),
+            None => bail!("it has no \"schema\": results of this program say {SCHEMA:?} there"),
+        }
+        let results: Self = parsed(text).with_context(|| format!("it does not follow the schema {SCHEMA}"))?;
+        let mut seen = BTreeSet::new();
+        for m in &results.measurements {
+            ensure!(seen.insert(&m.id), "two of its measurements have the id {:?}", m.id);
+        }
+        Ok(results)
+    }
+}
+
+/// What the parser complains of may quote the file.
+fn parsed<T: DeserializeOwned>(text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|error| anyhow!("{}", shown(&error.to_string())))
 }
 
 #[cfg(test)]

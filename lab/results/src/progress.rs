@@ -11,7 +11,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// `total` steps of `name`; silent if `quiet` or if nobody looks.
+    /// `total` steps of `name`; silent if `quiet` or without a terminal.
     pub fn new(name: impl Into<String>, total: usize, quiet: bool) -> Self {
         Self { name: name.into(), total, done: 0, shown: !quiet && stderr().is_terminal() }
     }

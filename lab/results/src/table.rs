@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Longer cells are cut in text: the longest claim of a paper has some 300 characters, and names in a stranger's file may have any number.
+/// Longer cells are cut in text: the longest claim of a paper has some 300 characters, and names in a
+/// stranger's file may have any number.
 const CELL_MAX: usize = 400;
 /// So much further to the right begin the lines of a row that are not its first.
 const INDENT: usize = 2;
@@ -14,14 +15,14 @@ const INDENT: usize = 2;
 /// How wide text may be; [`fit`] sets it.
 static COLUMNS: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// Sets the greatest width, in columns, of tables and [`wrapped`] text of this process. A longer word keeps its width. Without a call
-/// text is as wide as it needs.
+/// Sets the greatest width, in columns, of tables and [`wrapped`] text of this process. A longer word keeps
+/// its width. Without a call text is as wide as it needs.
 pub fn fit(columns: usize) {
     COLUMNS.store(columns, Relaxed);
 }
 
-/// Words on lines that [`fit`]; a word that is longer has a line of its own. What stands between backticks is one word, so it can be copied.
-/// Lines but the first are indented by `indent`.
+/// Words on lines that [`fit`]; a word that is longer has a line of its own. What stands between backticks is
+/// one word, so it can be copied. Lines but the first are indented by `indent`.
 pub fn wrapped(text: &str, indent: usize) -> String {
     let width = COLUMNS.load(Relaxed).saturating_sub(indent).max(1);
     lines_of(&words(text), width).join(&format!("\n{}", " ".repeat(indent)))
@@ -44,6 +45,54 @@ pub struct ResultTable {
     pub rows: Vec<Vec<String>>,
 }
 
+/// What a column of a table shows of each measurement.
+#[derive(Clone, Copy)]
+pub enum Shows {
+    /// A label.
+    Label(&'static str),
+    /// A figure.
+    Figure(&'static str),
+    /// The number of values.
+    Count,
+    /// The least value.
+    Least,
+    /// The median.
+    Median,
+    /// Nine of ten are below.
+    P90,
+    /// Ninety-nine of a hundred are below.
+    P99,
+    /// What this makes of it.
+    By(fn(&Measurement) -> String),
+}
+
+/// A heading, and what stands below it.
+pub type Heading = (&'static str, Shows);
+
+impl Shows {
+    fn of(self, m: &Measurement, number: fn(f64) -> String) -> String {
+        let summary = &m.summary;
+        let number = match self {
+            Self::Label(name) => return m.text(name).to_owned(),
+            Self::Count => return summary.n.to_string(),
+            Self::By(make) => return make(m),
+            Self::Figure(name) => Some(m.number(name)),
+            Self::Least => summary.min,
+            Self::Median => summary.p50,
+            Self::P90 => summary.p90,
+            Self::P99 => summary.p99,
+        }
+        .filter(|value| value.is_finite())
+        .map(number);
+        number.unwrap_or_else(|| "-".to_owned())
+    }
+}
+
+/// A number with three digits.
+pub fn three_digits(value: f64) -> String {
+    digits(value, 3)
+}
+
 /// One column of a table as text.
 struct Column {
     width: usize,
@@ -57,8 +106,19 @@ impl ResultTable {
         Self { headings: headings.into_iter().map(Into::into).collect(), rows: Vec::new() }
     }
 
-    /// The table with its columns aligned, numbers to the right; columns for which there is no room stand below the first ones. What would
-    /// steer the terminal is shown, not obeyed; long cells are cut.
+    /// A row for each measurement.
+    pub fn of<'m>(columns: &[Heading], all: impl IntoIterator<Item = &'m Measurement>) -> Self {
+        Self::with(columns, three_digits, all)
+    }
+
+    /// The same with numbers as this writes them.
+    pub fn with<'m>(columns: &[Heading], number: fn(f64) -> String, all: impl IntoIterator<Item = &'m Measurement>) -> Self {
+        let row = |m: &Measurement| columns.iter().map(|(_, shows)| shows.of(m, number)).collect();
+        Self { rows: all.into_iter().map(row).collect(), ..Self::new(columns.iter().map(|(heading, _)| *heading)) }
+    }
+
+    /// The table with its columns aligned, numbers to the right; columns for which there is no room stand
+    /// below the first ones. What would steer the terminal is shown, not obeyed; long cells are cut.
     pub fn to_text(&self) -> String {
         self.to_text_within(COLUMNS.load(Relaxed))
     }
@@ -83,7 +143,8 @@ impl ResultTable {
         text
     }
 
-    /// The table as comma-separated values (RFC 4180, but lines end as on Unix). Cells are whole; what would steer a terminal is shown.
+    /// The table as comma-separated values (RFC 4180, but lines end as on Unix). Cells are whole; what would
+    /// steer a terminal is shown.
     pub fn to_csv(&self) -> String {
         let mut text = String::new();
         for row in std::iter::once(&self.headings).chain(&self.rows) {
@@ -101,6 +162,12 @@ impl ResultTable {
         };
         super::json(&self.rows.iter().map(object).collect::<Vec<_>>())
     }
+}
+
+/// Tables one below the other, without those that have no rows.
+pub fn texts(tables: impl IntoIterator<Item = ResultTable>) -> String {
+    let texts = tables.into_iter().filter(|table| !table.rows.is_empty()).map(|table| table.to_text());
+    texts.collect::<Vec<_>>().join("\n")
 }
 
 /// A cell for a terminal.
@@ -195,7 +262,8 @@ fn quoted(cell: &str) -> String {
 }
 
 impl Results {
-    /// The measurements for a terminal, then the verdicts and the notes. Labels that never change are left out.
+    /// The measurements for a terminal, then the verdicts and the notes. Labels that never change are left
+    /// out.
     pub fn to_table(&self) -> String {
         let mut parts = Vec::new();
         if !self.measurements.is_empty() {
@@ -241,7 +309,8 @@ fn tell_apart(all: &[Measurement], labels: &[String]) -> bool {
     keys.len() == all.len()
 }
 
-/// Measurements for people: what varies of their labels (or their ids), the main statistics, and their figures.
+/// Measurements for a terminal: what varies of their labels (or their ids), the main statistics, and their
+/// figures.
 pub fn measurements(all: &[Measurement]) -> ResultTable {
     let (mut labels, figures) = (names(all, |m| m.labels.keys()), names(all, |m| m.figures.keys()));
     labels.retain(|l| all.iter().any(|m| m.labels.get(l) != all[0].labels.get(l)));
@@ -267,7 +336,7 @@ pub fn measurements(all: &[Measurement]) -> ResultTable {
     table
 }
 
-/// Verdicts for people and for CSV.
+/// Verdicts for a terminal and for CSV.
 pub fn verdicts(all: &[Verdict]) -> ResultTable {
     let mut table = ResultTable::new(["paper", "claim", "verdict", "expected", "got", "unit", "in words", "reason"]);
     for v in all {

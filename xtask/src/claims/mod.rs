@@ -1,19 +1,21 @@
-//! Faith to the papers: every claim is well formed, fixed before it is measured, and has an experiment that tests it.
-mod experiments;
+//! Faith to the papers: every claim is well formed, fixed before it is measured, and has an experiment that
+//! tests it.
 pub(crate) mod mutants;
 mod paper;
 
+use crate::source::{Source, each_level};
 use crate::tree::Tree;
 use crate::violation::Violation;
 use mutants::Mutants;
 use paper::{Claim, FailsWith, Paper, Standing, parse};
+use proc_macro2::{Delimiter, TokenTree};
 use std::collections::BTreeSet;
 
 const PLAN: &str = "plan:";
 
 /// All violations, and the coverage: a line per paper.
 pub(crate) fn run(tree: &Tree) -> (Vec<Violation>, String) {
-    let experiments = experiments::all(tree);
+    let experiments = experiments(tree);
     let (mut violations, mut coverage, mut known) = (Vec::new(), Vec::new(), BTreeSet::new());
     let mutants = Mutants::of(tree).unwrap_or_else(|violation| {
         violations.push(violation);
@@ -72,7 +74,8 @@ fn covered(paper: &Paper, without: usize) -> String {
     format!("{}: {all} claims, {} with an experiment, {without} without; {}", paper.paper, all - without, told.join(", "))
 }
 
-/// Says of a claim that may hold that nothing makes it fail: it names neither a number nor a mutant that is there.
+/// Says of a claim that may hold that nothing makes it fail: it names neither a number nor a mutant that is
+/// there.
 fn infallible(path: &str, text: &str, paper: &Paper, claim: &toml::Spanned<Claim>, mutants: &Mutants) -> Option<Violation> {
     let (line, claim) = (paper::line(text, claim), claim.get_ref());
     let what = match &claim.fails_with {
@@ -91,9 +94,34 @@ fn missing(path: &str, text: &str, claim: &toml::Spanned<Claim>) -> Violation {
     let (id, check) = (&claim.get_ref().id, &claim.get_ref().check);
     let what = match check.strip_prefix(PLAN) {
         Some(file) => format!("claim `{id}`: there is no plan `{file}` (paths are relative to the repository)"),
-        None => format!("claim `{id}`: nothing under {} says `experiment(\"{check}\"`", experiments::HOME),
+        None => format!("claim `{id}`: nothing under {} says `experiment(\"{check}\"`", HOME),
     };
     Violation::new(path, paper::line(text, claim), "experiment", what)
+}
+
+/// Where experiments live.
+const HOME: &str = "lab/reproduce/src/";
+
+/// Every first argument of `experiment(..)` that is a string, tests left out.
+fn experiments(tree: &Tree) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    // A file that does not parse is the business of `tidy` and of the compiler.
+    let (sources, _) = Source::all(tree);
+    for source in sources.into_iter().filter(|source| source.path.starts_with(HOME) && !source.test) {
+        each_level(source.tokens, &mut |level| {
+            for pair in level.windows(2) {
+                if let [TokenTree::Ident(word), TokenTree::Group(arguments)] = pair
+                    && word == "experiment"
+                    && arguments.delimiter() == Delimiter::Parenthesis
+                    && let Some(TokenTree::Literal(first)) = arguments.stream().into_iter().next()
+                    && let syn::Lit::Str(name) = syn::Lit::new(first)
+                {
+                    names.insert(name.value());
+                }
+            }
+        });
+    }
+    names
 }
 
 #[cfg(test)]
@@ -156,5 +184,18 @@ mod tests {
         let (violations, coverage) = run(&Tree::of([("papers/p.toml", paper.as_str())]));
         assert_eq!(lines_of(&violations), [(5, "claims")]);
         assert!(coverage.starts_with("papers/p.toml: unreadable\n"));
+    }
+
+    #[test]
+    fn registered_names_count_and_other_strings_do_not() {
+        let code = "//! E.\n// experiment(\"comment\")\nfn all() {\n vec![experiment(\"a-b\", f), x::experiment(r\"c\")];\n \
+                    say(\"experiment(\\\"string\\\")\"); experiment(name); other(\"d\"); }\n";
+        let elsewhere = "//! E.\nfn f() { experiment(\"elsewhere\") }\n";
+        let tree = Tree::of([
+            ("lab/reproduce/src/a.rs", code),
+            ("lab/reproduce/src/tests.rs", elsewhere),
+            ("lab/measure/src/a.rs", elsewhere),
+        ]);
+        assert_eq!(experiments(&tree).into_iter().collect::<Vec<_>>(), ["a-b", "c"]);
     }
 }

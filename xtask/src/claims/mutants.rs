@@ -1,4 +1,5 @@
-//! `papers/mutants.toml`: changes to the code, each of which some verdicts must notice; so a claim that holds could have failed.
+//! `papers/mutants.toml`: changes to the code, each of which some verdicts must notice; so a claim that holds
+//! could have failed.
 use super::paper::{line_at, parse};
 use crate::tree::Tree;
 use crate::violation::Violation;

@@ -1,6 +1,6 @@
 //! One job of a round: started, struck, and held against what must come of it.
 use super::KillOptions;
-use super::round::{Blow, Round, Wrapper};
+use super::{Blow, Round, Wrapper};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
@@ -47,8 +47,8 @@ impl Marked {
         found.collect()
     }
 
-    /// What each of them and its children is doing: its parent, its state, what it waits for in the kernel, the processor time it has
-    /// had. One that is ending has no variables any more.
+    /// What each of them and its children is doing: its parent, its state, what it waits for in the kernel,
+    /// the processor time it has had. One that is ending has no variables any more.
     fn states(&self) -> String {
         let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
         let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -83,7 +83,8 @@ impl Marked {
     }
 }
 
-/// Runs it, to the end of all its processes. How long each survivor took to name the lost rank, or the job to end, in milliseconds.
+/// Runs it, to the end of all its processes. How long each survivor took to name the lost rank, or the job to
+/// end, in milliseconds.
 pub(super) fn see_through(round: &Round, marked: &Marked, options: &KillOptions) -> Result<Vec<u64>, String> {
     let mut job = LiveJob::start(round, marked, options)?;
     let came = strike_and_watch(&mut job, round, marked, options);
@@ -126,7 +127,8 @@ fn strike(process: i32, round: &Round) -> Duration {
     match round.blow {
         Blow::Rank(signal) => {
             send(process, signal);
-            // The standard library takes the first one for its own guard pages, and two that wait to be delivered are one.
+            // The standard library takes the first one for its own guard pages, and two that wait to be
+            // delivered are one.
             while signal == Signal::SEGV && now() < since + HANGS && lives(process) {
                 thread::sleep(Duration::from_millis(20));
                 send(process, signal);
@@ -243,8 +245,9 @@ impl LiveJob {
         }
     }
 
-    /// What a job may end with that has lost a rank: with its code; but a wrapper ends later than its rank, perhaps than the survivors too, and
-    /// the end of a rank that has not joined is told by the launcher alone.
+    /// What a job may end with that has lost a rank: with its code; but a wrapper ends later than its rank,
+    /// perhaps than the survivors too, and the end of a rank that has not joined is told by the launcher
+    /// alone.
     fn codes(&self, round: &Round, code: i32) -> Vec<i32> {
         let late = round.wrapper != Wrapper::Alone || round.at_start && round.blow == Blow::Stop;
         if late { vec![code, 1] } else { vec![code] }
@@ -256,8 +259,8 @@ impl LiveJob {
         if codes.contains(&code) { Ok(()) } else { Err(format!("it ended with {code} instead of {codes:?}")) }
     }
 
-    /// Who of the others named the right rank, and when. A job that is lost while it starts may end before all of them know each other: then
-    /// those that say anything name the right one in time.
+    /// Which of the others named the right rank, and when. A job that is lost while it starts may end before
+    /// all of them know each other: then those that say anything name the right one in time.
     fn named(&self, round: &Round, since: Duration, within: Duration) -> Result<Vec<u64>, String> {
         let mut knew = BTreeMap::new();
         for line in self.lines.lock().unwrap().iter() {
@@ -278,7 +281,7 @@ impl LiveJob {
         }
     }
 
-    /// What ranks and launcher have said so far, for people.
+    /// What ranks and launcher have said so far, as text.
     fn told(&self) -> String {
         let lines = self.lines.lock().unwrap().join("\n");
         let said = String::from_utf8_lossy(&self.said.lock().unwrap()).into_owned();

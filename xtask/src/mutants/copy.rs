@@ -1,5 +1,5 @@
-//! The workspace once more, under the target directory, so that the tree which people work on is not changed; or that tree, for machines
-//! that throw it away.
+//! The workspace once more, under the target directory, so that the tree itself is not changed;
+//! or that tree, for machines that throw it away.
 use crate::claims::mutants::Mutant;
 use crate::tree::Tree;
 use anyhow::{Context, Result, bail, ensure};

@@ -1,18 +1,17 @@
-//! Do the verdicts notice? One constant or rule is changed at a time, in a copy of the workspace, and the experiments that must see it
-//! are run with and without.
+//! Do the verdicts notice? One constant or rule is changed at a time, in a copy of the workspace, and the
+//! experiments that must see it are run with and without.
 //!
-//! `claims` reads what is changed; [`copy`] builds it, [`table`] is what came of it.
+//! `claims` reads what is changed; [`copy`] builds it.
 mod copy;
-mod table;
 
+use crate::Trouble;
 use crate::claims::mutants::{Mutant, Mutants};
 use crate::tree::Tree;
 use anyhow::{Context, Result, anyhow, ensure};
-use copy::Copy;
+use copy::{Copy, Verdicts};
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
-use std::process::ExitCode;
-use table::Row;
+use std::fs;
 
 pub(crate) const HELP: &str = "\
 cargo xtask mutants [--draw N] [--seed S] [--in-place] [--write] [NAME ...]
@@ -55,19 +54,9 @@ impl Ask {
 }
 
 /// What follows `cargo xtask mutants`.
-pub(crate) fn run(arguments: &[&str]) -> ExitCode {
-    let Some(ask) = Ask::parse(arguments) else {
-        eprintln!("xtask mutants: expected names and options as below, got `{}`\n\n{HELP}", arguments.join(" "));
-        return ExitCode::from(2);
-    };
-    match answer(&ask) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("xtask mutants: {error:#}");
-            ExitCode::from(2)
-        }
-    }
+pub(crate) fn run(arguments: &[&str]) -> Result<bool, Trouble> {
+    let usage = || Trouble::Usage(format!("expected names and options as below, got `{}`", arguments.join(" ")));
+    Ok(answer(&Ask::parse(arguments).ok_or_else(usage)?)?)
 }
 
 /// Is every mutant noticed where it must be?
@@ -85,7 +74,8 @@ fn answer(ask: &Ask) -> Result<bool> {
     }
     let mut rows = Vec::new();
     for mutant in chosen {
-        // Each alone: papers share systems (credits are those of messages and of shared memory), so two would be seen at once.
+        // Each alone: papers share systems (credits are those of messages and of shared memory), so two would
+        // be seen at once.
         copy.build(Some(mutant))?;
         let mut row = Row::of(mutant);
         for (paper, experiment) in experiments(mutant) {
@@ -95,7 +85,7 @@ fn answer(ask: &Ask) -> Result<bool> {
         rows.push(row);
     }
     if ask.write {
-        table::write(&rows, &copy::commit().context("a table needs the commit that it is of")?)?;
+        write(&rows, &copy::commit().context("a table needs the commit that it is of")?)?;
     }
     let silent: Vec<_> = rows.iter().filter(|row| !row.is_noticed()).map(|row| row.name.as_str()).collect();
     println!("{} of {} mutants are noticed by every claim that names them", rows.len() - silent.len(), rows.len());
@@ -140,6 +130,94 @@ fn mixed(seed: u64, name: &str) -> u64 {
     (hash ^ hash >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
+/// Between these the table stands in `papers/README.md`.
+const BEGIN: &str = "<!-- mutants: written by `cargo xtask mutants --write` -->\n";
+const END: &str = "<!-- end of mutants -->\n";
+
+pub(super) struct Row {
+    pub(super) name: String,
+    why: String,
+    place: String,
+    named: Vec<String>,
+    /// Claims whose verdict changed, as `id: before -> after`, and of how many.
+    changed: Vec<(String, String, String)>,
+    tried: usize,
+}
+
+impl Row {
+    pub(super) fn of(mutant: &Mutant) -> Self {
+        Self {
+            name: mutant.name.clone(),
+            why: mutant.why.clone(),
+            place: format!("{}: {}", mutant.paper, mutant.experiments.join(", ")),
+            named: mutant.reacts.clone(),
+            changed: Vec::new(),
+            tried: 0,
+        }
+    }
+
+    /// Holds what one experiment said against what it says without the change.
+    pub(super) fn add(&mut self, before: &Verdicts, after: &Verdicts) {
+        self.tried += before.len();
+        for (id, was) in before {
+            let is = after.get(id).map_or("gone", String::as_str);
+            if is != was {
+                self.changed.push((id.clone(), was.clone(), is.to_owned()));
+            }
+        }
+    }
+
+    /// Claims that name the mutant and did not react.
+    fn silent(&self) -> Vec<&str> {
+        self.named.iter().map(String::as_str).filter(|id| !self.changed.iter().any(|(changed, ..)| changed == id)).collect()
+    }
+
+    pub(super) fn is_noticed(&self) -> bool {
+        self.silent().is_empty()
+    }
+
+    pub(super) fn line(&self) -> String {
+        let changed: Vec<_> = self.changed.iter().map(|(id, was, is)| format!("{id} ({was} -> {is})")).collect();
+        let silent = self.silent();
+        let silent = if silent.is_empty() { String::new() } else { format!("; DOES NOT REACT: {}", silent.join(", ")) };
+        format!("{} [{}]: {} of {}: {}{silent}", self.name, self.place, self.changed.len(), self.tried, changed.join(", "))
+    }
+
+    fn markdown(&self) -> String {
+        let ids: Vec<_> = self.changed.iter().map(|(id, ..)| format!("`{id}`")).collect();
+        let silent = self.silent();
+        let silent = if silent.is_empty() { String::new() } else { format!("; **silent**: {}", silent.join(", ")) };
+        format!(
+            "| {}: {} | {} | {} of {} | {}{silent} |\n",
+            self.name,
+            self.why,
+            self.place,
+            self.changed.len(),
+            self.tried,
+            ids.join(" ")
+        )
+    }
+}
+
+/// Puts the table where readers look for it.
+pub(super) fn write(rows: &[Row], commit: &str) -> Result<()> {
+    let path = copy::root()?.join("papers/README.md");
+    let text = fs::read_to_string(&path)?;
+    fs::write(&path, with_table(&text, rows, commit)?).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn with_table(text: &str, rows: &[Row], commit: &str) -> Result<String> {
+    let place = || Some((text.split_once(BEGIN)?.0, text.split_once(END)?.1));
+    let (head, tail) = place().with_context(|| format!("papers/README.md has no place for the table: `{}`", BEGIN.trim()))?;
+    let noticed = rows.iter().filter(|row| row.is_noticed()).count();
+    let short = commit.get(..12).unwrap_or(commit);
+    let mut table =
+        format!("At commit {short}: {noticed} of {} mutants are noticed by every claim that names them.\n\n", rows.len());
+    table.push_str("| what is changed | tried | verdicts that change | which |\n|---|---|---|---|\n");
+    table.extend(rows.iter().map(Row::markdown));
+    Ok(format!("{head}{BEGIN}{table}{END}{tail}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,5 +251,34 @@ mod tests {
         assert_eq!(seen.len(), 40, "every mutant comes up");
         let ask = Ask { names: vec!["gone".into()], ..Ask::default() };
         assert!(chosen(&all.iter().collect::<Vec<_>>(), &ask).unwrap_err().to_string().contains("m39"));
+    }
+
+    fn row(after: [(&str, &str); 2]) -> Row {
+        let verdicts = |all: [(&str, &str); 2]| all.map(|(id, word)| (id.to_owned(), word.to_owned())).into();
+        let mut row =
+            Row { name: "m".into(), why: "why".into(), place: "p: e".into(), named: vec!["a".into()], changed: vec![], tried: 0 };
+        row.add(&verdicts([("a", "holds"), ("b", "differs")]), &verdicts(after));
+        row
+    }
+
+    #[test]
+    fn a_mutant_is_noticed_by_the_claims_that_name_it_or_not_at_all() {
+        let noticed = row([("a", "differs"), ("b", "differs")]);
+        assert!(noticed.is_noticed());
+        assert_eq!(noticed.line(), "m [p: e]: 1 of 2: a (holds -> differs)");
+        let by_another = row([("a", "holds"), ("b", "holds")]);
+        assert!(!by_another.is_noticed());
+        assert!(by_another.line().ends_with("DOES NOT REACT: a"));
+        assert!(row([("b", "differs"), ("c", "holds")]).is_noticed(), "a verdict that is gone has changed");
+    }
+
+    #[test]
+    fn the_table_takes_the_place_of_the_last_one() {
+        let rows = [row([("a", "differs"), ("b", "differs")])];
+        let once = with_table(&format!("head\n{BEGIN}old\n{END}tail\n"), &rows, "0123456789abcdef").unwrap();
+        assert!(once.starts_with("head\n") && once.ends_with("tail\n") && !once.contains("old"));
+        assert!(once.contains("At commit 0123456789ab: 1 of 1") && once.contains("| m: why | p: e | 1 of 2 | `a` |"));
+        assert_eq!(with_table(&once, &rows, "0123456789abcdef").unwrap(), once);
+        assert!(with_table("nothing", &rows, "x").is_err());
     }
 }

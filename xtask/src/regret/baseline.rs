@@ -1,4 +1,5 @@
-//! What is kept of a run of the matrix: of every row and waiter, its share of the oracle with quartiles; and on which machine.
+//! What is kept of a run of the matrix: of every row and waiter, its share of the oracle with quartiles; and
+//! on which machine.
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,4 +1,5 @@
-//! The front door stays small: what stands at the root of the library, modules apart, can be counted on fingers and toes.
+//! The front door stays small: what stands at the root of the library, modules apart, can be counted on
+//! fingers and toes.
 use crate::source::Source;
 use crate::violation::Violation;
 use syn::{Item, UseTree, Visibility};

@@ -1,7 +1,7 @@
 //! The rooms of the house and the arrows between them: downwards only.
 //!
-//! The compiler refuses cycles but not a room that reaches for a higher one, so what may use what stands here, explicitly.
-//! A new room is one line in [`ROOMS`].
+//! The compiler refuses cycles but not a room that reaches for a higher one, so what may use what stands
+//! here, explicitly. A new room is one line in [`ROOMS`].
 use crate::tree::Tree;
 use crate::violation::Violation;
 use toml::{Table, Value};
@@ -21,13 +21,13 @@ enum Wing {
     Conformance,
     /// Seeds: what tries all protocols in virtual time.
     Swarm,
-    /// What is measured: the cell that everybody is measured by, and the systems.
+    /// What is measured: the cells that all are measured by, and the systems.
     Bench,
     /// The command, in rooms; may use everything below.
     Lab,
     /// What else users meet; may use everything below but the lab.
     Roof,
-    /// Other people's work, measured by our cell.
+    /// The work of peers, measured by our cells.
     Peers,
     /// Chores, alone in the garden.
     Garden,

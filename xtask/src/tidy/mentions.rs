@@ -1,4 +1,5 @@
-//! The repository stands alone: nothing in it points outside, at the place it was written in, or at a package registry.
+//! The repository stands alone: nothing in it points outside, at the place it was written in, or at a package
+//! registry.
 use crate::tree::Tree;
 use crate::violation::Violation;
 

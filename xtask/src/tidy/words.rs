@@ -1,4 +1,4 @@
-//! A file opens with why it exists, and no comment leaves work to somebody else: unfinished work is an issue.
+//! A file opens with why it exists, and no comment leaves work to others: unfinished work is an issue.
 use crate::source::Source;
 use crate::tree::Tree;
 use crate::violation::Violation;

@@ -1,6 +1,8 @@
-//! Outside a world there is no clock, thread, system call or random number, so the same seed gives the same run.
+//! Outside a world there is no clock, thread, system call or random number, so the same seed gives the same
+//! run.
 //!
-//! A hash table with the default hasher is such a random number: its order of iteration differs from run to run.
+//! A hash table with the default hasher is such a random number: its order of iteration differs from run to
+//! run.
 use crate::source::{Source, each_level, is_for_tests};
 use crate::violation::Violation;
 use proc_macro2::{Span, TokenTree};

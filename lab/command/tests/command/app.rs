@@ -1,4 +1,5 @@
-//! `app`: five programs on ranks that are processes, however they are started, and how it ends if that makes no sense.
+//! `app`: five programs on ranks that are processes, however they are started, and how it ends if that makes
+//! no sense.
 use crate::{foregather, json, run, scratch, stderr, validate};
 use foregather_dsm::views::Backend;
 use serde_json::Value;

@@ -84,7 +84,7 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
 }
 
-/// Spinners and hogs under FIFO would starve whoever wants to stop them.
+/// Spinners and hogs under FIFO would starve the program that wants to stop them.
 #[test]
 fn nothing_is_measured_under_a_realtime_class() {
     let output = std::thread::spawn(|| {

@@ -8,7 +8,7 @@ use std::time::Duration;
 fn partial_results_are_kept_and_nobody_is_left() {
     let kept = scratch("partial.json");
     let _ = std::fs::remove_file(&kept);
-    // A marker in the environment finds this run's processes, whoever their parent is by then.
+    // A marker in the environment finds this run's processes, whatever their parent is by then.
     let marker = format!("FOREGATHER_TEST_MARKER={}", std::process::id());
     let (name, value) = marker.split_once('=').unwrap();
     let args = [
@@ -133,7 +133,8 @@ fn children_of(parent: u32) -> impl Iterator<Item = Vec<u8>> {
     pids.into_iter().map(|pid| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default())
 }
 
-/// A rank has no partial results: it ends as any program does, wherever in a run it is, and its launcher says so.
+/// A rank has no partial results: it ends as any program does, wherever in a run it is, and its launcher says
+/// so.
 #[test]
 fn a_rank_that_is_asked_to_stop_ends_at_once() {
     let greeting = run(&["run", "-n", "2", "--fabric", "ofi:tcp", "--", env!("CARGO_BIN_EXE_foregather"), "app", "sor"]);

@@ -14,7 +14,8 @@ mod verbs;
 
 use std::process::{Command, Output, Stdio};
 
-/// The command, keeping the machine's costs, and what it writes where it stands, in the folder of this test run.
+/// The command, keeping the machine's costs, and what it writes where it stands, in the folder of this test
+/// run.
 fn foregather(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_foregather"));
     command.args(args).stdin(Stdio::null()).env("FOREGATHER_MACHINE", scratch("machine.json"));

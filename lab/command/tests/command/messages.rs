@@ -1,4 +1,5 @@
-//! `measure messages`: what it prints and how it ends. What it finds depends on the machine, and is not tested.
+//! `measure messages`: what it prints and how it ends. What it finds depends on the machine, and is not
+//! tested.
 use crate::{json, run, scratch, stderr, validate};
 use foregather_host::affinity;
 use serde_json::Value;

@@ -1,4 +1,5 @@
-//! Where results go: a place that takes nothing is known before the work, and what was worked for is never lost.
+//! Where results go: a place that takes nothing is known before the work, and what was worked for is never
+//! lost.
 use crate::simulate::{SMALL, plan};
 use crate::{foregather, run, scratch, stderr};
 use std::fs;
@@ -20,7 +21,8 @@ const VERBS: [&[&str]; 9] = [
     &["app", "tsp", "--repeat", "900", "--output"],
 ];
 
-/// Ends with 2 and one line that names the place, before any work: none of these verbs would be done in less than a minute.
+/// Ends with 2 and one line that names the place, before any work: none of these verbs would be done in less
+/// than a minute.
 #[track_caller]
 fn refused_at_once(args: &[&str], place: &Path) {
     let mut command = Command::new("timeout");

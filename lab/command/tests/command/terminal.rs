@@ -1,4 +1,4 @@
-//! What people see on a narrow terminal, and where they find what to do.
+//! What a narrow terminal shows, and where it says what to do.
 use crate::simulate::{SMALL, plan};
 use crate::{foregather, run, stderr};
 use std::process::Output;

@@ -1,4 +1,5 @@
-//! `measure barriers --validate`: what it prints and how it ends. What it finds depends on the machine, and is not tested.
+//! `measure barriers --validate`: what it prints and how it ends. What it finds depends on the machine, and
+//! is not tested.
 use crate::{json, run, stderr, validate};
 
 /// As short as it gets.

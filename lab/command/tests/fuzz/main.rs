@@ -19,8 +19,9 @@ fn many() -> u64 {
     std::env::var("FOREGATHER_FUZZ").ok().and_then(|count| count.parse().ok()).unwrap_or(1_000_000)
 }
 
-/// Tries an input, says which one it was if that ends in a panic, and holds its memory against the bound: 64 KiB, sixteen bytes for each of the
-/// input, and what it asks for besides by a stated maximum. Gives the share of the bound.
+/// Tries an input, says which one it was if that ends in a panic, and holds its memory against the bound: 64
+/// KiB, sixteen bytes for each of the input, and what it asks for besides by a stated maximum. Gives the
+/// share of the bound.
 fn tried(number: u64, input: &str, besides: u64, work: impl FnOnce()) -> f64 {
     let bound = (64 << 10) + 16 * input.len() as u64 + besides;
     let (end, held) = heap::held_by(|| std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)));

@@ -5,7 +5,8 @@ use foregather_simulate::shipped::SHIPPED;
 use foregather_simulate::{Ask, Plan};
 use std::path::{Path, PathBuf};
 
-/// What a plan may ask for besides: a sweep of at most 10,000 choices a thing, each with its label and its value.
+/// What a plan may ask for besides: a sweep of at most 10,000 choices a thing, each with its label and its
+/// value.
 const CHOICES_BYTES: u64 = 10_000 * 512;
 /// A plan that is dear to check is one of many points; each is read alone.
 const POINTS_SEEN: usize = 3;

@@ -1,13 +1,16 @@
-//! What was found, as measurements and as two tables.
+//! What came of it, as measurements, as tables, and as journals tell it: as text or as a trace.
 use super::AppReport;
 use super::ranks::{RankResults, Traffic};
-use foregather_apps::RunResult;
-use foregather_cli::App as Options;
+use anyhow::Result;
+use foregather_apps::{Outcome, RunResult};
+use foregather_cli::{App as Options, Explain};
+use foregather_dsm::journal::{Journal, contention, races, sharing, trace};
 use foregather_dsm::node::WaitKind;
-use foregather_results::Measurement;
 use foregather_results::apps::{self, PARTS};
-use foregather_results::number::{digits, short};
-use foregather_results::table::ResultTable;
+use foregather_results::number::short;
+use foregather_results::table::Shows::{By, Figure, Label};
+use foregather_results::table::{Heading, ResultTable, Shows, three_digits};
+use foregather_results::{Measurement, output};
 
 /// What threads wait for, in the order of [`PARTS`] behind computing.
 const KINDS: [WaitKind; PARTS.len() - 1] =
@@ -137,51 +140,62 @@ pub fn text(all: &[Measurement]) -> String {
     format!("{}\n{}", runs(all).to_text(), breakdown(all).to_text())
 }
 
-fn label(m: &Measurement, name: &str) -> String {
-    m.labels.get(name).cloned().unwrap_or_default()
-}
+const RUNS: [Heading; 13] = [
+    ("ranks", Label(apps::RANKS)),
+    ("class, fabric, back end", Label(apps::SERIES)),
+    ("p50 ms", SPAN),
+    ("speedup", Figure(apps::SPEEDUP)),
+    ("cold ms", Figure("cold_ms")),
+    ("cpu ms", Figure("cpu_ms")),
+    ("processors", Figure("processors")),
+    ("reads", Figure("given_reads")),
+    ("writes", Figure("given_writes")),
+    ("upgrades", Figure("given_upgrades")),
+    ("invalidated", Figure("invalidated")),
+    ("pushed", Figure("pushed")),
+    ("competing", Figure("competing")),
+];
+const SPAN: Shows = By(|m| three_digits(m.median()));
 
-fn figure(m: &Measurement, name: &str) -> String {
-    m.figures.get(name).map_or_else(|| "-".to_owned(), |&value| if value >= 1e5 { short(value) } else { digits(value, 3) })
-}
-
-fn span(m: &Measurement) -> String {
-    m.summary.p50.map_or_else(|| "-".to_owned(), |ms| digits(ms, 3))
+fn number(value: f64) -> String {
+    if value >= 1e5 { short(value) } else { three_digits(value) }
 }
 
 fn runs(all: &[Measurement]) -> ResultTable {
-    let figures = [
-        ("speedup", apps::SPEEDUP),
-        ("cold ms", "cold_ms"),
-        ("cpu ms", "cpu_ms"),
-        ("processors", "processors"),
-        ("reads", "given_reads"),
-        ("writes", "given_writes"),
-        ("upgrades", "given_upgrades"),
-        ("invalidated", "invalidated"),
-        ("pushed", "pushed"),
-        ("competing", "competing"),
-    ];
-    let mut table =
-        ResultTable::new(["ranks", "class, fabric, back end", "p50 ms"].into_iter().chain(figures.map(|(name, _)| name)));
-    for m in all.iter().filter(|m| apps::is_run(m)) {
-        let own = [label(m, apps::RANKS), label(m, apps::SERIES), span(m)];
-        table.rows.push(own.into_iter().chain(figures.map(|(_, name)| figure(m, name))).collect());
+    ResultTable::with(&RUNS, number, all.iter().filter(|m| apps::is_run(m)))
+}
+
+fn breakdown(all: &[Measurement]) -> ResultTable {
+    let parts = PARTS.iter().map(|(name, _)| ("", Figure(name)));
+    let counts = [("read faults", "read_faults"), ("write faults", "write_faults"), ("upgrades", "upgrades"), ("locks", "locks")];
+    let own = [("ranks", Label(apps::RANKS)), ("rank", Label(apps::RANK)), ("p50 ms", SPAN)];
+    let columns: Vec<Heading> =
+        own.into_iter().chain(parts).chain(counts.map(|(heading, name)| (heading, Figure(name)))).collect();
+    let mut table = ResultTable::with(&columns, number, all.iter().filter(|m| !apps::is_run(m)));
+    for (heading, (_, words)) in table.headings[own.len()..].iter_mut().zip(PARTS) {
+        *heading = format!("{words} ms");
     }
     table
 }
 
-fn breakdown(all: &[Measurement]) -> ResultTable {
-    let parts = PARTS.map(|(name, words)| (format!("{words} ms"), name));
-    let counts = [("read faults", "read_faults"), ("write faults", "write_faults"), ("upgrades", "upgrades"), ("locks", "locks")];
-    let headings = ["ranks", "rank", "p50 ms"].map(str::to_owned).into_iter().chain(parts.clone().map(|(heading, _)| heading));
-    let mut table = ResultTable::new(headings.chain(counts.map(|(heading, _)| heading.to_owned())));
-    for m in all.iter().filter(|m| !apps::is_run(m)) {
-        let own = [label(m, apps::RANKS), label(m, apps::RANK), span(m)];
-        let figures = parts.iter().map(|(_, name)| *name).chain(counts.map(|(_, name)| name));
-        table.rows.push(own.into_iter().chain(figures.map(|name| figure(m, name))).collect());
+/// The report that was asked for, or nothing; writes the trace if that was.
+///
+/// # Errors
+/// If the trace cannot be written.
+pub(super) fn explain(options: &Options, outcome: &Outcome<()>) -> Result<String> {
+    if options.explain.is_none() && options.trace.is_none() {
+        return Ok(String::new());
     }
-    table
+    let journals: Vec<Journal> = outcome.threads.iter().filter_map(|played| played.journal.clone()).collect();
+    if let Some(path) = &options.trace {
+        output::write(path, &trace::trace(&journals, &outcome.sites))?;
+    }
+    Ok(match options.explain {
+        None => String::new(),
+        Some(Explain::Sharing) => sharing::find(&journals, &outcome.sites).to_string(),
+        Some(Explain::Races) => races::find(&journals, &outcome.sites).to_string(),
+        Some(Explain::Contention) => contention::by_site(&outcome.traffic, &outcome.sites).to_string(),
+    })
 }
 
 #[cfg(test)]

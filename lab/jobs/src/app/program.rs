@@ -31,7 +31,7 @@ pub(super) fn of_options(options: &Options) -> Result<Program> {
         }
         Program::Is(_) | Program::Sor(_) => {}
     }
-    // Whatever nobody took belongs to another program.
+    // An option that is left belongs to another program.
     for (left, option, whose) in [
         (chunk.is_some(), "--chunk", "water"),
         (unit.is_some(), "--unit", "tsp"),

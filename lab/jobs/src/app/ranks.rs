@@ -1,5 +1,5 @@
 //! What a rank does: it runs the program, and rank 0 proves what came of it and looks through the journals.
-use super::{explain, program};
+use super::{output, program};
 use anyhow::{Result, anyhow};
 use foregather_apps::{Outcome, RunResult};
 use foregather_bench::apps::{Program, Proof};
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 /// Events for which a thread's journal has room.
 const JOURNAL: usize = 1 << 20;
 
-/// What came of one run on all ranks.
+/// One run on all ranks, as rank 0 tells of it.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct RankResults {
     /// How many ranks there were.
@@ -50,7 +50,7 @@ pub struct Traffic {
     pub upgrades: u64,
     /// Copies given to ranks that did not ask.
     pub pushed: u64,
-    /// Copies closed for somebody else's sake.
+    /// Copies closed for another rank's sake.
     pub invalidated: u64,
     /// Requests that had to queue behind another rank's.
     pub competing: u64,
@@ -142,7 +142,7 @@ impl Spent {
 
 fn answer((mut outcome, prove): (Outcome<()>, Proof<'_>), options: &Options, spending: Spending) -> Result<RankResults> {
     let proof = prove();
-    let explained = explain::explain(options, &outcome)?;
+    let explained = output::explain(options, &outcome)?;
     outcome.threads.iter_mut().for_each(|played| played.journal = None);
     let backend = options.backend.as_deref().and_then(Backend::by_name).unwrap_or_else(|| Backend::chosen().0);
     let Spending { ranks, fabric, cpu, wall } = spending;

@@ -1,4 +1,5 @@
-//! What each rule of the adaptive waiter is worth: the same rows with all rules, and with each of them off in turn.
+//! What each rule of the adaptive waiter is worth: the same rows with all rules, and with each of them off in
+//! turn.
 use super::waiters::{CANDIDATE, Waiter, own};
 use anyhow::{Error, Result};
 use foregather_machine::Costs;
@@ -46,7 +47,8 @@ fn off(m: &Measurement) -> Option<&str> {
     if rest.is_empty() { Some(NOTHING) } else { rest.strip_prefix('!') }
 }
 
-/// Microseconds an episode, rows by the rule that is off; a star at what takes a fifth longer than with all rules.
+/// Microseconds an episode, rows by the rule that is off; a star at what takes a fifth longer than with all
+/// rules.
 pub fn table(measurements: &[Measurement]) -> ResultTable {
     let distinct = |label: &str| {
         let mut seen: Vec<&str> = Vec::new();

@@ -1,25 +1,20 @@
-//! What the repetitions of a row come to, waiter by waiter: how far from the best, and at what price.
+//! What the repetitions of a row come to, waiter by waiter: how far from the best, and at what price; and
+//! each waiter over many rows.
 //!
-//! A row has three yardsticks. The best peer: the best median of a peer. The oracle: the best median of a peer or a fixed policy,
-//! as if somebody had known beforehand which of them to take. The strict one: the best single run of those, luck included.
-use super::{rows::Row, waiters::Waiter};
+//! A row has three yardsticks. The best peer: the best median of a peer. The oracle: the best median of a
+//! peer or a fixed policy, as if it had been known beforehand which of them to take. The strict one: the best
+//! single run of those, luck included.
+use super::rows::{LoadClass, Row, SUBSETS, Subset};
+use super::waiters::Waiter;
+use crate::matrix::Runs;
 use foregather_bench::CellResult;
 use foregather_machine::Nanos;
 use foregather_results::{Distribution, Measurement};
 
-/// All repetitions of one cell.
-#[derive(Default)]
-pub struct Runs {
-    /// Of those that ended.
-    pub results: Vec<CellResult>,
-    /// How many passed next to no barrier, and were killed.
-    pub collapsed: u32,
-}
-
 /// A waiter in the row.
 struct Seen<'a> {
     waiter: &'a Waiter,
-    runs: &'a Runs,
+    runs: &'a Runs<CellResult>,
     /// Episodes a second, of every repetition.
     rates: Vec<f64>,
     median: f64,
@@ -59,10 +54,11 @@ impl Yardsticks {
     }
 }
 
-/// The measurements of one row. A collapsed cell is counted as if it had passed one barrier in all its time, `bound`.
-pub fn row(row: &Row, waiters: &[Waiter], runs: &[Runs], bound: Nanos) -> Vec<Measurement> {
+/// The measurements of one row. A collapsed cell is counted as if it had passed one barrier in all its time,
+/// `bound`.
+pub fn row(row: &Row, waiters: &[Waiter], runs: &[Runs<CellResult>], bound: Nanos) -> Vec<Measurement> {
     let floor = 1.0 / bound.as_secs();
-    let rates = |runs: &Runs| -> Vec<f64> {
+    let rates = |runs: &Runs<CellResult>| -> Vec<f64> {
         let measured = runs.results.iter().map(CellResult::episodes_per_s);
         measured.chain((0..runs.collapsed).map(|_| floor)).collect()
     };
@@ -102,7 +98,8 @@ fn measurement(row: &Row, seen: &Seen<'_>, yardsticks: &Yardsticks) -> Measureme
     .figure("collapsed_runs", f64::from(seen.runs.collapsed))
 }
 
-/// The same with what those know who count: how waits ended, and which rules acted how often in a thousand episodes.
+/// The same with what waiters know that count: how waits ended, and which rules acted how often in a thousand
+/// episodes.
 fn counted(measurement: Measurement, seen: &Seen<'_>) -> Measurement {
     let often = |of: fn(&CellResult) -> Option<u64>| seen.figure(|run| Some(of(run)? as f64 * 1e3 / run.episodes.max(1) as f64));
     let mut told = measurement
@@ -129,6 +126,54 @@ fn median(values: &[f64]) -> Option<f64> {
     Distribution::of_values(values).map(|all| all.quantile(0.5))
 }
 
+/// What is averaged, and whether more of it is better.
+const AVERAGED: [(&str, bool); 4] = [("share", true), ("oracle_share", true), ("strict_share", true), ("cpu_over_oracle", false)];
+
+/// Geometric mean and worst of some values of which more or less is better; `None` of none.
+pub fn geomean_and_worst(values: &[f64], more_is_better: bool) -> Option<(f64, f64)> {
+    let worse = if more_is_better { f64::min } else { f64::max };
+    let worst = values.iter().copied().reduce(worse)?;
+    Some(((values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp(), worst))
+}
+
+/// One measurement for each subset that has rows and each waiter in it.
+pub fn summaries(cells: &[Measurement]) -> Vec<Measurement> {
+    let mut waiters: Vec<&str> = Vec::new();
+    for waiter in cells.iter().filter_map(|cell| cell.labels.get("waiter")) {
+        if !waiters.contains(&waiter.as_str()) {
+            waiters.push(waiter);
+        }
+    }
+    // A subset of the same rows as one before would only say the same again.
+    let classes: Vec<LoadClass> = cells.iter().filter_map(|cell| LoadClass::named(cell.labels.get("class")?)).collect();
+    let same = |one: &Subset, other: &Subset| classes.iter().all(|&class| one.1(class) == other.1(class));
+    let adds = |(at, subset): &(usize, &Subset)| !SUBSETS[..*at].iter().any(|earlier| same(earlier, subset));
+    let subsets = SUBSETS.iter().enumerate().filter(adds).map(|(_, subset)| subset);
+    subsets.flat_map(|subset| waiters.iter().filter_map(|waiter| summary(cells, subset, waiter))).collect()
+}
+
+fn summary(cells: &[Measurement], (subset, holds): &Subset, waiter: &str) -> Option<Measurement> {
+    let mine = |cell: &&Measurement| cell.text("waiter") == waiter && LoadClass::named(cell.text("class")).is_some_and(holds);
+    let mine: Vec<&Measurement> = cells.iter().filter(mine).collect();
+    let values = |name: &str| mine.iter().filter_map(|cell| cell.figures.get(name).copied()).collect::<Vec<f64>>();
+    let shares = values("oracle_share");
+    let below_half = shares.iter().filter(|&&share| share < 0.5).count();
+    if shares.is_empty() {
+        return None;
+    }
+    let id = format!("barriers-summary/{subset}/{waiter}");
+    let summary = Measurement::from_values(id, "episodes/s over the oracle's, row by row", "share", shares)
+        .label("subset", *subset)
+        .label("kind", mine[0].text("kind"))
+        .label("name", waiter)
+        .figure("rows_below_half", below_half as f64);
+    let with = |summary: Measurement, (name, more): &(&str, bool)| match geomean_and_worst(&values(name), *more) {
+        Some((geomean, worst)) => summary.figure(&format!("{name}_geomean"), geomean).figure(&format!("{name}_worst"), worst),
+        None => summary,
+    };
+    Some(AVERAGED.iter().fold(summary, with))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,12 +183,12 @@ mod tests {
     use std::collections::BTreeMap;
 
     /// One run a rate; processor time is twice the time.
-    fn runs(rates: &[u64]) -> Runs {
+    fn runs(rates: &[u64]) -> Runs<CellResult> {
         let run = |&episodes| CellResult { episodes, wall_ns: 1_000_000_000, cpu_ns: 2_000_000_000, ..CellResult::default() };
         Runs { results: rates.iter().map(run).collect(), collapsed: 0 }
     }
 
-    fn figures(waiters: &[Waiter], runs: &[Runs]) -> Vec<BTreeMap<String, f64>> {
+    fn figures(waiters: &[Waiter], runs: &[Runs<CellResult>]) -> Vec<BTreeMap<String, f64>> {
         let a_row = &rows(&Barriers::default()).0[0];
         row(a_row, waiters, runs, Nanos::from_ms(1_000)).into_iter().map(|m| m.figures).collect()
     }
@@ -183,5 +228,35 @@ mod tests {
         let found = figures(&waiters()[..1], &[counting]);
         assert_eq!((found[0]["rule_yield_per_1000"], found[0]["pulls_per_1000"]), (20.0, 20.0));
         assert!(!found[0].contains_key("oracle_share") && !found[0].contains_key("moves_per_1000"));
+    }
+
+    fn cell(row: &str, class: &str, waiter: &str, share: f64) -> Measurement {
+        Measurement::from_values(format!("{row}/{waiter}"), "", "", vec![1.0])
+            .label("class", class)
+            .label("waiter", waiter)
+            .label("kind", "ours")
+            .figure("oracle_share", share)
+            .figure("cpu_over_oracle", 1.0 / share)
+    }
+
+    #[test]
+    fn every_subset_averages_its_own_rows() {
+        let cells = [
+            cell("a", "2 free", "one", 0.5),
+            cell("b", "hogs", "one", 2.0),
+            cell("c", "shapes", "one", 0.125),
+            cell("d", "quota", "one", 3.0),
+            cell("a", "2 free", "two", 1.0),
+        ];
+        let found = summaries(&cells);
+        let ids: Vec<&str> = found.iter().map(|m| m.id.as_str()).collect();
+        let expected = ["core/one", "core/two", "extended/one", "extended/two", "quota/one"];
+        assert_eq!(ids, expected.map(|id| format!("barriers-summary/{id}")));
+        let figure = |at: usize, name: &str| found[at].figures[name];
+        assert_eq!((figure(0, "oracle_share_geomean"), figure(0, "oracle_share_worst")), (1.0, 0.5));
+        assert_eq!((figure(2, "oracle_share_geomean"), figure(2, "oracle_share_worst")), (0.5, 0.125));
+        assert_eq!((figure(2, "cpu_over_oracle_worst"), figure(2, "rows_below_half")), (8.0, 1.0));
+        assert!(!found[0].figures.contains_key("share_geomean"), "no cell has that figure");
+        assert!(summaries(&cells[..2]).iter().all(|m| m.labels["subset"] == "core"), "nothing to extend it by");
     }
 }

@@ -1,102 +1,137 @@
 //! The barrier matrix: every waiter in every row of load and grain, interleaved, in processes of their own.
 //!
-//! - [`rows`](mod@rows): teams, hogs, placement, quota, grain; [`space`]: from which rows are drawn; [`class`]: which of them ask the same of a waiter.
-//!   [`waiters`](mod@waiters): our policies and the peers.
-//! - [`matrix`](mod@matrix): the order of the cells. [`figures`]: what the cells of a row come to; [`summary`]: those of a waiter.
-//! - [`ablation`]: the same with each rule of the adaptive waiter off in turn. [`predict`](mod@predict): the same in the simulator.
-//! - [`output`]: tables for a terminal.
+//! - [`rows`](mod@rows): teams, hogs, placement, quota, grain, from which space rows are drawn, and which of
+//!   them ask the same of a waiter. [`waiters`](mod@waiters): our policies and the peers.
+//! - [`figures`](mod@figures): what the cells of a row come to, and those of a waiter.
+//! - [`ablation`]: the same with each rule of the adaptive waiter off in turn. [`predict`](mod@predict): the
+//!   same in the simulator.
 
 pub mod ablation;
-pub mod class;
 pub mod figures;
-pub mod matrix;
-pub mod output;
 pub mod predict;
 pub mod rows;
-pub mod space;
-pub mod summary;
 pub mod waiters;
 
+use crate::cells::Within;
+use crate::matrix::{Matrix, Order, Surroundings};
+use crate::{Experiment, Measured, validate};
 use anyhow::{Context, Result, bail};
+use foregather_barrier::Algorithm;
+use foregather_bench::{BarrierCell, Cell, Work};
 use foregather_cli::Barriers;
 use foregather_host::{affinity, clock, interrupt};
 use foregather_machine::Nanos;
-use foregather_results::Measurement;
-use foregather_results::progress::Progress;
+use foregather_results::table::Shows::{Count, Figure, Label};
+use foregather_results::table::{Heading, ResultTable, texts};
+use foregather_results::{Measurement, Results};
 use rows::Row;
+use waiters::Waiter;
 
-/// What a run of the matrix gave.
-#[derive(Default)]
-pub struct Matrix {
-    /// One measurement per cell, and one per waiter over the rows of each subset; then the predictions.
-    pub measurements: Vec<Measurement>,
-    /// What was left out, and why.
-    pub notes: Vec<String>,
-    /// Somebody asked to stop before the end.
-    pub interrupted: bool,
+/// A quota is kept over 100 ms, and what happens within the first of these periods says nothing of it: cells
+/// of the usual 40 ms last for more than five periods.
+const QUOTA_LENGTHS: u64 = 13;
+const CELLS: [Heading; 13] = [
+    ("row", Label("row")),
+    ("waiter", Label("waiter")),
+    ("oracle", Label("oracle")),
+    ("n", Count),
+    ("us", Figure("us_per_episode")),
+    ("of best peer", Figure("share")),
+    ("of oracle", Figure("oracle_share")),
+    ("of best run", Figure("strict_share")),
+    ("cpu us", Figure("cpu_us_per_episode")),
+    ("cpu of oracle", Figure("cpu_over_oracle")),
+    ("ssr", Figure("ssr")),
+    ("stacked", Figure("stacked")),
+    ("collapsed", Figure("collapsed_runs")),
+];
+const SUMMARIES: [Heading; 12] = [
+    ("subset", Label("subset")),
+    ("name", Label("name")),
+    ("rows", Count),
+    ("of best peer", Figure("share_geomean")),
+    ("worst", Figure("share_worst")),
+    ("of oracle", Figure("oracle_share_geomean")),
+    ("worst", Figure("oracle_share_worst")),
+    ("below .5", Figure("rows_below_half")),
+    ("of best run", Figure("strict_share_geomean")),
+    ("worst", Figure("strict_share_worst")),
+    ("cpu of oracle", Figure("cpu_over_oracle_geomean")),
+    ("worst", Figure("cpu_over_oracle_worst")),
+];
+
+impl Experiment for Barriers {
+    fn name(&self) -> &'static str {
+        if self.validate { "barriers --validate" } else { "barriers" }
+    }
+
+    fn seed(&self) -> Option<u64> {
+        Some(self.seed)
+    }
+
+    /// Without `--validate`: a measurement for each cell, for each waiter over the rows of each subset, and
+    /// for each prediction.
+    fn measure(&self, quiet: bool) -> Result<Measured> {
+        if self.validate {
+            return validate::run(self, quiet);
+        }
+        let costs = crate::machine_file::load_or_measure()?;
+        let draws = self.full || self.draw.is_some();
+        let (rows, mut notes) = chosen_rows(self, draws)?;
+        let waiters = if self.ablation {
+            ablation::waiters(&costs)?
+        } else {
+            let (all, missing) = waiters::waiters(self, &costs);
+            notes.extend(missing);
+            match &self.waiters {
+                Some(wanted) => waiters::select(all, wanted, &costs)?,
+                None => all,
+            }
+        };
+        let (repetitions, ms) = match self {
+            Self { quick: true, .. } => (2, 20),
+            Self { wide: true, .. } | Self { ablation: true, .. } => (7, 40),
+            _ => (3, 40),
+        };
+        let repetitions = self.repetitions.unwrap_or(repetitions);
+        let ms = self.ms.unwrap_or(if draws { 200 } else { ms });
+        notes.extend(left_out(&rows, &waiters));
+        let mut found = matrix(&rows, &waiters, repetitions, ms, (self.seed, quiet))?;
+        found.measurements.extend(figures::summaries(&found.measurements));
+        if self.ablation {
+            ablation::describe(&mut found.measurements);
+        }
+        notes.append(&mut found.notes);
+        if self.predict && !interrupt::requested() {
+            let (rows, waiters, named, span) = (&rows, &waiters, self.waiters.is_some(), Nanos::from_ms(ms));
+            let plan = predict::Plan { rows, waiters, named, costs: &costs, span };
+            let (predictions, left_out) = plan.run(&found.measurements, quiet);
+            found.measurements.extend(predictions);
+            notes.extend(left_out);
+        }
+        Ok(Measured { notes, ..found })
+    }
+
+    fn text(&self, results: &Results) -> String {
+        let all = &results.measurements;
+        if self.ablation { ablation::table(all).to_text() } else { text(all) }
+    }
 }
 
-/// Runs the matrix that the options describe.
-///
-/// # Errors
-/// If the options select nothing, or a cell cannot be run at all.
-pub fn run(options: &Barriers, quiet: bool) -> Result<Matrix> {
-    let costs = crate::machine_file::load_or_measure()?;
-    let draws = options.full || options.draw.is_some();
+/// The rows that the options ask for, and what is to be said of them.
+fn chosen_rows(options: &Barriers, draws: bool) -> Result<(Vec<Row>, Vec<String>)> {
     let (mut rows, mut notes) = rows::rows(options);
     if let Some(wanted) = options.rows.as_deref().filter(|_| !draws) {
         rows = named(&rows, wanted)?;
     }
     if draws {
         let seed = options.draw.flatten().unwrap_or_else(clock::unix_seconds);
-        let count = options.rows.as_deref().map_or(Ok(space::USUAL), str::parse);
+        let count = options.rows.as_deref().map_or(Ok(rows::USUAL), str::parse);
         let count = count.context("--rows: with drawn rows it is how many")?;
-        rows.extend(space::draw(seed, count, affinity::allowed().len() as u32));
+        rows.extend(rows::draw(seed, count, affinity::allowed().len() as u32));
         notes.push(format!("{count} rows were drawn by seed {seed}: `--draw {seed} --rows {count}` draws them again"));
     }
-    let waiters = if options.ablation {
-        ablation::waiters(&costs)?
-    } else {
-        let (all, missing) = waiters::waiters(options, &costs);
-        notes.extend(missing);
-        match &options.waiters {
-            Some(wanted) => waiters::select(all, wanted, &costs)?,
-            None => all,
-        }
-    };
-    let usual = if options.quick {
-        2
-    } else if options.wide || options.ablation {
-        7
-    } else {
-        3
-    };
-    let repetitions = options.repetitions.unwrap_or(usual);
-    let ms = options.ms.unwrap_or(if draws {
-        200
-    } else if options.quick {
-        20
-    } else {
-        40
-    });
-    let steps = rows.len() * repetitions as usize * waiters.len();
-    let mut progress = Progress::new("barriers", steps, quiet);
-    let plan = matrix::Plan { rows: &rows, waiters: &waiters, repetitions, ms, seed: options.seed };
-    let mut matrix = plan.run(&mut progress)?;
-    if options.ablation {
-        ablation::describe(&mut matrix.measurements);
-    }
-    notes.append(&mut matrix.notes);
-    drop(progress);
-    if options.predict && !matrix.interrupted {
-        let (rows, waiters, named, span) = (&rows, &waiters, options.waiters.is_some(), Nanos::from_ms(ms));
-        let (predictions, left_out) =
-            predict::Plan { rows, waiters, named, costs: &costs, span }.run(&matrix.measurements, quiet);
-        matrix.measurements.extend(predictions);
-        matrix.interrupted = interrupt::requested();
-        notes.extend(left_out);
-    }
-    Ok(Matrix { notes, ..matrix })
+    Ok((rows, notes))
 }
 
 /// The rows whose name contains one of the parts of a list, and those that a part names in full.
@@ -113,7 +148,70 @@ fn named(rows: &[Row], wanted: &str) -> Result<Vec<Row>> {
     Ok(chosen)
 }
 
-/// The matrix for a terminal.
-pub fn text(options: &Barriers, measurements: &[Measurement]) -> String {
-    if options.ablation { ablation::table(measurements).to_text() } else { output::text(measurements) }
+/// Waiters that have no barrier for some of the teams.
+fn left_out(rows: &[Row], waiters: &[Waiter]) -> Vec<String> {
+    let of = |waiter: &Waiter| {
+        let rows: Vec<_> = rows.iter().filter(|row| !can_take(waiter, row)).map(Row::name).collect();
+        (!rows.is_empty()).then(|| format!("{} has no barrier for the teams of: {}", waiter.name, rows.join("; ")))
+    };
+    waiters.iter().filter_map(of).collect()
+}
+
+/// Has the waiter a barrier for that many members?
+fn can_take(waiter: &Waiter, row: &Row) -> bool {
+    let kind = waiter.spec.split_once('/').and_then(|(kind, _)| Algorithm::parse(kind));
+    kind.is_none_or(|kind| kind.takes(row.threads).is_ok())
+}
+
+/// All cells of so many milliseconds.
+fn matrix(rows: &[Row], waiters: &[Waiter], repetitions: u32, ms: u64, (seed, quiet): (u64, bool)) -> Result<Measured> {
+    let iterations_per_us = Work::iterations_per_us();
+    let takes = |row: &Row, waiter: &Waiter| row.threads >= waiter.least_threads && can_take(waiter, row);
+    let taken = |row: &Row| waiters.iter().filter(|waiter| takes(row, waiter)).cloned().collect::<Vec<_>>();
+    let cells = rows.iter().map(|row| taken(row).len()).sum();
+    let mut matrix = Matrix::new("barriers", cells, repetitions, Order::Random(seed), quiet);
+    for row in rows {
+        let cell = |waiter: &Waiter| BarrierCell {
+            waiter: waiter.spec.clone(),
+            threads: row.threads,
+            grain_ns: u64::from(row.grain_us) * 1_000,
+            shape: row.shape,
+            pins: if row.pinned { affinity::allowed() } else { vec![] },
+            fork_join: row.fork_join,
+            span_ns: Nanos::from_ms(ms * if row.quota.is_some() { QUOTA_LENGTHS } else { 1 }).0,
+            iterations_per_us,
+        };
+        let waiters = taken(row);
+        let beside = Surroundings { hogs: row.hogs, stranger: row.stranger, quota: row.quota, ..Surroundings::default() };
+        let name = |waiter: &Waiter| format!("{}: {}", row.name(), waiter.name);
+        let runs = matrix.row(beside, &waiters, name, |waiter, turn| {
+            waiter.program.run(&cell(waiter), Within { quota: turn.quota, ..Within::default() })
+        })?;
+        let bound = waiters.first().map_or(Nanos::ZERO, |waiter| cell(waiter).at_most());
+        matrix.found.measurements.extend(figures::row(row, &waiters, &runs, bound));
+    }
+    matrix.end()
+}
+
+/// Every cell in a line, then every waiter over the rows of each subset; then what was predicted.
+fn text(all: &[Measurement]) -> String {
+    let measured = all.iter().filter(|m| !predict::is_prediction(m));
+    let (summaries, cells): (Vec<_>, Vec<_>) = measured.partition(|m| m.labels.contains_key("subset"));
+    let tables = texts([ResultTable::of(&CELLS, cells), ResultTable::of(&SUMMARIES, summaries)]);
+    [tables, predict::text(all)].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_and_summaries_have_a_table_each() {
+        let cell = Measurement::from_values("a", "", "", vec![1.0, 2.0]).label("row", "2t, 1 us").label("waiter", "gomp");
+        let summary = Measurement::from_values("b", "", "", vec![1.0]).label("subset", "core").label("name", "gomp");
+        let text = text(&[cell.figure("oracle_share", 0.5), summary.figure("oracle_share_geomean", 0.25)]);
+        let (cells, summaries) = text.split_once("\n\n").unwrap();
+        assert!(cells.lines().count() == 2 && cells.contains("2t, 1 us") && cells.contains("0.5"), "{text}");
+        assert!(summaries.lines().count() == 2 && summaries.contains("core") && summaries.contains("0.25"), "{text}");
+    }
 }

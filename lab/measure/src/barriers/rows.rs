@@ -1,9 +1,14 @@
-//! The rows of the matrix: which team, beside whom, where, how fine.
-use super::class::LoadClass;
+//! The rows of the matrix: which team, beside what, where, how fine.
+//!
+//! - [`Row`]: one of them, and its name. [`LoadClass`]: rows that ask the same of a waiter, over which shares
+//!   may be averaged; [`SUBSETS`]: the unions that goals are set for.
+//! - [`rows`]: the fixed ones. [`draw`]: rows that no policy can have been tuned to, drawn from the space of
+//!   all.
 use foregather_bench::{Stranger, WorkDistribution};
 use foregather_cli::Barriers;
 use foregather_host::affinity;
 use foregather_host::cgroup::QuotaGroup;
+use foregather_machine::SplitMix;
 
 /// One row.
 #[derive(Clone, Debug, PartialEq)]
@@ -221,6 +226,129 @@ fn ablation() -> Vec<Row> {
         .collect()
 }
 
+foregather_bench::named! {
+    /// What the rows of a class have in common.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum LoadClass {
+        /// Two members, one to a processor.
+        TwoPinned = "2 pinned",
+        /// Two members wherever the kernel puts them.
+        TwoFree = "2 free",
+        /// Three, four or eight members.
+        Many = "3-8 threads",
+        /// Two members beside processes that want the processor, too.
+        Hogs = "hogs",
+        /// Five or six members: not a multiple of two processors, and not far above them.
+        FiveSix = "5-6 threads",
+        /// Exponential work, and members of which every other has three times the work.
+        Shapes = "shapes",
+        /// Log-normal work.
+        LogNormal = "log-normal",
+        /// Less processor time than the members want.
+        Quota = "quota",
+        /// Two barriers an episode.
+        ForkJoin = "fork-join",
+        /// Operations of a graph, split evenly.
+        Graph = "graph",
+        /// Drawn: more members than processors, beside strangers.
+        DrawnCrowded = "drawn crowded",
+        /// Drawn: a processor for each member, beside strangers.
+        DrawnDisturbed = "drawn disturbed",
+        /// Drawn: any team, alone.
+        DrawnAlone = "drawn alone",
+    }
+}
+
+impl LoadClass {
+    /// Does it belong to the core matrix of 32 rows?
+    pub const fn is_core(self) -> bool {
+        matches!(self, Self::TwoPinned | Self::TwoFree | Self::Many | Self::Hogs)
+    }
+
+    /// Does it belong to the 47 rows: the core, five and six threads, and uneven work?
+    pub const fn is_extended(self) -> bool {
+        self.is_core() || matches!(self, Self::FiveSix | Self::Shapes)
+    }
+}
+
+/// A union of classes that summaries are given for: its name, and which classes belong to it.
+pub type Subset = (&'static str, fn(LoadClass) -> bool);
+
+/// The subsets, those with the most general names first.
+pub const SUBSETS: [Subset; 10] = [
+    ("core", LoadClass::is_core),
+    ("extended", LoadClass::is_extended),
+    ("log-normal", |class| matches!(class, LoadClass::LogNormal)),
+    ("quota", |class| matches!(class, LoadClass::Quota)),
+    ("fork-join", |class| matches!(class, LoadClass::ForkJoin)),
+    ("graph", |class| matches!(class, LoadClass::Graph)),
+    ("drawn", |class| matches!(class, LoadClass::DrawnCrowded | LoadClass::DrawnDisturbed | LoadClass::DrawnAlone)),
+    ("drawn crowded", |class| matches!(class, LoadClass::DrawnCrowded)),
+    ("drawn disturbed", |class| matches!(class, LoadClass::DrawnDisturbed)),
+    ("drawn alone", |class| matches!(class, LoadClass::DrawnAlone)),
+];
+
+/// How many rows are drawn unless a number is given.
+pub const USUAL: usize = 160;
+const MOST_THREADS: u32 = 16;
+const MOST_HOGS: u64 = 4;
+const DRAWN_GRAINS_US: [u32; 10] = [0, 1, 2, 5, 10, 20, 35, 50, 75, 100];
+const DRAWN_SHAPES: [WorkDistribution; 5] = [
+    WorkDistribution::Constant,
+    WorkDistribution::Exponential,
+    WorkDistribution::LogNormal,
+    WorkDistribution::Bimodal,
+    WorkDistribution::SlowMember,
+];
+const BURSTS_MS: [u32; 6] = [1, 2, 5, 10, 20, 50];
+
+/// So many different rows, the same ones for the same seed and number of processors.
+pub fn draw(seed: u64, count: usize, cpus: u32) -> Vec<Row> {
+    let mut random = SplitMix(SplitMix::mix(seed));
+    let mut rows: Vec<Row> = Vec::new();
+    // One that is there already is drawn anew.
+    while rows.len() < count {
+        let row = one(&mut random, rows.len() % 3, cpus);
+        if rows.iter().all(|other| other.name() != row.name()) {
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+/// A row of a stratum: 0 more members than processors beside strangers, 1 no more than those beside
+/// strangers, 2 any alone.
+fn one(random: &mut SplitMix, stratum: usize, cpus: u32) -> Row {
+    let most = MOST_THREADS.max(cpus * 2);
+    let threads = match stratum {
+        0 => within(random, (cpus + 1).max(2), most),
+        1 => within(random, 2, cpus.max(2)),
+        _ => within(random, 2, most),
+    };
+    let (hogs, stranger) = if stratum == 2 { (0, Stranger::Hog) } else { strangers(random, cpus) };
+    let (grain_us, shape) = (pick(random, &DRAWN_GRAINS_US), pick(random, &DRAWN_SHAPES));
+    Row { threads, hogs, stranger, pinned: false, quota: None, grain_us, shape, fork_join: false, drawn: true }
+}
+
+/// Half of them compute without end.
+fn strangers(random: &mut SplitMix, cpus: u32) -> (u32, Stranger) {
+    let hogs = 1 + random.below(MOST_HOGS) as u32;
+    match random.below(6) {
+        0 => (hogs, Stranger::Bursts(pick(random, &BURSTS_MS))),
+        1 => (1, Stranger::Team),
+        2 => (cpus, Stranger::Wakes),
+        _ => (hogs, Stranger::Hog),
+    }
+}
+
+fn within(random: &mut SplitMix, from: u32, to: u32) -> u32 {
+    from + random.below(u64::from(to - from + 1)) as u32
+}
+
+fn pick<T: Copy>(random: &mut SplitMix, of: &[T]) -> T {
+    of[random.below(of.len() as u64) as usize]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -290,5 +418,28 @@ mod tests {
         let rows = ablation();
         assert!(rows.iter().filter(|row| !row.pinned).all(|row| all.contains(row)));
         assert_eq!(rows.iter().map(Row::name).collect::<BTreeSet<_>>().len(), 17);
+    }
+
+    #[test]
+    fn a_draw_is_its_seeds_and_has_as_many_rows_of_each_stratum() {
+        let cpus = affinity::allowed().len() as u32;
+        let rows = draw(7, 60, cpus);
+        assert_eq!(rows, draw(7, 60, cpus));
+        assert_ne!(rows, draw(8, 60, cpus));
+        let of = |class: LoadClass| rows.iter().filter(|row| row.class() == class).count();
+        assert_eq!([LoadClass::DrawnAlone, LoadClass::DrawnCrowded].map(of), [20, 20 + usize::from(cpus < 2) * 20]);
+        assert!(rows.iter().all(|row| Row::parse(&row.name()).map(|parsed| Row { drawn: true, ..parsed }).as_ref() == Some(row)));
+    }
+
+    #[test]
+    fn everything_of_the_space_is_drawn() {
+        let rows = draw(1, 2_000, 2);
+        let some = |holds: &dyn Fn(&Row) -> bool| assert!(rows.iter().any(holds));
+        DRAWN_SHAPES.iter().for_each(|shape| some(&|row| row.shape == *shape));
+        DRAWN_GRAINS_US.iter().for_each(|grain| some(&|row| row.grain_us == *grain));
+        BURSTS_MS.iter().for_each(|ms| some(&|row| row.stranger == Stranger::Bursts(*ms)));
+        [2, 16].iter().for_each(|threads| some(&|row| row.threads == *threads));
+        (1..=4).for_each(|hogs| some(&|row| row.hogs == hogs && row.stranger == Stranger::Hog));
+        [Stranger::Team, Stranger::Wakes].iter().for_each(|kind| some(&|row| row.stranger == *kind));
     }
 }

@@ -1,14 +1,13 @@
 //! The columns of the matrix: our barriers and policies, and the peers that are installed.
-use crate::children::myself;
+use crate::cells::CellProgram;
 use crate::peers::{BUILD, Listed, listed, program};
 use anyhow::{Result, bail};
-use foregather_bench::ours;
+use foregather_bench::barriers::{RUST_STD, parse};
 use foregather_cli::Barriers;
 use foregather_machine::Costs;
 use foregather_wait::Policy;
-use std::path::PathBuf;
 
-/// Somebody who waits.
+/// A column of the matrix.
 #[derive(Clone, Debug)]
 pub struct Waiter {
     /// Its name in results.
@@ -21,12 +20,8 @@ pub struct Waiter {
     pub yardstick: bool,
     /// The smallest team that it is measured with.
     pub least_threads: u32,
-    /// Whose program runs its cells.
-    pub program: PathBuf,
-    /// The hidden verb of that program.
-    pub verb: &'static str,
-    /// What the program's environment must have.
-    pub env: Vec<(String, String)>,
+    /// What runs its cells.
+    pub program: CellProgram,
 }
 
 /// What everything else is held against the others for; always measured first, and shown first.
@@ -38,7 +33,8 @@ const BOUNDS: [&str; 8] = ["CS:local", "CS+:local", "2CS+:local", "CS:remote", "
 const QUICK_BOUNDS: [&str; 3] = ["2CS+:local", "CS:remote", "2CS+:remote"];
 /// What drawn rows are measured with, the candidate first: each is the best fixed policy of some rows.
 const DRAWN: [&str; 6] = ["adaptive", "spin", "yield", "block", "spin-yield:2us", "two-phase:2CS+:remote"];
-/// Barriers that the wide matrix has beside the central one, and the smallest team for which they are another algorithm.
+/// Barriers that the wide matrix has beside the central one, and the smallest team for which they are another
+/// algorithm.
 const OTHERS: [&str; 2] = ["dissemination", "tree"];
 const OTHERS_FROM: u32 = 3;
 /// Policies that all barriers are shown with unless the matrix is wide.
@@ -59,7 +55,7 @@ fn own_names(options: &Barriers) -> Vec<String> {
 
 /// Puts this machine's times in the place of multiples: a child process need not know the costs.
 fn with_times(name: &str, costs: &Costs) -> Result<String, String> {
-    let (kind, policy) = ours::parse(name, costs)?;
+    let (kind, policy) = parse(name, costs)?;
     Ok(format!("{}/{policy}", kind.name()))
 }
 
@@ -68,17 +64,17 @@ fn with_times(name: &str, costs: &Costs) -> Result<String, String> {
 /// # Errors
 /// In words, if there is no such barrier or policy.
 pub fn own(name: &str, costs: &Costs) -> Result<Waiter, String> {
-    let (_, policy) = ours::parse(name, costs)?;
+    let (_, policy) = parse(name, costs)?;
     let yardstick =
         matches!(policy, Policy::Spin | Policy::Yield | Policy::Block | Policy::TwoPhase { .. } | Policy::SpinThenYield { .. });
-    let mine = Waiter { yardstick, ..peer(name, myself()) };
-    Ok(Waiter { spec: with_times(name, costs)?, ours: true, verb: "__cell", ..mine })
+    let mine = Waiter { yardstick, ..peer(name, CellProgram::default()) };
+    Ok(Waiter { spec: with_times(name, costs)?, ours: true, ..mine })
 }
 
-/// Somebody whose cells `program` runs.
-fn peer(name: &str, program: PathBuf) -> Waiter {
+/// One whose cells `program` runs.
+fn peer(name: &str, program: CellProgram) -> Waiter {
     let name = name.to_owned();
-    Waiter { spec: name.clone(), name, ours: false, yardstick: true, least_threads: 1, program, verb: "cell", env: vec![] }
+    Waiter { spec: name.clone(), name, ours: false, yardstick: true, least_threads: 1, program }
 }
 
 /// All waiters that the options ask for, and what is missing, with the remedy.
@@ -136,7 +132,7 @@ fn names(all: &[Waiter], wanted: &str) -> Vec<String> {
 
 /// The peers found on this machine; for the others, what to do about it.
 pub fn peers() -> (Vec<Waiter>, Vec<String>) {
-    let std_barrier = Waiter { verb: "__cell", ..peer("rust-std", myself()) };
+    let std_barrier = peer(RUST_STD, CellProgram::default());
     let Some(program) = program() else {
         let remedy = format!("build them with `{BUILD}`");
         return (
@@ -150,7 +146,7 @@ pub fn peers() -> (Vec<Waiter>, Vec<String>) {
         Ok(listed) => listed,
         Err(error) => return (vec![std_barrier], vec![format!("{error:#}")]),
     };
-    let waiter = |(name, env): (String, _)| Waiter { env, ..peer(&name, program.clone()) };
+    let waiter = |(name, env): (String, _)| peer(&name, CellProgram::of_peers(program.clone(), env));
     (found.into_iter().map(waiter).collect(), missing.iter().map(ToString::to_string).collect())
 }
 
@@ -168,7 +164,7 @@ mod tests {
         let choosing = choosing.map(|policy| format!("central/{policy}"));
         for name in own_names(&Barriers::default()).into_iter().chain(choosing) {
             let waiter = own(&name, &Costs::TYPICAL).unwrap();
-            assert_eq!(ours::parse(&waiter.spec, &Costs::TYPICAL), ours::parse(&name, &Costs::TYPICAL), "{name}");
+            assert_eq!(parse(&waiter.spec, &Costs::TYPICAL), parse(&name, &Costs::TYPICAL), "{name}");
         }
     }
 

@@ -1,24 +1,24 @@
-//! What shared memory costs here: faults between two ranks on a processor each, and accessors that ask by a call instead, with what they are
-//! made of beside them, with the owner waiting and with it computing; and what many views cost.
+//! What shared memory costs here: faults between two ranks on a processor each, and accessors that ask by a
+//! call instead, with what they are made of beside them, with the owner waiting and with it computing; and
+//! what many views cost.
 //!
-//! Each cell is measured for a moment in processes of its own. All cells have their turn, again and again, in alternating order.
-//! [`output`](mod@output): measurements. [`tables`](mod@tables): for people. [`published`](mod@published): what others have measured elsewhere.
+//! Each cell is measured for a moment in processes of its own. All cells have their turn, again and again, in
+//! alternating order. [`output`](mod@output): measurements and tables, and what others have measured
+//! elsewhere.
 
 pub mod output;
-pub mod published;
-pub mod tables;
 
-use super::children;
-use crate::{Measured, machine_file};
+use crate::cells::{CellProgram, Within};
+use crate::matrix::{Matrix, Order, Surroundings};
+use crate::{Experiment, Measured, machine_file};
 use anyhow::{Context, Result, bail};
-use foregather_bench::dsm::{DsmBenchmark, Figures, Plan, Timed, VERB};
+use foregather_bench::dsm::{DsmBenchmark, DsmCell};
 use foregather_cli::{Dsm, DsmPart};
 use foregather_dsm::views::Backend;
-use foregather_host::{affinity, child::Child, interrupt};
+use foregather_host::affinity;
 use foregather_machine::{Costs, Nanos};
-use foregather_results::progress::Progress;
+use foregather_results::Results;
 use foregather_wait::Policy;
-use std::process::{Command, Stdio};
 
 /// Bytes of minipages, if none are asked for: a tour of TSP, a molecule of WATER, a page.
 const SIZES: [usize; 3] = [148, 672, 4 << 10];
@@ -35,7 +35,7 @@ const QUICK_VIEWS: [u32; 3] = [1, 27, 128];
 /// Turns of all cells.
 const TURNS: u32 = 20;
 const QUICK_TURNS: u32 = 1;
-/// Before each touch while the owner computes: longer than anybody waits awake.
+/// Before each touch while the owner computes: longer than any policy waits awake.
 const PAUSE: Nanos = Nanos::from_us(300);
 /// How often all units are touched in a turn, requests are sent, pages go through all states, loops run.
 const ROUNDS: u32 = 4;
@@ -43,84 +43,47 @@ const COMPUTING_ROUNDS: u32 = 2;
 const REQUESTS: u32 = 500;
 const STATES: u32 = 2;
 const LOOPS: u32 = 2;
-/// No turn of a cell takes longer: one lasts some tenths of a second, even on a machine that is busy otherwise.
-const BOUND: Nanos = Nanos::from_ms(60_000);
 
-/// What is measured in processes of its own, and all that it gave.
-pub(super) struct DsmCell {
-    pub(super) task: DsmBenchmark,
-    pub(super) timed: Vec<Timed>,
-    /// Why it has no more turns.
-    failed: bool,
-}
-
-impl DsmCell {
-    fn new(task: DsmBenchmark) -> Self {
-        Self { task, timed: vec![], failed: false }
+impl Experiment for Dsm {
+    fn name(&self) -> &'static str {
+        "dsm"
     }
 
-    fn take(&mut self, timed: Vec<Timed>) {
-        for new in timed {
-            match self.timed.iter_mut().find(|known| (known.what, known.bytes) == (new.what, new.bytes)) {
-                None => self.timed.push(new),
-                Some(known) => {
-                    known.ns.extend(new.ns);
-                    known.cpu_ns = [known.cpu_ns[0] + new.cpu_ns[0], known.cpu_ns[1] + new.cpu_ns[1]];
-                }
-            }
+    fn measure(&self, quiet: bool) -> Result<Measured> {
+        let cpus = affinity::allowed();
+        let mut notes = vec![];
+        let backends = backends(self, &mut notes)?;
+        let tasks = tasks(self, &backends)?;
+        if cpus.len() < 2 {
+            notes.push("both ranks share a processor, since this process may use only one: each fault takes two switches".into());
         }
-    }
-}
-
-/// Runs what the options ask for.
-///
-/// # Errors
-/// If a back end or policy is unknown, or nothing at all can be measured.
-pub fn run(options: &Dsm, quiet: bool) -> Result<Measured> {
-    let cpus = affinity::allowed();
-    let mut found = Measured::default();
-    let backends = backends(options, &mut found.notes)?;
-    let mut cells: Vec<DsmCell> = tasks(options, &backends)?.into_iter().map(DsmCell::new).collect();
-    if cpus.len() < 2 {
-        found
-            .notes
-            .push("both ranks share a processor, since this process may use only one: each fault takes two switches".into());
-    }
-    machine_file::load_or_measure()?;
-    let cpus = [cpus[0], cpus[1 % cpus.len()]];
-    let turns = options.turns.unwrap_or(if options.quick { QUICK_TURNS } else { TURNS });
-    let mut progress = Progress::new("shared memory", turns as usize * cells.len(), quiet);
-    let mut trouble = None;
-    'turns: for turn in 0..turns {
-        for i in 0..cells.len() {
-            let at = if turn % 2 == 0 { i } else { cells.len() - 1 - i };
-            let cell = &mut cells[at];
-            if interrupt::requested() {
-                break 'turns;
-            }
-            let name = output::name_of(&cell.task);
-            progress.step(&name);
-            if cell.failed {
-                continue;
-            }
-            match run_plan(&Plan { cpus, task: cell.task.clone() }, &options.fabric) {
-                Ok(answer) => {
-                    cell.take(answer.timed);
-                    answer.notes.into_iter().for_each(|note| found.note(note));
-                }
-                Err(_) if interrupt::requested() => {}
-                Err(error) => {
-                    cell.failed = true;
-                    found.note(format!("{name}: {error:#}"));
-                    trouble = trouble.or(Some(error));
-                }
-            }
+        machine_file::load_or_measure()?;
+        let cpus = [cpus[0], cpus[1 % cpus.len()]];
+        let turns = self.turns.unwrap_or(if self.quick { QUICK_TURNS } else { TURNS });
+        let cells: Vec<DsmCell> = tasks.into_iter().map(|task| DsmCell { cpus, task }).collect();
+        let mut matrix = Matrix::new("shared memory", cells.len(), turns, Order::Alternating, quiet);
+        matrix.found.notes = notes;
+        let runs = matrix.row(
+            Surroundings::default(),
+            &cells,
+            |cell| output::name_of(&cell.task),
+            |cell, _| {
+                let job = cell.is_job().then_some((2, self.fabric.as_str()));
+                CellProgram::default().run_to_end(cell, Within { job, ..Within::default() })
+            },
+        )?;
+        let mut found = vec![];
+        for (cell, runs) in cells.into_iter().zip(runs) {
+            let figures = runs.results.into_iter().reduce(output::together).unwrap_or_default();
+            figures.notes.into_iter().for_each(|note| matrix.found.note(note));
+            found.push((cell.task, figures.timed));
         }
+        matrix.found.measurements = output::measurements(&self.fabric, &found);
+        matrix.end()
     }
-    found.measurements = output::measurements(&options.fabric, &cells);
-    match trouble {
-        Some(error) if found.measurements.is_empty() => Err(error),
-        _ => Ok(found),
+
+    fn text(&self, results: &Results) -> String {
+        output::text(&results.measurements)
     }
 }
 
@@ -190,20 +153,4 @@ fn tasks(options: &Dsm, backends: &[Backend]) -> Result<Vec<DsmBenchmark>> {
         tasks.extend(viewed.iter().flat_map(|&bytes| of(bytes)));
     }
     Ok(tasks)
-}
-
-/// Carries a plan out in processes of its own.
-fn run_plan(plan: &Plan, fabric: &str) -> Result<Figures> {
-    let mut command = Command::new(children::myself());
-    if plan.is_job() {
-        command.args(["run", "--no-prefix", "-n", "2", "--fabric", fabric, "--"]).arg(children::myself());
-    }
-    command.arg(VERB).arg(plan.to_arg()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let output = Child::spawn(command, &[]).context("cannot start a rank")?.output_within(BOUND)?;
-    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-    if !output.status.success() {
-        bail!("it failed ({}): {}", output.status, said(&output.stderr));
-    }
-    let line = said(&output.stdout);
-    serde_json::from_str(&line).with_context(|| format!("it answered `{line}`"))
 }

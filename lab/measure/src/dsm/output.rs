@@ -1,6 +1,9 @@
-//! What was found, as measurements.
-use super::DsmCell;
-use foregather_bench::dsm::{DsmBenchmark, Quantity, Timed};
+//! What was found, as measurements and as tables, and what faults cost on other systems, as published or
+//! measured elsewhere: to be shown beside what is measured here, and never mixed with it.
+use foregather_bench::dsm::{DsmBenchmark, Figures, Quantity, Timed};
+use foregather_results::number::{digits, short};
+use foregather_results::table::Shows::{By, Figure, Label};
+use foregather_results::table::{Heading, ResultTable, texts};
 use foregather_results::{Distribution, Measurement};
 use std::collections::BTreeMap;
 
@@ -16,14 +19,15 @@ pub const AT_ONCE: &str = "dsm-at-once/";
 pub const FETCHES: &str = "dsm-fetch/";
 /// What ids of traversals begin with.
 pub const VIEWS: &str = "dsm-views/";
-/// The parts of a fault, by the names of their figures: the signal and the opening of the page, its closing at the owner, a request and its
-/// answer as bare frames; what remains is the protocol, and the waking of who waits.
+/// The parts of a fault, by the names of their figures: the signal and the opening of the page, its closing
+/// at the owner, a request and its answer as bare frames; what remains is the protocol, and the waking of the
+/// thread that waits.
 pub const PARTS: [&str; 4] = ["signal_us", "owner_us", "frames_us", "rest_us"];
 
 /// Values that differ by less are kept as one: the clock's reading alone takes longer.
 const GRAIN_NS: u64 = 10;
 
-/// What a cell is, for people.
+/// What a cell is, in words.
 pub(super) fn name_of(task: &DsmBenchmark) -> String {
     match task {
         DsmBenchmark::Faults { bytes, backend, policy, computing, asking, .. } => {
@@ -36,8 +40,26 @@ pub(super) fn name_of(task: &DsmBenchmark) -> String {
     }
 }
 
+/// What two turns of a cell gave.
+pub(super) fn together(mut all: Figures, new: Figures) -> Figures {
+    for new in new.timed {
+        match all.timed.iter_mut().find(|known| (known.what, known.bytes) == (new.what, new.bytes)) {
+            None => all.timed.push(new),
+            Some(known) => {
+                known.ns.extend(new.ns);
+                known.cpu_ns = [known.cpu_ns[0] + new.cpu_ns[0], known.cpu_ns[1] + new.cpu_ns[1]];
+            }
+        }
+    }
+    all.notes.extend(new.notes);
+    all
+}
+
+/// A cell, and the times of all its turns.
+type CellTimes = (DsmBenchmark, Vec<Timed>);
+
 /// All that the cells gave.
-pub(super) fn measurements(fabric: &str, cells: &[DsmCell]) -> Vec<Measurement> {
+pub(super) fn measurements(fabric: &str, cells: &[CellTimes]) -> Vec<Measurement> {
     let mut all: Vec<Measurement> = cells.iter().flat_map(|cell| of_cell(fabric, cell)).collect();
     let medians: BTreeMap<String, f64> = all.iter().filter_map(|m| Some((m.id.clone(), m.summary.p50?))).collect();
     for m in all.iter_mut().filter(|m| m.id.starts_with(FAULTS) || m.id.starts_with(ASKED)) {
@@ -46,8 +68,8 @@ pub(super) fn measurements(fabric: &str, cells: &[DsmCell]) -> Vec<Measurement> 
     all
 }
 
-fn of_cell(fabric: &str, cell: &DsmCell) -> Vec<Measurement> {
-    let of = |timed: &Timed| match &cell.task {
+fn of_cell(fabric: &str, (task, all): &CellTimes) -> Vec<Measurement> {
+    let of = |timed: &Timed| match task {
         DsmBenchmark::Faults { bytes, backend, policy, computing, asking, .. } => {
             let (kind, what) = match (*computing, *asking) {
                 (true, _) => (COMPUTING, "a fault now and then while the owner computes"),
@@ -72,11 +94,9 @@ fn of_cell(fabric: &str, cell: &DsmCell) -> Vec<Measurement> {
         }
         DsmBenchmark::Views { .. } => unreachable!("views are held against one view"),
     };
-    match &cell.task {
-        DsmBenchmark::Views { backend, bytes, views, .. } => {
-            of_views((backend, *bytes, *views), &cell.timed).into_iter().collect()
-        }
-        _ => cell.timed.iter().map(of).collect(),
+    match task {
+        DsmBenchmark::Views { backend, bytes, views, .. } => of_views((backend, *bytes, *views), all).into_iter().collect(),
+        _ => all.iter().map(of).collect(),
     }
 }
 
@@ -93,7 +113,7 @@ fn spread(id: String, what: &str, timed: &Timed) -> Measurement {
 
 /// The parts of a fault were measured alone, so what remains is no more than a difference of medians.
 fn with_parts(m: Measurement, medians: &BTreeMap<String, f64>) -> Measurement {
-    let [fabric, backend, bytes, touch] = ["fabric", "backend", "bytes", "touch"].map(|name| label(&m, name));
+    let [fabric, backend, bytes, touch] = ["fabric", "backend", "bytes", "touch"].map(|name| m.text(name).to_owned());
     let (at_once, opening, owner, bytes) = match touch.as_str() {
         "read" => (Quantity::ReadAtOnce, Quantity::OpenToRead, Quantity::Downgrade, bytes),
         "upgrade" => (Quantity::UpgradeAtOnce, Quantity::Raise, Quantity::CloseRead, "0".to_owned()),
@@ -104,7 +124,7 @@ fn with_parts(m: Measurement, medians: &BTreeMap<String, f64>) -> Measurement {
     // Without a signal there is only the opening.
     let first = of_call(if m.id.starts_with(ASKED) { opening } else { at_once });
     let parts = [first, of_call(owner), median(format!("{FETCHES}{fabric}/{bytes}B"))];
-    let whole = m.summary.p50.unwrap_or(f64::NAN);
+    let whole = m.median();
     let rest = whole - parts.iter().sum::<f64>();
     let m = m.figure("of_at_once", whole / of_call(at_once));
     let m = PARTS.iter().zip(parts).fold(m, |m, (name, ns)| m.figure(name, ns / 1e3));
@@ -120,31 +140,165 @@ fn of_views((backend, bytes, views): (&str, usize, u32), timed: &[Timed]) -> Opt
     let kib = (bytes >> 10).to_string();
     let m = Measurement::from_values(format!("{VIEWS}{backend}/{kib}KiB/{views}"), "a traversal through all views", "ns", many);
     let ratio = m.summary.min.unwrap_or(f64::NAN) / one.quantile(0.0);
-    let median = m.summary.p50.unwrap_or(f64::NAN) / one.quantile(0.5);
+    let median = m.median() / one.quantile(0.5);
     let m = m.label("backend", backend).label("kib", kib).label("views", views.to_string());
     Some(m.figure("one_view_ns", one.quantile(0.0)).figure("ratio", ratio).figure("ratio_of_medians", median))
 }
 
-pub(crate) fn label(m: &Measurement, name: &str) -> String {
-    m.labels.get(name).cloned().unwrap_or_default()
+const OF_FAULTS: [Heading; 16] = [
+    ("touch", Label("touch")),
+    ("by", By(|m| if m.id.starts_with(ASKED) { "accessor" } else { "fault" }.to_owned())),
+    ("bytes", Label("bytes")),
+    ("back end", Label("backend")),
+    ("policy", Label("policy")),
+    ("owner", By(|m| if m.id.starts_with(COMPUTING) { "computes" } else { "waits" }.to_owned())),
+    ("p50 us", By(|m| us(m.summary.p50))),
+    ("p10", By(|m| us(Some(m.number("p10_ns"))))),
+    ("p99", By(|m| us(m.summary.p99))),
+    ("min", By(|m| us(m.summary.min))),
+    ("/ at once", Figure("of_at_once")),
+    ("cpu us", Figure("cpu_us")),
+    ("signal, open", Figure(PARTS[0])),
+    ("owner's call", Figure(PARTS[1])),
+    ("frames", Figure(PARTS[2])),
+    ("rest", Figure(PARTS[3])),
+];
+const ALONE: [Heading; 6] = [
+    ("alone", By(|m| if is_fetch(m) { format!("fetch of {} bytes", m.text("bytes")) } else { m.text("touch").to_owned() })),
+    ("of", By(|m| m.text(if is_fetch(m) { "fabric" } else { "backend" }).to_owned())),
+    ("p50 us", OF_FAULTS[6].1),
+    ("p10", OF_FAULTS[7].1),
+    ("p99", OF_FAULTS[8].1),
+    ("min", OF_FAULTS[9].1),
+];
+
+fn is_fetch(m: &Measurement) -> bool {
+    m.id.starts_with(FETCHES)
+}
+
+fn us(ns: Option<f64>) -> String {
+    ns.map_or_else(|| "-".to_owned(), |ns| digits(ns / 1e3, 3))
+}
+
+/// All tables, as far as there is something to show; what others have measured comes last.
+pub(super) fn text(all: &[Measurement]) -> String {
+    let of = |columns: &[Heading], kinds: &[&str]| {
+        ResultTable::of(columns, all.iter().filter(|m| kinds.iter().any(|kind| m.id.starts_with(kind))))
+    };
+    let elsewhere = all.iter().any(|m| m.id.starts_with(FAULTS)).then(elsewhere);
+    texts([of(&OF_FAULTS, &[FAULTS, ASKED, COMPUTING]), of(&ALONE, &[AT_ONCE, FETCHES]), views(all)].into_iter().chain(elsewhere))
+}
+
+/// A row for each size, a column for each number of views.
+fn views(all: &[Measurement]) -> ResultTable {
+    let all: Vec<&Measurement> = all.iter().filter(|m| m.id.starts_with(VIEWS)).collect();
+    let distinct = |name: &str| {
+        let mut numbers: Vec<u32> = all.iter().filter_map(|m| m.text(name).parse().ok()).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    };
+    let counts = distinct("views");
+    let mut table =
+        ResultTable::new(["through views / one view".to_owned()].into_iter().chain(counts.iter().map(u32::to_string)));
+    for kib in distinct("kib") {
+        let of = |views: &u32| {
+            let found = all.iter().find(|m| m.text("kib") == kib.to_string() && m.text("views") == views.to_string());
+            found.and_then(|m| m.figures.get("ratio")).map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"))
+        };
+        let row = [format!("{}iB", short_of(kib))].into_iter().chain(counts.iter().map(of)).collect();
+        table.rows.push(row);
+    }
+    table
+}
+
+fn short_of(kib: u32) -> String {
+    if kib.is_multiple_of(1_024) { format!("{} M", kib >> 10) } else { format!("{} K", short(f64::from(kib))) }
+}
+
+/// What one system needs for a minipage or page of one size, in microseconds: from, to.
+pub struct Published {
+    /// The system, and when.
+    pub system: &'static str,
+    /// On what it ran.
+    pub machine: &'static str,
+    /// Where it is said.
+    pub source: &'static str,
+    /// Bytes that are fetched.
+    pub bytes: u32,
+    /// A load of what another rank owns.
+    pub read_us: Option<(f64, f64)>,
+    /// A store to what was loaded before.
+    pub upgrade_us: Option<(f64, f64)>,
+    /// A store to what another rank owns.
+    pub write_us: Option<(f64, f64)>,
+}
+
+const MILLIPAGE: &str = "PCs of 1999 under Windows NT, on Myrinet";
+const ITZKOVITZ: &str = "published: Itzkovitz & Schuster 1999, Table 1";
+
+/// All that is shown.
+pub const PUBLISHED: [Published; 3] = [
+    Published {
+        system: "Millipage, 1999",
+        machine: MILLIPAGE,
+        source: ITZKOVITZ,
+        bytes: 128,
+        read_us: Some((204.0, 204.0)),
+        upgrade_us: None,
+        write_us: Some((212.0, 366.0)),
+    },
+    Published {
+        system: "Millipage, 1999",
+        machine: MILLIPAGE,
+        source: ITZKOVITZ,
+        bytes: 4_096,
+        read_us: Some((314.0, 314.0)),
+        upgrade_us: None,
+        write_us: Some((327.0, 480.0)),
+    },
+    Published {
+        system: "ArgoDSM, ARGO_LOAD_SIZE=1",
+        machine: "two ranks, Open MPI 4.1.4, a virtual machine of 2 processors (Xeon)",
+        source: "measured for this project on that machine, not published: medians",
+        bytes: 4_096,
+        read_us: Some((13.2, 13.2)),
+        upgrade_us: Some((13.4, 13.4)),
+        write_us: Some((25.7, 25.7)),
+    },
+];
+
+/// A time, or from when to when, as text.
+pub fn span(us: Option<(f64, f64)>) -> String {
+    match us {
+        None => "-".to_owned(),
+        Some((from, to)) if from < to => format!("{from}-{to}"),
+        Some((from, _)) => format!("{from}"),
+    }
+}
+
+/// All of it as a table.
+pub fn elsewhere() -> ResultTable {
+    let mut table = ResultTable::new(["elsewhere", "bytes", "read us", "upgrade us", "write us", "machine", "source"]);
+    for of in &PUBLISHED {
+        let times = [of.read_us, of.upgrade_us, of.write_us].map(span);
+        let mut row = vec![of.system.to_owned(), of.bytes.to_string()];
+        row.extend(times);
+        row.extend([of.machine.to_owned(), of.source.to_owned()]);
+        table.rows.push(row);
+    }
+    table
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tables::text;
     use super::*;
 
     fn timed(what: Quantity, bytes: usize, ns: &[u64]) -> Timed {
         Timed { what, bytes, ns: ns.to_vec(), cpu_ns: [4_000, 2_000] }
     }
 
-    fn cell(task: DsmBenchmark, timed: Vec<Timed>) -> DsmCell {
-        let mut cell = DsmCell::new(task);
-        cell.take(timed);
-        cell
-    }
-
-    fn cells() -> [DsmCell; 3] {
+    fn cells() -> [CellTimes; 3] {
         let backend = || "mprotect".to_owned();
         let faults = DsmBenchmark::Faults {
             bytes: 148,
@@ -163,9 +317,9 @@ mod tests {
         ];
         let alone = alone.into_iter().map(|(what, ns)| timed(what, 0, &[ns])).collect();
         [
-            cell(faults, vec![timed(Quantity::Read, 148, &[5_001, 4_000, 9_000]), timed(Quantity::Upgrade, 148, &[5_000])]),
-            cell(DsmBenchmark::AtOnce { backend: backend(), rounds: 1 }, alone),
-            cell(
+            (faults, vec![timed(Quantity::Read, 148, &[5_001, 4_000, 9_000]), timed(Quantity::Upgrade, 148, &[5_000])]),
+            (DsmBenchmark::AtOnce { backend: backend(), rounds: 1 }, alone),
+            (
                 DsmBenchmark::Fetch { sizes: vec![], rounds: 1 },
                 vec![timed(Quantity::Fetch, 0, &[300]), timed(Quantity::Fetch, 148, &[400])],
             ),
@@ -197,11 +351,11 @@ mod tests {
     #[test]
     fn turns_are_gathered_and_views_are_held_against_one() {
         let task = DsmBenchmark::Views { backend: "userfaultfd".into(), bytes: 1 << 20, views: 27, turns: 1 };
-        let turn =
-            |many, one| vec![timed(Quantity::ThroughViews, 1 << 20, &[many]), timed(Quantity::ThroughOne, 1 << 20, &[one])];
-        let mut cell = cell(task, turn(300, 200));
-        cell.take(turn(360, 240));
-        let all = measurements("shm", &[cell]);
+        let turn = |many, one| Figures {
+            timed: vec![timed(Quantity::ThroughViews, 1 << 20, &[many]), timed(Quantity::ThroughOne, 1 << 20, &[one])],
+            notes: vec![],
+        };
+        let all = measurements("shm", &[(task, together(turn(300, 200), turn(360, 240)).timed)]);
         assert_eq!((all.len(), all[0].figures["ratio"], all[0].summary.n), (1, 1.5, 2));
         let told = text(&all);
         assert!(told.contains("1 MiB") && told.contains("1.50") && !told.contains("Millipage"), "{told}");

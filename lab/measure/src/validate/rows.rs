@@ -1,15 +1,17 @@
 //! The eight rows: small experiments that this machine and the simulator can both run.
 //!
-//! In all of them threads compute for 20 us on average and meet. What differs is how many processors they have, beside whom
-//! they run, and what they are allowed; and, within a row, how long they spin before they block.
+//! In all of them threads compute for 20 us on average and meet. What differs is how many processors they
+//! have, beside what they run, and what they are allowed; and, within a row, how long they spin before they
+//! block.
 use foregather_machine::{Costs, Nanos, Switch};
 use foregather_wait::{Multiple, Policy};
 
 /// Mean computation of a thread between two barriers.
 pub(super) const GRAIN: Nanos = Nanos::from_us(20);
 
-/// Where a team runs. Its threads are pinned: where free ones settle beside others is chance, and for good. Two that meet may
-/// share one processor while hogs have the other, or not, and neither this machine nor the simulator repeats itself then.
+/// Where a team runs. Its threads are pinned: where free ones settle beside others is chance, and for good.
+/// Two that meet may share one processor while hogs have the other, or not, and neither this machine nor the
+/// simulator repeats itself then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pinning {
     /// All on one processor.
@@ -27,7 +29,7 @@ impl Pinning {
         }
     }
 
-    /// What blocking costs there: with one processor nobody ever sleeps on an idle one.
+    /// What blocking costs there: with one processor no thread ever sleeps on an idle one.
     const fn switch(self) -> Switch {
         match self {
             Self::One => Switch::Local,
@@ -68,7 +70,8 @@ impl Case {
         Self { quota_ms: Some(quota_ms), ..Self::new(name, 2, Pinning::Two) }
     }
 
-    /// For how many times as long as the shortest cells it is measured: hogs and quotas act over many milliseconds.
+    /// For how many times as long as the shortest cells it is measured: hogs and quotas act over many
+    /// milliseconds.
     pub(super) const fn lengths(&self) -> u64 {
         if self.hogs > 0 || self.quota_ms.is_some() { 3 } else { 1 }
     }
@@ -98,7 +101,7 @@ pub(super) struct Row {
     pub(super) compares: Compares,
     /// The spin bounds between never and always.
     bounds: &'static [Multiple],
-    /// Does somebody spin for ever, too?
+    /// Does a team spin for ever, too?
     always: bool,
 }
 
@@ -107,7 +110,7 @@ pub(super) struct Row {
 pub(super) struct Budget {
     /// `AB`, `CS`, `2CS+`, `10CS` or `always`.
     pub(super) name: String,
-    /// The same, as the teams wait.
+    /// How the teams wait by it.
     pub(super) policy: Policy,
 }
 

@@ -1,8 +1,16 @@
-//! Table 1: what faults, barriers and locks cost must follow from what their parts cost.
+//! Faults, barriers and locks from what their parts cost (Table 1), and what the programs share, how often
+//! they synchronise and what they send (Table 2, section 4.3), as counted here and as played.
+use super::recording::{Recording, record};
 use super::stage::{Scenario, Show, replay};
-use super::{number, points::Points};
+use super::{count, number};
+use crate::points::Points;
 use crate::{Findings, Trial};
 use anyhow::Result;
+use foregather_apps::is::Is;
+use foregather_apps::lu::Lu;
+use foregather_apps::sor::Sor;
+use foregather_apps::tsp::Tsp;
+use foregather_apps::water::Water;
 use foregather_barrier::Algorithm as Barrier;
 use foregather_dsm::journal::{Event, Journal, Operation};
 use foregather_dsm::node::WaitKind;
@@ -17,25 +25,15 @@ use std::sync::Arc;
 const HOSTS: u32 = 8;
 /// How often each is tried: one is like another.
 const ROUNDS: u32 = 20;
-/// Who asks, and who manages and owns what it asks for.
+/// The host that asks, and the hosts that manage and own what it asks for.
 const ASKS: Rank = 0;
 const OWNS: Rank = 1;
-const COPIES: Points = Points {
-    name: "costs-write",
-    title: "Table 1, simulated: a write fault over the copies that must be closed",
-    what: "a write fault",
-    unit: "us",
-    over: "copies",
-    series: "minipage",
-};
-const BARRIERS: Points = Points {
-    name: "costs-barrier",
-    title: "Table 1, simulated: a barrier over the hosts",
-    what: "a barrier",
-    over: "hosts",
-    series: "barrier",
-    ..COPIES
-};
+const COPIES: Points = Points::itzkovitz(
+    ["costs-write", "Table 1, simulated: a write fault over the copies that must be closed", "a write fault", "us"],
+    ["copies", "minipage"],
+);
+const BARRIERS: Points =
+    Points::itzkovitz(["costs-barrier", "Table 1, simulated: a barrier over the hosts", "a barrier", "us"], ["hosts", "barrier"]);
 
 /// Plays a program of one line a host, in minipages of so many bytes.
 fn perform(stage: &Scenario, hosts: u32, bytes: u32, did: impl Fn(Rank) -> Vec<Operation>) -> Result<Show> {
@@ -57,7 +55,8 @@ fn touches(access: Access) -> impl Iterator<Item = Operation> {
     minipages().map(move |minipage| Operation::touch(minipage, access, 0..4))
 }
 
-/// A fault of a host that has no copy, where the manager is the owner and so many others have copies, in microseconds.
+/// A fault of a host that has no copy, where the manager is the owner and so many others have copies, in
+/// microseconds.
 pub(super) fn fault(stage: &Scenario, access: Access, bytes: u32, copies: u32) -> Result<f64> {
     let show = perform(stage, HOSTS, bytes, |rank| {
         let mut did: Vec<Operation> = if rank == OWNS { touches(Access::Write).collect() } else { vec![] };
@@ -87,7 +86,7 @@ fn barrier(stage: &Scenario, hosts: u32) -> Result<f64> {
     Ok(last.as_us() / f64::from(ROUNDS))
 }
 
-/// To take a lock that nobody else wants, and to leave it, in microseconds.
+/// To take a lock that no other host wants, and to leave it, in microseconds.
 fn lock(stage: &Scenario, lock: u32) -> Result<f64> {
     let pair = move || std::iter::repeat_n([Operation::Lock(lock), Operation::Unlock(lock)], ROUNDS as usize).flatten();
     let show = perform(stage, HOSTS, 8, |rank| {
@@ -101,7 +100,8 @@ fn lock(stage: &Scenario, lock: u32) -> Result<f64> {
     Ok(show.threads[ASKS as usize].span.as_us() / f64::from(ROUNDS))
 }
 
-/// From one program to another that polls, a message of so many bytes, its header of 32 bytes included, in microseconds.
+/// From one program to another that polls, a message of so many bytes, its header of 32 bytes included, in
+/// microseconds.
 fn message(stage: &Scenario, bytes: usize) -> Result<f64> {
     let spec = ClusterSpec { limit: Nanos::MAX, ..ClusterSpec::new(2, 1, stage.machine(), stage.card) };
     let cluster = Cluster::<Heap>::new(spec).map_err(anyhow::Error::msg)?;
@@ -128,20 +128,18 @@ fn message(stage: &Scenario, bytes: usize) -> Result<f64> {
     Ok(ends.into_iter().max().unwrap_or_default().as_us() / f64::from(2 * ROUNDS))
 }
 
-pub(super) fn messages(_: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+pub(super) fn messages(_: &Trial, found: &mut Findings) -> Result<()> {
     let stage = Scenario::event_driven_1999();
     let claims = [("message-header", 32), ("message-half-k", 512), ("message-1k", 1_024), ("message-4k", 4_096)];
     for (claim, bytes) in claims {
         found.answer(claim, number(message(&stage, bytes)?, "simulated, between two programs that poll"));
     }
-    Ok(found)
+    Ok(())
 }
 
-pub(super) fn costs(_: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+pub(super) fn costs(_: &Trial, found: &mut Findings) -> Result<()> {
     let stage = Scenario::event_driven_1999();
-    faults(&stage, &mut found)?;
+    faults(&stage, found)?;
     let linear = Scenario { barrier: Barrier::Gather(HOSTS), ..stage.clone() };
     let of = |stage: &Scenario| (1..=HOSTS).map(|hosts| barrier(stage, hosts)).collect::<Result<Vec<f64>>>();
     let (gather, dissemination) = (of(&linear)?, of(&stage)?);
@@ -161,7 +159,7 @@ pub(super) fn costs(_: &Trial) -> Result<Findings> {
     let (near, far) = (lock(&stage, ASKS)?, lock(&stage, OWNS)?);
     found.answer("lock-least", number(near, "simulated, managed by the same host"));
     found.answer("lock-most", number(far, "simulated, managed by another"));
-    Ok(found)
+    Ok(())
 }
 
 fn faults(stage: &Scenario, found: &mut Findings) -> Result<()> {
@@ -184,4 +182,69 @@ fn faults(stage: &Scenario, found: &mut Findings) -> Result<()> {
     found
         .answer("write-grows", number(least_step, format!("simulated, 0 to 6 copies beside the owner's: {}", series.join(", "))));
     Ok(())
+}
+
+pub(super) fn table2(_: &Trial, found: &mut Findings) -> Result<()> {
+    let programs = [
+        ("sor", record(&Sor::paper().into(), HOSTS)?),
+        ("is", record(&Is::paper().into(), HOSTS)?),
+        ("lu", record(&Lu { prefetch: false, ..Lu::paper() }.into(), HOSTS)?),
+        ("water", record(&Water::paper().into(), HOSTS)?),
+        ("tsp", record(&Tsp::paper().into(), HOSTS)?),
+    ];
+    let of = |name: &str| &programs.iter().find(|(other, _)| *other == name).expect("it is one of the five").1;
+    // IS counts from the start of the clock on: what it does before is its warm-up.
+    let barriers = |name: &str| {
+        let events = &of(name).journals[0].events;
+        let start = events.iter().position(|event| name == "is" && event.what == Operation::Start).unwrap_or(0);
+        events[start..].iter().filter(|event| event.what == Operation::Barrier).count() as u64
+    };
+    let locks = |name: &str| of(name).events().filter(|event| matches!(event.what, Operation::Lock(_))).count() as u64;
+    let counted = "counted while it ran on eight ranks";
+    for (claim, name) in [
+        ("sor-barriers", "sor"),
+        ("is-barriers", "is"),
+        ("lu-barriers", "lu"),
+        ("water-barriers", "water"),
+        ("tsp-barriers", "tsp"),
+    ] {
+        found.answer(claim, count(barriers(name), counted));
+    }
+    found.answer("water-locks", count(locks("water"), counted));
+    found.answer("tsp-locks", count(locks("tsp"), counted));
+    let tsp = Tsp::paper();
+    let unit = u64::from(tsp.unit_bytes.next_multiple_of(8));
+    found.answer(
+        "tsp-views",
+        count(4_096 / unit, format!("a tour of {} bytes takes {unit}, so that its words are whole", tsp.unit_bytes)),
+    );
+    let shared = |name: &str| of(name).lengths().iter().map(|&bytes| u64::from(bytes)).sum::<u64>() / 1_024;
+    found.answer("water-shared", count(shared("water"), "molecules, and sums of energies"));
+    found.answer("tsp-shared", count(shared("tsp"), "tours, their queue, and what else is shared"));
+    grains(&programs, found)?;
+    Ok(())
+}
+
+/// By minipages and by pages.
+fn grains(programs: &[(&str, Recording)], found: &mut Findings) -> Result<()> {
+    let stage = Scenario::event_driven_1999();
+    let (mut more, mut text) = (0, vec![]);
+    for (name, run) in programs {
+        let (fine, coarse) = (run.replay(&stage)?, run.play_by_pages(&stage)?);
+        let (one, other) = (fine.faults().0, coarse.faults().0);
+        more += u64::from(one > other && fine.span() >= coarse.span());
+        text.push(format!("{name} {one}/{other} faults, {:.1} times as quick", ratio(coarse.span(), fine.span())));
+    }
+    found.answer(
+        "fine-grain",
+        count(
+            more,
+            format!("by minipages and by pages, played on eight hosts that compute as they do here: {}", text.join(", ")),
+        ),
+    );
+    Ok(())
+}
+
+fn ratio(one: Nanos, other: Nanos) -> f64 {
+    one.0 as f64 / other.0.max(1) as f64
 }

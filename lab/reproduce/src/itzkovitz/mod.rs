@@ -1,21 +1,17 @@
-//! The experiments of Itzkovitz & Schuster 1999: this system's servers and threads on simulated hosts of 1999, by journals of programs
-//! that ran here.
+//! The experiments of Itzkovitz & Schuster 1999: this system's servers and threads on simulated hosts of
+//! 1999, by journals of programs that ran here.
 //!
-//! - `stage`: hosts, network and prices, and a performance of journals there. `points`: what came of it, as figures of the report.
-//! - `recording`: what a program's threads did here; `thin`: without what can be no fault. `programs`: speedups and breakdown of all five (figure 6), delays of requests.
-//! - `studies`: prefetches, chunks, units, push. `tables`: what the programs share and send (Table 2).
-//! - `diffs`: pages under relaxed consistency, as a model.
-//! - `costs`: faults, barriers and locks from what their parts cost (Table 1).
+//! - `stage`: hosts, network and prices, and a performance of journals there. `recording`: what a program's
+//!   threads did here, without what can be no fault. `programs`: speedups and breakdown of all five (figure
+//!   6), delays of requests.
+//! - `studies`: prefetches, chunks, units, push. `costs`: faults, barriers and locks from what their parts
+//!   cost (Table 1), what the programs share and send (Table 2).
 
 mod costs;
-mod diffs;
-mod points;
 mod programs;
 mod recording;
 mod stage;
 mod studies;
-mod tables;
-mod thin;
 
 use super::{Answer, Experiment, experiment};
 
@@ -23,7 +19,7 @@ use super::{Answer, Experiment, experiment};
 pub const EXPERIMENTS: [Experiment; 7] = [
     experiment("messages", costs::messages),
     experiment("costs", costs::costs),
-    experiment("table2", tables::table2),
+    experiment("table2", costs::table2),
     experiment("fig6", programs::figure6),
     experiment("prefetch", studies::prefetch),
     experiment("chunks", studies::chunks),

@@ -1,4 +1,5 @@
-//! The five programs on 1, 2, 4 and 8 hosts: speedups and where the time went (figure 6), and what the paper says of them (section 4.3).
+//! The five programs on 1, 2, 4 and 8 hosts: speedups and where the time went (figure 6), and what the paper
+//! says of them (section 4.3).
 use super::number;
 use super::recording::{Recording, record_once, record_quietly};
 use super::stage::{Scenario, Show};
@@ -15,12 +16,13 @@ use foregather_results::apps;
 
 /// Hosts that the paper had.
 pub(super) const HOSTS: [u32; 4] = [1, 2, 4, 8];
-/// What the programs compute on one processor of today, from the start of the clock on, in milliseconds: an AMD EPYC with a counter of
-/// 2.6 GHz, the least of a dozen runs, most of them beside other work. A number of its own, since what a run here takes is 1 to 3 times that,
-/// as others use the machine: verdicts must not depend on them.
+/// What the programs compute on one processor of today, from the start of the clock on, in milliseconds: an
+/// AMD EPYC with a counter of 2.6 GHz, the least of a dozen runs, most of them beside other work. A number of
+/// its own, since what a run here takes is 1 to 3 times that, as others use the machine: verdicts must not
+/// depend on them.
 const ALONE_MS: [(&str, f64); 5] = [("sor", 89.0), ("is", 92.0), ("lu", 86.0), ("water", 32.0), ("tsp", 900.0)];
-/// How much longer a processor of 1999 computed, in percent: ten times the clock and three times the instructions of a cycle. An
-/// assumption, the same for all programs.
+/// How much longer a processor of 1999 computed, in percent: ten times the clock and three times the
+/// instructions of a cycle. An assumption, the same for all programs.
 pub(super) const PACE_PERCENT: u64 = 3_000;
 /// Half of it, and twice as much: what a claim comes to then is told, too.
 const PACES: [u64; 3] = [PACE_PERCENT / 2, PACE_PERCENT, PACE_PERCENT * 2];
@@ -112,7 +114,8 @@ pub(super) fn speedup(one: &Show, many: &Show) -> f64 {
     one.span().0 as f64 / many.span().0.max(1) as f64
 }
 
-/// Where a thread's time went, by the mean of all, in milliseconds. Serving others is part of computing: it takes the same processor.
+/// Where a thread's time went, by the mean of all, in milliseconds. Serving others is part of computing: it
+/// takes the same processor.
 fn parts(show: &Show) -> [f64; apps::PARTS.len()] {
     let hosts = show.threads.len() as f64;
     let waited = show.waited();
@@ -125,13 +128,12 @@ fn parts(show: &Show) -> [f64; apps::PARTS.len()] {
     parts
 }
 
-pub(super) fn figure6(_: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+pub(super) fn figure6(_: &Trial, found: &mut Findings) -> Result<()> {
     let then = Scenario::millipage_1999();
     let mut draw = |programme: &Programme| -> Result<()> {
-        programme.figure("simulated, 1999", &then, PACE_PERCENT, &mut found)?;
-        programme.figure("simulated, 1999, no sweeper", &Scenario::event_driven_1999(), PACE_PERCENT, &mut found)?;
-        programme.figure("simulated, today", &Scenario::modern(), TODAY_PERCENT, &mut found)
+        programme.figure("simulated, 1999", &then, PACE_PERCENT, found)?;
+        programme.figure("simulated, 1999, no sweeper", &Scenario::event_driven_1999(), PACE_PERCENT, found)?;
+        programme.figure("simulated, today", &Scenario::modern(), TODAY_PERCENT, found)
     };
     let sor = Programme::record(&Sor::paper().into())?;
     draw(&sor)?;
@@ -141,7 +143,7 @@ pub(super) fn figure6(_: &Trial) -> Result<Findings> {
     draw(&lu)?;
     let water = Programme::record(&Water { chunk: 4, ..Water::paper() }.into())?;
     draw(&water)?;
-    // Who takes which tour is another matter every time.
+    // Which rank takes which tour differs from run to run.
     let tsp = Programme::of(&Tsp::paper().into(), record_once)?;
     draw(&tsp)?;
     apps::speedups(&mut found.measurements);
@@ -157,8 +159,8 @@ pub(super) fn figure6(_: &Trial) -> Result<Findings> {
     }
     let more = (1..TOURS).map(|_| record_once(&Tsp::paper().into(), HOSTS[3], tsp.runs.first()));
     let tours = more.collect::<Result<Vec<Recording>>>()?;
-    delays(&[&sor, &is, &lu, &water], &tsp, &tours, &mut found)?;
-    Ok(found)
+    delays(&[&sor, &is, &lu, &water], &tsp, &tours, found)?;
+    Ok(())
 }
 
 /// TSP's runs on eight hosts, of which no two are alike, and two of three faults are its own.

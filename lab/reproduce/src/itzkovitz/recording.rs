@@ -1,15 +1,13 @@
 //! A program runs here, and its threads write journals: what is played elsewhere.
-use super::diffs::{Prices, Relaxed, relax};
 use super::stage::{Scenario, Show, replay};
-use super::thin::thin;
 use anyhow::{Result, bail};
 use foregather_apps::Outcome;
 use foregather_bench::apps::Program;
-use foregather_dsm::Minipage;
 use foregather_dsm::journal::{Event, Journal, Operation};
 use foregather_dsm::memory::Settings;
 use foregather_dsm::protocol::Counts;
-use foregather_dsm::replay::Grain;
+use foregather_dsm::replay::{Grain, Relaxed, RelaxedPrices, relax};
+use foregather_dsm::{Access, Minipage};
 use foregather_wait::Policy;
 use std::sync::Arc;
 
@@ -50,7 +48,8 @@ fn count(outcome: &Outcome<()>) -> u32 {
     outcome.sites.iter().flat_map(|site| &site.minipages).max().map_or(0, |&Minipage(most)| most + 1)
 }
 
-/// Runs it once; all threads together compute for as long as one of them `alone`. For programs of which no two runs are alike.
+/// Runs it once; all threads together compute for as long as one of them `alone`. For programs of which no
+/// two runs are alike.
 pub(super) fn record_once(program: &Program, ranks: u32, alone: Option<&Recording>) -> Result<Recording> {
     let mut run = record(program, ranks)?;
     if let Some(alone) = alone {
@@ -59,9 +58,10 @@ pub(super) fn record_once(program: &Program, ranks: u32, alone: Option<&Recordin
     Ok(run)
 }
 
-/// Runs it three times: a thread computes between two barriers for as long as it did when it was quickest. And all threads
-/// together compute for no longer than one of them `alone`: they divide the work, but here they also share caches, and what a signal
-/// takes to come and go is no computing. Only for programs that share out their work alike in every run.
+/// Runs it three times: a thread computes between two barriers for as long as it did when it was quickest.
+/// And all threads together compute for no longer than one of them `alone`: they divide the work, but here
+/// they also share caches, and what a signal takes to come and go is no computing. Only for programs that
+/// share out their work alike in every run.
 pub(super) fn record_quietly(program: &Program, ranks: u32, alone: Option<&Recording>) -> Result<Recording> {
     let mut run = record(program, ranks)?;
     for _ in 1..TIMES {
@@ -133,9 +133,9 @@ impl Recording {
     }
 
     /// What it comes to by pages under relaxed consistency.
-    pub(super) fn relax(&self, pace_percent: u64, prices: &Prices) -> Result<Relaxed> {
+    pub(super) fn relax(&self, pace_percent: u64, prices: &RelaxedPrices) -> Result<Relaxed> {
         let (journals, bytes) = self.by_pages();
-        relax(&journals, &bytes, pace_percent, prices)
+        relax(&journals, &bytes, pace_percent, prices).map_err(anyhow::Error::msg)
     }
 
     /// All events of all threads.
@@ -167,4 +167,83 @@ pub(super) fn total(traffic: &[(Minipage, Counts)]) -> Counts {
 pub(super) fn bytes(traffic: &[(Minipage, Counts)], lengths: &[u32]) -> u64 {
     let copies = |of: &Counts| u64::from(of.reads + of.writes - of.upgrades + of.pushed);
     traffic.iter().map(|(minipage, of)| copies(of) * u64::from(lengths[minipage.0 as usize])).sum()
+}
+
+/// Which threads touch a page.
+#[derive(Clone, Copy, PartialEq)]
+enum Whose {
+    None,
+    One(u32),
+    Several,
+}
+
+/// Leaves out all but the first touch to read and the first to write of pages that one thread has for itself;
+/// of minipages on such a page, too. What was computed before them belongs to the event behind. What is left
+/// makes the same faults, by minipages and by pages.
+pub(super) fn thin(journals: &mut [Journal], pages: &Grain) {
+    let mut whose = vec![Whose::None; pages.bytes().len()];
+    for journal in &*journals {
+        for event in &journal.events {
+            let (minipage, others) = match event.what {
+                Operation::Touch { minipage, .. } | Operation::Prefetch { minipage, .. } => (minipage, false),
+                Operation::Push { minipage } => (minipage, true),
+                _ => continue,
+            };
+            let Minipage(page) = pages.of_minipage(minipage);
+            let whose = &mut whose[page as usize];
+            let alone = [Whose::None, Whose::One(journal.thread)].contains(whose) && !others;
+            *whose = if alone { Whose::One(journal.thread) } else { Whose::Several };
+        }
+    }
+    for journal in journals {
+        let (mut had, mut owed_ns) = (vec![Access::None; whose.len()], 0);
+        journal.events.retain_mut(|event| {
+            event.computed_ns += std::mem::take(&mut owed_ns);
+            let Operation::Touch { minipage, access, .. } = event.what else { return true };
+            let Minipage(page) = pages.of_minipage(minipage);
+            let had = &mut had[minipage.0 as usize];
+            if *had >= access && whose[page as usize] != Whose::Several {
+                owed_ns = event.computed_ns;
+                return false;
+            }
+            *had = access.max(*had);
+            true
+        });
+        journal.events.shrink_to_fit();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foregather_dsm::journal::Event;
+    use foregather_dsm::memory::Site;
+
+    fn journal(thread: u32, did: impl IntoIterator<Item = Operation>) -> Journal {
+        let event = |what| Event { computed_ns: 10, at_ns: 0, waited_ns: 0, what };
+        Journal { thread, events: did.into_iter().map(event).collect(), ..Journal::default() }
+    }
+
+    fn touch(minipage: u32, access: Access) -> Operation {
+        Operation::touch(Minipage(minipage), access, 0..8)
+    }
+
+    #[test]
+    fn only_what_one_thread_has_for_itself_is_left_out_and_its_computing_is_kept() {
+        // Two minipages to a page of 2000 bytes.
+        let minipages = (0..6).map(Minipage).collect();
+        let site = Site { place: String::new(), element_bytes: 8, unit_bytes: 1_000, level: 1, minipages };
+        let pages = Grain::pages(&[site], 6, 2_000);
+        let (read, write) = (Access::Read, Access::Write);
+        let own = [touch(0, read), touch(0, write), touch(0, read), touch(0, write), touch(1, write), Operation::Barrier];
+        let shared =
+            [touch(2, read), touch(2, read), touch(4, write), Operation::Push { minipage: Minipage(4) }, touch(4, write)];
+        let kept: Vec<Operation> = own[..2].iter().chain(&own[4..]).chain(&shared).cloned().collect();
+        let mut journals = [journal(0, own.into_iter().chain(shared)), journal(1, [touch(3, read)])];
+        thin(&mut journals, &pages);
+        assert_eq!(journals[0].events.iter().map(|event| event.what.clone()).collect::<Vec<_>>(), kept);
+        assert_eq!(journals[0].events.iter().map(|event| event.computed_ns).sum::<u64>(), 110);
+        assert_eq!(journals[0].events[2].computed_ns, 30, "two were left out before it");
+        assert_eq!(journals[1].events.len(), 1);
+    }
 }

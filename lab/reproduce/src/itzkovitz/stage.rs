@@ -1,4 +1,5 @@
-//! Where journals are played: hosts of one processor on a simulated network, each with its server, by the prices of a time.
+//! Where journals are played: hosts of one processor on a simulated network, each with its server, by the
+//! prices of a time.
 use anyhow::{Context, Result, bail};
 use foregather_barrier::Algorithm as Barrier;
 use foregather_dsm::Minipage;
@@ -39,10 +40,11 @@ pub(super) struct Scenario {
     pub(super) seed: u64,
 }
 
-/// What a switch of threads takes, and so much again that somebody notices a message: the paper gives neither; fitted to the 67 us of
-/// taking and leaving a lock.
+/// What a switch of threads takes, and so much again that a thread notices a message: the paper gives
+/// neither; fitted to the 67 us of taking and leaving a lock.
 const WAKE_1999: Nanos = Nanos(11_450);
-/// What a fault takes beyond what the paper's single costs add up to: fitted to its 204 us for a read of 128 bytes.
+/// What a fault takes beyond what the paper's single costs add up to: fitted to its 204 us for a read of 128
+/// bytes.
 pub(super) const RESIDUAL: Nanos = Nanos(55_700);
 
 impl Scenario {
@@ -74,9 +76,9 @@ impl Scenario {
         }
     }
 
-    /// Millipage as it was: a poller when the host has nothing else to do, a sweeper when a timer of 1 ms fires, some of whose
-    /// events come tens of microseconds apart and some several milliseconds late (§3.5). How many of them do is assumed: one in ten
-    /// each, 50 us and 3 ms.
+    /// Millipage as it was: a poller when the host has nothing else to do, a sweeper when a timer of 1 ms
+    /// fires, some of whose events come tens of microseconds apart and some several milliseconds late (§3.5).
+    /// How many of them do is assumed: one in ten each, 50 us and 3 ms.
     pub(super) fn millipage_1999() -> Self {
         let us = Nanos::from_us;
         let sweeps = Sweeps { usual: us(1_000), early: us(50), late: us(3_000), one_in: 10 };
@@ -85,8 +87,9 @@ impl Scenario {
         stage
     }
 
-    /// This system on hosts of today: faults by userfaultfd, messages as between two processes of one machine that look for them,
-    /// and 15 us to wake a server that sleeps while its host computes. All measured here, on a virtual machine.
+    /// This system on hosts of today: faults by userfaultfd, messages as between two processes of one machine
+    /// that look for them, and 15 us to wake a server that sleeps while its host computes. All measured here,
+    /// on a virtual machine.
     pub(super) fn modern() -> Self {
         let model =
             LogGp { latency: Nanos(60), send_overhead: Nanos(50), receive_overhead: Nanos(50), gap: Nanos::ZERO, byte_ps: 196 };
@@ -107,7 +110,7 @@ impl Scenario {
     }
 }
 
-/// What came of a performance.
+/// A performance, when it is over.
 pub(super) struct Show {
     /// Where each host's thread spent its time.
     pub(super) threads: Vec<TimeSpent>,
@@ -176,7 +179,7 @@ pub(super) fn replay(stage: &Scenario, journals: &[Journal], bytes: &Arc<[u32]>)
     };
     let stuck = report.deadlocked.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let (ended, open): (Vec<_>, Vec<_>) = std::mem::take(&mut report.outputs).into_iter().partition(Option::is_some);
-    // Whoever failed says more than those who wait for him.
+    // The host that failed says more than the hosts that wait for it.
     for end in ended.into_iter().chain(open) {
         match end.with_context(|| format!("a simulation got stuck: {stuck}"))?? {
             TaskResult::Server(counts) => show.traffic.extend(counts),

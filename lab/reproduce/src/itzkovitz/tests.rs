@@ -35,9 +35,10 @@ fn what_is_played_is_what_ran_wherever_nobody_can_come_first() {
     }
 }
 
-/// In each half iteration each row at a border is written once and read once by the neighbour, and either is a fault if the other was
-/// there since the last time: if they come in the same order as before both are, if in the other order the one that comes first is
-/// not. A reader that comes while a row is being written makes for one more.
+/// In each half iteration each row at a border is written once and read once by the neighbour, and either is
+/// a fault if the other was there since the last time: if they come in the same order as before both are, if
+/// in the other order the one that comes first is not. A reader that comes while a row is being written makes
+/// for one more.
 #[test]
 fn sor_has_one_to_two_faults_for_each_row_at_a_border_and_half_iteration() {
     const HOSTS: u32 = 4;
@@ -53,7 +54,7 @@ fn sor_has_one_to_two_faults_for_each_row_at_a_border_and_half_iteration() {
 #[test]
 fn a_journal_plays_the_same_every_time_and_more_slowly_if_servers_are_told_late() {
     let run = record(&Lu { prefetch: false, ..Lu::small() }.into(), 3).unwrap();
-    // So slow that the timer fires while somebody computes, whatever the build.
+    // So slow that the timer fires while a thread computes, whatever the build.
     let slow = |stage: Scenario| Scenario { pace_percent: 1_000, ..stage };
     let (late, again) =
         (run.replay(&slow(Scenario::millipage_1999())).unwrap(), run.replay(&slow(Scenario::millipage_1999())).unwrap());

@@ -1,9 +1,11 @@
-//! Figures 6 and 7 on this machine: between two threads through shared memory, over the length, by each way beside the bare fabric.
+//! Figures 6 and 7, and the conjecture of §3.3, on this machine: two threads exchange messages through shared
+//! memory, by each way beside the bare fabric, over the length, and beside other threads of the same process
+//! that compute.
 //!
 //! The static buffers of `worlds/shm` have one length, 4 KiB, so there is no sweep of them.
 use super::number;
 use super::pair::ExchangeMode;
-use super::points::Points;
+use crate::points::Points;
 use crate::{Answer, Findings, Trial};
 use anyhow::Result;
 use foregather_host::{affinity, clock};
@@ -11,6 +13,9 @@ use foregather_machine::{Error, Nanos};
 use foregather_message::Path;
 use foregather_results::Distribution;
 use foregather_shm::{SegmentSpec, ShmFabric};
+use std::hint::black_box;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 /// By the message layer in three ways, and by the fabric alone in two.
 const WAYS: [&str; 5] = ["chosen", "static buffers", "memory to memory", "bare frames", "bare copies"];
@@ -30,21 +35,18 @@ const BATCHES: u32 = 7;
 /// Bytes that a batch moves at most each way, and its most round trips.
 const BATCH: (usize, usize) = (4 << 20, 1_000);
 const IDS: [&str; 4] = ["fig6-here-throughput", "fig6-here-overhead", "fig7-here-small", "fig7-here-chosen"];
-const LATENCY: Points = Points {
-    name: "here-latency",
-    title: "Figures 6 and 7 on this machine: short messages between two threads",
-    what: "half a round trip, the best batch",
-    unit: "us",
-    over: "bytes",
-    series: "series",
-};
-const THROUGHPUT: Points = Points {
-    name: "here",
-    title: "Figures 6 and 7 on this machine: throughput between two threads",
-    what: "throughput of a ping-pong",
-    unit: "MB/s",
-    ..LATENCY
-};
+const LATENCY: Points = Points::namyst([
+    "here-latency",
+    "Figures 6 and 7 on this machine: short messages between two threads",
+    "half a round trip, the best batch",
+    "us",
+]);
+const THROUGHPUT: Points = Points::namyst([
+    "here",
+    "Figures 6 and 7 on this machine: throughput between two threads",
+    "throughput of a ping-pong",
+    "MB/s",
+]);
 
 /// Of one size, by the ways: half a round trip of each batch, in nanoseconds.
 type Halves = [Vec<f64>; 5];
@@ -53,15 +55,8 @@ fn least(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
-pub(super) fn here(trial: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+pub(super) fn here(trial: &Trial, found: &mut Findings) -> Result<()> {
     let cpus = affinity::allowed();
-    if cpus.len() < 2 {
-        for id in IDS {
-            found.answer(id, Answer::CannotTry("this process may use only one processor".into()));
-        }
-        return Ok(found);
-    }
     let exchange = ShmFabric::between_threads(SegmentSpec::new(2, WAYS.len() as u32))?;
     let batches = if trial.full { 5 * BATCHES } else { BATCHES };
     let both = foregather_thread::run(
@@ -80,9 +75,9 @@ pub(super) fn here(trial: &Trial) -> Result<Findings> {
         },
     )?;
     let both = both.into_iter().collect::<Result<Vec<_>, Error>>()?;
-    draw(&mut found, &both[0]);
-    answer(&mut found, &both[0]);
-    Ok(found)
+    draw(found, &both[0]);
+    answer(found, &both[0]);
+    Ok(())
 }
 
 fn batches_of(ways: &[ExchangeMode; 5], rank: u32, bytes: usize, batches: u32) -> Result<Halves, Error> {
@@ -134,6 +129,146 @@ fn answer(found: &mut Findings, all: &[Halves]) {
     found.answer(IDS[2], Answer::Each(small, "static buffers against memory to memory, 4 B to 1 KiB".into()));
     let regrets = SIZES.iter().map(|&size| at(size, CHOSEN) / at(size, BUFFERED).min(at(size, DIRECT))).collect::<Vec<_>>();
     let words = regrets.iter().map(|regret| format!("{regret:.2}")).collect::<Vec<_>>().join(" ");
-    let middle = Distribution::of_values(&regrets).map_or(f64::NAN, |all| all.quantile(0.5));
+    let middle = Distribution::quantile_of(regrets, 0.5);
     found.answer(IDS[3], number(middle, format!("by size {words}")));
+}
+
+/// Threads that compute, beside each of the two.
+const WORKERS: [u32; 4] = [0, 1, 2, 4];
+const BYTES: usize = 4 << 10;
+/// How long messages pass at a time, and how often by each way in turn.
+const SPAN: Nanos = Nanos::from_ms(100);
+const SPANS: usize = 3;
+/// Multiplications between two looks at whether it is over: some microseconds.
+const CHUNK: u64 = 5_000;
+const CONJECTURES: [&str; 2] = ["conjecture-here", "conjecture-here-round-trips"];
+const KEPT: Points = Points {
+    over: "workers",
+    ..Points::namyst([
+        "conjecture-here",
+        "Messages of 4 KiB beside working threads of this machine: what these get done",
+        "work done, of that without messages",
+        "%",
+    ])
+};
+const TRIPS: Points = Points {
+    over: "workers",
+    ..Points::namyst([
+        "conjecture-here-trips",
+        "Messages of 4 KiB beside working threads of this machine: what passes",
+        "round trips",
+        "per ms",
+    ])
+};
+
+/// What passed and what was computed in one span.
+#[derive(Clone, Copy, Default)]
+struct Passed {
+    trips_per_ms: f64,
+    chunks_per_ms: f64,
+}
+
+/// The spans with so many workers: without messages, by bare frames, by the message layer.
+type Spans = [Vec<Passed>; 3];
+
+pub(super) fn conjecture_here(trial: &Trial, found: &mut Findings) -> Result<()> {
+    let spans = if trial.full { 5 * SPANS } else { SPANS };
+    let (mut kept, mut trips) = (Vec::new(), Vec::new());
+    for workers in WORKERS {
+        let all = beside(workers, spans)?;
+        let quiet = median(all[0].iter().map(|span| span.chunks_per_ms));
+        for (way, series) in [(1, "bare frames"), (2, "Madeleine")] {
+            let values = |of: fn(&Passed) -> f64, unit: f64| all[way].iter().map(|span| of(span) * unit).collect();
+            found.measurements.push(TRIPS.point(series, workers as usize, values(|span| span.trips_per_ms, 1.0)));
+            if workers > 0 {
+                let share = 100.0 / quiet;
+                found.measurements.push(KEPT.point(series, workers as usize, values(|span| span.chunks_per_ms, share)));
+            }
+        }
+        // Spans beside each other met the same disturbances.
+        let ratio = |of: fn(&Passed) -> f64| median(all[1].iter().zip(&all[2]).map(|(bare, layered)| of(layered) / of(bare)));
+        trips.push(ratio(|span| span.trips_per_ms));
+        if workers > 0 {
+            kept.push(ratio(|span| span.chunks_per_ms));
+        }
+    }
+    let words = |all: &[f64]| all.iter().map(|ratio| format!("{ratio:.2}")).collect::<Vec<_>>().join(" ");
+    let worst = kept.iter().copied().max_by(|a, b| (a - 1.0).abs().total_cmp(&(b - 1.0).abs())).unwrap_or(f64::NAN);
+    found.answer(CONJECTURES[0], number(worst, format!("{} with 1, 2, 4 workers beside each", words(&kept))));
+    let least = trips[1..].iter().copied().fold(f64::INFINITY, f64::min);
+    found.answer(CONJECTURES[1], number(least, format!("{} with 0, 1, 2, 4 workers; the least beside workers", words(&trips))));
+    Ok(())
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    Distribution::quantile_of(values, 0.5)
+}
+
+fn beside(workers: u32, spans: usize) -> Result<Spans> {
+    let cpus = affinity::allowed();
+    let exchange = ShmFabric::between_threads(SegmentSpec::new(2, 2))?;
+    let (over, chunks) = (&AtomicBool::new(false), &AtomicU64::new(0));
+    let ends = foregather_thread::run(
+        2 + 2 * workers,
+        |rank| cpus.get(rank as usize % 2).copied(),
+        |_, rank| {
+            if rank >= 2 {
+                work(over, chunks);
+                return Ok(Spans::default());
+            }
+            let ways =
+                || Ok([ExchangeMode::frames(&exchange, rank, 0)?, ExchangeMode::layered(&exchange, rank, 1, Path::Chosen)?]);
+            let passed = ways().and_then(|ways| pass(&ways, rank == 0, chunks, spans));
+            // Whatever has happened, the workers end.
+            if rank == 0 || passed.is_err() {
+                over.store(true, Relaxed);
+            }
+            passed
+        },
+    )?;
+    let mut ends = ends.into_iter().collect::<Result<Vec<_>, Error>>()?;
+    Ok(ends.swap_remove(0))
+}
+
+fn work(over: &AtomicBool, chunks: &AtomicU64) {
+    let mut x = black_box(3_u64);
+    while !over.load(Relaxed) {
+        for _ in 0..CHUNK {
+            x = x.wrapping_mul(x) | 1;
+        }
+        chunks.fetch_add(1, Relaxed);
+    }
+    black_box(x);
+}
+
+/// All spans: the leader says when each is over, by the first byte of its last message.
+fn pass(ways: &[ExchangeMode; 2], leads: bool, chunks: &AtomicU64, spans: usize) -> Result<Spans, Error> {
+    let (mut all, mut memory) = (Spans::default(), vec![0; BYTES]);
+    for _ in 0..spans {
+        if leads {
+            let (began, before) = (clock::now(), chunks.load(Relaxed));
+            std::thread::sleep(std::time::Duration::from_nanos(SPAN.0));
+            all[0].push(passed(began, chunks.load(Relaxed) - before, 0));
+        }
+        for (way, all) in ways.iter().zip(&mut all[1..]) {
+            let (began, before) = (clock::now(), chunks.load(Relaxed));
+            for trips in 1.. {
+                if leads {
+                    memory[0] = u8::from(clock::now() - began >= SPAN);
+                }
+                way.turn(leads, &mut memory)?;
+                way.turn(!leads, &mut memory)?;
+                if memory[0] == 1 {
+                    all.push(passed(began, chunks.load(Relaxed) - before, trips));
+                    break;
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn passed(began: Nanos, chunks: u64, trips: u64) -> Passed {
+    let ms = (clock::now() - began).0 as f64 / 1e6;
+    Passed { trips_per_ms: trips as f64 / ms, chunks_per_ms: chunks as f64 / ms }
 }

@@ -1,35 +1,32 @@
-//! The experiments of Namyst et al. 1999: `core/message` over the simulated VIA on Fast Ethernet, beside raw VIA, and over shared memory.
+//! The experiments of Namyst et al. 1999: `core/message` over the simulated VIA on Fast Ethernet, beside raw
+//! VIA, and over shared memory.
 //!
-//! - `play`: one message, ping-pongs, and how they are simulated. `points`: what they came to, as figures of the report.
-//! - `scenes`: figures 4 and 5, stroke by stroke, and their claims. `credits`: flow control.
-//! - `figure6`, `figure7`: over the length, against raw VIA. `threads`: several threads of a node. `conjecture`: working threads.
-//! - `here`, `beside`: the same figures and the conjecture on this machine. `pair`: two of its threads that exchange messages.
+//! - `play`: one message, ping-pongs, and how they are simulated. `strokes`: figures 4 and 5, their claims,
+//!   flow control.
+//! - `lengths`: figures 6 and 7. `several`: several threads of a node, and working threads.
+//! - `here`: the same figures and the conjecture on this machine. `pair`: two of its threads that exchange
+//!   messages.
 
-mod beside;
-mod conjecture;
-mod credits;
-mod figure6;
-mod figure7;
 mod here;
+mod lengths;
 mod pair;
 mod play;
-mod points;
-mod scenes;
-mod threads;
+mod several;
+mod strokes;
 
 use super::{Answer, Experiment, experiment};
 
 /// All of them, by their names in `papers/namyst1999.toml`.
 pub const EXPERIMENTS: [Experiment; 9] = [
-    experiment("fig4", scenes::figure4),
-    experiment("credits", credits::credits),
-    experiment("fig5", scenes::figure5),
-    experiment("fig6", figure6::figure6),
-    experiment("fig7", figure7::figure7),
-    experiment("overlap", threads::overlap),
-    experiment("conjecture", conjecture::conjecture),
-    experiment("conjecture-here", beside::conjecture_here).measured(),
-    experiment("here", here::here).measured(),
+    experiment("fig4", strokes::figure4),
+    experiment("credits", strokes::credits),
+    experiment("fig5", strokes::figure5),
+    experiment("fig6", lengths::figure6),
+    experiment("fig7", lengths::figure7),
+    experiment("overlap", several::overlap),
+    experiment("conjecture", several::conjecture),
+    experiment("conjecture-here", here::conjecture_here).measured().between_processors(),
+    experiment("here", here::here).measured().between_processors(),
 ];
 
 fn number(got: f64, why: impl Into<String>) -> Answer {

@@ -1,4 +1,5 @@
-//! Two threads of this machine that exchange messages: by the message layer, or by the fabric's own verbs, for comparison.
+//! Two threads of this machine that exchange messages: by the message layer, or by the fabric's own verbs,
+//! for comparison.
 use super::play::turn;
 use anyhow::Result;
 use foregather_host::clock;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 
 type Here = Lane<Thread>;
 
-/// Nobody waits longer for the other than all of it may take.
+/// Neither waits longer for the other than all of it may take.
 const PATIENCE: Nanos = Nanos::from_ms(20_000);
 
 /// How messages are exchanged; each way has a lane of its own.

@@ -1,4 +1,5 @@
-//! Messages of one piece, to and fro: the same source in simulation and on this machine; and how it is simulated.
+//! Messages of one piece, to and fro: the same source in simulation and on this machine; and how it is
+//! simulated.
 use anyhow::{Result, bail};
 use foregather_machine::{Clock, Error, Fabric, Member, Nanos};
 use foregather_message::{Cheaper, Messenger, Mode, Path, Receive, Settings};
@@ -14,7 +15,7 @@ pub(super) const STROKES: usize = 100_000;
 /// Where the simulated ping-pongs run.
 pub(super) type Simulated<'s> = Lane<'s, Heap>;
 
-/// What came of a simulation in which everybody came to an end.
+/// The outcome of a simulation in which all threads came to an end.
 pub(super) struct Finished<T> {
     pub(super) outputs: Vec<T>,
     pub(super) report: Report<Result<T, Error>>,
@@ -81,7 +82,8 @@ fn deadlocked<T>(report: &Report<T>) -> String {
     report.deadlocked.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What so many round trips more take, once they go on as they have begun: how they begin and end does not count.
+/// What so many round trips more take, once they go on as they have begun: how they begin and end does not
+/// count.
 pub(super) fn steady(rounds: u32, run: impl Fn(u32) -> Result<PingPong>) -> Result<PingPong> {
     let (once, twice) = (run(rounds)?, run(2 * rounds)?);
     let elapsed = twice.elapsed - once.elapsed;
@@ -130,4 +132,9 @@ pub(super) fn raw(spec: &ClusterSpec, registration: Registration, bytes: usize) 
 /// The strokes of one kind at one rank.
 pub(super) fn of(strokes: &[Stroke], rank: u32, what: Activity) -> impl Iterator<Item = &Stroke> + Clone {
     strokes.iter().filter(move |stroke| stroke.at.rank == rank && stroke.what == what)
+}
+
+/// Megabytes a second.
+pub(super) fn rate(bytes: usize, half: Nanos) -> f64 {
+    bytes as f64 * 1e3 / half.0.max(1) as f64
 }

@@ -1,6 +1,6 @@
-//! gsync, sync0 and RDS alone (§3.1 to §3.3, figures 3-1 to 3-8): what they cost, and how far apart the nodes leave.
+//! Barriers of Seidel & Davis 1992, §3.1 to §3.3, and the same bounds however late each node is.
 use super::directed::{Directed, Ipsc, M};
-use super::programs::{GSYNC, RDS, SYNC0, THREE, slowest, synchronised, synchronised_shift};
+use super::directed::{GSYNC, RDS, SYNC0, THREE, slowest, synchronised, synchronised_shift};
 use super::scenes::scenes;
 use super::{count, number, us};
 use crate::{Answer, Findings, Trial};
@@ -8,7 +8,7 @@ use anyhow::Result;
 use foregather_barrier::{Algorithm, SignalCost, Subcube};
 use foregather_machine::{Member, Nanos};
 use foregather_message::{Protocol, Ring};
-use foregather_sim::net::Record;
+use foregather_sim::net::{Record, Skew, profile};
 
 /// The delays of the paper's ranges.
 const DELTAS: [u64; 7] = [0, 30, 75, 200, 374, 524, 700];
@@ -23,8 +23,8 @@ fn waited(record: &Record, from: u32, to: u32) -> Nanos {
     record.0.iter().find(|way| (way.from, way.to) == (from, to)).map_or(Nanos::ZERO, |way| way.granted - way.asked)
 }
 
-pub(super) fn gsync(_: &Trial) -> Result<Findings> {
-    let mut found = Findings { timelines: scenes("gsync")?, ..Findings::default() };
+pub(super) fn gsync(_: &Trial, found: &mut Findings) -> Result<()> {
+    found.timelines = scenes("gsync")?;
     let (cost, precision) = measured(GSYNC, 3, 30)?;
     found.answer("gsync-close-cost", us(cost));
     found.answer("gsync-close-precision", us(precision));
@@ -43,11 +43,11 @@ pub(super) fn gsync(_: &Trial) -> Result<Findings> {
     let (cost, precision) = of(700)?;
     found.answer("gsync-very-late-cost", us(cost));
     found.answer("gsync-very-late-precision", us(precision));
-    Ok(found)
+    Ok(())
 }
 
-pub(super) fn sync0(_: &Trial) -> Result<Findings> {
-    let mut found = Findings { timelines: scenes("sync0")?, ..Findings::default() };
+pub(super) fn sync0(_: &Trial, found: &mut Findings) -> Result<()> {
+    found.timelines = scenes("sync0")?;
     found.answer("sync0-close-cost", us(measured(SYNC0, 3, 30)?.0));
     found.answer("sync0-close-precision", us(measured(SYNC0, 3, 0)?.1));
     let late = synchronised(&Directed::new(8).last_late(75), SYNC0)?;
@@ -63,11 +63,11 @@ pub(super) fn sync0(_: &Trial) -> Result<Findings> {
     }
     found.answer("sync0-like-gsync", number(cost.as_us(), "the most at d = 2 to 7"));
     found.answer("sync0-as-precise-as-gsync", number(precision.as_us(), "the most"));
-    Ok(found)
+    Ok(())
 }
 
-pub(super) fn rds(_: &Trial) -> Result<Findings> {
-    let mut found = Findings { timelines: scenes("rds")?, ..Findings::default() };
+pub(super) fn rds(_: &Trial, found: &mut Findings) -> Result<()> {
+    found.timelines = scenes("rds")?;
     found.answer("rds-cost", us(measured(RDS, 7, 524)?.0));
     let (mut others, mut worst) = (0, Nanos::ZERO);
     for d in 2..=7 {
@@ -79,9 +79,9 @@ pub(super) fn rds(_: &Trial) -> Result<Findings> {
     }
     found.answer("rds-cost-everywhere", count(others, "costs of 42"));
     found.answer("rds-precision", us(worst));
-    phases(&mut found)?;
+    phases(found)?;
     found.answer("rds-waits", us(SignalCost::IPSC860.wait(0, 128)));
-    subcubes(&mut found)?;
+    subcubes(found)?;
     let hops = nearest_neighbours()?;
     found.answer("nearest-neighbours-only", count(hops.0, format!("of {} packets", hops.1)));
     let mut most: f64 = 0.0;
@@ -91,10 +91,10 @@ pub(super) fn rds(_: &Trial) -> Result<Findings> {
     }
     found.answer("rds-slightly-dearer", number(most, "the most at d = 2 to 7, one node 75 us late"));
     found.answer("rds-dear-when-close", super::ratio(measured(RDS, 7, 0)?.0, measured(GSYNC, 7, 0)?.0));
-    Ok(found)
+    Ok(())
 }
 
-/// When phase 1 ends, when phase 2 does, and who is reached last.
+/// When phase 1 ends, when phase 2 does, and which node is reached last.
 fn phases(found: &mut Findings) -> Result<()> {
     let played = synchronised(&Directed::new(8).last_late(75), RDS)?;
     let arrivals = |node: u32| played.record.0.iter().filter(move |way| way.to == node).map(|way| way.arrived);
@@ -142,4 +142,65 @@ fn nearest_neighbours() -> Result<(usize, usize)> {
         all += played.record.0.len();
     }
     Ok((far, all))
+}
+
+/// The largest lateness of a draw, in microseconds: five below b_s, six from it on.
+const LATE_DELTAS: [u64; 11] = [5, 15, 30, 50, 74, 75, 120, 200, 374, 524, 700];
+const DRAWS: u32 = 6;
+
+/// By how much a bound was exceeded at most, in microseconds; below zero if it never was reached.
+struct Excess(f64);
+
+impl Excess {
+    fn note(&mut self, got: Nanos, bound: Nanos) {
+        self.0 = self.0.max(got.as_us() - bound.as_us());
+    }
+}
+
+pub(super) fn lateness(_: &Trial, found: &mut Findings) -> Result<()> {
+    let none = || Excess(f64::NEG_INFINITY);
+    let (mut close, mut close_precision, mut general, mut general_precision) = (none(), none(), none(), none());
+    let (mut rds_cost, mut rds_precision) = (none(), none());
+    let (hop, apart) = (profile::IPSC860.null, profile::IPSC860.null - profile::IPSC860.send);
+    for d in 2..=7_u32 {
+        let steps = u64::from(d);
+        for (delta, draw) in LATE_DELTAS.into_iter().flat_map(|delta| (1..=DRAWS).map(move |draw| (delta, draw))) {
+            let delta = Nanos::from_us(delta);
+            let directed = drawn(d, delta, draw);
+            let (gsync, rds) = (synchronised(&directed, GSYNC)?, synchronised(&directed, RDS)?);
+            let flight = hop * steps + delta;
+            if delta < hop {
+                close.note(gsync.cost(), flight);
+                close_precision.note(gsync.precision(), delta);
+            } else {
+                general.note(gsync.cost(), flight.max(hop * (2 * steps)));
+                general_precision.note(gsync.precision(), apart * steps);
+            }
+            rds_cost.note(rds.cost(), hop * (2 * steps) + delta);
+            rds_precision.note(rds.precision(), Nanos::ZERO);
+        }
+    }
+    let all = [
+        ("lateness-gsync-close-cost", close),
+        ("lateness-gsync-close-precision", close_precision),
+        ("lateness-gsync-cost", general),
+        ("lateness-gsync-precision", general_precision),
+        ("lateness-rds-cost", rds_cost),
+        ("lateness-rds-precision", rds_precision),
+    ];
+    for (id, Excess(excess)) in all {
+        found.answer(id, number(excess, format!("d = 2 to 7, {DRAWS} draws of each delta")));
+    }
+    Ok(())
+}
+
+/// Nodes that come evenly spread over delta, the first at 0 and the last at delta.
+fn drawn(dimension: u32, delta: Nanos, draw: u32) -> Directed {
+    let mut directed = Directed::new(1 << dimension);
+    let late = |rank| Skew::Uniform(delta).of(rank, directed.nodes, draw, 7);
+    let drawn: Vec<Nanos> = (0..directed.nodes).map(late).collect();
+    let first = drawn.iter().copied().min().unwrap_or(Nanos::ZERO);
+    let span = drawn.iter().copied().max().unwrap_or(Nanos::ZERO) - first;
+    directed.late = (0..).zip(drawn.iter().map(|&late| Nanos((late - first).0 * delta.0 / span.0.max(1)))).collect();
+    directed
 }

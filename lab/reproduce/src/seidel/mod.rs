@@ -1,17 +1,12 @@
 //! The experiments of Seidel & Davis 1992, on the simulated iPSC/860.
 //!
-//! - `constants`: Table I. `tables`: Tables II and III, figures 2-1 to 2-7, crossovers. `barriers`: §3.1 to §3.3; `lateness`: the same
-//!   bounds, however late each node is.
-//! - `noise`: figures 3-9 and 3-10. `interrupts`: §3.4. `shifts`: §4.
-//! - `scenes`: the timing diagrams as timelines. `directed`, `programs`: cases that are set up to the microsecond, and what the nodes do in them.
+//! - `tables`: Tables I to III, figures 2-1 to 2-7, crossovers. `barriers`: §3.1 to §3.3. `disturbed`: §3.4,
+//!   figures 3-9 and 3-10. `shifts`: §4. `scenes`: the timing diagrams as timelines.
+//! - `directed`: cases that are set up to the microsecond, and what the nodes do in them.
 
 mod barriers;
-mod constants;
 mod directed;
-mod interrupts;
-mod lateness;
-mod noise;
-mod programs;
+mod disturbed;
 pub mod scenes;
 mod shifts;
 mod tables;
@@ -21,7 +16,7 @@ use foregather_machine::Nanos;
 
 /// All of them, by their names in `papers/seidel-davis1992.toml`.
 pub const EXPERIMENTS: [Experiment; 14] = [
-    experiment("table1", constants::table1),
+    experiment("table1", tables::table1),
     experiment("table2", tables::table2),
     experiment("fig2", tables::fig2),
     experiment("table3", tables::table3),
@@ -29,9 +24,9 @@ pub const EXPERIMENTS: [Experiment; 14] = [
     experiment("gsync", barriers::gsync),
     experiment("sync0", barriers::sync0),
     experiment("rds", barriers::rds),
-    experiment("lateness", lateness::lateness),
-    experiment("noise", noise::noise),
-    experiment("interrupt", interrupts::interrupt),
+    experiment("lateness", barriers::lateness),
+    experiment("noise", disturbed::noise),
+    experiment("interrupt", disturbed::interrupt),
     experiment("shift-cost", shifts::shift_cost),
     experiment("success", shifts::success),
     experiment("success-sizes", shifts::sizes),

@@ -1,8 +1,9 @@
 //! The timing diagrams of the paper, played: figures 2-1 to 2-7, 3-1 to 3-6, 3-8, 3-11 and 3-12.
 //!
-//! Messages are of 1 KiB, so that they, the null messages and the interrupts are of sizes that one picture holds.
+//! Messages are of 1 KiB, so that they, the null messages and the interrupts are of sizes that one picture
+//! holds.
 use super::directed::{Directed, DirectedRun};
-use super::programs::{GSYNC, RDS, SYNC0, exchanged, shifted, synchronised, synchronised_shift};
+use super::directed::{GSYNC, RDS, SYNC0, exchanged, shifted, synchronised, synchronised_shift};
 use anyhow::Result;
 use foregather_barrier::Algorithm;
 use foregather_machine::{Nanos, Rank};
@@ -17,7 +18,8 @@ const BS: Nanos = profile::IPSC860.null;
 /// How late node 0 comes in figures 3-11 and 3-12, in microseconds.
 const LATE: u64 = 200;
 
-/// The timelines of an experiment, by its name in `papers/seidel-davis1992.toml`; none for those that have none.
+/// The timelines of an experiment, by its name in `papers/seidel-davis1992.toml`; none for those that have
+/// none.
 ///
 /// # Errors
 /// If a scene cannot be played.
@@ -100,7 +102,7 @@ fn interrupts() -> Result<Vec<Timeline>> {
     let four = Directed::new(4).late(0, LATE);
     let scene = |name, title, directed: &Directed, kind, protocol: Protocol| -> Result<Timeline> {
         let played = synchronised_shift(directed, kind, BYTES, protocol)?;
-        let shift = super::programs::slowest(&played);
+        let shift = super::directed::slowest(&played);
         let shows = format!("Node 0 comes {LATE} us late; the slowest shift of a KiB takes {} us.", whole(shift));
         Ok(drawn(name, title, &shows, directed, &played, &played.outputs))
     };

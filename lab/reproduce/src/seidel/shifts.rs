@@ -1,10 +1,11 @@
 //! Shifts after synchronisation (§4): what they cost, and how often they are concurrent.
 //!
-//! The curves are plans (`plans/seidel-*.toml`). The profile `as-stated` has two forms: the paper's argument of §3.4 taken
-//! literally (one late node, brought together between trials), and the benchmark's own loop, which carries skew over.
+//! The curves are plans (`plans/seidel-*.toml`). The profile `as-stated` has two forms: the paper's argument
+//! of §3.4 taken literally (one late node, brought together between trials), and the benchmark's own loop,
+//! which carries skew over.
 use super::directed::{Directed, M};
-use super::interrupts::figure_3_11;
-use super::programs::{THREE, shifted};
+use super::directed::{THREE, shifted};
+use super::disturbed::figure_3_11;
 use super::{count, number};
 use crate::curves::{Curves, curves, mean, varied};
 use crate::{Answer, Findings, Trial};
@@ -18,7 +19,8 @@ const DIMENSIONS: [&str; 6] = ["2", "3", "4", "5", "6", "7"];
 const ALL_DIMENSIONS: (&str, &str) = ("sweep.dimension", "[2, 3, 4, 5, 6, 7]");
 const BARRIERS: [&str; 3] = ["gsync", "sync0", "rds"];
 const LONG: (&str, &str) = ("trial.shift", r#"{ protocol = "long", bytes = "32 KiB" }"#);
-/// 64 header buffers for each sender, given back one by one when they have run out: they last for the paper's 50 trials.
+/// 64 header buffers for each sender, given back one by one when they have run out: they last for the paper's
+/// 50 trials.
 const POOL: [(&str, &str); 2] = [("network.pool", "{ buffers = 64, release = 1 }"), ("network.arbitration", r#""random""#)];
 
 /// A figure over the dimensions.
@@ -54,19 +56,18 @@ fn most(values: impl IntoIterator<Item = f64>) -> f64 {
     values.into_iter().fold(f64::NEG_INFINITY, f64::max)
 }
 
-pub(super) fn shift_cost(trial: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+pub(super) fn shift_cost(trial: &Trial, found: &mut Findings) -> Result<()> {
     // For the report: figures 4-1 to 4-4.
     for plan in ["seidel-shift-cost", "seidel-shift-32k"] {
-        curves(plan, trial, &mut found)?;
+        curves(plan, trial, found)?;
     }
     let forced = |profile: &str| {
         varied("seidel-shift-cost", trial, &[("network.profile", profile), ALL_DIMENSIONS, ("sweep.protocol", r#"["forced"]"#)])
     };
     let (stated, calibrated) = (forced(r#""ipsc860-as-stated""#)?, forced(r#""ipsc860-calibrated""#)?);
-    forced_shifts(&mut found, &stated, &calibrated);
-    consistency(trial, &mut found)?;
-    Ok(found)
+    forced_shifts(found, &stated, &calibrated);
+    consistency(trial, found)?;
+    Ok(())
 }
 
 /// Shift and least shift, of every size and dimension, after a barrier.
@@ -103,7 +104,7 @@ fn forced_shifts(found: &mut Findings, stated: &Curves, calibrated: &Curves) {
     found.answer("rds-preferable-everywhere", number(most(dearer), "against either, both profiles"));
 }
 
-/// Who reaches the minimum consistently, with 32 KiB.
+/// Which ways reach the minimum consistently, with 32 KiB.
 fn consistency(trial: &Trial, found: &mut Findings) -> Result<()> {
     let [gsync, sync0, rds] = success_of(&varied("seidel-success-calibrated", trial, &[])?);
     let changes = [LONG, POOL[0], ("trial.trials", "200"), ("trial.skipped", "0")];
@@ -129,8 +130,7 @@ fn consistency(trial: &Trial, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn success(trial: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+pub(super) fn success(trial: &Trial, found: &mut Findings) -> Result<()> {
     let (calm, hit) = figure_3_11(4_096)?;
     let ms = |time: Nanos| time.as_us() / 1e3;
     let together = shifted(&Directed::new(4), 4_096, Protocol::Forced)?.cost();
@@ -138,14 +138,14 @@ pub(super) fn success(trial: &Trial) -> Result<Findings> {
     found.answer("nonconcurrent-4k", super::ratio(hit, calm));
     found.answer("nonconcurrent-beyond-threshold", number(ms(hit), "the case of figure 3-11b"));
     found.answer("successes-stand-apart", stand_apart()?);
-    let fitted = curves("seidel-success-calibrated", trial, &mut found)?;
+    let fitted = curves("seidel-success-calibrated", trial, found)?;
     let at_7 = fitted.with(&[("barrier", "gsync"), ("dimension", "7")]).values();
     found.answer("gsync-d7", Answer::Sample(at_7, FITTED.into()));
-    let [literal, natural] = ["as-stated", "natural"].map(|name| curves(&format!("seidel-success-{name}"), trial, &mut found));
+    let [literal, natural] = ["as-stated", "natural"].map(|name| curves(&format!("seidel-success-{name}"), trial, found));
     let (calibrated, literal, natural) = (success_of(&fitted), success_of(&literal?), success_of(&natural?));
     // Skew, contention and finding 3 of what the text leaves out: for the report.
-    curves("seidel-success-skewed", trial, &mut found)?;
-    by_dimension(&mut found, &calibrated, &literal, &natural);
+    curves("seidel-success-skewed", trial, found)?;
+    by_dimension(found, &calibrated, &literal, &natural);
     let sizes = ("sweep.bytes", r#"["4 KiB", "16 KiB", "64 KiB"]"#);
     let changes = [sizes, ("sweep.barrier", r#"["rds"]"#)];
     let mut rates: Vec<f64> = [&calibrated[2], &literal[2], &natural[2]].into_iter().flatten().copied().collect();
@@ -153,14 +153,13 @@ pub(super) fn success(trial: &Trial) -> Result<Findings> {
         rates.extend(varied(&format!("seidel-success-{name}"), trial, &changes)?.with(&[]).all("success_percent"));
     }
     found.answer("rds-forced-always", number(least(rates), "the least, all profiles, 4 to 64 KiB"));
-    long_shifts(trial, &mut found, last(&literal[2]))?;
-    Ok(found)
+    long_shifts(trial, found, last(&literal[2]))?;
+    Ok(())
 }
 
 /// Figures 4-5 to 4-7: success over the length of the message, with the fitted interrupts.
-pub(super) fn sizes(trial: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
-    let all = curves("seidel-success-sizes", trial, &mut found)?;
+pub(super) fn sizes(trial: &Trial, found: &mut Findings) -> Result<()> {
+    let all = curves("seidel-success-sizes", trial, found)?;
     let rates = |barrier, d| all.with(&[("barrier", barrier), ("dimension", d)]).all("success_percent");
     let each = |barrier, d, why: &str| Answer::Each(rates(barrier, d), format!("{}; {why}", words(&rates(barrier, d), 1)));
     found.answer("gsync-d7-at-every-size", each("gsync", "7", FITTED));
@@ -169,7 +168,7 @@ pub(super) fn sizes(trial: &Trial) -> Result<Findings> {
     let above = gsync.iter().zip(&sync0).zip(&rds).map(|((gsync, sync0), rds)| rds - gsync.max(*sync0));
     found.answer("rds-above-others-at-every-size", number(least(above), "d = 2, 5, 7"));
     found.answer("rds-at-every-size", number(least(rds), "the least of d = 2, 5, 7"));
-    Ok(found)
+    Ok(())
 }
 
 /// Under which conditions gsync comes to the published rates.

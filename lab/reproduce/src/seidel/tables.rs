@@ -1,13 +1,165 @@
-//! Tables II and III, figures 2-1 to 2-7, and where a synchronised shift begins to pay (§2, §4.3).
-use super::directed::{Directed, DirectedRun, M};
-use super::programs::{RDS, exchanged, first, sent, shifted, synchronised_shift};
+//! Tables I to III of Seidel & Davis 1992, figures 2-1 to 2-7, and crossovers.
+use super::directed::{Directed, DirectedRun, Ipsc, M};
+use super::directed::{RDS, exchanged, first, sent, shifted, synchronised_shift};
 use super::scenes::scenes;
 use super::{count, number, us};
-use crate::{Findings, Trial};
+use crate::{Answer, Findings, Trial};
 use anyhow::Result;
-use foregather_machine::{Nanos, Packet};
+use foregather_bench::noise;
+use foregather_machine::{Clock, Endpoint, Error, Member, Nanos, Packet, Port};
 use foregather_message::Protocol::{Forced, Long, Short};
-use foregather_sim::net::{Circuit, PacketKind, profile};
+use foregather_message::{Protocol, receive, send};
+use foregather_sim::event::Calendar;
+use foregather_sim::net::{Circuit, Circuits, HeaderBuffers, Network, PacketKind, profile};
+
+const TRIALS: usize = 10_000;
+const TAG: u32 = 1;
+/// Header buffers, where they are counted; the paper gives no number.
+pub(super) const POOL: HeaderBuffers = HeaderBuffers { buffers: 64, release: 1 };
+
+/// Two nodes under the interrupts of the paper; what the first one's program gave.
+fn two<T>(model: Circuits, program: impl AsyncFn(&Ipsc<'_>) -> Result<T, Error>) -> Result<T> {
+    let network = Network::<Calendar, _>::new(2, 2, model)?.without_contents().interrupted(profile::AS_STATED, 9)?;
+    let nodes = network.nodes();
+    let run = network.run(&nodes, |_| Nanos::ZERO, |node| program(node));
+    let mut outputs = run.outputs.into_iter().flatten();
+    Ok(outputs.next().ok_or_else(|| anyhow::anyhow!("the nodes wait for each other for ever"))??)
+}
+
+/// Microseconds, and how uncertain their mean is.
+fn mean(times: &[Nanos]) -> (f64, f64) {
+    let n = times.len() as f64;
+    let mean = times.iter().map(|time| time.as_us()).sum::<f64>() / n;
+    let variance = times.iter().map(|time| (time.as_us() - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    (mean, (variance / n).sqrt())
+}
+
+/// Node 0 sends null messages, which node 1 answers if the traffic is balanced: how long each send took, and
+/// each round.
+fn rounds(model: Circuits, balanced: bool) -> Result<(Vec<Nanos>, Vec<Nanos>)> {
+    two(model, async |node: &Ipsc<'_>| {
+        let (mut sends, mut rounds) = (Vec::new(), Vec::new());
+        for _ in 0..TRIALS {
+            let began = node.now();
+            if node.rank() == 0 {
+                node.signal(1, 0).await?;
+                sends.push(node.now() - began);
+            } else {
+                node.wait(0).await?;
+            }
+            if balanced && node.rank() == 0 {
+                node.wait(0).await?;
+            } else if balanced {
+                node.signal(0, 0).await?;
+            }
+            rounds.push(node.now() - began);
+        }
+        Ok((sends, rounds))
+    })
+}
+
+/// Bytes, and the microseconds that a long message of so many took: there and back, halved.
+fn long_messages() -> Result<Vec<(f64, f64)>> {
+    two(profile::IPSC860, async |node: &Ipsc<'_>| {
+        let mut points = Vec::new();
+        for round in 0..400 {
+            let (bytes, peer) = (1_024 * (1 + round % 40), 1 - node.rank());
+            let (out, began) = (vec![0; bytes], node.now());
+            if node.rank() == 0 {
+                send(node, peer, TAG, &out, Protocol::Long).await?;
+                receive(node, peer, TAG, &mut []).await?;
+            } else {
+                receive(node, peer, TAG, &mut []).await?;
+                send(node, peer, TAG, &out, Protocol::Long).await?;
+            }
+            points.push((bytes as f64, (node.now() - began).as_us() / 2.0));
+        }
+        Ok(points)
+    })
+}
+
+pub(super) fn table1(_: &Trial, found: &mut Findings) -> Result<()> {
+    let (a, b_l) = noise::line(&long_messages()?);
+    found.answer("table1-a", number(a, "the slope over 1 to 40 KiB"));
+    found.answer("table1-a-older", number(a, "what the model was given"));
+    found.answer("table1-bl", number(b_l, "the intercept"));
+    let (sends, round_trips) = rounds(profile::IPSC860, true)?;
+    let ((twice, error), (s, error_of_s)) = (mean(&round_trips), mean(&sends));
+    let b_s = twice / 2.0;
+    found.answer("table1-bs", number(b_s, format!("half of the mean of {TRIALS} round trips")));
+    found.answer("table1-s", number(s, format!("the mean of {TRIALS} sends")));
+    found.answer("sender-before-receiver", number(b_s - s, format!("means of {b_s:.1} and {s:.1} us")));
+    let worst = error.max(error_of_s);
+    found.answer("ten-thousand-trials", number(worst, "the larger standard error of the two means"));
+    found.answer("short-limit", packets()?);
+    let [one_way, balanced, forced] = [releases(Sending::OneWay)?, releases(Sending::Balanced)?, releases(Sending::Forced)?];
+    let all = [("pool-needs-releases", one_way), ("balanced-needs-no-releases", balanced), ("forced-bypasses-the-pool", forced)];
+    for (id, releases) in all {
+        found.answer(id, count(releases, "of 1000 messages, 64 buffers"));
+    }
+    let pooled = Circuits { pool: Some(POOL), ..profile::IPSC860 };
+    let (wrong, right) = (mean(&rounds(pooled, false)?.0).0, mean(&rounds(pooled, true)?.0).0);
+    found.answer("unbalanced-s-is-wrong", number((wrong - right).abs(), format!("{wrong:.1} us instead of {right:.1}")));
+    Ok(())
+}
+
+/// Packets that a message of 100 bytes and one of 101 consist of.
+fn packets() -> Result<Answer> {
+    let count = |bytes: usize| -> Result<usize> {
+        let played = Directed::new(2).run(async |node: &Ipsc<'_>| {
+            if node.rank() == 1 {
+                return receive(node, 0, TAG, &mut []).await.map(drop);
+            }
+            send(node, 1, TAG, &vec![0; bytes], Protocol::of_length(node, bytes)).await
+        })?;
+        Ok(played
+            .record
+            .0
+            .iter()
+            .filter(|way| matches!(way.kind, PacketKind::Packet(Packet::Short | Packet::Probe | Packet::Request | Packet::Data)))
+            .count())
+    };
+    let (short, long) = (count(100)?, count(101)?);
+    Ok(number(long as f64 / short as f64, format!("{short} and {long} packets")))
+}
+
+enum Sending {
+    OneWay,
+    Balanced,
+    Forced,
+}
+
+/// Release messages that a thousand messages cause.
+fn releases(traffic: Sending) -> Result<usize> {
+    const MESSAGES: u32 = 1_000;
+    let mut pair = Directed::new(2).late(0, 1_000);
+    pair.model.pool = Some(POOL);
+    let balanced = matches!(traffic, Sending::Balanced);
+    let played = pair.run(async |node: &Ipsc<'_>| {
+        let receives = balanced || node.rank() == 1;
+        if matches!(traffic, Sending::Forced) && receives {
+            for _ in 0..MESSAGES {
+                node.post(0, TAG)?;
+            }
+        }
+        for _ in 0..MESSAGES {
+            if balanced || node.rank() == 0 {
+                match traffic {
+                    Sending::Forced => send(node, 1, TAG, &[0; 200], Protocol::Forced).await?,
+                    _ => node.signal(1 - node.rank(), 0).await?,
+                }
+            }
+            if receives {
+                match traffic {
+                    Sending::Forced => drop(receive(node, 0, TAG, &mut []).await?),
+                    _ => node.wait(0).await?,
+                }
+            }
+        }
+        Ok(())
+    })?;
+    Ok(played.record.0.iter().filter(|way| way.kind == PacketKind::Release).count())
+}
 
 /// `a m`, in nanoseconds: 360 a byte.
 fn am(bytes: usize) -> Nanos {
@@ -17,12 +169,11 @@ fn am(bytes: usize) -> Nanos {
 const BS: Nanos = profile::IPSC860.null;
 const BL: Nanos = profile::IPSC860.long;
 
-pub(super) fn table2(_: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+pub(super) fn table2(_: &Trial, found: &mut Findings) -> Result<()> {
     found.answer("send-null", us(sent(0, Short)?.cost()));
     found.answer("send-long", us(sent(M, Long)?.cost()));
     found.answer("send-forced", us(sent(M, Forced)?.cost()));
-    exchanges(&mut found)?;
+    exchanges(found)?;
     let eight = |late| Directed::new(8).last_late(late);
     found.answer("shift-long-close", us(shifted(&eight(60), M, Long)?.cost()));
     found.answer("shift-long-apart", us(shifted(&eight(75), M, Long)?.cost()));
@@ -31,7 +182,7 @@ pub(super) fn table2(_: &Trial) -> Result<Findings> {
     found.answer("shift-factor-of-two", super::ratio(four_kib(75)?, four_kib(0)?));
     let wrong = everywhere()?;
     found.answer("table2-everywhere", count(wrong.0, format!("of {} costs by formula", wrong.1)));
-    Ok(found)
+    Ok(())
 }
 
 fn exchanges(found: &mut Findings) -> Result<()> {
@@ -99,8 +250,8 @@ fn together(ways: &[&Circuit]) -> Nanos {
     ways.iter().map(|way| way.left).min().unwrap_or(Nanos::ZERO) - latest
 }
 
-pub(super) fn fig2(_: &Trial) -> Result<Findings> {
-    let mut found = Findings { timelines: scenes("fig2")?, ..Findings::default() };
+pub(super) fn fig2(_: &Trial, found: &mut Findings) -> Result<()> {
+    found.timelines = scenes("fig2")?;
     let overlap = |synchronised, protocol, packet, late| {
         exchanged(M, protocol, synchronised, late).map(|played| together(&messages(&played, packet)))
     };
@@ -120,7 +271,7 @@ pub(super) fn fig2(_: &Trial) -> Result<Findings> {
         waited = messages(&played, Packet::Forced).iter().fold(waited, |most, way| most.max(way.granted - way.asked));
     }
     found.answer("fig2-7-forced-never-waits", us(waited));
-    Ok(found)
+    Ok(())
 }
 
 /// Table III, by its formula.
@@ -131,14 +282,13 @@ fn recommended(dimension: u32) -> u64 {
 
 const TABLE_THREE: [&str; 6] = ["table3-d2", "table3-d3", "table3-d4", "table3-d5", "table3-d6", "table3-d7"];
 
-pub(super) fn table3(_: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+pub(super) fn table3(_: &Trial, found: &mut Findings) -> Result<()> {
     for (dimension, id) in (2..).zip(TABLE_THREE) {
         found.answer(id, number(recommended(dimension) as f64, "from the profile's constants"));
     }
     found.answer("crossover-smallest", number(recommended(2) as f64, "d = 2"));
     found.answer("crossover-largest", number(recommended(7) as f64, "d = 7"));
-    Ok(found)
+    Ok(())
 }
 
 /// What a long shift costs alone, and with RDS before it, the last node 75 us late.
@@ -147,8 +297,7 @@ fn alone_and_synchronised(dimension: u32, bytes: u64) -> Result<(Nanos, Nanos)> 
     Ok((shifted(&late, bytes as usize, Long)?.cost(), synchronised_shift(&late, RDS, bytes as usize, Long)?.cost()))
 }
 
-pub(super) fn crossover(_: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+pub(super) fn crossover(_: &Trial, found: &mut Findings) -> Result<()> {
     let (mut counted, mut as_it_is, mut dearer, mut at_four_kib) = (vec![], vec![], 0, 0);
     for dimension in 2..=7 {
         counted.push(first(101, 8_192, |bytes| {
@@ -171,5 +320,5 @@ pub(super) fn crossover(_: &Trial) -> Result<Findings> {
     let why = format!("it costs no more from {} bytes on, d = 2 to 7", in_words(&as_it_is));
     found.answer("crossover-as-it-is", count(dearer, why));
     found.answer("crossover-several-kilobytes", count(at_four_kib, "one node 75 us late"));
-    Ok(found)
+    Ok(())
 }

@@ -11,10 +11,12 @@
 //!   time went.
 //! - [`Profile`]: what faults and protection cost. [`Sizes`]: minipages that have a length and no bytes.
 //! - [`Grain`]: minipages put together into larger ones, as if they had been allocated so.
+//! - [`relax`]: what the same journals would cost under a relaxed consistency of pages.
 
 mod grain;
 mod player;
 mod profile;
+mod relaxed;
 mod sizes;
 #[cfg(test)]
 mod tests;
@@ -22,4 +24,5 @@ mod tests;
 pub use grain::Grain;
 pub use player::{Player, TimeSpent};
 pub use profile::Profile;
+pub use relaxed::{Relaxed, RelaxedPrices, relax};
 pub use sizes::Sizes;

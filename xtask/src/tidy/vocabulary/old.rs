@@ -47,9 +47,10 @@ const SMALL: &[ItemKind] = &[Function, Field, Module];
 const ANYWHERE: &[&str] = &[];
 const MACHINE: &[&str] = &["core/machine/"];
 const MACHINE_AND_WORLDS: &[&str] = &["core/machine/", "worlds/"];
-/// Where words are words of memory. A simulator also arms timers and keeps notes, and a launcher's exchange is the collective.
+/// Where words are words of memory. A simulator also arms timers and keeps notes, and a launcher's exchange
+/// is the collective.
 const HARDWARE: &[&str] = &["core/machine/", "worlds/thread/", "worlds/shm/", "worlds/ofi/"];
-/// The same, but where it is the accessor of what was called so.
+/// All of these but where it is the accessor of what was called so.
 const HARDWARE_BUT_SHM: &[&str] = &["core/machine/", "worlds/thread/", "worlds/ofi/"];
 const WAIT: &[&str] = &["core/wait/"];
 const CORE_TO_SYSTEMS: &[&str] = &["core/", "worlds/", "systems/"];

@@ -1,19 +1,56 @@
-//! A row of the matrix as a simulation: the same team, grain, hogs and quota.
+//! A row of the matrix as a simulation: the same team, grain, hogs and quota; and where its members begin.
 use super::super::rows::Row;
-use super::start::Start;
 use crate::calibration::Calibration;
 use anyhow::{Result, anyhow};
 use foregather_barrier::Algorithm;
 use foregather_bench::WorkDistribution;
 use foregather_host::interrupt;
-use foregather_machine::Nanos;
+use foregather_machine::{CpuId, Nanos};
 use foregather_sim::smp::{Distribution, Job, Record, Stop, Study, run};
 use foregather_wait::Policy;
 
 /// With so many seeds; the median counts.
 const SEEDS: u64 = 3;
-/// Two of the periods over which a quota is kept: whole ones, for the simulated ones begin with the simulation.
+/// Two of the periods over which a quota is kept: whole ones, for the simulated ones begin with the
+/// simulation.
 const QUOTA_SPAN: Nanos = Nanos::from_ms(200);
+
+/// A team counts as stacked from this share of episodes on.
+const STACKED: f64 = 0.5;
+
+foregather_bench::named! {
+    /// Where a team begins. A pinned one stays there.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Start {
+        /// A member to a processor, in turn, for good.
+        Pinned = "pinned",
+        /// A member to a processor, in turn.
+        Spread = "spread",
+        /// All on one.
+        Stacked = "stacked",
+    }
+}
+
+impl Start {
+    /// The one that a measured team looks like, by the share of episodes in which all were on one processor.
+    pub fn fitting(pinned: bool, stacked: f64) -> Self {
+        match (pinned, stacked >= STACKED) {
+            (true, _) => Self::Pinned,
+            (false, false) => Self::Spread,
+            (false, true) => Self::Stacked,
+        }
+    }
+
+    /// The members' pins and where they begin, on so many processors. A stacked team is on the last one: hogs
+    /// fill them from the first on.
+    pub(super) fn processors(self, cpus: u32) -> (Vec<CpuId>, Vec<CpuId>) {
+        match self {
+            Self::Pinned => ((0..cpus).collect(), vec![]),
+            Self::Spread => (vec![], (0..cpus).collect()),
+            Self::Stacked => (vec![], vec![cpus.max(1) - 1]),
+        }
+    }
+}
 
 /// A team of the matrix and how it waits.
 pub(super) struct Team<'a> {
@@ -27,7 +64,8 @@ pub(super) struct Team<'a> {
 }
 
 impl Team<'_> {
-    /// Microseconds per barrier with each seed; fewer if somebody interrupts. One that never met has had one in all its time.
+    /// Microseconds per barrier with each seed; fewer after an interrupt. One that never met has had one
+    /// in all its time.
     ///
     /// # Errors
     /// If the simulator refuses the study.
@@ -71,7 +109,8 @@ impl Team<'_> {
     }
 }
 
-/// How long members compute between two barriers, as in the cells of the machine. Nothing at all is the least that there is.
+/// How long members compute between two barriers, as in the cells of the machine. Nothing at all is the least
+/// that there is.
 fn compute(row: &Row) -> Distribution {
     let grain = Nanos::from_us(u64::from(row.grain_us));
     if grain == Nanos::ZERO {
@@ -156,5 +195,19 @@ mod tests {
         assert!(us(&none, Start::Spread)[0] < 2.0, "nothing is computed");
         let uneven = us(&Row { shape: WorkDistribution::Imbalanced, ..even }, Start::Spread);
         assert!(uneven.iter().all(|&us| (27.0..35.0).contains(&us)), "{uneven:?}");
+    }
+
+    #[test]
+    fn half_of_all_episodes_on_one_processor_make_a_team_stacked() {
+        let names = [(false, 0.0), (false, 0.49), (false, 0.5), (false, 1.0), (true, 1.0)]
+            .map(|(pinned, stacked)| Start::fitting(pinned, stacked).name());
+        assert_eq!(names, ["spread", "spread", "stacked", "stacked", "pinned"]);
+    }
+
+    #[test]
+    fn only_a_pinned_team_has_pins() {
+        assert_eq!(Start::Pinned.processors(2), (vec![0, 1], vec![]));
+        assert_eq!(Start::Spread.processors(2), (vec![], vec![0, 1]));
+        assert_eq!(Start::Stacked.processors(2), (vec![], vec![1]));
     }
 }

@@ -1,0 +1,294 @@
+//! What this machine has, what it lacks, and how to get that.
+mod signals;
+
+use foregather_dsm::views::Backend;
+use foregather_host::{affinity, cgroup, clock, facts};
+use foregather_machine::{Cause, Error, shown};
+use foregather_measure::cells;
+use foregather_measure::peers::{BUILD, Listed, listed, program};
+use foregather_results::table::{ResultTable, wrapped};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// Behind this a remedy names the package of Debian and its relatives.
+const DEBIAN: &str = "(Debian: ";
+/// How wide the marks of lines are.
+const MARK: usize = 9;
+
+/// How a fact bears on the measurements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// As it should be.
+    Ok,
+    /// Usable, but worth knowing.
+    Note,
+    /// Not there; see the remedy.
+    Missing,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    /// What.
+    pub name: &'static str,
+    /// How it stands.
+    pub status: Status,
+    /// What was found.
+    pub found: String,
+    /// What to do, if something can be done.
+    pub remedy: String,
+}
+
+/// All checks.
+#[derive(Debug, Serialize)]
+pub struct Diagnosis {
+    schema: &'static str,
+    /// In the order of the page.
+    pub checks: Vec<Check>,
+}
+
+fn check(name: &'static str, status: Status, found: impl Into<String>, remedy: impl Into<String>) -> Check {
+    Check { name, status, found: found.into(), remedy: remedy.into() }
+}
+
+/// `Ok` if true, otherwise something to know.
+fn note_unless(good: bool) -> Status {
+    if good { Status::Ok } else { Status::Note }
+}
+
+impl Diagnosis {
+    /// Looks at everything; takes some tenths of a second.
+    pub fn gather() -> Self {
+        let mut checks = machine();
+        checks.push(shared_memory());
+        checks.extend(time());
+        checks.extend(scheduling());
+        checks.extend(signals::signals());
+        checks.extend(signals::teams());
+        checks.extend(libraries());
+        checks.extend(peers());
+        Self { schema: "foregather.doctor/1", checks }
+    }
+
+    /// For spreadsheets.
+    pub fn table(&self) -> ResultTable {
+        let mut table = ResultTable::new(["", "what", "found", "remedy"]);
+        for check in &self.checks {
+            table.rows.push([check.status.mark(), check.name, &check.found, &check.remedy].map(str::to_owned).into());
+        }
+        table
+    }
+
+    /// As text for a terminal: what is missing comes last, each remedy has a line of its own, and the last
+    /// line installs what can be installed.
+    pub fn to_text(&self) -> String {
+        let missing = |check: &&Check| check.status == Status::Missing;
+        let (last, first): (Vec<_>, Vec<_>) = self.checks.iter().partition(missing);
+        let mut lines = Vec::new();
+        for check in first.into_iter().chain(last) {
+            let mark = check.status.mark();
+            lines.push(wrapped(&shown(&format!("{mark:<MARK$}{}: {}", check.name, check.found)), MARK));
+            if !check.remedy.is_empty() {
+                lines.push(format!("{:MARK$}-> {}", "", wrapped(&shown(&check.remedy), MARK + 3)));
+            }
+        }
+        let lacking = self.lacking();
+        lines.extend((!lacking.is_empty()).then(|| format!("\n{lacking}")));
+        lines.join("\n")
+    }
+
+    /// How to install what is missing: one line to paste; empty if nothing of that kind is.
+    pub fn lacking(&self) -> String {
+        let remedies = self.checks.iter().filter(|check| check.status == Status::Missing).map(|check| &check.remedy);
+        let package = |remedy: &String| Some(remedy.split_once(DEBIAN)?.1.split_once(')')?.0.to_owned());
+        let packages: BTreeSet<String> = remedies.filter_map(package).collect();
+        let names: Vec<&str> = packages.iter().map(String::as_str).collect();
+        if names.is_empty() { String::new() } else { format!("apt-get install {}", names.join(" ")) }
+    }
+}
+
+impl Status {
+    fn mark(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Note => "note",
+            Self::Missing => "missing",
+        }
+    }
+}
+
+fn machine() -> Vec<Check> {
+    let m = facts::machine();
+    let unknown = || "unknown".to_owned();
+    let number = |n: Option<u32>| n.map_or_else(unknown, |n| n.to_string());
+    let topology = format!(
+        "{} cpus, {} sockets, {} threads per core, {} NUMA nodes",
+        m.cpus_online,
+        number(m.sockets),
+        number(m.threads_per_core),
+        number(m.numa_nodes)
+    );
+    vec![
+        check("processor", Status::Ok, m.cpu.clone().unwrap_or_else(unknown), ""),
+        check("topology", Status::Ok, topology, ""),
+        check("caches", Status::Ok, m.caches.join(", "), ""),
+        check("kernel", Status::Ok, m.kernel.clone(), ""),
+        check("hypervisor", note_unless(m.hypervisor.is_none()), m.hypervisor.clone().unwrap_or_else(|| "none".into()), ""),
+        check("governor", Status::Ok, m.governor.clone().unwrap_or_else(|| "none to be seen".into()), ""),
+    ]
+}
+
+/// How pages of shared memory would be protected, and why not in the better way.
+fn shared_memory() -> Check {
+    let (chosen, refusal) = Backend::chosen();
+    match refusal {
+        None => check("shared memory", Status::Ok, format!("pages protected by {}", chosen.name()), ""),
+        Some(refusal) => {
+            let (why, remedy) = refused(&refusal);
+            let found = format!("pages protected by {}, with dearer faults and fewer views: {why}", chosen.name());
+            check("shared memory", Status::Note, found, remedy)
+        }
+    }
+}
+
+/// What was refused, and what to do about it.
+fn refused(error: &Error) -> (String, String) {
+    let sentence = error.to_string();
+    match error.cause() {
+        Cause::Unavailable { what, remedy } => (format!("{what} is missing"), remedy.clone()),
+        Cause::Os { .. } => match sentence.split_once("; ") {
+            Some((why, remedy)) => (why.to_owned(), remedy.to_owned()),
+            None => (sentence, String::new()),
+        },
+        _ => (sentence, String::new()),
+    }
+}
+
+fn time() -> Vec<Check> {
+    let facts = clock::facts();
+    let why = facts.why_not_tsc.clone();
+    let cycle_clock = format!(
+        "{} at {:.3} GHz, steps of {:.1} ns, {:.1} ns a reading, calibrated to {:.1} ppm",
+        facts.source,
+        facts.hz / 1e9,
+        facts.precision_ns,
+        facts.read_cost_ns,
+        facts.calibration_error_ppm
+    );
+    let mut checks = vec![check("cycle clock", note_unless(why.is_none()), cycle_clock, why.unwrap_or_default())];
+    let cpus = affinity::allowed();
+    if let [first, .., last] = cpus[..] {
+        checks.push(match clock::cross_cpu_offset_bound(first, last) {
+            Ok(bound) => {
+                let found =
+                    format!("{:.0} ns between cpu {first} and cpu {last}, known to +-{:.0} ns", bound.offset_ns, bound.bound_ns);
+                check("clock offset", note_unless(bound.offset_ns.abs() <= bound.bound_ns), found, "")
+            }
+            Err(error) => check("clock offset", Status::Note, error.to_string(), ""),
+        });
+    }
+    checks
+}
+
+fn scheduling() -> Vec<Check> {
+    let m = facts::machine();
+    let allowed = affinity::allowed();
+    let tick = m.tick_hz.map_or("unknown".to_owned(), |hz| format!("{hz} Hz"));
+    let preemption = m.preemption.unwrap_or_else(|| "unknown".into());
+    let groups = match cgroup::QuotaGroup::new(1.0) {
+        Ok(_) => check("quota groups", Status::Ok, format!("cgroup {} can be written", m.cgroup_version), ""),
+        Err(error) => {
+            let (why, remedy) = refused(&error);
+            check("quota groups", Status::Missing, format!("{why}, which rows with a quota need"), remedy)
+        }
+    };
+    vec![
+        check(
+            "allowed cpus",
+            note_unless(allowed.len() > 1),
+            format!("{allowed:?}"),
+            if allowed.len() > 1 { "" } else { "two are needed to see anything but switching" },
+        ),
+        check("tick, preemption", Status::Ok, format!("{tick}, {preemption}"), ""),
+        groups,
+    ]
+}
+
+fn libraries() -> Vec<Check> {
+    let library = |name: &'static str, files: &[&str], remedy: &str| match cells::library(files) {
+        Some(path) => check(name, Status::Ok, path, ""),
+        None => check(name, Status::Missing, "not found", remedy),
+    };
+    vec![
+        library("libgomp", &["libgomp.so.1"], "install GNU's OpenMP runtime (Debian: libgomp1)"),
+        library("libomp", &["libomp.so.5", "libomp.so"], "install LLVM's OpenMP runtime (Debian: libomp5)"),
+        library("libfabric", &["libfabric.so.1"], "install libfabric (Debian: libfabric1); jobs on several hosts use it"),
+        library(
+            "PMIx",
+            &["libpmix.so.2"],
+            "install PMIx (Debian: libpmix2); ranks find each other by it under srun and other launchers",
+        ),
+    ]
+}
+
+/// The peers' program, and what it finds by its verbs.
+pub(super) fn peers() -> Vec<Check> {
+    let Some(program) = program() else { return vec![check("peers", Status::Missing, "not built", BUILD)] };
+    let lists = [("peers: teams", "list-teams"), ("peers: blas", "list-blas")];
+    let found = lists.into_iter().flat_map(|(name, verb)| match listed(&program, verb) {
+        Ok(listed) => of(name, listed),
+        Err(error) => vec![check(name, Status::Missing, format!("{error:#}"), BUILD)],
+    });
+    [check("peers", Status::Ok, program.display().to_string(), "")].into_iter().chain(found).collect()
+}
+
+/// Those that are here in one line, and one for each remedy.
+fn of(name: &'static str, Listed { found, missing }: Listed) -> Vec<Check> {
+    let here: Vec<String> = found.into_iter().map(|(name, _)| name).collect();
+    let here = (!here.is_empty()).then(|| check(name, Status::Ok, here.join(", "), ""));
+    let missing = missing.into_iter().map(|of| check(name, Status::Missing, format!("no {}", of.names), of.remedy));
+    here.into_iter().chain(missing).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foregather_measure::peers::Missing;
+
+    #[test]
+    fn a_refusal_and_its_remedy_stand_apart() {
+        let refusal = Error::from(Cause::Os { what: "opening userfaultfd", errno: 1, remedy: "allow it" });
+        let apart = |why: &str, remedy: &str| (why.to_owned(), remedy.to_owned());
+        assert_eq!(refused(&refusal), apart("opening userfaultfd failed: EPERM (Operation not permitted)", "allow it"));
+        let lacking = Error::from(Cause::Unavailable { what: "it".to_owned(), remedy: "get it; then again".to_owned() });
+        assert_eq!(refused(&lacking), apart("it is missing", "get it; then again"));
+    }
+
+    #[test]
+    fn what_is_missing_comes_last_with_one_command_for_all_of_it() {
+        let checks = vec![
+            check("a", Status::Missing, "not found", "install A (Debian: liba1); jobs use it"),
+            check("b", Status::Ok, "there\u{1b}[2J", ""),
+            check("c", Status::Missing, "no c", "install C (Debian: libc9)"),
+            check("d", Status::Missing, "no d", "install A (Debian: liba1)"),
+            check("e", Status::Missing, "no e", "`pip install e`"),
+        ];
+        let text = Diagnosis { schema: "", checks }.to_text();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "ok       b: there\u{fffd}[2J");
+        assert_eq!(lines[1..3], ["missing  a: not found", "         -> install A (Debian: liba1); jobs use it"]);
+        assert_eq!(lines.last(), Some(&"apt-get install liba1 libc9"));
+        assert_eq!(Diagnosis { schema: "", checks: vec![] }.to_text(), "");
+    }
+
+    #[test]
+    fn what_is_here_is_one_line_and_what_is_missing_one_for_each_remedy() {
+        let found = ["gomp", "rayon-join"].map(|name| (name.to_owned(), vec![])).into();
+        let missing = vec![Missing { names: "mkl".into(), remedy: "install it".into() }];
+        let lines = of("peers: blas", Listed { found, missing });
+        let lines: Vec<_> = lines.iter().map(|line| (line.status, line.found.as_str(), line.remedy.as_str())).collect();
+        assert_eq!(lines, [(Status::Ok, "gomp, rayon-join", ""), (Status::Missing, "no mkl", "install it")]);
+        assert!(of("peers: blas", Listed { found: vec![], missing: vec![] }).is_empty());
+    }
+}

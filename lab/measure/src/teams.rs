@@ -1,0 +1,178 @@
+//! What a fork and a join cost: our team, Rust's scoped threads, rayon and OpenMP, in turn, in processes of
+//! their own, with bodies of several lengths and beside hogs.
+use crate::matrix::{Matrix, Order, Runs, Surroundings};
+use crate::peers::{Runner, RunnerSet};
+use crate::{Experiment, Measured, machine_file};
+use anyhow::Result;
+use foregather_bench::teams::{RUNNERS, TeamCell};
+use foregather_bench::{CellResult, Work};
+use foregather_cli::Teams;
+use foregather_results::table::Shows::{Figure, Label, Median};
+use foregather_results::table::{Heading, ResultTable};
+use foregather_results::{Distribution, Measurement, Results};
+
+const THREADS: [u32; 3] = [2, 4, 8];
+const BODIES_US: [u32; 3] = [0, 1, 20];
+const HOGS: [u32; 3] = [0, 1, 2];
+const QUICK: (&[u32], &[u32], &[u32]) = (&[2, 4], &[0, 1], &[0, 2]);
+/// Repetitions and milliseconds of a cell.
+const USUAL: (u32, u64) = (5, 40);
+const BRIEF: (u32, u64) = (2, 20);
+const KIND: RunnerSet =
+    RunnerSet { own: &RUNNERS, list: "list-teams", without: "rayon and OpenMP are not compared", unknown: "runs no team here" };
+/// What ids of these measurements begin with.
+pub const TEAMS: &str = "teams/";
+/// The runner that does all bodies alone.
+const SERIAL: &str = "serial";
+const COLUMNS: [Heading; 10] = [
+    ("row", Label("row")),
+    ("runner", Label("runner")),
+    ("mean us", Median),
+    ("p50", Figure("p50_us")),
+    ("p99", Figure("p99_us")),
+    ("max us", Figure("max_us")),
+    ("cpu us", Figure("cpu_us_per_region")),
+    ("processors", Figure("processors")),
+    ("x serial", Figure("speed_up")),
+    ("collapsed", Figure("collapsed")),
+];
+
+/// One row: a team, what its members compute, and what is beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Row {
+    threads: u32,
+    body_us: u32,
+    hogs: u32,
+}
+
+impl Experiment for Teams {
+    fn name(&self) -> &'static str {
+        "teams"
+    }
+
+    fn seed(&self) -> Option<u64> {
+        Some(self.seed)
+    }
+
+    fn measure(&self, quiet: bool) -> Result<Measured> {
+        let mut notes = vec![];
+        let runners = KIND.runners(self.runners.as_deref(), &mut notes)?;
+        let (repetitions, ms) = if self.quick { BRIEF } else { USUAL };
+        let (repetitions, ms) = (self.repetitions.unwrap_or(repetitions), self.ms.unwrap_or(ms));
+        let rows = rows(self);
+        machine_file::load_or_measure()?;
+        let iterations_per_us = Work::iterations_per_us();
+        let mut matrix = Matrix::new(self.name(), rows.len() * runners.len(), repetitions, Order::Random(self.seed), quiet);
+        for row in rows {
+            let beside = Surroundings { hogs: row.hogs, ..Surroundings::default() };
+            let name = |runner: &Runner| format!("{}: {}", row.name(), runner.name);
+            let runs = matrix.row(beside, &runners, name, |runner, _| {
+                let (body_ns, span_ns) = (u64::from(row.body_us) * 1_000, ms * 1_000_000);
+                let name = runner.name.clone();
+                runner.run(&TeamCell { runner: name, threads: row.threads, body_ns, span_ns, iterations_per_us })
+            })?;
+            matrix.found.measurements.extend(measurements(row, &runners, &runs));
+        }
+        matrix.found.notes.splice(0..0, notes);
+        matrix.end()
+    }
+
+    fn text(&self, results: &Results) -> String {
+        table(&results.measurements).to_text()
+    }
+}
+
+impl Row {
+    fn name(self) -> String {
+        let Self { threads, body_us, hogs } = self;
+        format!("{threads}t, {body_us} us, {hogs} hogs")
+    }
+}
+
+fn rows(options: &Teams) -> Vec<Row> {
+    let (threads, bodies, hogs) = if options.quick { QUICK } else { (&THREADS[..], &BODIES_US[..], &HOGS[..]) };
+    let threads = if options.threads.is_empty() { threads } else { &options.threads };
+    let row = |(&threads, &body_us, &hogs)| Row { threads, body_us, hogs };
+    let all = threads.iter().flat_map(|t| bodies.iter().flat_map(move |b| hogs.iter().map(move |h| (t, b, h))));
+    all.map(row).collect()
+}
+
+/// All runners of a row.
+fn measurements(row: Row, runners: &[Runner], runs: &[Runs<CellResult>]) -> Vec<Measurement> {
+    let serial = runners.iter().position(|runner| runner.name == SERIAL).and_then(|at| typical(&runs[at], mean_us));
+    runners.iter().zip(runs).map(|(runner, runs)| one(row, &runner.name, runs, serial)).collect()
+}
+
+fn one(row: Row, runner: &str, runs: &Runs<CellResult>, serial: Option<f64>) -> Measurement {
+    let Row { threads, body_us, hogs } = row;
+    let values: Vec<f64> = runs.results.iter().map(mean_us).collect();
+    let figure = |of: fn(&CellResult) -> f64| typical(runs, of).unwrap_or(f64::NAN);
+    let speed_up = serial.zip(typical(runs, mean_us)).map_or(f64::NAN, |(serial, own)| serial / own);
+    let id = format!("{TEAMS}{threads}t/{body_us}us/{hogs}h/{runner}");
+    Measurement::from_values(id, "one fork and join with its bodies, mean of a cell", "us", values)
+        .label("row", row.name())
+        .label("threads", threads.to_string())
+        .label("body_us", body_us.to_string())
+        .label("hogs", hogs.to_string())
+        .label("runner", runner)
+        .figure("p50_us", figure(|cell| cell.p50_ns as f64 / 1e3))
+        .figure("p99_us", figure(|cell| cell.p99_ns as f64 / 1e3))
+        .figure("max_us", figure(|cell| cell.max_ns as f64 / 1e3))
+        .figure("cpu_us_per_region", figure(CellResult::cpu_us_per_episode))
+        .figure("processors", figure(|cell| cell.cpu_ns as f64 / cell.wall_ns.max(1) as f64))
+        .figure("speed_up", speed_up)
+        .figure("collapsed", f64::from(runs.collapsed))
+}
+
+fn mean_us(cell: &CellResult) -> f64 {
+    cell.wall_ns as f64 / 1e3 / cell.episodes.max(1) as f64
+}
+
+/// The median of the repetitions.
+fn typical(runs: &Runs<CellResult>, of: impl Fn(&CellResult) -> f64) -> Option<f64> {
+    let values: Vec<f64> = runs.results.iter().map(of).collect();
+    Distribution::of_values(&values).map(|all| all.quantile(0.5))
+}
+
+fn table(all: &[Measurement]) -> ResultTable {
+    ResultTable::of(&COLUMNS, all.iter().filter(|m| m.id.starts_with(TEAMS)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_all_teams_with_all_bodies_beside_all_hogs() {
+        let all = rows(&Teams::default());
+        assert_eq!(all.len(), 27);
+        assert_eq!(all[26], Row { threads: 8, body_us: 20, hogs: 2 });
+        let some = rows(&Teams { quick: true, threads: vec![3], ..Teams::default() });
+        assert!(some.len() == 4 && some.iter().all(|row| row.threads == 3), "{some:?}");
+    }
+
+    #[test]
+    fn an_unknown_runner_is_said() {
+        let error = KIND.runners(Some("team,nobody"), &mut vec![]).err().unwrap().to_string();
+        assert!(error.contains("nobody") && error.contains("std-scope"), "{error}");
+        let chosen = KIND.runners(Some("serial, team"), &mut vec![]).unwrap();
+        assert_eq!(chosen.iter().map(|runner| runner.name.as_str()).collect::<Vec<_>>(), ["team", "serial"]);
+    }
+
+    #[test]
+    fn a_cell_is_held_against_one_thread_alone() {
+        let cell = |episodes| CellResult { episodes, wall_ns: 1_000_000, cpu_ns: 2_000_000, p50_ns: 7, ..CellResult::default() };
+        let runs = |all: &[u64]| Runs { results: all.iter().map(|&episodes| cell(episodes)).collect(), collapsed: 0 };
+        let (serial, team) = (runs(&[100, 50, 200]), runs(&[400, 400, 400]));
+        let of = Row { threads: 2, body_us: 1, hogs: 0 };
+        let alone = typical(&serial, mean_us);
+        assert_eq!(alone, Some(10.0));
+        let m = one(of, "team", &team, alone);
+        assert_eq!((m.id.as_str(), m.summary.p50), ("teams/2t/1us/0h/team", Some(2.5)));
+        assert_eq!((m.figures["speed_up"], m.figures["processors"], m.figures["cpu_us_per_region"]), (4.0, 2.0, 5.0));
+        let collapsed = one(of, "other", &Runs { results: vec![], collapsed: 3 }, alone);
+        assert_eq!((collapsed.summary.p50, collapsed.figures["collapsed"]), (None, 3.0));
+        let text = table(&[m, collapsed]).to_text();
+        assert!(text.lines().count() == 3 && text.contains("2t, 1 us, 0 hogs"), "{text}");
+    }
+}

@@ -1,0 +1,78 @@
+//! The work of peers beside ours, in the same run: a speed means something only next to another one.
+//!
+//! [`simgrid`]: another simulator. [`messages`]: libraries that send messages. [`contrast`]: BLAS libraries
+//! and teams, by `foregather measure`.
+#![forbid(unsafe_code)]
+
+mod contrast;
+mod messages;
+mod simgrid;
+
+use simgrid::Plan;
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask peers simgrid [--nodes N,N..] [--skew-us S] [--rounds R] [--ours COMMAND]
+
+Runs a butterfly barrier of N nodes that begin within S us of each other, in alternation: SimGrid's (peers/simgrid), ours
+without contention as SimGrid's (free), and ours with the ports and interrupts of the iPSC/860 (ports), which SimGrid has not.
+Prints medians of R rounds and ratios to SimGrid, whose time leaves out its set-up. Defaults: 1024,16384 nodes, 100 us,
+3 rounds. COMMAND is given N, S and `free` or `ports`, and prints a line of JSON.
+
+cargo xtask peers messages [--sizes B,B..] [--rounds R] [--batches K] [--cpus A,B] [--who NAME,NAME..]
+
+Sends messages of B bytes between two pinned processes, in alternation: by `foregather measure messages`, Open MPI and MPICH
+(peers/c/mpi_messages.c), UCX (ucx_perftest) and libfabric (fi_pingpong, shm), as far as they are installed. Prints the median and
+the least of half a round trip and of a message of a stream, and ratios ours/peer: below 1 ours is faster. Defaults: 8, 64, 512,
+4096, 65536, 1048576, 4194304 bytes, 3 rounds of 11 batches of about 5 ms, processors 0,1. Names: openmpi, mpich, ucx, libfabric.
+
+cargo xtask peers blas [--sizes N,N..] [--routines NAME,NAME..] [--runners NAME,NAME..] [--ms MS] [--rounds R]
+
+Small calls of one thread, by `foregather measure blas`: ours, OpenBLAS, BLIS, MKL, LIBXSMM (of Debian's libxsmm-dev) and BLASFEO
+(libblasfeo.so in LD_LIBRARY_PATH), as far as they are installed. Prints medians of R rounds and ratios ours/who: below 1 ours is
+faster. Defaults: orders 2 to 64, levels 1 to 3, cells of 10 ms, 3 rounds.
+
+cargo xtask peers teams [--threads N,N..] [--runners NAME,NAME..] [--ms MS] [--rounds R]
+
+Fork and join, by `foregather measure teams`: ours, Rust's threads, rayon, fork_union, and every OpenMP runtime that is installed.
+Defaults: 2, 4 and 8 members, cells of 200 ms, 3 rounds. fork_union needs a compiler of C++ (Debian: g++).";
+
+/// Why there is no table.
+#[derive(Debug)]
+enum Trouble {
+    /// It was asked for in a way that is not known.
+    Usage(String),
+    /// Software that this machine lacks, and how to get it.
+    Missing(String),
+    /// What went wrong.
+    Failed(anyhow::Error),
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Trouble {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let end = match &words[..] {
+        ["help" | "--help" | "-h"] => {
+            println!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        ["messages", options @ ..] => messages::hold(options),
+        words @ ["simgrid", ..] => Plan::parse(words).and_then(|plan| simgrid::hold(&plan)),
+        [name, options @ ..] => contrast::hold(name, options),
+        [] => contrast::hold("", &[]),
+    };
+    let (words, code) = match end {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Trouble::Usage(what)) => (format!("{what}\n\n{HELP}"), 2),
+        Err(Trouble::Missing(what)) => (what, 3),
+        Err(Trouble::Failed(error)) => (format!("{error:#}"), 1),
+    };
+    eprintln!("xtask peers: {words}");
+    ExitCode::from(code)
+}
