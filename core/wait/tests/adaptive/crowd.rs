@@ -169,8 +169,8 @@ fn yields_that_are_far_better_are_kept_for_longer_each_time() {
         stays.push(episodes(&team, "yield-in-crowd", US * 20));
     }
     let [asleep, yields, again, more] = stays[..] else { unreachable!() };
-    // What is left of four ticks asleep; a trial of 2 ticks, then stays of 4, 16, 64 and 125; two ticks asleep to
-    // measure anew.
+    // What is left of four ticks asleep; a trial of 2 ticks, then stays of 4, 16, 64 and 125; two ticks
+    // asleep to measure anew.
     assert!((24..30).contains(&asleep) && (15..18).contains(&again), "{stays:?}");
     assert!(yields >= 40_000 && more >= 40_000, "{stays:?}");
 }

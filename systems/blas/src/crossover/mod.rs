@@ -36,8 +36,8 @@ impl Sizes {
     }
 }
 
-/// The lowest bit of a word says that its crossover is known; until then the rest is the least size that may be
-/// worth a team, so that smaller calls need not look at the machine.
+/// The lowest bit of a word says that its crossover is known; until then the rest is the least size that
+/// may be worth a team, so that smaller calls need not look at the machine.
 const KNOWN: u64 = 1;
 const KNOWN_MOST: u64 = u64::MAX >> 1;
 
@@ -87,7 +87,8 @@ pub(crate) fn worth(routine: Routine, size: u64) -> bool {
     size >= word >> 1 && above(routine, size, word)
 }
 
-/// Whether no team is worth a call of that size, by one look at one word; `false` leaves the answer to [`worth`].
+/// Whether no team is worth a call of that size, by one look at one word; `false` leaves the answer to
+/// [`worth`].
 #[inline(always)]
 pub(crate) fn is_small(routine: Routine, size: u64) -> bool {
     size < TABLE.warm[routine as usize].load(Relaxed) >> 1

@@ -35,8 +35,8 @@ fn add_otherwise<T: Scalar>(alpha: T, x: Vector<'_, T>, y: VectorMut<'_, T>) -> 
     Ok(())
 }
 
-/// `y += alpha * x` of elements that lie side by side. As the standard has it, an `alpha` of zero adds nothing,
-/// not even what is not a number.
+/// `y += alpha * x` of elements that lie side by side. As the standard has it, an `alpha` of zero adds
+/// nothing, not even what is not a number.
 #[inline(always)]
 fn add_slice<T: Scalar>(alpha: T, x: &[T], y: &mut [T]) {
     if alpha != T::ZERO {

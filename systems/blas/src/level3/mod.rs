@@ -14,8 +14,8 @@ fn runs(len: usize, most: usize) -> impl Iterator<Item = std::ops::Range<usize>>
     (0..count).map(move |at| len * at / count..len * (at + 1) / count)
 }
 
-/// Lets `work` have a square of zeros of that order: on the stack if it is small, and no larger than needed, since
-/// zeros must be written; else in allocated memory.
+/// Lets `work` have a square of zeros of that order: on the stack if it is small, and no larger than
+/// needed, since zeros must be written; else in allocated memory.
 fn with_square<T: Scalar>(order: usize, work: &mut dyn FnMut(&mut [T])) {
     let len = order * order;
     match order {

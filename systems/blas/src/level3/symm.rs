@@ -1,5 +1,5 @@
-//! The product of a symmetric or Hermitian matrix and a general one. The grid is that of the columns that stay
-//! together.
+//! The product of a symmetric or Hermitian matrix and a general one. The grid is that of the columns that
+//! stay together.
 use super::{runs, with_square};
 use crate::crossover::{Routine, work, worth};
 use crate::error::{Error, same};
