@@ -1,9 +1,8 @@
 //! What a member learns from wait to wait. Every bound is a multiple of one of the machine's three costs.
 use super::crowd::Crowd;
-use super::steps::ThisWait;
 use super::{Adaptive, Facts, Rules};
 use crate::Surroundings;
-use foregather_machine::Nanos;
+use foregather_machine::{CpuId, Nanos, Rank};
 
 /// Waits after the last one that found a member on this processor in which the next may: no blind pauses then.
 const LATELY: u32 = 8;
@@ -49,6 +48,28 @@ pub(crate) struct AdaptiveState {
     pub(super) crowd: Crowd,
     /// The wait that it is in.
     pub(super) now: ThisWait,
+}
+
+/// What one wait has come to so far.
+#[derive(Default)]
+pub(super) struct ThisWait {
+    /// How long it may spin, from the beginning on; preemptions do not count.
+    pub(super) limit: Nanos,
+    /// Where this thread is.
+    pub(super) place: Option<CpuId>,
+    /// Facts that hold until an action changes them.
+    pub(super) lasting: Facts,
+    /// The emptier processor, and how many members fewer it has.
+    pub(super) target: CpuId,
+    pub(super) fewer: u32,
+    /// From where a scout has come back.
+    pub(super) idle: Option<CpuId>,
+    /// An awaited member, for the record.
+    pub(super) whom: Option<Rank>,
+    /// Members that are still to be asked, the last one first.
+    pub(super) to_ask: Vec<Rank>,
+    pub(super) asked: Option<Rank>,
+    pub(super) any_ready: bool,
 }
 
 impl AdaptiveState {

@@ -1,38 +1,16 @@
 //! One wait by the decision table, from the end of the blind pauses on.
 use super::crowd::Found;
-use super::state::PREEMPTED;
+use super::state::{PREEMPTED, ThisWait};
 use super::trial::Way;
 use super::{Action, AdaptiveState, Facts, Rules, TABLE, decide};
 use crate::{Effect, Interest, Progress, Step, Strategy};
-use foregather_machine::{Affinity, CpuId, Nanos, Rank, ThreadId, reached};
+use foregather_machine::{Affinity, Nanos, ThreadId, reached};
 
 /// The most members that are asked, one after the other, whether they run: each question takes a microsecond or two.
 const MOST_ASKED: usize = 4;
 
 /// Where all wait with yields only, a wait that takes that many ticks goes on asleep.
 const OVERDUE: u64 = 2;
-
-/// What one wait has come to so far.
-#[derive(Default)]
-pub(super) struct ThisWait {
-    /// How long it may spin, from the beginning on; preemptions do not count.
-    limit: Nanos,
-    /// Where this thread is.
-    place: Option<CpuId>,
-    /// Facts that hold until an action changes them.
-    lasting: Facts,
-    /// The emptier processor, and how many members fewer it has.
-    target: CpuId,
-    fewer: u32,
-    /// From where a scout has come back.
-    idle: Option<CpuId>,
-    /// An awaited member, for the record.
-    whom: Option<Rank>,
-    /// Members that are still to be asked, the last one first.
-    to_ask: Vec<Rank>,
-    asked: Option<Rank>,
-    any_ready: bool,
-}
 
 impl Strategy for AdaptiveState {
     fn spins(&self) -> bool {

@@ -1,16 +1,14 @@
-//! What came of it, as measurements, as tables, and as journals tell it: as text or as a trace.
+//! The results of a program's runs, as measurements and as tables.
 use super::AppReport;
 use super::ranks::{RankResults, Traffic};
-use anyhow::Result;
-use foregather_apps::{Outcome, RunResult};
-use foregather_cli::{App as Options, Explain};
-use foregather_dsm::journal::{Journal, contention, races, sharing, trace};
+use foregather_apps::RunResult;
+use foregather_cli::App as Options;
 use foregather_dsm::node::WaitKind;
+use foregather_results::Measurement;
 use foregather_results::apps::{self, PARTS};
 use foregather_results::number::short;
 use foregather_results::table::Shows::{By, Figure, Label};
 use foregather_results::table::{Heading, ResultTable, Shows, three_digits};
-use foregather_results::{Measurement, output};
 
 /// What threads wait for, in the order of [`PARTS`] behind computing.
 const KINDS: [WaitKind; PARTS.len() - 1] =
@@ -176,26 +174,6 @@ fn breakdown(all: &[Measurement]) -> ResultTable {
         *heading = format!("{words} ms");
     }
     table
-}
-
-/// The report that was asked for, or nothing; writes the trace if that was.
-///
-/// # Errors
-/// If the trace cannot be written.
-pub(super) fn explain(options: &Options, outcome: &Outcome<()>) -> Result<String> {
-    if options.explain.is_none() && options.trace.is_none() {
-        return Ok(String::new());
-    }
-    let journals: Vec<Journal> = outcome.threads.iter().filter_map(|played| played.journal.clone()).collect();
-    if let Some(path) = &options.trace {
-        output::write(path, &trace::trace(&journals, &outcome.sites))?;
-    }
-    Ok(match options.explain {
-        None => String::new(),
-        Some(Explain::Sharing) => sharing::find(&journals, &outcome.sites).to_string(),
-        Some(Explain::Races) => races::find(&journals, &outcome.sites).to_string(),
-        Some(Explain::Contention) => contention::by_site(&outcome.traffic, &outcome.sites).to_string(),
-    })
 }
 
 #[cfg(test)]

@@ -1,14 +1,16 @@
 //! What a rank does: it runs the program, and rank 0 proves what came of it and looks through the journals.
-use super::{output, program};
+use super::program;
 use anyhow::{Result, anyhow};
 use foregather_apps::{Outcome, RunResult};
 use foregather_bench::apps::{Program, Proof};
-use foregather_cli::App as Options;
+use foregather_cli::{App as Options, Explain};
+use foregather_dsm::journal::{Journal, contention, races, sharing, trace};
 use foregather_dsm::memory::{Settings, lanes};
 use foregather_dsm::views::Backend;
 use foregather_host::{clock, usage};
 use foregather_launch::{Job, Lanes};
 use foregather_machine::{Costs, Fabric, Nanos, Placement};
+use foregather_results::output;
 use foregather_thread::Thread;
 use foregather_wait::Policy;
 use serde::{Deserialize, Serialize};
@@ -140,9 +142,26 @@ impl Spent {
     }
 }
 
+/// The report that was asked for, or nothing; writes the trace if that was.
+fn explain(options: &Options, outcome: &Outcome<()>) -> Result<String> {
+    if options.explain.is_none() && options.trace.is_none() {
+        return Ok(String::new());
+    }
+    let journals: Vec<Journal> = outcome.threads.iter().filter_map(|played| played.journal.clone()).collect();
+    if let Some(path) = &options.trace {
+        output::write(path, &trace::trace(&journals, &outcome.sites))?;
+    }
+    Ok(match options.explain {
+        None => String::new(),
+        Some(Explain::Sharing) => sharing::find(&journals, &outcome.sites).to_string(),
+        Some(Explain::Races) => races::find(&journals, &outcome.sites).to_string(),
+        Some(Explain::Contention) => contention::by_site(&outcome.traffic, &outcome.sites).to_string(),
+    })
+}
+
 fn answer((mut outcome, prove): (Outcome<()>, Proof<'_>), options: &Options, spending: Spending) -> Result<RankResults> {
     let proof = prove();
-    let explained = output::explain(options, &outcome)?;
+    let explained = explain(options, &outcome)?;
     outcome.threads.iter_mut().for_each(|played| played.journal = None);
     let backend = options.backend.as_deref().and_then(Backend::by_name).unwrap_or_else(|| Backend::chosen().0);
     let Spending { ranks, fabric, cpu, wall } = spending;
