@@ -136,7 +136,7 @@ fn files_that_are_none_are_refused_and_not_waited_for() {
     let _ = fs::remove_file(&pipe);
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let plan = scratch("piped.toml");
-    let piped = "schema = \"foregather.plan/1\"\n[machine]\ncpus = 2\n[[job]]\nthreads = 2\nbarriers = 2\ncompute = { trace = \"a-pipe\" }\n";
+    let piped = "schema = \"foregather.plan/1\"\n[machine]\ncpus = 2\n[[job]]\nthreads = 2\nbarriers = 2\npolicy = \"block\"\ncompute = { trace = \"a-pipe\" }\n";
     fs::write(&plan, piped).unwrap();
     let [pipe, plan] = [&pipe, &plan].map(|path| path.to_str().unwrap());
     for args in [&["report", pipe][..], &["compare", pipe, pipe], &["simulate", pipe], &["simulate", plan]] {
