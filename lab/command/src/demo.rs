@@ -1,7 +1,7 @@
 //! A tour of less than a minute: this machine's prices, the papers' claims, barriers under load, and two
 //! machines that only exist in simulation: a multiprocessor of 2002 and a cluster.
 use crate::doctor;
-use crate::verbs::finish_with;
+use crate::finish::finish_with;
 use anyhow::Result;
 use foregather_cli::failure::Failure;
 use foregather_cli::{Barriers, Waits, demo_results};

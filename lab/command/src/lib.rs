@@ -6,5 +6,6 @@
 
 pub mod demo;
 pub mod doctor;
+mod finish;
 pub mod verbs;
 pub mod worker;

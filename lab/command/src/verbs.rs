@@ -1,4 +1,5 @@
 //! What answers each verb: gather, print, write.
+use crate::finish::{finish, finish_with, print, tell};
 use crate::{demo, doctor};
 use anyhow::{Context, Result, bail};
 use foregather_cli::failure::Failure;
@@ -10,11 +11,11 @@ use foregather_measure::Experiment;
 use foregather_report as report;
 use foregather_reproduce as reproduce;
 use foregather_results::compare;
-use foregather_results::output::{self, NotWritten};
+use foregather_results::output;
 use foregather_results::table::{self, ResultTable, wrapped};
 use foregather_results::{Results, Run};
 use foregather_simulate::{self as simulate, shipped};
-use std::io::{self, Write, stdout};
+use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
 /// A simulation that may take longer is not begun without being told to.
@@ -75,49 +76,6 @@ fn refuse_realtime() -> Result<()> {
         return Err(Failure::Machine(what).into());
     }
     Ok(())
-}
-
-fn print(text: &str) -> io::Result<()> {
-    let mut out = stdout().lock();
-    out.write_all(text.as_bytes())?;
-    if !text.ends_with('\n') {
-        out.write_all(b"\n")?;
-    }
-    out.flush()
-}
-
-/// Prints results, keeps them if there is a place, and says so if they are partial.
-fn finish(cli: &Cli, results: &Results, output: Option<&Path>, table: impl FnOnce() -> String) -> Result<()> {
-    finish_with(results, output, || match cli.format {
-        Format::Table => table(),
-        Format::Json => results.to_json(),
-        Format::Csv => results.to_csv(),
-    })?;
-    if results.interrupted { Err(Failure::Interrupted.into()) } else { Ok(()) }
-}
-
-/// Writes results and prints what there is to see of them. What could be kept nowhere is printed whole, and
-/// what could not be printed is kept.
-pub(crate) fn finish_with(results: &Results, output: Option<&Path>, seen: impl FnOnce() -> String) -> Result<(), NotWritten> {
-    let kept = output.map_or(Ok(()), |path| results.write(path));
-    warn(results);
-    let lost = kept.as_ref().is_err_and(NotWritten::is_lost);
-    let printed = print(&if lost { results.to_json() } else { seen() });
-    kept?;
-    printed.map_err(|error| {
-        let text = output.is_none().then(|| results.to_json());
-        NotWritten::saving(Path::new("standard output"), error, text.as_deref())
-    })
-}
-
-fn warn(results: &Results) {
-    results.notes.iter().for_each(|note| tell("note", note));
-    results.noise.facts.iter().for_each(|fact| tell("noise", fact));
-}
-
-/// One line on standard error, beside the results.
-fn tell(what: &str, text: &str) {
-    eprintln!("{}", wrapped(&format!("{what}: {}", shown(text)), 2));
 }
 
 fn diagnose(cli: &Cli) -> Result<()> {
