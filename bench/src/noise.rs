@@ -127,9 +127,9 @@ fn histogram(loops: &[(Nanos, Nanos)]) -> Vec<(u64, u64)> {
     counts.into_iter().collect()
 }
 
-/// Points further above the line than so many median distances are left out.
+/// The fit leaves out points that lie more than this many median distances above the line.
 const FAR: f64 = 4.0;
-/// At most so many points have all their slopes looked at; of more, every so-manieth.
+/// The fit looks at all slopes of at most this many points; of more it takes an even sample.
 const MANY: usize = 400;
 
 /// `(slope, intercept)` of `y = slope x + intercept`. At first the median of the slopes between all pairs

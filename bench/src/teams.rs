@@ -61,7 +61,7 @@ pub type Region = Box<dyn FnMut(&(dyn Fn() + Sync))>;
 /// The runner of that name.
 ///
 /// # Errors
-/// If there is no such runner, or it cannot have so many members.
+/// If there is no such runner, or it cannot have that many members.
 pub fn region(runner: &str, threads: u32) -> Result<Region, String> {
     Ok(match runner {
         "team" => {

@@ -170,7 +170,7 @@ fn answer<F: Fabric>(bare: &Bare<F>, from: &[u8], most: usize) -> Result<(), Err
 
 const WORD: usize = size_of::<AtomicU64>();
 
-/// Both loops in turn, so many times.
+/// Runs both loops in turn, the given number of times.
 pub(super) fn views(backend: Backend, (bytes, views): (usize, u32), turns: u32) -> Result<Figures, Error> {
     let pages = bytes.div_ceil(PAGE) as u32;
     let space = Space::new(Shape { backend: Some(backend), most_views: views, ..Shape::new(pages, views) })?;

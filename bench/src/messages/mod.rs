@@ -243,7 +243,7 @@ impl Transport {
         matches!(self, Self::Chosen | Self::Buffered | Self::Direct)
     }
 
-    /// Is it there for so many bytes? Small messages have one way only.
+    /// Does this way carry messages of that many bytes? Small messages have one way only.
     pub(super) const fn takes(self, bytes: usize, limits: &Limits) -> bool {
         match self {
             Self::Chosen | Self::Memcpy => true,
