@@ -58,7 +58,7 @@ fn the_survivors_of_a_loss_say_who_it_was() {
         ("stop", 137, "rank 1 was stopped by a signal"),
         ("drop", 9, "rank 1 ended with code 9"),
     ] {
-        let output = run(4, "one_fails", &[("TEST_END", end), ("FOREGATHER_PEER_TIMEOUT", "1s")]);
+        let output = run(4, "one_fails", &[("TEST_END", end), ("FOREGATHER_PEER_TIMEOUT", "3s")]);
         let text = text(&output);
         assert_eq!(count(&text, "lost Some(1)"), 3, "{end}: {text}");
         if end != "drop" {
@@ -105,7 +105,7 @@ fn a_lane_makes_progress_while_its_thread_waits_on_another() {
 #[test]
 fn whoever_waits_for_a_frame_learns_of_a_loss() {
     for (asked, _) in fabrics() {
-        let output = run(3, "sends", &[("FOREGATHER_FABRIC", asked), ("TEST_END", "stop"), ("FOREGATHER_PEER_TIMEOUT", "1s")]);
+        let output = run(3, "sends", &[("FOREGATHER_FABRIC", asked), ("TEST_END", "stop"), ("FOREGATHER_PEER_TIMEOUT", "3s")]);
         let text = text(&output);
         assert_eq!((output.status.code(), count(&text, "no ring: lost Some(1)")), (Some(137), 2), "{text}");
     }

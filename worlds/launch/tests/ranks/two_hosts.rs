@@ -57,7 +57,7 @@ fn ranks_of_two_hosts_send_by_libfabric_and_learn_of_a_loss() {
     }
     let Some(hosts) = Hosts::join() else { return };
     let file = hosts.file();
-    let variables = [("TEST_HOSTS", &file[..]), ("FOREGATHER_FABRIC", "ofi:tcp"), ("FOREGATHER_PEER_TIMEOUT", "1s")];
+    let variables = [("TEST_HOSTS", &file[..]), ("FOREGATHER_FABRIC", "ofi:tcp"), ("FOREGATHER_PEER_TIMEOUT", "3s")];
     let output = end(launcher(4, &program("sends"), &variables));
     assert_eq!((output.status.code(), count(&text(&output), "sent by ofi")), (Some(0), 4), "{}", text(&output));
     let words = [&["env".to_owned(), "TEST_END=stop".to_owned()][..], &program("sends")].concat();
