@@ -69,7 +69,7 @@ pub enum Verb {
     Doctor,
     /// Measures this machine.
     Measure {
-        /// The experiment.
+        /// The experiment to run.
         #[command(subcommand)]
         what: Measure,
         /// Also writes the results to this file.
@@ -128,7 +128,7 @@ pub enum Verb {
     App(App),
     /// Prints a completion script for a shell.
     Completions {
-        /// Which shell.
+        /// The shell that the script is for.
         shell: clap_complete::Shell,
     },
     /// Prints the manual page, as `man` reads it.
@@ -252,7 +252,7 @@ fn key_value(text: &str) -> Result<(String, String), String> {
 /// Options of `app`; its ranks get them unchanged.
 #[derive(Args, Clone, Debug, Serialize, Deserialize)]
 pub struct App {
-    /// The program.
+    /// The program to run.
     #[arg(value_enum)]
     pub name: AppName,
     /// The number of ranks: one number or several, separated by commas, whose times are compared. 2 if not

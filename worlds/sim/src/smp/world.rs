@@ -29,7 +29,7 @@ pub(super) enum StopReason {
     Done,
     /// A program asked for it, or the limit came.
     Stopped,
-    /// The caller.
+    /// The caller stopped it.
     Interrupted,
 }
 
