@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Barriers before measuring: threads are born, lines are touched, and the kernel has placed all of them.
 const WARM_UP: u32 = 8;
-/// One episode in so many is sampled for its exit skew and placement.
+/// One episode in this number is sampled for its exit skew and placement.
 const SAMPLE: u64 = 16;
 /// Samples kept of each member.
 const SAMPLES: usize = 4_096;

@@ -6,7 +6,7 @@ use foregather_machine::{CpuId, Error, Nanos};
 
 /// How long the loop of a trace takes about: short against the time between two ticks of any kernel.
 const LOOP: Nanos = Nanos::from_us(20);
-/// The times of so many loops are kept in their order.
+/// The number of loops whose times a trace keeps in their order.
 const TRACE: usize = 2_000;
 /// A loop longer than the floor by this, and by this share of it, was interrupted.
 const ABOVE: Nanos = Nanos(1_000);

@@ -105,7 +105,7 @@ pub enum Stranger {
     /// It computes without end.
     #[default]
     Hog,
-    /// It computes for so many milliseconds, and rests for as long.
+    /// It computes for this number of milliseconds, and rests for as long.
     Bursts(u32),
     /// It has a thread a processor, which compute for 50 us and meet in a barrier that sleeps.
     Team,

@@ -1,11 +1,8 @@
-//! The chores of this house: `cargo xtask tidy` keeps its style, `cargo xtask claims` its faith to the
-//! papers, and `cargo xtask peers` runs peers' simulators and messages beside ours,
-//! `cargo xtask regret` says which rows of the barrier matrix a change made worse, and `cargo xtask kill`
-//! strikes jobs at random moments; `cargo xtask swarm` runs seeds by the thousand in virtual time.
+//! The chores of this repository. `cargo xtask tidy` checks its style, and `cargo xtask claims` that each
+//! claim of a paper has an experiment; the others run programs, and `HELP` has a line about each.
 //!
-//! Each of the first two is a function from a [`Tree`](tree::Tree) of files to
-//! [`Violation`](violation::Violation)s, so every rule is tested on a few lines in memory; only this file
-//! touches the exit code.
+//! The first two are functions from a [`Tree`](tree::Tree) of files to [`Violation`](violation::Violation)s,
+//! so every rule is tested on a few lines in memory; only this file chooses the exit code.
 #![forbid(unsafe_code)]
 
 mod claims;
@@ -41,9 +38,9 @@ Exit codes: 0 all is well, 1 there are violations (one a line on stdout) or wors
 /// Why a chore was not done.
 #[derive(Debug)]
 enum Trouble {
-    /// It was asked for in a way that it does not know.
+    /// Its arguments mean nothing to it.
     Usage(String),
-    /// What went wrong.
+    /// It could not be finished.
     Failed(anyhow::Error),
 }
 
@@ -53,10 +50,10 @@ impl<E: Into<anyhow::Error>> From<E> for Trouble {
     }
 }
 
-/// Does a chore as its arguments ask for; is all well?
+/// Does a chore with these arguments. Is all well?
 type Chore = fn(&[&str]) -> Result<bool, Trouble>;
 
-/// All of them: name, help, and what does it.
+/// All chores: name, help, and the function that does it. A chore without help here is a program of its own.
 const CHORES: [(&str, &str, Chore); 8] = [
     ("tidy", HELP, tidy),
     ("claims", HELP, |_| report(claims::run)),
@@ -77,7 +74,7 @@ fn main() -> ExitCode {
     let (help, end) = match (chore, rest) {
         (None, _) if is_help(name) => (HELP, Err(None)),
         (None, _) => (HELP, Err(Some(Trouble::Usage(format!("expected one chore, got `{}`", words.join(" ")))))),
-        // What runs apart has its help itself.
+        // A chore that is a program of its own prints its help itself.
         (Some((_, help, _)), [word]) if !help.is_empty() && is_help(word) => (*help, Err(None)),
         (Some((_, help, run)), rest) => (*help, run(rest).map_err(Some)),
     };
@@ -111,8 +108,8 @@ fn report(check: fn(&tree::Tree) -> (Vec<violation::Violation>, String)) -> Resu
     Ok(violations.is_empty())
 }
 
-/// A program of this workspace, built with optimisation; what it can be asked for it says itself, and its
-/// code is ours.
+/// Runs a program of this workspace, built with optimisation. It explains its arguments itself, and an exit
+/// code of 2 or more becomes ours.
 fn run_apart(program: &[&str], arguments: &[&str]) -> Result<bool, Trouble> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["run", "--release", "--quiet"]).args(program).arg("--").args(arguments);

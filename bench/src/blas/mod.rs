@@ -13,19 +13,19 @@ use foregather_machine::{Nanos, SplitMix};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// So many pairs at least, whatever the span.
+/// The fewest pairs of a cell, whatever its span.
 pub const PAIRS: usize = 30;
-/// Calls that are shorter are timed together, so many nanoseconds of them.
+/// Calls that are shorter are timed together, in batches that last this long.
 const BATCH: Nanos = Nanos::from_us(100);
 /// The most calls that are timed together.
 const BATCH_MOST: u64 = 4_000;
-/// What comes before a batch of calls back to back and does not count, so long and so many: the other side
-/// has been at the caches and has let members sleep. What sleeping members cost is what cells with a gap are
-/// for.
+/// Calls before a batch of calls back to back, which do not count: for this time, and at least this number.
+/// The other side has been at the caches and has let members sleep. What sleeping members cost is what cells
+/// with a gap are for.
 const SETTLE: (Nanos, u32) = (Nanos::from_us(100), 2);
 /// How long members may need to fall asleep before processor time is counted.
 const COOL_DOWN: Duration = Duration::from_millis(20);
-/// A cell may take so many times its span.
+/// A cell may take this number of times its span.
 const OVER: u64 = 10;
 
 named! {

@@ -62,7 +62,7 @@ where
     Ok(Figures { timed, notes: vec![] })
 }
 
-/// A thread's part: all units, in all manners, so many times.
+/// A thread's part: all units, in all manners, `manner.rounds` times each.
 pub(super) fn rounds<F: Fabric>(
     thread: &Thread<'_, F>,
     shared: &Shared,

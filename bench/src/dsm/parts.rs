@@ -68,7 +68,7 @@ fn span(page: u32) -> Span {
     Span { view: 0, page, pages: 1 }
 }
 
-/// All pages through all states, so many times.
+/// All pages through all states, `rounds` times.
 pub(super) fn at_once(backend: Backend, rounds: u32) -> Result<Figures, Error> {
     let space = Arc::new(Space::new(Shape { backend: Some(backend), ..Shape::new(2 * TOUCHED, 1) })?);
     let pages = (0..space.pages()).map(|_| AtomicU8::default()).collect();

@@ -15,7 +15,7 @@ pub(super) const OWN_LANES: u32 = 2;
 /// What both ranks are to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Errand {
-    /// So many rounds by the way of that number, after some that do not count.
+    /// `rounds` rounds by the way of that number, after some that do not count.
     Rounds { way: usize, pattern: Pattern, rounds: u32 },
     /// Round trips at that end until rank 0 has enough.
     UntilTold { end: usize },

@@ -64,7 +64,7 @@ pub enum Task {
     Hogs {
         /// By their names.
         policies: Vec<String>,
-        /// So many computing activities on each rank's processor.
+        /// How many computing activities there are on each rank's processor.
         per_cpu: u32,
         /// As threads of the ranks' own processes instead of processes.
         within: bool,

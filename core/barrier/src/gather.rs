@@ -1,16 +1,17 @@
 //! Gather and release along one tree: the binomial tree of the tournament and of RDS, and its k-nomial
 //! relatives.
 //!
-//! Written in base `k`, a member's parent has the lowest digit that is not 0 replaced by 0. So member 0 is
-//! the root, any number of members makes a tree, and its depth is the number of digits.
+//! With ranks written in base `k`, a member's parent is its rank with the lowest digit that is not 0 replaced
+//! by 0. So member 0 is the root, any number of members makes a tree, and its depth is the number of digits
+//! of the highest rank.
 use foregather_machine::{Cause, Endpoint, Error, Rank};
 
-/// Slots per member: one for each digit that is not 0, at each of the places of `size - 1`.
+/// How many slots each member has: `k - 1`, one for each digit that is not 0, at each place of `size - 1`.
 pub(crate) fn slots(size: u32, k: u32) -> u32 {
     children(0, size, Any(k))
 }
 
-/// The base of a tree. A base known beforehand costs no divisions: digits of base 2 are bits.
+/// The base of a tree. With a base that the compiler knows no division is left: digits of base 2 are bits.
 trait Base: Copy {
     fn k(self) -> u32;
 }
@@ -37,9 +38,9 @@ impl Base for Any {
     }
 }
 
-/// Waits for the children, the smallest subtree first, tells the parent, waits for its release, and releases
-/// the children, the largest subtree first. `2n - 2` signals in all; any size. The link to the child with
-/// digit `v` at place `p` has slot `p (k-1) + v - 1` at both ends.
+/// Waits for the children, the smallest subtree first, signals the parent, waits for its release, and
+/// releases the children, the largest subtree first. `n` members send `2n - 2` signals in all; `n` may be any
+/// number. The link to the child with digit `v` at place `p` has slot `p (k-1) + v - 1` at both ends.
 ///
 /// # Errors
 /// [`Cause::Size`] if `k` is below 2; otherwise the endpoint's errors.
@@ -52,7 +53,7 @@ pub async fn gather_release<E: Endpoint>(endpoint: &E, k: u32) -> Result<(), Err
     up_and_down(endpoint, Any(k)).await
 }
 
-/// Up the tree and down again.
+/// Gathers up the tree, and releases down again.
 #[inline]
 async fn up_and_down<E: Endpoint>(endpoint: &E, k: impl Base) -> Result<(), Error> {
     let (mut slot, end) = (0, children(endpoint.rank(), endpoint.size(), k));
@@ -76,9 +77,9 @@ async fn up_and_down<E: Endpoint>(endpoint: &E, k: impl Base) -> Result<(), Erro
     Ok(())
 }
 
-/// The tournament barrier (Hensgen, Finkel & Manber 1988): in round `r` two members `2^r` apart meet, the
-/// lower always wins, and the winner releases the members that it has beaten. These are its children in the
-/// binomial tree.
+/// The tournament barrier (Hensgen, Finkel & Manber 1988): in round `r` two members `2^r` apart meet, and the
+/// lower one always wins. The last winner, member 0, begins the release; each member releases those that it
+/// has beaten, which are its children in the binomial tree.
 ///
 /// # Errors
 /// The endpoint's errors.
@@ -87,8 +88,8 @@ pub fn tournament<E: Endpoint>(endpoint: &E) -> impl Future<Output = Result<(), 
     up_and_down(endpoint, Two)
 }
 
-/// Slots below this one lead to children: those of the places below the lowest digit that is not 0; of all
-/// places for the root.
+/// The end of the slots that lead to a member's children: those of the places below its lowest digit that is
+/// not 0; for the root, of all places.
 #[inline]
 fn children(rank: Rank, size: u32, k: impl Base) -> u32 {
     let k = k.k();
@@ -99,7 +100,8 @@ fn children(rank: Rank, size: u32, k: impl Base) -> u32 {
     slots
 }
 
-/// `k` to the power of the place that the slot belongs to.
+/// `k` to the power of the place that the slot belongs to: how far apart the two ranks are for each unit of
+/// the digit.
 #[inline]
 fn stride(slot: u32, k: impl Base) -> u64 {
     u64::from(k.k()).pow(slot / (k.k() - 1))

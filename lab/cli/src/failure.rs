@@ -1,4 +1,5 @@
-//! How the command ends: 0 well, 1 a check failed, 2 usage or bad input, 3 this machine cannot, 130 interrupted.
+//! How the command ends: 0 well, 1 a check failed, 2 usage or bad input, 3 this machine cannot, 130
+//! interrupted.
 use foregather_host::interrupt;
 use foregather_machine::{Cause, Error, shown};
 use std::fmt;
@@ -7,13 +8,13 @@ use std::process::ExitCode;
 /// An end that is not well, and not the caller's mistake either.
 #[derive(Debug)]
 pub enum Failure {
-    /// Something was checked and does not hold.
+    /// A claim or a comparison was checked and does not hold.
     Check(String),
     /// This machine lacks what is needed; says what to install or to change.
     Machine(String),
-    /// A job ended badly, with that code; what there is to say has been said.
+    /// A job ended with that exit code; the job itself has said why.
     Job(u8),
-    /// Somebody asked the program to stop; what was measured is kept.
+    /// The user asked the program to stop; results so far are kept.
     Interrupted,
 }
 
@@ -56,7 +57,8 @@ pub fn exit_code(end: anyhow::Result<()>) -> ExitCode {
     })
 }
 
-/// As it may reach a terminal: what would steer one is shown, and no line but the first begins as one of ours.
+/// The text as it may reach a terminal: characters that would steer one are shown, and only the first line
+/// begins as one of ours.
 fn sentence(text: &str) -> String {
     text.trim_end().lines().map(shown).collect::<Vec<_>>().join("\n  ")
 }

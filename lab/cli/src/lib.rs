@@ -1,4 +1,4 @@
-//! What can be asked for, and how that ends. Help, completions and the man page derive from here.
+//! What a user can ask for, and how that ends. Help, completions and the man page derive from here.
 //!
 //! - [`Cli`]: the command line, verb by verb. [`failure`]: the ends that are not well, and their exit codes.
 #![forbid(unsafe_code)]
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// How results are printed on standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// Aligned columns, for people.
+    /// Aligned columns, to be read on a terminal.
     Table,
     /// The whole document, by its schema.
     Json,
@@ -29,7 +29,7 @@ pub struct Cli {
     /// How to print results; standard error has progress and warnings.
     #[arg(long, global = true, value_enum, default_value = "table")]
     pub format: Format,
-    /// No progress on standard error.
+    /// Writes no progress to standard error.
     #[arg(short, long, global = true)]
     pub quiet: bool,
     /// What to do.
@@ -54,7 +54,7 @@ impl Cli {
     }
 }
 
-/// The verbs.
+/// What the program does, verb by verb.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     /// A tour of less than a minute on this machine, with a report to open in a browser.
@@ -69,14 +69,15 @@ pub enum Verb {
     Doctor,
     /// Measures this machine.
     Measure {
-        /// What is measured.
+        /// The experiment to run.
         #[command(subcommand)]
         what: Measure,
-        /// The results too, to this file.
+        /// Also writes the results to this file.
         #[arg(short, long, global = true)]
         output: Option<PathBuf>,
     },
-    /// Simulates machines one does not have, by a plan: processors that threads share, schedulers, waiting policies.
+    /// Simulates machines that are not at hand, by a plan: processors that threads share, schedulers, waiting
+    /// policies.
     #[command(after_help = "Example: foregather simulate fig3\n\
                             Example: foregather simulate my-plan.toml --dry-run\n\
                             Example: foregather simulate fig5 --set job.app.threads=8 --format csv --output fig5.json\n\n\
@@ -94,16 +95,16 @@ pub enum Verb {
         /// Where the page goes.
         #[arg(short, long, default_value = "foregather-report.html")]
         output: PathBuf,
-        /// Each figure too, as a file of its own (SVG) in this folder.
+        /// Also writes each figure to this folder, as a file of its own (SVG).
         #[arg(long)]
         figures: Option<PathBuf>,
     },
     /// The ratios of two result files, each with its uncertainty.
     #[command(after_help = "Example: foregather compare before.json after.json --check")]
     Compare {
-        /// The yardstick.
+        /// The results to compare with.
         before: PathBuf,
-        /// What is held against it.
+        /// The results that are compared.
         after: PathBuf,
         /// End with 1 if anything became slower.
         #[arg(long)]
@@ -116,7 +117,8 @@ pub enum Verb {
                             runs as well under mpiexec, mpirun, srun and prterun.\n\
                             It ends as the first rank that failed: with its code, or 128 and the number of the signal that killed it.")]
     Run(RunOptions),
-    /// Runs one of five programs on shared memory that its ranks do not have, proves its result, and says where the time went.
+    /// Runs one of five programs on shared memory that its ranks do not have, proves its result, and says
+    /// where the time went.
     #[command(after_help = "Example: foregather app sor --hosts 1,2\n\
                             Example: foregather app tsp --unit 4096 --explain sharing\n\
                             Example: foregather app lu --class paper --hosts 1,2 --repeat 5 --output lu.json && foregather report lu.json\n\
@@ -126,7 +128,7 @@ pub enum Verb {
     App(App),
     /// Prints a completion script for a shell.
     Completions {
-        /// Which shell.
+        /// The shell that the script is for.
         shell: clap_complete::Shell,
     },
     /// Prints the manual page, as `man` reads it.
@@ -135,8 +137,8 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// The files that it writes in the end, so that places can be tried before. A rank that tells nothing writes none of those of [`App`],
-    /// so `app` tries its own.
+    /// The files that the verb writes in the end, so that their places can be tried first. Ranks of [`App`]
+    /// that print nothing write none of its files, so `app` tries its own.
     pub fn outputs(&self) -> Vec<PathBuf> {
         match self {
             Self::Demo { output } => vec![output.clone(), demo_results(output)],
@@ -149,7 +151,7 @@ impl Verb {
     }
 }
 
-/// Where the data of a tour goes, beside its page.
+/// The file for the data of a tour, beside its page.
 pub fn demo_results(page: &Path) -> PathBuf {
     page.with_extension("results.json")
 }
@@ -160,16 +162,17 @@ pub struct RunOptions {
     /// How many ranks; as many as the hosts have slots if not given.
     #[arg(short = 'n', long = "ranks", value_parser = clap::value_parser!(u32).range(1..=4_096))]
     pub ranks: Option<u32>,
-    /// What they send messages by: `shm` (on one host), `ofi` or `ofi:PROVIDER` (libfabric). Chosen if not given.
+    /// How ranks send messages: `shm` (on one host), `ofi` or `ofi:PROVIDER` (libfabric). Chosen if not
+    /// given.
     #[arg(long, value_parser = fabric)]
     pub fabric: Option<String>,
-    /// Where they go.
+    /// The file that names the hosts on which ranks run.
     #[arg(long)]
     pub hosts: Option<PathBuf>,
     /// The command that gets to another host; it is given the host's name and `sh`.
     #[arg(long, default_value = "ssh")]
     pub rsh: String,
-    /// Their output as it is, without the rank before each line.
+    /// Prints the ranks' output as it is, without the rank before each line.
     #[arg(long)]
     pub no_prefix: bool,
     /// The program and its arguments.
@@ -193,13 +196,14 @@ pub struct Reproduce {
     pub paper: Option<String>,
     /// Only the claims of one experiment.
     pub figure: Option<String>,
-    /// The results too, to this file.
+    /// Also writes the results to this file.
     #[arg(short, long)]
     pub output: Option<PathBuf>,
-    /// With the finer grids and more seeds of the plans: five minutes on two processors for all of Tsafrir & Feitelson 2002.
+    /// Uses the finer grids and more seeds of the plans: five minutes on two processors for all of Tsafrir &
+    /// Feitelson 2002.
     #[arg(long)]
     pub full: bool,
-    /// End with 1 if a claim does not hold here.
+    /// Ends with 1 if a claim does not hold here.
     #[arg(long)]
     pub check: bool,
 }
@@ -213,7 +217,7 @@ pub struct Simulate {
     /// Prints the plans that come with the program.
     #[arg(long)]
     pub list: bool,
-    /// With what the plan's `full` section changes: finer grids, more seeds.
+    /// Uses what the plan's `full` section changes: finer grids, more seeds.
     #[arg(long)]
     pub full: bool,
     /// Changes one key of the plan, as in `job.app.threads=8` or `sweep.load=[48,56]`.
@@ -222,20 +226,20 @@ pub struct Simulate {
     /// Prints what would be run, and how long that might take.
     #[arg(long)]
     pub dry_run: bool,
-    /// Runs it even if it takes more than ten minutes.
+    /// Runs the plan even if it takes more than ten minutes.
     #[arg(long)]
     pub yes: bool,
-    /// Added to every seed of the plan.
+    /// This is added to every seed of the plan.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1 << 32))]
     pub seed: u64,
-    /// Of a plan about a network, says why a trial failed: who waited for which port, who held it, and what had come between;
-    /// for the first failure of three points at most.
+    /// Of a plan about a network, says why a trial failed: which node waited for which port, which one held
+    /// it, and what had come between; for the first failure of three points at most.
     #[arg(long)]
     pub explain: bool,
-    /// The first run as a trace, to this file: Perfetto (ui.perfetto.dev) opens it.
+    /// Writes the first run as a trace to this file: Perfetto (ui.perfetto.dev) opens it.
     #[arg(long)]
     pub trace: Option<PathBuf>,
-    /// The results too, to this file.
+    /// Also writes the results to this file.
     #[arg(short, long)]
     pub output: Option<PathBuf>,
 }
@@ -245,23 +249,24 @@ fn key_value(text: &str) -> Result<(String, String), String> {
     Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// Options of `app`; ranks are told them as they are.
+/// Options of `app`; its ranks get them unchanged.
 #[derive(Args, Clone, Debug, Serialize, Deserialize)]
 pub struct App {
-    /// Which program.
+    /// The program to run.
     #[arg(value_enum)]
     pub name: AppName,
-    /// On how many ranks: one number or several, separated by commas, whose times are compared. 2 if not given.
+    /// The number of ranks: one number or several, separated by commas, whose times are compared. 2 if not
+    /// given.
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=64))]
     pub hosts: Vec<u32>,
     /// Threads of each rank.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub threads: u32,
-    /// Which input: see below.
+    /// The program's input: see below.
     #[arg(long, default_value = "small")]
     pub class: String,
-    /// What ranks are, and what they send messages by: `shm`, `ofi` or `ofi:PROVIDER` for processes (`shm` if not given), `threads`
-    /// for threads of one process.
+    /// What ranks are, and how they send messages: `shm`, `ofi` or `ofi:PROVIDER` for processes (`shm` if not
+    /// given), `threads` for threads of one process.
     #[arg(long, value_parser = app_fabric)]
     pub fabric: Option<String>,
     /// How pages are protected; the better way that this machine has, if not given.
@@ -270,16 +275,16 @@ pub struct App {
     /// How servers and threads wait; the policy that adapts, if not given.
     #[arg(long)]
     pub policy: Option<String>,
-    /// water: so many molecules are shared as one (the paper's chunking level).
+    /// water: this number of molecules is shared as one (the paper's chunking level).
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(1..=512))]
     pub chunk: Option<u32>,
-    /// tsp: so many bytes of the pool of tours are shared as one; 148 are a tour.
+    /// tsp: this number of bytes of the pool of tours is shared as one; 148 are a tour.
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(4..=65_536))]
     pub unit: Option<u32>,
-    /// tsp: no copy of a new minimum for everybody.
+    /// tsp: does not send a new minimum to all ranks unasked.
     #[arg(long)]
     pub no_push: bool,
-    /// lu: no block is asked for ahead.
+    /// lu: asks for no block ahead.
     #[arg(long)]
     pub no_prefetch: bool,
     /// How often each is run, in turns.
@@ -291,16 +296,16 @@ pub struct App {
     /// Reports what was found in the journals of all threads.
     #[arg(long, value_enum)]
     pub explain: Option<Explain>,
-    /// What all threads did as a trace, to this file: Perfetto (ui.perfetto.dev) opens it.
+    /// Writes what all threads did as a trace to this file: Perfetto (ui.perfetto.dev) opens it.
     #[arg(long)]
     pub trace: Option<PathBuf>,
-    /// The results too, to this file.
+    /// Also writes the results to this file.
     #[arg(short, long)]
     pub output: Option<PathBuf>,
 }
 
 impl App {
-    /// The files that it writes in the end.
+    /// The files that the program writes in the end.
     pub fn outputs(&self) -> Vec<PathBuf> {
         [&self.output, &self.trace].into_iter().flatten().cloned().collect()
     }
@@ -322,7 +327,7 @@ pub enum AppName {
 }
 
 impl AppName {
-    /// As on the command line and in results.
+    /// The name on the command line and in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Is => "is",
@@ -334,7 +339,7 @@ impl AppName {
     }
 }
 
-/// What journals tell.
+/// Reports that are made from journals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub enum Explain {
     /// Which allocations are shared falsely, and the grain that would cure it.

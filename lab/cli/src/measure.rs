@@ -1,11 +1,12 @@
-//! What can be measured, and how.
+//! The experiments of `measure`, and their options.
 use super::fabric;
 use clap::{Args, Subcommand, ValueEnum};
 
-/// What can be measured.
+/// The experiments that measure this machine.
 #[derive(Debug, Subcommand)]
 pub enum Measure {
-    /// What waiting costs: prices of the kernel's verbs, and the ping-pong of Guignon 2000. Keeps the machine's costs.
+    /// What waiting costs: prices of the kernel's verbs, and the ping-pong of Guignon 2000. Keeps the
+    /// machine's costs.
     #[command(after_help = "Example: foregather measure waits --format json --output waits.json\n\n\
                             The costs are kept in the file that FOREGATHER_MACHINE names, or as foregather/machine.json under \
                             XDG_CACHE_HOME or ~/.cache, unless others had the machine meanwhile or the run was interrupted; policies \
@@ -20,44 +21,48 @@ pub enum Measure {
                             Example: foregather measure barriers --predict --rows '2t' --waiters central/adaptive,central/block\n\
                             Example: foregather measure barriers --validate --check")]
     Barriers(Barriers),
-    /// What every barrier costs and how unevenly its members leave it, plain and harmonized; beside it what a simulated network
-    /// with this machine's LogGP parameters, which are measured too, predicts.
+    /// What every barrier costs and how unevenly its members leave it, plain and harmonized; beside it what a
+    /// simulated network with this machine's LogGP parameters, which are measured too, predicts.
     #[command(after_help = "Example: foregather measure skew --quick\n\
                             Example: foregather measure skew --threads 4 --output skew.json && foregather report skew.json")]
     Skew(Skew),
-    /// What disturbs busy processors: a loop that ought to take the same time again and again (Seidel & Davis 1992, figures 3-9
-    /// and 3-10).
+    /// What disturbs busy processors: the times of a loop that ought to take the same time again and again
+    /// (Seidel & Davis 1992, figures 3-9 and 3-10).
     #[command(after_help = "Example: foregather measure noise --seconds 5\n\
                             Example: foregather measure noise --output noise.json && foregather report noise.json --figures .")]
     Noise(NoiseOptions),
-    /// What a shift around a ring of threads costs, alone and behind a synchronisation, for messages of several lengths: from
-    /// which length on does it pay here to synchronise first (Seidel & Davis 1992, Table III)?
+    /// What a shift around a ring of threads costs, alone and behind a synchronisation, for messages of
+    /// several lengths: from which length on does it pay here to synchronise first (Seidel & Davis 1992,
+    /// Table III)?
     #[command(after_help = "Example: foregather measure shift --quick\n\
                             Example: foregather measure shift --threads 2 --format json --output shift.json")]
     Shift(Shift),
-    /// What messages cost between two ranks on a processor each: half a round trip and a stream, by every way and size, beside
-    /// the bare fabric and a copy in memory; and round trips beside computing hogs, by every policy.
+    /// What messages cost between two ranks on a processor each: half a round trip and a stream, by every way
+    /// and size, beside the bare fabric and a copy in memory; and round trips beside computing hogs, by every
+    /// policy.
     #[command(after_help = "Example: foregather measure messages --quick\n\
                             Example: foregather measure messages --only sizes --sizes 8,65536 --world thread\n\
                             Example: foregather measure messages --output messages.json && foregather report messages.json\n\n\
                             Ways of messages: chosen, buffered, direct. Yardsticks: frames, in-place, read-alone, read-helped, memcpy.\n\
                             Buffers are the same from round to round. `cargo xtask peers messages` in the sources runs MPI beside it.")]
     Messages(Messages),
-    /// What shared memory costs between two ranks on a processor each: faults by size, back end and policy, what they are made of,
-    /// and the same while the owner computes; and a loop over memory that is seen through many views.
+    /// What shared memory costs between two ranks on a processor each: faults by size, back end and policy,
+    /// what they are made of, and faults while the owner computes; and a loop over memory that is seen
+    /// through many views.
     #[command(after_help = "Example: foregather measure dsm --quick\n\
                             Example: foregather measure dsm --only faults --sizes 148,4096 --backend userfaultfd\n\
                             Example: foregather measure dsm --output dsm.json && foregather report dsm.json\n\n\
                             Rank 1 owns and manages what rank 0 touches. Back ends: userfaultfd, mprotect, userfaultfd-thread.")]
     Dsm(Dsm),
-    /// What a fork and a join cost: empty, and with bodies of 1 and 20 us, for teams of 2, 4 and 8, beside up to two hogs; beside our
-    /// team Rust's scoped threads, rayon, and every OpenMP runtime that is installed.
+    /// What a fork and a join cost: empty, and with bodies of 1 and 20 us, for teams of 2, 4 and 8, beside up
+    /// to two hogs; beside our team Rust's scoped threads, rayon, and every OpenMP runtime that is installed.
     #[command(after_help = "Example: foregather measure teams --quick\n\
                             Example: foregather measure teams --threads 2 --runners team,serial,gomp --format json\n\
                             Example: foregather measure teams --output teams.json && foregather report teams.json")]
     Teams(Teams),
-    /// What calls of a BLAS cost alone and shared: vectors, a matrix and a vector, products, LU, over the size; alone on the machine and
-    /// beside hogs, back to back and after pauses; and every other BLAS that is installed, each in a process of its own.
+    /// What calls of a BLAS cost alone and shared: vectors, a matrix and a vector, products, LU, over the
+    /// size; alone on the machine and beside hogs, back to back and after pauses; and every other BLAS that
+    /// is installed, each in a process of its own.
     #[command(after_help = "Example: foregather measure blas --quick\n\
                             Example: foregather measure blas --crossovers\n\
                             Example: foregather measure blas --only collapse --runners foregather,openblas --format json\n\
@@ -83,13 +88,14 @@ pub struct Blas {
     /// Fewer sizes and shorter cells, in a minute for each BLAS.
     #[arg(long)]
     pub quick: bool,
-    /// Only from which size on each routine is shared here; measured now where it is not known.
+    /// Only finds the size from which on each routine is shared here; measures it now where it is not known.
     #[arg(long)]
     pub crossovers: bool,
     /// Only one part.
     #[arg(long, value_enum)]
     pub only: Option<BlasPart>,
-    /// Only these routines, separated by commas: daxpy, ddot, dgemv, dgemm, dsymv, dsymm, dsyrk, dtrmm, dtrsm, lu.
+    /// Only these routines, separated by commas: daxpy, ddot, dgemv, dgemm, dsymv, dsymm, dsyrk, dtrmm,
+    /// dtrsm, lu.
     #[arg(long)]
     pub routines: Option<String>,
     /// Lengths of vectors and orders of matrices, separated by commas, for the part over the size.
@@ -98,13 +104,13 @@ pub struct Blas {
     /// Threads of the shared side; as many as there are processors, four at most, if not given.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: Option<u32>,
-    /// Only these, separated by commas.
+    /// Only these runners, separated by commas.
     #[arg(long)]
     pub runners: Option<String>,
     /// Milliseconds for the pairs of one cell, if thirty pairs need no longer.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     pub ms: Option<u64>,
-    /// Decides the orders.
+    /// The seed of the orders.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }
@@ -115,7 +121,7 @@ pub struct Dsm {
     /// One turn, and fewer views.
     #[arg(long)]
     pub quick: bool,
-    /// What carries messages: `shm`, `ofi` (libfabric's tcp) or `ofi:PROVIDER`.
+    /// How ranks send messages: `shm`, `ofi` (libfabric's tcp) or `ofi:PROVIDER`.
     #[arg(long, value_parser = fabric, default_value = "shm")]
     pub fabric: String,
     /// Only one part.
@@ -164,7 +170,7 @@ pub struct Teams {
     /// Milliseconds for one cell.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     pub ms: Option<u64>,
-    /// Decides the orders.
+    /// The seed of the orders.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }
@@ -178,10 +184,10 @@ pub struct Messages {
     /// What the two ranks are.
     #[arg(long, value_enum, default_value = "process")]
     pub world: RankWorld,
-    /// What processes send messages by: `shm`, `ofi` (libfabric's tcp) or `ofi:PROVIDER`.
+    /// How processes send messages: `shm`, `ofi` (libfabric's tcp) or `ofi:PROVIDER`.
     #[arg(long, value_parser = fabric, default_value = "shm")]
     pub fabric: String,
-    /// Only sizes alone, or only policies beside hogs.
+    /// Only one part.
     #[arg(long, value_enum)]
     pub only: Option<MessagePart>,
     /// Bytes of messages, separated by commas.
@@ -193,10 +199,10 @@ pub struct Messages {
     /// How often each way is measured, in alternating order.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub batches: Option<u32>,
-    /// Computing processes on each rank's processor; they are measured without them, too.
+    /// Computing processes on each rank's processor; round trips are measured without them, too.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=16))]
     pub hogs: u32,
-    /// As threads within the ranks' own processes.
+    /// The hogs are threads within the ranks' own processes.
     #[arg(long)]
     pub hogs_within: bool,
     /// Only these policies, separated by commas.
@@ -207,7 +213,7 @@ pub struct Messages {
     pub ms: Option<u64>,
 }
 
-/// What ranks are.
+/// What the two ranks are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RankWorld {
     /// Processes that share memory.
@@ -228,7 +234,7 @@ pub enum MessagePart {
 /// Options of `measure waits`.
 #[derive(Args, Clone, Debug)]
 pub struct Waits {
-    /// A few seconds in all.
+    /// Takes a few seconds in all.
     #[arg(long)]
     pub quick: bool,
     /// Round trips per method and circumstance; those with idling before each take a tenth.
@@ -248,7 +254,7 @@ pub struct Skew {
     /// How often each series is measured, in another order each time.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub repetitions: Option<u32>,
-    /// Decides the orders, and when members come.
+    /// The seed of the orders, and of the times at which members come.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }
@@ -265,7 +271,7 @@ pub struct Shift {
     /// How often each series is measured, in another order each time.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub repetitions: Option<u32>,
-    /// Decides the orders, and when members come.
+    /// The seed of the orders, and of the times at which members come.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }
@@ -273,7 +279,7 @@ pub struct Shift {
 /// Options of `measure noise`.
 #[derive(Args, Clone, Debug)]
 pub struct NoiseOptions {
-    /// For how long every processor is watched, all at once.
+    /// Seconds for which all processors are watched at once.
     #[arg(long, default_value_t = 2.0, value_parser = seconds)]
     pub seconds: f64,
 }
@@ -289,33 +295,36 @@ pub struct Barriers {
     /// Eight rows and the main waiters, in 20 seconds.
     #[arg(long, conflicts_with_all = ["full", "wide", "draw"])]
     pub quick: bool,
-    /// 160 drawn rows beside the fixed ones, in cells of 200 ms: the main policies and all peers. Half an hour.
+    /// 160 drawn rows beside the fixed ones, in cells of 200 ms: the main policies and all peers. Half an
+    /// hour.
     #[arg(long, conflicts_with_all = ["wide", "draw", "rows"])]
     pub full: bool,
-    /// Also five and six threads, uneven work, the operations of a graph, crowded teams beside hogs, fork-join episodes and processor
-    /// quotas; central barriers, and adaptive ones of other kinds; seven repetitions. Half an hour.
+    /// Also five and six threads, uneven work, the operations of a graph, crowded teams beside hogs,
+    /// fork-join episodes and processor quotas; central barriers, and adaptive ones of other kinds; seven
+    /// repetitions. Half an hour.
     #[arg(long, conflicts_with = "draw")]
     pub wide: bool,
-    /// Rows drawn by this seed, or by one taken from the clock: teams of 2 to 16 threads, crowded, disturbed and alone in equal
-    /// parts. 160 unless --rows says how many.
+    /// Rows drawn by this seed, or by one taken from the clock: teams of 2 to 16 threads, crowded, disturbed
+    /// and alone in equal parts. 160 unless --rows says how many.
     #[arg(long, value_name = "SEED")]
     pub draw: Option<Option<u64>>,
-    /// The adaptive waiter, and again with each rule of its decision table off in turn, in rows where some rule is known to
-    /// matter. Ten minutes.
+    /// The adaptive waiter, and again with each rule of its decision table off in turn, in rows where some
+    /// rule is known to matter. Ten minutes.
     #[arg(long, conflicts_with_all = ["quick", "full", "wide", "draw", "waiters"])]
     pub ablation: bool,
-    /// Holds the simulator of processors against this machine: eight rows, V1 to V8, measured and simulated, in a minute.
+    /// Holds the simulator of processors against this machine: eight rows, V1 to V8, measured and simulated,
+    /// in a minute.
     #[arg(long, conflicts_with_all = ["quick", "full", "wide", "draw", "ablation", "waiters"])]
     pub validate: bool,
     /// End with 1 if fewer than six of the eight are within a factor of 1.5.
     #[arg(long, requires = "validate")]
     pub check: bool,
-    /// After that, simulates the teams of the same rows with this machine's prices, and says by which factor the simulator is
-    /// off: of the waiters named, or of the adaptive one and a few fixed ones.
+    /// After that, simulates the teams of the same rows with this machine's prices, and says by which factor
+    /// the simulator is off: of the waiters named, or of the adaptive one and a few fixed ones.
     #[arg(long, conflicts_with_all = ["ablation", "validate"])]
     pub predict: bool,
-    /// Only rows whose name contains one of these, separated by semicolons: `2t pinned;4t, 1 us`; or any row by its whole name:
-    /// `5t + 2 bursts:10 log-normal, 5 us`. With --validate `V3;V4`; with --draw how many.
+    /// Only rows whose name contains one of these, separated by semicolons: `2t pinned;4t, 1 us`; or any row
+    /// by its whole name: `5t + 2 bursts:10 log-normal, 5 us`. With --validate `V3;V4`; with --draw how many.
     #[arg(long)]
     pub rows: Option<String>,
     /// Only these waiters, separated by commas.
@@ -324,10 +333,11 @@ pub struct Barriers {
     /// How often each cell is measured, in another order each time.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub repetitions: Option<u32>,
-    /// Milliseconds for one cell; with --validate those beside hogs or under a quota take three times as long.
+    /// Milliseconds for one cell; with --validate those beside hogs or under a quota take three times as
+    /// long.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     pub ms: Option<u64>,
-    /// Decides the orders.
+    /// The seed of the orders.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 /// A simulation that may take longer is not begun without being told to.
 const LONG_S: f64 = 600.0;
-/// So many spans are a trace that Perfetto opens at once.
+/// The most spans of a trace: Perfetto opens a file of them at once.
 const TRACE_SPANS: usize = 200_000;
 
 /// Does what was asked for.

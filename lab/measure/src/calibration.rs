@@ -26,7 +26,7 @@ impl Calibration {
         Self { prices: Prices::measured(costs), tick, slice: Eevdf::base_slice(facts.cpus_online), turn }
     }
 
-    /// A machine of so many processors for one team, which is in the only control group if it has a quota:
+    /// A machine of `cpus` processors for one team, which is in the only control group if it has a quota:
     /// milliseconds of processor time in every 100 ms.
     pub(super) fn machine(&self, cpus: u32, realtime: bool, quota_ms: Option<u32>) -> MachineSpec {
         let group = |ms: u32| Group { quota: Some(Nanos::from_ms(u64::from(ms))), ..Group::named("team") };

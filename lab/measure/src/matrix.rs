@@ -73,7 +73,7 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Of so many columns in all rows.
+    /// A matrix without results yet; `columns` counts the columns of all rows together.
     pub fn new(name: &str, columns: usize, repetitions: u32, order: Order, quiet: bool) -> Self {
         let random = SplitMix(if let Order::Random(seed) = order { seed } else { 0 });
         let progress = Progress::new(name, columns * repetitions as usize, quiet);

@@ -26,7 +26,7 @@ const QUICK_POLICIES: [&str; 2] = ["spin", "block"];
 /// All series together take no longer, however busy the machine is; idle, they take a tenth.
 const TIME: Nanos = Nanos::from_ms(34_000);
 const QUICK_TIME: Nanos = Nanos::from_ms(8_000);
-/// So many episodes are simulated, each with other times at which members come.
+/// Episodes that are simulated, each with other times at which members come.
 const EPISODES: u64 = 101;
 const PARAMETERS: [Heading; 5] = [
     ("LogGP", Label("parameter")),
@@ -129,7 +129,7 @@ fn setup(options: &Skew, case: &Case, at_most: Nanos, seed: u64) -> Setup {
     }
 }
 
-/// All that can be run with so many members. RDS waits by what a hop costs here.
+/// All cases that can be run with `threads` members. RDS waits by what a hop costs here.
 fn cases(threads: u32, policies: &[&'static str], loggp: Option<&LogGp>, notes: &mut Vec<String>) -> Result<Vec<Case>> {
     let costs = crate::machine_file::load_or_measure()?;
     let mut cases = Vec::new();

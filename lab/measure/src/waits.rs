@@ -10,7 +10,8 @@ use foregather_machine::{Costs, Nanos};
 use foregather_results::{Measurement, NoiseMeter};
 use std::collections::BTreeMap;
 
-/// Every circumstance is measured in so many parts, method after method, so that a disturbance hits them all.
+/// Parts in which every circumstance is measured, method after method, so that a disturbance hits all
+/// methods.
 const PARTS: u32 = 4;
 /// No part takes longer: on one processor a spinner costs a tick a hand-over. Fewer runs are said, not
 /// hidden.
@@ -104,7 +105,7 @@ fn prices() -> Result<(Measured, Costs)> {
     Ok((Measured { measurements: prices.into_iter().map(measurement).collect(), ..Measured::default() }, costs))
 }
 
-/// The loop over so many methods in all circumstances.
+/// The loop over `methods` methods in all circumstances.
 pub fn matrix(methods: usize, quiet: bool) -> Matrix {
     Matrix::new("ping-pong", methods, PARTS, Order::Alternating, quiet)
 }

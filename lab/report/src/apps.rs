@@ -1,5 +1,5 @@
-//! Programs on shared memory, after figure 6 of Itzkovitz & Schuster 1999: how many times as quick they
-//! become on more ranks, beside the ideal; and what a thread's time went into, a bar for each run.
+//! Programs on shared memory, after figure 6 of Itzkovitz & Schuster 1999: their speedups on more ranks,
+//! beside the ideal; and what a thread's time went into, a bar for each run.
 //!
 //! Draws measurements `app/...` as [`apps`] describes them.
 use super::Drawn;
@@ -33,7 +33,7 @@ pub(super) const SPEEDUPS: FigureSpec = FigureSpec {
         more: |cells| {
             let [fewest, most] = ends(cells);
             let points = [fewest, most].map(|ranks| Point::sharp((ranks, ranks / fewest))).to_vec();
-            // Below the others, so that what comes close to it stays visible.
+            // The ideal lies below the others, so that a curve that comes close to it stays visible.
             [vec![Curve { name: "ideal".to_owned(), points, look: Look::Band }], vec![]]
         },
     },
@@ -53,7 +53,7 @@ pub(super) const SPEEDUPS: FigureSpec = FigureSpec {
     ..FigureSpec::PLAIN
 };
 
-/// The fewest ranks and the most.
+/// The fewest and the most ranks of all runs.
 fn ends(cells: &[Cell<'_>]) -> [f64; 2] {
     let ranks = || cells.iter().map(|cell| cell.number(RANKS));
     [ranks().fold(f64::MAX, f64::min), ranks().fold(0.0, f64::max)]
@@ -63,7 +63,7 @@ const WIDTH: f64 = 960.0;
 /// Height of a bar, with the gap below it, and the larger gap between programs.
 const BAR: f64 = 18.0;
 const BETWEEN: f64 = 10.0;
-/// Room for what stands at the right of a bar: how long the whole took.
+/// Room at the right of a bar for the time of the whole run.
 const NUMBERS: f64 = 78.0;
 
 /// A run, and its parts in milliseconds.
@@ -72,7 +72,7 @@ struct AppRun<'a> {
     series: &'a str,
     ranks: u32,
     parts: [f64; PARTS.len()],
-    /// Which measurement it is.
+    /// The number of its measurement.
     of: usize,
 }
 
@@ -162,7 +162,7 @@ fn render(runs: &[AppRun<'_>]) -> String {
     canvas.texts(At::End, ink::TEXT, names);
     let wholes = runs.iter().zip(&tops).map(|(run, &y)| (WIDTH - 14.0, middle(y), quantity(run.whole(), "ms")));
     canvas.texts(At::End, ink::TEXT, wholes);
-    // As long as the panel, so that the pointer finds a run wherever it is.
+    // An area as long as the panel, so that the pointer finds a run wherever it is.
     let area = |(run, y): (&AppRun<'_>, &f64)| {
         format!(r#"<path d="M{left:.1} {:.1}H{:.1}" data-m="{}"/>"#, y + BAR / 2.0, WIDTH - NUMBERS, run.of)
     };

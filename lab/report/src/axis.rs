@@ -5,9 +5,9 @@ use foregather_results::number::short;
 /// How values are spread over an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scale {
-    /// From 0.
+    /// Evenly from 0 on.
     Linear,
-    /// Only as far as there are values.
+    /// Evenly, only as far as there are values.
     Span,
     Log10,
     Log2,
@@ -30,7 +30,7 @@ impl Scale {
         }
     }
 
-    /// Has it a place for zero and what is below?
+    /// Does the scale have a place for zero and for what is below?
     fn has_zero(self) -> bool {
         matches!(self, Self::Linear | Self::Span)
     }
@@ -58,12 +58,11 @@ pub(super) struct Axis {
 /// Which values of an axis get a line and a label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Marks {
-    /// Round ones.
+    /// Round values.
     Round,
-    /// Round ones, but nothing between whole numbers.
+    /// Round values, but none between whole numbers.
     Whole,
-    /// Multiples, as of a number of processors; those that are labelled are twice, four times ... as far
-    /// apart.
+    /// Multiples, as of a number of processors; the labelled ones are twice, four times ... as far apart.
     Multiples(u32),
     /// The whole numbers from 0 on, under these names.
     Names(Vec<String>),
@@ -90,7 +89,7 @@ impl Axis {
         Self { scale, low, high, from, to }
     }
 
-    /// The same values elsewhere on the page.
+    /// The axis with the same values elsewhere on the page.
     pub(super) fn moved(self, (from, to): (f64, f64)) -> Self {
         Self { from, to, ..self }
     }
@@ -111,7 +110,7 @@ impl Axis {
         }
     }
 
-    /// The same where the axis says which lines it wants; names are cut to the room they have.
+    /// The lines of the grid that `marks` asks for; names are cut to the room they have.
     pub(super) fn marked(&self, marks: &Marks, room: f64) -> Vec<Tick> {
         match marks {
             Marks::Round => self.ticks(room),

@@ -1,5 +1,5 @@
-//! Barrier figures: who comes how close to the best there is, row by row and class by class, and what it
-//! costs in processor time.
+//! Barrier figures: how close each waiter comes to the best of the row, row by row and class by class, and
+//! what it costs in processor time.
 //!
 //! Draws measurements with the labels `row`, `waiter`, `kind` (`ours` or `peer`) and `class`, and the figures
 //! `oracle_share` (of the best peer or fixed policy of the row) and `cpu_us_per_episode`.
@@ -14,7 +14,7 @@ use foregather_measure::barriers::rows::{LoadClass, SUBSETS};
 use foregather_results::Measurement;
 use foregather_results::number::quantity;
 
-/// The figure that is drawn.
+/// The number that is drawn: a share of the row's best time.
 const SHARE: &str = "oracle_share";
 
 /// One cell of the matrix.
@@ -42,7 +42,7 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// Does it choose for itself? The central one comes before the others.
+/// Does the waiter adapt its policy? 2 for the central one, 1 for the others, 0 for no.
 fn adapts(waiter: &str) -> u8 {
     match waiter {
         "central/adaptive" => 2,
@@ -50,7 +50,7 @@ fn adapts(waiter: &str) -> u8 {
     }
 }
 
-/// A waiter over all rows.
+/// A waiter with its numbers over all rows.
 struct Contender<'a> {
     name: &'a str,
     ours: bool,
@@ -150,7 +150,7 @@ pub(super) fn classes(all: &[Measurement]) -> Option<Drawn> {
         both.iter().any(Option::is_some).then(|| [row("mean", |both| both.0), row("worst", |both| both.1)])
     };
     let by_class: Vec<Row> = LoadClass::ALL.iter().filter_map(|class| told(class.name(), &|c| c == *class)).flatten().collect();
-    // The other subsets are classes.
+    // Subsets behind the first two are classes, which have rows of their own.
     let together: Vec<Row> = SUBSETS[..2].iter().filter_map(|(name, holds)| told(name, holds)).flatten().collect();
     let weakest = by_class.chunks(2).filter_map(|rows| Some((rows[0].cells.first().copied()??.0, &rows[0].names[0])));
     let (mean, weakest) = weakest.min_by(|a, b| a.0.total_cmp(&b.0))?;
@@ -167,7 +167,7 @@ pub(super) fn classes(all: &[Measurement]) -> Option<Drawn> {
     Some(Drawn { svg: heat.render(), caption })
 }
 
-/// Up to four rows that differ in their load: those with a grain of 1 us where there are such, evenly chosen.
+/// Up to four rows that differ in their load, evenly chosen: those with a grain of 1 us if there are any.
 fn chosen<'a>(rows: &[&'a str]) -> Vec<&'a str> {
     let fine: Vec<&str> = rows.iter().copied().filter(|row| row.ends_with(", 1 us")).collect();
     let from = if fine.is_empty() { rows.to_vec() } else { fine };

@@ -8,7 +8,7 @@ use foregather_results::number::short;
 const WIDTH: f64 = 960.0;
 /// Height of one bar and its gap.
 const BAR: f64 = 12.0;
-/// Room between labels.
+/// Room between the bars of two labels.
 const BETWEEN: f64 = 7.0;
 /// Room for the number at the right of a panel.
 const NUMBERS: f64 = 46.0;
@@ -16,13 +16,13 @@ const NUMBERS: f64 = 46.0;
 /// A chart of bars.
 pub(super) struct Bars<'a> {
     pub(super) title: &'a str,
-    /// Under the axis: what is shown and in which unit.
+    /// The text under the axis: what is shown and in which unit.
     pub(super) axis: String,
     pub(super) scale: Scale,
-    /// Over the numbers at the right of each panel.
+    /// The heading of the numbers at the right of each panel.
     pub(super) number: &'a str,
     pub(super) labels: Vec<String>,
-    /// Name and colour.
+    /// The name and the colour of each series.
     pub(super) series: Vec<(String, &'a str)>,
     pub(super) panels: Vec<Panel>,
 }
@@ -35,14 +35,14 @@ pub(super) struct Panel {
 
 /// One bar.
 pub(super) struct Bar {
-    /// Which label, and which series, by number.
+    /// The numbers of its label and of its series.
     pub(super) label: usize,
     pub(super) series: usize,
-    /// Where it ends.
+    /// The value at which it ends.
     pub(super) value: f64,
-    /// From where to where the values scatter.
+    /// The lowest and the highest of the values that scatter.
     pub(super) whisker: Option<(f64, f64)>,
-    /// A dot, such as the median.
+    /// The value of a dot, such as the median.
     pub(super) dot: Option<f64>,
     /// The number of its measurement, of which the page shows more when the pointer is on it.
     pub(super) of: usize,
@@ -53,7 +53,7 @@ struct Layout {
     left: f64,
     top: f64,
     bottom: f64,
-    /// Per label: its top, and the series that it has a bar of.
+    /// For each label its top, and the series that it has a bar of.
     lines: Vec<(f64, Vec<usize>)>,
     /// Width of the bars' part of a panel, and the distance between the beginnings of panels.
     plot: f64,
@@ -140,7 +140,7 @@ struct Marks {
     whiskers: String,
     dots: String,
     numbers: String,
-    /// Invisible and as long as the panel, so that the pointer finds short bars too.
+    /// Invisible areas as long as the panel, so that the pointer finds short bars too.
     areas: String,
 }
 

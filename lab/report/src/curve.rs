@@ -4,20 +4,20 @@ use super::legend::Swatch;
 use super::svg::{Canvas, colour, dash, escape, ink, mark};
 use foregather_results::number::digits;
 
-/// A curve of more points is dense: its line is thinner, and few of its points are marked; dots without a
-/// line all are.
+/// A curve of more points is dense: its line is thinner, and only some of its points are marked. Dots without
+/// a line are all marked.
 const DENSE: usize = 48;
-/// Enough marks to tell dense curves apart.
+/// Marks on a dense curve: enough to tell it from others.
 const MARKS_OF_DENSE: usize = 12;
 
-/// One curve; its points in ascending order.
+/// One curve; its points are in ascending order.
 pub(super) struct Curve {
     pub(super) name: String,
     pub(super) points: Vec<Point>,
     pub(super) look: Look,
 }
 
-/// A point, and between which heights its values scatter.
+/// A point, and the heights between which its values scatter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Point {
     pub(super) x: f64,
@@ -27,7 +27,7 @@ pub(super) struct Point {
 }
 
 impl Point {
-    /// One whose values do not scatter.
+    /// A point whose values do not scatter.
     pub(super) fn sharp((x, y): (f64, f64)) -> Self {
         Self { x, y, low: y, high: y }
     }
@@ -57,7 +57,7 @@ impl Curve {
         }
     }
 
-    /// It in a legend: its colour, and what else it looks like.
+    /// What a legend shows of it: its colour, and its line or mark.
     pub(super) fn swatch(&self, series: usize) -> (&'static str, Swatch) {
         let (ink, dash) = self.ink(series);
         let swatch = match self.look {
@@ -92,7 +92,7 @@ impl Curve {
         if matches!(self.look, Look::Points | Look::Dots) {
             let n = self.points.len();
             let every = if n > DENSE && self.look == Look::Points { n.div_ceil(MARKS_OF_DENSE) } else { 1 };
-            // Marks of dense curves do not stand above each other.
+            // Marks of several dense curves do not stand above each other.
             let marked = self.points.iter().skip(5 * series % every).step_by(every);
             mark(canvas, series, ink, marked.map(|p| (x.at(p.x), y.at(p.y))));
         }
@@ -113,7 +113,7 @@ impl Curve {
         if steps && !self.points.is_empty() { path + &format!("H{:.1}", x.to) } else { path }
     }
 
-    /// From the lowest values there to the highest values back; of dots, an upright line each.
+    /// The area from the lowest values there to the highest values back; of dots, an upright line each.
     fn spread(&self, x: &Axis, y: &Axis) -> String {
         if self.look == Look::Dots {
             let upright = |p: &Point| format!("M{:.1} {:.1}h4V{:.1}h-4z", x.at(p.x) - 2.0, y.at(p.low), y.at(p.high));

@@ -1,5 +1,5 @@
-//! Shared memory: what a fault costs and of what that is made, the same while the owner computes, and what
-//! many views cost.
+//! Shared memory: what a fault costs and what that is made of, faults while the owner computes, and what many
+//! views cost.
 //!
 //! Draws measurements `dsm-faults/...`, `dsm-asked/...` and `dsm-faults-owner-computes/...` (nanoseconds,
 //! with the labels `touch`, `bytes`, `backend` and `policy`; the parts are figures), and `dsm-views/...`
@@ -17,7 +17,7 @@ pub(super) const PARTS_OF_FAULTS: FigureSpec = FigureSpec {
     names: |m| Some(vec![("asked", if m.id.starts_with(ASKED) { ", asked" } else { "" }.to_owned())]),
     title: "What a fault of shared memory costs",
     values: &[
-        // The upper end of what scatters would leave no room for the parts: it is in the table.
+        // The upper end of the scatter would leave no room for the parts: it is in the table.
         ("a fault", |m| Some(Reading { dot: figure(m, "p10_ns").map(|ns| ns / 1e3), ..whole(m)? })),
         ("signal, open", |m| figure(m, PARTS[0]).map(Reading::of)),
         ("owner's call", |m| figure(m, PARTS[1]).map(Reading::of)),
@@ -45,7 +45,7 @@ pub(super) const PARTS_OF_FAULTS: FigureSpec = FigureSpec {
     ..FigureSpec::PLAIN
 };
 
-/// Faults while the owner computes, beside the same while it waits.
+/// Faults while the owner computes, beside faults while it waits.
 pub(super) const OWNER: FigureSpec = FigureSpec {
     of: &[FAULTS, COMPUTING],
     names: |m| Some(vec![("owner", if m.id.starts_with(COMPUTING) { "computes" } else { "waits" }.to_owned())]),
@@ -77,7 +77,7 @@ pub(super) const OWNER: FigureSpec = FigureSpec {
     },
 };
 
-/// One loop through many views against the same through one.
+/// The time of a loop through many views over that through one.
 pub(super) const MANY_VIEWS: FigureSpec = FigureSpec {
     of: &[VIEWS],
     names: |m| Some(vec![("size", size(m.labels.get("kib")?.parse().ok().filter(|&kib: &f64| kib >= 1.0)?))]),
@@ -110,7 +110,7 @@ fn size(kib: f64) -> String {
     if kib >= 1_024.0 { format!("{} MiB", digits(kib / 1_024.0, 3)) } else { format!("{} KiB", digits(kib, 3)) }
 }
 
-/// What others have measured elsewhere, as a section of a page that has faults.
+/// Published costs of other systems, as a section of a page that has faults.
 pub(super) fn published(all: &[Measurement]) -> String {
     if !all.iter().any(|m| m.id.starts_with(FAULTS)) {
         return String::new();

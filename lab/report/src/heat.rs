@@ -1,4 +1,4 @@
-//! A matrix of numbers coloured by value: what stands out is what a reader should ask about.
+//! A matrix of numbers coloured by value: a reader sees at once which of them stand out.
 use super::shades::Shades;
 use super::svg::{At, Canvas, escape, fitted, ink, width_of};
 
@@ -14,16 +14,16 @@ const WIDEST_LEVEL: f64 = 124.0;
 /// Room for a column's name, and for a row's.
 const HEADING: f64 = 230.0;
 const NAME: f64 = 200.0;
-/// Width of the whole figure, unless there are so many columns that it must be wider.
+/// Width of the whole figure, unless its columns need more.
 const WIDTH: f64 = 960.0;
 
-/// A matrix.
+/// A matrix of coloured numbers.
 pub(super) struct Heat<'a> {
     pub(super) title: &'a str,
-    /// Over the scale of colours: what the numbers are.
+    /// The heading of the scale of colours: what the numbers are.
     pub(super) scale: &'a str,
     pub(super) shades: Shades,
-    /// What the names of the rows are names of; nothing if that is plain.
+    /// What each part of the rows' names is a name of; empty if that is plain.
     pub(super) heads: Vec<String>,
     pub(super) columns: Vec<Column>,
     pub(super) rows: Vec<Row>,
@@ -45,16 +45,16 @@ impl Column {
     }
 }
 
-/// A row: its name in one part or several, and per column a value with the number of its measurement, of
+/// A row: its name in one part or several, and for each column a value with the number of its measurement, of
 /// which the page shows more.
 pub(super) struct Row {
     pub(super) names: Vec<String>,
     pub(super) cells: Vec<Option<(f64, Option<usize>)>>,
 }
 
-/// Where everything lies.
+/// Where the parts of the figure lie.
 struct Layout {
-    /// Of the parts of the rows' names.
+    /// Widths of the parts of the rows' names.
     names: Vec<f64>,
     left: f64,
     top: f64,
@@ -81,7 +81,7 @@ impl Heat<'_> {
                 canvas.line(&format!("M16 {:.1}H{:.1}", y + 5.0, x(self.columns.len()) - 2.0), ink::MUTED, 1.0);
                 (y, before) = (y + 10.0, &[]);
             }
-            // Where the first of several names changes, a gap tells.
+            // Where the first of several parts of a name changes, a gap tells.
             if row.names.len() > 1 && before.first().is_some_and(|name| *name != row.names[0]) {
                 y += 5.0;
             }
@@ -166,14 +166,14 @@ impl Heat<'_> {
         canvas.texts(At::Start, ink::SOFT, layout.names.iter().zip(&self.heads).map(head));
     }
 
-    /// Does this column belong to the second group, and is there a first?
+    /// Does this column belong to the second group, while there is a first?
     fn is_second(&self, column: usize) -> bool {
         let group = |i: usize| self.columns.get(i.min(self.columns.len() - 1)).is_some_and(|c| c.first_group);
         group(0) && !group(column)
     }
 }
 
-/// The cells and their numbers, by band: those of a band share their colours.
+/// The cells and their numbers, by band: cells of one band share their colours.
 struct HeatCells<'a> {
     shades: &'a Shades,
     bands: Vec<(String, String)>,

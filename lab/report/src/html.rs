@@ -1,5 +1,5 @@
-//! The page: what disturbed the runs, the figures, the claims, every number on demand, and where it all comes
-//! from.
+//! The page: what disturbed the runs, the figures, the claims, every number on demand, and where all of it
+//! comes from.
 use super::svg::escape;
 use super::{Drawn, distinct, dsm, figures, verdicts};
 use base64::Engine;
@@ -9,9 +9,9 @@ use foregather_results::{Level, Measurement, Results};
 use miniz_oxide::deflate::compress_to_vec;
 use std::fmt::Write;
 
-/// What is said of simulations instead of what else the machine was doing.
+/// What a page says of simulations, where it says of other runs what else the machine was doing.
 const UNDISTURBED: &str = "simulated in virtual time, which nothing disturbs";
-/// What stands before the caption of a figure that was measured meanwhile.
+/// What a page says before the caption of a figure that was measured on a busy machine.
 const UNUSABLE: &str =
     "<span class=\"bad word\">machine unusable</span> while this was measured: its numbers tell of what else ran. ";
 
@@ -68,7 +68,7 @@ fn title(results: &[Results]) -> &'static str {
     }
 }
 
-/// What there is, as links.
+/// What the page holds, as links.
 fn listed(figures: &str, results: &[Results]) -> String {
     let mut links = figures.to_owned();
     for paper in verdicts::papers(results) {
@@ -91,12 +91,12 @@ fn heading(title: &str, results: &[Results]) -> String {
     format!("<h1>{title}</h1>\n<p class=\"sub\">{}</p>\n", escape(&facts.join(" \u{b7} ")))
 }
 
-/// The name of results among others.
+/// The name by which a page tells these results from others.
 fn named(of: &Results) -> String {
     format!("{}, {}", experiment(of), date(of.started_unix_s))
 }
 
-/// Which experiment, and on which papers.
+/// The experiment, and the papers that it is about.
 fn experiment(of: &Results) -> String {
     let papers = verdicts::papers(std::slice::from_ref(of)).join(", ");
     if papers.is_empty() || of.experiment.contains(&papers) {
@@ -106,18 +106,18 @@ fn experiment(of: &Results) -> String {
     }
 }
 
-/// How far the results can be trusted.
+/// How far the results can be trusted: simulated ones entirely.
 fn level(of: &Results) -> Level {
     if is_simulated(of) { Level::Quiet } else { of.noise.verdict }
 }
 
-/// Does virtual time run in all of these?
+/// Were all measurements made in virtual time?
 fn is_simulated(of: &Results) -> bool {
     let simulated = |m: &Measurement| m.id.starts_with("simulate/") || m.id.starts_with("simulated/");
     !of.measurements.is_empty() && of.measurements.iter().all(simulated)
 }
 
-/// Per run: how quiet it was, and what was seen.
+/// A paragraph for each run: how quiet the machine was, and what disturbed it.
 fn noise(results: &[Results]) -> String {
     let worst = results.iter().map(level).max().unwrap_or_default();
     let run = |of: &Results| {
@@ -143,7 +143,7 @@ fn sources(results: &[Results]) -> String {
     for (i, of) in results.iter().enumerate() {
         let command = of.argv.join(" ");
         let seed = of.seed.map_or(String::new(), |seed| format!(", seed {seed}"));
-        // What a later run shares with the first is said once.
+        // What a later run has in common with the first is told once.
         let mut entries = of.provenance.entries();
         let first = if i == 0 { Vec::new() } else { results[0].provenance.entries() };
         entries.retain(|entry| !first.contains(entry));
@@ -172,7 +172,7 @@ fn sources(results: &[Results]) -> String {
     text
 }
 
-/// As base64 of raw deflate: a sixth of its size, and browsers unpack both.
+/// The text as base64 of raw deflate: a sixth of its size, and browsers unpack both.
 fn pack(text: &str) -> String {
     BASE64_STANDARD.encode(compress_to_vec(text.as_bytes(), 7))
 }

@@ -1,4 +1,4 @@
-//! The names of the series, each beside what it looks like, in lines that wrap.
+//! The names of the series, each beside a sample of its look, in lines that wrap.
 use super::svg::{At, Canvas, fitted, ink, mark, width_of};
 
 /// One name in a legend.

@@ -2,10 +2,10 @@
 //!
 //! - [`page`]: noise verdict, figures, claims, every number on demand, provenance; opens offline, makes no
 //!   request.
-//! - [`figure_svg`]: one [`Figure`] with explicit colours, for a README or a paper; [`figures`]: those there
-//!   may be.
+//! - [`figure_svg`]: one [`Figure`] with explicit colours, for a README or a paper; [`figures`]: those that
+//!   results may have.
 //! - A figure is chosen by the ids and labels of the measurements, or is a timeline: each file below says
-//!   which it draws. Most are data, a `FigureSpec`.
+//!   which it draws. Most figures are data, a `FigureSpec`.
 //! - `svg`, `axis`, `legend`, `shades`: the pen. `bars`, `lines` of `curve`s, `heat`, `maps`, `strip`: the
 //!   kinds of chart.
 #![forbid(unsafe_code)]
@@ -40,19 +40,19 @@ pub use html::page;
 
 use foregather_results::{Measurement, Results};
 
-/// A file's name that is longer than this is a nuisance.
+/// The longest name of a file, in characters: longer ones are cut.
 const NAME_MAX: usize = 100;
 
-/// The figures this program can draw.
+/// A figure that this program can draw.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Figure {
-    /// The one of this name among those that are chosen by what was measured.
+    /// The figure of this name among those that are chosen by what was measured.
     Of(&'static str),
     /// The simulated plan of this name, if it is one of regrets: what the adaptive policy loses.
     RegretMap(String),
     /// The simulated plan of this name: curves or a matrix.
     Plan(String),
-    /// The same plan's run over time.
+    /// A run of the simulated plan of this name, over time.
     OverTime(String),
     /// The timeline of this name.
     Timeline(String),
@@ -90,13 +90,13 @@ const FIGURES: [(&str, DrawFigure); 24] = [
 ];
 
 impl Figure {
-    /// All but those of plans and timelines, in the order of the page.
+    /// All figures but those of plans and timelines, in the order of the page.
     pub fn all() -> impl Iterator<Item = Self> {
         FIGURES.iter().map(|(name, _)| Self::Of(name))
     }
 
-    /// Its name as a file, without an ending: that of the plan or timeline, made harmless, with `-over-time`
-    /// or `-map` if it is that.
+    /// Its name as a file, without an ending: the name of the plan or timeline, made harmless, with
+    /// `-over-time` or `-map` if it is that.
     pub fn name(&self) -> String {
         let harmless = |plan: &str| -> String {
             let harmless = |c: char| if c.is_ascii_alphanumeric() || "-_+".contains(c) { c } else { '-' };
@@ -123,7 +123,7 @@ impl Figure {
         }
     }
 
-    /// Does it show virtual time, whatever else its results hold?
+    /// Does it show virtual time, even if its results were measured otherwise?
     fn is_virtual(&self) -> bool {
         matches!(self, Self::RegretMap(_) | Self::Plan(_) | Self::OverTime(_) | Self::Timeline(_) | Self::Of("butterfly"))
     }

@@ -7,7 +7,7 @@ use super::legend::Entry;
 use super::svg::{At, Canvas, escape, fitted, ink, width_of};
 
 const WIDTH: f64 = 960.0;
-/// Room for the numbers at the left of a panel, and for the name of what they are.
+/// Room at the left of a panel for the numbers of its axis, and for the axis' name.
 const LEFT: f64 = 70.0;
 const LEVEL_DASH: &str = "5 4";
 /// Room below a panel's lines for numbers and the axis' name.
@@ -20,17 +20,17 @@ pub(super) struct Lines<'a> {
     pub(super) y: AxisSide,
     /// Does a curve keep its height until the next point?
     pub(super) steps: bool,
-    /// A height that curves are to be held against, and what it means.
+    /// A height with which curves are compared, and what it means.
     pub(super) level: Option<(f64, String)>,
     pub(super) plots: Vec<Plot>,
 }
 
-/// An axis in words.
+/// One of the two axes: its name, its scale, its marks.
 pub(super) struct AxisSide {
     pub(super) name: String,
     pub(super) scale: Scale,
     pub(super) marks: Marks,
-    /// Values that it holds besides those of the curves.
+    /// Values that the axis covers besides those of the curves.
     pub(super) holds: Vec<f64>,
 }
 
@@ -48,10 +48,10 @@ impl AxisSide {
 /// Curves that share a pair of axes.
 #[derive(Default)]
 pub(super) struct Plot {
-    /// Nothing if there is only one.
+    /// The heading; empty if there is only one plot.
     pub(super) title: String,
     pub(super) curves: Vec<Curve>,
-    /// The names of its curves with a few words about each, or nothing.
+    /// A few words about each of its curves, after its name in the plot's own legend; empty: no such legend.
     pub(super) remarks: Vec<String>,
 }
 
@@ -107,7 +107,7 @@ impl Lines<'_> {
         canvas.finish(bottom + 4.0, self.title, "")
     }
 
-    /// What the level means, at the right of the title; the room that is left for that.
+    /// Writes what the level means at the right of the title; returns the room that is left of it.
     fn level_meaning(&self, canvas: &mut Canvas) -> f64 {
         let Some((_, meaning)) = &self.level else { return WIDTH - 32.0 };
         let meaning = fitted(meaning, 12.0, WIDTH / 3.0);
@@ -155,7 +155,7 @@ impl Lines<'_> {
         let level = |v: f64| format!("M{left:.1} {:.1}H{right:.1}", y.at(v));
         canvas.grid(&y.marked(&self.y.marks, 34.0), At::End, level, |v| (left - 8.0, y.at(v) + 4.0));
         canvas.text((left + right) / 2.0, bottom + 38.0, At::Middle, ink::SOFT, &fitted(&self.x.name, 12.0, right - left));
-        // Plots beside each other are on the same scales.
+        // Plots beside each other share their scales.
         let name = if outermost { self.y.name.as_str() } else { "" };
         canvas.put(format_args!(
             r#"<text transform="translate({:.1} {:.1}) rotate(-90)" text-anchor="middle" fill="{}">{}</text>"#,
@@ -167,7 +167,7 @@ impl Lines<'_> {
     }
 }
 
-/// Curves and what is told of them. Returns the height used.
+/// The legend of these curves, with a remark about each. Returns the height used.
 fn legend(canvas: &mut Canvas, curves: &[(&Curve, &str)], series: &[&str], ends: (f64, f64), top: f64) -> f64 {
     let mut entries = Vec::new();
     for &(curve, name) in curves.iter().filter(|(_, name)| !name.is_empty()) {

@@ -1,39 +1,39 @@
-//! Maps of what many rows come to, by two of their properties at a time: the mean beside the worst. Above
-//! them what all come to, below them the worst rows by name.
+//! Maps of many rows, by two of their properties at a time: each cell shows the mean beside the worst. Above
+//! them stand the numbers of all rows, below them the worst rows by name.
 use super::shades::Shades;
 use super::svg::{At, Canvas, escape, fitted, ink, width_of};
 
 const WIDTH: f64 = 960.0;
 const ROW: f64 = 24.0;
-/// Width of a cell, and the narrowest with which two maps stand beside each other.
+/// The widest cell, and the narrowest with which two maps stand beside each other.
 const WIDEST: f64 = 96.0;
 const NARROWEST: f64 = 50.0;
-/// Room for a name, and for the number of a row of the list.
+/// Room for a name, and for the number of a row in the list.
 const NAME: f64 = 150.0;
 const NUMBER: f64 = 46.0;
-/// The name of the last row and column of a map: all that have the other property.
+/// The name of a map's last row and column, which sum up all others.
 const ALL: &str = "all";
 
-/// A figure of maps.
+/// A figure of maps: headline, maps, and the list of the worst rows.
 pub(super) struct Maps<'a> {
     pub(super) title: &'a str,
-    /// Over the scale of colours: what the numbers are.
+    /// The heading of the scale of colours: what the numbers are.
     pub(super) scale: &'a str,
     pub(super) shades: Shades,
-    /// What all rows come to: numbers, and what each says.
+    /// Numbers of all rows, each with its meaning.
     pub(super) headline: Vec<(String, String)>,
     pub(super) maps: Vec<Map>,
     pub(super) worst: Listing,
 }
 
-/// One map.
+/// A map: a cell sums up the rows that have its name down and its name across.
 pub(super) struct Map {
     title: String,
     columns: Vec<String>,
     rows: Vec<(String, Vec<Option<Several>>)>,
 }
 
-/// What several rows come to.
+/// The values of several rows: their mean, the greatest, and how many there are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Several {
     pub(super) mean: f64,
@@ -41,15 +41,15 @@ pub(super) struct Several {
     pub(super) count: usize,
 }
 
-/// Rows by name, the worst first.
+/// The list of the worst rows, the worst first.
 pub(super) struct Listing {
     pub(super) title: String,
-    /// Of the parts of their names, and of what is told of each.
+    /// The headings of the columns of texts.
     pub(super) heads: Vec<String>,
     pub(super) lines: Vec<ListedRow>,
 }
 
-/// One of them: its number with that of its measurement, and its texts.
+/// A row of the list: its value, the number of its measurement, and a text for each heading.
 pub(super) struct ListedRow {
     pub(super) value: f64,
     pub(super) of: usize,
@@ -63,7 +63,7 @@ pub(super) fn hundredths(value: f64) -> String {
 }
 
 impl Several {
-    /// The mean and the greatest; `None` of nothing.
+    /// Sums up these values; `None` if there are none.
     pub(super) fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
         let (sum, worst, count) = values.fold((0.0, f64::MIN, 0), |(sum, worst, n), v| (sum + v, v.max(worst), n + 1));
         (count > 0).then(|| Self { mean: sum / count as f64, worst, count })
@@ -71,8 +71,8 @@ impl Several {
 }
 
 impl Map {
-    /// A map of rows that have a name down, a name across and a value; `down` and `across` say in which order
-    /// names stand.
+    /// A map of rows that have a name down, a name across and a value; `down` and `across` list
+    /// the names in their order.
     pub(super) fn new(title: String, down: &[&str], across: &[&str], all: &[(&str, &str, f64)]) -> Self {
         let cell = |down: Option<&str>, across: Option<&str>| {
             let holds = |own: &str, wanted: Option<&str>| wanted.is_none_or(|wanted| wanted == own);
@@ -89,7 +89,7 @@ impl Map {
         58.0 + ROW * self.rows.len() as f64 + 6.0
     }
 
-    /// From `left` to `right`; the names of its rows take up to `names`.
+    /// Draws the map from `left` to `right`, and its rows' names in the first `names` pixels.
     fn draw(&self, canvas: &mut Canvas, shades: &Shades, (left, right): (f64, f64), top: f64, names: f64) {
         let cell = ((right - left - names) / self.columns.len() as f64).min(WIDEST);
         let apart = |i: usize, of: usize| if i + 1 == of { 6.0 } else { 0.0 };
@@ -113,7 +113,7 @@ impl Map {
                     hundredths(*worst)
                 );
                 cells += &format!("<g><title>{}</title>", escape(&told));
-                // The mean has the larger part.
+                // The mean has the larger part of a cell, and is bold.
                 for (value, from, wide) in [(mean, 0.0, cell * 0.54), (worst, cell * 0.54, cell * 0.46)] {
                     let (fill, text) = shades.inks(shades.band(*value));
                     let (x, bold) = (x(column) + from, if from == 0.0 { r#" font-weight="600""# } else { "" });
@@ -166,7 +166,7 @@ impl Maps<'_> {
         canvas.finish(bottom + 12.0, self.title, "")
     }
 
-    /// The worst rows, from `top` on; where they end.
+    /// Lists the worst rows from `top` on; returns where they end.
     fn list(&self, canvas: &mut Canvas, top: f64) -> f64 {
         let Listing { title, heads, lines } = &self.worst;
         if lines.is_empty() {

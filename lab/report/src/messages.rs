@@ -1,5 +1,5 @@
-//! Messages: half a round trip and the rate of streams over the size, by every way; and what policies do
-//! beside hogs.
+//! Messages: half a round trip and the rate of streams over the size, by every way; and how long messages
+//! take beside hogs, by policy.
 //!
 //! Draws measurements `messages/...` (nanoseconds, with the labels `world`, `pattern`, `bytes` and `way`) and
 //! `messages-beside-hogs/...` (with the labels `hogs` and `policy` and the figures `half_mean_us`,
@@ -58,7 +58,7 @@ fn timed<'a>(m: &'a Measurement, pattern: &str) -> Option<&'a foregather_results
     (m.labels.get("pattern")? == pattern && m.summary.min? > 0.0).then_some(&m.summary)
 }
 
-/// What is to be said of the shortest and of the longest messages by the way that the messenger chooses.
+/// Two remarks: on the shortest and on the longest messages by the way that the messenger chooses.
 fn ends(all: &[Cell<'_>], say: impl Fn(&Cell<'_>) -> String) -> Option<String> {
     let first = all.iter().find(|cell| cell.name("way") == "chosen").or(all.first())?;
     let same = || all.iter().filter(|cell| ["way", "world"].iter().all(|name| cell.name(name) == first.name(name)));

@@ -3,7 +3,7 @@
 //! Draws measurements `noise/trace/...` (the times of loops in their order, with the figures `floor_us` and
 //! `interrupted_above_us`) and `noise/line/...` (distances of trials from a line, with the figures
 //! `slope_ns`, `intercept_ns`, `outlier_above_ns`, and of the trials' lengths, which come in turn,
-//! `step_iterations` and `steps`); both with the label `cpu`. What was found on all loops is told from
+//! `step_iterations` and `steps`); both with the label `cpu`. The caption tells of all loops by
 //! `noise/loops/...`.
 use super::Drawn;
 use super::axis::Scale;
@@ -12,9 +12,9 @@ use super::lines::{AxisSide, Lines, Plot};
 use foregather_results::number::{digits, quantity, short};
 use foregather_results::{Distribution, Measurement};
 
-/// More would be too small to be read.
+/// More plots would be too small to be read.
 const PLOTS: usize = 4;
-/// As many points of a trace as the eye can tell apart.
+/// Points of a trace: as many as the eye can tell apart.
 const COLUMNS: usize = 125;
 
 fn of<'a>(all: &'a [Measurement], what: &str) -> Vec<&'a Measurement> {
@@ -25,12 +25,12 @@ fn cpu(m: &Measurement) -> &str {
     m.labels.get("cpu").map_or("?", String::as_str)
 }
 
-/// `first 4 of 64 processors`, if there are more than are shown.
+/// Says `first 4 of 64 processors`, if there are more than are shown.
 fn shown(processors: usize) -> String {
     if processors > PLOTS { format!(" (first {PLOTS} of {processors} processors)") } else { String::new() }
 }
 
-/// Values that belong together as one point: their median, the least and the greatest.
+/// Several values as one point: their median, the least and the greatest.
 fn point(x: f64, values: &[f64]) -> Option<Point> {
     let all = Distribution::of_values(values)?;
     Some(Point { x, y: all.quantile(0.5), low: all.quantile(0.0), high: all.quantile(1.0) })
@@ -41,7 +41,7 @@ fn curve(name: &str, points: Vec<Point>, look: Look) -> Option<Curve> {
     (!points.is_empty()).then(|| Curve { name: name.to_owned(), points, look })
 }
 
-/// The first loops in their order (figure 3-9).
+/// The times of the first loops in their order (figure 3-9).
 pub(super) fn trace(all: &[Measurement]) -> Option<Drawn> {
     let traces = of(all, "trace");
     let plots: Vec<Plot> = traces.iter().filter_map(|m| trace_plot(m)).take(PLOTS).collect();
@@ -89,7 +89,7 @@ fn trace_caption(m: &Measurement) -> Option<String> {
     Some(text + ".")
 }
 
-/// What so many iterations take, and the line through that (figure 3-10).
+/// Times over numbers of iterations, and the line through them (figure 3-10).
 pub(super) fn line(all: &[Measurement]) -> Option<Drawn> {
     let fits = of(all, "line");
     let drawn: Vec<(Plot, String)> = fits.iter().filter_map(|m| line_plot(m)).take(PLOTS).collect();
@@ -106,7 +106,7 @@ pub(super) fn line(all: &[Measurement]) -> Option<Drawn> {
     (!lines.plots.is_empty()).then(|| Drawn { svg: lines.render(), caption: told.join(" ") })
 }
 
-/// The plot of a processor, and what to see in it.
+/// The plot of a processor, and the sentence about it.
 fn line_plot(m: &Measurement) -> Option<(Plot, String)> {
     let figure = |name: &str| m.figures.get(name).copied();
     let (slope, intercept, above) = (figure("slope_ns")?, figure("intercept_ns")?, figure("outlier_above_ns")?);

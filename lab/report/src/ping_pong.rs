@@ -58,14 +58,14 @@ pub(super) const GAPS: FigureSpec = FigureSpec {
         scale: Scale::Log10,
         number: "median",
         colours: &[5, 0, 6, 1],
-        // By how long they take without a gap.
+        // The quickest without a gap comes first.
         first: Some(|m| m.summary.mean.filter(|_| m.id_parts().last().is_some_and(|gap| gap.starts_with('0')))),
     },
     caption: gaps_caption,
     ..FigureSpec::PLAIN
 };
 
-/// The id taken apart, in words.
+/// The parts of the id, in words.
 fn id_names(m: &Measurement) -> Option<Vec<(&'static str, String)>> {
     let parts = m.id_parts();
     let ["ping-pong", partners, placement, method, gap] = parts[..] else { return None };
@@ -148,7 +148,7 @@ pub(super) fn distribution(all: &[Measurement]) -> Option<Drawn> {
     let curve = |(m, names): &(&Measurement, Vec<(&str, String)>)| {
         let mut points: Vec<(f64, f64)> = Vec::new();
         for step in m.distribution()?.steps() {
-            // As many points as the eye can tell apart.
+            // Points of a curve: as many as the eye can tell apart.
             if points.last().is_none_or(|last| step.1 - last.1 > 0.025 || step.0 > 1.15 * last.0 || step.1 == 1.0) {
                 points.push(step);
             }

@@ -2,7 +2,7 @@
 //! over a space of rows.
 //!
 //! - Of a plan's measurements in the unit `regret`, with the label `best-axis`: which label names the
-//!   policies. What else varies are the properties by which rows are summed up.
+//!   policies. The other labels are the properties by which rows are summed up.
 //! - Of drawn rows of the barrier matrix: labels as in `barriers`, the figures `share` (of the best peer) and
 //!   `oracle_share` (of the best peer or fixed policy). Rows in which it is quicker than those lose nothing.
 use super::maps::{ListedRow, Listing, Map, Maps, Several, hundredths};
@@ -18,24 +18,24 @@ use std::collections::BTreeMap;
 
 /// The policy that is shown, as plans and the matrix name it.
 const ADAPTIVE: &str = "adaptive";
-/// Fewer rows are no space.
+/// Fewer rows make no map.
 const ROWS_MIN: usize = 4;
 /// A property of more choices makes no map.
 const CHOICES_MAX: usize = 16;
 const MAPS_MAX: usize = 4;
-/// So many of the worst rows are listed, if they lose at least so much.
+/// The most rows in the list of the worst, and the least that a row in it loses.
 const LISTED: usize = 12;
 const LISTED_FROM: f64 = 0.05;
 /// Rows that lose more are counted in the headline: half of their time.
 const LOST: f64 = 0.5;
 /// Properties that stand across, the first that there is.
 const ACROSS: [&str; 3] = ["processors", "cpus", "members"];
-/// The yardsticks of measured rows: figures, and what they are shares of.
+/// The yardsticks of measured rows: names of figures, and what those are shares of.
 const YARDSTICKS: [(&str, &str); 2] = [("share", "the best peer"), ("oracle_share", "the best peer or fixed policy")];
 /// Properties by which measured rows are summed up.
 const MEASURED: [&str; 4] = ["members", "strangers", "grain", "work"];
 
-/// What the policy loses in a row.
+/// What the policy loses in a row, as a share of its time.
 struct RegretRow {
     /// Its choice of each property.
     names: Vec<String>,
@@ -51,7 +51,7 @@ fn label<'a>(m: &'a Measurement, name: &str) -> &'a str {
 /// The maps of a plan whose figure is regrets.
 pub(super) fn of_plan(plan: &Shown<'_>) -> Option<Drawn> {
     let policies = *plan.axis("best-axis").first().filter(|_| plan.unit == "regret")?;
-    // As the plan's figure orders them, then what else varies.
+    // Properties as the plan's figure orders them, then all others that vary.
     let named: Vec<&str> = plan.axis("row-axis").into_iter().filter(|name| *name != policies).collect();
     let properties = [named.clone(), plan.others(&[named.as_slice(), &[policies]].concat())].concat();
     let choices = |m: &Measurement| properties.iter().map(|name| label(m, name).to_owned()).collect::<Vec<String>>();
@@ -167,14 +167,14 @@ fn worst(rows: &[RegretRow], heads: &[&str], line: impl Fn(&RegretRow) -> Vec<St
     Listing { title: "The worst rows".to_owned(), heads: heads.iter().map(|head| (*head).to_owned()).collect(), lines }
 }
 
-/// What is told besides the maps.
+/// The texts of the figure besides its maps.
 struct Description {
     title: String,
     against: &'static str,
 }
 
 impl Description {
-    /// The figure, if there are enough rows; `peers` is what all come to against peers alone.
+    /// The figure, if there are enough rows; `peers` sums all rows up against peers alone.
     fn draw(&self, rows: &[RegretRow], peers: Option<Several>, maps: Vec<Map>, worst: Listing) -> Option<Drawn> {
         let all = Several::of(rows.iter().map(|row| row.regret)).filter(|all| all.count >= ROWS_MIN && !maps.is_empty())?;
         let lost = rows.iter().filter(|row| row.regret > LOST).count();

@@ -1,5 +1,5 @@
-//! Scales of colours for matrices: what is bad stands out in orange, what is good in blue, what is neither
-//! stays pale.
+//! Scales of colours for matrices: bad values stand out in orange, good ones in blue, and those between stay
+//! pale.
 use super::svg::{At, Canvas, escape, ink, width_of};
 use foregather_results::number::{digits, short};
 
@@ -17,7 +17,7 @@ const HUES: [(&str, &str); 11] = [
     ("var(--h9,#2577ad)", "var(--t9,#fff)"),
     ("var(--h10,#0b5288)", "var(--t10,#fff)"),
 ];
-/// The one that means neither.
+/// The number of the colour that means neither.
 const NEITHER: usize = 6;
 
 /// A scale of colours, and how its numbers are written.
@@ -26,7 +26,7 @@ pub(super) struct Shades {
     pub(super) number: fn(f64) -> String,
 }
 
-/// Values below this one, and how the key names them.
+/// The values below `below` and not below an earlier band's, and how the key names them.
 struct Band {
     below: f64,
     name: String,
@@ -40,7 +40,7 @@ impl Shades {
         Self { bands: bands.into_iter().enumerate().map(band).collect(), number }
     }
 
-    /// Of shares of the best, where 1 is as good.
+    /// The scale of shares of the best: 1 is as good.
     pub(super) fn shares() -> Self {
         let bands = [
             (0.03, "< .03"),
@@ -49,7 +49,7 @@ impl Shades {
             (0.5, ".3+"),
             (0.7, ".5+"),
             (0.9, ".7+"),
-            // What is printed as 1.00 belongs to the next.
+            // A value that is printed as 1.00 belongs to the next band.
             (0.995, ".9+"),
             (1.1, "1+"),
             (f64::INFINITY, "1.1+"),
@@ -57,7 +57,7 @@ impl Shades {
         Self::new(0, bands, share)
     }
 
-    /// Of how many times as good, from much worse to much better.
+    /// The scale of ratios: how many times as good, from much worse to much better.
     pub(super) fn times() -> Self {
         let bands = [
             (0.6, "< .6"),
@@ -73,7 +73,7 @@ impl Shades {
         Self::new(2, bands, share)
     }
 
-    /// Of regrets, where 0 is the best choice and 1 stands still.
+    /// The scale of regrets: 0 is the best choice, 1 stands still.
     pub(super) fn regrets() -> Self {
         let bands = [
             (0.02, "0", 9),
@@ -89,7 +89,7 @@ impl Shades {
         Self { bands: bands.map(band).into(), number: share }
     }
 
-    /// Of percentages of what should be 100, with half of it in the middle.
+    /// The scale of percentages that should be 100, with half of it in the middle.
     pub(super) fn percentages() -> Self {
         let bands = [
             (10.0, "< 10"),
@@ -105,7 +105,7 @@ impl Shades {
         Self::new(2, bands, |v| format!("{v:.0}"))
     }
 
-    /// Of anything, from the least to the greatest value.
+    /// A scale for any values, from the least to the greatest.
     pub(super) fn between(low: f64, high: f64) -> Self {
         let n = HUES.len() - NEITHER;
         let bound = |i: usize| low + (high - low) * i as f64 / n as f64;
@@ -114,7 +114,7 @@ impl Shades {
             name: if i == 0 { format!("< {}", short(bound(1))) } else { format!("{}+", short(bound(i))) },
             hue: NEITHER + i,
         };
-        // One value is one shade.
+        // If there is only one value, one shade is enough.
         let n = if low < high { n } else { 0 };
         let one = Band { below: f64::INFINITY, name: short(low), hue: NEITHER };
         let bands = if n == 0 { vec![one] } else { (0..n).map(band).collect() };

@@ -29,13 +29,13 @@ struct SkewRun {
     skew_ns: Option<(f64, f64)>,
     predicted_us: Option<f64>,
     met_percent: Option<f64>,
-    /// Is no other under this policy both cheaper and evener?
+    /// Is no other run under this policy both cheaper and evener?
     in_front: bool,
     /// The number of its measurement.
     of: usize,
 }
 
-/// One kind: a run for each release.
+/// One kind of barrier: a run for each release.
 struct Row<'a> {
     kind: &'a str,
     runs: [Option<SkewRun>; 2],
@@ -47,7 +47,7 @@ impl Row<'_> {
     }
 }
 
-/// What members that wait by one policy do; the cheapest kind first.
+/// The rows of one waiting policy, the cheapest kind first.
 struct PolicyRows<'a> {
     policy: &'a str,
     rows: Vec<Row<'a>>,
@@ -66,7 +66,7 @@ fn label<'a>(m: &'a Measurement, name: &str) -> &'a str {
 
 fn run((of, m): (usize, &Measurement)) -> Option<SkewRun> {
     let figure = |name: &str| m.figures.get(name).copied();
-    // Older documents have that of the episodes that met under the shorter name.
+    // Older documents have only the skew of the episodes that met, under the shorter name.
     let skew = |name: &str| figure(&format!("all_{name}")).or_else(|| figure(name));
     Some(SkewRun {
         cost_us: m.summary.p50?,
@@ -109,7 +109,7 @@ pub(super) fn draw(all: &[Measurement]) -> Option<Drawn> {
     (!parts.is_empty()).then(|| Drawn { svg: render(&title, &parts), caption: told.join(" ") })
 }
 
-/// The cheapest and the evenest of a policy.
+/// Names the cheapest and the evenest run of a policy.
 fn caption(part: &PolicyRows<'_>) -> Option<String> {
     let (row, release, cheapest) = part.runs().min_by(|a, b| a.2.cost_us.total_cmp(&b.2.cost_us))?;
     let named = |row: &Row<'_>, release: usize| row.kind.to_owned() + ["", ", harmonized,"][release];
@@ -150,7 +150,7 @@ fn render(title: &str, parts: &[PolicyRows<'_>]) -> String {
     canvas.finish(y, title, "")
 }
 
-/// One policy from `top` on; where the next may begin.
+/// Draws one policy from `top` on; returns where the next may begin.
 fn draw_part(canvas: &mut Canvas, part: &PolicyRows<'_>, left: f64, top: f64) -> f64 {
     let wide = (WIDTH - left - COSTS - SKEWS - 40.0) / 2.0;
     let costs = part.runs().flat_map(|(_, _, run)| [Some(run.cost_us), run.predicted_us]).flatten();

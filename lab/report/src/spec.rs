@@ -1,9 +1,9 @@
-//! Figures as data: which measurements a figure is of, what of them stands where, in which kind of chart.
-//! What to see in it is told by a function over the same cells.
+//! Figures as data: which measurements a figure is of, which of their values stands where, in which kind of
+//! chart. A function over the same cells writes the caption.
 //!
 //! Texts are templates: `{threads} threads` has a measurement's label, figure or `unit` in it; a part in
-//! brackets is there only if it differs between measurements. What lacks a name that a template needs is not
-//! drawn.
+//! brackets is there only if it differs between measurements. A measurement without a name that a template
+//! needs is not drawn.
 use super::axis::{Marks, Scale};
 use super::bars::{Bar, Bars, Panel};
 use super::curve::{Curve, Look, Point};
@@ -17,28 +17,28 @@ use std::borrow::Cow;
 
 /// Further names of a measurement, which come before its labels; `None` if it is not shown.
 pub(super) type Names = fn(&Measurement) -> Option<Vec<(&'static str, String)>>;
-/// What of a measurement is drawn.
+/// Reads from a measurement what is drawn; `None`: it is not drawn.
 pub(super) type Read = fn(&Measurement) -> Option<Reading>;
 
 /// Curves besides those of measurements: below these and above them.
 type More = fn(&[Cell<'_>]) -> [Vec<Curve>; 2];
 
-/// A figure.
+/// A figure as data.
 pub(super) struct FigureSpec {
     /// What the ids of its measurements begin with.
     pub(super) of: &'static [&'static str],
     pub(super) names: Names,
-    /// Takes out what is not to be shown, or puts cells in another order.
+    /// Takes out cells that are not shown, or puts cells in another order.
     pub(super) keep: fn(&mut Vec<Cell<'_>>),
     pub(super) title: &'static str,
-    /// What is drawn; of several values each has a panel of its own, under its title.
+    /// What is read from each measurement; each of several values has a panel of its own, under its title.
     pub(super) values: &'static [(&'static str, Read)],
     pub(super) panel: &'static str,
     pub(super) series: &'static str,
     /// The label of a bar, the row of a matrix, the x of a point.
     pub(super) along: &'static str,
     pub(super) chart: Chart,
-    /// What is to be seen; `None` if there is nothing to be drawn.
+    /// Writes the caption; `None` if there is nothing to be drawn.
     pub(super) caption: fn(&[Cell<'_>]) -> Option<String>,
 }
 
@@ -58,7 +58,7 @@ pub(super) enum Chart {
         y: (&'static str, Scale),
         level: Option<(f64, &'static str)>,
         look: fn(&str) -> Look,
-        /// In every panel.
+        /// Further curves in every panel.
         more: More,
     },
     Heat {
@@ -78,7 +78,7 @@ pub(super) const fn lines(x: &'static str, y: (&'static str, Scale), level: Opti
     Chart::Lines { x: (x, Scale::Log2), whole: false, y, level, look, more }
 }
 
-/// A value, from where to where it scatters, and a dot.
+/// A value, the bounds between which it scatters, and a dot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reading {
     pub(super) value: f64,
@@ -96,12 +96,12 @@ impl Reading {
     }
 }
 
-/// A figure of a measurement.
+/// A figure of a measurement, by its name.
 pub(super) fn figure(m: &Measurement, name: &str) -> Option<f64> {
     m.figures.get(name).copied()
 }
 
-/// A figure alone, if it is more than nothing.
+/// A figure alone, if it is above zero.
 pub(super) fn positive(m: &Measurement, name: &str) -> Option<Reading> {
     figure(m, name).filter(|&value| value > 0.0).map(Reading::of)
 }
@@ -109,9 +109,9 @@ pub(super) fn positive(m: &Measurement, name: &str) -> Option<Reading> {
 /// A measurement that is shown.
 pub(super) struct Cell<'a> {
     pub(super) m: &'a Measurement,
-    /// Which one it is.
+    /// Its number among all measurements.
     of: usize,
-    /// Besides its labels and figures.
+    /// Its names besides its labels and figures.
     pub(super) names: Vec<(&'static str, String)>,
     /// The first of the figure's values.
     pub(super) value: f64,
@@ -125,7 +125,7 @@ impl Cell<'_> {
         text.or_else(number).or_else(|| (name == "unit").then(|| Cow::from(self.m.unit.as_str())))
     }
 
-    /// One of its names; nothing if it has none of that kind.
+    /// One of its names; empty if it has none of that kind.
     pub(super) fn name(&self, name: &str) -> &str {
         let own = self.names.iter().find(|(known, _)| *known == name).map(|(_, text)| text);
         own.or_else(|| self.m.labels.get(name)).map_or("", String::as_str)
@@ -139,7 +139,7 @@ impl Cell<'_> {
         figure(self.m, name)
     }
 
-    /// The template with its names in it.
+    /// Fills the template with its names; `None` if it lacks one.
     fn fill(&self, template: &str, varies: &dyn Fn(&str) -> bool) -> Option<String> {
         let mut text = String::new();
         for (i, part) in template.split(['[', ']']).enumerate() {
@@ -176,7 +176,7 @@ pub(super) fn names<'c>(cells: &'c [Cell<'_>], name: &str) -> Vec<&'c str> {
     distinct(cells.iter().map(|cell| cell.name(name)))
 }
 
-/// What is drawn of a cell, and where.
+/// A cell with its place in the chart.
 struct DrawnCell<'c, 'a> {
     cell: &'c Cell<'a>,
     panel: String,
@@ -186,7 +186,7 @@ struct DrawnCell<'c, 'a> {
 }
 
 impl FigureSpec {
-    /// What a figure is that says nothing else.
+    /// The parts of a figure that most figures have in common.
     pub(super) const PLAIN: Self = Self {
         of: &[],
         names: |_| Some(vec![]),
@@ -243,7 +243,7 @@ impl FigureSpec {
         let names = (self.names)(m).filter(|_| mine)?;
         let cell = Cell { m, of, names, value: self.values[0].1(m)?.value };
         let told = [self.panel, self.series, self.along].iter().all(|text| cell.fill(text, &|_| true).is_some());
-        // A point without a place is none.
+        // A point whose x is no number has no place.
         let placed = !matches!(self.chart, Chart::Lines { .. }) || x_of(&cell.fill(self.along, &|_| true)?).is_some();
         (told && placed).then_some(cell)
     }
@@ -309,7 +309,7 @@ fn plots(marks: &[DrawnCell<'_, '_>], look: fn(&str) -> Look, more: &dyn Fn() ->
     let plot = |panel: &str| {
         let [below, above] = more();
         let mut curves: Vec<Curve> = series.iter().filter_map(|name| curve(panel, name)).collect();
-        // What others are to be seen on lies below them.
+        // A band lies below the other curves, so that they can be seen.
         curves.sort_by_key(|curve| curve.look != Look::Band);
         Plot { title: panel.to_owned(), curves: below.into_iter().chain(curves).chain(above).collect(), remarks: vec![] }
     };

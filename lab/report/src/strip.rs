@@ -28,7 +28,7 @@ pub(super) struct Strips<'a> {
 pub(super) struct Track<'a> {
     pub(super) name: &'a str,
     pub(super) unit: &'a str,
-    /// The most it may come to.
+    /// The highest value that the track has room for.
     pub(super) high: f64,
     pub(super) ink: &'static str,
 }
@@ -36,17 +36,17 @@ pub(super) struct Track<'a> {
 /// One stretch of time.
 pub(super) struct Plot {
     pub(super) title: String,
-    /// Milliseconds.
+    /// When it begins and ends, in milliseconds.
     pub(super) from: f64,
     pub(super) to: f64,
     /// The mean number of threads in each state, column by column, and how long a column is.
     pub(super) columns: Vec<Vec<f64>>,
     pub(super) column_ms: f64,
-    /// Of each track, from when on it has which height.
+    /// For each track, the moments at which its height changes, each with the height from then on.
     pub(super) tracks: Vec<Vec<(f64, f64)>>,
-    /// A moment, and its name.
+    /// A moment that is marked, and its name.
     pub(super) moment: Option<(f64, String)>,
-    /// A stretch that another plot shows.
+    /// A stretch that another plot shows enlarged.
     pub(super) enlarged: Option<(f64, f64)>,
 }
 
@@ -66,7 +66,7 @@ impl Strips<'_> {
         canvas.finish(y + 2.0, self.title, "")
     }
 
-    /// One plot from `top` on; where the next may begin.
+    /// Draws one plot from `top` on; returns where the next may begin.
     fn plot(&self, canvas: &mut Canvas, plot: &Plot, top: f64) -> f64 {
         let x = Axis { scale: Scale::Span, low: plot.from, high: plot.to, from: LEFT, to: RIGHT };
         let begin = top + 32.0;
@@ -103,7 +103,7 @@ impl Strips<'_> {
         y + 46.0
     }
 
-    /// The states as areas: each is drawn with all below it, and the lower ones over it.
+    /// Draws the states as areas: each is drawn together with all below it, and the lower ones over it.
     fn states(&self, canvas: &mut Canvas, plot: &Plot, top: f64) {
         let height = Axis { scale: Scale::Linear, low: 0.0, high: self.threads, from: top + STATES, to: top };
         let wide = (RIGHT - LEFT) * plot.column_ms / (plot.to - plot.from);
@@ -132,12 +132,12 @@ fn left_side(canvas: &mut Canvas, height: &Axis, unit: &str, room: f64, line: im
     ));
 }
 
-/// The colour of a state by its place in the stack: told apart without colour vision, too.
+/// The colour of a state by its place in the stack: states are told apart without colour vision, too.
 fn shade(state: usize) -> &'static str {
     [colour(0), colour(4), "var(--ready,#cde3f3)", "var(--blocked,#97a1ad)"][state.min(3)]
 }
 
-/// The area under these heights, a unit of x each; equal neighbours are one step.
+/// The area under these heights, a unit of x each; equal neighbours make one step.
 fn outline(heights: impl Iterator<Item = i64>) -> String {
     let (mut path, mut now, mut wide) = ("M0 0".to_owned(), 0, 0);
     for height in heights {
@@ -153,7 +153,7 @@ fn outline(heights: impl Iterator<Item = i64>) -> String {
     path + &format!("h{wide}V0z")
 }
 
-/// Steps; equal neighbours are one.
+/// A line in steps; equal neighbours make one step.
 fn path(steps: &[(f64, f64)], x: &Axis, y: &Axis) -> String {
     let (mut path, mut now) = (String::new(), None);
     for (from, height) in steps.iter().map(|&(at, height)| (format!("{:.1}", x.at(at)), format!("{:.1}", y.at(height)))) {

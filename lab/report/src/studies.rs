@@ -40,8 +40,8 @@ pub(super) const ABLATION: FigureSpec = FigureSpec {
     ..FigureSpec::PLAIN
 };
 
-/// What teams came to on the machine against what the simulator says: the adaptive waiter in a plot of its
-/// own, all others in one.
+/// What teams took on the machine against what the simulator says: the adaptive waiter in a plot of its own,
+/// all others in one.
 pub(super) const PREDICTIONS: FigureSpec = FigureSpec {
     names: |m| {
         positive(m, "measured_us").and(positive(m, "factor"))?;
@@ -85,7 +85,8 @@ pub(super) const PREDICTIONS: FigureSpec = FigureSpec {
     ..FigureSpec::PLAIN
 };
 
-/// Two lines for each factor: so much more than measured, and so much less. They end where the values do.
+/// Two lines for each factor: that factor above what was measured, and below it. They end where the values
+/// do.
 fn bounds((low, high): (f64, f64)) -> Vec<Curve> {
     let line = |factor: f64, points: [(f64, f64); 2]| Curve {
         name: format!("off by a factor of {factor}"),

@@ -1,8 +1,8 @@
 //! The pen: SVG text with every string escaped, colours that follow the page, and the lines of a grid.
 use std::fmt::{self, Write};
 
-/// Colours that every part of a figure shares. Each names the page's variable and says what it is without a
-/// page.
+/// Colours that every part of a figure shares. Each names a variable of the page, and the colour for a figure
+/// without one.
 pub(super) mod ink {
     pub(crate) const PAPER: &str = "var(--bg,#fff)";
     pub(crate) const TEXT: &str = "var(--fg,#1b2330)";
@@ -12,8 +12,8 @@ pub(super) mod ink {
     pub(crate) const PALE: &str = "var(--pale,#cfd6de)";
 }
 
-/// The colours of Okabe & Ito, told apart by people who see colours differently; without their yellow, which
-/// white swallows.
+/// The colours of Okabe & Ito, which stay apart under colour blindness; without their yellow, which white
+/// swallows.
 const SERIES: [&str; 7] = [
     "var(--s0,#0072b2)",
     "var(--s1,#d55e00)",
@@ -23,8 +23,8 @@ const SERIES: [&str; 7] = [
     "var(--s5,#56b4e9)",
     "var(--s6,#1b2330)",
 ];
-/// Dashes that survive a print in black and white. As many as colours would repeat their pairs; seven and
-/// five do not.
+/// Dashes that survive a print in black and white. Seven dashes would pair up with the seven colours again
+/// and again; five do not.
 const DASHES: [&str; 5] = ["", "7 3", "2 3", "9 3 2 3", "12 4"];
 
 /// The colour of a series.
@@ -68,7 +68,7 @@ pub(super) fn width_of(text: &str, size: f64) -> f64 {
     text.chars().map(em).sum::<f64>() * size
 }
 
-/// The text cut to a width, with an ellipsis if it was cut.
+/// The text, cut to a width with an ellipsis if it is longer.
 pub(super) fn fitted(text: &str, size: f64, room: f64) -> String {
     if width_of(text, size) <= room {
         return text.to_owned();
@@ -84,7 +84,7 @@ pub(super) fn fitted(text: &str, size: f64, room: f64) -> String {
     cut.trim_end().to_owned() + "\u{2026}"
 }
 
-/// Where a text is anchored.
+/// Which point of a text its place is.
 #[derive(Clone, Copy)]
 pub(super) enum At {
     Start,
@@ -104,17 +104,17 @@ impl Canvas {
         Self { body: String::new(), width }
     }
 
-    /// Markup as it is: its texts must be escaped.
+    /// Adds markup as it is: its texts must be escaped.
     pub(super) fn put(&mut self, markup: fmt::Arguments<'_>) {
         self.body.write_fmt(markup).expect("a String takes everything");
     }
 
-    /// A text in the common size.
+    /// Adds a text in the common size.
     pub(super) fn text(&mut self, x: f64, y: f64, at: At, ink: &str, text: &str) {
         self.texts(at, ink, [(x, y, text.to_owned())]);
     }
 
-    /// Texts in the common size.
+    /// Adds texts in the common size.
     pub(super) fn texts(&mut self, at: At, ink: &str, texts: impl IntoIterator<Item = (f64, f64, String)>) {
         let anchor = match at {
             At::Start => "",
@@ -126,7 +126,7 @@ impl Canvas {
         self.group(format_args!(r#"fill="{ink}"{anchor}"#), &all);
     }
 
-    /// A bold text.
+    /// Adds a bold text.
     pub(super) fn heading(&mut self, x: f64, y: f64, size: f64, text: &str) {
         let ink = ink::TEXT;
         self.put(format_args!(
@@ -135,13 +135,13 @@ impl Canvas {
         ));
     }
 
-    /// A line, or several: an SVG path.
+    /// Adds a line, or several: an SVG path.
     pub(super) fn line(&mut self, path: &str, ink: &str, width: f64) {
         self.put(format_args!(r#"<path d="{path}" fill="none" stroke="{ink}" stroke-width="{width}"/>"#));
     }
 
-    /// The lines of a grid and their labels: `path` draws the line of a value, `place` says where its label
-    /// goes.
+    /// Adds the lines of a grid and their labels: `path` draws the line of a value, `place` says where its
+    /// label goes.
     pub(super) fn grid(&mut self, ticks: &[Tick], at: At, path: impl Fn(f64) -> String, place: impl Fn(f64) -> (f64, f64)) {
         for (labelled, width) in [(false, 0.6), (true, 1.0)] {
             let lines: String = ticks.iter().filter(|t| t.label.is_some() == labelled).map(|t| path(t.value)).collect();
@@ -151,14 +151,14 @@ impl Canvas {
         self.texts(at, ink::SOFT, ticks.iter().filter_map(label));
     }
 
-    /// Marks that share their attributes; nothing if there are none.
+    /// Adds marks that share their attributes; nothing if there are none.
     pub(super) fn group(&mut self, attributes: fmt::Arguments<'_>, marks: &str) {
         if !marks.is_empty() {
             self.put(format_args!("<g {attributes}>{marks}</g>"));
         }
     }
 
-    /// A piece of a line.
+    /// Adds a piece of a line, for a legend.
     pub(super) fn sample(&mut self, (x, y): (f64, f64), ink: &str, dash: &str) {
         self.put(format_args!(r#"<path d="M{x:.1} {y:.1}h22" stroke="{ink}" stroke-width="2.5" stroke-dasharray="{dash}"/>"#));
     }
@@ -174,12 +174,12 @@ impl Canvas {
     }
 }
 
-/// As many as colours would repeat their pairs; seven and five do not.
+/// How many shapes marks have. Seven would pair up with the seven colours again and again; five do not.
 const SHAPES: usize = 5;
 
-/// Marks a series' points, in its colour: one path for all.
+/// Marks a series' points, in its colour: one path has all of them.
 pub(super) fn mark(canvas: &mut Canvas, series: usize, ink: &str, points: impl Iterator<Item = (f64, f64)>) {
-    // A line of no length is a dot as its ends are shaped.
+    // A line of no length shows only its ends: they make the dot.
     let dot = |cap: &str, width: f64| (format!(r#"stroke="{ink}" stroke-width="{width}" stroke-linecap="{cap}""#), "h0");
     let shape = |outline| (format!(r#"fill="{ink}""#), outline);
     let (look, outline) = match series % SHAPES {
@@ -199,8 +199,8 @@ pub(super) struct Tick {
     pub(super) label: Option<String>,
 }
 
-/// The figure without its page: every `var(--name,colour)` becomes the colour, and its size is that of its
-/// coordinates.
+/// The figure without its page: every `var(--name,colour)` becomes the colour, and the figure is as large as
+/// its coordinates.
 pub(super) fn stand_alone(svg: &str) -> String {
     let mut plain = String::with_capacity(svg.len());
     let mut rest = svg;

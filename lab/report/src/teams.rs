@@ -1,5 +1,5 @@
-//! Fork and join: what a region costs by every runner of teams; and a BLAS: how many times faster than alone its
-//! calls are, and what becomes of a product beside hogs.
+//! Fork and join: what a region costs by every runner of teams; and a BLAS: how many times faster than alone
+//! its calls are, and how a product slows down beside hogs.
 //!
 //! Draws measurements `teams/...` (microseconds, with the labels `threads`, `body_us`, `hogs` and `runner`),
 //! `blas/...` (with the labels `routine`, `n` and `runner` and the figures `ratio` and `ratio_low`) and
@@ -10,7 +10,7 @@ use foregather_measure::blas::{COLLAPSE, SIZES};
 use foregather_measure::teams::TEAMS;
 use foregather_results::number::{digits, quantity};
 
-/// The length of bodies that is shown if it was measured, else the first one there is.
+/// The length of bodies, in microseconds, that is shown if it was measured, else the first one there is.
 const SHOWN_US: &str = "1";
 
 /// A panel for each size of team, a line for each runner, a bar for each load.
@@ -32,7 +32,7 @@ pub(super) const REGIONS: FigureSpec = FigureSpec {
     along: "{runner}",
     chart: bars("microseconds for a region of bodies of {body_us} us (log scale)", Scale::Log10, "us"),
     caption: |cells| {
-        // Our team, and the same beside the most hogs.
+        // Our team alone, and beside the most hogs.
         let first = cells.iter().find(|cell| cell.name("runner") == "team").or(cells.first())?;
         let told = |cell: &Cell<'_>| {
             let cpu = cell.figure("cpu_us_per_region");
@@ -49,7 +49,7 @@ pub(super) const REGIONS: FigureSpec = FigureSpec {
     ..FigureSpec::PLAIN
 };
 
-/// A panel for each routine, a curve for each BLAS: below one its own threads make it slower.
+/// A panel for each routine, a curve for each BLAS: below 1, its own threads make it slower.
 pub(super) const BLAS_SIZES: FigureSpec = FigureSpec {
     of: &[SIZES],
     title: "Calls shared by threads",
@@ -62,7 +62,7 @@ pub(super) const BLAS_SIZES: FigureSpec = FigureSpec {
     along: "{n}",
     chart: lines("length or order (log scale)", ("times faster than alone (log scale)", Scale::Log10), Some((1.0, "alone"))),
     caption: |cells| {
-        // Where each BLAS loses most by its threads.
+        // The call at which each BLAS loses most by its threads.
         let told = |runner: &str| {
             let cell = least(cells.iter().filter(|cell| cell.name("runner") == runner), |cell| cell.value)?;
             Some(format!("{runner} {} ({} of {})", digits(cell.value, 2), cell.name("routine"), cell.name("n")))

@@ -14,14 +14,14 @@ const RIGHT: f64 = WIDTH - 22.0;
 const PORT: f64 = 16.0;
 const PROGRAM: f64 = 7.0;
 const LANE: f64 = 2.0 * PORT + PROGRAM;
-/// Room for all gaps between lanes together, which are as wide as that allows within bounds.
+/// Room for all gaps between lanes together; each gap is as wide as that allows, within bounds.
 const GAPS: f64 = 150.0;
-/// A small text's size, and where it stands in a row.
+/// A small text's size, and the distance of its baseline from the row's top.
 const SMALL: f64 = 10.0;
 const BASELINE: f64 = 11.5;
-/// The colour of what keeps a program busy.
+/// The colour of work that keeps a program busy.
 const BUSY: &str = "var(--blocked,#97a1ad)";
-/// That of what takes its processor away.
+/// The colour of what takes the processor away from a program.
 const AWAY: &str = ink::SOFT;
 /// What a program does for its messages, with the number of the colour and the words of the legend.
 const DEEDS: [(&str, usize, &str); 3] =
@@ -31,7 +31,7 @@ const DEEDS: [(&str, usize, &str); 3] =
 const KINDS: [&str; 7] = ["null", "forced", "data", "PROBE", "REQUEST", "short", "release"];
 
 fn ink_of(kind: &str) -> &'static str {
-    // Bytes look the same by whichever protocol they come.
+    // Bytes look the same by every protocol.
     let place = match kind {
         "null" => 0,
         "forced" | "data" => 1,
@@ -43,7 +43,7 @@ fn ink_of(kind: &str) -> &'static str {
     colour(place)
 }
 
-/// Where things lie.
+/// Where each node's lane lies.
 struct Lanes {
     x: Axis,
     top: f64,
@@ -104,7 +104,7 @@ pub(super) fn draw(all: &[Timeline], name: &str) -> Option<Drawn> {
     Some(Drawn { svg: canvas.finish(y + 46.0, &timeline.title, ""), caption: timeline.shows.clone() })
 }
 
-/// What the colours mean, of those that occur.
+/// The legend: the meaning of the colours that occur.
 fn legend(canvas: &mut Canvas, timeline: &Timeline) -> f64 {
     let entry = |name, ink, swatch| Entry { series: None, name, ink, swatch };
     let kinds = distinct(timeline.packets.iter().map(|packet| packet.kind.as_str()));
@@ -126,7 +126,7 @@ fn legend(canvas: &mut Canvas, timeline: &Timeline) -> f64 {
     canvas.legend((8.0, WIDTH), 38.0, &entries)
 }
 
-/// From when to when a node takes part, with its name.
+/// Draws from when to when a node takes part, with its name.
 fn presence(canvas: &mut Canvas, lanes: &Lanes, timeline: &Timeline, node: u32) {
     let at = |times: &[f64], otherwise: f64| lanes.x.at(times.get(node as usize).copied().unwrap_or(otherwise));
     let (from, to) = (at(&timeline.came_us, 0.0), at(&timeline.done_us, lanes.x.high));
@@ -145,7 +145,7 @@ fn presence(canvas: &mut Canvas, lanes: &Lanes, timeline: &Timeline, node: u32) 
     canvas.group(format_args!(r#"font-size="{SMALL}" text-anchor="end" fill="{}""#, ink::SOFT), &rows);
 }
 
-/// From where a packet leaves to where it is there, with a head.
+/// An arrow from where a packet leaves to where it arrives.
 fn arrow(lanes: &Lanes, packet: &Passage) -> String {
     let down = packet.to > packet.from;
     let (x0, x1) = (lanes.x.at(packet.granted_us), lanes.x.at(packet.arrived_us));
@@ -163,7 +163,7 @@ fn arrow(lanes: &Lanes, packet: &Passage) -> String {
     )
 }
 
-/// What kept the program busy.
+/// Draws what kept the program busy.
 fn busy(canvas: &mut Canvas, lanes: &Lanes, spell: &Spell) {
     let (from, to) = (lanes.x.at(spell.from_us), lanes.x.at(spell.to_us));
     let deed = DEEDS.iter().find(|deed| deed.0 == spell.what);
@@ -184,7 +184,7 @@ fn busy(canvas: &mut Canvas, lanes: &Lanes, spell: &Spell) {
     ));
 }
 
-/// The two ports that a packet holds.
+/// The bars on the two ports that a packet holds.
 fn ports(lanes: &Lanes, packet: &Passage) -> String {
     let at = |time: f64| lanes.x.at(time);
     let row = |top: f64, until: f64| {
@@ -204,7 +204,7 @@ fn ports(lanes: &Lanes, packet: &Passage) -> String {
     )
 }
 
-/// As much of the packet's name as there is room for on each port.
+/// The packet's name on each port, cut to the room there.
 fn names(lanes: &Lanes, packet: &Passage) -> String {
     let name = |until: f64, top: f64, word: &str, whom: u32| {
         let (from, wide) = (lanes.x.at(packet.granted_us), lanes.x.at(until) - lanes.x.at(packet.granted_us));
@@ -218,7 +218,7 @@ fn names(lanes: &Lanes, packet: &Passage) -> String {
         + &name(packet.arrived_us, lanes.receive(packet.to), "from", packet.from)
 }
 
-/// A packet in the queue of its own send port.
+/// The bar of a packet in the queue of its own send port.
 fn queued(lanes: &Lanes, packet: &Passage) -> String {
     if packet.began_us <= packet.asked_us {
         return String::new();
@@ -227,7 +227,7 @@ fn queued(lanes: &Lanes, packet: &Passage) -> String {
     format!(r#"<path d="M{from:.1} {:.1}H{to:.1}"/>"#, lanes.send(packet.from) - 3.0)
 }
 
-/// A packet that holds its send port and waits for the receive port: hatched.
+/// The hatched bar of a packet that holds its send port and waits for the receive port.
 fn blocked(lanes: &Lanes, packet: &Passage) -> String {
     if packet.granted_us <= packet.began_us {
         return String::new();
@@ -237,7 +237,7 @@ fn blocked(lanes: &Lanes, packet: &Passage) -> String {
     let mut lines = String::new();
     let mut x = from;
     while x < to {
-        // The last lines end where the bar does.
+        // The last lines of the hatching end where the bar does.
         let wide = high.min(to - x);
         lines += &format!("M{x:.1} {:.1}l{wide:.1} {:.1}", top + high, -wide);
         x += 5.0;

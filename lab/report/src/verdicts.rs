@@ -1,4 +1,5 @@
-//! The papers' claims on the page: a table a paper, what differs first, and each claim's name below its text.
+//! The papers' claims on the page: a table a paper, claims that differ first, and each claim's name below its
+//! text.
 use super::distinct;
 use super::svg::escape;
 use foregather_results::number::quantity;

@@ -180,8 +180,8 @@ fn warnings(a: &Results, b: &Results) -> Vec<String> {
 
 /// Bootstrap replicates of each median.
 const REPLICATES: usize = 2000;
-/// Up to so many values the bootstrap draws each; above, it draws the rank of the median, which is then
-/// nearly normal.
+/// Up to this number of values the bootstrap draws each; above, it draws the rank of the median, which is
+/// then nearly normal.
 pub(super) const DRAWN_EACH: u64 = 64;
 
 /// Bootstrap replicates of the median.

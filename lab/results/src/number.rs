@@ -1,6 +1,6 @@
 //! Numbers to read: enough digits for small values, few for large ones, and never an exponent.
 
-/// `value` with so many significant digits; whole numbers keep all of theirs.
+/// `value` with `significant` significant digits; whole numbers keep all of theirs.
 pub fn digits(value: f64, significant: i32) -> String {
     if !value.is_finite() {
         return "-".to_owned();
@@ -11,7 +11,7 @@ pub fn digits(value: f64, significant: i32) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// `value` rounded to so many significant digits: the rest is chance, and chance does not compress.
+/// `value` rounded to `significant` significant digits: the rest is chance, and chance does not compress.
 pub fn rounded(value: f64, significant: usize) -> f64 {
     format!("{value:.*e}", significant - 1).parse().unwrap_or(value)
 }

@@ -1,4 +1,4 @@
-//! The butterfly barrier of Seidel & Davis 1992 on up to 2^14 nodes of a cluster one does not have.
+//! The butterfly barrier of Seidel & Davis 1992 on up to 2^14 nodes, more than most clusters have.
 use foregather_barrier::{butterfly, dissemination};
 use foregather_machine::{Cause, Error, Nanos};
 use foregather_results::Measurement;

@@ -20,11 +20,11 @@ const EVENTS_PER_MESSAGE: f64 = 4.0;
 
 /// A guess, good to a factor of three or so.
 pub struct Estimate {
-    /// How many simulations.
+    /// How many simulations the plan has.
     pub runs: usize,
-    /// Of all of them.
+    /// Events of all simulations together.
     pub events: f64,
-    /// On so many processors.
+    /// Seconds that all simulations take, on the processors that the guess was made for.
     pub seconds: f64,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for Estimate {
     }
 }
 
-/// What would be run.
+/// A table of the simulations that a plan asks for, with the events of each.
 ///
 /// # Errors
 /// None, for a plan that could be parsed.
@@ -69,7 +69,7 @@ pub fn table(plan: &Plan) -> Result<ResultTable> {
     Ok(table)
 }
 
-/// The guess for all of a plan on so many processors.
+/// The guess for all of a plan on `processors` processors.
 ///
 /// # Errors
 /// None, for a plan that could be parsed.
@@ -91,14 +91,14 @@ pub fn of_study(study: &Study) -> f64 {
     }
 }
 
-/// Those of all messages: as many a node as its barrier has rounds, and those of its shift.
+/// The events of all messages: each node sends as many as its barrier has rounds, and those of its shift.
 fn of_network(study: &network::Study<Interconnect>) -> f64 {
     let rounds = study.barrier.map_or(0.0, |_| f64::from(study.nodes).log2().ceil() + 1.0);
     let packets = study.shift.map_or(0.0, |shift| if shift.protocol == Protocol::Long { 3.0 } else { 1.0 });
     f64::from(study.nodes) * f64::from(study.trials) * (rounds + packets) * EVENTS_PER_MESSAGE
 }
 
-/// Those of all rounds, and those of processors that share threads out.
+/// The events of all rounds, and those of processors that share threads out.
 fn of_processors(study: &smp::Study) -> f64 {
     let machine = &study.machine;
     let threads: f64 = study.jobs.iter().map(|job| f64::from(job.threads)).sum();

@@ -1,9 +1,9 @@
-//! Machines one does not have: processors that threads share, and nodes that exchange messages, by a plan.
+//! Machines that are not at hand: processors that threads share, and nodes that exchange messages, by a plan.
 //!
 //! - [`Plan`]: what to simulate, read from a file; [`shipped`]: those that come with the program.
 //! - [`run`]: all of a plan, in parallel; [`estimate`]: how long that will take.
-//! - [`metric`]: the numbers of one run. [`points`]: what all runs come to. [`perfetto`], [`timelines`]: what
-//!   happened in one.
+//! - [`metric`]: the numbers of one run. [`points`]: a plan's measurements. [`perfetto`], [`timelines`]: what
+//!   happened in one run.
 //! - [`network`]: synchronise and shift on a simulated network. [`barriers_over_nodes`]: the butterfly
 //!   barrier of Seidel & Davis 1992.
 #![forbid(unsafe_code)]

@@ -1,5 +1,5 @@
-//! The numbers that a simulation comes to: what a figure can show, each by its name. Those of networks:
-//! `network::METRICS`.
+//! The numbers that a simulation of processors gives, each by its name: figures show them. Those of networks
+//! are `network::METRICS`.
 use super::network::Summary;
 use foregather_machine::Nanos;
 use foregather_sim::smp::{Alternation, Job, JobOutcome, Outcome, Study, transition};
@@ -13,9 +13,9 @@ const IN_STEP_PERCENT: f64 = 95.0;
 pub struct Seen<'a> {
     /// What was simulated.
     pub study: &'a Study,
-    /// What came of it.
+    /// The results of the run.
     pub outcome: &'a Outcome,
-    /// The name of the jobs that are looked at; all that meet if there is none.
+    /// The name of the jobs that are looked at; `None`: all that meet.
     pub of: Option<&'a str>,
     /// The same jobs in the run that speedups are over.
     pub over: Option<(&'a Study, &'a Outcome)>,
@@ -23,39 +23,39 @@ pub struct Seen<'a> {
     pub best_ns: Option<f64>,
 }
 
-/// One number. Not a number if it does not exist.
+/// A number that a run gives. It is `NaN` for a run that has none such.
 pub struct Metric {
     /// Its name in plans.
     pub name: &'static str,
     /// Its name among the figures of a measurement, unit last.
     pub figure: &'static str,
-    /// Its unit.
+    /// The unit of its values.
     pub unit: &'static str,
-    /// In words.
+    /// What it is, in words.
     pub what: &'static str,
-    /// The number.
+    /// How it is found.
     pub of: Of,
 }
 
-/// How a number is found, by what was simulated.
+/// How a number is found, by the kind of simulation.
 #[derive(Clone, Copy)]
 pub enum Of {
-    /// Processors that threads share.
+    /// From a run of processors that threads share.
     Smp(fn(&Seen<'_>) -> f64),
-    /// Nodes that exchange messages.
+    /// From a run of nodes that exchange messages.
     Network(fn(&Summary) -> f64),
 }
 
 /// One run, of either kind.
 pub enum View<'a> {
-    /// Processors that threads share.
+    /// A run of processors that threads share.
     Smp(Seen<'a>),
-    /// Nodes that exchange messages.
+    /// A run of nodes that exchange messages.
     Network(&'a Summary),
 }
 
 impl Metric {
-    /// The number of a run; not a number if it has none such.
+    /// The number of a run; `NaN` if the run has none such.
     pub fn value(&self, run: &View<'_>) -> f64 {
         match (self.of, run) {
             (Of::Smp(of), View::Smp(seen)) => of(seen),
@@ -135,12 +135,12 @@ pub fn named(name: &str) -> Option<&'static Metric> {
 }
 
 impl<'a> Seen<'a> {
-    /// The jobs that are looked at.
+    /// The jobs that are looked at, with their results.
     fn jobs(&self) -> impl Iterator<Item = (&'a Job, &'a JobOutcome)> + use<'a> {
         jobs_of(self.study, self.outcome, self.of)
     }
 
-    /// All that meet.
+    /// All jobs that meet, with their results.
     fn meeting(&self) -> impl Iterator<Item = (&'a Job, &'a JobOutcome)> + use<'a> {
         jobs_of(self.study, self.outcome, None)
     }
@@ -166,7 +166,7 @@ impl<'a> Seen<'a> {
         mean(self.jobs().map(|(_, outcome)| outcome.met as f64))
     }
 
-    /// Of what all processors had.
+    /// A part of the time of all processors, as a fraction of 1.
     fn share(&self, part: Nanos) -> f64 {
         part.0 as f64 / self.outcome.split.total().0 as f64
     }
@@ -191,7 +191,7 @@ impl<'a> Seen<'a> {
         at.map_or(f64::NAN, |window| window as f64 * self.study.record.window.as_us() / 1e3)
     }
 
-    /// Only of policies that have a bound.
+    /// How much of the spin budget was used: only policies that have a bound count.
     fn spin_of_budget(&self) -> f64 {
         let budget_ns = |(job, outcome): (&Job, &JobOutcome)| match job.policy {
             Policy::TwoPhase { spin } | Policy::SpinThenYield { spin } => spin.0 as f64 * outcome.waits.spins_began as f64,
@@ -210,7 +210,7 @@ fn jobs_of<'a>(
     all.filter(move |(job, _)| job.meets() && of.is_none_or(|name| name == job.name))
 }
 
-/// Not a number if there is nothing.
+/// The mean; `NaN` if there are no values.
 fn mean(all: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = all.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
     sum / count

@@ -1,4 +1,4 @@
-//! What a plan's runs come to: one measurement a point, and for people a table of the figure.
+//! The results of a plan: one measurement a point, and a table of the figure for readers.
 use super::metric::{Metric, Seen, View};
 use super::plan::{Labels, Plan};
 use super::runner::{Point, Ran, RunResult};
@@ -8,7 +8,7 @@ use foregather_results::{Distribution, Measurement};
 use foregather_sim::smp::State;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// More samples of one run are a picture that nobody can see.
+/// A picture of more samples of one run would show no more.
 const SAMPLES_MAX: usize = 2_000;
 
 /// The measurements of all points, in the order of the plan.
@@ -37,7 +37,8 @@ pub fn measurements(plan: &Plan, points: &[Point]) -> Vec<Measurement> {
     all
 }
 
-/// `simulate/fig3/load=96/policy=CS`, with the circumstances as labels.
+/// A measurement of these values, named as `simulate/fig3/load=96/policy=CS`, with the circumstances as
+/// labels.
 fn blank(plan: &Plan, labels: &Labels, more: &[(&str, &str)], what: &str, unit: &str, values: Vec<f64>) -> Measurement {
     let labels = labels.iter().map(|(name, label)| (name.as_str(), label.as_str())).chain(more.iter().copied());
     let parts: Vec<String> = labels.clone().map(|(name, label)| format!("/{name}={}", label.replace('/', "-"))).collect();
@@ -67,7 +68,7 @@ fn measurement(plan: &Plan, labels: &Labels, job: Option<&str>, seen: &[View<'_>
     measurement.figure("average_absolute_deviation", deviation)
 }
 
-/// What Tsafrir & Feitelson 2002 write after their averages; not a number for less than two values.
+/// The deviation that Tsafrir & Feitelson 2002 write after their averages; `NaN` for fewer than two values.
 fn average_absolute_deviation(values: &[f64]) -> f64 {
     match Distribution::of_values(values) {
         Some(all) if all.count() > 1 => {
@@ -92,8 +93,8 @@ fn see<'a>(plan: &Plan, points: &'a [Point], point: &'a Point, of: Option<&'a st
     })
 }
 
-/// The shortest time of all choices that regrets are over, each averaged over its seeds: luck with one of
-/// them is no choice.
+/// The shortest time of all choices that regrets are over, each averaged over its seeds: a lucky seed is no
+/// choice.
 fn best(plan: &Plan, points: &[Point], point: &Point, of: Option<&str>) -> Option<f64> {
     let mean = |number: usize| {
         let runs = points[number].runs.iter().filter_map(Ran::smp);
@@ -122,7 +123,7 @@ fn over_time(plan: &Plan, point: &Point, ran: &Ran) -> Vec<Measurement> {
         strip("native", "processors that the first job's threads ran on last, over time", &|i| samples[i].native);
     }
     if !recorded.windows.is_empty() {
-        // A window in which no spin ended is as the one before.
+        // A window in which no spin ended shows the rate of the one before.
         let mut last = 0.0;
         let rates = recorded.windows.iter().take(SAMPLES_MAX).map(|window| {
             last = window.ssr_percent().unwrap_or(last);

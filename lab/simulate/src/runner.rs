@@ -1,5 +1,5 @@
-//! Runs a plan: every point with every seed, on all processors that this process may use. What comes out does
-//! not depend on how many those are.
+//! Runs a plan: every point with every seed, on all processors that this process may use. The results do not
+//! depend on how many those are.
 use super::network::{self, Interconnect, Summary};
 use super::plan::{Labels, Plan, Study};
 use anyhow::{Context, Result, anyhow};
@@ -9,39 +9,39 @@ use foregather_sim::smp::{self, Outcome};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// What came of one combination of choices.
+/// The results of one combination of choices.
 pub struct Point {
     /// Its number in the plan.
     pub number: usize,
-    /// Its choices.
+    /// The names of its choices.
     pub labels: Labels,
-    /// One a seed, in the order of the plan; those that were interrupted are missing.
+    /// One run a seed, in the order of the plan; interrupted runs are missing.
     pub runs: Vec<Ran>,
 }
 
 /// One simulation that came to its end.
 pub struct Ran {
-    /// With which seed.
+    /// The seed that it was run with.
     pub seed: u64,
-    /// What came of it.
+    /// What was simulated, with the results.
     pub played: RunResult,
 }
 
-/// What was simulated and what came of it.
+/// A study with its results.
 pub enum RunResult {
-    /// Processors that threads share.
+    /// A study of processors that threads share.
     Smp(Box<smp::Study>, Box<Outcome>),
-    /// Nodes that exchange messages; of their trials, what is kept.
+    /// A study of nodes that exchange messages, with what is kept of its trials.
     Network(Box<network::Study<Interconnect>>, Summary),
 }
 
 impl Ran {
-    /// The processors that were simulated, if it were processors.
+    /// The study of processors and its results, if it is one.
     pub fn smp(&self) -> Option<(&smp::Study, &Outcome)> {
         if let RunResult::Smp(study, outcome) = &self.played { Some((study, outcome)) } else { None }
     }
 
-    /// The network that was simulated, if it was one.
+    /// The study of a network and its summary, if it is one.
     pub fn network(&self) -> Option<(&network::Study<Interconnect>, &Summary)> {
         if let RunResult::Network(study, summary) = &self.played { Some((study, summary)) } else { None }
     }
@@ -50,9 +50,9 @@ impl Ran {
 /// How a plan is run.
 #[derive(Clone, Copy, Debug)]
 pub struct Running {
-    /// How many simulations at the same time; 0: as many as there are processors for.
+    /// How many simulations run at the same time; 0: as many as there are processors for.
     pub workers: u32,
-    /// No progress on standard error.
+    /// Is no progress written to standard error?
     pub quiet: bool,
 }
 
@@ -62,7 +62,7 @@ struct SimulationTask {
     seed: u64,
 }
 
-/// Runs all of a plan until somebody interrupts it: then those that came to their end are there.
+/// Runs all of a plan until it is interrupted: then the points have the runs that came to their end.
 ///
 /// # Errors
 /// If a simulation cannot be run, or no thread can be made.
@@ -70,7 +70,7 @@ pub fn run(plan: &Plan, running: Running) -> Result<Vec<Point>> {
     run_while(plan, running, &|| !interrupt::requested())
 }
 
-/// The same while `go_on` says so.
+/// Runs a plan like [`run`], while `go_on` says so.
 pub(super) fn run_while(plan: &Plan, running: Running, go_on: &(impl Fn() -> bool + Sync)) -> Result<Vec<Point>> {
     let mut tasks = Vec::new();
     for point in 0..plan.points() {
@@ -94,7 +94,7 @@ pub(super) fn run_while(plan: &Plan, running: Running, go_on: &(impl Fn() -> boo
         }
         done
     };
-    // A simulation never waits, so a worker a processor is enough; the kernel places them.
+    // A simulation never waits, so one worker a processor is enough; the kernel places them.
     let done = foregather_thread::run(workers.clamp(1, tasks.len().max(1) as u32), |_| None, body)?;
     drop(progress);
     let mut done: Vec<_> = done.into_iter().flatten().collect();

@@ -11,10 +11,10 @@ macro_rules! shipped {
     };
 }
 
-/// Of a plan in a file.
+/// The largest file that is read as a plan.
 const BYTES_MAX: u64 = 4 << 20;
 
-/// Their names and texts.
+/// The names and the texts of the plans.
 pub const SHIPPED: [(&str, &str); 40] = shipped![
     "fig1",
     "fig2",
@@ -80,7 +80,7 @@ pub fn open(name: &str, ask: &Ask) -> Result<Plan> {
     Plan::parse(name, &text, &Ask { folder, ..ask.clone() })
 }
 
-/// Their names and what they show.
+/// The names of the shipped plans, and what each shows.
 ///
 /// # Errors
 /// None, unless the program was built with a broken plan.

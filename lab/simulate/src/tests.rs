@@ -78,7 +78,7 @@ fn a_point_becomes_a_measurement_with_its_circumstances() {
     let shares: f64 = ["compute_share", "spin_share", "switch_share", "idle_share"].iter().map(|name| m.figures[*name]).sum();
     assert!((shares - 1.0).abs() < 1e-5, "{shares}");
     assert_eq!((m.figures["threads"], m.figures["barriers"]), (8.0, 40.0));
-    // Over itself, always-block is as fast as it is; and it never spins.
+    // Over itself, always-block has a speedup of 1; and it never spins.
     let block = find(&all, "simulate/small/load=8/policy=AB");
     assert_eq!(block.values.as_deref(), Some(&[1.0, 1.0][..]));
     assert!(!block.figures.contains_key("ssr_percent") && m.figures.contains_key("ssr_percent"));
@@ -140,7 +140,7 @@ fn threads_may_be_so_many_a_processor() {
     assert!(error.to_string().contains("`manyx` is no threads"), "{error}");
 }
 
-/// Whoever adds a rule to the table adds it to the plan.
+/// A rule that is added to the table must be added to the plan.
 #[test]
 fn the_ablation_plan_switches_off_every_rule_that_can_matter_here() {
     let (_, text) = super::shipped::SHIPPED.iter().find(|(name, _)| *name == "ablation").unwrap();
@@ -304,8 +304,8 @@ fn a_network_becomes_measurements_whoever_runs_it() {
 
 #[test]
 fn numbers_of_a_plan_are_those_of_the_formulas() {
-    // One node late, and nothing else: gsync costs 2 d b_s, RDS 2 d b_s and how late it is, and leaves nobody
-    // behind.
+    // One node is late, and nothing else happens: gsync costs 2 d b_s, RDS costs 2 d b_s and how late that
+    // node is, and no node leaves it after the others.
     let set = [("trial.skew", "last 100 us"), ("network.profile", "ipsc860"), ("trial.trials", "2")];
     let set = set.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
     let plan = Plan::parse("small.toml", NETWORK, &Ask { set, ..Ask::default() }).unwrap();

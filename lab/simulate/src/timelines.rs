@@ -3,24 +3,24 @@ use foregather_machine::{Nanos, Rank};
 use foregather_results::{Passage, Spell, Timeline};
 use foregather_sim::net::{Business, Record};
 
-/// When the nodes did what.
+/// The times at which each node came, left and was done.
 #[derive(Clone, Copy, Debug)]
 pub struct Times<'a> {
     /// When each node came.
     pub came: &'a [Nanos],
     /// When each node left the barrier; empty without one.
     pub left: &'a [Nanos],
-    /// When each node was done.
+    /// When each node's shift was done.
     pub done: &'a [Nanos],
 }
 
-/// What `record` holds of the time from the first node's coming until the last one was done.
+/// The part of `record` from the first node's coming until the last one was done.
 pub fn timeline(name: &str, title: &str, shows: &str, record: &Record, times: Times<'_>) -> Timeline {
     let begin = times.came.iter().copied().min().unwrap_or(Nanos::ZERO);
     let end = times.done.iter().copied().max().unwrap_or(begin);
     let us = |time: Nanos| (time - begin).as_us();
     let all = |times: &[Nanos]| times.iter().map(|&time| us(time)).collect();
-    // What is still on its way, or was lost, is shown as far as it came.
+    // A packet that is still on its way, or was lost, is shown as far as it came.
     let passage = |way: &foregather_sim::net::Circuit| Passage {
         kind: way.kind.name().to_owned(),
         from: way.from,

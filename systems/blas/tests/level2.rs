@@ -33,7 +33,8 @@ fn gemv_is<T: Number>(seed: u64, shape: (usize, usize)) {
     expected.explains::<T>(&band_y.wide(), xs, |_, _| true);
 }
 
-/// One random triangle in each of the three ways of storage, with what it is; `hermitian` if the matrix is not triangular.
+/// One random triangle in each of the three ways of storage, with what it is; `hermitian` if the matrix is
+/// not triangular.
 fn each_way<T: Number>(random: &mut Random, n: usize, mut work: impl FnMut(&mut Random, Triangle<'_, T>, Uplo, &Plain)) {
     let (order, uplo) = (random.pick(&ORDERS), random.pick(&UPLO));
     let mut table = Table::<T>::new(random, n, n, order);

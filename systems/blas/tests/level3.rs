@@ -124,7 +124,7 @@ fn rank_is<T: Number>(seed: u64, shape: (usize, usize, usize)) {
         }
     }
     .unwrap();
-    // A Hermitian matrix that is left alone may keep what its diagonal had.
+    // A Hermitian matrix that is not changed may keep the diagonal that it had.
     let idle = wb == one && (k == 0 || wa == c64::new(0.0, 0.0));
     expected.explains::<T>(&c.wide(), 2 * k, |row, col| stored(uplo, row, col) && !(idle && row == col));
     let view = c.view();
@@ -168,7 +168,8 @@ fn small_orders_are_what_the_definitions_say_one_by_one() {
     }
 }
 
-/// The first unknown of a triangular system with that pivot on its diagonal, nought beside it and that value on the right side.
+/// The first unknown of a triangular system with that pivot on its diagonal, nought beside it and that value
+/// on the right side.
 fn quotient(n: usize, pivot: f64, value: f64) -> f64 {
     let mut a = vec![0.0; n * n];
     (0..n).for_each(|at| a[at * n + at] = pivot);

@@ -1,4 +1,5 @@
-//! Teams of 1, 2, 3, 4 and 7 members get the bits of the serial call, whatever the routine, its options and its shape.
+//! Teams of 1, 2, 3, 4 and 7 members get the bits of the serial call, whatever the routine, its options and
+//! its shape.
 mod common;
 use common::*;
 use foregather_blas::*;
@@ -23,7 +24,7 @@ fn together<P: Parts>(call: P, members: usize) -> P::Output {
     call.finish()
 }
 
-/// Asserts that a call leaves the same bits in `memory` and returns the same, whoever computes it.
+/// Asserts that a call leaves the same bits in `memory` and returns the same, whichever members compute it.
 fn same_bits<M: Clone, N: PartialEq + std::fmt::Debug>(
     memory: &M,
     whole: impl Fn(&mut M) -> N,
@@ -39,7 +40,7 @@ fn same_bits<M: Clone, N: PartialEq + std::fmt::Debug>(
     }
 }
 
-/// The same, given only how the call is made.
+/// `same_bits`, given only how the call is made.
 macro_rules! agree {
     ($memory:expr, |$name:ident| $call:expr, $bits:expr) => {
         same_bits(&$memory, |$name| Parts::whole($call), |$name, members| together($call, members), $bits)
@@ -162,7 +163,7 @@ fn a_team_multiplies_matrices_to_the_bits_of_the_serial_call() {
     let squarer = [(40, 40, 40), (64, 64, 600), (65, 100, 520), (97, 95, 2), (130, 131, 70), (500, 20, 30), (24, 25, 0)];
     let orders = [(Order::Columns, Order::Columns), (Order::Columns, Order::Rows), (Order::Rows, Order::Columns)];
     for (at, shape) in shapes.into_iter().chain(squarer).enumerate() {
-        // The two that end within a tile in either direction, in all orders; the others in one each.
+        // The two shapes that end within a tile in either direction, in all orders; the others in one each.
         let all = shape.0 == 49 || shape.1 == 49;
         for orders in orders.into_iter().enumerate().filter(|(which, _)| all || at % 3 == *which).map(|(_, orders)| orders) {
             for_all!(gemm_agrees(shape, orders));

@@ -1,4 +1,4 @@
-//! The clock, the queue, and who is polled next.
+//! The clock, the event queue, and which task is polled next.
 use crate::event::{Event, EventPriority, Queue};
 use crate::tasks::Tasks;
 use foregather_machine::Nanos;
@@ -15,15 +15,15 @@ pub struct Engine<Q> {
     queue: RefCell<Q>,
 }
 
-/// What a world does about events.
+/// How a world responds to events.
 pub(crate) trait EventHandler {
     /// An event happens; is its task to be polled?
     fn happens(&self, event: &Event) -> bool;
-    /// Is there something to decide when all of this moment has happened?
+    /// Is there something to decide once all events of this moment have happened?
     fn unsettled(&self) -> bool {
         false
     }
-    /// Decides it; what follows may still happen at this moment.
+    /// Decides it; events that follow from it may still happen at this moment.
     fn settle(&self) {}
     /// An event of that task will happen soon.
     fn touch(&self, task: u32) {
@@ -31,10 +31,10 @@ pub(crate) trait EventHandler {
     }
 }
 
-/// How a simulation ended.
+/// The results of a simulation.
 #[derive(Debug)]
 pub struct Run<T> {
-    /// Each task's output; `None` if it still waited when nothing was left to happen.
+    /// Each task's output; `None` if it still waited when no event was left.
     pub outputs: Vec<Option<T>>,
     /// When each task ended.
     pub finished: Vec<Nanos>,
@@ -52,7 +52,7 @@ impl<T> Run<T> {
 }
 
 impl<Q: Queue> Engine<Q> {
-    /// The present moment.
+    /// The present moment of virtual time.
     #[inline]
     pub fn now(&self) -> Nanos {
         Nanos(self.now.get())
@@ -64,7 +64,8 @@ impl<Q: Queue> Engine<Q> {
         self.at_turn(time, class, 0, task, what);
     }
 
-    /// Foresees an event whose turn among those of its moment and class is not simply the order of foreseeing.
+    /// Foresees an event whose turn among those of its moment and class is not simply the order of
+    /// foreseeing.
     #[inline]
     pub fn at_turn(&self, time: Nanos, class: EventPriority, turn: u16, task: u32, what: u32) {
         if time < Nanos::MAX {
@@ -74,7 +75,7 @@ impl<Q: Queue> Engine<Q> {
         }
     }
 
-    /// The event happens later: its task stands still until then.
+    /// Puts the event off until `until`: its task stands still until then.
     pub(crate) fn postpone(&self, event: &Event, until: Nanos) {
         self.queue.borrow_mut().push(event.postponed(until.0));
     }
@@ -95,12 +96,13 @@ impl<Q: Queue> Engine<Q> {
         Some(event)
     }
 
-    /// Is this all that happens at this moment?
+    /// Have all events of this moment happened?
     fn moment_is_over(&self) -> bool {
         self.queue.borrow_mut().next_time() != Some(self.now.get())
     }
 
-    /// Runs the tasks, the `i`-th from `start(i)` on, or from now on if that is later, until nothing is left to happen.
+    /// Runs the tasks, the `i`-th from `start(i)` on, or from now on if that is later, until no event is
+    /// left.
     pub(crate) fn run<F: Future>(
         &self,
         tasks: impl Iterator<Item = F>,
@@ -130,7 +132,7 @@ impl<Q: Queue> Engine<Q> {
     }
 }
 
-/// So many events before its own, what a task needs is fetched: longer than memory takes.
+/// What a task needs is fetched this number of events before its own: longer than memory takes.
 const AHEAD: usize = 12;
 
 /// The event with which every task begins; worlds use other numbers.

@@ -20,7 +20,7 @@ impl<F: Future> Tasks<F> {
         u32::try_from(self.0.len()).expect("tasks are numbered by 32 bits")
     }
 
-    /// It will be polled soon.
+    /// Fetches a task's memory: it will be polled soon.
     #[inline]
     pub(crate) fn touch(&self, task: u32) {
         touch(&self.0[task as usize]);
@@ -42,7 +42,7 @@ impl<F: Future> Tasks<F> {
         }
     }
 
-    /// What the tasks gave. Those still pending are dropped here.
+    /// The outputs of the tasks: `None` for those still pending, which are dropped here.
     pub(crate) fn into_outputs(mut self) -> Vec<Option<F::Output>> {
         let take = |task: &mut Task<F>| if let Task::Done(output) = task { output.take() } else { None };
         self.0.iter_mut().map(take).collect()

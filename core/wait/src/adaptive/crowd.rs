@@ -1,44 +1,48 @@
-//! What a team that is larger than its processors knows of strangers beside it: one member finds them, all sleep, and that
-//! member watches whether they have gone.
+//! What the members of a team that is larger than its processors know of strangers beside it: one member
+//! finds them, all members sleep, and that one watches whether the strangers have gone.
 //!
-//! In such a team each pause offers the processor, and a stranger takes a whole turn of it, for which all members wait. A member
-//! that learns that for itself alone has lost a turn for it, and so will each of the others, one after the other. So the first
-//! tells all: until it says that it is over they sleep at once, keep their claim to the processor, and lose no turns.
+//! In such a team each pause offers the processor, and a stranger takes a whole turn of it, for which all
+//! members wait. If each member had to learn that for itself, each would lose a turn, one after the other. So
+//! the first one tells all: until it says that the strangers have gone they sleep at once, keep their claim
+//! to the processor, and lose no turns.
 //!
-//! A team that is alone loses turns, too, now and then: to the host, or to a thread of the kernel. It passes its barriers more
-//! slowly asleep, and its processors are idle in between, which scouts tell. The member that found the strangers sends one to
-//! each processor in turn, and ends it when most come back at once. One that does proves nothing: beside a hog, too, it finds a
-//! moment now and then. If the next turn is lost soon, the next scouts are sent later and later.
+//! A team that is alone loses turns, too, now and then: to the host, or to a thread of the kernel. It passes
+//! its barriers more slowly asleep, and its processors are idle in between, as scouts can tell. The member
+//! that found the strangers sends a scout to each processor in turn, and ends the team's sleep when most
+//! scouts come back at once. One scout that does proves nothing: beside a hog, too, it finds a moment now and
+//! then. If the next turn is lost soon, the next scouts are sent later and later.
 //!
-//! Where strangers have few of the processors or little of the time, a team that hands over by yields may still be many times as
-//! fast as one that sleeps. No member can see that, so the same member measures it (`trial.rs`).
+//! Where strangers have few of the processors or little of the time, a team that hands over by yields may
+//! still be many times as fast as one that sleeps. No member can see that, so the same member measures it
+//! (`trial.rs`).
 use super::trial::{Way, YieldTrial};
 use super::{Adaptive, Rules};
 use crate::{Progress, Surroundings};
 use foregather_machine::{CpuId, Nanos, reached};
 
-/// How many ticks the team believes what is not renewed.
+/// For how many ticks the team believes in strangers that no member has seen again.
 const RENEWED: u64 = 32;
-/// A turn that is lost so few ticks after the last time was taken by the same strangers.
+/// A turn that is lost within this number of ticks after the end was taken by the same strangers.
 const SOON: u64 = 8;
-/// For so many ticks at most no scout is sent.
+/// The most ticks for which no scout is sent.
 const LONGEST: u64 = 32;
-/// What a busy processor weighs against an idle one, and how much more idle ones make a team alone. Alone nine of ten scouts
-/// come back, beside hogs none to four.
+/// The weight of a busy processor against an idle one, and how far idle ones must outweigh busy ones in a
+/// team that is alone. Alone nine of ten scouts come back, beside hogs none to four.
 const BUSY: u32 = 2;
 const ALONE: u32 = 16;
 
-/// One member's part in that.
+/// One member's part in finding strangers and watching them.
 #[derive(Default)]
 pub(super) struct Crowd {
-    /// If it found the strangers: the processor that it asks about, at first the one where it lost a turn, and when it asks.
+    /// If this member found the strangers: the processor that it asks about, at first the one where it lost a
+    /// turn, and when it asks.
     watch: Option<(CpuId, Nanos)>,
-    /// What the answers weigh so far.
+    /// The weight of the answers so far: idle processors less busy ones.
     idle: u32,
-    /// When it ended it last, and for how long it had not asked before.
+    /// When this member last said that the strangers had gone, and for how long it had not asked before.
     ended: Option<Nanos>,
     unasked: Nanos,
-    /// Whether yields would do better.
+    /// The comparison of sleep with yields.
     trial: YieldTrial,
     /// What its last look found.
     out: Option<Way>,
@@ -50,7 +54,7 @@ impl Crowd {
         self.out.is_some()
     }
 
-    /// This member lost a turn to a stranger, there.
+    /// This member lost a turn to a stranger on processor `place`.
     pub(super) fn lost_a_turn(&mut self, of: Adaptive, wait: &Progress<'_>, place: Option<CpuId>) {
         let (around, now) = (wait.around, wait.around.now());
         let may = !of.without.has(Rules::SLEEP_IN_CROWD) && !around.is_message() && around.is_movable();
@@ -63,7 +67,8 @@ impl Crowd {
         around.crowd_out(now + of.tick * RENEWED, Way::Asleep);
     }
 
-    /// Is the team crowded out? If so, and if it is this member's part, it sends a scout, which may end it.
+    /// Is the team crowded out? If so, and if this member watches, it sends a scout, whose answer may end
+    /// that.
     pub(super) fn look(&mut self, of: Adaptive, wait: &Progress<'_>, now: Nanos) -> Found {
         self.out = wait.around.crowded_out(now);
         match self.watch {
@@ -92,13 +97,13 @@ impl Crowd {
         match idle {
             Some(true) => {
                 let next = next(around, place);
-                // It sends the scout on: what it says now was known before.
+                // The scout is sent on; the answer that it gives at this moment was known before.
                 let _ = around.is_idle(next);
                 (self.watch, self.idle) = (Some((next, again)), self.idle + 1);
             }
             Some(false) => (self.watch, self.idle) = (Some((place, again)), self.idle.saturating_sub(BUSY)),
             None => {
-                // It ends by itself.
+                // No member renews it, so it ends by itself.
                 self.watch = None;
                 return Found::Out(Way::Asleep);
             }
@@ -116,11 +121,11 @@ impl Crowd {
 /// What a look found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// Nobody takes turns from the team.
+    /// No stranger takes turns from the team.
     Room,
-    /// Strangers do, and all wait that way.
+    /// Strangers take turns, and all members wait that way.
     Out(Way),
-    /// They did; this look ended it.
+    /// Strangers took turns; this look found that they have gone.
     Ended,
 }
 

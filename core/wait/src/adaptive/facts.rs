@@ -1,4 +1,5 @@
-//! What a waiter knows at the moment at which it decides: a set of yes-or-no answers, small enough to compare at once.
+//! What a waiter knows at the moment at which it decides: a set of yes-or-no answers, small enough to compare
+//! at once.
 use core::fmt;
 use core::ops::{BitOr, BitOrAssign};
 
@@ -10,7 +11,7 @@ macro_rules! facts {
     ($($bit:literal $name:ident $words:literal;)*) => {
         impl Facts {
             $(#[doc = concat!("It holds: ", $words, ".")] pub const $name: Self = Self(1 << $bit);)*
-            /// All of them with their words, in order.
+            /// Every fact with its words, in order.
             pub const ALL: &[(Self, &'static str)] = &[$((Self::$name, $words)),*];
         }
     };
@@ -52,30 +53,30 @@ impl Facts {
     /// Nothing is known.
     pub const NONE: Self = Self(0);
 
-    /// Both sets.
+    /// The facts of both sets.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Without those.
+    /// The facts of this set that are not in the other.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// These, if so.
+    /// These facts if `so`, else none.
     #[must_use]
     pub(crate) const fn when(self, so: bool) -> Self {
         if so { self } else { Self::NONE }
     }
 
-    /// Does it have all of those?
+    /// Does it have all facts of `all`?
     pub const fn has(self, all: Self) -> bool {
         self.0 & all.0 == all.0
     }
 
-    /// Does it have any of those?
+    /// Does it have any fact of `some`?
     pub const fn any(self, some: Self) -> bool {
         self.0 & some.0 != 0
     }

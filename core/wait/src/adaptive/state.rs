@@ -4,24 +4,25 @@ use super::{Adaptive, Facts, Rules};
 use crate::Surroundings;
 use foregather_machine::{CpuId, Nanos, Rank};
 
-/// Waits after the last one that found a member on this processor in which the next may: no blind pauses then.
+/// For this number of waits after one that found a member on this processor there are no blind pauses: the
+/// next may find one, too.
 const LATELY: u32 = 8;
 /// Finds of a member on this processor that make a crowd.
 const CROWD: u32 = 32;
-/// For how many waits a yield that went to a stranger is held against yields: at first, and at most. Such a yield costs a tick, a
-/// good one saves the difference of two hand-overs, which is some thousand times less.
+/// For how many waits a yield that went to a stranger is held against yields: at first, and at most. Such a
+/// yield costs a tick; a good one saves the difference of two hand-overs, which is some thousand times less.
 const DISTRUST: (u32, u32) = (1_024, 16_384);
-/// So many good yields in a row are the end of a longer memory.
+/// Good yields in a row after which distrust begins at its least again.
 const GOOD: u32 = 256;
-/// A stranger's turn, or those of a few, take no more ticks.
+/// A gap of more ticks than this is no turn of a stranger, nor of a few.
 const STOPPED: u64 = 4;
 /// After a move no member moves for half a tick, then twice that and so on, up to this many ticks.
 const LONGEST_HOLD: u64 = 125;
-/// Who loses less than that to others, in percent of the time, has the processor for itself.
+/// A member that loses less than this to other threads, in percent of the time, has the processor for itself.
 const LOST: u64 = 5;
-/// A shorter gap in a spin is no stranger's turn but an interrupt.
+/// A shorter gap in a spin is an interrupt, no turn of a stranger.
 pub(super) const PREEMPTED: Nanos = Nanos::from_us(100);
-/// How many ticks after a preemption a stranger is believed to be there still.
+/// How many ticks after a preemption a stranger counts as still there.
 const DISTURBED: u64 = 8;
 
 /// One member's state.
@@ -39,32 +40,32 @@ pub(crate) struct AdaptiveState {
     next_move: Nanos,
     hold: Nanos,
     next_pull: Nanos,
-    /// Until then it shares its processor with a stranger.
+    /// Until this moment it shares its processor with a stranger.
     undisturbed_from: Nanos,
-    /// How long it had waited for its processor when it was last asked, and when that was.
+    /// How long it had waited for its processor when it last asked, and when that was.
     queued: Option<Nanos>,
     asked: Nanos,
-    /// What the team knows of strangers.
+    /// Its part in what the team knows of strangers.
     pub(super) crowd: Crowd,
     /// The wait that it is in.
     pub(super) now: ThisWait,
 }
 
-/// What one wait has come to so far.
+/// What a member has learnt and planned within one wait.
 #[derive(Default)]
 pub(super) struct ThisWait {
-    /// How long it may spin, from the beginning on; preemptions do not count.
+    /// How long it may spin, counted from the beginning of the wait; preemptions do not count.
     pub(super) limit: Nanos,
-    /// Where this thread is.
+    /// The processor that this thread is on.
     pub(super) place: Option<CpuId>,
     /// Facts that hold until an action changes them.
     pub(super) lasting: Facts,
     /// The emptier processor, and how many members fewer it has.
     pub(super) target: CpuId,
     pub(super) fewer: u32,
-    /// From where a scout has come back.
+    /// The processor from which a scout has come back.
     pub(super) idle: Option<CpuId>,
-    /// An awaited member, for the record.
+    /// An awaited member, for the account.
     pub(super) whom: Option<Rank>,
     /// Members that are still to be asked, the last one first.
     pub(super) to_ask: Vec<Rank>,
@@ -105,7 +106,8 @@ impl AdaptiveState {
         if let Some((then, before)) = self.last_slow.replace((now, waits))
             && let Some(mean) = (now - then).0.checked_div(waits - before)
         {
-            // One that had a stranger's turn in it says nothing: the length falls at once, and doubles at most.
+            // An episode with a stranger's turn in it says nothing: the length falls at once, and at most
+            // doubles.
             let most = if self.episode == Nanos::ZERO { Nanos::MAX } else { self.episode * 2 };
             self.episode = Nanos(mean).min(most);
         }
@@ -139,7 +141,8 @@ impl AdaptiveState {
             return false;
         }
         self.good = 0;
-        // Out of good yields one that long is no stranger's turn: the whole team was stopped, by a quota perhaps.
+        // After many good yields a gap that long is no stranger's turn: the whole team was stopped, by a
+        // quota perhaps.
         let stopped = span > self.of.tick * STOPPED && good >= GOOD;
         if !stopped {
             let next = self.next_distrust;
@@ -149,12 +152,12 @@ impl AdaptiveState {
         !stopped
     }
 
-    /// One wait less in which yields are held in distrust.
+    /// Yields are distrusted for one wait less.
     pub(super) fn slept_instead(&mut self) {
         self.distrust = self.distrust.saturating_sub(1);
     }
 
-    /// Yields are as good as before.
+    /// Yields are trusted again.
     pub(super) fn trust_again(&mut self) {
         (self.distrust, self.next_distrust) = (0, DISTRUST.0);
     }
@@ -163,12 +166,12 @@ impl AdaptiveState {
         now >= self.next_move
     }
 
-    /// Not before `span` is over.
+    /// No member moves before `span` is over.
     pub(super) fn hold_moves(&mut self, now: Nanos, span: Nanos) {
         self.next_move = now + span;
     }
 
-    /// It has moved.
+    /// The member has moved.
     pub(super) fn has_moved(&mut self, now: Nanos) {
         let hold = self.hold;
         self.here = 0;
@@ -176,14 +179,14 @@ impl AdaptiveState {
         self.hold = (hold * 2).min(self.of.tick * LONGEST_HOLD);
     }
 
-    /// It was preempted while it spun: a stranger shares its processor.
+    /// The member was preempted while it spun: a stranger shares its processor.
     pub(super) fn preempted(&mut self, now: Nanos) {
         self.undisturbed_from = now + self.of.tick * DISTURBED;
     }
 
-    /// Have others had its processor since it last asked? It asks once in a quarter of a tick, since that costs a system call. Time lost
-    /// between waits, or in the blind pauses, leaves no other trace. A kernel thread that runs for some microseconds now and then costs less
-    /// than sleeping would.
+    /// Have other threads had its processor since it last asked? It asks once in a quarter of a tick, since
+    /// that costs a system call. Time that was lost between waits, or in the blind pauses, leaves no other
+    /// trace. A kernel thread that runs for some microseconds now and then costs less than sleeping would.
     pub(super) fn ask_for_lost_time(&mut self, around: &dyn Surroundings, now: Nanos) {
         let span = now - self.asked;
         if span < self.of.slow() {

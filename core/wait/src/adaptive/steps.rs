@@ -6,10 +6,11 @@ use super::{Action, AdaptiveState, Facts, Rules, TABLE, decide};
 use crate::{Effect, Interest, Progress, Step, Strategy};
 use foregather_machine::{Affinity, Nanos, ThreadId, reached};
 
-/// The most members that are asked, one after the other, whether they run: each question takes a microsecond or two.
+/// The most members that are asked, one after the other, whether they run: each question takes a microsecond
+/// or two.
 const MOST_ASKED: usize = 4;
 
-/// Where all wait with yields only, a wait that takes that many ticks goes on asleep.
+/// Where all members wait with yields only, a wait that takes this number of ticks goes on asleep.
 const OVERDUE: u64 = 2;
 
 impl Strategy for AdaptiveState {
@@ -72,7 +73,7 @@ impl Strategy for AdaptiveState {
         let now = wait.around.now();
         match effect {
             Effect::Spun { used, span } => {
-                // What is missing was a preemption: it was not waiting.
+                // Time that is missing was a preemption: the member was not waiting.
                 let missing = span - used;
                 self.now.limit += missing;
                 if missing > PREEMPTED {
@@ -102,7 +103,7 @@ impl Strategy for AdaptiveState {
             Effect::Moved(moved) => {
                 self.has_moved(now);
                 wait.account.moved(moved);
-                // The member that moves next must know of it.
+                // The member that moves next must know the new place.
                 if moved {
                     self.now.place = wait.around.publish_cpu();
                 } else {
@@ -124,7 +125,7 @@ impl Strategy for AdaptiveState {
 }
 
 impl AdaptiveState {
-    /// Everything the table asks for.
+    /// The facts that the table asks for.
     fn gather(&mut self, wait: &Progress<'_>) -> Facts {
         let (around, of) = (wait.around, self.of);
         let now = around.now();
@@ -145,7 +146,7 @@ impl AdaptiveState {
                 return facts | Facts::CROWDED_OUT | Facts::YIELDING.when(yields);
             }
             Found::Ended => {
-                // Whoever took that turn has gone.
+                // The stranger that took that turn has gone.
                 self.trust_again();
                 facts = facts.without(Facts::DISTRUSTED);
             }
@@ -154,14 +155,15 @@ impl AdaptiveState {
             self.found_here();
             facts |= Facts::HERE | self.facts();
         }
-        // The dearer ones only where some rule could follow from them.
+        // Facts that cost more, only where some rule could follow from them.
         let crowd = facts.has(Facts::HERE | Facts::CROWDED);
         facts |= Facts::STRANGER.when(crowd && facts.has(Facts::DISTRUSTED));
         if crowd || facts.has(Facts::STRANGER) {
             facts |= self.ways_out(wait);
         }
         if facts.has(Facts::READY) && self.may_place() && self.may_pull(now) {
-            // Of more than two, each that pulls undoes what another one did, and the team ends up on few processors.
+            // If more than two members pulled, each would undo the pull of another, and the team would end up
+            // on few processors.
             let fits = around.size() == 2 && around.affinity().is_some_and(|affinity| affinity.width >= 2);
             facts |= Facts::FITS.when(fits);
             facts |= Facts::PULLABLE.when(around.is_movable());
@@ -170,7 +172,7 @@ impl AdaptiveState {
         facts
     }
 
-    /// Was an awaited member last seen where this thread is? Publishes where that is, if it is new.
+    /// Was an awaited member last seen on this thread's processor? Publishes this thread's, if it is new.
     fn is_any_here(&mut self, wait: &Progress<'_>) -> bool {
         self.now.place = wait.around.publish_cpu();
         let Some(here) = self.now.place else { return false };
@@ -203,7 +205,8 @@ impl AdaptiveState {
             | Facts::IDLE.when(self.now.idle == Some(target) || self.of.without.has(Rules::SCOUT))
     }
 
-    /// Takes the right to move. What it saw before that may be out of date by now: then it keeps off for a while.
+    /// Takes the right to move. What it saw before that may be out of date by now: then it keeps off for a
+    /// while.
     fn may_still_move(&mut self, wait: &Progress<'_>) -> bool {
         let (target, fewer) = (self.now.target, self.now.fewer);
         let turn = wait.around.begin_move();
@@ -232,7 +235,7 @@ impl AdaptiveState {
         left.min(self.of.interval()).max(Nanos(1))
     }
 
-    /// A few awaited members are to be asked whether they run, until one does.
+    /// Lists a few awaited members, which are asked whether they run, until one does.
     fn begin_to_ask(&mut self, wait: &Progress<'_>) {
         let mut ranks = Vec::with_capacity(MOST_ASKED);
         wait.around.find(&mut |other| {
@@ -255,13 +258,13 @@ impl AdaptiveState {
         }
     }
 
-    /// One more bound, after which everything is asked again.
+    /// The wait goes on for one more bound, after which all facts are gathered again.
     fn stay(&mut self, wait: &Progress<'_>) {
         self.now.limit = (wait.around.now() - wait.began + self.of.bound()).min(wait.max_spin);
         self.now.lasting = self.now.lasting.without(Facts::ASKED | Facts::RUNS | Facts::READY);
     }
 
-    /// The thread of an awaited member that is elsewhere.
+    /// The thread of an awaited member that is on another processor.
     fn whom_to_pull(&self, wait: &Progress<'_>) -> Option<ThreadId> {
         let (around, here) = (wait.around, self.now.place);
         let mut thread = None;

@@ -1,7 +1,8 @@
-//! The decision table: what a waiter does in which state, and why. The first rule whose state is the present one decides.
+//! The decision table: what a waiter does in which state, and why. The first rule whose state is the present
+//! one decides.
 //!
-//! The blind pauses that come before (some half a microsecond, unless a member was on this processor lately) are no row: episodes
-//! that end in them must not pay for a table.
+//! The blind pauses that come before (some half a microsecond, unless a member was on this processor lately)
+//! are no row: episodes that end in them must not pay for a table.
 use super::Facts;
 
 /// What a waiter does next.
@@ -9,11 +10,11 @@ use super::Facts;
 pub enum Action {
     /// Move to the emptier processor.
     Move,
-    /// Send a scout there.
+    /// Send a scout to the emptier processor.
     Scout,
-    /// Offer the processor.
+    /// Offer the processor to another thread.
     Yield,
-    /// Keep it, until the bound or until it is time to look around again.
+    /// Keep the processor, until the bound or until it is time to look around again.
     Spin,
     /// Ask whether an awaited member holds a processor.
     Ask,
@@ -25,18 +26,18 @@ pub enum Action {
     Park,
 }
 
-/// One row.
+/// One row: a state, and what a waiter does in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
     /// Its name: in statistics, and to switch it off.
     pub name: &'static str,
-    /// What must hold.
+    /// Facts that must hold.
     pub when: Facts,
-    /// What must not.
+    /// Facts that must not hold.
     pub unless: Facts,
-    /// What is done.
+    /// What the waiter does.
     pub then: Action,
-    /// Why.
+    /// Why it does that.
     pub reason: &'static str,
 }
 
@@ -168,7 +169,7 @@ pub struct Rules(u32);
 const ALWAYS: [&str; 2] = ["spin", "sleep"];
 
 impl Rules {
-    /// None of them.
+    /// No rule.
     pub const NONE: Self = Self(0);
     /// The blind pauses before the first decision.
     pub(crate) const BLINK: Self = Self(1 << TABLE.len());
@@ -176,8 +177,8 @@ impl Rules {
     pub(crate) const SLEEP_IN_CROWD: Self = Self(1 << 1);
     pub(crate) const SCOUT: Self = Self(1 << 6);
 
-    /// The rule of that name; `blink` for the blind pauses. Spinning and sleeping cannot be switched off: without them there
-    /// would be nothing left to do.
+    /// The rule of that name; `blink` for the blind pauses. Spinning and sleeping cannot be switched off:
+    /// without them there would be nothing left to do.
     pub fn named(name: &str) -> Option<Self> {
         let row = TABLE.iter().position(|rule| rule.name == name && !ALWAYS.contains(&name));
         row.map(|at| Self(1 << at)).or_else(|| (name == "blink").then_some(Self::BLINK))
@@ -188,13 +189,13 @@ impl Rules {
         TABLE.iter().map(|rule| rule.name).filter(|name| !ALWAYS.contains(name)).chain(["blink"])
     }
 
-    /// These and those.
+    /// The rules of both sets.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Are those all among them?
+    /// Does it have all rules of `other`?
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -205,7 +206,7 @@ impl Rules {
     }
 }
 
-/// The row that decides, without those switched off.
+/// The number of the row that decides, if the rules of `off` are switched off.
 pub fn decide(facts: Facts, off: Rules) -> usize {
     let applies = |(at, rule): &(usize, &Rule)| facts.has(rule.when) && !facts.any(rule.unless) && off.0 & (1 << at) == 0;
     TABLE.iter().enumerate().find(applies).map_or(TABLE.len() - 1, |(at, _)| at)

@@ -1,25 +1,30 @@
 //! How a team waits that strangers crowd out: asleep, unless yields are measured to be far better.
 //!
-//! Asleep it keeps its claim to the processors and loses no turns, but each barrier costs a wake-up a member. With yields it gives
-//! turns away, which on few processors may be all that it had, and on many next to nothing. So the member that found the strangers
-//! compares: after some ticks of sleep all yield for two ticks, less if that is hopeless. Yields must win by far at first, since a
-//! trial is short and a stranger's turn long, and are kept for longer each time that they prove better.
+//! Asleep the team keeps its claim to the processors and loses no turns, but each barrier costs a wake-up a
+//! member. With yields it gives turns away, which on few processors may be all that it had, and on many next
+//! to nothing. So the member that found the strangers compares: after some ticks of sleep all yield for two
+//! ticks, less if that is hopeless. Yields must win by far at first, since a trial is short and a stranger's
+//! turn long, and are kept for longer each time that they prove better.
 use super::{Adaptive, Rules};
 use crate::Account;
 use foregather_machine::Nanos;
 
 /// How many ticks a trial takes.
 const TRIAL: u64 = 2;
-/// After so many ticks of sleep is the first trial, later ones after four times as many; the same for stays with yields.
+/// The first trial comes after this number of ticks of sleep, later ones after four times as many each; stays
+/// with yields grow likewise.
 const FIRST: u64 = 4;
-/// The most ticks from trial to trial, at once after one that yields lost by far.
+/// The most ticks from one trial to the next; a trial that yields lost by far is followed by this pause at
+/// once.
 const LONGEST: u64 = 125;
-/// So many episodes can be compared with others.
+/// The fewest episodes that can be compared with others.
 const FEW: u64 = 4;
-/// How many times as long the episodes of a team that sleeps must be: for yields to win a trial, and to stay, in percent.
+/// How many times as long the episodes of a team that sleeps must be: for yields to win a trial, and to stay,
+/// in percent.
 const WINS: u64 = 200;
 const STAYS: u64 = 125;
-/// A trial ends early if not even an episode that ended now would bring it within that many times of a team that sleeps.
+/// A trial ends early if even an episode that ended now would be this number of times as long as one of a
+/// team that sleeps.
 const HOPELESS: u64 = 8;
 
 /// How all members of a team that is crowded out wait.
@@ -32,24 +37,24 @@ pub enum Way {
     Yielding,
 }
 
-/// What the member that found the strangers measures.
+/// The measurements of the member that found the strangers.
 #[derive(Default)]
 pub(super) struct YieldTrial {
     way: Way,
-    /// When that began, after how many of its waits, and how long it goes on.
+    /// When the present way began, after how many of its waits, and how long it goes on.
     since: Nanos,
     waits: u64,
     span: Nanos,
-    /// How long an episode of the team took that slept.
+    /// How long an episode took while the team slept.
     asleep: Nanos,
-    /// From the last trial to the next one.
+    /// Time from the last trial to the next one.
     pause: Nanos,
     /// Have yields won the last trial?
     won: bool,
 }
 
 impl YieldTrial {
-    /// The team sleeps at first.
+    /// A team that has just been crowded out: it sleeps at first.
     pub(super) fn begin(of: Adaptive, now: Nanos, waits: u64) -> Self {
         let pause = of.tick * FIRST;
         Self { since: now, waits, span: pause, pause, ..Self::default() }
@@ -75,7 +80,7 @@ impl YieldTrial {
                     self.span = if self.won { (self.span * 4).min(longest) } else { of.tick * FIRST };
                     self.won = true;
                 } else if better {
-                    // The team that sleeps is measured anew.
+                    // How long episodes of a team that sleeps take is measured anew.
                     (self.way, self.span) = (Way::Asleep, of.tick * TRIAL);
                 } else {
                     let lost_by_far = episode > self.asleep * 2;

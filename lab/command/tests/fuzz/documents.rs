@@ -24,7 +24,7 @@ fn samples() -> Vec<Value> {
     all.iter().map(|results| serde_json::to_value(results).unwrap()).collect()
 }
 
-/// So many elements of each list are enough to be drawn.
+/// Leaves `most` elements of each list, which are enough to be drawn.
 fn shortened(value: &mut Value, most: usize) {
     match value {
         Value::Array(items) => {

@@ -8,7 +8,7 @@ use foregather_apps::water::Water;
 use foregather_bench::apps::Program;
 use foregather_cli::{App as Options, AppName};
 
-/// Published instances of TSP; all are solved within a second with tolls fitted by so many steps.
+/// Published instances of TSP; all are solved within a second with tolls that `ASCENT` steps have fitted.
 const CITIES: [&str; 5] = ["burma14", "ulysses16", "gr17", "gr21", "ulysses22"];
 const ASCENT: u32 = 100;
 

@@ -11,7 +11,7 @@ use foregather_results::table::ResultTable;
 pub const OFF: &str = "off";
 /// Its value where none is.
 pub const NOTHING: &str = "nothing";
-/// So many times the time with all rules is more than noise.
+/// A row that takes this number of times as long as with all rules is worse: that is more than noise.
 const WORSE: f64 = 1.2;
 
 /// The rules that can be switched off, in the order of the decision table.

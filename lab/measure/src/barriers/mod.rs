@@ -163,7 +163,7 @@ fn can_take(waiter: &Waiter, row: &Row) -> bool {
     kind.is_none_or(|kind| kind.takes(row.threads).is_ok())
 }
 
-/// All cells of so many milliseconds.
+/// All cells, of `ms` milliseconds each.
 fn matrix(rows: &[Row], waiters: &[Waiter], repetitions: u32, ms: u64, (seed, quiet): (u64, bool)) -> Result<Measured> {
     let iterations_per_us = Work::iterations_per_us();
     let takes = |row: &Row, waiter: &Waiter| row.threads >= waiter.least_threads && can_take(waiter, row);

@@ -302,7 +302,7 @@ const DRAWN_SHAPES: [WorkDistribution; 5] = [
 ];
 const BURSTS_MS: [u32; 6] = [1, 2, 5, 10, 20, 50];
 
-/// So many different rows, the same ones for the same seed and number of processors.
+/// Draws `count` different rows, the same ones for the same seed and number of processors.
 pub fn draw(seed: u64, count: usize, cpus: u32) -> Vec<Row> {
     let mut random = SplitMix(SplitMix::mix(seed));
     let mut rows: Vec<Row> = Vec::new();

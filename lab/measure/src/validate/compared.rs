@@ -85,7 +85,7 @@ pub(super) fn comparisons(compares: Compares, pairs: &[BothSides]) -> Vec<Compar
 
 /// A row is within if it is off by no more than this.
 pub(super) const TOLERANCE: f64 = 1.5;
-/// So many of eight rows must be.
+/// How many of how many rows must be within.
 const NEEDED: (usize, usize) = (6, 8);
 
 /// One number, measured and simulated.

@@ -22,7 +22,7 @@ use foregather_sim::event::Heap;
 use foregather_sim::smp::{self, Job, Outcome, Record, Smp, SmpCpu, Stop, Study};
 use foregather_wait::Policy;
 
-/// With so many seeds; the median counts.
+/// Seeds of each simulation; the median of their results counts.
 const SEEDS: u64 = 5;
 /// For how long: hundreds of ticks, and tens of thousands of barriers where nothing is slow.
 const SPAN: Nanos = Nanos::from_ms(1_000);

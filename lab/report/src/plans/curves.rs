@@ -1,4 +1,4 @@
-//! A plan's figure as curves: one a series, over x; what else varies makes panels on the same scales.
+//! A plan's figure as curves: one a series, over x; names besides those make panels on the same scales.
 use super::description::Description;
 use super::{Drawn, Shown, choices, circumstances, describe, distinct, plain};
 use crate::axis::{Marks, Scale};
@@ -7,9 +7,9 @@ use crate::lines::{AxisSide, Lines, Plot};
 use foregather_results::Measurement;
 use foregather_results::number::nanoseconds;
 
-/// More panels are a wall.
+/// More panels would be too many to look at.
 const PANELS_MAX: usize = 12;
-/// A curve alone is marked up to so many points.
+/// Points up to which a curve that is alone is marked.
 const ALONE_MAX: usize = 48;
 /// Loads are held against multiples of this: numbers of processors are powers of two.
 const OF_PROCESSORS: u32 = 16;
@@ -31,9 +31,9 @@ struct Reading {
 struct Across {
     name: String,
     labels: Vec<String>,
-    /// Of each label, its place.
+    /// The place of each label.
     places: Vec<f64>,
-    /// Nothing if the labels are only names.
+    /// `None` if the labels are only names.
     scale: Option<Scale>,
     marks: Marks,
 }

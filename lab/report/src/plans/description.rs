@@ -9,13 +9,13 @@ use foregather_results::number::digits;
 /// Peaks are told of if they stand out by this share of what curves come to on average.
 const STANDS_OUT: f64 = 0.25;
 
-/// What the numbers are.
+/// What the numbers of a figure are, for its caption.
 pub(super) struct Description<'a> {
     pub(super) what: &'a str,
     pub(super) unit: &'a str,
     /// The name of x.
     pub(super) across: &'a str,
-    /// How many values a point may have.
+    /// The most values that a point has.
     pub(super) seeds: u64,
 }
 
@@ -85,7 +85,7 @@ impl Description<'_> {
         Some(format!("{}: most with {}; least with {}", capital(self.what), told(most), told(least)))
     }
 
-    /// The curve that stands out most where x is a multiple.
+    /// The curve that stands out most where x is a multiple of `of`.
     fn peaks(&self, curves: &[Named<'_>], of: f64) -> Option<String> {
         let apart = |curve: &'_ Named<'_>| {
             let (on, off): (Vec<Point>, Vec<Point>) = curve.curve.points.iter().partition(|p| p.x % of == 0.0);

@@ -1,4 +1,4 @@
-//! A plan's figure as a matrix of colours, and of many choices what each comes to, averaged over all others.
+//! A plan's figure as a matrix of colours, and of many choices the means of each, over all others.
 use super::{Drawn, Shown, capital, choices, circumstances, describe, plain};
 use crate::heat::{Column, Heat, Row};
 use crate::shades::Shades;
@@ -6,12 +6,12 @@ use foregather_results::Measurement;
 use foregather_results::number::digits;
 use std::collections::BTreeMap;
 
-/// From so many names of rows on, rows are averaged by choice.
+/// Rows that have this number of names or more are averaged by choice.
 const NAMES_AVERAGED: usize = 3;
-/// The unit of what the best choice would have saved.
+/// The unit of a plan of regrets: time that the best choice would have saved.
 const REGRET: &str = "regret";
 
-/// What rows with one choice come to on average, column by column.
+/// The means of all rows with one choice, column by column.
 struct Effect<'a> {
     name: &'a str,
     choice: String,
@@ -37,7 +37,7 @@ impl Places {
 pub(super) fn draw(mut plan: Shown<'_>) -> Option<Drawn> {
     let columns = plan.axis("column-axis");
     let named = plan.axis("row-axis");
-    // What else varies makes more rows.
+    // Names besides those make more rows.
     let row_names = [named.clone(), plan.others(&[columns.as_slice(), named.as_slice()].concat())].concat();
     let names = [columns.as_slice(), row_names.as_slice()].concat();
     let base = plan.take_base(&names);
@@ -84,7 +84,7 @@ pub(super) fn draw(mut plan: Shown<'_>) -> Option<Drawn> {
     Some(Drawn { svg: heat.render(), caption })
 }
 
-/// Of regrets two more rows: what each column comes to on average, and at worst.
+/// Two more rows of a matrix of regrets: the mean and the worst of each column.
 fn sums(rows: &[Row]) -> Vec<Row> {
     let columns = rows.first().map_or(0, |row| row.cells.len());
     let of = |column: usize| rows.iter().filter_map(|row| row.cells[column]).map(|(value, _)| value).collect::<Vec<f64>>();
@@ -102,7 +102,7 @@ fn column(names: &[String]) -> Column {
     Column { name, of, first_group: false }
 }
 
-/// For each choice of each name the mean of its rows.
+/// The means of the rows with each choice of each name.
 fn effects<'a>(names: &[&'a str], rows: &[Row]) -> Vec<Effect<'a>> {
     let mut all = Vec::new();
     for (part, name) in names.iter().enumerate() {
@@ -119,7 +119,7 @@ fn effects<'a>(names: &[&'a str], rows: &[Row]) -> Vec<Effect<'a>> {
     all
 }
 
-/// The greatest and the least number, and the choice on which most depends.
+/// The greatest and the least number, and the name whose choices differ most.
 fn caption(
     (what, unit): (&str, &str),
     shown: &[&(usize, &Measurement)],

@@ -1,8 +1,8 @@
 //! Simulated plans: every plan in results is a figure, drawn as the labels of its measurements say.
 //!
 //! Draws measurements with the label `plan`. The labels `x-axis` and `series-axis` name the labels that a
-//! figure of curves goes over, `column-axis` and `row-axis` those of a matrix; what else varies makes panels.
-//! Those with the label `state` are values over time. What is measured stands in `what` after the plan's
+//! figure of curves goes over, `column-axis` and `row-axis` those of a matrix; names besides those make
+//! panels. Those with the label `state` are values over time. `what` names the numbers after the plan's
 //! title: `TITLE: what`.
 
 mod curves;
@@ -40,10 +40,10 @@ pub(super) fn over_time(all: &[Measurement], name: &str) -> Option<Drawn> {
 /// The measurements of a plan.
 pub(super) struct Shown<'a> {
     pub(super) title: &'a str,
-    /// What its points are, in words.
+    /// What the numbers of its points are, in words.
     what: &'a str,
     pub(super) unit: &'a str,
-    /// With their numbers among all measurements.
+    /// The points, with their numbers among all measurements.
     pub(super) points: Vec<(usize, &'a Measurement)>,
     states: Vec<&'a Measurement>,
 }
@@ -70,14 +70,14 @@ impl<'a> Shown<'a> {
         names
     }
 
-    /// The names that vary besides these.
+    /// The names besides these of which points have several choices.
     pub(super) fn others(&self, known: &[&str]) -> Vec<&'a str> {
         let names = distinct(self.points.iter().flat_map(|(_, m)| m.labels.keys()).map(String::as_str));
         let varies = |name: &str| distinct(self.points.iter().map(|(_, m)| label(m, name).unwrap_or_default())).len() > 1;
         names.into_iter().filter(|name| !known.contains(name) && !NO_CHOICE.contains(name) && varies(name)).collect()
     }
 
-    /// Takes out the points with the choice that speedups are over, and gives that: they are 1 by
+    /// Takes the points with the choice that speedups are over out, and returns that choice: they are 1 by
     /// construction.
     fn take_base(&mut self, names: &[&str]) -> Option<String> {
         let choices = |name: &&str| distinct(self.points.iter().filter_map(|(_, m)| label(m, name)));
@@ -93,7 +93,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Is it over itself, so that nothing but 1 could have come out?
+/// Is it over itself? Then all its values are 1.
 fn is_base(m: &Measurement) -> bool {
     (m.summary.min, m.summary.max) == (Some(1.0), Some(1.0))
 }
@@ -116,7 +116,7 @@ fn choices(m: &Measurement, names: &[&str]) -> Vec<String> {
     names.iter().map(|name| label(m, name).unwrap_or_default().to_owned()).collect()
 }
 
-/// The same in words: a number needs its name.
+/// The choices of a measurement in words: a number needs its name.
 fn describe(m: &Measurement, names: &[&str]) -> Vec<String> {
     let told = |name: &&str| match label(m, name).unwrap_or_default() {
         number if number.parse::<f64>().is_ok() => format!("{} {number}", plain(name)),
@@ -130,13 +130,13 @@ pub(super) fn plain(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
 
-/// `threads: 24, policy: CS`.
+/// The choices of a measurement with their names: `threads: 24, policy: CS`.
 fn circumstances(m: &Measurement, names: &[&str]) -> String {
     let told: Vec<String> = names.iter().filter_map(|name| Some(format!("{}: {}", plain(name), label(m, name)?))).collect();
     told.join(", ")
 }
 
-/// The first letter as at the beginning of a sentence.
+/// The text with a capital letter, to begin a sentence.
 fn capital(text: &str) -> String {
     let mut rest = text.chars();
     rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())

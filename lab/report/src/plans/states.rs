@@ -6,17 +6,17 @@ use crate::svg::colour;
 use foregather_results::Measurement;
 use foregather_results::number::quantity;
 
-/// As they are stacked, from below.
+/// The states in the order in which they are stacked, from below.
 const STATES: [&str; 4] = ["computing", "spinning", "ready", "blocked"];
 /// A whole run is an overview; a stretch of it may have as many columns as there are pixels.
 const COLUMNS_OVERVIEW: usize = 300;
 const COLUMNS_ENLARGED: usize = 860;
-/// A window counts as in step from this rate on.
+/// A window counts as in step from this rate of successful spins on.
 const IN_STEP_PERCENT: f64 = 95.0;
-/// So many windows before and after the transition are enlarged.
+/// Windows before and after the transition that are enlarged.
 const WINDOWS_BEFORE: f64 = 2.0;
 const WINDOWS_AFTER: f64 = 6.0;
-/// Without a transition, so much of a run is enlarged.
+/// The part of a run that is enlarged if it has no transition.
 const BEGINNING: f64 = 0.2;
 
 /// What one run recorded.
@@ -24,11 +24,11 @@ struct Recorded<'a> {
     /// Its choices, and their names.
     name: String,
     names: Vec<&'a str>,
-    /// Threads by state, sample by sample; nothing if there are none.
+    /// Threads by state, sample by sample; empty if no states were recorded.
     states: Vec<&'a [f64]>,
     native: &'a [f64],
     sample_ms: f64,
-    /// Percent, window by window.
+    /// Rates of successful spins in percent, window by window.
     rates: &'a [f64],
     window_ms: f64,
 }
@@ -52,7 +52,7 @@ pub(super) fn draw(plan: &Shown<'_>) -> Option<Drawn> {
     Some(Drawn { svg: strips.render(), caption: caption(plan, run) })
 }
 
-/// The runs of which something over time is known.
+/// The runs that recorded states or rates over time.
 fn recorded<'a>(plan: &Shown<'a>) -> Vec<Recorded<'a>> {
     let mut names: Vec<&str> = distinct(plan.states.iter().flat_map(|m| m.labels.keys()).map(String::as_str));
     names.retain(|name| !super::NO_CHOICE.contains(name));
@@ -98,13 +98,14 @@ impl Recorded<'_> {
         }
     }
 
-    /// The beginning of the first window from which on none falls below the bound.
+    /// When the run fell into step: the first window from which on none falls below [`IN_STEP_PERCENT`]
+    /// begins then.
     fn transition_ms(&self) -> Option<f64> {
         let lasting = self.rates.iter().rev().take_while(|&&rate| rate >= IN_STEP_PERCENT).count();
         (lasting > 0).then(|| (self.rates.len() - lasting) as f64 * self.window_ms)
     }
 
-    /// How much there is to see: a transition as late as possible, if some time after it is shown too.
+    /// Which run is worth showing: the later its transition the better, if some time after it is shown too.
     fn worth(&self) -> f64 {
         let after = WINDOWS_AFTER * self.window_ms;
         self.transition_ms().filter(|at| at + after <= self.length_ms()).unwrap_or(-1.0)
@@ -126,7 +127,7 @@ impl Recorded<'_> {
         let (first, last) = if self.samples() == 0 { (0, 0) } else { (sample(from), sample(to)) };
         let columns = if enlarged.is_some() { COLUMNS_OVERVIEW } else { COLUMNS_ENLARGED };
         let each = (last - first).div_ceil(columns).max(1);
-        // A last column that is not whole would reach too far.
+        // A last column that is not whole would reach too far, so it is left out.
         let starts = (first..last).step_by(each).filter(|start| start + each <= last);
         let mean = |values: &[f64], start: usize| values[start..start + each].iter().sum::<f64>() / each as f64;
         let column = |start: usize| self.states.iter().map(|state| mean(state, start)).collect();

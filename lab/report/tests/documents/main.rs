@@ -1,4 +1,4 @@
-//! What becomes of results, tried from outside: documents and their schemas, tables, and the page.
+//! What is made of results, tried from outside: documents and their schemas, tables, and the page.
 mod plans;
 mod report;
 mod results;

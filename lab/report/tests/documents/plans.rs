@@ -1,5 +1,4 @@
-//! Figures of simulated plans: panels, curves, matrices and strips as the labels of measurements say, and
-//! nothing else.
+//! Figures of simulated plans: the labels of measurements alone make panels, curves, matrices and strips.
 use crate::report::check_markup;
 use crate::sample::{empty, regrets, simulated};
 

@@ -13,7 +13,7 @@ fn demo() -> Vec<Results> {
     vec![sample::waits(), sample::barriers(2), sample::butterfly(), sample::reproduction(), plans]
 }
 
-/// A demo, and what it has no time to measure.
+/// The results of a demo, and of experiments that a demo has no time for.
 fn everything() -> Vec<Results> {
     [
         demo(),
@@ -33,8 +33,8 @@ fn everything() -> Vec<Results> {
     .concat()
 }
 
-/// The figures of everything: all, one of each of its two plans, and the shares of drawn rows beside those of
-/// the fixed ones.
+/// How many figures `everything` has: all of the list, one for each of its two plans, and the shares of drawn
+/// rows beside those of the fixed ones.
 fn figures_of_everything() -> usize {
     Figure::all().count() + 2 + 2
 }

@@ -5,10 +5,10 @@ use foregather_report::{Figure, figure_svg};
 use foregather_results::{Measurement, Results};
 
 const KINDS: [(&str, f64); 4] = [("tree", 0.41), ("central", 0.27), ("dissemination", 0.3), ("rds", 0.42)];
-/// Loops in a made-up trace, every so-manieth of which is interrupted.
+/// Loops in a made-up trace; the last of every `EVERY` is interrupted.
 const LOOPS: usize = 2_000;
 const EVERY: usize = 20;
-/// Trials in a made-up line: so many lengths in turn, and every so-manieth lies above it.
+/// Trials in a made-up line: `STEPS` lengths in turn, and one of every `ABOVE` lies above the line.
 const TRIALS: usize = 240;
 const STEPS: usize = 24;
 const ABOVE: usize = 7;
@@ -19,7 +19,7 @@ fn case(kind: &str, policy: &str, release: &str, cost_us: f64, (p50, p99): (f64,
     m.figure("exit_skew_p50_ns", p50).figure("exit_skew_p99_ns", p99)
 }
 
-/// What `measure skew` may find.
+/// Results as `measure skew` gives them.
 pub(crate) fn skew() -> Results {
     let mut results = sample::empty("measure skew");
     for (policy, slower, apart) in [("spin", 1.0, 120.0), ("block", 60.0, 7_300.0)] {
@@ -34,7 +34,7 @@ pub(crate) fn skew() -> Results {
     results
 }
 
-/// What `measure noise` may find on so many processors.
+/// Results as `measure noise` gives them on `processors` processors.
 pub(crate) fn noise(processors: usize) -> Results {
     let mut results = sample::empty("measure noise");
     for cpu in 0..processors {
@@ -54,7 +54,7 @@ pub(crate) fn noise(processors: usize) -> Results {
     results
 }
 
-/// The same with this text wherever there may be one.
+/// Measurements of skew and noise with this text wherever there may be one.
 pub(crate) fn hostile(evil: &str) -> Vec<Measurement> {
     let mut all = [skew().measurements, noise(1).measurements].concat();
     for m in &mut all {
@@ -76,7 +76,7 @@ fn drawn(figure: &Figure, results: Results) -> String {
     svg
 }
 
-/// What `measure skew` found of one policy that predicts nothing, before it looked at the skew.
+/// Results of `measure skew` of one policy that predicts nothing, as older versions wrote them.
 pub(crate) fn old_skew() -> Results {
     let mut alone = skew();
     alone.measurements.retain(|m| m.labels["release"] == "plain" && m.labels["policy"] == "block");
@@ -87,8 +87,8 @@ pub(crate) fn old_skew() -> Results {
 #[test]
 fn what_no_other_barrier_beats_is_filled() {
     let svg = drawn(&Figure::Of("skew"), skew());
-    // Central is the cheapest, plain and of the harmonized, which are all as even: two dots for each of both,
-    // in two parts.
+    // Central is the cheapest, both plain and harmonized, and all harmonized ones are as even: two dots for
+    // each release, in two parts.
     let dots = |fill: &str| svg.matches(&format!(r#"r="3.6" fill="{fill}""#)).count();
     assert_eq!(dots("#0072b2") + dots("#d55e00"), 2 * 2 * 2);
     assert_eq!(dots("#fff"), 2 * 2 * 2 * (KINDS.len() - 1));

@@ -1,5 +1,5 @@
-//! What figures say, as text beside this file: a snapshot a document. `UPDATE_EXPECT=1 cargo test -p
-//! foregather-report` writes them anew; what changed is to be read before it is kept.
+//! The texts of figures beside this file, a snapshot a document. `UPDATE_EXPECT=1 cargo test -p
+//! foregather-report` writes them anew; read what changed before you keep it.
 use crate::{sample, skew_and_noise, timelines};
 use expect_test::expect_file;
 use foregather_report::page;
@@ -35,7 +35,7 @@ fn drawn(svg: &str) -> String {
             texts.clear();
         }
         lines.extend(value("data-p").map(|points| format!("curve {}: {points}", value("data-name").unwrap_or_default())));
-        // Of lines and areas in one path each part counts.
+        // Of paths with several lines or areas each part counts.
         *marks.entry("part of a path").or_default() += value("d").map_or(0, |path| path.matches(['M', 'm']).count());
         *marks.entry("of a measurement").or_default() += usize::from(value("data-m").is_some());
     }
@@ -44,7 +44,7 @@ fn drawn(svg: &str) -> String {
     format!("{}\n{}\n", lines.join("\n"), marks.join(", "))
 }
 
-/// A page has figures only of what is in its results, however little that is.
+/// A page has figures only of measurements that its results hold, however few those are.
 #[test]
 fn what_is_missing_is_no_figure() {
     let teams = sample::teams::teams();

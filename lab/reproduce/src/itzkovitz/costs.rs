@@ -35,7 +35,7 @@ const COPIES: Points = Points::itzkovitz(
 const BARRIERS: Points =
     Points::itzkovitz(["costs-barrier", "Table 1, simulated: a barrier over the hosts", "a barrier", "us"], ["hosts", "barrier"]);
 
-/// Plays a program of one line a host, in minipages of so many bytes.
+/// Plays a program of one line a host, in minipages of `bytes` bytes.
 fn perform(stage: &Scenario, hosts: u32, bytes: u32, did: impl Fn(Rank) -> Vec<Operation>) -> Result<Show> {
     // So long that what came before is over: all come to a barrier at the same time.
     let computed_ns = |what: &Operation| if *what == Operation::Barrier { 1_000_000 } else { 0 };
@@ -55,8 +55,8 @@ fn touches(access: Access) -> impl Iterator<Item = Operation> {
     minipages().map(move |minipage| Operation::touch(minipage, access, 0..4))
 }
 
-/// A fault of a host that has no copy, where the manager is the owner and so many others have copies, in
-/// microseconds.
+/// A fault of a host that has no copy, where the manager is the owner and `copies` other hosts have copies,
+/// in microseconds.
 pub(super) fn fault(stage: &Scenario, access: Access, bytes: u32, copies: u32) -> Result<f64> {
     let show = perform(stage, HOSTS, bytes, |rank| {
         let mut did: Vec<Operation> = if rank == OWNS { touches(Access::Write).collect() } else { vec![] };
@@ -76,7 +76,7 @@ pub(super) fn fault(stage: &Scenario, access: Access, bytes: u32, copies: u32) -
     Ok(waited.span(kind).as_us() / waited.count(kind).max(1) as f64)
 }
 
-/// A barrier of so many hosts, in microseconds.
+/// A barrier of `hosts` hosts, in microseconds.
 fn barrier(stage: &Scenario, hosts: u32) -> Result<f64> {
     let barriers = || std::iter::repeat_n(Operation::Barrier, ROUNDS as usize);
     let show = perform(stage, hosts, 8, |_| {
@@ -100,7 +100,7 @@ fn lock(stage: &Scenario, lock: u32) -> Result<f64> {
     Ok(show.threads[ASKS as usize].span.as_us() / f64::from(ROUNDS))
 }
 
-/// From one program to another that polls, a message of so many bytes, its header of 32 bytes included, in
+/// From one program to another that polls, a message of `bytes` bytes, its header of 32 bytes included, in
 /// microseconds.
 fn message(stage: &Scenario, bytes: usize) -> Result<f64> {
     let spec = ClusterSpec { limit: Nanos::MAX, ..ClusterSpec::new(2, 1, stage.machine(), stage.card) };

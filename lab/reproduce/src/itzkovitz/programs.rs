@@ -32,7 +32,7 @@ const SLOWEST_PERCENT: u64 = 48_000;
 const TODAY_PERCENT: u64 = 100;
 const MS: f64 = 1e-6;
 
-/// A program's journals on so many hosts each, and how to play them.
+/// A program's journals, a recording for each number of hosts, and how to play them.
 pub(super) struct Programme {
     name: &'static str,
     runs: Vec<Recording>,
@@ -60,7 +60,7 @@ impl Programme {
         &self.runs[HOSTS.len() - 1]
     }
 
-    /// The stage on which computing takes so many percent of what it does here.
+    /// The stage on which computing takes `pace_percent` percent of its time here.
     pub(super) fn at(&self, stage: &Scenario, pace_percent: u64) -> Scenario {
         Scenario { pace_percent: (pace_percent as f64 * self.scale).max(1.0) as u64, ..stage.clone() }
     }

@@ -18,14 +18,15 @@ const TIMES: usize = 3;
 /// A page of 1999 and of today, in bytes.
 pub(super) const PAGE: u32 = 4_096;
 
-/// What the threads of a program did on so many ranks.
+/// What the threads of a program did, on one number of ranks.
 pub(super) struct Recording {
     pub(super) journals: Vec<Journal>,
     pub(super) outcome: Outcome<()>,
     minipages: u32,
 }
 
-/// Runs a program on so many ranks of this process, and has its threads write journals. It must be right.
+/// Runs a program on `ranks` ranks of this process, and has its threads write journals. The result must be
+/// right.
 pub(super) fn record(program: &Program, ranks: u32) -> Result<Recording> {
     // The paper's programs fault.
     let settings = Settings { journal: ROOM, policy: Some(Policy::Block), asking: false, ..program.settings() };

@@ -150,7 +150,7 @@ fn relaxed(run: &Recording, one: &Show, (then, told): (&Scenario, &Scenario), fo
     Ok(times)
 }
 
-/// What a pool of tours in units of so many bytes comes to.
+/// What a run with a pool of tours in units of one size took.
 struct Units {
     span_ms: f64,
     tours: Counts,

@@ -168,7 +168,7 @@ struct Passed {
     chunks_per_ms: f64,
 }
 
-/// The spans with so many workers: without messages, by bare frames, by the message layer.
+/// The spans with one number of workers: without messages, by bare frames, by the message layer.
 type Spans = [Vec<Passed>; 3];
 
 pub(super) fn conjecture_here(trial: &Trial, found: &mut Findings) -> Result<()> {

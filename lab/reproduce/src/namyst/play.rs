@@ -10,7 +10,7 @@ use foregather_wait::Policy;
 
 /// Round trips of a simulated ping-pong: each is like the others.
 pub(super) const ROUNDS: u32 = 10;
-/// So many strokes are more than any scene has.
+/// The most strokes that are kept: more than any scene has.
 pub(super) const STROKES: usize = 100_000;
 /// Where the simulated ping-pongs run.
 pub(super) type Simulated<'s> = Lane<'s, Heap>;
@@ -35,7 +35,7 @@ pub(super) async fn turn<F: Fabric>(messenger: &Messenger<F>, sends: bool, memor
     }
 }
 
-/// Rank 0 and rank 1 send each other the memory so many times.
+/// Rank 0 and rank 1 send each other the memory `rounds` times.
 pub(super) async fn to_and_fro<F: Fabric>(messenger: &Messenger<F>, memory: &mut [u8], rounds: u32) -> Result<(), Error> {
     for _ in 0..rounds {
         for sender in 0..2 {
@@ -82,8 +82,7 @@ fn deadlocked<T>(report: &Report<T>) -> String {
     report.deadlocked.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What so many round trips more take, once they go on as they have begun: how they begin and end does not
-/// count.
+/// How long `rounds` round trips take that go on as they have begun: how they begin and end does not count.
 pub(super) fn steady(rounds: u32, run: impl Fn(u32) -> Result<PingPong>) -> Result<PingPong> {
     let (once, twice) = (run(rounds)?, run(2 * rounds)?);
     let elapsed = twice.elapsed - once.elapsed;

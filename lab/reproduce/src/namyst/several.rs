@@ -14,14 +14,14 @@ use foregather_wait::Policy;
 
 /// A turn of a thread library that lets no thread in before it is over.
 const QUANTUM: Nanos = Nanos::from_us(1_000);
-/// What is transferred: the longest message of one descriptor, so many times that the 200 ms for which Linux
+/// What is transferred: the longest message of one descriptor, often enough that the 200 ms for which Linux
 /// 2.2 lets no sleeper in at once after the start are few.
 const BYTES: usize = 32 << 10;
 const TRANSFERS: u32 = 1_000;
 /// Small messages of the others.
 const SMALL: usize = 32;
 
-/// Two nodes of so many threads, which sleep while they wait: under Linux 2.2, or taking turns.
+/// Two nodes of `threads` threads, which sleep while they wait: under Linux 2.2, or taking turns.
 fn nodes(threads: u32, turns: bool) -> ClusterSpec {
     let mut spec = ClusterSpec { wait: Policy::Block, ..ClusterSpec::namyst1999(2, threads) };
     if turns {
@@ -144,7 +144,7 @@ const TOTAL: Points = Points {
     ])
 };
 
-/// Both layers beside so many workers.
+/// Both layers beside the same number of workers.
 struct Layers {
     workers: u32,
     /// Which part of a processor these have without messages: they take turns.

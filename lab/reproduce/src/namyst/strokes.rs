@@ -173,7 +173,7 @@ struct Flow {
     lost: u64,
 }
 
-/// So many messages one way, then as many back if `answered`, until all have been sent; the receiver of the
+/// `burst` messages one way, then as many back if `answered`, until all have been sent; the receiver of the
 /// first begins late.
 fn flow(burst: u32, answered: bool, late: Nanos) -> Result<Flow> {
     let spec = spinning();
@@ -195,7 +195,7 @@ fn flow(burst: u32, answered: bool, late: Nanos) -> Result<Flow> {
     Ok(Flow { messages, acknowledgements, lost: played.report.dropped })
 }
 
-/// How many frames are lost if so many more are posted than there are receives, and how many arrive.
+/// How many frames are lost if `beyond` more are posted than there are receives, and how many arrive.
 fn unasked(beyond: u32) -> Result<(u64, u64)> {
     let spec = spinning();
     let posts = spec.card.credits + spec.card.spare + beyond;

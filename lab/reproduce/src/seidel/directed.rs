@@ -41,7 +41,7 @@ impl Directed {
         Self { nodes, model: profile::IPSC860, late: vec![], interrupt: None }
     }
 
-    /// The node comes so many microseconds late.
+    /// The node comes `us` microseconds late.
     pub(super) fn late(mut self, node: Rank, us: u64) -> Self {
         self.late.push((node, Nanos::from_us(us)));
         self

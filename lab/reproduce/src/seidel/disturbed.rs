@@ -160,7 +160,7 @@ const fn cost(iterations: u64) -> Nanos {
     Nanos(BEGIN_NS + ITERATION_NS * iterations)
 }
 
-/// Loops of so many iterations each on one node: when each began, and how long it took.
+/// Loops of `lengths` iterations on one node: when each began, and how long it took.
 fn loops(lengths: &[u64], interrupts: Option<Interrupts>) -> Result<Vec<(Nanos, Nanos)>> {
     let mut network = Network::<Calendar, _>::new(1, 1, profile::IPSC860)?;
     if let Some(interrupts) = interrupts {

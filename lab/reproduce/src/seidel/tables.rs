@@ -58,7 +58,7 @@ fn rounds(model: Circuits, balanced: bool) -> Result<(Vec<Nanos>, Vec<Nanos>)> {
     })
 }
 
-/// Bytes, and the microseconds that a long message of so many took: there and back, halved.
+/// Lengths in bytes, each with the microseconds that a long message of it took: there and back, halved.
 fn long_messages() -> Result<Vec<(f64, f64)>> {
     two(profile::IPSC860, async |node: &Ipsc<'_>| {
         let mut points = Vec::new();

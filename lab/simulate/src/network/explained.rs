@@ -5,11 +5,11 @@ use anyhow::Result;
 use foregather_machine::Nanos;
 use foregather_sim::net::{Record, describe};
 
-/// So many links of a chain are told, the latest first.
+/// Of a chain, at most this number of links is told, the latest first.
 const LINES: usize = 10;
-/// So many points of a plan.
+/// Of a plan, at most this number of points is told.
 const POINTS: usize = 3;
-/// So many of those who wait for ever.
+/// Of the nodes that wait for ever, at most this number is told.
 const STUCK: usize = 5;
 
 /// Why the first trial that failed did, for the first points of a plan that have one.
@@ -40,8 +40,8 @@ fn first_failed(summary: &Summary) -> Option<usize> {
 }
 
 /// Why the slowest node's shift took so long in one of the trials that count, from 0, of a study that was run
-/// recorded: who waited for which port, who held it, and what had come between. Times are in microseconds
-/// after the first node came.
+/// recorded: which node waited for which port, which one held it, and what had come between. Times are in
+/// microseconds after the first node came.
 pub fn explain_trial(study: &Study<Interconnect>, outcome: &Outcome, trial: usize) -> Vec<String> {
     let Some(seen) = outcome.trials.get(trial) else { return vec![] };
     let zero = seen.entered.iter().copied().min().unwrap_or(Nanos::ZERO);
@@ -57,7 +57,7 @@ pub fn explain_trial(study: &Study<Interconnect>, outcome: &Outcome, trial: usiz
     lines
 }
 
-/// Who waits for ever, for what, since when: first those whose packets were lost.
+/// Which nodes wait for ever, for what, since when: first those whose packets were lost.
 pub(super) fn hang(record: &Record, stuck: &[u32]) -> String {
     let mut all: Vec<_> = stuck.iter().filter_map(|&node| record.waits_for(node)).collect();
     all.sort_by_key(|stuck| stuck.lost.is_none());

@@ -10,12 +10,12 @@ use foregather_sim::net::{Circuits, Model};
 pub enum Interconnect {
     /// One send port and one receive port a node.
     Circuits(Circuits),
-    /// Nobody is in anybody's way.
+    /// Parameters alone: no node is in another's way.
     LogGp(LogGp),
 }
 
 impl Study<Interconnect> {
-    /// Runs it.
+    /// Runs the study.
     ///
     /// # Errors
     /// If the machine cannot be as described, or some node waits for ever.
@@ -26,7 +26,7 @@ impl Study<Interconnect> {
         }
     }
 
-    /// The same, writing down every packet.
+    /// Runs the study, and writes every packet down.
     ///
     /// # Errors
     /// As [`Study::run`].
@@ -44,7 +44,8 @@ impl Study<Interconnect> {
         Study { model, nodes, interrupts, faults, barrier, shift, skew, resynchronised, trials, skipped, seed }
     }
 
-    /// What a shift takes if all begin it together and nothing disturbs them (Seidel & Davis 1992 §2.3).
+    /// What a shift takes if all nodes begin it together and nothing disturbs them (Seidel & Davis 1992
+    /// §2.3).
     pub fn least_shift(&self) -> Option<Nanos> {
         let shift = self.shift?;
         Some(match self.model {

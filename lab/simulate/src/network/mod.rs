@@ -1,8 +1,8 @@
 //! Simulated networks: the experiment of Seidel & Davis 1992 §4, synchronise and shift, again and again.
 //!
-//! - [`study`]: what is asked, and the loop itself, one source for every barrier and protocol.
-//! - [`Interconnect`]: the networks that a plan may ask for. [`Trial`]: what one round came to.
-//! - [`explained`]: why a trial failed. [`Summary`]: what is kept of all of them, with the [`METRICS`] that
+//! - [`study`]: what is simulated, and the loop itself, one source for every barrier and protocol.
+//! - [`Interconnect`]: the networks that a plan may ask for. [`Trial`]: the times of one round.
+//! - [`explained`]: why a trial failed. [`Summary`]: what is kept of all trials, with the [`METRICS`] that
 //!   figures show.
 
 pub mod explained;

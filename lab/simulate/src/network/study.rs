@@ -11,9 +11,9 @@ use std::cell::RefCell;
 /// The shift after the barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shift {
-    /// By which protocol.
+    /// The protocol of its messages.
     pub protocol: Protocol,
-    /// How many bytes.
+    /// The length of its messages, in bytes.
     pub bytes: u32,
 }
 
@@ -22,9 +22,9 @@ pub struct Shift {
 pub struct Trial {
     /// When each node came to the barrier.
     pub entered: Vec<Nanos>,
-    /// When it left it.
+    /// When each node left the barrier.
     pub left: Vec<Nanos>,
-    /// When its shift was done; as [`Trial::left`] without one.
+    /// When each node's shift was done; without a shift, as [`Trial::left`].
     pub done: Vec<Nanos>,
 }
 
@@ -37,7 +37,7 @@ fn last(times: &[Nanos]) -> Nanos {
 }
 
 impl Trial {
-    /// How far apart the nodes came: the paper's delta.
+    /// The span over which the nodes came: the paper's delta.
     pub fn entry_skew(&self) -> Nanos {
         last(&self.entered) - first(&self.entered)
     }
@@ -47,47 +47,47 @@ impl Trial {
         last(&self.left) - first(&self.entered)
     }
 
-    /// How far apart they left it.
+    /// The span over which the nodes left the barrier.
     pub fn precision(&self) -> Nanos {
         last(&self.left) - first(&self.left)
     }
 
-    /// The longest time that a node took for its shift, and which one.
+    /// The node with the slowest shift, and how long that took.
     pub fn slowest(&self) -> (usize, Nanos) {
         let spans = self.left.iter().zip(&self.done).map(|(&left, &done)| done - left).enumerate();
         spans.max_by_key(|&(node, span)| (span, std::cmp::Reverse(node))).unwrap_or_default()
     }
 }
 
-/// What is to be simulated.
+/// What is simulated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Study<M> {
-    /// The network.
+    /// The network between the nodes.
     pub model: M,
-    /// How many nodes.
+    /// How many nodes there are.
     pub nodes: u32,
     /// What disturbs their programs.
     pub interrupts: Option<Interrupts>,
-    /// What else goes wrong.
+    /// What else goes wrong: lost and late packets, pauses, clocks that drift.
     pub faults: Faults,
     /// How they synchronise; `None`: not at all.
     pub barrier: Option<Algorithm>,
-    /// What they do then.
+    /// What the nodes do after the barrier; `None`: nothing.
     pub shift: Option<Shift>,
-    /// How late they come.
+    /// How late the nodes come.
     pub skew: Skew,
-    /// Does an ideal hand bring them together between two trials? Else what is left of one trial is there in
-    /// the next.
+    /// Are the nodes brought together between two trials, by a means that no real machine has? Else what is
+    /// left of one trial is there in the next.
     pub resynchronised: bool,
-    /// How often.
+    /// How many trials are simulated.
     pub trials: u32,
-    /// How many at the beginning do not count.
+    /// How many trials at the beginning do not count.
     pub skipped: u32,
-    /// Decides phases, skews and draws.
+    /// The seed of phases, skews and draws.
     pub seed: u64,
 }
 
-/// What it came to.
+/// The results of a study.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Every trial that counts.
@@ -96,11 +96,11 @@ pub struct Outcome {
     pub record: Record,
     /// A hash of all events.
     pub trace: u64,
-    /// How many there were.
+    /// How many events there were.
     pub events: u64,
 }
 
-/// Between two trials, when an ideal hand brings the nodes together.
+/// The time between two trials when the nodes are brought together.
 const REST: Nanos = Nanos::from_ms(2);
 /// The longest message: 256 MiB.
 pub(crate) const BYTES_MAX: u32 = 1 << 28;
@@ -115,7 +115,7 @@ pub fn run<M: Model>(study: &Study<M>) -> Result<Outcome> {
     run_on::<Calendar, M>(study, false)
 }
 
-/// The same, writing down every packet.
+/// Runs a study, and writes every packet down.
 ///
 /// # Errors
 /// As [`run`].
@@ -123,7 +123,7 @@ pub fn run_recorded<M: Model>(study: &Study<M>) -> Result<Outcome> {
     run_on::<Calendar, M>(study, true)
 }
 
-/// The same with an event queue of one's choice.
+/// Runs a study on the event queue `Q`; `recorded`: writes every packet down.
 ///
 /// # Errors
 /// As [`run`].
@@ -140,7 +140,7 @@ pub fn run_on<Q: Queue, M: Model>(study: &Study<M>, recorded: bool) -> Result<Ou
     if recorded {
         network = network.recording();
     }
-    // What is sent: only its length matters, so all send the same.
+    // The bytes that are sent: only their number matters, so all nodes send the same ones.
     let bytes = study.shift.map_or(0, |shift| shift.bytes);
     if bytes > BYTES_MAX {
         bail!("a message of {bytes} bytes is beyond what one node's memory would hold; at most {BYTES_MAX}");
@@ -157,7 +157,7 @@ pub fn run_on<Q: Queue, M: Model>(study: &Study<M>, recorded: bool) -> Result<Ou
         match run.deadlocked().as_slice() {
             [] => {}
             stuck if recorded => bail!(explained::hang(&network.record(), stuck)),
-            // The same once more, to tell what for.
+            // Runs the study once more, recorded, to tell what the nodes wait for.
             _ => run_on::<Q, M>(study, true).map(drop)?,
         }
         Ok(run.outputs.into_iter().flatten().collect::<Result<_, _>>()?)
@@ -166,7 +166,7 @@ pub fn run_on<Q: Queue, M: Model>(study: &Study<M>, recorded: bool) -> Result<Ou
         let mut random = SplitMix(study.seed ^ 0x5265_7379_6e63);
         let mut now = Nanos::ZERO;
         for round in 0..study.trials {
-            // Within the interrupts' period, anywhere.
+            // Anywhere within the interrupts' period.
             let period = study.interrupts.map_or(1, |interrupts| interrupts.period.0.max(1));
             play(round..round + 1, now + Nanos(random.below(period)))?;
             now = trials.borrow()[round as usize].done.iter().copied().max().unwrap_or(now) + REST;

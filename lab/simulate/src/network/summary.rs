@@ -1,4 +1,4 @@
-//! What is kept of a study's trials, and the numbers that a figure can show of it.
+//! What is kept of a study's trials, and the numbers of it that a figure can show.
 use super::{Interconnect, Outcome, Study};
 use crate::metric::{Metric, Of};
 use foregather_machine::Nanos;
@@ -6,29 +6,29 @@ use foregather_machine::Nanos;
 /// A shift succeeds if it takes no longer than this above the least (Seidel & Davis 1992 §4.2).
 pub const TOLERANCE: Nanos = Nanos::from_ms(1);
 
-/// One trial in short.
+/// The spans of one trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Brief {
-    /// How far apart the nodes came.
+    /// The span over which the nodes came.
     pub entry_skew: Nanos,
     /// From the first entry to the last exit of the barrier.
     pub cost: Nanos,
-    /// How far apart they left it.
+    /// The span over which the nodes left the barrier.
     pub precision: Nanos,
-    /// The slowest node's shift.
+    /// How long the slowest node's shift took.
     pub slowest: Nanos,
 }
 
-/// One study in short.
+/// What is kept of one study.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Every trial that counts.
     pub trials: Vec<Brief>,
-    /// What a shift takes at least; nothing without one.
+    /// What a shift takes at least; `None` if the study has none.
     pub least_shift: Option<Nanos>,
     /// A hash of all events.
     pub trace: u64,
-    /// How many there were.
+    /// How many events there were.
     pub events: u64,
 }
 
@@ -42,7 +42,7 @@ const fn metric(
     Metric { name, figure, unit, what, of: Of::Network(of) }
 }
 
-/// All numbers of a network.
+/// All numbers that a network's run gives.
 pub static METRICS: [Metric; 9] = [
     metric("cost", "cost_us", "us", "cost of the barrier", |s| s.mean_us(|t| t.cost)),
     metric("precision", "precision_us", "us", "how far apart nodes leave", |s| s.mean_us(|t| t.precision)),
@@ -60,7 +60,7 @@ pub static METRICS: [Metric; 9] = [
 ];
 
 impl Summary {
-    /// Of what a study came to.
+    /// Sums up the results of a study.
     pub fn of(study: &Study<Interconnect>, outcome: &Outcome) -> Self {
         let trials = outcome.trials.iter().map(|trial| Brief {
             entry_skew: trial.entry_skew(),
@@ -72,7 +72,7 @@ impl Summary {
         Self { trials, least_shift, trace: outcome.trace, events: outcome.events }
     }
 
-    /// Not a number without trials.
+    /// A mean over the trials, in microseconds; `NaN` without trials.
     fn mean_us(&self, of: impl Fn(&Brief) -> Nanos) -> f64 {
         self.trials.iter().map(|trial| of(trial).as_us()).sum::<f64>() / self.trials.len() as f64
     }
@@ -81,7 +81,7 @@ impl Summary {
         self.least_shift.map_or(f64::NAN, |_| self.mean_us(|trial| trial.slowest))
     }
 
-    /// Trials whose slowest shift kept within the tolerance; not a number without a shift.
+    /// The share of trials whose slowest shift kept within [`TOLERANCE`], in percent; `NaN` without a shift.
     pub fn success_percent(&self) -> f64 {
         let Some(least) = self.least_shift else { return f64::NAN };
         let succeeded = self.trials.iter().filter(|trial| trial.slowest <= least + TOLERANCE).count();

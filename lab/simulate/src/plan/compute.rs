@@ -6,7 +6,7 @@ use super::tree::{ParseResult, mistake};
 use foregather_machine::Nanos;
 use foregather_sim::smp::{Distribution, Granularity};
 
-/// A distribution of so many threads, by its mean.
+/// Makes a job's distribution of its mean and the number of its threads.
 type MakeOfMean = fn(Nanos, u32) -> Distribution;
 
 /// The shapes of the space that hardware rows are drawn from (`foregather measure barriers`).
@@ -18,8 +18,8 @@ pub(super) const SHAPES: [(&str, MakeOfMean); 5] = [
     ("slow-member", Distribution::slow_member),
 ];
 
-/// A middling spread; the plans of Tsafrir & Feitelson 2002's figures give their own, fitted one
-/// (`plans/README.md`).
+/// A middling coefficient of variation; the plans of Tsafrir & Feitelson 2002's figures give their own,
+/// fitted one (`plans/README.md`).
 pub(super) const CV: f64 = 0.15;
 
 values! {
@@ -27,7 +27,7 @@ values! {
     ShapeName(MakeOfMean) = |value| choice(value, &SHAPES);
 }
 
-// `{ normal = { mean = "5 us", deviation = "1 us" } }` and its like: one of them.
+// Exactly one of these is given, such as `{ normal = { mean = "5 us", deviation = "1 us" } }`.
 table! {
     "" Kinds {
         ;

@@ -1,5 +1,5 @@
-//! `draw`: of a sweep's combinations some by chance, where all of them would take hours. Regrets need all
-//! choices of what they are over; of what else varies, combinations are drawn.
+//! `draw`: takes some of a sweep's combinations by chance, where all of them would take hours. A point's
+//! regrets need all choices of the axis that they are over; combinations of the other axes are drawn.
 use super::figure::Figure;
 use super::grid::{combination, product};
 use super::read::{AnyValue, Count, count_at, meant, read as read_table, table};
@@ -13,8 +13,8 @@ table! { "[draw]" Table { of: (usize, Vec<(usize, String)>); times: (usize, AnyV
 /// Nothing is drawn from more combinations than this.
 const COMBINATIONS_MAX: usize = 10_000_000;
 
-/// The numbers of the points that are drawn, in their order: for each combination of what is not drawn so
-/// many others of what is.
+/// The numbers of the points that are drawn, in their order: `times` combinations of the axes that are drawn
+/// from, for each combination of the others.
 pub(super) fn read(node: &Located, axes: &[Axis], figure: &Figure) -> ParseResult<Vec<usize>> {
     let table: Table = read_table(node)?;
     let Some(best) = figure.best else {
@@ -55,7 +55,7 @@ pub(super) fn read(node: &Located, axes: &[Axis], figure: &Figure) -> ParseResul
     Ok(points)
 }
 
-/// The axes of which is drawn, in the order of the sweep.
+/// The axes that are drawn from, in the order of the sweep.
 fn names((line, items): &(usize, Vec<(usize, String)>), axes: &[Axis], best: usize) -> ParseResult<Vec<usize>> {
     if items.is_empty() {
         return mistake(*line, "`of` is a list of names that vary in [sweep]");

@@ -1,4 +1,4 @@
-//! `[figure]`: what of a plan's runs is shown, over what.
+//! `[figure]`: which numbers of a plan's runs are shown, over what.
 use super::read::{AnyValue, KEY, choice, meant, read as read_table, table, values};
 use super::sweep::Axis;
 use super::tree::{Located, ParseResult, mistake};
@@ -24,31 +24,32 @@ values! {
 /// The series of a figure that shows several jobs.
 const JOB: &str = "job";
 
-/// The number that is over the best of several choices.
+/// The number that compares a choice with the best of several.
 const REGRET: &str = "regret";
 
 /// What a plan's figure shows.
 pub(crate) struct Figure {
     /// Is it a heat map (rows by columns), or curves (series over x)?
     pub(crate) heat: bool,
-    /// What varies along it: x or columns.
+    /// The names of what varies along it: x or columns.
     pub(crate) along: Vec<String>,
-    /// What varies across it: series or rows.
+    /// The names of what varies across it: series or rows.
     pub(crate) across: Vec<String>,
     pub(crate) y: &'static Metric,
-    /// The jobs that are looked at, each for itself; nothing: all that meet, together.
+    /// The jobs that are looked at, each by itself; none: all that meet, together.
     pub(crate) of: Vec<String>,
     /// The axis and the choice that speedups are over.
     pub(crate) over: Option<(usize, usize)>,
-    /// The axis of whose choices the best is what regrets are over.
+    /// The axis that regrets are over: the best of its choices is what they compare with.
     pub(crate) best: Option<usize>,
-    /// The line of the section.
+    /// The line of `[figure]`.
     pub(super) line: usize,
-    /// Of `of`.
+    /// The line of its key `of`.
     pub(super) of_line: usize,
 }
 
-/// `metrics` are what the plan's runs come to; those of a network have neither jobs nor speedups.
+/// Reads `[figure]`. `metrics` are the numbers that the plan's runs give; those of a network have neither
+/// jobs nor speedups.
 pub(super) fn read(node: &Located, axes: &[Axis], metrics: &'static [Metric], of_network: bool) -> ParseResult<Figure> {
     let table: Table = read_table(node)?;
     if let Some((key, node)) = ["of", "over", "best"].iter().find_map(|key| Some((key, node.get(key)?))).filter(|_| of_network) {
@@ -81,7 +82,7 @@ pub(super) fn read(node: &Located, axes: &[Axis], metrics: &'static [Metric], of
     Ok(Figure { heat, along, across, y, of, over, best, line: node.line, of_line })
 }
 
-/// `best = "policy"`, which is what regrets are over if nothing is said.
+/// The axis that `best = "policy"` names; without it `policy`, if the figure shows regrets.
 fn best(given: Option<&(usize, String)>, line: usize, axes: &[Axis], y: &Metric) -> ParseResult<Option<usize>> {
     let (line, name) = match given {
         Some((line, _)) if y.name != REGRET => {

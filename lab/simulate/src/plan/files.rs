@@ -1,4 +1,4 @@
-//! What plans read besides themselves: traces and the costs of machines, each once.
+//! Files that a plan names, traces and the costs of machines, each read once.
 use super::read::nanos;
 use foregather_host::{costs, regular};
 use foregather_machine::{Costs, Nanos};
@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// Of a trace, which has a time a line.
+/// The longest trace, which has a time a line.
 const TRACE_BYTES_MAX: u64 = 64 << 20;
 
 /// A measured distribution.
 type Trace = Arc<[Nanos]>;
 
-/// A folder, and what was read of it.
+/// A folder, and what was read from it.
 pub(super) struct Files {
     folder: PathBuf,
     traces: Mutex<BTreeMap<String, Result<Trace, String>>>,
@@ -30,12 +30,12 @@ impl Files {
         *self.machine.get_or_init(|| costs::load().ok().flatten().map(|kept| kept.costs))
     }
 
-    /// Did a study need them?
+    /// Did a study need the costs kept for this machine?
     pub(super) fn asked_for_costs(&self) -> bool {
         self.machine.get().is_some()
     }
 
-    /// The same, or typical ones.
+    /// The costs kept for this machine, or else typical ones.
     pub(super) fn machine_or_typical(&self) -> Costs {
         self.machine().unwrap_or(Costs::TYPICAL)
     }

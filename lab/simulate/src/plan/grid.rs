@@ -5,12 +5,12 @@ use super::tree::{Located, Mistake, ParseResult};
 /// The swept names of a point with its choices, in the order of the plan.
 pub type Labels = Vec<(String, String)>;
 
-/// How many combinations there are of so many choices each.
+/// How many combinations there are if axis `i` has `sizes[i]` choices.
 pub(super) fn product(sizes: &[usize]) -> usize {
     sizes.iter().fold(1_usize, |product, size| product.saturating_mul(*size))
 }
 
-/// The combination of that number.
+/// The choice on each axis in combination `number`.
 pub(super) fn combination(sizes: &[usize], mut number: usize) -> Vec<usize> {
     let mut numbers: Vec<usize> = Vec::new();
     for size in sizes.iter().rev() {
@@ -24,12 +24,12 @@ pub(super) fn combination(sizes: &[usize], mut number: usize) -> Vec<usize> {
 /// The axes of a sweep; without any there is one point.
 pub(super) struct SweepGrid {
     pub(super) axes: Vec<Axis>,
-    /// Which combinations there are, if not all, in their order.
+    /// The numbers of the combinations that were drawn, in their order; `None`: all are there.
     pub(super) drawn: Option<Vec<usize>>,
 }
 
 impl SweepGrid {
-    /// How many combinations there are.
+    /// How many points there are.
     pub(super) fn points(&self) -> usize {
         self.drawn.as_ref().map_or_else(|| product(&self.sizes()), Vec::len)
     }
@@ -47,7 +47,8 @@ impl SweepGrid {
         self.axes.iter().zip(self.numbers(point)).map(|(axis, number)| (axis, &axis.choices[number]))
     }
 
-    /// The point beside this one that has that choice; of a draw, on the axis that is whole.
+    /// The point that differs from this one in its choice on `axis` only; of a draw, `axis` must be the one
+    /// that is whole.
     pub(super) fn beside(&self, point: usize, axis: usize, choice: usize) -> usize {
         let mut numbers = self.numbers(point);
         numbers[axis] = choice;
@@ -55,12 +56,12 @@ impl SweepGrid {
         self.drawn.as_ref().map_or(of_all, |drawn| drawn.partition_point(|&point| point < of_all))
     }
 
-    /// The choices at a point.
+    /// The names of the choices at a point.
     pub(super) fn labels(&self, point: usize) -> Labels {
         self.choices(point).map(|(axis, choice)| (axis.name.clone(), choice.label.clone())).collect()
     }
 
-    /// The same, each choice called by its group if it has one.
+    /// The names of the choices at a point, each choice called by its group if it has one.
     pub(super) fn group(&self, point: usize) -> Labels {
         let name = |choice: &AxisValue| choice.group.clone().unwrap_or_else(|| choice.label.clone());
         self.choices(point).map(|(axis, choice)| (axis.name.clone(), name(choice))).collect()
@@ -73,7 +74,7 @@ impl SweepGrid {
         Ok(root)
     }
 
-    /// Says where a mistake was met, if it was not met from the first point on.
+    /// Adds the point at which a mistake was met, unless that is the first one.
     pub(super) fn met_at(&self, point: usize, mistake: Mistake) -> Mistake {
         if point == 0 {
             return mistake;

@@ -19,19 +19,19 @@ table! {
     }
 }
 
-/// What a job that meets has, and load has not.
+/// Keys that jobs that meet have, and load has not.
 const MEETING_KEYS: [&str; 8] = ["barriers", "grain", "cv", "mean", "shape", "policy", "spin", "kind"];
 const LOAD_KEYS: [&str; 12] =
     ["name", "threads", "count", "compute", "rest", "nice", "slice", "group", "pins", "start", "load", "one-process"];
 
-/// More threads in all would be an oversight.
+/// More threads in all are refused as an oversight.
 pub(super) const THREADS_MAX: u32 = 100_000;
 
-/// How many there are of something.
+/// How many threads or jobs there are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Number {
     Of(u32),
-    /// So many for each processor.
+    /// This many for each processor.
     Times(f64),
     /// As many as make up the load.
     Fill,
@@ -40,9 +40,9 @@ pub(super) enum Number {
 values! {
     /// `4`, `"1.5x"` as many as processors, or `"fill"`.
     Threads(Number) = |value| if is_fill(value) { Ok(Number::Fill) } else { load_size(value) };
-    /// The same without `"fill"`.
+    /// `4`, or `"1.5x"` as many as processors.
     LoadSize(Number) = load_size;
-    /// None at all is a choice, too.
+    /// A number of jobs, 0 included, or `"fill"`.
     HowMany(Number) = |value| match value {
         AnyValue::Text(_) if is_fill(value) => Ok(Number::Fill),
         AnyValue::Text(_) => Err(format!("`{KEY}` is a number or \"fill\"")),
@@ -119,7 +119,7 @@ pub(super) fn read(list: &Located, machine: &MachineSpec, files: &Files, load: O
     Ok(jobs)
 }
 
-/// Something must run, and not too much.
+/// Refuses jobs that have no thread, or too many, in all.
 pub(super) fn enough(jobs: &[Job], line: usize) -> ParseResult<()> {
     let threads = jobs.iter().map(|job| u64::from(job.threads)).sum::<u64>();
     if threads > u64::from(THREADS_MAX) {
@@ -144,7 +144,7 @@ impl Wanted {
         self.fills_jobs() || self.fills_threads()
     }
 
-    /// Its threads that are there in any case.
+    /// How many of its threads are there in any case.
     fn fixed(&self) -> u64 {
         match (self.threads, self.count) {
             (Number::Of(threads), Number::Of(count)) => u64::from(threads) * u64::from(count),
@@ -153,7 +153,7 @@ impl Wanted {
     }
 }
 
-/// So many, on so many processors.
+/// The number on a machine of `cpus` processors: multiples of them become numbers.
 pub(super) fn resolved(key: &str, line: usize, number: Number, cpus: u32) -> ParseResult<Number> {
     let Number::Times(times) = number else { return Ok(number) };
     match (times * f64::from(cpus)).round() {
@@ -191,7 +191,7 @@ fn one(node: &Located, machine: &MachineSpec, files: &Files) -> ParseResult<Want
 }
 
 impl Table {
-    /// Load computes without end, or for a while and rests for a while.
+    /// A job of load: it computes without end, or computes and rests by turns.
     fn loading(self, threads: u32, files: &Files) -> ParseResult<Job> {
         let load = Job::load("load", threads);
         match (self.compute, self.rest) {
@@ -217,7 +217,7 @@ impl Table {
         Ok(Job { kind, ..Job::meeting("job", threads, barriers, compute, policy) })
     }
 
-    /// `grain` with `cv`, `mean` with `shape`, or `compute`.
+    /// How long it computes: `grain` with `cv`, `mean` with `shape`, or `compute`.
     fn compute(self, line: usize, threads: u32, machine: &MachineSpec, files: &Files) -> ParseResult<Distribution> {
         let ways = [
             ("grain", self.grain.as_ref().map(|of| of.0)),
@@ -268,7 +268,7 @@ pub(super) fn kind(given: Option<&(usize, KindName)>, most_threads: u32) -> Pars
     kind.takes(most_threads).map_or_else(|error| mistake(*line, error.to_string()), |()| Ok(*kind))
 }
 
-/// A slice of its threads' own, as long as Linux allows.
+/// The slice of the job's threads, within what Linux allows.
 fn slice(given: Option<&(usize, Span)>, machine: &MachineSpec) -> ParseResult<Option<Nanos>> {
     let Some((line, Span(slice))) = given else { return Ok(None) };
     let (least, most) = (Eevdf::LEAST_SLICE, Eevdf::MOST_SLICE);
@@ -287,7 +287,7 @@ fn group(given: Option<&(usize, String)>, machine: &MachineSpec) -> ParseResult<
     }
 }
 
-/// Counted from 0.
+/// A list of processors, counted from 0.
 fn processors(key: &str, given: &Option<Vec<(usize, AnyValue)>>, cpus: u32) -> ParseResult<Vec<CpuId>> {
     let most = u64::from(cpus - 1);
     given.iter().flatten().map(|cpu| Ok(count_at(key, cpu, 0..=most)? as CpuId)).collect()

@@ -25,7 +25,7 @@ patch! {
 
 patch! { "[machine.round-robin]" RoundRobinTable => RoundRobin { quantum: Span; } }
 
-/// More ticks would be an oversight.
+/// More ticks are refused as an oversight.
 const TICKS_MAX: u64 = 1_000_000;
 
 patch! {
@@ -75,17 +75,17 @@ values! {
     ]);
 }
 
-/// The machine; the preset's if nothing is said.
+/// The machine; without the table, that of the default preset.
 pub(super) fn machine(node: &Located, files: &Files) -> ParseResult<MachineSpec> {
     let table: MachineTable = read(node)?;
     let base = MachineSpec::tsafrir2002();
     let preset = table.preset.map_or(base.scheduler, Scheduler::from);
     let cpus = table.cpus.map_or(base.cpus, u32::from);
-    // Tables of other schedulers would have no effect.
+    // Tables of other schedulers would have no effect, so they are refused.
     let own = match preset {
         Scheduler::RoundRobin(_) => ("round-robin", "preset = \"round-robin\""),
         Scheduler::Linux24(_) => ("linux24", "one of the presets tsafrir2002 and linux-2.*"),
-        // No preset is by priorities: only clusters are.
+        // No preset has priorities: only clusters do.
         Scheduler::Eevdf(_) | Scheduler::Priority => ("eevdf", "preset = \"eevdf\""),
     };
     let lines = [
@@ -110,7 +110,7 @@ pub(super) fn machine(node: &Located, files: &Files) -> ParseResult<MachineSpec>
     Ok(MachineSpec { cpus, prices, scheduler, ties: table.ties.map_or(base.ties, Ties::from), resolution })
 }
 
-/// The paper's prices; for schedulers of today measured ones.
+/// The paper's prices; under today's scheduler measured ones.
 fn prices(table: Option<PriceTable>, today: bool, files: &Files) -> ParseResult<Prices> {
     let base = match table.as_ref().and_then(|table| table.calibration.as_ref()) {
         Some((line, word)) => Prices::measured(&calibration(word, *line, files)?),
@@ -133,7 +133,7 @@ fn calibration(word: &str, line: usize, files: &Files) -> ParseResult<Costs> {
 }
 
 impl EevdfTable {
-    /// The scheduler that it makes of `base`, on so many processors.
+    /// The scheduler that the table makes of `base`, on `cpus` processors.
     pub(super) fn scheduler(mut self, base: Eevdf, cpus: u32) -> ParseResult<Eevdf> {
         let mut groups: Vec<Group> = Vec::new();
         for (line, table) in self.group.take().unwrap_or_default() {

@@ -19,8 +19,8 @@ table! { "" Sizes { from: Size, to: Size; } }
 type Size = Count<1, { job::THREADS_MAX as u64 }>;
 
 /// Jobs of random sizes and grains until there are `load` threads. The first is of the first grain. Each is
-/// named after its grain and computes for about `work` in all, so that they end at about the same time. Seed
-/// and load decide the mix: what else is swept meets the same jobs.
+/// named after its grain and computes for about `work` in all, so that all end at about the same time. Seed
+/// and load decide the mix: points that differ in other choices meet the same jobs.
 pub(super) fn read(node: &Located, machine: &MachineSpec, load: Option<(u32, usize)>, seed: u64) -> ParseResult<Vec<Job>> {
     let table: Table = read_table(node)?;
     let Some((load, load_line)) = load else {
@@ -39,7 +39,7 @@ pub(super) fn read(node: &Located, machine: &MachineSpec, load: Option<(u32, usi
     }
     let (work, cv) = (table.work.map_or(Nanos::from_us(2_500), Nanos::from), table.cv.map_or(CV, f64::from));
     let policy = job::policy("[mix]", node.line, (table.policy.as_ref(), table.spin.as_ref()), machine)?;
-    // The last job may be larger, by what is left.
+    // The last job may be larger, by the threads that are left over.
     let kind = job::kind(table.kind.as_ref(), to)?;
     let mut random = SplitMix(seed.wrapping_mul(0x1_0000_0000).wrapping_add(u64::from(load)));
     let mut jobs: Vec<Job> = Vec::new();

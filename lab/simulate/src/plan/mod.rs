@@ -1,4 +1,4 @@
-//! Plans: what to simulate, in a file. `plans/README.md` lists every key.
+//! Plans: files that say what to simulate. `plans/README.md` lists every key.
 //!
 //! A file is read into a tree of values that know their lines (`tree`). A sweep puts other values into that
 //! tree, one choice an axis (`sweep`), so every key can be swept; and each tree is read by serde (`read`)
@@ -39,7 +39,7 @@ use serde::de::IgnoredAny;
 use std::path::{Path, PathBuf};
 use tree::{Located, Mistake, ParseResult, mistake};
 
-/// The only schema there is.
+/// The only schema that there is so far.
 #[derive(Deserialize)]
 enum Schema {
     #[serde(rename = "foregather.plan/1")]
@@ -55,7 +55,7 @@ table! {
     }
 }
 
-/// More runs would be an oversight.
+/// A plan of more runs is refused as an oversight.
 const RUNS_MAX: usize = 100_000;
 
 /// How a plan is to be read.
@@ -63,17 +63,17 @@ const RUNS_MAX: usize = 100_000;
 pub struct Ask {
     /// Where its relative paths begin.
     pub folder: PathBuf,
-    /// With what its `[full]` changes.
+    /// Is it read with the changes of its `[full]`?
     pub full: bool,
-    /// Added to every seed.
+    /// This is added to every seed.
     pub seed_offset: u64,
-    /// Keeps at least so many spans of the first point's runs, for a trace.
+    /// At least this number of spans of the first point's runs is kept, for a trace.
     pub spans: usize,
     /// Further changes: dotted keys and their values, as in the file.
     pub set: Vec<(String, String)>,
 }
 
-/// A plan that makes sense, at every point of its sweep.
+/// A plan that has been checked at every point of its sweep.
 pub struct Plan {
     file: String,
     title: String,
@@ -162,12 +162,12 @@ impl Plan {
         Ok(study::seeds(root)?.into_iter().map(|seed| seed.saturating_add(self.seed_offset)).collect())
     }
 
-    /// Speedups are over always-block, unless the plan says over what.
+    /// Finds the choice that speedups are over: always-block, unless the plan names another.
     fn find_baseline(&mut self) -> ParseResult<()> {
         if self.is_network() {
             return Ok(());
         }
-        // Of a draw only what regrets are over is whole.
+        // In a draw only the axis that regrets are over is whole.
         let whole = |axis: usize| self.grid.drawn.is_none() || self.figure.best == Some(axis);
         for (number, axis) in self.grid.axes.iter().enumerate().filter(|(axis, _)| self.figure.over.is_none() && whole(*axis)) {
             let blocks = (0..axis.choices.len()).map(|choice| self.blocks(self.grid.beside(0, number, choice)));
@@ -189,7 +189,7 @@ impl Plan {
         Ok(study.is_some_and(|study| study.jobs.iter().filter(|job| job.meets()).all(|job| job.policy == Policy::Block)))
     }
 
-    /// Its short name: that of its file without the ending.
+    /// Its short name: the name of its file without the ending.
     pub fn name(&self) -> String {
         stem(&self.file)
     }
@@ -199,12 +199,12 @@ impl Plan {
         self.root.get("network").is_some()
     }
 
-    /// The numbers that its runs come to.
+    /// The numbers that its runs give.
     pub(super) fn metrics(&self) -> &'static [Metric] {
         metrics_of(self.is_network())
     }
 
-    /// What it shows.
+    /// What it shows, in words.
     pub fn title(&self) -> &str {
         &self.title
     }
@@ -218,17 +218,17 @@ impl Plan {
         format!("{}{over} ({})", self.figure.y.what, self.figure.y.unit)
     }
 
-    /// How many combinations of choices it has.
+    /// How many points it has: combinations of its choices.
     pub fn points(&self) -> usize {
         self.grid.points()
     }
 
-    /// The choices at a point.
+    /// The names of the choices at a point.
     pub fn labels(&self, point: usize) -> Labels {
         self.grid.labels(point)
     }
 
-    /// The same, but choices that are to be shown as one have one name.
+    /// The names of the choices at a point; choices that are shown as one have one name.
     pub(super) fn group(&self, point: usize) -> Labels {
         self.grid.group(point)
     }
@@ -246,7 +246,7 @@ impl Plan {
         seeds.map_err(|error| explain(&self.file, &error))
     }
 
-    /// What to simulate at a point with a seed. Spans are recorded at the first point only: there may be many.
+    /// The study of a point with a seed. Spans are recorded at the first point only: there may be many.
     ///
     /// # Errors
     /// None, for a plan that could be parsed.
@@ -264,18 +264,18 @@ impl Plan {
         self.figure.over.map(|(axis, choice)| self.grid.beside(point, axis, choice))
     }
 
-    /// The points that differ from this one in what regrets are over only, itself among them.
+    /// The points that differ from this one only in the choice that regrets are over, itself among them.
     pub(super) fn rivals(&self, point: usize) -> Option<impl Iterator<Item = usize>> {
         let axis = self.figure.best?;
         Some((0..self.grid.axes[axis].choices.len()).map(move |choice| self.grid.beside(point, axis, choice)))
     }
 
-    /// The swept name of what regrets are over.
+    /// The swept name of the axis that regrets are over.
     pub(super) fn best_name(&self) -> Option<&str> {
         self.figure.best.map(|axis| self.grid.axes[axis].name.as_str())
     }
 
-    /// What a reader of its results should know.
+    /// Remarks that a reader of its results needs.
     pub fn notes(&self) -> Vec<String> {
         let note = match (self.files.asked_for_costs(), self.files.machine()) {
             (false, _) => return vec![],
@@ -292,7 +292,7 @@ fn metrics_of(network: bool) -> &'static [Metric] {
     if network { &METRICS } else { &metric::METRICS }
 }
 
-/// `plans/fig3.toml` is `fig3`.
+/// The name of a file without folder and ending: `plans/fig3.toml` is `fig3`.
 fn stem(file: &str) -> String {
     Path::new(file).file_stem().map_or_else(|| file.to_owned(), |stem| stem.to_string_lossy().into_owned())
 }

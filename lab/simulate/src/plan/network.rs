@@ -20,7 +20,7 @@ table! {
     }
 }
 
-/// What only one kind of network has.
+/// Keys that only one kind of network has.
 const CIRCUIT_KEYS: [&str; 12] =
     ["null", "send", "long", "short-limit", "set-up", "receive", "null-hold", "jitter", "arbitration", "links", "hop", "pool"];
 const LOGGP_KEYS: [&str; 4] = ["latency", "send-overhead", "receive-overhead", "gap"];
@@ -29,7 +29,7 @@ table! { "" Pool { buffers: Count<1, { u16::MAX as u64 }>, release: Count<1, { u
 table! { "" InterruptTable { ; length: Span, period: Span } }
 
 values! {
-    /// What is said of a profile; of the one without a model all keys must be given.
+    /// The name of a profile. `loggp` has no values of its own: all keys must be given.
     ProfileName((Interconnect, Option<Interrupts>)) = |value| {
         let free = |model: LogGp| (Interconnect::LogGp(model), None);
         let circuits = profile::CIRCUITS.map(|(name, model, interrupts)| (name.to_owned(), (Interconnect::Circuits(model), interrupts)));
@@ -40,15 +40,15 @@ values! {
     ArbitrationName(Arbitration) = |value| choice(value, &Arbitration::ALL.map(|arbitration| (arbitration.name(), arbitration)));
 }
 
-/// As many as the simulator takes.
+/// The most nodes that the simulator takes.
 const NODES_MAX: u64 = 1 << 24;
-/// Before its parameters are read.
+/// Stands for a network whose parameters have not been read yet.
 const NOTHING: LogGp =
     LogGp { latency: Nanos::ZERO, send_overhead: Nanos::ZERO, receive_overhead: Nanos::ZERO, gap: Nanos::ZERO, byte_ps: 0 };
-/// A network of which every parameter is given.
+/// The name of the profile of which every parameter is given.
 const LOGGP: &str = "loggp";
 
-/// What `[network]` says.
+/// What `[network]` asks for.
 pub(super) struct Wanted {
     pub(super) machine: Interconnect,
     pub(super) nodes: u32,
@@ -82,7 +82,7 @@ pub(super) fn read(node: &Located, seed: u64) -> ParseResult<Wanted> {
     };
     let faults = faults.map_or_else(|| Ok(Faults::default()), |(line, table)| table.faults(line, nodes))?;
     let faults = Faults { seed, ..faults };
-    // Rules that hold for all sizes, or for powers of two, need no large network to be tried.
+    // Rules that hold for all sizes, or for powers of two, can be tried on a small network.
     let size = if nodes.is_power_of_two() { 1 } else { 3 };
     let tried = match machine {
         Interconnect::Circuits(model) => attempt(size, model, interrupts, &faults),
@@ -92,7 +92,7 @@ pub(super) fn read(node: &Located, seed: u64) -> ParseResult<Wanted> {
     Ok(Wanted { machine, nodes, interrupts, faults })
 }
 
-/// None of these keys of another kind of network may be given: they would have no effect.
+/// Refuses keys that only another kind of network has: they would have no effect.
 fn only(table: &Located, others: &[&str], of: &str, here: &str, own: &[&str]) -> ParseResult<()> {
     match others.iter().filter_map(|key| Some((key, table.get(key)?))).min_by_key(|(_, node)| node.line) {
         None => Ok(()),
@@ -103,7 +103,7 @@ fn only(table: &Located, others: &[&str], of: &str, here: &str, own: &[&str]) ->
     }
 }
 
-/// What is given, or what there is without it.
+/// The given value, or else `base`.
 fn or<T>(given: Option<impl Into<T>>, base: T) -> T {
     given.map_or(base, Into::into)
 }
@@ -140,7 +140,7 @@ impl Table {
     }
 }
 
-/// The profile's interrupts, or others, or none.
+/// The interrupts that the table gives, or the profile's, or none.
 fn disturbed(node: &Located, base: Option<Interrupts>) -> ParseResult<Option<Interrupts>> {
     let given =
         unless_none(node, "interrupts", base.map(|base| (Some(base.length), Some(base.period))), |table: InterruptTable| {
@@ -157,13 +157,13 @@ fn disturbed(node: &Located, base: Option<Interrupts>) -> ParseResult<Option<Int
     }
 }
 
-/// Does the simulator take it?
+/// Tries whether the simulator takes the network.
 fn attempt<M: Model>(size: u32, model: M, interrupts: Option<Interrupts>, faults: &Faults) -> Result<(), Error> {
     let network = Network::<Heap, M>::new(size, 0, model)?.faulty(faults)?;
     interrupts.map_or(Ok(()), |interrupts| network.interrupted(interrupts, 0).map(drop))
 }
 
-/// At which of the keys a contradiction lies.
+/// The mistake, at the key where the contradiction lies.
 fn blame(table: &Located, nodes: u32, error: &Error) -> Mistake {
     let keys: &[&str] = match error.cause() {
         Cause::Size { .. } => &["links"],
@@ -185,8 +185,8 @@ fn blame(table: &Located, nodes: u32, error: &Error) -> Mistake {
     Mistake { line: node.line, what }
 }
 
-/// What `send` and `latency` of a hop are on that machine: the waits of RDS follow from them. Its last send
-/// of several begins that many gaps later.
+/// The `send` and `latency` of a hop on that machine: the waits of RDS follow from them. A node's last of
+/// several sends begins that number of gaps later.
 pub(super) fn hop(machine: &Interconnect) -> (Nanos, Nanos) {
     match machine {
         Interconnect::Circuits(model) => (model.send, model.null),
@@ -205,9 +205,9 @@ table! { "a pause" PauseTable { node: (usize, AnyValue), length: Span; from: Tim
 table! { "a drift" DriftTable { node: (usize, AnyValue), ppm: Ppm; ahead: Time } }
 
 values! {
-    /// In millionths: one in a million is the smallest share there is.
+    /// A share, kept in millionths: one in a million is the smallest that there is.
     Share(u32) = |value| Ok((real(value, 0.0..=1.0)? * 1e6).round() as u32);
-    /// A clock that gains or loses more than a tenth is none.
+    /// Parts in a million by which a clock drifts: at more than a tenth it is no clock.
     Ppm(i32) = |value| match value {
         AnyValue::Whole(ppm @ -100_000..=100_000) => Ok(*ppm as i32),
         _ => Err(format!("`{KEY}` is a whole number from -100000 to 100000")),
@@ -215,7 +215,7 @@ values! {
 }
 
 impl FaultTable {
-    /// The faults of a network of so many nodes; `line` is that of the table.
+    /// The faults of a network of `nodes` nodes; the table is on `line`.
     pub(super) fn faults(self, line: usize, nodes: u32) -> ParseResult<Faults> {
         let share = |share: Option<Share>| share.map_or(0, u32::from);
         let (delay_ppm, delay) = (share(self.delayed), self.delay.map(Nanos::from));

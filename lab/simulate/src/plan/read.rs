@@ -1,5 +1,5 @@
-//! A plan's tables, read by serde: what a table does not know, it refuses, and says what was probably meant.
-//! A mistake has the line of the nearest key, and its name.
+//! A plan's tables, read by serde: a table refuses a key that it does not know, and says which one was
+//! probably meant. A mistake has the line of the nearest key, and its name.
 use super::tree::{Located, Mistake, NOWHERE, ParseResult, Value, mistake};
 use foregather_machine::Nanos;
 use serde::Deserialize;
@@ -8,23 +8,23 @@ use serde::de::{self, DeserializeSeed, Deserializer, Expected, IntoDeserializer,
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-/// Where the names of a key and of its table belong in a message of what knows neither.
+/// Stands for the names of a key and of its table in a message that is made where neither is known.
 pub(super) const KEY: &str = "\u{1}";
 const TABLE: &str = "\u{2}";
 
-/// What the value is read as.
+/// Reads a value as a `T`.
 pub(super) fn read<'n, T: Deserialize<'n>>(node: &'n Located) -> ParseResult<T> {
     T::deserialize(node).map_err(|mistake| mistake.at(node.line))
 }
 
-/// The same of a table's entry, if there is one.
+/// Reads a table's entry, if there is one.
 pub(super) fn entry<'n, T: Deserialize<'n>>(node: &'n Located, key: &str) -> ParseResult<Option<T>> {
     let read = |node: &'n Located| T::deserialize(node).map_err(|mistake| mistake.of(KEY, key).at(node.line));
     node.get(key).map(read).transpose()
 }
 
 impl Mistake {
-    /// On this line, unless it has one.
+    /// The mistake on this line, unless it has one already.
     pub(super) fn at(self, line: usize) -> Self {
         if self.line == NOWHERE { Self { line, ..self } } else { self }
     }
@@ -99,7 +99,7 @@ impl<'de> Deserializer<'de> for &'de Located {
         visitor.visit_newtype_struct(self)
     }
 
-    /// A table by the name that messages call it; without a name, by its key.
+    /// The table is called by its name in messages, or by its key if the name is empty.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         what: &'static str,
@@ -119,7 +119,7 @@ impl<'de> Deserializer<'de> for &'de Located {
         visitor.visit_seq(LineAndValue { node: self, is_line: true })
     }
 
-    /// One of several names.
+    /// A value that is one of several names.
     fn deserialize_enum<V: Visitor<'de>>(self, _: &'static str, _: &'static [&'static str], visitor: V) -> ParseResult<V::Value> {
         match &self.value {
             Value::Text(text) => visitor.visit_enum(BorrowedStrDeserializer::<Mistake>::new(text)),
@@ -179,7 +179,7 @@ impl<'n> SeqAccess<'n> for LineAndValue<'n> {
     }
 }
 
-/// A value for what no type of serde says; its parts have no lines.
+/// A value of a kind that no type of serde has; its parts have no lines.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum AnyValue {
@@ -192,7 +192,7 @@ pub(super) enum AnyValue {
 }
 
 impl AnyValue {
-    /// In a word, for messages.
+    /// The kind of value, in words for messages.
     pub(super) fn sort(&self) -> &'static str {
         match self {
             Self::Text(_) => "a text",
@@ -242,8 +242,8 @@ macro_rules! table {
 }
 pub(super) use table;
 
-/// A table of what replaces parts of something that is known otherwise, such as a preset; after a semicolon
-/// what else it has.
+/// A table of keys that replace parts of a value that is known already, such as a preset; after a semicolon
+/// its other keys.
 macro_rules! patch {
     ($what:literal $table:ident => $target:ident { $($field:ident: $kind:ty),* $(,)? ; $($more:ident: $other:ty),* }) => {
         $crate::plan::read::table! { $what $table { ; $($field: $kind,)* $($more: $other),* } }
@@ -261,21 +261,21 @@ pub(super) use patch;
 values! {
     /// A time with its unit.
     Time(Nanos) = time;
-    /// One that is not zero.
+    /// A time that is not zero.
     Span(Nanos) = |value| match time(value)? {
         Nanos::ZERO => Err(format!("`{KEY}` must be longer than zero")),
         time => Ok(time),
     };
-    /// What one byte takes, in picoseconds: `0.36 us`, `40 ps`.
+    /// How long one byte takes, in picoseconds: `0.36 us`, `40 ps`.
     PerByte(u64) = |value| picos(&text(value)?).map_err(|what| format!("`{KEY}`: {what}"));
     /// A coefficient of variation.
     Variation(f64) = |value| real(value, 0.0..=10.0);
 }
 
-/// How a switch is turned off.
+/// The word that turns something off.
 pub(super) const NONE: &str = "none";
 
-/// What is at a key: `base` if nothing, and nothing if it is `"none"`.
+/// The value of a key: `base` if it is not given, and nothing if it is `"none"`.
 pub(super) fn unless_none<'n, T: Deserialize<'n>, U>(
     node: &'n Located,
     key: &str,
@@ -301,7 +301,7 @@ impl<'de, const FROM: u64, const TO: u64> Deserialize<'de> for Count<FROM, TO> {
 
 impl<const FROM: u64, const TO: u64> From<Count<FROM, TO>> for u32 {
     fn from(count: Count<FROM, TO>) -> Self {
-        // Bounds of what is kept in 32 bits are no greater.
+        // Bounds of numbers that are kept in 32 bits are no greater.
         Self::try_from(count.0).unwrap_or(Self::MAX)
     }
 }
@@ -331,7 +331,7 @@ pub(super) fn count(value: &AnyValue, range: RangeInclusive<u64>) -> Result<u64,
     }
 }
 
-/// The same where the bounds follow from other values.
+/// A whole number where the bounds follow from other values.
 pub(super) fn count_at(key: &str, (line, value): &(usize, AnyValue), range: RangeInclusive<u64>) -> ParseResult<u64> {
     count(value, range).or_else(|what| mistake(*line, what.replace(KEY, key)))
 }
@@ -358,7 +358,7 @@ fn time(value: &AnyValue) -> Result<Nanos, String> {
     time.map_err(|what| format!("`{KEY}`: {what}"))
 }
 
-/// One of several names.
+/// The value of one of several names.
 pub(super) fn choice<T: Clone>(value: &AnyValue, names: &[(&str, T)]) -> Result<T, String> {
     let word = text(value)?;
     match names.iter().find(|(name, _)| *name == word) {
@@ -370,17 +370,17 @@ pub(super) fn choice<T: Clone>(value: &AnyValue, names: &[(&str, T)]) -> Result<
     }
 }
 
-/// `6 us`, `1.5ms`.
+/// A time with its unit, as `6 us` or `1.5ms`, in nanoseconds.
 pub(super) fn nanos(text: &str) -> Result<Nanos, String> {
     parts(text, 1.0, "nanoseconds").map(Nanos)
 }
 
-/// The same in picoseconds.
+/// A time with its unit in picoseconds.
 fn picos(text: &str) -> Result<u64, String> {
     parts(text, 1e3, "picoseconds")
 }
 
-/// A time in whole parts, of which there are so many in a nanosecond.
+/// A time as a whole number of parts, `per_ns` of which make a nanosecond.
 fn parts(text: &str, per_ns: f64, name: &str) -> Result<u64, String> {
     let text = text.trim();
     let unit_at = text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len());
@@ -406,7 +406,7 @@ fn parts(text: &str, per_ns: f64, name: &str) -> Result<u64, String> {
     }
 }
 
-/// What was probably meant, or else what there is.
+/// The end of a message about an unknown word: the name that was probably meant, or else all names.
 pub(crate) fn meant(word: &str, names: &[&str]) -> String {
     let near = names.iter().map(|name| (distance(word, name), name)).min();
     match near {
@@ -415,8 +415,8 @@ pub(crate) fn meant(word: &str, names: &[&str]) -> String {
     }
 }
 
-/// How many letters must be changed, added, taken out or swapped with their neighbour. Both may be a
-/// stranger's: their first letters decide.
+/// How many letters must be changed, added, taken out or swapped with their neighbour. Both words may be
+/// foreign text of any length: their first letters decide.
 fn distance(a: &str, b: &str) -> usize {
     const MOST: usize = 64;
     let [a, b] = [a, b].map(|word| word.chars().take(MOST).collect::<String>());

@@ -6,24 +6,24 @@ use foregather_sim::smp::{Record, Stop};
 use std::collections::BTreeSet;
 
 table! { "[run]" Table { ; stop: StopName, limit: Span, shuffled: bool, seeds: Seeds, forbid_oversize: bool } }
-// Nothing else is to be said of a network.
+// A network has no other keys here.
 table! { "the [run] of a network" NetworkTable { ; seeds: Seeds } }
 table! { "[record]" RecordTable { ; window: (usize, Time), sample: (usize, Time), spans: Count<0, KEPT_MAX> } }
 
 values! {
     StopName(Stop) = |value| choice(value, &[("first-job", Stop::FirstJob), ("all-jobs", Stop::AllJobs), ("limit", Stop::Limit)]);
-    /// So many from 1 on, a list, or a range.
+    /// How many seeds from 1 on, a list of them, or a range.
     Seeds(Vec<u64>) = seeds;
 }
 
 const SEED_MAX: u64 = u64::MAX / 2;
-/// Longer than any figure of the paper takes.
+/// The default limit: longer than any figure of the paper takes.
 const LIMIT: Nanos = Nanos::from_ms(40_000);
 const SEEDS_MAX: u64 = 10_000;
-/// Windows and samples of one run are kept in memory.
+/// The most windows and samples of one run: they are kept in memory.
 const KEPT_MAX: u64 = 10_000_000;
 
-/// `[run]`.
+/// What `[run]` says.
 pub(super) struct RunSection {
     pub(super) stop: Stop,
     pub(super) limit: Nanos,
@@ -48,7 +48,7 @@ pub(super) fn read(node: &Located) -> ParseResult<RunSection> {
     })
 }
 
-/// The seeds of a network.
+/// The seeds of a network's plan.
 pub(super) fn of_network(node: &Located) -> ParseResult<Vec<u64>> {
     Ok(read_table::<NetworkTable>(node)?.seeds.map_or(vec![1], |seeds| seeds.0))
 }

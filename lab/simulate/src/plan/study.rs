@@ -6,7 +6,7 @@ use super::{PlanTable, job, machine, mix, network, run, trial};
 use crate::network::{self as net, Interconnect};
 use foregather_sim::smp::{self, Job, Stop};
 
-/// What is to be simulated.
+/// What is simulated.
 #[derive(Debug)]
 pub enum Study {
     /// Processors that threads share.
@@ -16,20 +16,20 @@ pub enum Study {
 }
 
 impl Study {
-    /// The processors, if it is about them.
+    /// The study of processors, if it is one.
     pub fn smp(self) -> Option<smp::Study> {
         if let Self::Smp(study) = self { Some(*study) } else { None }
     }
 
-    /// The network, if it is about one.
+    /// The study of a network, if it is one.
     pub fn network(self) -> Option<net::Study<Interconnect>> {
         if let Self::Network(study) = self { Some(*study) } else { None }
     }
 }
 
-/// Is it about a network? A plan with one says nothing about processors.
+/// Is the plan about a network? Then it says nothing about processors.
 pub(super) fn is_network(root: &Located) -> ParseResult<bool> {
-    // A choice may have put something at the top.
+    // A choice may have put an unknown key at the top.
     read_table::<PlanTable>(root)?;
     let Some(network) = root.get("network") else {
         return match root.get("trial") {
@@ -47,7 +47,7 @@ pub(super) fn is_network(root: &Located) -> ParseResult<bool> {
     }
 }
 
-/// The seeds it is run with.
+/// The seeds that the study is run with.
 pub(super) fn seeds(root: &Located) -> ParseResult<Vec<u64>> {
     match root.get("run") {
         None => Ok(vec![1]),
@@ -56,7 +56,7 @@ pub(super) fn seeds(root: &Located) -> ParseResult<Vec<u64>> {
     }
 }
 
-/// What is simulated with one of them.
+/// Reads the study for one of its seeds.
 pub(super) fn read(root: &Located, files: &Files, seed: u64) -> ParseResult<Study> {
     match root.get("network") {
         Some(_) if is_network(root)? => Ok(Study::Network(Box::new(nodes(root, seed)?))),

@@ -1,9 +1,10 @@
-//! `[sweep]`: what is varied. Every combination is a point; a choice is nothing but values put into the plan.
+//! `[sweep]`: what is varied. Every combination is a point; a choice puts values into the plan and does
+//! nothing else.
 use super::read::{meant, nanos};
 use super::tree::{Located, ParseResult, Value, mistake};
 use foregather_machine::Nanos;
 
-/// More choices of one thing would be an oversight.
+/// More choices on one axis are refused as an oversight.
 const CHOICES_MAX: usize = 10_000;
 
 /// Short names, and what they stand for. `*` is every job that meets.
@@ -33,10 +34,10 @@ pub(super) const SHORT: [(&str, &str); 23] = [
     ("trials", "trial.trials"),
 ];
 
-/// Labels of every result, which a name of one's own must not hide.
+/// Labels that every result has: a plan's own names must not hide them.
 const TAKEN: [&str; 3] = ["job", "plan", "state"];
 
-/// One thing that is varied.
+/// One axis: a name that is varied, and its choices.
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
     pub(crate) name: String,
@@ -44,18 +45,18 @@ pub(crate) struct Axis {
     pub(crate) choices: Vec<AxisValue>,
 }
 
-/// One of its values.
+/// One choice on an axis.
 #[derive(Clone, Debug)]
 pub(crate) struct AxisValue {
     pub(crate) label: String,
-    /// Choices of one group are shown as one: their numbers are taken together.
+    /// The choices of one group are shown as one: their numbers are taken together.
     pub(crate) group: Option<String>,
-    /// What is put where.
+    /// The paths that it sets, and the values that it puts there.
     puts: Vec<(String, Located)>,
 }
 
 impl AxisValue {
-    /// The plan with this choice made.
+    /// Puts the choice's values into the plan.
     pub(super) fn put_into(&self, root: &mut Located) -> ParseResult<()> {
         self.puts.iter().try_for_each(|(path, node)| put(root, path, node))
     }
@@ -109,7 +110,7 @@ fn axis(name: &str, node: &Located) -> ParseResult<Axis> {
     if TAKEN.contains(&name) {
         return mistake(node.line, format!("results have a label `{name}` already: choose another name"));
     }
-    // As they stand in the ids of results, where a slash divides.
+    // The labels as they stand in the ids of results, where a slash divides.
     let id = |choice: &AxisValue| choice.label.replace('/', "-");
     for (at, choice) in choices.iter().enumerate() {
         if choices[..at].iter().any(|earlier| id(earlier) == id(choice)) {
@@ -128,7 +129,7 @@ fn unknown(name: &str) -> String {
     )
 }
 
-/// How a choice that has no name is called.
+/// The name of a choice to which the plan gives none.
 fn label(name: &str, node: &Located) -> ParseResult<String> {
     match &node.value {
         Value::Text(text) => Ok(text.clone()),
@@ -189,7 +190,7 @@ fn steps(what: &str, from: &Located, to: &Located, step: Option<&Located>) -> Pa
     Ok(all.map(|all| all.map(value).collect()))
 }
 
-/// In the largest unit that divides it.
+/// The time in the largest unit that divides it.
 fn short_time(time: Nanos) -> String {
     let unit = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")]
         .into_iter()
@@ -197,15 +198,15 @@ fn short_time(time: Nanos) -> String {
     unit.map_or_else(|| format!("{} ns", time.0), |(unit, name)| format!("{} {name}", time.0 / unit))
 }
 
-/// Puts a value at a path, or where a short name says.
+/// Puts a value at a path, or where its short name says.
 fn put(root: &mut Located, path: &str, node: &Located) -> ParseResult<()> {
     if let ("seed", Value::Whole(_)) = (path, &node.value) {
-        // One seed, not so many.
+        // `seed` is one seed; `run.seeds` would read a number as how many there are.
         return root.set("run.seeds", &Located { line: node.line, value: Value::List(vec![node.clone()]) });
     }
     let path = SHORT.iter().find(|(short, _)| *short == path).map_or(path, |(_, long)| long);
     let Some(key) = path.strip_prefix("*.") else {
-        // One way to say how many takes the place of the other.
+        // Of two keys for the same number, the new one takes the place of the other.
         let other = [("network.nodes", "network.dimension"), ("network.dimension", "network.nodes")];
         if let Some((_, old)) = other.iter().find(|(new, _)| *new == path) {
             root.remove(old);
@@ -219,7 +220,7 @@ fn put(root: &mut Located, path: &str, node: &Located) -> ParseResult<()> {
     let jobs = root.get("job").and_then(Located::items).unwrap_or_default();
     let loads = |job: &Located| matches!(job.get("load"), Some(Located { value: Value::Flag(true), .. }));
     meeting.extend((0..jobs.len()).filter(|&at| !loads(&jobs[at])).map(|at| format!("job.{at}")));
-    // One way to wait takes the place of the other.
+    // Of two keys for the policy, the new one takes the place of the other.
     let instead = [("policy", "spin"), ("spin", "policy")].into_iter().find(|(new, _)| *new == key);
     for place in meeting {
         if let Some((_, old)) = instead {

@@ -29,7 +29,7 @@ fn refused(text: &str, says: &str) {
     }
 }
 
-/// Lines 1 to 5, so further text begins on line 6.
+/// The first five lines, so further text begins on line 6.
 const JOB: &str = "[[job]]\nthreads = 4\nbarriers = 10\ngrain = \"fine\"\npolicy = \"block\"\n";
 
 fn with_job(more: &str) -> String {
@@ -348,7 +348,7 @@ proptest! {
         let _ = parse(&String::from_utf8_lossy(&bytes));
     }
 
-    /// Nearer to a plan: one of its values is something else.
+    /// Plans that are nearer to a sound one: one value is replaced.
     #[test]
     fn no_value_makes_the_reader_panic(
         which in any::<prop::sample::Index>(),

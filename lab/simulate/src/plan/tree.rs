@@ -1,9 +1,9 @@
-//! A TOML document that remembers its lines, and of which every value can be replaced: a sweep does nothing
+//! A TOML document that remembers its lines, and of which every value can be replaced: sweeps need nothing
 //! else.
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The line of a mistake of which it is not known yet.
+/// The line of a mistake whose line is not known yet.
 pub(super) const NOWHERE: usize = usize::MAX;
 
 /// What is wrong with a plan, and where. Line 0 is the command line.
@@ -13,7 +13,7 @@ pub(crate) struct Mistake {
     pub(crate) what: String,
 }
 
-/// What reading gives.
+/// What reading gives, or what is wrong.
 pub(crate) type ParseResult<T> = Result<T, Mistake>;
 
 /// A mistake at a line.
@@ -64,7 +64,7 @@ impl Located {
         Self { line, value: Value::Text(text.into()) }
     }
 
-    /// The same, with everything in it, said to be on that line.
+    /// The value and all its parts, said to be on that line.
     fn at_line(mut self, line: usize) -> Self {
         self.line = line;
         self.value = match self.value {
@@ -146,14 +146,14 @@ impl Located {
         }
     }
 
-    /// In a word, for messages.
+    /// The kind of value, in words for messages.
     pub(super) fn sort(&self) -> &'static str {
         self.value.sort()
     }
 }
 
 impl Value {
-    /// In a word, for messages: `a text`, `a table` ...
+    /// The kind of value, in words for messages: `a text`, `a table` ...
     pub(super) fn sort(&self) -> &'static str {
         match self {
             Self::Text(_) => "a text",
@@ -165,7 +165,7 @@ impl Value {
     }
 }
 
-/// Where the lines of a text end.
+/// The places where a text's lines end.
 struct LineEnds(Vec<usize>);
 
 impl LineEnds {

@@ -24,25 +24,25 @@ table! { "" ShiftTable { protocol: ProtocolName, bytes: (usize, Bytes); } }
 
 values! {
     ProtocolName(Protocol) = |value| choice(value, &Protocol::ALL.map(|protocol| (protocol.name(), protocol)));
-    /// `32768` or `"32 KiB"`.
+    /// A length in bytes, as `32768` or `"32 KiB"`.
     Bytes(u32) = bytes;
 }
 
-/// A law of skew with its time.
+/// Makes a law of skew of its time.
 type Law = fn(Nanos) -> Skew;
-/// Laws of how late nodes come that have a time.
+/// Laws of how late nodes come, by the names of those that have a time.
 pub(super) const SKEWS: [(&str, Law); 4] =
     [("last", Skew::Last), ("one", Skew::One), ("uniform", Skew::Uniform), ("exponential", Skew::Exponential)];
-/// What remains of one trial is the skew of the next.
+/// The skew that one trial leaves is that of the next.
 const CARRIED: &str = "carried";
 
-/// Of the experiments of Seidel & Davis 1992 §4.
+/// How many trials the experiments of Seidel & Davis 1992 §4 have.
 const TRIALS: u32 = 50;
 const TRIALS_MAX: u64 = 1_000_000;
-/// What is kept of one run's trials while it runs: so many nodes times trials are 400 MB.
+/// The most times of one run that are kept, nodes times trials: together they take 400 MB.
 const KEPT_MAX: u64 = 1 << 24;
 
-/// What `[trial]` says.
+/// What `[trial]` asks for.
 pub(super) struct Wanted {
     pub(super) barrier: Option<Algorithm>,
     pub(super) shift: Option<Shift>,
@@ -81,7 +81,7 @@ pub(super) fn read(node: &Located, machine: &Interconnect, nodes: u32) -> ParseR
             format!("of {trials} trials, {skipped} skipped ones leave none that counts"),
         );
     }
-    // Nobody is late if the last one is late by nothing.
+    // No node is late if the last one is late by nothing.
     let skew = skew.unwrap_or(Skew::Last(Nanos::ZERO));
     Ok(Wanted { barrier, shift, skew, resynchronised, trials, skipped })
 }
@@ -148,8 +148,8 @@ fn bytes(value: &AnyValue) -> Result<u32, String> {
     fits.ok_or_else(|| format!("a message of {whole} bytes is beyond what one node's memory would hold; at most {BYTES_MAX}"))
 }
 
-/// `"carried"`, `"none"`, `"last 600 us"`, or `{ last = "600 us" }`, of which the time can be swept. `None`
-/// if nobody is late.
+/// The skew: `"carried"`, `"none"`, `"last 600 us"`, or `{ last = "600 us" }`, of which the time can be
+/// swept. `None` if no node is late.
 fn skew(node: &Located) -> ParseResult<Option<Skew>> {
     let names = SKEWS.map(|(name, _)| name);
     let law = |line: usize, name: &str, known: &[&str]| match SKEWS.iter().find(|(known, _)| *known == name) {

@@ -170,7 +170,7 @@ impl Contestant {
     }
 }
 
-/// So many that it takes some milliseconds and is no guess.
+/// Round trips of one measurement: they take some milliseconds together, long enough to be no guess.
 fn rounds(bytes: usize) -> usize {
     ((256 << 20) / bytes).clamp(100, 50_000)
 }

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError, TryLockError};
 
-/// The two crossovers of a routine, in its own sizes.
+/// The two crossovers of a routine, in the sizes that [`worth`] takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sizes {
     pub(crate) warm: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// For a process that may use one processor.
+    /// The crossovers of a process that may use one processor only: no call is shared.
     const NEVER: Self = Self { warm: KNOWN_MOST, cold: KNOWN_MOST };
 
     /// The crossovers before a measurement: twice the usual ones, and after a pause sixteen times those.
@@ -45,7 +45,7 @@ const KNOWN_MOST: u64 = u64::MAX >> 1;
 struct CrossoverTable {
     warm: [AtomicU64; COUNT],
     cold: [AtomicU64; COUNT],
-    /// When the team was called last, or would have been if it had been awake.
+    /// When the team was called last, or would have been if awake: nanoseconds of the clock.
     last_ns: AtomicU64,
     /// A call that comes within this time after the last finds the members awake.
     awake_ns: AtomicU64,
@@ -55,7 +55,7 @@ struct CrossoverTable {
 struct Learning {
     /// Whether the file has been read.
     read: bool,
-    /// The routines whose crossovers are in the file, or may be.
+    /// The routines whose crossovers the file has, or would have if it could be written.
     kept: [bool; COUNT],
     /// What cannot be used or kept, and why.
     trouble: Vec<String>,
@@ -116,7 +116,7 @@ fn above(routine: Routine, size: u64, word: u64) -> bool {
     pause < TABLE.awake_ns.load(Relaxed) || size >= after(Nanos(pause), TABLE.cold[routine as usize].load(Relaxed))
 }
 
-/// The cold crossover after such a pause, if it is `cold` after a short one.
+/// The cold crossover after `pause`, if it is `cold` after a short one.
 fn after(pause: Nanos, cold: u64) -> u64 {
     if pause < DEEP { cold } else { cold.saturating_mul(2) }
 }
@@ -193,7 +193,7 @@ fn publish(routine: Routine, sizes: Sizes) {
 /// The crossovers of one routine as lengths of vectors, or orders of square matrices, of `f64`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crossover {
-    /// The routine.
+    /// The routine that they are crossovers of.
     pub routine: Routine,
     /// From this size on, calls that follow another one are shared. `None` if none is.
     pub warm: Option<u64>,
@@ -201,8 +201,8 @@ pub struct Crossover {
     pub cold: Option<u64>,
 }
 
-/// The crossovers of this process; unknown ones are measured now (a few milliseconds each). And what could
-/// not be used or kept, with the reason.
+/// The crossovers of this process; unknown ones are measured now (a few milliseconds each). The texts say
+/// what could not be used or kept, and why.
 pub fn crossovers() -> (Vec<Crossover>, Vec<String>) {
     let order = |routine: Routine, size: u64| (size < KNOWN_MOST).then(|| routine.order_of_size(size));
     let one = |&routine: &Routine| {

@@ -9,30 +9,31 @@ use crate::scalar::Scalar;
 use std::array::from_fn;
 use std::hint::black_box;
 
-/// So many columns are multiplied with a vector at a time, if there are as many.
+/// Columns that are multiplied with a vector at a time, if the matrix has as many.
 const DOTS: usize = 4;
-/// So many columns are added to a vector at a time.
+/// Columns that are added to a vector at a time.
 const ADDED: usize = 8;
-/// Columns that lie no further apart than so many bytes are added all at once: caches hold what is read beside a few rows of them.
+/// Columns no more bytes apart than this are added all at once: caches hold what is read beside a few rows of
+/// them.
 const NEAR: usize = 1024;
-/// So many of those at most.
+/// The most columns that are added all at once.
 const ADDED_NEAR: usize = 64;
-/// So many columns of a symmetric matrix are seen as columns and as rows at a time.
+/// Columns of a symmetric matrix that are taken as columns and as rows at a time.
 pub(crate) const BOTH: usize = 4;
 
 by_processor! {
-    /// `y = alpha * a * x + beta * y`, of `conj(a)` if so asked. The columns of `a` lie side by side in memory, as long as `y`. If
-    /// `beta` is nought `y` is not read.
+    /// `y = alpha * a * x + beta * y`, with `conj(a)` for `a` if `conj`. The columns of `a` lie side by side
+    /// in memory, as long as `y`. If `beta` is nought `y` is not read.
     fn add_columns(conj: bool, alpha: T, a: Matrix<'_, T>, x: &[T], beta: T, y: &mut [T]) = add_columns_body
 }
 by_processor! {
-    /// `y[j] = alpha * sum(a[i, j] * x[i]) + beta * y[j]`, of `conj(a)` if so asked. The columns of `a` are as long as `x`. If `beta`
-    /// is nought `y` is not read.
+    /// `y[j] = alpha * sum(a[i, j] * x[i]) + beta * y[j]`, with `conj(a)` for `a` if `conj`. The columns of
+    /// `a` are as long as `x`. If `beta` is nought `y` is not read.
     fn add_dots(conj: bool, alpha: T, a: Matrix<'_, T>, x: &[T], beta: T, y: &mut [T]) = add_dots_body
 }
 by_processor! {
-    /// Columns of a symmetric matrix, seen as columns and as rows: `y += alpha * a`, and the sums of `a * x`. Of each, `conj(a)`
-    /// may be asked for.
+    /// Columns of a symmetric matrix, taken as columns and as rows: `y += alpha * a`, and the sums of `a *
+    /// x`. For each of the two `conj` says whether `conj(a)` stands for `a`.
     fn columns_and_rows(conj: [bool; 2], alpha: [T; BOTH], a: [&[T]; BOTH], x: &[T], y: &mut [T]) -> [T; BOTH] = both_body
 }
 
@@ -67,7 +68,8 @@ fn add_all<T: Scalar, const FUSED: bool>(of: impl Fn(T) -> T + Copy, alpha: T, a
     }
 }
 
-/// `y = a * x + beta * y`; `a` has as many columns as `x` elements, which lie side by side and are as long as `y`.
+/// `y = a * x + beta * y`; `a` has a column for each element of `x`, and its columns lie side by side and are
+/// as long as `y`.
 struct AddColumns<'a, 'y, T, Of, const FUSED: bool> {
     of: Of,
     a: Matrix<'a, T>,
@@ -85,7 +87,8 @@ impl<T: Scalar, Of: Fn(T) -> T, const FUSED: bool> Pieces for AddColumns<'_, '_,
         if beta != T::ZERO {
             even = load(y).map(|y| beta * y);
         }
-        // SAFETY: columns lie side by side, there are as many as factors, and they have the rows that `y` has.
+        // SAFETY: `Matrix::piece`: `add_all` asserts that columns lie side by side, have a row for each
+        // element of `y`, and a factor each.
         let column = |col: usize| unsafe { self.a.piece::<LEN>(at, col) }.map(&self.of);
         let (pairs, last) = self.x.as_chunks::<2>();
         for (pair, x) in pairs.iter().enumerate() {
@@ -165,7 +168,7 @@ fn both_body<T: Scalar, const FUSED: bool>(
     both::<T, FUSED, BOTH>(conj, alpha, a, x, y)
 }
 
-/// Some columns, seen as columns and as rows: `y += alpha * a`, and the sums of `a * x`.
+/// Some columns, taken as columns and as rows: `y += alpha * a`, and the sums of `a * x`.
 #[inline(always)]
 pub(super) fn both<T: Scalar, const FUSED: bool, const WIDTH: usize>(
     conj: [bool; 2],
@@ -181,7 +184,8 @@ pub(super) fn both<T: Scalar, const FUSED: bool, const WIDTH: usize>(
     if size_of::<T>() == 4 { sweep.all::<8>() } else { sweep.all::<4>() }
 }
 
-/// Columns that are multiplied with `x`, each as `row` has it, and, if `ADD`, added to `y`, as `column` has it. All are equally long.
+/// Columns that are multiplied with `x`, each as `row` makes it, and, if `ADD`, added to `y`, as `column`
+/// makes it. All have the same length.
 struct Sweep<'a, T, Column, Row, const FUSED: bool, const ADD: bool, const WIDTH: usize> {
     column: Column,
     row: Row,
@@ -196,7 +200,8 @@ where
     Column: Fn(T) -> T,
     Row: Fn(T) -> T,
 {
-    /// The sums of each column's products: 4, 8 or 16 lanes each, which are halved for what is left over.
+    /// The sums of each column's products: 4, 8 or 16 lanes each, which are halved for the elements that are
+    /// left over.
     #[inline(always)]
     fn all<const LANES: usize>(mut self) -> [T; WIDTH] {
         let (len, add) = (self.x.len(), |sum: T, other: T| sum + other);
@@ -206,7 +211,8 @@ where
                 lanes = self.step(lanes, at);
                 at += LANES;
             }
-            // Through memory: else the compiler lays what is added below side by side in registers, and shuffles in the loop.
+            // Through memory: else the compiler lays what is added below side by side in registers, and
+            // shuffles in the loop.
             lanes = black_box(lanes);
         }
         // As many lanes as there are, eight or four.
@@ -238,11 +244,12 @@ where
         one.map(|[sum]| sum)
     }
 
-    /// As many elements as there are lanes, from `at` on.
+    /// Takes as many elements as there are lanes, from `at` on.
     #[inline(always)]
     fn step<const LEN: usize>(&mut self, mut lanes: [[T; LEN]; WIDTH], at: usize) -> [[T; LEN]; WIDTH] {
         assert!(at + LEN <= self.x.len(), "elements of a vector");
-        // SAFETY: `x` has these elements, and all columns are as long: they were cut to its length when this was made.
+        // SAFETY: `x` has these elements, and all columns are as long: they were cut to its length when this
+        // was made.
         let (x, a) = unsafe { (piece::<T, LEN>(self.x, at), self.a.map(|a| piece::<T, LEN>(a, at))) };
         let mut sum = [T::ZERO; LEN];
         if ADD {

@@ -1,5 +1,5 @@
-//! A symmetric or Hermitian matrix of which a triangle is stored: a few columns at a time, seen as columns and as rows, so that each
-//! element is read once.
+//! A symmetric or Hermitian matrix of which a triangle is stored: a few columns at a time, taken as columns
+//! and as rows, so that each element is read once.
 use super::columns::{BOTH, both};
 use super::dispatch::by_processor;
 use super::level1::scale_body;
@@ -15,17 +15,18 @@ pub(crate) struct Mirror {
     pub(crate) uplo: Uplo,
     /// The diagonal is real.
     pub(crate) hermitian: bool,
-    /// In which of its two places an element is conjugated, the stored one first.
+    /// Is an element conjugated in each of its two places, the stored one first?
     pub(crate) conj: [bool; 2],
 }
 
 by_processor! {
-    /// `y = alpha * a * x + beta * y`, `a` being all that some columns of a triangle stand for. The columns of the matrix lie side by
-    /// side. If `beta` is nought `y` is not read.
+    /// `y = alpha * a * x + beta * y`, where `a` is the part of the matrix that some columns of the triangle
+    /// stand for. The columns of the matrix lie side by side. If `beta` is nought `y` is not read.
     fn add_triangle(how: Mirror, a: Matrix<'_, T>, cols: Range<usize>, alpha: T, x: &[T], beta: T, y: &mut [T]) = add_triangle_body
 }
 by_processor! {
-    /// `y += alpha * a * x`, the same of [`BOTH`] columns, the first of which is column `col`: each all that is stored of it.
+    /// `y += alpha * a * x` for the part that [`BOTH`] columns stand for, of which `col` is the first: each
+    /// slice is the stored part of its column.
     fn add_stored(how: Mirror, columns: [&[T]; BOTH], col: usize, alpha: T, x: &[T], y: &mut [T]) = add_stored_body
 }
 
@@ -57,7 +58,7 @@ fn add_triangle_body<T: Scalar, const FUSED: bool>(
     }
 }
 
-/// What is stored of a column.
+/// The stored part of a column.
 #[inline(always)]
 fn stored<T: Scalar>(uplo: Uplo, a: Matrix<'_, T>, col: usize) -> &[T] {
     let rows = if uplo == Uplo::Lower { col..a.row_count() } else { 0..col + 1 };
@@ -69,7 +70,8 @@ fn add_stored_body<T: Scalar, const FUSED: bool>(how: Mirror, columns: [&[T]; BO
     add_group::<T, FUSED, BOTH>(how, columns, col, alpha, x, y);
 }
 
-/// The corner of some columns on the diagonal is written out as a square; beside it all columns have all rows.
+/// The corner of some columns on the diagonal is written out as a square; beside it all columns have all
+/// rows.
 #[inline(always)]
 fn add_group<T: Scalar, const FUSED: bool, const WIDTH: usize>(
     how: Mirror,
@@ -85,7 +87,7 @@ fn add_group<T: Scalar, const FUSED: bool, const WIDTH: usize>(
     }
 }
 
-/// The same of a triangle that the compiler knows, so that the square is made of registers.
+/// `add_group` for a triangle that the compiler knows, so that the square is made of registers.
 #[inline(always)]
 fn add_group_of<T: Scalar, const FUSED: bool, const LOWER: bool, const WIDTH: usize>(
     how: Mirror,

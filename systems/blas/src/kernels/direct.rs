@@ -1,8 +1,9 @@
-//! The product of matrices so small that to pack them, to choose a path and to allocate would cost more than the product.
+//! The product of matrices so small that to pack them, to choose a path and to allocate would cost more than
+//! the product.
 //!
-//! The result is computed in blocks of registers, from the factors where they lie; only a left factor whose columns do not lie side by
-//! side is copied, a few rows at a time. Each element of the result is one chain of sums, whatever block it belongs to: so a part of
-//! a result has the bits of the whole.
+//! The result is computed in blocks of registers, from the factors where they lie; only a left factor whose
+//! columns do not lie side by side is copied, a few rows at a time. Each element of the result is one chain
+//! of sums, whatever block it belongs to: so a part of a result has the bits of the whole.
 #![allow(clippy::needless_range_loop, reason = "loops of fixed lengths, of which the compiler makes registers")]
 
 use super::dispatch::by_processor;
@@ -19,8 +20,8 @@ pub(crate) const ORDER: usize = 64;
 const TOGETHER: usize = 4;
 
 by_processor! {
-    /// `c = alpha * a * b + beta * c`, with at most [`ORDER`] terms; only a triangle of it if so asked. If `beta` is nought `c` is
-    /// not read.
+    /// `c = alpha * a * b + beta * c`, with at most [`ORDER`] terms; only the triangle `kept` of `c`, if
+    /// there is one. If `beta` is nought `c` is not read.
     fn direct(alpha: T, a: Factor<'_, T>, b: Factor<'_, T>, beta: T, kept: Option<Uplo>, c: MatrixMut<'_, T>) = direct_body
 }
 
@@ -100,10 +101,12 @@ impl<T: Scalar, const FUSED: bool> Direct<'_, '_, T, FUSED> {
     fn block<const ROWS: usize, const COLS: usize>(&mut self, row: usize, col: usize, a: Matrix<'_, T>) {
         let mut sums = [[T::ZERO; ROWS]; COLS];
         for k in 0..a.col_count() {
-            // SAFETY: these are as many rows as the left factor has here, side by side; and a column that it has.
+            // SAFETY: `Matrix::piece`: the left factor has `ROWS` rows here, side by side, and the column
+            // `k`.
             let line = unsafe { a.piece::<ROWS>(0, k) };
             for at in 0..COLS {
-                // SAFETY: the right factor has as many rows as the left one columns, and the columns of the result.
+                // SAFETY: `Matrix::element`: the right factor has a row for each column of the left one, and
+                // the columns of the result.
                 let factor = unsafe { self.b.matrix.element(k, col + at) }.conj_if(self.b.conj);
                 sums[at] = plus::<T, FUSED, ROWS>(sums[at], factor, line);
             }
@@ -114,14 +117,14 @@ impl<T: Scalar, const FUSED: bool> Direct<'_, '_, T, FUSED> {
         {
             // Through memory, so that otherwise all is done in registers.
             for (at, sums) in black_box(sums).iter().enumerate() {
-                // SAFETY: the result has these rows side by side, and this column.
+                // SAFETY: `MatrixMut::piece_mut`: the result has these rows side by side, and this column.
                 let line = unsafe { self.c.piece_mut::<ROWS>(row, col + at) };
                 keep::<T, FUSED, ROWS>(uplo, [row, col + at], self.alpha, sums, self.beta, line);
             }
             return;
         }
         for at in 0..COLS {
-            // SAFETY: as above.
+            // SAFETY: `MatrixMut::piece_mut`: the result has these rows side by side, and this column.
             let line = unsafe { self.c.piece_mut::<ROWS>(row, col + at) };
             let mut total = sums[at].map(|sum| self.alpha * sum);
             if self.beta != T::ZERO {
@@ -132,7 +135,7 @@ impl<T: Scalar, const FUSED: bool> Direct<'_, '_, T, FUSED> {
     }
 }
 
-/// Writes what of a column belongs to a triangle.
+/// Writes the part of a column that belongs to a triangle.
 #[inline(always)]
 fn keep<T: Scalar, const FUSED: bool, const ROWS: usize>(
     uplo: Uplo,

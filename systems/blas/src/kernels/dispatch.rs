@@ -1,7 +1,9 @@
-//! Which vector unit the processor has, by its feature flags and never by its model, and loops compiled once for each.
+//! Which vector unit the processor has, by its feature flags and never by its model, and loops compiled once
+//! for each.
 //!
-//! The loops are plain Rust over slices, with sums in as many lanes as the source says: the compiler may not reorder those, so
-//! a loop gives the same bits wherever its elements lie. Only the fused multiply-add differs between processors.
+//! The loops are plain Rust over slices, with sums in as many lanes as the source says: the compiler may not
+//! reorder those, so a loop gives the same bits wherever its elements lie. Only the fused multiply-add
+//! differs between processors.
 
 #[cfg(target_arch = "x86_64")]
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
@@ -10,17 +12,18 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Unit {
-    /// What every processor of the architecture has.
+    /// The instructions that every processor of the architecture has.
     Plain = 1,
     /// 256 bits with fused multiply-add.
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// 512 bits.
+    /// 512 bits with fused multiply-add.
     #[cfg(target_arch = "x86_64")]
     Avx512,
 }
 
-/// This processor's vector unit as its number, nought until the first call. One byte that says all: it needs no order.
+/// This processor's vector unit as its number, nought until the first call. One byte that says all: it needs
+/// no order.
 #[cfg(target_arch = "x86_64")]
 static UNIT: AtomicU8 = AtomicU8::new(0);
 
@@ -65,7 +68,7 @@ fn detect() -> Unit {
 /// Whether every processor of the architecture can fuse a multiplication with an addition.
 pub(super) const PLAIN_FUSES: bool = cfg!(target_arch = "aarch64");
 
-/// Makes of a loop `body::<T, FUSED>` a function that runs the one compiled for this processor.
+/// Makes a function of a loop `body::<T, FUSED>` that runs the loop as compiled for this processor.
 macro_rules! by_processor {
     ($(#[$doc:meta])* fn $name:ident($($arg:ident: $kind:ty),* $(,)?) $(-> $out:ty)? = $body:ident) => {
         $(#[$doc])*
@@ -84,13 +87,14 @@ macro_rules! by_processor {
                 fn avx2<T: $crate::scalar::Scalar>($($arg: $kind),*) $(-> $out)? {
                     $body::<T, true>($($arg),*)
                 }
-                // One call, of the chosen one: so the function is short enough to become a part of its callers.
+                // There is one call, of the chosen loop: so the function is short enough to become a part of
+                // its callers.
                 let chosen: unsafe fn($($kind),*) $(-> $out)? = match $crate::kernels::dispatch::unit() {
                     $crate::kernels::dispatch::Unit::Avx512 => avx512::<T>,
                     $crate::kernels::dispatch::Unit::Avx2 => avx2::<T>,
                     $crate::kernels::dispatch::Unit::Plain => plain::<T>,
                 };
-                // SAFETY: the processor has the instructions of the one that was chosen.
+                // SAFETY: the processor has the instructions for which the chosen loop was compiled.
                 unsafe { chosen($($arg),*) }
             }
             #[cfg(not(target_arch = "x86_64"))]

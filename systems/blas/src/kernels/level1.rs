@@ -4,7 +4,8 @@ use super::lines::{Pieces, in_pieces, load, plus};
 use crate::scalar::Scalar;
 use std::hint::black_box;
 
-/// In how many lanes a long sum runs, so that additions need not wait for each other: eight chains of 256 bits in double precision.
+/// Lanes of a long sum, so that additions need not wait for each other: eight chains of 256 bits in double
+/// precision.
 const LANES: usize = 32;
 
 by_processor! {
@@ -20,7 +21,7 @@ by_processor! {
     fn rot(c: T::Real, s: T::Real, x: &mut [T], y: &mut [T]) = rot_body
 }
 by_processor! {
-    /// The sum of `x * y`, of `conj(x) * y` if so asked.
+    /// The sum of `x * y`, or of `conj(x) * y` if `conj`.
     fn dot(conj: bool, x: &[T], y: &[T]) -> T = dot_body
 }
 by_processor! {
@@ -86,7 +87,8 @@ fn rot_body<T: Scalar, const FUSED: bool>(c: T::Real, s: T::Real, x: &mut [T], y
     }
 }
 
-/// The upper half of the lanes joined to the lower one. An array of its own: so the compiler keeps it in registers.
+/// The upper half of the lanes joined to the lower one. An array of its own: so the compiler keeps it in
+/// registers.
 #[inline(always)]
 pub(super) fn halve<N: Copy, const WIDTH: usize, const HALF: usize>(lanes: [N; WIDTH], join: impl Fn(N, N) -> N) -> [N; HALF] {
     const { assert!(WIDTH == 2 * HALF) };
@@ -97,8 +99,9 @@ pub(super) fn halve<N: Copy, const WIDTH: usize, const HALF: usize>(lanes: [N; W
     half
 }
 
-/// Reduces pairs of elements, each taken into a lane by `step`; the lanes are put together by `join`. What is left over is taken into
-/// fewer lanes each time that these are halved, so that nothing goes one by one.
+/// Reduces pairs of elements, each taken into a lane by `step`; the lanes are put together by `join`. Pairs
+/// that are left over are taken into fewer lanes each time that these are halved, so that none is taken
+/// alone.
 #[inline(always)]
 fn reduce<T: Scalar, N: Copy>(x: &[T], y: &[T], start: N, step: impl Fn(N, T, T) -> N, join: impl Fn(N, N) -> N) -> N {
     let len = x.len().min(y.len());
@@ -110,7 +113,8 @@ fn reduce<T: Scalar, N: Copy>(x: &[T], y: &[T], start: N, step: impl Fn(N, T, T)
             lanes = take(lanes, x, y, at, &step);
             at += LANES;
         }
-        // Through memory: else the compiler sees that half of them are added to the other, and makes the loop of half registers.
+        // Through memory: else the compiler sees that half of them are added to the other, and makes the loop
+        // of half registers.
         eight = black_box(halve::<N, 16, 8>(halve::<N, LANES, 16>(lanes, &join), &join));
     }
     if len & 16 != 0 {
@@ -135,7 +139,7 @@ fn reduce<T: Scalar, N: Copy>(x: &[T], y: &[T], start: N, step: impl Fn(N, T, T)
     if len & 1 != 0 { step(one, x[at], y[at]) } else { one }
 }
 
-/// As many pairs as there are lanes, the first of which is at `at`.
+/// Takes as many pairs as there are lanes, from `at` on.
 #[inline(always)]
 fn take<T: Scalar, N: Copy, const WIDTH: usize>(
     mut lanes: [N; WIDTH],

@@ -1,13 +1,15 @@
-//! Short lines of a matrix as arrays: copied in pieces of fixed lengths, where a call to copy memory would cost more than the line.
+//! Short lines of a matrix as arrays: copied in pieces of fixed lengths, where a call to copy memory would
+//! cost more than the line.
 use super::matrix::{Matrix, MatrixMut};
 use crate::scalar::Scalar;
 
-/// Lines that begin where lines of memory do: what was written to one would reach its next reader late from across two of those.
+/// Lines that begin where cache lines do: a value that was stored across two of those would reach its next
+/// reader late.
 #[repr(align(64))]
 pub(super) struct AlignedLines<T, const N: usize>(pub(super) [[T; N]; N]);
 
 impl<T: Scalar, const N: usize> AlignedLines<T, N> {
-    /// Noughts.
+    /// Lines of noughts.
     #[inline(always)]
     pub(super) fn new() -> Self {
         Self([[T::ZERO; N]; N])
@@ -39,21 +41,22 @@ pub(super) fn store<T: Scalar, const N: usize>(line: &[T; N], to: &mut [T]) {
 /// `LEN` elements of a slice from `at` on, without a look at its length.
 ///
 /// # Safety
-/// The slice has them.
+/// The slice has these elements.
 #[inline(always)]
 pub(super) unsafe fn piece<T, const LEN: usize>(slice: &[T], at: usize) -> &[T; LEN] {
     debug_assert!(at + LEN <= slice.len());
-    // SAFETY: the caller says that they are there.
+    // SAFETY: this function's `# Safety`: the slice has these elements.
     unsafe { &*slice.as_ptr().add(at).cast() }
 }
 
 /// Work on elements that lie side by side, which is done in pieces of lengths that the compiler knows.
 pub(super) trait Pieces {
-    /// Does it for `LEN` elements from `at` on.
+    /// Does the work for `LEN` elements from `at` on.
     fn piece<const LEN: usize>(&mut self, at: usize);
 }
 
-/// Does so many elements' work: pieces of `MOST`, which is 8, 16 or 32, and what is left over in one of each shorter length at most.
+/// Does the work for `len` elements: pieces of `MOST`, which is 8, 16 or 32, then at most one piece of each
+/// shorter length.
 #[inline(always)]
 pub(super) fn in_pieces<const MOST: usize>(len: usize, work: &mut impl Pieces) {
     let mut at = 0;
@@ -82,7 +85,7 @@ pub(super) fn in_pieces<const MOST: usize>(len: usize, work: &mut impl Pieces) {
     }
 }
 
-/// The same from the end to the start, pieces of `MOST`, which is 8 or 16, first.
+/// Does the work from the end to the start, pieces of `MOST`, which is 8 or 16, first.
 #[inline(always)]
 pub(super) fn in_pieces_back<const MOST: usize>(len: usize, work: &mut impl Pieces) {
     let mut end = len;
@@ -120,7 +123,8 @@ pub(super) fn put<T: Scalar>(from: &[T], to: &mut [T]) {
     in_pieces::<16>(from.len(), &mut Put(from, to));
 }
 
-/// `line + factor * other`. Made anew and without an exit from the loop: so the compiler makes whole registers of it.
+/// `line + factor * other`. The line is made anew, and the loop has no exit: so the compiler makes whole
+/// registers of it.
 #[inline(always)]
 pub(super) fn plus<T: Scalar, const FUSED: bool, const N: usize>(mut line: [T; N], factor: T, other: &[T; N]) -> [T; N] {
     for lane in 0..N {
@@ -135,7 +139,7 @@ pub(super) fn side_by_side<T: Scalar>(matrix: Matrix<'_, T>, col: usize) -> &[T]
     matrix.col(col).as_slice().expect("the lines of a matrix lie side by side in memory")
 }
 
-/// The same, to be written.
+/// A column whose elements lie side by side, to be written.
 #[inline(always)]
 pub(super) fn side_by_side_mut<'m, T: Scalar>(matrix: &'m mut MatrixMut<'_, T>, col: usize) -> &'m mut [T] {
     matrix.reborrow().col(col).into_slice().expect("the lines of a matrix lie side by side in memory")

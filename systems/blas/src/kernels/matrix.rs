@@ -1,4 +1,5 @@
-//! Matrices in somebody's memory: a pointer, a shape and two strides, so that transposing and C's order cost nothing.
+//! Matrices in a caller's memory: a pointer, a shape and two strides, so that transposing and C's order cost
+//! nothing.
 use super::vector::{Vector, VectorMut};
 use crate::error::{Cause, Error};
 use crate::options::{Order, Trans};
@@ -23,7 +24,8 @@ impl Layout {
         }
     }
 
-    /// Fails unless the leading dimension is at least the length of a line, and a slice of `given` elements holds the matrix.
+    /// Fails unless the leading dimension is at least the length of a line, and a slice of `given` elements
+    /// holds the matrix.
     fn fit(order: Order, rows: usize, cols: usize, ld: usize, given: usize) -> Result<Self, Error> {
         let (lines, line) = if order == Order::Columns { (cols, rows) } else { (rows, cols) };
         let error = |position, name, cause| Err(Error { routine: "matrix", position, name, cause });
@@ -70,11 +72,11 @@ pub struct MatrixMut<'a, T> {
     held: PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: it gives out what a shared slice gives out.
+// SAFETY: it gives out no more than a shared slice does, which can be sent if `T: Sync`.
 unsafe impl<T: Sync> Send for Matrix<'_, T> {}
-// SAFETY: it gives out what a shared slice gives out.
+// SAFETY: it gives out no more than a shared slice does, which can be shared if `T: Sync`.
 unsafe impl<T: Sync> Sync for Matrix<'_, T> {}
-// SAFETY: it gives out what an exclusive slice gives out.
+// SAFETY: it gives out no more than an exclusive slice does, which can be sent if `T: Send`.
 unsafe impl<T: Send> Send for MatrixMut<'_, T> {}
 // SAFETY: through a shared reference it only reads, as a shared reference to an exclusive slice does.
 unsafe impl<T: Sync> Sync for MatrixMut<'_, T> {}
@@ -112,11 +114,11 @@ impl<'a, T: Scalar> Matrix<'a, T> {
         Ok(Self { first: slice.as_ptr(), layout, held: PhantomData })
     }
 
-    /// A matrix in memory of somebody else.
+    /// A matrix in memory that the caller owns.
     ///
     /// # Safety
-    /// For `'a` all its elements can be read and nobody writes them; `ld` is no less than the length of a line. `first` may be
-    /// anything if there are no elements.
+    /// For `'a` all its elements can be read and no thread writes them; `ld` is no less than the length of a
+    /// line. `first` may be anything if there are no elements.
     pub unsafe fn from_raw(order: Order, first: *const T, rows: usize, cols: usize, ld: usize) -> Self {
         Self { first, layout: Layout::new(order, rows, cols, ld), held: PhantomData }
     }
@@ -140,7 +142,7 @@ impl<'a, T: Scalar> Matrix<'a, T> {
         Self { layout: self.layout.transposed(), ..self }
     }
 
-    /// The matrix, transposed if so asked; whoever asks for [`Trans::Conj`] must conjugate it besides.
+    /// The matrix, transposed if `trans` says so; for [`Trans::Conj`] the caller must conjugate it besides.
     #[inline(always)]
     #[must_use]
     pub fn op(self, trans: Trans) -> Self {
@@ -156,7 +158,8 @@ impl<'a, T: Scalar> Matrix<'a, T> {
     pub fn get(&self, row: usize, col: usize) -> T {
         let Layout { rows, cols, .. } = self.layout;
         assert!(row < rows && col < cols, "element ({row}, {col}) of a {rows} x {cols} matrix");
-        // SAFETY: the constructors have seen to it that all elements can be read.
+        // SAFETY: the constructors have seen to it that all elements can be read; `get` asserts that this is
+        // one.
         unsafe { *self.first.offset(self.layout.offset(row, col)) }
     }
 
@@ -184,25 +187,27 @@ impl<'a, T: Scalar> Matrix<'a, T> {
         Vector::from_parts(self.first.wrapping_offset(self.layout.offset(0, col)), rows, down)
     }
 
-    /// `LEN` elements of a column from `row` on: what [`col`](Self::col) would look at, without a look.
+    /// `LEN` elements of a column from `row` on, without the look at bounds that [`col`](Self::col) takes.
     ///
     /// # Safety
     /// Columns lie side by side, and the matrix has these elements.
     #[inline(always)]
     pub(super) unsafe fn piece<const LEN: usize>(&self, row: usize, col: usize) -> &'a [T; LEN] {
         debug_assert!(self.layout.down == 1 && row + LEN <= self.layout.rows && col < self.layout.cols);
-        // SAFETY: the constructors have seen to it that all elements can be read; these are some, and lie side by side.
+        // SAFETY: this function's `# Safety`; and the constructors have seen to it that all elements can be
+        // read.
         unsafe { &*self.first.offset(self.layout.offset(row, col)).cast() }
     }
 
-    /// An element: what [`get`](Self::get) would look at, without a look.
+    /// An element, without the look at bounds that [`get`](Self::get) takes.
     ///
     /// # Safety
-    /// There is one.
+    /// The matrix has this element.
     #[inline(always)]
     pub(super) unsafe fn element(&self, row: usize, col: usize) -> T {
         debug_assert!(row < self.layout.rows && col < self.layout.cols);
-        // SAFETY: the constructors have seen to it that all elements can be read.
+        // SAFETY: this function's `# Safety`; and the constructors have seen to it that all elements can be
+        // read.
         unsafe { *self.first.offset(self.layout.offset(row, col)) }
     }
 }
@@ -233,19 +238,19 @@ impl<'a, T: Scalar> MatrixMut<'a, T> {
         Ok(Self { first: slice.as_mut_ptr(), layout, held: PhantomData })
     }
 
-    /// A matrix in memory of somebody else.
+    /// A matrix in memory that the caller owns.
     ///
     /// # Safety
-    /// For `'a` all its elements can be read and written and nobody else does; `ld` is no less than the length of a line.
-    /// `first` may be anything if there are no elements.
+    /// For `'a` all its elements can be read and written, and no other thread or view does; `ld` is no less
+    /// than the length of a line. `first` may be anything if there are no elements.
     pub unsafe fn from_raw(order: Order, first: *mut T, rows: usize, cols: usize, ld: usize) -> Self {
         Self { first, layout: Layout::new(order, rows, cols, ld), held: PhantomData }
     }
 
-    /// The same elements a second time.
+    /// A second view of the same elements.
     ///
     /// # Safety
-    /// The two must not be used for the same elements at a time.
+    /// The two views must not be used for the same elements at a time.
     pub(super) unsafe fn alias(&self) -> MatrixMut<'_, T> {
         MatrixMut { first: self.first, layout: self.layout, held: PhantomData }
     }
@@ -298,7 +303,8 @@ impl<'a, T: Scalar> MatrixMut<'a, T> {
     pub fn set(&mut self, row: usize, col: usize, value: T) {
         let Layout { rows, cols, .. } = self.layout;
         assert!(row < rows && col < cols, "element ({row}, {col}) of a {rows} x {cols} matrix");
-        // SAFETY: the constructors have seen to it that all elements can be written, and this borrow is exclusive.
+        // SAFETY: the constructors have seen to it that all elements can be written, and this borrow is
+        // exclusive.
         unsafe { *self.first.offset(self.layout.offset(row, col)) = value }
     }
 
@@ -337,15 +343,15 @@ impl<'a, T: Scalar> MatrixMut<'a, T> {
         VectorMut::from_parts(self.first.wrapping_offset(self.layout.offset(0, col)), rows, down)
     }
 
-    /// `LEN` elements of a column from `row` on: what [`col`](Self::col) would look at, without a look.
+    /// `LEN` elements of a column from `row` on, without the look at bounds that [`col`](Self::col) takes.
     ///
     /// # Safety
     /// Columns lie side by side, and the matrix has these elements.
     #[inline(always)]
     pub(super) unsafe fn piece_mut<const LEN: usize>(&mut self, row: usize, col: usize) -> &mut [T; LEN] {
         debug_assert!(self.layout.down == 1 && row + LEN <= self.layout.rows && col < self.layout.cols);
-        // SAFETY: the constructors have seen to it that all elements can be written, and this borrow is exclusive; these are some,
-        // and lie side by side.
+        // SAFETY: this function's `# Safety`; the constructors have seen to it that all elements can be
+        // written, and this borrow is exclusive.
         unsafe { &mut *self.first.offset(self.layout.offset(row, col)).cast() }
     }
 }

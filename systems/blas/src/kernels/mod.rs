@@ -1,4 +1,5 @@
-//! What must know memory and processor: views on other people's memory, loops compiled for vector units, the product.
+//! Code that must know memory and processor: views on callers' memory, loops compiled for vector units, the
+//! product.
 //!
 //! All of the crate's unsafe code is here, behind functions that are safe to call.
 pub(crate) mod columns;
@@ -16,7 +17,8 @@ pub(crate) mod vector;
 
 use num_complex::Complex;
 
-/// Nobody else can make a number: the product's kernels exist for these four, and the views take any bits for a value.
+/// No other crate can make a number: the product's kernels exist for these four, and the views take any bits
+/// for a value.
 pub trait MachineScalar {}
 impl MachineScalar for f32 {}
 impl MachineScalar for f64 {}

@@ -1,8 +1,8 @@
 //! A small triangle times a matrix, in its place: the triangle at the bottom of `trmm`.
 //!
-//! Blocks of the result are summed in registers and written when nothing needs any more what was there. Each element is one chain of
-//! sums, whatever columns a call is given beside it; what the triangle lacks is left out, so that what is not a number stays where it
-//! is.
+//! Blocks of the result are summed in registers and written once no other block needs the elements that were
+//! there. Each element is one chain of sums, whatever columns a call is given beside it; places outside the
+//! triangle are left out, so that a value that is not a number spoils no other row.
 #![allow(clippy::needless_range_loop, reason = "loops of fixed lengths, of which the compiler makes registers")]
 
 use super::dispatch::by_processor;
@@ -18,7 +18,7 @@ pub(crate) const ORDER: usize = 64;
 const TOGETHER: usize = 4;
 
 by_processor! {
-    /// `b = a * b`, of which `a` is a triangle of at most [`ORDER`] rows.
+    /// `b = a * b`, where `a` is a triangle of at most [`ORDER`] rows.
     fn multiply(a: Factor<'_, T>, uplo: Uplo, diag: Diag, b: MatrixMut<'_, T>) = multiply_body
 }
 
@@ -47,7 +47,7 @@ struct Left<'a, 'b, T, const FUSED: bool> {
 }
 
 impl<T: Scalar, const FUSED: bool> Pieces for Left<'_, '_, T, FUSED> {
-    /// Some rows.
+    /// Computes `ROWS` rows from `row` on.
     #[inline(always)]
     fn piece<const ROWS: usize>(&mut self, row: usize) {
         let (Factor { matrix, conj }, order) = (self.a, self.b.row_count());
@@ -56,7 +56,7 @@ impl<T: Scalar, const FUSED: bool> Pieces for Left<'_, '_, T, FUSED> {
         for (col, column) in corner.iter_mut().enumerate() {
             for at in if self.lower { col..ROWS } else { 0..col + 1 } {
                 let one = self.unit && at == col;
-                // SAFETY: the triangle has these rows and columns.
+                // SAFETY: `Matrix::element`: the triangle has these rows and columns.
                 column[at] = if one { T::ONE } else { unsafe { matrix.element(row + at, row + col) }.conj_if(conj) };
             }
         }
@@ -67,7 +67,7 @@ impl<T: Scalar, const FUSED: bool> Pieces for Left<'_, '_, T, FUSED> {
         let mut copy = [[T::ZERO; ROWS]; ORDER];
         for at in 0..ROWS {
             for (k, line) in copy[..others.len()].iter_mut().enumerate() {
-                // SAFETY: `beside` has these rows and columns.
+                // SAFETY: `Matrix::element`: `beside` has these rows and columns.
                 line[at] = unsafe { beside.element(at, k) }.conj_if(conj);
             }
         }
@@ -77,7 +77,8 @@ impl<T: Scalar, const FUSED: bool> Pieces for Left<'_, '_, T, FUSED> {
 }
 
 impl<T: Scalar, const FUSED: bool> Left<'_, '_, T, FUSED> {
-    /// Some rows, given what the triangle has on its diagonal there, and what beside it, for rows of `b` from `first` on.
+    /// Computes some rows from the triangle's `corner` there and its elements `beside` that, which meet rows
+    /// of `b` from `first` on.
     #[inline(always)]
     fn rows<const ROWS: usize>(&mut self, row: usize, corner: &[[T; ROWS]; ROWS], beside: Matrix<'_, T>, first: usize) {
         let cols = self.b.col_count();
@@ -101,10 +102,11 @@ impl<T: Scalar, const FUSED: bool> Left<'_, '_, T, FUSED> {
         first: usize,
     ) {
         let b = self.b.view();
-        // Nought unless a number is not finite: times the noughts of the corner it would spoil rows that have nothing to do with it.
+        // Nought unless a number is not finite: that, times the noughts of the corner, would spoil rows that
+        // do not depend on it.
         let mut spoilt = [T::ZERO; ROWS];
         for at in 0..COLS {
-            // SAFETY: the matrix has these rows side by side, and this column.
+            // SAFETY: `Matrix::piece`: the matrix has these rows side by side, and this column.
             let line = unsafe { b.piece::<ROWS>(row, col + at) };
             for lane in 0..ROWS {
                 spoilt[lane] = spoilt[lane].add_product::<FUSED>(T::ZERO, line[lane]);
@@ -115,26 +117,29 @@ impl<T: Scalar, const FUSED: bool> Left<'_, '_, T, FUSED> {
         }
         let mut sums = [[T::ZERO; ROWS]; COLS];
         for k in 0..beside.col_count() {
-            // SAFETY: what lies beside the diagonal has these rows side by side, and this column.
+            // SAFETY: `Matrix::piece`: what lies beside the diagonal has these rows side by side, and this
+            // column.
             let line = unsafe { beside.piece::<ROWS>(0, k) };
             for at in 0..COLS {
-                // SAFETY: the matrix has a row for each column of the triangle, and these columns.
+                // SAFETY: `Matrix::element`: the matrix has a row for each column of the triangle, and these
+                // columns.
                 sums[at] = plus::<T, FUSED, ROWS>(sums[at], unsafe { b.element(first + k, col + at) }, line);
             }
         }
         for (k, line) in corner.iter().enumerate() {
             for at in 0..COLS {
-                // SAFETY: as above.
+                // SAFETY: `Matrix::element`: the matrix has a row for each column of the triangle, and these
+                // columns.
                 sums[at] = plus::<T, FUSED, ROWS>(sums[at], unsafe { b.element(row + k, col + at) }, line);
             }
         }
         for at in 0..COLS {
-            // SAFETY: the matrix has these rows side by side, and this column.
+            // SAFETY: `MatrixMut::piece_mut`: the matrix has these rows side by side, and this column.
             *unsafe { self.b.piece_mut::<ROWS>(row, col + at) } = sums[at];
         }
     }
 
-    /// Some rows of a column, one by one, without what the triangle lacks.
+    /// Computes some rows of a column one by one, without the places outside the triangle.
     #[cold]
     #[inline(never)]
     fn column<const ROWS: usize>(
@@ -168,7 +173,7 @@ struct Right<'a, 'b, T, const FUSED: bool> {
 }
 
 impl<T: Scalar, const FUSED: bool> Pieces for Right<'_, '_, T, FUSED> {
-    /// Some rows.
+    /// Computes `ROWS` rows from `row` on.
     #[inline(always)]
     fn piece<const ROWS: usize>(&mut self, row: usize) {
         let cols = self.b.col_count();
@@ -190,29 +195,31 @@ impl<T: Scalar, const FUSED: bool> Right<'_, '_, T, FUSED> {
         let (Factor { matrix, conj }, b) = (self.a, self.b.view());
         let mut sums = [[T::ZERO; ROWS]; COLS];
         for k in if self.lower { col + COLS..self.b.col_count() } else { 0..col } {
-            // SAFETY: the matrix has these rows side by side, and a column for each row of the triangle.
+            // SAFETY: `Matrix::piece`: the matrix has these rows side by side, and a column for each row of
+            // the triangle.
             let line = unsafe { b.piece::<ROWS>(row, k) };
             for at in 0..COLS {
-                // SAFETY: the triangle has this row, and these columns.
+                // SAFETY: `Matrix::element`: the triangle has this row, and these columns.
                 let factor = unsafe { matrix.element(k, col + at) }.conj_if(conj);
                 sums[at] = plus::<T, FUSED, ROWS>(sums[at], factor, line);
             }
         }
         for k in 0..COLS {
-            // SAFETY: as above.
+            // SAFETY: `Matrix::piece`: the matrix has these rows side by side, and a column for each row of
+            // the triangle.
             let line = unsafe { b.piece::<ROWS>(row, col + k) };
             for at in 0..COLS {
                 if if self.lower { k < at } else { k > at } {
                     continue;
                 }
                 let one = self.unit && k == at;
-                // SAFETY: as above.
+                // SAFETY: `Matrix::element`: the triangle has this row, and this column.
                 let factor = if one { T::ONE } else { unsafe { matrix.element(col + k, col + at) }.conj_if(conj) };
                 sums[at] = plus::<T, FUSED, ROWS>(sums[at], factor, line);
             }
         }
         for at in 0..COLS {
-            // SAFETY: as above.
+            // SAFETY: `MatrixMut::piece_mut`: the matrix has these rows side by side, and this column.
             *unsafe { self.b.piece_mut::<ROWS>(row, col + at) } = sums[at];
         }
     }

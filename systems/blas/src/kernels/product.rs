@@ -1,10 +1,11 @@
 //! `C = alpha * A * B + beta * C` by the `gemm` crate, in one thread.
 //!
-//! The crate sums over runs of `k` whose length depends on the shape of the result as soon as `k` exceeds [`DEPTH`]. A part has
-//! another shape than the whole, so the runs are made here and never longer than that. It has other paths for results of at most
-//! [`SMALL`] elements and for single rows and columns: the grids of level 3 never cut a larger result into such pieces. And it
-//! computes complex tiles at the end of the contiguous direction with other roundings than full ones: there the end is a call
-//! of its own, so that it has the same shape in the whole and in the last part, and cells are multiples of [`granule`].
+//! The crate sums over runs of `k` whose length depends on the shape of the result as soon as `k` exceeds
+//! [`DEPTH`]. A part has another shape than the whole, so the runs are made here and never longer than that.
+//! It has other paths for results of at most [`SMALL`] elements and for single rows and columns: the grids of
+//! level 3 never cut a larger result into such pieces. And it computes complex tiles at the end of the
+//! contiguous direction with other roundings than full ones: there the end is a call of its own, so that it
+//! has the same shape in the whole and in the last part, and cells are multiples of [`granule`].
 use super::direct;
 use super::matrix::{Layout, Matrix, MatrixMut};
 use crate::grid::Grid;
@@ -12,27 +13,28 @@ use crate::scalar::Scalar;
 
 /// The longest sum that the crate makes in one run, whatever the shape.
 const DEPTH: usize = 512;
-/// Results of so many elements or fewer may take another path through the crate.
+/// Results of this number of elements or fewer may take another path through the crate.
 const SMALL: usize = 256;
 
-/// Products of so few rows and terms are computed without the crate, which packs its factors.
+/// Products of at most this number of rows and terms are computed without the crate, which packs its factors.
 pub(crate) const SMALL_ORDER: usize = 48;
 
-/// The same if the left factor must be copied and the crate would not pack it.
+/// The bound instead of [`SMALL_ORDER`] if the left factor must be copied and the crate would not pack it.
 const SMALL_DOTS: usize = 16;
 
 /// A multiple of the crate's tiles along the contiguous direction, for all types and vector units.
 const TILE: usize = 48;
 
-/// The grid of a result by columns, each cell computed as it would be among others, even if of its rows only `rows` are computed
-/// at a time.
+/// The grid of a result by columns. Each cell is computed as it would be among others, even if only `rows` of
+/// its rows are computed at a time.
 pub(crate) fn columns<T: Scalar>(rows: usize, c: Layout) -> Grid {
     let contiguous = c.right.abs() < c.down.abs();
     let multiple = if contiguous && T::COMPLEX { granule(rows) } else { 8 };
     Grid::coarse(c.cols, least_columns(rows), multiple)
 }
 
-/// A length of whole tiles along the contiguous direction that, across so many others, is not a small result.
+/// A length of whole tiles along the contiguous direction with which a result `across` wide is not a small
+/// one.
 fn granule(across: usize) -> usize {
     least_columns(across).next_multiple_of(TILE)
 }
@@ -60,7 +62,8 @@ impl<'a, T: Scalar> Factor<'a, T> {
     }
 }
 
-/// `c = alpha * a * b + beta * c`. If `beta` is nought `c` is not read; if `alpha` is nought `a` and `b` are not.
+/// `c = alpha * a * b + beta * c`. If `beta` is nought `c` is not read; if `alpha` is nought `a` and `b` are
+/// not.
 ///
 /// # Panics
 /// If the shapes do not fit.
@@ -75,9 +78,10 @@ pub(crate) fn product<T: Scalar>(alpha: T, a: Factor<'_, T>, b: Factor<'_, T>, b
     if alpha == T::ZERO || la.cols == 0 {
         return scale(beta, &mut c);
     }
-    // The crate has a short way of its own for sums of products of rows and columns that both lie side by side.
+    // The crate has a short way of its own for sums of products of rows and columns that both lie side by
+    // side.
     let dots = !T::COMPLEX && la.right == 1 && la.down != 1 && lb.down == 1;
-    // Whatever the columns, since a part has fewer of them than the whole.
+    // The bound does not depend on the columns, since a part has fewer of them than the whole.
     if rows.max(la.cols) <= if dots { SMALL_DOTS } else { SMALL_ORDER } {
         return direct::direct(alpha, a, b, beta, None, c);
     }
@@ -91,7 +95,7 @@ fn packed<T: Scalar>(alpha: T, a: Factor<'_, T>, b: Factor<'_, T>, beta: T, c: M
     if !T::COMPLEX {
         return runs(alpha, a, b, beta, c);
     }
-    // What is contiguous is the crate's first direction.
+    // The contiguous direction is the crate's first one.
     let (a, b, c) = if right.abs() < down.abs() { (b.t(), a.t(), c.t()) } else { (a, b, c) };
     let (rows, depth) = (c.row_count(), 0..a.matrix.col_count());
     let granule = granule(c.col_count());
@@ -117,8 +121,9 @@ fn runs<T: Scalar>(alpha: T, a: Factor<'_, T>, b: Factor<'_, T>, beta: T, c: Mat
         let lhs = a.matrix.first.wrapping_offset(from as isize * la.right);
         let rhs = b.matrix.first.wrapping_offset(from as isize * lb.down);
         let conj = (a.conj && T::COMPLEX, b.conj && T::COMPLEX);
-        // SAFETY: the views can be read, that of the result written, as far as their shapes go, which have been compared; their
-        // numbers are of the four types that the crate knows.
+        // SAFETY: the views' constructors have seen to it that their elements can be read, and those of the
+        // result written; the shapes have been compared above; and the numbers are of the four types that the
+        // crate knows.
         unsafe {
             gemm::gemm(
                 rows,

@@ -1,7 +1,8 @@
 //! A result that members of a team write at the same time, each cell of its grid given out once.
 //!
-//! This is where exclusive access to the whole turns into exclusive access to parts, in several threads: one exchange on a word
-//! for each run of cells that a member takes, and nothing at all if the caller takes the whole.
+//! Here exclusive access to the whole turns into exclusive access to parts, in several threads. It costs one
+//! exchange on a word for each run of cells that a member takes, and nothing at all if the caller takes the
+//! whole.
 use super::matrix::MatrixMut;
 use super::vector::VectorMut;
 use crate::grid::{CELLS_MAX, Grid};
@@ -32,14 +33,15 @@ impl Claims {
         for (word, taken) in self.taken.iter().enumerate() {
             let mask = mask(word, &cells);
             if mask != 0 {
-                // Relaxed: the words only decide who writes what; the fork and the join order the data.
+                // Relaxed: the words only decide which member writes what; the fork and the join order the
+                // data.
                 let before = taken.fetch_or(mask, Ordering::Relaxed);
                 assert!(before & mask == 0, "some of the cells {cells:?} have been given out before");
             }
         }
     }
 
-    /// Whether all of so many cells have been taken.
+    /// Whether all of `count` cells have been taken.
     fn are_taken(&mut self, count: usize) -> bool {
         self.taken.iter_mut().enumerate().all(|(word, taken)| *taken.get_mut() == mask(word, &(0..count)))
     }
@@ -59,7 +61,8 @@ pub(crate) struct Shared<W> {
     claims: Claims,
 }
 
-// SAFETY: a shared reference gives out each element at most once, so it does no more than to send elements to other threads.
+// SAFETY: a shared reference gives out each element at most once, so it does no more than to send elements to
+// other threads.
 unsafe impl<W: Send> Sync for Shared<W> {}
 
 impl<W> Shared<W> {
@@ -84,7 +87,8 @@ impl<'a, T: Scalar> Shared<VectorMut<'a, T>> {
     pub(crate) fn take(&self, cells: Range<usize>) -> (VectorMut<'_, T>, Range<usize>) {
         self.claims.take(cells.clone(), self.grid.cells());
         let span = self.grid.span(cells);
-        // These elements belong to cells that have been taken here and for the first time; others share no place with them.
+        // These elements belong to cells that have been taken here and for the first time; others share no
+        // place with them.
         (VectorMut::from_parts(self.whole.first, self.whole.len, self.whole.inc).range(span.clone()), span)
     }
 }
@@ -107,18 +111,19 @@ impl<'a, T: Scalar> Shared<MatrixMut<'a, T>> {
     }
 }
 
-/// What the cells of a reduction gave, each at its place.
+/// The sums that the cells of a reduction gave, each at its place.
 #[derive(Debug)]
 pub(crate) struct Sums<N> {
     of_cells: Box<[UnsafeCell<N>]>,
     claims: Claims,
 }
 
-// SAFETY: a shared reference lets each cell be written at most once, by whoever takes it, and none be read.
+// SAFETY: a shared reference lets each cell be written at most once, by the thread that takes it, and none be
+// read.
 unsafe impl<N: Send> Sync for Sums<N> {}
 
 impl<N: Copy> Sums<N> {
-    /// Room for so many, with `nothing` in it.
+    /// Room for the sums of `cells` cells, each of which is `nothing` at first.
     pub(crate) fn new(cells: usize, nothing: N) -> Self {
         Self { of_cells: (0..cells).map(|_| UnsafeCell::new(nothing)).collect(), claims: Claims::new() }
     }
@@ -132,12 +137,12 @@ impl<N: Copy> Sums<N> {
         self.claims.take(cells.clone(), self.cells());
         for cell in cells {
             let value = of(cell);
-            // SAFETY: this cell has been taken here and for the first time, so nobody else has it.
+            // SAFETY: this cell has been taken here and for the first time, so no other thread has it.
             unsafe { *self.of_cells[cell].get() = value };
         }
     }
 
-    /// All of them.
+    /// The sums of all cells.
     ///
     /// # Panics
     /// If one has not been taken.

@@ -1,7 +1,8 @@
 //! The triangle at the bottom of `trsm`: at most [`ORDER`] rows of it, against as many columns at a time.
 //!
-//! The columns are copied into rows of fixed width, so that the loops run across columns that have nothing to do with each other:
-//! what becomes of one does not depend on how many there are. A small triangle has narrow rows, which cost less to copy.
+//! The columns are copied into rows of fixed width, so that the loops run across columns that do not depend
+//! on each other: the bits of one do not depend on how many there are. A small triangle has narrow rows,
+//! which cost less to copy.
 use super::dispatch::by_processor;
 use super::lines::{AlignedLines, load, plus, put, side_by_side, side_by_side_mut, store};
 use super::matrix::{Matrix, MatrixMut};
@@ -13,7 +14,7 @@ use std::ops::Range;
 /// The most rows of a triangle.
 pub(crate) const ORDER: usize = 32;
 
-/// A small triangle, copied: column by column, conjugated if it was so meant.
+/// A small triangle, copied column by column, conjugated if the factor says so.
 struct Tile<T, const N: usize> {
     order: usize,
     uplo: Uplo,
@@ -79,8 +80,8 @@ fn triangle<T: Scalar, const N: usize>(a: Factor<'_, T>, uplo: Uplo, diag: Diag)
     aligned
 }
 
-/// What rows are multiplied by in the place of a division; none where a quotient would lose digits that way, and none for complex
-/// numbers, for which no product is as safe as the division.
+/// The factors that stand for divisions by the diagonal; `None` where a product would lose digits that the
+/// quotient keeps, and for all complex numbers, for which no product is as safe as the division.
 #[inline(always)]
 fn inverses<T: Scalar, const N: usize>(tile: &Tile<T, N>) -> [Option<T>; N] {
     let (least, most) = (T::Real::MIN_POSITIVE / T::Real::EPSILON, T::Real::MAX * T::Real::EPSILON);
@@ -91,7 +92,7 @@ fn inverses<T: Scalar, const N: usize>(tile: &Tile<T, N>) -> [Option<T>; N] {
     })
 }
 
-/// Some columns of `b`, row by row.
+/// Copies some columns of `b` into rows.
 #[inline(always)]
 fn read<T: Scalar, const N: usize>(b: &MatrixMut<'_, T>, cols: Range<usize>, rows: &mut [[T; N]; N]) {
     let order = b.row_count();
@@ -109,7 +110,7 @@ fn read<T: Scalar, const N: usize>(b: &MatrixMut<'_, T>, cols: Range<usize>, row
     }
 }
 
-/// The way back.
+/// Copies the rows back into columns of `b`.
 #[inline(always)]
 fn write<T: Scalar, const N: usize>(b: &mut MatrixMut<'_, T>, cols: Range<usize>, rows: &[[T; N]; N]) {
     let order = b.row_count();
@@ -127,7 +128,8 @@ fn write<T: Scalar, const N: usize>(b: &mut MatrixMut<'_, T>, cols: Range<usize>
     }
 }
 
-/// Row by row, such that each is known when later ones need it. The row before it, which is known last, is taken off last.
+/// Solves row by row, so that each row is known when later ones need it. The row just before it, known last,
+/// is taken off last.
 #[inline(always)]
 fn solve_rows<T: Scalar, const FUSED: bool, const N: usize>(
     tile: &Tile<T, N>,

@@ -1,6 +1,8 @@
-//! Vectors in somebody's memory: a pointer, a length and an increment, behind functions that cannot leave them.
+//! Vectors in a caller's memory: a pointer, a length and an increment, behind functions that cannot leave
+//! them.
 //!
-//! References would not do: elements that lie between those of a vector may belong to another member of the team.
+//! References would not do: elements that lie between those of a vector may belong to another member of the
+//! team.
 use crate::error::{Cause, Error};
 use crate::scalar::Scalar;
 use std::marker::PhantomData;
@@ -24,11 +26,11 @@ pub struct VectorMut<'a, T> {
     held: PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: it gives out what a shared slice gives out.
+// SAFETY: it gives out no more than a shared slice does, which can be sent if `T: Sync`.
 unsafe impl<T: Sync> Send for Vector<'_, T> {}
-// SAFETY: it gives out what a shared slice gives out.
+// SAFETY: it gives out no more than a shared slice does, which can be shared if `T: Sync`.
 unsafe impl<T: Sync> Sync for Vector<'_, T> {}
-// SAFETY: it gives out what an exclusive slice gives out.
+// SAFETY: it gives out no more than an exclusive slice does, which can be sent if `T: Send`.
 unsafe impl<T: Send> Send for VectorMut<'_, T> {}
 // SAFETY: through a shared reference it only reads, as a shared reference to an exclusive slice does.
 unsafe impl<T: Sync> Sync for VectorMut<'_, T> {}
@@ -50,14 +52,16 @@ fn fit(given: usize, len: usize, inc: isize) -> Result<usize, Error> {
     Ok(if inc < 0 { wanted.saturating_sub(1) } else { 0 })
 }
 
-/// Where the first element lies if `lowest` is the lowest address, as the standard has it for negative increments.
+/// Where the first element lies if `lowest` is the lowest address, as the standard has it for negative
+/// increments.
 #[inline]
 fn first_of(len: usize, inc: isize) -> isize {
     if inc < 0 { (1 - len.max(1) as isize) * inc } else { 0 }
 }
 
 impl<'a, T: Scalar> Vector<'a, T> {
-    /// `len` elements of a slice, `inc` apart; with a negative increment the first is at the end, as the standard has it.
+    /// `len` elements of a slice, `inc` apart; with a negative increment the first is at the end, as the
+    /// standard has it.
     ///
     /// # Errors
     /// If the slice is too short.
@@ -69,7 +73,8 @@ impl<'a, T: Scalar> Vector<'a, T> {
     /// `len` elements that lie `inc` apart, the lowest address being `lowest`.
     ///
     /// # Safety
-    /// For `'a` all these elements can be read, and nobody writes them. `lowest` may be anything if `len` is nought.
+    /// For `'a` all these elements can be read, and no thread writes them. `lowest` may be anything if `len`
+    /// is nought.
     pub unsafe fn from_raw(lowest: *const T, len: usize, inc: isize) -> Self {
         Self { first: lowest.wrapping_offset(first_of(len, inc)), len, inc, held: PhantomData }
     }
@@ -84,7 +89,7 @@ impl<'a, T: Scalar> Vector<'a, T> {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether it has no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -131,7 +136,8 @@ impl<'a, T: Scalar> Vector<'a, T> {
 }
 
 impl<'a, T: Scalar> VectorMut<'a, T> {
-    /// `len` elements of a slice, `inc` apart; with a negative increment the first is at the end, as the standard has it.
+    /// `len` elements of a slice, `inc` apart; with a negative increment the first is at the end, as the
+    /// standard has it.
     ///
     /// # Errors
     /// If the slice is too short.
@@ -143,7 +149,8 @@ impl<'a, T: Scalar> VectorMut<'a, T> {
     /// `len` elements that lie `inc` apart, the lowest address being `lowest`.
     ///
     /// # Safety
-    /// For `'a` all these elements can be read and written, and nobody else does. `lowest` may be anything if `len` is nought.
+    /// For `'a` all these elements can be read and written, and no other thread or view does. `lowest` may be
+    /// anything if `len` is nought.
     pub unsafe fn from_raw(lowest: *mut T, len: usize, inc: isize) -> Self {
         Self { first: lowest.wrapping_offset(first_of(len, inc)), len, inc, held: PhantomData }
     }
@@ -158,7 +165,7 @@ impl<'a, T: Scalar> VectorMut<'a, T> {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether it has no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -199,7 +206,8 @@ impl<'a, T: Scalar> VectorMut<'a, T> {
     #[inline(always)]
     pub fn set(&mut self, at: usize, value: T) {
         assert!(at < self.len, "element {at} of a vector of {}", self.len);
-        // SAFETY: the constructors have seen to it that all `len` elements can be written, and this borrow is exclusive.
+        // SAFETY: the constructors have seen to it that all `len` elements can be written, and this borrow is
+        // exclusive.
         unsafe { *self.first.offset(at as isize * self.inc) = value }
     }
 

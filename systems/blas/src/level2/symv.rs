@@ -1,7 +1,8 @@
 //! A symmetric or Hermitian matrix times a vector, each stored element read once.
 //!
-//! An element stands for two places of the matrix, so it adds to two places of the result, and a split of the result would read
-//! everything twice. The triangle is split instead: each block of columns has a sum of its own, and these are added in order.
+//! An element stands for two places of the matrix, so it adds to two places of the result, and a split of the
+//! result would read everything twice. The triangle is split instead: each block of columns has a sum of its
+//! own, and these are added in order.
 use super::dense;
 use super::triangle::Triangle;
 use crate::crossover::{Routine, memory};
@@ -30,11 +31,11 @@ pub struct Symv<'a, T: Scalar> {
     beta: T,
     y: VectorMut<'a, T>,
     cells: usize,
-    /// One for each cell; none if there is one cell, which adds to `y` itself, at the end.
+    /// A sum for each cell; none if there is one cell, which adds to `y` itself, at the end.
     sums: Vec<OnceLock<Vec<T>>>,
 }
 
-/// `alpha * a * x`
+/// The product `alpha * a * x`.
 #[derive(Debug)]
 struct Product<'a, T: Scalar> {
     hermitian: bool,
@@ -76,7 +77,7 @@ impl<'a, T: Scalar> Symv<'a, T> {
         Ok(Self { product, beta, y, cells, sums })
     }
 
-    /// The two runs of columns that are a cell's.
+    /// The two runs of columns that make a cell.
     fn columns(&self, cell: usize) -> [Range<usize>; 2] {
         let (n, runs) = (self.product.a.order(), 2 * self.cells);
         let run = |at: usize| n * at / runs..n * (at + 1) / runs;
@@ -103,13 +104,13 @@ impl<'a, T: Scalar> Product<'a, T> {
         }
     }
 
-    /// The same of elements that lie apart.
+    /// `add_to` for elements of `y` that lie apart.
     #[inline(never)]
     fn add_apart(&self, beta: T, y: VectorMut<'_, T>) {
         dense::write(y, |y| self.add_columns(0..self.a.order(), beta, y));
     }
 
-    /// `y = beta * y` and what some columns stand for.
+    /// `y = beta * y` and the part of the product that some columns stand for.
     #[inline(always)]
     fn add_columns(&self, columns: Range<usize>, beta: T, y: &mut [T]) {
         let how = Mirror { uplo: self.a.shape.uplo, hermitian: self.hermitian, conj: self.conj() };
@@ -120,7 +121,7 @@ impl<'a, T: Scalar> Product<'a, T> {
         self.add_lines(how, columns, y);
     }
 
-    /// The same of what is not a matrix in memory.
+    /// `add_columns` for a triangle that is not a matrix in memory.
     #[inline(never)]
     fn add_lines(&self, how: Mirror, columns: Range<usize>, y: &mut [T]) {
         let mut col = columns.start;
@@ -138,7 +139,8 @@ impl<'a, T: Scalar> Product<'a, T> {
         }
     }
 
-    /// Some columns of a band: together in the rows that all of them have, one by one in those before and after.
+    /// Some columns of a band: together in the rows that all of them have, one by one in those before and
+    /// after.
     fn add_group(&self, col: usize, y: &mut [T]) {
         let columns: [_; BOTH] = std::array::from_fn(|at| self.a.split(col + at));
         let start = columns.iter().map(|(_, rows, _)| rows.start).max().unwrap_or(0);
@@ -157,7 +159,8 @@ impl<'a, T: Scalar> Product<'a, T> {
         }
     }
 
-    /// A column's diagonal and some of its other elements, given the sum of products with `x` of those that were added before.
+    /// A column's diagonal and some of its other elements, given the sum of products with `x` of those that
+    /// were added before.
     fn add_one(&self, col: usize, column: &(T, Range<usize>, &[T]), sum: T, others: [Range<usize>; 2], y: &mut [T]) {
         let (diagonal, rows, elements) = column;
         let (factor, [as_column, as_row]) = (self.alpha * self.x[col], self.conj());
@@ -173,7 +176,8 @@ impl<'a, T: Scalar> Product<'a, T> {
         y[col] += factor * diagonal + self.alpha * sum;
     }
 
-    /// A Hermitian matrix is conjugated in one of the two places; in the other one if the rows lie in memory.
+    /// Is an element conjugated in each of its two places? A Hermitian matrix is in one of them; in the other
+    /// one if its rows lie in memory.
     #[inline(always)]
     fn conj(&self) -> [bool; 2] {
         [self.hermitian && self.a.transposed, self.hermitian && !self.a.transposed]
@@ -189,7 +193,8 @@ impl<T: Scalar> Parts for Symv<'_, T> {
 
     fn part(&self, cells: Range<usize>) {
         assert!(cells.end <= self.cells, "cells {cells:?} of {}", self.cells);
-        // A single cell has no sum of its own: it is computed in the result, which must not be written before the end.
+        // A single cell has no sum of its own: it is computed in the result, which must not be written before
+        // the end.
         for cell in cells.filter(|_| self.cells > 1) {
             let mut sum = vec![T::ZERO; self.product.a.order()];
             if self.product.alpha != T::ZERO {
@@ -233,7 +238,8 @@ pub fn symv<T: Scalar>(alpha: T, a: Triangle<'_, T>, x: Vector<'_, T>, beta: T, 
     symmetric(false, alpha, a, x, beta, y)
 }
 
-/// `y = alpha * a * x + beta * y` for a Hermitian `a`: `hemv`, `hbmv` and `hpmv`. Imaginary parts on the diagonal are not read.
+/// `y = alpha * a * x + beta * y` for a Hermitian `a`: `hemv`, `hbmv` and `hpmv`. Imaginary parts on the
+/// diagonal are not read.
 ///
 /// If `beta` is nought `y` is not read; if `alpha` is nought `a` and `x` are not.
 ///
@@ -261,7 +267,7 @@ fn symmetric<T: Scalar>(
     Ok(())
 }
 
-/// Apart, as all that small calls have no use for: so their arguments stay in registers.
+/// In a function of its own, with all that small calls have no use for: so their arguments stay in registers.
 #[inline(never)]
 fn in_cells<T: Scalar>(
     hermitian: bool,

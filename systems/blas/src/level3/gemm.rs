@@ -1,4 +1,5 @@
-//! The product of general matrices. The grid is that of the result's columns, or of its rows if it is tall and thin.
+//! The product of general matrices. The grid is that of the result's columns, or of its rows if it is tall
+//! and thin.
 use crate::crossover::{Routine, work, worth};
 use crate::error::{Error, same};
 use crate::grid::Grid;
@@ -62,7 +63,7 @@ impl<'a, T: Scalar> Gemm<'a, T> {
         check("gemm", a.matrix, b.matrix, &c)?;
         let (rows, cols) = (c.row_count(), c.col_count());
         let (a, b, c) = if is_thin(rows, cols) { (b.t(), a.t(), c.t()) } else { (a, b, c) };
-        // A vector goes its own way through the kernels.
+        // A vector takes another path through the kernels.
         let grid = if rows.min(cols) < 2 { Grid::single(c.col_count()) } else { columns::<T>(c.row_count(), c.layout) };
         Ok(Self { alpha, a, b, beta, c: Shared::columns(c, grid) })
     }
@@ -91,7 +92,8 @@ impl<T: Scalar> Parts for Gemm<'_, T> {
     }
 }
 
-/// `c = alpha * op(a) * op(b) + beta * c`. If `beta` is nought `c` is not read; if `alpha` is nought `a` and `b` are not.
+/// `c = alpha * op(a) * op(b) + beta * c`. If `beta` is nought `c` is not read; if `alpha` is nought `a` and
+/// `b` are not.
 ///
 /// # Errors
 /// If the shapes do not fit.
@@ -116,7 +118,7 @@ pub fn gemm<T: Scalar>(
     in_cells(transa, transb, alpha, a, b, beta, c)
 }
 
-/// Apart, as all that small calls have no use for: so their arguments stay in registers.
+/// In a function of its own, with all that small calls have no use for: so their arguments stay in registers.
 #[inline(never)]
 fn in_cells<T: Scalar>(
     transa: Trans,

@@ -1,4 +1,5 @@
-//! The calendar queue (Brown 1988): most events fall within the next few days, so each day has a list of its own.
+//! The calendar queue (Brown 1988): most events fall within the next few days, so each day has a list of its
+//! own.
 use super::{Event, Heap, Queue};
 
 /// A day lasts 2^10 ns, about the time between two events of a small network.

@@ -1,4 +1,4 @@
-//! Event queues: one order, several ways to keep it.
+//! Event queues: one order, and two queues that keep it.
 //!
 //! - [`Heap`]: a binary heap; good for a few thousand nodes.
 //! - [`Calendar`]: days of one microsecond, each sorted when it begins; good for a million.
@@ -9,7 +9,7 @@ mod heap;
 pub use calendar::Calendar;
 pub use heap::Heap;
 
-/// What becomes free or arrives at a moment is seen before anyone who acts at that moment.
+/// The order within a moment: what becomes free or arrives is seen before any task acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EventPriority {
     /// A message or a change of memory reaches its watcher.
@@ -22,19 +22,20 @@ pub enum EventPriority {
     Timeout,
 }
 
-/// Something that happens to a task. Ordered by time, then class, then the order in which it was foreseen.
+/// An event of a task. Events are ordered by time, then class, then turn, then the order in which they were
+/// foreseen.
 ///
 /// Three words: a million of them wait at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Event {
-    /// When, in nanoseconds.
+    /// When it happens, in nanoseconds.
     pub time: u64,
-    /// Its class, the turn it was given among those of its moment and class, and how many events were foreseen before it:
-    /// [`Event::CLASS`], 16, and the other bits.
+    /// Its class, the turn it was given among those of its moment and class, and how many events were
+    /// foreseen before it: [`Event::CLASS`], 16, and the other bits.
     order: u64,
-    /// To whom.
+    /// The task that it happens to.
     pub task: u32,
-    /// What, in the world's own terms.
+    /// What happens, in the world's own terms.
     pub what: u32,
 }
 
@@ -51,13 +52,13 @@ impl Event {
         Self { time, order, task, what }
     }
 
-    /// What events are ordered by: no two have the same.
+    /// The key that orders events: no two have the same.
     #[inline]
     pub(crate) const fn key(&self) -> u128 {
         (self.time as u128) << u64::BITS | self.order as u128
     }
 
-    /// The same at a later time.
+    /// The event at a later time, with the same order among those of its moment.
     pub(crate) const fn postponed(self, time: u64) -> Self {
         Self { time, ..self }
     }
@@ -75,9 +76,9 @@ pub trait Queue: Default {
     fn push(&mut self, event: Event);
     /// Takes the first event.
     fn pop(&mut self) -> Option<Event>;
-    /// When the first event is.
+    /// The time of the first event, in nanoseconds.
     fn next_time(&mut self) -> Option<u64>;
-    /// Whose event will come after so many others, if that is known without searching.
+    /// The task whose event comes after `events` others, if that is known without searching.
     fn ahead(&self, events: usize) -> Option<u32> {
         let _ = events;
         None

@@ -4,18 +4,18 @@ use foregather_machine::Nanos;
 /// Processor time by what it went into.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Split {
-    /// Computing.
+    /// Time in which threads computed.
     pub compute: Nanos,
-    /// Spinning.
+    /// Time in which threads waited for a word and kept their processors.
     pub spin: Nanos,
-    /// Switching.
+    /// Time that switches between threads took.
     pub switch: Nanos,
-    /// Nothing.
+    /// Time in which processors had no thread.
     pub idle: Nanos,
 }
 
 impl Split {
-    /// All of it.
+    /// The sum of the four parts.
     pub fn total(&self) -> Nanos {
         self.compute + self.spin + self.switch + self.idle
     }
@@ -28,19 +28,19 @@ impl Split {
     }
 }
 
-/// How often something happened.
+/// How often each of the scheduler's actions happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// A processor changed its thread.
     pub switches: u64,
     /// A thread was woken.
     pub wakes: u64,
-    /// A processor was marked for rescheduling.
+    /// A processor was marked for rescheduling, also if it had been marked already.
     pub marks: u64,
-    /// It had been marked already.
+    /// A processor was marked that had been marked already.
     pub duplicate_marks: u64,
-    /// Of the marks: of a processor on which the woken thread did not run last, and whose thread has something left of its
-    /// allotment (Linux 2.4).
+    /// Of the marks: those of a processor on which the woken thread did not run last, and whose thread has
+    /// something left of its allotment (Linux 2.4).
     pub foreign_marks: u64,
     /// A new epoch began (Linux 2.4).
     pub epochs: u64,
@@ -48,6 +48,6 @@ pub struct Counts {
     pub migrations: u64,
     /// A group had used up its quota.
     pub throttles: u64,
-    /// A card interrupted a processor to wake somebody.
+    /// A card interrupted a processor to wake a sleeping thread.
     pub interrupts: u64,
 }

@@ -1,7 +1,7 @@
 //! A simulated thread's processor: the verbs of [`Cpu`], each costing what the machine's prices say.
 //!
-//! There is one leaf future. It tells the kernel what the thread wants (compute, spin, yield, park) and is pending until
-//! the kernel lets the thread's program go on.
+//! There is one leaf future. It tells the kernel what the thread wants (compute, spin, yield, park) and is
+//! pending until the kernel lets the thread's program go on.
 use super::kernel::Kernel;
 use super::machine::{Machine, NOBODY, Want};
 use crate::engine::Engine;
@@ -40,7 +40,7 @@ impl<'s, Q: Queue> SmpCpu<'s, Q> {
         (std::mem::take(&mut thread.spun), std::mem::take(&mut thread.parked))
     }
 
-    /// Sleeps for so long; nothing but time ends it.
+    /// Sleeps for `span`; nothing but time ends it.
     pub(super) async fn sleep(&self, span: Nanos) {
         self.leaf(Want::Park, None, self.engine.now() + span, nothing).await;
     }
@@ -74,7 +74,7 @@ impl<'s, Q: Queue> SmpCpu<'s, Q> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     New,
-    /// Pays for what its verbs cost.
+    /// Pays the debt that the thread's verbs have run up.
     Paying,
     Waiting,
     Over,
@@ -84,7 +84,7 @@ pub(super) struct Leaf<'s, 'w, Q: Queue, P> {
     cpu: SmpCpu<'s, Q>,
     want: Want,
     on: Option<&'w SimWord>,
-    /// To compute, to spin at most; or the moment until which to park.
+    /// The span to compute, or to spin at most; or the moment until which to park.
     span: Nanos,
     look: P,
     stage: Stage,
@@ -130,7 +130,8 @@ impl<Q: Queue, T, P: FnMut() -> Option<T>> Leaf<'_, '_, Q, P> {
         }
         let mut kernel = self.cpu.kernel.borrow_mut();
         if self.want == Want::Park && kernel.machine.lost.is_some() {
-            // It was lost after this thread had asked, while it paid for its verbs: who wakes sleepers has been here.
+            // The machine was lost after this thread had asked, while it paid for its verbs: sleepers were
+            // woken before it slept.
             self.stage = Stage::Over;
             return Poll::Ready((None, Nanos::ZERO));
         }
@@ -151,7 +152,8 @@ impl<Q: Queue, T, P: FnMut() -> Option<T>> Leaf<'_, '_, Q, P> {
 
     fn go_on(&mut self) -> Poll<(Option<T>, Nanos)> {
         if let Some(word) = self.on {
-            // What its own look changes is no news for it: it would be polled once more, in whatever it does next.
+            // The thread's own look may change the word, which is no news for it: else it would be polled
+            // once more, in whatever it does next.
             unwatch(&mut self.cpu.kernel.borrow_mut().machine, word, self.cpu.thread);
         }
         let found = (self.look)();
@@ -200,7 +202,7 @@ fn watch(machine: &mut Machine, word: &SimWord, thread: u32) {
     }
 }
 
-/// Takes it out, if the word has not changed since.
+/// Takes the thread out of the word's watchers, if the word has not changed since.
 fn unwatch(machine: &mut Machine, word: &SimWord, thread: u32) {
     let it = &mut machine.threads[thread as usize];
     let previous = std::mem::replace(&mut it.previous_watcher, NOBODY);
@@ -218,7 +220,7 @@ fn unwatch(machine: &mut Machine, word: &SimWord, thread: u32) {
     }
 }
 
-/// Looks for nothing: only time or a wake ends such a wait.
+/// A probe that finds nothing: only time or a wake ends such a wait.
 pub(super) fn nothing() -> Option<()> {
     None
 }
@@ -282,8 +284,9 @@ impl<Q: Queue> Park for SmpCpu<'_, Q> {
         let changed = || (on.version.get() != prepared).then_some(());
         self.leaf(Want::Park, Some(on), until, changed).await;
     }
-    /// On the heap: a wait that is not over when it is called is moved into each future around it, and copying the whole state machine
-    /// once a level takes longer than all else that a simulated wait does.
+    /// The wait is put on the heap: a wait that is not over when it is called is moved into each future
+    /// around it, and copying the whole state machine once a level takes longer than all else that a
+    /// simulated wait does.
     fn run_inline<F: Future>(&self, wait: F) -> impl Future<Output = F::Output> {
         Box::pin(wait)
     }

@@ -1,4 +1,4 @@
-//! What a scheduler decides. How threads are switched, and at what price, is the kernel's affair (`kernel.rs`).
+//! What a scheduler decides. The kernel (`kernel.rs`) switches the threads, and takes the price.
 use super::machine::Machine;
 use foregather_machine::{CpuId, Nanos};
 
@@ -6,19 +6,22 @@ use foregather_machine::{CpuId, Nanos};
 pub(super) trait Dispatch {
     /// All threads are ready, in this order.
     fn begin(&mut self, machine: &mut Machine, order: &[u32]);
-    /// The processor asks whom to run; `present` is its thread if that can go on. Whoever is chosen has left the queue.
+    /// The processor asks which thread to run; `present` is its thread if that can go on. The chosen thread
+    /// has left the queue.
     fn choose(&mut self, machine: &mut Machine, cpu: CpuId, present: Option<u32>) -> Option<u32>;
     /// The processor begins to switch to a thread, which costs `price`.
     fn dispatched(&mut self, machine: &mut Machine, cpu: CpuId, thread: u32, price: Nanos);
     /// A ready thread can be chosen from now on: the switch away from it has ended.
     fn put_back(&mut self, machine: &mut Machine, thread: u32);
-    /// These threads have become ready, in this order; those still held will be put back later. `by` woke them on its processor.
+    /// `threads` have become ready, in this order; those still held will be put back later. `by` woke them on
+    /// its processor.
     fn woken(&mut self, machine: &mut Machine, threads: &[u32], by: Option<CpuId>);
     /// A running thread has blocked or ended.
     fn left(&mut self, machine: &mut Machine, thread: u32);
     /// A running thread offers its processor: [`Dispatch::choose`] follows.
     fn yielded(&mut self, machine: &mut Machine, thread: u32);
-    /// May a thread's program choose processors? Not where there is one queue for all of them: who waits there waits nowhere.
+    /// May a thread's program choose processors? Not where one queue serves all of them: a ready thread
+    /// belongs to none there.
     fn moves(&self) -> bool {
         false
     }
@@ -45,7 +48,8 @@ pub(super) trait Dispatch {
     /// The threads that can be chosen, for the invariants.
     #[cfg(debug_assertions)]
     fn queued(&self, machine: &Machine) -> Vec<u32>;
-    /// Are all threads of one wake-up told to the scheduler at once, or one by one, processors reacting in between?
+    /// Is the scheduler told of all threads of one wake-up at once? Otherwise one by one, and processors
+    /// react in between.
     fn wakes_at_once(&self) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! Interrupts: what happens to a machine from outside takes time of a processor that somebody else may be using.
+//! Interrupts: an event from outside takes time of a processor that a thread may be using.
 use super::kernel::Kernel;
 use super::machine::{Life, NOBODY};
 use crate::engine::Engine;
@@ -7,7 +7,7 @@ use crate::word::SimWord;
 use foregather_machine::Nanos;
 
 impl Kernel {
-    /// Who sleeps on a word, if somebody does.
+    /// The first thread that sleeps on a word, if any does.
     pub(super) fn sleeper(&self, word: &SimWord) -> Option<u32> {
         let mut watcher = word.first_watcher.get();
         while watcher != NOBODY && self.machine.thread(watcher).life != Life::Blocked {
@@ -16,8 +16,9 @@ impl Kernel {
         (watcher != NOBODY).then_some(watcher)
     }
 
-    /// An interrupt on behalf of a sleeper. An idle processor serves it, if there is one; else the one on which the sleeper ran
-    /// last, whose thread (or switch) goes on that much later and is charged for it, as the accounting of kernels has it.
+    /// Serves an interrupt on behalf of a sleeper. An idle processor serves it, if there is one; else the one
+    /// on which the sleeper ran last. The thread (or switch) there goes on later by `price` and is charged
+    /// for it, as in kernels' accounting.
     pub(super) fn interrupt<Q: Queue>(&mut self, engine: &Engine<Q>, sleeper: u32, price: Nanos) {
         let machine = &mut self.machine;
         machine.counts.interrupts += 1;
@@ -36,7 +37,7 @@ impl Kernel {
         self.arm(engine, cpu);
     }
 
-    /// Everybody who sleeps has reason to look. Spinners look by themselves before long.
+    /// Wakes all sleepers, which have reason to look. Spinners look by themselves before long.
     pub(super) fn rouse_all(&mut self) {
         let all = 0..self.machine.threads.len() as u32;
         let sleepers: Vec<u32> = all.filter(|&thread| self.machine.thread(thread).life == Life::Blocked).collect();

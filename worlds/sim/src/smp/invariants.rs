@@ -4,7 +4,8 @@ use super::machine::{Life, Machine, NOBODY};
 use foregather_machine::Nanos;
 
 impl Kernel {
-    /// The machine is consistent, and the scheduler has queued each thread that is ready and can be chosen, once.
+    /// The machine is consistent, and the scheduler has queued each thread that is ready and can be chosen,
+    /// exactly once.
     pub(super) fn assert_consistent(&self) {
         self.machine.assert_consistent();
         let mut queued = self.scheduler.queued(&self.machine);
@@ -16,7 +17,8 @@ impl Kernel {
 }
 
 impl Machine {
-    /// Every thread is in one place, every held thread has one holder, and all processor time is accounted for.
+    /// Every thread is in one place, every held thread has one holder, and all processor time is accounted
+    /// for.
     fn assert_consistent(&self) {
         let mut holders = vec![0; self.threads.len()];
         for (cpu, processor) in self.processors.iter().enumerate() {

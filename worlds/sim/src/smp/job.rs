@@ -10,30 +10,33 @@ use std::sync::Arc;
 pub struct Job {
     /// Its name in results.
     pub name: String,
-    /// How many threads it has.
+    /// How many threads it has: 1 or more.
     pub threads: u32,
-    /// How often they meet; 0 for mere load.
+    /// How often its threads meet; 0 for mere load.
     pub barriers: u64,
-    /// How long they compute in between; of load, before each rest.
+    /// How long its threads compute between two meetings; of load, before each rest.
     pub compute: Distribution,
-    /// How long load sleeps between two computations, if it ever does.
+    /// How long load sleeps between two computations; `None`: it never does.
     pub rest: Option<Distribution>,
-    /// How they wait for each other.
+    /// The policy by which its threads wait for each other.
     pub policy: Policy,
-    /// By which barrier they meet.
+    /// The barrier algorithm by which they meet.
     pub kind: Algorithm,
-    /// Their nice value, -20 to 19.
+    /// The threads' nice value, -20 to 19.
     pub nice: i8,
-    /// What its threads ask for at a time (`sched_runtime` of `sched_setattr`), if not what the scheduler gives to all: EEVDF only.
+    /// The slice that its threads ask for (`sched_runtime` of `sched_setattr`), if not the one that the
+    /// scheduler gives to all: EEVDF only.
     pub slice: Option<Nanos>,
-    /// The control group they run in, if there are any; its number in the scheduler's list.
+    /// The control group that its threads run in, by its index in the scheduler's list.
     pub group: Option<u32>,
-    /// Have its threads one address space? Those that meet always do; load is many programs, unless this says otherwise.
+    /// Have its threads one address space? Those that meet always do; load is many programs, unless this is
+    /// set.
     pub one_process: bool,
-    /// Thread `i` may run on processor `pins[i % pins.len()]` only; anywhere, if there are none.
+    /// Thread `i` may run on processor `pins[i % pins.len()]` only; anywhere, if the list is empty.
     pub pins: Vec<CpuId>,
-    /// Thread `i` ran last on processor `start[i % start.len()]`, a moment ago, if it is not pinned; if there are none, wherever
-    /// chance has it. Under EEVDF it starts there, too, whoever else does: stacked, or spread.
+    /// Thread `i`, unless it is pinned, ran last on processor `start[i % start.len()]`, a moment ago; if the
+    /// list is empty, chance decides where. Under EEVDF it starts there, too, even if others do: stacked, or
+    /// spread.
     pub start: Vec<CpuId>,
 }
 
@@ -45,7 +48,7 @@ impl Job {
         Self { name, threads, barriers, compute, rest, policy, kind, nice, slice, group, one_process, pins, start }
     }
 
-    /// Threads that never wait: the backdrop of Tsafrir & Feitelson 2002 §2.1.
+    /// Threads that never wait: the background load of Tsafrir & Feitelson 2002 §2.1.
     pub fn load(name: impl Into<String>, threads: u32) -> Self {
         Self::meeting(name, threads, 0, Distribution::Constant(Nanos::MAX), Policy::Block)
     }
@@ -59,19 +62,19 @@ impl Job {
 /// How fine a job is: the bound below which 90 % of its computations stay (Tsafrir & Feitelson 2002 §2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Granularity {
-    /// One context switch.
+    /// The bound is one context switch.
     Fine,
-    /// Five.
+    /// The bound is five context switches.
     Medium,
-    /// More; here fifteen.
+    /// The bound is fifteen context switches; the paper says only that it is more than five.
     Coarse,
 }
 
 impl Granularity {
-    /// All of them, finest first.
+    /// All three, finest first.
     pub const ALL: [Self; 3] = [Self::Fine, Self::Medium, Self::Coarse];
 
-    /// `fine`, `medium`, `coarse`.
+    /// The word for it in plans and figures: `fine`, `medium`, `coarse`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Fine => "fine",
@@ -80,8 +83,8 @@ impl Granularity {
         }
     }
 
-    /// Normal computation intervals of that class with this coefficient of variation: `mu = B / (1 + 1.2816 CV)`, so
-    /// that nine in ten stay below the bound `B`.
+    /// Computation intervals of that class, normally distributed with this coefficient of variation: `mu = B
+    /// / (1 + 1.2816 CV)`, so nine in ten stay below the bound `B`.
     pub fn normal(self, context_switch: Nanos, variation: f64) -> Distribution {
         let switches = match self {
             Self::Fine => 1.0,
@@ -96,32 +99,32 @@ impl Granularity {
 /// How long computations take.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Distribution {
-    /// Always as long.
+    /// Always the same duration.
     Constant(Nanos),
-    /// Normal; never below the resolution.
+    /// Normally distributed; never below the resolution.
     Normal {
-        /// The mean.
+        /// The mean, in nanoseconds.
         mean_ns: f64,
-        /// The standard deviation.
+        /// The standard deviation, in nanoseconds.
         deviation_ns: f64,
     },
-    /// Evenly between two bounds.
+    /// Uniformly distributed between two bounds.
     Uniform {
-        /// The lower one.
+        /// The lower bound.
         from: Nanos,
-        /// The upper one.
+        /// The upper bound.
         to: Nanos,
     },
-    /// Exponential.
+    /// Exponentially distributed.
     Exponential {
-        /// The mean.
+        /// The mean, in nanoseconds.
         mean_ns: f64,
     },
-    /// Log-normal.
+    /// Log-normally distributed.
     LogNormal {
-        /// The mean (not that of the logarithm).
+        /// The mean in nanoseconds (not that of the logarithm).
         mean_ns: f64,
-        /// The coefficient of variation.
+        /// The coefficient of variation: the standard deviation over the mean.
         variation: f64,
     },
     /// Measured values, drawn one after the other, each thread from a random place on.
@@ -131,12 +134,12 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// Half of the mean, and in one draw of ten eleven times as long.
+    /// Half of `mean`, and in one draw of ten eleven times that.
     pub fn bimodal(mean: Nanos) -> Self {
         Self::Trace((0..10).map(|draw| mean.percent(if draw == 0 { 550 } else { 50 })).collect())
     }
 
-    /// Always as long, but three times as long for rank 1 of so many threads.
+    /// `span` for all of `threads` threads but rank 1, which takes three times as long.
     pub fn slow_member(span: Nanos, threads: u32) -> Self {
         Self::ByRank((0..threads).map(|rank| Self::Constant(if rank == 1 { span * 3 } else { span })).collect())
     }
@@ -159,7 +162,7 @@ impl Distribution {
         Nanos((steps as u64).saturating_mul(resolution.0))
     }
 
-    /// Its mean, in nanoseconds; that of its parts if it goes by rank.
+    /// The mean of what is drawn, in nanoseconds; the mean over its parts if it goes by rank.
     pub fn mean_ns(&self) -> f64 {
         match self {
             Self::Constant(span) => span.0 as f64,
@@ -170,7 +173,7 @@ impl Distribution {
         }
     }
 
-    /// Can one draw from it? What never meets may compute for ever.
+    /// Can durations be drawn from it? Only a job that never meets may compute for ever.
     pub(super) fn is_sound(&self, meets: bool) -> bool {
         match self {
             Self::Constant(span) => !meets || *span > Nanos::ZERO && *span < Nanos::MAX,
@@ -195,7 +198,7 @@ mod tests {
         (0..20_000).map(|i| of.draw(i, &mut random, Nanos(10)).0 as f64).collect()
     }
 
-    /// The 90 % rule of Tsafrir & Feitelson 2002 §2.1.
+    /// Tsafrir & Feitelson 2002 §2.1: 90 % of a class's computations are shorter than its bound.
     #[test]
     fn nine_in_ten_fine_computations_are_shorter_than_a_switch() {
         for (granularity, bound) in [(Granularity::Fine, 6e3), (Granularity::Medium, 30e3)] {

@@ -1,5 +1,5 @@
-//! How threads get on and off processors: switches with their prices, marks, wake-ups. Who is chosen is the scheduler's
-//! affair ([`Dispatch`]).
+//! How threads get on and off processors: switches with their prices, marks, wake-ups. The scheduler chooses
+//! the threads ([`Dispatch`]).
 use super::dispatch::Dispatch;
 use super::machine::{Life, Machine, NOBODY, Want};
 use super::options::Ties;
@@ -14,7 +14,7 @@ pub(super) struct Kernel {
     pub(super) machine: Machine,
     pub(super) scheduler: Box<dyn Dispatch>,
     ties: Ties,
-    /// By processor: when its next event was foreseen for, and its number.
+    /// By processor: the moment for which its next event is foreseen, and the event's number.
     pending: Vec<Pending>,
     /// Threads whose programs go on at this moment.
     pub(super) due: VecDeque<u32>,
@@ -43,7 +43,7 @@ impl Kernel {
         Self { machine, scheduler, ties, pending, due: VecDeque::new(), to_wake: VecDeque::new(), timer: (Nanos::MAX, 0) }
     }
 
-    /// When a processor's next event was foreseen for.
+    /// The moment for which a processor's next event is foreseen.
     #[cfg(test)]
     pub(super) fn foreseen(&self, cpu: CpuId) -> Nanos {
         self.pending[cpu as usize].time
@@ -68,7 +68,7 @@ impl Kernel {
         }
     }
 
-    /// Something has happened; stale events are ignored.
+    /// An event happens; a stale one is ignored.
     #[inline]
     pub(super) fn happen<Q: Queue>(&mut self, engine: &Engine<Q>, task: u32, number: u32) {
         self.machine.advance(engine.now());
@@ -156,7 +156,8 @@ impl Kernel {
         }
     }
 
-    /// Foresees a processor's next event: of what its thread does, its allotment, and the tick, whichever comes first.
+    /// Foresees a processor's next event: that of its thread, the end of its allotment, or the tick,
+    /// whichever comes first.
     pub(super) fn arm<Q: Queue>(&mut self, engine: &Engine<Q>, cpu: CpuId) {
         let machine = &self.machine;
         let processor = machine.cpu(cpu);
@@ -184,7 +185,7 @@ impl Kernel {
         }
     }
 
-    /// `schedule()`: whom a processor runs next.
+    /// `schedule()`: chooses the thread that a processor runs next.
     pub(super) fn schedule<Q: Queue>(&mut self, engine: &Engine<Q>, cpu: CpuId) {
         self.settle(cpu);
         let machine = &mut self.machine;
@@ -219,7 +220,7 @@ impl Kernel {
             (NOBODY, next) if machine.thread(next).want == Want::Move(cpu) => machine.prices.move_call,
             (NOBODY, _) => machine.prices.wake_idle,
             _ if interrupted => machine.prices.switch + machine.prices.waker,
-            // The rest of it is the call, which the thread pays when it comes back.
+            // The rest of the price is the call, which the thread pays when it comes back.
             (present, _) if machine.thread(present).want == Want::Yield => {
                 machine.prices.yield_switch - machine.prices.yield_call
             }
@@ -285,7 +286,8 @@ impl Kernel {
         }
     }
 
-    /// Does the thread's program go on now? It may have lost its processor meanwhile, or see the change only later.
+    /// Does the thread's program go on now? It may have lost its processor meanwhile, or see the change only
+    /// later.
     pub(super) fn may_go_on<Q: Queue>(&mut self, engine: &Engine<Q>, thread: u32) -> bool {
         let it = self.machine.thread(thread);
         let cpu = it.cpu;
@@ -331,8 +333,8 @@ impl Kernel {
         }
     }
 
-    /// A word has changed: running spinners see it soon, preempted ones when they run again, sleepers are woken, in the
-    /// order in which they began to wait.
+    /// A word has changed: running spinners see it soon, preempted ones when they run again, sleepers are
+    /// woken, in the order in which they began to wait.
     pub(super) fn changed(&mut self, word: &SimWord) {
         word.version.set(word.version.get().wrapping_add(1));
         let mut watcher = word.first_watcher.replace(NOBODY);
@@ -373,7 +375,7 @@ impl Kernel {
         engine.at(until.max(engine.now()), EventPriority::Timeout, task, self.machine.thread(thread).wait);
     }
 
-    /// Lets an idle processor look for a thread, if it does so by itself. Did one find any?
+    /// Lets an idle processor look for a thread, if the scheduler has it do so by itself. Did one find any?
     fn idle_look<Q: Queue>(&mut self, engine: &Engine<Q>) -> bool {
         let idle = |cpu: &CpuId| self.machine.cpu(*cpu).current == NOBODY && !self.machine.cpu(*cpu).switching;
         let mut look = if self.scheduler.polls_when_idle() { self.machine.cpus().filter(idle).collect() } else { Vec::new() };
@@ -384,7 +386,7 @@ impl Kernel {
         !look.is_empty()
     }
 
-    /// Nothing more will happen: all time is accounted for.
+    /// No more events will come: accounts for all time.
     pub(super) fn close(&mut self) {
         for cpu in self.machine.cpus() {
             self.settle(cpu);
@@ -413,7 +415,7 @@ impl Kernel {
         loop {
             let marked = self.reschedule_marked(engine);
             if let Some(thread) = self.to_wake.pop_front() {
-                // Its bound may have passed at the same moment.
+                // The sleeper's bound may have passed at the same moment.
                 if self.machine.thread(thread).life == Life::Blocked {
                     self.wake(&[thread], None);
                 }

@@ -8,7 +8,7 @@ use super::scout::Scouts;
 use crate::word::NONE;
 use foregather_machine::{Costs, CpuId, Nanos, Rank, WaitContext};
 
-/// No thread.
+/// Stands where a thread's number would: none.
 pub(super) const NOBODY: u32 = NONE;
 
 /// Where a thread is in its life. A spinner is running; a thread that is being switched to is running too.
@@ -31,8 +31,8 @@ pub(super) enum Want {
     Move(CpuId),
 }
 
-/// From where on a machine's numbers count, if it is one of several that share one time: events are told apart by them, and
-/// programs on different machines must not take each other for neighbours.
+/// Where a machine's numbers begin, if it is one of several that share one time: their events are told apart
+/// by them, and programs on different machines must not take each other for neighbours.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct First {
     pub(crate) event: u32,
@@ -67,28 +67,28 @@ pub(super) struct ThreadSpec {
 pub(super) struct Thread {
     pub(super) spec: ThreadSpec,
     pub(super) life: Life,
-    /// Some processor runs it, or has not yet finished switching away from it (`has_cpu` of Linux 2.4).
+    /// A processor runs it, or has not yet finished switching away from it (`has_cpu` of Linux 2.4).
     pub(super) held: bool,
     /// Its processor, or the last one.
     pub(super) cpu: CpuId,
-    /// The only one it may run on: where it is pinned to, or moves to.
+    /// The only processor it may run on: the one it is pinned to, or moves to.
     pub(super) confined: Option<CpuId>,
     pub(super) want: Want,
-    /// Of its computation or its spin budget.
+    /// What is left of its computation or its spin budget.
     pub(super) left: Nanos,
     /// When it sees that a word it spins on has changed.
     pub(super) sees: Nanos,
-    /// What its verbs cost; it pays when it next waits.
+    /// What its verbs cost so far; it pays when it next waits.
     pub(super) debt: Nanos,
-    /// Which of its waits is the present one; bounds of earlier ones are stale.
+    /// The number of its present wait; bounds of earlier ones are stale.
     pub(super) wait: u32,
-    /// Its neighbours among those who watch the same word.
+    /// Its neighbours among the threads that watch the same word.
     pub(super) previous_watcher: u32,
     pub(super) next_watcher: u32,
-    /// Since the last time it was asked: did it begin to spin, did it park?
+    /// Since `waited` was last called: did it begin to spin, did it park?
     pub(super) spun: bool,
     pub(super) parked: bool,
-    /// What it last asked whether it can still come.
+    /// The wait whose peers it last asked the machine to check.
     pub(super) why: Option<WaitContext>,
     pub(super) split: Split,
     ready_since: Nanos,
@@ -96,15 +96,15 @@ pub(super) struct Thread {
 }
 
 pub(super) struct Processor {
-    /// Who runs, or is being switched to.
+    /// The thread that runs, or is being switched to.
     pub(super) current: u32,
-    /// Who is being switched away from.
+    /// The thread that is being switched away from.
     pub(super) from: u32,
     /// A state of its own, never derived from a time: a switch that ends now has not ended before its event.
     pub(super) switching: bool,
-    /// To be rescheduled (`need_resched`).
+    /// It is to be rescheduled (`need_resched`).
     pub(super) marked: bool,
-    /// By another processor: its next switch pays for the interrupt.
+    /// Another processor marked it: its next switch pays for the interrupt.
     pub(super) interrupted: bool,
     /// Up to when its time is accounted for.
     pub(super) since: Nanos,
@@ -117,7 +117,7 @@ pub(super) struct Processor {
     pub(super) split: Split,
 }
 
-/// What schedulers see.
+/// What schedulers see of the machine.
 pub(super) struct Machine {
     pub(super) first: First,
     pub(super) now: Nanos,
@@ -134,20 +134,20 @@ pub(super) struct Machine {
     pub(super) marked: Vec<CpuId>,
     /// All allotments have changed: every processor's next event must be found again.
     pub(super) rearm: bool,
-    /// When the scheduler itself wants to act.
+    /// When the scheduler itself wants to act next.
     pub(super) timer: Nanos,
-    /// Who is acting now, and pays for interrupts.
+    /// The thread that acts now, and pays for interrupts.
     pub(super) actor: u32,
-    /// Threads that run or could; processors that have one.
+    /// How many threads run or could; how many processors have one.
     pub(super) runnable: u32,
     pub(super) busy: u32,
     pub(super) load_integral: u128,
     pub(super) idle_while_ready: Nanos,
     pub(super) record: Record,
     pub(super) recorded: Recorded,
-    /// Who yielded when, if spans are kept.
+    /// Which thread yielded when, if spans are kept.
     pub(super) yields: Vec<(u32, Nanos)>,
-    /// A machine that nobody hears of any more, and since when that is known: no wait can succeed.
+    /// A machine that sends no sign of life any more, and since when that is known: no wait can succeed.
     pub(super) lost: Option<(Rank, Nanos)>,
     next_sample: Nanos,
 }
@@ -231,7 +231,8 @@ impl Machine {
         self.cpu(cpu).uncharged(self.now)
     }
 
-    /// Asks a processor to reschedule (`need_resched` and an interrupt): at once, or when its switch has ended.
+    /// Asks a processor to reschedule (`need_resched` and an interrupt): at once, or when its switch has
+    /// ended.
     pub(super) fn mark(&mut self, cpu: CpuId) {
         self.counts.marks += 1;
         let processor = &mut self.processors[cpu as usize];
@@ -242,7 +243,7 @@ impl Machine {
         processor.marked = true;
         self.marked.push(cpu);
         let Some(actor) = self.threads.get_mut(self.actor as usize).filter(|actor| actor.cpu != cpu) else { return };
-        // What an idle processor pays is part of its waking up.
+        // The price of waking an idle processor includes its interrupt.
         processor.interrupted = processor.current != NOBODY;
         actor.debt += self.prices.waker;
     }
@@ -281,7 +282,7 @@ impl Machine {
         }
     }
 
-    /// A thread's life goes on; keeps the sums that depend on it.
+    /// A thread's life goes on to `life`; keeps the sums that depend on it.
     pub(super) fn enter(&mut self, thread: u32, life: Life) {
         let now = self.now;
         let it = &mut self.threads[thread as usize];
@@ -296,7 +297,7 @@ impl Machine {
         self.show(thread);
     }
 
-    /// Notes what a thread does from now on, if that is wanted.
+    /// Notes what a thread does from now on, if spans are kept.
     #[inline]
     pub(super) fn show(&mut self, thread: u32) {
         if self.record.spans > 0 {
@@ -316,7 +317,7 @@ impl Machine {
         }
     }
 
-    /// A thread offers its processor.
+    /// Notes that a thread offers its processor, if spans are kept.
     #[inline]
     pub(super) fn note_yield(&mut self, thread: u32) {
         if self.yields.len() < self.record.spans {
@@ -332,7 +333,7 @@ impl Machine {
         }
     }
 
-    /// Nothing more will happen.
+    /// No more events will come: ends all spans.
     pub(super) fn close(&mut self) {
         for thread in 0..self.threads.len() as u32 {
             let Thread { shown: (state, from), cpu, life, .. } = *self.thread(thread);
@@ -362,7 +363,7 @@ impl Thread {
             held: false,
             cpu: spec.pin.or(spec.start).unwrap_or_else(|| random.below(u64::from(cpus)) as CpuId),
             confined: spec.pin,
-            // Its program has not begun: as if it had been woken.
+            // Its program has not begun: it starts as if it had been woken.
             want: Want::Park,
             left: Nanos::ZERO,
             sees: Nanos::MAX,
@@ -379,7 +380,7 @@ impl Thread {
         }
     }
 
-    /// What it is doing, for people.
+    /// What it is doing, as figures show it.
     fn state(&self) -> State {
         match (self.life, self.want) {
             (Life::Running, Want::Spin) => State::Spin,

@@ -1,4 +1,5 @@
-//! Threads that share virtual processors: the waiting policies of `core/wait`, unchanged, under schedulers old and new.
+//! Threads that share virtual processors: the waiting policies of `core/wait`, unchanged, under schedulers
+//! old and new.
 //!
 //! - [`Study`]: what to simulate, from machine and jobs to [`Outcome`]; `run` is the front door.
 //! - [`MachineSpec`]: processors, [`Prices`], [`Scheduler`]. [`Job`]: threads that meet, or mere load.

@@ -52,18 +52,19 @@ impl Node {
         Self { kernel: RefCell::new(Kernel::new(machine, scheduler, spec.ties)), order, first }
     }
 
-    /// `threads` threads of one job, in a random order that the seed decides; at most `spans` spans of theirs are kept.
+    /// `threads` threads of one job, in a random order that the seed decides; at most `spans` spans of theirs
+    /// are kept.
     pub(crate) fn new(spec: &MachineSpec, threads: u32, first: First, seed: u64, spans: usize) -> Self {
         let specs = vec![ThreadSpec::default(); threads as usize];
         Self::of(spec, &specs, first, seed, true, Record { spans, ..Record::NOTHING })
     }
 
-    /// Fault points say yes in that many of a million cases.
+    /// Fault points say yes in `ppm` of a million cases.
     pub(crate) fn set_points(&self, ppm: u32, seed: u64) {
         self.kernel.borrow_mut().machine.points = FaultPoints::new(ppm, seed, self.threads());
     }
 
-    /// So many numbers of events a machine uses, from its first on.
+    /// How many numbers of events a machine uses, from its first on.
     pub(crate) fn events(spec: &MachineSpec, threads: u32) -> u32 {
         spec.cpus + 1 + threads
     }
@@ -72,7 +73,7 @@ impl Node {
         self.order.len() as u32
     }
 
-    /// A thread's processor.
+    /// The processor of a thread's program.
     pub(crate) fn cpu<'s, Q>(&'s self, engine: &'s Engine<Q>, thread: u32) -> SmpCpu<'s, Q> {
         assert!(thread < self.threads(), "there is no thread {thread}");
         SmpCpu { engine, kernel: &self.kernel, thread }
@@ -83,14 +84,14 @@ impl Node {
         self.kernel.borrow_mut().begin(engine, &self.order);
     }
 
-    /// Something has happened here: [`Node::settle`] follows.
+    /// An event happens on this machine: [`Node::settle`] follows.
     #[inline]
     pub(crate) fn happens<Q: Queue>(&self, engine: &Engine<Q>, event: &Event) {
         self.kernel.borrow_mut().happen(engine, event.task, event.what);
     }
 
-    /// Lets all programs go on that can at this moment, until one has asked to stop; tells whether one has. The programs of all
-    /// machines stand in one list, in the order of their numbers.
+    /// Lets all programs go on that can at this moment, until one has asked to stop. Has one? The programs of
+    /// all machines stand in one list, in the order of their numbers.
     pub(crate) fn settle<Q: Queue, F: Future>(&self, engine: &Engine<Q>, tasks: &mut Tasks<F>, stopped: &Cell<bool>) -> bool {
         loop {
             let mut at_work = self.kernel.borrow_mut();
@@ -115,7 +116,8 @@ impl Node {
         }
     }
 
-    /// A thread owes so much more processor time; when it will have paid, if nobody takes its processor.
+    /// A thread owes `cost` more of processor time; returns when it will have paid, if no other takes its
+    /// processor.
     pub(crate) fn charge(&self, thread: u32, cost: Nanos) -> Nanos {
         let machine = &mut self.kernel.borrow_mut().machine;
         let debt = &mut machine.threads[thread as usize].debt;
@@ -123,8 +125,9 @@ impl Node {
         machine.now + *debt
     }
 
-    /// What happens to a word from outside, by no thread of this machine: those who look see it. Sleepers do not, until
-    /// [`Node::rouse`]: then it tells when the interrupt that must wake them, and that takes `price`, has been served.
+    /// A word changes from outside, by no thread of this machine: threads that look see it. Sleepers do not
+    /// before [`Node::rouse`]: if there are any, returns when the interrupt that must wake them, and that
+    /// takes `price`, has been served.
     pub(crate) fn ring<Q: Queue>(&self, engine: &Engine<Q>, word: &SimWord, price: Nanos) -> Option<Nanos> {
         let mut kernel = self.kernel.borrow_mut();
         kernel.machine.advance(engine.now());
@@ -132,7 +135,7 @@ impl Node {
         let sleeper = kernel.sleeper(word);
         match sleeper {
             Some(thread) => {
-                // Who arms from now on must not sleep.
+                // A thread that prepares to park from now on must not sleep.
                 word.version.set(word.version.get().wrapping_add(1));
                 kernel.interrupt(engine, thread, price);
                 Some(engine.now() + price)
@@ -144,13 +147,13 @@ impl Node {
         }
     }
 
-    /// Has a processor nothing to do?
+    /// Has a processor no thread?
     pub(crate) fn has_idle(&self) -> bool {
         let processors = &self.kernel.borrow().machine.processors;
         processors.iter().any(|processor| processor.current == NOBODY && !processor.switching)
     }
 
-    /// Does somebody sleep on a word?
+    /// Does a thread sleep on a word?
     pub(crate) fn has_sleeper(&self, word: &SimWord) -> bool {
         self.kernel.borrow().sleeper(word).is_some()
     }
@@ -162,7 +165,7 @@ impl Node {
         kernel.changed(word);
     }
 
-    /// Another machine is known to be lost: no wait succeeds any more, and everybody looks.
+    /// Another machine is known to be lost: no wait succeeds any more, and every thread looks.
     pub(crate) fn lose<Q: Queue>(&self, engine: &Engine<Q>, rank: Rank) {
         let mut kernel = self.kernel.borrow_mut();
         kernel.machine.advance(engine.now());
@@ -170,27 +173,27 @@ impl Node {
         kernel.rouse_all();
     }
 
-    /// Who was lost, if that is known here.
+    /// The rank that was lost, if that is known here.
     pub(crate) fn lost(&self) -> Option<Rank> {
         self.kernel.borrow().machine.lost.map(|(rank, _)| rank)
     }
 
-    /// Nothing has happened until `end`, or nothing more will.
+    /// No event comes before `end`, or none at all.
     pub(crate) fn idle_until(&self, end: Nanos) {
         self.kernel.borrow_mut().machine.advance(end);
     }
 
-    /// Nothing more will happen at all: all time is accounted for.
+    /// No more events will come: accounts for all time.
     pub(crate) fn close(&self) {
         self.kernel.borrow_mut().close();
     }
 
-    /// What a thread last asked about whether it can still come.
+    /// The wait whose peers a thread last asked the machine to check.
     pub(crate) fn why(&self, thread: u32) -> Option<WaitContext> {
         self.kernel.borrow().machine.thread(thread).why
     }
 
-    /// Processor time by what it went into, of one thread.
+    /// One thread's processor time by use.
     pub(crate) fn split(&self, thread: u32) -> Split {
         self.kernel.borrow().machine.thread(thread).split
     }
@@ -199,7 +202,7 @@ impl Node {
         self.kernel.borrow().machine.counts
     }
 
-    /// Who did what when, and who yielded when.
+    /// What each thread did when, and which thread yielded when.
     pub(crate) fn record(&self) -> (Vec<Span>, Vec<(u32, Nanos)>) {
         let machine = &self.kernel.borrow().machine;
         (machine.recorded.spans.clone(), machine.yields.clone())

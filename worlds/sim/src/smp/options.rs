@@ -1,4 +1,5 @@
-//! A simulated machine: how many processors, what they cost, who shares them out, and what happens at the same moment.
+//! A simulated machine: how many processors, what they cost, how they are shared out, and what happens at the
+//! same moment.
 use super::eevdf::Eevdf;
 use super::linux24::Linux24;
 use super::machine::Hardware;
@@ -6,18 +7,18 @@ use super::prices::Prices;
 use super::round_robin::RoundRobin;
 use foregather_machine::{Costs, Nanos};
 
-/// The machine.
+/// A machine: processors, prices, scheduler.
 #[derive(Clone, Debug)]
 pub struct MachineSpec {
-    /// Its processors.
+    /// How many processors it has: 1 to [`MachineSpec::MOST_CPUS`].
     pub cpus: u32,
-    /// What switching costs.
+    /// What switches, wake-ups and moves cost.
     pub prices: Prices,
-    /// Who runs next.
+    /// The scheduler, with its rules.
     pub scheduler: Scheduler,
-    /// Who goes first at the same moment.
+    /// What goes first at the same moment.
     pub ties: Ties,
-    /// Durations are drawn in multiples of this.
+    /// Durations are drawn in multiples of this: 1 ns or more.
     pub resolution: Nanos,
 }
 
@@ -25,8 +26,8 @@ impl MachineSpec {
     /// More processors than this are not simulated: turns within a moment have 16 bits.
     pub const MOST_CPUS: u32 = 1 << 14;
 
-    /// The machine of Tsafrir & Feitelson 2002: 32 processors under Linux 2.4 with the allocation of 2.2. One of its
-    /// steps is a microsecond here.
+    /// The machine of Tsafrir & Feitelson 2002: 32 processors under Linux 2.4 with the allocation of 2.2. One
+    /// of its steps is a microsecond here.
     pub fn tsafrir2002() -> Self {
         Self {
             cpus: 32,
@@ -39,8 +40,8 @@ impl MachineSpec {
 }
 
 impl MachineSpec {
-    /// What a waiter on this machine reasons with. The tick is what a stranger gets to whom one yields: under round robin the
-    /// quantum.
+    /// The costs with which a waiter on this machine reasons. The tick is how long a stranger runs once a
+    /// thread has yielded to it: under round robin the quantum.
     pub fn costs(&self) -> Costs {
         let prices = &self.prices;
         Costs {
@@ -53,7 +54,7 @@ impl MachineSpec {
                 Scheduler::RoundRobin(rules) => rules.quantum,
                 Scheduler::Linux24(rules) => rules.tick,
                 Scheduler::Eevdf(rules) => rules.tick,
-                // Nobody gets anything from whom is more urgent.
+                // A thread of low priority never gets the processor from a more urgent one.
                 Scheduler::Priority => Nanos::MAX,
             },
         }
@@ -74,19 +75,21 @@ pub enum Scheduler {
     Linux24(Linux24),
     /// Linux from 6.6 on.
     Eevdf(Eevdf),
-    /// Of a machine's threads the one with the lowest number, at once and for as long as it can.
+    /// Fixed priorities: of a machine's threads the one with the lowest number runs, at once and for as long
+    /// as it can.
     Priority,
 }
 
-/// Who goes first if several things happen at the same moment (the sharpest knob of spinning for one context switch).
+/// What goes first if several events happen at the same moment: no other option changes the results of
+/// spinning for one context switch as much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ties {
     /// First all newcomers arrive, then all spinners decide (Tsafrir & Feitelson 2002 §4.1).
     ArriveFirst,
-    /// Spinners give up first.
+    /// First all spinners give up, then all newcomers arrive.
     GiveUpFirst,
-    /// By the number of the processor.
+    /// By the number of the processor, the lowest first.
     Processor,
-    /// By chance, from the seed.
+    /// Chance decides, from the seed.
     Random,
 }

@@ -18,7 +18,8 @@ fn us(n: u64) -> Nanos {
     Nanos::from_us(n)
 }
 
-/// Load threads with these nice values, on as many processors, after their first switches have been foreseen.
+/// Starts threads of load with these nice values on `cpus` processors, up to where their first switches have
+/// been foreseen.
 fn begun(cpus: u32, scheduler: Scheduler, nice: &[i8]) -> (Kernel, Events) {
     let prices = Prices { switch_to_idle: us(6), ..Prices::TSAFRIR_2002 };
     let spec = MachineSpec { cpus, scheduler, prices, ..MachineSpec::tsafrir2002() };
@@ -46,8 +47,8 @@ fn next(kernel: &mut Kernel, engine: &Events) {
     kernel.assert_consistent();
 }
 
-/// A switch that ends now has not ended before its own event, whatever else happens at this moment; else the thread
-/// switched away from is never put back.
+/// A switch that ends now has not ended before its own event, whatever else happens at this moment; else the
+/// thread switched away from is never put back.
 #[test]
 fn a_switch_that_ends_at_this_moment_is_still_a_switch() {
     let turns = Scheduler::RoundRobin(RoundRobin { quantum: us(100) });
@@ -61,10 +62,10 @@ fn a_switch_that_ends_at_this_moment_is_still_a_switch() {
     while kernel.machine.now < us(112) {
         next(&mut kernel, &engine);
     }
-    // It is 112: the first processor's event came first, the second's is due at the same moment.
+    // The time is 112: the first processor's event came first, the second's is due at the same moment.
     assert_eq!((kernel.machine.now, kernel.machine.cpu(1).until), (us(112), us(112)));
     assert!(kernel.machine.cpu(1).switching && kernel.machine.thread(away).held);
-    // Somebody asks the processor to reschedule, and there is a better thread.
+    // The processor is marked for rescheduling, and there is a better thread.
     let incoming = kernel.machine.cpu(1).current;
     kernel.scheduler.yielded(&mut kernel.machine, incoming);
     kernel.machine.mark(1);
@@ -92,7 +93,8 @@ fn a_new_epoch_rearms_every_processor() {
     }
 }
 
-/// A thread that is woken while its processor still switches away from it is queued when that has ended, and only then.
+/// A thread that is woken while its processor still switches away from it is queued when that has ended, and
+/// only then.
 #[test]
 fn nobody_is_queued_twice() {
     for scheduler in [Scheduler::RoundRobin(RoundRobin { quantum: us(100) }), Scheduler::Linux24(Linux24::TSAFRIR_2002)] {

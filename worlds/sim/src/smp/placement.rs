@@ -1,7 +1,8 @@
 //! Where threads run, and moving them: the verbs of [`Placement`].
 //!
-//! Only a scheduler with a queue for each processor has anything to be moved from and to. Under one queue for all, as under
-//! round robin and Linux 2.4, any processor takes the thread whose turn it is: there nobody is movable and every action is refused.
+//! Only under a scheduler with a queue for each processor can a thread be moved from one to another. Under
+//! one queue for all, as under round robin and Linux 2.4, any processor takes the thread whose turn it is:
+//! there no thread is movable, and every action is refused.
 use super::cpu::{SmpCpu, nothing};
 use super::kernel::Kernel;
 use super::machine::{Life, Machine, Want};
@@ -12,23 +13,24 @@ use foregather_machine::{Affinity, Costs, CpuId, Nanos, Park, Placement, ThreadI
 #[cfg(test)]
 mod tests;
 
-/// The fingerprint of those that may run everywhere; the others' follow from their processors.
+/// The fingerprint of threads that may run everywhere; the others' follow from their processors.
 const FREE: u32 = 1;
 
 impl Machine {
-    /// The processor that programs know by that number, if it is one of this machine.
+    /// This machine's processor of that number as programs count, if there is one.
     fn processor_called(&self, cpu: CpuId) -> Option<CpuId> {
         cpu.checked_sub(self.first.cpu).filter(|cpu| self.cpus().contains(cpu))
     }
 
-    /// What a thread's program would be told of where it may run. A move under way changes nothing about that.
+    /// May the thread run there, as its program would be told? A move under way changes nothing about that.
     fn may_ever(&self, thread: u32, cpu: CpuId) -> bool {
         let local = self.processor_called(cpu);
         local.is_some_and(|cpu| self.thread(thread).spec.pin.is_none_or(|pin| pin == cpu))
     }
 
     fn affinity(&self, thread: u32, width: u32) -> Affinity {
-        // Numbers of events are apart by more than the processors of a machine, so no two machines have the same fingerprint.
+        // Numbers of events are apart by more than the processors of a machine, so no two machines have the
+        // same fingerprint.
         let (cpus, free) = (self.cpus().end, FREE + self.first.event);
         let beyond = self.first.cpu + cpus;
         match self.thread(thread).spec.pin {
@@ -37,7 +39,7 @@ impl Machine {
         }
     }
 
-    /// Asks that thread's scout, who is paid by the thread.
+    /// Asks the scout of that thread's process; the thread pays for it.
     fn ask_scout(&mut self, thread: u32, cpu: CpuId) -> bool {
         let (space, times) = (self.thread(thread).spec.space, (self.now, self.now + self.prices.wake_idle));
         let answer = self.scouts.ask(space, cpu, times, |cpu| self.processors[cpu as usize].idle);
@@ -49,7 +51,8 @@ impl Machine {
 }
 
 impl Kernel {
-    /// Brings a thread that is ready, and that nobody holds, to the processor of a running one. One that moves, moves on.
+    /// Brings a ready thread that no processor holds to the processor of a running one. A thread that moves,
+    /// moves on.
     fn fetch(&mut self, thread: u32, by: u32) -> bool {
         let to = self.machine.thread(by).cpu;
         let it = self.machine.thread(thread);
@@ -62,7 +65,7 @@ impl Kernel {
 }
 
 impl<Q: Queue> SmpCpu<'_, Q> {
-    /// That thread's number in the simulation. The question costs a look.
+    /// The simulation's number of that thread. The question costs a look.
     fn look_at(&self, thread: ThreadId) -> Option<u32> {
         let machine = &mut self.kernel.borrow_mut().machine;
         machine.threads[self.thread as usize].debt += machine.prices.look;
@@ -92,7 +95,7 @@ impl<Q: Queue> Placement for SmpCpu<'_, Q> {
         let number = self.look_at(thread)?;
         let machine = &self.kernel.borrow_mut().machine;
         let it = machine.thread(number);
-        // One that a processor still switches to does not run yet.
+        // A thread to which a processor still switches does not run yet.
         Some(it.life == Life::Running && !machine.cpu(it.cpu).switching)
     }
     fn affinity(&self) -> Option<Affinity> {
@@ -106,7 +109,7 @@ impl<Q: Queue> Placement for SmpCpu<'_, Q> {
         let machine = &mut self.kernel.borrow_mut().machine;
         machine.processor_called(cpu).map(|cpu| machine.ask_scout(self.thread, cpu))
     }
-    /// It runs on an idle processor after [`Prices::move_call`]; at a busy one it queues up.
+    /// On an idle processor the thread runs after [`Prices::move_call`]; at a busy one it queues up.
     ///
     /// [`Prices::move_call`]: super::Prices::move_call
     async fn move_to(&self, cpu: CpuId) -> bool {

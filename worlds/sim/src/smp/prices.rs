@@ -1,26 +1,27 @@
 //! What switching costs on a simulated machine.
 use foregather_machine::{Costs, Nanos};
 
-/// Prices of one machine. One context switch is not one number: to wake an idle processor of a virtual machine costs
+/// Prices of one machine. One context switch is not one number: waking an idle processor of a virtual machine
+/// costs
 /// ten times what handing a busy one over does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prices {
     /// One thread hands its processor to another.
     pub switch: Nanos,
-    /// A thread leaves its processor to nobody.
+    /// A thread leaves its processor, and no other takes it.
     pub switch_to_idle: Nanos,
     /// From the wake-up until a thread runs on a processor that was idle.
     pub wake_idle: Nanos,
-    /// What an interprocessor interrupt costs who sends it, to wake somebody on another processor; and who receives it, if
-    /// that one is busy and switches.
+    /// What an interprocessor interrupt that wakes a thread on another processor costs its sender; and its
+    /// receiver, if that one is busy and switches.
     pub waker: Nanos,
-    /// The call of a yield, which is all that it costs if it finds nobody else.
+    /// The call of a yield, which is all that it costs if no other thread is ready.
     pub yield_call: Nanos,
     /// One thread hands its processor to another by a yield, calls included.
     pub yield_switch: Nanos,
-    /// Until a running spinner sees a store.
+    /// From a store until a running spinner sees it.
     pub line: Nanos,
-    /// What the first run on another processor costs more.
+    /// What a thread's first run on another processor costs more.
     pub migration: Nanos,
     /// From a thread's leaving for an idle processor until it runs there.
     pub move_call: Nanos,
@@ -29,7 +30,8 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// The machine of Tsafrir & Feitelson 2002 §2.1: a switch takes 6 steps, everything else is free. A step is a microsecond.
+    /// The machine of Tsafrir & Feitelson 2002 §2.1: a switch takes 6 steps, everything else is free. A step
+    /// is a microsecond.
     pub const TSAFRIR_2002: Self = Self {
         switch: Nanos::from_us(6),
         switch_to_idle: Nanos::ZERO,
@@ -43,9 +45,10 @@ impl Prices {
         look: Nanos::ZERO,
     };
 
-    /// Those of a machine that was measured. What a thread pays to leave its processor idle is part of the local switch. The wake
-    /// of an idle processor lasts from the waker's call on, and what that costs the waker goes on beside it: neither is part of
-    /// the other. Moves and looks are not among what is measured: theirs are those of a virtual machine of 2025.
+    /// The prices of a machine whose costs were measured. What a thread pays to leave its processor idle is
+    /// part of the local switch. The wake-up of an idle processor lasts from the waker's call on, and what
+    /// that costs the waker goes on beside it: neither is part of the other. Moves and looks are not among
+    /// what is measured: their prices are those of a virtual machine of 2025.
     pub const fn measured(costs: &Costs) -> Self {
         Self {
             switch: costs.local_switch,

@@ -1,12 +1,12 @@
-//! Fixed priorities: of the threads of a machine the one with the lowest number runs, at once and for as long as it can, as the
-//! threads of a real-time class do, or those of a system that serves others (Itzkovitz & Schuster 1999 §3.5: the sweeper's priority
-//! is above the application's).
+//! Fixed priorities: of a machine's threads the one with the lowest number runs, at once and for as long as
+//! it can. So do threads of a real-time class, or those of a system that serves others (Itzkovitz & Schuster
+//! 1999 §3.5: the sweeper's priority is above the application's).
 use super::dispatch::Dispatch;
 use super::machine::{Machine, NOBODY};
 use foregather_machine::{CpuId, Nanos};
 use std::collections::BTreeSet;
 
-/// A scheduler by this rule.
+/// A scheduler of fixed priorities.
 pub(super) fn build() -> Box<dyn Dispatch> {
     Box::new(Urgency::default())
 }
@@ -18,13 +18,14 @@ struct Urgency {
 }
 
 impl Urgency {
-    /// A processor for a ready thread: an idle one, its own before others, or that of the least urgent thread after it.
+    /// Marks a processor for a ready thread: an idle one, its own before others, or that of the least urgent
+    /// thread after it.
     fn call(machine: &mut Machine, thread: u32) {
         let own = machine.thread(thread).cpu;
         let after = |cpu: CpuId| {
             let processor = machine.cpu(cpu);
             let open = !processor.marked && machine.allows(thread, cpu) && processor.current > thread;
-            // Nobody has a number above all threads'.
+            // `NOBODY` is above the numbers of all threads.
             open.then_some((processor.current, cpu == own, cpu))
         };
         if let Some((_, _, cpu)) = machine.cpus().filter_map(after).max() {

@@ -1,7 +1,8 @@
-//! Random numbers: one stream a thread, so that what a thread draws does not depend on who runs before it.
+//! Random numbers: one stream a thread, so that what a thread draws does not depend on the order in which
+//! threads run.
 use foregather_machine::SplitMix;
 
-/// A stream of its own.
+/// One thread's stream.
 #[derive(Clone, Debug)]
 pub(super) struct Random {
     numbers: SplitMix,
@@ -21,17 +22,17 @@ impl Random {
         self.numbers.next()
     }
 
-    /// Evenly below `n`.
+    /// A number evenly distributed below `n`.
     pub(super) fn below(&mut self, n: u64) -> u64 {
         self.numbers.below(n)
     }
 
-    /// Above 0 and at most 1.
+    /// A number evenly distributed above 0 and up to 1.
     pub(super) fn unit(&mut self) -> f64 {
         self.numbers.unit()
     }
 
-    /// Of mean 0 and variance 1.
+    /// A normally distributed number of mean 0 and variance 1.
     pub(super) fn normal(&mut self) -> f64 {
         self.spare.take().unwrap_or_else(|| {
             let (one, other) = self.numbers.normal_pair();
@@ -47,7 +48,7 @@ impl Random {
         place
     }
 
-    /// Into a random order.
+    /// Puts the items into a random order.
     pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
         self.numbers.shuffle(items);
     }

@@ -1,30 +1,31 @@
-//! What a simulation writes down on request: windows of the successful-spin rate, who did what when.
+//! What a simulation writes down on request: windows of the successful-spin rate, and what each thread did
+//! when.
 use foregather_machine::{CpuId, Nanos};
 
-/// What to write down.
+/// What a simulation writes down beside the sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// The length of the windows in which the first job's spins are counted; zero: no windows.
     pub window: Nanos,
     /// How often the states of the first job's threads are counted; zero: never.
     pub sample: Nanos,
-    /// The most spans that are kept: who did what from when to when, for every thread. 0: none.
+    /// The most spans that are kept: what each thread did from when to when. 0: none.
     pub spans: usize,
 }
 
 impl Record {
-    /// Nothing.
+    /// Nothing is written down.
     pub const NOTHING: Self = Self { window: Nanos::ZERO, sample: Nanos::ZERO, spans: 0 };
 }
 
-/// What was written down.
+/// What a simulation has written down.
 #[derive(Clone, Debug, Default)]
 pub struct Recorded {
     /// Spins of the first job, window by window.
     pub windows: Vec<Window>,
     /// The states of the first job's threads, sample by sample.
     pub samples: Vec<Sample>,
-    /// Who did what, in the order of the ends.
+    /// What each thread did, in the order of the ends.
     pub spans: Vec<Span>,
     /// When epochs began (Linux 2.4); at most as many as there may be spans.
     pub epochs: Vec<Nanos>,
@@ -33,9 +34,9 @@ pub struct Recorded {
 /// The spins that ended in one window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// Those that succeeded.
+    /// Spins that succeeded.
     pub succeeded: u64,
-    /// Those that did not.
+    /// Spins that did not.
     pub failed: u64,
 }
 
@@ -56,24 +57,24 @@ pub struct Sample {
     pub native: u32,
 }
 
-/// What a thread may be doing.
+/// The states of a thread that are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
     /// It computes, or its processor switches to it.
     Compute,
-    /// It spins.
+    /// It spins on a word.
     Spin,
-    /// It could run.
+    /// It could run, and has no processor.
     Ready,
-    /// It sleeps.
+    /// It sleeps until it is woken or its bound passes.
     Blocked,
 }
 
 impl State {
-    /// All of them, as in [`Sample::states`].
+    /// All four, as in [`Sample::states`].
     pub const ALL: [Self; 4] = [Self::Compute, Self::Spin, Self::Ready, Self::Blocked];
 
-    /// `computing`, `spinning`, `ready`, `blocked`.
+    /// The word for it in figures: `computing`, `spinning`, `ready`, `blocked`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Compute => "computing",
@@ -87,20 +88,20 @@ impl State {
 /// What one thread did for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Who; threads are numbered job by job.
+    /// The thread; threads are numbered job by job.
     pub thread: u32,
     /// Its processor, or the last one.
     pub cpu: CpuId,
-    /// What.
+    /// What it did.
     pub state: State,
-    /// Since when.
+    /// When it began.
     pub from: Nanos,
-    /// Until when.
+    /// When it ended.
     pub to: Nanos,
 }
 
-/// When the first job's threads fell into step for good (the transition point of Tsafrir & Feitelson 2002 §4.1): the
-/// first window from which on no window has less than `percent` of successful spins.
+/// When the first job's threads fell into step for good (the transition point of Tsafrir & Feitelson 2002
+/// §4.1): the first window from which on no window has less than `percent` of successful spins.
 pub fn transition(windows: &[Window], percent: f64) -> Option<usize> {
     let good = |window: &&Window| window.ssr_percent().is_none_or(|ssr| ssr >= percent);
     let lasting = windows.iter().rev().take_while(good).count();

@@ -1,7 +1,7 @@
 //! Round robin: one queue for all processors.
 //!
-//! Tsafrir & Feitelson 2002 §2.3 and §3. An idle processor takes a woken thread: the one it ran on last, else the one
-//! that has been idle for longest.
+//! Tsafrir & Feitelson 2002 §2.3 and §3. An idle processor takes a woken thread: the one it ran on last, else
+//! the one that has been idle for longest.
 use super::dispatch::Dispatch;
 use super::machine::{Machine, NOBODY};
 use foregather_machine::{CpuId, Nanos};
@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 /// One queue for all processors, a fresh quantum at every dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoundRobin {
-    /// The quantum.
+    /// How long a thread runs before the next one of the queue.
     pub quantum: Nanos,
 }
 
@@ -29,12 +29,13 @@ struct Turns {
     quantum: Nanos,
     /// Ready threads that can be chosen.
     queue: VecDeque<u32>,
-    /// Of each thread's quantum.
+    /// What is left of each thread's quantum.
     left: Vec<Nanos>,
 }
 
 impl Turns {
-    /// An idle processor for a ready thread, its own before others, then the one that has been idle for longest.
+    /// Marks an idle processor for a ready thread, its own before others, then the one that has been idle for
+    /// longest.
     fn call_idle(machine: &mut Machine, thread: u32) {
         if machine.all_busy() {
             return;

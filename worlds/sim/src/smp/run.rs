@@ -21,12 +21,13 @@ pub fn run(study: &Study, go_on: impl Fn() -> bool) -> Result<Outcome, String> {
     run_here(study, &go_on)
 }
 
-/// Compiled in this crate, by its profile: the programs that ask for it then have no unoptimised simulator, and its frames of 128 KiB.
+/// Runs the study in code that is compiled with this crate, by its profile: programs that call it then
+/// contain no unoptimised simulator, and no frames of 128 KiB.
 fn run_here(study: &Study, go_on: &dyn Fn() -> bool) -> Result<Outcome, String> {
     run_on::<Calendar>(study, go_on)
 }
 
-/// The same with an event queue of one's choice.
+/// Runs a study as [`run`] does, on the event queue `Q`.
 ///
 /// # Errors
 /// As [`run`].
@@ -79,7 +80,7 @@ struct Stage<'s, Q: Queue> {
     books: Vec<Book>,
 }
 
-/// What is counted of one job.
+/// The sums of one job.
 #[derive(Default)]
 struct Book {
     met: Cell<u64>,

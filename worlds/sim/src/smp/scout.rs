@@ -1,7 +1,8 @@
-//! Scouts: one sleeping thread a process, below all others, that is sent to a processor to see whether it is idle.
+//! Scouts: a sleeping thread for each process, below all others, that is sent to a processor to see whether
+//! it is idle.
 //!
-//! No thread is simulated. A scout would run at the first moment at which its processor is idle and it could be there, and it
-//! would disturb nobody; so what a processor did when is enough to know whether it has answered.
+//! No thread is simulated. A scout would run at the first moment at which its processor is idle and it could
+//! be there, and it would disturb no thread; so the processor's past tells whether the scout has answered.
 use foregather_machine::{CpuId, Nanos};
 use std::collections::BTreeMap;
 
@@ -14,11 +15,11 @@ pub(super) struct Scouts(BTreeMap<u32, Question>);
 
 struct Question {
     cpu: CpuId,
-    /// When the scout could be there.
+    /// The first moment at which the scout could be there.
     there: Nanos,
 }
 
-/// What whoever asks is told.
+/// The answer that the asking thread gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ScoutReply {
     /// The scout ran there.
@@ -30,7 +31,8 @@ pub(super) enum ScoutReply {
 }
 
 impl Scouts {
-    /// Is that processor idle? A scout sent now could be there at `there`; `idle` tells the last span in which a processor was.
+    /// Is that processor idle? A scout sent now could be there at `there`; `idle` is the last span in which
+    /// the processor was idle.
     pub(super) fn ask(
         &mut self,
         space: u32,

@@ -1,4 +1,4 @@
-//! One simulation, from its description to what came of it.
+//! One simulation: its description and its outcome.
 use super::counts::{Counts, Split};
 use super::eevdf::Eevdf;
 use super::job::Job;
@@ -7,16 +7,16 @@ use super::record::{Record, Recorded};
 use foregather_machine::Nanos;
 use foregather_wait::Snapshot;
 
-/// What to simulate.
+/// A simulation to run.
 #[derive(Clone, Debug)]
 pub struct Study {
-    /// The machine.
+    /// The machine that it runs on.
     pub machine: MachineSpec,
-    /// What runs on it.
+    /// The jobs that run on it; the first is the one that samples and windows are about.
     pub jobs: Vec<Job>,
-    /// When it is over.
+    /// What ends it.
     pub stop: Stop,
-    /// It is over then in any case.
+    /// The moment at which it ends in any case.
     pub limit: Nanos,
     /// Decides the initial order of the threads, where they ran last, and what they draw.
     pub seed: u64,
@@ -26,50 +26,51 @@ pub struct Study {
     pub record: Record,
 }
 
-/// When a simulation is over.
+/// What ends a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stop {
-    /// When the first job has met for the last time.
+    /// The first job has met for the last time.
     FirstJob,
-    /// When all jobs that meet have.
+    /// All jobs that meet have met for the last time.
     AllJobs,
-    /// At the limit.
+    /// The limit has come.
     Limit,
 }
 
-/// What came of it.
+/// The results of a simulation.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// When it was over.
+    /// When it ended.
     pub time: Nanos,
     /// How many events it had.
     pub events: u64,
     /// A hash of all events in order: the same for the same study, whatever the queue.
     pub trace: u64,
-    /// Was it stopped from outside?
+    /// Did the caller stop it?
     pub interrupted: bool,
-    /// By job.
+    /// The results of each job, in their order.
     pub jobs: Vec<JobOutcome>,
-    /// What the processors did.
+    /// The processors' time by use.
     pub split: Split,
-    /// Of the scheduler.
+    /// What the scheduler did, and how often.
     pub counts: Counts,
     /// Threads that ran or could have, on average (the effective load).
     pub effective_load: f64,
     /// Time during which a processor was idle although a thread was ready.
     pub idle_while_ready: Nanos,
-    /// What was asked to be written down.
+    /// What the study asked to be written down.
     pub recorded: Recorded,
 }
 
-/// One job's.
+/// The results of one job.
 #[derive(Clone, Debug)]
 pub struct JobOutcome {
     /// How often it met.
     pub met: u64,
     /// When it met for the last time, if it did.
     pub finished: Option<Nanos>,
-    /// When it had met as often as it should: extrapolated if it did not finish; infinite if it never met.
+    /// When the job had met as often as it should: extrapolated if it did not finish; infinite if it never
+    /// met. In nanoseconds.
     pub elapsed_ns: f64,
     /// All waits of all its threads.
     pub waits: Snapshot,
@@ -89,8 +90,8 @@ pub struct Alternation {
 }
 
 impl Alternation {
-    /// The mean of the shares of failures after a success and of successes after a failure: 1 if they alternate strictly,
-    /// 1/2 if they are independent, 0 if they never change (Tsafrir & Feitelson 2002 §3).
+    /// The mean of the shares of failures after a success and of successes after a failure: 1 if they
+    /// alternate strictly, 1/2 if they are independent, 0 if they never change (Tsafrir & Feitelson 2002 §3).
     pub fn index(&self) -> f64 {
         let share = |of: u64, all: [u64; 2]| of as f64 / (all[0] + all[1]).max(1) as f64;
         (share(self.after_success[1], self.after_success) + share(self.after_failure[0], self.after_failure)) / 2.0
@@ -104,14 +105,14 @@ impl JobOutcome {
     }
 }
 
-/// More threads than this are no study but a mistake.
+/// A study of more threads than this is refused as a mistake.
 const MOST_THREADS: u32 = 1 << 20;
 
 impl Study {
-    /// Does it make sense?
+    /// Can the study be run?
     ///
     /// # Errors
-    /// What does not, and what would.
+    /// Says what is wrong, and what would be right.
     pub fn check(&self) -> Result<(), String> {
         let machine = &self.machine;
         if machine.cpus == 0 || machine.cpus > MachineSpec::MOST_CPUS {

@@ -1,4 +1,4 @@
-//! The simulation itself: events, the programs they let go on, and what these want next.
+//! The simulation itself: events, the programs that they let go on, and what these want next.
 use super::cpu::SmpCpu;
 use super::machine::{First, Machine, ThreadSpec};
 use super::node::Node;
@@ -25,11 +25,11 @@ pub struct Smp<Q> {
 /// Why a simulation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StopReason {
-    /// Nothing was left to happen.
+    /// No event was left.
     Done,
-    /// A program or the limit.
+    /// A program asked for it, or the limit came.
     Stopped,
-    /// Somebody outside.
+    /// The caller stopped it.
     Interrupted,
 }
 
@@ -52,25 +52,26 @@ impl<Q: Queue> Smp<Q> {
         Self { engine: Engine::default(), node, limit, stopped: Cell::new(false) }
     }
 
-    /// The simulation is over then in any case.
+    /// The simulation ends at `limit` in any case.
     #[must_use]
     pub fn ending_at(self, limit: Nanos) -> Self {
         Self { limit, ..self }
     }
 
-    /// What that thread last asked about whether it can still come, if it waited.
+    /// The wait whose peers that thread last asked the machine to check, if it waited.
     pub fn why(&self, thread: u32) -> Option<WaitContext> {
         self.node.why(thread)
     }
 
-    /// Fault points ([`Park::sometimes`](foregather_machine::Park::sometimes)) say yes in that many of a million cases, by that seed.
+    /// Fault points ([`Park::sometimes`](foregather_machine::Park::sometimes)) say yes in `ppm` of a million
+    /// cases, by that seed.
     #[must_use]
     pub fn with_points(self, ppm: u32, seed: u64) -> Self {
         self.node.set_points(ppm, seed);
         self
     }
 
-    /// A thread's processor.
+    /// The processor of a thread's program.
     pub fn cpu(&self, thread: u32) -> SmpCpu<'_, Q> {
         self.node.cpu(&self.engine, thread)
     }
@@ -80,12 +81,14 @@ impl<Q: Queue> Smp<Q> {
         self.stopped.set(true);
     }
 
-    /// Runs a program on every thread; returns their outputs (`None`: still waiting when nothing was left to happen).
+    /// Runs a program on every thread; returns their outputs (`None`: it still waited when no event was
+    /// left).
     pub fn run<'s, F: Future>(&'s self, program: impl Fn(SmpCpu<'s, Q>) -> F) -> Vec<Option<F::Output>> {
         self.run_while(program, || true, |_| ()).0
     }
 
-    /// The same while `go_on` says so. `ended` sees the machine before unfinished programs are dropped.
+    /// Runs programs like [`Smp::run`], while `go_on` says so. `ended` sees the machine before unfinished
+    /// programs are dropped.
     pub(super) fn run_while<'s, F: Future, T>(
         &'s self,
         program: impl Fn(SmpCpu<'s, Q>) -> F,
@@ -124,7 +127,7 @@ impl<Q: Queue> Smp<Q> {
         self.node.settle(&self.engine, tasks, &self.stopped).then_some(StopReason::Stopped)
     }
 
-    /// The events there were, and their hash.
+    /// How many events there were, and their hash.
     pub fn history(&self) -> (u64, u64) {
         self.engine.history()
     }

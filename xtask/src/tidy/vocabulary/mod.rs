@@ -12,7 +12,7 @@ use proc_macro2::Ident;
 use std::collections::BTreeMap;
 use syn::visit::{self, Visit};
 
-/// So many packages may give one name to types of their own.
+/// The most packages that may give one name to types of their own.
 const PACKAGES_MAX: usize = 2;
 const MANIFEST: &str = "Cargo.toml";
 

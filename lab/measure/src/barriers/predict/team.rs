@@ -9,7 +9,7 @@ use foregather_machine::{CpuId, Nanos};
 use foregather_sim::smp::{Distribution, Job, Record, Stop, Study, run};
 use foregather_wait::Policy;
 
-/// With so many seeds; the median counts.
+/// Seeds of each simulation; the median of their results counts.
 const SEEDS: u64 = 3;
 /// Two of the periods over which a quota is kept: whole ones, for the simulated ones begin with the
 /// simulation.
@@ -41,7 +41,7 @@ impl Start {
         }
     }
 
-    /// The members' pins and where they begin, on so many processors. A stacked team is on the last one: hogs
+    /// The members' pins and where they begin, on `cpus` processors. A stacked team is on the last one: hogs
     /// fill them from the first on.
     pub(super) fn processors(self, cpus: u32) -> (Vec<CpuId>, Vec<CpuId>) {
         match self {

@@ -1,4 +1,4 @@
-//! What `app` may find, and a simulation of it.
+//! Made-up results of `app`, and of a simulation of it.
 use super::empty;
 use foregather_results::apps::{self, PARTS, SPEEDUP};
 use foregather_results::{Measurement, Results};
@@ -23,7 +23,7 @@ pub(crate) fn apps() -> Results {
     results
 }
 
-/// The same with labels that want to be more than text.
+/// Measurements of `app` with labels that try to be markup.
 pub(crate) fn hostile(evil: &str) -> Vec<Measurement> {
     let run = |ranks| apps::run(evil, evil, ranks, vec![1.0], [1.0; PARTS.len()]).figure(SPEEDUP, f64::from(ranks));
     vec![run(1), run(2), apps::run("no", "number", 3, vec![1.0], [f64::NAN; PARTS.len()]).label(apps::RANKS, evil)]

@@ -1,4 +1,4 @@
-//! What `measure dsm` may find.
+//! Made-up results of `measure dsm`.
 use super::empty;
 use foregather_results::{Measurement, Results};
 
@@ -52,7 +52,7 @@ fn traversal(kib: &str, views: &str, ratio: f64) -> Measurement {
     m.label("kib", kib).label("views", views).label("backend", "userfaultfd").figure("ratio", ratio)
 }
 
-/// The same with labels that want to be more than text.
+/// Measurements of `measure dsm` with labels that try to be markup.
 pub(crate) fn hostile(evil: &str) -> Vec<Measurement> {
     let faults = ["dsm-faults", "dsm-faults-owner-computes"].map(|kind| fault(kind, evil, evil, evil, evil, 5.0));
     faults.into_iter().chain([traversal("1", "2", 1.5), traversal(evil, evil, 1.5)]).collect()

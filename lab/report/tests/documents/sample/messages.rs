@@ -1,4 +1,4 @@
-//! What `measure messages` may find.
+//! Made-up results of `measure messages`.
 use super::empty;
 use foregather_results::{Measurement, Results};
 
@@ -41,7 +41,7 @@ fn beside(hogs: &str, policy: &str, rate: f64, share: f64) -> Measurement {
     m.figure("half_p99_us", 1e6 / rate).figure("hog_share", share)
 }
 
-/// The same with labels that want to be more than text.
+/// Measurements of `measure messages` with labels that try to be markup.
 pub(crate) fn hostile(evil: &str) -> Vec<Measurement> {
     let way = |pattern| sized(pattern, "8", evil, 1.0).label("world", evil);
     vec![way("ping-pong"), way("stream"), sized("ping-pong", evil, evil, f64::NAN), beside(evil, evil, 1.0, 0.5)]

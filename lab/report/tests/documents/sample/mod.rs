@@ -1,5 +1,5 @@
-//! Made-up results of the size and shape that a demo yields, for tests of what is done with results. Nothing
-//! here was measured in this form; the shipped program contains none of it.
+//! Made-up results of the size and shape that a demo yields, for tests of pages and documents. None of these
+//! numbers was measured; the shipped program contains none of them.
 
 pub(crate) mod apps;
 pub(crate) mod dsm;
@@ -111,7 +111,7 @@ const METHODS: [(&str, Cycles, Cycles, Cycles); 10] = [
     ("mutex-condvar", [55_754., 102_666., 543_420.], [53_598., 107_160., 9_634_260.], [7_432., 12_325., 88_000.]),
 ];
 
-/// What `measure waits` may find.
+/// Results as `measure waits` gives them.
 pub(crate) fn waits() -> Results {
     let mut results = empty("measure waits");
     let mut dice = Dice::new(7);
@@ -167,7 +167,7 @@ const SHARES: [(&str, &str, [f64; 8]); 17] = [
     ("ours", "yield", [0.36, 0.42, 0.63, 0.71, 0.82, 0.19, 0.11, 0.0064]),
 ];
 
-/// The classes of these loads.
+/// The class of the load of that number.
 fn class(load: usize) -> &'static str {
     match load {
         0 => "2 pinned",
@@ -177,7 +177,7 @@ fn class(load: usize) -> &'static str {
     }
 }
 
-/// What `measure barriers` may find, with so many grains of the four.
+/// Results as `measure barriers` gives them, with the first `grains` of four grains.
 pub(crate) fn barriers(grains: usize) -> Results {
     let mut results = empty("measure barriers");
     let mut dice = Dice::new(11);
@@ -185,7 +185,7 @@ pub(crate) fn barriers(grains: usize) -> Results {
         for (row, load) in LOADS.iter().enumerate() {
             let class = class(row);
             for (kind, waiter, shares) in SHARES {
-                // Coarse grains draw all shares towards one.
+                // Coarse grains draw all shares towards 1.
                 let share = f64::powf(shares[row], factor);
                 let best = US_PER_EPISODE[row] + f64::from(grain) - 1.0;
                 let values = (0..2).map(|_| best.max(0.2) / share * (0.95 + 0.1 * dice.roll())).collect();
@@ -204,7 +204,7 @@ pub(crate) fn barriers(grains: usize) -> Results {
     results
 }
 
-/// What `measure barriers --ablation` may find.
+/// Results as `measure barriers --ablation` gives them.
 pub(crate) fn ablation() -> Results {
     let mut results = empty("measure barriers");
     for (row, us) in [("3t, 0 us", [1.21, 30.7, 1.19]), ("2t + 2 hogs, 20 us", [41.0, 64.0, 75.0])] {
@@ -218,7 +218,7 @@ pub(crate) fn ablation() -> Results {
     results
 }
 
-/// What `measure barriers --predict` may find.
+/// Results as `measure barriers --predict` gives them.
 pub(crate) fn predictions() -> Results {
     let mut results = empty("measure barriers");
     let cells = [
@@ -239,7 +239,7 @@ pub(crate) fn predictions() -> Results {
     results
 }
 
-/// What a simulation of the butterfly barrier may find.
+/// Results of a simulation of the butterfly barrier.
 pub(crate) fn butterfly() -> Results {
     let mut results = empty("simulate butterfly");
     results.noise = Noise { facts: vec!["virtual time is not disturbed".to_owned()], ..Noise::default() };
@@ -255,7 +255,7 @@ pub(crate) fn butterfly() -> Results {
     results
 }
 
-/// What `reproduce guignon2000` may find.
+/// Results as `reproduce guignon2000` gives them.
 pub(crate) fn reproduction() -> Results {
     let mut results = empty("reproduce guignon2000");
     let number = |n| Some(Value::Number(n));

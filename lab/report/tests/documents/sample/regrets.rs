@@ -6,8 +6,8 @@ use foregather_results::{Measurement, Results};
 const STRANGERS: [&str; 7] =
     ["none", "1 hog", "a hog a processor", "bursts of 1 ms", "bursts of 20 ms", "a second team", "wakes"];
 
-/// A row a stranger for each of so many machines and sizes of team: the adaptive policy loses more the more
-/// members there are, and half of that beside nothing.
+/// A row for each of seven strangers, five sizes of team and the first `machines` of five machines: the
+/// adaptive policy loses more on more processors and with more members, and least beside no stranger.
 pub(crate) fn simulated(machines: usize) -> Vec<Measurement> {
     let mut all = Vec::new();
     let mut dice = Dice::new(21);
@@ -36,7 +36,8 @@ pub(crate) fn simulated(machines: usize) -> Vec<Measurement> {
     all
 }
 
-/// What `measure barriers --draw` may find: the adaptive waiter's shares in eight rows, and a peer beside it.
+/// Results as `measure barriers --draw` gives them: the adaptive waiter's shares in eight rows, and a peer
+/// beside it.
 pub(crate) fn drawn() -> Results {
     let mut results = empty("measure barriers");
     for (row, class, share, oracle) in [

@@ -3,14 +3,14 @@
 use super::{Dice, empty};
 use foregather_results::{Measurement, Results};
 
-/// A point of a plan under these circumstances.
+/// A point of a plan under these choices.
 fn point(plan: &str, what: &str, unit: &str, choices: &[(&str, &str)], values: Vec<f64>) -> Measurement {
     let parts: String = choices.iter().map(|(name, choice)| format!("/{name}={choice}")).collect();
     let m = Measurement::from_values(format!("simulate/{plan}{parts}"), what, unit, values).label("plan", plan);
     choices.iter().fold(m, |m, (name, choice)| m.label(name, *choice))
 }
 
-/// Spins that succeed over load, with peaks at multiples of 16.
+/// Rates of successful spins over load, with peaks at multiples of 16.
 pub(crate) fn peaks() -> Vec<Measurement> {
     let of = |load: u32| {
         let ssr = if load.is_multiple_of(16) { 90.0 } else { 30.0 };
@@ -95,7 +95,7 @@ pub(crate) fn transition() -> Vec<Measurement> {
     all
 }
 
-/// What `simulate` of several plans may find.
+/// Results as `simulate` gives them for several plans.
 pub(crate) fn plans() -> Results {
     let mut results = empty("simulate");
     results.measurements = [peaks(), speedups(), schemes(), transition()].concat();

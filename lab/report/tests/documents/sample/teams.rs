@@ -1,4 +1,4 @@
-//! What `measure teams` and `measure blas` may find.
+//! Made-up results of `measure teams` and `measure blas`.
 use super::empty;
 use foregather_results::{Measurement, Results};
 
@@ -43,7 +43,7 @@ fn call(id: &str, routine: &str, n: &str, hogs: &str, runner: &str) -> Measureme
     m.label("routine", routine).label("n", n).label("hogs", hogs).label("runner", runner)
 }
 
-/// What would do harm in a page, wherever a name can stand.
+/// Measurements with labels that would do harm in a page, wherever a name can stand.
 pub(crate) fn hostile(evil: &str) -> Vec<Measurement> {
     let team = Measurement::from_values(format!("teams/{evil}"), evil, evil, vec![1.0]);
     let team = team.label("threads", evil).label("body_us", evil).label("hogs", evil).label("runner", evil);

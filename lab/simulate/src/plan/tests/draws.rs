@@ -1,5 +1,5 @@
-//! Draws: what regrets are over is whole, what is drawn is drawn by the seed alone, and draws that make no
-//! sense are refused.
+//! Draws: the axis that regrets are over is whole, the seed alone decides what is drawn, and draws that make
+//! no sense are refused.
 use super::*;
 
 const SWEEP: &str = "[sweep]\ncpus = [2, 4, 8]\ncv = [0.1, 0.2, 0.3, 0.4]\nthreads = [2, 3, 4, 5, 6]\npolicy = [\"block\", \"spin\", \"yield\"]\n\

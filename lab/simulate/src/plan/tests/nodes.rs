@@ -7,7 +7,7 @@ use foregather_machine::{LogGp, Nanos};
 use foregather_message::Protocol;
 use foregather_sim::net::{Arbitration, Circuits, Drift, Faults, HeaderBuffers, Interrupts, Pause, Skew, profile};
 
-/// Lines 1 to 5, so further text begins on line 6 and belongs to the trial.
+/// The first five lines, so further text begins on line 6 and belongs to the trial.
 const NET: &str = "[network]\nprofile = \"ipsc860\"\nnodes = 8\n[trial]\nbarrier = \"gsync\"\n";
 
 fn study(text: &str) -> network::Study<Interconnect> {

@@ -1,11 +1,11 @@
-//! The fetches at another grain: copies of blocks of an array, with one writer or many readers, as the
-//! protocol has them.
+//! How many fetches a recorded run would have had with blocks of another size: each block has one writer or
+//! many readers, as minipages have in the protocol.
 //!
 //! A fetch is **useless** if none of its rank's uses of the copy, until that is taken away, would have been a
-//! fetch with blocks of one byte: no byte it loads was stored by another rank since it lost its last copy,
-//! and no byte it stores was loaded or stored by another rank since it last could write. A rank's first fetch
-//! of a block is **cold**; all others are **essential** (Dubois, Skeppstedt, Ricciulli, Ramamurthy &
-//! Stenström 1993 classify cache misses so).
+//! fetch with blocks of one byte: no byte that the rank loads was stored by another rank since it lost its
+//! last copy, and no byte that it stores was loaded or stored by another rank since it last could write. A
+//! rank's first fetch of a block is **cold**; all others are **essential**. Dubois, Skeppstedt, Ricciulli,
+//! Ramamurthy & Stenström 1993 classify cache misses so.
 use crate::Access;
 use crate::journal::Bytes;
 use core::ops::Range;
@@ -14,11 +14,11 @@ use std::collections::BTreeMap;
 
 /// One use of an array's bytes by a rank.
 pub(super) struct Act {
-    /// Counted from 0 without gaps.
+    /// The rank's number, from 0 without gaps.
     pub(super) rank: usize,
     pub(super) how: How,
     pub(super) bytes: Bytes,
-    /// Its thread, by its place among the journals, and that thread's epoch.
+    /// The thread, by its place among the journals, and its epoch at this use.
     pub(super) epoch: (usize, u32),
 }
 
@@ -26,35 +26,35 @@ pub(super) struct Act {
 pub(super) enum How {
     Load,
     Store,
-    /// It gives all ranks a copy.
+    /// It stores nothing, and gives all ranks a copy.
     Push,
 }
 
-/// How many fetches there were.
+/// Numbers of fetches, by what they were good for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Fetches {
-    /// The first fetches of a rank at a block: to read, and to write.
+    /// The first fetch of each rank of each block: one to read, one to write.
     pub cold: u64,
-    /// Fetches that brought what the rank needed, or took what others had needed.
+    /// Fetches that brought bytes which the rank needed, or took bytes away which other ranks had needed.
     pub essential: u64,
     /// Fetches that smaller blocks would have avoided.
     pub useless: u64,
 }
 
 impl Fetches {
-    /// Their sum.
+    /// The sum of all three.
     pub fn all(&self) -> u64 {
         self.cold + self.essential + self.useless
     }
 
-    /// Whether the useless ones are too few to be reported.
+    /// Are the useless ones too few to be reported: fewer than four, or less than one in a hundred?
     pub(super) fn is_fine(&self) -> bool {
         const LEAST: u64 = 4;
         self.useless < LEAST || self.useless * 100 < self.all()
     }
 }
 
-/// The fetches of a run, and how many of them were useless by block.
+/// The fetches of a run, and the number of useless ones of each block.
 pub(super) struct UselessFetches {
     pub(super) fetches: Fetches,
     useless: BTreeMap<u32, u64>,
@@ -68,13 +68,13 @@ impl UselessFetches {
     }
 }
 
-/// How many pieces these uses fall into with blocks of `grain` bytes.
+/// The number of pieces into which blocks of `grain` bytes cut these uses.
 pub(super) fn pieces(acts: &[Act], grain: u32) -> u64 {
     let of = |range: Range<u32>| u64::from((range.end - 1) / grain - range.start / grain + 1);
     acts.iter().flat_map(|act| act.bytes.ranges()).map(of).sum()
 }
 
-/// The fetches of `ranks` ranks with blocks of `grain` bytes.
+/// The fetches that `ranks` ranks need for these uses, in their order, with blocks of `grain` bytes.
 pub(super) fn fetches(acts: &[Act], ranks: usize, grain: u32) -> UselessFetches {
     let mut blocks: BTreeMap<u32, Block> = BTreeMap::new();
     for act in acts {
@@ -100,7 +100,7 @@ pub(super) fn fetches(acts: &[Act], ranks: usize, grain: u32) -> UselessFetches 
     outcome
 }
 
-/// The part of these bytes that lies in each block.
+/// Calls `see` with the number of each block that the bytes touch, and their part in it.
 fn each_block(bytes: &Bytes, grain: u32, mut see: impl FnMut(u32, Bytes)) {
     let mut open: Option<(u32, Bytes)> = None;
     for Range { mut start, end } in bytes.ranges() {
@@ -120,7 +120,8 @@ fn each_block(bytes: &Bytes, grain: u32, mut see: impl FnMut(u32, Bytes)) {
     open.into_iter().for_each(|(number, bytes)| see(number, bytes));
 }
 
-/// A fetch whose copy is still there: whether it was of use so far.
+/// Has a fetch been of use so far? `None`: the copy has no fetch that counts as essential or useless, a cold
+/// one included.
 type FetchUse = Option<bool>;
 
 /// A rank's copy of a block.
@@ -131,16 +132,16 @@ struct Copy {
     had: Access,
     /// Bytes that others have stored since it lost its last copy.
     unseen: Bytes,
-    /// Bytes that others have loaded since it last could write.
+    /// Bytes that others have loaded since it last could write: a store to them is essential.
     watched: Bytes,
-    /// The fetch of this copy.
+    /// The fetch that brought this copy.
     read: FetchUse,
-    /// The fetch that lets it write.
+    /// The fetch that gave it the right to write.
     write: FetchUse,
 }
 
 impl Copy {
-    /// Asks for access `need`, if it has less.
+    /// Fetches access `need`, if the copy has less.
     fn fetch(&mut self, need: Access, fetches: &mut Fetches) {
         if self.access >= need {
             return;
@@ -154,11 +155,11 @@ impl Copy {
         (self.access, self.had) = (need, need.max(self.had));
     }
 
-    /// Loses the right to write.
+    /// Loses the right to write, and keeps the copy.
     fn lower(&mut self, fetches: &mut Fetches) {
         if self.access == Access::Write {
             self.access = Access::Read;
-            // From now on it has by that fetch what it loads, too.
+            // The fetch to write brought the copy, too: from now on it counts by what the rank loads.
             if self.read.is_none() && self.write == Some(false) {
                 self.read = self.write.take();
             }
@@ -242,7 +243,7 @@ impl Block {
             copy.lower(fetches);
             copy.access = Access::Read;
             copy.had = copy.had.max(Access::Read);
-            // A rank that stores to them next has to take them back, at any grain.
+            // A rank that stores to these bytes next has to take the copies back, at any grain.
             copy.watched.unite(bytes);
         }
     }

@@ -1,31 +1,34 @@
-//! Threads that change their queue while they wait: pulled by processors that are about to be idle, given to those that
-//! are, and moved between busy ones now and then, by what queues weigh.
+//! Threads that change their queue while they wait: a processor that is about to be idle pulls one, an idle
+//! one is given one at the tick, and busy ones exchange them now and then, by what queues weigh.
 use super::fair::Fair;
 use super::queue::QueuePosition;
 use crate::smp::machine::Machine;
 use foregather_machine::{CpuId, Nanos};
 
-/// A queue must weigh more than this to weigh more by much (`imbalance_pct`).
+/// A queue whose weight exceeds this share of another's is much heavier (`imbalance_pct`).
 const IMBALANCE_PERCENT: u64 = 117;
 
-/// So often in a row nothing small enough may be found, before what is twice as heavy is small enough, and four times, and so on. Linux
-/// doubles at each failure; that it is two makes the time between two such moves an odd number of ticks, so that it is not always the
-/// same thread that waits then.
+/// After this number of searches in a row that found no thread small enough, a thread twice as heavy counts
+/// as small enough, then one four times as heavy, and on. Linux doubles at each failure; at two failures the
+/// time between two such moves is an odd number of ticks, so it is not always the same thread that waits
+/// then.
 const PATIENCE: u32 = 2;
 
-/// After so many doublings any thread is small enough.
+/// After this number of doublings any thread is small enough.
 const MOST_DOUBLINGS: u32 = 24;
 
 impl Fair {
-    /// What those weigh that run or could.
+    /// The weight of the threads that run on the processor or could.
     fn load(&self, cpu: CpuId) -> u64 {
         let awake = |thread: &&u32| self.entities[**thread as usize].place == QueuePosition::Queued;
         self.queues[cpu as usize].members.iter().filter(awake).map(|&thread| self.entities[thread as usize].weight).sum()
     }
 
-    /// Of one processor's waiting threads of at most that weight the one that another may take, the longest waiting first. One that has
-    /// had more than its share waits on, unless nobody else is there: it would not run sooner, and never if it were moved all the time.
-    /// One that ran a moment ago has warm caches and stays: threads that yield to each other are never moved apart.
+    /// Of the threads that wait on processor `from` and weigh `most` at most, the one that processor `to` may
+    /// take: the one that has waited longest first. A thread that has had more than its share waits on,
+    /// unless it is alone there: it would not run sooner, and never if it were moved all the time. A thread
+    /// that ran a moment ago has warm caches and stays: threads that yield to each other are never moved
+    /// apart.
     fn movable(&self, machine: &Machine, from: CpuId, to: CpuId, most: u64) -> Option<u32> {
         let queue = &self.queues[from as usize];
         let empty = self.queues[to as usize].members.is_empty();
@@ -39,8 +42,8 @@ impl Fair {
         waiting.min_by_key(|&thread| self.entities[thread as usize].cold_from)
     }
 
-    /// Moves a thread to a processor, from the heaviest queue of two threads or more from which one can be moved that is no heavier than
-    /// `most` says of the two queues' weights.
+    /// Moves a thread to a processor. It comes from the heaviest queue that has two threads or more, and
+    /// among them one no heavier than `most` makes of the two queues' weights.
     fn pull(&mut self, machine: &mut Machine, to: CpuId, most: impl Fn(u64, u64) -> u64) -> Option<u32> {
         let own = self.load(to);
         let mut best: Option<(u64, u32)> = None;
@@ -58,14 +61,16 @@ impl Fair {
         Some(thread)
     }
 
-    /// A processor that would be idle looks for a thread elsewhere that has waited for a while.
+    /// A processor that would be idle takes a thread from elsewhere that has waited for a while. Did it find
+    /// one?
     pub(super) fn pull_when_idle(&mut self, machine: &mut Machine, cpu: CpuId) -> bool {
         self.pull(machine, cpu, |_, _| u64::MAX).is_some()
     }
 
-    /// Once a tick: a thread for every idle processor. Now and then one for every busy one, from a queue that weighs more: so small
-    /// a thread that it weighs no less afterwards, or, after it was looked for in vain, a larger one, so that three threads
-    /// on two processors take turns. The first processor that sees the tick acts for all: on those that have seen it, threads that change
+    /// Once a tick, gives every idle processor a thread. Now and then it gives every busy one a thread from a
+    /// heavier queue: one so small that the queue weighs no less afterwards or, after vain searches, a larger
+    /// one, so that three threads on two processors take turns. The first processor that sees the tick acts
+    /// for all: on those that have seen it, threads that change places can not be moved.
     /// places can not be moved.
     pub(super) fn balance(&mut self, machine: &mut Machine) {
         let interval = self.rules.balance_interval;
@@ -86,8 +91,8 @@ impl Fair {
         }
     }
 
-    /// A thread for every busy processor from a heavier queue, if one is small enough, the lightest first. A larger one is given to one only,
-    /// or the next would take it back.
+    /// Gives every busy processor a thread from a heavier queue, if one is small enough, the lightest
+    /// processor first. Only one processor gets a larger thread, or the next would take it back.
     fn even_out(&mut self, machine: &mut Machine) {
         let doublings = (self.failures / PATIENCE).min(MOST_DOUBLINGS);
         let small = |load: u64, own: u64| {

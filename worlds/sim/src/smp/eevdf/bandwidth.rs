@@ -1,37 +1,39 @@
 //! A group's quota: one pool, filled up every period, from which processors take slices.
 //!
-//! As Linux's `cfs_bandwidth`, with two differences. Periods begin at multiples of their length, not when the group first
-//! runs; and a processor stops at the end of its time, not at the next tick, so that no debts arise.
+//! As Linux's `cfs_bandwidth`, with two differences. Periods begin at multiples of their length, not when the
+//! group first runs; and a processor stops at the end of its time, not at the next tick, so that no debts
+//! arise.
 use foregather_machine::{CpuId, Nanos};
 
-/// What a processor takes out of the pool at a time (`sched_cfs_bandwidth_slice`).
+/// Nanoseconds that a processor takes out of the pool at a time (`sched_cfs_bandwidth_slice`).
 const SLICE: u64 = Nanos::from_ms(5).0;
-/// What it keeps when its last thread of the group goes to sleep.
+/// Nanoseconds that a processor keeps when its last thread of the group goes to sleep.
 const KEEP: u64 = Nanos::from_ms(1).0;
-/// What is given back is handed out after this time, and only if the next period begins even later than that.
+/// Time that processors gave back is handed out after this delay, and only if the next period begins even
+/// later than that.
 const SLACK: Nanos = Nanos::from_ms(5);
 const SLACK_BEFORE_PERIOD: Nanos = Nanos::from_ms(7);
 
-/// One group's time.
+/// One group's quota, and what is left of it in the present period.
 pub(super) struct Bandwidth {
     quota: u64,
     burst: u64,
     period: u64,
-    /// What nobody has taken yet.
+    /// Nanoseconds that no processor has taken yet.
     pool: u64,
     /// The period in which it was filled up, counted from 1; 0: never.
     filled: u64,
     /// The period in which a throttle was counted.
     counted: u64,
-    /// When to hand out what was given back.
+    /// When to hand out the time that processors gave back.
     slack: Nanos,
     locals: Vec<Local>,
 }
 
-/// What one processor has taken.
+/// One processor's share of the pool.
 #[derive(Clone, Copy, Default)]
 struct Local {
-    /// What is left of it; below zero after a switch that cost more.
+    /// Nanoseconds that it has left; below zero after a switch that cost more.
     left: i64,
     /// Threads of the group in the processor's queue.
     threads: u32,
@@ -54,7 +56,7 @@ impl Bandwidth {
 
     fn fill(&mut self, now: Nanos) {
         let period = now.0 / self.period + 1;
-        // What was not used is saved up to the burst.
+        // Time that was not used is saved up to the burst.
         let fresh = (period - self.filled).saturating_mul(self.quota);
         if fresh > 0 {
             self.pool = self.pool.saturating_add(fresh).min(self.quota + self.burst);
@@ -62,7 +64,7 @@ impl Bandwidth {
         }
     }
 
-    /// Fills the processor's time up to what is wanted, as far as the pool goes; whether it has any then.
+    /// Fills the processor's time up to `wanted`, as far as the pool goes. Does it have any then?
     fn draw(&mut self, cpu: CpuId, wanted: u64) -> bool {
         let local = &mut self.locals[cpu as usize];
         let missing = wanted.saturating_add_signed(-local.left);
@@ -87,7 +89,7 @@ impl Bandwidth {
         self.locals[cpu as usize].left -= span.0 as i64;
     }
 
-    /// How long the group may go on there.
+    /// How long the group may go on running on that processor.
     #[inline]
     pub(super) fn left(&self, cpu: CpuId) -> Nanos {
         Nanos(self.locals[cpu as usize].left.max(0) as u64)
@@ -120,19 +122,20 @@ impl Bandwidth {
         self.locals[cpu as usize].throttled
     }
 
-    /// The group stops on that processor; whether that is the first time in this period.
+    /// The group stops on that processor. Is that the first time in this period?
     pub(super) fn throttle(&mut self, cpu: CpuId) -> bool {
         self.locals[cpu as usize].throttled = true;
         std::mem::replace(&mut self.counted, self.filled) != self.filled
     }
 
-    /// When there is something to hand out.
+    /// The next moment at which there is time to hand out.
     pub(super) fn next(&self, now: Nanos) -> Option<Nanos> {
         let waits = self.locals.iter().any(|local| local.throttled);
         waits.then(|| self.next_period(now).min(self.slack))
     }
 
-    /// Hands out what there is, no more to each processor than it needs to go on; those that can.
+    /// Hands out the pool, no more to each stopped processor than it needs to go on; returns the processors
+    /// that can.
     pub(super) fn hand_out(&mut self, now: Nanos) -> Vec<CpuId> {
         self.fill(now);
         if self.slack <= now {

@@ -1,7 +1,8 @@
-//! The scheduler at work: queues, who joins and leaves them, and whom a processor runs next.
+//! The scheduler at work: queues, the threads that join and leave them, and the one that a processor runs
+//! next.
 //!
-//! A thread's time is accounted for when its processor is looked at, as by `update_curr` of Linux. That its slice is over
-//! is noticed at ticks, and when somebody joins its queue; there is no finer timer.
+//! A thread's time is accounted for when its processor is looked at, as by `update_curr` of Linux. That its
+//! slice is over is noticed at ticks, and when a thread joins its queue; there is no finer timer.
 use super::limits::LimitedGroups;
 use super::queue::{Entity, Queue, QueuePosition};
 use super::rules::Eevdf;
@@ -11,10 +12,12 @@ use crate::smp::dispatch::Dispatch;
 use crate::smp::machine::{Life, Machine, NOBODY};
 use foregather_machine::{CpuId, Nanos};
 
-/// Without run-to-parity a thread is still left alone for so long (`normalized_sysctl_sched_base_slice`).
+/// Without run-to-parity a thread still keeps its processor for this time
+/// (`normalized_sysctl_sched_base_slice`).
 const LEAST_RUN: Nanos = Nanos::from_us(700);
 
-/// A thread that ran less long ago has warm caches: an idle processor leaves it where it is (`sched_migration_cost`).
+/// A thread that ran less long ago has warm caches: an idle processor leaves it where it is
+/// (`sched_migration_cost`).
 const WARM: Nanos = Nanos::from_us(500);
 
 pub(super) struct Fair {
@@ -29,7 +32,7 @@ pub(super) struct Fair {
     pub(super) balanced: Nanos,
     /// When busy processors look for longer queues.
     pub(super) balance_at: Nanos,
-    /// How often in a row they have found none that they could take.
+    /// How often in a row they have found no thread that they could take.
     pub(super) failures: u32,
 }
 
@@ -72,7 +75,7 @@ impl Fair {
         self.limits.spend(entity.group, cpu, span);
     }
 
-    /// A thread that is awake joins a processor's queue, unless its group may not run there.
+    /// A thread that is awake joins a processor's queue, unless its group has no time left there.
     pub(super) fn enqueue(&mut self, machine: &Machine, cpu: CpuId, thread: u32) {
         self.update(machine, cpu);
         let (entity, queue) = (&mut self.entities[thread as usize], &mut self.queues[cpu as usize]);
@@ -91,7 +94,7 @@ impl Fair {
         self.limits.enter(entity.group, cpu);
     }
 
-    /// A thread leaves its queue, for that place.
+    /// A thread leaves its queue; `place` is where it is then.
     pub(super) fn dequeue(&mut self, machine: &mut Machine, thread: u32, place: QueuePosition) {
         let cpu = self.entities[thread as usize].cpu;
         self.update(machine, cpu);
@@ -99,7 +102,7 @@ impl Fair {
         queue.take(thread, entity, self.most_lag);
         if entity.place == QueuePosition::Dozing {
             queue.dozing -= 1;
-            // A nap is no way to be owed anything.
+            // A thread is not owed anything for time that it slept.
             entity.lag = entity.lag.min(0);
         }
         entity.place = place;
@@ -112,7 +115,7 @@ impl Fair {
         self.limits.arm(machine);
     }
 
-    /// Should the present thread make room? It does not know by itself that its slice is over.
+    /// Should the present thread make room? A queue does not see by itself that the slice is over.
     pub(super) fn is_over(&mut self, machine: &Machine, cpu: CpuId) -> bool {
         let thread = machine.cpu(cpu).current;
         if thread == NOBODY || self.queues[cpu as usize].members.len() < 2 {
@@ -146,7 +149,7 @@ impl Fair {
         }
     }
 
-    /// Where each thread is, and that sums are sums.
+    /// Each thread is in the queue that it says, and each queue's sums are those of its members.
     #[cfg(debug_assertions)]
     fn assert_consistent(&self, machine: &Machine) {
         let mut places = vec![0; self.entities.len()];
@@ -171,8 +174,8 @@ impl Fair {
 }
 
 impl Dispatch for Fair {
-    /// All are new, with half a slice to begin with: each where fewest are, nearest to where chance has had it run, or just where
-    /// it is said to have run.
+    /// All threads are new and get half a slice at first. Each goes to the processor with the fewest threads,
+    /// nearest to the one where chance has had it run; or exactly to the one that its `start` names.
     fn begin(&mut self, machine: &mut Machine, order: &[u32]) {
         for &thread in order {
             let entity = &self.entities[thread as usize];
@@ -216,7 +219,7 @@ impl Dispatch for Fair {
         chosen
     }
 
-    /// The switch counts as the incoming thread's time, except where it is an idle processor that wakes up.
+    /// The switch counts as the incoming thread's time, except when an idle processor wakes up.
     fn dispatched(&mut self, machine: &mut Machine, cpu: CpuId, thread: u32, price: Nanos) {
         if machine.cpu(cpu).from != NOBODY {
             self.account(machine, cpu, thread, price);
@@ -227,7 +230,7 @@ impl Dispatch for Fair {
     }
 
     fn put_back(&mut self, machine: &mut Machine, thread: u32) {
-        // One that was preempted has stayed in the queue; one that was woken meanwhile comes only now.
+        // A preempted thread has stayed in the queue; a thread that was woken meanwhile joins it only now.
         if matches!(self.entities[thread as usize].place, QueuePosition::Asleep | QueuePosition::Dozing) {
             self.wake(machine, thread, None);
         }
@@ -253,7 +256,7 @@ impl Dispatch for Fair {
         }
     }
 
-    /// The rest of the slice is forfeited, by those who were due any (`yield_task_fair` since 6.18.2).
+    /// A thread that was due any of its slice forfeits the rest (`yield_task_fair` since 6.18.2).
     fn yielded(&mut self, _: &mut Machine, thread: u32) {
         let entity = &mut self.entities[thread as usize];
         let queue = &mut self.queues[entity.cpu as usize];
@@ -268,7 +271,7 @@ impl Dispatch for Fair {
         true
     }
 
-    /// In between it is in no queue; it keeps its lag and what is left of its slice.
+    /// Until it is put back the thread is in no queue; it keeps its lag and what is left of its slice.
     fn departs(&mut self, machine: &mut Machine, thread: u32) {
         self.dequeue(machine, thread, QueuePosition::Asleep);
         let entity = &mut self.entities[thread as usize];
@@ -334,7 +337,7 @@ impl Dispatch for Fair {
         self.limits.arm(machine);
     }
 
-    /// The members of all queues, also of groups without quota left, but for those that some processor holds.
+    /// The members of all queues, also of groups without quota left, except those that some processor holds.
     #[cfg(debug_assertions)]
     fn queued(&self, machine: &Machine) -> Vec<u32> {
         let awake = |place| matches!(place, QueuePosition::Queued | QueuePosition::Stopped);

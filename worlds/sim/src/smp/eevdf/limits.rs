@@ -1,4 +1,5 @@
-//! Which quotas hold for whom: a thread runs while all limited groups that it is in have time left on its processor.
+//! Which quotas apply to which thread: a thread runs while all limited groups that it is in have time left on
+//! its processor.
 use super::bandwidth::Bandwidth;
 use super::rules::Group;
 use crate::smp::machine::Machine;
@@ -6,7 +7,7 @@ use foregather_machine::{CpuId, Nanos};
 
 /// All limited groups.
 pub(super) struct LimitedGroups {
-    /// By group: itself and those above it, as far as they are limited.
+    /// By group: the indices of its own limit and of those above it, as far as there are any.
     chains: Vec<Vec<usize>>,
     limits: Vec<Bandwidth>,
 }
@@ -25,7 +26,7 @@ impl LimitedGroups {
         Self { chains, limits }
     }
 
-    /// Those that hold for a group's threads.
+    /// The limits that apply to a group's threads.
     #[inline]
     pub(super) fn of(&self, group: Option<u32>) -> &[usize] {
         group.map_or(&[], |group| &self.chains[group as usize])
@@ -56,7 +57,7 @@ impl LimitedGroups {
         chain.iter().copied().find(|&limit| !self.limits[limit].has_time(now, cpu))
     }
 
-    /// How long the group may go on there.
+    /// How long a thread of the group may run on that processor.
     #[inline]
     pub(super) fn left(&self, group: Option<u32>, cpu: CpuId) -> Nanos {
         self.of(group).iter().map(|&limit| self.limits[limit].left(cpu)).min().unwrap_or(Nanos::MAX)
@@ -66,12 +67,12 @@ impl LimitedGroups {
         self.of(group).iter().any(|&limit| self.limits[limit].throttled(cpu))
     }
 
-    /// Stops a limit's threads on a processor; whether that is the first time in its period.
+    /// Stops a limit's threads on a processor. Is that the first time in its period?
     pub(super) fn throttle(&mut self, limit: usize, cpu: CpuId) -> bool {
         self.limits[limit].throttle(cpu)
     }
 
-    /// Processors on which somebody may run again.
+    /// Hands out what the pools have; returns the processors on which a thread may run again.
     pub(super) fn hand_out(&mut self, now: Nanos) -> Vec<CpuId> {
         let mut cpus: Vec<CpuId> = self.limits.iter_mut().flat_map(|limit| limit.hand_out(now)).collect();
         cpus.sort_unstable();
@@ -79,7 +80,8 @@ impl LimitedGroups {
         cpus
     }
 
-    /// The next moment at which there is something to hand out, if anybody waits for it.
+    /// Sets the timer to the next moment at which there is time to hand out, if a stopped thread waits for
+    /// it.
     pub(super) fn arm(&self, machine: &mut Machine) {
         let next = self.limits.iter().filter_map(|limit| limit.next(machine.now)).min();
         machine.timer = next.map_or(machine.timer, |next| next.min(machine.timer));

@@ -1,11 +1,13 @@
 //! Linux from 6.6 on: earliest eligible virtual deadline first, and groups with quotas.
 //!
-//! - `rules.rs`: the options. `weights.rs`: weights and virtual time. `queue.rs`: one processor's threads: who is
-//!   eligible, who is picked.
-//! - `fair.rs`: joining, leaving, choosing. `wake.rs`: where woken threads go. `balance.rs`: who is moved.
+//! - `rules.rs`: the options. `weights.rs`: weights and virtual time. `queue.rs`: one processor's threads:
+//!   which are eligible, which is picked.
+//! - `fair.rs`: joining, leaving, choosing. `wake.rs`: where woken threads go. `balance.rs`: which threads
+//!   are moved.
 //! - `shares.rs`: groups' weights. `bandwidth.rs`, `limits.rs`: their quotas.
 //!
-//! After `kernel/sched/fair.c` of 6.18. Left out: loads averaged over time (what is runnable now counts instead), core and node topology, and `wake_affine`'s comparison of loads.
+//! After `kernel/sched/fair.c` of 6.18. Left out: loads averaged over time (what is runnable now counts
+//! instead), core and node topology, and `wake_affine`'s comparison of loads.
 mod balance;
 mod bandwidth;
 mod fair;

@@ -1,19 +1,20 @@
 //! One processor's queue: earliest eligible virtual deadline first (Stoica & Abdel-Wahab 1995).
 //!
-//! A thread's lag is what it has had less than its fair share: the queue's average virtual time, by weight, less its own.
-//! Who has a lag of at least zero is eligible; of those the earliest deadline wins.
+//! A thread's lag is what it has had less than its fair share: the queue's average virtual time, by weight,
+//! less its own. A thread whose lag is zero or more is eligible; of the eligible ones that with the earliest
+//! deadline wins.
 use super::weights::{Virtual, virtual_span};
 use foregather_machine::{CpuId, Nanos};
 
-/// Where a thread is, as far as the scheduler is concerned.
+/// Where the scheduler keeps a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum QueuePosition {
     /// It sleeps, or is over.
     Asleep,
-    /// In its processor's queue; it may be running.
+    /// It is in its processor's queue; it may be running.
     Queued,
-    /// It sleeps, but stays in the queue until its debt is paid: others must not gain by a nap of somebody who has had too
-    /// much, nor must it (`DELAY_DEQUEUE`).
+    /// It sleeps, but stays in the queue until its debt is paid: a thread that has had too much must not gain
+    /// by a nap, nor must the others (`DELAY_DEQUEUE`).
     Dozing,
     /// It could run, but its group has used up its quota there.
     Stopped,
@@ -22,26 +23,26 @@ pub(super) enum QueuePosition {
 /// A thread as the scheduler sees it.
 pub(super) struct Entity {
     pub(super) group: Option<u32>,
-    /// That of its nice value.
+    /// The weight of its nice value.
     pub(super) own_weight: u64,
-    /// That, divided among its group.
+    /// Its own weight, divided among its group.
     pub(super) weight: u64,
-    /// What it asks for at a time.
+    /// How much time it asks for at a time.
     pub(super) slice: Nanos,
     /// The virtual time it has had.
     pub(super) had: Virtual,
     /// By when it should have had its slice.
     pub(super) deadline: Virtual,
-    /// Up to when nobody takes its processor from it.
+    /// Up to this moment no thread takes its processor from it.
     pub(super) protected: Virtual,
     /// Its lag when it left its queue.
     pub(super) lag: Virtual,
     /// What remained to its deadline, if it left in the middle of a slice.
     pub(super) rest: Option<Virtual>,
     pub(super) place: QueuePosition,
-    /// Whose queue it is or was in.
+    /// The processor whose queue it is or was in.
     pub(super) cpu: CpuId,
-    /// From then on its caches are taken to be cold.
+    /// From this moment on its caches count as cold.
     pub(super) cold_from: Nanos,
 }
 
@@ -63,7 +64,7 @@ impl Entity {
         }
     }
 
-    /// Has it had its slice? Then it asks for the next one.
+    /// If it has had its slice, it asks for the next one. Did it?
     pub(super) fn renew(&mut self) -> bool {
         let over = self.had >= self.deadline;
         if over {
@@ -82,11 +83,11 @@ pub(super) struct Queue {
     pub(super) dozing: usize,
     /// Threads of groups that have used up their quota here.
     pub(super) stopped: Vec<u32>,
-    /// Of the present thread's time, what was accounted for before it was charged.
+    /// Of the present thread's time, what `update` has accounted for before it was charged.
     pub(super) ahead: Nanos,
     /// A woken thread would run now, but waits for the next tick (`NEED_RESCHED_LAZY`).
     pub(super) put_off: bool,
-    /// Of all members.
+    /// The sum of all members' weights.
     weight: Virtual,
     /// The sum of weight times virtual time.
     moment: Virtual,
@@ -95,24 +96,25 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Threads that run or could.
+    /// How many threads run or could.
     pub(super) fn runnable(&self) -> usize {
         self.members.len() - self.dozing
     }
 
-    /// The average virtual time of the members, by weight: what everybody should have had.
+    /// The average virtual time of the members, by weight: their fair share.
     pub(super) fn average(&self) -> Virtual {
         if self.weight == 0 { self.base } else { self.moment.div_euclid(self.weight) }
     }
 
-    /// Has it had at most its share? Exact, whatever the average is rounded to, so that somebody always is.
+    /// Has it had at most its share? Exact, whatever the average is rounded to, so some member always is
+    /// eligible.
     #[inline]
     pub(super) fn eligible(&self, entity: &Entity) -> bool {
         entity.had * self.weight <= self.moment
     }
 
-    /// Gives a thread that is in no queue its place in virtual time. It comes with the lag that it left with: adding it moves
-    /// the average, so that it must be put a little further out (`PLACE_LAG`).
+    /// Gives a thread that is in no queue its place in virtual time. It comes back with the lag that it left
+    /// with: adding it moves the average, so it must be put a little further out (`PLACE_LAG`).
     pub(super) fn place(&self, entity: &mut Entity) {
         let weight = Virtual::from(entity.weight);
         let lag = if self.weight == 0 { 0 } else { entity.lag * (self.weight + weight) / self.weight };
@@ -125,7 +127,7 @@ impl Queue {
         self.count(entity, 1);
     }
 
-    /// Takes it out; its lag is kept, if it is not above `most` of real time.
+    /// Takes a thread out; its lag is kept, up to `most` of real time either way.
     pub(super) fn take(&mut self, thread: u32, entity: &mut Entity, most: Nanos) {
         let most = virtual_span(most, entity.weight);
         self.base = self.average();
@@ -134,14 +136,14 @@ impl Queue {
         self.count(entity, -1);
     }
 
-    /// A member is given more virtual time.
+    /// A member has had `by` more virtual time.
     #[inline]
     pub(super) fn advance(&mut self, entity: &mut Entity, by: Virtual) {
         entity.had += by;
         self.moment += Virtual::from(entity.weight) * by;
     }
 
-    /// A member's weight changes; what it is owed in real time stays, so that the average stays too.
+    /// A member's weight changes. What it is owed in real time stays, and so does the average.
     pub(super) fn reweigh(&mut self, entity: &mut Entity, weight: u64) {
         let average = self.average();
         self.count(entity, -1);
@@ -158,7 +160,8 @@ impl Queue {
         self.moment += sign * Virtual::from(entity.weight) * entity.had;
     }
 
-    /// Who should run. The present thread goes on while it is eligible and protected; ties go to the others.
+    /// The thread that should run. The present one goes on while it is eligible and protected; ties go to the
+    /// others.
     pub(super) fn pick(&self, entities: &[Entity], present: Option<u32>) -> Option<u32> {
         let eligible = |thread: &u32| self.eligible(&entities[*thread as usize]);
         let deadline = |thread: u32| entities[thread as usize].deadline;
@@ -212,7 +215,7 @@ mod tests {
         let (queue, mut entities) = queue(&[(0, 100), (0, 200), (0, 600)]);
         assert_eq!(queue.average(), 300);
         assert_eq!([0, 1, 2].map(|t: usize| queue.eligible(&entities[t])), [true, true, false]);
-        // The earliest deadline is of no use to the last one.
+        // An early deadline is of no use to a thread that has had too much.
         entities[2].deadline = 0;
         assert_eq!(queue.pick(&entities, None), Some(0));
         entities[1].deadline = entities[0].deadline - 1;
@@ -240,7 +243,7 @@ mod tests {
         assert_eq!(queue.pick(&entities, Some(0)), Some(1), "it has had more than its share");
     }
 
-    /// What it was owed, it is owed again, though it moves the average.
+    /// The lag that a thread leaves with is owed to it again, though it moves the average.
     #[test]
     fn a_thread_comes_back_with_the_lag_it_left_with() {
         let (mut queue, mut entities) = queue(&[(0, 10_000), (-5, 50_000), (3, 90_000)]);

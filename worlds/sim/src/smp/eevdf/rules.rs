@@ -1,69 +1,76 @@
-//! The rules, each an option, and the control groups; and which of them make sense.
+//! The rules, each an option, and the control groups; and the check that they make sense.
 use foregather_machine::Nanos;
 
 /// The scheduler of today's Linux, for one group of processors that share a cache.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Eevdf {
-    /// What a thread asks for at a time.
+    /// Time that a thread asks for at a time, unless it has a slice of its own.
     pub slice: Nanos,
-    /// The tick, at the same moments on all processors. That a slice is over is noticed at ticks, and when a thread joins
-    /// the queue: a slice shorter than the tick lasts for a tick between threads that only compute.
+    /// The tick, at the same moments on all processors. It is noticed at ticks, and when a thread joins the
+    /// queue, that a slice is over: a slice shorter than the tick lasts for a tick between threads that only
+    /// compute.
     pub tick: Nanos,
-    /// Does a thread that has not had more than its share keep its processor until its deadline, though another has an
-    /// earlier one? Otherwise for 0.7 ms.
+    /// Does a thread that has not had more than its share keep its processor until its deadline, though
+    /// another has an earlier one? Otherwise it keeps it for 0.7 ms.
     pub run_to_parity: bool,
-    /// May a woken thread that would be chosen now preempt at once? Otherwise it waits for the next tick at least.
+    /// May a woken thread that would be chosen now preempt at once? Otherwise it waits for the next tick at
+    /// least.
     pub wakeup_preemption: bool,
-    /// Does a busy processor that a thread joins change over at its next tick only, not at once (`PREEMPT_LAZY`)?
+    /// Does a busy processor that a thread joins change over at its next tick only, not at once
+    /// (`PREEMPT_LAZY`)?
     pub lazy_preemption: bool,
     /// Where a woken thread is put.
     pub placement: Placement,
-    /// How often a busy processor pulls from a queue that weighs more by twice what the thread does, or every third time by once; zero:
-    /// never, nor do idle ones at ticks. One that becomes idle always does.
+    /// How often a busy processor looks for a queue that is heavier by at least twice a thread's weight, and
+    /// pulls that thread; every third time once its weight is enough. Zero: never, nor do idle processors
+    /// pull at ticks. A processor that becomes idle always pulls.
     pub balance_interval: Nanos,
     /// Control groups; jobs name them by their number here.
     pub groups: Vec<Group>,
 }
 
-/// Where a woken thread is put. One that fell asleep in debt, and has not slept it off, always goes on where it was.
+/// Where a woken thread is put. One that fell asleep in debt, and has not slept it off, always goes on where
+/// it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Placement {
-    /// Where it ran last, whoever runs there.
+    /// Where it ran last, whatever runs there now.
     Stay,
-    /// Where it ran last if idle; else on the next idle processor by number; else where it ran last.
+    /// Where it ran last if that processor is idle; else on the next idle one by number; else where it ran
+    /// last.
     IdleScan,
-    /// As before, but the busy choice is its waker's processor: packing.
+    /// As `IdleScan`, but if no processor is idle, on its waker's processor.
     Packing,
 }
 
 /// A control group: its share, and the most it may use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// Its name.
+    /// Its name in messages.
     pub name: String,
-    /// The group that it is part of; an earlier one.
+    /// The group that it is part of, by its index in [`Eevdf::groups`]: an earlier one.
     pub parent: Option<u32>,
-    /// Its weight among its siblings, 1 to 10000; 100 is usual (`cpu.weight`), and that of a thread of nice 0.
+    /// Its weight among its siblings, 1 to 10000; 100 is usual (`cpu.weight`), and that of a thread of nice
+    /// 0.
     pub weight: u32,
-    /// Processor time per period; nothing: no limit.
+    /// Processor time per period; `None`: no limit.
     pub quota: Option<Nanos>,
     /// The period, 1 ms to 1 s. Periods begin at its multiples.
     pub period: Nanos,
-    /// Unused time that may be saved up; the quota at most.
+    /// Unused time that may be saved up: the quota at most.
     pub burst: Nanos,
 }
 
 impl Group {
-    /// One without a limit, of the usual weight, with a period of 100 ms.
+    /// A group without a limit, of the usual weight, with a period of 100 ms.
     pub fn named(name: impl Into<String>) -> Self {
         Self { name: name.into(), parent: None, weight: 100, quota: None, period: Nanos::from_ms(100), burst: Nanos::ZERO }
     }
 }
 
 impl Eevdf {
-    /// An unconfigured kernel of eight processors or more at 250 Hz: 0.7 ms times `1 + log2(processors)` is a slice, so
-    /// 1.4 ms on two; at this tick both last for 4 ms. Busy processors of a domain of two balance every
-    /// 16 ms times two, less a tick.
+    /// An unconfigured kernel of eight processors or more at 250 Hz: 0.7 ms times `1 + log2(processors)` is a
+    /// slice, so 1.4 ms on two; at this tick both last for 4 ms. Busy processors of a domain of two balance
+    /// every 16 ms times two, less a tick.
     pub const LINUX: Self = Self {
         slice: Nanos::from_us(2_800),
         tick: Nanos::from_ms(4),
@@ -77,11 +84,11 @@ impl Eevdf {
 
     /// The shortest slice of a thread's own that Linux gives.
     pub const LEAST_SLICE: Nanos = Nanos::from_us(100);
-    /// The longest.
+    /// The longest slice of a thread's own that Linux gives.
     pub const MOST_SLICE: Nanos = Nanos::from_ms(100);
 
-    /// What a thread asks for at a time on an unconfigured kernel of so many processors: 0.7 ms times `1 + log2` of them, of
-    /// eight at most (`sysctl_sched_base_slice`).
+    /// The slice on an unconfigured kernel of `cpus` processors: 0.7 ms times `1 + log2(cpus)`, where more
+    /// than eight count as eight (`sysctl_sched_base_slice`).
     pub const fn base_slice(cpus: u32) -> Nanos {
         let cpus = if cpus == 0 {
             1
@@ -93,7 +100,7 @@ impl Eevdf {
         Nanos::from_us(700 * (1 + cpus.ilog2() as u64))
     }
 
-    /// The least quota that holds for a group's threads, rounded up to processors; no more than there are.
+    /// The smallest quota that applies to a group's threads, in processors, rounded up; `cpus` at most.
     pub(super) fn width(&self, group: Option<u32>, cpus: u32) -> u32 {
         group.map_or(cpus, |group| {
             let Group { parent, quota, period, .. } = self.groups[group as usize];
@@ -113,7 +120,7 @@ impl Eevdf {
     }
 }
 
-/// What Linux accepts as a period.
+/// The shortest period that Linux accepts.
 const SHORTEST_PERIOD: Nanos = Nanos::from_ms(1);
 const LONGEST_PERIOD: Nanos = Nanos::from_ms(1_000);
 

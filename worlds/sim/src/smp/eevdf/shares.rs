@@ -1,13 +1,14 @@
 //! Groups' weights, made into weights of threads.
 //!
-//! A group has its weight's share among its siblings and divides it among its threads and the groups in it that have
-//! any. Linux gives it one entity a processor, and each the part of the weight that its load there is of the group's: a
-//! thread's share is then the product of the shares on its way up, wherever it runs. That product is a thread's weight
-//! here. Linux averages loads over some 30 ms; here those of the moment count, at the tick and when a thread is queued.
+//! A group has its weight's share among its siblings and divides it among its threads and the groups in it
+//! that have any. Linux gives it one entity a processor, and each the part of the weight that its load there
+//! is of the group's: a thread's share is then the product of the shares on its way up, wherever it runs.
+//! That product is a thread's weight here. Linux averages loads over some 30 ms; here those of the moment
+//! count, at the tick and when a thread is queued.
 use super::rules::Group;
 use super::weights::of_group;
 
-/// The tree of groups.
+/// The weights of all groups, and of what is awake in each.
 pub(super) struct Shares {
     groups: Vec<Share>,
 }
@@ -15,7 +16,7 @@ pub(super) struct Shares {
 struct Share {
     parent: Option<u32>,
     weight: u64,
-    /// The weights of its threads and groups that are not asleep.
+    /// The sum of the weights of its threads and groups that are not asleep.
     load: u64,
 }
 
@@ -37,7 +38,7 @@ impl Shares {
         }
     }
 
-    /// It sleeps again.
+    /// A thread of that weight sleeps again.
     pub(super) fn leave(&mut self, group: Option<u32>, weight: u64) {
         if let Some(group) = group {
             let share = &mut self.groups[group as usize];
@@ -49,7 +50,7 @@ impl Shares {
         }
     }
 
-    /// What a thread of that weight in that group weighs against all others.
+    /// The weight of a thread against all others, if its nice value gives it `weight` within its group.
     pub(super) fn weight(&self, mut group: Option<u32>, weight: u64) -> u64 {
         let mut part = u128::from(weight);
         while let Some(share) = group.map(|group| &self.groups[group as usize]) {
@@ -71,7 +72,7 @@ mod tests {
         let mut shares = Shares::new(&[group(None, 300), group(Some(0), 100), group(Some(0), 200)]);
         let all = [1, 1, 2].map(Some);
         all.into_iter().for_each(|group| shares.enter(group, NICE_0));
-        // 300 among 100 and 200; the first has two threads.
+        // Group 300 is among 100 and 200; the first has two threads.
         let near = |weight: u64, parts: u64| weight.abs_diff(NICE_0 * parts / 2) <= NICE_0 / 100;
         assert!(near(shares.weight(Some(1), NICE_0), 1) && near(shares.weight(Some(2), NICE_0), 4));
         shares.leave(Some(1), NICE_0);

@@ -22,7 +22,8 @@ impl Fair {
         }
     }
 
-    /// One that has only dozed goes on where it is, with its debt. If that is paid it begins anew: what it would be owed is void.
+    /// A thread that only dozed goes on where it is, with its debt. If it has slept the debt off, it begins
+    /// anew: a lag in its favour is void.
     fn rouse(&mut self, machine: &Machine, thread: u32) {
         let cpu = self.entities[thread as usize].cpu;
         self.update(machine, cpu);
@@ -36,12 +37,13 @@ impl Fair {
         }
     }
 
-    /// Nobody runs there, and nobody who could.
+    /// No thread runs there, and none that could.
     pub(super) fn is_idle(&self, machine: &Machine, cpu: CpuId) -> bool {
         machine.cpu(cpu).current == NOBODY && self.queues[cpu as usize].members.is_empty()
     }
 
-    /// Where a woken thread goes. Those that were put somewhere a moment ago count: no two get the same idle processor.
+    /// The processor that a woken thread goes to. Threads that were put somewhere a moment ago count: no two
+    /// get the same idle processor.
     fn place(&self, machine: &Machine, thread: u32, by: Option<CpuId>) -> CpuId {
         let it = machine.thread(thread);
         let own = it.confined.unwrap_or(it.cpu);
@@ -80,7 +82,8 @@ mod tests {
     use crate::smp::machine::{Life, ThreadSpec};
     use crate::smp::{MachineSpec, Record, Scheduler};
 
-    /// Where sleepers go that are woken in one go, and have all run last on processor 1 of 4.
+    /// The processors that sleepers go to if they are woken in one go, and have all run last on processor 1
+    /// of 4.
     fn woken(placement: Placement, sleepers: u32) -> Vec<CpuId> {
         let rules = Eevdf { placement, ..Eevdf::LINUX };
         let spec = MachineSpec { cpus: 4, scheduler: Scheduler::Eevdf(rules.clone()), ..MachineSpec::tsafrir2002() };
@@ -97,7 +100,8 @@ mod tests {
         fair.entities.iter().map(|entity| entity.cpu).collect()
     }
 
-    /// The flaw of Linux 2.4 (Tsafrir & Feitelson 2002 appendix A) is gone: an idle processor is promised once only.
+    /// The flaw of Linux 2.4 (Tsafrir & Feitelson 2002 appendix A) is gone: an idle processor is promised to
+    /// one thread only.
     #[test]
     fn threads_woken_at_once_share_out_the_idle_processors() {
         assert_eq!(woken(Placement::IdleScan, 6), [1, 2, 3, 0, 1, 1]);

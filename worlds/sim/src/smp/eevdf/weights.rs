@@ -1,7 +1,8 @@
 //! Weights, and the virtual time that they divide.
 //!
-//! Virtual time runs at the speed of real time for a thread of nice 0, slower for heavier ones, so that threads that have
-//! had their fair shares have had the same virtual time. Integers only: the same trace on every machine.
+//! Virtual time runs at the speed of real time for a thread of nice 0, slower for heavier ones, so that
+//! threads that have had their fair shares have had the same virtual time. Integers only: the same trace on
+//! every machine.
 use foregather_machine::Nanos;
 
 /// A point or a span of virtual time: 1/1024 ns of a thread of nice 0.
@@ -29,7 +30,7 @@ pub(super) fn of_group(weight: u32) -> u64 {
     (u64::from(weight) * 1024 + 50) / 100 * SCALE
 }
 
-/// How much virtual time a span of real time is to a thread of that weight.
+/// The virtual time that a span of real time is to a thread of that weight.
 #[inline]
 pub(super) fn virtual_span(span: Nanos, weight: u64) -> Virtual {
     let fine = Virtual::from(span.0) << 10;

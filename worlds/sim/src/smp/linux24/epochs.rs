@@ -6,17 +6,18 @@ use foregather_machine::CpuId;
 /// One thread's place in the epoch.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
-    /// Of its allotment, in nanoseconds; what a running thread has used since it was last charged is still in it.
+    /// Nanoseconds left of its allotment; what a running thread has used since it was last charged is still
+    /// in it.
     pub(super) counter: i64,
-    /// Where it stands in the list of runnable threads: the least is first.
+    /// Its place in the list of runnable threads: the lowest is first.
     pub(super) place: i64,
     pub(super) cpu: CpuId,
-    /// Its address space.
+    /// The number of its address space.
     pub(super) space: u32,
     pub(super) nice: i64,
-    /// It has offered its processor and loses to everybody, once.
+    /// It has offered its processor and loses to every other thread, once.
     pub(super) yielded: bool,
-    /// How long it runs at a time, on average: `avg_slice` of 2.2.
+    /// How long it runs at a time, on average, in nanoseconds: `avg_slice` of 2.2.
     pub(super) average_run: i64,
     pub(super) ran: i64,
 }
@@ -29,9 +30,11 @@ pub(super) struct Epochs {
     pub(super) bonus: i64,
     pub(super) threshold: i64,
     pub(super) entries: Vec<Entry>,
-    /// Ready threads that can be chosen and have something left, in no order: their places tell who is first.
+    /// Ready threads that can be chosen and have something left, in no order: their places tell which is
+    /// first.
     pub(super) candidates: Vec<u32>,
-    /// Those that have used up their allotments: whoever looks for the best need not look at them before the next epoch.
+    /// Threads that have used up their allotments: no search for the best looks at them before the next
+    /// epoch.
     pub(super) exhausted: Vec<u32>,
     /// By processor: the address space that is loaded.
     pub(super) spaces: Vec<u32>,
@@ -39,7 +42,7 @@ pub(super) struct Epochs {
     pub(super) assured_until: Vec<i64>,
     /// What nice values add to goodness, at least and at most.
     pub(super) urgencies: (i64, i64),
-    /// By processor: for whom it was marked (`ap-reserve`).
+    /// By processor: the thread for which it was marked (`ap-reserve`).
     pub(super) reserved: Vec<u32>,
     pub(super) first_place: i64,
     pub(super) last_place: i64,
@@ -78,7 +81,7 @@ impl Epochs {
         epochs
     }
 
-    /// The thread can be chosen.
+    /// Puts a thread among those that can be chosen.
     pub(super) fn offer(&mut self, thread: u32) {
         let left = self.entries[thread as usize].counter > 0;
         if left { &mut self.candidates } else { &mut self.exhausted }.push(thread);

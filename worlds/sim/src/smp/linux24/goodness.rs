@@ -4,18 +4,18 @@ use super::rules::Accounting;
 use crate::smp::machine::{Machine, NOBODY, Processor};
 use foregather_machine::{CpuId, Nanos};
 
-// Always inlined: every decision compares a thread with all processors or a processor with all threads, and a call for
-// each costs the simulator a tenth of its speed.
+// All of these are inlined: every decision compares a thread with all processors or a processor with all
+// threads, and a call for each costs the simulator a tenth of its speed.
 impl Epochs {
-    /// `goodness()` of a thread that waits to run: 0 if its allotment is used up, else the rest of it, with advantages
-    /// for where it ran last and for the address space that is loaded. The constant makes any fresh thread better than an
-    /// exhausted one, wherever it ran.
+    /// `goodness()` of a thread that waits to run: 0 if its allotment is used up, else the rest of it, with
+    /// advantages for where it ran last and for the address space that is loaded. The constant makes any
+    /// fresh thread better than an exhausted one, wherever it ran.
     #[inline(always)]
     pub(super) fn goodness(&self, entry: &Entry, counter: i64, cpu: CpuId, space: u32) -> i64 {
         self.with_advantages(self.goodness_anywhere(entry, counter), entry, cpu, space)
     }
 
-    /// The part of it that is the same on all processors.
+    /// The part of a thread's goodness that is the same on all processors.
     #[inline(always)]
     pub(super) fn goodness_anywhere(&self, entry: &Entry, counter: i64) -> i64 {
         if entry.yielded {
@@ -29,13 +29,14 @@ impl Epochs {
         counter + self.urgency(entry)
     }
 
-    /// The part of that which is the nice value's.
+    /// The part of a thread's goodness that its nice value gives.
     #[inline(always)]
     pub(super) fn urgency(&self, entry: &Entry) -> i64 {
         (20 - entry.nice) * self.tick
     }
 
-    /// The other part comes on top, unless there is nothing that it could come on top of.
+    /// Adds the advantages of this processor and of the loaded address space to the part that is the same
+    /// anywhere, unless that is 0 or less.
     #[inline(always)]
     pub(super) fn with_advantages(&self, anywhere: i64, entry: &Entry, cpu: CpuId, space: u32) -> i64 {
         let near = if entry.cpu == cpu { self.penalty } else { 0 };
@@ -55,14 +56,14 @@ impl Epochs {
         entry.counter - if running { machine.uncharged(cpu).0 as i64 } else { 0 }
     }
 
-    /// How good the thread that a processor runs, with this entry, is there.
+    /// The goodness of the thread that a processor runs, with this entry, on that processor.
     #[inline(always)]
     pub(super) fn present_goodness(&self, entry: &Entry, processor: &Processor, now: Nanos, (cpu, space): (CpuId, u32)) -> i64 {
         let used = if self.rules.accounting == Accounting::Exact { processor.uncharged(now).0 as i64 } else { 0 };
         self.goodness(entry, entry.counter - used, cpu, space)
     }
 
-    /// By how much a thread beats whoever has the processor, which must not be idle.
+    /// By how much a thread beats the one on the processor, which must not be idle.
     #[inline]
     pub(super) fn advantage(&self, machine: &Machine, thread: u32, cpu: CpuId, over: u32) -> i64 {
         let space = self.entries[over as usize].space;
@@ -78,12 +79,13 @@ impl Epochs {
         if idle && !self.rules.lazy_space { NOBODY } else { self.spaces[cpu as usize] }
     }
 
-    /// What a new epoch gives a thread.
+    /// The allotment that a new epoch gives a thread of that nice value, in nanoseconds.
     pub(super) fn allocation(&self, nice: i64) -> i64 {
         (i64::from(self.rules.allocation_ticks) * (20 - nice) / 20).max(1) * self.tick
     }
 
-    /// All runnable threads have used up their allotments: everybody gets a new one, and keeps half of what is left.
+    /// All runnable threads have used up their allotments: every thread gets a new one, and keeps half of
+    /// what it has left.
     pub(super) fn begin_epoch(&mut self, machine: &mut Machine) {
         let step = machine.resolution.0 as i64;
         for thread in 0..self.entries.len() as u32 {

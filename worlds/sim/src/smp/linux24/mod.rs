@@ -1,6 +1,7 @@
 //! Linux 2.2 to 2.4: epochs, counters, goodness. Every rule is an option; presets name the versions.
 //!
-//! - `rules.rs`: the options. `epochs.rs`: the list of runnable threads and their allotments. `goodness.rs`: who is better.
+//! - `rules.rs`: the options. `epochs.rs`: the list of runnable threads and their allotments. `goodness.rs`:
+//!   which of two threads is better.
 //! - `schedule.rs`: `schedule()`. `wakeup.rs`: `reschedule_idle()` and its alternatives.
 mod epochs;
 mod goodness;

@@ -4,15 +4,15 @@ use foregather_machine::Nanos;
 /// The scheduler of Linux 2.4, rule by rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Linux24 {
-    /// The tick.
+    /// Time between two timer interrupts of a processor.
     pub tick: Nanos,
     /// How many ticks a new epoch gives a thread of nice 0: 20 in 2.2, 6 in 2.4 at 100 Hz (the paper says 5).
     pub allocation_ticks: u32,
-    /// `PROC_CHANGE_PENALTY`: a thread's advantage on the processor it ran on last.
+    /// `PROC_CHANGE_PENALTY`: a thread's advantage, in ticks, on the processor it ran on last.
     pub penalty_ticks: u32,
-    /// The advantage of the address space that is loaded.
+    /// The advantage, in ticks, of a thread whose address space the processor has loaded.
     pub bonus_ticks: u32,
-    /// A woken thread preempts if it is better by more than this.
+    /// A woken thread preempts if it is better by more ticks than this.
     pub threshold_ticks: u32,
     /// How processor time is taken off the counter.
     pub accounting: Accounting,
@@ -28,7 +28,8 @@ pub struct Linux24 {
     pub previous_wins: bool,
     /// Does an idle processor keep the address space of its last thread?
     pub lazy_space: bool,
-    /// Are all threads of one wake-up marked for before any processor reacts (the flaw), or one after the other?
+    /// Are all threads of one wake-up marked for before any processor reacts (the flaw), or is each marked
+    /// for once the last one's has reacted?
     pub atomic_wakes: bool,
     /// Does an idle processor look into the queue by itself, instead of waiting to be marked?
     pub idle_polls: bool,
@@ -41,11 +42,12 @@ pub struct Linux24 {
 /// How processor time is taken off the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Accounting {
-    /// To the nanosecond; exhaustion is an event.
+    /// The time that was used, to the nanosecond; exhaustion is an event.
     Exact,
-    /// One tick from whoever runs at the tick, on all processors at the same moment.
+    /// One tick from the thread that runs at the tick, on all processors at the same moment.
     Tick,
-    /// The same, the processors' ticks spread over the tick's length.
+    /// One tick from the thread that runs at the tick; the processors' ticks are spread over the tick's
+    /// length.
     Staggered,
 }
 
@@ -61,11 +63,13 @@ pub enum Insertion {
 /// Which processors a wake-up interrupts (Tsafrir & Feitelson 2002 §4.3, appendix A).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wakeup {
-    /// `reschedule_idle` of 2.4: each woken thread looks for itself and ignores what earlier ones have marked.
+    /// `reschedule_idle` of 2.4: each woken thread looks for itself and ignores what earlier ones have
+    /// marked.
     Linux,
-    /// The same, passing over processors already marked: the paper's AP.
+    /// Like `Linux`, but passes over processors already marked: the paper's AP.
     ApMark,
-    /// A marked processor is reserved for the thread that marked it, and compared by it (H. Franke, July 2001).
+    /// A marked processor is reserved for the thread that marked it; later ones must beat that thread (H.
+    /// Franke, July 2001).
     ApReserve,
     /// All pairs of woken threads and processors, best first: the paper's GV.
     GlobalView,
@@ -74,7 +78,7 @@ pub enum Wakeup {
 }
 
 impl Linux24 {
-    /// The paper's: a quantum of 100 steps of a microsecond, in 20 ticks.
+    /// The rules of the paper: a quantum of 100 steps of a microsecond, in 20 ticks.
     pub const TSAFRIR_2002: Self = Self {
         tick: Nanos::from_us(5),
         allocation_ticks: 20,

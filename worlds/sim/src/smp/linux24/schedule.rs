@@ -6,7 +6,7 @@ use crate::smp::machine::{Machine, NOBODY};
 use foregather_machine::{CpuId, Nanos};
 
 impl Epochs {
-    /// How good the best thread for a processor is, and where it is among the candidates if it is one of them.
+    /// The goodness of the best thread for a processor, and its index if it is one of the candidates.
     fn best(&self, machine: &Machine, cpu: CpuId, present: Option<u32>) -> Option<(i64, Option<usize>)> {
         let space = self.space(machine, cpu);
         let present_goodness = |thread: u32| {
@@ -17,7 +17,8 @@ impl Epochs {
         // Ties go to the first in the list; the present thread stands before it, or where it stands.
         let mut place = present
             .map_or(i64::MAX, |thread| if self.rules.previous_wins { i64::MIN } else { self.entries[thread as usize].place });
-        // One from elsewhere with less left than this is not better, whatever its nice value and address space.
+        // A thread from elsewhere with less left than this is not better, whatever its nice value and address
+        // space.
         let enough = |least: i64| least - self.urgencies.1 - self.bonus - if self.rules.whole_ticks { self.tick } else { 0 };
         let mut bar = best.map_or(0, |(least, _)| enough(least));
         for (at, &thread) in self.candidates.iter().enumerate() {
@@ -45,7 +46,8 @@ impl Epochs {
         lists.find_map(|list| list.iter().position(|&thread| thread == promised).map(|at| list.swap_remove(at)))
     }
 
-    /// Takes the best thread, or lets the present one go on. If the best has nothing left, a new epoch begins.
+    /// Takes the best thread, or lets the present one go on. If the best has nothing left, a new epoch
+    /// begins.
     fn take_best(&mut self, machine: &mut Machine, cpu: CpuId, present: Option<u32>) -> Option<u32> {
         loop {
             match self.best(machine, cpu, present)? {
@@ -101,7 +103,7 @@ impl Dispatch for Epochs {
         }
         for &thread in threads {
             self.enter_list(thread);
-            // One that is still being switched away from is put back when that has ended.
+            // A thread that is still being switched away from is put back when that has ended.
             if !machine.thread(thread).held {
                 self.offer(thread);
                 self.find_processor(machine, thread);

@@ -7,7 +7,8 @@ use crate::smp::options::{MachineSpec, Scheduler};
 use crate::smp::record::Record;
 use foregather_machine::{CpuId, Nanos};
 
-/// `sleepers` threads of one job that all ran last on processor 0, which load keeps busy like all others below `busy`.
+/// `sleepers` threads of one job that all ran last on processor 0; load keeps the processors below `busy`
+/// busy, 0 included.
 fn asleep(sleepers: u32, busy: u32, cpus: u32, wakeup: Wakeup) -> (Epochs, Machine) {
     let rules = Linux24 { wakeup, ..Linux24::TSAFRIR_2002 };
     let spec = MachineSpec { cpus, scheduler: Scheduler::Linux24(rules), ..MachineSpec::tsafrir2002() };
@@ -40,7 +41,8 @@ fn marked_by_waking(sleepers: u32, busy: u32, cpus: u32, wakeup: Wakeup) -> (Vec
     (machine.marked.clone(), machine.counts.duplicate_marks)
 }
 
-/// Tsafrir & Feitelson 2002 appendix A: the loop is over before the idle processor has woken up, so all choose it.
+/// Tsafrir & Feitelson 2002 appendix A: the loop is over before the idle processor has woken up, so all
+/// choose it.
 #[test]
 fn under_linux_all_who_are_woken_at_once_mark_the_same_processor() {
     assert_eq!(marked_by_waking(5, 1, 8, Wakeup::Linux), (vec![1], 4));
@@ -52,7 +54,8 @@ fn under_linux_all_who_are_woken_at_once_mark_the_same_processor() {
     }
 }
 
-/// Fresh threads beat exhausted ones, on other processors too; again 2.4 marks one, and the others wait in the queue.
+/// Fresh threads beat exhausted ones, on other processors too; again 2.4 marks one, and the others wait in
+/// the queue.
 #[test]
 fn exhausted_threads_are_preempted_by_as_many_as_there_are_only_if_marks_are_remembered() {
     let marked = |wakeup| {

@@ -1,12 +1,12 @@
-//! `reschedule_idle()`: which processor is interrupted for a thread that has become ready, and the alternatives that
-//! Tsafrir & Feitelson 2002 §4.3 compare it with.
+//! `reschedule_idle()`: which processor is interrupted for a thread that has become ready, and the
+//! alternatives that Tsafrir & Feitelson 2002 §4.3 compare it with.
 use super::epochs::Epochs;
 use super::rules::Wakeup;
 use crate::smp::machine::{Machine, NOBODY, Processor};
 use foregather_machine::{CpuId, Nanos};
 
 impl Epochs {
-    /// Marks a processor for the thread, if there is one that it should run on at once.
+    /// Marks a processor for the thread, if there is one on which it should run at once.
     pub(super) fn find_processor(&mut self, machine: &mut Machine, thread: u32) {
         match self.rules.wakeup {
             Wakeup::Linux => self.mark_best(machine, thread, false),
@@ -16,8 +16,9 @@ impl Epochs {
         }
     }
 
-    /// 2.4: its own processor if idle; else the one idle for longest; else the one whose thread it beats by most, if by
-    /// more than the threshold. An idle processor that was marked still counts as idle: this is the flaw, unless `careful`.
+    /// 2.4: marks the thread's own processor if idle; else the one idle for longest; else the one whose
+    /// thread it beats by most, if by more than the threshold. An idle processor that was marked still counts
+    /// as idle, unless `careful`: this is the flaw.
     fn mark_best(&mut self, machine: &mut Machine, thread: u32, careful: bool) {
         let (own, confined) = (machine.thread(thread).cpu, machine.thread(thread).confined);
         let usable =
@@ -28,7 +29,7 @@ impl Epochs {
         let entry = &self.entries[thread as usize];
         let anywhere = self.goodness_anywhere(entry, entry.counter);
         if anywhere <= 0 && machine.all_busy() {
-            // What has nothing left beats no thread.
+            // A thread that has nothing left beats no other.
             return;
         }
         let advantage = |cpu: CpuId, processor: &Processor| {
@@ -37,7 +38,8 @@ impl Epochs {
             self.with_advantages(anywhere, entry, cpu, present.space) - theirs
         };
         let (mut target, mut longest, mut most) = (None, Nanos::MAX, self.threshold);
-        // A thread that has so much left cannot be beaten by one from elsewhere, whatever their nice values and address spaces.
+        // A running thread with this much left cannot be beaten by one from another processor, whatever their
+        // nice values and address spaces.
         let enough = machine.now.0 as i64 + (anywhere - self.penalty - self.urgencies.0 - self.threshold).max(1);
         for (cpu, &until) in (0..).zip(&self.assured_until) {
             if until >= enough && cpu != entry.cpu {
@@ -67,8 +69,8 @@ impl Epochs {
         machine.counts.foreign_marks += u64::from(foreign);
     }
 
-    /// H. Franke's patch to 2.4.5: a marked processor belongs to the thread that marked it. A better one takes it over,
-    /// and the loser looks again.
+    /// H. Franke's patch to 2.4.5: a marked processor belongs to the thread that marked it. A better one
+    /// takes it over, and the loser looks again.
     fn reserve_best(&mut self, machine: &mut Machine, thread: u32) {
         let mut homeless = Some(thread);
         while let Some(thread) = homeless.take() {
@@ -96,8 +98,8 @@ impl Epochs {
         }
     }
 
-    /// 2.2: the last idle processor found, its own before others; else its own, if it beats who runs there; else, for
-    /// threads that run only shortly, any other.
+    /// 2.2: the last idle processor found, the thread's own before others; else its own, if it beats the
+    /// thread there; else, for threads that run only shortly, any other.
     fn mark_like_22(&mut self, machine: &mut Machine, thread: u32) {
         let own = machine.thread(thread).cpu;
         let idle = |cpu: CpuId| machine.cpu(cpu).current == NOBODY && machine.allows(thread, cpu);
@@ -120,7 +122,8 @@ impl Epochs {
         }
     }
 
-    /// The global view: of all pairs of woken threads and processors the best first, each thread and processor once.
+    /// The global view: of all pairs of woken threads and processors the best first, each thread and
+    /// processor once.
     pub(super) fn pair_all(&mut self, machine: &mut Machine, threads: &[u32]) {
         let mut pairs = Vec::new();
         for &thread in threads {

@@ -1,4 +1,5 @@
-//! The verbs one by one, and programs that use them at random: every event is followed by the check of all invariants.
+//! The verbs one by one, and programs that use them at random: every event is followed by the check of all
+//! invariants.
 use super::super::eevdf::{Eevdf, Group};
 use super::super::linux24::Linux24;
 use super::super::machine::ThreadSpec;
@@ -44,7 +45,7 @@ fn simulation(machine: &MachineSpec, starts: &[CpuId]) -> Smp<Heap> {
     Smp::of(machine, &specs, 1, false, Nanos::MAX, Record::NOTHING)
 }
 
-/// Is it free to be moved again?
+/// Is the thread free to be moved again?
 fn assert_free(cpu: &SmpCpu<'_, impl Queue>) {
     let kernel = cpu.kernel.borrow_mut();
     let it = kernel.machine.thread(cpu.thread);
@@ -90,13 +91,13 @@ fn a_preempted_thread_is_fetched_and_runs_at_once() {
     let done = Cell::new(Nanos::MAX);
     smp.run(async |cpu| {
         if cpu.number() > 0 {
-            // Both would take 20 ms on one processor.
+            // The two threads would take 20 ms on one processor.
             cpu.delay(MS * 10).await;
             done.set(done.get().min(cpu.now()));
             return;
         }
         assert!(!cpu.pull(0).await && !cpu.pull(4).await && !cpu.pull(1).await, "nobody, and itself");
-        // It has waited for nearly a tick, so it is due about as much as the other one.
+        // This thread has waited for nearly a tick, so it is due about as much as the other one.
         cpu.delay(US * 7_900).await;
         let waits: Vec<_> = [2, 3].into_iter().filter(|&thread| cpu.running(thread) == Some(false)).collect();
         let &[waits] = &waits[..] else { panic!("one of two waits: {waits:?}") };
@@ -173,7 +174,7 @@ fn under_one_queue_nobody_is_moved() {
     }
 }
 
-/// What a program does next, and where.
+/// A program's next step, and the processor of it.
 async fn step(cpu: &SmpCpu<'_, impl Queue>, word: &SimWord, random: &mut SplitMix) {
     let span = US * (1 + random.below(300));
     let (place, thread) = (random.below(6) as CpuId, random.below(8) as ThreadId);
@@ -195,7 +196,7 @@ async fn step(cpu: &SmpCpu<'_, impl Queue>, word: &SimWord, random: &mut SplitMi
     assert_free(cpu);
 }
 
-/// Everybody goes a few steps; all come to their ends, and the trace is given.
+/// Every program goes a few steps; all come to their ends. Returns the trace.
 fn wander<Q: Queue>(machine: &MachineSpec, specs: &[ThreadSpec], seed: u64) -> (u64, u64) {
     let word = SimWord::default();
     let smp = Smp::<Q>::of(machine, specs, seed, true, Nanos::MAX, Record::NOTHING);
