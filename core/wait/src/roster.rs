@@ -15,6 +15,17 @@ fn stamp(at: Nanos) -> u32 {
     ((at.0 >> 20) as u32 & (VALUE_MASK >> 1)).max(1)
 }
 
+/// What a member has published of strangers who take turns from its team.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CrowdedOut {
+    /// How all wait.
+    pub way: Way,
+    /// For how much longer, to a millisecond.
+    pub left: Nanos,
+    /// The word: whichever member finds another one than it has published is not the last that did.
+    pub word: u32,
+}
+
 /// The words of a member's line.
 const ARRIVED: usize = 0;
 /// One more than its processor, since a line begins as zeros.
@@ -116,19 +127,21 @@ impl<'t, C: Cpu> Roster<'t, C> {
         cpu.store(self.word(rank, AFFINITY), FIXED);
     }
 
-    /// How do all wait, if strangers take turns from a team that is larger than its processors, as far as a
-    /// member has found lately?
+    /// Do strangers take turns from a team that is larger than its processors, as far as a member has found
+    /// lately?
     #[inline]
-    pub(crate) fn crowded_out(self, cpu: &C, now: Nanos) -> Option<Way> {
+    pub(crate) fn crowded_out(self, cpu: &C, now: Nanos) -> Option<CrowdedOut> {
         let word = cpu.load(&self.lines[0][CROWDED_OUT]);
         let left = (word >> 1).wrapping_sub(stamp(now)) & (VALUE_MASK >> 1);
         let way = if word & 1 == 0 { Way::Asleep } else { Way::Yielding };
-        (word != 0 && left != 0 && left <= AHEAD).then_some(way)
+        (word != 0 && left != 0 && left <= AHEAD).then_some(CrowdedOut { way, left: Nanos(u64::from(left) << 20), word })
     }
 
-    /// Publishes until when the team is crowded out, and how it waits; a past time ends it.
-    pub(crate) fn crowd_out(self, cpu: &C, until: Nanos, way: Way) {
-        cpu.store(&self.lines[0][CROWDED_OUT], stamp(until) << 1 | u32::from(way == Way::Yielding));
+    /// Publishes until when the team is crowded out, and how it waits; a past time ends it. Returns the word.
+    pub(crate) fn crowd_out(self, cpu: &C, until: Nanos, way: Way) -> u32 {
+        let word = stamp(until) << 1 | u32::from(way == Way::Yielding);
+        cpu.store(&self.lines[0][CROWDED_OUT], word);
+        word
     }
 
     /// Takes the right to move, which one member has at a time, until it is dropped.

@@ -4,6 +4,7 @@
 //! [`Step`], takes the step in its world, and tells it the effect; the waiter sees to the event, poison,
 //! deadlines and lost peers.
 use crate::adaptive::Way;
+use crate::roster::CrowdedOut;
 use crate::{Account, Waited};
 use foregather_machine::{Affinity, CpuId, Nanos, Rank, ThreadId};
 
@@ -182,15 +183,16 @@ pub trait Surroundings {
         let _ = cpu;
         None
     }
-    /// How all wait, if a member has published that strangers take turns from a team that is larger than its
-    /// processors.
-    fn crowded_out(&self, now: Nanos) -> Option<Way> {
+    /// What a member has published of strangers who take turns from a team that is larger than its processors.
+    fn crowded_out(&self, now: Nanos) -> Option<CrowdedOut> {
         let _ = now;
         None
     }
     /// Publishes to all members until when the team is crowded out, and how it waits; a past time ends it.
-    fn crowd_out(&self, until: Nanos, way: Way) {
+    /// Returns the word that they see.
+    fn crowd_out(&self, until: Nanos, way: Way) -> u32 {
         let _ = (until, way);
+        0
     }
     /// May members be moved? Only if all have come and all may use the same processors.
     fn is_movable(&self) -> bool {

@@ -1,7 +1,7 @@
 //! The members that a thread waits for, and what it may ask about them meanwhile.
 use crate::Surroundings;
 use crate::adaptive::Way;
-use crate::roster::{Roster, Turn};
+use crate::roster::{CrowdedOut, Roster, Turn};
 use core::cell::{Cell, RefCell};
 use foregather_machine::{Affinity, Cpu, CpuId, Nanos, Rank, ThreadId, VALUE_MASK};
 
@@ -143,15 +143,13 @@ impl<C: Cpu> Surroundings for Around<'_, C> {
         self.cpu.idle(cpu)
     }
 
-    fn crowded_out(&self, now: Nanos) -> Option<Way> {
+    fn crowded_out(&self, now: Nanos) -> Option<CrowdedOut> {
         // A wait for a message gives way by a row of its own.
         self.whom.roster().filter(|_| !self.is_message())?.crowded_out(self.cpu, now)
     }
 
-    fn crowd_out(&self, until: Nanos, way: Way) {
-        if let Some(roster) = self.whom.roster() {
-            roster.crowd_out(self.cpu, until, way);
-        }
+    fn crowd_out(&self, until: Nanos, way: Way) -> u32 {
+        self.whom.roster().map_or(0, |roster| roster.crowd_out(self.cpu, until, way))
     }
 
     fn is_movable(&self) -> bool {

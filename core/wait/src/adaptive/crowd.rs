@@ -15,6 +15,9 @@
 //! Where strangers have few of the processors or little of the time, a team that hands over by yields may
 //! still be many times as fast as one that sleeps. No member can see that, so the same member measures it
 //! (`trial.rs`).
+//!
+//! A member beside a stranger may be the last at every barrier, and then never waits: it looks at nothing. So
+//! if the one that watches is not heard of for some ticks, the next member that waits watches instead.
 use super::trial::{Way, YieldTrial};
 use super::{Adaptive, Rules};
 use crate::{Progress, Surroundings};
@@ -22,6 +25,8 @@ use foregather_machine::{CpuId, Nanos, reached};
 
 /// For how many ticks the team believes in strangers that no member has seen again.
 const RENEWED: u64 = 32;
+/// If it was not renewed for this number of ticks, another member watches from then on.
+const UNHEARD: u64 = 4;
 /// A turn that is lost within this number of ticks after the end was taken by the same strangers.
 const SOON: u64 = 8;
 /// The most ticks for which no scout is sent.
@@ -37,6 +42,8 @@ pub(super) struct Crowd {
     /// If this member found the strangers: the processor that it asks about, at first the one where it lost a
     /// turn, and when it asks.
     watch: Option<(CpuId, Nanos)>,
+    /// The word that it published last, and when.
+    published: (u32, Nanos),
     /// The weight of the answers so far: idle processors less busy ones.
     idle: u32,
     /// When this member last said that the strangers had gone, and for how long it had not asked before.
@@ -62,29 +69,56 @@ impl Crowd {
         let Some(place) = place.filter(|_| over && around.crowded_out(now).is_none()) else { return };
         let soon = self.ended.is_some_and(|ended| now < ended + of.tick * SOON);
         self.unasked = if soon { (self.unasked * 2).max(of.tick).min(of.tick * LONGEST) } else { Nanos::ZERO };
-        (self.watch, self.idle) = (Some((place, now + self.unasked)), 0);
-        self.trial = YieldTrial::begin(of, now, wait.account.waits());
-        around.crowd_out(now + of.tick * RENEWED, Way::Asleep);
+        self.begin(of, wait, (place, now + self.unasked), now);
+    }
+
+    /// It watches from now on.
+    fn begin(&mut self, of: Adaptive, wait: &Progress<'_>, watch: (CpuId, Nanos), now: Nanos) {
+        (self.watch, self.idle) = (Some(watch), 0);
+        self.trial = YieldTrial::begin(of, wait.account.waits());
+        self.publish(of, wait, Way::Asleep, now);
+    }
+
+    fn publish(&mut self, of: Adaptive, wait: &Progress<'_>, way: Way, now: Nanos) {
+        self.published = (wait.around.crowd_out(now + of.tick * RENEWED, way), now);
     }
 
     /// Is the team crowded out? If so, and if this member watches, it sends a scout, whose answer may end
     /// that.
     pub(super) fn look(&mut self, of: Adaptive, wait: &Progress<'_>, now: Nanos) -> Found {
-        self.out = wait.around.crowded_out(now);
-        match self.watch {
-            _ if self.out.is_none() => {
-                if self.watch.take().is_some() {
-                    reached("adaptive:9");
-                }
-                Found::Room
-            }
-            Some(_) if self.trial.look(of, now, wait.account) == Way::Yielding => {
-                self.out = Some(Way::Yielding);
-                wait.around.crowd_out(now + of.tick * RENEWED, Way::Yielding);
-                Found::Out(Way::Yielding)
-            }
-            Some((place, from)) if now >= from => self.ask(of, wait, place),
-            _ => Found::Out(self.out.unwrap_or_default()),
+        let Some(out) = wait.around.crowded_out(now) else {
+            self.out = None;
+            self.give_up();
+            return Found::Room;
+        };
+        self.out = Some(out.way);
+        if out.word != self.published.0 {
+            self.give_up();
+        }
+        if self.watch.is_none() && out.left + of.tick * UNHEARD < of.tick * RENEWED {
+            self.take_over(of, wait, now);
+        }
+        let Some((place, from)) = self.watch else { return Found::Out(out.way) };
+        let way = self.trial.look(of, now, wait.account);
+        if way != out.way || now >= self.published.1 + of.tick {
+            self.publish(of, wait, way, now);
+        }
+        self.out = Some(way);
+        if way == Way::Asleep && now >= from { self.ask(of, wait, place) } else { Found::Out(way) }
+    }
+
+    /// Another member has said that the strangers have gone, or watches instead.
+    fn give_up(&mut self) {
+        if self.watch.take().is_some() {
+            reached("adaptive:9");
+        }
+    }
+
+    /// The member that watched has gone, or arrives last each time. Where no scout can be sent, no member
+    /// watches, and the team's belief ends by itself.
+    fn take_over(&mut self, of: Adaptive, wait: &Progress<'_>, now: Nanos) {
+        if let Some(place) = wait.around.publish_cpu().filter(|&place| wait.around.is_idle(place).is_some()) {
+            self.begin(of, wait, (place, now), now);
         }
     }
 
@@ -109,7 +143,6 @@ impl Crowd {
             }
         }
         if self.idle < ALONE {
-            around.crowd_out(now + of.tick * RENEWED, Way::Asleep);
             return Found::Out(Way::Asleep);
         }
         around.crowd_out(now, Way::Asleep);

@@ -11,9 +11,10 @@ use foregather_machine::Nanos;
 
 /// How many ticks a trial takes.
 const TRIAL: u64 = 2;
-/// The first trial comes after this number of ticks of sleep, later ones after four times as many each; stays
-/// with yields grow likewise.
-const FIRST: u64 = 4;
+/// The ticks of sleep before the first trial; before each later one four times as many.
+const FIRST: u64 = 1;
+/// The ticks that yields stay after the first trial that they win; after each later one four times as many.
+const STAY: u64 = 4;
 /// The most ticks from one trial to the next; a trial that yields lost by far is followed by this pause at
 /// once.
 const LONGEST: u64 = 125;
@@ -41,8 +42,9 @@ pub enum Way {
 #[derive(Default)]
 pub(super) struct YieldTrial {
     way: Way,
-    /// When the present way began, after how many of its waits, and how long it goes on.
-    since: Nanos,
+    /// When the present way began, after how many of its waits, and how long it goes on. `None`: before the
+    /// next wait, as the present one had the lost turn in it.
+    since: Option<Nanos>,
     waits: u64,
     span: Nanos,
     /// How long an episode took while the team slept.
@@ -55,9 +57,9 @@ pub(super) struct YieldTrial {
 
 impl YieldTrial {
     /// A team that has just been crowded out: it sleeps at first.
-    pub(super) fn begin(of: Adaptive, now: Nanos, waits: u64) -> Self {
+    pub(super) fn begin(of: Adaptive, waits: u64) -> Self {
         let pause = of.tick * FIRST;
-        Self { since: now, waits, span: pause, pause, ..Self::default() }
+        Self { waits, span: pause, pause, ..Self::default() }
     }
 
     /// How does the team wait now?
@@ -65,8 +67,14 @@ impl YieldTrial {
         if of.without.has(Rules::YIELD_IN_CROWD) {
             return Way::Asleep;
         }
-        let (elapsed, waits) = (now - self.since, account.waits());
-        let episodes = waits - self.waits;
+        let waits = account.waits();
+        let Some(since) = self.since else {
+            if waits > self.waits {
+                (self.since, self.waits) = (Some(now), waits);
+            }
+            return Way::Asleep;
+        };
+        let (elapsed, episodes) = (now - since, waits - self.waits);
         let longest = of.tick * LONGEST;
         match self.way {
             Way::Asleep if elapsed >= self.span && episodes >= FEW => {
@@ -77,7 +85,7 @@ impl YieldTrial {
                 let episode = Nanos(elapsed.0 / episodes.max(1));
                 let better = episode.percent(if self.won { STAYS } else { WINS }) < self.asleep;
                 if better && self.span < longest {
-                    self.span = if self.won { (self.span * 4).min(longest) } else { of.tick * FIRST };
+                    self.span = if self.won { (self.span * 4).min(longest) } else { of.tick * STAY };
                     self.won = true;
                 } else if better {
                     // How long episodes of a team that sleeps take is measured anew.
@@ -90,7 +98,7 @@ impl YieldTrial {
             }
             way => return way,
         }
-        (self.since, self.waits) = (now, waits);
+        (self.since, self.waits) = (Some(now), waits);
         self.way
     }
 
