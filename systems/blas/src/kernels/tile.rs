@@ -4,8 +4,7 @@
 //! what becomes of one does not depend on how many there are. A small triangle has narrow rows, which cost less to copy.
 use super::dispatch::by_processor;
 use super::lines::{AlignedLines, load, plus, put, side_by_side, side_by_side_mut, store};
-use super::matrix::{Matrix, MatrixMut};
-use super::product::Factor;
+use super::matrix::{Factor, Matrix, MatrixMut};
 use crate::options::{Diag, Uplo};
 use crate::scalar::{Real, Scalar};
 use std::ops::Range;
