@@ -75,10 +75,11 @@ impl<'a> Shared<'a> {
     /// Waits for all ranks. Behind it all ranks load what a rank has stored before it.
     ///
     /// # Errors
-    /// When it cannot succeed, with the culprit's rank: [`Poisoned`](crate::Cause::Poisoned) if that has
-    /// failed or panicked, [`PeerLost`](crate::Cause::PeerLost) if its process has died,
-    /// [`Closed`](crate::Cause::Closed) if it has returned; [`Setting`](crate::Cause::Setting) if another rank
-    /// calls something else; [`Refused`](crate::Cause::Refused) within [`Locked::with`].
+    /// When it cannot succeed, with the culprit's rank: [`Poisoned`](crate::engine::Cause::Poisoned) if that
+    /// has failed or panicked, [`PeerLost`](crate::engine::Cause::PeerLost) if its process has died,
+    /// [`Closed`](crate::engine::Cause::Closed) if it has returned; [`Setting`](crate::engine::Cause::Setting)
+    /// if another rank calls something else; [`Refused`](crate::engine::Cause::Refused) within
+    /// [`Locked::with`].
     pub fn barrier(&self) -> Result<(), Error> {
         self.0.meet("a barrier", Call::new("barrier", &[]))
     }
@@ -118,9 +119,9 @@ impl<'a> Shared<'a> {
     /// Makes `len` elements that all ranks share, zeros at first. A barrier, too.
     ///
     /// # Errors
-    /// As [`Shared::barrier`]; [`Setting`](crate::Cause::Setting) for no elements,
-    /// [`Unavailable`](crate::Cause::Unavailable) if there is no room. Then all ranks get the error, nothing
-    /// has changed, and the program can go on.
+    /// As [`Shared::barrier`]; [`Setting`](crate::engine::Cause::Setting) for no elements,
+    /// [`Unavailable`](crate::engine::Cause::Unavailable) if there is no room. Then all ranks get the error,
+    /// nothing has changed, and the program can go on.
     #[track_caller]
     pub fn array<T: Plain>(&self, len: usize) -> Result<Array<T>, Error> {
         self.0.together("an allocation")?;
