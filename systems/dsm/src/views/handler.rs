@@ -1,7 +1,6 @@
-//! A touch of a closed page: its description, the handler it is reported to, and the process-wide signal
-//! handler that reports it.
+//! The process-wide signal handler, which reports touches of closed pages.
 //!
-//! The signal handler runs on the thread that has touched the page, and so does all that it calls. It
+//! It runs on the thread that has touched the page, and so does all that it calls. It
 //! allocates nothing, takes no lock, initialises nothing lazily and leaves `errno` as it was. It passes
 //! signals that belong to no space on to the previous handler.
 mod decode;
@@ -10,47 +9,12 @@ mod registry;
 
 pub(super) use registry::{Hook, enter, remove};
 
-use super::layout::ViewAddress;
+use super::end::say;
+use super::fault::{Fault, FaultEnd};
 use super::stack;
 use crate::Access;
 use core::ffi::{c_int, c_void};
 use foregather_machine::Error;
-
-/// A thread touched a page that was closed for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// The page of a view, and the byte in it.
-    pub place: ViewAddress,
-    /// The access that the thread wants.
-    pub needs: Access,
-    /// The address itself, for messages.
-    pub address: usize,
-    /// The processor's code, as x86-64 writes it: bit 0, the page was there; bit 1, a write; bit 2, by a
-    /// program. 0 if the processor gives none.
-    pub code: u64,
-    /// The thread's number to the system if another thread makes this call on its behalf; `None` if it makes
-    /// it itself.
-    pub on_behalf_of: Option<u32>,
-}
-
-/// What the thread does next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FaultEnd {
-    /// It tries again: the page is open, or was for a moment.
-    Retry,
-    /// The touch was a mistake: the thread gets what it would have got without this handler.
-    NotMine,
-}
-
-/// Opens pages when they are touched: the runtime's side of a fault.
-pub trait Faults: Send + Sync {
-    /// Called on the thread that has faulted, in a signal handler that has interrupted a load or store and
-    /// nothing else, or by [`Space::ask`](super::Space::ask). It may wait. Several threads call it at once,
-    /// also for one page: the second should find it open, or wait for the first.
-    ///
-    /// It must touch the privileged view only; a touch of a closed page in here never ends.
-    fn fault(&self, fault: &Fault) -> FaultEnd;
-}
 
 /// Installs the handler for both signals. Called whenever a space is to be served: it finds handlers that a
 /// program has installed in the meantime, and passes signals on to them.
@@ -110,12 +74,4 @@ unsafe fn serve(signal: c_int, info: &libc::siginfo_t, context: *mut c_void) -> 
         say("this process is a child of the one that made the shared memory it touches: fork before it is made");
     }
     found.unwrap_or(false)
-}
-
-/// Writes a line to standard error, and ignores errors.
-pub(super) fn say(text: &str) {
-    for part in ["foregather: ", text, "\n"] {
-        // SAFETY: the bytes are the text's own.
-        let _ = unsafe { libc::write(2, part.as_ptr().cast(), part.len()) };
-    }
 }
