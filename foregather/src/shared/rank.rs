@@ -77,9 +77,9 @@ impl<'a> Shared<'a> {
     /// # Errors
     /// When it cannot succeed, with the culprit's rank: [`Poisoned`](crate::engine::Cause::Poisoned) if that
     /// has failed or panicked, [`PeerLost`](crate::engine::Cause::PeerLost) if its process has died,
-    /// [`Closed`](crate::engine::Cause::Closed) if it has returned; [`Setting`](crate::engine::Cause::Setting)
-    /// if another rank calls something else; [`Refused`](crate::engine::Cause::Refused) within
-    /// [`Locked::with`].
+    /// [`Closed`](crate::engine::Cause::Closed) if it has returned;
+    /// [`Setting`](crate::engine::Cause::Setting) if another rank calls something else;
+    /// [`Refused`](crate::engine::Cause::Refused) within [`Locked::with`].
     pub fn barrier(&self) -> Result<(), Error> {
         self.0.meet("a barrier", Call::new("barrier", &[]))
     }

@@ -13,8 +13,8 @@ pub struct Shape {
     pub most_views: u32,
     /// How pages are protected; `None` for the better way that this machine has.
     pub backend: Option<Backend>,
-    /// How many pages have their memory from the beginning on; the others take none until [`Space::fill`](super::Space::fill)
-    /// gives it to them.
+    /// How many pages have their memory from the beginning on; the others take none until
+    /// [`Space::fill`](super::Space::fill) gives it to them.
     pub filled: u32,
     /// The address at which the first view should begin; `None` for any with room.
     pub base: Option<usize>,

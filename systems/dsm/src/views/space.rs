@@ -19,8 +19,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// A memory object, its application views, whose pages are all closed at first, and its privileged view,
 /// which is always open.
 ///
-/// A touch of a closed page asks the [`Faults`](super::Faults) of this space ([`Space::serve`]); without any, the thread
-/// dies of the signal.
+/// A touch of a closed page asks the [`Faults`](super::Faults) of this space ([`Space::serve`]); without any,
+/// the thread dies of the signal.
 pub struct Space {
     mapping: Mapping,
     protect: Box<dyn Protect>,
