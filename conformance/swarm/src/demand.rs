@@ -1,6 +1,6 @@
 //! The swarm's command line.
-use crate::plant::{self, Plant};
-use crate::subjects::Subject;
+use crate::plant::Plant;
+use crate::subjects::{PLANTS, Subject};
 
 pub(crate) const HELP: &str = "\
 Runs of drawn worlds, programs and faults, each out of one number.
@@ -50,9 +50,9 @@ impl Demand {
             }
         }
         if let Some(name) = &demand.plant
-            && !plant::ALL.iter().any(|(known, ..)| known == name)
+            && !PLANTS.iter().any(|(known, ..)| known == name)
         {
-            let names: Vec<&str> = plant::ALL.iter().map(|(name, ..)| *name).collect();
+            let names: Vec<&str> = PLANTS.iter().map(|(name, ..)| *name).collect();
             return Err(format!("no fault is called `{name}`; there are {}", names.join(", ")));
         }
         if demand.subjects.is_empty() {
@@ -64,7 +64,7 @@ impl Demand {
     /// The planted faults that are asked for, with their subjects; all of them if none is named.
     pub(crate) fn plants(&self) -> impl Iterator<Item = (&'static str, Subject, Plant)> {
         let named = |name: &str| self.plant.as_deref().is_none_or(|wanted| wanted == name);
-        plant::ALL.into_iter().filter(move |(name, subject, _)| named(name) && self.subjects.contains(subject))
+        PLANTS.into_iter().filter(move |(name, subject, _)| named(name) && self.subjects.contains(subject))
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn every_subject_has_two_planted_faults_or_more() {
         for subject in Subject::ALL {
-            assert!(plant::ALL.iter().filter(|(_, of, _)| *of == subject).count() >= 2, "{subject:?}");
+            assert!(PLANTS.iter().filter(|(_, of, _)| *of == subject).count() >= 2, "{subject:?}");
         }
     }
 }

@@ -1,5 +1,4 @@
 //! Planted faults: mistakes around a protocol, never in it, that the swarm must notice.
-use crate::subjects::Subject;
 use foregather_dsm::protocol::model::Fault;
 
 /// One mistake.
@@ -37,31 +36,5 @@ pub(crate) enum Plant {
     Model(Fault),
 }
 
-/// The plants by name, each with its subject.
-pub(crate) const ALL: [(&str, Subject, Plant); 22] = [
-    ("round-missing", Subject::Barrier, Plant::RoundMissing),
-    ("signal-swallowed", Subject::Barrier, Plant::SignalSwallowed),
-    ("packets-lost", Subject::Network, Plant::PacketsLost),
-    ("packets-twice", Subject::Network, Plant::PacketsTwice),
-    ("round-missing", Subject::Network, Plant::RoundMissing),
-    ("done-before", Subject::Team, Plant::DoneBefore),
-    ("never-done", Subject::Team, Plant::NeverDone),
-    ("frame-lost", Subject::Messenger, Plant::FrameLost),
-    ("frame-twice", Subject::Messenger, Plant::FrameTwice),
-    ("credit-lost", Subject::Messenger, Plant::CreditLost),
-    ("credit-twice", Subject::Messenger, Plant::CreditTwice),
-    ("no-resend", Subject::Messenger, Plant::NoResend),
-    ("replay-delivered", Subject::Messenger, Plant::ReplayDelivered),
-    ("trusts-lengths", Subject::Hostile, Plant::TrustsLengths),
-    ("waits-for-ever", Subject::Hostile, Plant::WaitsForEver),
-    ("open-before-install", Subject::Coherence, Plant::Model(Fault::OpenBeforeInstall)),
-    ("not-busy", Subject::Coherence, Plant::Model(Fault::NotBusyUntilAcknowledged)),
-    ("sleepers-forgotten", Subject::Coherence, Plant::Model(Fault::SleepersForgotten)),
-    ("lock-granted-twice", Subject::Coherence, Plant::Model(Fault::LockGrantedTwice)),
-    ("frame-lost", Subject::Memory, Plant::FrameLost),
-    ("frame-twice", Subject::Memory, Plant::FrameTwice),
-    ("no-resend", Subject::Memory, Plant::NoResend),
-];
-
-/// Each of them must be found within this many seeds.
+/// Each mistake must be found within this many seeds.
 pub(crate) const WITHIN: u64 = 400;

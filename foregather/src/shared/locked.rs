@@ -1,6 +1,6 @@
 //! A value behind a lock.
 use super::plain::Plain;
-use super::rank::RankState;
+use super::state::RankState;
 use super::views::Views;
 use bytemuck::allocation::{try_zeroed_box, zeroed_box};
 use core::fmt;

@@ -1,7 +1,7 @@
 //! Memory that ranks share: ranks are threads of this process, or processes of a launcher.
 //!
 //! - [`Shared`]: a rank. [`Array`], [`Rows`], [`Locked`]: what ranks share. [`Plain`]: the kinds of values.
-//! - `ranks`: how ranks start, and where their results go.
+//! - `ranks`: how ranks start, and where their results go. `state`: what a rank and its locks share.
 //! - `meeting`: meetings of threads. `elements`: the memory of elements. `views`: ranks that share no memory.
 
 mod array;
@@ -12,6 +12,7 @@ mod plain;
 mod rank;
 mod ranks;
 mod rows;
+mod state;
 mod views;
 
 pub use array::Array;

@@ -2,16 +2,15 @@
 use super::array::Array;
 use super::elements::Elements;
 use super::locked::{Guarded, Locked, LockedValue};
-use super::meeting::{RankPlace, combined};
+use super::meeting::combined;
 use super::plain::Plain;
 use super::rows::Rows;
-use super::views::Views;
+use super::state::{Link, RankState};
 use core::any::type_name;
-use core::cell::Cell;
 use core::fmt;
 use core::ops::Range;
 use foregather_dsm::memory::{self as dsm, Call};
-use foregather_machine::{Cause, Error, Rank};
+use foregather_machine::Error;
 use foregather_message::collective::{self, Element};
 
 /// One of the ranks that share memory, as [`shared`](crate::shared) passes it to the body.
@@ -47,79 +46,14 @@ use foregather_message::collective::{self, Element};
 /// ```
 pub struct Shared<'a>(&'a RankState<'a>);
 
-/// The data that a rank and its locks share.
-pub(super) struct RankState<'a> {
-    link: Link<'a>,
-    /// Whether it is within [`Locked::with`].
-    locked: Cell<bool>,
-    /// All ranks make locks by the same calls, so they agree on the numbers.
-    locks: Cell<u32>,
-}
-
-/// The link to the other ranks.
-#[derive(Clone, Copy)]
-pub(super) enum Link<'a> {
-    /// In the memory of this process.
-    Plain(&'a RankPlace<'a>),
-    /// Each rank with its own.
-    Views(Views<'a>),
-}
-
-/// Its rank has a lock while it lives.
-pub(super) struct Alone<'a>(&'a Cell<bool>);
-
-impl Drop for Alone<'_> {
-    fn drop(&mut self) {
-        self.0.set(false);
-    }
-}
-
-impl<'a> RankState<'a> {
-    pub(super) fn new(link: Link<'a>) -> Self {
-        Self { link, locked: Cell::new(false), locks: Cell::new(0) }
-    }
-
+impl<'a> Shared<'a> {
     /// Runs a rank from its beginning to its end, which all reach together: memory is shared until then.
-    pub(super) fn run<R>(&'a self, body: impl Fn(&Shared<'_>) -> Result<R, Error>) -> Result<R, Error> {
-        let result = body(&Shared(self))?;
-        self.meet("the end", Call::through(self.rank()))?;
+    pub(super) fn run<R>(state: &RankState<'_>, body: impl Fn(&Shared<'_>) -> Result<R, Error>) -> Result<R, Error> {
+        let result = body(&Shared(state))?;
+        state.meet("the end", Call::through(state.rank()))?;
         Ok(result)
     }
 
-    pub(super) fn rank(&self) -> Rank {
-        match &self.link {
-            Link::Plain(place) => place.rank(),
-            Link::Views(views) => views.rank(),
-        }
-    }
-
-    /// # Errors
-    /// [`Cause::Refused`] within another lock.
-    pub(super) fn lock(&self) -> Result<Alone<'_>, Error> {
-        self.together("`Locked::with`")?;
-        self.locked.set(true);
-        Ok(Alone(&self.locked))
-    }
-
-    /// Checks that it may wait for other ranks.
-    fn together(&self, what: &str) -> Result<(), Error> {
-        if !self.locked.get() {
-            return Ok(());
-        }
-        let why = format!("{what} within `Locked::with`, where other ranks may wait for this one: leave the lock first");
-        Err(Cause::Refused { why }.into())
-    }
-
-    fn meet(&self, what: &str, call: Call) -> Result<(), Error> {
-        self.together(what)?;
-        match &self.link {
-            Link::Plain(place) => place.meet(call),
-            Link::Views(views) => views.meet(call),
-        }
-    }
-}
-
-impl<'a> Shared<'a> {
     /// Its number, from 0 on.
     pub fn rank(&self) -> u32 {
         self.0.rank()
@@ -141,9 +75,11 @@ impl<'a> Shared<'a> {
     /// Waits for all ranks. Behind it all ranks load what a rank has stored before it.
     ///
     /// # Errors
-    /// When it cannot succeed, with the culprit's rank: [`Cause::Poisoned`] if that has failed or panicked,
-    /// [`Cause::PeerLost`] if its process has died, [`Cause::Closed`] if it has returned; [`Cause::Setting`]
-    /// if another rank calls something else; [`Cause::Refused`] within [`Locked::with`].
+    /// When it cannot succeed, with the culprit's rank: [`Poisoned`](crate::engine::Cause::Poisoned) if that
+    /// has failed or panicked, [`PeerLost`](crate::engine::Cause::PeerLost) if its process has died,
+    /// [`Closed`](crate::engine::Cause::Closed) if it has returned;
+    /// [`Setting`](crate::engine::Cause::Setting) if another rank calls something else;
+    /// [`Refused`](crate::engine::Cause::Refused) within [`Locked::with`].
     pub fn barrier(&self) -> Result<(), Error> {
         self.0.meet("a barrier", Call::new("barrier", &[]))
     }
@@ -183,8 +119,9 @@ impl<'a> Shared<'a> {
     /// Makes `len` elements that all ranks share, zeros at first. A barrier, too.
     ///
     /// # Errors
-    /// As [`Shared::barrier`]; [`Cause::Setting`] for no elements, [`Cause::Unavailable`] if there is no
-    /// room. Then all ranks get the error, nothing has changed, and the program can go on.
+    /// As [`Shared::barrier`]; [`Setting`](crate::engine::Cause::Setting) for no elements,
+    /// [`Unavailable`](crate::engine::Cause::Unavailable) if there is no room. Then all ranks get the error,
+    /// nothing has changed, and the program can go on.
     #[track_caller]
     pub fn array<T: Plain>(&self, len: usize) -> Result<Array<T>, Error> {
         self.0.together("an allocation")?;
@@ -222,7 +159,7 @@ impl<'a> Shared<'a> {
             Link::Plain(place) => LockedValue::Plain(place.make(call, Guarded::zero)?),
             Link::Views(views) => {
                 let array = views.allocate(call, (1, 1), "a locked value")?;
-                LockedValue::Views(*views, array, self.0.locks.replace(self.0.locks.get() + 1))
+                LockedValue::Views(*views, array, self.0.next_lock())
             }
         };
         Ok(Locked::of(self.0, value))

@@ -1,6 +1,7 @@
 //! Ranks that share memory: how they start, and where their results go.
 use super::meeting::RankMeeting;
-use super::rank::{Link, RankState, Shared};
+use super::rank::Shared;
+use super::state::{Link, RankState};
 use super::views::{Views, settings};
 use crate::ends;
 use foregather_dsm::memory::{Ended, Thread, lanes, run};
@@ -84,7 +85,7 @@ fn of_threads<R: Send>(ranks: u32, body: &(impl Fn(&Shared<'_>) -> Result<R, Err
         |_| None,
         |cpu, rank| {
             let place = meeting.join(cpu, rank)?;
-            RankState::new(Link::Plain(&place)).run(body)
+            Shared::run(&RankState::new(Link::Plain(&place)), body)
         },
     )?;
     ends::of_threads(ends)
@@ -148,7 +149,7 @@ where
     for<'a> Views<'a>: From<&'a Thread<'a, F>>,
     R: Send,
 {
-    let program = |thread: &Thread<'_, F>, (): &()| RankState::new(Link::Views(thread.into())).run(body);
+    let program = |thread: &Thread<'_, F>, (): &()| Shared::run(&RankState::new(Link::Views(thread.into())), body);
     let served = run(lanes, settings(room), |_| Ok(()), program)?;
     let ended = served.leave().into_iter().next();
     ended.map(|Ended { result, .. }| result).ok_or_else(|| Cause::Setting { what: "a rank without threads", needs: "one" }.into())

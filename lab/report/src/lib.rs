@@ -116,7 +116,7 @@ impl Figure {
         let all = results.measurements.as_slice();
         match self {
             Self::Of(name) => FIGURES.iter().find(|(known, _)| known == name)?.1(all),
-            Self::RegretMap(plan) => plans::map(all, plan),
+            Self::RegretMap(plan) => regret::of_plan(all, plan),
             Self::Plan(plan) => plans::draw(all, plan),
             Self::OverTime(plan) => plans::over_time(all, plan),
             Self::Timeline(name) => timeline::draw(&results.timelines, name),

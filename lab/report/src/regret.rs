@@ -49,7 +49,8 @@ fn label<'a>(m: &'a Measurement, name: &str) -> &'a str {
 }
 
 /// The maps of a plan whose figure is regrets.
-pub(super) fn of_plan(plan: &Shown<'_>) -> Option<Drawn> {
+pub(super) fn of_plan(all: &[Measurement], name: &str) -> Option<Drawn> {
+    let plan = Shown::of(all, name)?;
     let policies = *plan.axis("best-axis").first().filter(|_| plan.unit == "regret")?;
     // Properties as the plan's figure orders them, then all others that vary.
     let named: Vec<&str> = plan.axis("row-axis").into_iter().filter(|name| *name != policies).collect();

@@ -24,6 +24,11 @@ impl Points {
         Self { paper: ("namyst1999", "namyst"), name, title, what, unit, over: "bytes", series: "series" }
     }
 
+    /// The same over the number of working threads.
+    pub(super) const fn beside_workers(words: [&'static str; 4]) -> Self {
+        Self { over: "workers", ..Self::namyst(words) }
+    }
+
     /// Of Itzkovitz & Schuster 1999, in the same order; over something, in series that differ in something.
     pub(super) const fn itzkovitz([name, title, what, unit]: [&'static str; 4], [over, series]: [&'static str; 2]) -> Self {
         Self { paper: ("itzkovitz-schuster1999", "millipage"), name, title, what, unit, over, series }

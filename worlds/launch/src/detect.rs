@@ -3,34 +3,9 @@
 //! The order matters. Ranks of Open MPI's `mpirun` within a Slurm allocation inherit the number of the daemon
 //! that started them (`SLURM_PROCID`), so Open MPI comes before Slurm. A batch script has that number too,
 //! but no step: it is one process.
-use crate::{nodes, pass};
+use crate::{nodes, own, pass};
 use foregather_machine::{Cause, Error, Rank};
 use std::{env, fmt};
-
-/// Variables of our own launcher.
-pub(crate) mod own {
-    /// The rank.
-    pub(crate) const RANK: &str = "FOREGATHER_RANK";
-    /// The number of ranks.
-    pub(crate) const SIZE: &str = "FOREGATHER_SIZE";
-    /// The job's name, made anew for each job.
-    pub(crate) const JOB: &str = "FOREGATHER_JOB";
-    /// The number of a descriptor: the bound socket of rank 0.
-    pub(crate) const LISTENER: &str = "FOREGATHER_LISTENER";
-    /// Where rank 0 is, as `host:port`, or `host` for ports that follow from the job's name. With any
-    /// launcher.
-    pub(crate) const ROOT: &str = "FOREGATHER_ROOT";
-    /// The secret that a rank must know to join, in hexadecimal digits or any text. With any launcher.
-    pub(crate) const SECRET: &str = "FOREGATHER_SECRET";
-    /// A descriptor that says whether this process is the rank, or a child of it that has inherited the
-    /// variables only.
-    pub(crate) const PASS: &str = "FOREGATHER_PASS";
-    /// The jobs within which a process was started, the innermost last, each with a `/` behind it: it ends
-    /// with them.
-    pub(crate) const WITHIN: &str = "FOREGATHER_WITHIN";
-    /// `none`: ignore other launchers' variables, as in a shell that `srun` has started.
-    pub(crate) const LAUNCHER: &str = "FOREGATHER_LAUNCHER";
-}
 
 /// More ranks than this are a mistake.
 pub(crate) const MOST_RANKS: u32 = 4_096;

@@ -28,6 +28,7 @@ mod link;
 mod meet;
 mod nodes;
 mod notice;
+mod own;
 mod pass;
 mod pmi1;
 mod pmix;

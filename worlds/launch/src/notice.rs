@@ -4,10 +4,10 @@
 //!
 //! A thread of the launcher connects, as a rank would, and proves that it knows the job's secret. It is told
 //! of every end, and no thread waits for it: without a coordinator there is nothing to report.
-use crate::detect::own;
 use crate::frame::{Frame, Inbox, VERSION};
 use crate::join::{connect, hear};
 use crate::meet::root_of;
+use crate::own;
 use crate::secret::JobKey;
 use foregather_machine::{Nanos, Rank};
 use std::io::{Read, Write};

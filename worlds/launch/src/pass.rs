@@ -4,7 +4,7 @@
 //!
 //! A shell script or another wrapper between launcher and rank hands it on. A wrapper that closes all
 //! descriptors leaves its program alone.
-use crate::detect::own;
+use crate::own;
 use foregather_machine::{Cause, Error};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::fs::read_link;

@@ -3,7 +3,7 @@
 //!
 //! The proof also covers the port of the coordinator, so a program at another port cannot forward the two
 //! sides' proofs.
-use crate::detect::own;
+use crate::own;
 use foregather_host::regular;
 use foregather_machine::{Cause, Error, Rank};
 use hmac::{Hmac, KeyInit, Mac};

@@ -1,5 +1,5 @@
 //! Barriers among threads: all kinds, sizes and policies; members that come late, give up or leave.
-use super::{RunReport, must, verdict};
+use super::report::{RunReport, must, verdict};
 use crate::blame::fair;
 use crate::draw::Draw;
 use crate::plant::Plant;

@@ -1,6 +1,6 @@
 //! The coherence protocol in its model: random ways through its states, longer than any search goes, with
 //! more hosts than a search can take.
-use super::RunReport;
+use super::report::RunReport;
 use crate::draw::Draw;
 use crate::plant::Plant;
 use foregather_dsm::protocol::Homes;

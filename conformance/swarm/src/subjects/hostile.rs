@@ -1,7 +1,7 @@
 //! A rank that sends nonsense: random heads, credits and lengths, into the lanes of messengers and of shared
 //! memory. Its victims get an error or go on; they neither panic nor hang, since their waits have a deadline.
+use super::report::{RunReport, must, verdict};
 use super::tamper::TamperedLane;
-use super::{RunReport, must, verdict};
 use crate::draw::Draw;
 use crate::plant::Plant;
 use crate::worlds::{self, us};

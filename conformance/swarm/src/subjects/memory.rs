@@ -1,7 +1,7 @@
 //! Shared memory over the lanes of a cluster: servers and threads of every rank, and bytes behind a
 //! protection that is checked at each access. A read sees the last write, in any order of frames.
+use super::report::{Bad, RunReport, must, verdict};
 use super::tamper::TamperedLane;
-use super::{Bad, RunReport, must, verdict};
 use crate::blame::fair;
 use crate::draw::Draw;
 use crate::plant::Plant;

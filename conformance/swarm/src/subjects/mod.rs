@@ -6,14 +6,16 @@ mod hostile;
 mod memory;
 mod messenger;
 mod network;
-mod served;
+mod report;
 mod tamper;
 mod team;
 
 use crate::draw::Draw;
 use crate::plant::Plant;
-use foregather_machine::Error;
+use foregather_dsm::protocol::model::Fault;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+pub(crate) use report::RunReport;
 
 /// One protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,16 +34,6 @@ pub(crate) enum Subject {
     Coherence,
     /// Shared memory over the lanes of a cluster.
     Memory,
-}
-
-/// The result of a run.
-pub(crate) struct RunReport {
-    /// A hash of all events.
-    pub(crate) trace: u64,
-    /// The mistake found, if any.
-    pub(crate) end: Result<(), String>,
-    /// The drawn run, in words.
-    pub(crate) drawn: String,
 }
 
 impl Subject {
@@ -86,32 +78,28 @@ impl Subject {
     }
 }
 
-/// The first bad verdict; stuck threads come before all others.
-fn verdict(stuck: Vec<String>, ends: impl IntoIterator<Item = Result<(), String>>) -> Result<(), String> {
-    let first = ends.into_iter().find_map(Result::err);
-    match (stuck.is_empty(), first) {
-        (true, None) => Ok(()),
-        (true, Some(wrong)) => Err(wrong),
-        (false, None) => Err(format!("stuck: {}", stuck.join("; "))),
-        (false, Some(wrong)) => Err(format!("{wrong}; stuck: {}", stuck.join("; "))),
-    }
-}
-
-/// Why a rank's program ends early: an error of the subject, or a violation, such as bytes that were never
-/// sent.
-enum Bad {
-    Ends(Error),
-    Wrong(String),
-}
-
-impl From<Error> for Bad {
-    fn from(error: Error) -> Self {
-        Self::Ends(error)
-    }
-}
-
-/// # Errors
-/// `what`, if it does not hold.
-fn must(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(what()) }
-}
+/// The planted mistakes by name, each with its subject.
+pub(crate) const PLANTS: [(&str, Subject, Plant); 22] = [
+    ("round-missing", Subject::Barrier, Plant::RoundMissing),
+    ("signal-swallowed", Subject::Barrier, Plant::SignalSwallowed),
+    ("packets-lost", Subject::Network, Plant::PacketsLost),
+    ("packets-twice", Subject::Network, Plant::PacketsTwice),
+    ("round-missing", Subject::Network, Plant::RoundMissing),
+    ("done-before", Subject::Team, Plant::DoneBefore),
+    ("never-done", Subject::Team, Plant::NeverDone),
+    ("frame-lost", Subject::Messenger, Plant::FrameLost),
+    ("frame-twice", Subject::Messenger, Plant::FrameTwice),
+    ("credit-lost", Subject::Messenger, Plant::CreditLost),
+    ("credit-twice", Subject::Messenger, Plant::CreditTwice),
+    ("no-resend", Subject::Messenger, Plant::NoResend),
+    ("replay-delivered", Subject::Messenger, Plant::ReplayDelivered),
+    ("trusts-lengths", Subject::Hostile, Plant::TrustsLengths),
+    ("waits-for-ever", Subject::Hostile, Plant::WaitsForEver),
+    ("open-before-install", Subject::Coherence, Plant::Model(Fault::OpenBeforeInstall)),
+    ("not-busy", Subject::Coherence, Plant::Model(Fault::NotBusyUntilAcknowledged)),
+    ("sleepers-forgotten", Subject::Coherence, Plant::Model(Fault::SleepersForgotten)),
+    ("lock-granted-twice", Subject::Coherence, Plant::Model(Fault::LockGrantedTwice)),
+    ("frame-lost", Subject::Memory, Plant::FrameLost),
+    ("frame-twice", Subject::Memory, Plant::FrameTwice),
+    ("no-resend", Subject::Memory, Plant::NoResend),
+];

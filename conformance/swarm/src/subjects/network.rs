@@ -1,7 +1,8 @@
 //! Barriers over null messages on simulated networks, and packets between neighbours: nodes that begin late,
 //! stand still, are interrupted, or whose clocks drift; packets that come late.
+use super::barrier;
+use super::report::{RunReport, must, verdict};
 use super::tamper::TamperedEndpoint;
-use super::{RunReport, barrier, must, verdict};
 use crate::draw::Draw;
 use crate::plant::Plant;
 use crate::worlds::us;

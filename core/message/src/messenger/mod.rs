@@ -4,8 +4,8 @@
 //! lasting pieces stay where they are, and the receiver fetches them. A waiting rank takes in what has come
 //! for it, so two sides that only send never wait for each other. States, order and races: `README.md`.
 //!
-//! - this file: the messenger. [`send`], [`receive`]: a message on its way out and in. [`progress`]: the one
-//!   wait, and what it does for others meanwhile.
+//! - this file: the messenger. [`send`], [`receive`]: a message on its way out and in; [`owned`]: one from
+//!   memory that the messenger owns. [`progress`]: the one wait, and what it does for others meanwhile.
 //! - below them: [`connection`], one with each peer; [`rendezvous`]: pieces that wait to be fetched;
 //!   [`unexpected`]: what came before it was asked for; [`front`]: the head of a connection. [`piece`],
 //!   [`frame`]: the pieces and frames on the wire.
@@ -18,6 +18,7 @@ mod connection;
 mod frame;
 mod front;
 mod loan;
+mod owned;
 mod piece;
 mod port;
 mod progress;
@@ -27,9 +28,10 @@ mod send;
 mod settings;
 mod unexpected;
 
+pub use owned::Pending;
 pub use piece::{Cheaper, Later, Mode, Piece, Receive, Safer, WireValue};
 pub use receive::Incoming;
-pub use rendezvous::{MessageScope, Pending};
+pub use rendezvous::MessageScope;
 pub use send::Outgoing;
 pub use settings::{Path, Settings, direct_from};
 

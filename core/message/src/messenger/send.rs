@@ -430,6 +430,17 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
     }
 }
 
+impl<'s, 'env, F: Fabric> MessageScope<'s, 'env, F> {
+    /// Ends a message without waiting until its large pieces were fetched: the memory that it borrows stays
+    /// borrowed until the scope ends. Acts when called: await it.
+    ///
+    /// # Errors
+    /// As [`Outgoing::end`].
+    pub fn end_later(&self, message: Outgoing<'s, 'env, F>) -> impl Future<Output = Result<(), Error>> {
+        self.messenger.fabric.cpu().run_inline(message.end_within(self))
+    }
+}
+
 impl<F: Fabric> Drop for Outgoing<'_, '_, F> {
     fn drop(&mut self) {
         let with = self.messenger.with(self.to);

@@ -10,7 +10,7 @@ mod description;
 mod matrix;
 mod states;
 
-use super::{Drawn, distinct, regret};
+use super::{Drawn, distinct};
 use foregather_results::Measurement;
 
 /// Labels that say what a measurement is, and not under which choices it was made.
@@ -25,11 +25,6 @@ pub(super) fn names(all: &[Measurement]) -> Vec<&str> {
 pub(super) fn draw(all: &[Measurement], name: &str) -> Option<Drawn> {
     let plan = Shown::of(all, name)?;
     if plan.axis("column-axis").is_empty() { curves::draw(plan) } else { matrix::draw(plan) }
-}
-
-/// What the adaptive policy loses, if the plan's figure is regrets.
-pub(super) fn map(all: &[Measurement], name: &str) -> Option<Drawn> {
-    regret::of_plan(&Shown::of(all, name)?)
 }
 
 /// What one of the plan's runs was doing over time.
@@ -49,7 +44,7 @@ pub(super) struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    fn of(all: &'a [Measurement], name: &str) -> Option<Self> {
+    pub(super) fn of(all: &'a [Measurement], name: &str) -> Option<Self> {
         let mine = || all.iter().enumerate().filter(|(_, m)| label(m, "plan") == Some(name));
         let points: Vec<_> = mine().filter(|(_, m)| label(m, "state").is_none()).collect();
         let states: Vec<_> = mine().map(|(_, m)| m).filter(|m| label(m, "state").is_some()).collect();

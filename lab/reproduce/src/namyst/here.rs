@@ -3,8 +3,8 @@
 //! that compute.
 //!
 //! The static buffers of `worlds/shm` have one length, 4 KiB, so there is no sweep of them.
-use super::number;
 use super::pair::ExchangeMode;
+use super::{farthest, number};
 use crate::points::Points;
 use crate::{Answer, Findings, Trial};
 use anyhow::Result;
@@ -142,24 +142,18 @@ const SPANS: usize = 3;
 /// Multiplications between two looks at whether it is over: some microseconds.
 const CHUNK: u64 = 5_000;
 const CONJECTURES: [&str; 2] = ["conjecture-here", "conjecture-here-round-trips"];
-const KEPT: Points = Points {
-    over: "workers",
-    ..Points::namyst([
-        "conjecture-here",
-        "Messages of 4 KiB beside working threads of this machine: what these get done",
-        "work done, of that without messages",
-        "%",
-    ])
-};
-const TRIPS: Points = Points {
-    over: "workers",
-    ..Points::namyst([
-        "conjecture-here-trips",
-        "Messages of 4 KiB beside working threads of this machine: what passes",
-        "round trips",
-        "per ms",
-    ])
-};
+const KEPT: Points = Points::beside_workers([
+    "conjecture-here",
+    "Messages of 4 KiB beside working threads of this machine: what these get done",
+    "work done, of that without messages",
+    "%",
+]);
+const TRIPS: Points = Points::beside_workers([
+    "conjecture-here-trips",
+    "Messages of 4 KiB beside working threads of this machine: what passes",
+    "round trips",
+    "per ms",
+]);
 
 /// What passed and what was computed in one span.
 #[derive(Clone, Copy, Default)]
@@ -193,7 +187,7 @@ pub(super) fn conjecture_here(trial: &Trial, found: &mut Findings) -> Result<()>
         }
     }
     let words = |all: &[f64]| all.iter().map(|ratio| format!("{ratio:.2}")).collect::<Vec<_>>().join(" ");
-    let worst = kept.iter().copied().max_by(|a, b| (a - 1.0).abs().total_cmp(&(b - 1.0).abs())).unwrap_or(f64::NAN);
+    let worst = farthest(kept.iter().copied());
     found.answer(CONJECTURES[0], number(worst, format!("{} with 1, 2, 4 workers beside each", words(&kept))));
     let least = trips[1..].iter().copied().fold(f64::INFINITY, f64::min);
     found.answer(CONJECTURES[1], number(least, format!("{} with 0, 1, 2, 4 workers; the least beside workers", words(&trips))));

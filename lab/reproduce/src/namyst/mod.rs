@@ -37,6 +37,11 @@ fn count(got: usize, why: impl Into<String>) -> Answer {
     Answer::Number(got as f64, why.into())
 }
 
+/// The one farthest from 1.
+fn farthest(values: impl Iterator<Item = f64>) -> f64 {
+    values.max_by(|a, b| (a - 1.0).abs().total_cmp(&(b - 1.0).abs())).unwrap_or(f64::NAN)
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

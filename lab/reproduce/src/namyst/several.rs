@@ -1,7 +1,7 @@
 //! Several threads of a node that exchange messages, and threads that compute beside them: the conjecture of
 //! Namyst et al. 1999, §3.3.
-use super::number;
 use super::play::{ROUNDS, bare, layered, settings, simulate, simulate_some, steady, to_and_fro, turn};
+use super::{farthest, number};
 use crate::points::Points;
 use crate::{Answer, Findings, Trial};
 use anyhow::Result;
@@ -116,33 +116,24 @@ const CIRCUMSTANCES: [(&str, Policy, bool); 4] = [
     ("Linux 2.2, asleep", Policy::Block, false),
     ("Linux 2.2, yields", Policy::Yield, false),
 ];
-const LATENCY: Points = Points {
-    over: "workers",
-    ..Points::namyst([
-        "conjecture-latency",
-        "Messages of 4 KiB beside working threads, simulated: latency",
-        "half a round trip",
-        "ms",
-    ])
-};
-const TAKEN: Points = Points {
-    over: "workers",
-    ..Points::namyst([
-        "conjecture-processor",
-        "Messages of 4 KiB beside working threads, simulated: what a message takes from these",
-        "processor time a message",
-        "us",
-    ])
-};
-const TOTAL: Points = Points {
-    over: "workers",
-    ..Points::namyst([
-        "conjecture-total",
-        "Messages of 4 KiB beside working threads, simulated: until both are done",
-        "time, of that over raw VIA",
-        "%",
-    ])
-};
+const LATENCY: Points = Points::beside_workers([
+    "conjecture-latency",
+    "Messages of 4 KiB beside working threads, simulated: latency",
+    "half a round trip",
+    "ms",
+]);
+const TAKEN: Points = Points::beside_workers([
+    "conjecture-processor",
+    "Messages of 4 KiB beside working threads, simulated: what a message takes from these",
+    "processor time a message",
+    "us",
+]);
+const TOTAL: Points = Points::beside_workers([
+    "conjecture-total",
+    "Messages of 4 KiB beside working threads, simulated: until both are done",
+    "time, of that over raw VIA",
+    "%",
+]);
 
 /// Both layers beside the same number of workers.
 struct Layers {
@@ -234,11 +225,6 @@ fn draw(found: &mut Findings, name: &str, pairs: &[Layers]) {
             add(&TOTAL, "Madeleine", 100.0 * pair.total());
         }
     }
-}
-
-/// The one farthest from 1.
-fn farthest(values: impl Iterator<Item = f64>) -> f64 {
-    values.max_by(|a, b| (a - 1.0).abs().total_cmp(&(b - 1.0).abs())).unwrap_or(f64::NAN)
 }
 
 fn answer(found: &mut Findings, pairs: &[Layers]) {

@@ -8,8 +8,7 @@
 
 use super::dispatch::by_processor;
 use super::lines::{Pieces, in_pieces, load, plus};
-use super::matrix::{Matrix, MatrixMut};
-use super::product::Factor;
+use super::matrix::{Factor, Matrix, MatrixMut};
 use crate::options::Uplo;
 use crate::scalar::Scalar;
 use std::hint::black_box;

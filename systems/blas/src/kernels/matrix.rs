@@ -355,3 +355,21 @@ impl<'a, T: Scalar> MatrixMut<'a, T> {
         unsafe { &mut *self.first.offset(self.layout.offset(row, col)).cast() }
     }
 }
+
+/// A factor of a product: a matrix, and whether its conjugate is meant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Factor<'a, T> {
+    pub(crate) matrix: Matrix<'a, T>,
+    pub(crate) conj: bool,
+}
+
+impl<'a, T: Scalar> Factor<'a, T> {
+    /// A matrix as it is.
+    pub(crate) fn plain(matrix: Matrix<'a, T>) -> Self {
+        Self { matrix, conj: false }
+    }
+
+    pub(crate) fn t(self) -> Self {
+        Self { matrix: self.matrix.t(), conj: self.conj }
+    }
+}

@@ -7,8 +7,7 @@
 
 use super::dispatch::by_processor;
 use super::lines::{Pieces, in_pieces, in_pieces_back, plus};
-use super::matrix::{Matrix, MatrixMut};
-use super::product::Factor;
+use super::matrix::{Factor, Matrix, MatrixMut};
 use crate::options::{Diag, Uplo};
 use crate::scalar::Scalar;
 

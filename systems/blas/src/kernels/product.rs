@@ -7,7 +7,7 @@
 //! contiguous direction with other roundings than full ones: there the end is a call of its own, so that it
 //! has the same shape in the whole and in the last part, and cells are multiples of [`granule`].
 use super::direct;
-use super::matrix::{Layout, Matrix, MatrixMut};
+use super::matrix::{Factor, Layout, MatrixMut};
 use crate::grid::Grid;
 use crate::scalar::Scalar;
 
@@ -42,24 +42,6 @@ fn granule(across: usize) -> usize {
 /// The fewest columns of a result of `rows` rows that are computed as they would be among more.
 fn least_columns(rows: usize) -> usize {
     (SMALL / rows.max(1) + 1).max(2)
-}
-
-/// A factor of a product: a matrix, and whether its conjugate is meant.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Factor<'a, T> {
-    pub(crate) matrix: Matrix<'a, T>,
-    pub(crate) conj: bool,
-}
-
-impl<'a, T: Scalar> Factor<'a, T> {
-    /// A matrix as it is.
-    pub(crate) fn plain(matrix: Matrix<'a, T>) -> Self {
-        Self { matrix, conj: false }
-    }
-
-    pub(crate) fn t(self) -> Self {
-        Self { matrix: self.matrix.t(), conj: self.conj }
-    }
 }
 
 /// `c = alpha * a * b + beta * c`. If `beta` is nought `c` is not read; if `alpha` is nought `a` and `b` are

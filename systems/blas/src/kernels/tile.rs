@@ -5,8 +5,7 @@
 //! which cost less to copy.
 use super::dispatch::by_processor;
 use super::lines::{AlignedLines, load, plus, put, side_by_side, side_by_side_mut, store};
-use super::matrix::{Matrix, MatrixMut};
-use super::product::Factor;
+use super::matrix::{Factor, Matrix, MatrixMut};
 use crate::options::{Diag, Uplo};
 use crate::scalar::{Real, Scalar};
 use std::ops::Range;

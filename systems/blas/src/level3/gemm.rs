@@ -3,8 +3,8 @@
 use crate::crossover::{Routine, work, worth};
 use crate::error::{Error, same};
 use crate::grid::Grid;
-use crate::kernels::matrix::{Matrix, MatrixMut};
-use crate::kernels::product::{Factor, SMALL_ORDER, columns, product};
+use crate::kernels::matrix::{Factor, Matrix, MatrixMut};
+use crate::kernels::product::{SMALL_ORDER, columns, product};
 use crate::kernels::shared::Shared;
 use crate::options::Trans;
 use crate::parts::Parts;

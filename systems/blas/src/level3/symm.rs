@@ -3,8 +3,8 @@
 use super::{runs, with_square};
 use crate::crossover::{Routine, work, worth};
 use crate::error::{Error, same};
-use crate::kernels::matrix::{Matrix, MatrixMut};
-use crate::kernels::product::{Factor, columns, product, scale};
+use crate::kernels::matrix::{Factor, Matrix, MatrixMut};
+use crate::kernels::product::{columns, product, scale};
 use crate::kernels::shared::Shared;
 use crate::options::{Order, Side, Uplo};
 use crate::parts::Parts;

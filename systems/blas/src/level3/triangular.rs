@@ -3,9 +3,9 @@
 //! The operator is always on the left side here, as a triangle of a factor: for the right side, all is
 //! transposed.
 use crate::error::{Error, same};
-use crate::kernels::matrix::{Matrix, MatrixMut};
+use crate::kernels::matrix::{Factor, Matrix, MatrixMut};
 use crate::kernels::multiply::{self, multiply};
-use crate::kernels::product::{Factor, columns, product, scale};
+use crate::kernels::product::{columns, product, scale};
 use crate::kernels::shared::Shared;
 use crate::kernels::tile::{self, solve};
 use crate::options::{Diag, Side, Trans, Uplo};

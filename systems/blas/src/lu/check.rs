@@ -1,7 +1,7 @@
 //! How well factors reproduce their matrix.
 use super::{Lu, exchange};
-use crate::kernels::matrix::{Matrix, MatrixMut};
-use crate::kernels::product::{Factor, product};
+use crate::kernels::matrix::{Factor, Matrix, MatrixMut};
+use crate::kernels::product::product;
 use crate::options::Order;
 use crate::scalar::{Real, Scalar};
 

@@ -12,8 +12,8 @@ pub use check::residual;
 
 use crate::crossover::{Routine, memory, work, worth_waking};
 use crate::grid::Grid;
-use crate::kernels::matrix::{Matrix, MatrixMut};
-use crate::kernels::product::{Factor, columns, product};
+use crate::kernels::matrix::{Factor, Matrix, MatrixMut};
+use crate::kernels::product::{columns, product};
 use crate::kernels::shared::Shared;
 use crate::level3::trsm::Trsm;
 use crate::options::{Diag, Side, Trans, Uplo};

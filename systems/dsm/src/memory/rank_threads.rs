@@ -5,14 +5,14 @@ use super::heap::Heap;
 use super::mapped::Mapped;
 use super::observer;
 use super::reduction::Reduction;
-use super::run::Ended;
 use super::settings::Settings;
 use super::thread::Thread;
-use crate::node::{Node, give_up, serve};
+use crate::journal::Journal;
+use crate::node::{Node, Stats, give_up, serve};
 use crate::protocol::Server;
 use crate::views::Stack;
 use foregather_barrier::{BarrierMember, Group};
-use foregather_machine::{Cause, Clock, Error, Fabric, Placement, block_on};
+use foregather_machine::{Cause, Clock, Error, Fabric, Nanos, Placement, block_on};
 use foregather_message::Messenger;
 use foregather_thread as threads;
 use foregather_wait::Waiter;
@@ -20,6 +20,21 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering::AcqRel};
 use std::sync::{Mutex, PoisonError};
+
+/// A thread's result and times.
+#[derive(Clone, Debug)]
+pub struct Ended<R> {
+    /// What its program returned.
+    pub result: R,
+    /// How long it ran, from [`Thread::start_clock`] on if it called that.
+    pub span: Nanos,
+    /// How long it ran before that.
+    pub cold: Nanos,
+    /// Where its time went.
+    pub stats: Stats,
+    /// Its journal, if [`Settings::journal`] asked for one.
+    pub journal: Option<Journal>,
+}
 
 /// A rank's lanes, until its threads take them: first the server's, then those of the threads that ask, then
 /// those for their messages.

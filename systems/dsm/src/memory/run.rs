@@ -4,17 +4,16 @@ use super::fault_handler::{FaultHandler, ThreadTable};
 use super::first_failure::FirstFailure;
 use super::heap::{Heap, Site};
 use super::mapped::Mapped;
-use super::rank_threads::{Mailbox, RankThreads};
+use super::rank_threads::{Ended, Mailbox, RankThreads};
 use super::reduction::Reduction;
 use super::settings::Settings;
 use super::shared_allocator::SharedAllocator;
 use super::thread::Thread;
-use crate::journal::Journal;
-use crate::node::{Node, Requester, Stats, WordTable};
+use crate::node::{Node, Requester, WordTable};
 use crate::protocol::{Homes, Server};
 use crate::views::{Allocator, PAGE, Shape, Space};
 use foregather_barrier::{Algorithm, Group};
-use foregather_machine::{Cause, Error, Fabric, Nanos, Words};
+use foregather_machine::{Cause, Error, Fabric, Words};
 use foregather_message::Messenger;
 use foregather_thread as threads;
 use std::fmt;
@@ -31,21 +30,6 @@ pub struct Served<F: Fabric, R> {
     pub sites: Vec<Site>,
     /// The first thread's messenger: for what ranks have to tell each other in the end.
     pub messenger: Messenger<F>,
-}
-
-/// A thread's result and times.
-#[derive(Clone, Debug)]
-pub struct Ended<R> {
-    /// What its program returned.
-    pub result: R,
-    /// How long it ran, from [`Thread::start_clock`] on if it called that.
-    pub span: Nanos,
-    /// How long it ran before that.
-    pub cold: Nanos,
-    /// Where its time went.
-    pub stats: Stats,
-    /// Its journal, if [`Settings::journal`] asked for one.
-    pub journal: Option<Journal>,
 }
 
 /// The lanes that a rank needs for `threads` threads: one for its server, and two for each thread.

@@ -3,10 +3,81 @@
 //! A lane returns the credits for frames it has taken with its next frame to that lane, or alone once it owes
 //! half of all credits.
 use super::state::{Node, PageStore};
-use super::transfer::{Arriving, PageFrame};
+use super::stop::SHARING;
+use crate::Minipage;
 use crate::protocol::Message;
-use foregather_machine::{Address, Cause, Error, Fabric};
-use foregather_message::link::{Link, Lost, Terms};
+use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Rank};
+use foregather_message::link::{Kinds, Link, Lost, Terms};
+
+/// What a frame holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PageFrame {
+    /// A message, and the first of its bytes.
+    First,
+    /// More of its bytes.
+    Further,
+    /// No payload: it only returns credits.
+    Credits,
+    /// The end of shared memory, and the culprit.
+    Stop,
+}
+
+impl PageFrame {
+    /// Whether it takes a static buffer.
+    pub(super) fn costs(self) -> bool {
+        matches!(self, Self::First | Self::Further)
+    }
+}
+
+impl Kinds for PageFrame {
+    const ALL: &'static [Self] = &[Self::First, Self::Further, Self::Credits, Self::Stop];
+    const CREDIT: Self = Self::Credits;
+    const ABORT: Self = Self::Stop;
+
+    fn number(self) -> u8 {
+        self as u8
+    }
+}
+
+/// The part of a message that has come from one lane.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Arriving(Option<(Message, Minipage, usize)>);
+
+impl Arriving {
+    /// Takes a frame and writes its bytes where they belong. Returns the message once all of it is there.
+    ///
+    /// # Errors
+    /// [`Cause::ProtocolViolation`] for what no peer sends.
+    pub(super) fn take<C: Cpu, P: PageStore>(
+        &mut self,
+        node: &Node<C, P>,
+        from: Rank,
+        frame: PageFrame,
+        bytes: &[u8],
+    ) -> Result<Option<Message>, Error> {
+        let garbled = |what| Err(Cause::ProtocolViolation { from, what }.into());
+        let (message, minipage, come, bytes) = match (self.0.take(), frame) {
+            (None, PageFrame::First) => {
+                let message = Message::unpack(from, bytes)?;
+                let Some(minipage) = message.carries() else { return Ok(Some(message)) };
+                (message, minipage, 0, &bytes[Message::LEN..])
+            }
+            (Some((message, minipage, come)), PageFrame::Further) => (message, minipage, come, bytes),
+            _ => return garbled("a frame of shared memory out of turn"),
+        };
+        let Some(whole) = node.copies().bytes(minipage) else { return garbled("bytes of a minipage that is not there") };
+        if bytes.len() > whole - come || (bytes.is_empty() && come < whole) {
+            return garbled("more or fewer bytes than the minipage has");
+        }
+        node.copies().write(minipage, come, bytes);
+        let come = come + bytes.len();
+        if come == whole {
+            return Ok(Some(message));
+        }
+        self.0 = Some((message, minipage, come));
+        Ok(None)
+    }
+}
 
 #[derive(Debug)]
 struct PeerLane {
@@ -113,7 +184,5 @@ impl Links {
     }
 }
 
-/// What ranks do together here, for errors.
-pub(super) const SHARING: &str = "sharing memory";
 /// The longest frame that is put together outside a static buffer.
 const INLINE: usize = 64;

@@ -5,11 +5,11 @@
 //!   protection.
 //! - [`WordTable`]: those words, which accessors read, too.
 //! - [`serve`]: the server, on lane 0. It answers at any time, waits for frames and for nothing else, and
-//!   never for a timer.
+//!   never for a timer. [`give_up`]: how a rank that cannot begin tells the others.
 //! - [`Requester`]: a thread that faults, on a lane of its own.
-//! - [`give_up`]: how a rank that cannot begin tells the others. `stop`: how all ranks learn of a bad end.
-//! - `transfer`: how messages and bytes become frames; `links`: the link to each other lane; `outbox`:
-//!   messages without credits. Races: `README.md`.
+//! - `stop`: how all ranks learn of a bad end.
+//! - `links`: the link to each other lane, and how messages and bytes arrive as frames; `transfer`: how they
+//!   leave as frames; `outbox`: messages without credits. Races: `README.md`.
 
 mod links;
 mod outbox;
@@ -24,8 +24,7 @@ mod transfer;
 mod words;
 
 pub use requester::Requester;
-pub use server::serve;
+pub use server::{give_up, serve};
 pub use state::{Node, PageStore};
 pub use stats::{Stats, WaitKind};
-pub use stop::give_up;
 pub use words::WordTable;

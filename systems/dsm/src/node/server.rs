@@ -3,9 +3,9 @@
 use super::links::Links;
 use super::outbox::Outbox;
 use super::state::{Node, PageStore};
-use super::stop::announce;
-use crate::protocol::{Action, Server};
+use crate::protocol::{Action, SERVER, Server, server_of};
 use foregather_machine::{Address, Error, Fabric, Park, Rank, WaitContext};
+use foregather_message::link::Lost;
 use foregather_wait::Waiter;
 
 /// Serves until all ranks have detached, and returns what the server knows by then.
@@ -87,8 +87,32 @@ impl<F: Fabric, P: PageStore> ServerLoop<'_, F, P> {
     }
 }
 
+/// A server ends badly: tells all lanes, so that none waits for it or for its rank's threads. Returns the
+/// first reason that its rank knew.
+fn announce<F: Fabric, P: PageStore>(lane: &F, links: &Links, node: &Node<F::Cpu, P>, error: Error) -> Error {
+    let here = lane.here();
+    let first = node.stop(lane.cpu(), lane.now(), &error, here.rank);
+    let blame = node.stopped().blame().unwrap_or(Lost::of(&error).unwrap_or(Lost::on(here.rank)));
+    let others = (0..lane.size()).filter(|&rank| rank != here.rank).map(server_of);
+    let threads = node.stopped().enrolled().map(|lane| Address { lane, ..here });
+    for to in others.chain(threads) {
+        links.tell(lane, to, blame);
+    }
+    if first { error } else { node.check().err().unwrap_or(error) }
+}
+
+/// A rank gives up before its server runs: tells all other servers, on the server's lane.
+pub fn give_up<F: Fabric>(lane: &F) {
+    let (here, links) = (lane.here(), Links::new(lane));
+    debug_assert_eq!(here.lane, SERVER);
+    let blame = Lost::on(here.rank);
+    for rank in (0..lane.size()).filter(|&rank| rank != here.rank) {
+        links.tell(lane, server_of(rank), blame);
+    }
+}
+
 /// The servers that learn that this rank's threads have ended: once for each rank, when none of its requests
 /// is under way.
 pub(super) fn everybody(ranks: u32) -> impl Iterator<Item = Address> {
-    (0..ranks as Rank).map(crate::protocol::server_of)
+    (0..ranks as Rank).map(server_of)
 }

@@ -3,12 +3,13 @@
 //!
 //! A stop frame needs no credit: each lane sends it to another at most once, and there is room for frames
 //! without credits.
-use super::links::{Links, SHARING};
-use super::state::{Node, PageStore};
-use crate::protocol::{SERVER, server_of};
+use core::ops::RangeInclusive;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
-use foregather_machine::{Address, Error, Fabric, Nanos};
+use foregather_machine::{Error, Nanos};
 use foregather_message::link::Lost;
+
+/// What ranks do together here, for errors.
+pub(super) const SHARING: &str = "sharing memory";
 
 /// What a rank's threads and server know of its end.
 #[derive(Debug, Default)]
@@ -36,6 +37,11 @@ impl Stopped {
         first
     }
 
+    /// The lanes that are to be told: those of the threads that ask.
+    pub(super) fn enrolled(&self) -> RangeInclusive<u32> {
+        1..=self.lanes.load(Acquire)
+    }
+
     /// The culprit, if it has ended.
     pub(super) fn blame(&self) -> Option<Lost> {
         self.blame.load(Acquire).checked_sub(1).map(Lost::from_bits)
@@ -45,30 +51,6 @@ impl Stopped {
     /// If it has ended.
     pub(super) fn check(&self) -> Result<(), Error> {
         self.blame().map_or(Ok(()), |blame| Err(blame.error(Nanos(self.since.load(Acquire)), SHARING)))
-    }
-}
-
-/// A server ends badly: tells all lanes, so that none waits for it or for its rank's threads. Returns the
-/// first reason that its rank knew.
-pub(super) fn announce<F: Fabric, P: PageStore>(lane: &F, links: &Links, node: &Node<F::Cpu, P>, error: Error) -> Error {
-    let here = lane.here();
-    let first = node.stop(lane.cpu(), lane.now(), &error, here.rank);
-    let blame = node.stopped().blame().unwrap_or(Lost::of(&error).unwrap_or(Lost::on(here.rank)));
-    let others = (0..lane.size()).filter(|&rank| rank != here.rank).map(server_of);
-    let threads = (1..=node.stopped().lanes.load(Acquire)).map(|lane| Address { lane, ..here });
-    for to in others.chain(threads) {
-        links.tell(lane, to, blame);
-    }
-    if first { error } else { node.check().err().unwrap_or(error) }
-}
-
-/// A rank gives up before its server runs: tells all other servers, on the server's lane.
-pub fn give_up<F: Fabric>(lane: &F) {
-    let (here, links) = (lane.here(), Links::new(lane));
-    debug_assert_eq!(here.lane, SERVER);
-    let blame = Lost::on(here.rank);
-    for rank in (0..lane.size()).filter(|&rank| rank != here.rank) {
-        links.tell(lane, server_of(rank), blame);
     }
 }
 

@@ -1,9 +1,4 @@
-//! How a page of a view is opened and closed on this machine, and why the better way is not available.
-use super::layout::Span;
-use super::space::{Shape, Space};
-use crate::Access;
-use foregather_machine::Error;
-use std::sync::OnceLock;
+//! The ways to open and close a page of a view.
 
 /// How pages are closed, and how touches are learned of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,31 +14,6 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// The better of the two backends that faulting threads serve; and why not userfaultfd, if it is the
-    /// other. Tried once a process.
-    pub fn chosen() -> (Self, Option<Error>) {
-        static REFUSAL: OnceLock<Option<Error>> = OnceLock::new();
-        match REFUSAL.get_or_init(|| Self::Userfault.available().err()) {
-            None => (Self::Userfault, None),
-            Some(refusal) => (Self::Mprotect, Some(refusal.clone())),
-        }
-    }
-
-    /// Whether it works here: tries all of its transitions on a page.
-    ///
-    /// # Errors
-    /// What this machine lacks or forbids, and what to do about it.
-    pub fn available(self) -> Result<(), Error> {
-        let space = Space::new(Shape { backend: Some(self), ..Shape::new(1, 1) })?;
-        let span = Span { view: 0, page: 0, pages: 1 };
-        space.open(span, Access::None, Access::Read)?;
-        space.open(span, Access::Read, Access::Write)?;
-        space.downgrade(span)?;
-        space.close(span)?;
-        space.open(span, Access::None, Access::Write)?;
-        Ok(())
-    }
-
     /// Its name in results and on command lines.
     pub const fn name(self) -> &'static str {
         match self {

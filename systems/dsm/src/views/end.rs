@@ -1,5 +1,13 @@
-//! The end of a process that cannot go on, from within a signal handler.
+//! What a signal handler may do where it cannot serve: say why, and end the process.
 use libc::{_exit, STDERR_FILENO, write};
+
+/// Writes a line to standard error, and ignores errors.
+pub(super) fn say(text: &str) {
+    for part in ["foregather: ", text, "\n"] {
+        // SAFETY: the bytes are the text's own.
+        let _ = unsafe { write(STDERR_FILENO, part.as_ptr().cast(), part.len()) };
+    }
+}
 
 /// Says why, and ends the process with code 1, without running any more of its code.
 pub fn end_process(why: &str) -> ! {

@@ -1,7 +1,7 @@
 //! Finds out before a program starts what the kernel would otherwise refuse in the middle of it.
 use super::backend::Backend;
 use super::layout::PAGE;
-use super::space::Shape;
+use super::shape::Shape;
 use foregather_machine::{Cause, Error};
 use rustix::process::{Resource, getrlimit};
 use std::fs;
@@ -31,15 +31,6 @@ pub struct Room {
     pub views: u32,
 }
 
-impl Room {
-    /// The room for each of `spaces` spaces of this process, as its pages would be protected here: a quarter
-    /// of the memory that is free now, or less if mappings or addresses are too few. A space that is
-    /// [filled](super::Space::fill) as it is used takes none of it before.
-    pub fn of(spaces: u32, backend: Option<Backend>) -> Self {
-        Limits::read().room(spaces.max(1).into(), backend.unwrap_or_else(|| Backend::chosen().0))
-    }
-}
-
 /// Bytes where the system does not tell its memory.
 const MODEST: u64 = 1 << 30;
 /// The most pages of views that an allocator counts.
@@ -59,7 +50,7 @@ impl Limits {
         }
     }
 
-    fn room(self, spaces: u64, backend: Backend) -> Room {
+    pub(super) fn room(self, spaces: u64, backend: Backend) -> Room {
         // With mprotect each page of a view may cost a mapping, of which there are few: half of those that
         // are left.
         let maps = self.maps_most.map(|most| most.saturating_sub(self.maps.unwrap_or(0) + 2 * SPARE_MAPS) / 2);
@@ -83,7 +74,7 @@ impl Limits {
             let needs = "at most 32 views, beyond which address translation costs more than false sharing; or set `most_views`";
             return setting("the number of views", needs);
         }
-        if reserved(shape).is_none() {
+        if shape.reserved().is_none() {
             return setting("the size of a shared space", "pages x (views + 1) x 4096 bytes within the address space");
         }
         let bytes = u64::from(shape.pages) * PAGE as u64;
@@ -104,13 +95,6 @@ impl Limits {
         }
         Ok(())
     }
-}
-
-/// Bytes of address space that all views take together.
-pub(super) fn reserved(shape: &Shape) -> Option<usize> {
-    let views = usize::try_from(shape.views).ok()?.checked_add(1)?;
-    let bytes = usize::try_from(shape.pages).ok()?.checked_mul(PAGE)?.checked_mul(views)?;
-    (bytes <= isize::MAX as usize && u64::from(shape.pages) * u64::from(shape.views) < u64::from(u32::MAX)).then_some(bytes)
 }
 
 fn missing(what: String, remedy: String) -> Error {
@@ -178,7 +162,7 @@ mod tests {
                 let room = limits.room(spaces, backend);
                 let shape = Shape::new((room.bytes / PAGE) as u32, room.views);
                 assert_eq!(said(limits, shape, backend), "", "{limits:?}");
-                let all = reserved(&shape).unwrap() as u64 * spaces;
+                let all = shape.reserved().unwrap() as u64 * spaces;
                 assert!(limits.addresses.is_none_or(|most| all <= most / 2), "{limits:?}, {spaces}: {room:?}");
                 assert!(room.bytes as u64 * spaces <= limits.memory.unwrap_or(MODEST) / 4);
             }

@@ -3,9 +3,8 @@
 //!
 //! A child of a fork gets none of it: it would change its parent's pages.
 use super::layout::PAGE;
-use super::limits::reserved;
 use super::origin::Origin;
-use super::space::Shape;
+use super::shape::Shape;
 use core::ffi::c_void;
 use core::ops::Range;
 use core::ptr::{NonNull, null_mut};
@@ -36,7 +35,7 @@ impl Mapping {
     /// Reserves, makes, and maps. The application views get protection `application`; the privileged one is
     /// always readable and writable.
     pub(super) fn new(shape: &Shape, application: ProtFlags) -> Result<Self, Error> {
-        let bytes = reserved(shape).expect("the limits were checked");
+        let bytes = shape.reserved().expect("the limits were checked");
         let origin = Origin::new()?;
         let base = reserve(shape.base, bytes)?;
         let view_bytes = shape.pages as usize * PAGE;

@@ -1,6 +1,6 @@
 //! Loads and stores as applications make them: through a view, where they may fault and are served.
 use super::copy;
-use super::fault;
+use super::handler;
 use super::space::Space;
 use crate::Access;
 use core::ptr::NonNull;
@@ -16,7 +16,7 @@ impl Space {
     #[cold]
     #[inline(never)]
     pub fn ask(&self, view: u32, offset: usize, needs: Access) {
-        fault::ask(self.application(view, offset).addr(), needs);
+        handler::ask(self.application(view, offset).addr(), needs);
     }
 
     /// Copies bytes out, as an application sees them through that view.

@@ -2,7 +2,8 @@
 //! which take no signals.
 //!
 //! It serves one fault after the other, and each costs two wakes. The faulting thread waits in the kernel.
-use super::fault::{Fault, FaultEnd, Faults, say};
+use super::end::say;
+use super::fault::{Fault, FaultEnd, Faults};
 use super::layout::PAGE;
 use super::protect::PageRange;
 use super::space::Space;

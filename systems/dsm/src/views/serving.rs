@@ -1,6 +1,7 @@
 //! The time in which the faults of a space are served, and by which threads.
 use super::backend::Backend;
-use super::fault::{self, Faults, Hook};
+use super::fault::Faults;
+use super::handler::{self, Hook};
 use super::proxy::Proxy;
 use super::space::Space;
 use core::sync::atomic::Ordering::*;
@@ -16,8 +17,19 @@ pub struct Serving {
     proxy: Option<Proxy>,
 }
 
+impl Space {
+    /// Asks `faults` about every touch of a closed page, until the returned value is dropped.
+    ///
+    /// # Errors
+    /// [`Cause::Setting`] if the space has a handler already, or there are too many spaces; [`Cause::Os`] if
+    /// the system refuses.
+    pub fn serve(self: &Arc<Self>, faults: Arc<dyn Faults>) -> Result<Serving, Error> {
+        Serving::begin(Arc::clone(self), faults)
+    }
+}
+
 impl Serving {
-    pub(super) fn begin(space: Arc<Space>, faults: Arc<dyn Faults>) -> Result<Self, Error> {
+    fn begin(space: Arc<Space>, faults: Arc<dyn Faults>) -> Result<Self, Error> {
         if space.served.swap(true, AcqRel) {
             let needs = "that the one before is dropped";
             return Err(Error::from(Cause::Setting { what: "serving the faults of a shared space twice", needs }));
@@ -26,13 +38,13 @@ impl Serving {
     }
 
     fn enter(space: &Arc<Space>, faults: Arc<dyn Faults>) -> Result<Self, Error> {
-        fault::install()?;
+        handler::install()?;
         let signal = match space.backend() {
             Backend::Userfault => Some(libc::SIGBUS),
             Backend::Mprotect => Some(libc::SIGSEGV),
             Backend::UserfaultThread => None,
         };
-        let slot = fault::enter(Hook { space: Arc::clone(space), faults: Arc::clone(&faults), signal })?;
+        let slot = handler::enter(Hook { space: Arc::clone(space), faults: Arc::clone(&faults), signal })?;
         // From here on a failure frees the slot.
         let mut serving = Self { space: Arc::clone(space), slot, proxy: None };
         if let Some(events) = &space.events {
@@ -50,7 +62,7 @@ impl Drop for Serving {
             return;
         }
         drop(self.proxy.take());
-        drop(fault::remove(self.slot));
+        drop(handler::remove(self.slot));
         self.space.served.store(false, Release);
     }
 }

@@ -1,13 +1,12 @@
 //! A memory object with its views, and the protection of every page of every view.
 use super::backend::Backend;
 use super::copy;
-use super::fault::Faults;
 use super::layout::{PAGE, Span, ViewAddress};
-use super::limits::Limits;
+use super::limits::{Limits, Room};
 use super::mapping::Mapping;
 use super::mprotect::Mprotect;
 use super::protect::{PageRange, Protect, Refused};
-use super::serving::Serving;
+use super::shape::Shape;
 use super::uffd::Uffd;
 use super::userfault::Userfault;
 use crate::Access;
@@ -17,36 +16,11 @@ use foregather_machine::{Cause, Error};
 use rustix::mm::ProtFlags;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// The shape of a space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// Pages of the object, each of [`PAGE`] bytes.
-    pub pages: u32,
-    /// Application views: this many minipages may share a page.
-    pub views: u32,
-    /// The most views: beyond about 32, address translation costs more than it saves (README).
-    pub most_views: u32,
-    /// How pages are protected; `None` for the better way that this machine has.
-    pub backend: Option<Backend>,
-    /// How many pages have their memory from the beginning on; the others take none until [`Space::fill`]
-    /// gives it to them.
-    pub filled: u32,
-    /// The address at which the first view should begin; `None` for any with room.
-    pub base: Option<usize>,
-}
-
-impl Shape {
-    /// `pages` pages and `views` views, all pages with their memory; else the defaults.
-    pub const fn new(pages: u32, views: u32) -> Self {
-        Self { pages, views, most_views: 32, backend: None, filled: pages, base: None }
-    }
-}
-
 /// A memory object, its application views, whose pages are all closed at first, and its privileged view,
 /// which is always open.
 ///
-/// A touch of a closed page asks the [`Faults`] of this space ([`Space::serve`]); without any, the thread
-/// dies of the signal.
+/// A touch of a closed page asks the [`Faults`](super::Faults) of this space ([`Space::serve`]); without any,
+/// the thread dies of the signal.
 pub struct Space {
     mapping: Mapping,
     protect: Box<dyn Protect>,
@@ -113,15 +87,6 @@ impl Space {
             *filled = pages;
         }
         Ok(())
-    }
-
-    /// Asks `faults` about every touch of a closed page, until the returned value is dropped.
-    ///
-    /// # Errors
-    /// [`Cause::Setting`] if the space has a handler already, or there are too many spaces; [`Cause::Os`] if
-    /// the system refuses.
-    pub fn serve(self: &Arc<Self>, faults: Arc<dyn Faults>) -> Result<Serving, Error> {
-        Serving::begin(Arc::clone(self), faults)
     }
 
     /// Pages of the object.
@@ -276,6 +241,42 @@ impl Space {
             remedy: "fork before the shared memory is made, or start another program",
         };
         if self.is_here() { Ok(()) } else { Err(FORKED) }
+    }
+}
+
+impl Backend {
+    /// The better of the two backends that faulting threads serve; and why not userfaultfd, if it is the
+    /// other. Tried once a process.
+    pub fn chosen() -> (Self, Option<Error>) {
+        static REFUSAL: OnceLock<Option<Error>> = OnceLock::new();
+        match REFUSAL.get_or_init(|| Self::Userfault.available().err()) {
+            None => (Self::Userfault, None),
+            Some(refusal) => (Self::Mprotect, Some(refusal.clone())),
+        }
+    }
+
+    /// Whether it works here: tries all of its transitions on a page.
+    ///
+    /// # Errors
+    /// What this machine lacks or forbids, and what to do about it.
+    pub fn available(self) -> Result<(), Error> {
+        let space = Space::new(Shape { backend: Some(self), ..Shape::new(1, 1) })?;
+        let span = Span { view: 0, page: 0, pages: 1 };
+        space.open(span, Access::None, Access::Read)?;
+        space.open(span, Access::Read, Access::Write)?;
+        space.downgrade(span)?;
+        space.close(span)?;
+        space.open(span, Access::None, Access::Write)?;
+        Ok(())
+    }
+}
+
+impl Room {
+    /// The room for each of `spaces` spaces of this process, as its pages would be protected here: a quarter
+    /// of the memory that is free now, or less if mappings or addresses are too few. A space that is
+    /// [filled](Space::fill) as it is used takes none of it before.
+    pub fn of(spaces: u32, backend: Option<Backend>) -> Self {
+        Limits::read().room(spaces.max(1).into(), backend.unwrap_or_else(|| Backend::chosen().0))
     }
 }
 

@@ -2,7 +2,7 @@
 //! So the job's secret is in no list of processes, and the command that gets us there (`ssh`,
 //! `ip netns exec`) has nothing to quote.
 use super::{os, setting};
-use crate::detect::own::WITHIN;
+use crate::own::WITHIN;
 use foregather_machine::Error;
 use std::env;
 

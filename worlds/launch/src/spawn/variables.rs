@@ -1,7 +1,8 @@
 //! The variables of each rank of a job, and the socket at which its rank 0 will answer.
 use super::hosts::Host;
 use super::{Plan, os, setting};
-use crate::detect::{MOST_RANKS, own};
+use crate::detect::MOST_RANKS;
+use crate::own;
 use crate::pass::Pass;
 use crate::secret;
 use crate::settings::HOST_ADDRESS;

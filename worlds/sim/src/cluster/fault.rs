@@ -3,9 +3,6 @@
 //!
 //! A fault delays messages and never disorders those between two lanes, since the card resends and numbers
 //! them.
-use super::cluster_event::{ClusterEvent, Parcel};
-use super::simulation::Cluster;
-use crate::event::Queue;
 use crate::net::Pause;
 use foregather_machine::{Nanos, Rank};
 
@@ -86,7 +83,7 @@ impl Faults {
     }
 
     /// When a message that would pass between two nodes at `time` does pass.
-    fn passes(&self, [one, other]: [Rank; 2], mut time: Nanos) -> Nanos {
+    pub(super) fn passes(&self, [one, other]: [Rank; 2], mut time: Nanos) -> Nanos {
         let clogs = self.clogs.iter().filter(|clog| clog.between == [one, other] || clog.between == [other, one]);
         let clogs = clogs.map(|clog| (clog.from, clog.length));
         let parted = |partition: &&Partition| partition.apart.contains(&one) != partition.apart.contains(&other);
@@ -102,56 +99,12 @@ impl Faults {
     }
 }
 
-impl<Q: Queue> Cluster<Q> {
-    /// When a message that would arrive at `time` does, faults included. `None`: never, by a planted mistake.
-    pub(super) fn disturbed(&self, time: Nanos, parcel: &Parcel) -> Option<Nanos> {
-        let (faults, nodes) = (&self.spec.faults, [parcel.from, parcel.to].map(|lane| self.address(lane).rank));
-        let mut time = time;
-        if nodes[0] == nodes[1] {
-            return Some(time);
-        }
-        while self.hits(faults.loss_ppm) {
-            if faults.planted == Some(CardMistake::NoResend) {
-                return None;
-            }
-            time += faults.resend;
-        }
-        Some(faults.passes(nodes, time))
-    }
-
-    /// Foresees the second arrival of a message, if there is one.
-    pub(super) fn replay(&self, time: Nanos, parcel: &Parcel) {
-        let faults = &self.spec.faults;
-        if self.address(parcel.from).rank != self.address(parcel.to).rank && self.hits(faults.replay_ppm) {
-            let flying = &self.desks[parcel.from as usize].flying;
-            flying.set(flying.get() + 1);
-            self.foresee(time + faults.resend, ClusterEvent::Arrives(parcel.clone()));
-        }
-    }
-
-    /// Has that message come before? Its number is recorded.
-    pub(super) fn came_before(&self, parcel: &Parcel) -> bool {
-        if self.spec.faults.replay_ppm == 0 || self.spec.faults.planted == Some(CardMistake::ReplayDelivered) {
-            return false;
-        }
-        let mut ways = self.desks[parcel.from as usize].ways.borrow_mut();
-        let way = ways.entry(parcel.to).or_default();
-        let before = parcel.number <= way.taken;
-        way.taken = way.taken.max(parcel.number);
-        before
-    }
-
-    /// Draws only for a fault that is on, from a stream of its own: a fault that is off changes no trace.
-    fn hits(&self, ppm: u32) -> bool {
-        ppm > 0 && self.fates.borrow_mut().below(MILLION.into()) < u64::from(ppm)
-    }
-}
-
 fn lies_within(time: Nanos, from: Nanos, length: Nanos) -> bool {
     time >= from && time < from + length
 }
 
-const MILLION: u32 = 1_000_000;
+/// Rates of faults are in parts of this.
+pub(super) const MILLION: u32 = 1_000_000;
 /// Half of all messages, so that few are lost ten times.
 const MOST_LOSS: u32 = MILLION / 2;
 

@@ -1,7 +1,5 @@
 //! How a sleeping thread learns of an event.
-use super::simulation::Cluster;
-use crate::event::Queue;
-use foregather_machine::{Nanos, Rank, SplitMix};
+use foregather_machine::{Nanos, SplitMix};
 
 /// How a sleeping thread learns of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +58,7 @@ impl Timer {
     }
 
     /// Its first event after `now`.
-    fn after(&mut self, now: Nanos, sweeps: &Sweeps) -> Nanos {
+    pub(super) fn after(&mut self, now: Nanos, sweeps: &Sweeps) -> Nanos {
         if self.next == Nanos::ZERO {
             self.next = Nanos(self.random.below(sweeps.usual.0.max(1)));
         }
@@ -68,32 +66,6 @@ impl Timer {
             self.next += sweeps.next(&mut self.random);
         }
         self.next
-    }
-}
-
-impl<Q: Queue> Cluster<Q> {
-    /// Must the event of a sleeping lane wait until a thread polls? Then it is recorded.
-    pub(super) fn goes_unnoticed(&self, rank: Rank, lane: u32) -> bool {
-        let Notice::Sweeps(sweeps) = self.spec.card.notice else { return false };
-        if self.nodes[rank as usize].has_idle() || !self.nodes[rank as usize].has_sleeper(&self.desks[lane as usize].bell) {
-            return false;
-        }
-        let mut timer = self.timers[rank as usize].borrow_mut();
-        if timer.unnoticed.is_empty() {
-            let at = timer.after(self.engine.now(), &sweeps);
-            self.foresee(at, super::cluster_event::ClusterEvent::Sweep(rank));
-        }
-        if !timer.unnoticed.contains(&lane) {
-            timer.unnoticed.push(lane);
-        }
-        true
-    }
-
-    /// A thread polls, and notices all unnoticed events. `true`: there were some.
-    pub(super) fn sweep(&self, rank: Rank) -> bool {
-        let lanes = std::mem::take(&mut self.timers[rank as usize].borrow_mut().unnoticed);
-        lanes.iter().for_each(|&lane| self.announce(lane));
-        !lanes.is_empty()
     }
 }
 

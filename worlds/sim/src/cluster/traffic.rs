@@ -1,6 +1,8 @@
-//! Messages between nodes: how they leave, land, arrive, and ring; and nodes that die.
+//! Messages between nodes: how they leave, are disturbed, land, arrive, and ring; and nodes that die.
 use super::cluster_event::{ClusterEvent, Parcel, Payload};
+use super::fault::{CardMistake, MILLION};
 use super::lane_state::{ReadProgress, Request};
+use super::notice::Notice;
 use super::simulation::Cluster;
 use super::timeline::{Activity, Actor, Stroke};
 use super::wires::Flight;
@@ -79,6 +81,49 @@ impl<Q: Queue> Cluster<Q> {
         self.foresee(time, ClusterEvent::Arrives(parcel));
     }
 
+    /// When a message that would arrive at `time` does, faults included. `None`: never, by a planted mistake.
+    fn disturbed(&self, time: Nanos, parcel: &Parcel) -> Option<Nanos> {
+        let (faults, nodes) = (&self.spec.faults, [parcel.from, parcel.to].map(|lane| self.address(lane).rank));
+        let mut time = time;
+        if nodes[0] == nodes[1] {
+            return Some(time);
+        }
+        while self.hits(faults.loss_ppm) {
+            if faults.planted == Some(CardMistake::NoResend) {
+                return None;
+            }
+            time += faults.resend;
+        }
+        Some(faults.passes(nodes, time))
+    }
+
+    /// Foresees the second arrival of a message, if there is one.
+    fn replay(&self, time: Nanos, parcel: &Parcel) {
+        let faults = &self.spec.faults;
+        if self.address(parcel.from).rank != self.address(parcel.to).rank && self.hits(faults.replay_ppm) {
+            let flying = &self.desks[parcel.from as usize].flying;
+            flying.set(flying.get() + 1);
+            self.foresee(time + faults.resend, ClusterEvent::Arrives(parcel.clone()));
+        }
+    }
+
+    /// Has that message come before? Its number is recorded.
+    fn came_before(&self, parcel: &Parcel) -> bool {
+        if self.spec.faults.replay_ppm == 0 || self.spec.faults.planted == Some(CardMistake::ReplayDelivered) {
+            return false;
+        }
+        let mut ways = self.desks[parcel.from as usize].ways.borrow_mut();
+        let way = ways.entry(parcel.to).or_default();
+        let before = parcel.number <= way.taken;
+        way.taken = way.taken.max(parcel.number);
+        before
+    }
+
+    /// Draws only for a fault that is on, from a stream of its own: a fault that is off changes no trace.
+    fn hits(&self, ppm: u32) -> bool {
+        ppm > 0 && self.fates.borrow_mut().below(MILLION.into()) < u64::from(ppm)
+    }
+
     /// Acts on a scheduled event.
     pub(super) fn happens_here(&self, happening: ClusterEvent) {
         match happening {
@@ -142,7 +187,31 @@ impl<Q: Queue> Cluster<Q> {
         }
     }
 
-    pub(super) fn announce(&self, lane: u32) {
+    /// Must the event of a sleeping lane wait until a thread polls? Then it is recorded.
+    fn goes_unnoticed(&self, rank: Rank, lane: u32) -> bool {
+        let Notice::Sweeps(sweeps) = self.spec.card.notice else { return false };
+        if self.nodes[rank as usize].has_idle() || !self.nodes[rank as usize].has_sleeper(&self.desks[lane as usize].bell) {
+            return false;
+        }
+        let mut timer = self.timers[rank as usize].borrow_mut();
+        if timer.unnoticed.is_empty() {
+            let at = timer.after(self.engine.now(), &sweeps);
+            self.foresee(at, ClusterEvent::Sweep(rank));
+        }
+        if !timer.unnoticed.contains(&lane) {
+            timer.unnoticed.push(lane);
+        }
+        true
+    }
+
+    /// A thread polls, and notices all unnoticed events. `true`: there were some.
+    pub(super) fn sweep(&self, rank: Rank) -> bool {
+        let lanes = std::mem::take(&mut self.timers[rank as usize].borrow_mut().unnoticed);
+        lanes.iter().for_each(|&lane| self.announce(lane));
+        !lanes.is_empty()
+    }
+
+    fn announce(&self, lane: u32) {
         let (desk, (node, _), rank) = (&self.desks[lane as usize], self.node(lane), self.address(lane).rank);
         if self.dead[rank as usize].get() || desk.interrupted.get() {
             return;

@@ -2,109 +2,22 @@
 //! one kind of mishap.
 
 mod deed;
+mod plan;
 mod program;
 
+use super::report::{RunReport, must, verdict};
 use super::tamper::TamperedLane;
-use super::{RunReport, must, verdict};
 use crate::blame::{blamed, fair};
 use crate::draw::Draw;
 use crate::plant::Plant;
 use crate::worlds::{self, us};
 use deed::Deed;
 use foregather_barrier::Algorithm;
-use foregather_machine::{Cause, Error, Member, Nanos, Rank};
-use foregather_message::{Messenger, Path, Settings};
-use foregather_sim::cluster::{CardMistake, Cluster, ClusterSpec, Lane};
+use foregather_machine::{Cause, Member, Rank};
+use foregather_sim::cluster::{CardMistake, Cluster, ClusterSpec};
 use foregather_sim::event::Heap;
 use foregather_wait::Policy;
-
-/// A messenger of the swarm.
-type Talker<'s> = Messenger<TamperedLane<Lane<'s, Heap>>>;
-
-/// What goes wrong with a rank, before the deed of that number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mishap {
-    /// Nothing goes wrong.
-    None,
-    /// It gives up, and says why.
-    Fails(Rank, usize),
-    /// Its messenger is dropped.
-    Vanishes(Rank, usize),
-    /// It leaves, though others still need it.
-    Leaves(Rank, usize),
-    /// It begins a message, drops it, forgets it or leaves it open, and gives up.
-    Abandons(Rank, usize),
-    /// It unpacks something other than was packed.
-    Disagrees(Rank, usize),
-    /// Its waits have a deadline.
-    Hurries(Rank, Nanos),
-    /// Its node dies.
-    Dies(Rank, Nanos),
-    /// At the end that many ranks, the first ones, wait for each other.
-    Circle(u32),
-}
-
-impl Mishap {
-    fn rank(self) -> Option<Rank> {
-        match self {
-            Self::None | Self::Circle(_) => None,
-            Self::Fails(rank, _)
-            | Self::Vanishes(rank, _)
-            | Self::Leaves(rank, _)
-            | Self::Abandons(rank, _)
-            | Self::Disagrees(rank, _) => Some(rank),
-            Self::Hurries(rank, _) | Self::Dies(rank, _) => Some(rank),
-        }
-    }
-}
-
-/// The drawn run.
-struct Plan {
-    size: u32,
-    deeds: Vec<Deed>,
-    /// All barriers of a program are of one kind, since they use the same slots.
-    barrier: Algorithm,
-    settings: Settings,
-    mishap: Mishap,
-    seed: u64,
-}
-
-fn settings(draw: &mut Draw, spec: &ClusterSpec, crossing: bool) -> Settings {
-    let full = draw.within(1..=spec.card.credits);
-    let fitting = |alert: &u32| full.div_ceil(full - alert) + 3 <= spec.card.spare;
-    let fitting: Vec<u32> = (0..full).filter(fitting).collect();
-    let credits = (draw.one_in(2) && !fitting.is_empty()).then_some(full);
-    Settings {
-        policy: Some(spec.wait),
-        path: draw.pick(&[Path::Chosen, Path::Chosen, Path::Buffered, Path::Direct]),
-        direct_at: draw.one_in(3).then(|| draw.bytes(3_000)),
-        credits,
-        alert: credits.map(|_| draw.pick(&fitting)),
-        // If both sides only send, the kept bytes have to suffice for it.
-        kept_bytes: if crossing || draw.one_in(2) { 1 << 30 } else { draw.bytes(2_000) },
-        ..Settings::default()
-    }
-}
-
-fn mishap(draw: &mut Draw, size: u32, deeds: &[Deed]) -> Mishap {
-    let (rank, at) = (draw.within(0..=size - 1), draw.below(deeds.len() as u64 + 1) as usize);
-    let mishap = match draw.below(24) {
-        0 => Mishap::Fails(rank, at),
-        1 => Mishap::Vanishes(rank, at),
-        2 => Mishap::Leaves(rank, at),
-        3 => Mishap::Abandons(rank, at),
-        4 => Mishap::Disagrees(rank, at),
-        5 => Mishap::Hurries(rank, draw.span(us(4_000))),
-        6 | 7 => Mishap::Dies(rank, draw.span(us(4_000))),
-        8 => Mishap::Circle(draw.within(2..=size)),
-        _ => Mishap::None,
-    };
-    match mishap {
-        // A wait for a null message of any rank ends only when all others have left.
-        Mishap::Leaves(..) if deeds.iter().any(|deed| matches!(deed, Deed::Barrier)) => Mishap::Fails(rank, at),
-        mishap => mishap,
-    }
-}
+use plan::{Ending, Mishap, Plan, mishap, settings};
 
 pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> RunReport {
     let size = draw.within(2..=5);
@@ -160,9 +73,6 @@ fn over(spec: ClusterSpec, plan: &Plan, planted: Option<Plant>) -> RunReport {
     let ends = (0..).zip(report.outputs).filter_map(|(rank, output)| output.map(|output| judge(plan, rank, output)));
     RunReport { trace: report.trace, end: verdict(stuck, ends.collect::<Vec<_>>()), drawn }
 }
-
-/// How a rank's program ended.
-type Ending = Result<Result<(), Error>, String>;
 
 /// Whether it may end like that.
 fn judge(plan: &Plan, rank: Rank, end: Ending) -> Result<(), String> {

@@ -1,8 +1,8 @@
 //! One rank's way through the deeds.
 use super::deed::{Deed, Shape};
-use super::{Ending, Mishap, Plan, Talker, must};
+use super::plan::{Ending, Mishap, Plan, Talker};
 use crate::draw::Draw;
-use crate::subjects::Bad;
+use crate::subjects::report::{Bad, must};
 use crate::subjects::tamper::TamperedLane;
 use crate::worlds::us;
 use foregather_machine::{Clock, Endpoint, Error, Member, Nanos, Port, Rank};

@@ -1,12 +1,9 @@
 //! The effect of actions on a modelled host, and the properties that must hold meanwhile.
 use super::super::{Action, Ended, Message};
-use super::state::{Packet, State};
+use super::state::{Packet, State, Wrong};
 use super::{Fault, Setup};
 use crate::{Access, Minipage};
 use foregather_machine::Address;
-
-/// A property that does not hold.
-pub(super) type Wrong = String;
 
 impl State {
     /// Does one action for `at`, a server or a thread; `fresh` says whether the bytes with the message are

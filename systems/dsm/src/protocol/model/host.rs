@@ -1,9 +1,8 @@
 //! One modelled host: words, views and bytes of its minipages, its server, its threads.
-use super::super::{Action, Client, FlagId, LockId, Server, Word};
+use super::super::{Action, Client, FlagId, LockId, Server, Word, server_of};
 use super::Setup;
-use super::state::lane_of;
 use crate::{Access, Minipage};
-use foregather_machine::Rank;
+use foregather_machine::{Address, Rank};
 use std::collections::VecDeque;
 
 /// An operation of a thread.
@@ -155,4 +154,9 @@ impl Host {
             }
         }
     }
+}
+
+/// The lane of thread `thread`, counted from 0.
+pub(super) fn lane_of(rank: Rank, thread: usize) -> Address {
+    Address { lane: thread as u32 + 1, ..server_of(rank) }
 }

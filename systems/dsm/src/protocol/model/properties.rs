@@ -1,9 +1,8 @@
 //! The properties that must hold in every state.
 use super::super::Reaction;
 use super::Setup;
-use super::act::Wrong;
 use super::host::Op;
-use super::state::State;
+use super::state::{State, Wrong};
 use crate::{Access, Minipage};
 use foregather_machine::Rank;
 

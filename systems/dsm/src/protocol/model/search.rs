@@ -1,9 +1,8 @@
 //! Breadth first through all states, so the trace to a mistake is the shortest; then backwards from the quiet
 //! states.
 use super::Setup;
-use super::act::Wrong;
 use super::fingerprint::fingerprint;
-use super::state::State;
+use super::state::{State, Wrong};
 use super::step::Step;
 use core::fmt;
 use std::collections::{HashMap, VecDeque};

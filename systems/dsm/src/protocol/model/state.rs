@@ -1,12 +1,14 @@
 //! The state of the modelled job at one moment.
-use super::super::{Action, FlagId, Message, server_of};
+use super::super::{Action, FlagId, Message};
 use super::Setup;
-use super::act::Wrong;
 use super::host::{Doing, Host, Op};
 use crate::Minipage;
 use foregather_machine::{Address, Rank};
 use std::collections::VecDeque;
 use std::rc::Rc;
+
+/// A property that does not hold.
+pub(super) type Wrong = String;
 
 /// A message under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -135,9 +137,4 @@ impl State {
         };
         self.wires.is_empty() && self.hosts.iter().all(idle) && (0..setup.minipages).map(Minipage).all(settled)
     }
-}
-
-/// The lane of thread `thread`, counted from 0.
-pub(super) fn lane_of(rank: Rank, thread: usize) -> Address {
-    Address { lane: thread as u32 + 1, ..server_of(rank) }
 }

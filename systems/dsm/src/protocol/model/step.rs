@@ -5,10 +5,9 @@
 //! nothing would add no state.
 use super::super::{Action, Begin, Message, Reaction, SERVER, Want, server_of};
 use super::Setup;
-use super::act::Wrong;
 use super::fault::{Fault, disorder, serve};
-use super::host::{Doing, Op, Todo};
-use super::state::{Packet, State, lane_of};
+use super::host::{Doing, Op, Todo, lane_of};
+use super::state::{Packet, State, Wrong};
 use crate::protocol::{FlagId, Hosts, LockId};
 use crate::{Access, Minipage};
 use foregather_machine::{Address, Rank};

@@ -1,7 +1,7 @@
 //! Steps in words, for traces.
 use super::super::server_of;
-use super::host::Doing;
-use super::state::{State, lane_of};
+use super::host::{Doing, lane_of};
+use super::state::State;
 use super::step::Step;
 
 impl State {

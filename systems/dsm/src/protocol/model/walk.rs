@@ -1,9 +1,9 @@
 //! One random way through the states: longer than a search can go, and with more hosts.
+use super::Setup;
 use super::fingerprint::fingerprint;
 use super::search::Broken;
-use super::state::State;
+use super::state::{State, Wrong};
 use super::step::Step;
-use super::{Setup, act::Wrong};
 use foregather_machine::SplitMix;
 
 /// The result of a walk that found nothing wrong.

@@ -1,6 +1,6 @@
 //! The team that programs use, without its threads: regions with helpers, and workers that serve until the
 //! leader has finished.
-use super::team::{Board, Cpu, Plan, given_up};
+use super::plan::{Board, Cpu, Plan, given_up};
 use crate::draw::Draw;
 use crate::worlds::us;
 use foregather_barrier::ForkJoin;

@@ -1,6 +1,7 @@
 //! The spaces that are served, for handlers that may take no lock: a fixed number of slots, each with a count
 //! of its readers.
-use super::{Faults, ViewAddress};
+use crate::views::fault::Faults;
+use crate::views::layout::ViewAddress;
 use crate::views::space::Space;
 use core::ffi::c_int;
 use core::ptr::null_mut;

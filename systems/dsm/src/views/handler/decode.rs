@@ -6,7 +6,7 @@ use core::ffi::c_void;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Decoded {
     pub(super) needs: Access,
-    /// As in [`Fault::code`](super::Fault::code).
+    /// As in [`Fault::code`](crate::views::Fault::code).
     pub(super) code: u64,
 }
 

@@ -1,66 +1,20 @@
 //! Fork and join: late leaders and workers, parts taken by the leader, workers sent away and called back,
 //! members that go.
+
+mod plan;
+mod served;
+
 use super::barrier::outcome;
-use super::{RunReport, must, served, verdict};
-use crate::blame::fair;
+use super::report::{RunReport, must, verdict};
 use crate::draw::Draw;
 use crate::plant::Plant;
 use crate::worlds::{self, us};
 use foregather_barrier::{ForkJoin, Leader};
-use foregather_machine::{Cause, Clock, Error, Nanos, Rank};
+use foregather_machine::{Cause, Clock, Error, Nanos};
 use foregather_sim::event::Heap;
-use foregather_sim::smp::{MachineSpec, Smp, SmpCpu};
-use foregather_wait::Policy;
+use foregather_sim::smp::Smp;
+use plan::{Board, Cpu, Plan, given_up, plan};
 use std::cell::RefCell;
-
-pub(super) type Cpu<'s> = SmpCpu<'s, Heap>;
-
-/// The drawn run.
-#[derive(Debug)]
-pub(super) struct Plan {
-    machine: MachineSpec,
-    size: u32,
-    pub(super) policy: Policy,
-    pub(super) regions: u32,
-    /// The rank that goes, and in which region.
-    pub(super) goes: Option<(Rank, u32)>,
-    /// Whether the leader takes late parts, and sends workers away.
-    takes: bool,
-    dismisses: bool,
-    bounded: bool,
-    points_ppm: u32,
-    pub(super) seed: u64,
-    /// Whether workers serve, as those of `foregather_team` do.
-    serves: bool,
-}
-
-/// What all members have done so far.
-#[derive(Default)]
-pub(super) struct Board {
-    pub(super) region: u32,
-    /// By rank, how often its part of the present region was done.
-    done: Vec<u32>,
-    away: Vec<bool>,
-    at_fault: Vec<Rank>,
-}
-
-fn plan(draw: &mut Draw) -> Plan {
-    let machine = worlds::machine(draw);
-    let (size, regions) = (draw.within(1..=6), draw.within(1..=8));
-    Plan {
-        policy: worlds::policy(draw, &machine),
-        machine,
-        size,
-        regions,
-        goes: draw.one_in(4).then(|| (draw.within(0..=size - 1), draw.within(1..=regions))),
-        takes: draw.one_in(2),
-        dismisses: draw.one_in(3),
-        bounded: draw.one_in(3),
-        points_ppm: worlds::points(draw),
-        seed: draw.seed(),
-        serves: draw.one_in(3),
-    }
-}
 
 pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> RunReport {
     let mut plan = plan(draw);
@@ -77,12 +31,7 @@ pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> RunReport {
     let Ok(team) = ForkJoin::new(plan.size) else {
         return RunReport { trace: 0, end: Err("a team was refused".into()), drawn };
     };
-    let board = RefCell::new(Board {
-        done: vec![0; plan.size as usize],
-        away: vec![false; plan.size as usize],
-        at_fault: plan.goes.map(|(rank, _)| rank).into_iter().collect(),
-        ..Board::default()
-    });
+    let board = RefCell::new(Board::of(&plan));
     let outputs = smp.run(async |cpu| match cpu.number() {
         0 if plan.serves => served::lead(&plan, &team, &board, cpu).await,
         _ if plan.serves => served::work(&plan, &team, &board, cpu).await,
@@ -91,34 +40,6 @@ pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> RunReport {
     });
     let (ends, stuck) = outcome(&smp, outputs);
     RunReport { trace: smp.history().1, end: verdict(stuck, ends), drawn }
-}
-
-impl Board {
-    /// A region is about to be forked.
-    pub(super) fn begin(&mut self, region: u32) {
-        self.region = region;
-        self.done.fill(0);
-    }
-
-    /// The part of `rank` is done, by whichever thread.
-    pub(super) fn does(&mut self, rank: Rank, region: u32) -> Result<(), String> {
-        must(self.region == region, || {
-            format!("the part of rank {rank} is of region {region}, and region {} is open", self.region)
-        })?;
-        self.done[rank as usize] += 1;
-        must(self.done[rank as usize] == 1 && !self.away[rank as usize], || {
-            format!("the part of rank {rank} in region {region} was done twice, or by a worker that is away")
-        })
-    }
-
-    pub(super) fn joined(&self) -> Result<(), String> {
-        let wrong = (1..self.done.len()).find(|&rank| self.done[rank] != u32::from(!self.away[rank]));
-        wrong.map_or(Ok(()), |rank| Err(format!("region {} was joined and the part of rank {rank} is not done", self.region)))
-    }
-}
-
-pub(super) fn given_up(rank: Rank, error: &Error, board: &RefCell<Board>) -> Result<(), String> {
-    fair(rank, error, &board.borrow().at_fault)
 }
 
 async fn lead<'s>(plan: &Plan, team: &ForkJoin<Cpu<'s>>, board: &RefCell<Board>, cpu: Cpu<'s>) -> Result<(), String> {
