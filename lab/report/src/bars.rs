@@ -66,7 +66,8 @@ impl Bars<'_> {
         let mut canvas = Canvas::new(WIDTH);
         canvas.heading(16.0, 26.0, 15.0, self.title);
         let shown = |i: usize| Entry { series: Some(i), name: &self.series[i].0, ink: self.series[i].1, swatch: Swatch::Box };
-        let entries: Vec<_> = (0..self.series.len()).map(shown).collect();
+        // A single series needs no name.
+        let entries: Vec<_> = (0..self.series.len()).filter(|&i| !self.series[i].0.is_empty()).map(shown).collect();
         let legend = canvas.legend((8.0, WIDTH), 38.0, &entries);
         let layout = self.layout(38.0 + legend);
         let values = self.panels.iter().flat_map(|p| &p.bars).flat_map(|b| {
