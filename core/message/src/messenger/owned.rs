@@ -11,7 +11,7 @@ impl<F: Fabric> Messenger<F> {
     /// it.
     ///
     /// # Errors
-    /// As [`Messenger::begin_packing`] and [`Outgoing::end`]. The memory is freed then.
+    /// As [`Messenger::begin_packing`] and [`Outgoing::end`](super::Outgoing::end). The memory is freed then.
     pub fn send_owned(&self, to: Rank, memory: Vec<u8>) -> impl Future<Output = Result<Pending<'_, F>, Error>> {
         self.fabric.cpu().run_inline(async move {
             self.forget_fetched();
@@ -36,7 +36,7 @@ impl<F: Fabric> Messenger<F> {
     /// rank that leaves earlier takes the memory away from its receivers. Acts when called: await it.
     ///
     /// # Errors
-    /// As [`Outgoing::end`].
+    /// As [`Outgoing::end`](super::Outgoing::end).
     pub fn settle(&self) -> impl Future<Output = Result<(), Error>> {
         self.fabric.cpu().run_inline(async move {
             let open: Vec<Posted> = self.owned.borrow().iter().map(|(posted, _)| *posted).collect();
@@ -90,7 +90,7 @@ impl<F: Fabric> Pending<'_, F> {
     /// Waits until the receiver has fetched the message, and returns the memory. Acts when called: await it.
     ///
     /// # Errors
-    /// As [`Outgoing::end`]. The memory is freed then.
+    /// As [`Outgoing::end`](super::Outgoing::end). The memory is freed then.
     pub fn wait(mut self) -> impl Future<Output = Result<Vec<u8>, Error>> {
         let messenger = self.messenger;
         messenger.fabric.cpu().run_inline(async move {
