@@ -15,7 +15,7 @@ fn stamp(at: Nanos) -> u32 {
     ((at.0 >> 20) as u32 & (VALUE_MASK >> 1)).max(1)
 }
 
-/// What a member has published of strangers who take turns from its team.
+/// What a member has published of strangers that take turns from its team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CrowdedOut {
     /// How all wait.

@@ -183,7 +183,7 @@ pub trait Surroundings {
         let _ = cpu;
         None
     }
-    /// What a member has published of strangers who take turns from a team that is larger than its processors.
+    /// What a member has published of strangers that take turns from a team larger than its processors.
     fn crowded_out(&self, now: Nanos) -> Option<CrowdedOut> {
         let _ = now;
         None
