@@ -39,7 +39,7 @@ facts! {
     18 FITS "the team has two members, and as many processors";
     19 PULLABLE "members may be moved, and I have not pulled one lately";
     20 DISTURBED "others had my processor, a few ticks ago at most: while I spun, or, if I wait for messages, for a twentieth of the time";
-    21 CHEAP "to hand over on one processor costs less than a quarter of a remote wake-up";
+    21 CHEAP "to hand over on one processor costs clearly less than a remote wake-up";
     22 MESSAGE "I wait for a message, and nobody copies from my memory meanwhile";
     23 BRIEF_OVER "I have waited for longer than two local hand-overs";
     24 LOPSIDED "my processor has at least twice its even part of the members";

@@ -124,7 +124,7 @@ impl AdaptiveState {
         let (episode, hand_over) = (self.episode, self.of.hand_over);
         Facts::CROWDED.when(self.here >= CROWD)
             | Facts::DISTRUSTED.when(self.distrust > 0)
-            | Facts::CHEAP.when(hand_over * 4 < self.of.remote)
+            | Facts::CHEAP.when(hand_over * 4 < self.of.remote * 3)
             | Facts::TINY.when(episode > Nanos::ZERO && episode < hand_over * 2)
             | Facts::ROOMY.when(episode > self.of.remote)
             | Facts::LONG.when(episode > hand_over * 6)
@@ -283,5 +283,15 @@ mod tests {
         assert_eq!(state.episode, Nanos::from_us(2), "longer, but perhaps by a stranger's turn");
         (1..4).for_each(|more| at(&mut state, 121 + more * 10, 16 + more));
         assert_eq!(state.facts(), Facts::CHEAP | Facts::LONG);
+    }
+
+    #[test]
+    fn yields_are_cheap_unless_both_switches_cost_about_the_same() {
+        let cheap = |hand_over, remote| {
+            let of = Adaptive { hand_over: Nanos(hand_over), remote: Nanos(remote), ..Adaptive::new(&Costs::TYPICAL) };
+            AdaptiveState::new(of).facts().has(Facts::CHEAP)
+        };
+        // As measured: idle processors, busy ones, and one switch for both.
+        assert_eq!([cheap(670, 19_000), cheap(1_873, 7_464), cheap(6_000, 6_000)], [true, true, false]);
     }
 }
