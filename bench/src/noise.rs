@@ -21,7 +21,7 @@ const TRIALS: u64 = 40;
 /// What one processor showed.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// Which.
+    /// The processor.
     pub cpu: CpuId,
     /// Iterations of every loop.
     pub iterations: u64,

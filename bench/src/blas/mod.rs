@@ -76,7 +76,7 @@ impl Routine {
 pub struct BlasCell {
     /// Whose BLAS, by the name its program knows: `foregather`, `openblas` ...
     pub runner: String,
-    /// Which routine.
+    /// The routine that is called.
     pub routine: Routine,
     /// Length of vectors, order of matrices.
     pub n: u32,
@@ -119,7 +119,7 @@ impl Cell for BlasCell {
 /// The two ways of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// In the calling thread.
+    /// Calls that the calling thread does by itself.
     Alone,
     /// By as many threads as there are, if the BLAS thinks it worth while.
     Shared,
@@ -141,13 +141,13 @@ pub struct SideResult {
 /// What a cell came to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BlasResult {
-    /// Pairs.
+    /// Pairs of a batch alone and a batch shared.
     pub pairs: u64,
     /// Calls that were timed together.
     pub batch: u64,
     /// In the calling thread.
     pub alone: SideResult,
-    /// Shared.
+    /// Calls that a team shares.
     pub shared: SideResult,
     /// How many times faster sharing is: the median of the pairs.
     pub ratio: f64,

@@ -70,7 +70,7 @@ pub enum DsmBenchmark {
         backend: String,
         /// Bytes of the object.
         bytes: usize,
-        /// Views.
+        /// How often the object is mapped.
         views: u32,
         /// How often each loop runs, in turn.
         turns: u32,

@@ -19,7 +19,7 @@ pub(super) enum Errand {
     Rounds { way: usize, pattern: Pattern, rounds: u32 },
     /// Round trips at that end until rank 0 has enough.
     UntilTold { end: usize },
-    /// Nothing more.
+    /// The rank ends.
     Leave,
 }
 
@@ -45,7 +45,7 @@ impl Errand {
     }
 }
 
-/// One rank's.
+/// All that one rank sends and receives by.
 pub(super) struct Ends<F: Fabric> {
     /// On which rank 0 says what is next; it sleeps, so that nothing else is disturbed.
     control: Messenger<F>,

@@ -189,7 +189,7 @@ fn strange(remedy: String) -> Error {
 pub const LARGE: usize = 4_096;
 
 named! {
-    /// A way.
+    /// How a message gets from rank to rank.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Transport {
@@ -213,7 +213,7 @@ named! {
 }
 
 named! {
-    /// A pattern.
+    /// In which order ranks send and receive.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Pattern {

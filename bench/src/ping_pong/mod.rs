@@ -25,7 +25,7 @@ pub use sides::{VERB, slave_main};
 use std::collections::BTreeMap;
 use std::process::Command;
 
-/// For messages.
+/// The experiment's name in messages.
 const WHAT: &str = "ping-pong";
 /// Round trips before the first one that counts.
 const WARM_UP: u32 = 20;
