@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod claims;
+mod drop_in;
 mod examples;
 mod kill;
 mod mutants;
@@ -26,6 +27,7 @@ The chores of this repository.
   cargo xtask claims      papers/*.toml are well formed and every claim has an experiment; prints the coverage
   cargo xtask peers       other people's work beside ours, in the same run; `cargo xtask peers help` says how
   cargo xtask examples    the programs of examples/, each with exactly the features that it names
+  cargo xtask drop-in     a library that takes the place of another: libgomp
   cargo xtask regret      a run of the barrier matrix against a stored one; `cargo xtask regret help` says how
   cargo xtask mutants     do the verdicts notice a changed constant? `cargo xtask mutants help` says how
   cargo xtask kill        ranks and launchers killed and stopped at random moments; `cargo xtask kill help` says how
@@ -54,11 +56,12 @@ impl<E: Into<anyhow::Error>> From<E> for Trouble {
 type Chore = fn(&[&str]) -> Result<bool, Trouble>;
 
 /// All chores: name, help, and the function that does it. A chore without help here is a program of its own.
-const CHORES: [(&str, &str, Chore); 8] = [
+const CHORES: [(&str, &str, Chore); 9] = [
     ("tidy", HELP, tidy),
     ("claims", HELP, |_| report(claims::run)),
     ("peers", "", |rest| run_apart(&["-p", "foregather-peers", "--bin", "foregather-contests"], rest)),
     ("examples", examples::HELP, examples::run),
+    ("drop-in", drop_in::HELP, drop_in::run),
     ("regret", regret::HELP, regret::run),
     ("mutants", mutants::HELP, mutants::run),
     ("kill", kill::HELP, kill::run),

@@ -8,6 +8,7 @@ mod measure;
 use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 pub use measure::*;
 use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// How results are printed on standard output.
@@ -110,6 +111,14 @@ pub enum Verb {
         #[arg(long)]
         check: bool,
     },
+    /// Runs one program unchanged on Foregather's OpenMP runtime (`run`: the ranks of a job, `app`: five
+    /// programs of this project, `job`: the library's function).
+    #[command(after_help = "Example: foregather exec -- python3 train.py\n\n\
+                            The library goes before the program's own, so it serves programs linked with libgomp and wheels that bring \
+                            theirs. Programs that make OpenMP tasks, or use devices, are not for it yet.\n\
+                            FOREGATHER=off changes nothing. Exit code and signals are the program's; 127: there is none, 126: it cannot be \
+                            started.")]
+    Exec(Exec),
     /// Starts a program as the ranks of a job, which find each other and end together.
     #[command(after_help = "Example: foregather run -n 4 -- ./my-program its arguments\n\
                             Example: foregather run --hosts hosts.txt --fabric ofi:tcp -- ./my-program\n\n\
@@ -146,7 +155,13 @@ impl Verb {
             Self::Measure { output, .. } => output.iter().cloned().collect(),
             Self::Simulate(simulate) => [&simulate.output, &simulate.trace].into_iter().flatten().cloned().collect(),
             Self::Reproduce(reproduce) => reproduce.output.iter().cloned().collect(),
-            Self::Doctor | Self::Compare { .. } | Self::Run(_) | Self::App(_) | Self::Completions { .. } | Self::Man => vec![],
+            Self::Doctor
+            | Self::Compare { .. }
+            | Self::Exec(_)
+            | Self::Run(_)
+            | Self::App(_)
+            | Self::Completions { .. }
+            | Self::Man => vec![],
         }
     }
 }
@@ -154,6 +169,17 @@ impl Verb {
 /// The file for the data of a tour, beside its page.
 pub fn demo_results(page: &Path) -> PathBuf {
     page.with_extension("results.json")
+}
+
+/// Options of `exec`.
+#[derive(Args, Clone, Debug)]
+pub struct Exec {
+    /// The OpenMP runtime; the one beside this command if not given.
+    #[arg(long)]
+    pub library: Option<PathBuf>,
+    /// The program and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub program: Vec<OsString>,
 }
 
 /// Options of `run`.

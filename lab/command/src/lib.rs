@@ -1,11 +1,13 @@
 //! The `foregather` command.
 //!
 //! - [`verbs`]: what answers what was asked for. [`worker`]: what child processes of this program do.
-//! - [`demo`]: a tour of it all. [`doctor`]: what this machine has and what it lacks.
+//! - [`demo`]: a tour of it all. [`doctor`]: what this machine has and what it lacks. `exec`: a program on
+//!   this project's runtimes.
 #![forbid(unsafe_code)]
 
 pub mod demo;
 pub mod doctor;
+mod exec;
 mod finish;
 pub mod verbs;
 pub mod worker;

@@ -1,6 +1,6 @@
 //! What answers each verb: gather, print, write.
 use crate::finish::{finish, finish_with, print, tell};
-use crate::{demo, doctor};
+use crate::{demo, doctor, exec};
 use anyhow::{Context, Result, bail};
 use foregather_cli::failure::Failure;
 use foregather_cli::{App, Cli, Format, Reproduce, Simulate, Verb};
@@ -31,7 +31,7 @@ pub fn run(cli: &Cli) -> Result<()> {
     if let (Format::Table, Some(columns)) = (cli.format, terminal::columns()) {
         table::fit(columns);
     }
-    if cli.format != Format::Table && matches!(cli.verb, Verb::Run(_) | Verb::Completions { .. } | Verb::Man) {
+    if cli.format != Format::Table && matches!(cli.verb, Verb::Exec(_) | Verb::Run(_) | Verb::Completions { .. } | Verb::Man) {
         bail!("--format is about results, and this verb prints none: leave it out");
     }
     // What cannot be written is known before the work, not after.
@@ -43,6 +43,7 @@ pub fn run(cli: &Cli) -> Result<()> {
             Ok(stdout().write_all(&script)?)
         }
         Verb::Man => Ok(clap_mangen::Man::new(Cli::whole_command()).render(&mut stdout())?),
+        Verb::Exec(options) => exec::run(options, cli.quiet),
         Verb::Report { results, output, figures } => make_report(results, output, figures.as_deref()),
         Verb::Compare { before, after, check } => compare_files(cli, before, after, *check),
         verb => {

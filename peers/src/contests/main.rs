@@ -1,11 +1,12 @@
 //! The work of peers beside ours, in the same run: a speed means something only next to another one.
 //!
 //! [`simgrid`]: another simulator. [`messages`]: libraries that send messages. [`contrast`]: BLAS libraries
-//! and teams, by `foregather measure`.
+//! and teams, by `foregather measure`. [`openmp_suite`]: GCC's own tests of OpenMP.
 #![forbid(unsafe_code)]
 
 mod contrast;
 mod messages;
+mod openmp_suite;
 mod simgrid;
 
 use simgrid::Plan;
@@ -35,7 +36,14 @@ faster. Defaults: orders 2 to 64, levels 1 to 3, cells of 10 ms, 3 rounds.
 cargo xtask peers teams [--threads N,N..] [--runners NAME,NAME..] [--ms MS] [--rounds R]
 
 Fork and join, by `foregather measure teams`: ours, Rust's threads, rayon, fork_union, and every OpenMP runtime that is installed.
-Defaults: 2, 4 and 8 members, cells of 200 ms, 3 rounds. fork_union needs a compiler of C++ (Debian: g++).";
+Defaults: 2, 4 and 8 members, cells of 200 ms, 3 rounds. fork_union needs a compiler of C++ (Debian: g++).
+
+cargo xtask peers openmp-suite --sources DIR --library FILE [--cases N] [--limit S] [--folders NAME,NAME..]
+
+GCC's own tests of its OpenMP runtime, as they are and with FILE (of `cargo xtask drop-in libgomp`) preloaded; DIR is libgomp/testsuite
+of GCC's sources (Debian: gcc-12-source). Of the cases without tasks, targets and teams runs N, evenly spread, else all, S seconds each at
+most (10). Exit code 1 if one passes as it is and not with FILE, or with FILE takes ten times as long. The loader must say that the program's
+OpenMP symbols are those of FILE.";
 
 /// Why there is no table.
 #[derive(Debug)]
@@ -63,6 +71,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         ["messages", options @ ..] => messages::hold(options),
+        ["openmp-suite", options @ ..] => openmp_suite::hold(options),
         words @ ["simgrid", ..] => Plan::parse(words).and_then(|plan| simgrid::hold(&plan)),
         [name, options @ ..] => contrast::hold(name, options),
         [] => contrast::hold("", &[]),

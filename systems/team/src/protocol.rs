@@ -25,6 +25,8 @@ pub enum HelpAfter {
     AsLongAgain,
     /// Not at all: parts that were not begun have nothing left to do.
     None,
+    /// For ever: each part is done by its own member, which may meet the others within it.
+    Never,
 }
 
 /// A member that is on its processor begins within this.
@@ -75,7 +77,9 @@ impl<C: Cpu> TeamLeader<C> {
     ) -> Result<Course, Error> {
         let joined = help_after == HelpAfter::AsLongAgain && self.in_time(began, own).await?;
         let (leader, mut late) = (&mut self.handle, 0);
-        if !joined {
+        if help_after == HelpAfter::Never {
+            leader.join().await?;
+        } else if !joined {
             while let Some(rank) = leader.take_late()? {
                 part(rank).await;
                 leader.done_late()?;

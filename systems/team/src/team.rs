@@ -154,7 +154,7 @@ impl PerProcess {
             *threads = None;
         }
         if threads.is_none() {
-            *threads = Threads::new(most, policy().0).ok();
+            *threads = Threads::new(most, policy().0, None).ok();
         }
         let Some(threads) = threads else { return };
         if threads.resize(width).is_err() {

@@ -13,6 +13,11 @@ pub fn threads() -> Result<Option<u32>, String> {
     })
 }
 
+/// A variable of the environment; `None` if it is not set, or no text.
+pub fn variable(name: &str) -> Option<String> {
+    env::var(name).ok()
+}
+
 /// The waiting policy's name: `FOREGATHER_WAIT`.
 pub fn wait() -> Option<String> {
     env::var("FOREGATHER_WAIT").ok()

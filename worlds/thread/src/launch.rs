@@ -67,13 +67,16 @@ pub fn run<T: Send>(
     })
 }
 
-/// Starts a thread that is never joined; it may still run when the process ends, which ends it, too.
+/// Starts a thread that is never joined, with a stack of that size, else of the usual one; it may still run
+/// when the process ends, which ends it, too.
 ///
 /// # Errors
 /// If it cannot be made.
-pub fn start(name: &str, body: impl FnOnce(Thread) + Send + 'static) -> Result<(), Error> {
+pub fn start(name: &str, stack_bytes: Option<usize>, body: impl FnOnce(Thread) + Send + 'static) -> Result<(), Error> {
     let begin = move || body(Thread::current());
-    Builder::new().name(name.to_owned()).spawn(begin).map(drop).map_err(|error| refused(&error))
+    let builder = Builder::new().name(name.to_owned());
+    let builder = stack_bytes.into_iter().fold(builder, Builder::stack_size);
+    builder.spawn(begin).map(drop).map_err(|error| refused(&error))
 }
 
 fn refused(error: &std::io::Error) -> Error {

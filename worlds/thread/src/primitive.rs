@@ -26,6 +26,10 @@ mod real {
         pub(crate) fn wake_all(&self, scope: Scope) {
             futex::wake_all(&self.0, scope);
         }
+        #[cold]
+        pub(crate) fn wake_one(&self, scope: Scope) {
+            futex::wake_one(&self.0, scope);
+        }
     }
 }
 
@@ -56,6 +60,10 @@ mod model {
         pub(crate) fn wake_all(&self, _: Scope) {
             let _kernel = self.1.lock().unwrap();
             self.2.notify_all();
+        }
+        pub(crate) fn wake_one(&self, _: Scope) {
+            let _kernel = self.1.lock().unwrap();
+            self.2.notify_one();
         }
     }
 }

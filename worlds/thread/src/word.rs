@@ -28,6 +28,14 @@ impl SharedWord for Word {
     type Counter = AtomicU64;
 }
 
+#[cfg(not(loom))]
+impl Word {
+    /// A word of value 0 without flags, as [`Word::default`].
+    pub const fn zero() -> Self {
+        Self(Futex(core::sync::atomic::AtomicU32::new(0)))
+    }
+}
+
 impl Word {
     /// The value.
     #[inline]
@@ -80,6 +88,27 @@ impl Word {
             self.settle(before, scope);
         }
         Ok(expected)
+    }
+
+    /// Takes the word as a lock, from 0 to 1, and leaves the flags as they are (race 7).
+    #[inline]
+    pub fn try_lock(&self) -> bool {
+        let mut before = self.0.0.load(Relaxed);
+        while before >> VALUE_SHIFT == 0 {
+            match self.0.0.compare_exchange(before, before | 1 << VALUE_SHIFT, Acquire, Relaxed) {
+                Ok(_) => return true,
+                Err(seen) => before = seen,
+            }
+        }
+        false
+    }
+
+    /// Gives the lock back, and wakes one of those that sleep for it.
+    #[inline]
+    pub fn unlock(&self, scope: Scope) {
+        if self.0.0.swap(0, Release) & ARMED != 0 {
+            self.0.wake_one(scope);
+        }
     }
 
     /// After a change that found flags: poison stays, sleepers wake (races 1, 3 and 5 of the README).
@@ -164,6 +193,13 @@ impl Word {
         if before & ARMED != 0 {
             self.settle(before, scope);
         }
+    }
+
+    /// The negative control of race 7: takes the lock and the flags with it.
+    #[cfg(loom)]
+    pub fn try_lock_clearing(&self) -> bool {
+        let before = self.0.0.load(Relaxed);
+        before >> VALUE_SHIFT == 0 && self.0.0.compare_exchange(before, 1 << VALUE_SHIFT, Acquire, Relaxed).is_ok()
     }
 
     /// The negative control of race 6: looks for sleepers without a fence.

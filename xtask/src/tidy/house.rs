@@ -46,7 +46,7 @@ const fn room(directory: &'static str, package: &'static str, wing: Wing, floor:
     Room { directory, package, wing, floor }
 }
 
-const ROOMS: [Room; 30] = [
+const ROOMS: [Room; 32] = [
     room("core/machine", "foregather-machine", Core, 0),
     room("core/wait", "foregather-wait", Core, 1),
     room("core/barrier", "foregather-barrier", Core, 2),
@@ -60,11 +60,13 @@ const ROOMS: [Room; 30] = [
     room("systems/team", "foregather-team", System, 0),
     room("systems/blas", "foregather-blas", System, 1),
     room("systems/dsm", "foregather-dsm", System, 1),
+    room("systems/openmp", "foregather-openmp", System, 1),
     room("apps", "foregather-apps", System, 2),
     room("conformance", "foregather-conformance", Conformance, 0),
     room("conformance/swarm", "foregather-swarm", Swarm, 0),
     room("bench", "foregather-bench", Bench, 0),
     room("faces/blas", "foregather-blas-face", Roof, 0),
+    room("faces/openmp", "foregather-openmp-face", Roof, 0),
     room("lab/results", "foregather-results", Lab, 0),
     room("lab/cli", "foregather-cli", Lab, 0),
     room("lab/measure", "foregather-measure", Lab, 1),

@@ -15,12 +15,13 @@ use syn::Item;
 use toml::Spanned;
 
 /// The rooms that name races, and where.
-const ROOMS: [(&str, &str); 9] = [
+const ROOMS: [(&str, &str); 10] = [
     ("adaptive", "core/wait/src/adaptive/README.md"),
     ("barrier", "core/barrier/README.md"),
     ("lanes", "worlds/shm/src/fabric/README.md"),
     ("link", "core/message/src/link/README.md"),
     ("messenger", "core/message/src/messenger/README.md"),
+    ("openmp", "systems/openmp/README.md"),
     ("pages", "systems/dsm/src/protocol/README.md"),
     ("team", "systems/team/README.md"),
     ("thread", "worlds/thread/README.md"),

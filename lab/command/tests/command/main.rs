@@ -2,6 +2,7 @@
 mod app;
 mod bad_input;
 mod dsm;
+mod exec;
 mod explain;
 mod interrupted;
 mod messages;

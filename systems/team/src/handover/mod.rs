@@ -17,7 +17,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The payload of a member's panic.
-pub(crate) type Panic = Box<dyn Any + Send>;
+pub type Panic = Box<dyn Any + Send>;
+
+/// What the workers of a region do whose leader is somewhere else.
+pub type WorkersPart = Box<dyn Fn(Member) + Send + Sync>;
 
 /// What a region works on: one cache line.
 #[derive(Clone, Copy)]
@@ -99,11 +102,14 @@ struct Shared {
 
 /// The leader's side of a team, and its threads, as far as they were started. Dropping it releases them
 /// without waiting for them.
-pub(crate) struct Threads {
+pub struct Threads {
     /// `None` only while it is dropped.
     leader: Option<TeamLeader<Thread>>,
     shared: Arc<Shared>,
     policy: Policy,
+    stack_bytes: Option<usize>,
+    /// What the open region works on, if its leader is not in [`Threads::run`].
+    opened: Option<Box<WorkersPart>>,
     /// How many members may take part: the leader, and the workers that were called.
     width: u32,
     started: u32,
@@ -112,11 +118,12 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
-    /// Makes a team of at most `most` members; so far there is only the leader.
+    /// Makes a team of at most `most` members, which wait by `policy` and have stacks of that size, else of
+    /// the usual one; so far there is only the leader.
     ///
     /// # Errors
     /// [`foregather_machine::Cause::Size`] for none, or more than a team takes.
-    pub(crate) fn new(most: u32, policy: Policy) -> Result<Self, Error> {
+    pub fn new(most: u32, policy: Policy, stack_bytes: Option<usize>) -> Result<Self, Error> {
         let shared = Arc::new(Shared { team: foregather_barrier::ForkJoin::new(most)?, desk: WorkDesk::new() });
         let cpu = Thread::current();
         let wake = cpu.costs().remote_wake;
@@ -124,16 +131,17 @@ impl Threads {
         for worker in 1..most {
             leader.dismiss(worker)?;
         }
-        Ok(Self { leader: Some(TeamLeader::new(leader, wake)), shared, policy, width: 1, started: 1, by: this_thread() })
+        let leader = Some(TeamLeader::new(leader, wake));
+        Ok(Self { leader, shared, policy, stack_bytes, opened: None, width: 1, started: 1, by: this_thread() })
     }
 
     /// The most members it may have.
-    pub(crate) fn most(&self) -> u32 {
+    pub fn most(&self) -> u32 {
         self.shared.team.size()
     }
 
     /// The members it has now.
-    pub(crate) fn width(&self) -> u32 {
+    pub fn width(&self) -> u32 {
         self.width
     }
 
@@ -141,7 +149,7 @@ impl Threads {
     ///
     /// # Errors
     /// If a thread cannot be started: the members that are there take part.
-    pub(crate) fn resize(&mut self, width: u32) -> Result<(), Error> {
+    pub fn resize(&mut self, width: u32) -> Result<(), Error> {
         let Some(TeamLeader { handle, .. }) = &mut self.leader else { return Ok(()) };
         while self.width > width {
             self.width -= 1;
@@ -150,7 +158,8 @@ impl Threads {
         while self.width < width.min(self.shared.team.size()) {
             if self.started == self.width {
                 let (shared, rank, policy) = (Arc::clone(&self.shared), self.width, self.policy);
-                foregather_thread::start(&format!("team {rank}"), move |cpu| follow(&shared, cpu, rank, policy))?;
+                let body = move |cpu| follow(&shared, cpu, rank, policy);
+                foregather_thread::start(&format!("team {rank}"), self.stack_bytes, body)?;
                 self.started += 1;
             }
             handle.recall(self.width)?;
@@ -161,19 +170,15 @@ impl Threads {
 
     /// Does `work` once for every member, on the threads that are there. Returns the region's course and the
     /// first panic.
+    ///
+    /// # Panics
+    /// If a region is open.
     #[inline]
-    pub(crate) fn run<F: Fn(Member) + Sync>(&mut self, work: &F, patience: HelpAfter) -> (Course, Option<Panic>) {
-        let Self { leader: Some(leader), shared, width, by, .. } = self else { not_over("it has no leader") };
+    pub fn run<F: Fn(Member) + Sync>(&mut self, work: &F, patience: HelpAfter) -> (Course, Option<Panic>) {
+        assert!(self.opened.is_none(), "a region of this team is open");
+        self.leave_job(RegionWork { call: call::<F>, work: core::ptr::from_ref(work).cast(), size: self.width });
+        let Self { leader: Some(leader), shared, .. } = self else { not_over("it has no leader") };
         let desk = &shared.desk;
-        if *by != this_thread() {
-            reached("team:J5");
-            *by = this_thread();
-            leader.handle.lead_from(Thread::current());
-        }
-        let job = RegionWork { call: call::<F>, work: core::ptr::from_ref(work).cast(), size: *width };
-        // SAFETY: no region is open, since each call of this function ends with its join, so no member has a
-        // part; and this call has the leader to itself.
-        unsafe { *desk.job.0.get() = job };
         let open = OpenRegion;
         let part = async |rank| {
             // SAFETY: the leader calls this for part 0 and for parts that its exchange has taken.
@@ -187,15 +192,58 @@ impl Threads {
         (course, desk.take_panic())
     }
 
+    /// Opens a region in which each worker does `work` once, and its leader what it likes until
+    /// [`Threads::close`].
+    ///
+    /// # Panics
+    /// If a region is open already.
+    pub fn open(&mut self, work: WorkersPart) {
+        assert!(self.opened.is_none(), "a region of this team is open");
+        // In a place of its own: `self` may be moved.
+        let work = core::ptr::from_ref(&**self.opened.insert(Box::new(work))).cast();
+        self.leave_job(RegionWork { call: call::<WorkersPart>, work, size: self.width });
+        let Self { leader: Some(leader), .. } = self else { not_over("it has no leader") };
+        if let Err(error) = leader.handle.fork() {
+            not_over(&error.to_string());
+        }
+    }
+
+    /// Waits until all workers have done their part of the open region. Returns the first panic.
+    pub fn close(&mut self) -> Option<Panic> {
+        let Self { leader: Some(leader), shared, opened, .. } = self else { not_over("it has no leader") };
+        if let Err(error) = block_on(leader.handle.join()) {
+            not_over(&error.to_string());
+        }
+        *opened = None;
+        shared.desk.take_panic()
+    }
+
+    /// Leaves a job for the members of the next region.
+    #[inline]
+    fn leave_job(&mut self, job: RegionWork) {
+        let Self { leader: Some(leader), shared, by, .. } = self else { not_over("it has no leader") };
+        if *by != this_thread() {
+            reached("team:J5");
+            *by = this_thread();
+            leader.handle.lead_from(Thread::current());
+        }
+        // SAFETY: no region is open, since `run` ends with its join and both functions that open one ask for
+        // that, so no member has a part; and this call has the leader to itself.
+        unsafe { *shared.desk.job.0.get() = job };
+    }
+
     /// Forgets the threads in a child of a fork: they do not exist there, and what they or the parent's
     /// leader had in hand stays untouched.
-    pub(crate) fn forget(self) {
+    pub fn forget(self) {
         core::mem::forget(self);
     }
 }
 
 impl Drop for Threads {
     fn drop(&mut self) {
+        if self.opened.is_some() {
+            not_over("its leader has gone");
+        }
         if let Some(TeamLeader { handle, .. }) = self.leader.take() {
             // No region is open: this cannot fail, and if it did the workers would end with an error.
             let _ = handle.finish();

@@ -269,3 +269,36 @@ fn an_exchange_takes_no_poison_away() {
         Vec::new()
     });
 }
+
+/// Race 7: two threads sleep for a lock that a third holds; each must get it.
+fn locks(take: fn(&Word) -> bool) {
+    model(move |word| {
+        assert!(take(&word), "it is free");
+        let locker = || {
+            spawn(&word, move |w| {
+                block(w, || take(w));
+                w.unlock(Private);
+            })
+        };
+        let lockers = vec![locker(), locker()];
+        word.unlock(Private);
+        lockers
+    });
+}
+
+#[test]
+fn all_that_sleep_for_a_lock_get_it() {
+    locks(Word::try_lock);
+}
+
+/// The negative control of race 7.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn taking_a_lock_without_its_flags_loses_a_sleeper() {
+    locks(Word::try_lock_clearing);
+}
+
+#[test]
+fn of_two_that_lock_one_succeeds() {
+    two_take(|word, _| word.try_lock());
+}

@@ -1,0 +1,74 @@
+//! Makes symbols from lines of the table.
+//!
+//! `entries! { "NODE" { fn NAME(ARGUMENTS) -> RESULT { .. } .. } .. }` exports each name as a jump through a
+//! slot, which is this library's own function unless the library stands aside ([`crate::load`]): so a call
+//! that is passed on costs a jump, whatever its arguments are. `TABLE` has all of them.
+use core::sync::atomic::AtomicPtr;
+
+/// One symbol.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its name.
+    pub name: &'static str,
+    /// The version node that programs find it under.
+    pub node: &'static str,
+    /// The function that a call jumps to.
+    pub slot: &'static AtomicPtr<()>,
+}
+
+/// The lines of a table.
+macro_rules! entries {
+    ($( $node:literal { $( fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $(-> $result:ty)? $body:block )* } )*) => {
+        $($(
+            #[allow(non_snake_case, clippy::too_many_arguments, reason = "the standard's names and arguments")]
+            unsafe extern "C" fn $name($($argument: $kind),*) $(-> $result)? $body
+        )*)*
+        #[allow(non_upper_case_globals, reason = "the standard's names")]
+        mod slots {
+            use core::sync::atomic::AtomicPtr;
+            $($( pub(super) static $name: AtomicPtr<()> = AtomicPtr::new(super::$name as *mut ()); )*)*
+        }
+        $($( $crate::export::jump! { $name } )*)*
+        /// The symbols of this file.
+        pub(crate) static TABLE: &[$crate::export::Entry] =
+            &[$($( $crate::export::Entry { name: stringify!($name), node: $node, slot: &slots::$name } ),*),*];
+    };
+}
+
+/// The symbol of a name: a jump to what its slot holds.
+#[cfg(target_arch = "x86_64")]
+macro_rules! jump {
+    ($name:ident) => {
+        core::arch::global_asm!(
+            ".text",
+            ".balign 16",
+            concat!(".globl ", stringify!($name)),
+            concat!(".type ", stringify!($name), ", @function"),
+            concat!(stringify!($name), ":"),
+            "jmp qword ptr [rip + {slot}]",
+            concat!(".size ", stringify!($name), ", . - ", stringify!($name)),
+            slot = sym slots::$name,
+        );
+    };
+}
+
+/// The symbol of a name: a jump to what its slot holds.
+#[cfg(target_arch = "aarch64")]
+macro_rules! jump {
+    ($name:ident) => {
+        core::arch::global_asm!(
+            ".text",
+            ".balign 16",
+            concat!(".globl ", stringify!($name)),
+            concat!(".type ", stringify!($name), ", @function"),
+            concat!(stringify!($name), ":"),
+            "adrp x16, {slot}",
+            "ldr x16, [x16, :lo12:{slot}]",
+            "br x16",
+            concat!(".size ", stringify!($name), ", . - ", stringify!($name)),
+            slot = sym slots::$name,
+        );
+    };
+}
+
+pub(crate) use {entries, jump};

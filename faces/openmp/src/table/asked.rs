@@ -1,0 +1,243 @@
+//! What programs ask of the runtime, and what they set: for C, and for Fortran, whose names end with `_`, and
+//! with `_8_` where an integer of eight bytes goes in.
+use crate::export::entries;
+use core::ffi::c_int;
+use foregather_host::clock;
+use foregather_openmp::{Kind, Schedule, ancestor, change, icvs, settings, task};
+
+/// A count as programs take it.
+fn int(count: u32) -> c_int {
+    c_int::try_from(count).unwrap_or(c_int::MAX)
+}
+
+fn max_threads() -> c_int {
+    int(icvs().threads)
+}
+
+/// How many regions may lie within each other: any number.
+const LEVELS: c_int = c_int::MAX;
+
+fn set_num_threads(threads: i64) {
+    if let Some(threads) = u32::try_from(threads).ok().filter(|&threads| threads > 0) {
+        change(|icvs| icvs.threads = threads);
+    }
+}
+
+fn set_active_levels(levels: i64) {
+    if let Ok(levels) = u32::try_from(levels) {
+        change(|icvs| icvs.active_levels = levels.min(LEVELS as u32));
+    }
+}
+
+fn set_nested(nested: bool) {
+    set_active_levels(if nested { LEVELS.into() } else { 1 });
+}
+
+/// The bit by which a program asks for chunks in order.
+const MONOTONIC: u32 = 1 << 31;
+
+fn set_schedule(kind: c_int, chunk: i64) {
+    let kinds = [Kind::Static, Kind::Dynamic, Kind::Guided, Kind::Auto];
+    let number = (kind as u32 & !MONOTONIC) as usize;
+    let Some(&kind_named) = number.checked_sub(1).and_then(|at| kinds.get(at)) else { return };
+    let chunk = match kind_named {
+        Kind::Static => chunk.max(0) as u64,
+        Kind::Dynamic | Kind::Guided => chunk.max(1) as u64,
+        Kind::Auto => 0,
+    };
+    let monotonic = kind as u32 & MONOTONIC != 0;
+    change(|icvs| icvs.schedule = Schedule { kind: kind_named, chunk, monotonic });
+}
+
+fn schedule() -> (c_int, c_int) {
+    let Schedule { kind, chunk, monotonic } = icvs().schedule;
+    let number = match kind {
+        Kind::Static => 1,
+        Kind::Dynamic => 2,
+        Kind::Guided => 3,
+        Kind::Auto => 4,
+    };
+    let kind = if monotonic { number | MONOTONIC } else { number };
+    (kind as c_int, c_int::try_from(chunk).unwrap_or(c_int::MAX))
+}
+
+fn ancestor_num(level: i64) -> c_int {
+    u32::try_from(level).ok().and_then(ancestor).map_or(-1, |task| int(task.rank))
+}
+
+fn team_size(level: i64) -> c_int {
+    u32::try_from(level).ok().and_then(ancestor).map_or(-1, |task| int(task.size))
+}
+
+/// Seconds since a moment that is the same for all threads.
+fn wtime() -> f64 {
+    clock::now().0 as f64 * 1e-9
+}
+
+/// Questions without an argument: a name for C and one for Fortran a line.
+macro_rules! questions {
+    ($($node:literal { $($c:ident $fortran:ident -> $kind:ty: $answer:expr;)* })*) => { entries! { $($node { $(
+        fn $c() -> $kind {
+            $answer
+        }
+        fn $fortran() -> $kind {
+            $answer
+        }
+    )* })* } };
+}
+
+questions! {
+    "OMP_1.0" {
+        omp_get_thread_num omp_get_thread_num_ -> c_int: int(task().rank);
+        omp_get_num_threads omp_get_num_threads_ -> c_int: int(task().size);
+        omp_get_max_threads omp_get_max_threads_ -> c_int: max_threads();
+        omp_get_num_procs omp_get_num_procs_ -> c_int: int(settings().processors);
+        omp_in_parallel omp_in_parallel_ -> c_int: (task().active > 0).into();
+        omp_get_dynamic omp_get_dynamic_ -> c_int: icvs().dynamic.into();
+        omp_get_nested omp_get_nested_ -> c_int: (icvs().active_levels > 1 && icvs().active_levels > task().active).into();
+    }
+    "OMP_2.0" {
+        omp_get_wtime omp_get_wtime_ -> f64: wtime();
+        omp_get_wtick omp_get_wtick_ -> f64: 1e-9;
+    }
+    "OMP_3.0" {
+        omp_get_level omp_get_level_ -> c_int: int(task().level);
+        omp_get_active_level omp_get_active_level_ -> c_int: int(task().active);
+        omp_get_max_active_levels omp_get_max_active_levels_ -> c_int: int(icvs().active_levels);
+        omp_get_thread_limit omp_get_thread_limit_ -> c_int: int(icvs().thread_limit);
+    }
+    "OMP_3.1" {
+        omp_in_final omp_in_final_ -> c_int: 0;
+    }
+    "OMP_4.0" {
+        omp_get_cancellation omp_get_cancellation_ -> c_int: settings().cancellation.into();
+        // 0: threads may move; 1: they are kept to their places.
+        omp_get_proc_bind omp_get_proc_bind_ -> c_int: settings().bound.into();
+        omp_get_default_device omp_get_default_device_ -> c_int: 0;
+        omp_get_num_devices omp_get_num_devices_ -> c_int: 0;
+        omp_is_initial_device omp_is_initial_device_ -> c_int: 1;
+        omp_get_num_teams omp_get_num_teams_ -> c_int: 1;
+        omp_get_team_num omp_get_team_num_ -> c_int: 0;
+    }
+    "OMP_4.5" {
+        omp_get_initial_device omp_get_initial_device_ -> c_int: 0;
+        omp_get_max_task_priority omp_get_max_task_priority_ -> c_int: 0;
+        omp_get_num_places omp_get_num_places_ -> c_int: 0;
+        omp_get_place_num omp_get_place_num_ -> c_int: -1;
+        omp_get_partition_num_places omp_get_partition_num_places_ -> c_int: 0;
+    }
+    "OMP_5.0.1" {
+        omp_get_supported_active_levels omp_get_supported_active_levels_ -> c_int: LEVELS;
+    }
+    "OMP_5.0.2" {
+        omp_get_device_num omp_get_device_num_ -> c_int: 0;
+    }
+}
+
+/// Places: there are none, as threads are not bound to any.
+pub(super) mod places {
+    use super::*;
+    entries! {
+        "OMP_4.5" {
+            fn omp_get_place_num_procs(_place: c_int) -> c_int {
+                0
+            }
+            fn omp_get_place_num_procs_(_place: &c_int) -> c_int {
+                0
+            }
+            fn omp_get_place_num_procs_8_(_place: &i64) -> c_int {
+                0
+            }
+            fn omp_get_place_proc_ids(_place: c_int, _ids: *mut c_int) {}
+            fn omp_get_place_proc_ids_(_place: &c_int, _ids: *mut c_int) {}
+            fn omp_get_place_proc_ids_8_(_place: &i64, _ids: *mut i64) {}
+            fn omp_get_partition_place_nums(_places: *mut c_int) {}
+            fn omp_get_partition_place_nums_(_places: *mut c_int) {}
+            fn omp_get_partition_place_nums_8_(_places: *mut i64) {}
+        }
+    }
+}
+
+/// What has an argument.
+pub(super) mod told {
+    use super::*;
+    entries! {
+        "OMP_1.0" {
+            fn omp_set_num_threads(threads: c_int) {
+                set_num_threads(threads.into());
+            }
+            fn omp_set_num_threads_(threads: &c_int) {
+                set_num_threads((*threads).into());
+            }
+            fn omp_set_num_threads_8_(threads: &i64) {
+                set_num_threads(*threads);
+            }
+            fn omp_set_dynamic(dynamic: c_int) {
+                change(|icvs| icvs.dynamic = dynamic != 0);
+            }
+            fn omp_set_dynamic_(dynamic: &c_int) {
+                change(|icvs| icvs.dynamic = *dynamic != 0);
+            }
+            fn omp_set_dynamic_8_(dynamic: &i64) {
+                change(|icvs| icvs.dynamic = *dynamic != 0);
+            }
+            fn omp_set_nested(nested: c_int) {
+                set_nested(nested != 0);
+            }
+            fn omp_set_nested_(nested: &c_int) {
+                set_nested(*nested != 0);
+            }
+            fn omp_set_nested_8_(nested: &i64) {
+                set_nested(*nested != 0);
+            }
+        }
+        "OMP_3.0" {
+            fn omp_set_max_active_levels(levels: c_int) {
+                set_active_levels(levels.into());
+            }
+            fn omp_set_max_active_levels_(levels: &c_int) {
+                set_active_levels((*levels).into());
+            }
+            fn omp_set_max_active_levels_8_(levels: &i64) {
+                set_active_levels(*levels);
+            }
+            fn omp_set_schedule(kind: c_int, chunk: c_int) {
+                set_schedule(kind, chunk.into());
+            }
+            fn omp_set_schedule_(kind: &c_int, chunk: &c_int) {
+                set_schedule(*kind, (*chunk).into());
+            }
+            fn omp_set_schedule_8_(kind: &c_int, chunk: &i64) {
+                set_schedule(*kind, *chunk);
+            }
+            fn omp_get_schedule(kind: &mut c_int, chunk: &mut c_int) {
+                (*kind, *chunk) = schedule();
+            }
+            fn omp_get_schedule_(kind: &mut c_int, chunk: &mut c_int) {
+                (*kind, *chunk) = schedule();
+            }
+            fn omp_get_schedule_8_(kind: &mut c_int, chunk: &mut i64) {
+                let (now, length) = schedule();
+                (*kind, *chunk) = (now, length.into());
+            }
+            fn omp_get_ancestor_thread_num(level: c_int) -> c_int {
+                ancestor_num(level.into())
+            }
+            fn omp_get_ancestor_thread_num_(level: &c_int) -> c_int {
+                ancestor_num((*level).into())
+            }
+            fn omp_get_ancestor_thread_num_8_(level: &i64) -> c_int {
+                ancestor_num(*level)
+            }
+            fn omp_get_team_size(level: c_int) -> c_int {
+                team_size(level.into())
+            }
+            fn omp_get_team_size_(level: &c_int) -> c_int {
+                team_size((*level).into())
+            }
+            fn omp_get_team_size_8_(level: &i64) -> c_int {
+                team_size(*level)
+            }
+        }
+    }
+}

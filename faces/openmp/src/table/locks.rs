@@ -1,0 +1,107 @@
+//! Critical sections, updates without an instruction of their own, and the program's locks.
+//!
+//! A lock of C is the program's four or sixteen bytes. A lock of Fortran is four bytes, too; a nested one is
+//! the address of sixteen, in eight bytes.
+use crate::export::entries;
+use core::ffi::{c_int, c_void};
+use foregather_openmp::lock::{ATOMIC, CRITICAL, Lock, NestLock};
+
+/// The lock at the front of the word that the compiler keeps for a name.
+///
+/// # Safety
+/// `word` is such a word: at least four bytes, aligned, at first of zeros, and touched by these entries
+/// alone.
+unsafe fn of_name<'l>(word: *mut *mut c_void) -> &'l Lock {
+    // SAFETY: by this function's contract.
+    unsafe { &*word.cast::<Lock>() }
+}
+
+entries! {
+    "GOMP_1.0" {
+        fn GOMP_critical_start() {
+            CRITICAL.lock();
+        }
+        fn GOMP_critical_end() {
+            CRITICAL.unlock();
+        }
+        fn GOMP_critical_name_start(word: *mut *mut c_void) {
+            // SAFETY: the compiler passes the word of the section's name.
+            unsafe { of_name(word) }.lock();
+        }
+        fn GOMP_critical_name_end(word: *mut *mut c_void) {
+            // SAFETY: the compiler passes the word of the section's name.
+            unsafe { of_name(word) }.unlock();
+        }
+        fn GOMP_atomic_start() {
+            ATOMIC.lock();
+        }
+        fn GOMP_atomic_end() {
+            ATOMIC.unlock();
+        }
+    }
+    "OMP_3.0" {
+        fn omp_init_lock(lock: *mut Lock) {
+            // SAFETY: the program passes memory for a lock, which no thread uses yet.
+            unsafe { lock.write(Lock::new()) }
+        }
+        fn omp_destroy_lock(_lock: *mut Lock) {}
+        fn omp_set_lock(lock: &Lock) {
+            lock.lock();
+        }
+        fn omp_unset_lock(lock: &Lock) {
+            lock.unlock();
+        }
+        fn omp_test_lock(lock: &Lock) -> c_int {
+            lock.try_lock().into()
+        }
+        fn omp_init_nest_lock(lock: *mut NestLock) {
+            // SAFETY: the program passes memory for a lock, which no thread uses yet.
+            unsafe { lock.write(NestLock::default()) }
+        }
+        fn omp_destroy_nest_lock(_lock: *mut NestLock) {}
+        fn omp_set_nest_lock(lock: &NestLock) {
+            lock.lock();
+        }
+        fn omp_unset_nest_lock(lock: &NestLock) {
+            lock.unlock();
+        }
+        fn omp_test_nest_lock(lock: &NestLock) -> c_int {
+            lock.try_lock() as c_int
+        }
+        fn omp_init_lock_(lock: *mut Lock) {
+            // SAFETY: the program passes memory for a lock, which no thread uses yet.
+            unsafe { lock.write(Lock::new()) }
+        }
+        fn omp_destroy_lock_(_lock: *mut Lock) {}
+        fn omp_set_lock_(lock: &Lock) {
+            lock.lock();
+        }
+        fn omp_unset_lock_(lock: &Lock) {
+            lock.unlock();
+        }
+        fn omp_test_lock_(lock: &Lock) -> c_int {
+            lock.try_lock().into()
+        }
+        fn omp_init_nest_lock_(lock: *mut *mut NestLock) {
+            // SAFETY: the program passes a variable for the lock's address.
+            unsafe { lock.write(Box::into_raw(Box::default())) }
+        }
+        fn omp_destroy_nest_lock_(lock: *mut *mut NestLock) {
+            // SAFETY: the variable has the address that `omp_init_nest_lock_` made, and no thread uses the
+            // lock any more.
+            unsafe {
+                drop(Box::from_raw(lock.read()));
+                lock.write(core::ptr::null_mut());
+            }
+        }
+        fn omp_set_nest_lock_(lock: &&NestLock) {
+            lock.lock();
+        }
+        fn omp_unset_nest_lock_(lock: &&NestLock) {
+            lock.unlock();
+        }
+        fn omp_test_nest_lock_(lock: &&NestLock) -> c_int {
+            lock.try_lock() as c_int
+        }
+    }
+}

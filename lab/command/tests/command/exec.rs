@@ -1,0 +1,68 @@
+//! `exec`: a program as it is, with a library before its own.
+use super::{foregather, scratch, stderr};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+
+/// A library that every program has already, so that loading it first changes nothing.
+fn harmless() -> String {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    maps.lines().filter_map(|line| line.split_whitespace().nth(5)).find(|path| path.contains("libc.so")).unwrap().to_owned()
+}
+
+#[test]
+fn the_library_comes_first_and_the_programs_end_is_its_own() {
+    let library = harmless();
+    let exec = |script: &str| {
+        foregather(&["exec", "--library", &library, "--", "sh", "-c", script]).env("LD_PRELOAD", "").output().unwrap()
+    };
+    let said = exec("echo $LD_PRELOAD; exit 7");
+    assert_eq!(
+        (said.status.code(), String::from_utf8_lossy(&said.stdout).trim()),
+        (Some(7), library.as_str()),
+        "{}",
+        stderr(&said)
+    );
+    assert_eq!(exec("kill -TERM $$").status.signal(), Some(15));
+}
+
+#[test]
+fn the_way_back_changes_nothing_and_needs_no_library() {
+    let said = foregather(&["exec", "--", "sh", "-c", "echo \"<$LD_PRELOAD>\""])
+        .env("FOREGATHER", "off")
+        .env_remove("LD_PRELOAD")
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&said.stdout).trim(), "<>", "{}", stderr(&said));
+}
+
+#[test]
+fn what_there_is_not_is_said_with_the_exit_codes_of_shells() {
+    let library = harmless();
+    let end = |args: &[&str]| {
+        let said = foregather(&[&["exec"], args].concat()).output().unwrap();
+        (said.status.code(), stderr(&said))
+    };
+    let (code, said) = end(&["--library", &library, "--", "no-such-program"]);
+    assert!(code == Some(127) && said.contains("no-such-program"), "{code:?}: {said}");
+    let (code, said) = end(&["--library", "/no/such.so", "--", "true"]);
+    assert!(code == Some(2) && said.contains("/no/such.so"), "{code:?}: {said}");
+    let (code, said) = end(&["--", "true"]);
+    assert!(code == Some(3) && said.contains("drop-in libgomp"), "{code:?}: {said}");
+    let text = scratch("no-program");
+    fs::write(&text, "neither").unwrap();
+    fs::set_permissions(&text, fs::Permissions::from_mode(0o644)).unwrap();
+    let (code, said) = end(&["--", text.to_str().unwrap()]);
+    assert!(code == Some(126) && said.contains("nothing of"), "{code:?}: {said}");
+}
+
+#[test]
+fn a_program_with_its_owners_rights_runs_unchanged_and_that_is_said() {
+    let program = scratch("with-rights");
+    fs::copy("/bin/true", &program).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).unwrap();
+    let said = foregather(&["exec", "--", program.to_str().unwrap()]).output().unwrap();
+    assert!(said.status.success() && stderr(&said).contains("rights of its owner"), "{}", stderr(&said));
+    let quiet = foregather(&["exec", "--quiet", "--", program.to_str().unwrap()]).output().unwrap();
+    assert_eq!(stderr(&quiet), "");
+}

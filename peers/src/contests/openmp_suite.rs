@@ -1,0 +1,323 @@
+//! GCC's own tests of its OpenMP runtime, on that and on ours, without the harness that they were written
+//! for.
+//!
+//! A case is compiled once and run twice. It passes if it ends well, or, where it says that it should fail,
+//! does not. Of its directives those are understood that decide how it is built and run.
+use super::Trouble;
+use anyhow::{Context, Result, bail, ensure};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, fs};
+
+const FOLDERS: &str = "libgomp.c,libgomp.c-c++-common,libgomp.c++,libgomp.fortran,libgomp.graphite";
+
+/// What is asked for.
+struct Contest {
+    sources: PathBuf,
+    library: PathBuf,
+    cases: usize,
+    limit: Duration,
+    folders: Vec<String>,
+}
+
+/// A test of the suite, as its directives have it.
+#[derive(Debug, Default, PartialEq)]
+struct Case {
+    folder: String,
+    name: String,
+    options: Vec<String>,
+    /// More files that belong to it.
+    files: Vec<String>,
+    variables: Vec<(String, String)>,
+    should_fail: bool,
+    /// It is run, and not only compiled, and needs no device.
+    runs: bool,
+}
+
+/// How one run of a case went.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct CaseRun {
+    passed: bool,
+    took: Duration,
+    /// Did the loader bind its symbols to the library under test?
+    bound: bool,
+}
+
+pub(super) fn hold(options: &[&str]) -> Result<(), Trouble> {
+    let contest = Contest::parse(options)?;
+    let place = env::temp_dir().join(format!("foregather-openmp-suite-{}", std::process::id()));
+    fs::create_dir_all(&place)?;
+    let held = contest.run(&place);
+    // What was built stays only if it could not be removed.
+    let _ = fs::remove_dir_all(&place);
+    Ok(held?)
+}
+
+impl Contest {
+    fn parse(options: &[&str]) -> Result<Self, Trouble> {
+        let (mut sources, mut library, mut cases, mut limit, mut folders) = (None, None, usize::MAX, 10, FOLDERS);
+        let mut words = options.iter();
+        while let Some(option) = words.next() {
+            let value = *words.next().ok_or_else(|| Trouble::Usage(format!("`{option}` needs a value")))?;
+            let number = || {
+                value.parse().ok().filter(|&n| n > 0).ok_or_else(|| Trouble::Usage(format!("{option} takes a number from 1 on")))
+            };
+            match *option {
+                "--sources" => sources = Some(PathBuf::from(value)),
+                "--library" => library = Some(fs::canonicalize(value).with_context(|| value.to_owned())?),
+                "--cases" => cases = number()?,
+                "--limit" => limit = number()? as u64,
+                "--folders" => folders = value,
+                _ => return Err(Trouble::Usage(format!("`{option}` is none of its options"))),
+            }
+        }
+        let (Some(sources), Some(library)) = (sources, library) else {
+            return Err(Trouble::Usage("it needs --sources and --library".to_owned()));
+        };
+        if !sources.join("libgomp.c").is_dir() {
+            return Err(Trouble::Missing(format!(
+                "no libgomp.c in {}: take libgomp/testsuite of GCC's sources",
+                sources.display()
+            )));
+        }
+        let folders = folders.split(',').map(str::to_owned).collect();
+        Ok(Self { sources, library, cases, limit: Duration::from_secs(limit), folders })
+    }
+
+    fn run(&self, place: &Path) -> Result<()> {
+        let mut cases = Vec::new();
+        for folder in &self.folders {
+            cases.extend(self.cases_of(folder)?.into_iter().filter(|case| case.runs));
+        }
+        let every = cases.len().div_ceil(self.cases.min(cases.len()).max(1)).max(1);
+        let (mut counts, mut worse) = (BTreeMap::<String, [usize; 4]>::new(), Vec::new());
+        for case in cases.iter().step_by(every) {
+            let counts = counts.entry(case.folder.clone()).or_default();
+            counts[0] += 1;
+            let Some(program) = self.build(case, place)? else { continue };
+            if !is_plain(&program)? {
+                continue;
+            }
+            counts[1] += 1;
+            let (theirs, ours) = (self.try_one(case, &program, false)?, self.try_one(case, &program, true)?);
+            counts[2] += usize::from(theirs.passed);
+            counts[3] += usize::from(ours.passed && ours.bound);
+            if let Some(why) = verdict(theirs, ours) {
+                worse.push(format!("{}/{}: {why}", case.folder, case.name));
+            }
+            fs::remove_file(program)?;
+        }
+        println!("{:<22} {:>6} {:>6} {:>8} {:>6}", "folder", "cases", "plain", "libgomp", "ours");
+        for (folder, [all, plain, theirs, ours]) in &counts {
+            println!("{folder:<22} {all:>6} {plain:>6} {theirs:>8} {ours:>6}");
+        }
+        ensure!(counts.values().any(|counts| counts[2] > 0), "no case passes even as it is");
+        ensure!(worse.is_empty(), "worse with {}:\n  {}", self.library.display(), worse.join("\n  "));
+        Ok(())
+    }
+
+    fn cases_of(&self, folder: &str) -> Result<Vec<Case>> {
+        let root = self.sources.join(folder);
+        let (mut folders, mut found) = (vec![root.clone()], Vec::new());
+        while let Some(at) = folders.pop() {
+            for entry in fs::read_dir(&at).with_context(|| at.display().to_string())? {
+                let path = entry?.path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if compiler(&path).is_some() {
+                    let name = path.strip_prefix(&root)?.to_string_lossy().into_owned();
+                    found.push(Case { folder: folder.to_owned(), name, ..Case::of(&String::from_utf8_lossy(&fs::read(&path)?)) });
+                }
+            }
+        }
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(found)
+    }
+
+    /// The case as a program; `None` if it cannot be built here.
+    fn build(&self, case: &Case, place: &Path) -> Result<Option<PathBuf>> {
+        let source = self.sources.join(&case.folder).join(&case.name);
+        let (program, beside) = (place.join("case"), source.parent().context("a file of the suite")?);
+        let compiler = compiler(&source).context("a source")?;
+        let mut build = Command::new(compiler);
+        build.args(["-fopenmp", "-w", "-o"]).arg(&program).arg(&source).args(case.files.iter().map(|file| beside.join(file)));
+        build.args(&case.options).arg("-I").arg(self.sources.join("..")).arg("-lm").current_dir(place);
+        let built = build
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .with_context(|| format!("{compiler} cannot be started"))?;
+        Ok(built.success().then_some(program))
+    }
+
+    fn try_one(&self, case: &Case, program: &Path, ours: bool) -> Result<CaseRun> {
+        let mut run = Command::new(program);
+        let bindings = program.with_extension("bindings");
+        run.envs(case.variables.iter().cloned()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        if let Some(place) = program.parent() {
+            run.current_dir(place);
+        }
+        if ours {
+            run.env("LD_PRELOAD", &self.library).env("LD_DEBUG", "bindings").env("LD_DEBUG_OUTPUT", &bindings);
+        }
+        let began = Instant::now();
+        let mut child = run.spawn().with_context(|| program.display().to_string())?;
+        let pid = child.id();
+        let end = loop {
+            match child.try_wait()? {
+                Some(end) => break Some(end),
+                None if began.elapsed() > self.limit => {
+                    child.kill()?;
+                    child.wait()?;
+                    break None;
+                }
+                None => std::thread::sleep(Duration::from_millis(2)),
+            }
+        };
+        let took = began.elapsed();
+        let said = PathBuf::from(format!("{}.{pid}", bindings.display()));
+        let bound = ours && is_bound(&fs::read_to_string(&said).unwrap_or_default(), program, &self.library);
+        // Only what was preloaded has one.
+        let _ = fs::remove_file(said);
+        Ok(CaseRun { passed: end.is_some_and(|end| end.success() != case.should_fail), took, bound })
+    }
+}
+
+/// Runs shorter than this are not compared.
+const SHORT: Duration = Duration::from_millis(500);
+
+/// What is worse with our library than without.
+fn verdict(theirs: CaseRun, ours: CaseRun) -> Option<String> {
+    if !ours.bound {
+        return Some("the loader did not bind its symbols to the library under test".to_owned());
+    }
+    if theirs.passed && !ours.passed {
+        return Some(format!("passes without it, and fails with it after {:.1} s", ours.took.as_secs_f64()));
+    }
+    let slow = theirs.passed && ours.took > SHORT && ours.took > theirs.took * 10;
+    slow.then(|| format!("takes {:.1} s, and {:.1} s without it", ours.took.as_secs_f64(), theirs.took.as_secs_f64()))
+}
+
+/// Did the loader bind the program's OpenMP symbols to `library`, all that it bound?
+fn is_bound(said: &str, program: &Path, library: &Path) -> bool {
+    let from = format!("binding file {} ", program.display());
+    let to = format!(" to {} ", library.display());
+    let mut bound =
+        said.lines().filter(|line| line.contains(&from) && (line.contains("`GOMP_") || line.contains("`omp_"))).peekable();
+    bound.peek().is_some() && bound.all(|line| line.contains(&to))
+}
+
+/// Does the program import nothing of tasks, devices and leagues of teams?
+fn is_plain(program: &Path) -> Result<bool> {
+    let listed = Command::new("nm").args(["-D", "--undefined-only"]).arg(program).output().context("nm cannot be started")?;
+    let names = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let mut openmp = names.split_whitespace().filter(|name| name.starts_with("GOMP_") || name.starts_with("omp_")).peekable();
+    const OTHERS: [&str; 4] = ["task", "target", "teams", "reductions"];
+    Ok(openmp.peek().is_some() && openmp.all(|name| !OTHERS.iter().any(|other| name.contains(other))))
+}
+
+fn compiler(source: &Path) -> Option<&'static str> {
+    match source.extension()?.to_str()? {
+        "c" => Some("gcc"),
+        "C" => Some("g++"),
+        "f" | "f90" | "F90" | "f95" | "f03" | "F03" => Some("gfortran"),
+        _ => None,
+    }
+}
+
+impl Case {
+    /// What the directives of a source say.
+    fn of(text: &str) -> Self {
+        let mut case = Self { options: vec!["-O2".to_owned()], runs: true, ..Self::default() };
+        for line in text.lines() {
+            let Some((_, rest)) = line.split_once("{ dg-") else { continue };
+            let Some((verb, rest)) = rest.split_once(char::is_whitespace) else { continue };
+            let rest = rest.rsplit_once('}').map_or(rest, |(rest, _)| rest).trim();
+            if case.obey(verb, rest).is_err() {
+                case.runs = false;
+            }
+        }
+        case
+    }
+
+    /// An error: the case is of no use here.
+    fn obey(&mut self, verb: &str, rest: &str) -> Result<()> {
+        // Some hold on other machines only.
+        let elsewhere = rest.split_once("{ target ").is_some_and(|(_, target)| !HERE.iter().any(|here| target.starts_with(here)));
+        let words = |text: &str| first(text).split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        match verb {
+            "do" if first(rest) != "run" => bail!("compiled only"),
+            "options" if !elsewhere => self.options = words(rest),
+            "additional-options" if !elsewhere => self.options.extend(words(rest)),
+            "additional-sources" => self.files.extend(words(rest)),
+            "set-target-env-var" => {
+                let (name, value) = rest.split_once(char::is_whitespace).context("a name and a value")?;
+                self.variables.push((name.to_owned(), first(value).to_owned()));
+            }
+            "shouldfail" => self.should_fail = true,
+            "require-effective-target" if ["offload", "nvptx", "gcn", "cuda"].iter().any(|device| rest.contains(device)) => {
+                bail!("needs a device")
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// What conditions may name to hold here.
+const HERE: [&str; 11] = ["x86_64", "{", "i?86", "*-*-*", "lp64", "pthread", "linux", "tls", "vect", "sse", "avx"];
+
+/// The first argument of a directive, in quotes, braces, or neither.
+fn first(text: &str) -> &str {
+    let text = text.trim_start();
+    let quoted = |text: &str, end: char| text.find(end).map(|at| at..);
+    match text.chars().next() {
+        Some('"') => &text[1..quoted(&text[1..], '"').map_or(text.len(), |at| at.start + 1)],
+        Some('{') => text[1..quoted(&text[1..], '}').map_or(text.len(), |at| at.start + 1)].trim().trim_matches('"'),
+        _ => text.split_whitespace().next().unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directives_say_how_a_case_is_built_and_run() {
+        let case = Case::of(
+            "/* { dg-do run } */\n/* { dg-options \"-O3 -g\" } */\n/* { dg-additional-options \"-mavx\" { target avx } } */\n\
+             /* { dg-additional-options \"-mfar\" { target sparc*-*-* } } */\n! { dg-set-target-env-var OMP_CANCELLATION \"true\" }\n\
+             // { dg-additional-sources a.c }\n/* { dg-shouldfail \"stops\" } */\n",
+        );
+        let expected = Case {
+            options: ["-O3", "-g", "-mavx"].map(str::to_owned).to_vec(),
+            files: vec!["a.c".to_owned()],
+            variables: vec![("OMP_CANCELLATION".to_owned(), "true".to_owned())],
+            should_fail: true,
+            runs: true,
+            ..Case::default()
+        };
+        assert_eq!(case, expected);
+        assert!(
+            !Case::of("/* { dg-do compile } */").runs && !Case::of("/* { dg-require-effective-target offload_device } */").runs
+        );
+        assert!(Case::of("int main() {}").runs);
+    }
+
+    #[test]
+    fn a_case_on_another_library_is_worse() {
+        let (program, library) = (Path::new("/t/case"), Path::new("/t/ours.so"));
+        let line = |to: &str| format!("  7:\tbinding file /t/case [0] to {to} [0]: normal symbol `GOMP_parallel' [GOMP_4.0]\n");
+        assert!(is_bound(&line("/t/ours.so"), program, library));
+        assert!(!is_bound(&line("/lib/libgomp.so.1"), program, library) && !is_bound("", program, library));
+        assert!(!is_bound(&(line("/t/ours.so") + &line("/lib/libgomp.so.1")), program, library));
+        let run = |passed, ms, bound| CaseRun { passed, took: Duration::from_millis(ms), bound };
+        assert_eq!(verdict(run(true, 10, false), run(true, 60, true)), None);
+        assert!(verdict(run(true, 10, false), run(true, 10, false)).unwrap().contains("bind"));
+        assert!(verdict(run(true, 10, false), run(false, 10, true)).unwrap().contains("fails with it"));
+        assert!(verdict(run(true, 100, false), run(true, 2_000, true)).unwrap().contains("takes 2.0 s"));
+        assert_eq!(verdict(run(false, 10, false), run(false, 10, true)), None, "no worse than it was");
+    }
+}

@@ -1,0 +1,190 @@
+//! The members of regions of one size, and what they share: a barrier, the ring of loops, what one member
+//! does for all.
+use crate::ring::{SLOTS, Singles, Slot};
+use core::cell::{Cell, RefCell};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::*};
+use foregather_barrier::{Algorithm, BarrierMember, Group};
+use foregather_machine::{CachePadded, Cause, Error, Nanos, Rank, WaitContext, Words, block_on};
+use foregather_thread::{Thread, Word};
+use foregather_wait::{Policy, WaitFor, Waiter};
+use std::sync::Arc;
+
+/// Members that meet in regions of one size.
+pub(crate) struct Crew {
+    size: u32,
+    policy: Policy,
+    group: Group<Thread>,
+    ring: [CachePadded<Slot>; SLOTS],
+    /// Members wait here for the ring, or for their turn.
+    moved: CachePadded<Word>,
+    pub(crate) singles: CachePadded<Singles>,
+    /// What that member hands to the others, by turns.
+    pub(crate) handed: [AtomicPtr<()>; 2],
+    /// The barrier at whose loop was cancelled, counted from 1 on.
+    cancelled_before: AtomicU64,
+    /// Was the region cancelled? Then its barrier is broken.
+    pub(crate) is_cancelled: AtomicBool,
+    /// Is there no further region?
+    retired: AtomicBool,
+}
+
+impl Crew {
+    /// A crew of `size`, which waits by `policy`.
+    ///
+    /// # Errors
+    /// [`Cause::Size`] for none, or more than a barrier takes.
+    pub(crate) fn new(size: u32, policy: Policy) -> Result<Self, Error> {
+        let ring: [CachePadded<Slot>; SLOTS] = core::array::from_fn(|_| CachePadded(Slot::default()));
+        let crew = Self {
+            size,
+            policy,
+            group: Group::new(Algorithm::Central, size)?,
+            ring,
+            moved: CachePadded(Word::default()),
+            singles: CachePadded(Singles::default()),
+            handed: Default::default(),
+            cancelled_before: AtomicU64::new(0),
+            is_cancelled: AtomicBool::new(false),
+            retired: AtomicBool::new(false),
+        };
+        crew.renew(SLOTS as u32);
+        Ok(crew)
+    }
+
+    /// Makes everything new for the next region, after one with `loops` loops. No member is in a region.
+    pub(crate) fn renew(&self, loops: u32) {
+        for (number, slot) in (0..loops.min(SLOTS as u32)).zip(&self.ring) {
+            slot.0.renew(number);
+        }
+        self.singles.0.reset();
+    }
+
+    /// There is no further region: its members' seats can go.
+    pub(crate) fn retire(&self) {
+        self.retired.store(true, Relaxed);
+    }
+
+    pub(crate) fn is_retired(&self) -> bool {
+        self.retired.load(Relaxed)
+    }
+
+    pub(crate) fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// The slot of a loop.
+    #[inline]
+    pub(crate) fn slot(&self, loop_number: u32) -> &Slot {
+        &self.ring[loop_number as usize % SLOTS].0
+    }
+}
+
+impl Crew {
+    /// Words that the members of a loop share.
+    pub(crate) fn words(&self, loop_number: u32, count: usize) -> Arc<[AtomicU64]> {
+        self.slot(loop_number).words(loop_number, count)
+    }
+}
+
+/// One member's place in a crew: a thread's own.
+pub(crate) struct CrewSeat {
+    pub(crate) crew: Arc<Crew>,
+    rank: Rank,
+    cpu: Thread,
+    waiter: Waiter,
+    barrier: RefCell<Option<BarrierMember<Thread>>>,
+    /// Barriers that it has met at in this crew.
+    meetings: Cell<u64>,
+}
+
+impl CrewSeat {
+    /// The seat of the calling thread, which is member `rank`.
+    ///
+    /// # Panics
+    /// If it was taken before. The process ends then.
+    pub(crate) fn new(crew: Arc<Crew>, rank: Rank) -> Self {
+        let cpu = Thread::current();
+        let member = crew.group.member(cpu, rank, crew.policy).unwrap_or_else(|error| lost(&error));
+        let (barrier, waiter) = (RefCell::new(Some(member)), Waiter::new(crew.policy, rank));
+        Self { crew, rank, cpu, waiter, barrier, meetings: Cell::new(0) }
+    }
+
+    pub(crate) fn size(&self) -> u32 {
+        self.crew.size
+    }
+
+    /// Waits for all members. Returns whether the region was cancelled: then it has not met them.
+    pub(crate) fn meet(&self) -> bool {
+        self.meetings.set(self.meetings.get() + 1);
+        let mut barrier = self.barrier.borrow_mut();
+        let Some(member) = barrier.as_mut() else { return true };
+        match block_on(member.wait()) {
+            Ok(()) => false,
+            Err(error) if matches!(error.cause(), Cause::Poisoned { .. }) && self.crew.is_cancelled.load(Acquire) => {
+                *barrier = None;
+                true
+            }
+            Err(error) => lost(&error),
+        }
+    }
+
+    /// Cancels the region: its members meet no more. Those that wait at its barrier go on.
+    pub(crate) fn cancel_region(&self) {
+        self.crew.is_cancelled.store(true, Release);
+        // A member that is gone breaks the barrier.
+        *self.barrier.borrow_mut() = None;
+        self.notify();
+    }
+
+    /// Cancels the loop that the members leave by their next barrier.
+    pub(crate) fn cancel_loop(&self) {
+        self.crew.cancelled_before.store(self.meetings.get() + 1, Release);
+        self.notify();
+    }
+
+    /// Was the region cancelled?
+    pub(crate) fn region_is_cancelled(&self) -> bool {
+        self.crew.is_cancelled.load(Relaxed)
+    }
+
+    /// Was the loop that this member is in cancelled, or the region?
+    pub(crate) fn loop_is_cancelled(&self) -> bool {
+        self.crew.cancelled_before.load(Relaxed) == self.meetings.get() + 1 || self.region_is_cancelled()
+    }
+
+    /// Waits until `probe` holds, which other members make true before they call [`CrewSeat::notify`], or
+    /// until the region is cancelled.
+    #[inline]
+    pub(crate) fn wait(&self, what: &'static str, probe: impl Fn() -> bool) {
+        if probe() {
+            return;
+        }
+        self.wait_slow(what, &|| probe() || self.region_is_cancelled());
+    }
+
+    #[cold]
+    fn wait_slow(&self, what: &'static str, probe: &dyn Fn() -> bool) {
+        let why = || (WaitContext::new(what, self.rank).until(Nanos::MAX), WaitFor::Unknown);
+        let waited = self.waiter.wait(&self.cpu, &self.crew.moved.0, false, why, || probe().then_some(()));
+        if let Err(error) = block_on(waited.finish()) {
+            lost(&error);
+        }
+    }
+
+    /// Members that wait for the ring or for their turn look again.
+    #[inline]
+    pub(crate) fn notify(&self) {
+        if self.crew.moved.0.has_sleepers() {
+            self.cpu.fetch_add(&self.crew.moved.0, 1);
+        }
+    }
+}
+
+/// Ends the process: a member of a region cannot go on without the others.
+#[cold]
+fn lost(error: &Error) -> ! {
+    extern "C" fn end(error: &Error) -> ! {
+        panic!("a member of a parallel region was lost: {error}");
+    }
+    end(error)
+}

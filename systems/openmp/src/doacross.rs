@@ -1,0 +1,74 @@
+//! Loops whose iterations wait for earlier ones, which other members may do (`ordered(n)` with `depend`).
+//!
+//! The program names an iteration by its numbers in the loop's dimensions, from the outermost on; only the
+//! outermost is dealt to the members. A member posts an iteration when others may go on that wait for it. One
+//! member does its chunk in order, so a word for each chunk tells all: the last iteration of it that was
+//! posted.
+use crate::here;
+use crate::trip::Trip;
+use crate::worksharing;
+use core::cell::RefCell;
+use core::sync::atomic::{AtomicU64, Ordering::*};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// The dimensions of the loop that a thread is in, and what its members have posted.
+struct Posts {
+    /// Iterations in each dimension.
+    counts: Vec<u64>,
+    trip: Trip,
+    /// For each chunk one more than the last iteration that was posted, counted over all dimensions.
+    words: Arc<[AtomicU64]>,
+}
+
+thread_local! {
+    /// Of the loop that the calling thread is in; `None` where it is alone.
+    static POSTS: RefCell<Option<Rc<Posts>>> = const { RefCell::new(None) };
+}
+
+/// The calling thread meets a loop of `counts` iterations, one number a dimension; `trip` is the outermost.
+pub fn begin(trip: Trip, counts: &[u64]) {
+    worksharing::begin(trip);
+    let posts = here::seat().map(|seat| {
+        let words = seat.crew.words(here::way().loops.wrapping_sub(1), trip.parts(seat.size()) as usize);
+        Rc::new(Posts { counts: counts.to_vec(), trip, words })
+    });
+    // Fails only in a thread that ends: it is alone.
+    let _ = POSTS.try_with(|here| here.replace(posts));
+}
+
+/// The number of dimensions of the loop that the calling thread is in; 0 where it is alone.
+pub fn dimensions() -> usize {
+    posts().map_or(0, |posts| posts.counts.len())
+}
+
+/// The members may go on that wait for this iteration, or for one before it in the calling thread's chunk.
+pub fn post(iteration: &[u64]) {
+    if let (Some(posts), Some(seat)) = (posts(), here::seat()) {
+        posts.word(iteration, seat.size()).store(posts.number(iteration) + 1, Release);
+        seat.notify();
+    }
+}
+
+/// Waits until this iteration is posted.
+pub fn wait(iteration: &[u64]) {
+    if let (Some(posts), Some(seat)) = (posts(), here::seat()) {
+        let (word, number) = (posts.word(iteration, seat.size()), posts.number(iteration));
+        seat.wait("an iteration of another member", || word.load(Acquire) > number);
+    }
+}
+
+fn posts() -> Option<Rc<Posts>> {
+    POSTS.try_with(|posts| posts.borrow().clone()).ok().flatten()
+}
+
+impl Posts {
+    /// The number of an iteration over all dimensions, in the order of the loop.
+    fn number(&self, iteration: &[u64]) -> u64 {
+        iteration.iter().zip(&self.counts).fold(0, |number, (&at, &count)| number.wrapping_mul(count).wrapping_add(at))
+    }
+
+    fn word(&self, iteration: &[u64], size: u32) -> &AtomicU64 {
+        &self.words[self.trip.part_of(iteration[0], size) as usize]
+    }
+}

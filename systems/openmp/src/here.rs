@@ -1,0 +1,182 @@
+//! What the calling thread knows of where it is: its task, its seat in a team, and its way through the loops
+//! of the region.
+//!
+//! The task and the way are plain cells: a question costs one address computation, and they can be asked
+//! while a thread ends, when everything with a destructor is gone.
+use crate::crew::CrewSeat;
+use crate::icv::Icvs;
+use crate::settings::settings;
+use crate::trip::Trip;
+use core::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// An implicit task: a thread's part of a region, or the program outside of all regions.
+#[derive(Clone, Copy, Debug)]
+pub struct ImplicitTask {
+    /// The thread's number in the region.
+    pub rank: u32,
+    /// The members of the region.
+    pub size: u32,
+    /// Regions around it.
+    pub level: u32,
+    /// Regions of several members around it.
+    pub active: u32,
+    /// What its own constructs go by; `None` until the program's environment was read.
+    icvs: Option<Icvs>,
+}
+
+/// Where a thread is in the loops of its region.
+#[derive(Clone, Copy)]
+pub(crate) struct LoopPlace {
+    /// Loops and sections that it has met.
+    pub(crate) loops: u32,
+    /// Constructs of one member that it has met.
+    pub(crate) singles: u32,
+    /// The loop that it is in.
+    pub(crate) trip: Trip,
+    /// Chunks of it that were dealt to this thread by rank.
+    pub(crate) round: u64,
+    /// The chunk whose part in order it may still have to do.
+    pub(crate) chunk: (u64, u64),
+}
+
+/// The region around a task, for questions about regions further out.
+#[derive(Debug)]
+pub(crate) struct Outer {
+    pub(crate) task: ImplicitTask,
+    pub(crate) outer: Option<Arc<Outer>>,
+}
+
+const OUTSIDE: ImplicitTask = ImplicitTask { rank: 0, size: 1, level: 0, active: 0, icvs: None };
+const UNTRODDEN: LoopPlace = LoopPlace { loops: 0, singles: 0, trip: Trip::NONE, round: 0, chunk: (0, 0) };
+
+thread_local! {
+    static TASK: Cell<ImplicitTask> = const { Cell::new(OUTSIDE) };
+    static WAY: Cell<LoopPlace> = const { Cell::new(UNTRODDEN) };
+    static SEAT: RefCell<Option<Rc<CrewSeat>>> = const { RefCell::new(None) };
+    static OUTER: RefCell<Option<Arc<Outer>>> = const { RefCell::new(None) };
+}
+
+/// The task of the calling thread.
+#[inline]
+pub fn task() -> ImplicitTask {
+    TASK.with(Cell::get)
+}
+
+/// The control variables of the calling thread's task.
+#[inline]
+pub fn icvs() -> Icvs {
+    task().icvs.unwrap_or_else(|| settings().icvs)
+}
+
+/// Changes the control variables of the calling thread's task.
+pub fn change(change: impl FnOnce(&mut Icvs)) {
+    let mut new = icvs();
+    change(&mut new);
+    TASK.with(|task| task.set(ImplicitTask { icvs: Some(new), ..task.get() }));
+}
+
+/// The task of this thread, or of the thread that opened the region, `level` regions deep. `None` if there is
+/// none so deep.
+pub fn ancestor(level: u32) -> Option<ImplicitTask> {
+    let here = task();
+    if level == here.level {
+        return Some(here);
+    }
+    if level == 0 {
+        return Some(OUTSIDE);
+    }
+    OUTER
+        .try_with(|outer| {
+            let outer = outer.borrow();
+            let mut next = outer.as_deref();
+            while let Some(region) = next {
+                if region.task.level == level {
+                    return Some(region.task);
+                }
+                next = region.outer.as_deref();
+            }
+            None
+        })
+        .ok()?
+}
+
+/// The calling thread's task and those around it, for the members of a region that it opens.
+pub(crate) fn lineage() -> Arc<Outer> {
+    let outer = OUTER.try_with(|outer| outer.borrow().clone()).ok().flatten();
+    Arc::new(Outer { task: task(), outer })
+}
+
+/// The calling thread's seat; `None` in a region of one.
+#[inline]
+pub(crate) fn seat() -> Option<Rc<CrewSeat>> {
+    SEAT.try_with(|seat| seat.borrow().clone()).ok()?
+}
+
+#[inline]
+pub(crate) fn way() -> LoopPlace {
+    WAY.with(Cell::get)
+}
+
+#[inline]
+pub(crate) fn go(way: LoopPlace) {
+    WAY.with(|cell| cell.set(way));
+}
+
+/// What a member begins its part of a region with.
+pub(crate) struct Start {
+    pub(crate) task: ImplicitTask,
+    pub(crate) outer: Option<Arc<Outer>>,
+    /// The loop that the region consists of.
+    pub(crate) trip: Option<Trip>,
+}
+
+impl Start {
+    /// For the members of a region that the calling thread opens.
+    pub(crate) fn of(size: u32, trip: Option<Trip>) -> Self {
+        let (here, icvs) = (task(), icvs());
+        // Deeper regions may have a default of their own.
+        let threads = settings().threads_at(here.level + 1).unwrap_or(icvs.threads);
+        let task = ImplicitTask {
+            rank: 0,
+            size,
+            level: here.level + 1,
+            active: here.active + u32::from(size > 1),
+            icvs: Some(Icvs { threads, ..icvs }),
+        };
+        // Outside of all regions there is nothing to tell.
+        let outer = (here.level > 0).then(lineage);
+        Self { task, outer, trip }
+    }
+}
+
+/// The calling thread is the member `rank`, in that seat, until the result is dropped.
+pub(crate) fn enter(start: &Start, rank: u32, seat: Option<Rc<CrewSeat>>) -> Back {
+    let way = start.trip.map_or(UNTRODDEN, |trip| LoopPlace { loops: 1, trip, ..UNTRODDEN });
+    Back {
+        task: TASK.replace(ImplicitTask { rank, ..start.task }),
+        way: WAY.replace(way),
+        seat: SEAT.try_with(|here| here.replace(seat)).ok().flatten(),
+        outer: OUTER.try_with(|here| here.replace(start.outer.clone())).ok().flatten(),
+    }
+}
+
+/// Puts a thread back where it was, also if its part panics.
+#[must_use = "the thread is in the region until this is dropped"]
+pub(crate) struct Back {
+    task: ImplicitTask,
+    way: LoopPlace,
+    seat: Option<Rc<CrewSeat>>,
+    outer: Option<Arc<Outer>>,
+}
+
+impl Drop for Back {
+    fn drop(&mut self) {
+        TASK.set(self.task);
+        WAY.set(self.way);
+        // Both fail only in a thread that ends.
+        let _ = SEAT.try_with(|here| here.replace(self.seat.take()));
+        let _ = OUTER.try_with(|here| here.replace(self.outer.take()));
+    }
+}

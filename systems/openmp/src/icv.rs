@@ -1,0 +1,70 @@
+//! Internal control variables: what a task's own constructs go by (OpenMP 5.2 §2). Every implicit task has a
+//! copy, so a change concerns the regions that this task opens, and none beside it.
+use core::fmt;
+
+/// How the iterations of a loop are dealt to the members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// By rank alone, in chunks that are known beforehand.
+    Static,
+    /// Members take chunks one by one.
+    Dynamic,
+    /// Members take even shares of what is left.
+    Guided,
+    /// As the runtime likes: here, static.
+    Auto,
+}
+
+/// A kind of dealing, with its chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// How chunks are dealt.
+    pub kind: Kind,
+    /// Iterations a chunk; 0 if none were named.
+    pub chunk: u64,
+    /// Was it asked for that a member's chunks come in order? They always do here.
+    pub monotonic: bool,
+}
+
+impl Schedule {
+    /// A schedule without a modifier.
+    pub const fn new(kind: Kind, chunk: u64) -> Self {
+        Self { kind, chunk, monotonic: false }
+    }
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self.kind {
+            Kind::Static => "STATIC",
+            Kind::Dynamic => "DYNAMIC",
+            Kind::Guided => "GUIDED",
+            Kind::Auto => "AUTO",
+        };
+        f.write_str(if self.monotonic { "MONOTONIC:" } else { "" })?;
+        f.write_str(name)?;
+        let implied = if self.kind == Kind::Static { 0 } else { 1 };
+        if self.chunk > implied { write!(f, ",{}", self.chunk) } else { Ok(()) }
+    }
+}
+
+/// The control variables of one task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Icvs {
+    /// Members of a region that names no number (`nthreads-var`); 0: as many as the machine allows.
+    pub threads: u32,
+    /// May a region have fewer members than it asks for (`dyn-var`)?
+    pub dynamic: bool,
+    /// How many regions of several members may lie within each other (`max-active-levels-var`).
+    pub active_levels: u32,
+    /// The schedule of loops that leave it to the runtime (`run-sched-var`).
+    pub schedule: Schedule,
+    /// The most threads that the regions of one program thread may have at a time (`thread-limit-var`).
+    pub thread_limit: u32,
+}
+
+impl Icvs {
+    /// Those of a program whose environment says nothing.
+    pub const DEFAULT: Self =
+        Self { threads: 0, dynamic: false, active_levels: 1, schedule: Schedule::new(Kind::Dynamic, 1), thread_limit: u32::MAX };
+}

@@ -1,0 +1,41 @@
+//! What OpenMP programs ask of their runtime: regions, loops, locks and the questions about them, over the
+//! teams, barriers and waits of this project. It has no symbols: `faces/openmp` gives it the names that
+//! compilers call.
+//!
+//! - [`parallel`]: a region. Each program thread has threads of its own for it (`pool.rs`), which keep their
+//!   numbers from region to region; `crew.rs` is what the members of one size share.
+//! - [`worksharing`]: loops, sections, parts in order, singles, barriers, cancellation; [`Trip`]: the
+//!   iterations of a loop, by number. The members' common progress is a ring of slots (races in `README.md`).
+//! - [`doacross`]: loops whose iterations wait for earlier ones.
+//! - [`lock`]: locks in the program's memory.
+//! - [`task`], [`icvs`]: where the calling thread is, and what its constructs go by. [`settings()`]: what
+//!   the environment says.
+#![forbid(unsafe_code)]
+
+#[cfg(not(loom))]
+mod crew;
+#[cfg(not(loom))]
+pub mod doacross;
+#[cfg(not(loom))]
+mod here;
+mod icv;
+#[cfg(not(loom))]
+pub mod lock;
+#[cfg(not(loom))]
+mod pool;
+mod primitive;
+pub mod ring;
+#[cfg(not(loom))]
+mod settings;
+mod trip;
+#[cfg(not(loom))]
+pub mod worksharing;
+
+#[cfg(not(loom))]
+pub use here::{ImplicitTask, ancestor, change, icvs, task};
+pub use icv::{Icvs, Kind, Schedule};
+#[cfg(not(loom))]
+pub use pool::{close, members, open, parallel};
+#[cfg(not(loom))]
+pub use settings::{Settings, settings};
+pub use trip::Trip;

@@ -1,0 +1,175 @@
+//! Locks in the program's own memory: four bytes, or sixteen for locks that their owner may take again. All
+//! zeros is a free lock.
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use foregather_machine::{Nanos, WaitContext, block_on};
+use foregather_thread::{Scope, Thread, Word, own};
+use foregather_wait::{Policy, WaitFor, Waiter};
+
+use crate::settings::settings;
+
+/// A lock. A name of a critical section has one, and `omp_lock_t` is one.
+#[derive(Default)]
+#[repr(transparent)]
+pub struct Lock(Word);
+
+/// How a thread waits for locks.
+struct Locker {
+    cpu: Thread,
+    waiter: Waiter,
+}
+
+thread_local! {
+    static LOCKER: Locker = {
+        let cpu = Thread::current();
+        let (policy, _) = settings().policy(&foregather_machine::Placement::costs(&cpu));
+        Locker { cpu, waiter: Waiter::new(policy, 0) }
+    };
+}
+
+impl Lock {
+    /// A free lock.
+    pub const fn new() -> Self {
+        Self(Word::zero())
+    }
+
+    /// Takes the lock, when it is free.
+    #[inline]
+    pub fn lock(&self) {
+        if !self.0.try_lock() {
+            self.lock_slowly();
+        }
+    }
+
+    #[cold]
+    fn lock_slowly(&self) {
+        let waited = LOCKER.try_with(|locker| self.wait(&locker.cpu, &locker.waiter));
+        if waited.is_err() {
+            // A thread that ends has no waiter of its own any more.
+            self.wait(&Thread::current(), &Waiter::new(Policy::Block, 0));
+        }
+    }
+
+    fn wait(&self, cpu: &Thread, waiter: &Waiter) {
+        let why = || (WaitContext::new("lock", 0).until(Nanos::MAX), WaitFor::Unknown);
+        let waited = waiter.wait(cpu, &self.0, false, why, || self.0.try_lock().then_some(()));
+        // Without a deadline, and at a word that is never poisoned, the wait ends with the lock.
+        let _ = block_on(waited.finish());
+    }
+
+    /// Takes the lock if it is free. Returns whether it has.
+    #[inline]
+    pub fn try_lock(&self) -> bool {
+        self.0.try_lock()
+    }
+
+    /// Gives the lock back.
+    #[inline]
+    pub fn unlock(&self) {
+        self.0.unlock(Scope::Private);
+    }
+}
+
+/// A lock that its owner may take again: `omp_nest_lock_t`. It is free when it was given back as often.
+#[derive(Default)]
+#[repr(C)]
+pub struct NestLock {
+    lock: Lock,
+    depth: AtomicU32,
+    /// The thread that holds it; 0: none.
+    owner: AtomicUsize,
+}
+
+impl NestLock {
+    /// Takes the lock, when it is free, or once more. Returns how often it is taken.
+    pub fn lock(&self) -> u32 {
+        if !self.is_mine() {
+            self.lock.lock();
+            self.owner.store(own::mark(), Relaxed);
+        }
+        self.again()
+    }
+
+    /// Takes the lock if it is free, or once more. Returns how often it is taken; 0: another thread has it.
+    pub fn try_lock(&self) -> u32 {
+        if !self.is_mine() {
+            if !self.lock.try_lock() {
+                return 0;
+            }
+            self.owner.store(own::mark(), Relaxed);
+        }
+        self.again()
+    }
+
+    /// Gives the lock back once.
+    pub fn unlock(&self) {
+        let depth = self.depth.load(Relaxed).saturating_sub(1);
+        self.depth.store(depth, Relaxed);
+        if depth == 0 {
+            self.owner.store(0, Relaxed);
+            self.lock.unlock();
+        }
+    }
+
+    /// Only this thread stores its own mark, and takes it away again.
+    fn is_mine(&self) -> bool {
+        self.owner.load(Relaxed) == own::mark()
+    }
+
+    fn again(&self) -> u32 {
+        let depth = self.depth.load(Relaxed) + 1;
+        self.depth.store(depth, Relaxed);
+        depth
+    }
+}
+
+// What programs have reserved for them.
+const _: () = assert!(size_of::<Lock>() == 4 && size_of::<NestLock>() == 16);
+
+/// The lock of all critical sections without a name.
+pub static CRITICAL: Lock = Lock::new();
+/// The lock of all updates for which the machine has no instruction.
+pub static ATOMIC: Lock = Lock::new();
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::UnsafeCell;
+
+    #[test]
+    fn one_thread_at_a_time_has_the_lock() {
+        let (lock, inside, sum) = (Lock::new(), AtomicU32::new(0), AtomicU32::new(0));
+        std::thread::scope(|threads| {
+            for _ in 0..4 {
+                threads.spawn(|| {
+                    for _ in 0..2_000 {
+                        lock.lock();
+                        assert_eq!(inside.swap(1, Relaxed), 0, "another one is inside");
+                        sum.store(sum.load(Relaxed) + 1, Relaxed);
+                        inside.store(0, Relaxed);
+                        lock.unlock();
+                    }
+                });
+            }
+        });
+        assert_eq!(sum.into_inner(), 8_000);
+        assert!(lock.try_lock() && !lock.try_lock());
+    }
+
+    #[test]
+    fn the_owner_may_take_a_nested_lock_again() {
+        let lock = NestLock::default();
+        assert_eq!([lock.lock(), lock.lock(), lock.try_lock()], [1, 2, 3]);
+        std::thread::scope(|threads| assert_eq!(threads.spawn(|| lock.try_lock()).join().unwrap(), 0));
+        (0..3).for_each(|_| lock.unlock());
+        std::thread::scope(|threads| {
+            threads.spawn(|| assert_eq!((lock.lock(), lock.unlock()), (1, ())));
+        });
+        assert_eq!(lock.try_lock(), 1);
+    }
+
+    #[test]
+    fn memory_of_zeros_is_a_free_lock() {
+        let memory = UnsafeCell::new(Lock::default());
+        assert!(memory.into_inner().try_lock());
+    }
+}

@@ -1,0 +1,250 @@
+//! The threads of one program thread: it opens regions, is their first member, and keeps the others between
+//! two of them.
+use crate::crew::{Crew, CrewSeat};
+use crate::here::{self, Back, ImplicitTask, Start};
+use crate::icv::Icvs;
+use crate::settings::settings;
+use crate::trip::Trip;
+use core::cell::{Cell, RefCell};
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use foregather_host::forks;
+use foregather_machine::{Error, Placement};
+use foregather_team::protocol::HelpAfter;
+use foregather_team::{Member, Panic, Threads};
+use foregather_thread::Thread;
+use foregather_wait::Policy;
+use std::panic::resume_unwind;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// The most members that a pool has room for without growing.
+const ROOM: u32 = 16;
+
+/// Threads for the regions that one thread opens at one depth.
+struct Pool {
+    generation: u32,
+    threads: Threads,
+    policy: Policy,
+    /// The crew for each size.
+    crews: Vec<Option<Arc<Crew>>>,
+}
+
+thread_local! {
+    /// This thread's pools: the first for regions that it opens on its own, the next for those within them.
+    static POOLS: RefCell<Vec<Option<Pool>>> = const { RefCell::new(Vec::new()) };
+    /// How many of them are in a region.
+    static OPEN: Cell<usize> = const { Cell::new(0) };
+    /// This thread's seats, in crews of its own pools and of the one that it serves.
+    static SEATS: RefCell<Vec<Rc<CrewSeat>>> = const { RefCell::new(Vec::new()) };
+    /// The regions that this thread has opened and does its part of.
+    static OPENED: RefCell<Vec<Opened>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Threads in regions of this process, beyond those that opened them.
+static BUSY: AtomicU32 = AtomicU32::new(0);
+
+impl Pool {
+    fn new(most: u32) -> Result<Self, Error> {
+        let (policy, _) = settings().policy(&Thread::current().costs());
+        let threads = Threads::new(most, policy, settings().stack_bytes)?;
+        Ok(Self { generation: forks::generation(), threads, policy, crews: Vec::new() })
+    }
+
+    /// Does this pool serve a region of `size` members in this process?
+    fn serves(&self, size: u32) -> bool {
+        self.generation == forks::generation() && self.threads.most() >= size
+    }
+
+    fn crew(&mut self, size: u32) -> Option<&Arc<Crew>> {
+        let at = size as usize;
+        if self.crews.len() <= at {
+            self.crews.resize_with(at + 1, || None);
+        }
+        if self.crews[at].is_none() {
+            self.crews[at] = Crew::new(size, self.policy).ok().map(Arc::new);
+        }
+        self.crews[at].as_ref()
+    }
+
+    /// Has `size` members from now on, or as many as there are threads; gives their crew if there are
+    /// several.
+    fn gather(&mut self, size: u32) -> Option<Arc<Crew>> {
+        if self.threads.width() != size {
+            // Members that cannot be had are missing from then on.
+            let _ = self.threads.resize(size);
+        }
+        let size = self.threads.width();
+        (size > 1).then(|| self.crew(size).cloned()).flatten()
+    }
+
+    /// Calls `body` once on each of the members. Returns the first panic.
+    fn run(&mut self, crew: &Arc<Crew>, trip: Option<Trip>, body: &(impl Fn() + Sync)) -> Option<Panic> {
+        let (start, loops) = (Start::of(crew.size(), trip), AtomicU32::new(0));
+        let part = |member: Member| {
+            let _back = here::enter(&start, member.rank(), Some(seat(crew, member.rank())));
+            body();
+            if member.rank() == 0 {
+                loops.store(here::way().loops, Relaxed);
+            }
+        };
+        BUSY.fetch_add(crew.size() - 1, Relaxed);
+        let (_, panic) = self.threads.run(&part, HelpAfter::Never);
+        self.over(crew, loops.into_inner());
+        panic
+    }
+
+    /// A region is over in which the members have met `loops` loops.
+    fn over(&mut self, crew: &Crew, loops: u32) {
+        BUSY.fetch_sub(crew.size() - 1, Relaxed);
+        if crew.is_cancelled.load(Relaxed) {
+            crew.retire();
+            self.crews[crew.size() as usize] = None;
+        } else {
+            crew.renew(loops);
+        }
+    }
+
+    /// Leaves everything as it was in the parent of this process.
+    fn forget(self) {
+        core::mem::forget(self);
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.crews.iter().flatten().for_each(|crew| crew.retire());
+    }
+}
+
+/// The calling thread's seat in a crew.
+#[inline]
+fn seat(crew: &Arc<Crew>, rank: u32) -> Rc<CrewSeat> {
+    let found = SEATS.try_with(|seats| seats.borrow().iter().find(|seat| Arc::ptr_eq(&seat.crew, crew)).cloned());
+    found.ok().flatten().unwrap_or_else(|| sit_down(crew, rank))
+}
+
+#[cold]
+fn sit_down(crew: &Arc<Crew>, rank: u32) -> Rc<CrewSeat> {
+    let seat = Rc::new(CrewSeat::new(Arc::clone(crew), rank));
+    // A thread that ends keeps it for this region only.
+    let _ = SEATS.try_with(|seats| {
+        let mut seats = seats.borrow_mut();
+        seats.retain(|seat| !seat.crew.is_retired());
+        seats.push(Rc::clone(&seat));
+    });
+    seat
+}
+
+/// Does `body` on the calling thread alone, as a region of one.
+fn alone(trip: Option<Trip>, body: &impl Fn()) {
+    let _back = here::enter(&Start::of(1, trip), 0, None);
+    body();
+}
+
+/// How many members a region gets that asks for `asked`, or for the default if that is 0.
+pub fn members(asked: u32) -> u32 {
+    let (ImplicitTask { active, .. }, icvs) = (here::task(), here::icvs());
+    let Icvs { threads, dynamic, active_levels, thread_limit, .. } = icvs;
+    if active >= active_levels {
+        return 1;
+    }
+    let wanted = if asked == 0 { threads } else { asked };
+    // Fewer are allowed only then.
+    let wanted = if dynamic { wanted.min(settings().icvs.threads.max(1)) } else { wanted };
+    let limit = if thread_limit == u32::MAX { u32::MAX } else { thread_limit.saturating_sub(BUSY.load(Relaxed)) };
+    wanted.min(limit).max(1)
+}
+
+/// A parallel region: `body` is called once by each of [`members`]`(asked)` threads, of which the calling one
+/// is the first. Ready when all have. The region may consist of a loop or of sections: then `trip` is its
+/// trip, and the body takes iterations without beginning it.
+pub fn parallel(asked: u32, trip: Option<Trip>, body: &(impl Fn() + Sync)) {
+    let Some((mut pool, crew)) = team(asked) else { return alone(trip, body) };
+    let panic = pool.run(&crew, trip, body);
+    put_back(pool);
+    if let Some(panic) = panic {
+        resume_unwind(panic);
+    }
+}
+
+/// A region that the calling thread has opened and not yet closed.
+struct Opened {
+    back: Back,
+    team: Option<(Pool, Arc<Crew>)>,
+}
+
+/// Opens a region as [`parallel`] does, in which the calling thread does its own part itself: it is the first
+/// member until it calls [`close`]. The others call `body`.
+pub fn open(asked: u32, trip: Option<Trip>, body: impl Fn() + Send + Sync + 'static) {
+    let (back, team) = match team(asked) {
+        None => (here::enter(&Start::of(1, trip), 0, None), None),
+        Some((mut pool, crew)) => {
+            let start = Arc::new(Start::of(crew.size(), trip));
+            let (shared, begin) = (Arc::clone(&crew), Arc::clone(&start));
+            BUSY.fetch_add(crew.size() - 1, Relaxed);
+            pool.threads.open(Box::new(move |member: Member| {
+                let _back = here::enter(&begin, member.rank(), Some(seat(&shared, member.rank())));
+                body();
+            }));
+            (here::enter(&start, 0, Some(seat(&crew, 0))), Some((pool, crew)))
+        }
+    };
+    OPENED.with_borrow_mut(|opened| opened.push(Opened { back, team }));
+}
+
+/// Closes the region that the calling thread has opened last, when all members are done.
+pub fn close() {
+    let Some(Opened { back, team }) = OPENED.with_borrow_mut(Vec::pop) else { return };
+    let loops = here::way().loops;
+    drop(back);
+    if let Some((mut pool, crew)) = team {
+        let panic = pool.threads.close();
+        pool.over(&crew, loops);
+        put_back(pool);
+        if let Some(panic) = panic {
+            resume_unwind(panic);
+        }
+    }
+}
+
+/// A pool with members for a region, and their crew. `None` if the calling thread does the region alone.
+fn team(asked: u32) -> Option<(Pool, Arc<Crew>)> {
+    let (size, depth) = (members(asked), OPEN.get());
+    let mut pool = (size > 1).then(|| take_pool(depth, size)).flatten()?;
+    OPEN.set(depth + 1);
+    match pool.gather(size) {
+        Some(crew) => Some((pool, crew)),
+        None => {
+            put_back(pool);
+            None
+        }
+    }
+}
+
+/// The region of this thread's innermost pool is over.
+fn put_back(pool: Pool) {
+    let depth = OPEN.get() - 1;
+    OPEN.set(depth);
+    // Fails only in a thread that ends: its pool ends here, too.
+    let _ = POOLS.try_with(|pools| pools.borrow_mut()[depth] = Some(pool));
+}
+
+/// Takes out this thread's pool at that depth, or makes one, for regions of `size`. `None` in a thread that
+/// ends, or if there is none to be had.
+fn take_pool(depth: usize, size: u32) -> Option<Pool> {
+    let kept = POOLS.try_with(|pools| {
+        let mut pools = pools.borrow_mut();
+        if pools.len() <= depth {
+            pools.resize_with(depth + 1, || None);
+        }
+        pools[depth].take()
+    });
+    let kept = kept.ok()?;
+    match kept {
+        Some(pool) if pool.serves(size) => return Some(pool),
+        // The threads of a parent process are not here.
+        Some(pool) if pool.generation != forks::generation() => pool.forget(),
+        _ => {}
+    }
+    Pool::new(size.max(ROOM)).ok()
+}

@@ -1,0 +1,292 @@
+//! The program's environment: OpenMP's variables, read once, and what of them is wrong.
+use crate::icv::{Icvs, Kind, Schedule};
+use foregather_host::settings;
+use foregather_machine::Costs;
+use foregather_team::Allowed;
+use foregather_wait::Policy;
+use std::sync::OnceLock;
+
+/// What the environment and the machine say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// What the program's first task goes by.
+    pub icvs: Icvs,
+    /// Default sizes of regions by depth, from the outermost on (`OMP_NUM_THREADS`).
+    pub threads: Vec<u32>,
+    /// May constructs be cancelled (`OMP_CANCELLATION`)?
+    pub cancellation: bool,
+    /// Bytes of a new thread's stack (`OMP_STACKSIZE`, else `GOMP_STACKSIZE`).
+    pub stack_bytes: Option<usize>,
+    /// Are threads kept to their places (`OMP_PROC_BIND`)?
+    pub bound: bool,
+    /// Does the program ask for waits that spin, or for waits that sleep (`OMP_WAIT_POLICY`)? It is obeyed
+    /// only where `FOREGATHER_WAIT` is `gomp`.
+    pub asks_to_spin: Option<bool>,
+    /// How long it asks waits to spin, in looks (`GOMP_SPINCOUNT`). Obeyed as `asks_to_spin`.
+    pub spin_looks: Option<u64>,
+    /// The policy that `FOREGATHER_WAIT` names.
+    pub wait: Option<String>,
+    /// Processors that the program may use.
+    pub processors: u32,
+    /// What was not understood, and is ignored: a sentence each.
+    pub complaints: Vec<String>,
+}
+
+/// The settings of this process, as they were when it first asked.
+pub fn settings() -> &'static Settings {
+    static SETTINGS: OnceLock<Settings> = OnceLock::new();
+    SETTINGS.get_or_init(|| Settings::read(settings::variable, Allowed { wanted: None, ..Allowed::now() }))
+}
+
+impl Settings {
+    /// Reads the variables by `of`, on a machine that allows so much.
+    pub fn read(of: impl Fn(&str) -> Option<String>, allowed: Allowed) -> Self {
+        let mut reader = Reader { of: &of, complaints: Vec::new() };
+        let machine = allowed.members();
+        let threads = reader.get("OMP_NUM_THREADS", "numbers from 1 on, a comma between", |text| list(text, positive));
+        let threads = threads.unwrap_or_default();
+        let boolean = |reader: &mut Reader<'_>, name| reader.get(name, "true or false", truth);
+        let dynamic = boolean(&mut reader, "OMP_DYNAMIC").unwrap_or(false);
+        let nested = boolean(&mut reader, "OMP_NESTED");
+        let cancellation = boolean(&mut reader, "OMP_CANCELLATION").unwrap_or(false);
+        let levels = reader.get("OMP_MAX_ACTIVE_LEVELS", "a number from 0 on", |text| text.parse().ok());
+        let limit = reader.get("OMP_THREAD_LIMIT", "a number from 1 on", positive);
+        let schedule = reader.get("OMP_SCHEDULE", "[monotonic:]static|dynamic|guided|auto[,chunk]", schedule);
+        let bind = reader.get("OMP_PROC_BIND", "true, false, or primary, close and spread, a comma between", bind);
+        let stack = reader.get("OMP_STACKSIZE", "a number, then B, K, M or G", bytes);
+        let stack_bytes = stack.or_else(|| reader.get("GOMP_STACKSIZE", "a number, then B, K, M or G", bytes));
+        let asks_to_spin = reader.get("OMP_WAIT_POLICY", "active or passive", |text| {
+            [("active", true), ("passive", false)]
+                .into_iter()
+                .find(|(name, _)| text.eq_ignore_ascii_case(name))
+                .map(|(_, spins)| spins)
+        });
+        let spin_looks = reader.get("GOMP_SPINCOUNT", "a number, then nothing, K, M or G, or infinite", looks);
+        // Several sizes, or places, are a wish for nested regions.
+        let lists = threads.len() > 1 || bind.as_ref().is_some_and(|places| places.len() > 1);
+        let active_levels = levels.unwrap_or(if nested == Some(true) || nested.is_none() && lists { u32::MAX >> 1 } else { 1 });
+        let complaints = reader.complaints;
+        Self {
+            icvs: Icvs {
+                threads: threads.first().copied().unwrap_or(machine),
+                dynamic,
+                active_levels,
+                schedule: schedule.unwrap_or(Icvs::DEFAULT.schedule),
+                thread_limit: limit.unwrap_or(u32::MAX),
+            },
+            threads,
+            cancellation,
+            stack_bytes,
+            bound: bind.is_some_and(|places| places.iter().any(|&bound| bound)),
+            asks_to_spin,
+            spin_looks,
+            wait: of("FOREGATHER_WAIT"),
+            processors: allowed.processors.max(1),
+            complaints,
+        }
+    }
+
+    /// The default size of regions that lie `level` regions deep, where the program has named one.
+    pub(crate) fn threads_at(&self, level: u32) -> Option<u32> {
+        (self.threads.len() > 1).then(|| self.threads[(level as usize).min(self.threads.len() - 1)])
+    }
+
+    /// How the members of regions wait, and what is wrong with the name that was given.
+    pub fn policy(&self, costs: &Costs) -> (Policy, Option<String>) {
+        let usual = Policy::adaptive(costs);
+        match self.wait.as_deref() {
+            None => (usual, None),
+            Some("gomp") => (self.asked_for().unwrap_or(usual), None),
+            Some(name) => match Policy::parse(name, costs) {
+                Ok(policy) => (policy, None),
+                Err(error) => (usual, Some(format!("FOREGATHER_WAIT: {error}"))),
+            },
+        }
+    }
+
+    /// The policy that OpenMP's own variables ask for.
+    fn asked_for(&self) -> Option<Policy> {
+        match (self.spin_looks, self.asks_to_spin) {
+            (Some(0), _) | (None, Some(false)) => Some(Policy::Block),
+            (Some(looks), _) => Some(Policy::TwoPhase { spin: foregather_machine::Nanos(looks.saturating_mul(LOOK_NS)) }),
+            (None, Some(true)) => Some(Policy::TwoPhase { spin: ACTIVE }),
+            (None, None) => None,
+        }
+    }
+}
+
+/// About what one look of a spinning thread takes.
+const LOOK_NS: u64 = 3;
+/// How long a thread that was asked to spin does so before it sleeps.
+const ACTIVE: foregather_machine::Nanos = foregather_machine::Nanos::from_ms(5 * 60 * 1_000);
+
+/// Reads variables and notes what it does not understand.
+struct Reader<'r> {
+    of: &'r dyn Fn(&str) -> Option<String>,
+    complaints: Vec<String>,
+}
+
+impl Reader<'_> {
+    fn get<T>(&mut self, name: &str, needs: &str, read: impl Fn(&str) -> Option<T>) -> Option<T> {
+        let text = (self.of)(name)?;
+        let value = read(text.trim());
+        if value.is_none() {
+            self.complaints.push(format!("{name}={} is ignored: it takes {needs}", foregather_machine::shown(&text)));
+        }
+        value
+    }
+}
+
+fn positive(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|&number| number > 0 && number <= i32::MAX as u32)
+}
+
+fn list<T>(text: &str, one: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
+    text.split(',').map(|part| one(part.trim())).collect()
+}
+
+fn truth(text: &str) -> Option<bool> {
+    [("true", true), ("false", false)].into_iter().find(|(name, _)| text.eq_ignore_ascii_case(name)).map(|(_, truth)| truth)
+}
+
+fn bind(text: &str) -> Option<Vec<bool>> {
+    const NAMES: [&str; 5] = ["true", "master", "primary", "close", "spread"];
+    list(text, |one| {
+        let named = NAMES.iter().any(|name| one.eq_ignore_ascii_case(name));
+        if named { Some(true) } else { one.eq_ignore_ascii_case("false").then_some(false) }
+    })
+}
+
+fn schedule(text: &str) -> Option<Schedule> {
+    let (modifier, text) = text.split_once(':').map_or((None, text), |(modifier, text)| (Some(modifier.trim()), text.trim()));
+    let monotonic = match modifier {
+        None => false,
+        Some(name) if name.eq_ignore_ascii_case("monotonic") => true,
+        Some(name) if name.eq_ignore_ascii_case("nonmonotonic") => false,
+        Some(_) => return None,
+    };
+    let (name, chunk) = text.split_once(',').map_or((text, None), |(name, chunk)| (name.trim(), Some(chunk.trim())));
+    let kinds = [("static", Kind::Static), ("dynamic", Kind::Dynamic), ("guided", Kind::Guided), ("auto", Kind::Auto)];
+    let (_, kind) = kinds.into_iter().find(|(known, _)| name.eq_ignore_ascii_case(known))?;
+    let chunk = match chunk {
+        None if kind == Kind::Static || kind == Kind::Auto => 0,
+        None => 1,
+        Some(chunk) => positive(chunk)?.into(),
+    };
+    // The plain kind of a static schedule comes in order anyway.
+    Some(Schedule { kind, chunk, monotonic: monotonic || kind == Kind::Static && modifier.is_none() })
+}
+
+/// A number and one of the letters, which stand for powers of 1024.
+fn scaled(text: &str, letters: &[(char, u32)]) -> Option<u64> {
+    let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, letter) = (text[..at].parse::<u64>().ok()?, text[at..].trim());
+    let power = match letter.chars().next() {
+        None => letters.iter().find(|(letter, _)| *letter == ' ')?.1,
+        Some(_) if letter.len() > 1 => return None,
+        Some(letter) => letters.iter().find(|(known, _)| known.eq_ignore_ascii_case(&letter))?.1,
+    };
+    number.checked_mul(1 << power)
+}
+
+fn bytes(text: &str) -> Option<usize> {
+    let bytes = scaled(text, &[(' ', 10), ('b', 0), ('k', 10), ('m', 20), ('g', 30)])?;
+    usize::try_from(bytes).ok().filter(|&bytes| bytes > 0)
+}
+
+fn looks(text: &str) -> Option<u64> {
+    if text.eq_ignore_ascii_case("infinite") || text.eq_ignore_ascii_case("infinity") {
+        return Some(u64::MAX);
+    }
+    scaled(text, &[(' ', 0), ('k', 10), ('m', 20), ('g', 30)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> Settings {
+        let of = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+        Settings::read(of, Allowed { processors: 8, quota: Some(3.5), wanted: None })
+    }
+
+    #[test]
+    fn an_empty_environment_takes_what_processors_and_quota_allow() {
+        let settings = read(&[]);
+        assert_eq!(settings.icvs, Icvs { threads: 4, ..Icvs::DEFAULT });
+        assert_eq!((settings.complaints.len(), settings.processors), (0, 8));
+        assert_eq!(settings.threads_at(1), None);
+    }
+
+    #[test]
+    fn sizes_may_be_a_list_which_asks_for_nested_regions() {
+        let settings = read(&[("OMP_NUM_THREADS", " 16 , 2")]);
+        assert_eq!(settings.icvs.threads, 16, "more than the machine has, since it was asked for");
+        assert!(settings.icvs.active_levels > 1);
+        assert_eq!([1, 2, 9].map(|level| settings.threads_at(level)), [Some(2), Some(2), Some(2)]);
+        let flat = read(&[("OMP_NUM_THREADS", "16,2"), ("OMP_NESTED", "false")]);
+        assert_eq!(flat.icvs.active_levels, 1);
+        assert_eq!(read(&[("OMP_NESTED", "TRUE"), ("OMP_MAX_ACTIVE_LEVELS", "3")]).icvs.active_levels, 3);
+    }
+
+    #[test]
+    fn schedules_have_a_modifier_a_kind_and_a_chunk() {
+        let of = |text| read(&[("OMP_SCHEDULE", text)]).icvs.schedule;
+        assert_eq!(of("guided,7"), Schedule { kind: Kind::Guided, chunk: 7, monotonic: false });
+        assert_eq!(of("MONOTONIC: Dynamic , 3"), Schedule { kind: Kind::Dynamic, chunk: 3, monotonic: true });
+        assert_eq!(of("nonmonotonic:dynamic"), Schedule { kind: Kind::Dynamic, chunk: 1, monotonic: false });
+        assert_eq!((of("static").chunk, of("auto").kind), (0, Kind::Auto));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_said_and_ignored() {
+        for (name, wrong) in [
+            ("OMP_NUM_THREADS", "0"),
+            ("OMP_NUM_THREADS", "2,,3"),
+            ("OMP_NUM_THREADS", "99999999999"),
+            ("OMP_SCHEDULE", "fast"),
+            ("OMP_SCHEDULE", "dynamic,0"),
+            ("OMP_SCHEDULE", "sometimes:static"),
+            ("OMP_DYNAMIC", "maybe"),
+            ("OMP_STACKSIZE", "2 T"),
+            ("OMP_STACKSIZE", "0"),
+            ("OMP_STACKSIZE", "99999999999999999999g"),
+            ("OMP_PROC_BIND", "true,near"),
+            ("OMP_WAIT_POLICY", "busy"),
+            ("GOMP_SPINCOUNT", "-1"),
+            ("OMP_MAX_ACTIVE_LEVELS", "-1"),
+            ("OMP_THREAD_LIMIT", "\u{1b}[2J"),
+        ] {
+            let settings = read(&[(name, wrong)]);
+            assert_eq!(settings.complaints.len(), 1, "{name}={wrong}");
+            assert!(settings.complaints[0].starts_with(name) && !settings.complaints[0].contains('\u{1b}'), "{settings:?}");
+            assert_eq!(Settings { complaints: Vec::new(), ..settings }, read(&[]), "{name}={wrong}");
+        }
+    }
+
+    #[test]
+    fn stacks_are_in_kibibytes_unless_a_letter_says_otherwise() {
+        for (text, bytes) in [("512", 512 << 10), ("16 M", 16 << 20), ("4096b", 4096), ("1g", 1 << 30)] {
+            assert_eq!(read(&[("OMP_STACKSIZE", text)]).stack_bytes, Some(bytes), "{text}");
+        }
+        assert_eq!(read(&[("GOMP_STACKSIZE", "64")]).stack_bytes, Some(64 << 10));
+    }
+
+    #[test]
+    fn the_programs_wish_to_spin_is_kept_and_obeyed_only_if_the_user_says_so() {
+        let costs = Costs::TYPICAL;
+        let passive = [("OMP_WAIT_POLICY", "PASSIVE")];
+        assert_eq!(read(&passive).asks_to_spin, Some(false));
+        assert_eq!(read(&passive).policy(&costs), (Policy::adaptive(&costs), None));
+        let obeyed =
+            |more: &[(&'static str, &'static str)]| read(&[&[("FOREGATHER_WAIT", "gomp")], more].concat()).policy(&costs).0;
+        assert_eq!(obeyed(&passive), Policy::Block);
+        assert_eq!(obeyed(&[]), Policy::adaptive(&costs));
+        assert_eq!(obeyed(&[("GOMP_SPINCOUNT", "0")]), Policy::Block);
+        assert!(matches!(obeyed(&[("GOMP_SPINCOUNT", "10k")]), Policy::TwoPhase { spin } if spin.0 == 10 * 1024 * LOOK_NS));
+        assert!(matches!(obeyed(&[("GOMP_SPINCOUNT", "infinite")]), Policy::TwoPhase { .. }));
+        let (policy, trouble) = read(&[("FOREGATHER_WAIT", "hope")]).policy(&costs);
+        assert_eq!(policy, Policy::adaptive(&costs));
+        assert!(trouble.unwrap().contains("FOREGATHER_WAIT"));
+    }
+}

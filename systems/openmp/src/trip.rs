@@ -1,0 +1,200 @@
+//! The trip of a loop: its iterations by number, from 0 on, and how they are cut into chunks.
+//!
+//! A program's loop runs over signed or unsigned numbers of 64 bits, up or down; a trip keeps the first, the
+//! step and the end as they are, in two's complement, and counts the iterations. So there is one engine for
+//! all loops, and for sections, which are a loop over their numbers.
+use crate::icv::{Kind, Schedule};
+use core::ops::Range;
+
+/// The iterations of a loop that a team shares. All members name the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trip {
+    first: u64,
+    end: u64,
+    step: u64,
+    /// The number of iterations.
+    pub(crate) count: u64,
+    pub(crate) kind: Kind,
+    /// Iterations a chunk; at least as many for guided loops; 0 for a static loop means one chunk a member.
+    pub(crate) chunk: u64,
+    /// Does the loop have a part that its iterations do in their order?
+    pub(crate) ordered: bool,
+}
+
+/// Chunks beyond this would make their counter come round. No program lives to see the last of them.
+const MOST_CHUNKS: u32 = 62;
+
+impl Trip {
+    /// No iterations.
+    pub const NONE: Self = Self { first: 0, end: 0, step: 1, count: 0, kind: Kind::Static, chunk: 0, ordered: false };
+
+    /// From `first` to before `end`, or down to after it for a negative `step`.
+    pub fn signed(schedule: Schedule, first: i64, end: i64, step: i64) -> Self {
+        let (span, forward) =
+            if step > 0 { (end.wrapping_sub(first), end > first) } else { (first.wrapping_sub(end), first > end) };
+        let count = if forward && step != 0 { (span as u64 - 1) / step.unsigned_abs() + 1 } else { 0 };
+        Self::of(schedule, first as u64, end as u64, step as u64, count)
+    }
+
+    /// From `first` to before `end`; if not `up`, down to after it, with the step in two's complement.
+    pub fn unsigned(schedule: Schedule, up: bool, first: u64, end: u64, step: u64) -> Self {
+        let (span, width) = if up { (end.wrapping_sub(first), step) } else { (first.wrapping_sub(end), step.wrapping_neg()) };
+        let forward = if up { end > first } else { first > end };
+        let count = if forward && width != 0 { (span - 1) / width + 1 } else { 0 };
+        Self::of(schedule, first, end, step, count)
+    }
+
+    /// The numbers from 1 to `count`, one by one.
+    pub fn sections(count: u32) -> Self {
+        Self::unsigned(Schedule::new(Kind::Dynamic, 1), true, 1, u64::from(count) + 1, 1)
+    }
+
+    /// The same trip, whose iterations have a part in order.
+    #[must_use]
+    pub fn ordered(self, ordered: bool) -> Self {
+        Self { ordered, ..self }
+    }
+
+    fn of(schedule: Schedule, first: u64, end: u64, step: u64, count: u64) -> Self {
+        let chunk = match schedule.kind {
+            Kind::Static | Kind::Auto => schedule.chunk,
+            Kind::Dynamic | Kind::Guided => schedule.chunk.max(1).max(count >> MOST_CHUNKS),
+        };
+        Self { first, end, step, count, kind: schedule.kind, chunk, ordered: false }
+    }
+
+    /// The program's own bounds of some iterations: those of the last one are the loop's own end.
+    #[inline]
+    pub(crate) fn bounds(&self, iterations: &Range<u64>) -> (u64, u64) {
+        let at = |iteration: u64| self.first.wrapping_add(iteration.wrapping_mul(self.step));
+        (at(iterations.start), if iterations.end == self.count { self.end } else { at(iterations.end) })
+    }
+
+    /// The chunk with that number of a loop whose chunks have one length.
+    #[inline]
+    pub(crate) fn chunk(&self, number: u64) -> Option<Range<u64>> {
+        let from = number.checked_mul(self.chunk).filter(|&from| from < self.count)?;
+        Some(from..from + self.chunk.min(self.count - from))
+    }
+
+    /// A number for the chunk that an iteration is in, for members that wait for each other's: one member
+    /// does all that has one number, in order.
+    pub(crate) fn part_of(&self, iteration: u64, size: u32) -> u64 {
+        match self.kind {
+            Kind::Dynamic => iteration / self.chunk,
+            Kind::Static | Kind::Auto if self.chunk > 0 => iteration / self.chunk,
+            // The member that it is dealt to: the first `rest` have one more.
+            Kind::Static | Kind::Auto => {
+                let (whole, rest) = (self.count / u64::from(size), self.count % u64::from(size));
+                let longer = rest * (whole + 1);
+                if iteration < longer { iteration / (whole + 1) } else { rest + (iteration - longer) / whole.max(1) }
+            }
+            Kind::Guided => iteration,
+        }
+    }
+
+    /// One more than the greatest [`Trip::part_of`].
+    pub(crate) fn parts(&self, size: u32) -> u64 {
+        self.count.checked_sub(1).map_or(0, |last| self.part_of(last, size) + 1)
+    }
+
+    /// What a member of a guided loop takes of the iterations from `from` on: an even share of the rest.
+    pub(crate) fn guided(&self, from: u64, size: u32) -> Option<Range<u64>> {
+        let rest = self.count.checked_sub(from).filter(|&rest| rest > 0)?;
+        Some(from..from + rest.div_ceil(size.into()).max(self.chunk).min(rest))
+    }
+
+    /// What member `rank` of `size` does in its round `round` of a static loop.
+    pub(crate) fn dealt(&self, round: u64, rank: u32, size: u32) -> Option<Range<u64>> {
+        let (rank, size) = (u64::from(rank), u64::from(size));
+        if self.chunk > 0 {
+            return self.chunk(round.checked_mul(size)?.checked_add(rank)?);
+        }
+        let (whole, rest) = (self.count / size, self.count % size);
+        let from = |rank: u64| rank * whole + rank.min(rest);
+        let mine = from(rank)..from(rank + 1);
+        (round == 0 && !mine.is_empty()).then_some(mine)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn plain(kind: Kind, chunk: u64) -> Schedule {
+        Schedule::new(kind, chunk)
+    }
+
+    /// The program's numbers that a chunk stands for.
+    fn walk(trip: &Trip, chunk: &Range<u64>) -> Vec<u64> {
+        let (from, _) = trip.bounds(chunk);
+        (0..chunk.end - chunk.start).map(|i| from.wrapping_add(i.wrapping_mul(trip.step))).collect()
+    }
+
+    #[test]
+    fn loops_count_what_c_would() {
+        let signed = |first, end, step| Trip::signed(plain(Kind::Dynamic, 1), first, end, step).count;
+        assert_eq!(signed(0, 10, 1), 10);
+        assert_eq!(signed(0, 10, 3), 4);
+        assert_eq!(signed(10, 0, -3), 4);
+        assert_eq!(signed(5, 5, 1), 0);
+        assert_eq!(signed(5, 4, 1), 0);
+        assert_eq!(signed(4, 5, -1), 0);
+        assert_eq!(signed(i64::MIN, i64::MAX, 1), u64::MAX);
+        assert_eq!(signed(i64::MAX, i64::MIN, i64::MIN), 2);
+        assert_eq!(signed(0, 10, 0), 0, "a step of nothing is the program's mistake, and no hang");
+        let unsigned = |up, first, end, step: i64| Trip::unsigned(plain(Kind::Guided, 1), up, first, end, step as u64).count;
+        assert_eq!(unsigned(true, 0, u64::MAX, 1), u64::MAX);
+        assert_eq!(unsigned(false, 10, 0, -3), 4);
+        assert_eq!(unsigned(true, 3, 3, 1), 0);
+        assert_eq!(unsigned(false, 0, 3, -1), 0);
+        assert_eq!(Trip::sections(3).count, 3);
+        assert_eq!(Trip::sections(0).count, 0);
+    }
+
+    #[test]
+    fn the_last_chunk_ends_where_the_loop_ends() {
+        let trip = Trip::signed(plain(Kind::Dynamic, 4), 0, 10, 3);
+        assert_eq!(trip.bounds(&trip.chunk(0).unwrap()), (0, 10));
+        let down = Trip::unsigned(plain(Kind::Dynamic, 2), false, 10, 0, 3u64.wrapping_neg());
+        assert_eq!(down.bounds(&down.chunk(0).unwrap()), (10, 4));
+        assert_eq!(down.bounds(&down.chunk(1).unwrap()), (4, 0));
+        assert_eq!(down.chunk(2), None);
+    }
+
+    #[test]
+    fn a_loop_of_all_numbers_has_chunks_whose_number_does_not_come_round() {
+        let trip = Trip::unsigned(plain(Kind::Dynamic, 1), true, 0, u64::MAX, 1);
+        assert!(trip.count / trip.chunk < 1 << 63);
+        assert_eq!(trip.chunk(u64::MAX), None);
+    }
+
+    proptest! {
+        #[test]
+        fn every_iteration_is_dealt_once(count in 0i64..200, chunk in 0u64..9, size in 1u32..7, guided: bool) {
+            let numbers: Vec<u64> = (0..count as u64).map(|i| (3 + 2 * i as i64) as u64).collect();
+            let trip = |kind| Trip::signed(plain(kind, chunk), 3, 3 + 2 * count, 2);
+            let dealt = trip(Kind::Static);
+            let mut all: Vec<u64> = Vec::new();
+            for rank in 0..size {
+                all.extend((0..).map_while(|round| dealt.dealt(round, rank, size)).flat_map(|chunk| walk(&dealt, &chunk)));
+            }
+            all.sort_unstable();
+            prop_assert_eq!(&all, &numbers);
+            for rank in 0..size {
+                let parts = |chunk: Range<u64>| chunk.map(|iteration| dealt.part_of(iteration, size)).collect::<Vec<_>>();
+                for part in (0..).map_while(|round| dealt.dealt(round, rank, size)).map(parts) {
+                    prop_assert!(part.iter().all(|&of| of == part[0] && of < dealt.parts(size)));
+                }
+            }
+            let taken = trip(if guided { Kind::Guided } else { Kind::Dynamic });
+            let (mut all, mut at) = (Vec::new(), 0);
+            while let Some(chunk) = if guided { taken.guided(at, size) } else { taken.chunk(at) } {
+                at = if guided { chunk.end } else { at + 1 };
+                all.extend(walk(&taken, &chunk));
+            }
+            prop_assert_eq!(&all, &numbers);
+        }
+    }
+}
