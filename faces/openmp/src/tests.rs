@@ -1,5 +1,7 @@
 //! The table against itself.
 use super::*;
+use core::mem::MaybeUninit;
+use foregather_openmp::lock::NestLock;
 use std::collections::HashSet;
 
 #[test]
@@ -16,4 +18,11 @@ fn the_script_has_each_symbol_under_its_node() {
     let (node, rest) = node.split_once("};").unwrap();
     assert!(node.contains("    GOMP_barrier;\n") && !node.contains("GOMP_parallel;"));
     assert!(rest.contains("    GOMP_parallel;\n") && rest.ends_with("local:\n    *;\n};\n"));
+}
+
+#[test]
+fn memory_of_zeros_is_a_free_lock() {
+    // SAFETY: a lock consists of integers, which may all be zeros: so programs have them.
+    let lock = unsafe { MaybeUninit::<NestLock>::zeroed().assume_init() };
+    assert_eq!([lock.try_lock(), lock.try_lock()], [1, 2]);
 }

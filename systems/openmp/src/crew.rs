@@ -77,9 +77,7 @@ impl Crew {
     pub(crate) fn slot(&self, loop_number: u32) -> &Slot {
         &self.ring[loop_number as usize % SLOTS].0
     }
-}
 
-impl Crew {
     /// Words that the members of a loop share.
     pub(crate) fn words(&self, loop_number: u32, count: usize) -> Arc<[AtomicU64]> {
         self.slot(loop_number).words(loop_number, count)

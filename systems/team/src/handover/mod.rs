@@ -241,8 +241,9 @@ impl Threads {
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        if self.opened.is_some() {
-            not_over("its leader has gone");
+        if let Some(work) = self.opened.take() {
+            // The process, or the leader's thread, ends within the region: what the workers are at stays.
+            core::mem::forget((work, self.leader.take()));
         }
         if let Some(TeamLeader { handle, .. }) = self.leader.take() {
             // No region is open: this cannot fail, and if it did the workers would end with an error.
