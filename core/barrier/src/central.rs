@@ -41,6 +41,11 @@ impl<'g, C: Cpu> Central<'g, C> {
         Self { epoch: &lines[0][0], tickets, size }
     }
 
+    /// A barrier over an epoch and a counter of tickets that are 0 at first, for meetings of `size` threads.
+    pub fn of(epoch: &'g C::Word, tickets: &'g CounterOf<C>, size: u32) -> Self {
+        Self { epoch, tickets, size }
+    }
+
     /// The word on which the threads that have arrived wait.
     #[inline]
     pub fn epoch(&self) -> &'g C::Word {

@@ -5,7 +5,8 @@
 //!   any world with words.
 //! - [`Algorithm::Central`] (`central.rs`): tickets, and one epoch word; the only one whose arrivals outlast
 //!   a wait that timed out.
-//! - [`Seat`]: how any thread, without a rank, takes part in a [`Central`] barrier.
+//! - [`Seat`]: how any thread, without a rank, takes part in a [`Central`] barrier. [`Transient`]: one in
+//!   memory that a thread may give away once it is back from a wait.
 //! - [`butterfly`], [`sync0`], [`rds`], [`dissemination`] and its k-way form, [`tournament`],
 //!   [`gather_release`], [`tree`]: over null messages, in any world that has them; and, by [`Subcube`], among
 //!   some of the members only.
@@ -35,6 +36,7 @@ mod seat;
 mod signals;
 mod subcube;
 mod sync0;
+mod transient;
 mod tree;
 
 pub use algorithm::Algorithm;
@@ -51,4 +53,5 @@ pub use seat::Seat;
 pub use signals::{SignalMatrix, Signaller};
 pub use subcube::Subcube;
 pub use sync0::sync0;
+pub use transient::Transient;
 pub use tree::tree;

@@ -42,6 +42,11 @@ pub trait Words {
     fn publish(&self, word: &Self::Word, value: u32);
     /// Adds `n`, wakes like [`Words::publish`], and returns the value before.
     fn fetch_add(&self, word: &Self::Word, n: u32) -> u32;
+    /// Adds `n` as the last that the calling thread does with this memory: a thread that waits for the sum
+    /// may give the memory away at once, and is woken by the address alone.
+    fn add_last(&self, word: &Self::Word, n: u32) {
+        self.fetch_add(word, n);
+    }
     /// If the word holds `expected`, publishes `new` like [`Words::publish`]. Of several threads that try,
     /// one succeeds.
     ///

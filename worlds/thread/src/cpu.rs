@@ -149,6 +149,9 @@ impl<G> Words for Thread<G> {
     fn fetch_add(&self, word: &Word, n: u32) -> u32 {
         word.fetch_add(n, self.scope)
     }
+    fn add_last(&self, word: &Word, n: u32) {
+        word.add_last(n, self.scope);
+    }
     #[inline]
     fn compare_exchange(&self, word: &Word, expected: u32, new: u32) -> Result<u32, u32> {
         word.compare_exchange(expected, new, self.scope)

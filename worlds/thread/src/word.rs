@@ -68,6 +68,15 @@ impl Word {
         before >> VALUE_SHIFT
     }
 
+    /// Adds to the value as the last that this thread does with the word: a thread that sleeps here may give
+    /// its memory away at once. So the flags stay as they are (race 8).
+    #[inline]
+    pub fn add_last(&self, n: u32, scope: Scope) {
+        if self.0.0.fetch_add(n << VALUE_SHIFT, AcqRel) & ARMED != 0 {
+            self.0.wake_all(scope);
+        }
+    }
+
     /// Publishes `new` if the value is `expected`, whatever the flags; wakes the sleepers then, if there are
     /// any.
     ///

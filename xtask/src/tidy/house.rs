@@ -46,7 +46,7 @@ const fn room(directory: &'static str, package: &'static str, wing: Wing, floor:
     Room { directory, package, wing, floor }
 }
 
-const ROOMS: [Room; 32] = [
+const ROOMS: [Room; 33] = [
     room("core/machine", "foregather-machine", Core, 0),
     room("core/wait", "foregather-wait", Core, 1),
     room("core/barrier", "foregather-barrier", Core, 2),
@@ -76,6 +76,7 @@ const ROOMS: [Room; 32] = [
     room("lab/report", "foregather-report", Lab, 3),
     room("lab/command", "foregather-lab", Lab, 4),
     room("foregather", "foregather", Roof, 0),
+    room("faces/pthread", "foregather-pthread-face", Roof, 1),
     room("examples", "foregather-examples", Roof, 1),
     room("peers", "foregather-peers", Peers, 0),
     room("xtask", "xtask", Garden, 0),

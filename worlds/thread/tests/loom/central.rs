@@ -1,18 +1,20 @@
 //! Every interleaving of the central barrier's named races (`core/barrier/README.md`) on real words: tickets,
 //! arrivals that outlast their wait, places that are vacated and claimed.
-use foregather_barrier::{Algorithm, Arrival, BarrierMember, Central, Group};
+use foregather_barrier::{Algorithm, Arrival, BarrierMember, Central, Group, Transient};
 use foregather_machine::{
     Cause, Clock, CounterOf, CpuId, Error, Nanos, Park, Placement, Rank, SharedLines, WaitContext, WordLine, Words, block_on,
 };
 use foregather_thread::{Scope::Private, Word};
-use foregather_wait::{Policy, Roster};
+use foregather_wait::{Policy, Roster, Waiter};
+use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Relaxed};
 use loom::thread;
+use std::cell::RefCell;
 
 /// A thread's processor in loom's world. Deadlines have always passed: the first check of a bounded wait
 /// gives up.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct Looming(CpuId);
 
 impl Clock for Looming {
@@ -41,6 +43,13 @@ impl Words for Looming {
     }
     fn fetch_add(&self, word: &Word, n: u32) -> u32 {
         word.fetch_add(n, Private)
+    }
+    fn add_last(&self, word: &Word, n: u32) {
+        touch();
+        word.add_last(n, Private);
+        if *self == LATE {
+            touch();
+        }
     }
     fn compare_exchange(&self, word: &Word, expected: u32, new: u32) -> Result<u32, u32> {
         word.compare_exchange(expected, new, Private)
@@ -79,6 +88,28 @@ impl Park for Looming {
 }
 
 const HERE: Looming = Looming(0);
+
+/// A processor that touches a word after its last addition, as one does that clears the armed bit.
+const LATE: Looming = Looming(1);
+
+/// Memory that one thread gives away. Threads share it by Rust's own `Arc`, since loom's may not be dropped
+/// when a model has failed.
+struct Memory(UnsafeCell<()>);
+
+// SAFETY: there is nothing in it; loom complains if one thread has it exclusively while another reads it.
+unsafe impl Send for Memory {}
+// SAFETY: references to it from several threads read nothing.
+unsafe impl Sync for Memory {}
+
+loom::thread_local! {
+    /// The memory that this thread's words lie in.
+    static MEMORY: RefCell<Option<std::sync::Arc<Memory>>> = RefCell::new(None);
+}
+
+/// Reads the memory, if this thread has any.
+fn touch() {
+    MEMORY.with(|memory| memory.borrow().as_ref().inspect(|memory| memory.0.with(|_| ())).is_some());
+}
 
 /// Every interleaving with at most two preemptions.
 fn model(body: impl Fn() + Send + Sync + 'static) {
@@ -318,4 +349,42 @@ fn a_waiter_without_a_last_look_fails_in_vain() {
             block_on(HERE.park(epoch, prepared, Nanos::MAX));
         }
     });
+}
+
+/// Two threads meet, and one of them destroys the barrier as soon as it is back.
+fn destroy(cpu: Looming) {
+    fn meet(cpu: Looming, shared: &[WordLine<Word>], memory: &std::sync::Arc<Memory>, destroys: bool) {
+        MEMORY.with(|mine| *mine.borrow_mut() = Some(memory.clone()));
+        let barrier = Transient::over(Central::of(&shared[0][0], shared[0].counter(), 2), &shared[0][1]);
+        block_on(barrier.meet(&cpu, &Waiter::new(Policy::Block, 0))).unwrap();
+        if destroys {
+            block_on(barrier.dissolve(&cpu, 2)).unwrap();
+            memory.0.with_mut(|_| ());
+        }
+    }
+    model(move || {
+        let (shared, memory) = (lines(1), std::sync::Arc::new(Memory(UnsafeCell::new(()))));
+        let other = {
+            let (shared, memory) = (shared.clone(), memory.clone());
+            spawn(move || meet(cpu, &shared, &memory, true))
+        };
+        let third = {
+            let (shared, memory) = (shared.clone(), memory.clone());
+            spawn(move || meet(cpu, &shared, &memory, false))
+        };
+        other.join().unwrap();
+        third.join().unwrap();
+    });
+}
+
+#[test]
+fn a_barrier_is_destroyed_by_the_first_that_is_back() {
+    destroy(HERE);
+}
+
+/// The negative control of race 15.
+#[test]
+#[should_panic(expected = "oncurrent")]
+fn a_late_touch_is_found() {
+    destroy(LATE);
 }

@@ -1,0 +1,45 @@
+//! The barriers that the program would have without this library.
+use crate::BarrierObject;
+use core::ffi::{CStr, c_int, c_uint};
+use core::mem::transmute;
+use core::ptr::NonNull;
+use libc::pthread_barrierattr_t;
+use std::sync::OnceLock;
+
+/// The C library's functions.
+pub(crate) struct Next {
+    pub(crate) init: unsafe extern "C" fn(*mut BarrierObject, *const pthread_barrierattr_t, c_uint) -> c_int,
+    pub(crate) wait: unsafe extern "C" fn(*mut BarrierObject) -> c_int,
+    pub(crate) destroy: unsafe extern "C" fn(*mut BarrierObject) -> c_int,
+}
+
+/// The functions of the next library that has them. `None` if there is none, as in a static program.
+pub(crate) fn of() -> Option<&'static Next> {
+    static NEXT: OnceLock<Option<Next>> = OnceLock::new();
+    NEXT.get_or_init(find).as_ref()
+}
+
+/// Does the user want the program's own barriers (`FOREGATHER=off`)? Decided by the first barrier.
+pub(crate) fn stands_aside() -> bool {
+    static ASIDE: OnceLock<bool> = OnceLock::new();
+    *ASIDE.get_or_init(|| std::env::var("FOREGATHER").is_ok_and(|value| value == "off"))
+}
+
+fn find() -> Option<Next> {
+    let [init, wait, destroy] = [c"pthread_barrier_init", c"pthread_barrier_wait", c"pthread_barrier_destroy"].map(symbol);
+    // SAFETY: POSIX says what functions of these names take and give.
+    unsafe {
+        Some(Next {
+            init: transmute::<NonNull<()>, unsafe extern "C" fn(*mut BarrierObject, *const pthread_barrierattr_t, c_uint) -> c_int>(
+                init?,
+            ),
+            wait: transmute::<NonNull<()>, unsafe extern "C" fn(*mut BarrierObject) -> c_int>(wait?),
+            destroy: transmute::<NonNull<()>, unsafe extern "C" fn(*mut BarrierObject) -> c_int>(destroy?),
+        })
+    }
+}
+
+fn symbol(name: &CStr) -> Option<NonNull<()>> {
+    // SAFETY: the name ends with a zero; the handle asks for the libraries after this one.
+    NonNull::new(unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }.cast())
+}

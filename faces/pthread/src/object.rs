@@ -1,0 +1,174 @@
+//! A barrier in the 32 bytes that programs have for one.
+//!
+//! One for the threads of a process is the library's [`Barrier`], at the end of a pointer: it shows its
+//! members where the others run. What a waiting thread uses of it is its own share, so the object may go as
+//! soon as a thread is back. One that processes share has all in the object, and is a [`Transient`].
+use core::mem::{ManuallyDrop, transmute};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
+use foregather::Barrier;
+use foregather_barrier::{Central, Transient};
+use foregather_machine::{Placement, block_on};
+use foregather_thread::{Thread, Word};
+use foregather_wait::{Policy, Waiter};
+use std::sync::{Mutex, PoisonError};
+
+/// The most members: those of a [`Barrier`].
+const MOST: u32 = 1 << 24;
+/// Marks of objects that this library has made. Other values are another library's.
+const PRIVATE: u32 = 0xf09e_6a71;
+const SHARED: u32 = 0xf09e_6a72;
+
+/// `pthread_barrier_t`.
+#[derive(Debug)]
+#[repr(C)]
+pub struct BarrierObject {
+    mark: AtomicU32,
+    size: u32,
+    /// The bits of a [`Barrier`].
+    private: AtomicPtr<()>,
+    shared: Shared,
+}
+
+/// The words of a barrier that processes share.
+#[derive(Default)]
+#[repr(C)]
+struct Shared {
+    epoch: Word,
+    left: Word,
+    tickets: AtomicU64,
+}
+
+// What programs have reserved for it.
+const _: () = assert!(size_of::<BarrierObject>() == 32 && size_of::<BarrierObject>() == size_of::<libc::pthread_barrier_t>());
+const _: () = assert!(align_of::<BarrierObject>() <= align_of::<libc::pthread_barrier_t>());
+
+/// How a thread waits at barriers that processes share.
+struct Guest {
+    cpu: Thread,
+    waiter: Waiter,
+}
+
+thread_local! { static GUEST: Guest = Guest::new(); }
+
+impl Guest {
+    fn new() -> Self {
+        let cpu = Thread::shared();
+        Self { cpu, waiter: Waiter::new(Policy::adaptive(&cpu.costs()), 0) }
+    }
+}
+
+impl BarrierObject {
+    /// A barrier for `size` threads; `None` if there can be none for that many.
+    pub(crate) fn new(size: u32, shared: bool) -> Option<Self> {
+        if !(1..=MOST).contains(&size) {
+            return None;
+        }
+        let (mark, private) = if shared { (SHARED, core::ptr::null_mut()) } else { (PRIVATE, bits(Barrier::new(size as usize))) };
+        Some(Self { mark: AtomicU32::new(mark), size, private: AtomicPtr::new(private), shared: Shared::default() })
+    }
+
+    /// Waits until all have come. True in one thread of each meeting; `None` if another library has made the
+    /// barrier.
+    pub(crate) fn wait(&self) -> Option<bool> {
+        match self.mark.load(Relaxed) {
+            PRIVATE => Some(self.wait_here()),
+            SHARED => Some(self.wait_shared()),
+            _ => None,
+        }
+    }
+
+    fn wait_here(&self) -> bool {
+        loop {
+            let seen = self.private.load(Acquire);
+            // SAFETY: the bits were made by `bits`, and the barrier lives until all members of a meeting have
+            // come. From then on the waiting thread uses its own share of it, and this copy is not dropped.
+            let barrier = ManuallyDrop::new(unsafe { barrier(seen) });
+            match barrier.wait() {
+                Ok(met) => return met.is_leader(),
+                Err(_) => self.renew(seen),
+            }
+        }
+    }
+
+    /// A barrier refuses a wait only in a child of a fork. Its members are other threads than the parent's:
+    /// they have a barrier of their own.
+    #[cold]
+    fn renew(&self, seen: *mut ()) {
+        static RENEWS: Mutex<()> = Mutex::new(());
+        let _turn = RENEWS.lock().unwrap_or_else(PoisonError::into_inner);
+        // The parent's stays as it is: threads that are not here may have their shares of it in hand.
+        if self.private.load(Relaxed) == seen {
+            self.private.store(bits(Barrier::new(self.size as usize)), Release);
+        }
+    }
+
+    #[inline]
+    fn transient(&self) -> Transient<'_, Thread> {
+        let Shared { epoch, left, tickets } = &self.shared;
+        Transient::over(Central::of(epoch, tickets, self.size), left)
+    }
+
+    fn wait_shared(&self) -> bool {
+        let meet = |guest: &Guest| block_on(self.transient().meet(&guest.cpu, &guest.waiter));
+        // A thread that ends has none of its own any more. Without a deadline, at words that are never
+        // poisoned, a wait ends well.
+        GUEST.try_with(meet).unwrap_or_else(|_| meet(&Guest::new())).is_ok_and(|is_last| is_last)
+    }
+
+    /// Ends the barrier, when all threads have left it. False if a meeting is not over; `None` if another
+    /// library has made it.
+    pub(crate) fn destroy(&self) -> Option<bool> {
+        match self.mark.load(Relaxed) {
+            PRIVATE => {
+                // SAFETY: the bits were made by `bits`, and are taken out once.
+                drop(unsafe { barrier(self.private.swap(core::ptr::null_mut(), AcqRel)) });
+            }
+            SHARED => {
+                let tickets = self.shared.tickets.load(Acquire);
+                if !tickets.is_multiple_of(u64::from(self.size)) {
+                    return Some(false);
+                }
+                let _ = block_on(self.transient().dissolve(&Thread::shared(), tickets));
+            }
+            _ => return None,
+        }
+        self.mark.store(0, Relaxed);
+        Some(true)
+    }
+}
+
+/// The barrier as a pointer.
+fn bits(barrier: Barrier) -> *mut () {
+    // SAFETY: a barrier is one pointer, which may have any bits as an object's field.
+    unsafe { transmute::<Barrier, *mut ()>(barrier) }
+}
+
+/// The barrier of these bits.
+///
+/// # Safety
+/// They come from [`bits`], and the barrier is dropped once.
+unsafe fn barrier(bits: *mut ()) -> Barrier {
+    // SAFETY: this function's contract.
+    unsafe { transmute::<*mut (), Barrier>(bits) }
+}
+
+impl core::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Shared").field("epoch", &self.epoch.load()).field("left", &self.left.load()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_barrier_at_which_a_thread_waits_is_not_destroyed() {
+        let object = BarrierObject::new(2, true).unwrap();
+        object.shared.tickets.store(1, Relaxed);
+        assert_eq!(object.destroy(), Some(false));
+        object.shared.tickets.store(2, Relaxed);
+        object.shared.left.add_last(2, foregather_thread::Scope::Private);
+        assert_eq!((object.destroy(), object.destroy()), (Some(true), None));
+    }
+}
