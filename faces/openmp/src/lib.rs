@@ -12,7 +12,7 @@ mod load;
 mod table;
 
 pub use export::Entry;
-pub use load::LOAD;
+pub use load::{END, LOAD};
 pub use table::all;
 
 /// The linker's script of versions: each node with its symbols. All other names stay inside.

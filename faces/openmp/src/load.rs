@@ -1,8 +1,8 @@
-//! What happens when a program loads the library: it says what of the environment it does not understand, and
-//! stands aside if the user wants that.
+//! What happens when a program loads the library, which stands aside if the user wants that, and when the
+//! program ends.
 use crate::table;
 use core::sync::atomic::Ordering::Relaxed;
-use foregather_openmp::settings;
+use foregather_openmp::statistics;
 use std::ffi::CString;
 
 /// `FOREGATHER=off`: whether the program shall keep the runtime that it has.
@@ -15,25 +15,34 @@ pub static LOAD: extern "C" fn() = load;
 
 extern "C" fn load() {
     if std::env::var(SWITCH).is_ok_and(|value| value == "off") {
-        return stand_aside();
+        stand_aside();
     }
-    for complaint in &settings().complaints {
-        eprintln!("foregather: {complaint}");
+}
+
+/// Whether the process shall end with statistics: with those of its regions if it had any, and always if this
+/// is its number.
+const STATS: &str = "FOREGATHER_STATS";
+
+/// Runs when the process ends.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+pub static END: extern "C" fn() = end;
+
+extern "C" fn end() {
+    let Ok(asked) = std::env::var(STATS) else { return };
+    let (here, statistics) = (std::process::id(), statistics());
+    if statistics.regions > 0 || asked == here.to_string() {
+        eprintln!("foregather: process {here}: {statistics}");
     }
 }
 
 /// Every symbol is that of the next library which has it in the same version, if there is one.
 #[cold]
 fn stand_aside() {
-    let mut kept = 0;
     for entry in table::all() {
-        match next(entry.name, entry.node) {
-            Some(function) => entry.slot.store(function.as_ptr(), Relaxed),
-            None => kept += 1,
+        if let Some(function) = next(entry.name, entry.node) {
+            entry.slot.store(function.as_ptr(), Relaxed);
         }
-    }
-    if kept == table::all().count() {
-        eprintln!("foregather: {SWITCH}=off, but the program has no other OpenMP runtime: this one serves it");
     }
 }
 

@@ -1,6 +1,7 @@
 //! The members of regions of one size, and what they share: a barrier, the ring of loops, what one member
 //! does for all.
 use crate::ring::{SLOTS, Singles, Slot};
+use crate::statistics::{self, WaitPlace};
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::*};
 use foregather_barrier::{Algorithm, BarrierMember, Group};
@@ -103,6 +104,7 @@ impl CrewSeat {
     pub(crate) fn new(crew: Arc<Crew>, rank: Rank) -> Self {
         let cpu = Thread::current();
         let member = crew.group.member(cpu, rank, crew.policy).unwrap_or_else(|error| lost(&error));
+        statistics::keep(WaitPlace::Barrier, rank, member.account());
         let (barrier, waiter) = (RefCell::new(Some(member)), Waiter::new(crew.policy, rank));
         Self { crew, rank, cpu, waiter, barrier, meetings: Cell::new(0) }
     }

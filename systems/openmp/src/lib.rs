@@ -9,7 +9,7 @@
 //! - [`doacross`]: loops whose iterations wait for earlier ones.
 //! - [`lock`]: locks in the program's memory.
 //! - [`task`], [`icvs`]: where the calling thread is, and what its constructs go by. [`settings()`]: what
-//!   the environment says.
+//!   the environment says. [`statistics()`]: what the regions did.
 #![forbid(unsafe_code)]
 
 #[cfg(not(loom))]
@@ -27,6 +27,8 @@ mod primitive;
 pub mod ring;
 #[cfg(not(loom))]
 mod settings;
+#[cfg(not(loom))]
+mod statistics;
 mod trip;
 #[cfg(not(loom))]
 pub mod worksharing;
@@ -38,4 +40,6 @@ pub use icv::{Icvs, Kind, Schedule};
 pub use pool::{close, members, open, parallel};
 #[cfg(not(loom))]
 pub use settings::{Settings, settings};
+#[cfg(not(loom))]
+pub use statistics::{Statistics, statistics};
 pub use trip::Trip;

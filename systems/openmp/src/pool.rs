@@ -4,6 +4,7 @@ use crate::crew::{Crew, CrewSeat};
 use crate::here::{self, Back, ImplicitTask, Start};
 use crate::icv::Icvs;
 use crate::settings::settings;
+use crate::statistics::{self, WaitPlace};
 use crate::trip::Trip;
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -47,6 +48,9 @@ impl Pool {
     fn new(most: u32) -> Result<Self, Error> {
         let (policy, _) = settings().policy(&Thread::current().costs());
         let threads = Threads::new(most, policy, settings().stack_bytes)?;
+        if let Some(account) = threads.account() {
+            statistics::keep(WaitPlace::Join, 0, account);
+        }
         Ok(Self { generation: forks::generation(), threads, policy, crews: Vec::new() })
     }
 
@@ -87,7 +91,7 @@ impl Pool {
                 loops.store(here::way().loops, Relaxed);
             }
         };
-        BUSY.fetch_add(crew.size() - 1, Relaxed);
+        begun(crew);
         let (_, panic) = self.threads.run(&part, HelpAfter::Never);
         self.over(crew, loops.into_inner());
         panic
@@ -114,6 +118,13 @@ impl Drop for Pool {
     fn drop(&mut self) {
         self.crews.iter().flatten().for_each(|crew| crew.retire());
     }
+}
+
+/// A region of that crew begins.
+#[inline]
+fn begun(crew: &Crew) {
+    BUSY.fetch_add(crew.size() - 1, Relaxed);
+    statistics::count_region();
 }
 
 /// The calling thread's seat in a crew.
@@ -181,7 +192,7 @@ pub fn open(asked: u32, trip: Option<Trip>, body: impl Fn() + Send + Sync + 'sta
         Some((mut pool, crew)) => {
             let start = Arc::new(Start::of(crew.size(), trip));
             let (shared, begin) = (Arc::clone(&crew), Arc::clone(&start));
-            BUSY.fetch_add(crew.size() - 1, Relaxed);
+            begun(&crew);
             pool.threads.open(Box::new(move |member: Member| {
                 let _back = here::enter(&begin, member.rank(), Some(seat(&shared, member.rank())));
                 body();

@@ -26,16 +26,23 @@ pub struct Settings {
     pub spin_looks: Option<u64>,
     /// The policy that `FOREGATHER_WAIT` names.
     pub wait: Option<String>,
+    /// Are statistics of the regions kept (`FOREGATHER_STATS`)?
+    pub stats: bool,
     /// Processors that the program may use.
     pub processors: u32,
     /// What was not understood, and is ignored: a sentence each.
     pub complaints: Vec<String>,
 }
 
-/// The settings of this process, as they were when it first asked.
+/// The settings of this process, as they were when it first asked. What is wrong with them is said then, on
+/// standard error.
 pub fn settings() -> &'static Settings {
     static SETTINGS: OnceLock<Settings> = OnceLock::new();
-    SETTINGS.get_or_init(|| Settings::read(settings::variable, Allowed { wanted: None, ..Allowed::now() }))
+    SETTINGS.get_or_init(|| {
+        let settings = Settings::read(settings::variable, Allowed { wanted: None, ..Allowed::now() });
+        settings.complaints.iter().for_each(|complaint| eprintln!("foregather: {complaint}"));
+        settings
+    })
 }
 
 impl Settings {
@@ -65,7 +72,10 @@ impl Settings {
         // Several sizes, or places, are a wish for nested regions.
         let lists = threads.len() > 1 || bind.as_ref().is_some_and(|places| places.len() > 1);
         let active_levels = levels.unwrap_or(if nested == Some(true) || nested.is_none() && lists { u32::MAX >> 1 } else { 1 });
-        let complaints = reader.complaints;
+        let mut complaints = reader.complaints;
+        if of("FOREGATHER").is_some_and(|value| value == "off") {
+            complaints.push("FOREGATHER=off, but the program has no other OpenMP runtime: this one serves it".to_owned());
+        }
         Self {
             icvs: Icvs {
                 threads: threads.first().copied().unwrap_or(machine),
@@ -81,6 +91,7 @@ impl Settings {
             asks_to_spin,
             spin_looks,
             wait: of("FOREGATHER_WAIT"),
+            stats: of("FOREGATHER_STATS").is_some(),
             processors: allowed.processors.max(1),
             complaints,
         }

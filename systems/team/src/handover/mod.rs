@@ -12,7 +12,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use foregather_machine::{CachePadded, Error, Placement, Rank, block_on, reached};
 use foregather_thread::Thread;
-use foregather_wait::Policy;
+use foregather_wait::{Account, Policy};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -143,6 +143,11 @@ impl Threads {
     /// The members it has now.
     pub fn width(&self) -> u32 {
         self.width
+    }
+
+    /// The outcomes of its leader's joins.
+    pub fn account(&self) -> Option<&Arc<Account>> {
+        self.leader.as_ref().map(|leader| leader.handle.account())
     }
 
     /// Calls members, or sends them away. A member's thread starts when it is called first.
