@@ -11,6 +11,7 @@
 //!   costs.
 //! - [`shift`]: what a shift around a ring costs, alone and behind a synchronisation.
 //! - [`teams`]: what a fork and a join cost. [`blas`]: what calls of a BLAS cost alone and shared.
+//! - [`openmp`]: what the constructs of an OpenMP runtime cost.
 //! - [`messages`]: what messages cost, alone and beside hogs.
 //! - [`dsm`]: what faults of shared memory cost, and what they are made of.
 //! - [`noise`]: what disturbs a busy processor, and a line in spite of that.
@@ -27,6 +28,7 @@ pub mod loggp;
 pub mod messages;
 mod named;
 pub mod noise;
+pub mod openmp;
 pub mod ping_pong;
 pub mod prices;
 pub mod shift;

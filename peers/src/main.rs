@@ -20,6 +20,8 @@ const USAGE: &str = "usage:
   foregather-peers cell CELL                              CELL is the JSON of one cell of the barrier matrix
   foregather-peers list-teams
   foregather-peers team-cell CELL                         CELL is the JSON of one cell of `measure teams`
+  foregather-peers list-openmp
+  foregather-peers openmp-cell CELL                       CELL is the JSON of one cell of `measure openmp`
   foregather-peers list-blas
   foregather-peers blas-cell CELL                         CELL is the JSON of one cell of `measure blas`
   foregather-peers ping-pong --cpus A,B --rounds N [--build-dir DIR]";
@@ -31,6 +33,8 @@ fn main() -> ExitCode {
         ["list"] => Ok(roster::list().to_string()),
         ["list-teams"] => Ok(teams::list().to_string()),
         ["team-cell", text] => teams::run(text),
+        ["list-openmp"] => Ok(openmp::list().to_string()),
+        ["openmp-cell", text] => openmp::run_cell(text),
         ["list-blas"] => Ok(blas::list().to_string()),
         ["blas-cell", text] => blas::run(text),
         ["cell", text] => cell::run(text),

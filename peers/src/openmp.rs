@@ -1,10 +1,22 @@
 //! OpenMP runtimes, by the entry points that GNU's compiler calls and all of them export. Found at run time.
-use crate::member::{give_up, member};
+use crate::cell::settle_environment;
+use crate::member::{give_up, give_up_after, member};
+use crate::roster::{self, Barrier, PEERS, Peer};
 use crate::trouble::Trouble;
-use core::ffi::{c_int, c_uint, c_void};
-use core::mem::transmute;
-use foregather_bench::{BarrierCell, Episodes};
+use core::ffi::{c_int, c_long, c_uint, c_void};
+use core::mem::transmute_copy;
+use foregather_bench::openmp::{Construct, OpenMpCell};
+use foregather_bench::teams::{TeamCell, measure};
+use foregather_bench::{BarrierCell, Cell, CellResult, Episodes};
+use foregather_host::clock;
 use foregather_host::dl::Library;
+use foregather_machine::Error;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How much longer than its span a cell may take before it is given up.
+const GRACE: Duration = Duration::from_secs(60);
 
 /// One runtime: the files it may be in, and how to get it.
 pub(crate) struct Runtime {
@@ -12,66 +24,168 @@ pub(crate) struct Runtime {
     pub(crate) remedy: &'static str,
 }
 
+/// Where this project's own runtime is, unless it is beside this program.
+const OURS: &str = "FOREGATHER_GOMP";
+
+impl Runtime {
+    pub(crate) fn library(&self) -> Result<Library, Error> {
+        let [own @ "libforegather_gomp.so"] = self.libraries else { return Library::open(self.libraries) };
+        let beside = || std::env::current_exe().ok()?.parent().map(|folder| folder.join("../drop-in").join(own));
+        let path = std::env::var_os(OURS).map(PathBuf::from).or_else(beside).unwrap_or_default();
+        Library::open(&[&path.to_string_lossy()])
+    }
+}
+
 type RegionFn = extern "C" fn(*mut c_void);
 
-/// What a compiler makes of `#pragma omp parallel` and `#pragma omp barrier`.
+/// What a compiler makes of the constructs.
+#[derive(Clone, Copy)]
 struct Calls {
     parallel: unsafe extern "C" fn(RegionFn, *mut c_void, c_uint, c_uint),
     barrier: unsafe extern "C" fn(),
+    critical_start: unsafe extern "C" fn(),
+    critical_end: unsafe extern "C" fn(),
+    single_start: unsafe extern "C" fn() -> bool,
+    dynamic_start: unsafe extern "C" fn(c_long, c_long, c_long, c_long, *mut c_long, *mut c_long) -> bool,
+    dynamic_next: unsafe extern "C" fn(*mut c_long, *mut c_long) -> bool,
+    loop_end: unsafe extern "C" fn(),
     thread_num: unsafe extern "C" fn() -> c_int,
     num_threads: unsafe extern "C" fn() -> c_int,
     set_dynamic: unsafe extern "C" fn(c_int),
 }
 
+/// The function of that name, as the type that is asked for.
+///
+/// # Safety
+/// `F` is a pointer to a function of the type that the library's function has.
+unsafe fn function<F: Copy>(library: &Library, name: &str) -> Result<F, Trouble> {
+    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+    let symbol = library.symbol(name)?;
+    // SAFETY: this function's contract; the library is never unloaded.
+    Ok(unsafe { transmute_copy::<*mut c_void, F>(&symbol) })
+}
+
 impl Calls {
-    fn of(library: &Library) -> Result<Self, Trouble> {
-        // SAFETY: these are the functions' types by the OpenMP specification and by GNU's binary interface,
-        // and the library is never unloaded.
+    /// Those of a runtime, whose teams are as large as asked for from now on.
+    fn of(runtime: &Runtime) -> Result<Self, Trouble> {
+        let library = runtime.library().map_err(|error| Trouble::Missing(format!("{error}; {}", runtime.remedy)))?;
+        // SAFETY: these are the functions' types by the OpenMP specification and by GNU's binary interface.
+        let calls = unsafe {
+            Self {
+                parallel: function(&library, "GOMP_parallel")?,
+                barrier: function(&library, "GOMP_barrier")?,
+                critical_start: function(&library, "GOMP_critical_start")?,
+                critical_end: function(&library, "GOMP_critical_end")?,
+                single_start: function(&library, "GOMP_single_start")?,
+                dynamic_start: function(&library, "GOMP_loop_nonmonotonic_dynamic_start")?,
+                dynamic_next: function(&library, "GOMP_loop_nonmonotonic_dynamic_next")?,
+                loop_end: function(&library, "GOMP_loop_end")?,
+                thread_num: function(&library, "omp_get_thread_num")?,
+                num_threads: function(&library, "omp_get_num_threads")?,
+                set_dynamic: function(&library, "omp_set_dynamic")?,
+            }
+        };
+        // SAFETY: a plain call of the runtime.
+        unsafe { (calls.set_dynamic)(0) };
+        Ok(calls)
+    }
+
+    /// Calls `body` with its rank on each of `threads` members.
+    fn region(&self, threads: u32, body: &(dyn Fn(u32) + Sync)) {
+        let region = OpenRegion { calls: *self, threads, body };
+        // SAFETY: the region outlives the call, which returns after all threads have done their part.
+        unsafe { (self.parallel)(outlined, (&raw const region).cast_mut().cast(), threads, 0) };
+    }
+
+    /// What a member does of the construct, with the barrier at its end.
+    fn meet(&self, construct: Construct) {
+        // SAFETY: every member of the region calls this equally often, as `Episodes` guarantees; the numbers
+        // are this call's own.
         unsafe {
-            Ok(Self {
-                parallel: transmute::<*mut c_void, unsafe extern "C" fn(RegionFn, *mut c_void, c_uint, c_uint)>(
-                    library.symbol("GOMP_parallel")?,
-                ),
-                barrier: transmute::<*mut c_void, unsafe extern "C" fn()>(library.symbol("GOMP_barrier")?),
-                thread_num: transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(library.symbol("omp_get_thread_num")?),
-                num_threads: transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(library.symbol("omp_get_num_threads")?),
-                set_dynamic: transmute::<*mut c_void, unsafe extern "C" fn(c_int)>(library.symbol("omp_set_dynamic")?),
-            })
+            match construct {
+                Construct::Region | Construct::Barrier => (self.barrier)(),
+                Construct::Single => {
+                    std::hint::black_box((self.single_start)());
+                    (self.barrier)();
+                }
+                Construct::Critical => {
+                    (self.critical_start)();
+                    (self.critical_end)();
+                    (self.barrier)();
+                }
+                Construct::Dynamic => {
+                    let (mut from, mut to) = (0, 0);
+                    let chunks = Construct::CHUNKS.into();
+                    let mut more = (self.dynamic_start)(0, chunks, 1, 1, &raw mut from, &raw mut to);
+                    while more {
+                        more = (self.dynamic_next)(&raw mut from, &raw mut to);
+                    }
+                    (self.loop_end)();
+                }
+            }
         }
     }
 }
 
-/// The data that all threads of the parallel region share.
-struct Region<'a> {
+/// The data that all threads of a region share.
+struct OpenRegion<'a> {
     calls: Calls,
-    cell: &'a BarrierCell,
-    episodes: &'a Episodes<'a>,
+    threads: u32,
+    body: &'a (dyn Fn(u32) + Sync),
 }
 
-/// Runs the cell in one parallel region.
-pub(crate) fn run(runtime: &Runtime, cell: &BarrierCell, episodes: &Episodes<'_>) -> Result<(), Trouble> {
-    let library = Library::open(runtime.libraries).map_err(|error| Trouble::Missing(format!("{error}; {}", runtime.remedy)))?;
-    let region = Region { calls: Calls::of(&library)?, cell, episodes };
-    // SAFETY: plain calls of the runtime; the region outlives the parallel call, which returns after all
-    // threads.
-    unsafe {
-        (region.calls.set_dynamic)(0);
-        (region.calls.parallel)(body, (&raw const region).cast_mut().cast(), cell.threads, 0);
+/// One thread's part. A panic ends the process, as this is called from C.
+extern "C" fn outlined(data: *mut c_void) {
+    // SAFETY: the runtime passes the pointer to an `OpenRegion` that outlives the parallel call, is shared
+    // and never changed.
+    let region = unsafe { &*data.cast::<OpenRegion<'_>>() };
+    // SAFETY: within a parallel region these only read the runtime's own state.
+    let (rank, size) = unsafe { ((region.calls.thread_num)(), (region.calls.num_threads)()) };
+    if u32::try_from(size) != Ok(region.threads) {
+        give_up(&format!("the runtime made a team of {size}, not {}", region.threads));
     }
+    (region.body)(rank as u32);
+}
+
+/// Runs the cell's episodes in one parallel region.
+pub(crate) fn run(runtime: &Runtime, cell: &BarrierCell, episodes: &Episodes<'_>) -> Result<(), Trouble> {
+    run_construct(&Calls::of(runtime)?, Construct::Barrier, cell, episodes);
     Ok(())
 }
 
-/// One thread's part of the region. A panic ends the process, as this is called from C.
-extern "C" fn body(data: *mut c_void) {
-    // SAFETY: the runtime passes the pointer that `run` gave it, to a `Region` which is shared and never
-    // changed.
-    let region = unsafe { &*data.cast::<Region<'_>>() };
-    let (calls, cell) = (&region.calls, region.cell);
-    // SAFETY: within a parallel region these only read the runtime's own state.
-    let (rank, size) = unsafe { ((calls.thread_num)(), (calls.num_threads)()) };
-    if u32::try_from(size) != Ok(cell.threads) {
-        give_up(&format!("the runtime made a team of {size}, not {}", cell.threads));
-    }
-    // SAFETY: every thread of the team calls it equally often, which `Episodes` guarantees.
-    member(cell, region.episodes, rank as u32, || unsafe { (calls.barrier)() });
+fn run_construct(calls: &Calls, construct: Construct, cell: &BarrierCell, episodes: &Episodes<'_>) {
+    calls.region(cell.threads, &|rank| member(cell, episodes, rank, || calls.meet(construct)));
+}
+
+/// A parallel region for every region of the cell.
+pub(crate) fn regions(runtime: &Runtime, cell: &TeamCell) -> Result<CellResult, Trouble> {
+    let calls = Calls::of(runtime)?;
+    Ok(measure(cell, |body| calls.region(cell.threads, &|_| body())))
+}
+
+/// All runtimes, for the caller.
+pub(crate) fn list() -> Value {
+    let runtimes = PEERS.iter().filter(|peer| matches!(peer.barrier, Barrier::OpenMp(_))).map(roster::describe);
+    std::iter::once(roster::describe(&roster::OURS)).chain(runtimes).collect()
+}
+
+/// Runs the cell of a construct in `text`; the result as JSON.
+pub(crate) fn run_cell(text: &str) -> Result<String, Trouble> {
+    let cell = OpenMpCell::from_arg(text).map_err(Trouble::Usage)?;
+    let found = (cell.runtime == roster::OURS.name).then_some(&roster::OURS).or_else(|| roster::find(&cell.runtime));
+    let Some(peer @ Peer { barrier: Barrier::OpenMp(runtime), .. }) = found else {
+        return Err(Trouble::Usage(format!("`{}` is no OpenMP runtime; see `foregather-peers list-openmp`", cell.runtime)));
+    };
+    settle_environment(peer);
+    clock::init();
+    give_up_after(Duration::from_nanos(cell.span_ns).saturating_add(GRACE));
+    let result = if cell.construct == Construct::Region {
+        regions(runtime, &cell.as_regions())?
+    } else {
+        let (calls, inner) = (Calls::of(runtime)?, cell.as_episodes());
+        let episodes = Episodes::new(&inner);
+        run_construct(&calls, cell.construct, &inner, &episodes);
+        episodes.result().ok_or_else(|| Trouble::Failed("member 0 did not get through".to_owned()))?
+    };
+    serde_json::to_string(&result).map_err(|error| Trouble::Failed(error.to_string()))
 }

@@ -29,6 +29,11 @@ const INTEL: Runtime = Runtime {
     remedy: "install Intel's OpenMP runtime (`pip install --no-deps --prefix FOLDER intel-openmp`) and name the folder that has \
              libiomp5.so, which is FOLDER/lib, in LD_LIBRARY_PATH",
 };
+const OWN: Runtime = Runtime {
+    libraries: &["libforegather_gomp.so"],
+    remedy: "build this project's OpenMP runtime (`cargo xtask drop-in libgomp`), and name it in FOREGATHER_GOMP if it is not in \
+             drop-in beside this program's folder",
+};
 const DEFAULT: &[(&str, &str)] = &[];
 const ACTIVE: &[(&str, &str)] = &[("OMP_WAIT_POLICY", "active")];
 const PASSIVE: &[(&str, &str)] = &[("OMP_WAIT_POLICY", "passive")];
@@ -48,6 +53,9 @@ pub(crate) const PEERS: [Peer; 12] = [
     peer("iomp-active", "Intel OpenMP, told to spin", Barrier::OpenMp(&INTEL), ACTIVE),
     peer("iomp-passive", "Intel OpenMP, told to sleep", Barrier::OpenMp(&INTEL), PASSIVE),
 ];
+
+/// Our own runtime, beside the others.
+pub(crate) const OURS: Peer = peer("foregather", "this project's OpenMP runtime", Barrier::OpenMp(&OWN), DEFAULT);
 
 const fn peer(name: &'static str, what: &'static str, barrier: Barrier, env: &'static [(&'static str, &'static str)]) -> Peer {
     Peer { name, what, barrier, env }
@@ -69,7 +77,7 @@ pub(crate) fn describe(peer: &Peer) -> Value {
         Barrier::RustStd => Ok(None),
         Barrier::Hurdles => Ok(locked_version("hurdles").map(str::to_owned)),
         Barrier::Pthread => Ok(Some(c_library())),
-        Barrier::OpenMp(runtime) => Library::open(runtime.libraries).map(|library| Some(resolved(&library))),
+        Barrier::OpenMp(runtime) => runtime.library().map(|library| Some(resolved(&library))),
     };
     let remedy = match peer.barrier {
         Barrier::OpenMp(runtime) if version.is_err() => Some(runtime.remedy),

@@ -1,15 +1,12 @@
 //! Fork and join of other projects: parallel regions of OpenMP runtimes, and rayon from outside its pool.
 use crate::cell::settle_environment;
-use crate::member::{give_up, give_up_after};
-use crate::openmp::Runtime;
+use crate::member::give_up_after;
+use crate::openmp;
 use crate::roster::{self, Barrier, PEERS};
 use crate::trouble::Trouble;
-use core::ffi::{c_int, c_uint, c_void};
-use core::mem::transmute;
 use foregather_bench::teams::{TeamCell, measure};
 use foregather_bench::{Cell, CellResult};
 use foregather_host::clock;
-use foregather_host::dl::Library;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -57,7 +54,7 @@ pub(crate) fn run(text: &str) -> Result<String, Trouble> {
         }
         #[cfg(not(feature = "fork-union"))]
         (FORK_UNION, _) => return Err(Trouble::Missing(format!("fork_union is not built in; {FORK_UNION_REMEDY}"))),
-        (_, Some(Barrier::OpenMp(runtime))) => openmp(runtime, &cell)?,
+        (_, Some(Barrier::OpenMp(runtime))) => openmp::regions(runtime, &cell)?,
         (name, _) => return Err(Trouble::Usage(format!("`{name}` runs no team; see `foregather-peers list-teams`"))),
     };
     serde_json::to_string(&result).map_err(|error| Trouble::Failed(error.to_string()))
@@ -87,48 +84,4 @@ impl RayonPool {
         }
         measure(cell, |body| self.0.install(|| halves(cell.threads, body)))
     }
-}
-
-type Outlined = extern "C" fn(*mut c_void);
-
-/// The data that all threads of a region share.
-struct Region<'a> {
-    body: &'a (dyn Fn() + Sync),
-    num_threads: unsafe extern "C" fn() -> c_int,
-    threads: u32,
-}
-
-/// One thread's part. A panic ends the process, as this is called from C.
-extern "C" fn outlined(data: *mut c_void) {
-    // SAFETY: the runtime passes the pointer to a `Region` that outlives the parallel call, is shared and
-    // never changed.
-    let region = unsafe { &*data.cast::<Region<'_>>() };
-    // SAFETY: within a parallel region this only reads the runtime's own state.
-    let size = unsafe { (region.num_threads)() };
-    if u32::try_from(size) != Ok(region.threads) {
-        give_up(&format!("the runtime made a team of {size}, not {}", region.threads));
-    }
-    (region.body)();
-}
-
-/// A parallel region for every region, as a compiler generates it for `#pragma omp parallel`.
-fn openmp(runtime: &Runtime, cell: &TeamCell) -> Result<CellResult, Trouble> {
-    let library = Library::open(runtime.libraries).map_err(|error| Trouble::Missing(format!("{error}; {}", runtime.remedy)))?;
-    type Parallel = unsafe extern "C" fn(Outlined, *mut c_void, c_uint, c_uint);
-    // SAFETY: these are the functions' types by the OpenMP specification and by GNU's binary interface, and
-    // the library is never unloaded.
-    let (parallel, num_threads, set_dynamic) = unsafe {
-        (
-            transmute::<*mut c_void, Parallel>(library.symbol("GOMP_parallel")?),
-            transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(library.symbol("omp_get_num_threads")?),
-            transmute::<*mut c_void, unsafe extern "C" fn(c_int)>(library.symbol("omp_set_dynamic")?),
-        )
-    };
-    // SAFETY: a plain call of the runtime: teams are as large as asked for.
-    unsafe { set_dynamic(0) };
-    Ok(measure(cell, |body| {
-        let region = Region { body, num_threads, threads: cell.threads };
-        // SAFETY: the region outlives the call, which returns after all threads have done their part.
-        unsafe { parallel(outlined, (&raw const region).cast_mut().cast(), cell.threads, 0) };
-    }))
 }

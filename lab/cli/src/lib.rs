@@ -111,11 +111,12 @@ pub enum Verb {
         #[arg(long)]
         check: bool,
     },
-    /// Runs one program unchanged on Foregather's OpenMP runtime (`run`: the ranks of a job, `app`: five
-    /// programs of this project, `job`: the library's function).
-    #[command(after_help = "Example: foregather exec -- python3 train.py\n\n\
-                            The library goes before the program's own, so it serves programs linked with libgomp and wheels that bring \
-                            theirs. Programs that make OpenMP tasks, or use devices, are not for it yet.\n\
+    /// Runs one program unchanged on Foregather's OpenMP runtime and barriers (`run`: the ranks of a job,
+    /// `app`: five programs of this project, `job`: the library's function).
+    #[command(after_help = "Example: foregather exec -- python3 train.py\n\
+                            Example: foregather exec --compare 5 --output fit.json -- python3 train.py && foregather report fit.json\n\n\
+                            The libraries go before the program's own, so they serve programs linked with libgomp and wheels that bring \
+                            theirs. A program that makes OpenMP tasks, or uses devices, keeps its own runtime, and that is said.\n\
                             FOREGATHER=off changes nothing. Exit code and signals are the program's; 127: there is none, 126: it cannot be \
                             started.")]
     Exec(Exec),
@@ -154,14 +155,9 @@ impl Verb {
             Self::Report { output, .. } => vec![output.clone()],
             Self::Measure { output, .. } => output.iter().cloned().collect(),
             Self::Simulate(simulate) => [&simulate.output, &simulate.trace].into_iter().flatten().cloned().collect(),
+            Self::Exec(exec) => exec.output.iter().cloned().collect(),
             Self::Reproduce(reproduce) => reproduce.output.iter().cloned().collect(),
-            Self::Doctor
-            | Self::Compare { .. }
-            | Self::Exec(_)
-            | Self::Run(_)
-            | Self::App(_)
-            | Self::Completions { .. }
-            | Self::Man => vec![],
+            Self::Doctor | Self::Compare { .. } | Self::Run(_) | Self::App(_) | Self::Completions { .. } | Self::Man => vec![],
         }
     }
 }
@@ -174,9 +170,32 @@ pub fn demo_results(page: &Path) -> PathBuf {
 /// Options of `exec`.
 #[derive(Args, Clone, Debug)]
 pub struct Exec {
-    /// The OpenMP runtime; the one beside this command if not given.
+    /// The library to load first, and no other; those beside this command if not given.
     #[arg(long)]
     pub library: Option<PathBuf>,
+    /// Also this project's BLAS, which rounds otherwise than that of the program.
+    #[arg(long, conflicts_with = "library")]
+    pub blas: bool,
+    /// Each process ends with a table on standard error: its regions, how its threads waited, and which one
+    /// came last.
+    #[arg(long)]
+    pub stats: bool,
+    /// Runs the program with and without the libraries, this often each, in random order, and prints the
+    /// ratio of the times. The program reads nothing, and must print the same each time.
+    #[arg(long, value_name = "PAIRS", value_parser = clap::value_parser!(u32).range(2..=1_000), conflicts_with = "stats")]
+    pub compare: Option<u32>,
+    /// Whether the program must print the same each time.
+    #[arg(long, value_name = "on|off", default_value = "on", requires = "compare", value_parser = on_or_off)]
+    pub same_output: bool,
+    /// What it is called in the comparison; its command line if not given.
+    #[arg(long, requires = "compare")]
+    pub name: Option<String>,
+    /// Seconds after which a run of the comparison has failed, and is ended with the processes of its group.
+    #[arg(long, default_value_t = 600, requires = "compare", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub limit: u32,
+    /// Also writes the comparison to this file.
+    #[arg(short, long, requires = "compare")]
+    pub output: Option<PathBuf>,
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub program: Vec<OsString>,
@@ -204,6 +223,14 @@ pub struct RunOptions {
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub program: Vec<String>,
+}
+
+fn on_or_off(text: &str) -> Result<bool, String> {
+    [("on", true), ("off", false)]
+        .into_iter()
+        .find(|(name, _)| *name == text)
+        .map(|(_, on)| on)
+        .ok_or_else(|| "write on or off".to_owned())
 }
 
 fn fabric(text: &str) -> Result<String, String> {

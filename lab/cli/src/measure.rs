@@ -60,6 +60,16 @@ pub enum Measure {
                             Example: foregather measure teams --threads 2 --runners team,serial,gomp --format json\n\
                             Example: foregather measure teams --output teams.json && foregather report teams.json")]
     Teams(Teams),
+    /// What constructs of OpenMP cost: a region, a barrier, a single, a dynamic loop of 64 chunks, a critical
+    /// section; for teams of 2, 4 and 8, beside up to two hogs; by this project's runtime and every other one
+    /// that is installed.
+    #[command(
+        name = "openmp",
+        after_help = "Example: foregather measure openmp --quick\n\
+                            Example: foregather measure openmp --threads 2 --runners foregather,gomp --format json\n\
+                            Example: foregather measure openmp --output openmp.json && foregather report openmp.json"
+    )]
+    OpenMp(OpenMp),
     /// What calls of a BLAS cost alone and shared: vectors, a matrix and a vector, products, LU, over the
     /// size; alone on the machine and beside hogs, back to back and after pauses; and every other BLAS that
     /// is installed, each in a process of its own.
@@ -173,6 +183,14 @@ pub struct Teams {
     /// The seed of the orders.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+}
+
+/// Options of `measure openmp`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct OpenMp {
+    /// Which rows and runners, how often and how long: as those of `measure teams`.
+    #[command(flatten)]
+    pub matrix: Teams,
 }
 
 /// Options of `measure messages`.

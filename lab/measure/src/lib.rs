@@ -11,6 +11,7 @@
 //! - [`messages`](mod@messages): what messages cost by every way and size, and beside hogs.
 //! - [`dsm`](mod@dsm): what faults of shared memory cost, and what many views do.
 //! - [`teams`](mod@teams): what a fork and a join cost.
+//! - [`openmp`](mod@openmp): what the constructs of OpenMP cost, by our runtime and others.
 //! - [`blas`](mod@blas): what calls of a BLAS cost alone and shared, and from which size on they are shared.
 //! - `validate`: the simulator of processors held against this machine. `calibration`: this machine for the
 //!   simulator.
@@ -27,6 +28,7 @@ pub mod machine_file;
 pub mod matrix;
 pub mod messages;
 mod noise;
+pub mod openmp;
 pub mod peers;
 mod shift;
 pub mod skew;
@@ -71,6 +73,7 @@ pub fn experiment(asked: &Measure) -> &dyn Experiment {
         Measure::Messages(options) => options,
         Measure::Dsm(options) => options,
         Measure::Teams(options) => options,
+        Measure::OpenMp(options) => options,
         Measure::Blas(options) => options,
     }
 }

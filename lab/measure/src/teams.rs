@@ -99,15 +99,15 @@ fn rows(options: &Teams) -> Vec<Row> {
 
 /// All runners of a row.
 fn measurements(row: Row, runners: &[Runner], runs: &[Runs<CellResult>]) -> Vec<Measurement> {
-    let serial = runners.iter().position(|runner| runner.name == SERIAL).and_then(|at| typical(&runs[at], mean_us));
+    let serial = runners.iter().position(|runner| runner.name == SERIAL).and_then(|at| typical(&runs[at].results, mean_us));
     runners.iter().zip(runs).map(|(runner, runs)| one(row, &runner.name, runs, serial)).collect()
 }
 
 fn one(row: Row, runner: &str, runs: &Runs<CellResult>, serial: Option<f64>) -> Measurement {
     let Row { threads, body_us, hogs } = row;
     let values: Vec<f64> = runs.results.iter().map(mean_us).collect();
-    let figure = |of: fn(&CellResult) -> f64| typical(runs, of).unwrap_or(f64::NAN);
-    let speed_up = serial.zip(typical(runs, mean_us)).map_or(f64::NAN, |(serial, own)| serial / own);
+    let figure = |of: fn(&CellResult) -> f64| typical(&runs.results, of).unwrap_or(f64::NAN);
+    let speed_up = serial.zip(typical(&runs.results, mean_us)).map_or(f64::NAN, |(serial, own)| serial / own);
     let id = format!("{TEAMS}{threads}t/{body_us}us/{hogs}h/{runner}");
     Measurement::from_values(id, "one fork and join with its bodies, mean of a cell", "us", values)
         .label("row", row.name())
@@ -124,13 +124,14 @@ fn one(row: Row, runner: &str, runs: &Runs<CellResult>, serial: Option<f64>) -> 
         .figure("collapsed", f64::from(runs.collapsed))
 }
 
-fn mean_us(cell: &CellResult) -> f64 {
+/// Microseconds an episode.
+pub(super) fn mean_us(cell: &CellResult) -> f64 {
     cell.wall_ns as f64 / 1e3 / cell.episodes.max(1) as f64
 }
 
 /// The median of the repetitions.
-fn typical(runs: &Runs<CellResult>, of: impl Fn(&CellResult) -> f64) -> Option<f64> {
-    let values: Vec<f64> = runs.results.iter().map(of).collect();
+pub(super) fn typical(runs: &[CellResult], of: impl Fn(&CellResult) -> f64) -> Option<f64> {
+    let values: Vec<f64> = runs.iter().map(of).collect();
     Distribution::of_values(&values).map(|all| all.quantile(0.5))
 }
 
@@ -165,7 +166,7 @@ mod tests {
         let runs = |all: &[u64]| Runs { results: all.iter().map(|&episodes| cell(episodes)).collect(), collapsed: 0 };
         let (serial, team) = (runs(&[100, 50, 200]), runs(&[400, 400, 400]));
         let of = Row { threads: 2, body_us: 1, hogs: 0 };
-        let alone = typical(&serial, mean_us);
+        let alone = typical(&serial.results, mean_us);
         assert_eq!(alone, Some(10.0));
         let m = one(of, "team", &team, alone);
         assert_eq!((m.id.as_str(), m.summary.p50), ("teams/2t/1us/0h/team", Some(2.5)));

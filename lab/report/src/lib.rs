@@ -23,6 +23,7 @@ mod lines;
 mod maps;
 mod messages;
 mod noise;
+mod openmp;
 mod ping_pong;
 mod plans;
 mod regret;
@@ -62,7 +63,7 @@ pub enum Figure {
 type DrawFigure = fn(&[Measurement]) -> Option<Drawn>;
 
 /// The figures that are chosen by what was measured, in the order of the page.
-const FIGURES: [(&str, DrawFigure); 24] = [
+const FIGURES: [(&str, DrawFigure); 26] = [
     ("ping-pong", |all| ping_pong::METHODS.draw(all)),
     ("gaps", |all| ping_pong::GAPS.draw(all)),
     ("distribution", ping_pong::distribution),
@@ -82,6 +83,8 @@ const FIGURES: [(&str, DrawFigure); 24] = [
     ("app-speedups", |all| apps::SPEEDUPS.draw(all)),
     ("app-breakdown", apps::breakdown),
     ("teams", |all| teams::REGIONS.draw(all)),
+    ("openmp", |all| openmp::CONSTRUCTS.draw(all)),
+    ("programs", |all| openmp::PROGRAMS.draw(all)),
     ("blas-sizes", |all| teams::BLAS_SIZES.draw(all)),
     ("blas-collapse", |all| teams::BLAS_COLLAPSE.draw(all)),
     ("noise-trace", noise::trace),

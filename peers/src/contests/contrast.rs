@@ -1,5 +1,5 @@
-//! What `foregather measure` says of ours and of others, as ratios in one table: small calls of a BLAS, and
-//! fork and join.
+//! What `foregather measure` says of ours and of others, as ratios in one table: small calls of a BLAS, fork
+//! and join, constructs of OpenMP.
 //!
 //! It measures all of them in turn within a row; here are the libraries that it does not find without help,
 //! and the rounds.
@@ -44,7 +44,7 @@ struct Subject {
     figure: &'static str,
 }
 
-const SUBJECTS: [(&str, Subject); 2] = [
+const SUBJECTS: [(&str, Subject); 3] = [
     (
         "blas",
         Subject {
@@ -73,12 +73,23 @@ const SUBJECTS: [(&str, Subject); 2] = [
             figure: "p50",
         },
     ),
+    (
+        "openmp",
+        Subject {
+            verb: "openmp",
+            fixed: &["--repetitions", "1"],
+            options: &[("--threads", "2,4,8"), ("--runners", ""), ("--ms", "100")],
+            ours: "foregather",
+            not: "",
+            figure: "p50",
+        },
+    ),
 ];
 
 /// The whole comparison, printed.
 pub(super) fn hold(name: &str, arguments: &[&str]) -> Result<(), Trouble> {
     let Some((_, subject)) = SUBJECTS.iter().find(|(known, _)| *known == name) else {
-        return Err(Trouble::Usage(format!("expected what to compare: simgrid, messages, blas or teams, not `{name}`")));
+        return Err(Trouble::Usage(format!("expected what to compare: simgrid, messages, blas, teams or openmp, not `{name}`")));
     };
     let (mut rounds, mut options) = (3_u32, BTreeMap::from_iter(subject.options.iter().copied()));
     for option in arguments.chunks(2) {
@@ -143,6 +154,10 @@ fn read(printed: &str, subject: &Subject, found: &mut Found) -> Result<()> {
             row if row.is_empty() => (label("routine"), label("n").parse().unwrap_or(0), String::new()),
             row => (String::new(), label("threads").parse().unwrap_or(0), row),
         };
+        if us.is_none() && m["figures"]["collapsed"].as_f64().is_some_and(|times| times > 0.0) {
+            eprintln!("collapsed: {}: {}", row.2, label("runner"));
+            continue;
+        }
         let us = us.with_context(|| format!("no `{}` in {m}", subject.figure))?;
         found.entry(row).or_default().entry(label("runner")).or_default().push(us);
     }

@@ -1,7 +1,7 @@
 //! The work of peers beside ours, in the same run: a speed means something only next to another one.
 //!
-//! [`simgrid`]: another simulator. [`messages`]: libraries that send messages. [`contrast`]: BLAS libraries
-//! and teams, by `foregather measure`. [`openmp_suite`]: GCC's own tests of OpenMP.
+//! [`simgrid`]: another simulator. [`messages`]: libraries that send messages. [`contrast`]: BLAS libraries,
+//! teams and OpenMP runtimes, by `foregather measure`. [`openmp_suite`]: GCC's own tests of OpenMP.
 #![forbid(unsafe_code)]
 
 mod contrast;
@@ -37,6 +37,11 @@ cargo xtask peers teams [--threads N,N..] [--runners NAME,NAME..] [--ms MS] [--r
 
 Fork and join, by `foregather measure teams`: ours, Rust's threads, rayon, fork_union, and every OpenMP runtime that is installed.
 Defaults: 2, 4 and 8 members, cells of 200 ms, 3 rounds. fork_union needs a compiler of C++ (Debian: g++).
+
+cargo xtask peers openmp [--threads N,N..] [--runners NAME,NAME..] [--ms MS] [--rounds R]
+
+Constructs of OpenMP with a microsecond of work, alone and beside hogs, by `foregather measure openmp`: ours (of `cargo xtask drop-in
+libgomp`), and every runtime that is installed. Defaults: 2, 4 and 8 members, cells of 100 ms, 3 rounds.
 
 cargo xtask peers openmp-suite --sources DIR --library FILE [--cases N] [--limit S] [--folders NAME,NAME..]
 

@@ -5,7 +5,7 @@
 //! does not. Of its directives those are understood that decide how it is built and run.
 use super::Trouble;
 use anyhow::{Context, Result, bail, ensure};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -20,6 +20,8 @@ struct Contest {
     cases: usize,
     limit: Duration,
     folders: Vec<String>,
+    /// What the library has of OpenMP's names.
+    exported: HashSet<String>,
 }
 
 /// A test of the suite, as its directives have it.
@@ -83,7 +85,8 @@ impl Contest {
             )));
         }
         let folders = folders.split(',').map(str::to_owned).collect();
-        Ok(Self { sources, library, cases, limit: Duration::from_secs(limit), folders })
+        let exported = names(&library, "--defined-only")?.into_iter().collect();
+        Ok(Self { sources, library, cases, limit: Duration::from_secs(limit), folders, exported })
     }
 
     fn run(&self, place: &Path) -> Result<()> {
@@ -178,10 +181,20 @@ impl Contest {
         };
         let took = began.elapsed();
         let said = PathBuf::from(format!("{}.{pid}", bindings.display()));
-        let bound = ours && is_bound(&fs::read_to_string(&said).unwrap_or_default(), program, &self.library);
+        let bound = ours && self.is_bound(&fs::read_to_string(&said).unwrap_or_default(), program);
         // Only what was preloaded has one.
         let _ = fs::remove_file(said);
         Ok(CaseRun { passed: end.is_some_and(|end| end.success() != case.should_fail), took, bound })
+    }
+
+    /// Did the loader bind a symbol of the program to the library, and each one that the library has?
+    fn is_bound(&self, said: &str, program: &Path) -> bool {
+        let from = format!("binding file {} ", program.display());
+        let to = format!(" to {} ", self.library.display());
+        let name = |line: &str| line.split_once('`')?.1.split_once('\'').map(|(name, _)| name.to_owned());
+        let of_ours = |line: &&str| line.contains(&from) && name(line).is_some_and(|name| self.exported.contains(&name));
+        let mut bound = said.lines().filter(of_ours).peekable();
+        bound.peek().is_some() && bound.all(|line| line.contains(&to))
     }
 }
 
@@ -200,22 +213,19 @@ fn verdict(theirs: CaseRun, ours: CaseRun) -> Option<String> {
     slow.then(|| format!("takes {:.1} s, and {:.1} s without it", ours.took.as_secs_f64(), theirs.took.as_secs_f64()))
 }
 
-/// Did the loader bind the program's OpenMP symbols to `library`, all that it bound?
-fn is_bound(said: &str, program: &Path, library: &Path) -> bool {
-    let from = format!("binding file {} ", program.display());
-    let to = format!(" to {} ", library.display());
-    let mut bound =
-        said.lines().filter(|line| line.contains(&from) && (line.contains("`GOMP_") || line.contains("`omp_"))).peekable();
-    bound.peek().is_some() && bound.all(|line| line.contains(&to))
+/// Names of the kind that the runtime has, as `nm` lists them.
+fn names(file: &Path, kind: &str) -> Result<Vec<String>> {
+    let listed = Command::new("nm").args(["-D", kind]).arg(file).output().context("nm cannot be started")?;
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let names = listed.split_whitespace().filter(|name| name.starts_with("GOMP_") || name.starts_with("omp_"));
+    Ok(names.map(|name| name.split_once('@').map_or(name, |(name, _)| name).to_owned()).collect())
 }
 
-/// Does the program import nothing of tasks, devices and leagues of teams?
+/// Does the program import something, and nothing of tasks, devices and leagues of teams?
 fn is_plain(program: &Path) -> Result<bool> {
-    let listed = Command::new("nm").args(["-D", "--undefined-only"]).arg(program).output().context("nm cannot be started")?;
-    let names = String::from_utf8_lossy(&listed.stdout).into_owned();
-    let mut openmp = names.split_whitespace().filter(|name| name.starts_with("GOMP_") || name.starts_with("omp_")).peekable();
     const OTHERS: [&str; 4] = ["task", "target", "teams", "reductions"];
-    Ok(openmp.peek().is_some() && openmp.all(|name| !OTHERS.iter().any(|other| name.contains(other))))
+    let names = names(program, "--undefined-only")?;
+    Ok(!names.is_empty() && names.iter().all(|name| !OTHERS.iter().any(|other| name.contains(other))))
 }
 
 fn compiler(source: &Path) -> Option<&'static str> {
@@ -308,11 +318,17 @@ mod tests {
 
     #[test]
     fn a_case_on_another_library_is_worse() {
-        let (program, library) = (Path::new("/t/case"), Path::new("/t/ours.so"));
-        let line = |to: &str| format!("  7:\tbinding file /t/case [0] to {to} [0]: normal symbol `GOMP_parallel' [GOMP_4.0]\n");
-        assert!(is_bound(&line("/t/ours.so"), program, library));
-        assert!(!is_bound(&line("/lib/libgomp.so.1"), program, library) && !is_bound("", program, library));
-        assert!(!is_bound(&(line("/t/ours.so") + &line("/lib/libgomp.so.1")), program, library));
+        let (program, library) = (Path::new("/t/case"), PathBuf::from("/t/ours.so"));
+        let exported = HashSet::from(["GOMP_parallel".to_owned()]);
+        let (sources, folders, limit) = (PathBuf::new(), Vec::new(), SHORT);
+        let contest = Contest { sources, library, cases: 1, limit, folders, exported };
+        let line =
+            |name: &str, to: &str| format!("  7:\tbinding file /t/case [0] to {to} [0]: normal symbol `{name}' [GOMP_4.0]\n");
+        let (ours, theirs) = (line("GOMP_parallel", "/t/ours.so"), line("GOMP_parallel", "/lib/libgomp.so.1"));
+        let lacking = line("omp_alloc", "/lib/libgomp.so.1");
+        assert!(contest.is_bound(&ours, program) && contest.is_bound(&(ours.clone() + &lacking), program));
+        assert!(!contest.is_bound(&theirs, program) && !contest.is_bound("", program) && !contest.is_bound(&lacking, program));
+        assert!(!contest.is_bound(&(ours + &theirs), program));
         let run = |passed, ms, bound| CaseRun { passed, took: Duration::from_millis(ms), bound };
         assert_eq!(verdict(run(true, 10, false), run(true, 60, true)), None);
         assert!(verdict(run(true, 10, false), run(true, 10, false)).unwrap().contains("bind"));

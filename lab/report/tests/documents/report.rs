@@ -27,6 +27,8 @@ fn everything() -> Vec<Results> {
             sample::dsm::dsm(),
             sample::apps::apps(),
             sample::teams::teams(),
+            sample::teams::openmp(),
+            sample::teams::programs(),
             sample::teams::blas(),
         ],
     ]

@@ -82,6 +82,8 @@ fn figures_are_as_they_were() {
         "dsm": sample::dsm::dsm(),
         "apps": sample::apps::apps(),
         "teams": sample::teams::teams(),
+        "openmp": sample::teams::openmp(),
+        "programs": sample::teams::programs(),
         "blas": sample::teams::blas(),
         "peaks": of(sample::simulated::peaks()),
         "speedups": of(sample::simulated::speedups()),

@@ -1,4 +1,4 @@
-//! Made-up results of `measure teams` and `measure blas`.
+//! Made-up results of `measure teams`, `measure openmp`, `exec --compare` and `measure blas`.
 use super::empty;
 use foregather_results::{Measurement, Results};
 
@@ -18,6 +18,44 @@ pub(crate) fn teams() -> Results {
     let other = Measurement::from_values("teams/2t/0us/0h/team", "a region of another length", "us", vec![0.5]);
     results.measurements.push(other.label("threads", "2").label("body_us", "0").label("hogs", "0").label("runner", "team"));
     results
+}
+
+pub(crate) fn openmp() -> Results {
+    let mut results = empty("measure openmp");
+    for (construct, us) in [("region", 2.0), ("dynamic", 6.0)] {
+        for threads in ["2", "4"] {
+            for (hogs, times) in [("0", 1.0), ("1", 1.5)] {
+                for (runtime, more) in [("foregather", 1.0), ("gomp", 900.0 * (times - 0.99)), ("omp", 1.2)] {
+                    let (id, us) = (format!("openmp/{construct}/{threads}t/{hogs}h/{runtime}"), us * times * more);
+                    results.measurements.push(of_openmp(id, us, [construct, threads, hogs, runtime]));
+                }
+            }
+        }
+    }
+    results
+}
+
+/// A program of which every run without the libraries was cut off, and one that they change little.
+pub(crate) fn programs() -> Results {
+    let mut results = empty("exec");
+    for (program, ms, ratio, cut) in [("forks", 9.0, 111.0, 5.0), ("fit, 8 threads", 200.0, 1.1, 0.0)] {
+        results.measurements.push(of_program(program, "without", ms * ratio).figure("cut_off", cut));
+        let with = of_program(program, "with", ms).figure("ratio", ratio);
+        results.measurements.push(with.figure("ratio_least", ratio * 0.8).figure("ratio_most", ratio * 1.2));
+    }
+    results
+}
+
+fn of_program(program: &str, libraries: &str, ms: f64) -> Measurement {
+    let id = format!("program/time/{libraries}/{program}");
+    Measurement::from_values(id, "a program", "ms", vec![ms, ms * 1.1, ms * 1.3])
+        .label("program", program)
+        .label("libraries", libraries)
+}
+
+fn of_openmp(id: String, us: f64, labels: [&str; 4]) -> Measurement {
+    let m = Measurement::from_values(id, "a construct", "us", vec![us, us * 1.1, us * 1.3]);
+    ["construct", "threads", "hogs", "runner"].into_iter().zip(labels).fold(m, |m, (name, label)| m.label(name, label))
 }
 
 pub(crate) fn blas() -> Results {
@@ -49,5 +87,7 @@ pub(crate) fn hostile(evil: &str) -> Vec<Measurement> {
     let team = team.label("threads", evil).label("body_us", evil).label("hogs", evil).label("runner", evil);
     let size = call(&format!("blas/{evil}"), evil, "64", evil, evil).figure("ratio", 1.5).figure("ratio_low", 1.0);
     let collapse = call(&format!("blas-collapse/{evil}"), evil, evil, evil, evil);
-    vec![team, size, collapse.figure("mean_us", 1.0).figure("p99_us", 2.0)]
+    let construct = of_openmp(format!("openmp/{evil}"), 1.0, [evil; 4]);
+    let program = of_program(evil, evil, 1.0).figure("ratio", 1.0).figure("ratio_least", 1.0).figure("ratio_most", 1.0);
+    vec![team, construct, program, size, collapse.figure("mean_us", 1.0).figure("p99_us", 2.0)]
 }

@@ -1,0 +1,87 @@
+//! What the constructs of an OpenMP runtime cost: cells that the peers' program runs, a runtime a process.
+use crate::barriers::check_team;
+use crate::teams::TeamCell;
+use crate::{BarrierCell, Cell, CellResult, WorkDistribution};
+use foregather_machine::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// A cell that has not ended by this much over twice its time has collapsed.
+const COLLAPSED: Nanos = Nanos::from_ms(1_500);
+
+/// What is measured; each but the region ends with a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Construct {
+    /// A parallel region, from its begin to its end.
+    Region,
+    /// A barrier within a region.
+    Barrier,
+    /// A part that one member does.
+    Single,
+    /// A loop of 64 chunks, dealt one by one.
+    Dynamic,
+    /// A critical section, which each member enters once.
+    Critical,
+}
+
+/// What to measure. Hogs are the caller's business.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpenMpCell {
+    /// Whose runtime, by the name that the peers' program knows.
+    pub runtime: String,
+    /// What of it.
+    pub construct: Construct,
+    /// Members.
+    pub threads: u32,
+    /// What each computes before the construct, or within the region.
+    pub body_ns: u64,
+    /// For how long to measure.
+    pub span_ns: u64,
+    /// What [`crate::Work::iterations_per_us`] gave, once for all that are compared.
+    pub iterations_per_us: f64,
+}
+
+impl Construct {
+    /// All, in the order of tables.
+    pub const ALL: [Self; 5] = [Self::Region, Self::Barrier, Self::Single, Self::Dynamic, Self::Critical];
+    /// Chunks of a [`Construct::Dynamic`] loop.
+    pub const CHUNKS: u32 = 64;
+
+    /// Its name in results.
+    pub fn name(self) -> &'static str {
+        ["region", "barrier", "single", "dynamic", "critical"][self as usize]
+    }
+}
+
+impl OpenMpCell {
+    /// The same as regions of a team.
+    pub fn as_regions(&self) -> TeamCell {
+        let Self { threads, body_ns, span_ns, iterations_per_us, .. } = *self;
+        TeamCell { runner: self.runtime.clone(), threads, body_ns, span_ns, iterations_per_us }
+    }
+
+    /// The same as episodes within one region.
+    pub fn as_episodes(&self) -> BarrierCell {
+        let Self { threads, body_ns, span_ns, iterations_per_us, .. } = *self;
+        let (waiter, shape) = (self.runtime.clone(), WorkDistribution::Constant);
+        BarrierCell { waiter, threads, grain_ns: body_ns, shape, pins: vec![], fork_join: false, span_ns, iterations_per_us }
+    }
+}
+
+impl Cell for OpenMpCell {
+    const VERB: &'static str = "openmp-cell";
+    type Answer = CellResult;
+
+    fn check(&self) -> Result<(), String> {
+        check_team(self.threads, self.iterations_per_us)
+    }
+
+    fn at_most(&self) -> Nanos {
+        Nanos(self.span_ns) * 2 + COLLAPSED
+    }
+
+    fn run(&self) -> Result<Option<CellResult>, String> {
+        Err("OpenMP runtimes are in the peers' program".to_owned())
+    }
+}

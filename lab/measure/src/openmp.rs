@@ -1,0 +1,135 @@
+//! What the constructs of OpenMP cost by this project's runtime and by others, in turn, in processes of their
+//! own, alone and beside hogs.
+use crate::matrix::{Matrix, Order, Surroundings};
+use crate::peers::{Runner, RunnerSet};
+use crate::teams::{mean_us, typical};
+use crate::{Experiment, Measured, machine_file};
+use anyhow::{Result, ensure};
+use foregather_bench::openmp::{Construct, OpenMpCell};
+use foregather_bench::{CellResult, Work};
+use foregather_cli::OpenMp;
+use foregather_results::table::Shows::{Figure, Label, Median};
+use foregather_results::table::{Heading, ResultTable};
+use foregather_results::{Measurement, Results};
+
+const THREADS: [u32; 3] = [2, 4, 8];
+const HOGS: [u32; 3] = [0, 1, 2];
+const QUICK: (&[u32], &[u32]) = (&[2], &[0, 1]);
+/// What each member computes.
+const BODY_NS: u64 = 1_000;
+/// Repetitions and milliseconds of a cell.
+const USUAL: (u32, u64) = (5, 60);
+const BRIEF: (u32, u64) = (2, 20);
+const KIND: RunnerSet =
+    RunnerSet { own: &[], list: "list-openmp", without: "no runtime of OpenMP can be measured", unknown: "is no OpenMP runtime" };
+/// What ids of these measurements begin with.
+pub const OPENMP: &str = "openmp/";
+const COLUMNS: [Heading; 6] = [
+    ("row", Label("row")),
+    ("runtime", Label("runner")),
+    ("mean us", Median),
+    ("p99", Figure("p99_us")),
+    ("cpu us", Figure("cpu_us")),
+    ("collapsed", Figure("collapsed")),
+];
+
+/// One row: a construct, a team, and what is beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Row {
+    construct: Construct,
+    threads: u32,
+    hogs: u32,
+}
+
+impl Experiment for OpenMp {
+    fn name(&self) -> &'static str {
+        "openmp"
+    }
+
+    fn seed(&self) -> Option<u64> {
+        Some(self.matrix.seed)
+    }
+
+    fn measure(&self, quiet: bool) -> Result<Measured> {
+        let options = &self.matrix;
+        let mut notes = vec![];
+        let runners = KIND.runners(options.runners.as_deref(), &mut notes)?;
+        ensure!(!runners.is_empty(), "{}", notes.join("; "));
+        let (repetitions, ms) = if options.quick { BRIEF } else { USUAL };
+        let (repetitions, ms) = (options.repetitions.unwrap_or(repetitions), options.ms.unwrap_or(ms));
+        let rows = rows(options.quick, &options.threads);
+        machine_file::load_or_measure()?;
+        let iterations_per_us = Work::iterations_per_us();
+        let mut matrix = Matrix::new(self.name(), rows.len() * runners.len(), repetitions, Order::Random(options.seed), quiet);
+        for row in rows {
+            let Row { construct, threads, hogs } = row;
+            let name = |runner: &Runner| format!("{}: {}", row.name(), runner.name);
+            let runs = matrix.row(Surroundings { hogs, ..Surroundings::default() }, &runners, name, |runner, _| {
+                let (runtime, span_ns) = (runner.name.clone(), ms * 1_000_000);
+                runner.run(&OpenMpCell { runtime, construct, threads, body_ns: BODY_NS, span_ns, iterations_per_us })
+            })?;
+            let found = runners.iter().zip(&runs).map(|(runner, runs)| one(row, &runner.name, &runs.results, runs.collapsed));
+            matrix.found.measurements.extend(found);
+        }
+        matrix.found.notes.splice(0..0, notes);
+        matrix.end()
+    }
+
+    fn text(&self, results: &Results) -> String {
+        ResultTable::of(&COLUMNS, results.measurements.iter().filter(|m| m.id.starts_with(OPENMP))).to_text()
+    }
+}
+
+impl Row {
+    fn name(self) -> String {
+        format!("{}, {}t, {} hogs", self.construct.name(), self.threads, self.hogs)
+    }
+}
+
+fn rows(quick: bool, threads: &[u32]) -> Vec<Row> {
+    let (usual, hogs) = if quick { QUICK } else { (&THREADS[..], &HOGS[..]) };
+    let threads = if threads.is_empty() { usual } else { threads };
+    let beside = |construct, threads| hogs.iter().map(move |&hogs| Row { construct, threads, hogs });
+    Construct::ALL.into_iter().flat_map(|construct| threads.iter().flat_map(move |&threads| beside(construct, threads))).collect()
+}
+
+fn one(row: Row, runtime: &str, runs: &[CellResult], collapsed: u32) -> Measurement {
+    let Row { construct, threads, hogs } = row;
+    let figure = |of: fn(&CellResult) -> f64| typical(runs, of).unwrap_or(f64::NAN);
+    let id = format!("{OPENMP}{}/{threads}t/{hogs}h/{runtime}", construct.name());
+    Measurement::from_values(
+        id,
+        "one construct with a microsecond of work, mean of a cell",
+        "us",
+        runs.iter().map(mean_us).collect(),
+    )
+    .label("construct", construct.name())
+    .label("row", row.name())
+    .label("threads", threads.to_string())
+    .label("hogs", hogs.to_string())
+    .label("runner", runtime)
+    .figure("p99_us", figure(|cell| cell.p99_ns as f64 / 1e3))
+    .figure("cpu_us", figure(CellResult::cpu_us_per_episode))
+    .figure("collapsed", f64::from(collapsed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_all_constructs_with_all_teams_beside_all_hogs() {
+        let (all, brief) = (rows(false, &[]), rows(true, &[3]));
+        assert_eq!((all.len(), brief.len()), (45, 10));
+        assert_eq!(brief[1], Row { construct: Construct::Region, threads: 3, hogs: 1 });
+    }
+
+    #[test]
+    fn a_runtime_that_collapses_has_no_time() {
+        let cell = CellResult { episodes: 10, wall_ns: 50_000, p99_ns: 9_000, ..CellResult::default() };
+        let row = Row { construct: Construct::Single, threads: 2, hogs: 1 };
+        let m = one(row, "gomp", &[cell], 0);
+        assert_eq!((m.id.as_str(), m.summary.p50, m.figures["p99_us"]), ("openmp/single/2t/1h/gomp", Some(5.0), 9.0));
+        assert_eq!(one(row, "gomp", &[], 5).summary.p50, None);
+    }
+}
