@@ -3,7 +3,7 @@ use crate::finish::{finish, finish_with, print, tell};
 use crate::{demo, doctor, exec};
 use anyhow::{Context, Result, bail};
 use foregather_cli::failure::Failure;
-use foregather_cli::{App, Cli, Format, Reproduce, Simulate, Verb};
+use foregather_cli::{App, Cli, Exec, Format, Reproduce, Simulate, Verb};
 use foregather_host::{affinity, interrupt, sched, terminal};
 use foregather_jobs::{app, run};
 use foregather_machine::shown;
@@ -31,7 +31,9 @@ pub fn run(cli: &Cli) -> Result<()> {
     if let (Format::Table, Some(columns)) = (cli.format, terminal::columns()) {
         table::fit(columns);
     }
-    if cli.format != Format::Table && matches!(cli.verb, Verb::Exec(_) | Verb::Run(_) | Verb::Completions { .. } | Verb::Man) {
+    if cli.format != Format::Table
+        && matches!(&cli.verb, Verb::Exec(Exec { compare: None, .. }) | Verb::Run(_) | Verb::Completions { .. } | Verb::Man)
+    {
         bail!("--format is about results, and this verb prints none: leave it out");
     }
     // What cannot be written is known before the work, not after.
@@ -43,7 +45,7 @@ pub fn run(cli: &Cli) -> Result<()> {
             Ok(stdout().write_all(&script)?)
         }
         Verb::Man => Ok(clap_mangen::Man::new(Cli::whole_command()).render(&mut stdout())?),
-        Verb::Exec(options) => exec::run(options, cli.quiet),
+        Verb::Exec(options) => exec::run(cli, options),
         Verb::Report { results, output, figures } => make_report(results, output, figures.as_deref()),
         Verb::Compare { before, after, check } => compare_files(cli, before, after, *check),
         verb => {

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 pub mod apps;
 pub mod compare;
+mod interval;
 mod measurement;
 mod noise;
 pub mod number;
@@ -24,6 +25,7 @@ pub mod table;
 mod timeline;
 mod verdict;
 
+pub use interval::interval_of_mean;
 pub use measurement::{Distribution, Measurement, Summary};
 pub use noise::{Level, Noise, NoiseMeter};
 pub use run::{Provenance, Run};

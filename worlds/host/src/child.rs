@@ -7,7 +7,8 @@ use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, getpid, getppid, parent_process_death_signal, pidfd_open, set_parent_process_death_signal,
+    Pid, PidfdFlags, Signal, getpid, getppid, kill_process_group, parent_process_death_signal, pidfd_open,
+    set_parent_process_death_signal,
 };
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -30,6 +31,8 @@ pub struct Child {
     pidfd: OwnedFd,
     /// Its name in messages.
     name: String,
+    /// Does it lead a group of processes, which ends with it?
+    leads: bool,
 }
 
 impl Child {
@@ -50,7 +53,7 @@ impl Child {
         unsafe { command.pre_exec(move || prepare(parent, &keep)) };
         let mut process = command.spawn().map_err(|error| not_started(&name, &error))?;
         match pidfd_open(pid_of(&process), PidfdFlags::empty()) {
-            Ok(pidfd) => Ok(Self { process, pidfd, name }),
+            Ok(pidfd) => Ok(Self { process, pidfd, name, leads: false }),
             Err(errno) => {
                 // A killed process that is not yet reaped ends soon. If it were not ours, neither call would
                 // have an effect.
@@ -59,6 +62,18 @@ impl Child {
                 Err(Error::from(Cause::Os { what: "opening a process descriptor", errno: errno.raw_os_error(), remedy }))
             }
         }
+    }
+
+    /// [`Child::spawn`] as the first of a group of processes: if it is killed, so are those that it has
+    /// started. The terminal's signals do not reach it.
+    ///
+    /// # Errors
+    /// As [`Child::spawn`].
+    pub fn spawn_group(mut command: Command) -> Result<Self, Error> {
+        command.process_group(0);
+        let mut child = Self::spawn(command, &[])?;
+        child.leads = true;
+        Ok(child)
     }
 
     /// Its process number.
@@ -150,6 +165,9 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
+        if self.leads && matches!(self.process.try_wait(), Ok(None)) {
+            let _ = kill_process_group(pid_of(&self.process), Signal::KILL);
+        }
         // Fails only if this handle has reaped it already: its number cannot be another process's yet.
         let _ = self.process.kill();
         let deadline = clock::now() + DYING;
@@ -320,6 +338,25 @@ pub(crate) mod tests {
         assert!(exists(pid) && child.alive());
         drop(child);
         assert!(!exists(pid), "process {pid} is still there");
+    }
+
+    #[test]
+    fn a_group_ends_with_its_first() {
+        let script = "sleep 1000 & echo $!; wait";
+        let mut child = Child::spawn_group(piped("sh", &["-c", script])).unwrap();
+        let mut said = String::new();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(child.streams().stdout.as_mut().unwrap()), &mut said).unwrap();
+        let other: u32 = said.trim().parse().unwrap();
+        assert!(exists(other));
+        drop(child);
+        let deadline = clock::now() + LONG;
+        // It is a zombie until a process of the machine has reaped it.
+        let ended =
+            || !exists(other) || std::fs::read_to_string(format!("/proc/{other}/stat")).is_ok_and(|stat| stat.contains(") Z"));
+        while !ended() {
+            assert!(clock::now() < deadline, "process {other} is still there");
+            std::thread::yield_now();
+        }
     }
 
     #[test]

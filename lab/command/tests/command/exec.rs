@@ -66,3 +66,31 @@ fn a_program_with_its_owners_rights_runs_unchanged_and_that_is_said() {
     let quiet = foregather(&["exec", "--quiet", "--", program.to_str().unwrap()]).output().unwrap();
     assert_eq!(stderr(&quiet), "");
 }
+
+#[test]
+fn a_program_is_compared_with_itself() {
+    let library = harmless();
+    let compare = |more: &[&str], script: &str| {
+        let said = foregather(&[&["exec", "--library", &library, "--compare", "2"], more, &["--", "sh", "-c", script]].concat())
+            .env_remove("LD_PRELOAD")
+            .output()
+            .unwrap();
+        (said.status.code(), String::from_utf8_lossy(&said.stdout).into_owned(), stderr(&said))
+    };
+    let (code, said, trouble) = compare(&[], "echo same");
+    assert_eq!(code, Some(0), "{trouble}");
+    assert!(said.contains("without/with") && trouble.contains("what it prints is the same"), "{said}{trouble}");
+    let (code, said, trouble) = compare(&[], "echo \"<$LD_PRELOAD>\"");
+    assert!(code == Some(1) && trouble.contains("differs with the libraries"), "{code:?}: {said}{trouble}");
+    assert_eq!(compare(&["--same-output", "off"], "echo \"<$LD_PRELOAD>\"").0, Some(0));
+    assert_eq!(compare(&[], "exit 7").0, Some(7));
+    let (code, _, trouble) = compare(&["--same-output", "perhaps"], "true");
+    assert!(code == Some(2) && trouble.contains("on or off"), "{code:?}: {trouble}");
+    let kept = scratch("compared.json");
+    let named = ["--name", "nothing", "--output", kept.to_str().unwrap()];
+    let (code, ..) = compare(&named, "true");
+    let results: foregather_results::Results = serde_json::from_str(&fs::read_to_string(&kept).unwrap()).unwrap();
+    assert_eq!((code, results.measurements[1].id.as_str()), (Some(0), "program/time/with/nothing"));
+    let nothing = foregather(&["exec", "--compare", "2", "--", "true"]).env("FOREGATHER", "off").output().unwrap();
+    assert!(nothing.status.code() == Some(2) && stderr(&nothing).contains("nothing to compare"), "{}", stderr(&nothing));
+}

@@ -195,7 +195,7 @@ fn the_doctor_tells_how_large_a_team_would_be_and_what_keeps_it_from_that() {
 
 #[test]
 fn a_peers_program_that_is_out_of_date_is_named_with_the_remedy() {
-    for what in ["teams", "blas"] {
+    for what in ["teams", "openmp", "blas"] {
         let output = foregather(&["measure", what, "--quick"]).env("FOREGATHER_PEERS", "/bin/sh").output().unwrap();
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{said}");

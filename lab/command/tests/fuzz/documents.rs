@@ -19,6 +19,8 @@ fn samples() -> Vec<Value> {
         sample::messages::messages(),
         sample::simulated::plans(),
         sample::teams::teams(),
+        sample::teams::openmp(),
+        sample::teams::programs(),
         sample::teams::blas(),
     ];
     all.iter().map(|results| serde_json::to_value(results).unwrap()).collect()

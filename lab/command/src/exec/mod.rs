@@ -1,0 +1,150 @@
+//! `exec`: a program as it is, on this project's runtimes.
+//!
+//! The loader puts the libraries before the program's own (`LD_PRELOAD`). Then this process becomes the
+//! program, so that signals, exit code and terminal are its own.
+mod compare;
+mod program;
+
+use crate::finish::finish;
+use anyhow::{Context, Result, ensure};
+use foregather_cli::failure::Failure;
+use foregather_cli::{Cli, Exec};
+use foregather_host::interrupt;
+use foregather_machine::{Nanos, shown};
+use foregather_results::Run;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The OpenMP runtime, the barriers of POSIX threads, and the BLAS.
+const OPENMP: &str = "libforegather_gomp.so";
+const BARRIERS: &str = "libforegather_pthread.so";
+const BLAS: &str = "libforegather_blas.so";
+/// The variable that names libraries to load first.
+const PRELOAD: &str = "LD_PRELOAD";
+/// The variable that asks the libraries for their statistics.
+const STATS: &str = "FOREGATHER_STATS";
+
+/// Becomes the program, or compares it with itself.
+///
+/// # Errors
+/// Without the libraries, or if there is no such program.
+pub(crate) fn run(cli: &Cli, options: &Exec) -> Result<()> {
+    let (name, arguments) = options.program.split_first().context("a program")?;
+    let Some(program) = program::find(name) else {
+        eprintln!("foregather: {}: no such program in PATH", shown(&name.to_string_lossy()));
+        return Err(Failure::Job(NOT_FOUND).into());
+    };
+    let is_off = std::env::var_os("FOREGATHER").is_some_and(|value| value == "off");
+    let libraries = if is_off { Vec::new() } else { libraries_for(&program, options, cli.quiet)? };
+    let command = |libraries: &[PathBuf]| {
+        let mut command = Command::new(&program);
+        command.arg0(name).args(arguments);
+        if !libraries.is_empty() {
+            command.env(PRELOAD, first(libraries, std::env::var_os(PRELOAD)));
+        }
+        command
+    };
+    if let Some(pairs) = options.compare {
+        ensure!(!libraries.is_empty(), "there is nothing to compare: no library is put before those of the program");
+        return compare(cli, options, pairs, &|with| command(if with { &libraries } else { &[] }));
+    }
+    let mut command = command(&libraries);
+    if options.stats {
+        // The program has this process's number.
+        command.env(STATS, std::process::id().to_string());
+    }
+    // Comes back only if the program cannot be started.
+    let error = command.exec();
+    eprintln!("foregather: {}: {error}", shown(&program.to_string_lossy()));
+    Err(Failure::Job(NOT_STARTED).into())
+}
+
+fn compare(cli: &Cli, options: &Exec, pairs: u32, command: &dyn Fn(bool) -> Command) -> Result<()> {
+    interrupt::install()?;
+    let line = || options.program.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+    let asked = compare::ProgramPair {
+        name: options.name.clone().unwrap_or_else(line),
+        pairs,
+        same_output: options.same_output,
+        limit: Nanos::from_ms(u64::from(options.limit) * 1_000),
+    };
+    let run = Run::begin("exec", None);
+    let found = compare::run(&asked, command)?;
+    let results = run.end(interrupt::requested(), found.measurements, vec![], vec![found.verdict]);
+    finish(cli, &results, options.output.as_deref(), || compare::text(&results.measurements))?;
+    found.failure.map_or(Ok(()), |failure| Err(failure.into()))
+}
+
+/// Exit codes of shells for a program that there is not, and for one that cannot be started.
+const NOT_FOUND: u8 = 127;
+const NOT_STARTED: u8 = 126;
+
+/// The libraries before those that the user has named.
+fn first(libraries: &[PathBuf], named: Option<OsString>) -> OsString {
+    let named = named.filter(|named| !named.is_empty());
+    let all: Vec<&OsStr> = libraries.iter().map(|library| library.as_os_str()).chain(named.as_deref()).collect();
+    all.join(OsStr::new(":"))
+}
+
+/// The libraries that fit the program. What does not fit is said, unless the user wants it quiet.
+fn libraries_for(program: &Path, options: &Exec, quiet: bool) -> Result<Vec<PathBuf>> {
+    let say = |why: &str| {
+        if !quiet {
+            eprintln!("foregather: {why}");
+        }
+    };
+    let name = shown(&program.to_string_lossy()).to_string();
+    let program = match program::what(program) {
+        Ok(program) => program,
+        Err(why) => {
+            say(&format!("nothing of {name} can be replaced: {why}"));
+            return Ok(Vec::new());
+        }
+    };
+    let mut libraries = libraries(options)?;
+    if let Some(at) = libraries.iter().position(|library| library.file_name() == Some(OsStr::new(OPENMP)))
+        && let Some(lacking) = program.and_then(|program| program::lacks(&program, &libraries[at]))
+    {
+        say(&format!("{name} keeps its own OpenMP runtime: it needs {lacking}, which {OPENMP} does not have"));
+        libraries.remove(at);
+    }
+    Ok(libraries)
+}
+
+/// The library that the user has named, else those beside this command.
+fn libraries(options: &Exec) -> Result<Vec<PathBuf>> {
+    if let Some(library) = &options.library {
+        ensure!(library.is_file(), "{}: no such library", shown(&library.to_string_lossy()));
+        return Ok(vec![fs::canonicalize(library)?]);
+    }
+    let here = std::env::current_exe().context("where this command is")?;
+    let folder = here.parent().unwrap_or(Path::new("/"));
+    let places = [folder.to_owned(), folder.join("../lib/foregather"), folder.join("../drop-in")];
+    let find = |name: &str| places.iter().map(|place| place.join(name)).find(|library| library.is_file());
+    let needed = |name: &str, chore: &str| {
+        let missing = || format!("{name} is not beside this command: `cargo xtask drop-in {chore}` makes it, --library names it");
+        find(name).ok_or_else(|| Failure::Machine(missing()))
+    };
+    let mut found = vec![needed(OPENMP, "libgomp")?];
+    found.extend(find(BARRIERS));
+    if options.blas {
+        found.push(needed(BLAS, "blas")?);
+    }
+    Ok(found.into_iter().map(fs::canonicalize).collect::<Result<_, _>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_users_own_libraries_stay() {
+        let ours = ["/a.so", "/b.so"].map(PathBuf::from);
+        assert_eq!(first(&ours, None), "/a.so:/b.so");
+        assert_eq!(first(&ours[..1], Some("".into())), "/a.so");
+        assert_eq!(first(&ours, Some("/c.so:/d.so".into())), "/a.so:/b.so:/c.so:/d.so");
+    }
+}

@@ -1,0 +1,152 @@
+//! What a program is, as far as it matters for libraries that are loaded before its own.
+use object::elf::PT_INTERP;
+use object::read::elf::{ElfFile64, ProgramHeader};
+use object::{Architecture, Endianness, Object, ObjectSymbol};
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A script may name another one as its interpreter, this often.
+const SCRIPTS: usize = 4;
+/// The first line of a script is not longer.
+const LINE: u64 = 4 << 10;
+
+/// The file that a name stands for, as shells find it.
+pub(super) fn find(name: &OsStr) -> Option<PathBuf> {
+    let is_program = |path: &PathBuf| fs::metadata(path).is_ok_and(|of| of.is_file() && of.permissions().mode() & 0o111 != 0);
+    if name.as_bytes().contains(&b'/') {
+        return Some(PathBuf::from(name)).filter(|path| path.exists());
+    }
+    std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(name)).find(is_program)
+}
+
+/// The file that the loader will run: for a script, that of its interpreter. `None` if that cannot be known.
+///
+/// # Errors
+/// Why the loader would not put a library before those of the program.
+pub(super) fn what(program: &Path) -> Result<Option<PathBuf>, &'static str> {
+    let mut program = program.to_owned();
+    for _ in 0..SCRIPTS {
+        let Ok(metadata) = fs::metadata(&program) else { return Ok(None) };
+        if metadata.permissions().mode() & 0o6000 != 0 {
+            return Err("it runs with the rights of its owner, and the loader preloads nothing then");
+        }
+        let mut head = Vec::new();
+        let read = File::open(&program).and_then(|file| file.take(LINE).read_to_end(&mut head));
+        match (read, head.strip_prefix(b"#!")) {
+            (Err(_), _) => return Ok(None),
+            (_, Some(line)) => match interpreter(line) {
+                Some(next) => program = next,
+                None => return Ok(None),
+            },
+            _ => {
+                let Ok(bytes) = fs::read(&program) else { return Ok(None) };
+                return hindrance(&bytes).map_or(Ok(Some(program)), Err);
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// The interpreter of a script, also behind `env`.
+fn interpreter(line: &[u8]) -> Option<PathBuf> {
+    let line = line.split(|&byte| byte == b'\n').next()?;
+    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).map(OsStr::from_bytes);
+    let first = words.next()?;
+    if Path::new(first).file_name() == Some(OsStr::new("env")) {
+        return find(words.find(|word| !word.as_bytes().starts_with(b"-") && !word.as_bytes().contains(&b'='))?);
+    }
+    Some(PathBuf::from(first))
+}
+
+/// Why nothing of the program in that file can be replaced.
+fn hindrance(bytes: &[u8]) -> Option<&'static str> {
+    if !bytes.starts_with(b"\x7fELF") {
+        return Some("it is no program that the loader knows");
+    }
+    const HERE: Architecture = if cfg!(target_arch = "x86_64") { Architecture::X86_64 } else { Architecture::Aarch64 };
+    let Some(file) = parse(bytes).filter(|file| file.architecture() == HERE) else {
+        return Some("it is for another kind of processor");
+    };
+    let is_dynamic = file.elf_program_headers().iter().any(|header| header.p_type(file.endian()) == PT_INTERP);
+    (!is_dynamic).then_some("it is static, and has no loader")
+}
+
+fn parse(bytes: &[u8]) -> Option<ElfFile64<'_, Endianness>> {
+    ElfFile64::parse(bytes).ok()
+}
+
+/// Constructs of which one runtime must have all, or none: their regions know only their own threads.
+const TOGETHER: [&str; 4] = ["task", "target", "teams", "reductions"];
+
+/// The first name of such a construct that the program or a library of it needs, and `library` does not have.
+/// What a program loads later is not known.
+pub(super) fn lacks(program: &Path, library: &Path) -> Option<String> {
+    let has: HashSet<String> = openmp(&fs::read(library).ok()?, false).into_iter().collect();
+    let needed = |file: &PathBuf| fs::read(file).map(|bytes| openmp(&bytes, true)).unwrap_or_default();
+    let is_lacking = |name: &String| TOGETHER.iter().any(|part| name.contains(part)) && !has.contains(name);
+    files_of(program).iter().flat_map(needed).find(is_lacking)
+}
+
+/// OpenMP's names among the dynamic symbols of a file: those that it needs, or those that it has.
+fn openmp(bytes: &[u8], needed: bool) -> Vec<String> {
+    let Some(file) = parse(bytes) else { return Vec::new() };
+    let names = file.dynamic_symbols().filter(|symbol| symbol.is_undefined() == needed).filter_map(|symbol| symbol.name().ok());
+    names.filter(|name| name.starts_with("GOMP_") || name.starts_with("omp_")).map(str::to_owned).collect()
+}
+
+/// The program's file and those of its libraries, but for the runtime itself: the loader lists them, and runs
+/// nothing.
+fn files_of(program: &Path) -> Vec<PathBuf> {
+    let listed = Command::new(program).env("LD_TRACE_LOADED_OBJECTS", "1").output().map(|said| said.stdout).unwrap_or_default();
+    let listed = String::from_utf8_lossy(&listed).into_owned();
+    let paths = listed.lines().filter_map(|line| line.split_once(" => ")?.1.split_once(" (").map(|(path, _)| path));
+    let others = paths.filter(|path| !path.contains("libgomp")).map(PathBuf::from);
+    std::iter::once(program.to_owned()).chain(others).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::elf::FileHeader64;
+
+    /// A file of that machine with one program header of that kind.
+    fn file(machine: u8, kind: u8) -> Vec<u8> {
+        let mut file = vec![0; size_of::<FileHeader64<Endianness>>() + 56];
+        file[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+        (file[16], file[18], file[20], file[32], file[52], file[54], file[56], file[64]) = (3, machine, 1, 64, 64, 56, 1, kind);
+        file
+    }
+
+    #[test]
+    fn programs_that_preload_nothing_are_known_by_their_heads() {
+        let here = if cfg!(target_arch = "x86_64") { 62 } else { 183 };
+        assert_eq!(hindrance(&file(here, 3)), None);
+        assert!(hindrance(&file(here, 1)).unwrap().contains("static"));
+        assert!(hindrance(&file(8, 3)).unwrap().contains("another kind"));
+        assert!(hindrance(b"MZ").unwrap().contains("no program"));
+        assert!(hindrance(b"\x7fELF").unwrap().contains("another kind"), "a head that is cut off");
+        let mut far = file(here, 3);
+        far[32..40].fill(0xff);
+        assert!(hindrance(&far).is_some(), "a table beyond the end of all files");
+    }
+
+    #[test]
+    fn scripts_run_on_their_interpreter() {
+        assert_eq!(interpreter(b" /bin/sh -e\nexit"), Some(PathBuf::from("/bin/sh")));
+        assert_eq!(interpreter(b"/usr/bin/env -S A=1 sh -c\n"), find(OsStr::new("sh")));
+        assert_eq!(interpreter(b"\n"), None);
+    }
+
+    #[test]
+    fn the_loader_names_a_programs_libraries() {
+        let files = files_of(&std::env::current_exe().unwrap());
+        assert!(files.iter().any(|file| file.to_string_lossy().contains("libc.so")), "{files:?}");
+        assert_eq!(lacks(&files[0], &files[0]), None);
+    }
+}

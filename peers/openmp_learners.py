@@ -1,0 +1,22 @@
+"""Learners of scikit-learn and LightGBM on small made-up data: prints what they find, digit for digit.
+
+With a number as its argument it fits that often, and prints only the last.
+"""
+import sys
+
+import lightgbm
+import numpy
+from sklearn.cluster import KMeans
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+often = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+random = numpy.random.default_rng(7)
+rows = random.normal(size=(4000, 20))
+labels = (rows[:, 0] + rows[:, 1] ** 2 > 0.7).astype(int)
+for _ in range(often):
+    trees = HistGradientBoostingClassifier(max_iter=20, random_state=0).fit(rows, labels)
+    means = KMeans(n_clusters=5, n_init=1, random_state=0).fit(rows)
+    booster = lightgbm.train({"objective": "binary", "num_threads": 4, "deterministic": True, "verbosity": -1}, lightgbm.Dataset(rows, labels), 10)
+print(trees.predict_proba(rows)[:5, 1].tolist())
+print(means.labels_[:20].tolist(), round(float(means.inertia_), 6))
+print(booster.predict(rows)[:5].tolist())
