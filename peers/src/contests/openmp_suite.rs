@@ -100,7 +100,7 @@ impl Contest {
             let counts = counts.entry(case.folder.clone()).or_default();
             counts[0] += 1;
             let Some(program) = self.build(case, place)? else { continue };
-            if !is_plain(&program)? {
+            if !self.is_plain(&program)? {
                 continue;
             }
             counts[1] += 1;
@@ -163,7 +163,11 @@ impl Contest {
             run.current_dir(place);
         }
         if ours {
-            run.env("LD_PRELOAD", &self.library).env("LD_DEBUG", "bindings").env("LD_DEBUG_OUTPUT", &bindings);
+            // At once: some call nothing of it in the end.
+            run.env("LD_BIND_NOW", "1")
+                .env("LD_PRELOAD", &self.library)
+                .env("LD_DEBUG", "bindings")
+                .env("LD_DEBUG_OUTPUT", &bindings);
         }
         let began = Instant::now();
         let mut child = run.spawn().with_context(|| program.display().to_string())?;
@@ -185,6 +189,15 @@ impl Contest {
         // Only what was preloaded has one.
         let _ = fs::remove_file(said);
         Ok(CaseRun { passed: end.is_some_and(|end| end.success() != case.should_fail), took, bound })
+    }
+
+    /// Does the program import something that the library has, and nothing of tasks, devices and leagues of
+    /// teams?
+    fn is_plain(&self, program: &Path) -> Result<bool> {
+        const OTHERS: [&str; 4] = ["task", "target", "teams", "reductions"];
+        let names = names(program, "--undefined-only")?;
+        let is_other = |name: &String| OTHERS.iter().any(|other| name.contains(other));
+        Ok(names.iter().any(|name| self.exported.contains(name)) && !names.iter().any(is_other))
     }
 
     /// Did the loader bind a symbol of the program to the library, and each one that the library has?
@@ -219,13 +232,6 @@ fn names(file: &Path, kind: &str) -> Result<Vec<String>> {
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
     let names = listed.split_whitespace().filter(|name| name.starts_with("GOMP_") || name.starts_with("omp_"));
     Ok(names.map(|name| name.split_once('@').map_or(name, |(name, _)| name).to_owned()).collect())
-}
-
-/// Does the program import something, and nothing of tasks, devices and leagues of teams?
-fn is_plain(program: &Path) -> Result<bool> {
-    const OTHERS: [&str; 4] = ["task", "target", "teams", "reductions"];
-    let names = names(program, "--undefined-only")?;
-    Ok(!names.is_empty() && names.iter().all(|name| !OTHERS.iter().any(|other| name.contains(other))))
 }
 
 fn compiler(source: &Path) -> Option<&'static str> {

@@ -114,6 +114,12 @@ pub(crate) fn seat() -> Option<Rc<CrewSeat>> {
     SEAT.try_with(|seat| seat.borrow().clone()).ok()?
 }
 
+/// What `look` finds of the calling thread's seat; `None` in a region of one. It may not meet others.
+#[inline]
+pub(crate) fn of_seat<T>(look: impl FnOnce(&CrewSeat) -> T) -> Option<T> {
+    SEAT.try_with(|seat| seat.borrow().as_deref().map(look)).ok()?
+}
+
 #[inline]
 pub(crate) fn way() -> LoopPlace {
     WAY.with(Cell::get)

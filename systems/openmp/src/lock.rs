@@ -1,5 +1,6 @@
 //! Locks in the program's own memory: four bytes, or sixteen for locks that their owner may take again. All
 //! zeros is a free lock.
+use crate::here;
 use crate::settings::settings;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use foregather_machine::{Nanos, WaitContext, block_on};
@@ -68,13 +69,14 @@ impl Lock {
     }
 }
 
-/// A lock that its owner may take again: `omp_nest_lock_t`. It is free when it was given back as often.
+/// A lock that its owner may take again: `omp_nest_lock_t`. It is free when it was given back as often. A task
+/// owns it, so a region within another one finds it taken, even on the same thread (OpenMP 5.2 §18.9).
 #[derive(Default)]
 #[repr(C)]
 pub struct NestLock {
     lock: Lock,
     depth: AtomicU32,
-    /// The thread that holds it; 0: none.
+    /// The task that holds it; 0: none.
     owner: AtomicUsize,
 }
 
@@ -83,18 +85,18 @@ impl NestLock {
     pub fn lock(&self) -> u32 {
         if !self.is_mine() {
             self.lock.lock();
-            self.owner.store(own::mark(), Relaxed);
+            self.owner.store(this_task(), Relaxed);
         }
         self.again()
     }
 
-    /// Takes the lock if it is free, or once more. Returns how often it is taken; 0: another thread has it.
+    /// Takes the lock if it is free, or once more. Returns how often it is taken; 0: another task has it.
     pub fn try_lock(&self) -> u32 {
         if !self.is_mine() {
             if !self.lock.try_lock() {
                 return 0;
             }
-            self.owner.store(own::mark(), Relaxed);
+            self.owner.store(this_task(), Relaxed);
         }
         self.again()
     }
@@ -109,9 +111,9 @@ impl NestLock {
         }
     }
 
-    /// Only this thread stores its own mark, and takes it away again.
+    /// Only this task stores its own number, and takes it away again.
     fn is_mine(&self) -> bool {
-        self.owner.load(Relaxed) == own::mark()
+        self.owner.load(Relaxed) == this_task()
     }
 
     fn again(&self) -> u32 {
@@ -119,6 +121,12 @@ impl NestLock {
         self.depth.store(depth, Relaxed);
         depth
     }
+}
+
+/// A number that no other task has at this time: threads' marks are far apart, and a thread has one task for
+/// each region that it is in.
+fn this_task() -> usize {
+    own::mark().wrapping_add(here::task().level as usize)
 }
 
 // What programs have reserved for them.
@@ -158,6 +166,7 @@ mod tests {
         let lock = NestLock::default();
         assert_eq!([lock.lock(), lock.lock(), lock.try_lock()], [1, 2, 3]);
         std::thread::scope(|threads| assert_eq!(threads.spawn(|| lock.try_lock()).join().unwrap(), 0));
+        crate::parallel(1, None, &|| assert_eq!(lock.try_lock(), 0, "another task of this thread has it"));
         (0..3).for_each(|_| lock.unlock());
         std::thread::scope(|threads| {
             threads.spawn(|| assert_eq!((lock.lock(), lock.unlock()), (1, ())));

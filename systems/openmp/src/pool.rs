@@ -91,7 +91,7 @@ impl Pool {
                 loops.store(here::way().loops, Relaxed);
             }
         };
-        begun(crew);
+        statistics::count_region();
         let (_, panic) = self.threads.run(&part, HelpAfter::Never);
         self.over(crew, loops.into_inner());
         panic
@@ -99,7 +99,7 @@ impl Pool {
 
     /// A region is over in which the members have met `loops` loops.
     fn over(&mut self, crew: &Crew, loops: u32) {
-        BUSY.fetch_sub(crew.size() - 1, Relaxed);
+        release(crew.size() - 1);
         if crew.is_cancelled.load(Relaxed) {
             crew.retire();
             self.crews[crew.size() as usize] = None;
@@ -118,13 +118,6 @@ impl Drop for Pool {
     fn drop(&mut self) {
         self.crews.iter().flatten().for_each(|crew| crew.retire());
     }
-}
-
-/// A region of that crew begins.
-#[inline]
-fn begun(crew: &Crew) {
-    BUSY.fetch_add(crew.size() - 1, Relaxed);
-    statistics::count_region();
 }
 
 /// The calling thread's seat in a crew.
@@ -162,8 +155,29 @@ pub fn members(asked: u32) -> u32 {
     let wanted = if asked == 0 { threads } else { asked };
     // Fewer are allowed only then.
     let wanted = if dynamic { wanted.min(settings().icvs.threads.max(1)) } else { wanted };
-    let limit = if thread_limit == u32::MAX { u32::MAX } else { thread_limit.saturating_sub(BUSY.load(Relaxed)) };
-    wanted.min(limit).max(1)
+    wanted.min(within(thread_limit, BUSY.load(Relaxed)))
+}
+
+/// The most members of one more region, of `busy` threads in others.
+fn within(thread_limit: u32, busy: u32) -> u32 {
+    thread_limit.saturating_sub(busy).max(1)
+}
+
+/// [`members`] whose threads count from now on: other threads that open regions at the same time find them
+/// taken.
+fn reserve(asked: u32) -> u32 {
+    let (wanted, limit) = (members(asked), here::icvs().thread_limit);
+    let mut size = wanted;
+    let _ = BUSY.fetch_update(Relaxed, Relaxed, |busy| {
+        size = wanted.min(within(limit, busy));
+        Some(busy + size - 1)
+    });
+    size
+}
+
+/// Threads that were reserved are not in regions any more.
+fn release(threads: u32) {
+    BUSY.fetch_sub(threads, Relaxed);
 }
 
 /// A parallel region: `body` is called once by each of [`members`]`(asked)` threads, of which the calling one
@@ -192,7 +206,7 @@ pub fn open(asked: u32, trip: Option<Trip>, body: impl Fn() + Send + Sync + 'sta
         Some((mut pool, crew)) => {
             let start = Arc::new(Start::of(crew.size(), trip));
             let (shared, begin) = (Arc::clone(&crew), Arc::clone(&start));
-            begun(&crew);
+            statistics::count_region();
             pool.threads.open(Box::new(move |member: Member| {
                 let _back = here::enter(&begin, member.rank(), Some(seat(&shared, member.rank())));
                 body();
@@ -220,10 +234,16 @@ pub fn close() {
 
 /// A pool with members for a region, and their crew. `None` if the calling thread does the region alone.
 fn team(asked: u32) -> Option<(Pool, Arc<Crew>)> {
-    let (size, depth) = (members(asked), OPEN.get());
-    let mut pool = (size > 1).then(|| take_pool(depth, size)).flatten()?;
+    let (size, depth) = (reserve(asked), OPEN.get());
+    let Some(mut pool) = (size > 1).then(|| take_pool(depth, size)).flatten() else {
+        release(size - 1);
+        return None;
+    };
     OPEN.set(depth + 1);
-    match pool.gather(size) {
+    let crew = pool.gather(size);
+    // Threads may be fewer than were asked for.
+    release(size - crew.as_ref().map_or(1, |crew| crew.size()));
+    match crew {
         Some(crew) => Some((pool, crew)),
         None => {
             put_back(pool);

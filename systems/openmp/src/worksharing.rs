@@ -44,7 +44,20 @@ thread_local! {
 #[inline]
 pub fn next() -> Option<(u64, u64)> {
     let way = here::way();
-    take(way, false).map(|chunk| way.trip.bounds(&chunk))
+    take_at_once(&way).unwrap_or_else(|| take(way, false)).map(|chunk| way.trip.bounds(&chunk))
+}
+
+/// The next chunk of a loop that is dealt one by one, in no order, to several members: nothing is noted of it.
+/// `None` for other loops.
+#[inline]
+fn take_at_once(way: &LoopPlace) -> Option<Option<Range<u64>>> {
+    let LoopPlace { trip, loops, .. } = way;
+    if trip.kind != Kind::Dynamic || trip.ordered {
+        return None;
+    }
+    here::of_seat(|seat| {
+        if seat.loop_is_cancelled() { None } else { seat.crew.slot(loops.wrapping_sub(1)).take(trip, false, seat.size()) }
+    })
 }
 
 /// The next section of the calling thread, counted from 1 on. `None`: there is none left.

@@ -39,6 +39,12 @@ impl<C: Cpu> End<C> {
         self.team.roster()
     }
 
+    /// The members that this one looks at while it waits: those that are present, if the highest ranks were
+    /// sent away, and itself. What is found there is a hint.
+    pub(super) fn present(&self) -> Roster<'_, C> {
+        self.team.first((self.parts() + 1).max(self.rank + 1))
+    }
+
     #[inline]
     pub(super) fn load(&self, word: &C::Word) -> u32 {
         self.cpu.load(word)

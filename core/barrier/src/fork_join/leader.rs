@@ -88,7 +88,7 @@ impl<C: Cpu> Leader<C> {
         let (end, region, open) = (&self.end, self.region, &self.open);
         end.cpu.store(end.roster().arrived(LEADER), region);
         let all_done = move || if open.get() { end.all_done(region) } else { Some(()) };
-        end.wait(end.team.joined(), timed, move || (end.context(deadline), WaitFor::All(end.roster())), all_done)
+        end.wait(end.team.joined(), timed, move || (end.context(deadline), WaitFor::All(end.present())), all_done)
     }
 
     /// Joins if that takes only a brief spin, without a look at the clock; `false` leaves everything as it

@@ -135,7 +135,12 @@ impl<C: Cpu> ForkJoin<C> {
 impl<C: Cpu> Shared<C> {
     #[inline]
     fn roster(&self) -> Roster<'_, C> {
-        Roster::new(&self.lines[HEAD..HEAD + Roster::<C>::lines(self.size)])
+        self.first(self.size)
+    }
+
+    /// The roster of the first `count` members.
+    fn first(&self, count: u32) -> Roster<'_, C> {
+        Roster::new(&self.lines[HEAD..HEAD + Roster::<C>::lines(count)])
     }
 
     fn membership(&self) -> Membership<'_, C> {

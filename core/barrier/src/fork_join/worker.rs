@@ -100,7 +100,7 @@ impl<C: Cpu> Worker<C> {
             };
             new.then_some(value)
         };
-        let why = move || (end.context(deadline).of(LEADER), WaitFor::Leader(end.roster(), LEADER));
+        let why = move || (end.context(deadline).of(LEADER), WaitFor::Leader(end.present(), LEADER));
         match end.wait(on, end.account().sample(), why, come) {
             Wait::Now(value) => Ok(value),
             Wait::Slow(rest) => Err(end.cpu.run_inline(rest)),
@@ -157,13 +157,13 @@ impl<C: Cpu> Worker<C> {
 
     /// Leaves the leader's processor for one without a member, if there is one. Returns whether it has left.
     pub async fn leave_leader(&mut self) -> bool {
-        self.end.roster().leave(&self.end.cpu, self.end.rank).await
+        self.end.present().leave(&self.end.cpu, self.end.rank).await
     }
 
     /// Keeps it off the leader's processor, if it is elsewhere and may be moved, until [`Self::free`]:
     /// kernels wake a thread where its waker runs. Returns whether it is kept off.
     pub fn keep_off_leader(&self) -> bool {
-        self.end.roster().keep_off(&self.end.cpu, self.end.rank, LEADER)
+        self.end.present().keep_off(&self.end.cpu, self.end.rank, LEADER)
     }
 
     /// Lets it run again wherever it might before [`Self::keep_off_leader`].
