@@ -67,7 +67,7 @@ impl Contest {
                 value.parse().ok().filter(|&n| n > 0).ok_or_else(|| Trouble::Usage(format!("{option} takes a number from 1 on")))
             };
             match *option {
-                "--sources" => sources = Some(PathBuf::from(value)),
+                "--sources" => sources = Some(fs::canonicalize(value).with_context(|| value.to_owned())?),
                 "--library" => library = Some(fs::canonicalize(value).with_context(|| value.to_owned())?),
                 "--cases" => cases = number()?,
                 "--limit" => limit = number()? as u64,
