@@ -1,4 +1,4 @@
-"""Learners of scikit-learn and LightGBM on small made-up data: prints what they find, digit for digit.
+"""Learners of scikit-learn, LightGBM and XGBoost on small made-up data: prints what they find, digit for digit.
 
 With a number as its argument it fits that often, and prints only the last.
 """
@@ -6,6 +6,7 @@ import sys
 
 import lightgbm
 import numpy
+import xgboost
 from sklearn.cluster import KMeans
 from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -17,6 +18,8 @@ for _ in range(often):
     trees = HistGradientBoostingClassifier(max_iter=20, random_state=0).fit(rows, labels)
     means = KMeans(n_clusters=5, n_init=1, random_state=0).fit(rows)
     booster = lightgbm.train({"objective": "binary", "num_threads": 4, "deterministic": True, "verbosity": -1}, lightgbm.Dataset(rows, labels), 10)
+    trained = xgboost.train({"objective": "binary:logistic", "nthread": 4, "tree_method": "hist"}, xgboost.DMatrix(rows, labels, nthread=4), 10)
 print(trees.predict_proba(rows)[:5, 1].tolist())
 print(means.labels_[:20].tolist(), round(float(means.inertia_), 6))
 print(booster.predict(rows)[:5].tolist())
+print(trained.predict(xgboost.DMatrix(rows[:5])).tolist())

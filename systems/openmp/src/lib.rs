@@ -37,7 +37,7 @@ pub mod worksharing;
 pub use here::{ImplicitTask, ancestor, change, icvs, task};
 pub use icv::{Icvs, Kind, Schedule};
 #[cfg(not(loom))]
-pub use pool::{close, members, open, parallel};
+pub use pool::{close, members, open, parallel, pause};
 #[cfg(not(loom))]
 pub use settings::{Settings, settings};
 #[cfg(not(loom))]

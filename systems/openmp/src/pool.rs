@@ -192,6 +192,17 @@ pub fn parallel(asked: u32, trip: Option<Trip>, body: &(impl Fn() + Sync)) {
     }
 }
 
+/// Sends the calling thread's threads away: the next region begins with new ones. Returns whether it has, which
+/// it cannot within a region.
+pub fn pause() -> bool {
+    let outside = here::task().level == 0;
+    if outside {
+        // A thread that ends has none any more.
+        drop(POOLS.try_with(|pools| pools.take()));
+    }
+    outside
+}
+
 /// A region that the calling thread has opened and not yet closed.
 struct Opened {
     back: Back,

@@ -6,7 +6,7 @@ use foregather_openmp::worksharing::{
     AtEnd, Cancels, barrier, begin, cancel, end, hand_over, is_cancelled, next, next_section, ordered,
 };
 use foregather_openmp::worksharing::{single, single_copy};
-use foregather_openmp::{Icvs, Kind, Schedule, Trip, ancestor, change, close, icvs, members, open, parallel, task};
+use foregather_openmp::{Icvs, Kind, Schedule, Trip, ancestor, change, close, icvs, members, open, parallel, pause, task};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
@@ -50,6 +50,21 @@ fn each_member_is_a_thread_of_its_own_and_keeps_its_number() {
     assert!(threads.iter().all(|ids| ids.len() == 1), "{threads:?}");
     assert!(threads[0].contains(&thread::current().id()), "the opener is the first member");
     assert_eq!(threads.iter().flatten().collect::<HashSet<_>>().len(), 4);
+}
+
+#[test]
+fn a_pause_ends_the_threads_of_the_regions_so_far() {
+    let threads = || {
+        let threads = Mutex::new(HashSet::new());
+        parallel(3, None, &|| _ = threads.lock().unwrap().insert(thread::current().id()));
+        threads.into_inner().unwrap()
+    };
+    let before = threads();
+    assert_eq!(threads(), before);
+    assert!(pause());
+    let after = threads();
+    assert_eq!(before.intersection(&after).collect::<Vec<_>>(), [&thread::current().id()]);
+    parallel(2, None, &|| assert!(!pause(), "this region's threads are needed"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::export::entries;
 use core::ffi::c_int;
 use foregather_host::clock;
-use foregather_openmp::{Kind, Schedule, ancestor, change, icvs, settings, task};
+use foregather_openmp::{Kind, Schedule, ancestor, change, icvs, pause, settings, task};
 
 /// A count as programs take it.
 fn int(count: u32) -> c_int {
@@ -67,6 +67,11 @@ fn ancestor_num(level: i64) -> c_int {
 
 fn team_size(level: i64) -> c_int {
     u32::try_from(level).ok().and_then(ancestor).map_or(-1, |task| int(task.size))
+}
+
+/// Whether the calling thread's threads are still needed.
+fn paused() -> c_int {
+    (!pause()).into()
 }
 
 /// Seconds since a moment that is the same for all threads.
@@ -237,6 +242,20 @@ pub(super) mod told {
             }
             fn omp_get_team_size_8_(level: &i64) -> c_int {
                 team_size(*level)
+            }
+        }
+        "OMP_5.0" {
+            fn omp_pause_resource(_kind: c_int, _device: c_int) -> c_int {
+                paused()
+            }
+            fn omp_pause_resource_(_kind: &c_int, _device: &c_int) -> c_int {
+                paused()
+            }
+            fn omp_pause_resource_all(_kind: c_int) -> c_int {
+                paused()
+            }
+            fn omp_pause_resource_all_(_kind: &c_int) -> c_int {
+                paused()
             }
         }
     }
