@@ -10,22 +10,16 @@
 //! - [`skew`]: what a barrier costs and how unevenly its members leave it. [`loggp`]: what a null message
 //!   costs.
 //! - [`shift`]: what a shift around a ring costs, alone and behind a synchronisation.
-//! - [`teams`]: what a fork and a join cost. [`blas`]: what calls of a BLAS cost alone and shared.
+//! - [`teams`]: what a fork and a join cost.
 //! - [`openmp`]: what the constructs of an OpenMP runtime cost.
-//! - [`messages`]: what messages cost, alone and beside hogs.
-//! - [`dsm`]: what faults of shared memory cost, and what they are made of.
 //! - [`noise`]: what disturbs a busy processor, and a line in spite of that.
 //! - [`ping_pong`]: the experiment of Guignon 2000. [`victim`]: its caveat.
 #![forbid(unsafe_code)]
 
-pub mod apps;
 pub mod barriers;
-pub mod blas;
 mod cell;
-pub mod dsm;
 mod episodes;
 pub mod loggp;
-pub mod messages;
 mod named;
 pub mod noise;
 pub mod openmp;
@@ -40,4 +34,4 @@ mod work;
 pub use barriers::{BarrierCell, CellResult, WorkDistribution};
 pub use cell::{Cell, answer, own_verb};
 pub use episodes::{Episodes, Meeting};
-pub use work::{Stranger, Work, hog};
+pub use work::{Stranger, Work, compute, hog};

@@ -29,7 +29,7 @@ pub struct Work {
 }
 
 /// A chain of multiplications, each of which needs the one before.
-pub(crate) fn compute(iterations: u64) {
+pub fn compute(iterations: u64) {
     let mut x = black_box(3u64);
     for _ in 0..iterations {
         x = x.wrapping_mul(x) | 1;

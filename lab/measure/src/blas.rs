@@ -4,7 +4,7 @@ use crate::matrix::{Matrix, Order, Surroundings};
 use crate::peers::{Runner, RunnerSet};
 use crate::{Experiment, Measured, machine_file};
 use anyhow::{Context, Result};
-use foregather_bench::blas::{BlasCell, BlasResult, Routine, ours};
+use foregather_bench_systems::blas::{BlasCell, BlasResult, Routine, ours};
 use foregather_blas::{Crossover, crossovers};
 use foregather_cli::{Blas, BlasPart};
 use foregather_host::affinity;
@@ -242,7 +242,7 @@ fn crossovers_table(all: &[Measurement]) -> ResultTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foregather_bench::blas::SideResult;
+    use foregather_bench_systems::blas::SideResult;
 
     #[test]
     fn rows_are_sizes_gaps_and_hogs_and_each_part_can_be_had_alone() {

@@ -6,7 +6,7 @@ use crate::cells::{CellProgram, Within};
 use crate::matrix::{Matrix, Order, Surroundings};
 use crate::{Experiment, Measured, machine_file};
 use anyhow::{Context, Result, anyhow, bail};
-use foregather_bench::messages::{Answer, Beside, MessageCell, Pattern, Task, Timed, Transport, Waits, World};
+use foregather_bench_systems::messages::{Answer, Beside, MessageCell, Pattern, Task, Timed, Transport, Waits, World};
 use foregather_cli::{MessagePart, Messages, RankWorld};
 use foregather_host::affinity;
 use foregather_machine::{Costs, Nanos};

@@ -69,8 +69,8 @@ impl Lock {
     }
 }
 
-/// A lock that its owner may take again: `omp_nest_lock_t`. It is free when it was given back as often. A task
-/// owns it, so a region within another one finds it taken, even on the same thread (OpenMP 5.2 §18.9).
+/// A lock that its owner may take again: `omp_nest_lock_t`. It is free when it was given back as often. A
+/// task owns it, so a region within another one finds it taken, even on the same thread (OpenMP 5.2 §18.9).
 #[derive(Default)]
 #[repr(C)]
 pub struct NestLock {

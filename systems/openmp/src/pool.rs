@@ -192,8 +192,8 @@ pub fn parallel(asked: u32, trip: Option<Trip>, body: &(impl Fn() + Sync)) {
     }
 }
 
-/// Sends the calling thread's threads away: the next region begins with new ones. Returns whether it has, which
-/// it cannot within a region.
+/// Sends the calling thread's threads away: the next region begins with new ones. Returns whether it has,
+/// which it cannot within a region.
 pub fn pause() -> bool {
     let outside = here::task().level == 0;
     if outside {

@@ -47,8 +47,8 @@ pub fn next() -> Option<(u64, u64)> {
     take_at_once(&way).unwrap_or_else(|| take(way, false)).map(|chunk| way.trip.bounds(&chunk))
 }
 
-/// The next chunk of a loop that is dealt one by one, in no order, to several members: nothing is noted of it.
-/// `None` for other loops.
+/// The next chunk of a loop that is dealt one by one, in no order, to several members: nothing is noted of
+/// it. `None` for other loops.
 #[inline]
 fn take_at_once(way: &LoopPlace) -> Option<Option<Range<u64>>> {
     let LoopPlace { trip, loops, .. } = way;

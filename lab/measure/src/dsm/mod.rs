@@ -12,7 +12,7 @@ use crate::cells::{CellProgram, Within};
 use crate::matrix::{Matrix, Order, Surroundings};
 use crate::{Experiment, Measured, machine_file};
 use anyhow::{Context, Result, bail};
-use foregather_bench::dsm::{DsmBenchmark, DsmCell};
+use foregather_bench_systems::dsm::{DsmBenchmark, DsmCell};
 use foregather_cli::{Dsm, DsmPart};
 use foregather_dsm::views::Backend;
 use foregather_host::affinity;

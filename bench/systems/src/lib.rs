@@ -1,0 +1,11 @@
+//! Measuring systems: cells, as `foregather-bench` has them, of what is built on barriers and hand-overs.
+//!
+//! - [`blas`]: what calls of a BLAS cost alone and shared.
+//! - [`messages`]: what messages cost, alone and beside hogs.
+//! - [`dsm`]: what faults of shared memory cost, and what they are made of. [`apps`]: the programs on it.
+#![forbid(unsafe_code)]
+
+pub mod apps;
+pub mod blas;
+pub mod dsm;
+pub mod messages;
