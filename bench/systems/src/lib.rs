@@ -2,10 +2,9 @@
 //!
 //! - [`blas`]: what calls of a BLAS cost alone and shared.
 //! - [`messages`]: what messages cost, alone and beside hogs.
-//! - [`dsm`]: what faults of shared memory cost, and what they are made of. [`apps`]: the programs on it.
+//! - [`dsm`]: what faults of shared memory cost, and what they are made of.
 #![forbid(unsafe_code)]
 
-pub mod apps;
 pub mod blas;
 pub mod dsm;
 pub mod messages;

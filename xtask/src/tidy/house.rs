@@ -46,7 +46,7 @@ const fn room(directory: &'static str, package: &'static str, wing: Wing, floor:
     Room { directory, package, wing, floor }
 }
 
-const ROOMS: [Room; 34] = [
+const ROOMS: [Room; 35] = [
     room("core/machine", "foregather-machine", Core, 0),
     room("core/wait", "foregather-wait", Core, 1),
     room("core/barrier", "foregather-barrier", Core, 2),
@@ -65,6 +65,7 @@ const ROOMS: [Room; 34] = [
     room("conformance", "foregather-conformance", Conformance, 0),
     room("conformance/swarm", "foregather-swarm", Swarm, 0),
     room("bench", "foregather-bench", Bench, 0),
+    room("bench/apps", "foregather-bench-apps", Bench, 1),
     room("bench/systems", "foregather-bench-systems", Bench, 1),
     room("faces/blas", "foregather-blas-face", Roof, 0),
     room("faces/openmp", "foregather-openmp-face", Roof, 0),

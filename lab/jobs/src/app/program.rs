@@ -5,7 +5,7 @@ use foregather_apps::lu::Lu;
 use foregather_apps::sor::Sor;
 use foregather_apps::tsp::{Cities, Tsp};
 use foregather_apps::water::Water;
-use foregather_bench_systems::apps::Program;
+use foregather_bench_apps::Program;
 use foregather_cli::{App as Options, AppName};
 
 /// Published instances of TSP; all are solved within a second with tolls that `ASCENT` steps have fitted.

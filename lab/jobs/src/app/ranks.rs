@@ -2,7 +2,7 @@
 use super::program;
 use anyhow::{Result, anyhow};
 use foregather_apps::{Outcome, RunResult};
-use foregather_bench_systems::apps::{Program, Proof};
+use foregather_bench_apps::{Program, Proof};
 use foregather_cli::{App as Options, Explain};
 use foregather_dsm::journal::{Journal, contention, races, sharing, trace};
 use foregather_dsm::memory::{Settings, lanes};

@@ -10,7 +10,7 @@ use foregather_apps::lu::Lu;
 use foregather_apps::sor::Sor;
 use foregather_apps::tsp::Tsp;
 use foregather_apps::water::Water;
-use foregather_bench_systems::apps::Program;
+use foregather_bench_apps::Program;
 use foregather_dsm::node::WaitKind;
 use foregather_results::apps;
 
