@@ -99,7 +99,12 @@ fn judge(without: &[ProgramRun], with: &[ProgramRun], same_output: bool) -> (Str
         Some(0) => None,
         code => Some(Failure::Job(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))),
     };
-    (verdict.to_owned(), failure)
+    let ends = if plain.end.is_some_and(|end| end.success()) {
+        String::new()
+    } else {
+        format!(", and it fails: {}", described(plain.end))
+    };
+    (format!("{verdict}{ends}"), failure)
 }
 
 /// Reads a time of a run.
