@@ -185,7 +185,7 @@ pub struct Exec {
     #[arg(long, value_name = "PAIRS", value_parser = clap::value_parser!(u32).range(2..=1_000), conflicts_with = "stats")]
     pub compare: Option<u32>,
     /// Whether the program must print the same each time.
-    #[arg(long, value_name = "on|off", default_value = "on", requires = "compare", value_parser = on_or_off)]
+    #[arg(long, value_name = "on|off", default_value = "on", requires = "compare", action = clap::ArgAction::Set, value_parser = on_or_off)]
     pub same_output: bool,
     /// What it is called in the comparison; its command line if not given.
     #[arg(long, requires = "compare")]

@@ -40,8 +40,11 @@ pub(super) const CONSTRUCTS: FigureSpec = FigureSpec {
             let (time, ratio) = (quantity(cell.value * 1e3, "ns"), digits(slower(cell), 2));
             format!("{runtime} takes {time} for a {construct} beside {hogs} hogs, {ratio} times ours")
         };
-        let (worst, best) = (most(others(), slower)?, most(others(), |cell| -slower(cell))?);
-        Some(format!("Means of cells, their medians and extremes. At most, {}; at least, {}.", told(worst), told(best)))
+        let (worst, best) = (most(others(), slower), most(others(), |cell| -slower(cell)));
+        let both = worst
+            .zip(best)
+            .map_or(String::new(), |(worst, best)| format!(" At most, {}; at least, {}.", told(worst), told(best)));
+        Some(format!("Means of cells, their medians and extremes.{both}"))
     },
     ..FigureSpec::PLAIN
 };
@@ -59,7 +62,7 @@ pub(super) const PROGRAMS: FigureSpec = FigureSpec {
     })],
     series: "{libraries}",
     along: "{program}",
-    chart: bars("milliseconds from begin to end (log scale)", Scale::Log10, "ms"),
+    chart: bars("milliseconds from begin to end", Scale::Linear, "ms"),
     caption: |cells| {
         let told = |cell: &Cell<'_>| {
             let [ratio, least, most] = ["ratio", "ratio_least", "ratio_most"].map(|name| cell.figure(name));
