@@ -43,10 +43,10 @@ static int threads(void) {
             return 1;
         wrong += (long)result;
     }
-    /* Members end by themselves. */
-    for (int i = 0; i < 1000 && alive() > 1; i++)
+    /* Members end by themselves; a runtime may keep one thread of its own for the whole process. */
+    for (int i = 0; i < 1000 && alive() > 2; i++)
         usleep(5000);
-    return wrong || alive() > 1;
+    return wrong || alive() > 2;
 }
 
 static int jump(void) {
