@@ -147,6 +147,10 @@ pub trait Surroundings {
         let _ = rank;
         None
     }
+    /// Is the wait one of a worker for its leader?
+    fn is_for_leader(&self) -> bool {
+        false
+    }
     /// Is a member there that may compute without bound while this one waits: a leader, which goes on without
     /// it?
     fn is_leader_at(&self, place: Option<CpuId>) -> bool {

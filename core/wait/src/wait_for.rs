@@ -114,6 +114,10 @@ impl<C: Cpu> Surroundings for Around<'_, C> {
         self.whom.roster()?.cpu_of(self.cpu, rank)
     }
 
+    fn is_for_leader(&self) -> bool {
+        matches!(self.whom, WaitFor::Leader(..))
+    }
+
     fn is_leader_at(&self, place: Option<CpuId>) -> bool {
         let WaitFor::Leader(roster, leader) = self.whom else { return false };
         place.is_some() && roster.cpu_of(self.cpu, leader) == place

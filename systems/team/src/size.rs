@@ -19,7 +19,7 @@ impl Allowed {
     /// bound.
     pub fn now() -> Self {
         let wanted = settings::threads().unwrap_or(None);
-        Self { processors: affinity::allowed().len() as u32, quota: cgroup::quota(), wanted }
+        Self { processors: affinity::allowed().len() as u32, quota: cgroup::recent_quota(), wanted }
     }
 
     /// The most members. A fraction of a processor counts as one that is there part of the time.

@@ -44,6 +44,7 @@ pub mod kept;
 pub mod pause;
 pub mod pthread;
 pub mod regular;
+pub mod run_state;
 pub mod sched;
 pub mod scout;
 pub mod settings;

@@ -31,7 +31,6 @@ mod mapping;
 mod object;
 mod os;
 mod process;
-mod running;
 mod segment;
 mod watch;
 

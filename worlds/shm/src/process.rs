@@ -1,7 +1,6 @@
 //! A process's processor: like a thread's, but its waits notice that a peer's process has died.
-use crate::running::running;
 use crate::watch::Peers;
-use foregather_host::{failure_detector::FailureDetector, usage};
+use foregather_host::{failure_detector::FailureDetector, run_state::RunState, usage};
 use foregather_machine::{CpuId, Error, Nanos, Rank, ThreadId, WaitContext};
 use foregather_thread::{Guard, Scope, Thread};
 use rustix::fd::OwnedFd;
@@ -85,6 +84,6 @@ impl Guard for Watch {
 
     fn running(&self, thread: ThreadId, here: CpuId) -> Option<bool> {
         let known = usage::advances(|| usage::thread_cpu_of(thread));
-        known.or_else(|| running(thread, here))
+        known.or_else(|| RunState::of(thread).map(|state| state.is_runnable && state.cpu != here))
     }
 }

@@ -5,13 +5,12 @@
 use crate::{Guard, Scope, Thread, costs};
 use core::cell::{Cell, RefCell};
 use core::future::Future;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use foregather_host::affinity::{self, KeepOff, Mask};
-use foregather_host::{cgroup, clock, sched, scout, usage};
+use foregather_host::{cgroup, clock, run_state::RunState, sched, scout, usage};
 use foregather_machine::{Affinity, Costs, CpuId, Nanos, Placement, ThreadId, VALUE_MASK, ready};
 use std::sync::OnceLock;
 
-/// For how long a mask and a quota are believed: other programs may change them at any time.
+/// For how long a mask is believed: other programs may change it at any time.
 const BELIEVED: Nanos = Nanos::from_ms(1_000);
 
 /// This thread's mask, and what follows from it.
@@ -47,25 +46,11 @@ impl Enrolled {
     }
 
     fn read(mask: Mask) -> Option<Self> {
-        let width = mask.count().min(quota());
+        let width = mask.count().min(width(cgroup::recent_quota()));
         let affinity = Affinity { fingerprint: mask.fingerprint(), width, beyond: mask.highest()? + 1 };
         ENROLLED.set(Some(Self { mask, affinity, read_at: clock::now() }));
         ENROLLED.get()
     }
-}
-
-/// How many processors this process can keep busy by its quota. One thread a second reads it from the
-/// kernel's files.
-fn quota() -> u32 {
-    static READ_AT: AtomicU64 = AtomicU64::new(0);
-    static WIDTH: AtomicU32 = AtomicU32::new(u32::MAX);
-    let (now, last) = (clock::now(), READ_AT.load(Acquire));
-    let stale = now - Nanos(last) >= BELIEVED && READ_AT.compare_exchange(last, now.0, Relaxed, Relaxed).is_ok();
-    if last == 0 || stale {
-        WIDTH.store(width(cgroup::quota()), Relaxed);
-        READ_AT.store(now.0, Release);
-    }
-    WIDTH.load(Relaxed)
 }
 
 /// Whole processors of a quota: a fraction counts as one that is there part of the time.
@@ -130,9 +115,11 @@ impl<G: Guard> Placement for Thread<G> {
     }
 
     fn pull(&self, thread: ThreadId) -> impl Future<Output = bool> {
+        // A thread that sleeps would not use the processor that it is given.
+        let is_ready = || RunState::of(thread).is_none_or(|state| state.is_runnable);
         // Members of a team that may be moved have the same mask.
         let pulled = || affinity::pull(thread, affinity::current(), &Enrolled::known()?.mask).then_some(());
-        ready(G::PULLS && self.may_be_moved() && self.knows(thread) && pulled().is_some())
+        ready(G::PULLS && self.may_be_moved() && self.knows(thread) && is_ready() && pulled().is_some())
     }
 
     fn keep_off(&self, cpu: Option<CpuId>) -> bool {
@@ -156,7 +143,7 @@ impl<G: Guard> Placement for Thread<G> {
 mod tests {
     use super::*;
     use crate::run;
-    use core::sync::atomic::AtomicBool;
+    use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
     use foregather_host::sched::{self, SchedClass};
     use foregather_machine::block_on;
 

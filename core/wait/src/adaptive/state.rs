@@ -71,6 +71,8 @@ pub(super) struct ThisWait {
     pub(super) to_ask: Vec<Rank>,
     pub(super) asked: Option<Rank>,
     pub(super) any_ready: bool,
+    /// The length of the present run of yields that came back at once: no thread on this processor was ready.
+    pub(super) in_vain: Nanos,
 }
 
 impl AdaptiveState {

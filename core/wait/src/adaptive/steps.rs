@@ -10,6 +10,9 @@ use foregather_machine::{Affinity, Nanos, ThreadId, reached};
 /// or two.
 const MOST_ASKED: usize = 4;
 
+/// Yields that came back at once for this many bounds of a spin were in vain.
+const IN_VAIN: u64 = 2;
+
 /// Where all members wait with yields only, a wait that takes this number of ticks goes on asleep.
 const OVERDUE: u64 = 2;
 
@@ -84,6 +87,9 @@ impl Strategy for AdaptiveState {
                 }
             }
             Effect::Yielded(span) => {
+                // Workers that wait for their leader hand the processor to each other, too.
+                let turns = if wait.around.is_for_leader() { u64::from(wait.around.size()) * 2 } else { 1 };
+                self.now.in_vain = if span * 2 < self.of.hand_over * turns { self.now.in_vain + span } else { Nanos::ZERO };
                 // A leader's turn is as long as a stranger's.
                 let stranger = !wait.around.is_leader_at(self.now.place) && self.has_yielded(span);
                 self.now.lasting |= Facts::STRANGER.when(stranger);
@@ -114,7 +120,9 @@ impl Strategy for AdaptiveState {
             Effect::Pulled(pulled) => {
                 self.has_pulled(now);
                 wait.account.pulled(pulled);
-                self.stay(wait);
+                if pulled {
+                    self.stay(wait);
+                }
             }
         }
     }
@@ -137,7 +145,9 @@ impl AdaptiveState {
         facts |= Facts::MESSAGE.when(around.is_message() && !around.is_copying());
         facts |= Facts::BRIEF_OVER.when(elapsed > of.brief());
         facts |= Facts::LATE.when(elapsed > self.now.limit + of.slow());
-        let overfull = |affinity: Affinity| affinity.width > 1 && affinity.width < around.size();
+        // Whom it awaits sleeps, or is elsewhere.
+        let in_vain = self.now.in_vain >= of.bound() * IN_VAIN;
+        let overfull = |affinity: Affinity| !in_vain && affinity.width > 1 && affinity.width < around.size();
         facts |= Facts::OVERFULL.when(facts.has(Facts::BOUND) && around.affinity().is_some_and(overfull));
         match self.crowd.look(of, wait, now) {
             Found::Room => {}
@@ -151,7 +161,7 @@ impl AdaptiveState {
                 facts = facts.without(Facts::DISTRUSTED);
             }
         }
-        if self.is_any_here(wait) {
+        if self.is_any_here(wait) && !in_vain {
             self.found_here();
             facts |= Facts::HERE | self.facts();
         }

@@ -44,6 +44,22 @@ fn yields_that_do_not_help_end_in_sleep_after_a_quarter_of_a_tick() {
     assert!((limit..limit + Nanos(1_400)).contains(&(Nanos(700) * yields)), "{yields} yields");
 }
 
+/// Yields at once, and hand-overs among workers whose leader sleeps.
+#[test]
+fn yields_in_vain_end_after_two_bounds_of_them() {
+    for (whom, span) in [(Awaits::All, Nanos(200)), (Awaits::Leader(1, None), Nanos(1_400))] {
+        let team = Team::new(&[0, 1]);
+        team.me.affinity.set(None);
+        team.enroll();
+        team.whom.set(whom);
+        team.me.yield_span.set(span);
+        let end = team.wait(MS * 3);
+        let yields = end.did.iter().filter(|&&did| did == Yield).count() as u64;
+        assert_eq!(end.did.last(), Some(&Park), "{whom:?}");
+        assert!((OF.remote * 2..OF.remote * 2 + span * 2).contains(&(span * yields)), "{whom:?}: {yields} yields");
+    }
+}
+
 #[test]
 fn after_a_slow_yield_it_sleeps_beside_the_stranger_for_1024_waits_then_for_twice_as_many() {
     let team = Team::new(&[0]);

@@ -3,9 +3,15 @@
 mod group;
 mod place;
 
+use crate::clock;
+use core::sync::atomic::{AtomicU64, Ordering::*};
+use foregather_machine::Nanos;
 pub use group::QuotaGroup;
 use place::{CgroupDir, Version};
 use std::fs;
+
+/// For how long a quota is believed: other programs may change it at any time.
+const BELIEVED: Nanos = Nanos::from_ms(1_000);
 
 /// How many processors' worth of time the control groups around this process allow it; `None` if they set no
 /// limit. A busy process is stopped for the rest of each period (mostly 100 ms) in which it has used up its
@@ -13,6 +19,19 @@ use std::fs;
 pub fn quota() -> Option<f64> {
     let read = |path: &std::path::Path| fs::read_to_string(path).ok();
     places().iter().filter_map(|place| place.limit(read)).min_by(f64::total_cmp)
+}
+
+/// [`quota`] as it was within the last second: one thread a second reads it from the kernel's files.
+pub fn recent_quota() -> Option<f64> {
+    static READ_AT: AtomicU64 = AtomicU64::new(0);
+    static CPUS: AtomicU64 = AtomicU64::new(f64::INFINITY.to_bits());
+    let (now, last) = (clock::now(), READ_AT.load(Acquire));
+    let stale = now - Nanos(last) >= BELIEVED && READ_AT.compare_exchange(last, now.0, Relaxed, Relaxed).is_ok();
+    if last == 0 || stale {
+        CPUS.store(quota().unwrap_or(f64::INFINITY).to_bits(), Relaxed);
+        READ_AT.store(now.0, Release);
+    }
+    Some(f64::from_bits(CPUS.load(Relaxed))).filter(|cpus| cpus.is_finite())
 }
 
 /// The versions in use for processor time: `v1`, `v2`, `v1 and v2` or `none`.

@@ -1,0 +1,75 @@
+//! The state of a thread, of this process or of another one, as `/proc` tells it (proc(5)).
+//!
+//! The processor clock of another process is brought up to date by the scheduler's tick alone, so two
+//! readings a microsecond apart are equal even while it runs. There remains this state: a thread that is not
+//! runnable does not run, nor does one whose processor is the asker's own. A thread that is runnable
+//! elsewhere runs, as long as its processor is not crowded: a waiter's spin is bounded anyway.
+use foregather_machine::{CpuId, ThreadId};
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::read;
+
+/// Fields after the name of the program: the state, and the processor it last ran on.
+const STATE: usize = 0;
+const PROCESSOR: usize = 36;
+
+/// The state of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunState {
+    /// Does it run, or is it ready to?
+    pub is_runnable: bool,
+    /// The processor on which it was last.
+    pub cpu: CpuId,
+}
+
+impl RunState {
+    /// `None` if there is no such thread, or the system hides it. Takes a few microseconds.
+    pub fn of(thread: ThreadId) -> Option<Self> {
+        let file = openat(CWD, format!("/proc/{thread}/stat"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+        let mut text = [0; 1_024];
+        let length = read(&file, &mut text).ok()?;
+        Self::parse(text.get(..length)?)
+    }
+
+    fn parse(stat: &[u8]) -> Option<Self> {
+        // The name stands in parentheses and may itself contain any character.
+        let name_ends = stat.iter().rposition(|&byte| byte == b')')?;
+        let fields: Vec<&str> = str::from_utf8(stat.get(name_ends + 1..)?).ok()?.split_ascii_whitespace().collect();
+        let cpu = fields.get(PROCESSOR)?.parse().ok()?;
+        Some(Self { is_runnable: fields[STATE] == "R", cpu })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::usage::this_thread;
+    use foregather_machine::VALUE_MASK;
+
+    fn stat(name: &str, state: &str, processor: &str) -> Vec<u8> {
+        let between = "1 ".repeat(PROCESSOR - 1);
+        format!("77 ({name}) {state} {between}{processor} 0 0\n").into_bytes()
+    }
+
+    #[test]
+    fn who_is_runnable_is_told_from_the_others() {
+        for (state, is_runnable) in [("R", true), ("S", false), ("T", false), ("Z", false)] {
+            assert_eq!(RunState::parse(&stat("a", state, "3")), Some(RunState { is_runnable, cpu: 3 }), "{state}");
+        }
+        let named = RunState::parse(&stat(") R (b) S", "R", "3"));
+        assert_eq!(named, Some(RunState { is_runnable: true, cpu: 3 }), "whatever the program is called");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_not_known() {
+        let cut = &stat("a", "R", "3")[..40];
+        for text in [&b""[..], b"77 (a", b"77 (a) R 1 2", cut, &stat("a", "R", "x")] {
+            assert_eq!(RunState::parse(text), None, "{:?}", str::from_utf8(text));
+        }
+        assert_eq!(RunState::of(VALUE_MASK), None, "nobody");
+    }
+
+    #[test]
+    fn the_kernel_writes_it_like_that() {
+        assert!(RunState::of(this_thread()).is_some_and(|state| state.is_runnable));
+    }
+}
