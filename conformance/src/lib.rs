@@ -2,7 +2,7 @@
 //! tested through the barriers built on them.
 //!
 //! - [`World`] is what a world under test provides; [`cpu::all`], [`barrier::all`],
-//!   [`harmonize::all`] and [`team::all`] run everything.
+//!   [`harmonize::all`], [`team::all`] and [`broadcast::all`] run everything.
 //! - [`Network`] is what a world with native null messages provides; [`endpoint::all`] runs everything;
 //!   [`endpoint::all_over_flags`] does so in a world with words.
 //! - [`Ports`] is what a world with native sized messages provides, and a messenger; [`port::all`] and
@@ -14,6 +14,7 @@
 #![allow(async_fn_in_trait)]
 
 pub mod barrier;
+pub mod broadcast;
 pub mod collective;
 pub mod cpu;
 pub mod endpoint;

@@ -11,6 +11,7 @@
 //! | add up or sweep over a slice on all processors | [`reduce`], [`for_each`] | `cargo add foregather` |
 //! | call a closure on several threads | [`Team`] | `cargo add foregather` |
 //! | send messages between ranks: threads here, processes under a launcher | [`job`] | `cargo add foregather --features job` |
+//! | pass messages from one process to several | [`Broadcast`] | `cargo add foregather --features broadcast` |
 //! | let ranks share memory, on one host or several | [`shared`] | `cargo add foregather --features shared` |
 //! | multiply matrices | [`blas`] | `cargo add foregather --features blas` |
 //! | ask what another machine would do | [`sim`], [example](guide#what-would-another-machine-do) | `cargo add foregather --no-default-features --features sim` |
@@ -103,6 +104,8 @@
 #![forbid(unsafe_code)]
 
 mod barrier;
+#[cfg(feature = "broadcast")]
+pub mod broadcast;
 #[cfg(feature = "job")]
 mod ends;
 pub mod engine;
@@ -113,6 +116,9 @@ mod job;
 mod shared;
 
 pub use barrier::{Barrier, Guard, Member, Met};
+#[cfg(feature = "broadcast")]
+#[doc(inline)]
+pub use broadcast::Broadcast;
 #[doc(inline)]
 pub use foregather_machine::{Error, Missing, WaitError, Who};
 #[cfg(feature = "team")]

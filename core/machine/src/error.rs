@@ -83,6 +83,11 @@ pub enum Cause {
         /// The peer, if one alone was waited for; otherwise all of them have left.
         peer: Option<Rank>,
     },
+    /// The writer of a broadcast has overtaken this reader, which has missed messages. The next call goes on.
+    Skipped {
+        /// How many messages it has missed.
+        messages: u64,
+    },
     /// A rank of the job failed, and said why.
     Elsewhere {
         /// The rank that failed.
@@ -325,6 +330,7 @@ impl fmt::Display for Cause {
             }
             Self::Closed { peer: Some(peer) } => write!(f, "rank {peer} has left in order: nothing more comes from it"),
             Self::Closed { peer: None } => f.write_str("all others have left in order: nothing more comes"),
+            Self::Skipped { messages } => write!(f, "this reader was overtaken and has missed {messages} messages: read on"),
             Self::Elsewhere { rank, why } => write!(f, "rank {rank} failed: {why}"),
             Self::Unexposed { rank } => write!(f, "rank {rank} exposes that memory no longer, or it is shorter than was said"),
             Self::Mismatch { from, piece, packed, unpacked } => {

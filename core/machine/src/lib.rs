@@ -10,6 +10,7 @@
 //!   the clock.
 //! - [`Placement`]: where threads run and whether they do, and moving them; every world may leave it
 //!   unanswered.
+//! - [`ByteStore`]: bytes that threads share, beside words.
 //! - [`Member`], [`Endpoint`]: one rank of a group, and the null messages that barriers need.
 //! - [`Fabric`]: frames between lanes and memory that peers may read; [`exposing`], [`Exposures`]: how they
 //!   come to read it.
@@ -29,6 +30,7 @@
 // Futures are built on the thread that runs them, so they need not be `Send`.
 #![allow(async_fn_in_trait)]
 
+mod bytes;
 mod context;
 mod costs;
 mod cpu;
@@ -43,6 +45,7 @@ mod loggp;
 mod park;
 mod placement;
 mod port;
+mod primitive;
 mod probe;
 mod ready;
 mod shown;
@@ -51,6 +54,7 @@ mod time;
 mod wait_error;
 mod words;
 
+pub use bytes::{ByteStore, SharedBytes};
 pub use context::WaitContext;
 pub use costs::{Costs, Switch};
 pub use cpu::{Cpu, CpuId};

@@ -2,6 +2,7 @@
 //!
 //! - [`Messenger`]: messages built piece by piece, over any [`Fabric`](foregather_machine::Fabric) (Namyst et
 //!   al. 1999).
+//! - [`broadcast`]: one writer and some readers around one ring of bytes.
 //! - [`link`]: frames under credits, below both messages and shared memory.
 //! - [`Protocol`]: short, long (PROBE, REQUEST, data) and forced; [`send`] and [`receive`] take one.
 //! - [`exchange`], [`synchronised_exchange`]: two nodes swap messages (Seidel & Davis 1992 §2.2).
@@ -16,6 +17,7 @@
 #![forbid(unsafe_code)]
 #![allow(async_fn_in_trait)]
 
+pub mod broadcast;
 mod clock;
 pub mod collective;
 mod exchange;

@@ -23,6 +23,8 @@ pub enum Step {
     Move(CpuId),
     /// Fetch that thread to this processor, and hand the processor over.
     Pull(ThreadId),
+    /// Sleep until that moment, or until the word changes before.
+    Doze(Nanos),
     /// Sleep until the word changes; the last step of a wait.
     Park,
 }
@@ -47,6 +49,8 @@ pub enum Effect {
     Moved(bool),
     /// Was the other thread fetched?
     Pulled(bool),
+    /// The sleep until a moment is over.
+    Dozed,
 }
 
 /// A waiting policy of one member. It keeps what it learns from wait to wait.
@@ -70,9 +74,9 @@ pub trait Strategy: Send {
     fn done(&mut self, effect: Effect, wait: &Progress<'_>) {
         let _ = (effect, wait);
     }
-    /// The slow wait is over, perhaps with an error.
-    fn end(&mut self, wait: &Progress<'_>) {
-        let _ = wait;
+    /// The slow wait is over. Has the event come, or did the wait end with an error?
+    fn end(&mut self, wait: &Progress<'_>, has_come: bool) {
+        let _ = (wait, has_come);
     }
     /// A wait has ended well: called for every one, where [`Interest::waits`] asks for them.
     fn learn(&mut self, waited: Waited) {

@@ -244,7 +244,7 @@ impl Waiter {
                 break Ok(());
             }
         };
-        self.strategy.borrow_mut().end(&wait);
+        self.strategy.borrow_mut().end(&wait, found.is_ok());
         found.map(|()| Waited { waited: cpu.now() - began, ..wait.waited })
     }
 
@@ -275,6 +275,14 @@ impl Waiter {
             Step::Scout(target) => Effect::Scouted(cpu.idle(target)),
             Step::Move(target) => Effect::Moved(cpu.move_to(target).await),
             Step::Pull(thread) => Effect::Pulled(cpu.pull(thread).await),
+            Step::Doze(until) => {
+                let prepared = cpu.prepare_park(on);
+                if look() {
+                    return (true, Effect::Dozed);
+                }
+                cpu.park(on, prepared, until.min(context.deadline)).await;
+                Effect::Dozed
+            }
             Step::Park => unreachable!("the last step of a wait"),
         };
         (false, effect)

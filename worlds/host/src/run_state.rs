@@ -8,8 +8,9 @@ use foregather_machine::{CpuId, ThreadId};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::read;
 
-/// Fields after the name of the program: the state, and the processor it last ran on.
+/// Fields after the name of the program: the state, when it was started, and the processor it last ran on.
 const STATE: usize = 0;
+const BEGAN: usize = 19;
 const PROCESSOR: usize = 36;
 
 /// The state of a thread.
@@ -24,19 +25,34 @@ pub struct RunState {
 impl RunState {
     /// `None` if there is no such thread, or the system hides it. Takes a few microseconds.
     pub fn of(thread: ThreadId) -> Option<Self> {
-        let file = openat(CWD, format!("/proc/{thread}/stat"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
-        let mut text = [0; 1_024];
-        let length = read(&file, &mut text).ok()?;
-        Self::parse(text.get(..length)?)
+        Self::parse(&read_stat(thread)?)
     }
 
     fn parse(stat: &[u8]) -> Option<Self> {
-        // The name stands in parentheses and may itself contain any character.
-        let name_ends = stat.iter().rposition(|&byte| byte == b')')?;
-        let fields: Vec<&str> = str::from_utf8(stat.get(name_ends + 1..)?).ok()?.split_ascii_whitespace().collect();
+        let fields = fields(stat)?;
         let cpu = fields.get(PROCESSOR)?.parse().ok()?;
         Some(Self { is_runnable: fields[STATE] == "R", cpu })
     }
+}
+
+/// When a process was started, in the system's ticks since it was booted: with the number it names a process
+/// for ever. `None` if there is none of that number, or the system hides it.
+pub fn started(process: u32) -> Option<u64> {
+    fields(&read_stat(process)?)?.get(BEGAN)?.parse().ok()
+}
+
+fn read_stat(thread: ThreadId) -> Option<Vec<u8>> {
+    let file = openat(CWD, format!("/proc/{thread}/stat"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let mut text = vec![0; 1_024];
+    let length = read(&file, &mut text[..]).ok()?;
+    text.truncate(length);
+    Some(text)
+}
+
+/// The fields after the name, which stands in parentheses and may itself contain any character.
+fn fields(stat: &[u8]) -> Option<Vec<&str>> {
+    let name_ends = stat.iter().rposition(|&byte| byte == b')')?;
+    Some(str::from_utf8(stat.get(name_ends + 1..)?).ok()?.split_ascii_whitespace().collect())
 }
 
 #[cfg(test)]
@@ -71,5 +87,7 @@ mod tests {
     #[test]
     fn the_kernel_writes_it_like_that() {
         assert!(RunState::of(this_thread()).is_some_and(|state| state.is_runnable));
+        let (here, first) = (started(std::process::id()), started(1));
+        assert!(here.is_some() && here > first, "{here:?} after {first:?}");
     }
 }

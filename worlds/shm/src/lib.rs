@@ -4,6 +4,7 @@
 //! - [`Segment`]: lines of words in memory that several processes map, enough for a group or a team.
 //! - [`Process`]: a process's processor, a [`Cpu`](foregather_machine::Cpu) whose waits fail when a watched
 //!   peer dies.
+//! - [`Seats`]: processes that come one after another, and are watched from then on.
 //! - [`ShmFabric`]: memory for the frames of a job's [`Lane`]s, a [`Fabric`](foregather_machine::Fabric) for
 //!   processes and for threads.
 //! - [`kernel`]: the kernel's ways to wait, POSIX and System V semaphores, eventfd, pipe, mutex and condition
@@ -31,9 +32,11 @@ mod mapping;
 mod object;
 mod os;
 mod process;
+mod seats;
 mod segment;
 mod watch;
 
 pub use fabric::{Lane, SegmentSpec, ShmFabric};
 pub use process::{Process, Watch};
+pub use seats::Seats;
 pub use segment::Segment;

@@ -1,5 +1,7 @@
 //! A process's processor: like a thread's, but its waits notice that a peer's process has died.
+use crate::seats::{Seated, Seats};
 use crate::watch::Peers;
+use core::ops::Range;
 use foregather_host::{failure_detector::FailureDetector, run_state::RunState, usage};
 use foregather_machine::{CpuId, Error, Nanos, Rank, ThreadId, WaitContext};
 use foregather_thread::{Guard, Scope, Thread};
@@ -30,6 +32,7 @@ pub type Process = Thread<Watch>;
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
     peers: Option<Arc<Peers>>,
+    seated: Option<Arc<Seated>>,
     failure_detector: Option<Arc<FailureDetector>>,
 }
 
@@ -47,7 +50,7 @@ impl Watch {
 
     /// Watches several processes, by one call of the kernel a millisecond for all of them.
     pub fn all(peers: impl IntoIterator<Item = (Rank, OwnedFd)>) -> Self {
-        Self { peers: Some(Arc::new(Peers::new(peers))), failure_detector: None }
+        Self { peers: Some(Arc::new(Peers::new(peers))), ..Self::none() }
     }
 
     /// Watches the process that started this one.
@@ -55,13 +58,18 @@ impl Watch {
     /// # Errors
     /// If it has ended already, or the system knows no process descriptors.
     pub fn parent(rank: Rank) -> Result<Self, Error> {
-        Ok(Self { peers: Some(Arc::new(Peers::parent(rank)?)), failure_detector: None })
+        Ok(Self { peers: Some(Arc::new(Peers::parent(rank)?)), ..Self::none() })
+    }
+
+    /// Watches the processes in the seats of `ranks`, as they come.
+    pub fn seats(seats: &Seats, ranks: Range<Rank>) -> Self {
+        Self { seated: Some(Seated::new(seats, ranks)), ..Self::none() }
     }
 
     /// Learns of lost ranks from `failure_detector`, which another thread of this process keeps. In a job
     /// that thread also finds out which ranks stand still.
     pub fn by(failure_detector: Arc<FailureDetector>) -> Self {
-        Self { peers: None, failure_detector: Some(failure_detector) }
+        Self { failure_detector: Some(failure_detector), ..Self::none() }
     }
 
     /// The processor of this thread, watching them.
@@ -75,6 +83,7 @@ impl Watch {
 impl Guard for Watch {
     fn check(&self, context: &WaitContext) -> Result<(), Error> {
         self.failure_detector.as_ref().map_or(Ok(()), |failure_detector| failure_detector.check(context))?;
+        self.seated.as_ref().map_or(Ok(()), |seated| seated.check(context))?;
         self.peers.as_ref().map_or(Ok(()), |peers| peers.check(context))
     }
 

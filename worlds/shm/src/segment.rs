@@ -8,7 +8,7 @@ use crate::os::inherited;
 use core::mem::{align_of, size_of};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
-use foregather_machine::{Cause, Error, SharedLines, WordLine};
+use foregather_machine::{Cause, Error, SharedBytes, SharedLines, WordLine};
 use foregather_thread::Word;
 use rustix::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const LINE: usize = 128;
 /// "foregath" in ASCII: this is one of our segments, and it is ready.
 const MAGIC: u64 = u64::from_be_bytes(*b"foregath");
 /// Changes whenever the layout does.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Line 0. All fields are written before the magic number, but for `claimed`.
 #[repr(C)]
@@ -28,19 +28,39 @@ struct Header {
     words: AtomicU32,
     objects: AtomicU32,
     claimed: AtomicU32,
+    bytes: AtomicU64,
 }
 
-/// Shared memory: line 0 describes it, then come the lines of words, then the objects.
+/// Shared memory: line 0 describes it, then come the lines of words, then the objects, then bytes.
 #[derive(Debug)]
 pub struct Segment {
     mapping: Mapping,
+    shape: Shape,
+}
+
+/// How much of each a segment has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shape {
     /// Lines of words.
     words: u32,
     objects: u32,
+    bytes: usize,
 }
 
-const fn bytes_for(words: u32, objects: u32) -> usize {
-    (1 + words as usize + objects as usize) * LINE
+impl Shape {
+    /// Lines before the bytes.
+    const fn lines(self) -> usize {
+        1 + self.words as usize + self.objects as usize
+    }
+
+    /// `None` if no memory has so many.
+    fn total(self) -> Option<usize> {
+        (self.lines() * LINE).checked_add(self.bytes).filter(|&total| total <= isize::MAX as usize)
+    }
+}
+
+fn too_large() -> Error {
+    Error::from(Cause::Setting { what: "the size of a segment", needs: "below 2^32 lines, and below 2^63 bytes" })
 }
 
 impl Segment {
@@ -63,11 +83,28 @@ impl Segment {
     /// # Errors
     /// If the system has no memory for it or knows no memory files.
     pub fn new(words: u32, objects: u32) -> Result<Self, Error> {
-        let segment = Self { mapping: Mapping::new(bytes_for(words, objects))?, words, objects };
+        Self::shaped(Shape { words, objects, bytes: 0 })
+    }
+
+    /// A new segment of that many lines of words, and of bytes: `bytes`, rounded up to whole lines.
+    ///
+    /// # Errors
+    /// [`Cause::Setting`] for 2^32 lines and more; as [`Segment::new`].
+    pub fn with_bytes(lines: usize, bytes: usize) -> Result<Self, Error> {
+        match (u32::try_from(lines), bytes.checked_next_multiple_of(LINE)) {
+            (Ok(words), Some(bytes)) => Self::shaped(Shape { words, objects: 0, bytes }),
+            _ => Err(too_large()),
+        }
+    }
+
+    fn shaped(shape: Shape) -> Result<Self, Error> {
+        let total = shape.total().ok_or_else(too_large)?;
+        let segment = Self { mapping: Mapping::new(total)?, shape };
         let header = segment.header();
         header.version.store(VERSION, Relaxed);
-        header.words.store(words, Relaxed);
-        header.objects.store(objects, Relaxed);
+        header.words.store(shape.words, Relaxed);
+        header.objects.store(shape.objects, Relaxed);
+        header.bytes.store(shape.bytes as u64, Relaxed);
         header.magic.store(MAGIC, Release);
         Ok(segment)
     }
@@ -77,21 +114,24 @@ impl Segment {
     /// # Errors
     /// If the descriptor is something else, or of another version of this program.
     pub fn attach(fd: OwnedFd) -> Result<Self, Error> {
-        let mut segment = Self { mapping: Mapping::attach(fd, LINE)?, words: 0, objects: 0 };
-        let bytes = segment.mapping.bytes();
+        let mapping = Mapping::attach(fd, LINE)?;
+        let mut segment = Self { mapping, shape: Shape { words: 0, objects: 0, bytes: 0 } };
+        let total = segment.mapping.bytes();
         let header = segment.header();
         if header.magic.load(Acquire) != MAGIC {
             return Err(wrong("it is somebody else's memory file: pass the descriptor that `Segment::fd` gave".to_owned()));
         }
         let (version, words, objects) = (header.version.load(Relaxed), header.words.load(Relaxed), header.objects.load(Relaxed));
-        if version != VERSION || bytes != bytes_for(words, objects) {
+        let bytes = usize::try_from(header.bytes.load(Relaxed)).unwrap_or(usize::MAX);
+        let shape = Shape { words, objects, bytes };
+        if version != VERSION || shape.total() != Some(total) || !bytes.is_multiple_of(LINE) {
             let remedy = format!(
                 "it has version {version}, this program has {VERSION}: start both processes from the same executable \
-                 ({words} words and {objects} objects in {bytes} bytes)"
+                 ({words} words, {objects} objects and {bytes} bytes in {total} bytes)"
             );
             return Err(wrong(remedy));
         }
-        (segment.words, segment.objects) = (words, objects);
+        segment.shape = shape;
         Ok(segment)
     }
 
@@ -110,12 +150,12 @@ impl Segment {
 
     /// How many words share their cache lines with no other: one for each line.
     pub fn words(&self) -> u32 {
-        self.words
+        self.shape.words
     }
 
     /// How many lines there are for objects of the C library.
     pub(crate) fn objects(&self) -> u32 {
-        self.objects
+        self.shape.objects
     }
 
     /// The first word of a line.
@@ -124,7 +164,7 @@ impl Segment {
     /// If the segment has fewer words.
     #[inline]
     pub fn word(&self, index: u32) -> &Word {
-        assert!(index < self.words, "word {index} of {}", self.words);
+        assert!(index < self.shape.words, "word {index} of {}", self.shape.words);
         &self.quads()[index as usize][0]
     }
 
@@ -134,12 +174,24 @@ impl Segment {
         SharedLines::shared(segment)
     }
 
+    /// All its bytes. They keep the segment mapped.
+    pub fn bytes(self: &Arc<Self>) -> SharedBytes {
+        let segment: Arc<Self> = Arc::clone(self);
+        SharedBytes::shared(segment)
+    }
+
+    /// The address of the first of its bytes in this process, which is that of a line. It is good as long as
+    /// the segment is mapped; what other threads store there meanwhile is up to the caller.
+    pub fn bytes_address(&self) -> NonNull<u8> {
+        self.line(self.shape.lines())
+    }
+
     fn quads(&self) -> &[WordLine<Word>] {
         const { assert!(size_of::<WordLine<Word>>() == LINE && align_of::<WordLine<Word>>() == LINE) };
         // SAFETY: `words` lines from line 1 on are within the mapping, as `new` and `attach` have checked;
         // they are aligned, and zero bytes are words. Words are atomic, their lines never hold anything else,
         // and the mapping lives as long as self.
-        unsafe { core::slice::from_raw_parts(self.line(1).cast().as_ptr(), self.words as usize) }
+        unsafe { core::slice::from_raw_parts(self.line(1).cast().as_ptr(), self.shape.words as usize) }
     }
 
     fn header(&self) -> &Header {
@@ -155,7 +207,8 @@ impl Segment {
     pub(crate) fn slot<T>(&self, number: u32) -> Option<&Slot<T>> {
         const { assert!(size_of::<Slot<T>>() <= LINE && align_of::<Slot<T>>() <= LINE) };
         // SAFETY: within the mapping by the comparison before. `kind` is atomic; `object` is in a cell.
-        (number < self.objects).then(|| unsafe { self.line(1 + self.words as usize + number as usize).cast().as_ref() })
+        (number < self.shape.objects)
+            .then(|| unsafe { self.line(1 + self.shape.words as usize + number as usize).cast().as_ref() })
     }
 
     /// A line for an object of the C library that no other process uses; `None` if all are taken.
@@ -168,6 +221,15 @@ impl Segment {
 impl AsRef<[WordLine<Word>]> for Segment {
     fn as_ref(&self) -> &[WordLine<Word>] {
         self.quads()
+    }
+}
+
+impl AsRef<[AtomicU64]> for Segment {
+    fn as_ref(&self) -> &[AtomicU64] {
+        // SAFETY: the bytes follow the lines within the mapping, as `shaped` and `attach` have checked; they are
+        // aligned to a line, and any bytes are an atomic number. They never hold anything else, and the mapping
+        // lives as long as self.
+        unsafe { core::slice::from_raw_parts(self.bytes_address().cast().as_ptr(), self.shape.bytes / size_of::<u64>()) }
     }
 }
 
@@ -213,9 +275,27 @@ mod tests {
     }
 
     #[test]
+    fn bytes_are_the_same_in_two_mappings_and_lie_behind_the_lines() {
+        use foregather_machine::ByteStore;
+        let one = Arc::new(Segment::with_bytes(2, 1_000).unwrap());
+        let two = Arc::new(Segment::inherited(one.fd().as_raw_fd()).unwrap());
+        assert_eq!((one.bytes().size(), two.bytes().size()), (1_024, 1_024));
+        one.bytes().store(1_016, b"the last");
+        one.word(1).publish(7, Scope::Shared);
+        let mut seen = [0; 8];
+        two.bytes().load(1_016, &mut seen);
+        assert_eq!((&seen, two.word(1).load(), two.lines().len()), (b"the last", 7, 2));
+        assert_eq!(two.bytes_address().addr().get() % LINE, 0);
+    }
+
+    #[test]
     fn impossible_numbers_of_lines_are_errors() {
         for count in [0, 1 << 32, usize::MAX] {
             assert!(matches!(Error::of(&Segment::of_lines(count)), Some(Cause::Setting { .. })), "{count}");
+        }
+        for (lines, bytes) in [(1 << 32, 0), (1, usize::MAX), (1, isize::MAX as usize)] {
+            let end = Segment::with_bytes(lines, bytes);
+            assert!(matches!(Error::of(&end), Some(Cause::Setting { .. })), "{lines} lines, {bytes} bytes");
         }
     }
 
@@ -240,7 +320,7 @@ mod tests {
         assert!(message(other).contains("somebody else's"));
         let old = Segment::new(1, 1).unwrap();
         old.header().version.store(VERSION + 1, Relaxed);
-        assert!(message(old.fd().try_clone_to_owned().unwrap()).contains("version 2"));
+        assert!(message(old.fd().try_clone_to_owned().unwrap()).contains("version 3"));
         for lie in [u32::MAX, 2, 0] {
             let liar = Segment::new(1, 1).unwrap();
             liar.header().words.store(lie, Relaxed);

@@ -8,7 +8,7 @@ use rustix::process::{PidfdFlags, getppid, pidfd_open};
 
 /// For how long no thread asks the kernel whether the peers live: otherwise a check costs a look at the
 /// clock.
-const LOOK_INTERVAL: Nanos = Nanos::from_ms(1);
+pub(crate) const LOOK_INTERVAL: Nanos = Nanos::from_ms(1);
 
 /// Some processes, and when a wait last asked after them.
 #[derive(Debug)]
@@ -46,12 +46,15 @@ impl Peers {
             return Ok(());
         }
         self.last_look.store(now.0, Relaxed);
-        let mut watched: Vec<_> = self.peers.iter().map(|(_, pidfd)| PollFd::new(pidfd, PollFlags::IN)).collect();
-        // An interrupted look is repeated by the next check.
-        if poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0) {
-            let ended = watched.iter().zip(&self.peers).find(|(pidfd, _)| !pidfd.revents().is_empty());
-            return ended.map_or(Ok(()), |(_, (rank, _))| Err(Error::peer_lost(*rank, now, why)));
-        }
-        Ok(())
+        ended(&self.peers).map_or(Ok(()), |rank| Err(Error::peer_lost(rank, now, why)))
     }
+}
+
+/// The first rank whose process has ended.
+pub(crate) fn ended(processes: &[(Rank, OwnedFd)]) -> Option<Rank> {
+    let mut watched: Vec<_> = processes.iter().map(|(_, pidfd)| PollFd::new(pidfd, PollFlags::IN)).collect();
+    // An interrupted look is repeated by the next check.
+    let ready = poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0);
+    let ended = || watched.iter().zip(processes).find(|(pidfd, _)| !pidfd.revents().is_empty());
+    ready.then(ended).flatten().map(|(_, &(rank, _))| rank)
 }

@@ -1,5 +1,5 @@
 //! The suite of all worlds, on the processor of a process, whose words other processes may map.
-use foregather_conformance::{PortProgram, Ports, World, barrier, collective, cpu, harmonize, port, team};
+use foregather_conformance::{PortProgram, Ports, World, barrier, broadcast, collective, cpu, harmonize, port, team};
 use foregather_host::affinity;
 use foregather_machine::{Address, Clock, Nanos, Rank, block_on};
 use foregather_message::{Messenger, Settings};
@@ -30,6 +30,7 @@ fn processes_conform() {
     barrier::all(&Processes);
     harmonize::all(&Processes);
     team::all(&Processes);
+    broadcast::all(&Processes);
 }
 
 /// Messengers of threads that wait by this policy.

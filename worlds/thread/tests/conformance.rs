@@ -1,7 +1,7 @@
 //! The suite of all worlds, on real threads.
 #![cfg(not(loom))]
 use foregather_barrier::{Algorithm, Group};
-use foregather_conformance::{World, barrier, cpu, endpoint, harmonize, team};
+use foregather_conformance::{World, barrier, broadcast, cpu, endpoint, harmonize, team};
 use foregather_host::{affinity, sched};
 use foregather_machine::{Cause, Error, Nanos, Rank, block_on};
 use foregather_thread::Thread;
@@ -32,6 +32,7 @@ fn threads_conform() {
     endpoint::all_over_flags(&Threads);
     harmonize::all(&Threads);
     team::all(&Threads);
+    broadcast::all(&Threads);
 }
 
 /// The panic of a member is an error of the others, with its rank.

@@ -15,9 +15,10 @@ use syn::Item;
 use toml::Spanned;
 
 /// The rooms that name races, and where.
-const ROOMS: [(&str, &str); 10] = [
+const ROOMS: [(&str, &str); 11] = [
     ("adaptive", "core/wait/src/adaptive/README.md"),
     ("barrier", "core/barrier/README.md"),
+    ("broadcast", "core/message/src/broadcast/README.md"),
     ("lanes", "worlds/shm/src/fabric/README.md"),
     ("link", "core/message/src/link/README.md"),
     ("messenger", "core/message/src/messenger/README.md"),

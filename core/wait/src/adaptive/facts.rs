@@ -47,6 +47,7 @@ facts! {
     26 ROOMY "an episode takes longer than a remote wake-up";
     27 OVERFULL "the team is larger than its processors";
     28 YIELDING "beside those strangers episodes were far shorter when all waited with yields only";
+    29 EXPECTED "messages come regularly, and the next one is not due yet";
 }
 
 impl Facts {

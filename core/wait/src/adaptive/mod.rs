@@ -2,12 +2,13 @@
 //!
 //! - [`Adaptive`]: the policy, which is the machine's three costs. [`TABLE`]: what a waiter does in which
 //!   state, and why, as data. [`Facts`]: what the state is made of.
-//! - `state.rs`: what a member learns from wait to wait. `steps.rs`: one wait, which asks its surroundings
-//!   for facts and does what the table says.
+//! - `state.rs`: what a member learns from wait to wait; `rhythm.rs`: when the next message is due.
+//!   `steps.rs`: one wait, which asks its surroundings for facts and does what the table says.
 //!
 //! States, sequence and races: `README.md`.
 mod crowd;
 mod facts;
+mod rhythm;
 mod state;
 mod steps;
 mod table;

@@ -1,5 +1,6 @@
 //! What a member learns from wait to wait. Every bound is a multiple of one of the machine's three costs.
 use super::crowd::Crowd;
+use super::rhythm::{Due, Rhythm};
 use super::{Adaptive, Facts, Rules};
 use crate::Surroundings;
 use foregather_machine::{CpuId, Nanos, Rank};
@@ -47,6 +48,8 @@ pub(crate) struct AdaptiveState {
     asked: Nanos,
     /// Its part in what the team knows of strangers.
     pub(super) crowd: Crowd,
+    /// When messages come.
+    pub(super) rhythm: Rhythm,
     /// The wait that it is in.
     pub(super) now: ThisWait,
 }
@@ -60,6 +63,8 @@ pub(super) struct ThisWait {
     pub(super) place: Option<CpuId>,
     /// Facts that hold until an action changes them.
     pub(super) lasting: Facts,
+    /// When the message is due.
+    pub(super) window: Option<Due>,
     /// The emptier processor, and how many members fewer it has.
     pub(super) target: CpuId,
     pub(super) fewer: u32,
@@ -93,6 +98,7 @@ impl AdaptiveState {
             queued: None,
             asked: Nanos::ZERO,
             crowd: Crowd::default(),
+            rhythm: Rhythm::new(of.remote),
             now: ThisWait::default(),
         }
     }

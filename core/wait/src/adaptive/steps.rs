@@ -34,6 +34,7 @@ impl Strategy for AdaptiveState {
         self.now = ThisWait {
             limit: self.of.bound().min(wait.max_spin),
             lasting: Facts::REALTIME.when(wait.max_spin < Nanos::MAX),
+            window: if wait.around.is_message() { self.rhythm.window(wait.account.waits()) } else { None },
             ..ThisWait::default()
         };
         blinks
@@ -52,6 +53,11 @@ impl Strategy for AdaptiveState {
                 Action::Yield => return Step::Yield,
                 Action::Ask => self.begin_to_ask(wait),
                 Action::Stay => self.stay(wait),
+                Action::Doze => {
+                    if let Some(window) = self.now.window {
+                        return Step::Doze(window.from);
+                    }
+                }
                 Action::Scout => return Step::Scout(self.now.target),
                 Action::Move => {
                     if self.may_still_move(wait) {
@@ -98,6 +104,12 @@ impl Strategy for AdaptiveState {
                 }
             }
             Effect::Asked(runs) => self.is_answered(runs),
+            Effect::Dozed => {
+                if let Some(window) = self.now.window.filter(|window| now >= window.from) {
+                    self.rhythm.woke(now - window.from);
+                    self.now.limit = self.now.limit.max(window.to - wait.began).min(wait.max_spin);
+                }
+            }
             Effect::Scouted(answer) => {
                 wait.account.scouted(answer == Some(true));
                 match answer {
@@ -127,7 +139,10 @@ impl Strategy for AdaptiveState {
         }
     }
 
-    fn end(&mut self, wait: &Progress<'_>) {
+    fn end(&mut self, wait: &Progress<'_>, has_come: bool) {
+        if has_come && wait.around.is_message() {
+            self.rhythm.came(wait.around.now(), wait.account.waits());
+        }
         wait.account.awaited(self.now.whom, wait.around.now() - wait.began);
     }
 }
@@ -142,10 +157,11 @@ impl AdaptiveState {
         facts |= Facts::BOUND.when(elapsed >= self.now.limit);
         facts |= Facts::CAP.when(elapsed >= of.cap(around.size()).min(wait.max_spin));
         facts |= Facts::DISTURBED.when(self.is_disturbed(now));
+        facts |= Facts::EXPECTED.when(self.now.window.is_some_and(|window| now + of.bound() < window.from));
         facts |= Facts::MESSAGE.when(around.is_message() && !around.is_copying());
         facts |= Facts::BRIEF_OVER.when(elapsed > of.brief());
         facts |= Facts::LATE.when(elapsed > self.now.limit + of.slow());
-        // Whom it awaits sleeps, or is elsewhere.
+        // The awaited member sleeps, or is elsewhere.
         let in_vain = self.now.in_vain >= of.bound() * IN_VAIN;
         let overfull = |affinity: Affinity| !in_vain && affinity.width > 1 && affinity.width < around.size();
         facts |= Facts::OVERFULL.when(facts.has(Facts::BOUND) && around.affinity().is_some_and(overfull));

@@ -22,6 +22,8 @@ pub enum Action {
     Stay,
     /// Fetch an awaited member that does not run to this processor, and hand it over.
     Pull,
+    /// Sleep until shortly before the event is due.
+    Doze,
     /// Sleep until the word changes.
     Park,
 }
@@ -54,7 +56,7 @@ const CROWD: Facts = Facts::HERE.union(Facts::CROWDED).union(Facts::MOVABLE);
 const FLIGHT: Facts = Facts::STRANGER.union(Facts::MOVABLE).union(Facts::EMPTIER);
 
 /// The rows, first come first.
-pub const TABLE: [Rule; 18] = [
+pub const TABLE: [Rule; 19] = [
     unless(
         rule(
             "yield-in-crowd",
@@ -69,6 +71,12 @@ pub const TABLE: [Rule; 18] = [
         Facts::CROWDED_OUT,
         Action::Park,
         "every pause of any member is paid with a turn that all wait for; sleepers keep their claim, wherever they are",
+    ),
+    rule(
+        "doze",
+        Facts::EXPECTED,
+        Action::Doze,
+        "nothing comes before then: a sleep that ends by itself costs neither a wake-up nor the processor",
     ),
     unless(
         rule(
@@ -175,7 +183,7 @@ impl Rules {
     pub(crate) const BLINK: Self = Self(1 << TABLE.len());
     pub(crate) const YIELD_IN_CROWD: Self = Self(1);
     pub(crate) const SLEEP_IN_CROWD: Self = Self(1 << 1);
-    pub(crate) const SCOUT: Self = Self(1 << 6);
+    pub(crate) const SCOUT: Self = Self(1 << 7);
 
     /// The rule of that name; `blink` for the blind pauses. Spinning and sleeping cannot be switched off:
     /// without them there would be nothing left to do.
@@ -251,6 +259,7 @@ mod tests {
             (CROWD | Facts::EMPTIER | Facts::MUCH_EMPTIER | Facts::FAR_EMPTIER | Facts::LOPSIDED, "leave-crowd"),
             (CROWD | Facts::EMPTIER | Facts::MUCH_EMPTIER | Facts::FAR_EMPTIER, "scout"),
             (FLIGHT, "flee"),
+            (Facts::EXPECTED | Facts::HERE | Facts::CHEAP, "doze"),
             (FLIGHT | Facts::CROWDED_OUT, "sleep-in-crowd"),
             (Facts::STRANGER | Facts::EMPTIER, "spin"),
             (Facts::MESSAGE | Facts::DISTURBED | Facts::BRIEF_OVER, "give-way"),

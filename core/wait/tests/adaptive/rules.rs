@@ -81,6 +81,10 @@ fn provoke(rule: &str, team: &Team) {
             team.me.gap.set(MS * 3);
             waits(team, 2, US * 100);
         }
+        "doze" => {
+            team.whom.set(Awaits::Message(Some(1)));
+            waits(team, 10, MS * 5);
+        }
         _ => waits(team, 1, US * 100),
     }
 }

@@ -44,6 +44,25 @@ fn yields_that_do_not_help_end_in_sleep_after_a_quarter_of_a_tick() {
     assert!((limit..limit + Nanos(1_400)).contains(&(Nanos(700) * yields)), "{yields} yields");
 }
 
+/// Shortly before it is due it is awake: asleep for most of the time, and not woken by the message.
+#[test]
+fn a_message_that_comes_regularly_is_met_awake() {
+    let team = Team::new(&[1]);
+    team.whom.set(Awaits::Message(Some(1)));
+    for _ in 0..10 {
+        team.wait(MS * 5);
+    }
+    let end = team.wait(MS * 5);
+    assert_eq!((&end.did[..], &end.rules[..]), (&[SpinBriefly, Park, SPIN][..], &["doze", "spin"][..]));
+    assert!(end.spun > Nanos::ZERO && end.spun < US * 500, "{}", end.spun);
+    // One that comes earlier ends the sleep; one that does not come is awaited asleep.
+    assert_eq!(team.wait(MS * 3).did, [SpinBriefly, Park]);
+    assert_eq!(team.wait(MS * 50).did.last(), Some(&Park));
+    // A team meets as before.
+    team.whom.set(Awaits::All);
+    assert_eq!(team.wait(MS * 5).rules, ["spin", "ask", "sleep"]);
+}
+
 /// Yields at once, and hand-overs among workers whose leader sleeps.
 #[test]
 fn yields_in_vain_end_after_two_bounds_of_them() {

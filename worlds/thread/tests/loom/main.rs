@@ -1,6 +1,7 @@
 //! Every interleaving of the races in `README.md`. Run with `RUSTFLAGS="--cfg loom"`.
 #![cfg(loom)]
 
+mod bytes;
 mod central;
 
 use foregather_thread::{Scope::Private, Word};

@@ -1,0 +1,5 @@
+//! The only place of shared bytes that imports atomics, so that loom can stand in for them.
+#[cfg(not(loom))]
+pub(crate) use core::sync::atomic::{AtomicU64, Ordering, fence};
+#[cfg(loom)]
+pub(crate) use loom::sync::atomic::{AtomicU64, Ordering, fence};

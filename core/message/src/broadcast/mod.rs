@@ -1,0 +1,236 @@
+//! Broadcast: one writer, some readers, one ring of bytes that all of them share.
+//!
+//! The writer copies a message into the ring once; each reader copies it out, or reads it where it is. A
+//! message longer than half the ring goes in several records, which a reader joins. Where nothing is lost
+//! ([`Pace::SlowestReader`]) the writer waits for the slowest reader once the ring is full. At the writer's
+//! own pace ([`Pace::Writer`]) it waits for none: a reader that it overtakes is told how much it has missed.
+//!
+//! The writer is rank 0, and the readers are ranks 1, 2 and so on. All are fixed at creation, and each rank's
+//! handle is given out once. States, sequence and races: `README.md`.
+//!
+//! - this file: the words that all share. `record`: the ring's contents. `writer`, `reader`: the two ends.
+
+mod reader;
+mod record;
+mod writer;
+
+pub use reader::{BroadcastReader, RecordView};
+pub use writer::BroadcastWriter;
+
+use core::cell::Cell;
+use foregather_machine::{ByteStore, Cause, Cpu, Error, Nanos, Rank, SharedLines, WaitContext};
+use foregather_wait::{Policy, Roster, WaitFor, Waiter};
+use record::UNIT;
+use std::sync::Arc;
+
+/// The rank of the writer.
+pub const WRITER: Rank = 0;
+
+/// The name of its waits.
+const WHAT: &str = "broadcast";
+
+/// Positions count units of the ring, modulo 2^29.
+const POSITION: u32 = (1 << 29) - 1;
+/// The bit of a word of positions that says that its owner has left, after that position.
+const LEFT: u32 = 1 << 29;
+/// A position is ahead of another one by less than this.
+const HALF: u32 = 1 << 28;
+
+/// The lines before those of the readers.
+const HEAD: usize = 2;
+/// The words of the first line: what the writer has written; up to where it may have written anew since.
+const WRITTEN: usize = 0;
+const DISCARDED: usize = 1;
+/// The word of the second line: one more than the first rank that has failed.
+const CULPRIT: usize = 0;
+
+/// Whose pace the writer keeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pace {
+    /// The slowest reader's: every reader gets every message.
+    #[default]
+    SlowestReader,
+    /// Its own: a reader that it overtakes misses messages, and is told how many.
+    Writer,
+}
+
+/// The memory of a broadcast. Over a segment's lines and bytes several processes share it; each makes a
+/// value of its own over them. A clone is a handle of the same one.
+pub struct Broadcast<C: Cpu, B>(Arc<Shared<C, B>>);
+
+struct Shared<C: Cpu, B> {
+    lines: SharedLines<C::Word>,
+    bytes: B,
+    readers: u32,
+    pace: Pace,
+    /// Units of the ring.
+    room: u32,
+}
+
+impl<C: Cpu, B> Clone for Broadcast<C, B> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+fn setting(what: &'static str, needs: &'static str) -> Error {
+    Cause::Setting { what, needs }.into()
+}
+
+impl<C: Cpu, B: ByteStore> Broadcast<C, B> {
+    /// The most readers.
+    pub const MOST_READERS: u32 = 1023;
+    /// The least and the most bytes of the ring.
+    pub const BYTES: (usize, usize) = (8 * UNIT, HALF as usize / 2 * UNIT);
+
+    /// The number of lines that a broadcast to `readers` readers takes.
+    pub const fn lines(readers: u32) -> usize {
+        HEAD + readers as usize + Roster::<C>::lines(readers + 1)
+    }
+
+    /// A broadcast over new lines of this process.
+    ///
+    /// # Errors
+    /// As [`Broadcast::over`].
+    pub fn new(readers: u32, bytes: B, pace: Pace) -> Result<Self, Error> {
+        Self::over(SharedLines::own(Self::lines(readers.min(Self::MOST_READERS))), bytes, readers, pace)
+    }
+
+    /// A broadcast over lines and bytes that begin as zeros, or are in use already. All processes name the
+    /// same number of readers and the same pace.
+    ///
+    /// # Errors
+    /// [`Cause::Setting`] for no reader or more than [`Broadcast::MOST_READERS`], other lines than
+    /// [`Broadcast::lines`], or bytes beyond [`Broadcast::BYTES`].
+    pub fn over(lines: SharedLines<C::Word>, bytes: B, readers: u32, pace: Pace) -> Result<Self, Error> {
+        if !(1..=Self::MOST_READERS).contains(&readers) {
+            return Err(setting("the readers of a broadcast", "1 to 1023"));
+        }
+        if lines.len() != Self::lines(readers) {
+            return Err(setting("the lines of a broadcast", "as many as `Broadcast::lines` says"));
+        }
+        if bytes.size() < Self::BYTES.0 || bytes.size() > Self::BYTES.1 {
+            return Err(setting("the bytes of a broadcast", "512 bytes to 8 GiB"));
+        }
+        let room = (bytes.size() / UNIT) as u32;
+        Ok(Self(Arc::new(Shared { lines, bytes, readers, pace, room })))
+    }
+
+    /// The number of readers.
+    pub fn readers(&self) -> u32 {
+        self.0.readers
+    }
+
+    /// The writer's handle, which waits by `policy`.
+    ///
+    /// # Errors
+    /// [`Cause::Rank`] if it was given out before.
+    pub fn writer(&self, cpu: C, policy: Policy) -> Result<BroadcastWriter<C, B>, Error> {
+        Ok(BroadcastWriter::new(BroadcastEnd::claim(&self.0, cpu, WRITER, policy)?))
+    }
+
+    /// The handle of the reader of that rank, from 1 on, which waits by `policy`. It gets all messages from
+    /// the first one on, as far as the pace allows.
+    ///
+    /// # Errors
+    /// [`Cause::Rank`] if there is no such reader, or its handle was given out before.
+    pub fn reader(&self, cpu: C, rank: Rank, policy: Policy) -> Result<BroadcastReader<C, B>, Error> {
+        if rank == WRITER {
+            return Err(Cause::Rank { rank, size: self.0.readers + 1 }.into());
+        }
+        Ok(BroadcastReader::new(BroadcastEnd::claim(&self.0, cpu, rank, policy)?))
+    }
+}
+
+impl<C: Cpu, B> Shared<C, B> {
+    fn written(&self) -> &C::Word {
+        &self.lines[0][WRITTEN]
+    }
+
+    fn discarded(&self) -> &C::Word {
+        &self.lines[0][DISCARDED]
+    }
+
+    fn culprit(&self) -> &C::Word {
+        &self.lines[1][CULPRIT]
+    }
+
+    /// Up to where that reader has read.
+    fn read(&self, rank: Rank) -> &C::Word {
+        &self.lines[HEAD + rank as usize - 1][0]
+    }
+
+    fn roster(&self) -> Roster<'_, C> {
+        Roster::new(&self.lines[HEAD + self.readers as usize..])
+    }
+}
+
+/// The offset of a position in the ring.
+fn offset(position: u32, room: u32) -> usize {
+    (position % room) as usize * UNIT
+}
+
+/// How far `position` is ahead of `other`.
+fn ahead(position: u32, other: u32) -> u32 {
+    position.wrapping_sub(other) & POSITION
+}
+
+/// What both ends have: one rank's handle.
+struct BroadcastEnd<C: Cpu, B> {
+    shared: Arc<Shared<C, B>>,
+    cpu: C,
+    waiter: Waiter,
+    rank: Rank,
+    /// Has it told the others that it leaves?
+    gone: Cell<bool>,
+}
+
+impl<C: Cpu, B> BroadcastEnd<C, B> {
+    fn claim(shared: &Arc<Shared<C, B>>, cpu: C, rank: Rank, policy: Policy) -> Result<Self, Error> {
+        let (size, roster) = (shared.readers + 1, shared.roster());
+        if rank >= size || !roster.claim(&cpu, rank) {
+            return Err(Cause::Rank { rank, size }.into());
+        }
+        roster.enroll(&cpu, rank);
+        let (shared, waiter) = (Arc::clone(shared), Waiter::new(policy, rank));
+        Ok(Self { shared, cpu, waiter, rank, gone: Cell::new(false) })
+    }
+
+    /// Waits on a word of `peer` until `probe` finds something.
+    async fn wait<T>(&self, on: &C::Word, peer: Rank, deadline: Nanos, probe: impl FnMut() -> Option<T>) -> Result<T, Error> {
+        let (cpu, roster) = (&self.cpu, self.shared.roster());
+        self.waiter.publish_cpu(cpu, roster, self.rank);
+        let why = || (WaitContext::new(WHAT, self.rank).of(peer).until(deadline), WaitFor::Message(roster, Some(peer)));
+        self.waiter.wait(cpu, on, false, why, probe).finish().await.map_err(|error| self.explain(error))
+    }
+
+    /// Names the rank that has failed.
+    #[cold]
+    fn explain(&self, error: Error) -> Error {
+        match error.cause() {
+            Cause::Poisoned { .. } => self.failed().unwrap_or(error),
+            _ => error,
+        }
+    }
+
+    /// The error of a rank that has failed, if one has.
+    fn failed(&self) -> Option<Error> {
+        let by = self.cpu.load(self.shared.culprit()).checked_sub(1)?;
+        Some(Cause::Poisoned { by: Some(by) }.into())
+    }
+
+    /// This rank leaves: the word of its positions says so from now on.
+    fn leave(&self, word: &C::Word) {
+        if !self.gone.replace(true) {
+            self.cpu.publish(word, self.cpu.load(word) | LEFT);
+        }
+    }
+
+    /// This rank has failed: waits for it end with an error.
+    fn fail(&self, word: &C::Word) {
+        if !self.gone.replace(true) {
+            let _ = self.cpu.compare_exchange(self.shared.culprit(), 0, self.rank + 1);
+            self.cpu.poison(word);
+        }
+    }
+}

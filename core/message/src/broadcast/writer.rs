@@ -1,0 +1,222 @@
+//! The writer's end.
+use super::record::{HEADER, Header, RecordKind, most, units};
+use super::{BroadcastEnd, LEFT, POSITION, Pace, WRITER, ahead, offset};
+use foregather_machine::{ByteStore, Cause, Clock, Cpu, Error, Nanos, Rank, WaitContext};
+use foregather_wait::Account;
+use std::sync::Arc;
+
+/// Bytes are stored from multiples of this on.
+const WORD: usize = size_of::<u64>();
+
+/// The one writer of a broadcast. Dropping it ends the broadcast in order: readers get all that it has sent,
+/// and then [`Cause::Closed`].
+pub struct BroadcastWriter<C: Cpu, B: ByteStore> {
+    end: BroadcastEnd<C, B>,
+    /// Where the next record begins.
+    position: u64,
+    /// Number of the next message.
+    message: u64,
+    /// Where the slowest reader was at the last look at all of them; where records are discarded instead, the
+    /// first one that is not.
+    free_up_to: u64,
+}
+
+impl<C: Cpu, B: ByteStore> BroadcastWriter<C, B> {
+    pub(super) fn new(end: BroadcastEnd<C, B>) -> Self {
+        Self { end, position: 0, message: 0, free_up_to: 0 }
+    }
+
+    /// The outcomes of its waits.
+    pub fn account(&self) -> &Arc<Account> {
+        self.end.waiter.account()
+    }
+
+    /// Sends the bytes of `parts`, one after the other, as one message. Ready when they are in the ring, and
+    /// may be changed.
+    ///
+    /// # Errors
+    /// [`Cause::Closed`] if all readers have left. [`Cause::TimedOut`] at `deadline`, naming the reader that
+    /// it has waited for: the message is not sent, and no reader gets a part of it. [`Cause::Poisoned`] or
+    /// [`Cause::PeerLost`] for a reader that has failed.
+    pub async fn send(&mut self, parts: &[&[u8]], deadline: Nanos) -> Result<(), Error> {
+        self.check()?;
+        let total = parts.iter().map(|part| part.len()).sum::<usize>();
+        let most = most(self.end.shared.room);
+        let (mut parts, mut left, mut kind) = (Parts { rest: parts, into: 0 }, total, RecordKind::First);
+        loop {
+            let bytes = left.min(most);
+            self.make_room(units(bytes), deadline).await?;
+            let at = offset(self.low(), self.end.shared.room);
+            self.header(bytes, kind, total).store(&self.end.shared.bytes, at);
+            parts.copy(&self.end.shared.bytes, at + HEADER, bytes);
+            self.publish(units(bytes));
+            left -= bytes;
+            if left == 0 {
+                break;
+            }
+            kind = RecordKind::Further;
+        }
+        self.message += 1;
+        Ok(())
+    }
+
+    /// Ends the broadcast in order, as dropping it does.
+    pub fn close(self) {}
+
+    /// Ends the broadcast because this side has failed: readers get [`Cause::Poisoned`] once they have read
+    /// what was sent.
+    pub fn fail(self) {
+        self.end.fail(self.end.shared.written());
+    }
+
+    /// Has a reader failed, or have all left?
+    fn check(&self) -> Result<(), Error> {
+        let (shared, cpu) = (&*self.end.shared, &self.end.cpu);
+        if let Some(error) = self.end.failed() {
+            return Err(error);
+        }
+        cpu.check(shared.written(), &WaitContext::new(super::WHAT, WRITER))?;
+        let all_left = (1..=shared.readers).all(|rank| cpu.load(shared.read(rank)) & LEFT != 0);
+        if all_left { Err(Cause::Closed { peer: None }.into()) } else { Ok(()) }
+    }
+
+    fn low(&self) -> u32 {
+        self.position as u32 & POSITION
+    }
+
+    fn header(&self, bytes: usize, kind: RecordKind, total: usize) -> Header {
+        Header { bytes: bytes as u32, kind, total: total as u64, message: self.message, position: self.position }
+    }
+
+    /// Shows the readers what is written up to `units` further.
+    fn publish(&mut self, units: u32) {
+        self.position += u64::from(units);
+        self.end.cpu.publish(self.end.shared.written(), self.low());
+    }
+
+    /// Makes room for a record in one piece, after padding if it does not fit before the ring's end.
+    async fn make_room(&mut self, units: u32, deadline: Nanos) -> Result<(), Error> {
+        let room = self.end.shared.room;
+        let before_end = room - self.low() % room;
+        if units > before_end {
+            self.free(before_end, deadline).await?;
+            let at = offset(self.low(), room);
+            let padding = before_end as usize * super::UNIT - HEADER;
+            self.header(padding, RecordKind::Padding, 0).store(&self.end.shared.bytes, at);
+            self.publish(before_end);
+        }
+        self.free(units, deadline).await
+    }
+
+    /// Makes `units` from the present position on free.
+    async fn free(&mut self, units: u32, deadline: Nanos) -> Result<(), Error> {
+        let behind = (self.position + u64::from(units)).saturating_sub(u64::from(self.end.shared.room));
+        if self.free_up_to >= behind {
+            return Ok(());
+        }
+        match self.end.shared.pace {
+            Pace::SlowestReader => self.wait_for_readers(behind, deadline).await,
+            Pace::Writer => {
+                self.discard(behind);
+                Ok(())
+            }
+        }
+    }
+
+    /// Waits until all readers have read up to `behind`.
+    async fn wait_for_readers(&mut self, behind: u64, deadline: Nanos) -> Result<(), Error> {
+        loop {
+            let Some((rank, slowest)) = self.slowest() else { return Err(Cause::Closed { peer: None }.into()) };
+            self.free_up_to = slowest;
+            if slowest >= behind {
+                return Ok(());
+            }
+            let (end, position) = (&self.end, self.position);
+            let word = end.shared.read(rank);
+            let has_read = || {
+                let read = end.cpu.load(word);
+                (read & LEFT != 0 || position_of(read, position) >= behind).then_some(())
+            };
+            end.wait(word, rank, deadline, has_read).await?;
+        }
+    }
+
+    /// The reader that is the furthest behind, and where it is; `None` if all have left.
+    fn slowest(&self) -> Option<(Rank, u64)> {
+        let (shared, cpu) = (&*self.end.shared, &self.end.cpu);
+        let here = (1..=shared.readers).map(|rank| (rank, cpu.load(shared.read(rank)))).filter(|(_, read)| read & LEFT == 0);
+        here.map(|(rank, read)| (rank, position_of(read, self.position))).min_by_key(|&(_, read)| read)
+    }
+
+    /// Gives up the oldest records up to `behind`: says so before it writes over them.
+    fn discard(&mut self, behind: u64) {
+        let shared = &*self.end.shared;
+        while self.free_up_to < behind {
+            let at = offset(self.free_up_to as u32 & POSITION, shared.room);
+            let header = Header::load(&shared.bytes, at).expect("the writer's own record");
+            self.free_up_to += u64::from(header.units());
+        }
+        self.end.cpu.store(shared.discarded(), self.free_up_to as u32 & POSITION);
+    }
+}
+
+/// The rest of a message that comes in parts.
+struct Parts<'p> {
+    rest: &'p [&'p [u8]],
+    /// Bytes of the first part that lie behind.
+    into: usize,
+}
+
+impl Parts<'_> {
+    /// The bytes of this part that are left.
+    fn part(&mut self) -> &[u8] {
+        while self.rest[0].len() == self.into {
+            (self.rest, self.into) = (&self.rest[1..], 0);
+        }
+        &self.rest[0][self.into..]
+    }
+
+    /// Copies the next `left` bytes to `at`.
+    fn copy(&mut self, bytes: &impl ByteStore, mut at: usize, mut left: usize) {
+        while left > 0 {
+            let part = self.part();
+            let run = if part.len() < left { part.len() / WORD * WORD } else { left };
+            let copied = if run > 0 {
+                bytes.store(at, &part[..run]);
+                self.into += run;
+                run
+            } else {
+                // A word of which each part has a piece.
+                let mut word = [0; WORD];
+                let word = &mut word[..left.min(WORD)];
+                for byte in word.iter_mut() {
+                    *byte = self.part()[0];
+                    self.into += 1;
+                }
+                bytes.store(at, word);
+                word.len()
+            };
+            (at, left) = (at + copied, left - copied);
+        }
+    }
+}
+
+/// The position of a reader, by its lower bits and a later position of the writer.
+fn position_of(read: u32, position: u64) -> u64 {
+    position.saturating_sub(u64::from(ahead(position as u32 & POSITION, read & POSITION)))
+}
+
+impl<C: Cpu, B: ByteStore> Clock for BroadcastWriter<C, B> {
+    fn now(&self) -> Nanos {
+        self.end.cpu.now()
+    }
+    async fn delay(&self, span: Nanos) {
+        self.end.cpu.delay(span).await;
+    }
+}
+
+impl<C: Cpu, B: ByteStore> Drop for BroadcastWriter<C, B> {
+    fn drop(&mut self) {
+        self.end.leave(self.end.shared.written());
+    }
+}

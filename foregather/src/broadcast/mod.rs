@@ -1,0 +1,165 @@
+//! One writer and some readers, threads or processes of one host, around one ring of bytes.
+mod end;
+mod reader;
+mod writer;
+
+pub use reader::Reader;
+pub use writer::Writer;
+
+use core::time::Duration;
+use end::Shared;
+use foregather_host::clock;
+use foregather_machine::{Cause, Error, Nanos, SharedLines};
+use foregather_message::broadcast::{self, Pace};
+use foregather_shm::{Process, Seats, Segment};
+use foregather_thread::Word;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+type Ring = broadcast::Broadcast<Process, foregather_machine::SharedBytes>;
+
+/// The words of the first line: the number of readers, and the pace.
+const READERS: usize = 0;
+const PACE: usize = 1;
+
+/// A queue from one writer to some readers, all of which get every message: threads, or processes of one
+/// host.
+///
+/// ```
+/// use foregather::Broadcast;
+///
+/// let queue = Broadcast::create(2, 1 << 20)?;
+/// std::thread::scope(|threads| {
+///     for rank in [1, 2] {
+///         let mut reader = queue.reader(rank)?;
+///         threads.spawn(move || assert_eq!(reader.receive().unwrap(), b"hello"));
+///     }
+///     queue.writer()?.send(b"hello")
+/// })?;
+/// # Ok::<(), foregather::Error>(())
+/// ```
+///
+/// The writer is rank 0, and the readers are ranks 1, 2 and so on. Each rank's end is given out once, to any
+/// thread of any process that has the queue: by inheritance of its [descriptor](Broadcast::as_fd), or through
+/// a socket; [`Broadcast::attach`] makes the queue of that. Messages that are sent before a reader comes wait
+/// for it.
+///
+/// | | [`create`](Broadcast::create) | [`skipping`](Broadcast::skipping) |
+/// |---|---|---|
+/// | the ring is full | the writer waits for the slowest reader | the oldest message goes |
+/// | a reader that was overtaken | | gets `Cause::Skipped` with how many messages it has missed, and goes on |
+///
+/// Each wait adapts: messages that follow each other closely are awaited awake, rare ones asleep, and a reader
+/// whose messages come regularly sleeps until shortly before the next one. An end whose process dies is named
+/// in the others' errors, `Cause::PeerLost`, within 60 ms of their next call or wait; one whose thread panics
+/// is, too, `Cause::Poisoned`. One that is dropped leaves in order.
+///
+/// # Cost
+/// A message is copied once into the ring, and once out of it by each reader. The ring takes memory as it is
+/// first used, up to `bytes`.
+#[derive(Clone)]
+pub struct Broadcast(Arc<Shared>);
+
+impl Broadcast {
+    /// A queue to `readers` readers through a ring of `bytes`, whose writer waits for the slowest of them when
+    /// it is full. A message of more than half the ring goes in several parts, at the readers' pace.
+    ///
+    /// # Errors
+    /// `Cause::Setting` for other than 1 to 1023 readers, or other than 512 bytes to 8 GiB; if the system has
+    /// no shared memory.
+    pub fn create(readers: u32, bytes: usize) -> Result<Self, Error> {
+        Self::with_pace(readers, bytes, Pace::SlowestReader)
+    }
+
+    /// [`Broadcast::create`] with a writer that waits for no reader: those that it overtakes miss messages,
+    /// and are told how many.
+    ///
+    /// # Errors
+    /// As [`Broadcast::create`].
+    pub fn skipping(readers: u32, bytes: usize) -> Result<Self, Error> {
+        Self::with_pace(readers, bytes, Pace::Writer)
+    }
+
+    fn with_pace(readers: u32, bytes: usize, pace: Pace) -> Result<Self, Error> {
+        // What is wrong with the numbers is said before they cost memory.
+        let small = readers.min(Ring::MOST_READERS + 1);
+        let segment = Arc::new(Segment::with_bytes(lines(small), bytes.min(Ring::BYTES.1 + 1))?);
+        let queue = Self::over(segment.clone(), readers, pace)?;
+        let setup = &segment.lines()[0];
+        setup[READERS].store(readers);
+        setup[PACE].store(u32::from(pace == Pace::Writer));
+        Ok(queue)
+    }
+
+    /// The queue that another process has made, by a descriptor of its memory.
+    ///
+    /// # Errors
+    /// If the descriptor is something else, or was made by another version of this library.
+    pub fn attach(descriptor: OwnedFd) -> Result<Self, Error> {
+        let segment = Arc::new(Segment::attach(descriptor)?);
+        let all = segment.lines();
+        let setup = all.at(0).map_or((0, 0), |line| (line[READERS].load(), line[PACE].load()));
+        match setup {
+            (readers, pace @ 0..=1) if all.len() == lines(readers) => {
+                Self::over(segment.clone(), readers, if pace == 0 { Pace::SlowestReader } else { Pace::Writer })
+            }
+            _ => Err(Cause::Unavailable {
+                what: "a queue of broadcasts in the descriptor".to_owned(),
+                remedy: "it is another segment of this library: pass the descriptor of a `Broadcast`".to_owned(),
+            }
+            .into()),
+        }
+    }
+
+    fn over(segment: Arc<Segment>, readers: u32, pace: Pace) -> Result<Self, Error> {
+        let (_, rest) = segment.lines().split(1);
+        let (seats, ring): (SharedLines<Word>, _) = rest.split(readers.min(Ring::MOST_READERS + 1) as usize + 1);
+        let ring = Ring::over(ring, segment.bytes(), readers, pace)?;
+        Ok(Self(Arc::new(Shared { segment, seats: Seats::over(seats), ring })))
+    }
+
+    /// The number of readers.
+    #[must_use]
+    pub fn readers(&self) -> u32 {
+        self.0.ring.readers()
+    }
+
+    /// The writing end, for the calling process.
+    ///
+    /// # Errors
+    /// `Cause::Rank` if it was given out before, here or in another process.
+    pub fn writer(&self) -> Result<Writer, Error> {
+        Writer::new(&self.0)
+    }
+
+    /// The reading end of that rank, from 1 on, for the calling process.
+    ///
+    /// # Errors
+    /// `Cause::Rank` if there is no such reader, or its end was given out before, here or in another process.
+    pub fn reader(&self, rank: u32) -> Result<Reader, Error> {
+        Reader::new(&self.0, rank)
+    }
+}
+
+/// The memory's descriptor, for another process.
+impl AsFd for Broadcast {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.segment.fd()
+    }
+}
+
+impl core::fmt::Debug for Broadcast {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Broadcast {{ readers: {} }}", self.readers())
+    }
+}
+
+/// Lines before the bytes: how the queue was made, the seats, the ring's.
+fn lines(readers: u32) -> usize {
+    1 + readers as usize + 1 + Ring::lines(readers)
+}
+
+/// When a wait of that length ends.
+fn deadline_of(timeout: Duration) -> Nanos {
+    clock::now() + Nanos(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,92 @@
+//! A reading end.
+use super::deadline_of;
+use super::end::{End, Shared};
+use core::ptr::NonNull;
+use core::time::Duration;
+use foregather_machine::{Error, Nanos, SharedBytes, block_on};
+use foregather_message::broadcast::{BroadcastReader, WRITER};
+use foregather_shm::Process;
+use foregather_wait::Account;
+use std::sync::Arc;
+
+/// One reading end of a [`Broadcast`](crate::Broadcast). Dropping it lets the writer go on without it.
+pub struct Reader(End<BroadcastReader<Process, SharedBytes>>);
+
+impl Reader {
+    pub(super) fn new(shared: &Arc<Shared>, rank: u32) -> Result<Self, Error> {
+        let writer = WRITER..WRITER + 1;
+        End::new(shared, rank, writer, |ring, cpu, policy| ring.reader(cpu, rank, policy), BroadcastReader::fail).map(Self)
+    }
+
+    /// Waits for the next message.
+    ///
+    /// # Errors
+    /// `Cause::Closed` once the writer has ended the queue and all is read; `Cause::PeerLost` or
+    /// `Cause::Poisoned` if it has died or failed, once all is read; `Cause::Skipped` where the writer has
+    /// overtaken this reader: the next call goes on.
+    pub fn receive(&mut self) -> Result<Vec<u8>, Error> {
+        let mut message = Vec::new();
+        self.receive_into(&mut message).map(|()| message)
+    }
+
+    /// Waits for the next message, and appends it to `into`.
+    ///
+    /// # Errors
+    /// As [`Reader::receive`]; nothing is appended then.
+    pub fn receive_into(&mut self, into: &mut Vec<u8>) -> Result<(), Error> {
+        block_on(self.0.own()?.receive(into, Nanos::MAX))
+    }
+
+    /// [`Reader::receive`] that gives up after `timeout`.
+    ///
+    /// # Errors
+    /// `Cause::TimedOut`: nothing is lost, and the next call waits on; else as [`Reader::receive`].
+    pub fn receive_timeout(&mut self, timeout: Duration) -> Result<Vec<u8>, Error> {
+        let (mut message, deadline) = (Vec::new(), deadline_of(timeout));
+        block_on(self.0.own()?.receive(&mut message, deadline)).map(|()| message)
+    }
+
+    /// Waits for the next message, for `timeout` at most if there is one, and says where it lies in the ring:
+    /// for faces of other languages, whose memory is addresses. The bytes stay there until [`Reader::pass`].
+    /// `None` if it is in several pieces: [`Reader::receive`] joins them.
+    ///
+    /// # Errors
+    /// As [`Reader::receive_timeout`]; `Cause::Setting` where the writer waits for no reader.
+    pub fn view(&mut self, timeout: Option<Duration>) -> Result<Option<NonNull<[u8]>>, Error> {
+        let base = self.0.shared.segment.bytes_address();
+        let deadline = timeout.map_or(Nanos::MAX, deadline_of);
+        let view = block_on(self.0.own()?.view(deadline))?;
+        let start = NonNull::new(base.as_ptr().wrapping_add(view.at)).filter(|_| view.is_whole());
+        Ok(start.map(|start| NonNull::slice_from_raw_parts(start, view.bytes)))
+    }
+
+    /// Gives the bytes that [`Reader::view`] has shown back to the writer.
+    ///
+    /// # Errors
+    /// In a child of a fork of the process that took this end.
+    pub fn pass(&mut self) -> Result<(), Error> {
+        self.0.own().map(BroadcastReader::pass)
+    }
+
+    /// Is a message there, or the end of the queue, so that [`Reader::receive`] need not wait for one?
+    ///
+    /// # Errors
+    /// As [`Reader::pass`].
+    pub fn is_ready(&mut self) -> Result<bool, Error> {
+        self.0.own().map(|reader| reader.is_ready())
+    }
+
+    /// How its waits ended.
+    ///
+    /// # Errors
+    /// As [`Reader::pass`].
+    pub fn account(&mut self) -> Result<Arc<Account>, Error> {
+        self.0.own().map(|reader| reader.account().clone())
+    }
+}
+
+impl core::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Reader of rank {}", self.0.rank())
+    }
+}

@@ -1,0 +1,194 @@
+//! Broadcasts between threads and between processes: what is received, and who is named when it goes wrong.
+use foregather::engine::Cause;
+use foregather::{Broadcast, Error};
+use foregather_host::child::Child;
+use foregather_host::forks;
+use std::fs::{File, OpenOptions};
+use std::os::fd::{AsFd, AsRawFd};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The variable that gives a child process its queue.
+const QUEUE: &str = "FOREGATHER_TEST_QUEUE";
+
+fn message(number: u32) -> Vec<u8> {
+    number.to_le_bytes().repeat(1 + number as usize % 50)
+}
+
+#[test]
+fn threads_get_all_messages_in_order() {
+    let queue = Broadcast::create(3, 2_000).unwrap();
+    std::thread::scope(|threads| {
+        for rank in 1..=3 {
+            let mut reader = queue.reader(rank).unwrap();
+            threads.spawn(move || {
+                for number in 0..3_000 {
+                    assert_eq!(reader.receive().unwrap(), message(number), "{number} at {rank}");
+                }
+                let end = reader.receive();
+                assert!(matches!(Error::of(&end), Some(Cause::Closed { peer: Some(0) })), "{end:?}");
+            });
+        }
+        let mut writer = queue.writer().unwrap();
+        (0..3_000).try_for_each(|number| writer.send(&message(number))).unwrap();
+    });
+}
+
+#[test]
+fn a_slow_reader_is_skipped_where_that_was_asked_for() {
+    let queue = Broadcast::skipping(1, 1 << 10).unwrap();
+    let (mut writer, mut reader) = (queue.writer().unwrap(), queue.reader(1).unwrap());
+    (0..100).try_for_each(|number| writer.send(&message(number))).unwrap();
+    let Err(skipped) = reader.receive() else { panic!("100 messages fit into a ring of 1 KiB") };
+    let Cause::Skipped { messages } = *skipped.cause() else { panic!("{skipped}") };
+    assert!(messages > 50 && messages < 100, "{messages}");
+    assert_eq!(reader.receive().unwrap(), message(messages as u32));
+}
+
+#[test]
+fn a_wait_can_be_bounded_and_repeated() {
+    let queue = Broadcast::create(1, 1 << 10).unwrap();
+    let (mut writer, mut reader) = (queue.writer().unwrap(), queue.reader(1).unwrap());
+    let late = reader.receive_timeout(Duration::from_millis(5));
+    assert!(matches!(Error::of(&late), Some(Cause::TimedOut { peer: Some(0), .. })), "{late:?}");
+    let full =
+        std::iter::repeat_with(|| writer.send_timeout(&[&[7; 200]], Duration::from_millis(5))).find(Result::is_err).unwrap();
+    assert!(matches!(Error::of(&full), Some(Cause::TimedOut { peer: Some(1), .. })), "{full:?}");
+    assert!(reader.is_ready().unwrap());
+    assert_eq!(reader.receive().unwrap(), [7; 200]);
+}
+
+#[test]
+fn an_end_that_panics_is_named() {
+    let queue = Broadcast::create(1, 1 << 10).unwrap();
+    let (mut writer, reader) = (queue.writer().unwrap(), queue.reader(1).unwrap());
+    let panicked = std::thread::spawn(move || {
+        let _reader = reader;
+        panic!("as planned");
+    });
+    assert!(panicked.join().is_err());
+    let end = writer.send(b"in vain");
+    assert!(matches!(Error::of(&end), Some(Cause::Poisoned { by: Some(1) })), "{end:?}");
+}
+
+#[test]
+fn other_descriptors_and_impossible_numbers_are_errors() {
+    let attach = |file: File| Broadcast::attach(file.into()).unwrap_err().to_string();
+    assert!(attach(File::open("/dev/null").unwrap()).contains("shared segment"));
+    let other = foregather::processes::shm::Segment::of_lines(3).unwrap();
+    let other = Broadcast::attach(other.fd().try_clone_to_owned().unwrap()).unwrap_err().to_string();
+    assert!(other.contains("a queue of broadcasts"), "{other}");
+    for (readers, bytes) in [(0, 1 << 20), (1_024, 1 << 20), (u32::MAX, 1 << 20), (1, 0), (1, usize::MAX)] {
+        let end = Broadcast::create(readers, bytes);
+        assert!(matches!(Error::of(&end), Some(Cause::Setting { .. })), "{readers} readers, {bytes} bytes: {end:?}");
+    }
+    let queue = Broadcast::create(1, 1 << 10).unwrap();
+    let same = Broadcast::attach(queue.as_fd().try_clone_to_owned().unwrap()).unwrap();
+    let _reader = queue.reader(1).unwrap();
+    for end in [queue.reader(1), same.reader(1), same.reader(0), same.reader(2)] {
+        assert!(matches!(Error::of(&end), Some(Cause::Rank { size: 2, .. })), "{end:?}");
+    }
+}
+
+/// A forked child has copies of ends, which it can neither use nor spoil.
+#[test]
+fn a_child_of_a_fork_leaves_its_parents_ends_alone() {
+    let queue = Broadcast::create(1, 1 << 10).unwrap();
+    let (mut writer, mut reader) = (queue.writer().unwrap(), queue.reader(1).unwrap());
+    let ended = forks::in_child(|| {
+        let refused = Error::of(&writer.send(b"x")).is_some() && Error::of(&reader.receive()).is_some();
+        let own =
+            Broadcast::create(1, 1 << 10).is_ok_and(|queue| queue.writer().is_ok_and(|mut writer| writer.send(b"x").is_ok()));
+        i32::from(!(refused && own))
+    });
+    assert_eq!(ended.exit_status(), Some(0), "{ended:?}");
+    writer.send(b"still here").unwrap();
+    assert_eq!(reader.receive().unwrap(), b"still here");
+}
+
+/// This program again, running one ignored test with that queue.
+fn child(test: &str, queue: &Broadcast) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"])
+        .env(QUEUE, queue.as_fd().as_raw_fd().to_string());
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    Child::spawn(command, &[queue.as_fd()]).unwrap()
+}
+
+fn kill(child: &Child) {
+    rustix::process::pidfd_send_signal(child.pidfd(), rustix::process::Signal::KILL).unwrap();
+}
+
+/// In a child: the queue. `None` if the ignored tests are run by hand.
+fn inherited() -> Option<Broadcast> {
+    let number = std::env::var(QUEUE).ok()?;
+    let file = OpenOptions::new().read(true).write(true).open(format!("/proc/self/fd/{number}")).unwrap();
+    Some(Broadcast::attach(file.into()).unwrap())
+}
+
+#[test]
+#[ignore = "started by the other tests"]
+fn echoing_child() {
+    let Some(queue) = inherited() else { return };
+    let mut reader = queue.reader(1).unwrap();
+    for number in 0..100 {
+        assert_eq!(reader.receive().unwrap(), message(number));
+    }
+    std::thread::sleep(Duration::from_secs(60));
+}
+
+/// A reader that is killed while the writer sends, and while it waits for room.
+#[test]
+fn a_killed_reader_is_named() {
+    for bytes in [1 << 20, 1 << 12] {
+        let queue = Broadcast::create(2, bytes).unwrap();
+        let (mut writer, mut other) = (queue.writer().unwrap(), queue.reader(2).unwrap());
+        let child = child("echoing_child", &queue);
+        std::thread::scope(|threads| {
+            threads.spawn(move || while other.receive().is_ok() {});
+            (0..100).try_for_each(|number| writer.send(&message(number))).unwrap();
+            threads.spawn(move || {
+                std::thread::sleep(Duration::from_millis(50));
+                kill(&child);
+            });
+            let began = Instant::now();
+            let end = std::iter::repeat_with(|| {
+                std::thread::sleep(Duration::from_millis(1));
+                writer.send(&[1; 500])
+            });
+            let end = end.take(5_000).find(Result::is_err).expect("an error within 5000 messages");
+            assert!(matches!(Error::of(&end), Some(Cause::PeerLost { rank: 1, .. })), "{end:?}");
+            assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+            drop(writer);
+        });
+    }
+}
+
+#[test]
+#[ignore = "started by the other tests"]
+fn writing_child() {
+    let Some(queue) = inherited() else { return };
+    let mut writer = queue.writer().unwrap();
+    (0..100).try_for_each(|number| writer.send(&message(number))).unwrap();
+    std::thread::sleep(Duration::from_secs(60));
+}
+
+#[test]
+fn a_killed_writer_is_named_once_all_is_read() {
+    let queue = Broadcast::create(1, 1 << 20).unwrap();
+    let mut reader = queue.reader(1).unwrap();
+    let child = child("writing_child", &queue);
+    let mut got = 0;
+    let end = loop {
+        match reader.receive() {
+            Ok(come) => assert_eq!(come, message(got)),
+            Err(error) => break error,
+        }
+        got += 1;
+        if got == 50 {
+            kill(&child);
+        }
+    };
+    assert!(got >= 50 && matches!(end.cause(), Cause::PeerLost { rank: 0, .. }), "{end} after {got}");
+}
