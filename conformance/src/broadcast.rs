@@ -279,6 +279,16 @@ fn a_message_that_was_given_up_is_not_received<W: World>(world: &W) {
             assert!(timed_out(&writer.send(&[&[1; 5_000]], deadline).await, 1));
             given_up.store(1, SeqCst);
             writer.send(&[&[2; 5_000]], Nanos::MAX).await.unwrap();
+            // This one is gone on with.
+            let message = message(3, 5_000);
+            let mut end = writer.send(&[&message], writer.now() + world.step()).await;
+            let mut times = 0;
+            while end.is_err() {
+                assert!(timed_out(&end, 1), "{end:?}");
+                times += 1;
+                end = writer.go_on(&[&message[..7], &message[7..]], writer.now() + world.step()).await;
+            }
+            assert!(times > 0, "the reader was never late");
         }
         Handle::Reader(mut reader) => {
             while given_up.load(SeqCst) == 0 {
@@ -287,6 +297,10 @@ fn a_message_that_was_given_up_is_not_received<W: World>(world: &W) {
             let mut come = vec![];
             reader.receive(&mut come, Nanos::MAX).await.unwrap();
             assert_eq!(come, [2; 5_000]);
+            reader.delay(world.step() * 20).await;
+            come.clear();
+            reader.receive(&mut come, Nanos::MAX).await.unwrap();
+            assert_eq!(come, message(3, 5_000));
         }
     });
 }

@@ -112,8 +112,12 @@ pub mod engine;
 pub mod guide;
 #[cfg(feature = "job")]
 mod job;
+#[cfg(feature = "broadcast")]
+mod seated;
 #[cfg(feature = "shared")]
 mod shared;
+#[cfg(feature = "broadcast")]
+mod shared_barrier;
 
 pub use barrier::{Barrier, Guard, Member, Met};
 #[cfg(feature = "broadcast")]
@@ -138,12 +142,15 @@ pub use foregather_sim as sim;
 /// The world of threads.
 pub use foregather_thread as threads;
 
-/// The worlds of processes: on one host, on several, and their launchers.
-#[cfg(feature = "job")]
+/// The worlds of processes: on one host, on several, and their launchers; and a barrier of processes.
+#[cfg(feature = "broadcast")]
 pub mod processes {
+    pub use crate::shared_barrier::{SharedBarrier, SharedMember};
     /// Jobs: this process's rank, and the addresses of the others.
+    #[cfg(feature = "job")]
     pub use foregather_launch as launch;
     /// libfabric, found at run time.
+    #[cfg(feature = "job")]
     pub use foregather_ofi as ofi;
     /// Segments of memory that processes of one host share.
     pub use foregather_shm as shm;

@@ -1,5 +1,4 @@
 //! One writer and some readers, threads or processes of one host, around one ring of bytes.
-mod end;
 mod reader;
 mod writer;
 
@@ -7,7 +6,6 @@ pub use reader::Reader;
 pub use writer::Writer;
 
 use core::time::Duration;
-use end::Shared;
 use foregather_host::clock;
 use foregather_machine::{Cause, Error, Nanos, SharedLines};
 use foregather_message::broadcast::{self, Pace};
@@ -16,8 +14,17 @@ use foregather_thread::Word;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+/// The memory of a queue.
+struct Shared {
+    segment: Arc<Segment>,
+    seats: Seats,
+    ring: Ring,
+}
+
 type Ring = broadcast::Broadcast<Process, foregather_machine::SharedBytes>;
 
+/// In errors.
+const WHAT: &str = "broadcast";
 /// The words of the first line: the number of readers, and the pace.
 const READERS: usize = 0;
 const PACE: usize = 1;

@@ -1,6 +1,6 @@
 //! A reading end.
-use super::deadline_of;
-use super::end::{End, Shared};
+use super::{Shared, deadline_of};
+use crate::seated::Seated;
 use core::ptr::NonNull;
 use core::time::Duration;
 use foregather_machine::{Error, Nanos, SharedBytes, block_on};
@@ -10,12 +10,14 @@ use foregather_wait::Account;
 use std::sync::Arc;
 
 /// One reading end of a [`Broadcast`](crate::Broadcast). Dropping it lets the writer go on without it.
-pub struct Reader(End<BroadcastReader<Process, SharedBytes>>);
+pub struct Reader(Seated<BroadcastReader<Process, SharedBytes>>);
 
 impl Reader {
     pub(super) fn new(shared: &Arc<Shared>, rank: u32) -> Result<Self, Error> {
         let writer = WRITER..WRITER + 1;
-        End::new(shared, rank, writer, |ring, cpu, policy| ring.reader(cpu, rank, policy), BroadcastReader::fail).map(Self)
+        let (memory, ring) = ((&shared.segment, &shared.seats), &shared.ring);
+        Seated::new(super::WHAT, memory, rank, writer, |cpu, policy| ring.reader(cpu, rank, policy), BroadcastReader::fail)
+            .map(Self)
     }
 
     /// Waits for the next message.
@@ -53,7 +55,7 @@ impl Reader {
     /// # Errors
     /// As [`Reader::receive_timeout`]; `Cause::Setting` where the writer waits for no reader.
     pub fn view(&mut self, timeout: Option<Duration>) -> Result<Option<NonNull<[u8]>>, Error> {
-        let base = self.0.shared.segment.bytes_address();
+        let base = self.0.segment.bytes_address();
         let deadline = timeout.map_or(Nanos::MAX, deadline_of);
         let view = block_on(self.0.own()?.view(deadline))?;
         let start = NonNull::new(base.as_ptr().wrapping_add(view.at)).filter(|_| view.is_whole());

@@ -1,6 +1,6 @@
 //! The writing end.
-use super::deadline_of;
-use super::end::{End, Shared};
+use super::{Shared, deadline_of};
+use crate::seated::Seated;
 use core::time::Duration;
 use foregather_machine::{Error, Nanos, SharedBytes, block_on};
 use foregather_message::broadcast::{BroadcastWriter, WRITER};
@@ -10,12 +10,13 @@ use std::sync::Arc;
 
 /// The one writing end of a [`Broadcast`](crate::Broadcast). Dropping it ends the queue in order: readers get
 /// all that it has sent, and then `Cause::Closed`.
-pub struct Writer(End<BroadcastWriter<Process, SharedBytes>>);
+pub struct Writer(Seated<BroadcastWriter<Process, SharedBytes>>);
 
 impl Writer {
     pub(super) fn new(shared: &Arc<Shared>) -> Result<Self, Error> {
         let readers = 1..shared.ring.readers() + 1;
-        End::new(shared, WRITER, readers, |ring, cpu, policy| ring.writer(cpu, policy), BroadcastWriter::fail).map(Self)
+        let (memory, ring) = ((&shared.segment, &shared.seats), &shared.ring);
+        Seated::new(super::WHAT, memory, WRITER, readers, |cpu, policy| ring.writer(cpu, policy), BroadcastWriter::fail).map(Self)
     }
 
     /// Sends a message to all readers. Returns when it is in the ring, and may be changed.
@@ -42,6 +43,14 @@ impl Writer {
     /// right; else as [`Writer::send`].
     pub fn send_timeout(&mut self, parts: &[&[u8]], timeout: Duration) -> Result<(), Error> {
         block_on(self.0.own()?.send(parts, deadline_of(timeout)))
+    }
+
+    /// Goes on with the same message after `Cause::TimedOut`: what is in the ring of it is not written again.
+    ///
+    /// # Errors
+    /// As [`Writer::send_timeout`].
+    pub fn go_on_timeout(&mut self, parts: &[&[u8]], timeout: Duration) -> Result<(), Error> {
+        block_on(self.0.own()?.go_on(parts, deadline_of(timeout)))
     }
 
     /// How its waits ended.

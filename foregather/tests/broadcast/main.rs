@@ -1,5 +1,7 @@
-//! Broadcasts between threads and between processes: what is received, and who is named when it goes wrong.
+//! Broadcasts between threads and between processes, and barriers of processes: what is received, and which rank is
+//! named when it goes wrong.
 use foregather::engine::Cause;
+use foregather::processes::SharedBarrier;
 use foregather::{Broadcast, Error};
 use foregather_host::child::Child;
 use foregather_host::forks;
@@ -107,24 +109,27 @@ fn a_child_of_a_fork_leaves_its_parents_ends_alone() {
 }
 
 /// This program again, running one ignored test with that queue.
-fn child(test: &str, queue: &Broadcast) -> Child {
+fn child(test: &str, shared: &impl AsFd) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"])
-        .env(QUEUE, queue.as_fd().as_raw_fd().to_string());
+        .env(QUEUE, shared.as_fd().as_raw_fd().to_string());
     command.stdin(Stdio::null()).stdout(Stdio::null());
-    Child::spawn(command, &[queue.as_fd()]).unwrap()
+    Child::spawn(command, &[shared.as_fd()]).unwrap()
 }
 
 fn kill(child: &Child) {
     rustix::process::pidfd_send_signal(child.pidfd(), rustix::process::Signal::KILL).unwrap();
 }
 
-/// In a child: the queue. `None` if the ignored tests are run by hand.
-fn inherited() -> Option<Broadcast> {
+/// In a child: the descriptor. `None` if the ignored tests are run by hand.
+fn descriptor() -> Option<File> {
     let number = std::env::var(QUEUE).ok()?;
-    let file = OpenOptions::new().read(true).write(true).open(format!("/proc/self/fd/{number}")).unwrap();
-    Some(Broadcast::attach(file.into()).unwrap())
+    Some(OpenOptions::new().read(true).write(true).open(format!("/proc/self/fd/{number}")).unwrap())
+}
+
+fn inherited() -> Option<Broadcast> {
+    Some(Broadcast::attach(descriptor()?.into()).unwrap())
 }
 
 #[test]
@@ -191,4 +196,30 @@ fn a_killed_writer_is_named_once_all_is_read() {
         }
     };
     assert!(got >= 50 && matches!(end.cause(), Cause::PeerLost { rank: 0, .. }), "{end} after {got}");
+}
+
+#[test]
+#[ignore = "started by the other tests"]
+fn meeting_child() {
+    let Some(file) = descriptor() else { return };
+    let mut member = SharedBarrier::attach(file.into()).unwrap().member(1).unwrap();
+    (0..100).try_for_each(|_| member.wait()).unwrap();
+    std::thread::sleep(Duration::from_secs(60));
+}
+
+#[test]
+fn processes_meet_and_a_killed_one_is_named() {
+    let barrier = SharedBarrier::create(2).unwrap();
+    let mut member = barrier.member(0).unwrap();
+    let child = child("meeting_child", &barrier);
+    (0..100).try_for_each(|_| member.wait()).unwrap();
+    let late = member.wait_timeout(Duration::from_millis(5));
+    assert!(matches!(Error::of(&late), Some(Cause::TimedOut { peer: Some(1), .. })), "{late:?}");
+    kill(&child);
+    let (began, end) = (Instant::now(), member.wait());
+    assert!(matches!(Error::of(&end), Some(Cause::PeerLost { rank: 1, .. })), "{end:?}");
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    let again = barrier.member(0);
+    assert!(matches!(Error::of(&again), Some(Cause::Rank { rank: 0, size: 2 })), "{again:?}");
+    assert!(matches!(Error::of(&SharedBarrier::create(0)), Some(Cause::Size { .. })));
 }

@@ -16,6 +16,8 @@ pub struct BroadcastWriter<C: Cpu, B: ByteStore> {
     position: u64,
     /// Number of the next message.
     message: u64,
+    /// Bytes of the present message that are in the ring.
+    begun: usize,
     /// Where the slowest reader was at the last look at all of them; where records are discarded instead, the
     /// first one that is not.
     free_up_to: u64,
@@ -23,7 +25,7 @@ pub struct BroadcastWriter<C: Cpu, B: ByteStore> {
 
 impl<C: Cpu, B: ByteStore> BroadcastWriter<C, B> {
     pub(super) fn new(end: BroadcastEnd<C, B>) -> Self {
-        Self { end, position: 0, message: 0, free_up_to: 0 }
+        Self { end, position: 0, message: 0, begun: 0, free_up_to: 0 }
     }
 
     /// The outcomes of its waits.
@@ -36,27 +38,38 @@ impl<C: Cpu, B: ByteStore> BroadcastWriter<C, B> {
     ///
     /// # Errors
     /// [`Cause::Closed`] if all readers have left. [`Cause::TimedOut`] at `deadline`, naming the reader that
-    /// it has waited for: the message is not sent, and no reader gets a part of it. [`Cause::Poisoned`] or
-    /// [`Cause::PeerLost`] for a reader that has failed.
+    /// it has waited for: the message is not sent, unless [`BroadcastWriter::go_on`] does, and no reader gets
+    /// a part of it. [`Cause::Poisoned`] or [`Cause::PeerLost`] for a reader that has failed.
     pub async fn send(&mut self, parts: &[&[u8]], deadline: Nanos) -> Result<(), Error> {
+        self.begun = 0;
+        self.go_on(parts, deadline).await
+    }
+
+    /// Goes on with the same message after [`Cause::TimedOut`]: what is in the ring of it is not written
+    /// again. As [`BroadcastWriter::send`] otherwise.
+    ///
+    /// # Errors
+    /// As [`BroadcastWriter::send`].
+    pub async fn go_on(&mut self, parts: &[&[u8]], deadline: Nanos) -> Result<(), Error> {
         self.check()?;
         let total = parts.iter().map(|part| part.len()).sum::<usize>();
         let most = most(self.end.shared.room);
-        let (mut parts, mut left, mut kind) = (Parts { rest: parts, into: 0 }, total, RecordKind::First);
+        let mut parts = Parts { rest: parts, into: 0 };
+        parts.skip(self.begun.min(total));
         loop {
-            let bytes = left.min(most);
+            let bytes = (total - self.begun.min(total)).min(most);
+            let kind = if self.begun == 0 { RecordKind::First } else { RecordKind::Further };
             self.make_room(units(bytes), deadline).await?;
             let at = offset(self.low(), self.end.shared.room);
             self.header(bytes, kind, total).store(&self.end.shared.bytes, at);
             parts.copy(&self.end.shared.bytes, at + HEADER, bytes);
             self.publish(units(bytes));
-            left -= bytes;
-            if left == 0 {
+            self.begun += bytes;
+            if self.begun >= total {
                 break;
             }
-            kind = RecordKind::Further;
         }
-        self.message += 1;
+        (self.message, self.begun) = (self.message + 1, 0);
         Ok(())
     }
 
@@ -174,6 +187,14 @@ impl Parts<'_> {
             (self.rest, self.into) = (&self.rest[1..], 0);
         }
         &self.rest[0][self.into..]
+    }
+
+    /// Leaves out that many bytes.
+    fn skip(&mut self, mut bytes: usize) {
+        while bytes > 0 {
+            let run = self.part().len().min(bytes);
+            (self.into, bytes) = (self.into + run, bytes - run);
+        }
     }
 
     /// Copies the next `left` bytes to `at`.

@@ -1,5 +1,5 @@
-//! What the ends have in common: their memory, and how they go.
-use super::Ring;
+//! A rank's handle of something that processes share: its process is watched, a child of a fork has only a copy,
+//! and a panic ends it as a failure.
 use core::ops::Range;
 use foregather_host::forks;
 use foregather_machine::{Cause, Error, Placement};
@@ -8,16 +8,12 @@ use foregather_thread::own;
 use foregather_wait::Policy;
 use std::sync::Arc;
 
-/// The memory of a queue.
-pub(super) struct Shared {
-    pub(super) segment: Arc<Segment>,
-    pub(super) seats: Seats,
-    pub(super) ring: Ring,
-}
-
-/// One end of the ring, and the seat of its process.
-pub(super) struct End<H> {
-    pub(super) shared: Arc<Shared>,
+/// A handle, and the seat of its process.
+pub(crate) struct Seated<H> {
+    what: &'static str,
+    seats: Seats,
+    /// Kept mapped.
+    pub(crate) segment: Arc<Segment>,
     /// There until the end goes.
     handle: Option<H>,
     rank: u32,
@@ -27,45 +23,47 @@ pub(super) struct End<H> {
     forks: u32,
 }
 
-impl<H> End<H> {
-    /// Takes the end of `rank` by `make`; its waits end with an error once a process of the ranks `watched`
-    /// has died.
-    pub(super) fn new(
-        shared: &Arc<Shared>,
+impl<H> Seated<H> {
+    /// Takes the seat of `rank` with the handle that `make` makes; its waits end with an error once a process
+    /// in the seats `watched` has died.
+    pub(crate) fn new(
+        what: &'static str,
+        memory: (&Arc<Segment>, &Seats),
         rank: u32,
         watched: Range<u32>,
-        make: impl FnOnce(&Ring, Process, Policy) -> Result<H, Error>,
+        make: impl FnOnce(Process, Policy) -> Result<H, Error>,
         fail: fn(H),
     ) -> Result<Self, Error> {
-        let cpu = Watch::seats(&shared.seats, watched).process();
+        let (segment, seats) = memory;
+        let cpu = Watch::seats(seats, watched).process();
         let policy = Policy::adaptive(&cpu.costs());
-        let handle = Some(make(&shared.ring, cpu, policy)?);
-        shared.seats.take(rank);
-        Ok(Self { shared: shared.clone(), handle, rank, fail, forks: forks::generation() })
+        let handle = Some(make(cpu, policy)?);
+        seats.take(rank);
+        Ok(Self { what, seats: seats.clone(), segment: segment.clone(), handle, rank, fail, forks: forks::generation() })
     }
 
     /// Is this a copy in a child of the process that took it?
-    pub(super) fn is_copy(&self) -> bool {
+    pub(crate) fn is_copy(&self) -> bool {
         self.forks != forks::generation_now()
     }
 
-    pub(super) fn rank(&self) -> u32 {
+    pub(crate) fn rank(&self) -> u32 {
         self.rank
     }
 
     /// The handle, for the process that took it.
-    pub(super) fn own(&mut self) -> Result<&mut H, Error> {
-        let rank = self.rank;
+    pub(crate) fn own(&mut self) -> Result<&mut H, Error> {
+        let (rank, what) = (self.rank, self.what);
         let copy = || Cause::Unavailable {
-            what: format!("the end of rank {rank} of a broadcast, which is the parent process's,"),
-            remedy: "take the child's own end in the child".to_owned(),
+            what: format!("rank {rank}'s handle of a {what}, which is the parent process's,"),
+            remedy: "let the child take a rank of its own".to_owned(),
         };
         let is_copy = self.is_copy();
         self.handle.as_mut().filter(|_| !is_copy).ok_or_else(|| copy().into())
     }
 }
 
-impl<H> Drop for End<H> {
+impl<H> Drop for Seated<H> {
     fn drop(&mut self) {
         let is_copy = self.is_copy();
         let Some(handle) = self.handle.take() else { return };
@@ -78,6 +76,6 @@ impl<H> Drop for End<H> {
         } else {
             drop(handle);
         }
-        self.shared.seats.leave(self.rank);
+        self.seats.leave(self.rank);
     }
 }

@@ -1,0 +1,144 @@
+//! A barrier of processes of one host.
+use crate::seated::Seated;
+use core::time::Duration;
+use foregather_barrier::{Algorithm, BarrierMember, Group};
+use foregather_machine::{Cause, Error, Nanos, block_on};
+use foregather_shm::{Process, Seats, Segment};
+use foregather_wait::Account;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+/// In errors.
+const WHAT: &str = "barrier";
+/// The most members: as many as the central barrier takes.
+const MOST: u32 = 1_023;
+
+/// A barrier whose members are threads of any processes of one host.
+///
+/// ```
+/// use foregather::processes::SharedBarrier;
+///
+/// let barrier = SharedBarrier::create(2)?;
+/// std::thread::scope(|threads| {
+///     for rank in 0..2 {
+///         let mut member = barrier.member(rank)?;
+///         threads.spawn(move || (0..100).try_for_each(|_| member.wait()));
+///     }
+///     Ok::<(), foregather::Error>(())
+/// })?;
+/// # Ok::<(), foregather::Error>(())
+/// ```
+///
+/// Another process makes it of the memory's [descriptor](SharedBarrier::as_fd), by
+/// [`SharedBarrier::attach`]. A process that dies is named in the others' errors, `Cause::PeerLost`, at the
+/// latest after 60 ms; a member that is dropped or panics, too, `Cause::Poisoned`.
+#[derive(Clone)]
+pub struct SharedBarrier {
+    segment: Arc<Segment>,
+    seats: Seats,
+    group: Group<Process>,
+}
+
+impl SharedBarrier {
+    /// A barrier of `size` members.
+    ///
+    /// # Errors
+    /// `Cause::Size` for none, or more than 1023; if the system has no shared memory.
+    pub fn create(size: u32) -> Result<Self, Error> {
+        if !(1..=MOST).contains(&size) {
+            return Err(Cause::Size { what: WHAT, size, needs: "1 to 1023 members" }.into());
+        }
+        Self::over(Segment::of_lines(lines(size))?, size)
+    }
+
+    /// The barrier that another process has made, by a descriptor of its memory.
+    ///
+    /// # Errors
+    /// If the descriptor is something else, or was made by another version of this library.
+    pub fn attach(descriptor: OwnedFd) -> Result<Self, Error> {
+        let segment = Segment::attach(descriptor)?;
+        let size = (1..=MOST).find(|&size| lines(size) == segment.words() as usize).ok_or_else(|| Cause::Unavailable {
+            what: "a barrier of processes in the descriptor".to_owned(),
+            remedy: "it is another segment of this library: pass the descriptor of a `SharedBarrier`".to_owned(),
+        })?;
+        Self::over(segment, size)
+    }
+
+    fn over(segment: Segment, size: u32) -> Result<Self, Error> {
+        let segment = Arc::new(segment);
+        let (seats, group) = segment.lines().split(size as usize);
+        let group = Group::over(group, Algorithm::Central, size)?;
+        Ok(Self { segment, seats: Seats::over(seats), group })
+    }
+
+    /// The number of members.
+    #[must_use]
+    pub fn size(&self) -> u32 {
+        self.group.size()
+    }
+
+    /// The handle of that rank, from 0 on, for the calling process.
+    ///
+    /// # Errors
+    /// `Cause::Rank` if there is no such rank, or its handle was given out before, here or in another process.
+    pub fn member(&self, rank: u32) -> Result<SharedMember, Error> {
+        let (memory, all) = ((&self.segment, &self.seats), 0..self.size());
+        let make = |cpu, policy| self.group.member(cpu, rank, policy);
+        Seated::new(WHAT, memory, rank, all, make, drop).map(SharedMember)
+    }
+}
+
+/// Lines of a barrier: the seats, and the group's.
+fn lines(size: u32) -> usize {
+    size as usize + Group::<Process>::lines(Algorithm::Central, size)
+}
+
+/// The memory's descriptor, for another process.
+impl AsFd for SharedBarrier {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.segment.fd()
+    }
+}
+
+impl core::fmt::Debug for SharedBarrier {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "SharedBarrier {{ size: {} }}", self.size())
+    }
+}
+
+/// One rank of a [`SharedBarrier`]. Dropping it ends the barrier for all that still need it.
+pub struct SharedMember(Seated<BarrierMember<Process>>);
+
+impl SharedMember {
+    /// Waits until all members have come.
+    ///
+    /// # Errors
+    /// `Cause::Poisoned` or `Cause::PeerLost` with the rank of a member that has left, failed or died.
+    pub fn wait(&mut self) -> Result<(), Error> {
+        block_on(self.0.own()?.wait())
+    }
+
+    /// [`SharedMember::wait`] that gives up after `timeout`.
+    ///
+    /// # Errors
+    /// `Cause::TimedOut`, which names a member that has not come: the arrival stays, and the next call waits
+    /// on; else as [`SharedMember::wait`].
+    pub fn wait_timeout(&mut self, timeout: Duration) -> Result<(), Error> {
+        let span = Nanos(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
+        block_on(self.0.own()?.wait_for(span))
+    }
+
+    /// How its waits ended.
+    ///
+    /// # Errors
+    /// In a child of a fork of the process that took this rank.
+    pub fn account(&mut self) -> Result<Arc<Account>, Error> {
+        self.0.own().map(|member| member.account().clone())
+    }
+}
+
+impl core::fmt::Debug for SharedMember {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "SharedMember of rank {}", self.0.rank())
+    }
+}
