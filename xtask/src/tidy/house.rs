@@ -46,7 +46,7 @@ const fn room(directory: &'static str, package: &'static str, wing: Wing, floor:
     Room { directory, package, wing, floor }
 }
 
-const ROOMS: [Room; 35] = [
+const ROOMS: [Room; 37] = [
     room("core/machine", "foregather-machine", Core, 0),
     room("core/wait", "foregather-wait", Core, 1),
     room("core/barrier", "foregather-barrier", Core, 2),
@@ -79,6 +79,8 @@ const ROOMS: [Room; 35] = [
     room("lab/command", "foregather-lab", Lab, 4),
     room("foregather", "foregather", Roof, 0),
     room("faces/pthread", "foregather-pthread-face", Roof, 1),
+    room("faces/c", "foregather-c", Roof, 1),
+    room("faces/python", "foregather-python", Roof, 1),
     room("examples", "foregather-examples", Roof, 1),
     room("peers", "foregather-peers", Peers, 0),
     room("xtask", "xtask", Garden, 0),

@@ -1,0 +1,1 @@
+//! libforegather: the library for C, C++ and Fortran.
