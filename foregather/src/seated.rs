@@ -19,6 +19,7 @@ pub(crate) struct Seated<H> {
     rank: u32,
     /// Ends this side as one that has failed.
     fail: fn(H),
+    failed: bool,
     /// The number of forks at which it was made: a child of a fork has a copy of the parent's end.
     forks: u32,
 }
@@ -39,7 +40,21 @@ impl<H> Seated<H> {
         let policy = Policy::adaptive(&cpu.costs());
         let handle = Some(make(cpu, policy)?);
         seats.take(rank);
-        Ok(Self { what, seats: seats.clone(), segment: segment.clone(), handle, rank, fail, forks: forks::generation() })
+        Ok(Self {
+            what,
+            seats: seats.clone(),
+            segment: segment.clone(),
+            handle,
+            rank,
+            fail,
+            failed: false,
+            forks: forks::generation(),
+        })
+    }
+
+    /// Ends this side as one that has failed.
+    pub(crate) fn fail(mut self) {
+        self.failed = true;
     }
 
     /// Is this a copy in a child of the process that took it?
@@ -71,7 +86,7 @@ impl<H> Drop for Seated<H> {
             // The parent still has it.
             return core::mem::forget(handle);
         }
-        if own::is_panicking() {
+        if own::is_panicking() || self.failed {
             (self.fail)(handle);
         } else {
             drop(handle);

@@ -78,6 +78,11 @@ impl Reader {
         self.0.own().map(|reader| reader.is_ready())
     }
 
+    /// Leaves because this side has failed, as a panic does: the writer gets `Cause::Poisoned`.
+    pub fn fail(self) {
+        self.0.fail();
+    }
+
     /// How its waits ended.
     ///
     /// # Errors

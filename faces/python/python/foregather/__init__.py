@@ -1,0 +1,33 @@
+"""Parallel programs that wait well.
+
+- `Broadcast`: a queue from one process to several. `Channel`: to one other.
+- `Barrier`: processes meet.
+- `simulate`, `results`: what other machines would do; documents of measurements as arrays.
+- `python -m foregather.openmp PROGRAM`, `python -m foregather.blas PROGRAM`: unchanged programs on this library's
+  OpenMP runtime and BLAS.
+- The command `foregather` comes with the wheel.
+
+All waits let other threads run, end on Ctrl-C, and name the process that has gone.
+"""
+
+from ._barrier import Barrier, Member
+from ._broadcast import Broadcast, Channel, Reader, Writer
+from ._errors import Closed, Error, PeerFailed, PeerLost, Skipped, TimedOut
+from ._lab import results, simulate
+
+__all__ = [
+    "Barrier",
+    "Broadcast",
+    "Channel",
+    "Closed",
+    "Error",
+    "Member",
+    "PeerFailed",
+    "PeerLost",
+    "Reader",
+    "Skipped",
+    "TimedOut",
+    "Writer",
+    "results",
+    "simulate",
+]

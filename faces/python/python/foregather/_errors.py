@@ -1,0 +1,44 @@
+"""Why a call failed."""
+
+
+class Error(RuntimeError):
+    """A call failed; the sentence names the culprit and the remedy."""
+
+    def __init__(self, sentence: str, carries: int | None = None) -> None:
+        super().__init__(sentence)
+        self._carries = carries
+
+    def __reduce__(self) -> tuple[type, tuple[str, int | None]]:
+        return type(self), (str(self), self._carries)
+
+
+class _OfRank(Error):
+    @property
+    def rank(self) -> int | None:
+        """The rank in question, if it is one alone."""
+        return self._carries
+
+
+class TimedOut(_OfRank, TimeoutError):
+    """The time was over first. Nothing is lost: the next call goes on."""
+
+
+class PeerLost(_OfRank):
+    """The process of a rank has died."""
+
+
+class PeerFailed(_OfRank):
+    """A rank has left its work because of an error."""
+
+
+class Closed(_OfRank, EOFError):
+    """The others have left in order: nothing more comes."""
+
+
+class Skipped(Error):
+    """This reader was overtaken. The next call goes on with the oldest message that is left."""
+
+    @property
+    def messages(self) -> int:
+        """How many messages it has missed."""
+        return self._carries or 0

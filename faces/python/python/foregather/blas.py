@@ -1,0 +1,6 @@
+"""`python -m foregather.blas SCRIPT`: NumPy and others on this library's BLAS, where they look for one at run time."""
+
+from ._preload import run
+
+if __name__ == "__main__":
+    run("blas", "libforegather_blas.so")

@@ -1,0 +1,58 @@
+//! A message where it lies, as a buffer: memory that is given back only when no object shows it any more.
+use core::ffi::c_int;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicUsize, Ordering::*};
+use pyo3::exceptions::PyBufferError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+/// The bytes of a message in the ring.
+#[pyclass(frozen, module = "foregather._foregather")]
+pub(crate) struct Bytes {
+    bytes: NonNull<[u8]>,
+    /// Buffers that show them.
+    shown: AtomicUsize,
+}
+
+// SAFETY: the bytes are shared memory that no thread writes while they are shown; the rest is atomic.
+unsafe impl Send for Bytes {}
+// SAFETY: several threads may read them at once.
+unsafe impl Sync for Bytes {}
+
+impl Bytes {
+    pub(crate) fn new(bytes: NonNull<[u8]>) -> Self {
+        Self { bytes, shown: AtomicUsize::new(0) }
+    }
+}
+
+#[pymethods]
+impl Bytes {
+    /// How many buffers show the bytes.
+    #[getter]
+    fn exports(&self) -> usize {
+        self.shown.load(Acquire)
+    }
+
+    /// # Safety
+    /// `view` is a buffer that Python wants filled.
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        if flags & ffi::PyBUF_WRITABLE != 0 {
+            return Err(PyBufferError::new_err("messages in the ring are read only"));
+        }
+        let bytes = slf.get().bytes;
+        // SAFETY: `view` is valid, as Python's protocol says; the bytes live as long as the segment, which the
+        // reader keeps mapped. The call takes a reference to `slf`, and is told of a failure by -1.
+        let filled = unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), bytes.cast().as_ptr(), bytes.len() as isize, 1, flags) };
+        if filled < 0 {
+            return Err(PyErr::fetch(slf.py()));
+        }
+        slf.get().shown.fetch_add(1, AcqRel);
+        Ok(())
+    }
+
+    /// # Safety
+    /// The buffer was filled by `__getbuffer__`.
+    unsafe fn __releasebuffer__(&self, _view: *mut ffi::Py_buffer) {
+        self.shown.fetch_sub(1, AcqRel);
+    }
+}
