@@ -12,6 +12,7 @@
 //! - [`shift`]: what a shift around a ring costs, alone and behind a synchronisation.
 //! - [`teams`]: what a fork and a join cost.
 //! - [`openmp`]: what the constructs of an OpenMP runtime cost.
+//! - [`queues`]: what the reader of a queue pays for rare messages.
 //! - [`noise`]: what disturbs a busy processor, and a line in spite of that.
 //! - [`ping_pong`]: the experiment of Guignon 2000. [`victim`]: its caveat.
 #![forbid(unsafe_code)]
@@ -25,6 +26,7 @@ pub mod noise;
 pub mod openmp;
 pub mod ping_pong;
 pub mod prices;
+pub mod queues;
 pub mod shift;
 pub mod skew;
 pub mod teams;

@@ -1,1 +1,21 @@
-//! libforegather: the library for C, C++ and Fortran.
+//! libforegather: the library for C, C++ and Fortran, as `include/foregather.h` describes it.
+//!
+//! - [`slots`]: handles, which are numbers of slots and never addresses, so that a null, destroyed or foreign
+//!   one is an error. [`border`]: what each function does where C begins: panics, nulls, time limits, texts,
+//!   versions. [`failure`]: codes, and the last error of a thread.
+//! - [`barrier`], [`team`], [`queue`] with [`ends`], [`shared`], [`job`]: the functions, each in the order of
+//!   the header.
+//!
+//! The symbols carry versions: `cargo xtask install` links the static library with `foregather.map`.
+
+mod barrier;
+mod border;
+mod ends;
+mod failure;
+mod job;
+mod queue;
+mod shared;
+mod slots;
+mod team;
+#[cfg(test)]
+mod tests;

@@ -37,6 +37,13 @@ pub enum Measure {
     #[command(after_help = "Example: foregather measure shift --quick\n\
                             Example: foregather measure shift --threads 2 --format json --output shift.json")]
     Shift(Shift),
+    /// What messages that come now and then cost the reader of a queue: how late it has them, and how much of a
+    /// processor it burns meanwhile, by this project's queue and by others. Python's queues need `python3` with
+    /// `pyzmq` and this project's wheel (FOREGATHER_PYTHON names another interpreter), and that of vLLM its file
+    /// `shm_broadcast.py` (FOREGATHER_VLLM_QUEUE).
+    #[command(after_help = "Example: foregather measure broadcast --quick\n\
+                            Example: foregather measure broadcast --queues foregather,futex --output broadcast.json")]
+    Broadcast(BroadcastOptions),
     /// What messages cost between two ranks on a processor each: half a round trip and a stream, by every way
     /// and size, beside the bare fabric and a copy in memory; and round trips beside computing hogs, by every
     /// policy.
@@ -290,6 +297,23 @@ pub struct Shift {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub repetitions: Option<u32>,
     /// The seed of the orders, and of the times at which members come.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// Options of `measure broadcast`.
+#[derive(Args, Clone, Debug)]
+pub struct BroadcastOptions {
+    /// Two gaps, and a tenth of a second for each.
+    #[arg(long)]
+    pub quick: bool,
+    /// These queues only: foregather, spin, futex, yield-1s, foregather-python, zmq, multiprocessing, vllm.
+    #[arg(long, value_delimiter = ',')]
+    pub queues: Option<Vec<String>>,
+    /// How often each is measured, in another order each time.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub repetitions: Option<u32>,
+    /// The seed of the orders, and of the gaps.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }

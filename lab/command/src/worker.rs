@@ -1,4 +1,5 @@
 //! What this program does when it is its own child: cells, hogs and slaves, each in a process of its own.
+use foregather_bench::queues::QueueCell;
 use foregather_bench::teams::TeamCell;
 use foregather_bench::{BarrierCell, Cell, Stranger, answer, ping_pong};
 use foregather_bench_systems::blas::BlasCell;
@@ -21,6 +22,7 @@ pub fn run_if_asked() -> Option<ExitCode> {
         TeamCell::VERB => answer::<TeamCell>(&rest),
         BlasCell::VERB => answer::<BlasCell>(&rest),
         MessageCell::VERB => answer::<MessageCell>(&rest),
+        QueueCell::VERB => answer::<QueueCell>(&rest),
         DsmCell::VERB => answer::<DsmCell>(&rest),
         AppCell::VERB => answer::<AppCell>(&rest),
         "hog" => stranger(&rest),

@@ -7,6 +7,7 @@
 //! - [`waits`]: prices and ping-pong. [`barriers`]: the matrix of load and grain.
 //! - [`skew`](mod@skew): what barriers cost and how unevenly they release. `noise`: what disturbs a busy
 //!   processor.
+//! - [`broadcast`]: what rare messages cost the reader of a queue.
 //! - `shift`: what a shift costs, alone and behind a synchronisation.
 //! - [`messages`](mod@messages): what messages cost by every way and size, and beside hogs.
 //! - [`dsm`](mod@dsm): what faults of shared memory cost, and what many views do.
@@ -21,6 +22,7 @@
 
 pub mod barriers;
 pub mod blas;
+pub mod broadcast;
 mod calibration;
 pub mod cells;
 pub mod dsm;
@@ -70,6 +72,7 @@ pub fn experiment(asked: &Measure) -> &dyn Experiment {
         Measure::Skew(options) => options,
         Measure::Noise(options) => options,
         Measure::Shift(options) => options,
+        Measure::Broadcast(options) => options,
         Measure::Messages(options) => options,
         Measure::Dsm(options) => options,
         Measure::Teams(options) => options,

@@ -126,7 +126,7 @@ impl<C: Cpu, B: ByteStore> Broadcast<C, B> {
     /// # Errors
     /// [`Cause::Rank`] if it was given out before.
     pub fn writer(&self, cpu: C, policy: Policy) -> Result<BroadcastWriter<C, B>, Error> {
-        Ok(BroadcastWriter::new(BroadcastEnd::claim(&self.0, cpu, WRITER, policy)?))
+        Ok(BroadcastWriter::new(BroadcastEnd::claim(&self.0, cpu, WRITER, Waiter::new(policy, WRITER))?))
     }
 
     /// The handle of the reader of that rank, from 1 on, which waits by `policy`. It gets all messages from
@@ -135,10 +135,19 @@ impl<C: Cpu, B: ByteStore> Broadcast<C, B> {
     /// # Errors
     /// [`Cause::Rank`] if there is no such reader, or its handle was given out before.
     pub fn reader(&self, cpu: C, rank: Rank, policy: Policy) -> Result<BroadcastReader<C, B>, Error> {
+        self.reader_by(cpu, rank, Waiter::new(policy, rank))
+    }
+
+    /// [`Broadcast::reader`], which waits by `waiter`: for a [`Strategy`](foregather_wait::Strategy) of your
+    /// own.
+    ///
+    /// # Errors
+    /// As [`Broadcast::reader`].
+    pub fn reader_by(&self, cpu: C, rank: Rank, waiter: Waiter) -> Result<BroadcastReader<C, B>, Error> {
         if rank == WRITER {
             return Err(Cause::Rank { rank, size: self.0.readers + 1 }.into());
         }
-        Ok(BroadcastReader::new(BroadcastEnd::claim(&self.0, cpu, rank, policy)?))
+        Ok(BroadcastReader::new(BroadcastEnd::claim(&self.0, cpu, rank, waiter)?))
     }
 }
 
@@ -186,14 +195,13 @@ struct BroadcastEnd<C: Cpu, B> {
 }
 
 impl<C: Cpu, B> BroadcastEnd<C, B> {
-    fn claim(shared: &Arc<Shared<C, B>>, cpu: C, rank: Rank, policy: Policy) -> Result<Self, Error> {
+    fn claim(shared: &Arc<Shared<C, B>>, cpu: C, rank: Rank, waiter: Waiter) -> Result<Self, Error> {
         let (size, roster) = (shared.readers + 1, shared.roster());
         if rank >= size || !roster.claim(&cpu, rank) {
             return Err(Cause::Rank { rank, size }.into());
         }
         roster.enroll(&cpu, rank);
-        let (shared, waiter) = (Arc::clone(shared), Waiter::new(policy, rank));
-        Ok(Self { shared, cpu, waiter, rank, gone: Cell::new(false) })
+        Ok(Self { shared: Arc::clone(shared), cpu, waiter, rank, gone: Cell::new(false) })
     }
 
     /// Waits on a word of `peer` until `probe` finds something.

@@ -1,0 +1,147 @@
+//! Codes of errors, and the last error of each thread.
+use core::cell::RefCell;
+use core::ffi::{CStr, c_char, c_int};
+use foregather::engine::Cause;
+use foregather::{Error, WaitError};
+use std::ffi::CString;
+
+/// A list of codes, with the names that the header has for them.
+macro_rules! codes {
+    ($($name:ident = $number:literal: $what:literal,)*) => {
+        $(#[doc = $what] pub(crate) const $name: c_int = $number;)*
+        /// All of them, for the test against the header.
+        #[cfg(test)]
+        pub(crate) const CODES: &[(&str, c_int)] = &[$((stringify!($name), $number)),*];
+    };
+}
+codes! {
+    TIMED_OUT = 1: "Not yet: the next call goes on.",
+    POISONED = 2: "Never: a member has failed or left in the middle.",
+    PEER_LOST = 3: "Never: a process has died or stands still.",
+    CLOSED = 4: "The other side has left in order: nothing more will come.",
+    SKIPPED = 5: "The writer has overtaken this reader: the next call goes on.",
+    INVALID = 6: "A null pointer, or a handle that is destroyed or of another kind.",
+    SETTING = 7: "A number that the function does not take.",
+    RANK = 8: "There is no such rank, or it has its handle already.",
+    LENGTH = 9: "A message does not fit.",
+    IN_PIECES = 10: "A message lies in several pieces: receive it.",
+    BUSY = 11: "Another thread is in a call with that handle.",
+    FORKED = 12: "The handle is the parent process's.",
+    DEADLOCK = 13: "Ranks wait for each other.",
+    FAILED = 14: "A rank has failed by itself.",
+    SYSTEM = 15: "The system has refused, or lacks something.",
+    VERSION_DIFFERS = 16: "The header is of another version than the library.",
+    PANIC = 17: "This library has failed.",
+}
+
+/// Why a call fails.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    pub(crate) code: c_int,
+    pub(crate) message: String,
+    /// The culprit.
+    rank: Option<u32>,
+    /// Messages that were skipped.
+    messages: u64,
+    /// What the library said, for a job whose rank returns it.
+    pub(crate) error: Option<Error>,
+}
+
+impl Failure {
+    #[cold]
+    pub(crate) fn new(code: c_int, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), rank: None, messages: 0, error: None }
+    }
+
+    /// Keeps it as the last error of this thread. Returns its code.
+    #[cold]
+    pub(crate) fn tell(self) -> c_int {
+        let code = self.code;
+        let text = CString::new(self.message.replace('\0', " ")).unwrap_or_default();
+        // A thread that ends has no last error any more: the code must do.
+        LAST.try_with(|last| *last.borrow_mut() = Some(Last { failure: self, text })).ok();
+        code
+    }
+
+    /// The last error of this thread, if it has that code.
+    pub(crate) fn last(code: c_int) -> Option<Self> {
+        let last = |last: &RefCell<Option<Last>>| last.borrow().as_ref().map(|last| last.failure.clone());
+        LAST.try_with(last).ok().flatten().filter(|failure| failure.code == code)
+    }
+}
+
+struct Last {
+    failure: Failure,
+    text: CString,
+}
+
+thread_local! { static LAST: RefCell<Option<Last>> = const { RefCell::new(None) } }
+
+impl From<Error> for Failure {
+    #[cold]
+    fn from(error: Error) -> Self {
+        let (code, rank, messages) = match *error.cause() {
+            Cause::TimedOut { peer, .. } => (TIMED_OUT, peer, 0),
+            Cause::Poisoned { by } => (POISONED, by, 0),
+            Cause::PoisonedLock { by } => (POISONED, Some(by), 0),
+            Cause::PeerLost { rank, .. } => (PEER_LOST, Some(rank), 0),
+            Cause::Closed { peer } => (CLOSED, peer, 0),
+            Cause::Skipped { messages } => (SKIPPED, None, messages),
+            Cause::Wait(ref wait) => (code_of(wait), wait.missing().first().and_then(|missing| missing.rank), 0),
+            Cause::Size { .. } | Cause::Setting { .. } => (SETTING, None, 0),
+            Cause::Rank { .. } => (RANK, None, 0),
+            Cause::Length { .. } | Cause::Mismatch { .. } => (LENGTH, None, 0),
+            Cause::Busy { peer, .. } => (BUSY, Some(peer), 0),
+            Cause::Deadlock { ref ranks, .. } => (DEADLOCK, ranks.first().copied(), 0),
+            Cause::Elsewhere { rank, .. } => (FAILED, Some(rank), 0),
+            Cause::Os { .. } | Cause::Unavailable { .. } | Cause::Refused { .. } => (SYSTEM, None, 0),
+            _ => (FAILED, None, 0),
+        };
+        Self { code, message: error.to_string(), rank, messages, error: Some(error) }
+    }
+}
+
+impl From<WaitError> for Failure {
+    #[cold]
+    fn from(error: WaitError) -> Self {
+        Error::from(error).into()
+    }
+}
+
+fn code_of(error: &WaitError) -> c_int {
+    match error {
+        WaitError::TimedOut(_) => TIMED_OUT,
+        WaitError::Left(_) => POISONED,
+        WaitError::Lost(_) => PEER_LOST,
+    }
+}
+
+/// What the last error of this thread has; `none` if there was none.
+fn of_last<T>(none: T, what: impl FnOnce(&Last) -> T) -> T {
+    LAST.try_with(|last| last.borrow().as_ref().map(what)).ok().flatten().unwrap_or(none)
+}
+
+/// The sentence of this thread's last error. It is there until the next one.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn fg_error_message() -> *const c_char {
+    const NONE: &CStr = c"no error";
+    of_last(NONE.as_ptr(), |last| last.text.as_ptr())
+}
+
+/// The code of this thread's last error.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn fg_error_code() -> c_int {
+    of_last(0, |last| last.failure.code)
+}
+
+/// The rank that this thread's last error names, or -1.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn fg_error_rank() -> c_int {
+    of_last(-1, |last| last.failure.rank.and_then(|rank| rank.try_into().ok()).unwrap_or(-1))
+}
+
+/// How many messages a reader has missed, of `FG_SKIPPED`.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn fg_error_messages() -> u64 {
+    of_last(0, |last| last.failure.messages)
+}

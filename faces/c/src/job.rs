@@ -1,0 +1,220 @@
+//! Jobs: one function of C on every rank.
+use crate::border::{bytes, call, check, place, room};
+use crate::failure::{Failure, INVALID};
+use crate::slots::{self, Handle, Thing};
+use crate::team::{Data, no_function};
+use core::ffi::{c_int, c_void};
+use core::mem::MaybeUninit;
+use foregather::engine::Cause;
+use foregather::{Error, Rank, job};
+use std::thread::{ThreadId, current};
+
+/// A rank while its body runs, for the body's thread.
+struct Body {
+    rank: *const Rank,
+    thread: ThreadId,
+}
+
+// SAFETY: the pointer is followed on the body's thread alone, while the body runs, as `rank` checks.
+unsafe impl Send for Body {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Body {}
+
+impl Thing for Body {
+    const KIND: u64 = 9;
+    const NAME: &'static str = "job's rank";
+    const INHERITED: bool = false;
+}
+
+type Function = unsafe extern "C" fn(Handle, *mut c_void) -> c_int;
+
+/// Calls the body with a handle that ends with it.
+fn run(me: &Rank, body: impl FnOnce(Handle) -> c_int) -> Result<(), Error> {
+    let to_error = |failure: Failure| Error::other(failure.message);
+    let handle = slots::insert(Body { rank: me, thread: current().id() }).map_err(to_error)?;
+    let code = body(handle);
+    // Another thread that has tried it is refused, and soon out again.
+    while slots::remove::<Body>(handle).is_err_and(|failure| failure.code != INVALID) {}
+    if code == 0 {
+        return Ok(());
+    }
+    // What the library said last on this thread, if the function returns that.
+    let said = Failure::last(code).and_then(|failure| failure.error);
+    Err(said.unwrap_or_else(|| Error::other(format!("the function of rank {} returned {code}", me.rank()))))
+}
+
+/// # Safety
+/// `body` may be called with `data` on any thread, on several at once.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn fg_job_of(version: u32, ranks: u32, body: Option<Function>, data: *mut c_void) -> c_int {
+    let data = Data(data);
+    call(|| {
+        check(version)?;
+        let body = body.ok_or_else(no_function)?;
+        // SAFETY: by this function's contract.
+        job(ranks, |me| run(me, |handle| unsafe { body(handle, data.get()) }))?;
+        Ok(())
+    })
+}
+
+/// Calls `body` with the rank.
+fn with<T>(rank: Handle, body: impl FnOnce(&Rank) -> Result<T, Error>) -> Result<T, Failure> {
+    let here = slots::enter::<Body>(rank)?;
+    if here.thread != current().id() {
+        return Err(Failure::new(INVALID, "a job's rank is its own thread's: this is another one"));
+    }
+    // SAFETY: this is the body's thread, and the body runs: its handle is removed when it has ended.
+    Ok(body(unsafe { &*here.rank })?)
+}
+
+/// # Safety
+/// `into` is null, or the caller's alone.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn fg_rank_rank(rank: Handle, into: *mut u32) -> c_int {
+    call(|| {
+        // SAFETY: by this function's contract.
+        unsafe { place(into) }?.write(with(rank, |me| Ok(me.rank()))?);
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `into` is null, or the caller's alone.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn fg_rank_size(rank: Handle, into: *mut u32) -> c_int {
+    call(|| {
+        // SAFETY: by this function's contract.
+        unsafe { place(into) }?.write(with(rank, |me| Ok(me.size()))?);
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `at` is null, or points to `length` bytes that are not written during the call.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn fg_rank_send(rank: Handle, to: u32, at: *const c_void, length: usize) -> c_int {
+    call(|| {
+        // SAFETY: by this function's contract.
+        let message = unsafe { bytes(at.cast(), length) }?;
+        with(rank, |me| me.send(to, message))
+    })
+}
+
+/// The caller's room, with bytes in it that a message may be written over.
+///
+/// # Safety
+/// As [`room`].
+unsafe fn cleared<'a>(at: *mut c_void, size: usize) -> Result<&'a mut [u8], Failure> {
+    // SAFETY: by this function's contract.
+    let room = unsafe { room(at.cast(), size) }?;
+    // SAFETY: C knows no uninitialised bytes: what is behind a pointer that a program passes are bytes, and they
+    // are read by no code before they are written.
+    Ok(unsafe { &mut *(core::ptr::from_mut(room) as *mut [u8]) })
+}
+
+/// # Safety
+/// `length` is null or points to a number that is the caller's alone.
+unsafe fn came(bytes: usize, length: *mut usize) {
+    // SAFETY: by this function's contract.
+    if let Some(length) = unsafe { length.cast::<MaybeUninit<usize>>().as_mut() } {
+        length.write(bytes);
+    }
+}
+
+/// The length of a message that was too long, too.
+///
+/// # Safety
+/// As [`came`].
+unsafe fn answer(came_or_not: Result<usize, Failure>, length: *mut usize) -> Result<(), Failure> {
+    let too_long = |failure: &Failure| match failure.error.as_ref().map(Error::cause) {
+        Some(Cause::Length { bytes, .. }) => Some(*bytes),
+        _ => None,
+    };
+    if let Some(bytes) = came_or_not.as_ref().map_or_else(too_long, |bytes| Some(*bytes)) {
+        // SAFETY: by this function's contract.
+        unsafe { came(bytes, length) };
+    }
+    came_or_not.map(drop)
+}
+
+/// # Safety
+/// `into` is null or has room for `size` bytes, `length` is null or a number, and both are the caller's alone.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn fg_rank_receive(
+    rank: Handle,
+    from: u32,
+    into: *mut c_void,
+    size: usize,
+    length: *mut usize,
+) -> c_int {
+    call(|| {
+        // SAFETY: by this function's contract.
+        let into = unsafe { cleared(into, size) }?;
+        // SAFETY: by this function's contract.
+        unsafe { answer(with(rank, |me| me.receive(from, into)), length) }
+    })
+}
+
+/// # Safety
+/// `at` is null or points to `bytes_out` bytes that are not written during the call; the rest as
+/// [`fg_rank_receive`], and `into` is apart from it.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn fg_rank_exchange(
+    rank: Handle,
+    peer: u32,
+    at: *const c_void,
+    bytes_out: usize,
+    into: *mut c_void,
+    size: usize,
+    length: *mut usize,
+) -> c_int {
+    call(|| {
+        // SAFETY: by this function's contract.
+        let (out, into) = unsafe { (bytes(at.cast(), bytes_out)?, cleared(into, size)?) };
+        // SAFETY: by this function's contract.
+        unsafe { answer(with(rank, |me| me.exchange(peer, out, into)), length) }
+    })
+}
+
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn fg_rank_barrier(rank: Handle) -> c_int {
+    call(|| with(rank, Rank::barrier))
+}
+
+/// # Safety
+/// `value` is null, or the caller's alone.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn fg_rank_sum_double(rank: Handle, value: *mut f64) -> c_int {
+    // SAFETY: by this function's contract.
+    unsafe { sum(rank, value) }
+}
+
+/// # Safety
+/// `value` is null, or the caller's alone.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn fg_rank_sum_int64(rank: Handle, value: *mut i64) -> c_int {
+    // SAFETY: by this function's contract.
+    unsafe { sum(rank, value) }
+}
+
+/// # Safety
+/// `value` is null, or points to a number that is the caller's alone.
+unsafe fn sum<T: foregather::engine::message::collective::Element>(rank: Handle, value: *mut T) -> c_int {
+    call(|| {
+        // SAFETY: by this function's contract.
+        let value = unsafe { value.as_mut() }.ok_or_else(|| Failure::new(INVALID, "the address of the number is null"))?;
+        *value = with(rank, |me| me.sum(*value))?;
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `at` is null, or points to `length` bytes that are the caller's alone.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn fg_rank_broadcast(rank: Handle, root: u32, at: *mut c_void, length: usize) -> c_int {
+    call(|| {
+        // SAFETY: by this function's contract.
+        let data = unsafe { cleared(at, length) }?;
+        with(rank, |me| me.broadcast(root, data))
+    })
+}

@@ -1,0 +1,124 @@
+//! Teams of threads that call a function of C with a pointer.
+use crate::border::{call, check, create, place, write};
+use crate::failure::{Failure, INVALID};
+use crate::slots::{self, Handle, Thing};
+use core::ffi::{c_char, c_int, c_void};
+use foregather::Team;
+
+/// A team of the caller's own, or the one that all libraries of the process share.
+enum AnyTeam {
+    Own(Team),
+    Global,
+}
+
+impl Thing for AnyTeam {
+    const KIND: u64 = 3;
+    const NAME: &'static str = "team";
+    const INHERITED: bool = true;
+}
+
+impl AnyTeam {
+    fn team(&self) -> &Team {
+        match self {
+            Self::Own(team) => team,
+            Self::Global => Team::global(),
+        }
+    }
+}
+
+/// A pointer of the caller's, for its own function on any thread.
+#[derive(Clone, Copy)]
+pub(crate) struct Data(pub(crate) *mut c_void);
+
+// SAFETY: it is handed to the caller's function and used nowhere else; by the contract of the functions that take
+// it, that function may be called with it on any thread, on several at once.
+unsafe impl Send for Data {}
+// SAFETY: as for `Send`: by the contract of the functions that take it.
+unsafe impl Sync for Data {}
+
+impl Data {
+    /// A method, so that a closure takes all of it.
+    pub(crate) fn get(self) -> *mut c_void {
+        self.0
+    }
+}
+
+type Work = unsafe extern "C" fn(u32, u32, *mut c_void);
+type Part = unsafe extern "C" fn(usize, *mut c_void);
+
+pub(crate) fn no_function() -> Failure {
+    Failure::new(INVALID, "the function is null")
+}
+
+/// # Safety
+/// `into` is null, or the caller's alone.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn fg_team_create_of(version: u32, members: u32, into: *mut Handle) -> c_int {
+    let make = || {
+        check(version)?;
+        if members == 0 { Ok(AnyTeam::Own(Team::fitting())) } else { Ok(AnyTeam::Own(Team::new(members)?)) }
+    };
+    // SAFETY: by this function's contract.
+    unsafe { create(into, make) }
+}
+
+/// # Safety
+/// `into` is null, or the caller's alone.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn fg_team_global_of(version: u32, into: *mut Handle) -> c_int {
+    // SAFETY: by this function's contract.
+    unsafe { create(into, || check(version).map(|()| AnyTeam::Global)) }
+}
+
+/// # Safety
+/// `work` may be called with `data` on any thread, on several at once.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn fg_team_run(team: Handle, work: Option<Work>, data: *mut c_void) -> c_int {
+    let data = Data(data);
+    call(|| {
+        let (team, work) = (slots::enter::<AnyTeam>(team)?, work.ok_or_else(no_function)?);
+        // SAFETY: by this function's contract.
+        team.team().run(|member| unsafe { work(member.rank(), member.size(), data.get()) });
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `work` may be called with `data` on any thread, on several at once.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn fg_team_split(team: Handle, parts: usize, work: Option<Part>, data: *mut c_void) -> c_int {
+    let data = Data(data);
+    call(|| {
+        let (team, work) = (slots::enter::<AnyTeam>(team)?, work.ok_or_else(no_function)?);
+        // SAFETY: by this function's contract.
+        team.team().split(parts, |part| unsafe { work(part, data.get()) });
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `into` is null, or the caller's alone.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn fg_team_members(team: Handle, into: *mut u32) -> c_int {
+    call(|| {
+        // SAFETY: by this function's contract.
+        unsafe { place(into) }?.write(slots::enter::<AnyTeam>(team)?.team().members());
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `into` is null or has `size` bytes, `length` is null or a number, and both are the caller's alone.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn fg_team_statistics(team: Handle, into: *mut c_char, size: usize, length: *mut usize) -> c_int {
+    call(|| {
+        let text = slots::enter::<AnyTeam>(team)?.team().report().to_string();
+        // SAFETY: by this function's contract.
+        unsafe { write(&text, into, size, length) }
+    })
+}
+
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn fg_team_destroy(team: Handle) -> c_int {
+    call(|| slots::remove::<AnyTeam>(team))
+}
