@@ -26,6 +26,7 @@ mod noise;
 mod openmp;
 mod ping_pong;
 mod plans;
+mod queues;
 mod regret;
 mod shades;
 mod skew;
@@ -63,7 +64,7 @@ pub enum Figure {
 type DrawFigure = fn(&[Measurement]) -> Option<Drawn>;
 
 /// The figures that are chosen by what was measured, in the order of the page.
-const FIGURES: [(&str, DrawFigure); 26] = [
+const FIGURES: [(&str, DrawFigure); 28] = [
     ("ping-pong", |all| ping_pong::METHODS.draw(all)),
     ("gaps", |all| ping_pong::GAPS.draw(all)),
     ("distribution", ping_pong::distribution),
@@ -85,6 +86,8 @@ const FIGURES: [(&str, DrawFigure); 26] = [
     ("teams", |all| teams::REGIONS.draw(all)),
     ("openmp", |all| openmp::CONSTRUCTS.draw(all)),
     ("programs", |all| openmp::PROGRAMS.draw(all)),
+    ("queue-late", |all| queues::LATE.draw(all)),
+    ("queue-burnt", |all| queues::BURNT.draw(all)),
     ("blas-sizes", |all| teams::BLAS_SIZES.draw(all)),
     ("blas-collapse", |all| teams::BLAS_COLLAPSE.draw(all)),
     ("noise-trace", noise::trace),

@@ -21,6 +21,7 @@ fn samples() -> Vec<Value> {
         sample::teams::teams(),
         sample::teams::openmp(),
         sample::teams::programs(),
+        sample::teams::queues(),
         sample::teams::blas(),
     ];
     all.iter().map(|results| serde_json::to_value(results).unwrap()).collect()

@@ -29,6 +29,7 @@ fn everything() -> Vec<Results> {
             sample::teams::teams(),
             sample::teams::openmp(),
             sample::teams::programs(),
+            sample::teams::queues(),
             sample::teams::blas(),
         ],
     ]

@@ -84,6 +84,7 @@ fn figures_are_as_they_were() {
         "teams": sample::teams::teams(),
         "openmp": sample::teams::openmp(),
         "programs": sample::teams::programs(),
+        "queues": sample::teams::queues(),
         "blas": sample::teams::blas(),
         "peaks": of(sample::simulated::peaks()),
         "speedups": of(sample::simulated::speedups()),

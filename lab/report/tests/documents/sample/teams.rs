@@ -1,4 +1,4 @@
-//! Made-up results of `measure teams`, `measure openmp`, `exec --compare` and `measure blas`.
+//! Made-up results of `measure teams`, `measure openmp`, `measure broadcast`, `exec --compare` and `measure blas`.
 use super::empty;
 use foregather_results::{Measurement, Results};
 
@@ -29,6 +29,21 @@ pub(crate) fn openmp() -> Results {
                     let (id, us) = (format!("openmp/{construct}/{threads}t/{hogs}h/{runtime}"), us * times * more);
                     results.measurements.push(of_openmp(id, us, [construct, threads, hogs, runtime]));
                 }
+            }
+        }
+    }
+    results
+}
+
+pub(crate) fn queues() -> Results {
+    let mut results = empty("measure broadcast");
+    for (gaps, times) in [("regular", 1.0), ("exponential", 3.0)] {
+        for (gap_us, share) in [("200", 10.0), ("2000", 2.0), ("50000", 0.1)] {
+            for (queue, us, cpu) in [("foregather", 5.0 * times, share), ("spin", 4.0, 98.0), ("futex", 30.0, share / 5.0)] {
+                let id = format!("broadcast/{gaps}/{gap_us}us/{queue}");
+                let m = Measurement::from_values(id, "a message", "us", vec![us, us * 1.1, us * 1.3]);
+                let m = m.label("queue", queue).label("gaps", gaps).label("gap_us", gap_us);
+                results.measurements.push(m.figure("cpu_percent", cpu).figure("p99_us", us * 9.0));
             }
         }
     }
@@ -89,5 +104,7 @@ pub(crate) fn hostile(evil: &str) -> Vec<Measurement> {
     let collapse = call(&format!("blas-collapse/{evil}"), evil, evil, evil, evil);
     let construct = of_openmp(format!("openmp/{evil}"), 1.0, [evil; 4]);
     let program = of_program(evil, evil, 1.0).figure("ratio", 1.0).figure("ratio_least", 1.0).figure("ratio_most", 1.0);
-    vec![team, construct, program, size, collapse.figure("mean_us", 1.0).figure("p99_us", 2.0)]
+    let queue = Measurement::from_values(format!("broadcast/{evil}"), evil, evil, vec![1.0]).figure("cpu_percent", 1.0);
+    let queue = queue.label("queue", evil).label("gaps", evil).label("gap_us", "5");
+    vec![team, construct, program, queue, size, collapse.figure("mean_us", 1.0).figure("p99_us", 2.0)]
 }
