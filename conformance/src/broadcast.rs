@@ -11,15 +11,15 @@ const SMALL: usize = 512;
 type Of<'w, W> = Broadcast<<W as World>::Cpu<'w>, SharedBytes>;
 
 /// One end of a broadcast.
-enum Handle<'w, W: World + 'w> {
+enum BroadcastHandle<'w, W: World + 'w> {
     Writer(BroadcastWriter<W::Cpu<'w>, SharedBytes>),
     Reader(BroadcastReader<W::Cpu<'w>, SharedBytes>),
 }
 
-fn handle<'w, W: World>(broadcast: &Of<'w, W>, cpu: W::Cpu<'w>, rank: Rank, policy: Policy) -> Handle<'w, W> {
+fn handle<'w, W: World>(broadcast: &Of<'w, W>, cpu: W::Cpu<'w>, rank: Rank, policy: Policy) -> BroadcastHandle<'w, W> {
     match rank {
-        WRITER => Handle::Writer(broadcast.writer(cpu, policy).unwrap()),
-        _ => Handle::Reader(broadcast.reader(cpu, rank, policy).unwrap()),
+        WRITER => BroadcastHandle::Writer(broadcast.writer(cpu, policy).unwrap()),
+        _ => BroadcastHandle::Reader(broadcast.reader(cpu, rank, policy).unwrap()),
     }
 }
 
@@ -57,7 +57,7 @@ const SIZES: [usize; 16] = [0, 1, 31, 32, 33, 7, 200, 223, 224, 225, 96, 511, 51
 fn each_reader_gets_every_message_in_order<W: World>(world: &W, policy: Policy, readers: u32) {
     let broadcast = Of::<'_, W>::new(readers, SharedBytes::own(SMALL), Pace::SlowestReader).unwrap();
     world.run(readers + 1, async |cpu: W::Cpu<'_>, rank| match handle::<W>(&broadcast, cpu, rank, policy) {
-        Handle::Writer(mut writer) => {
+        BroadcastHandle::Writer(mut writer) => {
             for (number, &bytes) in SIZES.iter().chain(&SIZES).enumerate() {
                 let message = message(number, bytes);
                 // In odd parts, some of them empty.
@@ -65,7 +65,7 @@ fn each_reader_gets_every_message_in_order<W: World>(world: &W, policy: Policy, 
                 writer.send(&[one, &[], two], Nanos::MAX).await.unwrap();
             }
         }
-        Handle::Reader(mut reader) => {
+        BroadcastHandle::Reader(mut reader) => {
             for (number, &bytes) in SIZES.iter().chain(&SIZES).enumerate() {
                 let mut come = b"before".to_vec();
                 reader.receive(&mut come, Nanos::MAX).await.unwrap();
@@ -80,13 +80,13 @@ fn a_slow_reader_is_waited_for<W: World>(world: &W, policy: Policy) {
     let broadcast = Of::<'_, W>::new(2, SharedBytes::own(SMALL), Pace::SlowestReader).unwrap();
     let (sent, read) = (AtomicU32::new(0), AtomicU32::new(0));
     world.run(3, async |cpu: W::Cpu<'_>, rank| match handle::<W>(&broadcast, cpu, rank, policy) {
-        Handle::Writer(mut writer) => {
+        BroadcastHandle::Writer(mut writer) => {
             for number in 0..MESSAGES {
                 writer.send(&[&number.to_le_bytes()], Nanos::MAX).await.unwrap();
                 sent.store(number + 1, SeqCst);
             }
         }
-        Handle::Reader(mut reader) => {
+        BroadcastHandle::Reader(mut reader) => {
             for number in 0..MESSAGES {
                 if rank == 2 {
                     reader.delay(world.step()).await;
@@ -108,7 +108,7 @@ fn at_its_own_pace_the_writer_waits_for_none<W: World>(world: &W, policy: Policy
     const MESSAGES: u64 = 200;
     let broadcast = Of::<'_, W>::new(2, SharedBytes::own(1_024), Pace::Writer).unwrap();
     let ends = world.run(3, async |cpu: W::Cpu<'_>, rank| match handle::<W>(&broadcast, cpu, rank, policy) {
-        Handle::Writer(mut writer) => {
+        BroadcastHandle::Writer(mut writer) => {
             for number in 0..MESSAGES {
                 let bytes = [8, 100, 700][number as usize % 3];
                 let mut message = message(number as usize, bytes);
@@ -120,7 +120,7 @@ fn at_its_own_pace_the_writer_waits_for_none<W: World>(world: &W, policy: Policy
             }
             (MESSAGES, 0)
         }
-        Handle::Reader(mut reader) => {
+        BroadcastHandle::Reader(mut reader) => {
             let (mut next, mut missed) = (0, 0);
             loop {
                 let mut come = vec![];
@@ -149,11 +149,11 @@ fn at_its_own_pace_the_writer_waits_for_none<W: World>(world: &W, policy: Policy
 fn the_end_comes_after_the_last_message<W: World>(world: &W, policy: Policy) {
     let broadcast = Of::<'_, W>::new(1, SharedBytes::own(SMALL), Pace::SlowestReader).unwrap();
     world.run(2, async |cpu: W::Cpu<'_>, rank| match handle::<W>(&broadcast, cpu, rank, policy) {
-        Handle::Writer(mut writer) => {
+        BroadcastHandle::Writer(mut writer) => {
             writer.send(&[b"last"], Nanos::MAX).await.unwrap();
             writer.close();
         }
-        Handle::Reader(mut reader) => {
+        BroadcastHandle::Reader(mut reader) => {
             reader.delay(world.step() * 4).await;
             let mut come = vec![];
             assert!(reader.is_ready());
@@ -169,7 +169,7 @@ fn the_end_comes_after_the_last_message<W: World>(world: &W, policy: Policy) {
 fn a_reader_that_leaves_is_not_waited_for<W: World>(world: &W, policy: Policy) {
     let broadcast = Of::<'_, W>::new(2, SharedBytes::own(SMALL), Pace::SlowestReader).unwrap();
     world.run(3, async |cpu: W::Cpu<'_>, rank| match handle::<W>(&broadcast, cpu, rank, policy) {
-        Handle::Writer(mut writer) => {
+        BroadcastHandle::Writer(mut writer) => {
             let end = loop {
                 if let Err(error) = writer.send(&[&[7; 100]], Nanos::MAX).await {
                     break error;
@@ -177,7 +177,7 @@ fn a_reader_that_leaves_is_not_waited_for<W: World>(world: &W, policy: Policy) {
             };
             assert_eq!(*end.cause(), Cause::Closed { peer: None }, "{policy:?}");
         }
-        Handle::Reader(mut reader) => {
+        BroadcastHandle::Reader(mut reader) => {
             // Rank 1 reads nothing, and leaves while the writer waits for it.
             reader.delay(world.step() * u64::from(rank)).await;
             for _ in 0..(rank - 1) * 20 {
@@ -192,7 +192,7 @@ fn ends_that_fail_are_named<W: World>(world: &W, policy: Policy) {
         let broadcast = Of::<'_, W>::new(2, SharedBytes::own(SMALL), Pace::SlowestReader).unwrap();
         let poisoned = Error::from(Cause::Poisoned { by: Some(culprit) });
         world.run(3, async |cpu: W::Cpu<'_>, rank| match handle::<W>(&broadcast, cpu, rank, policy) {
-            Handle::Writer(mut writer) => {
+            BroadcastHandle::Writer(mut writer) => {
                 writer.send(&[b"first"], Nanos::MAX).await.unwrap();
                 if culprit == WRITER {
                     return writer.fail();
@@ -205,7 +205,7 @@ fn ends_that_fail_are_named<W: World>(world: &W, policy: Policy) {
                 assert_eq!(end, poisoned, "{policy:?}");
                 assert_eq!(writer.send(&[], Nanos::MAX).await, Err(poisoned.clone()), "{policy:?}: it stays so");
             }
-            Handle::Reader(mut reader) => {
+            BroadcastHandle::Reader(mut reader) => {
                 reader.delay(world.step() * 4).await;
                 let mut come = vec![];
                 reader.receive(&mut come, Nanos::MAX).await.unwrap();
@@ -233,7 +233,7 @@ fn what_takes_too_long_may_be_tried_again<W: World>(world: &W) {
     let broadcast = Of::<'_, W>::new(1, SharedBytes::own(SMALL), Pace::SlowestReader).unwrap();
     let begun = AtomicU32::new(0);
     world.run(2, async |cpu: W::Cpu<'_>, rank| match handle::<W>(&broadcast, cpu, rank, Policy::default()) {
-        Handle::Writer(mut writer) => {
+        BroadcastHandle::Writer(mut writer) => {
             while begun.load(SeqCst) == 0 {
                 writer.delay(world.step()).await;
             }
@@ -249,7 +249,7 @@ fn what_takes_too_long_may_be_tried_again<W: World>(world: &W) {
             assert!(timed_out(&end, 1) && sent >= 8, "{end:?} after {sent}");
             begun.store(2 + sent, SeqCst);
         }
-        Handle::Reader(mut reader) => {
+        BroadcastHandle::Reader(mut reader) => {
             let mut come = vec![];
             let deadline = reader.now() + world.step() * 2;
             let end = reader.receive(&mut come, deadline).await;
@@ -274,7 +274,7 @@ fn a_message_that_was_given_up_is_not_received<W: World>(world: &W) {
     let broadcast = Of::<'_, W>::new(1, SharedBytes::own(SMALL), Pace::SlowestReader).unwrap();
     let given_up = AtomicU32::new(0);
     world.run(2, async |cpu: W::Cpu<'_>, rank| match handle::<W>(&broadcast, cpu, rank, Policy::default()) {
-        Handle::Writer(mut writer) => {
+        BroadcastHandle::Writer(mut writer) => {
             let deadline = writer.now() + world.step() * 4;
             assert!(timed_out(&writer.send(&[&[1; 5_000]], deadline).await, 1));
             given_up.store(1, SeqCst);
@@ -290,7 +290,7 @@ fn a_message_that_was_given_up_is_not_received<W: World>(world: &W) {
             }
             assert!(times > 0, "the reader was never late");
         }
-        Handle::Reader(mut reader) => {
+        BroadcastHandle::Reader(mut reader) => {
             while given_up.load(SeqCst) == 0 {
                 reader.delay(world.step()).await;
             }
@@ -309,13 +309,13 @@ fn messages_can_be_read_where_they_are<W: World>(world: &W) {
     let bytes = SharedBytes::own(SMALL);
     let broadcast = Of::<'_, W>::new(1, bytes.clone(), Pace::SlowestReader).unwrap();
     world.run(2, async |cpu: W::Cpu<'_>, rank| match handle::<W>(&broadcast, cpu, rank, Policy::default()) {
-        Handle::Writer(mut writer) => {
+        BroadcastHandle::Writer(mut writer) => {
             for number in 0..20 {
                 writer.send(&[&message(number, 100)], Nanos::MAX).await.unwrap();
                 writer.send(&[&message(number, 300)], Nanos::MAX).await.unwrap();
             }
         }
-        Handle::Reader(mut reader) => {
+        BroadcastHandle::Reader(mut reader) => {
             for number in 0..20 {
                 let view = reader.view(Nanos::MAX).await.unwrap();
                 assert!(view.is_whole() && view.bytes == 100);

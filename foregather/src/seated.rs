@@ -1,5 +1,5 @@
-//! A rank's handle of something that processes share: its process is watched, a child of a fork has only a copy,
-//! and a panic ends it as a failure.
+//! A rank's handle of something that processes share: its process is watched, a child of a fork has only a
+//! copy, and a panic ends it as a failure.
 use core::ops::Range;
 use foregather_host::forks;
 use foregather_machine::{Cause, Error, Placement};

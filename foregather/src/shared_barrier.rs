@@ -80,7 +80,8 @@ impl SharedBarrier {
     /// The handle of that rank, from 0 on, for the calling process.
     ///
     /// # Errors
-    /// `Cause::Rank` if there is no such rank, or its handle was given out before, here or in another process.
+    /// `Cause::Rank` if there is no such rank, or its handle was given out before, here or in another
+    /// process.
     pub fn member(&self, rank: u32) -> Result<SharedMember, Error> {
         let (memory, all) = ((&self.segment, &self.seats), 0..self.size());
         let make = |cpu, policy| self.group.member(cpu, rank, policy);

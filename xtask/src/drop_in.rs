@@ -16,36 +16,61 @@ Builds libforegather_gomp.so, to be preloaded by programs that use the GNU OpenM
 barriers of POSIX threads, or libforegather_blas.so, by programs with a BLAS, and prints where it is. Needs cc.";
 
 pub(crate) fn run(names: &[&str]) -> Result<bool, Trouble> {
-    let library = match names {
-        ["libgomp"] => libgomp()?,
-        ["pthread"] => shared("foregather-pthread-face", "libforegather_pthread.so")?,
-        ["blas"] => shared("foregather-blas-face", "libforegather_blas.so")?,
-        _ => return Err(Trouble::Usage(format!("expected `libgomp`, `pthread` or `blas`, got `{}`", names.join(" ")))),
+    let [name] = names else {
+        return Err(Trouble::Usage(format!("expected one of {}, got `{}`", NAMES.join(", "), names.join(" "))));
     };
-    println!("{}", library.display());
+    if !NAMES.contains(name) {
+        return Err(Trouble::Usage(format!("expected one of {}, got `{name}`", NAMES.join(", "))));
+    }
+    println!("{}", library(name)?.display());
     Ok(true)
 }
 
-/// Builds a face. Returns where cargo leaves it, and where it shall be.
-fn build(face: &str) -> Result<(PathBuf, PathBuf)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask stands in the workspace")?;
+/// The libraries that there are.
+pub(crate) const NAMES: [&str; 3] = ["libgomp", "pthread", "blas"];
+
+/// Builds the library of that name. Returns where it is.
+pub(crate) fn library(name: &str) -> Result<PathBuf> {
+    match name {
+        "libgomp" => libgomp(),
+        "pthread" => shared("foregather-pthread-face", "libforegather_pthread.so"),
+        _ => shared("foregather-blas-face", "libforegather_blas.so"),
+    }
+}
+
+/// The repository.
+pub(crate) fn root() -> Result<&'static Path> {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask stands in the workspace")
+}
+
+/// Builds a package for others to use: as `dist`, or as FOREGATHER_PROFILE says, which is faster if most of
+/// it is built like that already. Returns where cargo leaves it.
+pub(crate) fn cargo_build(package: &str) -> Result<PathBuf> {
+    let root = root()?;
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    done(Command::new(cargo).current_dir(root).args(["build", "--quiet", "--locked", "--profile", "dist", "-p", face]))?;
-    let place = target.join("drop-in");
+    let (cargo, profile) = (env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), env::var("FOREGATHER_PROFILE"));
+    let profile = profile.unwrap_or_else(|_| "dist".to_owned());
+    done(Command::new(cargo).current_dir(root).args(["build", "--quiet", "--locked", "--profile", &profile, "-p", package]))?;
+    Ok(target.join(profile))
+}
+
+/// Builds a package. Returns where cargo leaves it, and where it shall be.
+pub(crate) fn build(face: &str) -> Result<(PathBuf, PathBuf)> {
+    let built = cargo_build(face)?;
+    let place = built.with_file_name("drop-in");
     fs::create_dir_all(&place)?;
-    Ok((target.join("dist"), place))
+    Ok((built, place))
 }
 
 /// A library that needs no other script than rustc's.
-fn shared(face: &str, name: &str) -> Result<PathBuf> {
+pub(crate) fn shared(face: &str, name: &str) -> Result<PathBuf> {
     let (built, place) = build(face)?;
     let library = place.join(name);
     fs::copy(built.join(name), &library)?;
     Ok(library)
 }
 
-fn libgomp() -> Result<PathBuf> {
+pub(crate) fn libgomp() -> Result<PathBuf> {
     let (built, place) = build("foregather-openmp-face")?;
     let script = Command::new(built.join("foregather-gomp-symbols")).output().context("the table of symbols")?;
     ensure!(script.status.success(), "the table of symbols cannot be printed");
@@ -60,7 +85,7 @@ fn libgomp() -> Result<PathBuf> {
 }
 
 /// Runs a program to its good end.
-fn done(command: &mut Command) -> Result<()> {
+pub(crate) fn done(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("{} cannot be started", command.get_program().display()))?;
     ensure!(status.success(), "{} ended with {status}", command.get_program().display());
     Ok(())

@@ -8,6 +8,7 @@
 mod claims;
 mod drop_in;
 mod examples;
+mod install;
 mod kill;
 mod mutants;
 mod regret;
@@ -15,6 +16,7 @@ mod source;
 mod tidy;
 mod tree;
 mod violation;
+mod wheel;
 
 use std::io::Write;
 use std::process::{Command, ExitCode};
@@ -27,7 +29,9 @@ The chores of this repository.
   cargo xtask claims      papers/*.toml are well formed and every claim has an experiment; prints the coverage
   cargo xtask peers       other people's work beside ours, in the same run; `cargo xtask peers help` says how
   cargo xtask examples    the programs of examples/, each with exactly the features that it names
-  cargo xtask drop-in     a library that takes the place of another: libgomp
+  cargo xtask drop-in     a library that takes the place of another: libgomp, pthread, blas
+  cargo xtask wheel       the wheel for Python, with the command and the libraries in it
+  cargo xtask install     libraries, headers, the command, its manual and completions below a prefix
   cargo xtask regret      a run of the barrier matrix against a stored one; `cargo xtask regret help` says how
   cargo xtask mutants     do the verdicts notice a changed constant? `cargo xtask mutants help` says how
   cargo xtask kill        ranks and launchers killed and stopped at random moments; `cargo xtask kill help` says how
@@ -56,12 +60,14 @@ impl<E: Into<anyhow::Error>> From<E> for Trouble {
 type Chore = fn(&[&str]) -> Result<bool, Trouble>;
 
 /// All chores: name, help, and the function that does it. A chore without help here is a program of its own.
-const CHORES: [(&str, &str, Chore); 9] = [
+const CHORES: [(&str, &str, Chore); 11] = [
     ("tidy", HELP, tidy),
     ("claims", HELP, |_| report(claims::run)),
     ("peers", "", |rest| run_apart(&["-p", "foregather-peers", "--bin", "foregather-contests"], rest)),
     ("examples", examples::HELP, examples::run),
     ("drop-in", drop_in::HELP, drop_in::run),
+    ("wheel", wheel::HELP, wheel::run),
+    ("install", install::HELP, install::run),
     ("regret", regret::HELP, regret::run),
     ("mutants", mutants::HELP, mutants::run),
     ("kill", kill::HELP, kill::run),

@@ -141,18 +141,18 @@ impl Strategy for YieldThenSleep {
     }
 }
 
-type Ring = Broadcast<Process, SharedBytes>;
+type QueueRing = Broadcast<Process, SharedBytes>;
 
 /// Both ends, in threads of this process over words that processes share.
 fn read(cell: &QueueCell) -> Result<QueueResult, Error> {
     clock::init();
-    let segment = Arc::new(Segment::with_bytes(Ring::lines(1), RING)?);
-    let ring = Ring::over(segment.lines(), segment.bytes(), 1, Pace::SlowestReader)?;
+    let segment = Arc::new(Segment::with_bytes(QueueRing::lines(1), RING)?);
+    let ring = QueueRing::over(segment.lines(), segment.bytes(), 1, Pace::SlowestReader)?;
     let ends = foregather_thread::run(2, |_| None, |_, rank| if rank == 0 { write(cell, &ring) } else { collect(cell, &ring) })?;
     ends.into_iter().nth(1).expect("two ends")
 }
 
-fn write(cell: &QueueCell, ring: &Ring) -> Result<QueueResult, Error> {
+fn write(cell: &QueueCell, ring: &QueueRing) -> Result<QueueResult, Error> {
     let mut writer = ring.writer(Watch::none().process(), Policy::Block)?;
     let mut due = writer.now() + Nanos::from_ms(20);
     for gap in cell.gaps() {
@@ -167,7 +167,7 @@ fn write(cell: &QueueCell, ring: &Ring) -> Result<QueueResult, Error> {
     Ok(QueueResult::default())
 }
 
-fn collect(cell: &QueueCell, ring: &Ring) -> Result<QueueResult, Error> {
+fn collect(cell: &QueueCell, ring: &QueueRing) -> Result<QueueResult, Error> {
     let waiter = cell.waiter().unwrap_or_else(|| Waiter::new(Policy::Block, 1));
     let mut reader = ring.reader_by(Watch::none().process(), 1, waiter)?;
     let (mut late, mut began, mut message) = (Vec::new(), (clock::now(), usage::thread_cpu()), Vec::new());

@@ -1,6 +1,6 @@
 //! A barrier of processes.
 use crate::error::raised;
-use crate::handle::Handle;
+use crate::handle::OwnHandle;
 use crate::queue::own;
 use crate::wait::{timeout, wait};
 use foregather::processes::{SharedBarrier, SharedMember};
@@ -37,7 +37,7 @@ impl Barrier {
 /// One rank's handle.
 #[pyclass(subclass, module = "foregather._foregather")]
 pub(crate) struct Member {
-    member: Handle<SharedMember>,
+    member: OwnHandle<SharedMember>,
     #[pyo3(get)]
     rank: u32,
 }
@@ -47,7 +47,7 @@ impl Member {
     #[new]
     fn new(py: Python<'_>, barrier: &Barrier, rank: u32) -> PyResult<Self> {
         let member = barrier.0.member(rank).map_err(|error| raised(py, &error))?;
-        Ok(Self { member: Handle::new("member", member), rank })
+        Ok(Self { member: OwnHandle::new("member", member), rank })
     }
 
     /// wait(timeout=None)

@@ -3,15 +3,16 @@ use crate::error::closed;
 use pyo3::prelude::*;
 
 /// A handle that is reached through `&mut` alone.
-pub(crate) struct Handle<H> {
+pub(crate) struct OwnHandle<H> {
     handle: Option<H>,
     what: &'static str,
 }
 
-// SAFETY: a shared reference to it gives no reference to the handle, so no two threads can reach that at once.
-unsafe impl<H: Send> Sync for Handle<H> {}
+// SAFETY: a shared reference to it gives no reference to the handle, so no two threads can reach that at
+// once.
+unsafe impl<H: Send> Sync for OwnHandle<H> {}
 
-impl<H> Handle<H> {
+impl<H> OwnHandle<H> {
     pub(crate) fn new(what: &'static str, handle: H) -> Self {
         Self { handle: Some(handle), what }
     }

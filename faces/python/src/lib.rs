@@ -3,7 +3,8 @@
 //!
 //! - `queue.rs`: a broadcast and its two ends. `view.rs`: a message where it lies, as a buffer.
 //! - `barrier.rs`: a barrier of processes.
-//! - `handle.rs`: a handle until it is closed. `wait.rs`: waits without the interpreter's lock, which Ctrl-C ends. `error.rs`: errors as exceptions.
+//! - `handle.rs`: a handle until it is closed. `wait.rs`: waits without the interpreter's lock, which Ctrl-C
+//!   ends. `error.rs`: errors as exceptions.
 mod barrier;
 mod error;
 mod handle;
@@ -19,7 +20,7 @@ mod _foregather {
     #[pymodule_export]
     use super::barrier::{Barrier, Member};
     #[pymodule_export]
-    use super::queue::{Queue, Reader, Writer};
+    use super::queue::{PyQueue, PyReader, PyWriter};
     #[pymodule_export]
-    use super::view::Bytes;
+    use super::view::MessageBytes;
 }

@@ -1,7 +1,7 @@
 //! A broadcast, and its two ends.
 use crate::error::raised;
-use crate::handle::Handle;
-use crate::view::Bytes;
+use crate::handle::OwnHandle;
+use crate::view::MessageBytes;
 use crate::wait::{timeout, wait};
 use foregather::Broadcast;
 use foregather::broadcast;
@@ -12,11 +12,11 @@ use pyo3::types::PyBytes;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
 /// The memory of a broadcast.
-#[pyclass(frozen, module = "foregather._foregather")]
-pub(crate) struct Queue(Broadcast);
+#[pyclass(frozen, name = "Queue", module = "foregather._foregather")]
+pub(crate) struct PyQueue(Broadcast);
 
 #[pymethods]
-impl Queue {
+impl PyQueue {
     #[staticmethod]
     fn create(py: Python<'_>, readers: u32, bytes: usize, skip: bool) -> PyResult<Self> {
         let made = if skip { Broadcast::skipping(readers, bytes) } else { Broadcast::create(readers, bytes) };
@@ -47,14 +47,14 @@ pub(crate) fn own(descriptor: i32) -> OwnedFd {
 }
 
 /// The writing end.
-#[pyclass(subclass, module = "foregather._foregather")]
-pub(crate) struct Writer(Handle<broadcast::Writer>);
+#[pyclass(subclass, name = "Writer", module = "foregather._foregather")]
+pub(crate) struct PyWriter(OwnHandle<broadcast::Writer>);
 
 #[pymethods]
-impl Writer {
+impl PyWriter {
     #[new]
-    fn new(py: Python<'_>, queue: &Queue) -> PyResult<Self> {
-        queue.0.writer().map(|writer| Self(Handle::new("writer", writer))).map_err(|error| raised(py, &error))
+    fn new(py: Python<'_>, queue: &PyQueue) -> PyResult<Self> {
+        queue.0.writer().map(|writer| Self(OwnHandle::new("writer", writer))).map_err(|error| raised(py, &error))
     }
 
     /// send(message, timeout=None)
@@ -89,7 +89,7 @@ impl Writer {
     }
 }
 
-impl Writer {
+impl PyWriter {
     fn send_all(&mut self, py: Python<'_>, buffers: &[PyUntypedBuffer], seconds: Option<f64>) -> PyResult<()> {
         let limit = timeout(seconds)?;
         let writer = self.0.open(py)?;
@@ -121,16 +121,17 @@ fn bytes_of(buffer: &PyUntypedBuffer) -> &[u8] {
     if buffer.len_bytes() == 0 {
         return &[];
     }
-    // SAFETY: the buffer is contiguous, and stays where it is as long as it is held. Its bytes are copied once:
-    // what another thread of the program stores there meanwhile may or may not be sent, as with any buffer that
-    // is written while it is read.
+    // SAFETY: the buffer is contiguous, and stays where it is as long as it is held. Its bytes are copied
+    // once: what another thread of the program stores there meanwhile may or may not be sent, as with any
+    // buffer that is written while it is read.
     unsafe { core::slice::from_raw_parts(buffer.buf_ptr().cast(), buffer.len_bytes()) }
 }
 
 /// A reading end.
-#[pyclass(subclass, module = "foregather._foregather")]
-pub(crate) struct Reader {
-    reader: Handle<broadcast::Reader>,
+#[pyclass(subclass, name = "Reader", module = "foregather._foregather")]
+pub(crate) struct PyReader {
+    reader: OwnHandle<broadcast::Reader>,
+    queue: Broadcast,
     #[pyo3(get)]
     rank: u32,
     /// May messages be read where they are?
@@ -138,11 +139,11 @@ pub(crate) struct Reader {
 }
 
 #[pymethods]
-impl Reader {
+impl PyReader {
     #[new]
-    fn new(py: Python<'_>, queue: &Queue, rank: u32, views: bool) -> PyResult<Self> {
+    fn new(py: Python<'_>, queue: &PyQueue, rank: u32, views: bool) -> PyResult<Self> {
         let reader = queue.0.reader(rank).map_err(|error| raised(py, &error))?;
-        Ok(Self { reader: Handle::new("reader", reader), rank, views })
+        Ok(Self { reader: OwnHandle::new("reader", reader), queue: queue.0.clone(), rank, views })
     }
 
     /// recv(timeout=None)
@@ -169,7 +170,7 @@ impl Reader {
     #[pyo3(signature = (timeout = None))]
     fn view<'py>(&mut self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
         match self.shown(py, timeout)? {
-            Some(bytes) => Ok(Bound::new(py, Bytes::new(bytes))?.into_any()),
+            Some(bytes) => Ok(Bound::new(py, MessageBytes::new(bytes, self.queue.clone()))?.into_any()),
             None => Ok(self.joined(py, timeout)?.into_any()),
         }
     }
@@ -198,7 +199,7 @@ impl Reader {
     }
 }
 
-impl Reader {
+impl PyReader {
     fn shown(&mut self, py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<core::ptr::NonNull<[u8]>>> {
         /// An address, on its way from the thread without the interpreter's lock to the same thread with it.
         struct Carried(Option<core::ptr::NonNull<[u8]>>);

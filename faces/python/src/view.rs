@@ -2,31 +2,34 @@
 use core::ffi::c_int;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
+use foregather::Broadcast;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
 /// The bytes of a message in the ring.
-#[pyclass(frozen, module = "foregather._foregather")]
-pub(crate) struct Bytes {
+#[pyclass(frozen, name = "Bytes", module = "foregather._foregather")]
+pub(crate) struct MessageBytes {
     bytes: NonNull<[u8]>,
     /// Buffers that show them.
     shown: AtomicUsize,
+    /// Keeps the memory mapped, whatever becomes of the reader.
+    _memory: Broadcast,
 }
 
 // SAFETY: the bytes are shared memory that no thread writes while they are shown; the rest is atomic.
-unsafe impl Send for Bytes {}
+unsafe impl Send for MessageBytes {}
 // SAFETY: several threads may read them at once.
-unsafe impl Sync for Bytes {}
+unsafe impl Sync for MessageBytes {}
 
-impl Bytes {
-    pub(crate) fn new(bytes: NonNull<[u8]>) -> Self {
-        Self { bytes, shown: AtomicUsize::new(0) }
+impl MessageBytes {
+    pub(crate) fn new(bytes: NonNull<[u8]>, memory: Broadcast) -> Self {
+        Self { bytes, shown: AtomicUsize::new(0), _memory: memory }
     }
 }
 
 #[pymethods]
-impl Bytes {
+impl MessageBytes {
     /// How many buffers show the bytes.
     #[getter]
     fn exports(&self) -> usize {
@@ -40,8 +43,8 @@ impl Bytes {
             return Err(PyBufferError::new_err("messages in the ring are read only"));
         }
         let bytes = slf.get().bytes;
-        // SAFETY: `view` is valid, as Python's protocol says; the bytes live as long as the segment, which the
-        // reader keeps mapped. The call takes a reference to `slf`, and is told of a failure by -1.
+        // SAFETY: `view` is valid, as Python's protocol says; the bytes live as long as the segment, which
+        // `slf` keeps mapped. The call takes a reference to `slf`, and is told of a failure by -1.
         let filled = unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), bytes.cast().as_ptr(), bytes.len() as isize, 1, flags) };
         if filled < 0 {
             return Err(PyErr::fetch(slf.py()));

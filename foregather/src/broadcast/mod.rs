@@ -18,10 +18,10 @@ use std::sync::Arc;
 struct Shared {
     segment: Arc<Segment>,
     seats: Seats,
-    ring: Ring,
+    ring: SharedRing,
 }
 
-type Ring = broadcast::Broadcast<Process, foregather_machine::SharedBytes>;
+type SharedRing = broadcast::Broadcast<Process, foregather_machine::SharedBytes>;
 
 /// In errors.
 const WHAT: &str = "broadcast";
@@ -56,10 +56,10 @@ const PACE: usize = 1;
 /// | the ring is full | the writer waits for the slowest reader | the oldest message goes |
 /// | a reader that was overtaken | | gets `Cause::Skipped` with how many messages it has missed, and goes on |
 ///
-/// Each wait adapts: messages that follow each other closely are awaited awake, rare ones asleep, and a reader
-/// whose messages come regularly sleeps until shortly before the next one. An end whose process dies is named
-/// in the others' errors, `Cause::PeerLost`, within 60 ms of their next call or wait; one whose thread panics
-/// is, too, `Cause::Poisoned`. One that is dropped leaves in order.
+/// Each wait adapts: messages that follow each other closely are awaited awake, rare ones asleep, and a
+/// reader whose messages come regularly sleeps until shortly before the next one. An end whose process dies
+/// is named in the others' errors, `Cause::PeerLost`, within 60 ms of their next call or wait; one whose
+/// thread panics is, too, `Cause::Poisoned`. One that is dropped leaves in order.
 ///
 /// # Cost
 /// A message is copied once into the ring, and once out of it by each reader. The ring takes memory as it is
@@ -68,8 +68,8 @@ const PACE: usize = 1;
 pub struct Broadcast(Arc<Shared>);
 
 impl Broadcast {
-    /// A queue to `readers` readers through a ring of `bytes`, whose writer waits for the slowest of them when
-    /// it is full. A message of more than half the ring goes in several parts, at the readers' pace.
+    /// A queue to `readers` readers through a ring of `bytes`, whose writer waits for the slowest of them
+    /// when it is full. A message of more than half the ring goes in several parts, at the readers' pace.
     ///
     /// # Errors
     /// `Cause::Setting` for other than 1 to 1023 readers, or other than 512 bytes to 8 GiB; if the system has
@@ -89,8 +89,8 @@ impl Broadcast {
 
     fn with_pace(readers: u32, bytes: usize, pace: Pace) -> Result<Self, Error> {
         // What is wrong with the numbers is said before they cost memory.
-        let small = readers.min(Ring::MOST_READERS + 1);
-        let segment = Arc::new(Segment::with_bytes(lines(small), bytes.min(Ring::BYTES.1 + 1))?);
+        let small = readers.min(SharedRing::MOST_READERS + 1);
+        let segment = Arc::new(Segment::with_bytes(lines(small), bytes.min(SharedRing::BYTES.1 + 1))?);
         let queue = Self::over(segment.clone(), readers, pace)?;
         let setup = &segment.lines()[0];
         setup[READERS].store(readers);
@@ -120,8 +120,8 @@ impl Broadcast {
 
     fn over(segment: Arc<Segment>, readers: u32, pace: Pace) -> Result<Self, Error> {
         let (_, rest) = segment.lines().split(1);
-        let (seats, ring): (SharedLines<Word>, _) = rest.split(readers.min(Ring::MOST_READERS + 1) as usize + 1);
-        let ring = Ring::over(ring, segment.bytes(), readers, pace)?;
+        let (seats, ring): (SharedLines<Word>, _) = rest.split(readers.min(SharedRing::MOST_READERS + 1) as usize + 1);
+        let ring = SharedRing::over(ring, segment.bytes(), readers, pace)?;
         Ok(Self(Arc::new(Shared { segment, seats: Seats::over(seats), ring })))
     }
 
@@ -163,7 +163,7 @@ impl core::fmt::Debug for Broadcast {
 
 /// Lines before the bytes: how the queue was made, the seats, the ring's.
 fn lines(readers: u32) -> usize {
-    1 + readers as usize + 1 + Ring::lines(readers)
+    1 + readers as usize + 1 + SharedRing::lines(readers)
 }
 
 /// When a wait of that length ends.

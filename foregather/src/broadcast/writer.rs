@@ -53,8 +53,8 @@ impl Writer {
         block_on(self.0.own()?.go_on(parts, deadline_of(timeout)))
     }
 
-    /// Leaves because this side has failed, as a panic does: readers get `Cause::Poisoned` once they have read
-    /// what was sent.
+    /// Leaves because this side has failed, as a panic does: readers get `Cause::Poisoned` once they have
+    /// read what was sent.
     pub fn fail(self) {
         self.0.fail();
     }

@@ -1,5 +1,5 @@
-//! Broadcasts between threads and between processes, and barriers of processes: what is received, and which rank is
-//! named when it goes wrong.
+//! Broadcasts between threads and between processes, and barriers of processes: what is received, and which
+//! rank is named when it goes wrong.
 use foregather::engine::Cause;
 use foregather::processes::SharedBarrier;
 use foregather::{Broadcast, Error};

@@ -37,9 +37,10 @@ pub enum Measure {
     #[command(after_help = "Example: foregather measure shift --quick\n\
                             Example: foregather measure shift --threads 2 --format json --output shift.json")]
     Shift(Shift),
-    /// What messages that come now and then cost the reader of a queue: how late it has them, and how much of a
-    /// processor it burns meanwhile, by this project's queue and by others. Python's queues need `python3` with
-    /// `pyzmq` and this project's wheel (FOREGATHER_PYTHON names another interpreter), and that of vLLM its file
+    /// What messages that come now and then cost the reader of a queue: how late it has them, and how much of
+    /// a processor it burns meanwhile, by this project's queue and by others. Python's queues need `python3`
+    /// with `pyzmq` and this project's wheel (FOREGATHER_PYTHON names another interpreter), and that of vLLM
+    /// its file
     /// `shm_broadcast.py` (FOREGATHER_VLLM_QUEUE).
     #[command(after_help = "Example: foregather measure broadcast --quick\n\
                             Example: foregather measure broadcast --queues foregather,futex --output broadcast.json")]

@@ -48,11 +48,11 @@ pub fn settings() -> &'static Settings {
 impl Settings {
     /// Reads the variables by `of`, on a machine that allows so much.
     pub fn read(of: impl Fn(&str) -> Option<String>, allowed: Allowed) -> Self {
-        let mut reader = Reader { of: &of, complaints: Vec::new() };
+        let mut reader = VariableReader { of: &of, complaints: Vec::new() };
         let machine = allowed.members();
         let threads = reader.get("OMP_NUM_THREADS", "numbers from 1 on, a comma between", |text| list(text, positive));
         let threads = threads.unwrap_or_default();
-        let boolean = |reader: &mut Reader<'_>, name| reader.get(name, "true or false", truth);
+        let boolean = |reader: &mut VariableReader<'_>, name| reader.get(name, "true or false", truth);
         let dynamic = boolean(&mut reader, "OMP_DYNAMIC").unwrap_or(false);
         let nested = boolean(&mut reader, "OMP_NESTED");
         let cancellation = boolean(&mut reader, "OMP_CANCELLATION").unwrap_or(false);
@@ -132,12 +132,12 @@ const LOOK_NS: u64 = 3;
 const ACTIVE: foregather_machine::Nanos = foregather_machine::Nanos::from_ms(5 * 60 * 1_000);
 
 /// Reads variables and notes what it does not understand.
-struct Reader<'r> {
+struct VariableReader<'r> {
     of: &'r dyn Fn(&str) -> Option<String>,
     complaints: Vec<String>,
 }
 
-impl Reader<'_> {
+impl VariableReader<'_> {
     fn get<T>(&mut self, name: &str, needs: &str, read: impl Fn(&str) -> Option<T>) -> Option<T> {
         let text = (self.of)(name)?;
         let value = read(text.trim());

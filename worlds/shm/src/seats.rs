@@ -1,4 +1,4 @@
-//! Processes that come one after another: each says who it is when it takes its rank's seat, and the others
+//! Processes that come one after another: each says which it is when it takes its rank's seat, and the others
 //! watch it from then on.
 use crate::watch::{LOOK_INTERVAL, ended};
 use core::ops::Range;
@@ -11,8 +11,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The words of a seat: the number of its process, 0 while it is free; and when that was started, since numbers
-/// come again.
+/// The words of a seat: the number of its process, 0 while it is free; and when that was started, since
+/// numbers come again.
 const PROCESS: usize = 0;
 const STARTED: [usize; 2] = [1, 2];
 /// In place of a number: the process has left the seat, and is not missed.
@@ -82,7 +82,8 @@ impl Seated {
         lost.filter(|&rank| self.seats.process(rank).is_some()).map_or(Ok(()), |rank| Err(Error::peer_lost(rank, now, why)))
     }
 
-    /// Gets descriptors of processes that have come since. Returns a rank whose process has ended before that.
+    /// Gets descriptors of processes that have come since. Returns a rank whose process has ended before
+    /// that.
     fn meet(&self, known: &mut Vec<(Rank, OwnedFd)>) -> Option<Rank> {
         for rank in self.ranks.clone().filter(|rank| known.iter().all(|(other, _)| other != rank)).collect::<Vec<_>>() {
             let Some(process) = self.seats.process(rank) else { continue };

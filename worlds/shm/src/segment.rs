@@ -35,25 +35,25 @@ struct Header {
 #[derive(Debug)]
 pub struct Segment {
     mapping: Mapping,
-    shape: Shape,
+    shape: SegmentShape,
 }
 
 /// How much of each a segment has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Shape {
+struct SegmentShape {
     /// Lines of words.
     words: u32,
     objects: u32,
     bytes: usize,
 }
 
-impl Shape {
+impl SegmentShape {
     /// Lines before the bytes.
     const fn lines(self) -> usize {
         1 + self.words as usize + self.objects as usize
     }
 
-    /// `None` if no memory has so many.
+    /// `None` if no memory is that large.
     fn total(self) -> Option<usize> {
         (self.lines() * LINE).checked_add(self.bytes).filter(|&total| total <= isize::MAX as usize)
     }
@@ -83,7 +83,7 @@ impl Segment {
     /// # Errors
     /// If the system has no memory for it or knows no memory files.
     pub fn new(words: u32, objects: u32) -> Result<Self, Error> {
-        Self::shaped(Shape { words, objects, bytes: 0 })
+        Self::shaped(SegmentShape { words, objects, bytes: 0 })
     }
 
     /// A new segment of that many lines of words, and of bytes: `bytes`, rounded up to whole lines.
@@ -92,12 +92,12 @@ impl Segment {
     /// [`Cause::Setting`] for 2^32 lines and more; as [`Segment::new`].
     pub fn with_bytes(lines: usize, bytes: usize) -> Result<Self, Error> {
         match (u32::try_from(lines), bytes.checked_next_multiple_of(LINE)) {
-            (Ok(words), Some(bytes)) => Self::shaped(Shape { words, objects: 0, bytes }),
+            (Ok(words), Some(bytes)) => Self::shaped(SegmentShape { words, objects: 0, bytes }),
             _ => Err(too_large()),
         }
     }
 
-    fn shaped(shape: Shape) -> Result<Self, Error> {
+    fn shaped(shape: SegmentShape) -> Result<Self, Error> {
         let total = shape.total().ok_or_else(too_large)?;
         let segment = Self { mapping: Mapping::new(total)?, shape };
         let header = segment.header();
@@ -115,7 +115,7 @@ impl Segment {
     /// If the descriptor is something else, or of another version of this program.
     pub fn attach(fd: OwnedFd) -> Result<Self, Error> {
         let mapping = Mapping::attach(fd, LINE)?;
-        let mut segment = Self { mapping, shape: Shape { words: 0, objects: 0, bytes: 0 } };
+        let mut segment = Self { mapping, shape: SegmentShape { words: 0, objects: 0, bytes: 0 } };
         let total = segment.mapping.bytes();
         let header = segment.header();
         if header.magic.load(Acquire) != MAGIC {
@@ -123,7 +123,7 @@ impl Segment {
         }
         let (version, words, objects) = (header.version.load(Relaxed), header.words.load(Relaxed), header.objects.load(Relaxed));
         let bytes = usize::try_from(header.bytes.load(Relaxed)).unwrap_or(usize::MAX);
-        let shape = Shape { words, objects, bytes };
+        let shape = SegmentShape { words, objects, bytes };
         if version != VERSION || shape.total() != Some(total) || !bytes.is_multiple_of(LINE) {
             let remedy = format!(
                 "it has version {version}, this program has {VERSION}: start both processes from the same executable \
@@ -226,9 +226,9 @@ impl AsRef<[WordLine<Word>]> for Segment {
 
 impl AsRef<[AtomicU64]> for Segment {
     fn as_ref(&self) -> &[AtomicU64] {
-        // SAFETY: the bytes follow the lines within the mapping, as `shaped` and `attach` have checked; they are
-        // aligned to a line, and any bytes are an atomic number. They never hold anything else, and the mapping
-        // lives as long as self.
+        // SAFETY: the bytes follow the lines within the mapping, as `shaped` and `attach` have checked; they
+        // are aligned to a line, and any bytes are an atomic number. They never hold anything else, and the
+        // mapping lives as long as self.
         unsafe { core::slice::from_raw_parts(self.bytes_address().cast().as_ptr(), self.shape.bytes / size_of::<u64>()) }
     }
 }

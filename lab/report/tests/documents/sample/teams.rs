@@ -1,4 +1,5 @@
-//! Made-up results of `measure teams`, `measure openmp`, `measure broadcast`, `exec --compare` and `measure blas`.
+//! Made-up results of `measure teams`, `measure openmp`, `measure broadcast`, `exec --compare` and `measure
+//! blas`.
 use super::empty;
 use foregather_results::{Measurement, Results};
 
