@@ -46,7 +46,7 @@ typedef enum fg_code {
     FG_RANK = 8,        /* there is no such rank, or it has its handle already */
     FG_LENGTH = 9,      /* a message does not fit */
     FG_IN_PIECES = 10,  /* a message lies in several pieces: fg_reader_receive() joins them */
-    FG_BUSY = 11,       /* another thread is in a call with that handle */
+    FG_BUSY = 11,       /* a thread is in a call with that handle */
     FG_FORKED = 12,     /* the handle is the parent process's */
     FG_DEADLOCK = 13,   /* ranks wait for each other */
     FG_FAILED = 14,     /* a rank has failed by itself */

@@ -1,6 +1,6 @@
 //! Barriers of threads, and members with ranks.
 use crate::border::{alone, call, check, create, limit, place, write};
-use crate::failure::{Failure, SETTING};
+use crate::failure::{Refusal, SETTING};
 use crate::slots::{self, Handle, Thing};
 use core::ffi::{c_char, c_int};
 use core::mem::MaybeUninit;
@@ -26,11 +26,11 @@ impl Thing for OneMember {
     const INHERITED: bool = false;
 }
 
-fn size_of_barrier(size: u32) -> Result<usize, Failure> {
+fn size_of_barrier(size: u32) -> Result<usize, Refusal> {
     if (1..=1 << 24).contains(&size) {
         return Ok(size as usize);
     }
-    Err(Failure::new(SETTING, format!("a barrier cannot have {size} members: it has 1 to 16777216")))
+    Err(Refusal::new(SETTING, format!("a barrier cannot have {size} members: it has 1 to 16777216")))
 }
 
 /// Says whether this thread leads the meeting, to callers that ask.

@@ -1,5 +1,5 @@
 //! What each function does where C begins: no panic goes across, nulls are errors, and versions are compared.
-use crate::failure::{Failure, INVALID, PANIC, VERSION_DIFFERS};
+use crate::failure::{INVALID, PANIC, Refusal, VERSION_DIFFERS};
 use crate::slots::{self, Handle, Thing};
 use core::ffi::{c_char, c_int};
 use core::mem::MaybeUninit;
@@ -23,7 +23,7 @@ const fn number(text: &str) -> u32 {
 
 /// The body of a function: 0, or the code of an error that becomes the last one of this thread.
 #[inline]
-pub(crate) fn call(body: impl FnOnce() -> Result<(), Failure>) -> c_int {
+pub(crate) fn call(body: impl FnOnce() -> Result<(), Refusal>) -> c_int {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => 0,
         Ok(Err(failure)) => failure.tell(),
@@ -32,9 +32,9 @@ pub(crate) fn call(body: impl FnOnce() -> Result<(), Failure>) -> c_int {
 }
 
 #[cold]
-fn panicked(panic: &(dyn core::any::Any + Send)) -> Failure {
+fn panicked(panic: &(dyn core::any::Any + Send)) -> Refusal {
     let words = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    Failure::new(PANIC, format!("this library has failed: {}", words.unwrap_or("a panic without words")))
+    Refusal::new(PANIC, format!("this library has failed: {}", words.unwrap_or("a panic without words")))
 }
 
 /// The place for a result.
@@ -42,9 +42,9 @@ fn panicked(panic: &(dyn core::any::Any + Send)) -> Failure {
 /// # Safety
 /// `into` is null, or points to memory for a `T` that no other thread uses during `'a`.
 #[inline]
-pub(crate) unsafe fn place<'a, T>(into: *mut T) -> Result<&'a mut MaybeUninit<T>, Failure> {
+pub(crate) unsafe fn place<'a, T>(into: *mut T) -> Result<&'a mut MaybeUninit<T>, Refusal> {
     // SAFETY: by this function's contract; what is there need not be initialised.
-    unsafe { into.cast::<MaybeUninit<T>>().as_mut() }.ok_or_else(|| Failure::new(INVALID, "the place for a result is null"))
+    unsafe { into.cast::<MaybeUninit<T>>().as_mut() }.ok_or_else(|| Refusal::new(INVALID, "the place for a result is null"))
 }
 
 /// The bytes of a caller.
@@ -52,7 +52,7 @@ pub(crate) unsafe fn place<'a, T>(into: *mut T) -> Result<&'a mut MaybeUninit<T>
 /// # Safety
 /// `at` is null, or points to `length` bytes that are not written during `'a`.
 #[inline]
-pub(crate) unsafe fn bytes<'a>(at: *const u8, length: usize) -> Result<&'a [u8], Failure> {
+pub(crate) unsafe fn bytes<'a>(at: *const u8, length: usize) -> Result<&'a [u8], Refusal> {
     check_room(at, length)?;
     // SAFETY: by this function's contract; the length was checked.
     Ok(if length == 0 { &[] } else { unsafe { core::slice::from_raw_parts(at, length) } })
@@ -63,17 +63,17 @@ pub(crate) unsafe fn bytes<'a>(at: *const u8, length: usize) -> Result<&'a [u8],
 /// # Safety
 /// `at` is null, or points to `length` bytes, initialised or not, that no other thread uses during `'a`.
 #[inline]
-pub(crate) unsafe fn room<'a>(at: *mut u8, length: usize) -> Result<&'a mut [MaybeUninit<u8>], Failure> {
+pub(crate) unsafe fn room<'a>(at: *mut u8, length: usize) -> Result<&'a mut [MaybeUninit<u8>], Refusal> {
     check_room(at, length)?;
     // SAFETY: by this function's contract; the length was checked.
     Ok(if length == 0 { &mut [] } else { unsafe { core::slice::from_raw_parts_mut(at.cast(), length) } })
 }
 
 #[inline]
-fn check_room(at: *const u8, length: usize) -> Result<(), Failure> {
+fn check_room(at: *const u8, length: usize) -> Result<(), Refusal> {
     match isize::try_from(length) {
-        Err(_) => Err(Failure::new(INVALID, format!("{length} bytes are more than memory has"))),
-        Ok(1..) if at.is_null() => Err(Failure::new(INVALID, format!("the address of {length} bytes is null"))),
+        Err(_) => Err(Refusal::new(INVALID, format!("{length} bytes are more than memory has"))),
+        Ok(1..) if at.is_null() => Err(Refusal::new(INVALID, format!("the address of {length} bytes is null"))),
         Ok(_) => Ok(()),
     }
 }
@@ -88,7 +88,7 @@ pub(crate) fn limit(ns: i64) -> Option<Duration> {
 ///
 /// # Safety
 /// As [`place`].
-pub(crate) unsafe fn create<T: Thing>(into: *mut Handle, make: impl FnOnce() -> Result<T, Failure>) -> c_int {
+pub(crate) unsafe fn create<T: Thing>(into: *mut Handle, make: impl FnOnce() -> Result<T, Refusal>) -> c_int {
     call(|| {
         // SAFETY: by this function's contract.
         let into = unsafe { place(into) }?;
@@ -99,19 +99,19 @@ pub(crate) unsafe fn create<T: Thing>(into: *mut Handle, make: impl FnOnce() -> 
 }
 
 /// The one call at a time that a thing allows.
-pub(crate) fn alone<'m, T>(thing: &'m Mutex<T>, name: &str) -> Result<MutexGuard<'m, T>, Failure> {
+pub(crate) fn alone<'m, T>(thing: &'m Mutex<T>, name: &str) -> Result<MutexGuard<'m, T>, Refusal> {
     thing.try_lock().map_err(|error| match error {
         TryLockError::WouldBlock => slots::busy(name),
-        TryLockError::Poisoned(_) => Failure::new(PANIC, format!("a call with this {name} has failed before: destroy it")),
+        TryLockError::Poisoned(_) => Refusal::new(PANIC, format!("a call with this {name} has failed before: destroy it")),
     })
 }
 
 /// Writes a text as `snprintf` does: as much as fits, and a zero; `length` becomes what all of it needs.
 ///
 /// # Safety
-/// `into` is null or points to `size` bytes, and `length` is null or points to a number, which no other thread
-/// uses during the call.
-pub(crate) unsafe fn write(text: &str, into: *mut c_char, size: usize, length: *mut usize) -> Result<(), Failure> {
+/// `into` is null or points to `size` bytes, and `length` is null or points to a number, which no other
+/// thread uses during the call.
+pub(crate) unsafe fn write(text: &str, into: *mut c_char, size: usize, length: *mut usize) -> Result<(), Refusal> {
     // SAFETY: by this function's contract.
     let into = unsafe { room(into.cast(), size) }?;
     let fits = into.len().saturating_sub(1).min(text.len());
@@ -126,14 +126,14 @@ pub(crate) unsafe fn write(text: &str, into: *mut c_char, size: usize, length: *
 }
 
 /// Does a header of version `packed` describe this library?
-pub(crate) fn check(packed: u32) -> Result<(), Failure> {
+pub(crate) fn check(packed: u32) -> Result<(), Refusal> {
     let (major, minor) = (packed >> 24, packed >> 12 & 0xfff);
     // Before 1.0 a minor version may change anything.
     if major == MAJOR && (minor == MINOR || major > 0 && minor < MINOR) {
         return Ok(());
     }
     let what = "compile the program anew with the foregather.h of this library, or link the library of that header";
-    Err(Failure::new(
+    Err(Refusal::new(
         VERSION_DIFFERS,
         format!("the header is of version {major}.{minor} and the library of {MAJOR}.{MINOR}.{PATCH}: {what}"),
     ))

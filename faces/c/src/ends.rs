@@ -1,6 +1,6 @@
 //! The ends of a broadcast: its writer and its readers.
 use crate::border::{alone, bytes, call, limit, place, room, write};
-use crate::failure::{Failure, IN_PIECES, INVALID, LENGTH};
+use crate::failure::{IN_PIECES, INVALID, LENGTH, Refusal};
 use crate::slots::{self, Handle, Thing};
 use core::ffi::{c_char, c_int, c_void};
 use core::mem::MaybeUninit;
@@ -15,7 +15,7 @@ pub(crate) struct WritingEnd {
 }
 
 impl WritingEnd {
-    pub(crate) fn new(mut writer: Writer) -> Result<Self, Failure> {
+    pub(crate) fn new(mut writer: Writer) -> Result<Self, Refusal> {
         let account = writer.account()?;
         Ok(Self { writer: Mutex::new(writer), account })
     }
@@ -42,7 +42,7 @@ struct Holding {
 }
 
 impl ReadingEnd {
-    pub(crate) fn new(mut reader: Reader) -> Result<Self, Failure> {
+    pub(crate) fn new(mut reader: Reader) -> Result<Self, Refusal> {
         let account = reader.account()?;
         Ok(Self { reader: Mutex::new(Holding { reader, held: Vec::new(), holds: false, shows: true }), account })
     }
@@ -56,7 +56,7 @@ impl Thing for ReadingEnd {
 
 impl Holding {
     /// The next message, if it lies whole in the ring or is held; `None` if it has to be taken out.
-    fn look(&mut self, limit: Option<Duration>) -> Result<Option<(*const u8, usize)>, Failure> {
+    fn look(&mut self, limit: Option<Duration>) -> Result<Option<(*const u8, usize)>, Refusal> {
         if self.holds {
             return Ok(Some((self.held.as_ptr(), self.held.len())));
         }
@@ -74,7 +74,7 @@ impl Holding {
     }
 
     /// Takes the next message out of the ring.
-    fn take(&mut self, limit: Option<Duration>) -> Result<(*const u8, usize), Failure> {
+    fn take(&mut self, limit: Option<Duration>) -> Result<(*const u8, usize), Refusal> {
         match limit {
             None => {
                 self.held.clear();
@@ -87,24 +87,24 @@ impl Holding {
     }
 
     /// The caller has the message that was shown.
-    fn pass(&mut self) -> Result<(), Failure> {
+    fn pass(&mut self) -> Result<(), Refusal> {
         if core::mem::take(&mut self.holds) { Ok(()) } else { Ok(self.reader.pass()?) }
     }
 }
 
 /// Some bytes of a message: `fg_part`.
 #[repr(C)]
-pub(crate) struct Part {
+pub(crate) struct MessagePart {
     at: *const u8,
     bytes: usize,
 }
 
 /// # Safety
-/// `parts` is null or points to `count` parts, each of which is null or points to its bytes; nothing of that is
-/// written during `'a`.
-unsafe fn slices<'a>(parts: *const Part, count: usize) -> Result<Vec<&'a [u8]>, Failure> {
+/// `parts` is null or points to `count` parts, each of which is null or points to its bytes; nothing of that
+/// is written during `'a`.
+unsafe fn slices<'a>(parts: *const MessagePart, count: usize) -> Result<Vec<&'a [u8]>, Refusal> {
     if count > 0 && parts.is_null() || count > 1 << 20 {
-        return Err(Failure::new(INVALID, format!("{count} parts of a message at {parts:?}")));
+        return Err(Refusal::new(INVALID, format!("{count} parts of a message at {parts:?}")));
     }
     // SAFETY: by this function's contract; the number was checked.
     let parts = if count == 0 { &[] } else { unsafe { core::slice::from_raw_parts(parts, count) } };
@@ -116,7 +116,7 @@ unsafe fn slices<'a>(parts: *const Part, count: usize) -> Result<Vec<&'a [u8]>, 
 /// `at` is null, or points to `length` bytes that are not written during the call.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fg_writer_send(writer: Handle, timeout_ns: i64, at: *const c_void, length: usize) -> c_int {
-    let part = Part { at: at.cast(), bytes: length };
+    let part = MessagePart { at: at.cast(), bytes: length };
     // SAFETY: by this function's contract; the one part is here.
     unsafe { fg_writer_send_parts(writer, timeout_ns, &raw const part, 1) }
 }
@@ -124,7 +124,12 @@ pub(crate) unsafe extern "C" fn fg_writer_send(writer: Handle, timeout_ns: i64, 
 /// # Safety
 /// As [`slices`], during the call.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_writer_send_parts(writer: Handle, timeout_ns: i64, parts: *const Part, count: usize) -> c_int {
+pub(crate) unsafe extern "C" fn fg_writer_send_parts(
+    writer: Handle,
+    timeout_ns: i64,
+    parts: *const MessagePart,
+    count: usize,
+) -> c_int {
     call(|| {
         let end = slots::enter::<WritingEnd>(writer)?;
         let mut writer = alone(&end.writer, WritingEnd::NAME)?;
@@ -140,7 +145,12 @@ pub(crate) unsafe extern "C" fn fg_writer_send_parts(writer: Handle, timeout_ns:
 /// # Safety
 /// As [`slices`], during the call.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_writer_go_on(writer: Handle, timeout_ns: i64, parts: *const Part, count: usize) -> c_int {
+pub(crate) unsafe extern "C" fn fg_writer_go_on(
+    writer: Handle,
+    timeout_ns: i64,
+    parts: *const MessagePart,
+    count: usize,
+) -> c_int {
     call(|| {
         let end = slots::enter::<WritingEnd>(writer)?;
         let mut writer = alone(&end.writer, WritingEnd::NAME)?;
@@ -172,7 +182,8 @@ pub(crate) extern "C" fn fg_writer_destroy(writer: Handle) -> c_int {
 }
 
 /// # Safety
-/// `into` is null or has room for `size` bytes, `length` is null or a number, and both are the caller's alone.
+/// `into` is null or has room for `size` bytes, `length` is null or a number, and both are the caller's
+/// alone.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fg_reader_receive(
     reader: Handle,
@@ -196,7 +207,7 @@ pub(crate) unsafe extern "C" fn fg_reader_receive(
         }
         let Some(into) = into.get_mut(..bytes) else {
             let what = format!("a message of {bytes} bytes does not fit into {size}: it stays for the next call");
-            return Err(Failure::new(LENGTH, what));
+            return Err(Refusal::new(LENGTH, what));
         };
         // SAFETY: the message is held, or in the ring until it is passed; `into` has its length, and is the
         // caller's, while the message is this library's.
@@ -222,7 +233,7 @@ pub(crate) unsafe extern "C" fn fg_reader_view(
         let shown = reader.look(limit(timeout_ns))?;
         let (address, bytes) = shown.ok_or_else(|| {
             let what = "this message does not lie whole in the ring, where it would stay: receive it";
-            Failure::new(IN_PIECES, what)
+            Refusal::new(IN_PIECES, what)
         })?;
         at.write(address.cast());
         length.write(bytes);

@@ -25,7 +25,7 @@ codes! {
     RANK = 8: "There is no such rank, or it has its handle already.",
     LENGTH = 9: "A message does not fit.",
     IN_PIECES = 10: "A message lies in several pieces: receive it.",
-    BUSY = 11: "Another thread is in a call with that handle.",
+    BUSY = 11: "A thread is in a call with that handle.",
     FORKED = 12: "The handle is the parent process's.",
     DEADLOCK = 13: "Ranks wait for each other.",
     FAILED = 14: "A rank has failed by itself.",
@@ -36,7 +36,7 @@ codes! {
 
 /// Why a call fails.
 #[derive(Clone, Debug)]
-pub(crate) struct Failure {
+pub(crate) struct Refusal {
     pub(crate) code: c_int,
     pub(crate) message: String,
     /// The culprit.
@@ -47,7 +47,7 @@ pub(crate) struct Failure {
     pub(crate) error: Option<Error>,
 }
 
-impl Failure {
+impl Refusal {
     #[cold]
     pub(crate) fn new(code: c_int, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), rank: None, messages: 0, error: None }
@@ -59,25 +59,25 @@ impl Failure {
         let code = self.code;
         let text = CString::new(self.message.replace('\0', " ")).unwrap_or_default();
         // A thread that ends has no last error any more: the code must do.
-        LAST.try_with(|last| *last.borrow_mut() = Some(Last { failure: self, text })).ok();
+        LAST.try_with(|last| *last.borrow_mut() = Some(Said { failure: self, text })).ok();
         code
     }
 
     /// The last error of this thread, if it has that code.
     pub(crate) fn last(code: c_int) -> Option<Self> {
-        let last = |last: &RefCell<Option<Last>>| last.borrow().as_ref().map(|last| last.failure.clone());
+        let last = |last: &RefCell<Option<Said>>| last.borrow().as_ref().map(|last| last.failure.clone());
         LAST.try_with(last).ok().flatten().filter(|failure| failure.code == code)
     }
 }
 
-struct Last {
-    failure: Failure,
+struct Said {
+    failure: Refusal,
     text: CString,
 }
 
-thread_local! { static LAST: RefCell<Option<Last>> = const { RefCell::new(None) } }
+thread_local! { static LAST: RefCell<Option<Said>> = const { RefCell::new(None) } }
 
-impl From<Error> for Failure {
+impl From<Error> for Refusal {
     #[cold]
     fn from(error: Error) -> Self {
         let (code, rank, messages) = match *error.cause() {
@@ -101,7 +101,7 @@ impl From<Error> for Failure {
     }
 }
 
-impl From<WaitError> for Failure {
+impl From<WaitError> for Refusal {
     #[cold]
     fn from(error: WaitError) -> Self {
         Error::from(error).into()
@@ -117,7 +117,7 @@ fn code_of(error: &WaitError) -> c_int {
 }
 
 /// What the last error of this thread has; `none` if there was none.
-fn of_last<T>(none: T, what: impl FnOnce(&Last) -> T) -> T {
+fn of_last<T>(none: T, what: impl FnOnce(&Said) -> T) -> T {
     LAST.try_with(|last| last.borrow().as_ref().map(what)).ok().flatten().unwrap_or(none)
 }
 

@@ -1,6 +1,6 @@
 //! Jobs: one function of C on every rank.
 use crate::border::{bytes, call, check, place, room};
-use crate::failure::{Failure, INVALID};
+use crate::failure::{INVALID, Refusal};
 use crate::slots::{self, Handle, Thing};
 use crate::team::{Data, no_function};
 use core::ffi::{c_int, c_void};
@@ -30,7 +30,7 @@ type Function = unsafe extern "C" fn(Handle, *mut c_void) -> c_int;
 
 /// Calls the body with a handle that ends with it.
 fn run(me: &Rank, body: impl FnOnce(Handle) -> c_int) -> Result<(), Error> {
-    let to_error = |failure: Failure| Error::other(failure.message);
+    let to_error = |failure: Refusal| Error::other(failure.message);
     let handle = slots::insert(Body { rank: me, thread: current().id() }).map_err(to_error)?;
     let code = body(handle);
     // Another thread that has tried it is refused, and soon out again.
@@ -39,7 +39,7 @@ fn run(me: &Rank, body: impl FnOnce(Handle) -> c_int) -> Result<(), Error> {
         return Ok(());
     }
     // What the library said last on this thread, if the function returns that.
-    let said = Failure::last(code).and_then(|failure| failure.error);
+    let said = Refusal::last(code).and_then(|failure| failure.error);
     Err(said.unwrap_or_else(|| Error::other(format!("the function of rank {} returned {code}", me.rank()))))
 }
 
@@ -58,10 +58,10 @@ pub(crate) unsafe extern "C" fn fg_job_of(version: u32, ranks: u32, body: Option
 }
 
 /// Calls `body` with the rank.
-fn with<T>(rank: Handle, body: impl FnOnce(&Rank) -> Result<T, Error>) -> Result<T, Failure> {
+fn with<T>(rank: Handle, body: impl FnOnce(&Rank) -> Result<T, Error>) -> Result<T, Refusal> {
     let here = slots::enter::<Body>(rank)?;
     if here.thread != current().id() {
-        return Err(Failure::new(INVALID, "a job's rank is its own thread's: this is another one"));
+        return Err(Refusal::new(INVALID, "a job's rank is its own thread's: this is another one"));
     }
     // SAFETY: this is the body's thread, and the body runs: its handle is removed when it has ended.
     Ok(body(unsafe { &*here.rank })?)
@@ -104,11 +104,11 @@ pub(crate) unsafe extern "C" fn fg_rank_send(rank: Handle, to: u32, at: *const c
 ///
 /// # Safety
 /// As [`room`].
-unsafe fn cleared<'a>(at: *mut c_void, size: usize) -> Result<&'a mut [u8], Failure> {
+unsafe fn cleared<'a>(at: *mut c_void, size: usize) -> Result<&'a mut [u8], Refusal> {
     // SAFETY: by this function's contract.
     let room = unsafe { room(at.cast(), size) }?;
-    // SAFETY: C knows no uninitialised bytes: what is behind a pointer that a program passes are bytes, and they
-    // are read by no code before they are written.
+    // SAFETY: C knows no uninitialised bytes: what is behind a pointer that a program passes are bytes, and
+    // they are read by no code before they are written.
     Ok(unsafe { &mut *(core::ptr::from_mut(room) as *mut [u8]) })
 }
 
@@ -125,8 +125,8 @@ unsafe fn came(bytes: usize, length: *mut usize) {
 ///
 /// # Safety
 /// As [`came`].
-unsafe fn answer(came_or_not: Result<usize, Failure>, length: *mut usize) -> Result<(), Failure> {
-    let too_long = |failure: &Failure| match failure.error.as_ref().map(Error::cause) {
+unsafe fn answer(came_or_not: Result<usize, Refusal>, length: *mut usize) -> Result<(), Refusal> {
+    let too_long = |failure: &Refusal| match failure.error.as_ref().map(Error::cause) {
         Some(Cause::Length { bytes, .. }) => Some(*bytes),
         _ => None,
     };
@@ -138,7 +138,8 @@ unsafe fn answer(came_or_not: Result<usize, Failure>, length: *mut usize) -> Res
 }
 
 /// # Safety
-/// `into` is null or has room for `size` bytes, `length` is null or a number, and both are the caller's alone.
+/// `into` is null or has room for `size` bytes, `length` is null or a number, and both are the caller's
+/// alone.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fg_rank_receive(
     rank: Handle,
@@ -202,7 +203,7 @@ pub(crate) unsafe extern "C" fn fg_rank_sum_int64(rank: Handle, value: *mut i64)
 unsafe fn sum<T: foregather::engine::message::collective::Element>(rank: Handle, value: *mut T) -> c_int {
     call(|| {
         // SAFETY: by this function's contract.
-        let value = unsafe { value.as_mut() }.ok_or_else(|| Failure::new(INVALID, "the address of the number is null"))?;
+        let value = unsafe { value.as_mut() }.ok_or_else(|| Refusal::new(INVALID, "the address of the number is null"))?;
         *value = with(rank, |me| me.sum(*value))?;
         Ok(())
     })

@@ -1,7 +1,7 @@
 //! Broadcasts: the queue, which processes hand each other by a descriptor.
 use crate::border::{call, check, create, place};
 use crate::ends::{ReadingEnd, WritingEnd};
-use crate::failure::{Failure, SETTING, SYSTEM};
+use crate::failure::{Refusal, SETTING, SYSTEM};
 use crate::slots::{self, Handle, Thing};
 use core::ffi::c_int;
 use foregather::Broadcast;
@@ -17,15 +17,15 @@ impl Thing for Broadcast {
 ///
 /// # Safety
 /// The descriptor is open, if it is not negative, and stays open during the call.
-pub(crate) unsafe fn copy_of(descriptor: c_int) -> Result<OwnedFd, Failure> {
+pub(crate) unsafe fn copy_of(descriptor: c_int) -> Result<OwnedFd, Refusal> {
     if descriptor < 0 {
-        return Err(Failure::new(SETTING, format!("{descriptor} is no descriptor")));
+        return Err(Refusal::new(SETTING, format!("{descriptor} is no descriptor")));
     }
     // SAFETY: by this function's contract, and -1 was refused; one that is not open is refused by the system.
     let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
     borrowed
         .try_clone_to_owned()
-        .map_err(|error| Failure::new(SYSTEM, format!("descriptor {descriptor} cannot be copied: {error}")))
+        .map_err(|error| Refusal::new(SYSTEM, format!("descriptor {descriptor} cannot be copied: {error}")))
 }
 
 /// # Safety

@@ -1,10 +1,10 @@
-//! Handles: each names a slot, and which of its things it was given for. It is never an address, so one that is
-//! null, destroyed, made up or of another kind is an error and no crash.
+//! Handles: each names a slot, and which of its things it was given for. It is never an address, so one that
+//! is null, destroyed, made up or of another kind is an error and no crash.
 //!
 //! A thread that uses a thing counts itself into the slot first and looks at its state then; a thread that
-//! destroys one changes the state first and looks at the counts then: one of the two sees the other. There is no
-//! lock, so a child of a fork finds none that is held.
-use crate::failure::{BUSY, FORKED, Failure, INVALID, SYSTEM};
+//! destroys one changes the state first and looks at the counts then: one of the two sees the other. There is
+//! no lock, so a child of a fork finds none that is held.
+use crate::failure::{BUSY, FORKED, INVALID, Refusal, SYSTEM};
 use core::any::Any;
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
@@ -62,16 +62,16 @@ const PATIENCE: Duration = Duration::from_millis(10);
 struct Slot {
     /// The turn << 2 | the state.
     state: AtomicU64,
-    /// Written while `CHANGING` by the thread that made it so; read while the reader is counted inside and has
-    /// seen `LIVE`.
+    /// Written while `CHANGING` by the thread that made it so; read while the reader is counted inside and
+    /// has seen `LIVE`.
     thing: UnsafeCell<Option<Box<dyn Any + Send + Sync>>>,
     /// The number of forks at which the thing was made.
     forks: AtomicU32,
     inside: [Inside; PLACES],
 }
 
-// SAFETY: `thing` is written by one thread at a time, and never while another reads, as its comment says; what is
-// in it may be used and dropped by any thread.
+// SAFETY: `thing` is written by one thread at a time, and never while another reads, as its comment says;
+// what is in it may be used and dropped by any thread.
 unsafe impl Sync for Slot {}
 
 impl Slot {
@@ -127,9 +127,9 @@ fn slots() -> usize {
 
 /// Adds a chunk to those that `slots` are in, unless another thread does.
 #[cold]
-fn grow(slots: usize) -> Result<(), Failure> {
+fn grow(slots: usize) -> Result<(), Refusal> {
     let chunk = chunk_of(slots).0;
-    let place = CHUNKS.get(chunk).ok_or_else(|| Failure::new(SYSTEM, "there are 16,777,152 handles already: destroy some"))?;
+    let place = CHUNKS.get(chunk).ok_or_else(|| Refusal::new(SYSTEM, "there are 16,777,152 handles already: destroy some"))?;
     let new = Box::into_raw((0..FIRST << chunk).map(|_| Slot::new()).collect::<Box<[Slot]>>());
     if place.compare_exchange(ptr::null_mut(), new.cast(), AcqRel, Acquire).is_err() {
         // SAFETY: it was made here, and no other thread has seen it.
@@ -139,7 +139,7 @@ fn grow(slots: usize) -> Result<(), Failure> {
 }
 
 /// A slot that this thread alone has, and the number of its turn.
-fn claim() -> Result<(usize, &'static Slot, u64), Failure> {
+fn claim() -> Result<(usize, &'static Slot, u64), Refusal> {
     loop {
         let (all, from) = (slots(), NEXT.fetch_add(1, Relaxed));
         for index in (0..all).map(|step| from.wrapping_add(step) % all) {
@@ -155,7 +155,7 @@ fn claim() -> Result<(usize, &'static Slot, u64), Failure> {
 }
 
 /// Keeps a thing. Returns its handle.
-pub(crate) fn insert<T: Thing>(thing: T) -> Result<Handle, Failure> {
+pub(crate) fn insert<T: Thing>(thing: T) -> Result<Handle, Refusal> {
     let (index, slot, turn) = claim()?;
     slot.forks.store(forks::generation(), Relaxed);
     // SAFETY: the state is `CHANGING` by this thread.
@@ -167,14 +167,14 @@ pub(crate) fn insert<T: Thing>(thing: T) -> Result<Handle, Failure> {
 thread_local! { static PLACE: usize = { static THREADS: AtomicUsize = AtomicUsize::new(0); THREADS.fetch_add(1, Relaxed) % PLACES } }
 
 /// A thing while a call uses it.
-pub(crate) struct Use<T> {
+pub(crate) struct Entered<T> {
     slot: &'static Slot,
     place: usize,
     thing: *const T,
     thread: PhantomData<*const T>,
 }
 
-impl<T> Deref for Use<T> {
+impl<T> Deref for Entered<T> {
     type Target = T;
 
     #[inline]
@@ -184,7 +184,7 @@ impl<T> Deref for Use<T> {
     }
 }
 
-impl<T> Drop for Use<T> {
+impl<T> Drop for Entered<T> {
     #[inline]
     fn drop(&mut self) {
         leave(self.slot, self.place);
@@ -196,14 +196,15 @@ fn leave(slot: &Slot, place: usize) {
     slot.inside[place].0.fetch_sub(1, Release);
 }
 
-/// The thing of that handle, which is destroyed by no other thread until the caller has dropped what is returned.
+/// The thing of that handle, which is destroyed by no other thread until the caller has dropped what is
+/// returned.
 #[inline]
-pub(crate) fn enter<T: Thing>(handle: Handle) -> Result<Use<T>, Failure> {
+pub(crate) fn enter<T: Thing>(handle: Handle) -> Result<Entered<T>, Refusal> {
     let slot = find::<T>(handle)?;
     let place = PLACE.with(|place| *place);
     slot.inside[place].0.fetch_add(1, SeqCst);
     // From here on it leaves by itself.
-    let mut used = Use { slot, place, thing: ptr::null(), thread: PhantomData };
+    let mut used = Entered { slot, place, thing: ptr::null(), thread: PhantomData };
     if slot.state.load(SeqCst) != handle.turn() << 2 | LIVE {
         return Err(gone::<T>());
     }
@@ -217,19 +218,21 @@ pub(crate) fn enter<T: Thing>(handle: Handle) -> Result<Use<T>, Failure> {
 }
 
 /// Destroys the thing of that handle. In a child of a fork the parent's is left as it is.
-pub(crate) fn remove<T: Thing>(handle: Handle) -> Result<(), Failure> {
+pub(crate) fn remove<T: Thing>(handle: Handle) -> Result<(), Refusal> {
     let slot = find::<T>(handle)?;
     let (live, changing) = (handle.turn() << 2 | LIVE, handle.turn() << 2 | CHANGING);
     slot.state.compare_exchange(live, changing, SeqCst, Relaxed).map_err(|_| gone::<T>())?;
     if !slot.becomes_idle() {
         if slot.is_copy() {
-            // A thread of the parent process was in a call at the fork: it never leaves here, and the slot stays.
+            // A thread of the parent process was in a call at the fork: it never leaves here, and the slot
+            // stays.
             return Ok(());
         }
         slot.state.store(live, SeqCst);
         return Err(busy(T::NAME));
     }
-    // SAFETY: the state is `CHANGING` by this thread, and no thread is inside: one that comes later sees the state.
+    // SAFETY: the state is `CHANGING` by this thread, and no thread is inside: one that comes later sees the
+    // state.
     let thing = unsafe { (*slot.thing.get()).take() };
     slot.state.store(handle.turn() << 2 | FREE, SeqCst);
     drop(thing);
@@ -237,27 +240,27 @@ pub(crate) fn remove<T: Thing>(handle: Handle) -> Result<(), Failure> {
 }
 
 #[inline]
-fn find<T: Thing>(handle: Handle) -> Result<&'static Slot, Failure> {
+fn find<T: Thing>(handle: Handle) -> Result<&'static Slot, Refusal> {
     if handle.0 & 15 != T::KIND { Err(wrong::<T>(handle)) } else { slot(handle.index()).ok_or_else(|| wrong::<T>(handle)) }
 }
 
 #[cold]
-fn wrong<T: Thing>(handle: Handle) -> Failure {
+fn wrong<T: Thing>(handle: Handle) -> Refusal {
     let what = if handle == Handle::NULL { "null" } else { "a handle of another kind, or none at all" };
-    Failure::new(INVALID, format!("a {} is needed, and this is {what}", T::NAME))
+    Refusal::new(INVALID, format!("a {} is needed, and this is {what}", T::NAME))
 }
 
 #[cold]
-fn gone<T: Thing>() -> Failure {
-    Failure::new(INVALID, format!("this {} was destroyed before", T::NAME))
+fn gone<T: Thing>() -> Refusal {
+    Refusal::new(INVALID, format!("this {} was destroyed before", T::NAME))
 }
 
 #[cold]
-fn forked<T: Thing>() -> Failure {
-    Failure::new(FORKED, format!("this {} is the parent process's: a child of a fork makes or takes one of its own", T::NAME))
+fn forked<T: Thing>() -> Refusal {
+    Refusal::new(FORKED, format!("this {} is the parent process's: a child of a fork makes or takes one of its own", T::NAME))
 }
 
 #[cold]
-pub(crate) fn busy(name: &str) -> Failure {
-    Failure::new(BUSY, format!("another thread is in a call with this {name}: let that end first"))
+pub(crate) fn busy(name: &str) -> Refusal {
+    Refusal::new(BUSY, format!("a thread is in a call with this {name}: let that end first"))
 }

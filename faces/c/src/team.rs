@@ -1,15 +1,12 @@
 //! Teams of threads that call a function of C with a pointer.
 use crate::border::{call, check, create, place, write};
-use crate::failure::{Failure, INVALID};
+use crate::failure::{INVALID, Refusal};
 use crate::slots::{self, Handle, Thing};
 use core::ffi::{c_char, c_int, c_void};
 use foregather::Team;
 
-/// A team of the caller's own, or the one that all libraries of the process share.
-enum AnyTeam {
-    Own(Team),
-    Global,
-}
+/// A team of the caller's own; `None` is the one that all libraries of the process share.
+struct AnyTeam(Option<Team>);
 
 impl Thing for AnyTeam {
     const KIND: u64 = 3;
@@ -19,10 +16,7 @@ impl Thing for AnyTeam {
 
 impl AnyTeam {
     fn team(&self) -> &Team {
-        match self {
-            Self::Own(team) => team,
-            Self::Global => Team::global(),
-        }
+        self.0.as_ref().unwrap_or_else(|| Team::global())
     }
 }
 
@@ -30,8 +24,8 @@ impl AnyTeam {
 #[derive(Clone, Copy)]
 pub(crate) struct Data(pub(crate) *mut c_void);
 
-// SAFETY: it is handed to the caller's function and used nowhere else; by the contract of the functions that take
-// it, that function may be called with it on any thread, on several at once.
+// SAFETY: it is handed to the caller's function and used nowhere else; by the contract of the functions that
+// take it, that function may be called with it on any thread, on several at once.
 unsafe impl Send for Data {}
 // SAFETY: as for `Send`: by the contract of the functions that take it.
 unsafe impl Sync for Data {}
@@ -43,11 +37,11 @@ impl Data {
     }
 }
 
-type Work = unsafe extern "C" fn(u32, u32, *mut c_void);
-type Part = unsafe extern "C" fn(usize, *mut c_void);
+type MemberFn = unsafe extern "C" fn(u32, u32, *mut c_void);
+type PartFn = unsafe extern "C" fn(usize, *mut c_void);
 
-pub(crate) fn no_function() -> Failure {
-    Failure::new(INVALID, "the function is null")
+pub(crate) fn no_function() -> Refusal {
+    Refusal::new(INVALID, "the function is null")
 }
 
 /// # Safety
@@ -56,7 +50,8 @@ pub(crate) fn no_function() -> Failure {
 pub(crate) unsafe extern "C" fn fg_team_create_of(version: u32, members: u32, into: *mut Handle) -> c_int {
     let make = || {
         check(version)?;
-        if members == 0 { Ok(AnyTeam::Own(Team::fitting())) } else { Ok(AnyTeam::Own(Team::new(members)?)) }
+        let team = if members == 0 { Team::fitting() } else { Team::new(members)? };
+        Ok(AnyTeam(Some(team)))
     };
     // SAFETY: by this function's contract.
     unsafe { create(into, make) }
@@ -67,13 +62,13 @@ pub(crate) unsafe extern "C" fn fg_team_create_of(version: u32, members: u32, in
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fg_team_global_of(version: u32, into: *mut Handle) -> c_int {
     // SAFETY: by this function's contract.
-    unsafe { create(into, || check(version).map(|()| AnyTeam::Global)) }
+    unsafe { create(into, || check(version).map(|()| AnyTeam(None))) }
 }
 
 /// # Safety
 /// `work` may be called with `data` on any thread, on several at once.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_team_run(team: Handle, work: Option<Work>, data: *mut c_void) -> c_int {
+pub(crate) unsafe extern "C" fn fg_team_run(team: Handle, work: Option<MemberFn>, data: *mut c_void) -> c_int {
     let data = Data(data);
     call(|| {
         let (team, work) = (slots::enter::<AnyTeam>(team)?, work.ok_or_else(no_function)?);
@@ -86,7 +81,7 @@ pub(crate) unsafe extern "C" fn fg_team_run(team: Handle, work: Option<Work>, da
 /// # Safety
 /// `work` may be called with `data` on any thread, on several at once.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_team_split(team: Handle, parts: usize, work: Option<Part>, data: *mut c_void) -> c_int {
+pub(crate) unsafe extern "C" fn fg_team_split(team: Handle, parts: usize, work: Option<PartFn>, data: *mut c_void) -> c_int {
     let data = Data(data);
     call(|| {
         let (team, work) = (slots::enter::<AnyTeam>(team)?, work.ok_or_else(no_function)?);

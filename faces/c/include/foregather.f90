@@ -1,0 +1,292 @@
+! foregather for Fortran 2003 and later, over iso_c_binding: the functions of foregather.h, which describes them.
+! SPDX: MIT OR Apache-2.0
+!
+! Handles are type(c_ptr). Functions return 0 (FG_OK) or a code; fg_message() has the sentence of the last error.
+module foregather
+    use, intrinsic :: iso_c_binding
+    implicit none
+    private :: c_message, c_strlen, create_broadcast, skipping_broadcast, attach_broadcast, create_shared, attach_shared, &
+        create_team, start_job
+
+    integer(c_int), parameter :: FG_OK = 0, FG_TIMED_OUT = 1, FG_POISONED = 2, FG_PEER_LOST = 3, FG_CLOSED = 4, &
+        FG_SKIPPED = 5, FG_INVALID = 6, FG_SETTING = 7, FG_RANK = 8, FG_LENGTH = 9, FG_IN_PIECES = 10, FG_BUSY = 11, &
+        FG_FORKED = 12, FG_DEADLOCK = 13, FG_FAILED = 14, FG_SYSTEM = 15, FG_VERSION_DIFFERS = 16, FG_PANIC = 17
+    ! The version of this module: 0.1.0.
+    integer(c_int32_t), parameter :: FG_VERSION = 4096_c_int32_t
+    integer(c_int64_t), parameter :: FG_FOR_EVER = -1_c_int64_t
+
+    abstract interface
+        ! Work of a team's member.
+        subroutine fg_work(member, members, data) bind(c)
+            import :: c_int32_t, c_ptr
+            integer(c_int32_t), value :: member, members
+            type(c_ptr), value :: data
+        end subroutine
+        ! Work of a part, from 0 on.
+        subroutine fg_part_work(part, data) bind(c)
+            import :: c_size_t, c_ptr
+            integer(c_size_t), value :: part
+            type(c_ptr), value :: data
+        end subroutine
+        ! A rank's part of a job.
+        integer(c_int) function fg_body(me, data) bind(c)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: me, data
+        end function
+    end interface
+
+    interface
+        function c_message() bind(c, name='fg_error_message')
+            import :: c_ptr
+            type(c_ptr) :: c_message
+        end function
+        integer(c_size_t) function c_strlen(text) bind(c, name='strlen')
+            import :: c_size_t, c_ptr
+            type(c_ptr), value :: text
+        end function
+        integer(c_int) function fg_error_code() bind(c)
+            import :: c_int
+        end function
+        integer(c_int) function fg_error_rank() bind(c)
+            import :: c_int
+        end function
+        integer(c_int64_t) function fg_error_messages() bind(c)
+            import :: c_int64_t
+        end function
+
+        integer(c_int) function create_team(version, members, into) bind(c, name='fg_team_create_of')
+            import :: c_int, c_int32_t, c_ptr
+            integer(c_int32_t), value :: version, members
+            type(c_ptr), intent(out) :: into
+        end function
+        integer(c_int) function fg_team_run(team, work, data) bind(c)
+            import :: c_int, c_ptr, fg_work
+            type(c_ptr), value :: team, data
+            procedure(fg_work) :: work
+        end function
+        integer(c_int) function fg_team_split(team, parts, work, data) bind(c)
+            import :: c_int, c_size_t, c_ptr, fg_part_work
+            type(c_ptr), value :: team, data
+            integer(c_size_t), value :: parts
+            procedure(fg_part_work) :: work
+        end function
+        integer(c_int) function fg_team_members(team, into) bind(c)
+            import :: c_int, c_int32_t, c_ptr
+            type(c_ptr), value :: team
+            integer(c_int32_t), intent(out) :: into
+        end function
+        integer(c_int) function fg_team_destroy(team) bind(c)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: team
+        end function
+
+        integer(c_int) function create_broadcast(version, readers, bytes, into) bind(c, name='fg_broadcast_create_of')
+            import :: c_int, c_int32_t, c_size_t, c_ptr
+            integer(c_int32_t), value :: version, readers
+            integer(c_size_t), value :: bytes
+            type(c_ptr), intent(out) :: into
+        end function
+        integer(c_int) function skipping_broadcast(version, readers, bytes, into) bind(c, name='fg_broadcast_skipping_of')
+            import :: c_int, c_int32_t, c_size_t, c_ptr
+            integer(c_int32_t), value :: version, readers
+            integer(c_size_t), value :: bytes
+            type(c_ptr), intent(out) :: into
+        end function
+        integer(c_int) function attach_broadcast(version, descriptor, into) bind(c, name='fg_broadcast_attach_of')
+            import :: c_int, c_int32_t, c_ptr
+            integer(c_int32_t), value :: version
+            integer(c_int), value :: descriptor
+            type(c_ptr), intent(out) :: into
+        end function
+        integer(c_int) function fg_broadcast_fd(broadcast, into) bind(c)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: broadcast
+            integer(c_int), intent(out) :: into
+        end function
+        integer(c_int) function fg_broadcast_writer(broadcast, into) bind(c)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: broadcast
+            type(c_ptr), intent(out) :: into
+        end function
+        integer(c_int) function fg_broadcast_reader(broadcast, rank, into) bind(c)
+            import :: c_int, c_int32_t, c_ptr
+            type(c_ptr), value :: broadcast
+            integer(c_int32_t), value :: rank
+            type(c_ptr), intent(out) :: into
+        end function
+        integer(c_int) function fg_broadcast_destroy(broadcast) bind(c)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: broadcast
+        end function
+        ! `at` is c_loc of the message.
+        integer(c_int) function fg_writer_send(writer, timeout_ns, at, bytes) bind(c)
+            import :: c_int, c_int64_t, c_size_t, c_ptr
+            type(c_ptr), value :: writer, at
+            integer(c_int64_t), value :: timeout_ns
+            integer(c_size_t), value :: bytes
+        end function
+        integer(c_int) function fg_writer_destroy(writer) bind(c)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: writer
+        end function
+        integer(c_int) function fg_reader_receive(reader, timeout_ns, into, room, bytes) bind(c)
+            import :: c_int, c_int64_t, c_size_t, c_ptr
+            type(c_ptr), value :: reader, into
+            integer(c_int64_t), value :: timeout_ns
+            integer(c_size_t), value :: room
+            integer(c_size_t), intent(out) :: bytes
+        end function
+        integer(c_int) function fg_reader_is_ready(reader, into) bind(c)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: reader
+            integer(c_int), intent(out) :: into
+        end function
+        integer(c_int) function fg_reader_destroy(reader) bind(c)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: reader
+        end function
+
+        integer(c_int) function create_shared(version, size, into) bind(c, name='fg_shared_barrier_create_of')
+            import :: c_int, c_int32_t, c_ptr
+            integer(c_int32_t), value :: version, size
+            type(c_ptr), intent(out) :: into
+        end function
+        integer(c_int) function attach_shared(version, descriptor, into) bind(c, name='fg_shared_barrier_attach_of')
+            import :: c_int, c_int32_t, c_ptr
+            integer(c_int32_t), value :: version
+            integer(c_int), value :: descriptor
+            type(c_ptr), intent(out) :: into
+        end function
+        integer(c_int) function fg_shared_barrier_fd(barrier, into) bind(c)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: barrier
+            integer(c_int), intent(out) :: into
+        end function
+        integer(c_int) function fg_shared_barrier_member(barrier, rank, into) bind(c)
+            import :: c_int, c_int32_t, c_ptr
+            type(c_ptr), value :: barrier
+            integer(c_int32_t), value :: rank
+            type(c_ptr), intent(out) :: into
+        end function
+        integer(c_int) function fg_shared_barrier_destroy(barrier) bind(c)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: barrier
+        end function
+        integer(c_int) function fg_shared_member_wait(member, timeout_ns) bind(c)
+            import :: c_int, c_int64_t, c_ptr
+            type(c_ptr), value :: member
+            integer(c_int64_t), value :: timeout_ns
+        end function
+        integer(c_int) function fg_shared_member_destroy(member) bind(c)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: member
+        end function
+
+        integer(c_int) function start_job(version, ranks, body, data) bind(c, name='fg_job_of')
+            import :: c_int, c_int32_t, c_ptr, fg_body
+            integer(c_int32_t), value :: version, ranks
+            procedure(fg_body) :: body
+            type(c_ptr), value :: data
+        end function
+        integer(c_int) function fg_rank_rank(me, into) bind(c)
+            import :: c_int, c_int32_t, c_ptr
+            type(c_ptr), value :: me
+            integer(c_int32_t), intent(out) :: into
+        end function
+        integer(c_int) function fg_rank_size(me, into) bind(c)
+            import :: c_int, c_int32_t, c_ptr
+            type(c_ptr), value :: me
+            integer(c_int32_t), intent(out) :: into
+        end function
+        integer(c_int) function fg_rank_send(me, to, at, bytes) bind(c)
+            import :: c_int, c_int32_t, c_size_t, c_ptr
+            type(c_ptr), value :: me, at
+            integer(c_int32_t), value :: to
+            integer(c_size_t), value :: bytes
+        end function
+        integer(c_int) function fg_rank_receive(me, from, into, room, bytes) bind(c)
+            import :: c_int, c_int32_t, c_size_t, c_ptr
+            type(c_ptr), value :: me, into
+            integer(c_int32_t), value :: from
+            integer(c_size_t), value :: room
+            integer(c_size_t), intent(out) :: bytes
+        end function
+        integer(c_int) function fg_rank_barrier(me) bind(c)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: me
+        end function
+        integer(c_int) function fg_rank_sum_double(me, value) bind(c)
+            import :: c_int, c_double, c_ptr
+            type(c_ptr), value :: me
+            real(c_double), intent(inout) :: value
+        end function
+        integer(c_int) function fg_rank_broadcast(me, root, at, bytes) bind(c)
+            import :: c_int, c_int32_t, c_size_t, c_ptr
+            type(c_ptr), value :: me, at
+            integer(c_int32_t), value :: root
+            integer(c_size_t), value :: bytes
+        end function
+    end interface
+
+contains
+
+    ! The sentence of this thread's last error.
+    function fg_message() result(message)
+        character(:), allocatable :: message
+        character(kind=c_char), pointer :: bytes(:)
+        type(c_ptr) :: text
+        integer :: at
+
+        text = c_message()
+        call c_f_pointer(text, bytes, [c_strlen(text)])
+        allocate (character(size(bytes)) :: message)
+        do at = 1, size(bytes)
+            message(at:at) = bytes(at)
+        end do
+    end function
+
+    integer(c_int) function fg_team_create(members, into)
+        integer(c_int32_t), intent(in) :: members
+        type(c_ptr), intent(out) :: into
+        fg_team_create = create_team(FG_VERSION, members, into)
+    end function
+
+    integer(c_int) function fg_broadcast_create(readers, bytes, into)
+        integer(c_int32_t), intent(in) :: readers
+        integer(c_size_t), intent(in) :: bytes
+        type(c_ptr), intent(out) :: into
+        fg_broadcast_create = create_broadcast(FG_VERSION, readers, bytes, into)
+    end function
+
+    integer(c_int) function fg_broadcast_skipping(readers, bytes, into)
+        integer(c_int32_t), intent(in) :: readers
+        integer(c_size_t), intent(in) :: bytes
+        type(c_ptr), intent(out) :: into
+        fg_broadcast_skipping = skipping_broadcast(FG_VERSION, readers, bytes, into)
+    end function
+
+    integer(c_int) function fg_broadcast_attach(descriptor, into)
+        integer(c_int), intent(in) :: descriptor
+        type(c_ptr), intent(out) :: into
+        fg_broadcast_attach = attach_broadcast(FG_VERSION, descriptor, into)
+    end function
+
+    integer(c_int) function fg_shared_barrier_create(size, into)
+        integer(c_int32_t), intent(in) :: size
+        type(c_ptr), intent(out) :: into
+        fg_shared_barrier_create = create_shared(FG_VERSION, size, into)
+    end function
+
+    integer(c_int) function fg_shared_barrier_attach(descriptor, into)
+        integer(c_int), intent(in) :: descriptor
+        type(c_ptr), intent(out) :: into
+        fg_shared_barrier_attach = attach_shared(FG_VERSION, descriptor, into)
+    end function
+
+    integer(c_int) function fg_job(ranks, body, data)
+        integer(c_int32_t), intent(in) :: ranks
+        procedure(fg_body) :: body
+        type(c_ptr), intent(in) :: data
+        fg_job = start_job(FG_VERSION, ranks, body, data)
+    end function
+end module

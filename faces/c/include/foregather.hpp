@@ -1,0 +1,385 @@
+// foregather for C++17: owners of the handles of foregather.h, move only, with errors as exceptions.
+// SPDX: MIT OR Apache-2.0
+//
+// A call that fails throws foregather::error, which has the code, the sentence and the rank. What ends a wait that
+// may go on (FG_TIMED_OUT, FG_SKIPPED) is thrown, too; try_ forms return false for FG_TIMED_OUT instead.
+#ifndef FOREGATHER_HPP
+#define FOREGATHER_HPP
+
+#include "foregather.h"
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <limits>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace foregather {
+
+using std::chrono::nanoseconds;
+
+/// Why a call failed.
+class error : public std::runtime_error {
+public:
+    /// The calling thread's last error.
+    explicit error(int code)
+        : std::runtime_error(fg_error_message()), code_(code), rank_(fg_error_rank()), messages_(fg_error_messages()) {}
+    int code() const noexcept { return code_; }
+    /// The rank that it names, or -1.
+    int rank() const noexcept { return rank_; }
+    /// How many messages were skipped: FG_SKIPPED.
+    std::uint64_t messages() const noexcept { return messages_; }
+    bool timed_out() const noexcept { return code_ == FG_TIMED_OUT; }
+
+private:
+    int code_;
+    int rank_;
+    std::uint64_t messages_;
+};
+
+namespace detail {
+
+inline void check(int code) {
+    if (code != FG_OK) throw error(code);
+}
+
+inline bool in_time(int code) {
+    if (code == FG_TIMED_OUT) return false;
+    check(code);
+    return true;
+}
+
+/// A time limit: a negative span only looks.
+inline std::int64_t limit(nanoseconds span) { return span.count() < 0 ? 0 : span.count(); }
+
+/// The one owner of a handle.
+template <typename T, int (*destroy)(T *)>
+class owner {
+public:
+    owner() noexcept = default;
+    explicit owner(T *handle) noexcept : handle_(handle) {}
+    owner(owner &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+    owner &operator=(owner &&other) noexcept {
+        std::swap(handle_, other.handle_);
+        return *this;
+    }
+    owner(const owner &) = delete;
+    owner &operator=(const owner &) = delete;
+    ~owner() {
+        if (handle_) destroy(handle_);
+    }
+    /// The handle, for functions of foregather.h.
+    T *get() const noexcept { return handle_; }
+
+private:
+    T *handle_ = nullptr;
+};
+
+template <typename T, typename Make>
+T *made(Make make) {
+    T *handle = nullptr;
+    check(make(&handle));
+    return handle;
+}
+
+template <typename T>
+std::string text(int (*statistics)(T *, char *, std::size_t, std::size_t *), T *handle) {
+    std::string all;
+    // It may grow between two calls.
+    for (std::size_t length = 256; all.size() < length;) {
+        all.resize(length + 1);
+        check(statistics(handle, &all[0], all.size(), &length));
+        if (length < all.size()) all.resize(length);
+    }
+    return all;
+}
+
+/// The first exception of functions that C calls.
+class first {
+public:
+    void keep() noexcept {
+        std::lock_guard<std::mutex> guard(lock_);
+        if (!what_) what_ = std::current_exception();
+    }
+    void rethrow() {
+        if (what_) std::rethrow_exception(what_);
+    }
+
+private:
+    std::mutex lock_;
+    std::exception_ptr what_;
+};
+
+template <typename F>
+struct call {
+    F &function;
+    first thrown{};
+};
+
+}  // namespace detail
+
+/// A barrier that any threads wait at.
+class barrier : public detail::owner<fg_barrier, fg_barrier_destroy> {
+public:
+    explicit barrier(std::uint32_t size)
+        : owner(detail::made<fg_barrier>([&](auto into) { return fg_barrier_create(size, into); })) {}
+    /// True in exactly one thread of the meeting.
+    bool wait() {
+        int leads = 0;
+        detail::check(fg_barrier_wait(get(), FG_FOR_EVER, &leads));
+        return leads != 0;
+    }
+    /// False if not all have come in time: the next wait goes on.
+    bool try_wait(nanoseconds span) { return detail::in_time(fg_barrier_wait(get(), detail::limit(span), nullptr)); }
+};
+
+/// A member of a barrier, with a rank.
+class member : public detail::owner<fg_barrier_member, fg_barrier_member_destroy> {
+public:
+    using owner::owner;
+    void wait() { detail::check(fg_barrier_member_wait(get(), FG_FOR_EVER, nullptr)); }
+    bool try_wait(nanoseconds span) {
+        return detail::in_time(fg_barrier_member_wait(get(), detail::limit(span), nullptr));
+    }
+    std::uint32_t rank() const {
+        std::uint32_t rank = 0;
+        detail::check(fg_barrier_member_rank(get(), &rank));
+        return rank;
+    }
+    std::string statistics() const { return detail::text(fg_barrier_member_statistics, get()); }
+};
+
+/// The members of a new barrier, by rank.
+inline std::vector<member> members(std::uint32_t size) {
+    std::vector<fg_barrier_member *> handles(size);
+    std::vector<member> all;
+    all.reserve(size);
+    detail::check(fg_barrier_members(size, handles.data()));
+    for (auto handle : handles) all.emplace_back(handle);
+    return all;
+}
+
+/// Threads that call a function together. An exception of a call goes on in the caller, when all calls have ended.
+class team : public detail::owner<fg_team, fg_team_destroy> {
+public:
+    /// 0: as many members as the machine allows.
+    explicit team(std::uint32_t members = 0)
+        : owner(detail::made<fg_team>([&](auto into) { return fg_team_create(members, into); })) {}
+    /// The team that all libraries of the process share.
+    static team global() { return team(detail::made<fg_team>([](auto into) { return fg_team_global(into); })); }
+    /// Calls `work(member, members)` once for each member.
+    template <typename F>
+    void run(F &&work) {
+        detail::call<std::remove_reference_t<F>> call{work};
+        auto each = [](std::uint32_t member, std::uint32_t members, void *data) {
+            auto &call = *static_cast<detail::call<std::remove_reference_t<F>> *>(data);
+            try {
+                call.function(member, members);
+            } catch (...) {
+                call.thrown.keep();
+            }
+        };
+        detail::check(fg_team_run(get(), each, &call));
+        call.thrown.rethrow();
+    }
+    /// Calls `work(part)` once for each part.
+    template <typename F>
+    void split(std::size_t parts, F &&work) {
+        detail::call<std::remove_reference_t<F>> call{work};
+        auto each = [](std::size_t part, void *data) {
+            auto &call = *static_cast<detail::call<std::remove_reference_t<F>> *>(data);
+            try {
+                call.function(part);
+            } catch (...) {
+                call.thrown.keep();
+            }
+        };
+        detail::check(fg_team_split(get(), parts, each, &call));
+        call.thrown.rethrow();
+    }
+    std::uint32_t members() const {
+        std::uint32_t members = 0;
+        detail::check(fg_team_members(get(), &members));
+        return members;
+    }
+    std::string statistics() const { return detail::text(fg_team_statistics, get()); }
+
+private:
+    explicit team(fg_team *handle) : owner(handle) {}
+};
+
+/// The writing end of a broadcast.
+class writer : public detail::owner<fg_writer, fg_writer_destroy> {
+public:
+    using owner::owner;
+    void send(const void *at, std::size_t bytes) { detail::check(fg_writer_send(get(), FG_FOR_EVER, at, bytes)); }
+    void send(const std::string &message) { send(message.data(), message.size()); }
+    bool try_send(const void *at, std::size_t bytes, nanoseconds span) {
+        return detail::in_time(fg_writer_send(get(), detail::limit(span), at, bytes));
+    }
+    std::string statistics() const { return detail::text(fg_writer_statistics, get()); }
+};
+
+/// A reading end of a broadcast.
+class reader : public detail::owner<fg_reader, fg_reader_destroy> {
+public:
+    using owner::owner;
+    /// The next message. Throws FG_CLOSED at the end.
+    std::string receive() {
+        std::string message;
+        receive_into(message, FG_FOR_EVER);
+        return message;
+    }
+    /// False at the time limit.
+    bool try_receive(std::string &into, nanoseconds span) { return receive_into(into, detail::limit(span)); }
+    bool is_ready() const {
+        int ready = 0;
+        detail::check(fg_reader_is_ready(get(), &ready));
+        return ready != 0;
+    }
+    std::string statistics() const { return detail::text(fg_reader_statistics, get()); }
+
+private:
+    bool receive_into(std::string &into, std::int64_t limit) {
+        std::size_t bytes = 0;
+        int code = fg_reader_receive(get(), limit, &into[0], into.size(), &bytes);
+        if (code == FG_LENGTH) {
+            into.resize(bytes);
+            code = fg_reader_receive(get(), limit, &into[0], into.size(), &bytes);
+        }
+        if (code == FG_TIMED_OUT && limit >= 0) return false;
+        detail::check(code);
+        into.resize(bytes);
+        return true;
+    }
+};
+
+/// A queue from one writer to some readers.
+class broadcast : public detail::owner<fg_broadcast, fg_broadcast_destroy> {
+public:
+    broadcast(std::uint32_t readers, std::size_t bytes)
+        : owner(detail::made<fg_broadcast>([&](auto into) { return fg_broadcast_create(readers, bytes, into); })) {}
+    /// With a writer that waits for no reader.
+    static broadcast skipping(std::uint32_t readers, std::size_t bytes) {
+        return broadcast(detail::made<fg_broadcast>([&](auto into) { return fg_broadcast_skipping(readers, bytes, into); }));
+    }
+    /// Another process's, by its descriptor.
+    static broadcast attach(int descriptor) {
+        return broadcast(detail::made<fg_broadcast>([&](auto into) { return fg_broadcast_attach(descriptor, into); }));
+    }
+    int fd() const {
+        int descriptor = -1;
+        detail::check(fg_broadcast_fd(get(), &descriptor));
+        return descriptor;
+    }
+    foregather::writer writer() {
+        return foregather::writer(detail::made<fg_writer>([&](auto into) { return fg_broadcast_writer(get(), into); }));
+    }
+    foregather::reader reader(std::uint32_t rank) {
+        return foregather::reader(detail::made<fg_reader>([&](auto into) { return fg_broadcast_reader(get(), rank, into); }));
+    }
+
+private:
+    explicit broadcast(fg_broadcast *handle) : owner(handle) {}
+};
+
+/// A member of a barrier of processes.
+class shared_member : public detail::owner<fg_shared_member, fg_shared_member_destroy> {
+public:
+    using owner::owner;
+    void wait() { detail::check(fg_shared_member_wait(get(), FG_FOR_EVER)); }
+    bool try_wait(nanoseconds span) { return detail::in_time(fg_shared_member_wait(get(), detail::limit(span))); }
+    std::string statistics() const { return detail::text(fg_shared_member_statistics, get()); }
+};
+
+/// A barrier of processes of one host.
+class shared_barrier : public detail::owner<fg_shared_barrier, fg_shared_barrier_destroy> {
+public:
+    explicit shared_barrier(std::uint32_t size)
+        : owner(detail::made<fg_shared_barrier>([&](auto into) { return fg_shared_barrier_create(size, into); })) {}
+    static shared_barrier attach(int descriptor) {
+        return shared_barrier(
+            detail::made<fg_shared_barrier>([&](auto into) { return fg_shared_barrier_attach(descriptor, into); }));
+    }
+    int fd() const {
+        int descriptor = -1;
+        detail::check(fg_shared_barrier_fd(get(), &descriptor));
+        return descriptor;
+    }
+    foregather::shared_member member(std::uint32_t rank) {
+        return foregather::shared_member(
+            detail::made<fg_shared_member>([&](auto into) { return fg_shared_barrier_member(get(), rank, into); }));
+    }
+
+private:
+    explicit shared_barrier(fg_shared_barrier *handle) : owner(handle) {}
+};
+
+/// A rank of a job, while its function runs.
+class rank {
+public:
+    explicit rank(fg_rank *handle) noexcept : handle_(handle) {}
+    std::uint32_t number() const { return get(fg_rank_rank); }
+    std::uint32_t size() const { return get(fg_rank_size); }
+    void send(std::uint32_t to, const void *at, std::size_t bytes) {
+        detail::check(fg_rank_send(handle_, to, at, bytes));
+    }
+    /// Returns the length of the message.
+    std::size_t receive(std::uint32_t from, void *into, std::size_t room) {
+        std::size_t bytes = 0;
+        detail::check(fg_rank_receive(handle_, from, into, room, &bytes));
+        return bytes;
+    }
+    void wait() { detail::check(fg_rank_barrier(handle_)); }
+    double sum(double value) {
+        detail::check(fg_rank_sum_double(handle_, &value));
+        return value;
+    }
+    std::int64_t sum(std::int64_t value) {
+        detail::check(fg_rank_sum_int64(handle_, &value));
+        return value;
+    }
+    void broadcast(std::uint32_t root, void *at, std::size_t bytes) {
+        detail::check(fg_rank_broadcast(handle_, root, at, bytes));
+    }
+
+private:
+    std::uint32_t get(int (*what)(fg_rank *, std::uint32_t *)) const {
+        std::uint32_t number = 0;
+        detail::check(what(handle_, &number));
+        return number;
+    }
+    fg_rank *handle_;
+};
+
+/// Calls `body(rank &)` on every rank. An exception of one ends the others' waits, and goes on in the caller.
+template <typename F>
+void job(std::uint32_t ranks, F &&body) {
+    detail::call<std::remove_reference_t<F>> call{body};
+    auto each = [](fg_rank *me, void *data) -> int {
+        auto &call = *static_cast<detail::call<std::remove_reference_t<F>> *>(data);
+        try {
+            rank here(me);
+            call.function(here);
+            return FG_OK;
+        } catch (const error &failed) {
+            // The library knows which rank failed first.
+            return failed.code();
+        } catch (...) {
+            call.thrown.keep();
+            return FG_FAILED;
+        }
+    };
+    int code = fg_job(ranks, each, &call);
+    call.thrown.rethrow();
+    detail::check(code);
+}
+
+}  // namespace foregather
+#endif
