@@ -36,7 +36,7 @@ program broadcast
     code = fg_reader_receive(reader, FG_FOR_EVER, c_loc(numbers), 80_c_size_t, bytes)
 
     call check(fg_team_create(2_c_int32_t, team))
-    call check(fg_team_run(team, add, c_loc(numbers)))
+    call check(fg_team_run(team, c_funloc(add), c_loc(numbers)))
     print '(f0.0,1x,i0,1x,a)', sum(sums), code, fg_message()
     call check(fg_team_destroy(team))
     call check(fg_reader_destroy(reader))
@@ -44,6 +44,8 @@ program broadcast
 contains
     subroutine check(code)
         integer(c_int), intent(in) :: code
-        if (code /= FG_OK) error stop fg_message()
+        if (code == FG_OK) return
+        print '(a)', fg_message()
+        error stop 1
     end subroutine
 end program

@@ -5,8 +5,6 @@
 module foregather
     use, intrinsic :: iso_c_binding
     implicit none
-    private :: c_message, c_strlen, create_broadcast, skipping_broadcast, attach_broadcast, create_shared, attach_shared, &
-        create_team, start_job
 
     integer(c_int), parameter :: FG_OK = 0, FG_TIMED_OUT = 1, FG_POISONED = 2, FG_PEER_LOST = 3, FG_CLOSED = 4, &
         FG_SKIPPED = 5, FG_INVALID = 6, FG_SETTING = 7, FG_RANK = 8, FG_LENGTH = 9, FG_IN_PIECES = 10, FG_BUSY = 11, &
@@ -15,6 +13,7 @@ module foregather
     integer(c_int32_t), parameter :: FG_VERSION = 4096_c_int32_t
     integer(c_int64_t), parameter :: FG_FOR_EVER = -1_c_int64_t
 
+    ! The functions that teams and jobs call: pass c_funloc of one like these.
     abstract interface
         ! Work of a team's member.
         subroutine fg_work(member, members, data) bind(c)
@@ -36,13 +35,9 @@ module foregather
     end interface
 
     interface
-        function c_message() bind(c, name='fg_error_message')
+        function fg_error_message() bind(c)
             import :: c_ptr
-            type(c_ptr) :: c_message
-        end function
-        integer(c_size_t) function c_strlen(text) bind(c, name='strlen')
-            import :: c_size_t, c_ptr
-            type(c_ptr), value :: text
+            type(c_ptr) :: fg_error_message
         end function
         integer(c_int) function fg_error_code() bind(c)
             import :: c_int
@@ -54,21 +49,21 @@ module foregather
             import :: c_int64_t
         end function
 
-        integer(c_int) function create_team(version, members, into) bind(c, name='fg_team_create_of')
+        integer(c_int) function fg_team_create_of(version, members, into) bind(c)
             import :: c_int, c_int32_t, c_ptr
             integer(c_int32_t), value :: version, members
             type(c_ptr), intent(out) :: into
         end function
         integer(c_int) function fg_team_run(team, work, data) bind(c)
-            import :: c_int, c_ptr, fg_work
+            import :: c_int, c_ptr, c_funptr
             type(c_ptr), value :: team, data
-            procedure(fg_work) :: work
+            type(c_funptr), value :: work
         end function
         integer(c_int) function fg_team_split(team, parts, work, data) bind(c)
-            import :: c_int, c_size_t, c_ptr, fg_part_work
+            import :: c_int, c_size_t, c_ptr, c_funptr
             type(c_ptr), value :: team, data
             integer(c_size_t), value :: parts
-            procedure(fg_part_work) :: work
+            type(c_funptr), value :: work
         end function
         integer(c_int) function fg_team_members(team, into) bind(c)
             import :: c_int, c_int32_t, c_ptr
@@ -80,19 +75,19 @@ module foregather
             type(c_ptr), value :: team
         end function
 
-        integer(c_int) function create_broadcast(version, readers, bytes, into) bind(c, name='fg_broadcast_create_of')
+        integer(c_int) function fg_broadcast_create_of(version, readers, bytes, into) bind(c)
             import :: c_int, c_int32_t, c_size_t, c_ptr
             integer(c_int32_t), value :: version, readers
             integer(c_size_t), value :: bytes
             type(c_ptr), intent(out) :: into
         end function
-        integer(c_int) function skipping_broadcast(version, readers, bytes, into) bind(c, name='fg_broadcast_skipping_of')
+        integer(c_int) function fg_broadcast_skipping_of(version, readers, bytes, into) bind(c)
             import :: c_int, c_int32_t, c_size_t, c_ptr
             integer(c_int32_t), value :: version, readers
             integer(c_size_t), value :: bytes
             type(c_ptr), intent(out) :: into
         end function
-        integer(c_int) function attach_broadcast(version, descriptor, into) bind(c, name='fg_broadcast_attach_of')
+        integer(c_int) function fg_broadcast_attach_of(version, descriptor, into) bind(c)
             import :: c_int, c_int32_t, c_ptr
             integer(c_int32_t), value :: version
             integer(c_int), value :: descriptor
@@ -146,12 +141,12 @@ module foregather
             type(c_ptr), value :: reader
         end function
 
-        integer(c_int) function create_shared(version, size, into) bind(c, name='fg_shared_barrier_create_of')
+        integer(c_int) function fg_shared_barrier_create_of(version, size, into) bind(c)
             import :: c_int, c_int32_t, c_ptr
             integer(c_int32_t), value :: version, size
             type(c_ptr), intent(out) :: into
         end function
-        integer(c_int) function attach_shared(version, descriptor, into) bind(c, name='fg_shared_barrier_attach_of')
+        integer(c_int) function fg_shared_barrier_attach_of(version, descriptor, into) bind(c)
             import :: c_int, c_int32_t, c_ptr
             integer(c_int32_t), value :: version
             integer(c_int), value :: descriptor
@@ -182,10 +177,10 @@ module foregather
             type(c_ptr), value :: member
         end function
 
-        integer(c_int) function start_job(version, ranks, body, data) bind(c, name='fg_job_of')
-            import :: c_int, c_int32_t, c_ptr, fg_body
+        integer(c_int) function fg_job_of(version, ranks, body, data) bind(c)
+            import :: c_int, c_int32_t, c_ptr, c_funptr
             integer(c_int32_t), value :: version, ranks
-            procedure(fg_body) :: body
+            type(c_funptr), value :: body
             type(c_ptr), value :: data
         end function
         integer(c_int) function fg_rank_rank(me, into) bind(c)
@@ -236,8 +231,14 @@ contains
         character(kind=c_char), pointer :: bytes(:)
         type(c_ptr) :: text
         integer :: at
+        interface
+            integer(c_size_t) function c_strlen(text) bind(c, name='strlen')
+                import :: c_size_t, c_ptr
+                type(c_ptr), value :: text
+            end function
+        end interface
 
-        text = c_message()
+        text = fg_error_message()
         call c_f_pointer(text, bytes, [c_strlen(text)])
         allocate (character(size(bytes)) :: message)
         do at = 1, size(bytes)
@@ -248,45 +249,45 @@ contains
     integer(c_int) function fg_team_create(members, into)
         integer(c_int32_t), intent(in) :: members
         type(c_ptr), intent(out) :: into
-        fg_team_create = create_team(FG_VERSION, members, into)
+        fg_team_create = fg_team_create_of(FG_VERSION, members, into)
     end function
 
     integer(c_int) function fg_broadcast_create(readers, bytes, into)
         integer(c_int32_t), intent(in) :: readers
         integer(c_size_t), intent(in) :: bytes
         type(c_ptr), intent(out) :: into
-        fg_broadcast_create = create_broadcast(FG_VERSION, readers, bytes, into)
+        fg_broadcast_create = fg_broadcast_create_of(FG_VERSION, readers, bytes, into)
     end function
 
     integer(c_int) function fg_broadcast_skipping(readers, bytes, into)
         integer(c_int32_t), intent(in) :: readers
         integer(c_size_t), intent(in) :: bytes
         type(c_ptr), intent(out) :: into
-        fg_broadcast_skipping = skipping_broadcast(FG_VERSION, readers, bytes, into)
+        fg_broadcast_skipping = fg_broadcast_skipping_of(FG_VERSION, readers, bytes, into)
     end function
 
     integer(c_int) function fg_broadcast_attach(descriptor, into)
         integer(c_int), intent(in) :: descriptor
         type(c_ptr), intent(out) :: into
-        fg_broadcast_attach = attach_broadcast(FG_VERSION, descriptor, into)
+        fg_broadcast_attach = fg_broadcast_attach_of(FG_VERSION, descriptor, into)
     end function
 
     integer(c_int) function fg_shared_barrier_create(size, into)
         integer(c_int32_t), intent(in) :: size
         type(c_ptr), intent(out) :: into
-        fg_shared_barrier_create = create_shared(FG_VERSION, size, into)
+        fg_shared_barrier_create = fg_shared_barrier_create_of(FG_VERSION, size, into)
     end function
 
     integer(c_int) function fg_shared_barrier_attach(descriptor, into)
         integer(c_int), intent(in) :: descriptor
         type(c_ptr), intent(out) :: into
-        fg_shared_barrier_attach = attach_shared(FG_VERSION, descriptor, into)
+        fg_shared_barrier_attach = fg_shared_barrier_attach_of(FG_VERSION, descriptor, into)
     end function
 
     integer(c_int) function fg_job(ranks, body, data)
         integer(c_int32_t), intent(in) :: ranks
-        procedure(fg_body) :: body
+        type(c_funptr), intent(in) :: body
         type(c_ptr), intent(in) :: data
-        fg_job = start_job(FG_VERSION, ranks, body, data)
+        fg_job = fg_job_of(FG_VERSION, ranks, body, data)
     end function
 end module
