@@ -5,6 +5,7 @@ use foregather::processes::SharedBarrier;
 use foregather::{Broadcast, Error};
 use foregather_host::child::Child;
 use foregather_host::forks;
+use foregather_machine::{Nanos, SplitMix};
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Command, Stdio};
@@ -12,6 +13,8 @@ use std::time::{Duration, Instant};
 
 /// The variable that gives a child process its queue.
 const QUEUE: &str = "FOREGATHER_TEST_QUEUE";
+/// And its rank there.
+const RANK: &str = "FOREGATHER_TEST_RANK";
 
 fn message(number: u32) -> Vec<u8> {
     number.to_le_bytes().repeat(1 + number as usize % 50)
@@ -108,14 +111,25 @@ fn a_child_of_a_fork_leaves_its_parents_ends_alone() {
     assert_eq!(reader.receive().unwrap(), b"still here");
 }
 
+/// [`child`], which finds its rank in a variable.
+fn child_of_rank(test: &str, shared: &impl AsFd, rank: u32) -> Child {
+    let mut command = command(test, shared);
+    command.env(RANK, rank.to_string()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    Child::spawn(command, &[shared.as_fd()]).unwrap()
+}
+
 /// This program again, running one ignored test with that queue.
 fn child(test: &str, shared: &impl AsFd) -> Child {
+    Child::spawn(command(test, shared), &[shared.as_fd()]).unwrap()
+}
+
+fn command(test: &str, shared: &impl AsFd) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"])
         .env(QUEUE, shared.as_fd().as_raw_fd().to_string());
     command.stdin(Stdio::null()).stdout(Stdio::null());
-    Child::spawn(command, &[shared.as_fd()]).unwrap()
+    command
 }
 
 fn kill(child: &Child) {
@@ -222,4 +236,60 @@ fn processes_meet_and_a_killed_one_is_named() {
     let again = barrier.member(0);
     assert!(matches!(Error::of(&again), Some(Cause::Rank { rank: 0, size: 2 })), "{again:?}");
     assert!(matches!(Error::of(&SharedBarrier::create(0)), Some(Cause::Size { .. })));
+}
+
+/// What a child of [`killed_at_random`] says: which rank it has lost, or that the writer has left in order.
+const LOST: &str = "lost rank ";
+
+#[test]
+#[ignore = "started by the other tests"]
+fn busy_child() {
+    let Some(queue) = inherited() else { return };
+    let rank: u32 = std::env::var(RANK).unwrap().parse().unwrap();
+    let mut random = SplitMix(u64::from(rank));
+    let end = match rank {
+        0 => {
+            let mut writer = queue.writer().unwrap();
+            (0..).find_map(|number| {
+                if number % 64 == 0 {
+                    std::thread::sleep(Duration::from_micros(random.below(2_000)));
+                }
+                writer.send(&message(number)).err()
+            })
+        }
+        rank => {
+            let mut reader = queue.reader(rank).unwrap();
+            std::iter::repeat_with(|| reader.receive()).find_map(Result::err)
+        }
+    };
+    match end.unwrap().cause() {
+        Cause::PeerLost { rank, .. } => println!("{LOST}{rank}"),
+        Cause::Closed { .. } => println!("closed"),
+        other => println!("{other}"),
+    }
+}
+
+/// The writer or a reader is killed at any moment: each rank that still needs it names it within a second.
+#[test]
+fn an_end_that_is_killed_at_any_moment_is_named() {
+    let rounds: u64 = std::env::var("FOREGATHER_SOAK").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(5);
+    let mut random = SplitMix(Instant::now().elapsed().as_nanos() as u64 ^ u64::from(std::process::id()));
+    let mut longest = Duration::ZERO;
+    for round in 0..rounds {
+        let queue = Broadcast::create(2, [1 << 12, 1 << 16, 1 << 20][random.below(3) as usize]).unwrap();
+        let children: Vec<Child> = (0..3).map(|rank| child_of_rank("busy_child", &queue, rank)).collect();
+        std::thread::sleep(Duration::from_micros(20_000 + random.below(20_000)));
+        let victim = random.below(3) as usize;
+        kill(&children[victim]);
+        let killed = Instant::now();
+        for (rank, child) in children.into_iter().enumerate().filter(|&(rank, _)| rank != victim) {
+            let output = child.output_within(Nanos::from_ms(5_000)).unwrap_or_else(|error| panic!("round {round}: {error}"));
+            let said = String::from_utf8_lossy(&output.stdout);
+            let expected = if victim == 0 || rank == 0 { format!("{LOST}{victim}\n") } else { "closed\n".to_owned() };
+            assert!(said.contains(&expected), "round {round}: rank {rank} of a queue without {victim} says: {said}");
+        }
+        longest = longest.max(killed.elapsed());
+    }
+    println!("{rounds} kills, all named within {longest:?}");
+    assert!(longest < Duration::from_secs(2), "{longest:?}");
 }
