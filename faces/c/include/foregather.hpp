@@ -11,8 +11,6 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
-#include <functional>
-#include <limits>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -341,9 +339,11 @@ public:
         detail::check(fg_rank_sum_double(handle_, &value));
         return value;
     }
-    std::int64_t sum(std::int64_t value) {
-        detail::check(fg_rank_sum_int64(handle_, &value));
-        return value;
+    template <typename Integer, std::enable_if_t<std::is_integral<Integer>::value, int> = 0>
+    std::int64_t sum(Integer value) {
+        std::int64_t all = value;
+        detail::check(fg_rank_sum_int64(handle_, &all));
+        return all;
     }
     void broadcast(std::uint32_t root, void *at, std::size_t bytes) {
         detail::check(fg_rank_broadcast(handle_, root, at, bytes));

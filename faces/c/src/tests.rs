@@ -3,6 +3,7 @@ use crate::slots::Handle;
 use crate::{barrier::*, border::*, ends::*, failure::*, job::*, queue::*, shared::*, team::*};
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr::{null, null_mut};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use core::time::Duration;
 use foregather::engine::host::forks;
 
@@ -325,4 +326,65 @@ fn handles_are_given_out_and_destroyed_by_many_threads() {
             });
         }
     });
+}
+
+#[test]
+fn the_first_thread_that_is_back_from_a_barrier_destroys_it() {
+    for _ in 0..300 {
+        let one = barrier(3);
+        let codes = std::thread::scope(|threads| {
+            // SAFETY: null is no place.
+            let wait = || unsafe { fg_barrier_wait(one, -1, null_mut()) };
+            let running = [(); 3].map(|()| threads.spawn(move || (wait(), fg_barrier_destroy(one))));
+            running.map(|thread| thread.join().unwrap())
+        });
+        assert_eq!(codes.map(|(waited, _)| waited), [0; 3]);
+        let destroyed = codes.map(|(_, destroyed)| destroyed);
+        assert!(destroyed.iter().all(|code| [0, INVALID, BUSY].contains(code)), "{destroyed:?}");
+        // None has if another one needed longer than 10 ms for its way out.
+        let count = destroyed.iter().filter(|&&code| code == 0).count();
+        assert_eq!(count + usize::from(fg_barrier_destroy(one) == 0), 1, "{destroyed:?}");
+    }
+}
+
+#[test]
+fn a_handle_may_be_destroyed_while_others_try_it() {
+    let (handle, over) = (&AtomicU64::new(team().0), &AtomicBool::new(false));
+    std::thread::scope(|threads| {
+        for _ in 0..3 {
+            threads.spawn(move || {
+                let mut members = 0;
+                while !over.load(Relaxed) {
+                    // SAFETY: the place is this thread's own.
+                    let code = unsafe { fg_team_members(Handle(handle.load(Relaxed)), &raw mut members) };
+                    assert!([0, INVALID].contains(&code) && members <= 2, "{code}: {members}");
+                }
+            });
+        }
+        for _ in 0..2_000 {
+            let old = Handle(handle.swap(team().0, Relaxed));
+            // Busy if another thread loses its processor within a call for longer than 10 ms.
+            let ended = std::iter::repeat_with(|| fg_team_destroy(old)).find(|&code| code != BUSY);
+            assert_eq!((ended, fg_team_destroy(old)), (Some(0), INVALID));
+        }
+        over.store(true, Relaxed);
+    });
+}
+
+#[test]
+fn a_thread_that_waits_at_a_fork_stops_no_child() {
+    let (barrier, team) = (barrier(2), team());
+    std::thread::scope(|threads| {
+        // SAFETY: null is no place.
+        let wait = |limit| unsafe { fg_barrier_wait(barrier, limit, null_mut()) };
+        let waiting = threads.spawn(move || wait(-1));
+        std::thread::sleep(Duration::from_millis(5));
+        let ended = forks::in_child(|| {
+            let codes = [wait(0), fg_barrier_destroy(barrier), fg_barrier_destroy(barrier), fg_team_destroy(team)];
+            i32::from(codes != [FORKED, 0, INVALID, 0])
+        });
+        assert_eq!(ended.exit_status(), Some(0));
+        assert_eq!((wait(-1), waiting.join().unwrap()), (0, 0));
+    });
+    assert_eq!((fg_barrier_destroy(barrier), fg_team_destroy(team)), (0, 0));
 }
