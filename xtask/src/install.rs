@@ -125,7 +125,8 @@ fn c_library(root: &Path, built: &Path, place: &Path) -> Result<()> {
     cc.arg(format!("-Wl,--version-script={}", root.join("faces/c/foregather.map").display()));
     cc.arg("-Wl,--whole-archive").arg(&archive).arg("-Wl,--no-whole-archive");
     done(cc.args(["-lgcc_s", "-lpthread", "-ldl", "-lm", "-s", "-o"]).arg(&library))?;
-    done(Command::new("strip").arg("--strip-debug").arg(&archive))?;
+    // The standard library's objects have LLVM's bitcode in them, for links that optimise once more.
+    done(Command::new("strip").args(["--strip-debug", "-R", ".llvmbc", "-R", ".llvmcmd"]).arg(&archive))?;
     for (to, link) in [
         (format!("libforegather.so.{VERSION}"), format!("libforegather.so.{SO}")),
         (format!("libforegather.so.{SO}"), "libforegather.so".to_owned()),
