@@ -135,6 +135,7 @@ pub(crate) struct PyReader {
     #[pyo3(get)]
     rank: u32,
     /// May messages be read where they are?
+    #[pyo3(get)]
     views: bool,
 }
 

@@ -64,15 +64,12 @@ class Reader(_foregather.Reader):
             self.pass_()
 
     def get(self, timeout: float | None = None) -> Any:
-        """Waits for an object that was put. Its arrays share one copy of the message, and can be written."""
-        message = memoryview(bytearray(self.recv(timeout)))
-        (count,) = struct.unpack_from("<Q", message)
-        lengths = struct.unpack_from(f"<{count + 1}Q", message, 8)
-        at, parts = -(-8 * (count + 2) // _ALIGN) * _ALIGN, []
-        for length in lengths:
-            parts.append(message[at : at + length])
-            at += -(-length // _ALIGN) * _ALIGN
-        return pickle.loads(parts[0], buffers=parts[1:])
+        """Waits for an object that was put. Its arrays are copies, and can be written."""
+        if not self.views:
+            with memoryview(self.recv(timeout)) as message:
+                return _object(message)
+        with self.read(timeout) as message:
+            return _object(message)
 
     def __iter__(self) -> Iterator[bytes]:
         """All messages until the writer closes the queue."""
@@ -90,6 +87,22 @@ class Reader(_foregather.Reader):
 
     def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
         self.fail() if kind else self.close()
+
+
+def _object(message: memoryview) -> Any:
+    """The object of a message, of which nothing shows the message any more."""
+    (count,) = struct.unpack_from("<Q", message)
+    lengths = struct.unpack_from(f"<{count + 1}Q", message, 8)
+    at, buffers = -(-8 * (count + 2) // _ALIGN) * _ALIGN, []
+    begins = []
+    for length in lengths:
+        begins.append(at)
+        at += -(-length // _ALIGN) * _ALIGN
+    for begin, length in zip(begins[1:], lengths[1:]):
+        with message[begin : begin + length] as part:
+            buffers.append(bytearray(part))
+    with message[begins[0] : begins[0] + lengths[0]] as pickled:
+        return pickle.loads(pickled, buffers=buffers)
 
 
 class Broadcast:
