@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod claims;
+mod dist;
 mod drop_in;
 mod examples;
 mod install;
@@ -30,6 +31,7 @@ The chores of this repository.
   cargo xtask peers       other people's work beside ours, in the same run; `cargo xtask peers help` says how
   cargo xtask examples    the programs of examples/, each with exactly the features that it names
   cargo xtask drop-in     a library that takes the place of another: libgomp, pthread, blas
+  cargo xtask dist        what a release consists of: a tarball, the wheel, checksums
   cargo xtask wheel       the wheel for Python, with the command and the libraries in it
   cargo xtask install     libraries, headers, the command, its manual and completions below a prefix
   cargo xtask regret      a run of the barrier matrix against a stored one; `cargo xtask regret help` says how
@@ -60,12 +62,13 @@ impl<E: Into<anyhow::Error>> From<E> for Trouble {
 type Chore = fn(&[&str]) -> Result<bool, Trouble>;
 
 /// All chores: name, help, and the function that does it. A chore without help here is a program of its own.
-const CHORES: [(&str, &str, Chore); 11] = [
+const CHORES: [(&str, &str, Chore); 12] = [
     ("tidy", HELP, tidy),
     ("claims", HELP, |_| report(claims::run)),
     ("peers", "", |rest| run_apart(&["-p", "foregather-peers", "--bin", "foregather-contests"], rest)),
     ("examples", examples::HELP, examples::run),
     ("drop-in", drop_in::HELP, drop_in::run),
+    ("dist", dist::HELP, dist::run),
     ("wheel", wheel::HELP, wheel::run),
     ("install", install::HELP, install::run),
     ("regret", regret::HELP, regret::run),

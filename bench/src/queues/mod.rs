@@ -1,12 +1,13 @@
 //! What a reader of a queue pays for messages that come now and then: how late it has them, and how much of a
 //! processor it burns meanwhile.
 //!
-//! The writer sleeps until shortly before a message is due, so that it is on time, and stamps it. This
+//! Both have a processor of their own, if there are two: where a scheduler puts them is another question. The
+//! writer sleeps until shortly before a message is due, so that it is on time, and stamps it. This
 //! project's ring is read by several policies; queues of other projects by a program in Python.
 mod peers;
 
 use crate::Cell;
-use foregather_host::{clock, usage};
+use foregather_host::{affinity, clock, usage};
 use foregather_machine::{Clock, Error, Nanos, SharedBytes, SplitMix, block_on};
 use foregather_message::broadcast::{Broadcast, Pace};
 use foregather_shm::{Process, Segment, Watch};
@@ -148,7 +149,9 @@ fn read(cell: &QueueCell) -> Result<QueueResult, Error> {
     clock::init();
     let segment = Arc::new(Segment::with_bytes(QueueRing::lines(1), RING)?);
     let ring = QueueRing::over(segment.lines(), segment.bytes(), 1, Pace::SlowestReader)?;
-    let ends = foregather_thread::run(2, |_| None, |_, rank| if rank == 0 { write(cell, &ring) } else { collect(cell, &ring) })?;
+    let cpus = affinity::allowed();
+    let place = |rank: u32| (cpus.len() > 1).then(|| cpus[rank as usize]);
+    let ends = foregather_thread::run(2, place, |_, rank| if rank == 0 { write(cell, &ring) } else { collect(cell, &ring) })?;
     ends.into_iter().nth(1).expect("two ends")
 }
 

@@ -144,7 +144,10 @@ def main():
         queue = QUEUES[cell["queue"]]()
     except ImportError as error:
         sys.exit(f"{cell['queue']}: {error}")
+    cpus = sorted(os.sched_getaffinity(0))
     child = os.fork()
+    if len(cpus) > 1:
+        os.sched_setaffinity(0, {cpus[1 if child == 0 else 0]})
     if child == 0:
         try:
             print(json.dumps(read(queue.reader(), len(cell["gaps_ns"]), cell["warm_up"])), flush=True)

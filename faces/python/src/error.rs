@@ -18,7 +18,9 @@ pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
         Cause::Poisoned { by } => ("PeerFailed", by.map(u64::from)),
         Cause::Closed { peer } => ("Closed", peer.map(u64::from)),
         Cause::Skipped { messages } => ("Skipped", Some(*messages)),
-        Cause::Setting { .. } | Cause::Size { .. } | Cause::Rank { .. } => return PyValueError::new_err(error.to_string()),
+        Cause::Setting { .. } | Cause::Size { .. } | Cause::Rank { .. } | Cause::Length { .. } => {
+            return PyValueError::new_err(error.to_string());
+        }
         _ => ("Error", None),
     };
     exception(py, name, error.to_string(), carries).unwrap_or_else(|failed| failed)

@@ -29,12 +29,10 @@ pub const WRITER: Rank = 0;
 /// The name of its waits.
 const WHAT: &str = "broadcast";
 
-/// Positions count units of the ring, modulo 2^29.
-const POSITION: u32 = (1 << 29) - 1;
 /// The bit of a word of positions that says that its owner has left, after that position.
 const LEFT: u32 = 1 << 29;
-/// A position is ahead of another one by less than this.
-const HALF: u32 = 1 << 28;
+/// The other bits.
+const POSITION: u32 = LEFT - 1;
 
 /// The lines before those of the readers.
 const HEAD: usize = 2;
@@ -63,8 +61,43 @@ struct Shared<C: Cpu, B> {
     bytes: B,
     readers: u32,
     pace: Pace,
+    cycle: Cycle,
+}
+
+/// The positions of a ring: they count its units, in words modulo the largest multiple of it below 2^29, so
+/// that equal positions are equal places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cycle {
     /// Units of the ring.
     room: u32,
+    positions: u32,
+}
+
+impl Cycle {
+    fn of(room: u32) -> Self {
+        Self { room, positions: LEFT / room * room }
+    }
+
+    /// A position in full, as words have it.
+    fn low(self, position: u64) -> u32 {
+        (position % u64::from(self.positions)) as u32
+    }
+
+    /// The offset of a position in the ring.
+    fn offset(self, low: u32) -> usize {
+        (low % self.room) as usize * UNIT
+    }
+
+    /// How far a position is ahead of another one.
+    fn ahead(self, low: u32, other: u32) -> u32 {
+        let positions = u64::from(self.positions);
+        ((u64::from(low) + 2 * positions - u64::from(other & POSITION)) % positions) as u32
+    }
+
+    /// Is a position at another one or ahead of it, not behind?
+    fn is_reached(self, low: u32, other: u32) -> bool {
+        self.ahead(low, other) < self.positions / 2
+    }
 }
 
 impl<C: Cpu, B> Clone for Broadcast<C, B> {
@@ -81,7 +114,7 @@ impl<C: Cpu, B: ByteStore> Broadcast<C, B> {
     /// The most readers.
     pub const MOST_READERS: u32 = 1023;
     /// The least and the most bytes of the ring.
-    pub const BYTES: (usize, usize) = (8 * UNIT, HALF as usize / 2 * UNIT);
+    pub const BYTES: (usize, usize) = (8 * UNIT, LEFT as usize / 4 * UNIT);
 
     /// The number of lines that a broadcast to `readers` readers takes.
     pub const fn lines(readers: u32) -> usize {
@@ -112,8 +145,8 @@ impl<C: Cpu, B: ByteStore> Broadcast<C, B> {
         if bytes.size() < Self::BYTES.0 || bytes.size() > Self::BYTES.1 {
             return Err(setting("the bytes of a broadcast", "512 bytes to 8 GiB"));
         }
-        let room = (bytes.size() / UNIT) as u32;
-        Ok(Self(Arc::new(Shared { lines, bytes, readers, pace, room })))
+        let cycle = Cycle::of((bytes.size() / UNIT) as u32);
+        Ok(Self(Arc::new(Shared { lines, bytes, readers, pace, cycle })))
     }
 
     /// The number of readers.
@@ -174,16 +207,6 @@ impl<C: Cpu, B> Shared<C, B> {
     }
 }
 
-/// The offset of a position in the ring.
-fn offset(position: u32, room: u32) -> usize {
-    (position % room) as usize * UNIT
-}
-
-/// How far `position` is ahead of `other`.
-fn ahead(position: u32, other: u32) -> u32 {
-    position.wrapping_sub(other) & POSITION
-}
-
 /// What both ends have: one rank's handle.
 struct BroadcastEnd<C: Cpu, B> {
     shared: Arc<Shared<C, B>>,
@@ -240,5 +263,70 @@ impl<C: Cpu, B> BroadcastEnd<C, B> {
             let _ = self.cpu.compare_exchange(self.shared.culprit(), 0, self.rank + 1);
             self.cpu.poison(word);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foregather_conformance::scripted::Script;
+    use foregather_machine::{SharedBytes, block_on};
+
+    #[test]
+    fn positions_go_round_together_with_their_places() {
+        for room in [8, 9, 1_000, 1 << 20, LEFT / 4] {
+            let cycle = Cycle::of(room);
+            let last = u64::from(cycle.positions) - 1;
+            assert_eq!((cycle.low(last + 1), cycle.offset(cycle.low(last + 1))), (0, 0), "{room}");
+            assert_eq!(cycle.offset(cycle.low(last)), (room as usize - 1) * UNIT, "{room}");
+            assert_eq!((cycle.ahead(2, cycle.low(last)), cycle.ahead(cycle.low(last), 2)), (3, cycle.positions - 3), "{room}");
+            assert!(cycle.is_reached(2, cycle.low(last)) && !cycle.is_reached(cycle.low(last), 2), "{room}");
+            assert!(cycle.positions > LEFT / 2 && cycle.positions / 2 > room, "{room}");
+            // What a process that writes nonsense may have stored there.
+            cycle.ahead(POSITION, POSITION | LEFT);
+        }
+    }
+
+    /// Both ends of a ring that have come to this position.
+    fn ends_at(
+        pace: Pace,
+        room: u32,
+        position: u64,
+    ) -> (BroadcastWriter<Script, SharedBytes>, BroadcastReader<Script, SharedBytes>) {
+        let ring = Broadcast::new(1, SharedBytes::own(room as usize * UNIT), pace).unwrap();
+        let mut writer = ring.writer(Script::on(0, 1), Policy::Block).unwrap();
+        let mut reader = ring.reader(Script::on(1, 2), 1, Policy::Block).unwrap();
+        writer.begin_at(position);
+        reader.begin_at(position);
+        (writer, reader)
+    }
+
+    #[test]
+    fn messages_pass_where_positions_begin_again() {
+        for room in [8, 11, 1_000] {
+            let positions = u64::from(Cycle::of(room).positions);
+            let (mut writer, mut reader) = ends_at(Pace::SlowestReader, room, positions * 3 - 20);
+            for number in 0..60_u8 {
+                let message = vec![number; usize::from(number) * 5 % 200];
+                block_on(writer.send(&[&message], Nanos::MAX)).unwrap();
+                let mut come = vec![];
+                block_on(reader.receive(&mut come, Nanos::MAX)).unwrap();
+                assert_eq!(come, message, "{number} through {room}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_reader_that_was_overtaken_where_positions_begin_again_is_told() {
+        let positions = u64::from(Cycle::of(11).positions);
+        let (mut writer, mut reader) = ends_at(Pace::Writer, 11, positions - 9);
+        (0..100_u8).for_each(|number| block_on(writer.send(&[&[number; 50]], Nanos::MAX)).unwrap());
+        let mut come = vec![];
+        let skipped = block_on(reader.receive(&mut come, Nanos::MAX)).unwrap_err();
+        let Cause::Skipped { messages } = *skipped.cause() else { panic!("{skipped}") };
+        block_on(reader.receive(&mut come, Nanos::MAX)).unwrap();
+        assert_eq!((come, messages > 90), (vec![messages as u8; 50], true));
+        let too_long = block_on(writer.send(&[&[0; 600]], Nanos::MAX));
+        assert!(matches!(Error::of(&too_long), Some(Cause::Length { bytes: 600, .. })), "{too_long:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! A reader's end.
 use super::record::{HEADER, Header, RecordKind, most};
-use super::{BroadcastEnd, HALF, LEFT, POSITION, Pace, WRITER, ahead, offset};
+use super::{BroadcastEnd, LEFT, POSITION, Pace, WRITER};
 use foregather_machine::{ByteStore, Cause, Clock, Cpu, Error, Nanos, Rank};
 use foregather_wait::Account;
 use std::sync::Arc;
@@ -103,7 +103,7 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
                 Look::Overwritten => return Err(self.garbled("no record where one begins")),
             }
         };
-        let at = offset(self.position, self.end.shared.room) + HEADER;
+        let at = self.end.shared.cycle.offset(self.position) + HEADER;
         let view = RecordView { at, bytes: header.bytes as usize, total: header.total as usize };
         self.shown = view.is_whole().then(|| header.units());
         Ok(view)
@@ -176,14 +176,14 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
         loop {
             self.wait(deadline).await?;
             let shared = &*self.end.shared;
-            let header = Header::load(&shared.bytes, offset(self.position, shared.room));
+            let header = Header::load(&shared.bytes, shared.cycle.offset(self.position));
             if !self.is_intact() {
                 return Ok(Look::Overwritten);
             }
             let fits = |header: &Header| {
-                header.units() <= ahead(self.written, self.position)
-                    && header.position as u32 & POSITION == self.position
-                    && header.bytes as usize <= most(shared.room)
+                header.units() <= shared.cycle.ahead(self.written, self.position)
+                    && shared.cycle.low(header.position) == self.position
+                    && header.bytes as usize <= most(shared.cycle.room)
             };
             match header.filter(fits) {
                 Some(header) if header.position < self.last => return Ok(Look::Overwritten),
@@ -219,7 +219,7 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
     /// Copies a record's bytes. False if the writer may have written over them meanwhile.
     fn copy(&self, header: Header, into: &mut Vec<u8>) -> bool {
         let shared = &*self.end.shared;
-        let (at, from) = (offset(self.position, shared.room), into.len());
+        let (at, from) = (shared.cycle.offset(self.position), into.len());
         into.resize(from + header.bytes as usize, 0);
         shared.bytes.load(at + HEADER, &mut into[from..]);
         // The position tells a record even from one that is all positions later.
@@ -229,12 +229,12 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
     /// Has the writer not begun to write over the present record?
     fn is_intact(&self) -> bool {
         let shared = &*self.end.shared;
-        shared.pace == Pace::SlowestReader || ahead(self.position, self.end.cpu.load(shared.discarded())) < HALF
+        shared.pace == Pace::SlowestReader || shared.cycle.is_reached(self.position, self.end.cpu.load(shared.discarded()))
     }
 
     /// Goes on behind a record, which may be written over from now on.
     fn go_on(&mut self, units: u32) {
-        self.position = self.position.wrapping_add(units) & POSITION;
+        self.position = self.end.shared.cycle.low(u64::from(self.position) + u64::from(units));
         if self.end.shared.pace == Pace::SlowestReader {
             self.end.cpu.publish(self.end.shared.read(self.end.rank), self.position);
         }
@@ -271,5 +271,15 @@ impl<C: Cpu, B: ByteStore> Clock for BroadcastReader<C, B> {
 impl<C: Cpu, B: ByteStore> Drop for BroadcastReader<C, B> {
     fn drop(&mut self) {
         self.end.leave(self.end.shared.read(self.end.rank));
+    }
+}
+
+#[cfg(test)]
+impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
+    /// As if that much had been read.
+    pub(super) fn begin_at(&mut self, position: u64) {
+        self.position = self.end.shared.cycle.low(position);
+        self.written = self.position;
+        self.end.cpu.store(self.end.shared.read(self.end.rank), self.position);
     }
 }

@@ -1,10 +1,12 @@
 //! The writer's end.
-use super::record::{HEADER, Header, RecordKind, most, units};
-use super::{BroadcastEnd, LEFT, POSITION, Pace, WRITER, ahead, offset};
+use super::record::{HEADER, Header, RecordKind, UNIT, most, units};
+use super::{BroadcastEnd, Cycle, LEFT, Pace, WRITER};
 use foregather_machine::{ByteStore, Cause, Clock, Cpu, Error, Nanos, Rank, WaitContext};
 use foregather_wait::Account;
 use std::sync::Arc;
 
+/// How many messages go before it asks whether all readers have left.
+const LOOK: u64 = 16;
 /// Bytes are stored from multiples of this on.
 const WORD: usize = size_of::<u64>();
 
@@ -37,7 +39,8 @@ impl<C: Cpu, B: ByteStore> BroadcastWriter<C, B> {
     /// may be changed.
     ///
     /// # Errors
-    /// [`Cause::Closed`] if all readers have left. [`Cause::TimedOut`] at `deadline`, naming the reader that
+    /// [`Cause::Closed`] if all readers have left, which is noticed after some messages. [`Cause::Length`] at
+    /// the writer's own pace for more than three quarters of the ring. [`Cause::TimedOut`] at `deadline`, naming the reader that
     /// it has waited for: the message is not sent, unless [`BroadcastWriter::go_on`] does, and no reader gets
     /// a part of it. [`Cause::Poisoned`] or [`Cause::PeerLost`] for a reader that has failed.
     pub async fn send(&mut self, parts: &[&[u8]], deadline: Nanos) -> Result<(), Error> {
@@ -53,14 +56,18 @@ impl<C: Cpu, B: ByteStore> BroadcastWriter<C, B> {
     pub async fn go_on(&mut self, parts: &[&[u8]], deadline: Nanos) -> Result<(), Error> {
         self.check()?;
         let total = parts.iter().map(|part| part.len()).sum::<usize>();
-        let most = most(self.end.shared.room);
+        let kept = self.cycle().room as usize * UNIT / 4 * 3;
+        if self.end.shared.pace == Pace::Writer && total > kept {
+            return Err(Cause::Length { what: "a message at the writer's own pace", bytes: total, room: kept }.into());
+        }
+        let most = most(self.cycle().room);
         let mut parts = Parts { rest: parts, into: 0 };
         parts.skip(self.begun.min(total));
         loop {
             let bytes = (total - self.begun.min(total)).min(most);
             let kind = if self.begun == 0 { RecordKind::First } else { RecordKind::Further };
             self.make_room(units(bytes), deadline).await?;
-            let at = offset(self.low(), self.end.shared.room);
+            let at = self.cycle().offset(self.low());
             self.header(bytes, kind, total).store(&self.end.shared.bytes, at);
             parts.copy(&self.end.shared.bytes, at + HEADER, bytes);
             self.publish(units(bytes));
@@ -89,12 +96,17 @@ impl<C: Cpu, B: ByteStore> BroadcastWriter<C, B> {
             return Err(error);
         }
         cpu.check(shared.written(), &WaitContext::new(super::WHAT, WRITER))?;
-        let all_left = (1..=shared.readers).all(|rank| cpu.load(shared.read(rank)) & LEFT != 0);
-        if all_left { Err(Cause::Closed { peer: None }.into()) } else { Ok(()) }
+        // A look takes the readers' lines away from them.
+        let all_left = || (1..=shared.readers).all(|rank| cpu.load(shared.read(rank)) & LEFT != 0);
+        if self.message.is_multiple_of(LOOK) && all_left() { Err(Cause::Closed { peer: None }.into()) } else { Ok(()) }
+    }
+
+    fn cycle(&self) -> Cycle {
+        self.end.shared.cycle
     }
 
     fn low(&self) -> u32 {
-        self.position as u32 & POSITION
+        self.cycle().low(self.position)
     }
 
     fn header(&self, bytes: usize, kind: RecordKind, total: usize) -> Header {
@@ -109,12 +121,11 @@ impl<C: Cpu, B: ByteStore> BroadcastWriter<C, B> {
 
     /// Makes room for a record in one piece, after padding if it does not fit before the ring's end.
     async fn make_room(&mut self, units: u32, deadline: Nanos) -> Result<(), Error> {
-        let room = self.end.shared.room;
-        let before_end = room - self.low() % room;
+        let before_end = self.cycle().room - self.low() % self.cycle().room;
         if units > before_end {
             self.free(before_end, deadline).await?;
-            let at = offset(self.low(), room);
-            let padding = before_end as usize * super::UNIT - HEADER;
+            let at = self.cycle().offset(self.low());
+            let padding = before_end as usize * UNIT - HEADER;
             self.header(padding, RecordKind::Padding, 0).store(&self.end.shared.bytes, at);
             self.publish(before_end);
         }
@@ -123,7 +134,7 @@ impl<C: Cpu, B: ByteStore> BroadcastWriter<C, B> {
 
     /// Makes `units` from the present position on free.
     async fn free(&mut self, units: u32, deadline: Nanos) -> Result<(), Error> {
-        let behind = (self.position + u64::from(units)).saturating_sub(u64::from(self.end.shared.room));
+        let behind = (self.position + u64::from(units)).saturating_sub(u64::from(self.cycle().room));
         if self.free_up_to >= behind {
             return Ok(());
         }
@@ -148,7 +159,7 @@ impl<C: Cpu, B: ByteStore> BroadcastWriter<C, B> {
             let word = end.shared.read(rank);
             let has_read = || {
                 let read = end.cpu.load(word);
-                (read & LEFT != 0 || position_of(read, position) >= behind).then_some(())
+                (read & LEFT != 0 || position_of(end.shared.cycle, read, position) >= behind).then_some(())
             };
             end.wait(word, rank, deadline, has_read).await?;
         }
@@ -158,18 +169,18 @@ impl<C: Cpu, B: ByteStore> BroadcastWriter<C, B> {
     fn slowest(&self) -> Option<(Rank, u64)> {
         let (shared, cpu) = (&*self.end.shared, &self.end.cpu);
         let here = (1..=shared.readers).map(|rank| (rank, cpu.load(shared.read(rank)))).filter(|(_, read)| read & LEFT == 0);
-        here.map(|(rank, read)| (rank, position_of(read, self.position))).min_by_key(|&(_, read)| read)
+        here.map(|(rank, read)| (rank, position_of(shared.cycle, read, self.position))).min_by_key(|&(_, read)| read)
     }
 
     /// Gives up the oldest records up to `behind`: says so before it writes over them.
     fn discard(&mut self, behind: u64) {
         let shared = &*self.end.shared;
         while self.free_up_to < behind {
-            let at = offset(self.free_up_to as u32 & POSITION, shared.room);
+            let at = shared.cycle.offset(shared.cycle.low(self.free_up_to));
             let header = Header::load(&shared.bytes, at).expect("the writer's own record");
             self.free_up_to += u64::from(header.units());
         }
-        self.end.cpu.store(shared.discarded(), self.free_up_to as u32 & POSITION);
+        self.end.cpu.store(shared.discarded(), shared.cycle.low(self.free_up_to));
     }
 }
 
@@ -223,8 +234,8 @@ impl Parts<'_> {
 }
 
 /// The position of a reader, by its lower bits and a later position of the writer.
-fn position_of(read: u32, position: u64) -> u64 {
-    position.saturating_sub(u64::from(ahead(position as u32 & POSITION, read & POSITION)))
+fn position_of(cycle: Cycle, read: u32, position: u64) -> u64 {
+    position.saturating_sub(u64::from(cycle.ahead(cycle.low(position), read)))
 }
 
 impl<C: Cpu, B: ByteStore> Clock for BroadcastWriter<C, B> {
@@ -239,5 +250,15 @@ impl<C: Cpu, B: ByteStore> Clock for BroadcastWriter<C, B> {
 impl<C: Cpu, B: ByteStore> Drop for BroadcastWriter<C, B> {
     fn drop(&mut self) {
         self.end.leave(self.end.shared.written());
+    }
+}
+
+#[cfg(test)]
+impl<C: Cpu, B: ByteStore> BroadcastWriter<C, B> {
+    /// As if that much had been written, and read.
+    pub(super) fn begin_at(&mut self, position: u64) {
+        (self.position, self.free_up_to) = (position, position);
+        self.end.cpu.store(self.end.shared.written(), self.low());
+        self.end.cpu.store(self.end.shared.discarded(), self.low());
     }
 }
