@@ -22,8 +22,8 @@ impl Writer {
     /// Sends a message to all readers. Returns when it is in the ring, and may be changed.
     ///
     /// # Errors
-    /// `Cause::Closed` if all readers have left, which is noticed after some messages; `Cause::Length` where a
-    /// queue that skips has too small a ring; `Cause::PeerLost` or `Cause::Poisoned` with the rank of a
+    /// `Cause::Closed` if all readers have left, which is noticed after some messages; `Cause::Length` where
+    /// a queue that skips has too small a ring; `Cause::PeerLost` or `Cause::Poisoned` with the rank of a
     /// reader that has died or failed. The message is not sent then.
     pub fn send(&mut self, message: &[u8]) -> Result<(), Error> {
         self.send_parts(&[message])

@@ -40,9 +40,10 @@ impl<C: Cpu, B: ByteStore> BroadcastWriter<C, B> {
     ///
     /// # Errors
     /// [`Cause::Closed`] if all readers have left, which is noticed after some messages. [`Cause::Length`] at
-    /// the writer's own pace for more than three quarters of the ring. [`Cause::TimedOut`] at `deadline`, naming the reader that
-    /// it has waited for: the message is not sent, unless [`BroadcastWriter::go_on`] does, and no reader gets
-    /// a part of it. [`Cause::Poisoned`] or [`Cause::PeerLost`] for a reader that has failed.
+    /// the writer's own pace for more than three quarters of the ring. [`Cause::TimedOut`] at `deadline`,
+    /// naming the reader that it has waited for: the message is not sent, unless [`BroadcastWriter::go_on`]
+    /// does, and no reader gets a part of it. [`Cause::Poisoned`] or [`Cause::PeerLost`] for a reader that
+    /// has failed.
     pub async fn send(&mut self, parts: &[&[u8]], deadline: Nanos) -> Result<(), Error> {
         self.begun = 0;
         self.go_on(parts, deadline).await
