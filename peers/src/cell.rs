@@ -1,5 +1,5 @@
 //! One cell by one peer: from the command line's text to the result's.
-use crate::roster::{self, Barrier, PEERS, Peer};
+use crate::roster::{self, Barrier, PEERS};
 use crate::{member::give_up_after, native, openmp, trouble::Trouble};
 use foregather_bench::{BarrierCell, Cell, CellResult, Episodes, barriers};
 use foregather_host::{affinity, clock};
@@ -7,8 +7,6 @@ use std::time::Duration;
 
 /// How much longer than its span a cell may take before it is given up.
 const GRACE: Duration = Duration::from_secs(60);
-/// Variables beginning so change what the OpenMP runtimes do.
-const OPENMP_VARIABLES: [&str; 3] = ["OMP_", "GOMP_", "KMP_"];
 
 /// Runs the cell in `text`; the result as JSON.
 pub(crate) fn run(text: &str) -> Result<String, Trouble> {
@@ -21,7 +19,7 @@ pub(crate) fn run(text: &str) -> Result<String, Trouble> {
     if let Some(cpu) = cell.pins.iter().find(|cpu| !allowed.contains(cpu)) {
         return Err(Trouble::Usage(format!("threads cannot be pinned to processor {cpu}; they can to {allowed:?}")));
     }
-    settle_environment(peer);
+    peer.settle_environment();
     clock::init();
     give_up_after(Duration::from_nanos(cell.span_ns).saturating_add(GRACE));
 
@@ -38,18 +36,4 @@ pub(crate) fn run(text: &str) -> Result<String, Trouble> {
 
 fn json(result: &CellResult) -> Result<String, Trouble> {
     serde_json::to_string(result).map_err(|error| Trouble::Failed(error.to_string()))
-}
-
-/// Makes a peer's name always mean the same settings, whatever the user's own are.
-pub(crate) fn settle_environment(peer: &Peer) {
-    let theirs = |name: &str| OPENMP_VARIABLES.iter().any(|start| name.starts_with(start));
-    let names: Vec<_> = std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_str().is_some_and(theirs)).collect();
-    for name in names {
-        // SAFETY: this process has no other thread yet.
-        unsafe { std::env::remove_var(name) };
-    }
-    for (name, value) in peer.env {
-        // SAFETY: this process has no other thread yet.
-        unsafe { std::env::set_var(name, value) };
-    }
 }

@@ -8,6 +8,7 @@ mod native;
 mod openmp;
 mod ping_pong;
 mod roster;
+mod runtime;
 mod teams;
 mod trouble;
 

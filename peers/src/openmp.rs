@@ -1,7 +1,7 @@
 //! OpenMP runtimes, by the entry points that GNU's compiler calls and all of them export. Found at run time.
-use crate::cell::settle_environment;
 use crate::member::{give_up, give_up_after, member};
 use crate::roster::{self, Barrier, PEERS, Peer};
+use crate::runtime::Runtime;
 use crate::trouble::Trouble;
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use core::mem::transmute_copy;
@@ -10,31 +10,11 @@ use foregather_bench::teams::{TeamCell, measure};
 use foregather_bench::{BarrierCell, Cell, CellResult, Episodes};
 use foregather_host::clock;
 use foregather_host::dl::Library;
-use foregather_machine::Error;
 use serde_json::Value;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// How much longer than its span a cell may take before it is given up.
 const GRACE: Duration = Duration::from_secs(60);
-
-/// One runtime: the files it may be in, and how to get it.
-pub(crate) struct Runtime {
-    pub(crate) libraries: &'static [&'static str],
-    pub(crate) remedy: &'static str,
-}
-
-/// Where this project's own runtime is, unless it is beside this program.
-const OURS: &str = "FOREGATHER_GOMP";
-
-impl Runtime {
-    pub(crate) fn library(&self) -> Result<Library, Error> {
-        let [own @ "libforegather_gomp.so"] = self.libraries else { return Library::open(self.libraries) };
-        let beside = || std::env::current_exe().ok()?.parent().map(|folder| folder.join("../drop-in").join(own));
-        let path = std::env::var_os(OURS).map(PathBuf::from).or_else(beside).unwrap_or_default();
-        Library::open(&[&path.to_string_lossy()])
-    }
-}
 
 type RegionFn = extern "C" fn(*mut c_void);
 
@@ -176,7 +156,7 @@ pub(crate) fn run_cell(text: &str) -> Result<String, Trouble> {
     let Some(peer @ Peer { barrier: Barrier::OpenMp(runtime), .. }) = found else {
         return Err(Trouble::Usage(format!("`{}` is no OpenMP runtime; see `foregather-peers list-openmp`", cell.runtime)));
     };
-    settle_environment(peer);
+    peer.settle_environment();
     clock::init();
     give_up_after(Duration::from_nanos(cell.span_ns).saturating_add(GRACE));
     let result = if cell.construct == Construct::Region {

@@ -1,5 +1,5 @@
 //! All peers: which of them this machine has, and how to get the others.
-use crate::openmp::Runtime;
+use crate::runtime::Runtime;
 use foregather_host::dl::Library;
 use serde_json::{Map, Value, json};
 use std::ffi::CStr;
@@ -19,6 +19,25 @@ pub(crate) struct Peer {
     what: &'static str,
     pub(crate) barrier: Barrier,
     pub(crate) env: &'static [(&'static str, &'static str)],
+}
+
+/// Variables beginning so change what the OpenMP runtimes do.
+const OPENMP_VARIABLES: [&str; 3] = ["OMP_", "GOMP_", "KMP_"];
+
+impl Peer {
+    /// Makes its name always mean the same settings, whatever the user's own are.
+    pub(crate) fn settle_environment(&self) {
+        let theirs = |name: &str| OPENMP_VARIABLES.iter().any(|start| name.starts_with(start));
+        let names: Vec<_> = std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_str().is_some_and(theirs)).collect();
+        for name in names {
+            // SAFETY: this process has no other thread yet.
+            unsafe { std::env::remove_var(name) };
+        }
+        for (name, value) in self.env {
+            // SAFETY: this process has no other thread yet.
+            unsafe { std::env::set_var(name, value) };
+        }
+    }
 }
 
 const GNU: Runtime = Runtime { libraries: &["libgomp.so.1"], remedy: "install GNU's OpenMP runtime (Debian: libgomp1)" };

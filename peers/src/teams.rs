@@ -1,5 +1,4 @@
 //! Fork and join of other projects: parallel regions of OpenMP runtimes, and rayon from outside its pool.
-use crate::cell::settle_environment;
 use crate::member::give_up_after;
 use crate::openmp;
 use crate::roster::{self, Barrier, PEERS};
@@ -39,7 +38,7 @@ pub(crate) fn run(text: &str) -> Result<String, Trouble> {
     let cell = TeamCell::from_arg(text).map_err(Trouble::Usage)?;
     let peer = roster::find(&cell.runner);
     if let Some(peer) = peer {
-        settle_environment(peer);
+        peer.settle_environment();
     }
     clock::init();
     give_up_after(Duration::from_nanos(cell.span_ns).saturating_add(GRACE));
