@@ -1,6 +1,6 @@
 //! `cargo xtask dist`: what a release consists of.
 use crate::{Trouble, drop_in, install, wheel};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -41,6 +41,7 @@ fn sums(files: &Path) -> Result<()> {
     let mut names: Vec<_> = fs::read_dir(files)?.map(|entry| Ok(entry?.file_name())).collect::<Result<_>>()?;
     names.sort();
     let sums = Command::new("sha256sum").current_dir(files).args(&names).output().context("sha256sum")?;
+    ensure!(sums.status.success(), "sha256sum ended with {}", sums.status);
     fs::write(files.join("SHA256SUMS"), sums.stdout)?;
     Ok(())
 }

@@ -71,9 +71,9 @@ pub struct QueueCell {
 /// What the reader paid.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct QueueResult {
-    /// From the stamp of a message until its reader had it: half of them, and 99 %, were sooner.
+    /// From the stamp of a message until its reader had it: the median.
     pub p50_ns: u64,
-    /// See above.
+    /// The same, of which 99 % were sooner.
     pub p99_ns: u64,
     /// Processor time of the reader in percent of the time.
     pub cpu_percent: f64,

@@ -280,7 +280,10 @@ impl Waiter {
                 if look() {
                     return (true, Effect::Dozed);
                 }
-                cpu.park(on, prepared, until.min(context.deadline)).await;
+                // What ends the wait is told by the next check; a change since `prepare_park` ends the sleep.
+                if cpu.check(on, context).is_ok() {
+                    cpu.park(on, prepared, until.min(context.deadline)).await;
+                }
                 Effect::Dozed
             }
             Step::Park => unreachable!("the last step of a wait"),

@@ -1,5 +1,5 @@
 //! Barriers of threads, and members with ranks.
-use crate::border::{alone, call, check, create, limit, place, write};
+use crate::border::{alone, call, check, create, limit, place, tell};
 use crate::failure::{Refusal, SETTING};
 use crate::slots::{self, Handle, Thing};
 use core::ffi::{c_char, c_int};
@@ -139,11 +139,8 @@ pub(crate) unsafe extern "C" fn fg_barrier_member_statistics(
     size: usize,
     length: *mut usize,
 ) -> c_int {
-    call(|| {
-        let text = slots::enter::<OneMember>(member)?.account.snapshot().to_string();
-        // SAFETY: by this function's contract.
-        unsafe { write(&text, into, size, length) }
-    })
+    // SAFETY: by this function's contract.
+    unsafe { tell::<OneMember>(member, |it| it.account.snapshot().to_string(), into, size, length) }
 }
 
 #[unsafe(no_mangle)]

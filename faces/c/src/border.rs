@@ -111,7 +111,7 @@ pub(crate) fn alone<'m, T>(thing: &'m Mutex<T>, name: &str) -> Result<MutexGuard
 /// # Safety
 /// `into` is null or points to `size` bytes, and `length` is null or points to a number, which no other
 /// thread uses during the call.
-pub(crate) unsafe fn write(text: &str, into: *mut c_char, size: usize, length: *mut usize) -> Result<(), Refusal> {
+unsafe fn write(text: &str, into: *mut c_char, size: usize, length: *mut usize) -> Result<(), Refusal> {
     // SAFETY: by this function's contract.
     let into = unsafe { room(into.cast(), size) }?;
     let fits = into.len().saturating_sub(1).min(text.len());
@@ -123,6 +123,24 @@ pub(crate) unsafe fn write(text: &str, into: *mut c_char, size: usize, length: *
         length.write(text.len());
     }
     Ok(())
+}
+
+/// The text about a thing, as `write` writes it.
+///
+/// # Safety
+/// As [`write`].
+pub(crate) unsafe fn tell<T: Thing>(
+    thing: Handle,
+    text: impl FnOnce(&T) -> String,
+    into: *mut c_char,
+    size: usize,
+    length: *mut usize,
+) -> c_int {
+    call(|| {
+        let text = text(&*slots::enter::<T>(thing)?);
+        // SAFETY: by this function's contract.
+        unsafe { write(&text, into, size, length) }
+    })
 }
 
 /// Does a header of version `packed` describe this library?

@@ -1,5 +1,5 @@
 //! The ends of a broadcast: its writer and its readers.
-use crate::border::{alone, bytes, call, limit, place, room, write};
+use crate::border::{alone, bytes, call, limit, place, room, tell};
 use crate::failure::{IN_PIECES, INVALID, LENGTH, Refusal};
 use crate::slots::{self, Handle, Thing};
 use core::ffi::{c_char, c_int, c_void};
@@ -169,11 +169,8 @@ pub(crate) unsafe extern "C" fn fg_writer_statistics(
     size: usize,
     length: *mut usize,
 ) -> c_int {
-    call(|| {
-        let text = slots::enter::<WritingEnd>(writer)?.account.snapshot().to_string();
-        // SAFETY: by this function's contract.
-        unsafe { write(&text, into, size, length) }
-    })
+    // SAFETY: by this function's contract.
+    unsafe { tell::<WritingEnd>(writer, |it| it.account.snapshot().to_string(), into, size, length) }
 }
 
 #[unsafe(no_mangle)]
@@ -269,11 +266,8 @@ pub(crate) unsafe extern "C" fn fg_reader_statistics(
     size: usize,
     length: *mut usize,
 ) -> c_int {
-    call(|| {
-        let text = slots::enter::<ReadingEnd>(reader)?.account.snapshot().to_string();
-        // SAFETY: by this function's contract.
-        unsafe { write(&text, into, size, length) }
-    })
+    // SAFETY: by this function's contract.
+    unsafe { tell::<ReadingEnd>(reader, |it| it.account.snapshot().to_string(), into, size, length) }
 }
 
 #[unsafe(no_mangle)]

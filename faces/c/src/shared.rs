@@ -1,5 +1,5 @@
 //! Barriers of processes of one host.
-use crate::border::{alone, call, check, create, limit, place, write};
+use crate::border::{alone, call, check, create, limit, place, tell};
 use crate::queue::copy_of;
 use crate::slots::{self, Handle, Thing};
 use core::ffi::{c_char, c_int};
@@ -104,11 +104,8 @@ pub(crate) unsafe extern "C" fn fg_shared_member_statistics(
     size: usize,
     length: *mut usize,
 ) -> c_int {
-    call(|| {
-        let text = slots::enter::<OneProcess>(member)?.account.snapshot().to_string();
-        // SAFETY: by this function's contract.
-        unsafe { write(&text, into, size, length) }
-    })
+    // SAFETY: by this function's contract.
+    unsafe { tell::<OneProcess>(member, |it| it.account.snapshot().to_string(), into, size, length) }
 }
 
 #[unsafe(no_mangle)]

@@ -1,5 +1,5 @@
 //! Teams of threads that call a function of C with a pointer.
-use crate::border::{call, check, create, place, write};
+use crate::border::{call, check, create, place, tell};
 use crate::failure::{INVALID, Refusal};
 use crate::slots::{self, Handle, Thing};
 use core::ffi::{c_char, c_int, c_void};
@@ -106,11 +106,8 @@ pub(crate) unsafe extern "C" fn fg_team_members(team: Handle, into: *mut u32) ->
 /// `into` is null or has `size` bytes, `length` is null or a number, and both are the caller's alone.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fg_team_statistics(team: Handle, into: *mut c_char, size: usize, length: *mut usize) -> c_int {
-    call(|| {
-        let text = slots::enter::<AnyTeam>(team)?.team().report().to_string();
-        // SAFETY: by this function's contract.
-        unsafe { write(&text, into, size, length) }
-    })
+    // SAFETY: by this function's contract.
+    unsafe { tell::<AnyTeam>(team, |it| it.team().report().to_string(), into, size, length) }
 }
 
 #[unsafe(no_mangle)]

@@ -61,6 +61,8 @@ const PACE: usize = 1;
 /// is named in the others' errors, `Cause::PeerLost`, within 60 ms of their next call or wait; one whose
 /// thread panics is, too, `Cause::Poisoned`. One that is dropped leaves in order.
 ///
+/// Processes are known by their numbers: all of them see the same ones, as those of one container do.
+///
 /// # Cost
 /// A message is copied once into the ring, and once out of it by each reader. The ring takes memory as it is
 /// first used, up to `bytes`.
