@@ -73,7 +73,7 @@ pub struct QueueCell {
 pub struct QueueResult {
     /// From the stamp of a message until its reader had it: the median.
     pub p50_ns: u64,
-    /// The same, of which 99 % were sooner.
+    /// From the stamp of a message until its reader had it: 99 % were sooner.
     pub p99_ns: u64,
     /// Processor time of the reader in percent of the time.
     pub cpu_percent: f64,
