@@ -76,22 +76,18 @@ impl<'g, C: Cpu> Central<'g, C> {
         Arrival { meeting, is_last }
     }
 
-    /// [`Central::arrive`] for a member that knows its meeting, since it arrives once in each: was it the
-    /// last?
+    /// A member that knows its meeting, since it arrives once in each, arrives: was it the last, which then
+    /// calls [`Central::release`]?
     #[inline]
     pub(crate) fn arrive_in(&self, cpu: &C, meeting: u64) -> bool {
         let (ticket, size) = (cpu.take_ticket(self.tickets), u64::from(self.size));
-        let is_last = ticket == meeting.wrapping_mul(size).wrapping_add(size - 1);
-        if is_last {
-            self.release(cpu);
-        }
-        is_last
+        ticket == meeting.wrapping_mul(size).wrapping_add(size - 1)
     }
 
-    /// Adds, since two meetings may end at once: a sum does not depend on the order in which their last
+    /// The meeting is over. Adds, since two meetings may end at once: a sum does not depend on the order in which their last
     /// threads add.
     #[inline]
-    fn release(&self, cpu: &C) {
+    pub(crate) fn release(&self, cpu: &C) {
         cpu.fetch_add(self.epoch, 1);
     }
 

@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 /// The shared part of all members. Over the words of a segment it may be shared by processes: each makes a
 /// group of its own over them. A clone is a handle of the same group.
-pub struct Group<C: Cpu>(Arc<Shared<C>>);
+pub struct Group<C: Cpu>(pub(crate) Arc<Shared<C>>);
 
 /// The words of a group.
 pub(crate) struct Shared<C: Cpu> {
-    algorithm: Algorithm,
+    pub(crate) algorithm: Algorithm,
     size: u32,
     /// The central barrier's lines, then one for the member that broke the group.
     head: SharedLines<C::Word>,
@@ -31,6 +31,8 @@ pub struct BarrierMember<C: Cpu> {
     pub(crate) meeting: Cell<u64>,
     /// Has it arrived in that meeting at the central barrier without being released yet?
     pub(crate) pending: Cell<bool>,
+    /// Has it arrived as the last, and not yet released the others (`working.rs`)?
+    pub(crate) holds: Cell<bool>,
     /// Has an episode failed? Then this member has arrived in it and can never arrive again.
     pub(crate) broken: Cell<bool>,
     pub(crate) slack: Slack,
@@ -111,8 +113,8 @@ impl<C: Cpu> Group<C> {
         let group = Arc::clone(&self.0);
         group.membership().claim(&cpu, rank)?;
         let end = group.signals.signaller(cpu, rank, waiter);
-        let (meeting, pending, broken) = (Cell::new(0), Cell::new(false), Cell::new(false));
-        Ok(BarrierMember { group, end, meeting, pending, broken, slack: Slack::new() })
+        let (meeting, pending, holds, broken) = (Cell::new(0), Cell::new(false), Cell::new(false), Cell::new(false));
+        Ok(BarrierMember { group, end, meeting, pending, holds, broken, slack: Slack::new() })
     }
 }
 
@@ -122,7 +124,7 @@ impl<C: Cpu> Shared<C> {
     }
 
     #[inline]
-    fn central(&self) -> Central<'_, C> {
+    pub(crate) fn central(&self) -> Central<'_, C> {
         Central::over(&self.head, self.size)
     }
 
@@ -144,7 +146,7 @@ impl<C: Cpu> Shared<C> {
 
     /// Names the culprit, or the member waited for, in an error.
     #[cold]
-    fn explain(&self, cpu: &C, rank: Rank, error: Error) -> Error {
+    pub(crate) fn explain(&self, cpu: &C, rank: Rank, error: Error) -> Error {
         let members = self.membership();
         members.explain(cpu, error, || members.missing(cpu, rank), |lost| self.poison(cpu, lost))
     }
@@ -208,24 +210,25 @@ impl<C: Cpu> BarrierMember<C> {
     #[inline(always)]
     fn arrive(&self, deadline: Nanos) -> Option<Wait<(), impl Future<Output = Result<(), Error>>>> {
         let (group, cpu, waiter, meeting) = (&*self.group, self.end.cpu(), self.end.waiter(), self.meeting.get());
-        let (central, roster, rank) = (group.central(), group.signals.roster(), self.rank());
+        let central = group.central();
         if !self.pending.get() {
-            waiter.arrive(cpu);
-            waiter.publish_cpu(cpu, roster, rank);
-            cpu.store(roster.arrived(rank), meeting.wrapping_add(1) as u32 & VALUE_MASK);
+            self.announce();
             if group.algorithm != Algorithm::Central {
                 return None;
             }
             if central.arrive_in(cpu, meeting) {
                 waiter.came_last();
-                self.leave();
+                self.release();
                 return Some(Wait::Now(()));
             }
             self.pending.set(true);
+        } else if self.holds.get() {
+            self.release();
+            return Some(Wait::Now(()));
         } else {
             reached("barrier:3");
         }
-        let why = move || (WaitContext::new(group.algorithm.name(), rank).until(deadline), WaitFor::All(roster));
+        let why = move || self.why(deadline);
         let (epoch, timed) = (central.epoch(), self.account().sample());
         let wait = waiter.wait(cpu, epoch, timed, why, move || central.released(cpu, meeting));
         if let Wait::Now(()) = wait {
@@ -234,9 +237,31 @@ impl<C: Cpu> BarrierMember<C> {
         Some(wait)
     }
 
+    /// Shows the others that this member comes to its next meeting.
+    #[inline(always)]
+    pub(crate) fn announce(&self) {
+        let (cpu, waiter, roster, rank) = (self.end.cpu(), self.end.waiter(), self.group.signals.roster(), self.rank());
+        waiter.arrive(cpu);
+        waiter.publish_cpu(cpu, roster, rank);
+        cpu.store(roster.arrived(rank), self.meeting.get().wrapping_add(1) as u32 & VALUE_MASK);
+    }
+
+    /// What a wait at the central barrier is, and for whom.
+    pub(crate) fn why(&self, deadline: Nanos) -> (WaitContext, WaitFor<'_, C>) {
+        (WaitContext::new(self.group.algorithm.name(), self.rank()).until(deadline), WaitFor::All(self.group.signals.roster()))
+    }
+
+    /// This member, the last to arrive at the central barrier, ends the meeting.
+    #[inline]
+    pub(crate) fn release(&self) {
+        self.holds.set(false);
+        self.group.central().release(self.end.cpu());
+        self.leave();
+    }
+
     /// The meeting is over for this member.
     #[inline]
-    fn leave(&self) {
+    pub(crate) fn leave(&self) {
         self.pending.set(false);
         self.meeting.set(self.meeting.get().wrapping_add(1));
         self.end.waiter().leave(self.end.cpu());
@@ -290,7 +315,7 @@ impl<C: Cpu> BarrierMember<C> {
 
     /// This member cannot go on because of another one, which is blamed already.
     #[cold]
-    fn suffers(&self) {
+    pub(crate) fn suffers(&self) {
         self.broken.set(true);
         self.group.spread(self.end.cpu(), self.rank());
     }

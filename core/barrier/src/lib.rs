@@ -12,6 +12,7 @@
 //!   some of the members only.
 //! - [`SignalMatrix`]: null messages made of words.
 //! - [`ForkJoin`]: fork and join, by a [`Leader`] and its [`Worker`]s.
+//! - [`BarrierMember::wait_or`]: a meeting of members that have work to do meanwhile.
 //! - [`BarrierMember::harmonize`]: leave a barrier at one moment of the common clock.
 //!
 //! States, sequence and named races: `README.md`.
@@ -38,6 +39,7 @@ mod subcube;
 mod sync0;
 mod transient;
 mod tree;
+mod working;
 
 pub use algorithm::Algorithm;
 pub use butterfly::butterfly;

@@ -42,6 +42,10 @@ pub trait Words {
     fn publish(&self, word: &Self::Word, value: u32);
     /// Adds `n`, wakes like [`Words::publish`], and returns the value before.
     fn fetch_add(&self, word: &Self::Word, n: u32) -> u32;
+    /// Wakes the threads that sleep on the word, if there are any: what they look for has changed elsewhere.
+    fn ring(&self, word: &Self::Word) {
+        self.fetch_add(word, 0);
+    }
     /// Adds `n` as the last that the calling thread does with this memory: a thread that waits for the sum
     /// may give the memory away at once, and is woken by the address alone.
     fn add_last(&self, word: &Self::Word, n: u32) {

@@ -1,6 +1,8 @@
 //! The members of regions of one size, and what they share: a barrier, the ring of loops, what one member
 //! does for all.
-use crate::ring::{SLOTS, Singles, Slot};
+use crate::ring::{SLOTS, Singles, Slot, WordsFor};
+use crate::tasking::{self, Body, Team};
+use crate::tasks::{May, Task};
 use crate::statistics::{self, WaitPlace};
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::*};
@@ -16,6 +18,10 @@ pub(crate) struct Crew {
     policy: Policy,
     group: Group<Thread>,
     ring: [CachePadded<Slot>; SLOTS],
+    /// What the members do of their tasks.
+    pub(crate) tasks: Arc<Team>,
+    /// Has a member made a task that another one may do in this region?
+    has_tasks: AtomicBool,
     /// Members wait here for the ring, or for their turn.
     moved: CachePadded<Word>,
     pub(crate) singles: CachePadded<Singles>,
@@ -36,10 +42,13 @@ impl Crew {
     /// [`Cause::Size`] for none, or more than a barrier takes.
     pub(crate) fn new(size: u32, policy: Policy) -> Result<Self, Error> {
         let ring: [CachePadded<Slot>; SLOTS] = core::array::from_fn(|_| CachePadded(Slot::default()));
+        let group = Group::new(Algorithm::Central, size)?;
         let crew = Self {
             size,
             policy,
-            group: Group::new(Algorithm::Central, size)?,
+            tasks: Arc::new(Team::new(group.clone())),
+            has_tasks: AtomicBool::new(false),
+            group,
             ring,
             moved: CachePadded(Word::default()),
             singles: CachePadded(Singles::default()),
@@ -58,6 +67,19 @@ impl Crew {
             slot.0.renew(number);
         }
         self.singles.0.reset();
+        self.has_tasks.store(false, Relaxed);
+    }
+
+    /// A member makes a task that another one may do.
+    pub(crate) fn has_tasks(&self) {
+        if !self.has_tasks.load(Relaxed) {
+            self.has_tasks.store(true, Relaxed);
+        }
+    }
+
+    /// Has a member of this region made such a task?
+    pub(crate) fn had_tasks(&self) -> bool {
+        self.has_tasks.load(Relaxed)
     }
 
     /// There is no further region: its members' seats can go.
@@ -80,8 +102,8 @@ impl Crew {
     }
 
     /// Words that the members of a loop share.
-    pub(crate) fn words(&self, loop_number: u32, count: usize) -> Arc<[AtomicU64]> {
-        self.slot(loop_number).words(loop_number, count)
+    pub(crate) fn words(&self, loop_number: u32, what: WordsFor, count: usize) -> Arc<[AtomicU64]> {
+        self.slot(loop_number).words(loop_number, what, count)
     }
 }
 
@@ -113,19 +135,43 @@ impl CrewSeat {
         self.crew.size
     }
 
-    /// Waits for all members. Returns whether the region was cancelled: then it has not met them.
+    /// Waits for all members and all tasks, and does tasks meanwhile. Returns whether the region was cancelled:
+    /// then it has not met them.
     pub(crate) fn meet(&self) -> bool {
         self.meetings.set(self.meetings.get() + 1);
+        loop {
+            match self.met_or_task() {
+                Ok(None) => return false,
+                // The barrier is not borrowed: a task may cancel the region.
+                Ok(Some(task)) => tasking::execute(&self.crew.tasks, task),
+                Err(Cancelled) => return true,
+            }
+        }
+    }
+
+    /// Waits for all members and all tasks, or for a task that this member can do meanwhile.
+    fn met_or_task(&self) -> Result<Option<Arc<Task<Thread, Body>>>, Cancelled> {
         let mut barrier = self.barrier.borrow_mut();
-        let Some(member) = barrier.as_mut() else { return true };
-        match block_on(member.wait()) {
-            Ok(()) => false,
+        let member = barrier.as_mut().ok_or(Cancelled)?;
+        let (tasks, cpu) = (&self.crew.tasks, &self.cpu);
+        match block_on(member.wait_or(|| tasks.is_open(cpu), || tasks.take(cpu, self.rank, &May::Any))) {
+            Ok(found) => Ok(found),
             Err(error) if matches!(error.cause(), Cause::Poisoned { .. }) && self.crew.is_cancelled.load(Acquire) => {
                 *barrier = None;
-                true
+                Err(Cancelled)
             }
             Err(error) => lost(&error),
         }
+    }
+
+    /// This member's part of the region is over but for the tasks. With `lingers` it waits for the others'
+    /// parts, too, since those may make more.
+    pub(crate) fn finish(&self, lingers: bool) {
+        if lingers {
+            self.meet();
+        }
+        let (tasks, cpu) = (&self.crew.tasks, &self.cpu);
+        tasking::wait(tasks, "the tasks of a region", &May::Any, || !tasks.is_open(cpu));
     }
 
     /// Cancels the region: its members meet no more. Those that wait at its barrier go on.
@@ -174,15 +220,28 @@ impl CrewSeat {
     /// Members that wait for the ring or for their turn look again.
     #[inline]
     pub(crate) fn notify(&self) {
-        if self.crew.moved.0.has_sleepers() {
-            self.cpu.fetch_add(&self.crew.moved.0, 1);
-        }
+        self.cpu.ring(&self.crew.moved.0);
     }
 }
 
+/// A member's part of a region: it ends with [`CrewSeat::finish`], also if it panics.
+pub(crate) struct Part<'s> {
+    pub(crate) seat: &'s CrewSeat,
+    pub(crate) lingers: bool,
+}
+
+impl Drop for Part<'_> {
+    fn drop(&mut self) {
+        self.seat.finish(self.lingers);
+    }
+}
+
+/// The region was cancelled.
+struct Cancelled;
+
 /// Ends the process: a member of a region cannot go on without the others.
 #[cold]
-fn lost(error: &Error) -> ! {
+pub(crate) fn lost(error: &Error) -> ! {
     extern "C" fn end(error: &Error) -> ! {
         panic!("a member of a parallel region was lost: {error}");
     }

@@ -5,6 +5,7 @@
 //! member does its chunk in order, so a word for each chunk tells all: the last iteration of it that was
 //! posted.
 use crate::here;
+use crate::ring::WordsFor;
 use crate::trip::Trip;
 use crate::worksharing;
 use core::cell::RefCell;
@@ -30,7 +31,7 @@ thread_local! {
 pub fn begin(trip: Trip, counts: &[u64]) {
     worksharing::begin(trip);
     let posts = here::seat().map(|seat| {
-        let words = seat.crew.words(here::way().loops.wrapping_sub(1), trip.parts(seat.size()) as usize);
+        let words = seat.crew.words(here::way().loops.wrapping_sub(1), WordsFor::Posts, trip.parts(seat.size()) as usize);
         Rc::new(Posts { counts: counts.to_vec(), trip, words })
     });
     // Fails only in a thread that ends: it is alone.

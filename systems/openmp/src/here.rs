@@ -6,6 +6,7 @@
 use crate::crew::CrewSeat;
 use crate::icv::Icvs;
 use crate::settings::settings;
+use crate::tasking;
 use crate::trip::Trip;
 use core::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -75,6 +76,11 @@ pub fn change(change: impl FnOnce(&mut Icvs)) {
     let mut new = icvs();
     change(&mut new);
     TASK.with(|task| task.set(ImplicitTask { icvs: Some(new), ..task.get() }));
+}
+
+/// The calling thread is in that task, with the control variables that it has.
+pub(crate) fn become_task(task: ImplicitTask) {
+    TASK.set(task);
 }
 
 /// The task of this thread, or of the thread that opened the region, `level` regions deep. `None` if there is
@@ -161,6 +167,7 @@ impl Start {
 pub(crate) fn enter(start: &Start, rank: u32, seat: Option<Rc<CrewSeat>>) -> Back {
     let way = start.trip.map_or(UNTRODDEN, |trip| LoopPlace { loops: 1, trip, ..UNTRODDEN });
     Back {
+        frame: tasking::enter(),
         task: TASK.replace(ImplicitTask { rank, ..start.task }),
         way: WAY.replace(way),
         seat: SEAT.try_with(|here| here.replace(seat)).ok().flatten(),
@@ -171,6 +178,7 @@ pub(crate) fn enter(start: &Start, rank: u32, seat: Option<Rc<CrewSeat>>) -> Bac
 /// Puts a thread back where it was, also if its part panics.
 #[must_use = "the thread is in the region until this is dropped"]
 pub(crate) struct Back {
+    frame: usize,
     task: ImplicitTask,
     way: LoopPlace,
     seat: Option<Rc<CrewSeat>>,
@@ -179,6 +187,7 @@ pub(crate) struct Back {
 
 impl Drop for Back {
     fn drop(&mut self) {
+        tasking::leave(self.frame);
         TASK.set(self.task);
         WAY.set(self.way);
         // Both fail only in a thread that ends.

@@ -7,6 +7,8 @@
 //! - [`worksharing`]: loops, sections, parts in order, singles, barriers, cancellation; [`Trip`]: the
 //!   iterations of a loop, by number. The members' common progress is a ring of slots (races in `README.md`).
 //! - [`doacross`]: loops whose iterations wait for earlier ones.
+//! - [`tasking`]: tasks, which members do where they wait; [`tasks`]: the same without threads, in any world
+//!   (races in `tasks/README.md`).
 //! - [`lock`]: locks in the program's memory.
 //! - [`task`], [`icvs`]: where the calling thread is, and what its constructs go by. [`settings()`]: what
 //!   the environment says. [`statistics()`]: what the regions did.
@@ -29,6 +31,10 @@ pub mod ring;
 mod settings;
 #[cfg(not(loom))]
 mod statistics;
+#[cfg(not(loom))]
+pub mod tasking;
+#[cfg(not(loom))]
+pub mod tasks;
 mod trip;
 #[cfg(not(loom))]
 pub mod worksharing;
@@ -37,7 +43,7 @@ pub mod worksharing;
 pub use here::{ImplicitTask, ancestor, change, icvs, task};
 pub use icv::{Icvs, Kind, Schedule};
 #[cfg(not(loom))]
-pub use pool::{close, members, open, parallel, pause};
+pub use pool::{Opening, close, members, open, parallel, pause};
 #[cfg(not(loom))]
 pub use settings::{Settings, settings};
 #[cfg(not(loom))]

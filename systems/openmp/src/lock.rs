@@ -1,7 +1,7 @@
 //! Locks in the program's own memory: four bytes, or sixteen for locks that their owner may take again. All
 //! zeros is a free lock.
-use crate::here;
 use crate::settings::settings;
+use crate::tasking;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use foregather_machine::{Nanos, WaitContext, block_on};
 use foregather_thread::{Scope, Thread, Word, own};
@@ -123,10 +123,10 @@ impl NestLock {
     }
 }
 
-/// A number that no other task has at this time: threads' marks are far apart, and a thread has one task for
-/// each region that it is in.
+/// A number that no other task has at this time: threads' marks are far apart, and a thread is in one
+/// task for each frame.
 fn this_task() -> usize {
-    own::mark().wrapping_add(here::task().level as usize)
+    own::mark().wrapping_add(tasking::depth())
 }
 
 // What programs have reserved for them.
@@ -166,7 +166,7 @@ mod tests {
         let lock = NestLock::default();
         assert_eq!([lock.lock(), lock.lock(), lock.try_lock()], [1, 2, 3]);
         std::thread::scope(|threads| assert_eq!(threads.spawn(|| lock.try_lock()).join().unwrap(), 0));
-        crate::parallel(1, None, &|| assert_eq!(lock.try_lock(), 0, "another task of this thread has it"));
+        crate::parallel(1, &|| assert_eq!(lock.try_lock(), 0, "another task of this thread has it"));
         (0..3).for_each(|_| lock.unlock());
         std::thread::scope(|threads| {
             threads.spawn(|| assert_eq!((lock.lock(), lock.unlock()), (1, ())));

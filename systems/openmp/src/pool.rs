@@ -1,10 +1,11 @@
 //! The threads of one program thread: it opens regions, is their first member, and keeps the others between
 //! two of them.
-use crate::crew::{Crew, CrewSeat};
+use crate::crew::{Crew, CrewSeat, Part};
 use crate::here::{self, Back, ImplicitTask, Start};
 use crate::icv::Icvs;
 use crate::settings::settings;
 use crate::statistics::{self, WaitPlace};
+use crate::tasking;
 use crate::trip::Trip;
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -28,6 +29,8 @@ struct Pool {
     policy: Policy,
     /// The crew for each size.
     crews: Vec<Option<Arc<Crew>>>,
+    /// The bodies whose last region had no tasks for others, in order.
+    taskless: Vec<usize>,
 }
 
 thread_local! {
@@ -51,7 +54,7 @@ impl Pool {
         if let Some(account) = threads.account() {
             statistics::keep(WaitPlace::Join, 0, account);
         }
-        Ok(Self { generation: forks::generation(), threads, policy, crews: Vec::new() })
+        Ok(Self { generation: forks::generation(), threads, policy, crews: Vec::new(), taskless: Vec::new() })
     }
 
     /// Does this pool serve a region of `size` members in this process?
@@ -81,25 +84,41 @@ impl Pool {
         (size > 1).then(|| self.crew(size).cloned()).flatten()
     }
 
+    /// Do members of regions with that body wait for all parts to end, so that they can do tasks which others
+    /// make late? That costs a meeting. `None`: nothing is known of the body.
+    fn lingers(&self, body: Option<usize>) -> bool {
+        body.is_none_or(|body| self.taskless.binary_search(&body).is_err())
+    }
+
     /// Calls `body` once on each of the members. Returns the first panic.
-    fn run(&mut self, crew: &Arc<Crew>, trip: Option<Trip>, body: &(impl Fn() + Sync)) -> Option<Panic> {
-        let (start, loops) = (Start::of(crew.size(), trip), AtomicU32::new(0));
+    fn run(&mut self, crew: &Arc<Crew>, opening: Opening, body: &(impl Fn() + Sync)) -> Option<Panic> {
+        let (start, loops, lingers) = (Start::of(crew.size(), opening.trip), AtomicU32::new(0), self.lingers(opening.body));
         let part = |member: Member| {
-            let _back = here::enter(&start, member.rank(), Some(seat(crew, member.rank())));
+            let seat = seat(crew, member.rank());
+            let _back = here::enter(&start, member.rank(), Some(Rc::clone(&seat)));
+            let part = Part { seat: &seat, lingers };
             body();
+            drop(part);
             if member.rank() == 0 {
                 loops.store(here::way().loops, Relaxed);
             }
         };
         statistics::count_region();
         let (_, panic) = self.threads.run(&part, HelpAfter::Never);
-        self.over(crew, loops.into_inner());
+        self.over(crew, opening.body, loops.into_inner());
         panic
     }
 
     /// A region is over in which the members have met `loops` loops.
-    fn over(&mut self, crew: &Crew, loops: u32) {
+    fn over(&mut self, crew: &Crew, body: Option<usize>, loops: u32) {
         release(crew.size() - 1);
+        if let Some(body) = body {
+            match (self.taskless.binary_search(&body), crew.had_tasks()) {
+                (Ok(at), true) => _ = self.taskless.remove(at),
+                (Err(at), false) => self.taskless.insert(at, body),
+                _ => {}
+            }
+        }
         if crew.is_cancelled.load(Relaxed) {
             crew.retire();
             self.crews[crew.size() as usize] = None;
@@ -143,6 +162,7 @@ fn sit_down(crew: &Arc<Crew>, rank: u32) -> Rc<CrewSeat> {
 fn alone(trip: Option<Trip>, body: &impl Fn()) {
     let _back = here::enter(&Start::of(1, trip), 0, None);
     body();
+    tasking::finish_alone();
 }
 
 /// How many members a region gets that asks for `asked`, or for the default if that is 0.
@@ -180,12 +200,30 @@ fn release(threads: u32) {
     BUSY.fetch_sub(threads, Relaxed);
 }
 
-/// A parallel region: `body` is called once by each of [`members`]`(asked)` threads, of which the calling one
-/// is the first. Ready when all have. The region may consist of a loop or of sections: then `trip` is its
-/// trip, and the body takes iterations without beginning it.
-pub fn parallel(asked: u32, trip: Option<Trip>, body: &(impl Fn() + Sync)) {
-    let Some((mut pool, crew)) = team(asked) else { return alone(trip, body) };
-    let panic = pool.run(&crew, trip, body);
+/// What a region begins with.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Opening {
+    /// The threads that it asks for; 0: the default.
+    pub threads: u32,
+    /// The trip of the loop, or of the sections, that it consists of: its body takes iterations without
+    /// beginning it.
+    pub trip: Option<Trip>,
+    /// The address of the body's code: a region learns from the last one of the same body.
+    pub body: Option<usize>,
+}
+
+impl From<u32> for Opening {
+    fn from(threads: u32) -> Self {
+        Self { threads, ..Self::default() }
+    }
+}
+
+/// A parallel region: `body` is called once by each of [`members`]`(threads)` threads, of which the calling one
+/// is the first. Ready when all have, and all tasks of the region are complete.
+pub fn parallel(opening: impl Into<Opening>, body: &(impl Fn() + Sync)) {
+    let opening = opening.into();
+    let Some((mut pool, crew)) = team(opening.threads) else { return alone(opening.trip, body) };
+    let panic = pool.run(&crew, opening, body);
     put_back(pool);
     if let Some(panic) = panic {
         resume_unwind(panic);
@@ -207,35 +245,44 @@ pub fn pause() -> bool {
 struct Opened {
     back: Back,
     team: Option<(Pool, Arc<Crew>)>,
+    opening: Opening,
+    lingers: bool,
 }
 
 /// Opens a region as [`parallel`] does, in which the calling thread does its own part itself: it is the first
 /// member until it calls [`close`]. The others call `body`.
-pub fn open(asked: u32, trip: Option<Trip>, body: impl Fn() + Send + Sync + 'static) {
-    let (back, team) = match team(asked) {
-        None => (here::enter(&Start::of(1, trip), 0, None), None),
+pub fn open(opening: impl Into<Opening>, body: impl Fn() + Send + Sync + 'static) {
+    let opening = opening.into();
+    let (back, team, lingers) = match team(opening.threads) {
+        None => (here::enter(&Start::of(1, opening.trip), 0, None), None, false),
         Some((mut pool, crew)) => {
-            let start = Arc::new(Start::of(crew.size(), trip));
+            let (start, lingers) = (Arc::new(Start::of(crew.size(), opening.trip)), pool.lingers(opening.body));
             let (shared, begin) = (Arc::clone(&crew), Arc::clone(&start));
             statistics::count_region();
             pool.threads.open(Box::new(move |member: Member| {
-                let _back = here::enter(&begin, member.rank(), Some(seat(&shared, member.rank())));
+                let seat = seat(&shared, member.rank());
+                let _back = here::enter(&begin, member.rank(), Some(Rc::clone(&seat)));
+                let _part = Part { seat: &seat, lingers };
                 body();
             }));
-            (here::enter(&start, 0, Some(seat(&crew, 0))), Some((pool, crew)))
+            (here::enter(&start, 0, Some(seat(&crew, 0))), Some((pool, crew)), lingers)
         }
     };
-    OPENED.with_borrow_mut(|opened| opened.push(Opened { back, team }));
+    OPENED.with_borrow_mut(|opened| opened.push(Opened { back, team, opening, lingers }));
 }
 
 /// Closes the region that the calling thread has opened last, when all members are done.
 pub fn close() {
-    let Some(Opened { back, team }) = OPENED.with_borrow_mut(Vec::pop) else { return };
+    let Some(Opened { back, team, opening, lingers }) = OPENED.with_borrow_mut(Vec::pop) else { return };
+    match here::seat() {
+        Some(seat) => seat.finish(lingers),
+        None => tasking::finish_alone(),
+    }
     let loops = here::way().loops;
     drop(back);
     if let Some((mut pool, crew)) = team {
         let panic = pool.threads.close();
-        pool.over(&crew, loops);
+        pool.over(&crew, opening.body, loops);
         put_back(pool);
         if let Some(panic) = panic {
             resume_unwind(panic);

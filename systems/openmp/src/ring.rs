@@ -52,8 +52,17 @@ pub struct Slot {
     taken: AtomicU64,
     /// The first iteration whose part in order is not done.
     pub turn: AtomicU64,
-    /// Words that the members share, and the number of the loop that they are of.
-    words: Mutex<Option<(u32, Arc<[AtomicU64]>)>>,
+    /// Words that the members share, for either use, and the number of the loop that they are of.
+    words: [Mutex<Option<(u32, Arc<[AtomicU64]>)>>; 2],
+}
+
+/// What the members of a loop share words for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WordsFor {
+    /// Iterations that others wait for.
+    Posts,
+    /// The program.
+    Program,
 }
 
 impl Slot {
@@ -74,7 +83,7 @@ impl Slot {
     /// Makes it that of a loop of another region, which knows nothing of this one's words.
     pub fn renew(&self, loop_number: u32) {
         self.reset(loop_number);
-        self.words.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.words.iter().for_each(|words| _ = words.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
     /// Takes iterations of a loop whose chunks are dealt as members come.
@@ -96,8 +105,8 @@ impl Slot {
 
     /// `count` words of zeros that the members of a loop share. The first to come makes them. They stay until
     /// the slot's next loop with words, for members that still look at them when the loop is over.
-    pub fn words(&self, loop_number: u32, count: usize) -> Arc<[AtomicU64]> {
-        let mut words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn words(&self, loop_number: u32, what: WordsFor, count: usize) -> Arc<[AtomicU64]> {
+        let mut words = self.words[what as usize].lock().unwrap_or_else(PoisonError::into_inner);
         match &*words {
             Some((of, words)) if *of == loop_number => Arc::clone(words),
             _ => {

@@ -13,6 +13,8 @@ pub struct Settings {
     pub icvs: Icvs,
     /// Default sizes of regions by depth, from the outermost on (`OMP_NUM_THREADS`).
     pub threads: Vec<u32>,
+    /// The highest priority of a task (`OMP_MAX_TASK_PRIORITY`).
+    pub max_task_priority: u32,
     /// May constructs be cancelled (`OMP_CANCELLATION`)?
     pub cancellation: bool,
     /// Bytes of a new thread's stack (`OMP_STACKSIZE`, else `GOMP_STACKSIZE`).
@@ -56,6 +58,7 @@ impl Settings {
         let dynamic = boolean(&mut reader, "OMP_DYNAMIC").unwrap_or(false);
         let nested = boolean(&mut reader, "OMP_NESTED");
         let cancellation = boolean(&mut reader, "OMP_CANCELLATION").unwrap_or(false);
+        let priority = reader.get("OMP_MAX_TASK_PRIORITY", "a number from 0 on", |text| text.parse().ok());
         let levels = reader.get("OMP_MAX_ACTIVE_LEVELS", "a number from 0 on", |text| text.parse().ok());
         let limit = reader.get("OMP_THREAD_LIMIT", "a number from 1 on", positive);
         let schedule = reader.get("OMP_SCHEDULE", "[monotonic:]static|dynamic|guided|auto[,chunk]", schedule);
@@ -85,6 +88,7 @@ impl Settings {
                 thread_limit: limit.unwrap_or(u32::MAX),
             },
             threads,
+            max_task_priority: priority.unwrap_or(0),
             cancellation,
             stack_bytes,
             bound: bind.is_some_and(|places| places.iter().any(|&bound| bound)),
@@ -266,6 +270,7 @@ mod tests {
             ("OMP_WAIT_POLICY", "busy"),
             ("GOMP_SPINCOUNT", "-1"),
             ("OMP_MAX_ACTIVE_LEVELS", "-1"),
+            ("OMP_MAX_TASK_PRIORITY", "high"),
             ("OMP_THREAD_LIMIT", "\u{1b}[2J"),
         ] {
             let settings = read(&[(name, wrong)]);

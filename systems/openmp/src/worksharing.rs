@@ -2,6 +2,8 @@
 //! member does for all.
 use crate::here::{self, LoopPlace};
 use crate::icv::Kind;
+use crate::ring::WordsFor;
+use crate::tasking;
 use crate::trip::Trip;
 use core::cell::RefCell;
 use core::ffi::c_void;
@@ -20,14 +22,18 @@ pub fn begin(trip: Trip) {
     }
 }
 
-/// `bytes` of zeros that the members share for the loop that the calling thread has begun, for a little
-/// longer than the loop.
-pub fn memory(bytes: usize) -> *mut c_void {
+/// `bytes` of zeros, in words, that the members share for the loop that the calling thread has begun.
+pub fn shared_memory(bytes: usize) -> Arc<[AtomicU64]> {
     let count = bytes.div_ceil(size_of::<u64>());
-    let words = match here::seat() {
-        Some(seat) => seat.crew.words(here::way().loops.wrapping_sub(1), count),
+    match here::seat() {
+        Some(seat) => seat.crew.words(here::way().loops.wrapping_sub(1), WordsFor::Program, count),
         None => (0..count).map(|_| AtomicU64::new(0)).collect(),
-    };
+    }
+}
+
+/// [`shared_memory`] that stays for a little longer than the loop.
+pub fn memory(bytes: usize) -> *mut c_void {
+    let words = shared_memory(bytes);
     let at = words.as_ptr().cast_mut().cast();
     // A thread that ends keeps none.
     let _ = MEMORY.try_with(|here| here.replace(Some(words)));
@@ -185,11 +191,16 @@ pub enum Cancels {
     Region,
     /// The loop or the sections that the thread is in.
     Loop,
+    /// The group of tasks that the thread is in.
+    Group,
 }
 
 /// Cancels a construct, if `OMP_CANCELLATION` lets programs do so. Returns whether it is cancelled, by
 /// whichever member.
 pub fn cancel(what: Cancels) -> bool {
+    if what == Cancels::Group {
+        return tasking::cancel_group();
+    }
     if !crate::settings::settings().cancellation {
         return false;
     }
@@ -198,6 +209,7 @@ pub fn cancel(what: Cancels) -> bool {
         match what {
             Cancels::Region => seat.cancel_region(),
             Cancels::Loop => seat.cancel_loop(),
+            Cancels::Group => {}
         }
     }
     true
@@ -205,8 +217,11 @@ pub fn cancel(what: Cancels) -> bool {
 
 /// Was the construct cancelled?
 pub fn is_cancelled(what: Cancels) -> bool {
+    if what == Cancels::Group {
+        return tasking::group_is_cancelled();
+    }
     here::seat().is_some_and(|seat| match what {
-        Cancels::Region => seat.region_is_cancelled(),
         Cancels::Loop => seat.loop_is_cancelled(),
+        Cancels::Region | Cancels::Group => seat.region_is_cancelled(),
     })
 }

@@ -21,7 +21,7 @@ fn a_process_that_allows_it_cancels() {
 fn cancelled_loop(kind: Kind) {
     assert!(settings().cancellation);
     let (done, after) = (AtomicU32::new(0), AtomicU32::new(0));
-    parallel(SIZE, None, &|| {
+    parallel(SIZE, &|| {
         begin(Trip::signed(Schedule::new(kind, 1), 0, 10_000, 1));
         'taken: while let Some((from, to)) = next() {
             for number in from..to {
@@ -65,13 +65,13 @@ fn a_cancelled_static_loop_ends() {
 fn members_that_wait_leave_a_cancelled_region_and_the_next_one_is_whole() {
     for _ in 0..200 {
         let (left, whole) = (AtomicU32::new(0), AtomicU32::new(0));
-        parallel(SIZE, None, &|| {
+        parallel(SIZE, &|| {
             // One member never comes to the barrier.
             let is_cancelled = if foregather_openmp::task().rank == 2 { cancel(Cancels::Region) } else { barrier() };
             left.fetch_add(u32::from(is_cancelled), Relaxed);
         });
         assert_eq!(left.into_inner(), SIZE);
-        parallel(SIZE, None, &|| {
+        parallel(SIZE, &|| {
             whole.fetch_add(1, Relaxed);
             assert!(!barrier());
             assert_eq!(whole.load(Relaxed), SIZE);

@@ -15,7 +15,7 @@ fn each_iteration_comes_after_those_that_it_waits_for() {
         for size in [1, 2, 3] {
             let table: Vec<AtomicU64> = (0..ROWS * COLUMNS).map(|_| AtomicU64::new(0)).collect();
             let at = |row: u64, column: u64| &table[(row * COLUMNS + column) as usize];
-            parallel(size, None, &|| {
+            parallel(size, &|| {
                 begin(Trip::signed(Schedule::new(kind, chunk), 0, ROWS as i64, 1), &[ROWS, COLUMNS]);
                 assert_eq!(dimensions(), if size > 1 { 2 } else { 0 });
                 while let Some((from, to)) = next() {

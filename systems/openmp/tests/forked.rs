@@ -10,7 +10,7 @@ use foregather_openmp::worksharing::barrier;
 fn a_forked_child_has_threads_of_its_own() {
     let calls = AtomicU32::new(0);
     let region = || {
-        parallel(3, None, &|| {
+        parallel(3, &|| {
             calls.fetch_add(1, Relaxed);
             barrier();
         });

@@ -6,7 +6,7 @@ use foregather_openmp::worksharing::{
     AtEnd, Cancels, barrier, begin, cancel, end, hand_over, is_cancelled, next, next_section, ordered,
 };
 use foregather_openmp::worksharing::{single, single_copy};
-use foregather_openmp::{Icvs, Kind, Schedule, Trip, ancestor, change, close, icvs, members, open, parallel, pause, task};
+use foregather_openmp::{Icvs, Kind, Opening, Schedule, Trip, ancestor, change, close, icvs, members, open, parallel, pause, task};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
@@ -37,7 +37,7 @@ fn each_member_is_a_thread_of_its_own_and_keeps_its_number() {
     let threads: [Mutex<HashSet<ThreadId>>; 4] = Default::default();
     for _ in 0..ROUNDS {
         let ranks = AtomicU32::new(0);
-        parallel(4, None, &|| {
+        parallel(4, &|| {
             let here = task();
             assert_eq!((here.size, here.level, here.active), (4, 1, 1));
             ranks.fetch_or(1 << here.rank, Relaxed);
@@ -56,7 +56,7 @@ fn each_member_is_a_thread_of_its_own_and_keeps_its_number() {
 fn a_pause_ends_the_threads_of_the_regions_so_far() {
     let threads = || {
         let threads = Mutex::new(HashSet::new());
-        parallel(3, None, &|| _ = threads.lock().unwrap().insert(thread::current().id()));
+        parallel(3, &|| _ = threads.lock().unwrap().insert(thread::current().id()));
         threads.into_inner().unwrap()
     };
     let before = threads();
@@ -64,14 +64,14 @@ fn a_pause_ends_the_threads_of_the_regions_so_far() {
     assert!(pause());
     let after = threads();
     assert_eq!(before.intersection(&after).collect::<Vec<_>>(), [&thread::current().id()]);
-    parallel(2, None, &|| assert!(!pause(), "this region's threads are needed"));
+    parallel(2, &|| assert!(!pause(), "this region's threads are needed"));
 }
 
 #[test]
 fn sizes_may_change_from_region_to_region() {
     for size in [1, 2, 5, 3, 40, 2, 1, 4] {
         let (calls, met) = (AtomicU32::new(0), AtomicU32::new(0));
-        parallel(size, None, &|| {
+        parallel(size, &|| {
             calls.fetch_add(1, Relaxed);
             barrier();
             assert_eq!(calls.load(Relaxed), size);
@@ -84,7 +84,7 @@ fn sizes_may_change_from_region_to_region() {
 #[test]
 fn no_member_passes_a_barrier_before_all_have_come() {
     let phase = AtomicU32::new(0);
-    parallel(3, None, &|| {
+    parallel(3, &|| {
         for round in 0..ROUNDS as u32 {
             phase.fetch_add(1, Relaxed);
             barrier();
@@ -100,7 +100,7 @@ fn every_iteration_is_done_once_by_every_schedule() {
     for kind in [Kind::Static, Kind::Dynamic, Kind::Guided, Kind::Auto] {
         for (size, chunk, count) in [(1, 3, 100), (2, 1, 100), (3, 7, 1_000), (4, 0, 5), (3, 2, 0)] {
             let done: Vec<AtomicU32> = (0..count).map(|_| AtomicU32::new(0)).collect();
-            parallel(size, None, &|| {
+            parallel(size, &|| {
                 for _ in 0..20 {
                     begin(trip(kind, chunk, count));
                     all(|at| one(&done[at as usize]));
@@ -115,7 +115,7 @@ fn every_iteration_is_done_once_by_every_schedule() {
 #[test]
 fn a_fast_member_may_be_a_ring_ahead_in_loops_without_a_barrier() {
     let (done, late) = (AtomicU64::new(0), AtomicBool::new(false));
-    parallel(3, None, &|| {
+    parallel(3, &|| {
         if task().rank == 2 {
             thread::sleep(std::time::Duration::from_millis(20));
             late.store(true, Relaxed);
@@ -134,13 +134,13 @@ fn a_fast_member_may_be_a_ring_ahead_in_loops_without_a_barrier() {
 fn a_region_may_be_a_loop_or_sections() {
     for _ in 0..ROUNDS {
         let sum = AtomicU64::new(0);
-        parallel(3, Some(trip(Kind::Guided, 1, 100)), &|| {
+        parallel(Opening { threads: 3, trip: Some(trip(Kind::Guided, 1, 100)), body: None }, &|| {
             all(|at| add(&sum, at));
             end(AtEnd::NoWait);
         });
         assert_eq!(sum.into_inner(), 4_950);
         let done = AtomicU32::new(0);
-        parallel(2, Some(Trip::sections(5)), &|| {
+        parallel(Opening { threads: 2, trip: Some(Trip::sections(5)), body: None }, &|| {
             while let Some(section) = next_section() {
                 assert_eq!(done.fetch_or(1 << section, Relaxed) & 1 << section, 0, "twice");
             }
@@ -158,7 +158,7 @@ fn a_region_may_be_a_loop_or_sections() {
 fn parts_in_order_come_in_order() {
     for (kind, chunk) in [(Kind::Dynamic, 1), (Kind::Dynamic, 3), (Kind::Static, 0), (Kind::Static, 2), (Kind::Guided, 1)] {
         let order = Mutex::new(Vec::new());
-        parallel(3, None, &|| {
+        parallel(3, &|| {
             begin(trip(kind, chunk, 60).ordered(true));
             all(|at| {
                 // Not every iteration has a part in order.
@@ -177,7 +177,7 @@ fn parts_in_order_come_in_order() {
 #[test]
 fn one_member_does_what_is_for_one_and_may_hand_it_over() {
     let chosen = AtomicUsize::new(0);
-    parallel(3, None, &|| {
+    parallel(3, &|| {
         for round in 0..ROUNDS {
             if single() {
                 chosen.fetch_add(1, Relaxed);
@@ -201,11 +201,11 @@ fn one_member_does_what_is_for_one_and_may_hand_it_over() {
 #[test]
 fn a_region_within_a_region_has_threads_of_its_own_if_it_may() {
     let leaves = Mutex::new(Vec::new());
-    parallel(2, None, &|| {
+    parallel(2, &|| {
         assert_eq!(members(2), 1, "one level is the default");
         change(|icvs| icvs.active_levels = 2);
         for _ in 0..20 {
-            parallel(2, None, &|| {
+            parallel(2, &|| {
                 barrier();
                 let here = task();
                 assert_eq!((here.level, here.active, here.size), (2, 2, 2));
@@ -240,7 +240,7 @@ fn the_opener_of_a_region_may_do_its_part_itself() {
                     end(AtEnd::Barrier);
                 }
             };
-            open(size, None, body.clone());
+            open(size, body.clone());
             assert_eq!((task().rank, task().size, task().level), (0, size, 1));
             body();
             close();
@@ -255,11 +255,11 @@ fn the_opener_of_a_region_may_do_its_part_itself() {
 #[test]
 fn a_serial_region_hides_the_team_around_it() {
     let sum = AtomicU64::new(0);
-    parallel(2, None, &|| {
+    parallel(2, &|| {
         begin(trip(Kind::Dynamic, 1, 10));
         while let Some((from, _)) = next() {
             // Within it a loop is this thread's alone, and a barrier meets no other thread.
-            parallel(1, None, &|| {
+            parallel(1, &|| {
                 assert_eq!((task().size, task().level, task().active), (1, 2, 1));
                 begin(trip(Kind::Dynamic, 1, 10));
                 all(|at| add(&sum, at + from));
@@ -276,7 +276,7 @@ fn a_serial_region_hides_the_team_around_it() {
 fn what_a_task_goes_by_is_its_own() {
     let before = icvs();
     change(|icvs| icvs.threads = 3);
-    parallel(0, None, &|| {
+    parallel(0, &|| {
         assert_eq!((task().size, icvs().threads), (3, 3));
         change(|icvs| *icvs = Icvs { threads: 9, ..*icvs });
     });
@@ -288,7 +288,7 @@ fn what_a_task_goes_by_is_its_own() {
 
 #[test]
 fn nothing_is_cancelled_unless_the_environment_allows_it() {
-    parallel(2, None, &|| {
+    parallel(2, &|| {
         assert!(!cancel(Cancels::Region) && !cancel(Cancels::Loop));
         assert!(!is_cancelled(Cancels::Region) && !barrier());
     });
@@ -297,12 +297,12 @@ fn nothing_is_cancelled_unless_the_environment_allows_it() {
 #[test]
 fn a_panic_of_a_member_is_the_openers_and_the_threads_work_on() {
     for rank in 0..2 {
-        let end = std::panic::catch_unwind(|| parallel(2, None, &|| assert!(task().rank != rank, "rank {rank} fails")));
+        let end = std::panic::catch_unwind(|| parallel(2, &|| assert!(task().rank != rank, "rank {rank} fails")));
         assert!(end.unwrap_err().downcast::<String>().unwrap().contains("fails"));
         assert_eq!(task().level, 0);
     }
     let calls = AtomicU32::new(0);
-    parallel(2, None, &|| one(&calls));
+    parallel(2, &|| one(&calls));
     assert_eq!(calls.into_inner(), 2);
 }
 
@@ -310,7 +310,7 @@ fn a_panic_of_a_member_is_the_openers_and_the_threads_work_on() {
 fn threads_that_opened_regions_leave_none_behind() {
     let threads_now = || std::fs::read_dir("/proc/self/task").unwrap().count();
     let region = || {
-        parallel(3, None, &|| {
+        parallel(3, &|| {
             barrier();
         });
     };

@@ -149,6 +149,10 @@ impl<G> Words for Thread<G> {
     fn fetch_add(&self, word: &Word, n: u32) -> u32 {
         word.fetch_add(n, self.scope)
     }
+    #[inline]
+    fn ring(&self, word: &Word) {
+        word.ring(self.scope);
+    }
     fn add_last(&self, word: &Word, n: u32) {
         word.add_last(n, self.scope);
     }

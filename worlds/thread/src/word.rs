@@ -68,6 +68,14 @@ impl Word {
         before >> VALUE_SHIFT
     }
 
+    /// Wakes the sleepers, if there are any that may have missed a write elsewhere before this call (race 6).
+    #[inline]
+    pub fn ring(&self, scope: Scope) {
+        if self.has_sleepers() {
+            self.fetch_add(0, scope);
+        }
+    }
+
     /// Adds to the value as the last that this thread does with the word: a thread that sleeps here may give
     /// its memory away at once. So the flags stay as they are (race 8).
     #[inline]

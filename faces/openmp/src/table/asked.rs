@@ -3,7 +3,7 @@
 use crate::export::entries;
 use core::ffi::c_int;
 use foregather_host::clock;
-use foregather_openmp::{Kind, Schedule, ancestor, change, icvs, pause, settings, task};
+use foregather_openmp::{Kind, Schedule, ancestor, change, icvs, pause, settings, task, tasking};
 
 /// A count as programs take it.
 fn int(count: u32) -> c_int {
@@ -112,7 +112,7 @@ questions! {
         omp_get_thread_limit omp_get_thread_limit_ -> c_int: int(icvs().thread_limit);
     }
     "OMP_3.1" {
-        omp_in_final omp_in_final_ -> c_int: 0;
+        omp_in_final omp_in_final_ -> c_int: tasking::is_final().into();
     }
     "OMP_4.0" {
         omp_get_cancellation omp_get_cancellation_ -> c_int: settings().cancellation.into();
@@ -126,7 +126,7 @@ questions! {
     }
     "OMP_4.5" {
         omp_get_initial_device omp_get_initial_device_ -> c_int: 0;
-        omp_get_max_task_priority omp_get_max_task_priority_ -> c_int: 0;
+        omp_get_max_task_priority omp_get_max_task_priority_ -> c_int: int(settings().max_task_priority);
         omp_get_num_places omp_get_num_places_ -> c_int: 0;
         omp_get_place_num omp_get_place_num_ -> c_int: -1;
         omp_get_partition_num_places omp_get_partition_num_places_ -> c_int: 0;

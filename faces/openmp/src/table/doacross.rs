@@ -1,5 +1,6 @@
 //! Loops whose iterations wait for earlier ones. The loop itself runs from 0 to before the first count.
-use super::loops::{Bound, next, numbered, refuse, schedule, share};
+use super::loops::{Bound, next, numbered, schedule};
+use super::reductions::share;
 use crate::export::{Entry, entries, jump};
 use core::ffi::{c_long, c_uint, c_ulonglong, c_void};
 use core::sync::atomic::AtomicPtr;
@@ -41,7 +42,7 @@ unsafe fn begin<T: Count>(
     counts: *const T,
     kind: Option<Kind>,
     chunk: u64,
-    memory: *mut *mut c_void,
+    reductions: *mut usize, memory: *mut *mut c_void,
     from: *mut T,
     to: *mut T,
 ) -> bool {
@@ -50,7 +51,7 @@ unsafe fn begin<T: Count>(
     doacross::begin(Trip::unsigned(schedule(kind, chunk), true, 0, counts.first().copied().unwrap_or(0), 1), &counts);
     // SAFETY: by this function's contract.
     unsafe {
-        share(memory);
+        share(reductions, memory);
         from.is_null() || next(from, to)
     }
 }
@@ -60,11 +61,11 @@ macro_rules! begins {
     ($number:ty, $node:literal, by the runtime: $runtime:ident; $($named:ident $kind:ident;)*) => { entries! { $node {
         $( fn $named(dimensions: c_uint, counts: *const $number, chunk: $number, from: *mut $number, to: *mut $number) -> bool {
             // SAFETY: the compiler passes the counts, and two variables of the calling thread.
-            unsafe { begin(dimensions, counts, Some(Kind::$kind), chunk.to64(), core::ptr::null_mut(), from, to) }
+            unsafe { begin(dimensions, counts, Some(Kind::$kind), chunk.to64(), core::ptr::null_mut(), core::ptr::null_mut(), from, to) }
         } )*
         fn $runtime(dimensions: c_uint, counts: *const $number, from: *mut $number, to: *mut $number) -> bool {
             // SAFETY: the compiler passes the counts, and two variables of the calling thread.
-            unsafe { begin(dimensions, counts, None, 0, core::ptr::null_mut(), from, to) }
+            unsafe { begin(dimensions, counts, None, 0, core::ptr::null_mut(), core::ptr::null_mut(), from, to) }
         }
     } } };
 }
@@ -105,17 +106,15 @@ entries! {
             dimensions: c_uint, counts: *const c_long, schedule: c_long, chunk: c_long,
             from: *mut c_long, to: *mut c_long, reductions: *mut usize, memory: *mut *mut c_void,
         ) -> bool {
-            refuse(reductions);
             // SAFETY: the compiler passes the counts, and variables of the calling thread.
-            unsafe { begin(dimensions, counts, numbered(schedule), chunk.to64(), memory, from, to) }
+            unsafe { begin(dimensions, counts, numbered(schedule), chunk.to64(), reductions, memory, from, to) }
         }
         fn GOMP_loop_ull_doacross_start(
             dimensions: c_uint, counts: *const c_ulonglong, schedule: c_long, chunk: c_ulonglong,
             from: *mut c_ulonglong, to: *mut c_ulonglong, reductions: *mut usize, memory: *mut *mut c_void,
         ) -> bool {
-            refuse(reductions);
             // SAFETY: the compiler passes the counts, and variables of the calling thread.
-            unsafe { begin(dimensions, counts, numbered(schedule), chunk, memory, from, to) }
+            unsafe { begin(dimensions, counts, numbered(schedule), chunk, reductions, memory, from, to) }
         }
     }
 }

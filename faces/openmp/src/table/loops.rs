@@ -2,6 +2,7 @@
 //!
 //! Compilers name the schedule in the symbol. `nonmonotonic` and `maybe_nonmonotonic` permit what is not done
 //! here: a member's chunks always come in order.
+use super::reductions::share;
 use crate::export::entries;
 use core::ffi::{c_long, c_uint, c_ulonglong, c_void};
 use foregather_openmp::worksharing::{self, AtEnd};
@@ -190,33 +191,15 @@ pub(super) fn numbered(schedule: c_long) -> Option<Kind> {
         .unwrap_or(None)
 }
 
-/// Memory for the members of the loop that was just begun, as large as the word at `memory` says, to which
-/// its address goes.
-///
-/// # Safety
-/// `memory` is null, or a word of the calling thread.
-pub(super) unsafe fn share(memory: *mut *mut c_void) {
-    // SAFETY: by this function's contract.
-    if let Some(memory) = unsafe { memory.as_mut() } {
-        *memory = worksharing::memory(memory.addr());
-    }
-}
-
-/// Ends the program if it reduces over tasks, which this library cannot do.
-pub(super) fn refuse(reductions: *mut usize) {
-    assert!(reductions.is_null(), "reductions over tasks are not supported: run the program without this library");
-}
-
 /// A loop by the number of its schedule, whose first iterations the program may leave to a later call.
 ///
 /// # Safety
 /// The pointers are null, or variables of the calling thread.
 unsafe fn start<T: Bound>(trip: Trip, from: *mut T, to: *mut T, reductions: *mut usize, memory: *mut *mut c_void) -> bool {
-    refuse(reductions);
     worksharing::begin(trip);
     // SAFETY: by this function's contract.
     unsafe {
-        share(memory);
+        share(reductions, memory);
         from.is_null() || next(from, to)
     }
 }
@@ -256,10 +239,9 @@ pub(super) mod by_number {
                 unsafe { start(trip, from, to, reductions, memory) }
             }
             fn GOMP_sections2_start(count: c_uint, reductions: *mut usize, memory: *mut *mut c_void) -> c_uint {
-                refuse(reductions);
                 worksharing::begin(Trip::sections(count));
-                // SAFETY: the compiler passes a variable of the calling thread.
-                unsafe { share(memory) };
+                // SAFETY: the compiler passes a description, or none, and a variable of the calling thread.
+                unsafe { share(reductions, memory) };
                 worksharing::next_section().unwrap_or(0)
             }
         }

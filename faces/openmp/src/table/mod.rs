@@ -3,7 +3,9 @@ mod asked;
 mod doacross;
 mod locks;
 mod loops;
+mod reductions;
 mod regions;
+mod tasks;
 
 use crate::export::Entry;
 
@@ -13,6 +15,7 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
     let signed = [loops::TABLE, loops::named::TABLE, loops::by_the_runtime::TABLE];
     let unsigned = [loops::unsigned_named::TABLE, loops::unsigned_by_the_runtime::TABLE];
     let by_number = [loops::by_number::TABLE, doacross::TABLE, doacross::signed::TABLE, doacross::unsigned::TABLE];
+    let tasks = [tasks::TABLE];
     let rest = [doacross::variadic::TABLE, locks::TABLE, asked::TABLE, asked::places::TABLE, asked::told::TABLE];
-    regions.into_iter().chain(signed).chain(unsigned).chain(by_number).chain(rest).flatten()
+    regions.into_iter().chain(signed).chain(unsigned).chain(by_number).chain(tasks).chain(rest).flatten()
 }

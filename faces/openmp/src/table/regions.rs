@@ -3,15 +3,15 @@ use super::loops::signed;
 use crate::export::entries;
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use foregather_openmp::worksharing::{self, AtEnd, Cancels};
-use foregather_openmp::{Kind, Trip, close, open, parallel};
+use foregather_openmp::{Kind, Opening, Trip, close, open, parallel};
 
 /// The body of a region, as the compiler has taken it out of its function.
-type Body = unsafe extern "C" fn(*mut c_void);
+pub(super) type Body = unsafe extern "C" fn(*mut c_void);
 
 /// A body with its data.
-struct Outlined {
-    body: Body,
-    data: *mut c_void,
+pub(super) struct Outlined {
+    pub(super) body: Body,
+    pub(super) data: *mut c_void,
 }
 
 // SAFETY: the compiler has made the body for a call by every member of a region, with the same data.
@@ -20,7 +20,7 @@ unsafe impl Sync for Outlined {}
 unsafe impl Send for Outlined {}
 
 impl Outlined {
-    fn call(&self) {
+    pub(super) fn call(&self) {
         // SAFETY: the entries of regions are called with a body and its data, which live until they return.
         unsafe { (self.body)(self.data) }
     }
@@ -28,24 +28,26 @@ impl Outlined {
 
 fn region(body: Body, data: *mut c_void, threads: c_uint, trip: Option<Trip>) {
     let outlined = Outlined { body, data };
-    parallel(threads, trip, &|| outlined.call());
+    parallel(Opening { threads, trip, body: Some(body as usize) }, &|| outlined.call());
 }
 
 /// Opens a region whose opener calls the body itself, before it closes the region: as programs of compilers
 /// before GCC 4.9 do.
 fn open_region(body: Body, data: *mut c_void, threads: c_uint, trip: Option<Trip>) {
     let outlined = Outlined { body, data };
-    open(threads, trip, move || outlined.call());
+    open(Opening { threads, trip, body: Some(body as usize) }, move || outlined.call());
 }
 
-/// The bits by which a program says what it cancels. `None` for a group of tasks.
+/// The bits by which a program says what it cancels.
 fn cancels(which: c_int) -> Option<Cancels> {
     const REGION: c_int = 1;
     const LOOP: c_int = 2;
     const SECTIONS: c_int = 4;
+    const GROUP: c_int = 8;
     match which {
         REGION => Some(Cancels::Region),
         LOOP | SECTIONS => Some(Cancels::Loop),
+        GROUP => Some(Cancels::Group),
         _ => None,
     }
 }

@@ -1,0 +1,65 @@
+//! Meetings of members that have work to do meanwhile: the last to arrive ends a meeting only when nothing is
+//! left to be done (OpenMP 5.2 §15.3.1: a barrier completes all tasks of its region).
+use crate::{Algorithm, BarrierMember, Group};
+use foregather_machine::{Cause, Cpu, Error, Nanos};
+
+impl<C: Cpu> Group<C> {
+    /// Members that wait by [`BarrierMember::wait_or`] look again, after a change that the caller has made.
+    #[inline]
+    pub fn ring(&self, cpu: &C) {
+        cpu.ring(self.0.central().epoch());
+    }
+}
+
+impl<C: Cpu> BarrierMember<C> {
+    /// Arrives at the central barrier, unless it has, and is ready with what `find` finds, or with `None` when
+    /// the meeting is over. An arrival stays: the next wait goes on with the meeting.
+    ///
+    /// The last to arrive does not end the meeting while `is_open` holds. Once all have arrived it must not
+    /// hold again after it has not. After a change of what it or `find` looks at comes [`Group::ring`].
+    ///
+    /// # Errors
+    /// As [`BarrierMember::wait`]; [`Cause::Setting`] at any other barrier.
+    #[inline]
+    pub async fn wait_or<T>(&mut self, is_open: impl Fn() -> bool, find: impl Fn() -> Option<T>) -> Result<Option<T>, Error> {
+        if self.group.algorithm != Algorithm::Central {
+            return Err(Cause::Setting { what: "work at a barrier", needs: "the central one" }.into());
+        }
+        if !self.broken.get() && !self.pending.get() {
+            self.announce();
+            if self.group.central().arrive_in(self.end.cpu(), self.meeting.get()) {
+                if !is_open() {
+                    self.end.waiter().came_last();
+                    self.release();
+                    return Ok(None);
+                }
+                self.holds.set(true);
+            }
+            self.pending.set(true);
+        }
+        self.work_on(&is_open, &find).await
+    }
+
+    /// The part of [`BarrierMember::wait_or`] that waits.
+    async fn work_on<T>(&self, is_open: &impl Fn() -> bool, find: &impl Fn() -> Option<T>) -> Result<Option<T>, Error> {
+        let (group, cpu, meeting, holds) = (&*self.group, self.end.cpu(), self.meeting.get(), self.holds.get());
+        if self.broken.get() {
+            return Err(group.explain(cpu, self.rank(), Cause::Poisoned { by: None }.into()));
+        }
+        let is_over = || if holds { !is_open() } else { group.central().released(cpu, meeting).is_some() };
+        let look = || if is_over() { Some(None) } else { find().map(Some) };
+        let (epoch, timed) = (group.central().epoch(), self.account().sample());
+        let wait = self.end.waiter().wait(cpu, epoch, timed, || self.why(Nanos::MAX), look).finish();
+        match cpu.run_inline(wait).await {
+            Ok(None) if holds => self.release(),
+            Ok(None) => self.leave(),
+            Ok(found) => return Ok(found),
+            Err(error) => {
+                let error = group.explain(cpu, self.rank(), error);
+                self.suffers();
+                return Err(error);
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,349 @@
+//! Tasks, their groups, and what they reduce.
+use super::reductions::{described, register, share};
+use super::regions::{Body, Outlined};
+use crate::export::entries;
+use core::ffi::{c_int, c_long, c_uint, c_ulong, c_ulonglong, c_void};
+use foregather_openmp::tasking::{self, Made, Now, Spawned};
+use foregather_openmp::tasks::{Access, Depend, Traits};
+use foregather_openmp::worksharing::{self, AtEnd};
+use foregather_openmp::{Opening, Trip, parallel, task};
+use std::sync::OnceLock;
+
+/// Copies a task's data to where they stay, if they are more than bytes.
+type Copier = unsafe extern "C" fn(*mut c_void, *mut c_void);
+
+/// The bits by which a compiler says what a task is.
+mod flags {
+    pub(super) const FINAL: u32 = 1 << 1;
+    pub(super) const DEPEND: u32 = 1 << 3;
+    pub(super) const PRIORITY: u32 = 1 << 4;
+    pub(super) const UP: u32 = 1 << 8;
+    pub(super) const GRAIN: u32 = 1 << 9;
+    pub(super) const IF: u32 = 1 << 10;
+    pub(super) const NO_GROUP: u32 = 1 << 11;
+    pub(super) const REDUCTION: u32 = 1 << 12;
+    pub(super) const DETACH: u32 = 1 << 13;
+    pub(super) const STRICT: u32 = 1 << 14;
+}
+
+/// A task's body with its data, as the compiler passes them.
+#[derive(Clone, Copy)]
+struct Passed {
+    body: Body,
+    data: *mut c_void,
+    copier: Option<Copier>,
+    bytes: usize,
+    align: usize,
+}
+
+impl Passed {
+    /// The data in memory of their own.
+    fn copy(&self) -> OwnData {
+        let Self { data, copier, bytes, align, .. } = *self;
+        let own = OwnData::of(bytes, align);
+        // SAFETY: by the compiler's contract `data` has `bytes`, which `copier` copies if there is one.
+        unsafe {
+            match copier {
+                Some(copier) => copier(own.at, data),
+                None => core::ptr::copy_nonoverlapping(data.cast::<u8>(), own.at.cast(), bytes),
+            }
+        }
+        own
+    }
+
+    /// Does the task where it is met, with data that are the caller's unless they have to be copied.
+    fn now(&self, now: Now) {
+        now.run(|| {
+            let own = self.copier.map(|_| self.copy());
+            // SAFETY: the compiler passes a body for such data.
+            unsafe { (self.body)(own.as_ref().map_or(self.data, |own| own.at)) }
+        });
+    }
+
+    /// A task that is done when and where a member finds it. `fill` completes its data.
+    fn later(&self, fill: impl FnOnce(*mut c_void)) -> tasking::Body {
+        let (body, own) = (self.body, self.copy());
+        fill(own.at);
+        Box::new(move || own.pass_to(body))
+    }
+}
+
+/// Data of a task that nothing else has.
+struct OwnData {
+    at: *mut c_void,
+    /// How long they are in memory of this library's; `None`: they have none.
+    memory: Option<Box<[u8]>>,
+}
+
+// SAFETY: the compiler has made the task for any thread of its team, and its data are its own.
+unsafe impl Send for OwnData {}
+
+impl OwnData {
+    fn of(bytes: usize, align: usize) -> Self {
+        let align = align.max(1);
+        let mut memory = vec![0; bytes + align - 1].into_boxed_slice();
+        let at = memory.as_mut_ptr().map_addr(|address| address.next_multiple_of(align)).cast();
+        Self { at, memory: Some(memory) }
+    }
+
+    fn pass_to(self, body: Body) {
+        // SAFETY: the compiler passes a body for such data, which are called once.
+        unsafe { body(self.at) };
+        drop(self.memory);
+    }
+}
+
+/// The uses that a compiler's list has.
+///
+/// # Safety
+/// `list` is null, or such a list.
+unsafe fn uses(list: *const *const c_void) -> Vec<Depend> {
+    if list.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: by this function's contract the list is as long as its first words say.
+    let word = |at: usize| unsafe { (*list.add(at)).addr() };
+    // Either how many there are and how many of them are written; or, after a 0, those two, how many exclude
+    // each other, and how many are read; the rest are objects.
+    let (all, written, exclusive, read, first) =
+        if word(0) > 0 { (word(0), word(1), 0, word(0) - word(1), 2) } else { (word(1), word(2), word(3), word(4), 5) };
+    let object = |at: usize| {
+        // SAFETY: by this function's contract it is the address of an object of two words: an address, and a kind.
+        let [address, kind] = unsafe { *(*list.add(at)).cast::<[usize; 2]>() };
+        let access = match kind {
+            1 => Access::In,
+            5 => Access::InOutSet,
+            _ => Access::Out,
+        };
+        Depend { address, access }
+    };
+    let one = |number: usize| {
+        let at = first + number;
+        match number {
+            _ if number < written + exclusive => Depend { address: word(at), access: Access::Out },
+            _ if number < written + exclusive + read => Depend { address: word(at), access: Access::In },
+            _ => object(at),
+        }
+    };
+    (0..all).map(one).collect()
+}
+
+/// The iterations of a loop that becomes tasks.
+struct Iterations {
+    first: u64,
+    step: u64,
+    count: u64,
+}
+
+/// How many tasks a loop of `count` iterations becomes, and how many iterations the first of them have; the
+/// first `longer` have one more.
+fn chunks(count: u64, flags: u32, asked: u64) -> (u64, u64, u64) {
+    let strict = flags & flags::STRICT != 0;
+    let tasks = match asked {
+        0 => u64::from(task().size).min(count),
+        grain if flags & flags::GRAIN != 0 && strict => return (count.div_ceil(grain), grain, 0),
+        grain if flags & flags::GRAIN != 0 => (count / grain).max(1),
+        tasks => tasks.min(count),
+    };
+    (tasks, count / tasks, count % tasks)
+}
+
+/// A loop's iterations as tasks, whose data begin with the bounds of their iterations.
+///
+/// # Safety
+/// `passed` is what the compiler passes for such a loop, and so are the other arguments.
+unsafe fn task_loop(passed: Passed, flags: u32, asked: u64, priority: c_int, iterations: Iterations) {
+    let Iterations { first, step, count } = iterations;
+    let groups = flags & flags::NO_GROUP == 0;
+    if groups {
+        tasking::begin_group();
+        if flags & flags::REDUCTION != 0 {
+            // SAFETY: by this function's contract the address of the reductions' description follows the bounds.
+            unsafe { register(*passed.data.cast::<*mut usize>().add(2), task().size) };
+        }
+    }
+    if count > 0 {
+        let (tasks, length, longer) = chunks(count, flags, asked);
+        let mut from = 0;
+        for number in 0..tasks {
+            let to = (from + length + u64::from(number < longer)).min(count);
+            let bounds = [from, to].map(|iteration| first.wrapping_add(iteration.wrapping_mul(step)));
+            // SAFETY: by this function's contract the data begin with the bounds.
+            let fill = |data: *mut c_void| unsafe { data.cast::<[u64; 2]>().write(bounds) };
+            let traits = Traits { is_final: flags & flags::FINAL != 0, priority: priority.max(0) as u32, detached: false };
+            match tasking::spawn(Made { deferred: flags & flags::IF != 0, traits, depends: &[] }) {
+                Spawned::Never => {}
+                Spawned::Now(now) => {
+                    let own = passed.copy();
+                    fill(own.at);
+                    now.run(|| own.pass_to(passed.body));
+                }
+                Spawned::Later(later) => later.hand_over(passed.later(fill)),
+            }
+            from = to;
+        }
+    }
+    if groups {
+        tasking::end_group();
+    }
+}
+
+/// Where the calling thread's copies of `ptrs` are. The values of the first `originals` follow the copies.
+///
+/// # Safety
+/// `ptrs` has `count` and `originals` addresses.
+unsafe fn remap(count: usize, originals: usize, ptrs: *mut usize) {
+    for at in 0..count {
+        // SAFETY: by this function's contract.
+        let address = unsafe { *ptrs.add(at) };
+        let Some((copy, original)) = tasking::reduced(address) else {
+            panic!("a task reduces what no group around it reduces, at {address:#x}");
+        };
+        // SAFETY: by this function's contract.
+        unsafe {
+            ptrs.add(at).write(copy);
+            if at < originals {
+                ptrs.add(count + at).write(original);
+            }
+        }
+    }
+}
+
+entries! {
+    "GOMP_2.0" {
+        fn GOMP_task(
+            body: Body, data: *mut c_void, copier: Option<Copier>, bytes: c_long, align: c_long,
+            deferred: bool, flags: c_uint, depend: *const *const c_void, priority: c_int, detach: *mut *const c_void,
+        ) {
+            let passed = Passed { body, data, copier, bytes: bytes.max(0) as usize, align: align.max(1) as usize };
+            // SAFETY: the compiler passes a list with that bit.
+            let depends = if flags & flags::DEPEND != 0 { unsafe { uses(depend) } } else { Vec::new() };
+            let detached = flags & flags::DETACH != 0;
+            // Compilers before GCC 6 pass no priority.
+            let priority = if flags & flags::PRIORITY != 0 { priority.max(0) as u32 } else { 0 };
+            let traits = Traits { is_final: flags & flags::FINAL != 0, priority, detached };
+            let tell = |event: tasking::Event| {
+                // SAFETY: the compiler passes a word for the event of a detached task.
+                unsafe { detach.write(Box::into_raw(Box::new(event)).cast_const().cast()) }
+            };
+            match tasking::spawn(Made { deferred, traits, depends: &depends }) {
+                Spawned::Never => {}
+                Spawned::Now(now) => {
+                    now.event().filter(|_| detached).into_iter().for_each(tell);
+                    passed.now(now);
+                }
+                Spawned::Later(later) => {
+                    if detached {
+                        tell(later.event());
+                        // The event is among the data: they are copied when it is there.
+                    }
+                    later.hand_over(passed.later(|_| {}));
+                }
+            }
+        }
+        fn GOMP_taskwait() {
+            tasking::wait_for_children();
+        }
+    }
+    "GOMP_3.0" {
+        fn GOMP_taskyield() {
+            tasking::yield_to_others();
+        }
+    }
+    "GOMP_4.0" {
+        fn GOMP_taskgroup_start() {
+            tasking::begin_group();
+        }
+        fn GOMP_taskgroup_end() {
+            tasking::end_group();
+        }
+    }
+    "GOMP_4.5" {
+        fn GOMP_taskloop(
+            body: Body, data: *mut c_void, copier: Option<Copier>, bytes: c_long, align: c_long,
+            flags: c_uint, asked: c_ulong, priority: c_int, start: c_long, end: c_long, step: c_long,
+        ) {
+            let passed = Passed { body, data, copier, bytes: bytes.max(0) as usize, align: align.max(1) as usize };
+            let distance = if step > 0 { i128::from(end) - i128::from(start) } else { i128::from(start) - i128::from(end) };
+            let count = (distance.max(0) as u128).div_ceil(step.unsigned_abs().max(1).into()) as u64;
+            // SAFETY: the compiler passes such a loop.
+            unsafe { task_loop(passed, flags, asked, priority, Iterations { first: start as u64, step: step as u64, count }) }
+        }
+        fn GOMP_taskloop_ull(
+            body: Body, data: *mut c_void, copier: Option<Copier>, bytes: c_long, align: c_long,
+            flags: c_uint, asked: c_ulong, priority: c_int, start: c_ulonglong, end: c_ulonglong, step: c_ulonglong,
+        ) {
+            let passed = Passed { body, data, copier, bytes: bytes.max(0) as usize, align: align.max(1) as usize };
+            let (distance, stride) = if flags & flags::UP != 0 { (end.saturating_sub(start), step) } else { (start.saturating_sub(end), step.wrapping_neg()) };
+            let count = distance.div_ceil(stride.max(1));
+            // SAFETY: the compiler passes such a loop.
+            unsafe { task_loop(passed, flags, asked, priority, Iterations { first: start, step, count }) }
+        }
+    }
+    "GOMP_5.0" {
+        fn GOMP_taskwait_depend(depend: *const *const c_void) {
+            // SAFETY: the compiler passes such a list.
+            tasking::wait_for(&unsafe { uses(depend) });
+        }
+        fn GOMP_taskgroup_reduction_register(description: *mut usize) {
+            // SAFETY: the compiler passes a description.
+            unsafe { register(description, task().size) }
+        }
+        fn GOMP_taskgroup_reduction_unregister(description: *mut usize) {
+            // SAFETY: the copies of a description that was registered are memory of `register`.
+            unsafe { libc::free(core::ptr::with_exposed_provenance_mut(*description.add(2))) }
+        }
+        fn GOMP_task_reduction_remap(count: usize, originals: usize, ptrs: *mut usize) {
+            // SAFETY: the compiler passes so many addresses.
+            unsafe { remap(count, originals, ptrs) }
+        }
+        fn GOMP_parallel_reductions(body: Body, data: *mut c_void, threads: c_uint, _flags: c_uint) -> c_uint {
+            let outlined = Outlined { body, data };
+            let described_once = OnceLock::new();
+            parallel(Opening { threads, trip: None, body: Some(body as usize) }, &|| {
+                tasking::begin_group();
+                let reductions = described_once.get_or_init(|| {
+                    // SAFETY: the data of such a region begin with the address of a description.
+                    unsafe {
+                        let description = *outlined.data.cast::<*mut usize>();
+                        register(description, task().size);
+                        described(description, task().size)
+                    }
+                });
+                tasking::reduce(reductions.clone());
+                outlined.call();
+                tasking::end_group();
+            });
+            described_once.get().map_or(1, |reductions| reductions.members)
+        }
+        fn GOMP_workshare_task_reduction_unregister(cancelled: bool) {
+            tasking::end_group();
+            if !cancelled {
+                worksharing::barrier();
+            }
+        }
+    }
+    "GOMP_5.1" {
+        fn GOMP_scope_start(description: *mut usize) {
+            worksharing::begin(Trip::NONE);
+            // SAFETY: the compiler passes a description, or none.
+            unsafe { share(description, core::ptr::null_mut()) };
+            worksharing::end(AtEnd::NoWait);
+        }
+    }
+    "OMP_5.0.1" {
+        fn omp_fulfill_event(event: usize) {
+            fulfil(event);
+        }
+        fn omp_fulfill_event_(event: &usize) {
+            fulfil(*event);
+        }
+    }
+}
+
+/// Fulfils an event that a program was told.
+fn fulfil(event: usize) {
+    // SAFETY: by the standard a program fulfils an event once: this takes what `GOMP_task` has given away.
+    let event = unsafe { Box::from_raw(core::ptr::with_exposed_provenance_mut::<tasking::Event>(event)) };
+    event.fulfil();
+}

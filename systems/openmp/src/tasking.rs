@@ -1,0 +1,418 @@
+//! Tasks on threads: where the calling thread is among them, and what it does at the points at which it may
+//! do others (OpenMP 5.2 §12).
+//!
+//! A thread has a frame for each region and each task that it is in. A task that is done where it is met has no
+//! more than that, unless it has children that are not.
+use crate::crew::lost;
+use crate::here::{self, ImplicitTask};
+use crate::icv::Icvs;
+use crate::settings::settings;
+use crate::tasks::{Depend, May, Reductions, Task, TaskGroup, TaskTeam, Traits};
+use core::cell::RefCell;
+use foregather_barrier::{Algorithm, Group};
+use foregather_machine::{Words, block_on};
+use foregather_thread::Thread;
+use foregather_wait::Waiter;
+use std::sync::Arc;
+
+/// What a task does.
+pub type Body = Box<dyn FnOnce() + Send>;
+pub(crate) type Team = TaskTeam<Thread, Body>;
+type Node = Task<Thread, Body>;
+type ThreadGroup = TaskGroup<Thread>;
+
+/// A region or a task that the thread is in.
+#[derive(Default)]
+struct Frame {
+    /// Its task, once another one needs to know it.
+    task: Option<Arc<Node>>,
+    group: Option<Arc<ThreadGroup>>,
+    /// Are tasks done where they are met?
+    is_final: bool,
+    /// Is it an explicit task, and no member's part of a region?
+    is_explicit: bool,
+    /// The tasks of a region of one, once there are any.
+    alone: Option<Arc<Team>>,
+}
+
+thread_local! {
+    static FRAMES: RefCell<Vec<Frame>> = const { RefCell::new(Vec::new()) };
+    /// How the thread waits for tasks.
+    static WAITER: (Thread, Waiter) = {
+        let cpu = Thread::current();
+        let (policy, _) = settings().policy(&foregather_machine::Placement::costs(&cpu));
+        (cpu, Waiter::new(policy, 0))
+    };
+}
+
+/// The most tasks of a region that have to wait before their makers do others instead of more.
+const MOST_WAITING: u32 = 1 << 16;
+
+/// The frame of the calling thread; outside of all regions that of the program.
+fn with_top<T>(look: impl FnOnce(&mut Frame) -> T) -> Option<T> {
+    let look = |frames: &RefCell<Vec<Frame>>| {
+        let mut frames = frames.borrow_mut();
+        if frames.is_empty() {
+            frames.push(Frame::default());
+        }
+        frames.last_mut().map(look)
+    };
+    FRAMES.try_with(look).ok().flatten()
+}
+
+/// How many regions and tasks the calling thread is in.
+pub(crate) fn depth() -> usize {
+    FRAMES.try_with(|frames| frames.borrow().len()).unwrap_or(0)
+}
+
+/// The calling thread begins its part of a region. The result is for [`leave`].
+pub(crate) fn enter() -> usize {
+    push(Frame::default())
+}
+
+/// The calling thread leaves the region, or the task, that it entered at that depth.
+pub(crate) fn leave(depth: usize) {
+    // What the frame holds goes when the frames are not borrowed.
+    let left = FRAMES.try_with(|frames| {
+        let mut frames = frames.borrow_mut();
+        let depth = depth.min(frames.len());
+        frames.split_off(depth)
+    });
+    drop(left);
+}
+
+fn push(frame: Frame) -> usize {
+    FRAMES
+        .try_with(|frames| {
+            let mut frames = frames.borrow_mut();
+            if frames.is_empty() {
+                frames.push(Frame::default());
+            }
+            frames.push(frame);
+            frames.len() - 1
+        })
+        .unwrap_or(0)
+}
+
+/// The task that the calling thread is in.
+fn current() -> Option<Arc<Node>> {
+    let icvs = here::icvs();
+    let name = |frames: &RefCell<Vec<Frame>>| {
+        let mut frames = frames.borrow_mut();
+        if frames.is_empty() {
+            frames.push(Frame::default());
+        }
+        let region = frames.iter().rposition(|frame| !frame.is_explicit).unwrap_or(0);
+        let mut parent = None;
+        for frame in &mut frames[region..] {
+            let Frame { task, group, is_final, .. } = frame;
+            let traits = Traits { is_final: *is_final, ..Traits::default() };
+            parent = Some(task.get_or_insert_with(|| Arc::new(Node::new(parent.as_ref(), group.clone(), traits, icvs))).clone());
+        }
+        parent
+    };
+    FRAMES.try_with(name).ok().flatten()
+}
+
+/// The tasks of the innermost region: those of a crew, or of a region of one, whose team is made here.
+fn team() -> Option<Arc<Team>> {
+    if let Some(team) = here::of_seat(|seat| Arc::clone(&seat.crew.tasks)) {
+        return Some(team);
+    }
+    let alone = |frames: &RefCell<Vec<Frame>>| {
+        let mut frames = frames.borrow_mut();
+        let region = frames.iter_mut().rev().find(|frame| !frame.is_explicit)?;
+        if region.alone.is_none() {
+            region.alone = Group::new(Algorithm::Central, 1).ok().map(|meeting| Arc::new(Team::new(meeting)));
+        }
+        region.alone.clone()
+    };
+    FRAMES.try_with(alone).ok().flatten()
+}
+
+/// Was the region cancelled that the calling thread is in, or the group of tasks?
+fn is_cancelled() -> bool {
+    settings().cancellation && (here::of_seat(|seat| seat.region_is_cancelled()) == Some(true) || group_is_cancelled())
+}
+
+/// What a program says of a task that it makes.
+#[derive(Clone, Copy, Debug)]
+pub struct Made<'a> {
+    /// May it be done later, and by another member?
+    pub deferred: bool,
+    /// The rest.
+    pub traits: Traits,
+    /// What it has to wait for.
+    pub depends: &'a [Depend],
+}
+
+/// How a task is to be done.
+pub enum Spawned {
+    /// Not at all: its region or its group was cancelled.
+    Never,
+    /// Here and now.
+    Now(Now),
+    /// When and where a member finds it.
+    Later(Later),
+}
+
+/// A task that the calling thread does here.
+pub struct Now {
+    is_final: bool,
+    group: Option<Arc<ThreadGroup>>,
+    /// Its task, if it has to wait for others, and the team.
+    task: Option<(Arc<Team>, Arc<Node>)>,
+}
+
+/// A task that its region does later.
+pub struct Later {
+    team: Arc<Team>,
+    task: Arc<Node>,
+}
+
+/// What completes a detached task, besides the end of its body.
+pub struct Event {
+    team: Arc<Team>,
+    task: Arc<Node>,
+}
+
+/// The calling thread meets a task.
+pub fn spawn(made: Made<'_>) -> Spawned {
+    let Made { deferred, mut traits, depends } = made;
+    let Some((is_final, group)) = with_top(|frame| (frame.is_final, frame.group.clone())) else {
+        return Spawned::Now(Now { is_final: true, group: None, task: None });
+    };
+    if is_cancelled() {
+        return Spawned::Never;
+    }
+    traits.is_final |= is_final;
+    traits.priority = traits.priority.min(settings().max_task_priority);
+    let deferred = deferred && !is_final;
+    let (rank, cpu) = (here::task().rank, Thread::current());
+    let is_plain = depends.is_empty() && !traits.detached;
+    let at_once = !deferred || here::of_seat(|seat| seat.crew.tasks.is_full(&cpu, rank)) != Some(false);
+    if is_plain && at_once {
+        return Spawned::Now(Now { is_final: traits.is_final, group, task: None });
+    }
+    let (Some(team), Some(parent)) = (team(), current()) else {
+        return Spawned::Now(Now { is_final: traits.is_final, group, task: None });
+    };
+    let task = Arc::new(Node::new(Some(&parent), group.clone(), traits, here::icvs()));
+    team.count(&cpu, &task, &parent);
+    parent.order(&cpu, &task, depends);
+    if deferred {
+        here::of_seat(|seat| seat.crew.has_tasks());
+        Spawned::Later(Later { team, task })
+    } else {
+        Spawned::Now(Now { is_final: traits.is_final, group, task: Some((team, task)) })
+    }
+}
+
+impl Now {
+    /// The event that completes the task, if it is detached.
+    pub fn event(&self) -> Option<Event> {
+        self.task.as_ref().map(|(team, task)| Event { team: Arc::clone(team), task: Arc::clone(task) })
+    }
+
+    /// Does the task, once those that it comes after are complete.
+    pub fn run(self, body: impl FnOnce()) {
+        let Self { is_final, group, task } = self;
+        let cpu = Thread::current();
+        if let Some((team, task)) = &task {
+            let _ = task.is_made(&cpu, None);
+            help(team, "tasks that a task comes after", || task.may_run(&cpu));
+        }
+        let frame = Frame { task: task.as_ref().map(|(_, task)| Arc::clone(task)), group, is_final, is_explicit: true, alone: None };
+        within(frame, None, body);
+        if let Some((team, task)) = &task {
+            team.end(&cpu, here::task().rank, task);
+            help(team, "the event of a task", || task.is_complete());
+        }
+    }
+}
+
+impl Later {
+    /// The event that completes the task, if it is detached.
+    pub fn event(&self) -> Event {
+        Event { team: Arc::clone(&self.team), task: Arc::clone(&self.task) }
+    }
+
+    /// The task has its body, and may be done from now on.
+    pub fn hand_over(self, body: Body) {
+        let Self { team, task } = self;
+        let (cpu, rank) = (Thread::current(), here::task().rank);
+        if !task.is_made(&cpu, Some(body)) {
+            // Those that it comes after let it run. Many such tasks are more memory than work.
+            while team.unfinished(&cpu) > MOST_WAITING {
+                let Some(other) = current().and_then(|current| team.take(&cpu, rank, &May::Within(&current))) else { break };
+                execute(&team, other);
+            }
+        } else if team.size() == 1 || team.is_full(&cpu, rank) {
+            execute(&team, task);
+        } else {
+            team.put(&cpu, rank, task);
+        }
+    }
+}
+
+impl Event {
+    /// Fulfils it: by any thread, once.
+    pub fn fulfil(&self) {
+        let size = self.team.size();
+        // A thread outside of the region leaves what may run then with its first member.
+        self.team.end(&Thread::current(), here::task().rank.min(size - 1), &self.task);
+    }
+}
+
+/// Does a task that a member has taken.
+pub(crate) fn execute(team: &Arc<Team>, task: Arc<Node>) {
+    let body = task.take_body();
+    let is_discarded = settings().cancellation
+        && (here::of_seat(|seat| seat.region_is_cancelled()) == Some(true) || task.group.as_ref().is_some_and(|group| group.is_cancelled()));
+    let ends = Ends { team, task: &task };
+    let frame = Frame {
+        group: task.group.clone(),
+        is_final: task.traits.is_final,
+        task: Some(Arc::clone(&task)),
+        is_explicit: true,
+        alone: None,
+    };
+    match body {
+        Some(body) if !is_discarded => within(frame, Some(task.icvs), body),
+        body => drop(body),
+    }
+    drop(ends);
+}
+
+/// The end of a task's body, also if it panics.
+struct Ends<'a> {
+    team: &'a Team,
+    task: &'a Node,
+}
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.team.end(&Thread::current(), here::task().rank, self.task);
+    }
+}
+
+/// Does `body` in that frame; what it changes of its control variables ends with it.
+fn within(frame: Frame, icvs: Option<Icvs>, body: impl FnOnce()) {
+    struct Out(usize, ImplicitTask);
+    impl Drop for Out {
+        fn drop(&mut self) {
+            here::become_task(self.1);
+            leave(self.0);
+        }
+    }
+    let _out = Out(push(frame), here::task());
+    if let Some(icvs) = icvs {
+        here::change(|now| *now = icvs);
+    }
+    body();
+}
+
+/// Waits until `is_over`, and does tasks within the current one meanwhile.
+fn help(team: &Arc<Team>, what: &'static str, is_over: impl Fn() -> bool) {
+    if is_over() {
+        return;
+    }
+    let Some(current) = current() else { return };
+    wait(team, what, &May::Within(&current), is_over);
+}
+
+/// Waits until `is_over`, and does tasks meanwhile.
+pub(crate) fn wait(team: &Arc<Team>, what: &'static str, may: &May<'_, Thread, Body>, is_over: impl Fn() -> bool) {
+    while !is_over() {
+        let rank = here::task().rank;
+        let by = |cpu: &Thread, waiter: &Waiter| block_on(team.wait((cpu, waiter, rank), what, may, &is_over));
+        let found = WAITER.try_with(|(cpu, waiter)| by(cpu, waiter)).unwrap_or_else(|_| {
+            // A thread that ends has no waiter of its own any more.
+            by(&Thread::current(), &Waiter::new(foregather_wait::Policy::Block, 0))
+        });
+        match found {
+            Ok(None) => return,
+            Ok(Some(task)) => execute(team, task),
+            Err(error) => lost(&error),
+        }
+    }
+}
+
+/// Waits for the children of the task that the calling thread is in.
+pub fn wait_for_children() {
+    // A task that no other one knows has none.
+    let Some(Some(task)) = with_top(|frame| frame.task.clone()) else { return };
+    let (Some(team), cpu) = (team(), Thread::current()) else { return };
+    wait(&team, "children of a task", &May::Within(&task), || task.has_no_children(&cpu));
+    task.forget_children();
+}
+
+/// Waits for those children that a task with these uses would come after.
+pub fn wait_for(depends: &[Depend]) {
+    if let Spawned::Now(now) = spawn(Made { deferred: false, traits: Traits::default(), depends }) {
+        now.run(|| {});
+    }
+}
+
+/// Does a task within the current one, if there is one.
+pub fn yield_to_others() {
+    let Some(Some(task)) = with_top(|frame| frame.task.clone()) else { return };
+    let Some(team) = team() else { return };
+    if let Some(other) = team.take(&Thread::current(), here::task().rank, &May::Within(&task)) {
+        execute(&team, other);
+    }
+}
+
+/// A group of tasks begins, in which the calling thread's task and its descendants are from now on.
+pub fn begin_group() {
+    with_top(|frame| frame.group = Some(Arc::new(ThreadGroup::within(frame.group.take()))));
+}
+
+/// Waits for all tasks of the group that has begun last.
+pub fn end_group() {
+    let Some(Some(group)) = with_top(|frame| frame.group.clone()) else { return };
+    let cpu = Thread::current();
+    let is_over = || cpu.load(&group.unfinished) == 0;
+    if !is_over()
+        && let (Some(team), Some(current)) = (team(), current())
+    {
+        wait(&team, "the tasks of a group", &May::Of(&group, &current), is_over);
+    }
+    with_top(|frame| frame.group = group.outer.clone());
+}
+
+/// Tasks of the group that has begun last reduce these values.
+pub fn reduce(reductions: Reductions) {
+    with_top(|frame| frame.group.as_ref().map(|group| group.reduce(reductions)));
+}
+
+/// Where the calling thread has its copy of the value at `address`, or of that which another thread's copy at
+/// `address` is of, and where the value is. `None` if no group around the task reduces it.
+pub fn reduced(address: usize) -> Option<(usize, usize)> {
+    let rank = here::task().rank;
+    with_top(|frame| frame.group.as_ref()?.reduced(address, rank))?
+}
+
+/// Is the calling thread in a final task?
+pub fn is_final() -> bool {
+    with_top(|frame| frame.is_final).unwrap_or(false)
+}
+
+/// Cancels the group of tasks that the calling thread is in, if programs may. Returns whether it is cancelled.
+pub fn cancel_group() -> bool {
+    settings().cancellation && with_top(|frame| frame.group.as_ref().map(|group| group.cancel())).flatten().is_some()
+}
+
+/// Was the group of tasks cancelled that the calling thread is in?
+pub fn group_is_cancelled() -> bool {
+    with_top(|frame| frame.group.as_ref().is_some_and(|group| group.is_cancelled())) == Some(true)
+}
+
+/// Waits for all tasks of the region of one that the calling thread is about to leave.
+pub(crate) fn finish_alone() {
+    let alone = |frames: &RefCell<Vec<Frame>>| frames.borrow().last().and_then(|frame| frame.alone.clone());
+    if let Ok(Some(team)) = FRAMES.try_with(alone) {
+        let cpu = Thread::current();
+        wait(&team, "the tasks of a region", &May::Any, || !team.is_open(&cpu));
+    }
+}

@@ -1,0 +1,161 @@
+//! What a task has to wait for, by the addresses that it and its earlier siblings name (OpenMP 5.2 §15.9.5).
+//!
+//! At each address the siblings form groups: those of one group may run side by side, and all of them come
+//! after those of the group before. Readers form one, and so do the members of an `inoutset`; a task that
+//! writes is a group of its own. Tasks that exclude each other (`mutexinoutset`) are treated as if they
+//! wrote, which orders them as well.
+use std::collections::HashMap;
+
+/// How a task uses what lies at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It reads.
+    In,
+    /// It writes, or it excludes others.
+    Out,
+    /// It writes, beside others that name the same.
+    InOutSet,
+}
+
+/// A use of an address; address 0 stands for all memory, which can only be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Depend {
+    /// The address.
+    pub address: usize,
+    /// The use.
+    pub access: Access,
+}
+
+/// The siblings at one address: the last group, and the one that it comes after.
+struct Siblings<T> {
+    access: Access,
+    last: Vec<T>,
+    before: Vec<T>,
+}
+
+/// The children of one task by the addresses that they name.
+pub struct Dependences<T> {
+    at: HashMap<usize, Siblings<T>>,
+    /// The last child that has named all memory.
+    all: Option<T>,
+    /// Addresses from which on those without a living child are dropped.
+    crowded: usize,
+}
+
+/// The fewest addresses that are looked through for those without a living child.
+const CROWDED: usize = 64;
+
+impl<T> Default for Dependences<T> {
+    fn default() -> Self {
+        Self { at: HashMap::new(), all: None, crowded: CROWDED }
+    }
+}
+
+impl<T: Clone> Dependences<T> {
+    /// The children that `task` has to wait for, which is the next child and makes these uses. `is_over` says
+    /// which children are not waited for any more. A child may be named twice.
+    pub fn add(&mut self, task: &T, uses: &[Depend], is_over: impl Fn(&T) -> bool) -> Vec<T> {
+        let uses = merged(uses);
+        if uses.iter().any(|depend| depend.address == 0) {
+            return self.add_to_all(task);
+        }
+        let mut first = Vec::new();
+        for Depend { address, access } in uses {
+            let all = &self.all;
+            let siblings = self.at.entry(address).or_insert_with(|| Siblings::after(all.iter().cloned().collect()));
+            siblings.add(task, access, &is_over);
+            first.extend(siblings.before.iter().cloned());
+        }
+        if self.at.len() >= self.crowded {
+            self.at.retain(|_, siblings| !siblings.last.iter().all(&is_over));
+            self.crowded = (2 * self.at.len()).max(CROWDED);
+        }
+        first
+    }
+
+    fn add_to_all(&mut self, task: &T) -> Vec<T> {
+        let mut first: Vec<T> = self.all.take().into_iter().collect();
+        first.extend(self.at.drain().flat_map(|(_, siblings)| siblings.last));
+        self.all = Some(task.clone());
+        first
+    }
+
+    /// All children are over.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl<T: Clone> Siblings<T> {
+    fn after(last: Vec<T>) -> Self {
+        Self { access: Access::Out, last, before: Vec::new() }
+    }
+
+    fn add(&mut self, task: &T, access: Access, is_over: impl Fn(&T) -> bool) {
+        if access == Access::Out || access != self.access {
+            self.access = access;
+            self.before = core::mem::take(&mut self.last);
+        }
+        self.before.retain(|task| !is_over(task));
+        // Only when the list would grow: so a long one is looked through rarely.
+        if self.last.len() == self.last.capacity() {
+            self.last.retain(|task| !is_over(task));
+        }
+        self.last.push(task.clone());
+    }
+}
+
+/// One use for each address: different uses of one address are a write.
+fn merged(uses: &[Depend]) -> Vec<Depend> {
+    let mut uses = uses.to_vec();
+    uses.sort_unstable_by_key(|depend| depend.address);
+    uses.dedup_by(|later, first| {
+        let same = later.address == first.address;
+        if same && later.access != first.access {
+            first.access = Access::Out;
+        }
+        same
+    });
+    uses
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn uses(uses: &[(usize, Access)]) -> Vec<Depend> {
+        uses.iter().map(|&(address, access)| Depend { address, access }).collect()
+    }
+
+    fn sorted(mut tasks: Vec<u32>) -> Vec<u32> {
+        tasks.sort_unstable();
+        tasks.dedup();
+        tasks
+    }
+
+    #[test]
+    fn readers_come_after_the_writer_and_before_the_next() {
+        use Access::*;
+        let mut children = Dependences::default();
+        let mut next = |task, of: &[(usize, Access)]| sorted(children.add(&task, &uses(of), |_| false));
+        assert_eq!(next(0, &[(8, Out)]), [0_u32; 0]);
+        assert_eq!(next(1, &[(8, In)]), [0]);
+        assert_eq!(next(2, &[(8, In), (16, Out)]), [0]);
+        assert_eq!(next(3, &[(8, InOutSet)]), [1, 2]);
+        assert_eq!(next(4, &[(8, InOutSet), (16, In)]), [1, 2]);
+        assert_eq!(next(5, &[(8, In), (8, Out)]), [3, 4], "both uses are one write");
+        assert_eq!(next(6, &[(0, Out)]), [4, 5], "the last groups of all addresses");
+        assert_eq!(next(7, &[(24, In)]), [6], "an address that is new comes after all memory, too");
+        assert_eq!(next(8, &[(0, Out)]), [6, 7]);
+    }
+
+    #[test]
+    fn what_is_over_is_forgotten() {
+        let mut children = Dependences::default();
+        for task in 0..100_000_u32 {
+            let of = uses(&[(8, Access::In), (16 * (task as usize + 1), Access::Out)]);
+            assert_eq!(children.add(&task, &of, |_| true), [0_u32; 0]);
+            assert!(children.at.len() <= CROWDED && children.at.values().all(|siblings| siblings.last.len() <= CROWDED));
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! One task: whose child it is, what it comes after, and what comes after it.
+use super::depend::{Depend, Dependences};
+use super::group::TaskGroup;
+use crate::icv::Icvs;
+use foregather_machine::{VALUE_MASK, Words};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Adding this takes 1 away.
+const ONE_LESS: u32 = VALUE_MASK;
+
+/// What a program says of a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traits {
+    /// Are its descendants done where they are met?
+    pub is_final: bool,
+    /// Tasks of higher priority come first.
+    pub priority: u32,
+    /// Is it complete only when an event was fulfilled, too?
+    pub detached: bool,
+}
+
+/// A task: a member's part of a region, or one that the program has made, with its body.
+pub struct Task<C: Words, B> {
+    /// The address of the task that has made it; 0: none has.
+    maker: usize,
+    /// How many tasks are around it.
+    depth: u32,
+    /// What the program says of it.
+    pub traits: Traits,
+    /// What its constructs go by.
+    pub icvs: Icvs,
+    /// The innermost group that it is in.
+    pub group: Option<Arc<TaskGroup<C>>>,
+    /// Its children that are not complete.
+    pub(super) children: C::Word,
+    /// The tasks that it still has to wait for, and 1 while it is made.
+    before: C::Word,
+    state: Mutex<TaskState<C, B>>,
+}
+
+/// What changes with a task's life.
+struct TaskState<C: Words, B> {
+    body: Option<B>,
+    /// `None` when this task is over.
+    parent: Option<Arc<Task<C, B>>>,
+    /// Tasks that wait for this one.
+    after: Vec<Arc<Task<C, B>>>,
+    children: Dependences<Arc<Task<C, B>>>,
+    /// What completes it besides: the end of its body, and its event.
+    open_ends: u8,
+    is_complete: bool,
+}
+
+/// What a task leaves behind when it is complete.
+pub(super) struct Left<C: Words, B> {
+    pub(super) parent: Option<Arc<Task<C, B>>>,
+    pub(super) after: Vec<Arc<Task<C, B>>>,
+}
+
+impl<C: Words, B> Task<C, B> {
+    /// A task of `parent`, or a member's part of a region. It does not run until [`Task::is_made`] was called.
+    pub fn new(parent: Option<&Arc<Self>>, group: Option<Arc<TaskGroup<C>>>, traits: Traits, icvs: Icvs) -> Self {
+        let state = TaskState {
+            body: None,
+            parent: parent.cloned(),
+            after: Vec::new(),
+            children: Dependences::default(),
+            open_ends: 1 + u8::from(traits.detached),
+            is_complete: false,
+        };
+        Self {
+            maker: parent.map_or(0, address),
+            depth: parent.map_or(0, |parent| parent.depth + 1),
+            traits,
+            icvs,
+            group,
+            children: C::Word::default(),
+            before: C::Word::default(),
+            state: Mutex::new(state),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, TaskState<C, B>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// `child`, its next one, comes after those of its children that name the same addresses.
+    pub fn order(&self, cpu: &C, child: &Arc<Self>, uses: &[Depend]) {
+        if uses.is_empty() {
+            return cpu.store(&child.before, 1);
+        }
+        let first = self.state().children.add(child, uses, |task| task.is_complete());
+        // Before any of them can take its part away again.
+        cpu.store(&child.before, 1 + first.len() as u32);
+        for task in first {
+            if !task.is_followed_by(child) {
+                child.one_less_before(cpu);
+            }
+        }
+    }
+
+    /// Notes that `next` waits for this task. `false` if it is complete already.
+    fn is_followed_by(&self, next: &Arc<Self>) -> bool {
+        let mut state = self.state();
+        if !state.is_complete {
+            state.after.push(Arc::clone(next));
+        }
+        !state.is_complete
+    }
+
+    /// It has its body. May it run?
+    pub fn is_made(&self, cpu: &C, body: Option<B>) -> bool {
+        self.state().body = body;
+        self.one_less_before(cpu)
+    }
+
+    /// A task that it comes after is complete, or it is made. May it run now?
+    pub(super) fn one_less_before(&self, cpu: &C) -> bool {
+        cpu.fetch_add(&self.before, ONE_LESS) == 1
+    }
+
+    /// Does it wait for no other task?
+    pub fn may_run(&self, cpu: &C) -> bool {
+        cpu.load(&self.before) == 0
+    }
+
+    /// Takes its body to do it.
+    pub fn take_body(&self) -> Option<B> {
+        self.state().body.take()
+    }
+
+    /// Its body has ended, or its event was fulfilled. Returns what it leaves behind if it is complete now.
+    pub(super) fn end(&self) -> Option<Left<C, B>> {
+        let mut state = self.state();
+        // A second fulfilment of one event is the program's mistake; the task is complete once all the same.
+        state.open_ends = state.open_ends.saturating_sub(1);
+        if state.open_ends > 0 || state.is_complete {
+            return None;
+        }
+        state.is_complete = true;
+        let (children, left) =
+            (core::mem::take(&mut state.children), Left { parent: state.parent.take(), after: core::mem::take(&mut state.after) });
+        drop(state);
+        drop(children);
+        Some(left)
+    }
+
+    /// All its children are complete.
+    pub fn forget_children(&self) {
+        let mut state = self.state();
+        let children = core::mem::take(&mut state.children);
+        drop(state);
+        drop(children);
+    }
+
+    /// Has its body ended, and was its event fulfilled if it has one?
+    pub fn is_complete(&self) -> bool {
+        self.state().is_complete
+    }
+
+    /// Is it a child of `other`, or of its descendants, as far as those are not over?
+    pub(super) fn descends_from(&self, other: &Arc<Self>) -> bool {
+        if self.maker == address(other) {
+            return true;
+        }
+        let mut next = if self.depth > other.depth { self.state().parent.clone() } else { None };
+        while let Some(task) = next.filter(|task| task.depth > other.depth) {
+            if task.maker == address(other) {
+                return true;
+            }
+            next = task.state().parent.clone();
+        }
+        false
+    }
+
+    /// Are all its children complete?
+    pub fn has_no_children(&self, cpu: &C) -> bool {
+        cpu.load(&self.children) == 0
+    }
+
+    pub(super) fn one_child_less(&self, cpu: &C) -> bool {
+        one_less(cpu, &self.children)
+    }
+}
+
+/// Takes 1 away from a count; was it the last?
+pub(super) fn one_less<C: Words>(cpu: &C, count: &C::Word) -> bool {
+    cpu.fetch_add(count, ONE_LESS) == 1
+}
+
+fn address<T>(task: &Arc<T>) -> usize {
+    Arc::as_ptr(task).addr()
+}
