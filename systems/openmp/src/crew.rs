@@ -135,6 +135,11 @@ impl CrewSeat {
         self.crew.size
     }
 
+    /// Has this member so many tasks that it does the next one at once?
+    pub(crate) fn has_many_tasks(&self) -> bool {
+        self.crew.tasks.is_full(&self.cpu, self.rank)
+    }
+
     /// Waits for all members and all tasks, and does tasks meanwhile. Returns whether the region was cancelled:
     /// then it has not met them.
     pub(crate) fn meet(&self) -> bool {

@@ -7,7 +7,7 @@ use crate::crew::lost;
 use crate::here::{self, ImplicitTask};
 use crate::icv::Icvs;
 use crate::settings::settings;
-use crate::tasks::{Depend, May, Reductions, Task, TaskGroup, TaskTeam, Traits};
+use crate::tasks::{Depend, GroupOf, May, Reductions, Task, TaskGroup, TaskTeam, Traits};
 use core::cell::RefCell;
 use foregather_barrier::{Algorithm, Group};
 use foregather_machine::{Words, block_on};
@@ -48,6 +48,11 @@ thread_local! {
 /// The most tasks of a region that have to wait before their makers do others instead of more.
 const MOST_WAITING: u32 = 1 << 16;
 
+/// The calling thread's processor. To ask for it anew takes a system call.
+fn cpu() -> Thread {
+    WAITER.try_with(|(cpu, _)| *cpu).unwrap_or_else(|_| Thread::current())
+}
+
 /// The frame of the calling thread; outside of all regions that of the program.
 fn with_top<T>(look: impl FnOnce(&mut Frame) -> T) -> Option<T> {
     let look = |frames: &RefCell<Vec<Frame>>| {
@@ -62,7 +67,8 @@ fn with_top<T>(look: impl FnOnce(&mut Frame) -> T) -> Option<T> {
 
 /// How many regions and tasks the calling thread is in.
 pub(crate) fn depth() -> usize {
-    FRAMES.try_with(|frames| frames.borrow().len()).unwrap_or(0)
+    // The frame of the program is there whether it was asked for or not.
+    FRAMES.try_with(|frames| frames.borrow().len()).unwrap_or(0).max(1)
 }
 
 /// The calling thread begins its part of a region. The result is for [`leave`].
@@ -75,8 +81,8 @@ pub(crate) fn leave(depth: usize) {
     // What the frame holds goes when the frames are not borrowed.
     let left = FRAMES.try_with(|frames| {
         let mut frames = frames.borrow_mut();
-        let depth = depth.min(frames.len());
-        frames.split_off(depth)
+        debug_assert_eq!(frames.len(), depth + 1, "frames are left in order");
+        frames.pop()
     });
     drop(left);
 }
@@ -186,17 +192,16 @@ pub fn spawn(made: Made<'_>) -> Spawned {
         return Spawned::Never;
     }
     traits.is_final |= is_final;
-    traits.priority = traits.priority.min(settings().max_task_priority);
     let deferred = deferred && !is_final;
-    let (rank, cpu) = (here::task().rank, Thread::current());
     let is_plain = depends.is_empty() && !traits.detached;
-    let at_once = !deferred || here::of_seat(|seat| seat.crew.tasks.is_full(&cpu, rank)) != Some(false);
-    if is_plain && at_once {
+    let at_once = || !deferred || here::of_seat(|seat| seat.has_many_tasks()) != Some(false);
+    if is_plain && at_once() {
         return Spawned::Now(Now { is_final: traits.is_final, group, task: None });
     }
-    let (Some(team), Some(parent)) = (team(), current()) else {
+    let (Some(team), Some(parent), cpu) = (team(), current(), cpu()) else {
         return Spawned::Now(Now { is_final: traits.is_final, group, task: None });
     };
+    traits.priority = traits.priority.min(settings().max_task_priority);
     let task = Arc::new(Node::new(Some(&parent), group.clone(), traits, here::icvs()));
     team.count(&cpu, &task, &parent);
     parent.order(&cpu, &task, depends);
@@ -217,17 +222,14 @@ impl Now {
     /// Does the task, once those that it comes after are complete.
     pub fn run(self, body: impl FnOnce()) {
         let Self { is_final, group, task } = self;
-        let cpu = Thread::current();
-        if let Some((team, task)) = &task {
-            let _ = task.is_made(&cpu, None);
-            help(team, "tasks that a task comes after", || task.may_run(&cpu));
-        }
-        let frame = Frame { task: task.as_ref().map(|(_, task)| Arc::clone(task)), group, is_final, is_explicit: true, alone: None };
-        within(frame, None, body);
-        if let Some((team, task)) = &task {
-            team.end(&cpu, here::task().rank, task);
-            help(team, "the event of a task", || task.is_complete());
-        }
+        let frame = Frame { task: None, group, is_final, is_explicit: true, alone: None };
+        let Some((team, task)) = task else { return within(frame, None, body) };
+        let cpu = cpu();
+        let _ = task.is_made(&cpu, None);
+        help(&team, "tasks that a task comes after", || task.may_run(&cpu));
+        within(Frame { task: Some(Arc::clone(&task)), ..frame }, None, body);
+        team.end(&cpu, here::task().rank, &task);
+        help(&team, "the event of a task", || task.is_complete());
     }
 }
 
@@ -240,7 +242,7 @@ impl Later {
     /// The task has its body, and may be done from now on.
     pub fn hand_over(self, body: Body) {
         let Self { team, task } = self;
-        let (cpu, rank) = (Thread::current(), here::task().rank);
+        let (cpu, rank) = (cpu(), here::task().rank);
         if !task.is_made(&cpu, Some(body)) {
             // Those that it comes after let it run. Many such tasks are more memory than work.
             while team.unfinished(&cpu) > MOST_WAITING {
@@ -260,7 +262,7 @@ impl Event {
     pub fn fulfil(&self) {
         let size = self.team.size();
         // A thread outside of the region leaves what may run then with its first member.
-        self.team.end(&Thread::current(), here::task().rank.min(size - 1), &self.task);
+        self.team.end(&cpu(), here::task().rank.min(size - 1), &self.task);
     }
 }
 
@@ -292,7 +294,7 @@ struct Ends<'a> {
 
 impl Drop for Ends<'_> {
     fn drop(&mut self) {
-        self.team.end(&Thread::current(), here::task().rank, self.task);
+        self.team.end(&cpu(), here::task().rank, self.task);
     }
 }
 
@@ -342,7 +344,7 @@ pub(crate) fn wait(team: &Arc<Team>, what: &'static str, may: &May<'_, Thread, B
 pub fn wait_for_children() {
     // A task that no other one knows has none.
     let Some(Some(task)) = with_top(|frame| frame.task.clone()) else { return };
-    let (Some(team), cpu) = (team(), Thread::current()) else { return };
+    let (Some(team), cpu) = (team(), cpu()) else { return };
     wait(&team, "children of a task", &May::Within(&task), || task.has_no_children(&cpu));
     task.forget_children();
 }
@@ -358,20 +360,20 @@ pub fn wait_for(depends: &[Depend]) {
 pub fn yield_to_others() {
     let Some(Some(task)) = with_top(|frame| frame.task.clone()) else { return };
     let Some(team) = team() else { return };
-    if let Some(other) = team.take(&Thread::current(), here::task().rank, &May::Within(&task)) {
+    if let Some(other) = team.take(&cpu(), here::task().rank, &May::Within(&task)) {
         execute(&team, other);
     }
 }
 
 /// A group of tasks begins, in which the calling thread's task and its descendants are from now on.
-pub fn begin_group() {
-    with_top(|frame| frame.group = Some(Arc::new(ThreadGroup::within(frame.group.take()))));
+pub fn begin_group(of: GroupOf) {
+    with_top(|frame| frame.group = Some(Arc::new(ThreadGroup::within(frame.group.take(), of))));
 }
 
 /// Waits for all tasks of the group that has begun last.
 pub fn end_group() {
     let Some(Some(group)) = with_top(|frame| frame.group.clone()) else { return };
-    let cpu = Thread::current();
+    let cpu = cpu();
     let is_over = || cpu.load(&group.unfinished) == 0;
     if !is_over()
         && let (Some(team), Some(current)) = (team(), current())
@@ -412,7 +414,7 @@ pub fn group_is_cancelled() -> bool {
 pub(crate) fn finish_alone() {
     let alone = |frames: &RefCell<Vec<Frame>>| frames.borrow().last().and_then(|frame| frame.alone.clone());
     if let Ok(Some(team)) = FRAMES.try_with(alone) {
-        let cpu = Thread::current();
+        let cpu = cpu();
         wait(&team, "the tasks of a region", &May::Any, || !team.is_open(&cpu));
     }
 }

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use foregather_openmp::tasking::{
     Body, Made, Spawned, begin_group, end_group, is_final, reduce, reduced, spawn, wait_for, wait_for_children, yield_to_others,
 };
-use foregather_openmp::tasks::{Access, Depend, Reductions, Traits};
+use foregather_openmp::tasks::{Access, Depend, GroupOf, Reductions, Traits};
 use foregather_openmp::worksharing::{barrier, single};
 use foregather_openmp::{parallel, task};
 use proptest::prelude::*;
@@ -101,7 +101,7 @@ fn a_group_waits_for_descendants_and_children_are_waited_for_alone() {
             return;
         }
         let done = Arc::new(AtomicU32::new(0));
-        begin_group();
+        begin_group(GroupOf::Program);
         for _ in 0..20 {
             let done = Arc::clone(&done);
             make(PLAIN, move || {
@@ -228,7 +228,7 @@ fn values_are_reduced_over_copies() {
     let (at, original) = (copies.as_mut_ptr().addr(), core::ptr::from_mut(&mut total).addr());
     parallel(4, &|| {
         if single() {
-            begin_group();
+            begin_group(GroupOf::Program);
             reduce(Reductions { copies: at, bytes: 64, members: 4, values: vec![(original, 16)], memory: None });
             for _ in 0..40 {
                 make(PLAIN, move || {
@@ -328,7 +328,7 @@ impl Trace {
                     self.are_over(siblings.iter().filter(|(_, uses)| named(uses)).map(|(task, _)| *task));
                 }
                 Step::Group(steps) => {
-                    begin_group();
+                    begin_group(GroupOf::Program);
                     let mut below = Vec::new();
                     self.run_within(steps, siblings, &mut below);
                     end_group();

@@ -1,6 +1,6 @@
 //! Memory that the members of a construct share, and the copies of what their tasks reduce.
 use core::ffi::c_void;
-use foregather_openmp::tasks::Reductions;
+use foregather_openmp::tasks::{GroupOf, Reductions};
 use foregather_openmp::{task, tasking, worksharing};
 
 /// How far apart the words of the reductions' description are that say what there is.
@@ -72,7 +72,7 @@ pub(super) unsafe fn share(description: *mut usize, memory: *mut *mut c_void) {
             *memory = copies.byte_add(bytes);
         }
         place(description, copies.addr(), members);
-        tasking::begin_group();
+        tasking::begin_group(GroupOf::Construct);
         tasking::reduce(Reductions { memory: Some(keeper), ..described(description, members) });
     }
 }

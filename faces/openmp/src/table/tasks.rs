@@ -3,8 +3,8 @@ use super::reductions::{described, register, share};
 use super::regions::{Body, Outlined};
 use crate::export::entries;
 use core::ffi::{c_int, c_long, c_uint, c_ulong, c_ulonglong, c_void};
-use foregather_openmp::tasking::{self, Made, Now, Spawned};
-use foregather_openmp::tasks::{Access, Depend, Traits};
+use foregather_openmp::tasking::{self, Event, Made, Now, Spawned};
+use foregather_openmp::tasks::{Access, Depend, GroupOf, Traits};
 use foregather_openmp::worksharing::{self, AtEnd};
 use foregather_openmp::{Opening, Trip, parallel, task};
 use std::sync::OnceLock;
@@ -156,7 +156,7 @@ unsafe fn task_loop(passed: Passed, flags: u32, asked: u64, priority: c_int, ite
     let Iterations { first, step, count } = iterations;
     let groups = flags & flags::NO_GROUP == 0;
     if groups {
-        tasking::begin_group();
+        tasking::begin_group(GroupOf::Program);
         if flags & flags::REDUCTION != 0 {
             // SAFETY: by this function's contract the address of the reductions' description follows the bounds.
             unsafe { register(*passed.data.cast::<*mut usize>().add(2), task().size) };
@@ -222,22 +222,25 @@ entries! {
             // Compilers before GCC 6 pass no priority.
             let priority = if flags & flags::PRIORITY != 0 { priority.max(0) as u32 } else { 0 };
             let traits = Traits { is_final: flags & flags::FINAL != 0, priority, detached };
-            let tell = |event: tasking::Event| {
-                // SAFETY: the compiler passes a word for the event of a detached task.
-                unsafe { detach.write(Box::into_raw(Box::new(event)).cast_const().cast()) }
+            // The data of a detached task begin with its event, which the program is told, too.
+            let tell = |event: Event, data: *mut c_void| {
+                let event = Box::into_raw(Box::new(event)).cast_const().cast::<c_void>();
+                // SAFETY: the compiler passes a word for the event of such a task, and data that begin with it.
+                unsafe {
+                    detach.write(event);
+                    data.cast::<*const c_void>().write(event);
+                }
             };
             match tasking::spawn(Made { deferred, traits, depends: &depends }) {
                 Spawned::Never => {}
                 Spawned::Now(now) => {
-                    now.event().filter(|_| detached).into_iter().for_each(tell);
+                    now.event().filter(|_| detached).into_iter().for_each(|event| tell(event, data));
                     passed.now(now);
                 }
                 Spawned::Later(later) => {
-                    if detached {
-                        tell(later.event());
-                        // The event is among the data: they are copied when it is there.
-                    }
-                    later.hand_over(passed.later(|_| {}));
+                    let event = detached.then(|| later.event());
+                    let fill = |data| event.into_iter().for_each(|event| tell(event, data));
+                    later.hand_over(passed.later(fill));
                 }
             }
         }
@@ -252,7 +255,7 @@ entries! {
     }
     "GOMP_4.0" {
         fn GOMP_taskgroup_start() {
-            tasking::begin_group();
+            tasking::begin_group(GroupOf::Program);
         }
         fn GOMP_taskgroup_end() {
             tasking::end_group();
@@ -301,7 +304,7 @@ entries! {
             let outlined = Outlined { body, data };
             let described_once = OnceLock::new();
             parallel(Opening { threads, trip: None, body: Some(body as usize) }, &|| {
-                tasking::begin_group();
+                tasking::begin_group(GroupOf::Construct);
                 let reductions = described_once.get_or_init(|| {
                     // SAFETY: the data of such a region begin with the address of a description.
                     unsafe {
@@ -344,6 +347,6 @@ entries! {
 /// Fulfils an event that a program was told.
 fn fulfil(event: usize) {
     // SAFETY: by the standard a program fulfils an event once: this takes what `GOMP_task` has given away.
-    let event = unsafe { Box::from_raw(core::ptr::with_exposed_provenance_mut::<tasking::Event>(event)) };
+    let event = unsafe { Box::from_raw(core::ptr::with_exposed_provenance_mut::<Event>(event)) };
     event.fulfil();
 }

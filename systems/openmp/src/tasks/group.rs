@@ -3,10 +3,20 @@ use crate::primitive::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use foregather_machine::Words;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// What a group belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupOf {
+    /// The program, which may cancel it.
+    Program,
+    /// A region or a loop that reduces over tasks.
+    Construct,
+}
+
 /// The tasks that are made between the beginning and the end of a group, and their descendants.
 pub struct TaskGroup<C: Words> {
     /// The group around it.
     pub outer: Option<Arc<Self>>,
+    of: GroupOf,
     /// Its tasks that are not complete.
     pub unfinished: C::Word,
     is_cancelled: AtomicBool,
@@ -15,13 +25,15 @@ pub struct TaskGroup<C: Words> {
 
 impl<C: Words> TaskGroup<C> {
     /// A group within another one, or within none.
-    pub fn within(outer: Option<Arc<Self>>) -> Self {
-        Self { outer, unfinished: C::Word::default(), is_cancelled: AtomicBool::new(false), reductions: Mutex::default() }
+    pub fn within(outer: Option<Arc<Self>>, of: GroupOf) -> Self {
+        Self { outer, of, unfinished: C::Word::default(), is_cancelled: AtomicBool::new(false), reductions: Mutex::default() }
     }
 
-    /// Its tasks that have not begun do nothing from now on.
+    /// The tasks of the innermost group of the program's own that have not begun do nothing from now on.
     pub fn cancel(&self) {
-        self.is_cancelled.store(true, Relaxed);
+        if let Some(group) = self.and_outer().find(|group| group.of == GroupOf::Program) {
+            group.is_cancelled.store(true, Relaxed);
+        }
     }
 
     /// Was it cancelled, or a group around it?

@@ -6,6 +6,6 @@ mod ready;
 mod task;
 
 pub use depend::{Access, Depend, Dependences};
-pub use group::{Reductions, TaskGroup};
+pub use group::{GroupOf, Reductions, TaskGroup};
 pub use ready::{May, TaskTeam};
 pub use task::{Task, Traits};
