@@ -270,6 +270,7 @@ impl Event {
 pub(crate) fn execute(team: &Arc<Team>, task: Arc<Node>) {
     let body = task.take_body();
     let is_discarded = settings().cancellation
+        && !task.traits.is_needed
         && (here::of_seat(|seat| seat.region_is_cancelled()) == Some(true) || task.group.as_ref().is_some_and(|group| group.is_cancelled()));
     let ends = Ends { team, task: &task };
     let frame = Frame {

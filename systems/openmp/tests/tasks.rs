@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 const PLAIN: Made<'static> =
-    Made { deferred: true, traits: Traits { is_final: false, priority: 0, detached: false }, depends: &[] };
+    Made { deferred: true, traits: Traits { is_final: false, priority: 0, detached: false, is_needed: false }, depends: &[] };
 
 /// Makes a task.
 fn make(made: Made<'_>, body: impl FnOnce() + Send + 'static) {

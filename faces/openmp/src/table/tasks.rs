@@ -37,6 +37,13 @@ struct Passed {
 }
 
 impl Passed {
+    /// What the compiler says of the task. What a copier has built the task's body destroys.
+    fn traits(&self, flags: u32, priority: c_int) -> Traits {
+        let set = |flag| flags & flag != 0;
+        let (is_final, detached, is_needed) = (set(flags::FINAL), set(flags::DETACH), self.copier.is_some());
+        Traits { is_final, priority: priority.max(0) as u32, detached, is_needed }
+    }
+
     /// The data in memory of their own.
     fn copy(&self) -> OwnData {
         let Self { data, copier, bytes, align, .. } = *self;
@@ -170,7 +177,7 @@ unsafe fn task_loop(passed: Passed, flags: u32, asked: u64, priority: c_int, ite
             let bounds = [from, to].map(|iteration| first.wrapping_add(iteration.wrapping_mul(step)));
             // SAFETY: by this function's contract the data begin with the bounds.
             let fill = |data: *mut c_void| unsafe { data.cast::<[u64; 2]>().write(bounds) };
-            let traits = Traits { is_final: flags & flags::FINAL != 0, priority: priority.max(0) as u32, detached: false };
+            let traits = passed.traits(flags, priority);
             match tasking::spawn(Made { deferred: flags & flags::IF != 0, traits, depends: &[] }) {
                 Spawned::Never => {}
                 Spawned::Now(now) => {
@@ -218,10 +225,9 @@ entries! {
             let passed = Passed { body, data, copier, bytes: bytes.max(0) as usize, align: align.max(1) as usize };
             // SAFETY: the compiler passes a list with that bit.
             let depends = if flags & flags::DEPEND != 0 { unsafe { uses(depend) } } else { Vec::new() };
-            let detached = flags & flags::DETACH != 0;
             // Compilers before GCC 6 pass no priority.
-            let priority = if flags & flags::PRIORITY != 0 { priority.max(0) as u32 } else { 0 };
-            let traits = Traits { is_final: flags & flags::FINAL != 0, priority, detached };
+            let priority = if flags & flags::PRIORITY != 0 { priority } else { 0 };
+            let traits = passed.traits(flags, priority);
             // The data of a detached task begin with its event, which the program is told, too.
             let tell = |event: Event, data: *mut c_void| {
                 let event = Box::into_raw(Box::new(event)).cast_const().cast::<c_void>();
@@ -234,11 +240,11 @@ entries! {
             match tasking::spawn(Made { deferred, traits, depends: &depends }) {
                 Spawned::Never => {}
                 Spawned::Now(now) => {
-                    now.event().filter(|_| detached).into_iter().for_each(|event| tell(event, data));
+                    now.event().filter(|_| traits.detached).into_iter().for_each(|event| tell(event, data));
                     passed.now(now);
                 }
                 Spawned::Later(later) => {
-                    let event = detached.then(|| later.event());
+                    let event = traits.detached.then(|| later.event());
                     let fill = |data| event.into_iter().for_each(|event| tell(event, data));
                     later.hand_over(passed.later(fill));
                 }
@@ -338,8 +344,8 @@ entries! {
         fn omp_fulfill_event(event: usize) {
             fulfil(event);
         }
-        fn omp_fulfill_event_(event: &usize) {
-            fulfil(*event);
+        fn omp_fulfill_event_(event: usize) {
+            fulfil(event);
         }
     }
 }

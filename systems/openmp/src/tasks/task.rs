@@ -17,6 +17,8 @@ pub struct Traits {
     pub priority: u32,
     /// Is it complete only when an event was fulfilled, too?
     pub detached: bool,
+    /// Is its body done even if its group is cancelled, since that takes down what was built for it?
+    pub is_needed: bool,
 }
 
 /// A task: a member's part of a region, or one that the program has made, with its body.
