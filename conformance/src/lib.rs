@@ -2,7 +2,7 @@
 //! tested through the barriers built on them.
 //!
 //! - [`World`] is what a world under test provides; [`cpu::all`], [`barrier::all`],
-//!   [`harmonize::all`], [`team::all`] and [`broadcast::all`] run everything.
+//!   [`harmonize::all`], [`team::all`], [`tasks::all`] and [`broadcast::all`] run everything.
 //! - [`Network`] is what a world with native null messages provides; [`endpoint::all`] runs everything;
 //!   [`endpoint::all_over_flags`] does so in a world with words.
 //! - [`Ports`] is what a world with native sized messages provides, and a messenger; [`port::all`] and
@@ -25,6 +25,7 @@ mod orders;
 pub mod port;
 pub mod scripted;
 pub mod table;
+pub mod tasks;
 pub mod team;
 
 use foregather_machine::{Cpu, Endpoint, Nanos, Port, Rank};

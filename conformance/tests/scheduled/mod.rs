@@ -1,6 +1,6 @@
 //! A processor made of shuttle's primitives: every step of a member may come before or after every step of
 //! the others.
-use foregather_machine::{Cause, Clock, CounterOf, Error, Nanos, Park, Placement, SharedWord, WaitContext, Words};
+use foregather_machine::{Cause, Clock, CounterOf, Error, Nanos, Park, Placement, SharedWord, VALUE_MASK, WaitContext, Words};
 use shuttle::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use shuttle::sync::{Arc, Condvar, Mutex};
 use shuttle::thread;
@@ -54,7 +54,8 @@ impl Words for Scheduled {
         word.change();
     }
     fn fetch_add(&self, word: &Word, n: u32) -> u32 {
-        let before = word.value.fetch_add(n, SeqCst);
+        let add = |value: u32| Some(value.wrapping_add(n) & VALUE_MASK);
+        let before = word.value.fetch_update(SeqCst, SeqCst, add).unwrap();
         word.change();
         before
     }

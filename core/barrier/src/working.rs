@@ -12,6 +12,11 @@ impl<C: Cpu> Group<C> {
 }
 
 impl<C: Cpu> BarrierMember<C> {
+    /// The processor that it waits on.
+    pub fn cpu(&self) -> &C {
+        self.end.cpu()
+    }
+
     /// Arrives at the central barrier, unless it has, and is ready with what `find` finds, or with `None` when
     /// the meeting is over. An arrival stays: the next wait goes on with the meeting.
     ///
@@ -21,14 +26,14 @@ impl<C: Cpu> BarrierMember<C> {
     /// # Errors
     /// As [`BarrierMember::wait`]; [`Cause::Setting`] at any other barrier.
     #[inline]
-    pub async fn wait_or<T>(&mut self, is_open: impl Fn() -> bool, find: impl Fn() -> Option<T>) -> Result<Option<T>, Error> {
+    pub async fn wait_or<T>(&mut self, is_open: impl Fn(&C) -> bool, find: impl Fn(&C) -> Option<T>) -> Result<Option<T>, Error> {
         if self.group.algorithm != Algorithm::Central {
             return Err(Cause::Setting { what: "work at a barrier", needs: "the central one" }.into());
         }
         if !self.broken.get() && !self.pending.get() {
             self.announce();
             if self.group.central().arrive_in(self.end.cpu(), self.meeting.get()) {
-                if !is_open() {
+                if !is_open(self.end.cpu()) {
                     self.end.waiter().came_last();
                     self.release();
                     return Ok(None);
@@ -41,13 +46,13 @@ impl<C: Cpu> BarrierMember<C> {
     }
 
     /// The part of [`BarrierMember::wait_or`] that waits.
-    async fn work_on<T>(&self, is_open: &impl Fn() -> bool, find: &impl Fn() -> Option<T>) -> Result<Option<T>, Error> {
+    async fn work_on<T>(&self, is_open: &impl Fn(&C) -> bool, find: &impl Fn(&C) -> Option<T>) -> Result<Option<T>, Error> {
         let (group, cpu, meeting, holds) = (&*self.group, self.end.cpu(), self.meeting.get(), self.holds.get());
         if self.broken.get() {
             return Err(group.explain(cpu, self.rank(), Cause::Poisoned { by: None }.into()));
         }
-        let is_over = || if holds { !is_open() } else { group.central().released(cpu, meeting).is_some() };
-        let look = || if is_over() { Some(None) } else { find().map(Some) };
+        let is_over = || if holds { !is_open(cpu) } else { group.central().released(cpu, meeting).is_some() };
+        let look = || if is_over() { Some(None) } else { find(cpu).map(Some) };
         let (epoch, timed) = (group.central().epoch(), self.account().sample());
         let wait = self.end.waiter().wait(cpu, epoch, timed, || self.why(Nanos::MAX), look).finish();
         match cpu.run_inline(wait).await {

@@ -1,13 +1,13 @@
 //! The members of regions of one size, and what they share: a barrier, the ring of loops, what one member
 //! does for all.
 use crate::ring::{SLOTS, Singles, Slot, WordsFor};
-use crate::tasking::{self, Body, Team};
-use crate::tasks::{May, Task};
+use crate::tasking::{self, Node, Team};
 use crate::statistics::{self, WaitPlace};
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::*};
 use foregather_barrier::{Algorithm, BarrierMember, Group};
 use foregather_machine::{CachePadded, Cause, Error, Nanos, Rank, WaitContext, Words, block_on};
+use foregather_task::May;
 use foregather_thread::{Thread, Word};
 use foregather_wait::{Policy, WaitFor, Waiter};
 use std::sync::Arc;
@@ -155,11 +155,11 @@ impl CrewSeat {
     }
 
     /// Waits for all members and all tasks, or for a task that this member can do meanwhile.
-    fn met_or_task(&self) -> Result<Option<Arc<Task<Thread, Body>>>, Cancelled> {
+    fn met_or_task(&self) -> Result<Option<Arc<Node>>, Cancelled> {
         let mut barrier = self.barrier.borrow_mut();
         let member = barrier.as_mut().ok_or(Cancelled)?;
-        let (tasks, cpu) = (&self.crew.tasks, &self.cpu);
-        match block_on(member.wait_or(|| tasks.is_open(cpu), || tasks.take(cpu, self.rank, &May::Any))) {
+        let tasks = &self.crew.tasks;
+        match block_on(member.wait_or(|cpu| tasks.is_open(cpu), |cpu| tasks.take(cpu, self.rank, &May::Any))) {
             Ok(found) => Ok(found),
             Err(error) if matches!(error.cause(), Cause::Poisoned { .. }) && self.crew.is_cancelled.load(Acquire) => {
                 *barrier = None;

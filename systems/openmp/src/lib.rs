@@ -7,8 +7,7 @@
 //! - [`worksharing`]: loops, sections, parts in order, singles, barriers, cancellation; [`Trip`]: the
 //!   iterations of a loop, by number. The members' common progress is a ring of slots (races in `README.md`).
 //! - [`doacross`]: loops whose iterations wait for earlier ones.
-//! - [`tasking`]: tasks, which members do where they wait; [`tasks`]: the same without threads, in any world
-//!   (races in `tasks/README.md`).
+//! - [`tasking`]: `core/task`'s tasks on threads, which members do where they wait.
 //! - [`lock`]: locks in the program's memory.
 //! - [`task`], [`icvs`]: where the calling thread is, and what its constructs go by. [`settings()`]: what
 //!   the environment says. [`statistics()`]: what the regions did.
@@ -33,8 +32,6 @@ mod settings;
 mod statistics;
 #[cfg(not(loom))]
 pub mod tasking;
-#[cfg(not(loom))]
-pub mod tasks;
 mod trip;
 #[cfg(not(loom))]
 pub mod worksharing;

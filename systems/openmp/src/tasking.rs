@@ -7,26 +7,44 @@ use crate::crew::lost;
 use crate::here::{self, ImplicitTask};
 use crate::icv::Icvs;
 use crate::settings::settings;
-use crate::tasks::{Depend, GroupOf, May, Reductions, Task, TaskGroup, TaskTeam, Traits};
 use core::cell::RefCell;
 use foregather_barrier::{Algorithm, Group};
 use foregather_machine::{Words, block_on};
+use foregather_task::{Depend, GroupOf, May, Reductions, Task, TaskGroup, TaskTeam, Traits};
 use foregather_thread::Thread;
 use foregather_wait::Waiter;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// What a task does.
 pub type Body = Box<dyn FnOnce() + Send>;
-pub(crate) type Team = TaskTeam<Thread, Body>;
-type Node = Task<Thread, Body>;
+pub(crate) type Team = TaskTeam<Thread, Job>;
+pub(crate) type Node = Task<Thread, Job>;
 type ThreadGroup = TaskGroup<Thread>;
+
+/// A body, and what it goes by.
+pub(crate) struct Job {
+    body: Body,
+    icvs: Icvs,
+    kind: TaskKind,
+}
+
+/// What a program says of a task that only its doing depends on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskKind {
+    /// Are its descendants done where they are met?
+    pub is_final: bool,
+    /// Is its body done even if its group is cancelled, since that takes down what was built for it?
+    pub is_needed: bool,
+}
 
 /// A region or a task that the thread is in.
 #[derive(Default)]
 struct Frame {
     /// Its task, once another one needs to know it.
     task: Option<Arc<Node>>,
-    group: Option<Arc<ThreadGroup>>,
+    /// Shared with the frames above it: a count of one thread.
+    group: Option<Rc<Arc<ThreadGroup>>>,
     /// Are tasks done where they are met?
     is_final: bool,
     /// Is it an explicit task, and no member's part of a region?
@@ -102,7 +120,6 @@ fn push(frame: Frame) -> usize {
 
 /// The task that the calling thread is in.
 fn current() -> Option<Arc<Node>> {
-    let icvs = here::icvs();
     let name = |frames: &RefCell<Vec<Frame>>| {
         let mut frames = frames.borrow_mut();
         if frames.is_empty() {
@@ -111,9 +128,9 @@ fn current() -> Option<Arc<Node>> {
         let region = frames.iter().rposition(|frame| !frame.is_explicit).unwrap_or(0);
         let mut parent = None;
         for frame in &mut frames[region..] {
-            let Frame { task, group, is_final, .. } = frame;
-            let traits = Traits { is_final: *is_final, ..Traits::default() };
-            parent = Some(task.get_or_insert_with(|| Arc::new(Node::new(parent.as_ref(), group.clone(), traits, icvs))).clone());
+            let Frame { task, group, .. } = frame;
+            let new = || Arc::new(Node::new(parent.as_ref(), group.as_deref().cloned(), Traits::default()));
+            parent = Some(task.get_or_insert_with(new).clone());
         }
         parent
     };
@@ -136,9 +153,10 @@ fn team() -> Option<Arc<Team>> {
     FRAMES.try_with(alone).ok().flatten()
 }
 
-/// Was the region cancelled that the calling thread is in, or the group of tasks?
-fn is_cancelled() -> bool {
-    settings().cancellation && (here::of_seat(|seat| seat.region_is_cancelled()) == Some(true) || group_is_cancelled())
+/// Was the region cancelled that the calling thread is in, or that group of tasks?
+fn is_cancelled(group: Option<&ThreadGroup>) -> bool {
+    settings().cancellation
+        && (group.is_some_and(|group| group.is_cancelled(&cpu())) || here::of_seat(|seat| seat.region_is_cancelled()) == Some(true))
 }
 
 /// What a program says of a task that it makes.
@@ -146,6 +164,8 @@ fn is_cancelled() -> bool {
 pub struct Made<'a> {
     /// May it be done later, and by another member?
     pub deferred: bool,
+    /// How it is done.
+    pub kind: TaskKind,
     /// The rest.
     pub traits: Traits,
     /// What it has to wait for.
@@ -165,7 +185,7 @@ pub enum Spawned {
 /// A task that the calling thread does here.
 pub struct Now {
     is_final: bool,
-    group: Option<Arc<ThreadGroup>>,
+    group: Option<Rc<Arc<ThreadGroup>>>,
     /// Its task, if it has to wait for others, and the team.
     task: Option<(Arc<Team>, Arc<Node>)>,
 }
@@ -174,6 +194,7 @@ pub struct Now {
 pub struct Later {
     team: Arc<Team>,
     task: Arc<Node>,
+    kind: TaskKind,
 }
 
 /// What completes a detached task, besides the end of its body.
@@ -184,32 +205,32 @@ pub struct Event {
 
 /// The calling thread meets a task.
 pub fn spawn(made: Made<'_>) -> Spawned {
-    let Made { deferred, mut traits, depends } = made;
+    let Made { deferred, kind, mut traits, depends } = made;
     let Some((is_final, group)) = with_top(|frame| (frame.is_final, frame.group.clone())) else {
         return Spawned::Now(Now { is_final: true, group: None, task: None });
     };
-    if is_cancelled() {
+    if is_cancelled(group.as_ref().map(|group| &***group)) {
         return Spawned::Never;
     }
-    traits.is_final |= is_final;
+    let kind = TaskKind { is_final: kind.is_final || is_final, ..kind };
     let deferred = deferred && !is_final;
     let is_plain = depends.is_empty() && !traits.detached;
     let at_once = || !deferred || here::of_seat(|seat| seat.has_many_tasks()) != Some(false);
     if is_plain && at_once() {
-        return Spawned::Now(Now { is_final: traits.is_final, group, task: None });
+        return Spawned::Now(Now { is_final: kind.is_final, group, task: None });
     }
     let (Some(team), Some(parent), cpu) = (team(), current(), cpu()) else {
-        return Spawned::Now(Now { is_final: traits.is_final, group, task: None });
+        return Spawned::Now(Now { is_final: kind.is_final, group, task: None });
     };
     traits.priority = traits.priority.min(settings().max_task_priority);
-    let task = Arc::new(Node::new(Some(&parent), group.clone(), traits, here::icvs()));
+    let task = Arc::new(Node::new(Some(&parent), group.as_deref().cloned(), traits));
     team.count(&cpu, &task, &parent);
     parent.order(&cpu, &task, depends);
     if deferred {
         here::of_seat(|seat| seat.crew.has_tasks());
-        Spawned::Later(Later { team, task })
+        Spawned::Later(Later { team, task, kind })
     } else {
-        Spawned::Now(Now { is_final: traits.is_final, group, task: Some((team, task)) })
+        Spawned::Now(Now { is_final: kind.is_final, group, task: Some((team, task)) })
     }
 }
 
@@ -241,9 +262,10 @@ impl Later {
 
     /// The task has its body, and may be done from now on.
     pub fn hand_over(self, body: Body) {
-        let Self { team, task } = self;
+        let Self { team, task, kind } = self;
+        let job = Job { body, icvs: here::icvs(), kind };
         let (cpu, rank) = (cpu(), here::task().rank);
-        if !task.is_made(&cpu, Some(body)) {
+        if !task.is_made(&cpu, Some(job)) {
             // Those that it comes after let it run. Many such tasks are more memory than work.
             while team.unfinished(&cpu) > MOST_WAITING {
                 let Some(other) = current().and_then(|current| team.take(&cpu, rank, &May::Within(&current))) else { break };
@@ -268,21 +290,20 @@ impl Event {
 
 /// Does a task that a member has taken.
 pub(crate) fn execute(team: &Arc<Team>, task: Arc<Node>) {
-    let body = task.take_body();
-    let is_discarded = settings().cancellation
-        && !task.traits.is_needed
-        && (here::of_seat(|seat| seat.region_is_cancelled()) == Some(true) || task.group.as_ref().is_some_and(|group| group.is_cancelled()));
+    let Some(Job { body, icvs, kind }) = task.take_body() else { return };
+    let is_discarded = !kind.is_needed && is_cancelled(task.group.as_deref());
     let ends = Ends { team, task: &task };
     let frame = Frame {
-        group: task.group.clone(),
-        is_final: task.traits.is_final,
+        group: task.group.clone().map(Rc::new),
+        is_final: kind.is_final,
         task: Some(Arc::clone(&task)),
         is_explicit: true,
         alone: None,
     };
-    match body {
-        Some(body) if !is_discarded => within(frame, Some(task.icvs), body),
-        body => drop(body),
+    if is_discarded {
+        drop(body);
+    } else {
+        within(frame, Some(icvs), body);
     }
     drop(ends);
 }
@@ -325,7 +346,7 @@ fn help(team: &Arc<Team>, what: &'static str, is_over: impl Fn() -> bool) {
 }
 
 /// Waits until `is_over`, and does tasks meanwhile.
-pub(crate) fn wait(team: &Arc<Team>, what: &'static str, may: &May<'_, Thread, Body>, is_over: impl Fn() -> bool) {
+pub(crate) fn wait(team: &Arc<Team>, what: &'static str, may: &May<'_, Thread, Job>, is_over: impl Fn() -> bool) {
     while !is_over() {
         let rank = here::task().rank;
         let by = |cpu: &Thread, waiter: &Waiter| block_on(team.wait((cpu, waiter, rank), what, may, &is_over));
@@ -352,7 +373,7 @@ pub fn wait_for_children() {
 
 /// Waits for those children that a task with these uses would come after.
 pub fn wait_for(depends: &[Depend]) {
-    if let Spawned::Now(now) = spawn(Made { deferred: false, traits: Traits::default(), depends }) {
+    if let Spawned::Now(now) = spawn(Made { deferred: false, kind: TaskKind::default(), traits: Traits::default(), depends }) {
         now.run(|| {});
     }
 }
@@ -368,7 +389,7 @@ pub fn yield_to_others() {
 
 /// A group of tasks begins, in which the calling thread's task and its descendants are from now on.
 pub fn begin_group(of: GroupOf) {
-    with_top(|frame| frame.group = Some(Arc::new(ThreadGroup::within(frame.group.take(), of))));
+    with_top(|frame| frame.group = Some(Rc::new(Arc::new(ThreadGroup::within(frame.group.as_deref().cloned(), of)))));
 }
 
 /// Waits for all tasks of the group that has begun last.
@@ -381,7 +402,7 @@ pub fn end_group() {
     {
         wait(&team, "the tasks of a group", &May::Of(&group, &current), is_over);
     }
-    with_top(|frame| frame.group = group.outer.clone());
+    with_top(|frame| frame.group = group.outer.clone().map(Rc::new));
 }
 
 /// Tasks of the group that has begun last reduce these values.
@@ -403,12 +424,12 @@ pub fn is_final() -> bool {
 
 /// Cancels the group of tasks that the calling thread is in, if programs may. Returns whether it is cancelled.
 pub fn cancel_group() -> bool {
-    settings().cancellation && with_top(|frame| frame.group.as_ref().map(|group| group.cancel())).flatten().is_some()
+    settings().cancellation && with_top(|frame| frame.group.as_ref().map(|group| group.cancel(&cpu()))).flatten().is_some()
 }
 
 /// Was the group of tasks cancelled that the calling thread is in?
 pub fn group_is_cancelled() -> bool {
-    with_top(|frame| frame.group.as_ref().is_some_and(|group| group.is_cancelled())) == Some(true)
+    with_top(|frame| frame.group.as_ref().is_some_and(|group| group.is_cancelled(&cpu()))) == Some(true)
 }
 
 /// Waits for all tasks of the region of one that the calling thread is about to leave.

@@ -3,9 +3,9 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use foregather_openmp::tasking::{
-    Body, Made, Spawned, begin_group, end_group, is_final, reduce, reduced, spawn, wait_for, wait_for_children, yield_to_others,
+    Body, Made, Spawned, TaskKind, begin_group, end_group, is_final, reduce, reduced, spawn, wait_for, wait_for_children, yield_to_others,
 };
-use foregather_openmp::tasks::{Access, Depend, GroupOf, Reductions, Traits};
+use foregather_task::{Access, Depend, GroupOf, Reductions, Traits};
 use foregather_openmp::worksharing::{barrier, single};
 use foregather_openmp::{parallel, task};
 use proptest::prelude::*;
@@ -14,7 +14,12 @@ use std::thread;
 use std::time::Duration;
 
 const PLAIN: Made<'static> =
-    Made { deferred: true, traits: Traits { is_final: false, priority: 0, detached: false, is_needed: false }, depends: &[] };
+    Made {
+        deferred: true,
+        kind: TaskKind { is_final: false, is_needed: false },
+        traits: Traits { priority: 0, detached: false },
+        depends: &[],
+    };
 
 /// Makes a task.
 fn make(made: Made<'_>, body: impl FnOnce() + Send + 'static) {
@@ -175,7 +180,7 @@ fn descendants_of_a_final_task_are_done_where_they_are_met() {
         if !single() {
             return;
         }
-        make(Made { traits: Traits { is_final: true, ..PLAIN.traits }, ..PLAIN }, || {
+        make(Made { kind: TaskKind { is_final: true, ..PLAIN.kind }, ..PLAIN }, || {
             let here = thread::current().id();
             assert!(is_final());
             let seen = Arc::new(AtomicU32::new(0));
@@ -372,7 +377,7 @@ impl Trace {
             }
         });
         let traits = Traits { priority: priority.into(), ..PLAIN.traits };
-        make(Made { deferred, traits, depends: &depends }, body);
+        make(Made { deferred, traits, depends: &depends, ..PLAIN }, body);
     }
 
     /// Those tasks have ended by now.

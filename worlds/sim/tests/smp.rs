@@ -1,5 +1,5 @@
 //! Threads that share processors: the suite of all worlds, closed forms, determinism, and random studies.
-use foregather_conformance::{World, barrier, broadcast, cpu, harmonize, team};
+use foregather_conformance::{World, barrier, broadcast, cpu, harmonize, tasks, team};
 use foregather_machine::{Nanos, Rank};
 use foregather_sim::event::{Calendar, Heap};
 use foregather_sim::smp::{
@@ -82,6 +82,7 @@ fn every_scheduler_conforms() {
         harmonize::all(&world);
         team::all(&world);
         broadcast::all(&world);
+        tasks::all(&world);
     }
     #[cfg(feature = "probes")]
     {

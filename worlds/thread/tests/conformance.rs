@@ -1,7 +1,7 @@
 //! The suite of all worlds, on real threads.
 #![cfg(not(loom))]
 use foregather_barrier::{Algorithm, Group};
-use foregather_conformance::{World, barrier, broadcast, cpu, endpoint, harmonize, team};
+use foregather_conformance::{World, barrier, broadcast, cpu, endpoint, harmonize, tasks, team};
 use foregather_host::{affinity, sched};
 use foregather_machine::{Cause, Error, Nanos, Rank, block_on};
 use foregather_thread::Thread;
@@ -33,6 +33,7 @@ fn threads_conform() {
     harmonize::all(&Threads);
     team::all(&Threads);
     broadcast::all(&Threads);
+    tasks::all(&Threads);
 }
 
 /// The panic of a member is an error of the others, with its rank.

@@ -50,6 +50,7 @@ const ROOMS: [Room; 37] = [
     room("core/machine", "foregather-machine", Core, 0),
     room("core/wait", "foregather-wait", Core, 1),
     room("core/barrier", "foregather-barrier", Core, 2),
+    room("core/task", "foregather-task", Core, 3),
     room("core/message", "foregather-message", Core, 3),
     room("worlds/sim", "foregather-sim", Sim, 0),
     room("worlds/host", HOST, World, 0),

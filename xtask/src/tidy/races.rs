@@ -15,7 +15,7 @@ use syn::Item;
 use toml::Spanned;
 
 /// The rooms that name races, and where.
-const ROOMS: [(&str, &str); 11] = [
+const ROOMS: [(&str, &str); 12] = [
     ("adaptive", "core/wait/src/adaptive/README.md"),
     ("barrier", "core/barrier/README.md"),
     ("broadcast", "core/message/src/broadcast/README.md"),
@@ -24,6 +24,7 @@ const ROOMS: [(&str, &str); 11] = [
     ("messenger", "core/message/src/messenger/README.md"),
     ("openmp", "systems/openmp/README.md"),
     ("pages", "systems/dsm/src/protocol/README.md"),
+    ("task", "core/task/README.md"),
     ("team", "systems/team/README.md"),
     ("thread", "worlds/thread/README.md"),
     ("views", "systems/dsm/src/views/README.md"),

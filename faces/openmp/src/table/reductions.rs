@@ -1,7 +1,8 @@
 //! Memory that the members of a construct share, and the copies of what their tasks reduce.
 use core::ffi::c_void;
-use foregather_openmp::tasks::{GroupOf, Reductions};
 use foregather_openmp::{task, tasking, worksharing};
+use foregather_task::{GroupOf, Reductions};
+use std::sync::Arc;
 
 /// How far apart the words of the reductions' description are that say what there is.
 const VALUES: usize = 7;
@@ -73,6 +74,6 @@ pub(super) unsafe fn share(description: *mut usize, memory: *mut *mut c_void) {
         }
         place(description, copies.addr(), members);
         tasking::begin_group(GroupOf::Construct);
-        tasking::reduce(Reductions { memory: Some(keeper), ..described(description, members) });
+        tasking::reduce(Reductions { memory: Some(Arc::new(keeper)), ..described(description, members) });
     }
 }

@@ -3,10 +3,10 @@ use super::reductions::{described, register, share};
 use super::regions::{Body, Outlined};
 use crate::export::entries;
 use core::ffi::{c_int, c_long, c_uint, c_ulong, c_ulonglong, c_void};
-use foregather_openmp::tasking::{self, Event, Made, Now, Spawned};
-use foregather_openmp::tasks::{Access, Depend, GroupOf, Traits};
+use foregather_openmp::tasking::{self, Event, Made, Now, Spawned, TaskKind};
 use foregather_openmp::worksharing::{self, AtEnd};
 use foregather_openmp::{Opening, Trip, parallel, task};
+use foregather_task::{Access, Depend, GroupOf, Traits};
 use std::sync::OnceLock;
 
 /// Copies a task's data to where they stay, if they are more than bytes.
@@ -38,10 +38,10 @@ struct Passed {
 
 impl Passed {
     /// What the compiler says of the task. What a copier has built the task's body destroys.
-    fn traits(&self, flags: u32, priority: c_int) -> Traits {
-        let set = |flag| flags & flag != 0;
-        let (is_final, detached, is_needed) = (set(flags::FINAL), set(flags::DETACH), self.copier.is_some());
-        Traits { is_final, priority: priority.max(0) as u32, detached, is_needed }
+    fn made<'a>(&self, deferred: bool, flags: u32, priority: c_int, depends: &'a [Depend]) -> Made<'a> {
+        let kind = TaskKind { is_final: flags & flags::FINAL != 0, is_needed: self.copier.is_some() };
+        let traits = Traits { priority: priority.max(0) as u32, detached: flags & flags::DETACH != 0 };
+        Made { deferred, kind, traits, depends }
     }
 
     /// The data in memory of their own.
@@ -177,8 +177,7 @@ unsafe fn task_loop(passed: Passed, flags: u32, asked: u64, priority: c_int, ite
             let bounds = [from, to].map(|iteration| first.wrapping_add(iteration.wrapping_mul(step)));
             // SAFETY: by this function's contract the data begin with the bounds.
             let fill = |data: *mut c_void| unsafe { data.cast::<[u64; 2]>().write(bounds) };
-            let traits = passed.traits(flags, priority);
-            match tasking::spawn(Made { deferred: flags & flags::IF != 0, traits, depends: &[] }) {
+            match tasking::spawn(passed.made(flags & flags::IF != 0, flags, priority, &[])) {
                 Spawned::Never => {}
                 Spawned::Now(now) => {
                     let own = passed.copy();
@@ -227,7 +226,7 @@ entries! {
             let depends = if flags & flags::DEPEND != 0 { unsafe { uses(depend) } } else { Vec::new() };
             // Compilers before GCC 6 pass no priority.
             let priority = if flags & flags::PRIORITY != 0 { priority } else { 0 };
-            let traits = passed.traits(flags, priority);
+            let made = passed.made(deferred, flags, priority, &depends);
             // The data of a detached task begin with its event, which the program is told, too.
             let tell = |event: Event, data: *mut c_void| {
                 let event = Box::into_raw(Box::new(event)).cast_const().cast::<c_void>();
@@ -237,14 +236,15 @@ entries! {
                     data.cast::<*const c_void>().write(event);
                 }
             };
-            match tasking::spawn(Made { deferred, traits, depends: &depends }) {
+            let detached = made.traits.detached;
+            match tasking::spawn(made) {
                 Spawned::Never => {}
                 Spawned::Now(now) => {
-                    now.event().filter(|_| traits.detached).into_iter().for_each(|event| tell(event, data));
+                    now.event().filter(|_| detached).into_iter().for_each(|event| tell(event, data));
                     passed.now(now);
                 }
                 Spawned::Later(later) => {
-                    let event = traits.detached.then(|| later.event());
+                    let event = detached.then(|| later.event());
                     let fill = |data| event.into_iter().for_each(|event| tell(event, data));
                     later.hand_over(passed.later(fill));
                 }

@@ -1,7 +1,6 @@
 //! One task: whose child it is, what it comes after, and what comes after it.
-use super::depend::{Depend, Dependences};
-use super::group::TaskGroup;
-use crate::icv::Icvs;
+use crate::depend::{Depend, Dependences};
+use crate::group::TaskGroup;
 use foregather_machine::{VALUE_MASK, Words};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,14 +10,10 @@ const ONE_LESS: u32 = VALUE_MASK;
 /// What a program says of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traits {
-    /// Are its descendants done where they are met?
-    pub is_final: bool,
     /// Tasks of higher priority come first.
     pub priority: u32,
     /// Is it complete only when an event was fulfilled, too?
     pub detached: bool,
-    /// Is its body done even if its group is cancelled, since that takes down what was built for it?
-    pub is_needed: bool,
 }
 
 /// A task: a member's part of a region, or one that the program has made, with its body.
@@ -29,12 +24,10 @@ pub struct Task<C: Words, B> {
     depth: u32,
     /// What the program says of it.
     pub traits: Traits,
-    /// What its constructs go by.
-    pub icvs: Icvs,
     /// The innermost group that it is in.
     pub group: Option<Arc<TaskGroup<C>>>,
     /// Its children that are not complete.
-    pub(super) children: C::Word,
+    pub(crate) children: C::Word,
     /// The tasks that it still has to wait for, and 1 while it is made.
     before: C::Word,
     state: Mutex<TaskState<C, B>>,
@@ -54,14 +47,14 @@ struct TaskState<C: Words, B> {
 }
 
 /// What a task leaves behind when it is complete.
-pub(super) struct Left<C: Words, B> {
-    pub(super) parent: Option<Arc<Task<C, B>>>,
-    pub(super) after: Vec<Arc<Task<C, B>>>,
+pub(crate) struct Left<C: Words, B> {
+    pub(crate) parent: Option<Arc<Task<C, B>>>,
+    pub(crate) after: Vec<Arc<Task<C, B>>>,
 }
 
 impl<C: Words, B> Task<C, B> {
     /// A task of `parent`, or a member's part of a region. It does not run until [`Task::is_made`] was called.
-    pub fn new(parent: Option<&Arc<Self>>, group: Option<Arc<TaskGroup<C>>>, traits: Traits, icvs: Icvs) -> Self {
+    pub fn new(parent: Option<&Arc<Self>>, group: Option<Arc<TaskGroup<C>>>, traits: Traits) -> Self {
         let state = TaskState {
             body: None,
             parent: parent.cloned(),
@@ -74,7 +67,6 @@ impl<C: Words, B> Task<C, B> {
             maker: parent.map_or(0, address),
             depth: parent.map_or(0, |parent| parent.depth + 1),
             traits,
-            icvs,
             group,
             children: C::Word::default(),
             before: C::Word::default(),
@@ -117,7 +109,7 @@ impl<C: Words, B> Task<C, B> {
     }
 
     /// A task that it comes after is complete, or it is made. May it run now?
-    pub(super) fn one_less_before(&self, cpu: &C) -> bool {
+    pub(crate) fn one_less_before(&self, cpu: &C) -> bool {
         cpu.fetch_add(&self.before, ONE_LESS) == 1
     }
 
@@ -132,7 +124,7 @@ impl<C: Words, B> Task<C, B> {
     }
 
     /// Its body has ended, or its event was fulfilled. Returns what it leaves behind if it is complete now.
-    pub(super) fn end(&self) -> Option<Left<C, B>> {
+    pub(crate) fn end(&self) -> Option<Left<C, B>> {
         let mut state = self.state();
         // A second fulfilment of one event is the program's mistake; the task is complete once all the same.
         state.open_ends = state.open_ends.saturating_sub(1);
@@ -161,7 +153,7 @@ impl<C: Words, B> Task<C, B> {
     }
 
     /// Is it a child of `other`, or of its descendants, as far as those are not over?
-    pub(super) fn descends_from(&self, other: &Arc<Self>) -> bool {
+    pub(crate) fn descends_from(&self, other: &Arc<Self>) -> bool {
         if self.maker == address(other) {
             return true;
         }
@@ -180,13 +172,13 @@ impl<C: Words, B> Task<C, B> {
         cpu.load(&self.children) == 0
     }
 
-    pub(super) fn one_child_less(&self, cpu: &C) -> bool {
+    pub(crate) fn one_child_less(&self, cpu: &C) -> bool {
         one_less(cpu, &self.children)
     }
 }
 
 /// Takes 1 away from a count; was it the last?
-pub(super) fn one_less<C: Words>(cpu: &C, count: &C::Word) -> bool {
+pub(crate) fn one_less<C: Words>(cpu: &C, count: &C::Word) -> bool {
     cpu.fetch_add(count, ONE_LESS) == 1
 }
 

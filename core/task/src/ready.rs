@@ -1,6 +1,6 @@
 //! The tasks of a team's region that may run, and how members find them.
-use super::group::TaskGroup;
-use super::task::{Left, Task, one_less};
+use crate::group::TaskGroup;
+use crate::task::{Left, Task, one_less};
 use foregather_barrier::Group;
 use foregather_machine::{CachePadded, Cpu, Error, Nanos, Rank, WaitContext};
 use foregather_wait::{WaitFor, Waiter};

@@ -1,6 +1,6 @@
 //! Tasks that are waited for together, and the values that they reduce.
-use crate::primitive::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use foregather_machine::Words;
+use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a group belongs to.
@@ -19,26 +19,26 @@ pub struct TaskGroup<C: Words> {
     of: GroupOf,
     /// Its tasks that are not complete.
     pub unfinished: C::Word,
-    is_cancelled: AtomicBool,
+    is_cancelled: C::Word,
     reductions: Mutex<Vec<Reductions>>,
 }
 
 impl<C: Words> TaskGroup<C> {
     /// A group within another one, or within none.
     pub fn within(outer: Option<Arc<Self>>, of: GroupOf) -> Self {
-        Self { outer, of, unfinished: C::Word::default(), is_cancelled: AtomicBool::new(false), reductions: Mutex::default() }
+        Self { outer, of, unfinished: C::Word::default(), is_cancelled: C::Word::default(), reductions: Mutex::default() }
     }
 
     /// The tasks of the innermost group of the program's own that have not begun do nothing from now on.
-    pub fn cancel(&self) {
+    pub fn cancel(&self, cpu: &C) {
         if let Some(group) = self.and_outer().find(|group| group.of == GroupOf::Program) {
-            group.is_cancelled.store(true, Relaxed);
+            cpu.store(&group.is_cancelled, 1);
         }
     }
 
     /// Was it cancelled, or a group around it?
-    pub fn is_cancelled(&self) -> bool {
-        self.and_outer().any(|group| group.is_cancelled.load(Relaxed))
+    pub fn is_cancelled(&self, cpu: &C) -> bool {
+        self.and_outer().any(|group| cpu.load(&group.is_cancelled) != 0)
     }
 
     /// Its tasks reduce these values.
@@ -73,7 +73,7 @@ pub struct Reductions {
     /// The values: the address of each, and how far its copy is from the beginning of a member's copies.
     pub values: Vec<(usize, usize)>,
     /// Keeps the copies alive, if they are not the caller's.
-    pub memory: Option<Arc<[AtomicU64]>>,
+    pub memory: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Reductions {

@@ -1,0 +1,218 @@
+//! What tasks promise, in every world with words: each is done once, after those that it comes after, and a
+//! barrier ends only when all are complete.
+use crate::World;
+use foregather_barrier::{Algorithm, BarrierMember, Group};
+use foregather_machine::{Cpu, Nanos, Rank, SplitMix};
+use foregather_task::{Access, Depend, May, Task, TaskTeam, Traits};
+use foregather_wait::{Policy, Waiter};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+
+/// A task of a program: what it uses, and what its body makes, one after the other.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    uses: Vec<Depend>,
+    children: Vec<usize>,
+    /// Does it wait for its children?
+    waits: bool,
+    priority: u32,
+}
+
+/// A program of tasks: the first is the part of the member that begins.
+#[derive(Clone, Debug)]
+pub struct TaskProgram(Vec<Plan>);
+
+impl TaskProgram {
+    /// A program of up to `most` tasks, drawn by `seed`.
+    pub fn drawn(seed: u64, most: usize) -> Self {
+        let mut random = SplitMix(seed);
+        let mut below = move |bound: usize| random.below(bound as u64) as usize;
+        let mut plans = vec![Plan { uses: vec![], children: vec![], waits: below(2) == 0, priority: 0 }];
+        for number in 1..most {
+            let parent = below(number.min(4));
+            plans[parent].children.push(number);
+            let access = [Access::In, Access::Out, Access::InOutSet];
+            let uses = (0..below(3)).map(|_| Depend { address: 8 * below(4), access: access[below(3)] }).collect();
+            plans.push(Plan { uses, children: vec![], waits: below(2) == 0, priority: below(8).saturating_sub(6) as u32 });
+        }
+        Self(plans)
+    }
+
+    /// A line of tasks of which each comes after the one before.
+    pub fn chain(length: usize) -> Self {
+        let link = Plan { uses: vec![Depend { address: 8, access: Access::Out }], children: vec![], waits: false, priority: 0 };
+        let first = Plan { uses: vec![], children: (1..=length).collect(), waits: true, priority: 0 };
+        Self(core::iter::once(first).chain((0..length).map(|_| link.clone())).collect())
+    }
+}
+
+type Node<C> = Arc<Task<C, usize>>;
+
+/// What the members of a run share.
+pub struct TaskRun<C: Cpu> {
+    program: TaskProgram,
+    group: Group<C>,
+    team: TaskTeam<C, usize>,
+    policy: Policy,
+    /// Beginnings and ends: `2 n` and `2 n + 1` for task `n`.
+    happened: Mutex<Vec<usize>>,
+    /// How long a body computes.
+    span: Nanos,
+    mistake: TaskMistake,
+    /// What went wrong first. Told at the end: a member that panics would hold up the others.
+    wrong: Mutex<Option<&'static str>>,
+}
+
+/// The mistake of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskMistake {
+    /// There is none.
+    Nothing,
+    /// Members meet as at a barrier without tasks.
+    PlainMeeting,
+    /// A task may be found before it has its body.
+    BodyLater,
+}
+
+impl<C: Cpu> TaskRun<C> {
+    /// A run by `size` members.
+    pub fn new(program: TaskProgram, size: u32, policy: Policy, span: Nanos, mistake: TaskMistake) -> Self {
+        let group = Group::new(Algorithm::Central, size).unwrap();
+        let team = TaskTeam::new(group.clone());
+        Self { program, group, team, policy, happened: Mutex::default(), span, mistake, wrong: Mutex::default() }
+    }
+
+    fn must(&self, holds: bool, otherwise: &'static str) {
+        if !holds {
+            self.wrong.lock().unwrap().get_or_insert(otherwise);
+        }
+    }
+
+    fn note(&self, what: usize) {
+        self.happened.lock().unwrap().push(what);
+    }
+
+    /// The part of a member. The first begins the program; none leaves before all tasks are complete.
+    pub async fn part(&self, cpu: C, rank: Rank) {
+        let (mut member, waiter) = (self.group.member(cpu, rank, self.policy).unwrap(), Waiter::new(self.policy, rank));
+        if rank == 0 {
+            let root = Arc::new(Task::new(None, None, Traits::default()));
+            OneOf { run: self, cpu: member.cpu(), waiter: &waiter, rank }.body(&root, 0).await;
+        }
+        self.meet(&mut member, &waiter).await;
+        let (happened, all) = (self.happened.lock().unwrap().len(), 2 * self.program.0.len());
+        self.must(happened == all, "a member has left before all tasks were complete");
+    }
+
+    async fn meet(&self, member: &mut BarrierMember<C>, waiter: &Waiter) {
+        if self.mistake == TaskMistake::PlainMeeting {
+            return member.wait().await.unwrap();
+        }
+        let rank = member.rank();
+        let find = |cpu: &C| self.team.take(cpu, rank, &May::Any);
+        while let Some(task) = member.wait_or(|cpu| self.team.is_open(cpu), find).await.unwrap() {
+            OneOf { run: self, cpu: member.cpu(), waiter, rank }.execute(task).await;
+        }
+    }
+
+    /// Was each task done once, after those that it comes after?
+    pub fn hold(&self) {
+        let (happened, wrong) = (self.happened.lock().unwrap(), *self.wrong.lock().unwrap());
+        assert_eq!(wrong, None, "{:?}", self.program);
+        let at = |what: usize| happened.iter().position(|&happened| happened == what).unwrap();
+        for plan in &self.program.0 {
+            for (later, &second) in plan.children.iter().enumerate() {
+                for &first in &plan.children[..later] {
+                    if conflict(&self.program.0[first].uses, &self.program.0[second].uses) {
+                        assert!(at(2 * first + 1) < at(2 * second), "task {second} came before {first}: {:?}", self.program);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Do two siblings keep their order? Looks at the pair alone.
+fn conflict(first: &[Depend], second: &[Depend]) -> bool {
+    let all = |uses: &[Depend]| uses.iter().any(|depend| depend.address == 0);
+    if all(first) || all(second) {
+        return !first.is_empty() && !second.is_empty();
+    }
+    let access = |uses: &[Depend], address: usize| {
+        let mut here = uses.iter().filter(|depend| depend.address == address).map(|depend| depend.access);
+        let one = here.next()?;
+        Some(if here.all(|other| other == one) { one } else { Access::Out })
+    };
+    let pairs = first.iter().filter_map(|depend| access(first, depend.address).zip(access(second, depend.address)));
+    pairs.into_iter().any(|(one, other)| one == Access::Out || other == Access::Out || one != other)
+}
+
+/// One member at work.
+struct OneOf<'r, C: Cpu> {
+    run: &'r TaskRun<C>,
+    cpu: &'r C,
+    waiter: &'r Waiter,
+    rank: Rank,
+}
+
+impl<C: Cpu> OneOf<'_, C> {
+    /// The body of a task: makes its children, and may wait for them.
+    fn body<'a>(&'a self, task: &'a Node<C>, number: usize) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
+        Box::pin(async move {
+            let Self { run, cpu, .. } = self;
+            run.note(2 * number);
+            cpu.delay(run.span).await;
+            let plan = &run.program.0[number];
+            for &child in &plan.children {
+                let Plan { uses, priority, .. } = &run.program.0[child];
+                let traits = Traits { priority: *priority, ..Traits::default() };
+                let made = Arc::new(Task::new(Some(task), None, traits));
+                run.team.count(cpu, &made, task);
+                task.order(cpu, &made, uses);
+                if run.mistake == TaskMistake::BodyLater && made.is_made(cpu, None) {
+                    run.team.put(cpu, self.rank, made);
+                } else if made.is_made(cpu, Some(child)) {
+                    run.team.put(cpu, self.rank, made);
+                }
+            }
+            if plan.waits {
+                let by = (*cpu, self.waiter, self.rank);
+                while let Some(child) = run.team.wait(by, "children", &May::Within(task), || task.has_no_children(cpu)).await.unwrap()
+                {
+                    self.execute(child).await;
+                }
+                let waited = plan.children.iter().all(|child| run.happened.lock().unwrap().contains(&(2 * child + 1)));
+                run.must(waited, "a task goes on before its children are complete");
+            }
+            run.note(2 * number + 1);
+        })
+    }
+
+    async fn execute(&self, task: Node<C>) {
+        match task.take_body() {
+            Some(number) => self.body(&task, number).await,
+            None => self.run.must(false, "a task is found without its body"),
+        }
+        self.run.team.end(self.cpu, self.rank, &task);
+    }
+
+}
+
+/// Everything.
+pub fn all<W: World>(world: &W) {
+    for policy in [Policy::default(), Policy::Block, Policy::TwoPhase { spin: Nanos::from_us(5) }] {
+        for size in [1, 2, 3] {
+            run(world, TaskProgram::chain(20), size, policy);
+            for seed in 0..10 {
+                run(world, TaskProgram::drawn(seed, 25), size, policy);
+            }
+        }
+    }
+}
+
+fn run<W: World>(world: &W, program: TaskProgram, size: u32, policy: Policy) {
+    let run = TaskRun::<W::Cpu<'_>>::new(program, size, policy, world.step(), TaskMistake::Nothing);
+    world.run(size, async |cpu: W::Cpu<'_>, rank| run.part(cpu, rank).await);
+    run.hold();
+}

@@ -1,0 +1,128 @@
+//! Tasks under random schedules.
+mod explore;
+mod scheduled;
+
+use explore::{check_pct, check_random};
+use foregather_conformance::tasks::{TaskMistake, TaskProgram, TaskRun};
+use foregather_machine::{Nanos, WaitContext, Words, block_on};
+use foregather_wait::Policy;
+use scheduled::{Scheduled, Word, team};
+use shuttle::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+const DEPTH: usize = 4;
+
+/// How many random programs, each under a schedule of its own: `FOREGATHER_TASK_PROGRAMS`.
+fn programs() -> usize {
+    std::env::var("FOREGATHER_TASK_PROGRAMS").ok().and_then(|number| number.parse().ok()).unwrap_or(600)
+}
+
+/// A run by two or three members.
+fn run(program: TaskProgram, size: u32, policy: Policy, mistake: TaskMistake) {
+    let run = Arc::new(TaskRun::<Scheduled>::new(program, size, policy, Nanos(1), mistake));
+    let shared = Arc::clone(&run);
+    team(size, move |rank| block_on(shared.part(Scheduled, rank)));
+    run.hold();
+}
+
+/// Another program each time that it is called.
+fn drawn(policy: Policy) -> impl Fn() + Send + Sync + 'static {
+    let seed = AtomicU64::new(0);
+    move || {
+        let seed = seed.fetch_add(1, Relaxed);
+        run(TaskProgram::drawn(seed, 3 + seed as usize % 8), 2 + seed as u32 % 2, policy, TaskMistake::Nothing);
+    }
+}
+
+#[test]
+fn tasks_keep_their_order_and_are_complete_at_the_end_whatever_the_schedule() {
+    for policy in [Policy::Block, Policy::TwoPhase { spin: Nanos(10) }] {
+        check_random(drawn(policy), programs() / 4);
+        check_pct(drawn(policy), programs() / 4, DEPTH);
+    }
+}
+
+/// The negative controls.
+#[test]
+#[should_panic(expected = "a member has left before all tasks were complete")]
+fn a_meeting_that_does_not_ask_for_tasks_is_found() {
+    check_random(|| run(TaskProgram::drawn(1, 8), 2, Policy::Block, TaskMistake::PlainMeeting), programs());
+}
+
+#[test]
+#[should_panic(expected = "a task is found without its body")]
+fn a_task_that_is_found_before_it_has_its_body_is_found() {
+    check_random(|| run(TaskProgram::chain(3), 2, Policy::Block, TaskMistake::BodyLater), programs());
+}
+
+/// A member that ends a task lets the one that waits for it go on: by hand.
+fn ended(rings_first: bool) {
+    let words = Arc::new((Word::default(), Word::default()));
+    Scheduled.store(&words.0, 1);
+    team(2, move |rank| {
+        let (unfinished, bell) = &*words;
+        if rank == 0 {
+            let over = || (Scheduled.load(unfinished) == 0).then_some(());
+            block_on(Policy::Block.wait(&Scheduled, bell, WaitContext::new("by hand", rank), over)).unwrap();
+            return;
+        }
+        if rings_first {
+            Scheduled.ring(bell);
+        }
+        Scheduled.store(unfinished, 0);
+        if !rings_first {
+            Scheduled.ring(bell);
+        }
+    });
+}
+
+#[test]
+fn a_member_that_waits_is_woken_by_the_end_of_the_last_task() {
+    check_random(|| ended(false), programs());
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_ring_before_the_end_of_the_task_is_found() {
+    check_random(|| ended(true), programs());
+}
+
+/// A task is followed by another one while it ends: by hand. The follower runs when its count is 0.
+fn followed(asks: bool) {
+    let words = Arc::new([(); 4].map(|()| Word::default()));
+    team(2, move |rank| {
+        let [noted, complete, before, bell] = &*words;
+        if rank == 0 {
+            Scheduled.store(before, 1);
+            // The list and the flag stand behind one lock: these two are one step in the real thing.
+            let is_complete = Scheduled.load(complete) == 1;
+            if asks && is_complete {
+                Scheduled.store(before, 0);
+            } else {
+                Scheduled.store(noted, 1);
+                if asks && Scheduled.load(complete) == 1 {
+                    Scheduled.store(before, 0);
+                }
+            }
+            let may_run = || (Scheduled.load(before) == 0).then_some(());
+            block_on(Policy::Block.wait(&Scheduled, bell, WaitContext::new("by hand", rank), may_run)).unwrap();
+        } else {
+            Scheduled.store(complete, 1);
+            if Scheduled.load(noted) == 1 {
+                Scheduled.store(before, 0);
+                Scheduled.ring(bell);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_task_that_follows_one_that_ends_is_not_forgotten() {
+    check_random(|| followed(true), programs());
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_follower_that_does_not_ask_whether_the_task_is_complete_is_found() {
+    check_random(|| followed(false), programs());
+}
