@@ -7,6 +7,7 @@
 //!   the header.
 //!
 //! The symbols carry versions: `cargo xtask install` links the static library with `foregather.map`.
+#![cfg(not(loom))]
 
 mod barrier;
 mod border;
