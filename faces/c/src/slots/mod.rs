@@ -113,7 +113,10 @@ pub(crate) fn remove<T: Thing>(handle: Handle) -> Result<(), Refusal> {
     let end = Instant::now() + PATIENCE;
     loop {
         closed = match closed.empty() {
-            Ok(thing) => return Ok(drop(thing)),
+            Ok(thing) => {
+                drop(thing);
+                return Ok(());
+            }
             Err(closed) => closed,
         };
         // Threads that are on their way out have their time.
