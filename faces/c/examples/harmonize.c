@@ -29,8 +29,8 @@ int main(void) {
     work(NULL);
     pthread_join(other, NULL);
     for (int start = 0; start < STARTS; start++) together += late_ns[0][start] == 0 && late_ns[1][start] == 0;
-    printf("%d starts%s\n", STARTS, together > 0 ? ", some together" : "");
-    fprintf(stderr, "%d together\n", together);
+    printf("%d starts\n", STARTS);
+    fprintf(stderr, "%d of them together\n", together);
     for (int me = 0; me < THREADS; me++) fg_barrier_member_destroy(members[me]);
     return 0;
 }

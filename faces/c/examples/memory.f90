@@ -34,7 +34,10 @@ end module
 program memory
     use smoothing
     implicit none
-    if (fg_shared(3_c_int32_t, c_funloc(body), c_null_ptr) == FG_OK) stop
+    integer(c_int) :: code
+
+    code = fg_shared(3_c_int32_t, c_funloc(body), c_null_ptr)
+    if (code == FG_OK) stop
     print '(a)', fg_message()
     error stop 1
 end program

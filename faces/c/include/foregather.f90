@@ -344,14 +344,14 @@ contains
 
     integer(c_int) function fg_job(ranks, body, data)
         integer(c_int32_t), intent(in) :: ranks
-        type(c_funptr), intent(in) :: body
+        type(c_funptr), value :: body
         type(c_ptr), intent(in) :: data
         fg_job = fg_job_of(FG_VERSION, ranks, body, data)
     end function
 
     integer(c_int) function fg_shared(ranks, body, data)
         integer(c_int32_t), intent(in) :: ranks
-        type(c_funptr), intent(in) :: body
+        type(c_funptr), value :: body
         type(c_ptr), intent(in) :: data
         fg_shared = fg_shared_of(FG_VERSION, ranks, body, data)
     end function

@@ -156,7 +156,8 @@ int fg_broadcast_create_of(uint32_t version, uint32_t readers, size_t bytes, fg_
 static inline int fg_broadcast_create(uint32_t readers, size_t bytes, fg_broadcast **into) {
     return fg_broadcast_create_of(FG_VERSION, readers, bytes, into);
 }
-/* The writer waits for no reader: those that it overtakes get FG_SKIPPED, and go on. */
+/* The writer waits for no reader: those that it overtakes get FG_SKIPPED, and go on. A message has at most five
+ * eighths of the ring: FG_LENGTH. */
 int fg_broadcast_skipping_of(uint32_t version, uint32_t readers, size_t bytes, fg_broadcast **into);
 static inline int fg_broadcast_skipping(uint32_t readers, size_t bytes, fg_broadcast **into) {
     return fg_broadcast_skipping_of(FG_VERSION, readers, bytes, into);
