@@ -10,6 +10,7 @@ use core::ffi::{c_int, c_void};
 use core::ptr;
 use foregather::engine::message::collective::Element;
 use foregather::{Array, Locked, Plain, Shared, shared};
+use std::rc::Rc;
 
 /// A rank while its function runs, whatever the lifetimes say, and what that has made.
 struct Sharer {
@@ -19,7 +20,7 @@ struct Sharer {
 }
 
 /// Things, each behind its loan, which is dropped first.
-struct Made<T>(RefCell<Vec<(Loan<T>, Box<T>)>>)
+struct Made<T>(RefCell<Vec<(Loan<T>, Rc<T>)>>)
 where
     Lent<T>: Thing;
 
@@ -28,9 +29,9 @@ where
     Lent<T>: Thing,
 {
     fn lend(&self, thing: T) -> Result<Handle, Refusal> {
-        let thing = Box::new(thing);
+        let thing = Rc::new(thing);
         // SAFETY: the thing is kept behind its loan.
-        let loan = unsafe { Loan::of(&raw const *thing) }?;
+        let loan = unsafe { Loan::of(Rc::as_ptr(&thing)) }?;
         let handle = loan.handle;
         self.0.borrow_mut().push((loan, thing));
         Ok(handle)

@@ -102,7 +102,7 @@ impl<T> Slot<T> {
         if self.places[0].exchange(stamp, Stamp::changing(turn)).is_none() {
             return Err(thing);
         }
-        // SAFETY: this thread has made it `changing`, and no call of an earlier turn is in: it was free.
+        // SAFETY: this thread has made it `changing`; calls that are counted in have not found `live`.
         self.thing.with_mut(|place| unsafe { *place = Some(thing) });
         self.open(turn);
         Ok(turn)
