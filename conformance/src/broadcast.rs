@@ -154,9 +154,11 @@ fn the_end_comes_after_the_last_message<W: World>(world: &W, policy: Policy) {
             writer.close();
         }
         BroadcastHandle::Reader(mut reader) => {
-            reader.delay(world.step() * 4).await;
+            // On a busy machine the writer may be late.
+            while !reader.is_ready() {
+                reader.delay(world.step() * 4).await;
+            }
             let mut come = vec![];
-            assert!(reader.is_ready());
             reader.receive(&mut come, Nanos::MAX).await.unwrap();
             assert_eq!(come, b"last");
             for _ in 0..2 {
