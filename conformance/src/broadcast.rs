@@ -110,7 +110,7 @@ fn at_its_own_pace_the_writer_waits_for_none<W: World>(world: &W, policy: Policy
     let ends = world.run(3, async |cpu: W::Cpu<'_>, rank| match handle::<W>(&broadcast, cpu, rank, policy) {
         BroadcastHandle::Writer(mut writer) => {
             for number in 0..MESSAGES {
-                let bytes = [8, 100, 700][number as usize % 3];
+                let bytes = [8, 100, 600][number as usize % 3];
                 let mut message = message(number as usize, bytes);
                 message[..8].copy_from_slice(&number.to_le_bytes());
                 writer.send(&[&message], Nanos::MAX).await.unwrap();
@@ -128,7 +128,7 @@ fn at_its_own_pace_the_writer_waits_for_none<W: World>(world: &W, policy: Policy
                     Ok(()) => {
                         let number = u64::from_le_bytes(*come.first_chunk().unwrap());
                         assert_eq!(number, next, "{policy:?} at {rank}");
-                        let bytes = [8, 100, 700][number as usize % 3];
+                        let bytes = [8, 100, 600][number as usize % 3];
                         assert_eq!(come[8..], message(number as usize, bytes)[8..], "{policy:?}: {number} at {rank}");
                         next += 1;
                     }
@@ -154,9 +154,11 @@ fn the_end_comes_after_the_last_message<W: World>(world: &W, policy: Policy) {
             writer.close();
         }
         BroadcastHandle::Reader(mut reader) => {
-            reader.delay(world.step() * 4).await;
+            // On a busy machine the writer may be late.
+            while !reader.is_ready() {
+                reader.delay(world.step() * 4).await;
+            }
             let mut come = vec![];
-            assert!(reader.is_ready());
             reader.receive(&mut come, Nanos::MAX).await.unwrap();
             assert_eq!(come, b"last");
             for _ in 0..2 {

@@ -13,6 +13,7 @@ mod install;
 mod kill;
 mod mutants;
 mod regret;
+mod semver;
 mod source;
 mod tidy;
 mod tree;
@@ -35,6 +36,7 @@ The chores of this repository.
   cargo xtask wheel       the wheel for Python, with the command and the libraries in it
   cargo xtask install     libraries, headers, the command, its manual and completions below a prefix
   cargo xtask regret      a run of the barrier matrix against a stored one; `cargo xtask regret help` says how
+  cargo xtask semver      the library's public items against those of a revision
   cargo xtask mutants     do the verdicts notice a changed constant? `cargo xtask mutants help` says how
   cargo xtask kill        ranks and launchers killed and stopped at random moments; `cargo xtask kill help` says how
   cargo xtask swarm       seeds of all protocols in virtual time, planted faults among them; `cargo xtask swarm help` says how
@@ -62,7 +64,7 @@ impl<E: Into<anyhow::Error>> From<E> for Trouble {
 type Chore = fn(&[&str]) -> Result<bool, Trouble>;
 
 /// All chores: name, help, and the function that does it. A chore without help here is a program of its own.
-const CHORES: [(&str, &str, Chore); 12] = [
+const CHORES: [(&str, &str, Chore); 13] = [
     ("tidy", HELP, tidy),
     ("claims", HELP, |_| report(claims::run)),
     ("peers", "", |rest| run_apart(&["-p", "foregather-peers", "--bin", "foregather-contests"], rest)),
@@ -72,6 +74,7 @@ const CHORES: [(&str, &str, Chore); 12] = [
     ("wheel", wheel::HELP, wheel::run),
     ("install", install::HELP, install::run),
     ("regret", regret::HELP, regret::run),
+    ("semver", semver::HELP, semver::run),
     ("mutants", mutants::HELP, mutants::run),
     ("kill", kill::HELP, kill::run),
     ("swarm", "", |rest| run_apart(&["-p", "foregather-swarm", "--features", "probes"], rest)),

@@ -16,6 +16,10 @@ pub(crate) enum Plant {
     DoneBefore,
     /// A worker takes a part and does nothing more.
     NeverDone,
+    /// The bytes of a record are there only when the next one is written.
+    BytesLate,
+    /// A reader gives a record back before it has copied it.
+    PassedFirst,
     /// A frame is lost between protocol and card.
     FrameLost,
     /// A frame is posted twice.

@@ -27,11 +27,16 @@ module foregather
             integer(c_size_t), value :: part
             type(c_ptr), value :: data
         end subroutine
-        ! A rank's part of a job.
+        ! A rank's part of a job, or of what ranks with shared memory do.
         integer(c_int) function fg_body(me, data) bind(c)
             import :: c_int, c_ptr
             type(c_ptr), value :: me, data
         end function
+        ! Work behind a lock.
+        subroutine fg_locked_work(data) bind(c)
+            import :: c_ptr
+            type(c_ptr), value :: data
+        end subroutine
     end interface
 
     interface
@@ -221,6 +226,59 @@ module foregather
             integer(c_int32_t), value :: root
             integer(c_size_t), value :: bytes
         end function
+
+        integer(c_int) function fg_shared_of(version, ranks, body, data) bind(c)
+            import :: c_int, c_int32_t, c_ptr, c_funptr
+            integer(c_int32_t), value :: version, ranks
+            type(c_funptr), value :: body
+            type(c_ptr), value :: data
+        end function
+        integer(c_int) function fg_shared_rank_rank(me, into) bind(c)
+            import :: c_int, c_int32_t, c_ptr
+            type(c_ptr), value :: me
+            integer(c_int32_t), intent(out) :: into
+        end function
+        integer(c_int) function fg_shared_rank_size(me, into) bind(c)
+            import :: c_int, c_int32_t, c_ptr
+            type(c_ptr), value :: me
+            integer(c_int32_t), intent(out) :: into
+        end function
+        integer(c_int) function fg_shared_rank_barrier(me) bind(c)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: me
+        end function
+        integer(c_int) function fg_shared_rank_sum_double(me, value) bind(c)
+            import :: c_int, c_double, c_ptr
+            type(c_ptr), value :: me
+            real(c_double), intent(inout) :: value
+        end function
+        integer(c_int) function fg_shared_rank_array(me, bytes, count, into) bind(c)
+            import :: c_int, c_size_t, c_ptr
+            type(c_ptr), value :: me
+            integer(c_size_t), value :: bytes, count
+            type(c_ptr), intent(out) :: into
+        end function
+        integer(c_int) function fg_shared_rank_lock(me, into) bind(c)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: me
+            type(c_ptr), intent(out) :: into
+        end function
+        ! `first` counts from 0 on; `into` and `from` are c_loc of the elements.
+        integer(c_int) function fg_shared_array_load(array, first, count, into) bind(c)
+            import :: c_int, c_size_t, c_ptr
+            type(c_ptr), value :: array, into
+            integer(c_size_t), value :: first, count
+        end function
+        integer(c_int) function fg_shared_array_store(array, first, count, from) bind(c)
+            import :: c_int, c_size_t, c_ptr
+            type(c_ptr), value :: array, from
+            integer(c_size_t), value :: first, count
+        end function
+        integer(c_int) function fg_shared_lock_with(lock, work, data) bind(c)
+            import :: c_int, c_ptr, c_funptr
+            type(c_ptr), value :: lock, data
+            type(c_funptr), value :: work
+        end function
     end interface
 
 contains
@@ -286,8 +344,15 @@ contains
 
     integer(c_int) function fg_job(ranks, body, data)
         integer(c_int32_t), intent(in) :: ranks
-        type(c_funptr), intent(in) :: body
+        type(c_funptr), value :: body
         type(c_ptr), intent(in) :: data
         fg_job = fg_job_of(FG_VERSION, ranks, body, data)
+    end function
+
+    integer(c_int) function fg_shared(ranks, body, data)
+        integer(c_int32_t), intent(in) :: ranks
+        type(c_funptr), value :: body
+        type(c_ptr), intent(in) :: data
+        fg_shared = fg_shared_of(FG_VERSION, ranks, body, data)
     end function
 end module

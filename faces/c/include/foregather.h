@@ -97,6 +97,11 @@ static inline int fg_barrier_members(uint32_t size, fg_barrier_member **into) {
     return fg_barrier_members_of(FG_VERSION, size, into);
 }
 int fg_barrier_member_wait(fg_barrier_member *member, int64_t timeout_ns, int *leads);
+/* Waits, and leaves with the other members at one moment: `slack_ns` after the last has come, half a second at most,
+ * and the longest if members ask for different ones. A negative slack is one that the member has learnt from its own
+ * releases. Behind `late_ns`, unless that is null, is how much later the member could go on, or 0; that of the others
+ * it does not know. All members of a meeting call this: one that waits instead leaves before. */
+int fg_barrier_member_harmonize(fg_barrier_member *member, int64_t slack_ns, uint64_t *late_ns);
 int fg_barrier_member_rank(fg_barrier_member *member, uint32_t *into);
 int fg_barrier_member_statistics(fg_barrier_member *member, char *into, size_t size, size_t *length);
 /* The member has left: FG_POISONED with its rank, for those that still need it. */
@@ -151,7 +156,8 @@ int fg_broadcast_create_of(uint32_t version, uint32_t readers, size_t bytes, fg_
 static inline int fg_broadcast_create(uint32_t readers, size_t bytes, fg_broadcast **into) {
     return fg_broadcast_create_of(FG_VERSION, readers, bytes, into);
 }
-/* The writer waits for no reader: those that it overtakes get FG_SKIPPED, and go on. */
+/* The writer waits for no reader: those that it overtakes get FG_SKIPPED, and go on. A message has at most five
+ * eighths of the ring: FG_LENGTH. */
 int fg_broadcast_skipping_of(uint32_t version, uint32_t readers, size_t bytes, fg_broadcast **into);
 static inline int fg_broadcast_skipping(uint32_t readers, size_t bytes, fg_broadcast **into) {
     return fg_broadcast_skipping_of(FG_VERSION, readers, bytes, into);
@@ -249,6 +255,38 @@ int fg_rank_barrier(fg_rank *me);
 int fg_rank_sum_double(fg_rank *me, double *value);
 int fg_rank_sum_int64(fg_rank *me, int64_t *value);
 int fg_rank_broadcast(fg_rank *me, uint32_t root, void *at, size_t bytes);
+
+/* ---- Memory that ranks share ---- */
+
+/* A rank, and what it has made, while the function of fg_shared() runs, on its thread. */
+typedef struct fg_shared_rank fg_shared_rank;
+typedef struct fg_shared_array fg_shared_array;
+typedef struct fg_shared_lock fg_shared_lock;
+
+/* Calls `body` on every rank, as fg_job() does. Ranks that are processes share no memory, but act as if they did: a
+ * touch fetches what another rank has written. There a load or store that has become impossible, since a rank has
+ * failed, ends the process with a line that says so. */
+int fg_shared_of(uint32_t version, uint32_t ranks, int (*body)(fg_shared_rank *me, void *data), void *data);
+static inline int fg_shared(uint32_t ranks, int (*body)(fg_shared_rank *me, void *data), void *data) {
+    return fg_shared_of(FG_VERSION, ranks, body, data);
+}
+int fg_shared_rank_rank(fg_shared_rank *me, uint32_t *into);
+int fg_shared_rank_size(fg_shared_rank *me, uint32_t *into);
+/* All ranks call these five in the same order, with the same numbers. Behind each of them all ranks load what any has
+ * stored before it. */
+int fg_shared_rank_barrier(fg_shared_rank *me);
+int fg_shared_rank_sum_double(fg_shared_rank *me, double *value);
+int fg_shared_rank_sum_int64(fg_shared_rank *me, int64_t *value);
+/* `count` elements of 1, 2, 4 or 8 bytes, zeros at first. They last as long as `body`. */
+int fg_shared_rank_array(fg_shared_rank *me, size_t bytes, size_t count, fg_shared_array **into);
+int fg_shared_rank_lock(fg_shared_rank *me, fg_shared_lock **into);
+/* Copies elements out, and in: `count` from `first` on. Each is the old or the new value, whole; several are so
+ * behind a barrier or a lock. Memory of the caller's is aligned as an element is. */
+int fg_shared_array_load(fg_shared_array *array, size_t first, size_t count, void *into);
+int fg_shared_array_store(fg_shared_array *array, size_t first, size_t count, const void *from);
+/* Calls `work` while no other rank has the lock. Within `work` a rank takes no lock, and makes no call that all ranks
+ * make together: FG_SYSTEM. `work` may neither longjmp out nor throw. */
+int fg_shared_lock_with(fg_shared_lock *lock, void (*work)(void *data), void *data);
 
 #ifdef __cplusplus
 }

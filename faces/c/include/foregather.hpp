@@ -145,12 +145,23 @@ public:
     bool try_wait(nanoseconds span) {
         return detail::in_time(fg_barrier_member_wait(get(), detail::limit(span), nullptr));
     }
+    /// Waits, and leaves with the others at one moment: `slack` after the last has come, or one that this member has
+    /// learnt. Returns how late this member was.
+    nanoseconds harmonize(nanoseconds slack) { return harmonize_by(detail::limit(slack)); }
+    nanoseconds harmonize() { return harmonize_by(-1); }
     std::uint32_t rank() const {
         std::uint32_t rank = 0;
         detail::check(fg_barrier_member_rank(get(), &rank));
         return rank;
     }
     std::string statistics() const { return detail::text(fg_barrier_member_statistics, get()); }
+
+private:
+    nanoseconds harmonize_by(std::int64_t slack) {
+        std::uint64_t late = 0;
+        detail::check(fg_barrier_member_harmonize(get(), slack, &late));
+        return nanoseconds(late);
+    }
 };
 
 /// The members of a new barrier, by rank.
@@ -358,14 +369,16 @@ private:
     fg_rank *handle_;
 };
 
-/// Calls `body(rank &)` on every rank. An exception of one ends the others' waits, and goes on in the caller.
-template <typename F>
-void job(std::uint32_t ranks, F &&body) {
-    detail::call<std::remove_reference_t<F>> call{body};
-    auto each = [](fg_rank *me, void *data) -> int {
-        auto &call = *static_cast<detail::call<std::remove_reference_t<F>> *>(data);
+namespace detail {
+
+/// Calls `body(Here &)` on every rank that `start` starts.
+template <typename Here, typename Rank, typename F>
+void on_ranks(int (*start)(std::uint32_t, int (*)(Rank *, void *), void *), std::uint32_t ranks, F &body) {
+    detail::call<F> call{body};
+    auto each = [](Rank *me, void *data) -> int {
+        auto &call = *static_cast<detail::call<F> *>(data);
         try {
-            rank here(me);
+            Here here(me);
             call.function(here);
             return FG_OK;
         } catch (const error &failed) {
@@ -376,9 +389,107 @@ void job(std::uint32_t ranks, F &&body) {
             return FG_FAILED;
         }
     };
-    int code = fg_job(ranks, each, &call);
+    int code = start(ranks, each, &call);
     call.thrown.rethrow();
-    detail::check(code);
+    check(code);
+}
+
+}  // namespace detail
+
+/// Calls `body(rank &)` on every rank. An exception of one ends the others' waits, and goes on in the caller.
+template <typename F>
+void job(std::uint32_t ranks, F &&body) {
+    detail::on_ranks<rank>(fg_job, ranks, body);
+}
+
+/// Elements that ranks share, of 1, 2, 4 or 8 bytes. It lasts as long as the function of its rank.
+template <typename T>
+class shared_array {
+    static_assert(std::is_arithmetic<T>::value, "numbers can be shared");
+
+public:
+    explicit shared_array(fg_shared_array *handle) noexcept : handle_(handle) {}
+    T get(std::size_t at) const {
+        T value;
+        read(at, &value, 1);
+        return value;
+    }
+    void set(std::size_t at, T value) { write(at, &value, 1); }
+    /// Copies `count` elements out, or in, from `first` on.
+    void read(std::size_t first, T *into, std::size_t count) const {
+        detail::check(fg_shared_array_load(handle_, first, count, into));
+    }
+    void write(std::size_t first, const T *from, std::size_t count) {
+        detail::check(fg_shared_array_store(handle_, first, count, from));
+    }
+
+private:
+    fg_shared_array *handle_;
+};
+
+/// A lock of ranks that share memory. It lasts as long as the function of its rank.
+class shared_lock {
+public:
+    explicit shared_lock(fg_shared_lock *handle) noexcept : handle_(handle) {}
+    /// Calls `work()` while no other rank has the lock; what it throws goes on here.
+    template <typename F>
+    void with(F &&work) {
+        detail::call<std::remove_reference_t<F>> call{work};
+        auto once = [](void *data) {
+            auto &call = *static_cast<detail::call<std::remove_reference_t<F>> *>(data);
+            try {
+                call.function();
+            } catch (...) {
+                call.thrown.keep();
+            }
+        };
+        detail::check(fg_shared_lock_with(handle_, once, &call));
+        call.thrown.rethrow();
+    }
+
+private:
+    fg_shared_lock *handle_;
+};
+
+/// A rank that shares memory, while its function runs.
+class shared_rank {
+public:
+    explicit shared_rank(fg_shared_rank *handle) noexcept : handle_(handle) {}
+    std::uint32_t number() const { return get(fg_shared_rank_rank); }
+    std::uint32_t size() const { return get(fg_shared_rank_size); }
+    void wait() { detail::check(fg_shared_rank_barrier(handle_)); }
+    double sum(double value) {
+        detail::check(fg_shared_rank_sum_double(handle_, &value));
+        return value;
+    }
+    template <typename Integer, std::enable_if_t<std::is_integral<Integer>::value, int> = 0>
+    std::int64_t sum(Integer value) {
+        std::int64_t all = value;
+        detail::check(fg_shared_rank_sum_int64(handle_, &all));
+        return all;
+    }
+    template <typename T>
+    shared_array<T> array(std::size_t count) {
+        auto make = [&](auto into) { return fg_shared_rank_array(handle_, sizeof(T), count, into); };
+        return shared_array<T>(detail::made<fg_shared_array>(make));
+    }
+    shared_lock lock() {
+        return shared_lock(detail::made<fg_shared_lock>([&](auto into) { return fg_shared_rank_lock(handle_, into); }));
+    }
+
+private:
+    std::uint32_t get(int (*what)(fg_shared_rank *, std::uint32_t *)) const {
+        std::uint32_t number = 0;
+        detail::check(what(handle_, &number));
+        return number;
+    }
+    fg_shared_rank *handle_;
+};
+
+/// Calls `body(shared_rank &)` on every rank, as job() does, with memory that they share.
+template <typename F>
+void shared(std::uint32_t ranks, F &&body) {
+    detail::on_ranks<shared_rank>(fg_shared, ranks, body);
 }
 
 }  // namespace foregather

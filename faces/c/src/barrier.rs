@@ -4,7 +4,7 @@ use crate::failure::{Refusal, SETTING};
 use crate::slots::{self, Handle, Thing};
 use core::ffi::{c_char, c_int};
 use core::mem::MaybeUninit;
-use foregather::engine::Account;
+use foregather::engine::{Account, Punctual};
 use foregather::{Barrier, Member, Met};
 use std::sync::{Arc, Mutex};
 
@@ -115,6 +115,24 @@ pub(crate) unsafe extern "C" fn fg_barrier_member_wait(member: Handle, timeout_n
         };
         // SAFETY: by this function's contract.
         unsafe { met(meeting?, leads) };
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `late_ns` is null, or the caller's alone.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn fg_barrier_member_harmonize(member: Handle, slack_ns: i64, late_ns: *mut u64) -> c_int {
+    call(|| {
+        let member = slots::enter::<OneMember>(member)?;
+        let punctual = alone(&member.member, OneMember::NAME)?.harmonize(limit(slack_ns))?;
+        // SAFETY: by this function's contract.
+        if let Some(late_ns) = unsafe { late_ns.cast::<MaybeUninit<u64>>().as_mut() } {
+            late_ns.write(match punctual {
+                Punctual::Met => 0,
+                Punctual::Missed { by } => by.0,
+            });
+        }
         Ok(())
     })
 }

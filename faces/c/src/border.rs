@@ -4,6 +4,7 @@ use crate::slots::{self, Handle, Thing};
 use core::ffi::{c_char, c_int};
 use core::mem::MaybeUninit;
 use core::time::Duration;
+use foregather::Plain;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
@@ -56,6 +57,34 @@ pub(crate) unsafe fn bytes<'a>(at: *const u8, length: usize) -> Result<&'a [u8],
     check_room(at, length)?;
     // SAFETY: by this function's contract; the length was checked.
     Ok(if length == 0 { &[] } else { unsafe { core::slice::from_raw_parts(at, length) } })
+}
+
+/// The elements of a caller, of a type whose every pattern of bits is a value.
+///
+/// # Safety
+/// `at` is null, or points to `count` elements that are not written during `'a`.
+pub(crate) unsafe fn elements<'a, T: Plain>(at: *const T, count: usize) -> Result<&'a [T], Refusal> {
+    check_aligned(at, count)?;
+    // SAFETY: by this function's contract; length and alignment were checked.
+    Ok(if count == 0 { &[] } else { unsafe { core::slice::from_raw_parts(at, count) } })
+}
+
+/// # Safety
+/// `at` is null, or points to `count` elements that no other thread uses during `'a`. C knows no
+/// uninitialised bytes; they are read by no code before they are written.
+pub(crate) unsafe fn elements_mut<'a, T: Plain>(at: *mut T, count: usize) -> Result<&'a mut [T], Refusal> {
+    check_aligned(at, count)?;
+    // SAFETY: by this function's contract; length and alignment were checked.
+    Ok(if count == 0 { &mut [] } else { unsafe { core::slice::from_raw_parts_mut(at, count) } })
+}
+
+fn check_aligned<T>(at: *const T, count: usize) -> Result<(), Refusal> {
+    check_room(at.cast(), count.saturating_mul(size_of::<T>()))?;
+    if at.is_aligned() {
+        return Ok(());
+    }
+    let what = format!("elements of {} bytes cannot begin at {at:?}: an address has to be a multiple of that", size_of::<T>());
+    Err(Refusal::new(INVALID, what))
 }
 
 /// Room that a caller has for bytes.

@@ -1,47 +1,21 @@
 //! Jobs: one function of C on every rank.
 use crate::border::{bytes, call, check, place, room};
 use crate::failure::{INVALID, Refusal};
-use crate::slots::{self, Handle, Thing};
+use crate::lent::{self, Lent, run};
+use crate::slots::{Handle, Thing};
 use crate::team::{Data, no_function};
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use foregather::engine::Cause;
 use foregather::{Error, Rank, job};
-use std::thread::{ThreadId, current};
 
-/// A rank while its body runs, for the body's thread.
-struct Body {
-    rank: *const Rank,
-    thread: ThreadId,
-}
-
-// SAFETY: the pointer is followed on the body's thread alone, while the body runs, as `rank` checks.
-unsafe impl Send for Body {}
-// SAFETY: as for `Send`.
-unsafe impl Sync for Body {}
-
-impl Thing for Body {
+impl Thing for Lent<Rank> {
     const KIND: u64 = 9;
     const NAME: &'static str = "job's rank";
     const INHERITED: bool = false;
 }
 
-type Function = unsafe extern "C" fn(Handle, *mut c_void) -> c_int;
-
-/// Calls the body with a handle that ends with it.
-fn run(me: &Rank, body: impl FnOnce(Handle) -> c_int) -> Result<(), Error> {
-    let to_error = |failure: Refusal| Error::other(failure.message);
-    let handle = slots::insert(Body { rank: me, thread: current().id() }).map_err(to_error)?;
-    let code = body(handle);
-    // Another thread that has tried it is refused, and soon out again.
-    while slots::remove::<Body>(handle).is_err_and(|failure| failure.code != INVALID) {}
-    if code == 0 {
-        return Ok(());
-    }
-    // What the library said last on this thread, if the function returns that.
-    let said = Refusal::last(code).and_then(|failure| failure.error);
-    Err(said.unwrap_or_else(|| Error::other(format!("the function of rank {} returned {code}", me.rank()))))
-}
+pub(crate) type Function = unsafe extern "C" fn(Handle, *mut c_void) -> c_int;
 
 /// # Safety
 /// `body` may be called with `data` on any thread, on several at once.
@@ -52,19 +26,13 @@ pub(crate) unsafe extern "C" fn fg_job_of(version: u32, ranks: u32, body: Option
         check(version)?;
         let body = body.ok_or_else(no_function)?;
         // SAFETY: by this function's contract.
-        job(ranks, |me| run(me, |handle| unsafe { body(handle, data.get()) }))?;
+        job(ranks, |me| run(me.rank(), me, |handle| unsafe { body(handle, data.get()) }))?;
         Ok(())
     })
 }
 
-/// Calls `body` with the rank.
 fn with<T>(rank: Handle, body: impl FnOnce(&Rank) -> Result<T, Error>) -> Result<T, Refusal> {
-    let here = slots::enter::<Body>(rank)?;
-    if here.thread != current().id() {
-        return Err(Refusal::new(INVALID, "a job's rank is its own thread's: this is another one"));
-    }
-    // SAFETY: this is the body's thread, and the body runs: its handle is removed when it has ended.
-    Ok(body(unsafe { &*here.rank })?)
+    lent::with(rank, body)
 }
 
 /// # Safety
@@ -187,7 +155,7 @@ pub(crate) extern "C" fn fg_rank_barrier(rank: Handle) -> c_int {
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fg_rank_sum_double(rank: Handle, value: *mut f64) -> c_int {
     // SAFETY: by this function's contract.
-    unsafe { sum(rank, value) }
+    unsafe { sum(value, |value| with(rank, |me| me.sum(value))) }
 }
 
 /// # Safety
@@ -195,16 +163,16 @@ pub(crate) unsafe extern "C" fn fg_rank_sum_double(rank: Handle, value: *mut f64
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fg_rank_sum_int64(rank: Handle, value: *mut i64) -> c_int {
     // SAFETY: by this function's contract.
-    unsafe { sum(rank, value) }
+    unsafe { sum(value, |value| with(rank, |me| me.sum(value))) }
 }
 
 /// # Safety
 /// `value` is null, or points to a number that is the caller's alone.
-unsafe fn sum<T: foregather::engine::message::collective::Element>(rank: Handle, value: *mut T) -> c_int {
+pub(crate) unsafe fn sum<T: Copy>(value: *mut T, sum: impl FnOnce(T) -> Result<T, Refusal>) -> c_int {
     call(|| {
         // SAFETY: by this function's contract.
         let value = unsafe { value.as_mut() }.ok_or_else(|| Refusal::new(INVALID, "the address of the number is null"))?;
-        *value = with(rank, |me| me.sum(*value))?;
+        *value = sum(*value)?;
         Ok(())
     })
 }

@@ -3,16 +3,19 @@
 //! - [`slots`]: handles, which are numbers of slots and never addresses, so that a null, destroyed or foreign
 //!   one is an error. [`border`]: what each function does where C begins: panics, nulls, time limits, texts,
 //!   versions. [`failure`]: codes, and the last error of a thread.
-//! - [`barrier`], [`team`], [`queue`] with [`ends`], [`shared`], [`job`]: the functions, each in the order of
-//!   the header.
+//! - [`barrier`], [`team`], [`queue`] with [`ends`], [`shared`], [`job`], [`memory`]: the functions, each in
+//!   the order of the header. [`lent`]: what the function of a rank has while it runs.
 //!
 //! The symbols carry versions: `cargo xtask install` links the static library with `foregather.map`.
+#![cfg(not(loom))]
 
 mod barrier;
 mod border;
 mod ends;
 mod failure;
 mod job;
+mod lent;
+mod memory;
 mod queue;
 mod shared;
 mod slots;

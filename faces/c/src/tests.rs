@@ -1,6 +1,6 @@
 //! Bad input, and the header and the map against the code. C programs that meet are run by `.ci/c`.
 use crate::slots::Handle;
-use crate::{barrier::*, border::*, ends::*, failure::*, job::*, queue::*, shared::*, team::*};
+use crate::{barrier::*, border::*, ends::*, failure::*, job::*, memory::*, queue::*, shared::*, team::*};
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -74,7 +74,7 @@ fn the_header_has_the_codes_the_version_and_the_functions_of_the_map() {
     for name in &listed {
         assert!(HEADER.contains(&format!("{name}(")), "{name} of foregather.map is not in the header");
     }
-    let sources = ["barrier", "border", "ends", "failure", "job", "queue", "shared", "team"];
+    let sources = ["barrier", "border", "ends", "failure", "job", "memory", "queue", "shared", "team"];
     let defined = sources.iter().flat_map(|name| {
         let text = std::fs::read_to_string(format!("{}/src/{name}.rs", env!("CARGO_MANIFEST_DIR"))).unwrap();
         let names = text.lines().filter(|line| line.contains("extern \"C\" fn fg_"));
@@ -159,6 +159,29 @@ fn a_time_limit_ends_a_wait_and_the_next_one_goes_on() {
     assert!(length > 20 && text[19] == 0 && text[18] > 1, "{length} {text:?}");
     assert_eq!(fg_barrier_member_destroy(members[1]), 0);
     assert_eq!((wait(0, -1, &mut leads), fg_error_rank()), (POISONED, 1));
+    assert_eq!(fg_barrier_member_destroy(members[0]), 0);
+}
+
+#[test]
+fn members_leave_together_or_are_told_how_late_they_are() {
+    let (mut members, mut late) = ([Handle::NULL; 2], 7);
+    // SAFETY: there is room for two.
+    assert_eq!(unsafe { fg_barrier_members_of(VERSION, 2, members.as_mut_ptr()) }, 0);
+    // SAFETY: the place is each thread's own.
+    let leave = |at: usize, slack, late: &mut u64| unsafe { fg_barrier_member_harmonize(members[at], slack, late) };
+    assert_eq!((leave(0, 501 * MS, &mut late), late), (SETTING, 7));
+    std::thread::scope(|threads| {
+        threads.spawn(|| (0..20).for_each(|_| assert_eq!(leave(1, 0, &mut 0), 0)));
+        for _ in 0..20 {
+            assert_eq!(leave(0, 0, &mut late), 0);
+            assert!((1..1_000_000_000).contains(&late), "without slack each member is late: {late}");
+        }
+    });
+    let one = |member| move || (0..200).filter(|_| leave(member, -1, &mut 9) == 0).count();
+    let well = std::thread::scope(|threads| [0, 1].map(|at| threads.spawn(one(at))).map(|thread| thread.join().unwrap()));
+    assert_eq!(well, [200; 2]);
+    assert_eq!(fg_barrier_member_destroy(members[1]), 0);
+    assert_eq!((leave(0, -1, &mut late), fg_error_rank()), (POISONED, 1));
     assert_eq!(fg_barrier_member_destroy(members[0]), 0);
 }
 
@@ -304,6 +327,57 @@ fn a_job_gives_the_error_of_the_rank_that_failed() {
     assert_eq!((job(101), message()), (FAILED, "the function of rank 1 returned 6".to_owned()));
     // SAFETY: a null function is what is tried.
     assert_eq!(unsafe { fg_job_of(VERSION, 2, None, null_mut()) }, INVALID);
+}
+
+/// Tries what cannot be done with shared memory, and keeps the handle of an array.
+unsafe extern "C" fn misuses(me: Handle, kept: *mut c_void) -> c_int {
+    let (mut array, mut lock, mut into, mut four) = (Handle::NULL, Handle::NULL, Handle(7), [9_u32; 4]);
+    let at = four.as_mut_ptr();
+    // SAFETY: the places are this function's own, and `kept` is an atomic.
+    unsafe {
+        let bad = [fg_shared_rank_array(me, 3, 8, &raw mut into), fg_shared_rank_array(me, 8, 0, &raw mut into)];
+        assert_eq!((bad, into), ([SETTING; 2], Handle::NULL), "{}", message());
+        assert_eq!(fg_shared_rank_array(me, 4, 10, &raw mut array), 0);
+        assert_eq!(fg_shared_array_load(array, 7, 4, at.cast()), SETTING);
+        assert_eq!(message(), "there are no 4 elements from 7 on, of 10");
+        assert_eq!(fg_shared_array_store(array, usize::MAX, 1, at.cast()), SETTING);
+        assert_eq!(
+            [fg_shared_array_load(array, 0, 4, null_mut()), fg_shared_array_load(array, 0, 1, at.byte_add(1).cast())],
+            [INVALID; 2]
+        );
+        assert!(message().contains("elements of 4 bytes cannot begin at"), "{}", message());
+        assert_eq!((fg_shared_array_load(array, 6, 4, at.cast()), four), (0, [0; 4]));
+        assert_eq!([fg_shared_lock_with(array, None, null_mut()), fg_shared_rank_lock(array, &raw mut lock)], [INVALID; 2]);
+        assert_eq!(fg_shared_rank_lock(me, &raw mut lock), 0);
+        let elsewhere = std::thread::scope(|threads| threads.spawn(move || fg_shared_rank_barrier(me)).join().unwrap());
+        assert_eq!(elsewhere, INVALID);
+        (*kept.cast::<AtomicU64>()).store(array.0, Relaxed);
+        let mut given = (me, lock);
+        assert_eq!(fg_shared_lock_with(lock, Some(meets), (&raw mut given).cast()), 0);
+        fg_shared_rank_barrier(me)
+    }
+}
+
+/// What would wait for the other ranks, within a lock.
+unsafe extern "C" fn meets(given: *mut c_void) {
+    // SAFETY: `misuses` passes these two.
+    let (me, lock) = unsafe { *given.cast::<(Handle, Handle)>() };
+    // SAFETY: the function does not come to be called.
+    let codes = unsafe { [fg_shared_rank_barrier(me), fg_shared_lock_with(lock, Some(meets), given)] };
+    assert_eq!(codes, [SYSTEM; 2], "{}", message());
+}
+
+#[test]
+fn shared_memory_is_its_ranks_and_lasts_as_long_as_their_function() {
+    let kept = AtomicU64::new(0);
+    // SAFETY: the functions take that pointer.
+    let share = |body| unsafe { fg_shared_of(VERSION, 2, body, (&raw const kept).cast_mut().cast()) };
+    assert_eq!(share(None), INVALID);
+    assert_eq!(share(Some(misuses)), 0, "{}", message());
+    let mut into = 0_u32;
+    // SAFETY: the place is this thread's own.
+    assert_eq!(unsafe { fg_shared_array_load(Handle(kept.load(Relaxed)), 0, 1, (&raw mut into).cast()) }, INVALID);
+    assert_eq!(message(), "this shared array was destroyed before");
 }
 
 #[test]

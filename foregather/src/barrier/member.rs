@@ -2,7 +2,7 @@
 use super::{Met, deadline_of};
 use core::fmt;
 use core::time::Duration;
-use foregather_barrier::{Algorithm, BarrierMember, Group};
+use foregather_barrier::{Algorithm, BarrierMember, Group, Punctual};
 use foregather_host::{clock, forks};
 use foregather_machine::{Cause, Error, Missing, Nanos, WaitError, Who, block_on};
 use foregather_thread::{Thread, own};
@@ -131,6 +131,39 @@ impl Member {
             Ok(()) => Ok(self.met()),
             Err(error) => Err(self.explain(began, &error)),
         }
+    }
+
+    /// [`Member::wait`], and leaves with the others at one moment: `slack` after the last has come, the
+    /// longest if members ask for different ones. `None` is a slack that this member has learnt from its own
+    /// releases, by which about one in 512 is late. Returns whether this member was late; of the others it
+    /// knows nothing. All members of a meeting call this: one that waits instead leaves before.
+    ///
+    /// ```
+    /// use foregather::{Barrier, engine::Punctual};
+    ///
+    /// let late: usize = std::thread::scope(|threads| {
+    ///     let late = |mut member: foregather::Member| {
+    ///         let starts = (0..100).map(move |_| member.harmonize(None));
+    ///         threads.spawn(|| starts.filter(|start| !matches!(start, Ok(Punctual::Met))).count())
+    ///     };
+    ///     let running: Vec<_> = Barrier::new(2).members().map(late).collect();
+    ///     running.into_iter().map(|thread| thread.join().unwrap()).sum()
+    /// });
+    /// println!("{late} of 200"); // what is measured after such a start is about the start
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Member::wait`]; [`Cause::Setting`] for a slack above half a second, without having come.
+    pub fn harmonize(&mut self, slack: Option<Duration>) -> Result<Punctual, Error> {
+        self.arrive()?;
+        let left = match slack {
+            None => block_on(self.inner.harmonize_adapted()),
+            Some(slack) => block_on(self.inner.harmonize(Nanos(u64::try_from(slack.as_nanos()).unwrap_or(u64::MAX)))),
+        };
+        left.map_err(|error| match error.cause() {
+            Cause::Setting { .. } => error,
+            _ => self.explain(Nanos::ZERO, &error).into(),
+        })
     }
 
     /// The record of its waits: how many spun, yielded, slept, by which rules, and the longest. A clone can

@@ -81,7 +81,7 @@ impl Broadcast {
     }
 
     /// [`Broadcast::create`] with a writer that waits for no reader: those that it overtakes miss messages,
-    /// and are told how many. A message must be no longer than three quarters of the ring.
+    /// and are told how many. A message must be no longer than five eighths of the ring.
     ///
     /// # Errors
     /// As [`Broadcast::create`].

@@ -19,6 +19,7 @@ const ROOMS: [(&str, &str); 12] = [
     ("adaptive", "core/wait/src/adaptive/README.md"),
     ("barrier", "core/barrier/README.md"),
     ("broadcast", "core/message/src/broadcast/README.md"),
+    ("handles", "faces/c/src/slots/README.md"),
     ("lanes", "worlds/shm/src/fabric/README.md"),
     ("link", "core/message/src/link/README.md"),
     ("messenger", "core/message/src/messenger/README.md"),
@@ -69,7 +70,7 @@ fn named<'a>(tree: &'a Tree, violations: &mut Vec<Violation>) -> BTreeMap<String
             let Some((number, whole)) = number(line) else { continue };
             let wrong = match room {
                 None if !whole => continue,
-                None => "a race of a page that has no room: give it one in xtask/src/tidy/races/mod.rs",
+                None => "a race of a page that has no room: give it one in xtask/src/tidy/races.rs",
                 Some(_) if !whole => "name the race as the others are: `7. **Name.**`, or `- **T7. Name.**`",
                 Some((room, _)) => match races.insert(format!("{room}:{number}"), (path, at + 1)) {
                     None => continue,

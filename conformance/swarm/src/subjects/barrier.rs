@@ -12,7 +12,7 @@ use foregather_sim::smp::{MachineSpec, Smp, SmpCpu};
 use foregather_wait::Policy;
 use std::cell::RefCell;
 
-type Cpu<'s> = SmpCpu<'s, Heap>;
+pub(super) type Cpu<'s> = SmpCpu<'s, Heap>;
 
 /// The drawn run.
 #[derive(Debug)]

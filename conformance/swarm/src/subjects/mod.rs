@@ -1,6 +1,7 @@
 //! The subjects: a protocol each, with a world, a program and faults from one seed.
 
 mod barrier;
+mod broadcast;
 mod coherence;
 mod hostile;
 mod memory;
@@ -26,6 +27,8 @@ pub(crate) enum Subject {
     Network,
     /// Fork and join.
     Team,
+    /// Broadcasts among threads, at either pace.
+    Broadcast,
     /// Messages, null messages, packets and collective operations over the lanes of a cluster.
     Messenger,
     /// A rank that sends nonsense.
@@ -38,8 +41,16 @@ pub(crate) enum Subject {
 
 impl Subject {
     /// All of them.
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Barrier, Self::Network, Self::Team, Self::Messenger, Self::Hostile, Self::Coherence, Self::Memory];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Barrier,
+        Self::Network,
+        Self::Team,
+        Self::Broadcast,
+        Self::Messenger,
+        Self::Hostile,
+        Self::Coherence,
+        Self::Memory,
+    ];
 
     /// Its name.
     pub(crate) const fn name(self) -> &'static str {
@@ -47,6 +58,7 @@ impl Subject {
             Self::Barrier => "barrier",
             Self::Network => "network",
             Self::Team => "team",
+            Self::Broadcast => "broadcast",
             Self::Messenger => "messenger",
             Self::Hostile => "hostile",
             Self::Coherence => "coherence",
@@ -66,6 +78,7 @@ impl Subject {
             Self::Barrier => barrier::run,
             Self::Network => network::run,
             Self::Team => team::run,
+            Self::Broadcast => broadcast::run,
             Self::Messenger => messenger::run,
             Self::Hostile => hostile::run,
             Self::Coherence => coherence::run,
@@ -79,7 +92,7 @@ impl Subject {
 }
 
 /// The planted mistakes by name, each with its subject.
-pub(crate) const PLANTS: [(&str, Subject, Plant); 22] = [
+pub(crate) const PLANTS: [(&str, Subject, Plant); 24] = [
     ("round-missing", Subject::Barrier, Plant::RoundMissing),
     ("signal-swallowed", Subject::Barrier, Plant::SignalSwallowed),
     ("packets-lost", Subject::Network, Plant::PacketsLost),
@@ -87,6 +100,8 @@ pub(crate) const PLANTS: [(&str, Subject, Plant); 22] = [
     ("round-missing", Subject::Network, Plant::RoundMissing),
     ("done-before", Subject::Team, Plant::DoneBefore),
     ("never-done", Subject::Team, Plant::NeverDone),
+    ("bytes-late", Subject::Broadcast, Plant::BytesLate),
+    ("passed-first", Subject::Broadcast, Plant::PassedFirst),
     ("frame-lost", Subject::Messenger, Plant::FrameLost),
     ("frame-twice", Subject::Messenger, Plant::FrameTwice),
     ("credit-lost", Subject::Messenger, Plant::CreditLost),

@@ -1,9 +1,10 @@
 //! Wrappers around a protocol: ends of a network or of a fabric that make one mistake.
 use crate::plant::Plant;
 use foregather_machine::{
-    Address, Clock, Cpu, Endpoint, Error, Fabric, FabricCosts, Key, LastingPieces, Limits, Member, Nanos, Rank, WordLine, Words,
+    Address, ByteStore, Clock, Cpu, Endpoint, Error, Fabric, FabricCosts, Key, LastingPieces, Limits, Member, Nanos, Rank,
+    SharedBytes, WordLine, Words,
 };
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 /// An endpoint that leaves a slot out, or swallows one of its signals.
 pub(super) struct TamperedEndpoint<'e, E> {
@@ -57,6 +58,32 @@ impl<E: Endpoint> Endpoint for TamperedEndpoint<'_, E> {
     }
     async fn wait(&self, slot: u32) -> Result<(), Error> {
         if self.left_out(slot) { Ok(()) } else { self.end.wait(slot).await }
+    }
+}
+
+/// Bytes of which, by mistake, each store is seen only when the next one comes.
+pub(super) struct TamperedBytes {
+    bytes: SharedBytes,
+    late: Option<RefCell<(usize, Vec<u8>)>>,
+}
+
+impl TamperedBytes {
+    pub(super) fn new(bytes: SharedBytes, plant: Option<Plant>) -> Self {
+        Self { bytes, late: (plant == Some(Plant::BytesLate)).then(RefCell::default) }
+    }
+}
+
+impl ByteStore for TamperedBytes {
+    fn size(&self) -> usize {
+        self.bytes.size()
+    }
+    fn store(&self, at: usize, from: &[u8]) {
+        let Some(late) = &self.late else { return self.bytes.store(at, from) };
+        let (before, bytes) = late.replace((at, from.to_vec()));
+        self.bytes.store(before, &bytes);
+    }
+    fn load(&self, at: usize, into: &mut [u8]) {
+        self.bytes.load(at, into);
     }
 }
 

@@ -327,6 +327,19 @@ mod tests {
         block_on(reader.receive(&mut come, Nanos::MAX)).unwrap();
         assert_eq!((come, messages > 90), (vec![messages as u8; 50], true));
         let too_long = block_on(writer.send(&[&[0; 600]], Nanos::MAX));
-        assert!(matches!(Error::of(&too_long), Some(Cause::Length { bytes: 600, .. })), "{too_long:?}");
+        assert!(matches!(Error::of(&too_long), Some(Cause::Length { bytes: 600, room: 440, .. })), "{too_long:?}");
+    }
+
+    #[test]
+    fn a_message_at_the_writers_own_pace_does_not_discard_itself() {
+        for room in 8..=40 {
+            for (position, bytes) in (0..room).flat_map(|at| (0..=room as usize * 40).step_by(8).map(move |bytes| (at, bytes))) {
+                let (mut writer, mut reader) = ends_at(Pace::Writer, room, position.into());
+                let (message, mut come) = (vec![7; bytes], vec![]);
+                block_on(writer.send(&[&message], Nanos::MAX)).unwrap();
+                block_on(reader.receive(&mut come, Nanos::MAX)).unwrap();
+                assert_eq!(come, message, "{bytes} bytes at {position} of {room}");
+            }
+        }
     }
 }

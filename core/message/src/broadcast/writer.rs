@@ -40,7 +40,7 @@ impl<C: Cpu, B: ByteStore> BroadcastWriter<C, B> {
     ///
     /// # Errors
     /// [`Cause::Closed`] if all readers have left, which is noticed after some messages. [`Cause::Length`] at
-    /// the writer's own pace for more than three quarters of the ring. [`Cause::TimedOut`] at `deadline`,
+    /// the writer's own pace for more than five eighths of the ring. [`Cause::TimedOut`] at `deadline`,
     /// naming the reader that it has waited for: the message is not sent, unless [`BroadcastWriter::go_on`]
     /// does, and no reader gets a part of it. [`Cause::Poisoned`] or [`Cause::PeerLost`] for a reader that
     /// has failed.
@@ -57,7 +57,8 @@ impl<C: Cpu, B: ByteStore> BroadcastWriter<C, B> {
     pub async fn go_on(&mut self, parts: &[&[u8]], deadline: Nanos) -> Result<(), Error> {
         self.check()?;
         let total = parts.iter().map(|part| part.len()).sum::<usize>();
-        let kept = self.cycle().room as usize * UNIT / 4 * 3;
+        // With the padding that may lie in its middle, a longer one would discard its own beginning.
+        let kept = self.cycle().room as usize * UNIT / 8 * 5;
         if self.end.shared.pace == Pace::Writer && total > kept {
             return Err(Cause::Length { what: "a message at the writer's own pace", bytes: total, room: kept }.into());
         }

@@ -111,7 +111,7 @@ class Broadcast:
     The writer is rank 0, the readers are ranks 1 and so on; each rank's end is given out once, to any process that has
     the queue: as an argument of a `multiprocessing.Process`, or through a connection. Once `bytes` are full the writer
     waits for the slowest reader; with `skip` the oldest message goes, a reader that misses some gets `Skipped`, and no
-    message may be longer than three quarters of `bytes`.
+    message may be longer than five eighths of `bytes`.
     """
 
     def __init__(self, readers: int, bytes: int = _BYTES, *, skip: bool = False) -> None:
