@@ -15,7 +15,7 @@ use syn::Item;
 use toml::Spanned;
 
 /// The rooms that name races, and where.
-const ROOMS: [(&str, &str); 12] = [
+const ROOMS: [(&str, &str); 13] = [
     ("adaptive", "core/wait/src/adaptive/README.md"),
     ("barrier", "core/barrier/README.md"),
     ("broadcast", "core/message/src/broadcast/README.md"),
