@@ -110,8 +110,8 @@ impl Crew {
 /// One member's place in a crew: a thread's own.
 pub(crate) struct CrewSeat {
     pub(crate) crew: Arc<Crew>,
-    rank: Rank,
-    cpu: Thread,
+    pub(crate) rank: Rank,
+    pub(crate) cpu: Thread,
     waiter: Waiter,
     barrier: RefCell<Option<BarrierMember<Thread>>>,
     /// Barriers that it has met at in this crew.
@@ -135,11 +135,6 @@ impl CrewSeat {
         self.crew.size
     }
 
-    /// Has this member so many tasks that it does the next one at once?
-    pub(crate) fn has_many_tasks(&self) -> bool {
-        self.crew.tasks.is_full(&self.cpu, self.rank)
-    }
-
     /// Waits for all members and all tasks, and does tasks meanwhile. Returns whether the region was cancelled:
     /// then it has not met them.
     pub(crate) fn meet(&self) -> bool {
@@ -148,7 +143,7 @@ impl CrewSeat {
             match self.met_or_task() {
                 Ok(None) => return false,
                 // The barrier is not borrowed: a task may cancel the region.
-                Ok(Some(task)) => tasking::execute(&self.crew.tasks, task),
+                Ok(Some(task)) => tasking::execute(&self.crew.tasks, &self.cpu, self.rank, task),
                 Err(Cancelled) => return true,
             }
         }
@@ -176,7 +171,7 @@ impl CrewSeat {
             self.meet();
         }
         let (tasks, cpu) = (&self.crew.tasks, &self.cpu);
-        tasking::wait(tasks, "the tasks of a region", &May::Any, || !tasks.is_open(cpu));
+        tasking::wait(tasks, self.rank, "the tasks of a region", &May::Any, || !tasks.is_open(cpu));
     }
 
     /// Cancels the region: its members meet no more. Those that wait at its barrier go on.

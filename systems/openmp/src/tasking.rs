@@ -3,13 +3,13 @@
 //!
 //! A thread has a frame for each region and each task that it is in. A task that is done where it is met has no
 //! more than that, unless it has children that are not.
-use crate::crew::lost;
+use crate::crew::{CrewSeat, lost};
 use crate::here::{self, ImplicitTask};
 use crate::icv::Icvs;
 use crate::settings::settings;
 use core::cell::RefCell;
 use foregather_barrier::{Algorithm, Group};
-use foregather_machine::{Words, block_on};
+use foregather_machine::{Rank, Words, block_on};
 use foregather_task::{Depend, GroupOf, May, Reductions, Task, TaskGroup, TaskTeam, Traits};
 use foregather_thread::Thread;
 use foregather_wait::Waiter;
@@ -125,6 +125,9 @@ fn current() -> Option<Arc<Node>> {
         if frames.is_empty() {
             frames.push(Frame::default());
         }
+        if let Some(task) = frames.last().and_then(|frame| frame.task.as_ref()) {
+            return Some(Arc::clone(task));
+        }
         let region = frames.iter().rposition(|frame| !frame.is_explicit).unwrap_or(0);
         let mut parent = None;
         for frame in &mut frames[region..] {
@@ -137,10 +140,41 @@ fn current() -> Option<Arc<Node>> {
     FRAMES.try_with(name).ok().flatten()
 }
 
-/// The tasks of the innermost region: those of a crew, or of a region of one, whose team is made here.
-fn team() -> Option<Arc<Team>> {
-    if let Some(team) = here::of_seat(|seat| Arc::clone(&seat.crew.tasks)) {
-        return Some(team);
+/// The calling thread among the tasks of its innermost region.
+enum Place {
+    /// It is a member of a crew.
+    Crew(Rc<CrewSeat>),
+    /// It is alone.
+    Alone(Arc<Team>, Thread),
+}
+
+impl Place {
+    fn team(&self) -> &Arc<Team> {
+        match self {
+            Self::Crew(seat) => &seat.crew.tasks,
+            Self::Alone(team, _) => team,
+        }
+    }
+
+    fn cpu(&self) -> &Thread {
+        match self {
+            Self::Crew(seat) => &seat.cpu,
+            Self::Alone(_, cpu) => cpu,
+        }
+    }
+
+    fn rank(&self) -> Rank {
+        match self {
+            Self::Crew(seat) => seat.rank,
+            Self::Alone(..) => 0,
+        }
+    }
+}
+
+/// Where the calling thread is. The team of a region of one is made here.
+fn place() -> Option<Place> {
+    if let Some(seat) = here::seat() {
+        return Some(Place::Crew(seat));
     }
     let alone = |frames: &RefCell<Vec<Frame>>| {
         let mut frames = frames.borrow_mut();
@@ -150,7 +184,7 @@ fn team() -> Option<Arc<Team>> {
         }
         region.alone.clone()
     };
-    FRAMES.try_with(alone).ok().flatten()
+    Some(Place::Alone(FRAMES.try_with(alone).ok().flatten()?, cpu()))
 }
 
 /// Was the region cancelled that the calling thread is in, or that group of tasks?
@@ -187,12 +221,12 @@ pub struct Now {
     is_final: bool,
     group: Option<Rc<Arc<ThreadGroup>>>,
     /// Its task, if it has to wait for others, and the team.
-    task: Option<(Arc<Team>, Arc<Node>)>,
+    task: Option<(Place, Arc<Node>)>,
 }
 
 /// A task that its region does later.
 pub struct Later {
-    team: Arc<Team>,
+    place: Place,
     task: Arc<Node>,
     kind: TaskKind,
 }
@@ -215,66 +249,66 @@ pub fn spawn(made: Made<'_>) -> Spawned {
     let kind = TaskKind { is_final: kind.is_final || is_final, ..kind };
     let deferred = deferred && !is_final;
     let is_plain = depends.is_empty() && !traits.detached;
-    let at_once = || !deferred || here::of_seat(|seat| seat.has_many_tasks()) != Some(false);
+    let at_once = || !deferred || here::of_seat(|seat| seat.crew.tasks.is_full(&seat.cpu, seat.rank)) != Some(false);
     if is_plain && at_once() {
         return Spawned::Now(Now { is_final: kind.is_final, group, task: None });
     }
-    let (Some(team), Some(parent), cpu) = (team(), current(), cpu()) else {
+    let (Some(place), Some(parent)) = (place(), current()) else {
         return Spawned::Now(Now { is_final: kind.is_final, group, task: None });
     };
     traits.priority = traits.priority.min(settings().max_task_priority);
     let task = Arc::new(Node::new(Some(&parent), group.as_deref().cloned(), traits));
-    team.count(&cpu, &task, &parent);
-    parent.order(&cpu, &task, depends);
+    place.team().count(place.cpu(), &task, &parent);
+    parent.order(place.cpu(), &task, depends);
     if deferred {
-        here::of_seat(|seat| seat.crew.has_tasks());
-        Spawned::Later(Later { team, task, kind })
+        if let Place::Crew(seat) = &place {
+            seat.crew.has_tasks();
+        }
+        Spawned::Later(Later { place, task, kind })
     } else {
-        Spawned::Now(Now { is_final: kind.is_final, group, task: Some((team, task)) })
+        Spawned::Now(Now { is_final: kind.is_final, group, task: Some((place, task)) })
     }
 }
 
 impl Now {
     /// The event that completes the task, if it is detached.
     pub fn event(&self) -> Option<Event> {
-        self.task.as_ref().map(|(team, task)| Event { team: Arc::clone(team), task: Arc::clone(task) })
+        self.task.as_ref().map(|(place, task)| Event { team: Arc::clone(place.team()), task: Arc::clone(task) })
     }
 
     /// Does the task, once those that it comes after are complete.
     pub fn run(self, body: impl FnOnce()) {
         let Self { is_final, group, task } = self;
         let frame = Frame { task: None, group, is_final, is_explicit: true, alone: None };
-        let Some((team, task)) = task else { return within(frame, None, body) };
-        let cpu = cpu();
-        let _ = task.is_made(&cpu, None);
-        help(&team, "tasks that a task comes after", || task.may_run(&cpu));
+        let Some((place, task)) = task else { return within(frame, None, body) };
+        let _ = task.is_made(place.cpu(), None);
+        help(&place, "tasks that a task comes after", || task.may_run(place.cpu()));
         within(Frame { task: Some(Arc::clone(&task)), ..frame }, None, body);
-        team.end(&cpu, here::task().rank, &task);
-        help(&team, "the event of a task", || task.is_complete());
+        place.team().end(place.cpu(), place.rank(), &task);
+        help(&place, "the event of a task", || task.is_complete());
     }
 }
 
 impl Later {
     /// The event that completes the task, if it is detached.
     pub fn event(&self) -> Event {
-        Event { team: Arc::clone(&self.team), task: Arc::clone(&self.task) }
+        Event { team: Arc::clone(self.place.team()), task: Arc::clone(&self.task) }
     }
 
     /// The task has its body, and may be done from now on.
     pub fn hand_over(self, body: Body) {
-        let Self { team, task, kind } = self;
-        let job = Job { body, icvs: here::icvs(), kind };
-        let (cpu, rank) = (cpu(), here::task().rank);
-        if !task.is_made(&cpu, Some(job)) {
+        let Self { place, task, kind } = self;
+        let (team, cpu, rank) = (place.team(), place.cpu(), place.rank());
+        if !task.is_made(cpu, Some(Job { body, icvs: here::icvs(), kind })) {
             // Those that it comes after let it run. Many such tasks are more memory than work.
-            while team.unfinished(&cpu) > MOST_WAITING {
-                let Some(other) = current().and_then(|current| team.take(&cpu, rank, &May::Within(&current))) else { break };
-                execute(&team, other);
+            while team.unfinished(cpu) > MOST_WAITING {
+                let Some(other) = current().and_then(|current| team.take(cpu, rank, &May::Within(&current))) else { break };
+                execute(team, cpu, rank, other);
             }
-        } else if team.size() == 1 || team.is_full(&cpu, rank) {
-            execute(&team, task);
+        } else if team.size() == 1 || team.is_full(cpu, rank) {
+            execute(team, cpu, rank, task);
         } else {
-            team.put(&cpu, rank, task);
+            team.put(cpu, rank, task);
         }
     }
 }
@@ -288,11 +322,11 @@ impl Event {
     }
 }
 
-/// Does a task that a member has taken.
-pub(crate) fn execute(team: &Arc<Team>, task: Arc<Node>) {
+/// Does a task that member `rank` has taken.
+pub(crate) fn execute(team: &Team, cpu: &Thread, rank: Rank, task: Arc<Node>) {
     let Some(Job { body, icvs, kind }) = task.take_body() else { return };
     let is_discarded = !kind.is_needed && is_cancelled(task.group.as_deref());
-    let ends = Ends { team, task: &task };
+    let ends = Ends { team, cpu, rank, task: &task };
     let frame = Frame {
         group: task.group.clone().map(Rc::new),
         is_final: kind.is_final,
@@ -311,12 +345,14 @@ pub(crate) fn execute(team: &Arc<Team>, task: Arc<Node>) {
 /// The end of a task's body, also if it panics.
 struct Ends<'a> {
     team: &'a Team,
+    cpu: &'a Thread,
+    rank: Rank,
     task: &'a Node,
 }
 
 impl Drop for Ends<'_> {
     fn drop(&mut self) {
-        self.team.end(&cpu(), here::task().rank, self.task);
+        self.team.end(self.cpu, self.rank, self.task);
     }
 }
 
@@ -337,18 +373,17 @@ fn within(frame: Frame, icvs: Option<Icvs>, body: impl FnOnce()) {
 }
 
 /// Waits until `is_over`, and does tasks within the current one meanwhile.
-fn help(team: &Arc<Team>, what: &'static str, is_over: impl Fn() -> bool) {
+fn help(place: &Place, what: &'static str, is_over: impl Fn() -> bool) {
     if is_over() {
         return;
     }
     let Some(current) = current() else { return };
-    wait(team, what, &May::Within(&current), is_over);
+    wait(place.team(), place.rank(), what, &May::Within(&current), is_over);
 }
 
 /// Waits until `is_over`, and does tasks meanwhile.
-pub(crate) fn wait(team: &Arc<Team>, what: &'static str, may: &May<'_, Thread, Job>, is_over: impl Fn() -> bool) {
+pub(crate) fn wait(team: &Team, rank: Rank, what: &'static str, may: &May<'_, Thread, Job>, is_over: impl Fn() -> bool) {
     while !is_over() {
-        let rank = here::task().rank;
         let by = |cpu: &Thread, waiter: &Waiter| block_on(team.wait((cpu, waiter, rank), what, may, &is_over));
         let found = WAITER.try_with(|(cpu, waiter)| by(cpu, waiter)).unwrap_or_else(|_| {
             // A thread that ends has no waiter of its own any more.
@@ -356,7 +391,7 @@ pub(crate) fn wait(team: &Arc<Team>, what: &'static str, may: &May<'_, Thread, J
         });
         match found {
             Ok(None) => return,
-            Ok(Some(task)) => execute(team, task),
+            Ok(Some(task)) => execute(team, &cpu(), rank, task),
             Err(error) => lost(&error),
         }
     }
@@ -366,8 +401,8 @@ pub(crate) fn wait(team: &Arc<Team>, what: &'static str, may: &May<'_, Thread, J
 pub fn wait_for_children() {
     // A task that no other one knows has none.
     let Some(Some(task)) = with_top(|frame| frame.task.clone()) else { return };
-    let (Some(team), cpu) = (team(), cpu()) else { return };
-    wait(&team, "children of a task", &May::Within(&task), || task.has_no_children(&cpu));
+    let Some(place) = place() else { return };
+    wait(place.team(), place.rank(), "children of a task", &May::Within(&task), || task.has_no_children(place.cpu()));
     task.forget_children();
 }
 
@@ -381,9 +416,9 @@ pub fn wait_for(depends: &[Depend]) {
 /// Does a task within the current one, if there is one.
 pub fn yield_to_others() {
     let Some(Some(task)) = with_top(|frame| frame.task.clone()) else { return };
-    let Some(team) = team() else { return };
-    if let Some(other) = team.take(&cpu(), here::task().rank, &May::Within(&task)) {
-        execute(&team, other);
+    let Some(place) = place() else { return };
+    if let Some(other) = place.team().take(place.cpu(), place.rank(), &May::Within(&task)) {
+        execute(place.team(), place.cpu(), place.rank(), other);
     }
 }
 
@@ -398,9 +433,9 @@ pub fn end_group() {
     let cpu = cpu();
     let is_over = || cpu.load(&group.unfinished) == 0;
     if !is_over()
-        && let (Some(team), Some(current)) = (team(), current())
+        && let (Some(place), Some(current)) = (place(), current())
     {
-        wait(&team, "the tasks of a group", &May::Of(&group, &current), is_over);
+        wait(place.team(), place.rank(), "the tasks of a group", &May::Of(&group, &current), is_over);
     }
     with_top(|frame| frame.group = group.outer.clone().map(Rc::new));
 }
@@ -437,6 +472,6 @@ pub(crate) fn finish_alone() {
     let alone = |frames: &RefCell<Vec<Frame>>| frames.borrow().last().and_then(|frame| frame.alone.clone());
     if let Ok(Some(team)) = FRAMES.try_with(alone) {
         let cpu = cpu();
-        wait(&team, "the tasks of a region", &May::Any, || !team.is_open(&cpu));
+        wait(&team, 0, "the tasks of a region", &May::Any, || !team.is_open(&cpu));
     }
 }

@@ -26,6 +26,9 @@ mod flags {
     pub(super) const STRICT: u32 = 1 << 14;
 }
 
+/// Words of data that lie beside the task's body.
+const SMALL: usize = 8;
+
 /// A task's body with its data, as the compiler passes them.
 #[derive(Clone, Copy)]
 struct Passed {
@@ -69,7 +72,18 @@ impl Passed {
 
     /// A task that is done when and where a member finds it. `fill` completes its data.
     fn later(&self, fill: impl FnOnce(*mut c_void)) -> tasking::Body {
-        let (body, own) = (self.body, self.copy());
+        let Self { body, data, copier, bytes, align } = *self;
+        let mut words = [0_u64; SMALL];
+        if copier.is_none() && bytes <= size_of_val(&words) && align <= align_of::<u64>() {
+            // Bytes can be moved, so they need no memory of their own.
+            let at = words.as_mut_ptr().cast();
+            // SAFETY: by the compiler's contract `data` has `bytes`, and `words` has room for them.
+            unsafe { core::ptr::copy_nonoverlapping(data.cast::<u8>(), at, bytes) };
+            fill(at.cast());
+            // SAFETY: the compiler passes a body for such data.
+            return Box::new(move || unsafe { body(words.as_mut_ptr().cast()) });
+        }
+        let own = self.copy();
         fill(own.at);
         Box::new(move || own.pass_to(body))
     }
