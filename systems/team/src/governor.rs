@@ -27,9 +27,11 @@ const GOOD: u32 = 8;
 /// Decides the size between calls.
 #[derive(Debug)]
 pub(crate) struct Governor {
-    /// What the machine allowed, and when it was asked.
+    /// What the machine allowed, when it was asked, and the program's limit then.
     ceiling: u32,
     asked_at: Option<Nanos>,
+    limit: u32,
+    /// As many members as pay; no more than the ceiling work.
     width: u32,
     hold: Nanos,
     hold_until: Nanos,
@@ -61,7 +63,8 @@ impl Governor {
         Self {
             ceiling: 1,
             asked_at: None,
-            width: 1,
+            limit: 0,
+            width: u32::MAX,
             hold,
             hold_until,
             hold_calls: 0,
@@ -73,11 +76,13 @@ impl Governor {
         }
     }
 
-    /// How many members shall do the next call. Asks `ceiling` now and then.
+    /// How many members shall do the next call. Asks `ceiling` now and then, and when the limit has changed.
     #[inline]
-    pub(crate) fn width(&mut self, now: Nanos, ceiling: impl FnOnce() -> u32) -> u32 {
-        if self.asked_at.is_none_or(|at| now - at >= BELIEVED) {
-            self.ask(now, ceiling());
+    pub(crate) fn width(&mut self, now: Nanos, limit: u32, ceiling: impl FnOnce() -> u32) -> u32 {
+        if self.limit != limit || self.asked_at.is_none_or(|at| now - at >= BELIEVED) {
+            self.limit = limit;
+            self.asked_at = Some(now);
+            self.ceiling = ceiling().max(1);
         }
         self.hold_calls = self.hold_calls.saturating_sub(1);
         if self.width < self.ceiling && now >= self.hold_until && self.hold_calls == 0 {
@@ -85,14 +90,11 @@ impl Governor {
             self.window = Window::default();
             self.grown += 1;
         }
-        self.width
+        self.members()
     }
 
-    #[cold]
-    fn ask(&mut self, now: Nanos, ceiling: u32) {
-        let first = self.asked_at.replace(now).is_none();
-        self.ceiling = ceiling.max(1);
-        self.width = if first { self.ceiling } else { self.width.min(self.ceiling) };
+    fn members(&self) -> u32 {
+        self.width.min(self.ceiling)
     }
 
     /// What the machine allows, as far as is known.
@@ -107,7 +109,7 @@ impl Governor {
         window.regions += 1;
         window.late += u32::from(course.late > 0);
         window.spent += course.whole;
-        window.alone += course.own * u64::from(self.width);
+        window.alone += course.own * u64::from(self.width.min(self.ceiling));
         let (regions, spent) = self.late;
         self.late = if course.late > 0 { (regions + 1, spent + course.whole) } else { (0, Nanos::ZERO) };
         if self.late.0 >= GONE.0 && self.late.1 >= GONE.1 {
@@ -138,7 +140,7 @@ impl Governor {
         self.hold_calls = tried.saturating_mul((self.hold.0 / HOLD.0.0) as u32).min(MOST_CALLS);
         self.late = (0, Nanos::ZERO);
         self.good = 0;
-        self.width = (self.width / 2).max(1);
+        self.width = (self.members() / 2).max(1);
         self.hold_until = now + self.hold;
         self.hold = (self.hold * 2).min(HOLD.1);
         self.shrunk += 1;
@@ -168,7 +170,7 @@ mod tests {
             let mut width = 0;
             for _ in 0..calls {
                 let ceiling = self.ceiling;
-                width = self.governor.width(self.now, || ceiling);
+                width = self.governor.width(self.now, 0, || ceiling);
                 let course = course(width);
                 self.now += course.whole;
                 if width > 1 {
@@ -274,6 +276,19 @@ mod tests {
         assert_eq!(run.calls(1, quiet), 2);
         run.ceiling = 3;
         run.now += BELIEVED;
-        assert_eq!(run.calls(2, quiet), 3, "and it grows");
+        assert_eq!(run.calls(1, quiet), 3, "and it grows");
+    }
+
+    #[test]
+    fn a_changed_limit_is_asked_for_at_once_and_no_trial() {
+        let mut run = Run::new(8);
+        assert_eq!(run.calls(10, quiet), 8);
+        assert_eq!(run.governor.width(run.now, 1, || 1), 1);
+        assert_eq!(run.governor.width(run.now, 0, || 8), 8);
+        run.calls(200, held_up);
+        let until = run.governor.hold_until;
+        assert_eq!(run.governor.width, 1);
+        assert_eq!(run.governor.width(run.now, 4, || 4), 1, "more members pay no better");
+        assert_eq!(run.governor.hold_until, until);
     }
 }

@@ -10,7 +10,7 @@ pub struct Allowed {
     pub processors: u32,
     /// Processors' worth of time that the control groups allow; `None` if they set no limit.
     pub quota: Option<f64>,
-    /// What `FOREGATHER_THREADS`, else `OMP_NUM_THREADS`, asks for at most.
+    /// What the program, else `FOREGATHER_THREADS`, else `OMP_NUM_THREADS`, asks for at most.
     pub wanted: Option<u32>,
 }
 

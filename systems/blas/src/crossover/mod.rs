@@ -13,9 +13,10 @@ pub(crate) use routine::{COUNT, Level, memory, work};
 
 use foregather_host::clock;
 use foregather_machine::Nanos;
-use foregather_team::{Allowed, Team};
+use foregather_team::Team;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError, TryLockError};
 
 /// The two crossovers of a routine, in the sizes that [`worth`] takes.
@@ -26,7 +27,7 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// The crossovers of a process that may use one processor only: no call is shared.
+    /// The crossovers of a process that may use one member only: no call is shared.
     const NEVER: Self = Self { warm: KNOWN_MOST, cold: KNOWN_MOST };
 
     /// The crossovers before a measurement: twice the usual ones, and after a pause sixteen times those.
@@ -49,6 +50,8 @@ struct CrossoverTable {
     last_ns: AtomicU64,
     /// A call that comes within this time after the last finds the members awake.
     awake_ns: AtomicU64,
+    /// The limit of the team, by its number, under which one member was all that the machine allowed.
+    alone_under: AtomicU32,
     learning: Mutex<Learning>,
 }
 
@@ -66,6 +69,7 @@ static TABLE: CrossoverTable = CrossoverTable {
     cold: [const { AtomicU64::new(0) }; COUNT],
     last_ns: AtomicU64::new(0),
     awake_ns: AtomicU64::new(0),
+    alone_under: AtomicU32::new(UNKNOWN_LIMIT),
     learning: Mutex::new(Learning { read: false, kept: [false; COUNT], trouble: Vec::new() }),
 };
 
@@ -105,6 +109,9 @@ pub(crate) fn called() {
 }
 
 fn above(routine: Routine, size: u64, word: u64) -> bool {
+    if is_alone() {
+        return false;
+    }
     if word & KNOWN == 0 {
         let sizes = learn(routine);
         if size < sizes.warm {
@@ -114,6 +121,19 @@ fn above(routine: Routine, size: u64, word: u64) -> bool {
     let now = clock::now().0;
     let pause = now.saturating_sub(TABLE.last_ns.swap(now, Relaxed));
     pause < TABLE.awake_ns.load(Relaxed) || size >= after(Nanos(pause), TABLE.cold[routine as usize].load(Relaxed))
+}
+
+/// No limit of a team has this number.
+const UNKNOWN_LIMIT: u32 = u32::MAX;
+
+fn limit() -> u32 {
+    Team::global().limit().map_or(0, NonZeroU32::get)
+}
+
+/// Has the team one member only, as far as is known? A program may change its limit, so this is no crossover.
+fn is_alone() -> bool {
+    let limit = limit();
+    limit == 1 || limit == TABLE.alone_under.load(Relaxed)
 }
 
 /// The cold crossover after `pause`, if it is `cold` after a short one.
@@ -130,9 +150,9 @@ fn learn(routine: Routine) -> Sizes {
         Err(TryLockError::Poisoned(learning)) => learning.into_inner(),
         Err(TryLockError::WouldBlock) => return Sizes::unmeasured(routine),
     };
-    let members = Allowed::now().members();
+    let (limit, members) = (limit(), Team::global().allowed().members());
     if members < 2 {
-        Routine::ALL.iter().for_each(|&routine| publish(routine, Sizes::NEVER));
+        TABLE.alone_under.store(limit, Relaxed);
         return Sizes::NEVER;
     }
     if !learning.read {
