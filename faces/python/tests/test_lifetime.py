@@ -129,7 +129,9 @@ for wait in (reader.recv, member.wait):
 time.sleep(.05)
 end = other.receiver()
 class Last:
-    def __del__(self):
+    # The threads' slices end meanwhile.
+    def __del__(self, sleep=time.sleep):
+        sleep(.5)
         print("ends")
 last = Last()
 """
@@ -202,9 +204,8 @@ try:
     import foregather
     barrier = foregather.Barrier(1)
     barrier.member(0).wait()
-    print("works", flush=True)
 except ImportError as error:
-    print("refused", str(error) != "", flush=True)
+    print(error, flush=True)
 '''
 failed = {run}
 import foregather
@@ -213,7 +214,7 @@ print(failed)
 """
 
 
-def test_a_subinterpreter_is_refused_or_works() -> None:
+def test_a_subinterpreter_is_refused_and_the_main_one_works() -> None:
     for module, call in (
         ("_interpreters", "interpreters.exec(made, code)"),
         ("_xxsubinterpreters", "interpreters.run_string(made, code)"),
@@ -225,7 +226,7 @@ def test_a_subinterpreter_is_refused_or_works() -> None:
     for first in ("", "import foregather\n"):
         ended = run(first + SUBINTERPRETER.format(module=module, run=call))
         assert ended.returncode == 0, ended.stderr
-        assert ended.stdout in ("works\nNone\n", "refused True\nNone\n"), ended.stderr
+        assert ended.stdout.startswith("foregather works in the main interpreter") and ended.stdout.endswith("\nNone\n"), ended
 
 
 @pytest.mark.skipif(not hasattr(sys, "_is_gil_enabled") or sys._is_gil_enabled(), reason="this interpreter has its lock")
