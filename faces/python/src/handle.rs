@@ -19,18 +19,18 @@ impl<H> OwnHandle<H> {
     ///
     /// # Errors
     /// The exception of a handle that another thread is in a call with.
-    pub(crate) fn call(&self, py: Python<'_>) -> PyResult<Call<'_, H>> {
+    pub(crate) fn call(&self, py: Python<'_>) -> PyResult<HandleCall<'_, H>> {
         let handle = match self.handle.try_lock() {
             Ok(handle) => handle,
             Err(TryLockError::Poisoned(handle)) => handle.into_inner(),
             Err(TryLockError::WouldBlock) => return Err(self.busy(py)),
         };
-        Ok(Call { handle, what: self.what })
+        Ok(HandleCall { handle, what: self.what })
     }
 
     /// Begins a call once another has ended that runs no code of Python, and waits for nothing.
-    pub(crate) fn short_call(&self) -> Call<'_, H> {
-        Call { handle: self.handle.lock().unwrap_or_else(PoisonError::into_inner), what: self.what }
+    pub(crate) fn short_call(&self) -> HandleCall<'_, H> {
+        HandleCall { handle: self.handle.lock().unwrap_or_else(PoisonError::into_inner), what: self.what }
     }
 
     #[cold]
@@ -48,12 +48,12 @@ impl<H> OwnHandle<H> {
 }
 
 /// The one call that has the handle.
-pub(crate) struct Call<'a, H> {
+pub(crate) struct HandleCall<'a, H> {
     handle: MutexGuard<'a, Option<H>>,
     what: &'static str,
 }
 
-impl<H> Call<'_, H> {
+impl<H> HandleCall<'_, H> {
     /// The handle.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! The reading end of a broadcast.
 use crate::error::{raised, refused};
-use crate::handle::{Call, OwnHandle};
+use crate::handle::{HandleCall, OwnHandle};
 use crate::queue::PyQueue;
 use crate::view::MessageBytes;
 use crate::wait::{timeout, wait};
@@ -101,7 +101,7 @@ impl PyReader {
 
 impl PyReader {
     /// Begins a call that may pass a message.
-    fn call(&self, py: Python<'_>) -> PyResult<Call<'_, Reader>> {
+    fn call(&self, py: Python<'_>) -> PyResult<HandleCall<'_, Reader>> {
         let call = self.reader.call(py)?;
         if self.shows.load(Relaxed) {
             // Before any code of Python: `end_view` waits for this.
