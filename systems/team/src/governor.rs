@@ -3,6 +3,7 @@
 //!
 //! A pure state machine: its caller tells it the time, how regions went and what the machine allows.
 use crate::protocol::Course;
+use core::num::NonZeroU32;
 use foregather_machine::Nanos;
 
 /// How long an answer of the machine is believed.
@@ -30,7 +31,7 @@ pub(crate) struct Governor {
     /// What the machine allowed, when it was asked, and the program's limit then.
     ceiling: u32,
     asked_at: Option<Nanos>,
-    limit: u32,
+    limit: Option<NonZeroU32>,
     /// As many members as pay; no more than the ceiling work.
     width: u32,
     hold: Nanos,
@@ -63,7 +64,7 @@ impl Governor {
         Self {
             ceiling: 1,
             asked_at: None,
-            limit: 0,
+            limit: None,
             width: u32::MAX,
             hold,
             hold_until,
@@ -78,7 +79,7 @@ impl Governor {
 
     /// How many members shall do the next call. Asks `ceiling` now and then, and when the limit has changed.
     #[inline]
-    pub(crate) fn width(&mut self, now: Nanos, limit: u32, ceiling: impl FnOnce() -> u32) -> u32 {
+    pub(crate) fn width(&mut self, now: Nanos, limit: Option<NonZeroU32>, ceiling: impl FnOnce() -> u32) -> u32 {
         if self.limit != limit || self.asked_at.is_none_or(|at| now - at >= BELIEVED) {
             self.limit = limit;
             self.asked_at = Some(now);
@@ -170,7 +171,7 @@ mod tests {
             let mut width = 0;
             for _ in 0..calls {
                 let ceiling = self.ceiling;
-                width = self.governor.width(self.now, 0, || ceiling);
+                width = self.governor.width(self.now, None, || ceiling);
                 let course = course(width);
                 self.now += course.whole;
                 if width > 1 {
@@ -283,12 +284,12 @@ mod tests {
     fn a_changed_limit_is_asked_for_at_once_and_no_trial() {
         let mut run = Run::new(8);
         assert_eq!(run.calls(10, quiet), 8);
-        assert_eq!(run.governor.width(run.now, 1, || 1), 1);
-        assert_eq!(run.governor.width(run.now, 0, || 8), 8);
+        assert_eq!(run.governor.width(run.now, NonZeroU32::new(1), || 1), 1);
+        assert_eq!(run.governor.width(run.now, None, || 8), 8);
         run.calls(200, held_up);
         let until = run.governor.hold_until;
         assert_eq!(run.governor.width, 1);
-        assert_eq!(run.governor.width(run.now, 4, || 4), 1, "more members pay no better");
+        assert_eq!(run.governor.width(run.now, NonZeroU32::new(4), || 4), 1, "more members pay no better");
         assert_eq!(run.governor.hold_until, until);
     }
 }

@@ -124,7 +124,8 @@ impl PerProcess {
             Some(width) => width,
             None => {
                 let most = members.most;
-                members.governor.width(clock::now(), team.limit.load(Relaxed), || team.allowed().members().min(most))
+                let limit = team.limit();
+                members.governor.width(clock::now(), limit, || Allowed::under(limit).members().min(most))
             }
         };
         let width = width.min(members.most);
@@ -212,8 +213,7 @@ impl Team {
 
     /// What bounds a fitting team now. Asks the kernel, in some ten microseconds.
     pub fn allowed(&self) -> Allowed {
-        let found = Allowed::now();
-        Allowed { wanted: self.limit().map(NonZeroU32::get).or(found.wanted), ..found }
+        Allowed::under(self.limit())
     }
 
     /// Calls `work` once for every member, on a thread each, and returns when all calls have. The caller is
@@ -270,7 +270,7 @@ impl Team {
     pub fn members(&self) -> u32 {
         self.asked.unwrap_or_else(|| match self.own.stats.regions.load(Relaxed) + self.own.stats.serial.load(Relaxed) {
             0 => self.allowed().members(),
-            _ => self.own.stats.members.load(Relaxed),
+            _ => self.own.stats.members.load(Relaxed).min(self.limit().map_or(MOST, NonZeroU32::get)),
         })
     }
 

@@ -13,7 +13,7 @@ pub(crate) use routine::{COUNT, Level, memory, work};
 
 use foregather_host::clock;
 use foregather_machine::Nanos;
-use foregather_team::Team;
+use foregather_team::{Allowed, Team};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -126,13 +126,13 @@ fn above(routine: Routine, size: u64, word: u64) -> bool {
 /// No limit of a team has this number.
 const UNKNOWN_LIMIT: u32 = u32::MAX;
 
-fn limit() -> u32 {
-    Team::global().limit().map_or(0, NonZeroU32::get)
+fn number(limit: Option<NonZeroU32>) -> u32 {
+    limit.map_or(0, NonZeroU32::get)
 }
 
 /// Has the team one member only, as far as is known? A program may change its limit, so this is no crossover.
 fn is_alone() -> bool {
-    let limit = limit();
+    let limit = number(Team::global().limit());
     limit == 1 || limit == TABLE.alone_under.load(Relaxed)
 }
 
@@ -150,9 +150,10 @@ fn learn(routine: Routine) -> Sizes {
         Err(TryLockError::Poisoned(learning)) => learning.into_inner(),
         Err(TryLockError::WouldBlock) => return Sizes::unmeasured(routine),
     };
-    let (limit, members) = (limit(), Team::global().allowed().members());
+    let limit = Team::global().limit();
+    let members = Allowed::under(limit).members();
     if members < 2 {
-        TABLE.alone_under.store(limit, Relaxed);
+        TABLE.alone_under.store(number(limit), Relaxed);
         return Sizes::NEVER;
     }
     if !learning.read {
@@ -272,6 +273,14 @@ mod tests {
         let word = unknown()[name].load(Relaxed);
         TABLE.warm[name].store(word, Relaxed);
         assert!(known(routine).is_none() && !worth(routine, (word >> 1) - 1), "too small for anybody's team");
+    }
+
+    #[test]
+    fn one_member_that_was_found_under_another_limit_is_no_reason() {
+        assert_ne!(number(None), UNKNOWN_LIMIT);
+        TABLE.alone_under.store(number(NonZeroU32::new(3)), Relaxed);
+        assert!(!is_alone(), "no test of this crate sets a limit");
+        TABLE.alone_under.store(UNKNOWN_LIMIT, Relaxed);
     }
 
     #[test]
