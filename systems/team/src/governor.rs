@@ -106,11 +106,12 @@ impl Governor {
     /// Learns how a region of the present width went, which ended at `now`.
     #[inline]
     pub(crate) fn learn(&mut self, now: Nanos, course: Course) {
+        let members = self.members();
         let window = &mut self.window;
         window.regions += 1;
         window.late += u32::from(course.late > 0);
         window.spent += course.whole;
-        window.alone += course.own * u64::from(self.width.min(self.ceiling));
+        window.alone += course.own * u64::from(members);
         let (regions, spent) = self.late;
         self.late = if course.late > 0 { (regions + 1, spent + course.whole) } else { (0, Nanos::ZERO) };
         if self.late.0 >= GONE.0 && self.late.1 >= GONE.1 {

@@ -157,7 +157,7 @@ fn learn(routine: Routine) -> Sizes {
         return Sizes::NEVER;
     }
     if !learning.read {
-        read_file(&mut learning, members);
+        read_file(&mut learning, Allowed::now().members());
     }
     if let Some(sizes) = known(routine) {
         return sizes;
@@ -165,7 +165,7 @@ fn learn(routine: Routine) -> Sizes {
     if !Team::global().is_free() {
         return Sizes::unmeasured(routine);
     }
-    measure_and_keep(routine, members, &mut learning)
+    measure_and_keep(routine, members, limit.is_some(), &mut learning)
 }
 
 /// Takes over the file's crossovers for a team of `members`.
@@ -181,21 +181,26 @@ fn read_file(learning: &mut Learning, members: u32) {
     }
 }
 
-fn measure_and_keep(routine: Routine, members: u32, learning: &mut Learning) -> Sizes {
+/// Measures a routine, and keeps what is found for programs to come if it is of the whole team.
+fn measure_and_keep(routine: Routine, members: u32, limited: bool, learning: &mut Learning) -> Sizes {
     let found = measure::measure(routine, members);
     let sizes = found.sizes.unwrap_or_else(|| Sizes::unmeasured(routine));
     publish(routine, sizes);
-    // A measurement beside other programs holds for this process only; the next process tries again.
-    learning.kept[routine as usize] = found.calm;
-    if found.calm {
+    let why_not = match (found.calm, limited) {
+        (false, _) => Some("members came late, so others are at work"),
+        (true, true) => Some("the program limits the team"),
+        (true, false) => None,
+    };
+    learning.kept[routine as usize] = why_not.is_none();
+    if let Some(why) = why_not {
+        // It holds for this process only; the next process tries again.
+        learning.trouble.push(format!("the crossover of {} is not kept: {why}: it will be measured again", routine.name()));
+    } else {
         let kept = Routine::ALL.iter().filter(|&&routine| learning.kept[routine as usize]);
         let all = kept.filter_map(|&routine| known(routine).map(|sizes| (routine, sizes)));
         if let Err(why) = kept::store(members, all) {
             learning.trouble.push(why);
         }
-    } else {
-        let late = "members came late, so others are at work: it will be measured again";
-        learning.trouble.push(format!("the crossover of {} is not kept: {late}", routine.name()));
     }
     sizes
 }
