@@ -3,7 +3,7 @@
 import pickle
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -59,7 +59,8 @@ class Reader(_foregather.Reader):
             yield view
             read = True
         finally:
-            view.release()
+            with suppress(BufferError):  # What still shows the message is counted next.
+                view.release()
             if isinstance(shown, _foregather.Bytes):
                 kept = shown.exports > 0
                 self.end_view(read and not kept)
