@@ -19,5 +19,6 @@ mod site;
 mod table;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod trace;
 mod xerbla;

@@ -35,7 +35,7 @@ impl Barrier {
 }
 
 /// One rank's handle.
-#[pyclass(subclass, module = "foregather._foregather")]
+#[pyclass(frozen, subclass, module = "foregather._foregather")]
 pub(crate) struct Member {
     member: OwnHandle<SharedMember>,
     #[pyo3(get)]
@@ -55,14 +55,15 @@ impl Member {
     ///
     /// Waits until all members have come.
     #[pyo3(signature = (timeout = None))]
-    fn wait(&mut self, py: Python<'_>, timeout: Option<f64>) -> PyResult<()> {
+    fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<()> {
         let limit = self::timeout(timeout)?;
-        let member = self.member.open(py)?;
+        let mut call = self.member.call(py)?;
+        let member = call.open(py)?;
         wait(py, limit, |slice| member.wait_timeout(slice))
     }
 
     /// Leaves: the others' waits end with an error.
-    fn close(&mut self) {
-        drop(self.member.take());
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.member.call(py).map(|call| drop(call.take()))
     }
 }

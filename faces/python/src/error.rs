@@ -26,9 +26,9 @@ pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
     exception(py, name, error.to_string(), carries).unwrap_or_else(|failed| failed)
 }
 
-/// The exception of a handle that was closed.
-pub(crate) fn closed(py: Python<'_>, what: &str) -> PyErr {
-    exception(py, "Error", format!("this {what} is closed"), None).unwrap_or_else(|failed| failed)
+/// The exception of a call that cannot be made now.
+pub(crate) fn refused(py: Python<'_>, sentence: String) -> PyErr {
+    exception(py, "Error", sentence, None).unwrap_or_else(|failed| failed)
 }
 
 /// Is it that a wait's time is over?

@@ -1,32 +1,69 @@
-//! A rank's handle within an object of Python, until it is closed.
-use crate::error::closed;
+//! A rank's handle within an object of Python, until it is closed. Any thread may call, one at a time.
+use crate::error::refused;
 use pyo3::prelude::*;
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// A handle that is reached through `&mut` alone.
+/// A handle that is reached by one call at a time.
 pub(crate) struct OwnHandle<H> {
-    handle: Option<H>,
+    handle: Mutex<Option<H>>,
     what: &'static str,
+    process: u32,
 }
-
-// SAFETY: a shared reference to it gives no reference to the handle, so no two threads can reach that at
-// once.
-unsafe impl<H: Send> Sync for OwnHandle<H> {}
 
 impl<H> OwnHandle<H> {
     pub(crate) fn new(what: &'static str, handle: H) -> Self {
-        Self { handle: Some(handle), what }
+        Self { handle: Mutex::new(Some(handle)), what, process: std::process::id() }
     }
 
+    /// Begins a call. Waits for no other: a child of a fork that was made during a call has it for ever.
+    ///
+    /// # Errors
+    /// The exception of a handle that another thread is in a call with.
+    pub(crate) fn call(&self, py: Python<'_>) -> PyResult<HandleCall<'_, H>> {
+        let handle = match self.handle.try_lock() {
+            Ok(handle) => handle,
+            Err(TryLockError::Poisoned(handle)) => handle.into_inner(),
+            Err(TryLockError::WouldBlock) => return Err(self.busy(py)),
+        };
+        Ok(HandleCall { handle, what: self.what })
+    }
+
+    /// Begins a call once another has ended that runs no code of Python, and waits for nothing.
+    pub(crate) fn short_call(&self) -> HandleCall<'_, H> {
+        HandleCall { handle: self.handle.lock().unwrap_or_else(PoisonError::into_inner), what: self.what }
+    }
+
+    #[cold]
+    fn busy(&self, py: Python<'_>) -> PyErr {
+        let what = self.what;
+        refused(
+            py,
+            if self.process == std::process::id() {
+                format!("this {what} is in a call of another thread: it takes one at a time")
+            } else {
+                format!("this {what} is the parent process's, which was in a call with it: let the child take a rank of its own")
+            },
+        )
+    }
+}
+
+/// The one call that has the handle.
+pub(crate) struct HandleCall<'a, H> {
+    handle: MutexGuard<'a, Option<H>>,
+    what: &'static str,
+}
+
+impl<H> HandleCall<'_, H> {
     /// The handle.
     ///
     /// # Errors
     /// The exception of one that is closed.
     pub(crate) fn open(&mut self, py: Python<'_>) -> PyResult<&mut H> {
-        self.handle.as_mut().ok_or_else(|| closed(py, self.what))
+        self.handle.as_mut().ok_or_else(|| refused(py, format!("this {} is closed", self.what)))
     }
 
     /// Takes the handle out: it is closed from now on.
-    pub(crate) fn take(&mut self) -> Option<H> {
+    pub(crate) fn take(mut self) -> Option<H> {
         self.handle.take()
     }
 }

@@ -28,17 +28,21 @@ pub(crate) fn wait<T: Send>(
     timeout: Option<Duration>,
     mut attempt: impl FnMut(Duration) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
-    let began = Instant::now();
+    let first = timeout.map_or(SLICE, |timeout| timeout.min(SLICE));
+    // The clock is first read after the first slice: most waits end in it, and a reading costs as much as the
+    // rest of the call.
+    let (mut slice, mut end) = (first, None);
     loop {
-        let left = timeout.map(|timeout| timeout.saturating_sub(began.elapsed()));
-        let slice = left.map_or(SLICE, |left| left.min(SLICE));
-        match py.detach(|| attempt(slice)) {
+        let error = match py.detach(|| attempt(slice)) {
             Ok(done) => return Ok(done),
-            Err(error) if timed_out(&error) && left.is_none_or(|left| left > slice) => py.check_signals()?,
-            Err(error) => {
-                py.check_signals()?;
-                return Err(raised(py, &error));
-            }
+            Err(error) => error,
+        };
+        py.check_signals()?;
+        let now = Instant::now();
+        let left = timeout.map(|timeout| *end.get_or_insert(now + (timeout - first)) - now);
+        if !timed_out(&error) || left == Some(Duration::ZERO) {
+            return Err(raised(py, &error));
         }
+        slice = left.map_or(SLICE, |left| left.min(SLICE));
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! A pure state machine: its caller tells it the time, how regions went and what the machine allows.
 use crate::protocol::Course;
+use core::num::NonZeroU32;
 use foregather_machine::Nanos;
 
 /// How long an answer of the machine is believed.
@@ -27,9 +28,11 @@ const GOOD: u32 = 8;
 /// Decides the size between calls.
 #[derive(Debug)]
 pub(crate) struct Governor {
-    /// What the machine allowed, and when it was asked.
+    /// What the machine allowed, when it was asked, and the program's limit then.
     ceiling: u32,
     asked_at: Option<Nanos>,
+    limit: Option<NonZeroU32>,
+    /// As many members as pay; no more than the ceiling work.
     width: u32,
     hold: Nanos,
     hold_until: Nanos,
@@ -61,7 +64,8 @@ impl Governor {
         Self {
             ceiling: 1,
             asked_at: None,
-            width: 1,
+            limit: None,
+            width: u32::MAX,
             hold,
             hold_until,
             hold_calls: 0,
@@ -73,11 +77,13 @@ impl Governor {
         }
     }
 
-    /// How many members shall do the next call. Asks `ceiling` now and then.
+    /// How many members shall do the next call. Asks `ceiling` now and then, and when the limit has changed.
     #[inline]
-    pub(crate) fn width(&mut self, now: Nanos, ceiling: impl FnOnce() -> u32) -> u32 {
-        if self.asked_at.is_none_or(|at| now - at >= BELIEVED) {
-            self.ask(now, ceiling());
+    pub(crate) fn width(&mut self, now: Nanos, limit: Option<NonZeroU32>, ceiling: impl FnOnce() -> u32) -> u32 {
+        if self.limit != limit || self.asked_at.is_none_or(|at| now - at >= BELIEVED) {
+            self.limit = limit;
+            self.asked_at = Some(now);
+            self.ceiling = ceiling().max(1);
         }
         self.hold_calls = self.hold_calls.saturating_sub(1);
         if self.width < self.ceiling && now >= self.hold_until && self.hold_calls == 0 {
@@ -85,14 +91,11 @@ impl Governor {
             self.window = Window::default();
             self.grown += 1;
         }
-        self.width
+        self.members()
     }
 
-    #[cold]
-    fn ask(&mut self, now: Nanos, ceiling: u32) {
-        let first = self.asked_at.replace(now).is_none();
-        self.ceiling = ceiling.max(1);
-        self.width = if first { self.ceiling } else { self.width.min(self.ceiling) };
+    fn members(&self) -> u32 {
+        self.width.min(self.ceiling)
     }
 
     /// What the machine allows, as far as is known.
@@ -103,11 +106,12 @@ impl Governor {
     /// Learns how a region of the present width went, which ended at `now`.
     #[inline]
     pub(crate) fn learn(&mut self, now: Nanos, course: Course) {
+        let members = self.members();
         let window = &mut self.window;
         window.regions += 1;
         window.late += u32::from(course.late > 0);
         window.spent += course.whole;
-        window.alone += course.own * u64::from(self.width);
+        window.alone += course.own * u64::from(members);
         let (regions, spent) = self.late;
         self.late = if course.late > 0 { (regions + 1, spent + course.whole) } else { (0, Nanos::ZERO) };
         if self.late.0 >= GONE.0 && self.late.1 >= GONE.1 {
@@ -138,7 +142,7 @@ impl Governor {
         self.hold_calls = tried.saturating_mul((self.hold.0 / HOLD.0.0) as u32).min(MOST_CALLS);
         self.late = (0, Nanos::ZERO);
         self.good = 0;
-        self.width = (self.width / 2).max(1);
+        self.width = (self.members() / 2).max(1);
         self.hold_until = now + self.hold;
         self.hold = (self.hold * 2).min(HOLD.1);
         self.shrunk += 1;
@@ -168,7 +172,7 @@ mod tests {
             let mut width = 0;
             for _ in 0..calls {
                 let ceiling = self.ceiling;
-                width = self.governor.width(self.now, || ceiling);
+                width = self.governor.width(self.now, None, || ceiling);
                 let course = course(width);
                 self.now += course.whole;
                 if width > 1 {
@@ -274,6 +278,19 @@ mod tests {
         assert_eq!(run.calls(1, quiet), 2);
         run.ceiling = 3;
         run.now += BELIEVED;
-        assert_eq!(run.calls(2, quiet), 3, "and it grows");
+        assert_eq!(run.calls(1, quiet), 3, "and it grows");
+    }
+
+    #[test]
+    fn a_changed_limit_is_asked_for_at_once_and_no_trial() {
+        let mut run = Run::new(8);
+        assert_eq!(run.calls(10, quiet), 8);
+        assert_eq!(run.governor.width(run.now, NonZeroU32::new(1), || 1), 1);
+        assert_eq!(run.governor.width(run.now, None, || 8), 8);
+        run.calls(200, held_up);
+        let until = run.governor.hold_until;
+        assert_eq!(run.governor.width, 1);
+        assert_eq!(run.governor.width(run.now, NonZeroU32::new(4), || 4), 1, "more members pay no better");
+        assert_eq!(run.governor.hold_until, until);
     }
 }

@@ -66,12 +66,12 @@ pub struct Report {
 }
 
 impl Report {
-    pub(crate) fn of(stats: &Stats, asked: Option<u32>, policy: String, trouble: Vec<String>) -> Self {
+    pub(crate) fn of(stats: &Stats, asked: Option<u32>, allowed: Allowed, policy: String, trouble: Vec<String>) -> Self {
         let read = |counter: &AtomicU64| counter.load(Relaxed);
         Self {
             members: stats.members.load(Relaxed),
             asked,
-            allowed: Allowed::now(),
+            allowed,
             regions: read(&stats.regions),
             serial: read(&stats.serial),
             busy: read(&stats.busy),

@@ -1,6 +1,7 @@
 //! How many members the machine allows a team: no more than the thread's affinity, its control group's quota
 //! and the user's setting allow.
 use core::fmt;
+use core::num::NonZeroU32;
 use foregather_host::{affinity, cgroup, settings};
 
 /// The bounds that were found.
@@ -10,7 +11,7 @@ pub struct Allowed {
     pub processors: u32,
     /// Processors' worth of time that the control groups allow; `None` if they set no limit.
     pub quota: Option<f64>,
-    /// What `FOREGATHER_THREADS`, else `OMP_NUM_THREADS`, asks for at most.
+    /// What the program, else `FOREGATHER_THREADS`, else `OMP_NUM_THREADS`, asks for at most.
     pub wanted: Option<u32>,
 }
 
@@ -18,7 +19,12 @@ impl Allowed {
     /// Asks the kernel and the environment, in some ten microseconds. A variable that is no number sets no
     /// bound.
     pub fn now() -> Self {
-        let wanted = settings::threads().unwrap_or(None);
+        Self::under(None)
+    }
+
+    /// As [`Allowed::now`], but for a program's limit in place of the environment's.
+    pub fn under(limit: Option<NonZeroU32>) -> Self {
+        let wanted = limit.map(NonZeroU32::get).or_else(|| settings::threads().unwrap_or(None));
         Self { processors: affinity::allowed().len() as u32, quota: cgroup::recent_quota(), wanted }
     }
 

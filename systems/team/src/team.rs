@@ -6,7 +6,8 @@ use crate::handover::{Panic, Threads};
 use crate::protocol::HelpAfter;
 use crate::report::{Report, Stats};
 use crate::size::Allowed;
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use core::num::NonZeroU32;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use foregather_host::{clock, forks, settings};
 use foregather_machine::{Cause, Error, Placement, reached};
 use foregather_thread::Thread;
@@ -59,6 +60,8 @@ const MOST: u32 = 4_096;
 pub struct Team {
     /// `None`: as many members as fit.
     asked: Option<u32>,
+    /// What the program has set in place of the user's number; 0 for nothing.
+    limit: AtomicU32,
     own: PerProcess,
 }
 
@@ -112,16 +115,17 @@ impl PerProcess {
 
     /// Runs on the team and gives the first panic; `None` if the caller must do it alone.
     #[inline]
-    fn run<F: Fn(Member) + Sync>(&self, asked: Option<u32>, work: &F, help_after: HelpAfter) -> Option<Option<Panic>> {
+    fn run<F: Fn(Member) + Sync>(&self, team: &Team, work: &F, help_after: HelpAfter) -> Option<Option<Panic>> {
         let Some(mut members) = self.lock() else {
             self.stats.busy.fetch_add(1, Relaxed);
             return None;
         };
-        let width = match asked {
+        let width = match team.asked {
             Some(width) => width,
             None => {
                 let most = members.most;
-                members.governor.width(clock::now(), || Allowed::now().members().min(most))
+                let limit = team.limit();
+                members.governor.width(clock::now(), limit, || Allowed::under(limit).members().min(most))
             }
         };
         let width = width.min(members.most);
@@ -138,7 +142,7 @@ impl PerProcess {
         if course.late > 0 {
             Stats::count(&self.stats.late, course.late.into());
         }
-        if asked.is_none() {
+        if team.asked.is_none() {
             governor.learn(clock::now(), course);
             self.stats.shrunk.store(governor.shrunk, Relaxed);
             self.stats.grown.store(governor.grown, Relaxed);
@@ -174,19 +178,42 @@ impl Team {
         if !(1..=MOST).contains(&members) {
             return Err(Cause::Size { what: "team", size: members, needs: "at least 1 and at most 4096" }.into());
         }
-        Ok(Self { asked: Some(members), own: PerProcess::new(forks::generation()) })
+        Ok(Self::with(Some(members), forks::generation()))
     }
 
     /// A team of as many members as the machine allows: by affinity, quota and `FOREGATHER_THREADS` (else
     /// `OMP_NUM_THREADS`), asked again about once a second, and fewer while more do not pay.
     pub fn fitting() -> Self {
-        Self { asked: None, own: PerProcess::new(forks::generation()) }
+        Self::with(None, forks::generation())
     }
 
     /// The fitting team that all libraries of this process share.
     pub fn global() -> &'static Self {
-        static GLOBAL: Team = Team { asked: None, own: PerProcess::new(0) };
+        static GLOBAL: Team = Team::with(None, 0);
         &GLOBAL
+    }
+
+    const fn with(asked: Option<u32>, generation: u32) -> Self {
+        Self { asked, limit: AtomicU32::new(0), own: PerProcess::new(generation) }
+    }
+
+    /// From the next call on a fitting team has at most that many members, whatever the user's variables say;
+    /// with `None` they hold again. Affinity and quota bound it as before. A team of [`Team::new`] stays as
+    /// large as it is.
+    pub fn set_limit(&self, members: Option<NonZeroU32>) {
+        // Relaxed: the number is all that is handed over.
+        self.limit.store(members.map_or(0, |members| members.get().min(MOST)), Relaxed);
+    }
+
+    /// What [`Team::set_limit`] has set.
+    #[inline]
+    pub fn limit(&self) -> Option<NonZeroU32> {
+        NonZeroU32::new(self.limit.load(Relaxed))
+    }
+
+    /// What bounds a fitting team now. Asks the kernel, in some ten microseconds.
+    pub fn allowed(&self) -> Allowed {
+        Allowed::under(self.limit())
     }
 
     /// Calls `work` once for every member, on a thread each, and returns when all calls have. The caller is
@@ -227,9 +254,9 @@ impl Team {
     fn go<F: Fn(Member) + Sync>(&self, work: &F, help_after: HelpAfter) {
         let generation = forks::generation();
         let ran = if self.own.generation == generation {
-            self.own.run(self.asked, work, help_after)
+            self.own.run(self, work, help_after)
         } else {
-            self.own.fork_child(generation).and_then(|child| child.run(self.asked, work, help_after))
+            self.own.fork_child(generation).and_then(|child| child.run(self, work, help_after))
         };
         match ran {
             None => work(Member::ALONE),
@@ -242,8 +269,8 @@ impl Team {
     /// outdated when the call comes.
     pub fn members(&self) -> u32 {
         self.asked.unwrap_or_else(|| match self.own.stats.regions.load(Relaxed) + self.own.stats.serial.load(Relaxed) {
-            0 => Allowed::now().members(),
-            _ => self.own.stats.members.load(Relaxed),
+            0 => self.allowed().members(),
+            _ => self.own.stats.members.load(Relaxed).min(self.limit().map_or(MOST, NonZeroU32::get)),
         })
     }
 
@@ -264,7 +291,7 @@ impl Team {
         let stats = child.as_ref().map_or(&self.own.stats, |child| &child.stats);
         let (policy, trouble) = policy();
         let troubles = settings::threads().err().into_iter().chain(trouble);
-        Report::of(stats, self.asked, policy.to_string(), troubles.collect())
+        Report::of(stats, self.asked, self.allowed(), policy.to_string(), troubles.collect())
     }
 }
 

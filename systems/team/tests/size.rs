@@ -1,6 +1,7 @@
 //! A fitting team becomes smaller when its members hold it up, and larger again. In a program of its own,
 //! since it is about processors.
 use foregather_team::{Allowed, Team};
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 use std::time::{Duration, Instant};
 
@@ -50,6 +51,37 @@ fn a_team_that_is_held_up_becomes_smaller_and_grows_again() {
     let grown = until(&team, &work, |report| report.grown > before.grown && report.regions > before.regions);
     assert!(grown, "{}", team.report());
     assert!(called.load(Relaxed) > 0);
+}
+
+#[test]
+fn a_limit_holds_from_the_next_call_on() {
+    let (team, called) = (Team::fitting(), AtomicU32::new(0));
+    let width = || {
+        called.store(0, Relaxed);
+        team.run(|member| called.store(member.size(), Relaxed));
+        called.load(Relaxed)
+    };
+    let most = width();
+    for limit in [1, 2, 1, 4_000_000_000] {
+        team.set_limit(NonZeroU32::new(limit));
+        assert_eq!(team.allowed().wanted, Some(limit.min(4_096)));
+        assert!(width() <= limit && team.members() <= limit, "{}", team.report());
+    }
+    team.set_limit(None);
+    assert_eq!((team.limit(), team.report().allowed), (None, Allowed::now()));
+    // While a call is under way: it keeps its members, and is made once for each.
+    std::thread::scope(|threads| {
+        threads.spawn(|| (0..2_000).for_each(|turn| team.set_limit(NonZeroU32::new(turn % 3))));
+        for _ in 0..2_000 {
+            let sum = AtomicU32::new(0);
+            team.run(|member| {
+                sum.fetch_add((member.rank() + 1) * 1_000 + member.size(), Relaxed);
+            });
+            let sizes = sum.load(Relaxed);
+            assert!((1..=most.max(2)).any(|n| sizes == n * (n + 1) / 2 * 1_000 + n * n), "{sizes}");
+        }
+    });
+    assert_eq!(Team::new(3).map(|team| (team.set_limit(NonZeroU32::new(1)), team.members()).1).ok(), Some(3));
 }
 
 #[test]

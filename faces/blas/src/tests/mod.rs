@@ -6,6 +6,7 @@ mod level1;
 mod level2;
 mod level3;
 mod names;
+mod threads;
 
 use std::process::{Command, Output};
 

@@ -10,6 +10,7 @@
 All waits let other threads run, end on Ctrl-C, and name the process that has gone.
 """
 
+from . import _interpreter  # noqa: F401 (before the extension is loaded)
 from ._barrier import Barrier, Member
 from ._broadcast import Broadcast, Channel, Reader, Writer
 from ._errors import Closed, Error, PeerFailed, PeerLost, Skipped, TimedOut

@@ -3,7 +3,7 @@
 import pickle
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -54,14 +54,18 @@ class Reader(_foregather.Reader):
         """
         shown = self.view(timeout)
         view = memoryview(shown)
+        read = False
         try:
             yield view
+            read = True
         finally:
-            view.release()
-        if isinstance(shown, _foregather.Bytes):
-            if shown.exports:
-                raise BufferError("an object still shows the message that the block has read: copy it, or delete it before the block ends")
-            self.pass_()
+            with suppress(BufferError):  # What still shows the message is counted next.
+                view.release()
+            if isinstance(shown, _foregather.Bytes):
+                kept = shown.exports > 0
+                self.end_view(read and not kept)
+                if read and kept:
+                    raise BufferError("an object still shows the message that the block has read: copy it, or delete it before the block ends")
 
     def get(self, timeout: float | None = None) -> Any:
         """Waits for an object that was put. Its arrays are copies, and can be written."""

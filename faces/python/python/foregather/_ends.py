@@ -1,33 +1,29 @@
 """Handles that are closed in order when their process ends in order, and handed to processes by `multiprocessing`."""
 
-import os
 import weakref
 from multiprocessing import util
 from typing import Any, Protocol
+
+from ._errors import Error
 
 
 class _Closable(Protocol):
     def close(self) -> None: ...
 
 
-_open: "weakref.WeakSet[Any]" = weakref.WeakSet()
-_registered_in: int | None = None
-
-
-def _close_all() -> None:
-    for handle in list(_open):
-        handle.close()
+def _close(kept: "weakref.ref[_Closable]") -> None:
+    handle = kept()
+    if handle is not None:
+        try:
+            handle.close()
+        except Error:
+            # A daemon thread is in a call with it, and ends with the process: the others get PeerLost.
+            pass
 
 
 def keep(handle: _Closable) -> None:
-    """Closes the handle when this process ends, unless it is killed."""
-    global _registered_in
-    if _registered_in != os.getpid():
-        # A forked child forgets what its parent has registered, and has copies of handles that are not its own.
-        _open.clear()
-        util.Finalize(None, _close_all, exitpriority=10)
-        _registered_in = os.getpid()
-    _open.add(handle)
+    """Closes the handle when this process ends, unless it is killed; a child of a fork leaves it alone."""
+    util.Finalize(handle, _close, args=(weakref.ref(handle),), exitpriority=10)
 
 
 def given(descriptor: int) -> Any:

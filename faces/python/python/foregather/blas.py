@@ -1,4 +1,4 @@
-"""`python -m foregather.blas SCRIPT`: NumPy and others on this library's BLAS, where they look for one at run time."""
+"""`python -m foregather.blas SCRIPT`: NumPy and others on this library's BLAS."""
 
 from ._preload import run
 

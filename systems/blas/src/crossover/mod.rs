@@ -14,8 +14,9 @@ pub(crate) use routine::{COUNT, Level, memory, work};
 use foregather_host::clock;
 use foregather_machine::Nanos;
 use foregather_team::{Allowed, Team};
+use std::num::NonZeroU32;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError, TryLockError};
 
 /// The two crossovers of a routine, in the sizes that [`worth`] takes.
@@ -26,7 +27,7 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// The crossovers of a process that may use one processor only: no call is shared.
+    /// The crossovers of a process that may use one member only: no call is shared.
     const NEVER: Self = Self { warm: KNOWN_MOST, cold: KNOWN_MOST };
 
     /// The crossovers before a measurement: twice the usual ones, and after a pause sixteen times those.
@@ -49,6 +50,8 @@ struct CrossoverTable {
     last_ns: AtomicU64,
     /// A call that comes within this time after the last finds the members awake.
     awake_ns: AtomicU64,
+    /// The limit of the team, by its number, under which one member was all that the machine allowed.
+    alone_under: AtomicU32,
     learning: Mutex<Learning>,
 }
 
@@ -66,6 +69,7 @@ static TABLE: CrossoverTable = CrossoverTable {
     cold: [const { AtomicU64::new(0) }; COUNT],
     last_ns: AtomicU64::new(0),
     awake_ns: AtomicU64::new(0),
+    alone_under: AtomicU32::new(UNKNOWN_LIMIT),
     learning: Mutex::new(Learning { read: false, kept: [false; COUNT], trouble: Vec::new() }),
 };
 
@@ -105,6 +109,9 @@ pub(crate) fn called() {
 }
 
 fn above(routine: Routine, size: u64, word: u64) -> bool {
+    if is_alone() {
+        return false;
+    }
     if word & KNOWN == 0 {
         let sizes = learn(routine);
         if size < sizes.warm {
@@ -114,6 +121,19 @@ fn above(routine: Routine, size: u64, word: u64) -> bool {
     let now = clock::now().0;
     let pause = now.saturating_sub(TABLE.last_ns.swap(now, Relaxed));
     pause < TABLE.awake_ns.load(Relaxed) || size >= after(Nanos(pause), TABLE.cold[routine as usize].load(Relaxed))
+}
+
+/// No limit of a team has this number.
+const UNKNOWN_LIMIT: u32 = u32::MAX;
+
+fn number(limit: Option<NonZeroU32>) -> u32 {
+    limit.map_or(0, NonZeroU32::get)
+}
+
+/// Has the team one member only, as far as is known? A program may change its limit, so this is no crossover.
+fn is_alone() -> bool {
+    let limit = number(Team::global().limit());
+    limit == 1 || limit == TABLE.alone_under.load(Relaxed)
 }
 
 /// The cold crossover after `pause`, if it is `cold` after a short one.
@@ -130,13 +150,14 @@ fn learn(routine: Routine) -> Sizes {
         Err(TryLockError::Poisoned(learning)) => learning.into_inner(),
         Err(TryLockError::WouldBlock) => return Sizes::unmeasured(routine),
     };
-    let members = Allowed::now().members();
+    let limit = Team::global().limit();
+    let members = Allowed::under(limit).members();
     if members < 2 {
-        Routine::ALL.iter().for_each(|&routine| publish(routine, Sizes::NEVER));
+        TABLE.alone_under.store(number(limit), Relaxed);
         return Sizes::NEVER;
     }
     if !learning.read {
-        read_file(&mut learning, members);
+        read_file(&mut learning, Allowed::now().members());
     }
     if let Some(sizes) = known(routine) {
         return sizes;
@@ -144,7 +165,7 @@ fn learn(routine: Routine) -> Sizes {
     if !Team::global().is_free() {
         return Sizes::unmeasured(routine);
     }
-    measure_and_keep(routine, members, &mut learning)
+    measure_and_keep(routine, members, limit.is_some(), &mut learning)
 }
 
 /// Takes over the file's crossovers for a team of `members`.
@@ -160,21 +181,26 @@ fn read_file(learning: &mut Learning, members: u32) {
     }
 }
 
-fn measure_and_keep(routine: Routine, members: u32, learning: &mut Learning) -> Sizes {
+/// Measures a routine, and keeps what is found for programs to come if it is of the whole team.
+fn measure_and_keep(routine: Routine, members: u32, limited: bool, learning: &mut Learning) -> Sizes {
     let found = measure::measure(routine, members);
     let sizes = found.sizes.unwrap_or_else(|| Sizes::unmeasured(routine));
     publish(routine, sizes);
-    // A measurement beside other programs holds for this process only; the next process tries again.
-    learning.kept[routine as usize] = found.calm;
-    if found.calm {
+    let why_not = match (found.calm, limited) {
+        (false, _) => Some("members came late, so others are at work"),
+        (true, true) => Some("the program limits the team"),
+        (true, false) => None,
+    };
+    learning.kept[routine as usize] = why_not.is_none();
+    if let Some(why) = why_not {
+        // It holds for this process only; the next process tries again.
+        learning.trouble.push(format!("the crossover of {} is not kept: {why}: it will be measured again", routine.name()));
+    } else {
         let kept = Routine::ALL.iter().filter(|&&routine| learning.kept[routine as usize]);
         let all = kept.filter_map(|&routine| known(routine).map(|sizes| (routine, sizes)));
         if let Err(why) = kept::store(members, all) {
             learning.trouble.push(why);
         }
-    } else {
-        let late = "members came late, so others are at work: it will be measured again";
-        learning.trouble.push(format!("the crossover of {} is not kept: {late}", routine.name()));
     }
     sizes
 }
@@ -252,6 +278,14 @@ mod tests {
         let word = unknown()[name].load(Relaxed);
         TABLE.warm[name].store(word, Relaxed);
         assert!(known(routine).is_none() && !worth(routine, (word >> 1) - 1), "too small for anybody's team");
+    }
+
+    #[test]
+    fn one_member_that_was_found_under_another_limit_is_no_reason() {
+        assert_ne!(number(None), UNKNOWN_LIMIT);
+        TABLE.alone_under.store(number(NonZeroU32::new(3)), Relaxed);
+        assert!(!is_alone(), "no test of this crate sets a limit");
+        TABLE.alone_under.store(UNKNOWN_LIMIT, Relaxed);
     }
 
     #[test]
