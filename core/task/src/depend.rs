@@ -4,6 +4,8 @@
 //! after those of the group before. Readers form one, and so do the members of an `inoutset`; a task that
 //! writes is a group of its own. Tasks that exclude each other (`mutexinoutset`) are treated as if they
 //! wrote, which orders them as well.
+use core::hash::{BuildHasherDefault, Hasher};
+use foregather_machine::SplitMix;
 use std::collections::HashMap;
 
 /// How a task uses what lies at an address.
@@ -35,11 +37,29 @@ struct Siblings<T> {
 
 /// The children of one task by the addresses that they name.
 pub struct Dependences<T> {
-    at: HashMap<usize, Siblings<T>>,
+    at: HashMap<usize, Siblings<T>, BuildHasherDefault<AddressHash>>,
     /// The last child that has named all memory.
     all: Option<T>,
     /// Addresses from which on those without a living child are dropped.
     crowded: usize,
+}
+
+/// Scatters addresses: no input of a stranger is hashed here.
+#[derive(Default)]
+struct AddressHash(u64);
+
+impl Hasher for AddressHash {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.0 = SplitMix::mix(self.0 ^ u64::from(byte)));
+    }
+
+    fn write_usize(&mut self, address: usize) {
+        self.0 = SplitMix::mix(address as u64);
+    }
 }
 
 /// The fewest addresses that are looked through for those without a living child.
@@ -47,7 +67,7 @@ const CROWDED: usize = 64;
 
 impl<T> Default for Dependences<T> {
     fn default() -> Self {
-        Self { at: HashMap::new(), all: None, crowded: CROWDED }
+        Self { at: HashMap::default(), all: None, crowded: CROWDED }
     }
 }
 
@@ -55,12 +75,13 @@ impl<T: Clone> Dependences<T> {
     /// The children that `task` has to wait for, which is the next child and makes these uses. `is_over` says
     /// which children are not waited for any more. A child may be named twice.
     pub fn add(&mut self, task: &T, uses: &[Depend], is_over: impl Fn(&T) -> bool) -> Vec<T> {
-        let uses = merged(uses);
+        let merged = if uses.len() > 1 { merged(uses) } else { Vec::new() };
+        let uses = if uses.len() > 1 { &merged } else { uses };
         if uses.iter().any(|depend| depend.address == 0) {
             return self.add_to_all(task);
         }
         let mut first = Vec::new();
-        for Depend { address, access } in uses {
+        for &Depend { address, access } in uses {
             let all = &self.all;
             let siblings = self.at.entry(address).or_insert_with(|| Siblings::after(all.iter().cloned().collect()));
             siblings.add(task, access, &is_over);
@@ -79,11 +100,6 @@ impl<T: Clone> Dependences<T> {
         self.all = Some(task.clone());
         first
     }
-
-    /// All children are over.
-    pub fn clear(&mut self) {
-        *self = Self::default();
-    }
 }
 
 impl<T: Clone> Siblings<T> {
@@ -94,7 +110,8 @@ impl<T: Clone> Siblings<T> {
     fn add(&mut self, task: &T, access: Access, is_over: impl Fn(&T) -> bool) {
         if access == Access::Out || access != self.access {
             self.access = access;
-            self.before = core::mem::take(&mut self.last);
+            core::mem::swap(&mut self.before, &mut self.last);
+            self.last.clear();
         }
         self.before.retain(|task| !is_over(task));
         // Only when the list would grow: so a long one is looked through rarely.

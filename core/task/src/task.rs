@@ -40,7 +40,8 @@ struct TaskState<C: Words, B> {
     parent: Option<Arc<Task<C, B>>>,
     /// Tasks that wait for this one.
     after: Vec<Arc<Task<C, B>>>,
-    children: Dependences<Arc<Task<C, B>>>,
+    /// Its children by what they use, once one uses something.
+    children: Option<Box<Dependences<Arc<Task<C, B>>>>>,
     /// What completes it besides: the end of its body, and its event.
     open_ends: u8,
     is_complete: bool,
@@ -59,7 +60,7 @@ impl<C: Words, B> Task<C, B> {
             body: None,
             parent: parent.cloned(),
             after: Vec::new(),
-            children: Dependences::default(),
+            children: None,
             open_ends: 1 + u8::from(traits.detached),
             is_complete: false,
         };
@@ -83,7 +84,7 @@ impl<C: Words, B> Task<C, B> {
         if uses.is_empty() {
             return cpu.store(&child.before, 1);
         }
-        let first = self.state().children.add(child, uses, |task| task.is_complete());
+        let first = self.state().children.get_or_insert_default().add(child, uses, |task| task.is_complete());
         // Before any of them can take its part away again.
         cpu.store(&child.before, 1 + first.len() as u32);
         for task in first {
@@ -132,8 +133,8 @@ impl<C: Words, B> Task<C, B> {
             return None;
         }
         state.is_complete = true;
-        let (children, left) =
-            (core::mem::take(&mut state.children), Left { parent: state.parent.take(), after: core::mem::take(&mut state.after) });
+        let (children, after) = (state.children.take(), core::mem::take(&mut state.after));
+        let left = Left { parent: state.parent.take(), after };
         drop(state);
         drop(children);
         Some(left)
@@ -142,7 +143,7 @@ impl<C: Words, B> Task<C, B> {
     /// All its children are complete.
     pub fn forget_children(&self) {
         let mut state = self.state();
-        let children = core::mem::take(&mut state.children);
+        let children = state.children.take();
         drop(state);
         drop(children);
     }
