@@ -22,6 +22,14 @@ pub enum Construct {
     Dynamic,
     /// A critical section, which each member enters once.
     Critical,
+    /// 32 tasks of each member, one after the other, each waited for.
+    TaskWait,
+    /// A binary tree of 126 tasks, of which each waits for its children.
+    TaskTree,
+    /// 64 tasks of one member, each of which comes after the one before.
+    TaskChain,
+    /// Eight times eight tasks of one member, each of which comes after its left and its upper neighbour.
+    TaskStencil,
 }
 
 /// What to measure. Hogs are the caller's business.
@@ -44,13 +52,23 @@ pub struct OpenMpCell {
 
 impl Construct {
     /// All, in the order of tables.
-    pub const ALL: [Self; 5] = [Self::Region, Self::Barrier, Self::Single, Self::Dynamic, Self::Critical];
+    pub const ALL: [Self; 9] = [
+        Self::Region,
+        Self::Barrier,
+        Self::Single,
+        Self::Dynamic,
+        Self::Critical,
+        Self::TaskWait,
+        Self::TaskTree,
+        Self::TaskChain,
+        Self::TaskStencil,
+    ];
     /// Chunks of a [`Construct::Dynamic`] loop.
     pub const CHUNKS: u32 = 64;
 
     /// Its name in results.
     pub fn name(self) -> &'static str {
-        ["region", "barrier", "single", "dynamic", "critical"][self as usize]
+        ["region", "barrier", "single", "dynamic", "critical", "task-wait", "task-tree", "task-chain", "task-stencil"][self as usize]
     }
 }
 

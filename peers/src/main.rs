@@ -9,6 +9,7 @@ mod openmp;
 mod ping_pong;
 mod roster;
 mod runtime;
+mod tasks;
 mod teams;
 mod trouble;
 

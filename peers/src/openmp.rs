@@ -2,6 +2,7 @@
 use crate::member::{give_up, give_up_after, member};
 use crate::roster::{self, Barrier, PEERS, Peer};
 use crate::runtime::Runtime;
+use crate::tasks::TaskCalls;
 use crate::trouble::Trouble;
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use core::mem::transmute_copy;
@@ -32,6 +33,7 @@ struct Calls {
     thread_num: unsafe extern "C" fn() -> c_int,
     num_threads: unsafe extern "C" fn() -> c_int,
     set_dynamic: unsafe extern "C" fn(c_int),
+    tasks: TaskCalls,
 }
 
 /// The function of that name, as the type that is asked for.
@@ -63,6 +65,7 @@ impl Calls {
                 thread_num: function(&library, "omp_get_thread_num")?,
                 num_threads: function(&library, "omp_get_num_threads")?,
                 set_dynamic: function(&library, "omp_set_dynamic")?,
+                tasks: TaskCalls { make: function(&library, "GOMP_task")?, wait: function(&library, "GOMP_taskwait")? },
             }
         };
         // SAFETY: a plain call of the runtime.
@@ -78,7 +81,7 @@ impl Calls {
     }
 
     /// What a member does of the construct, with the barrier at its end.
-    fn meet(&self, construct: Construct) {
+    fn meet(&self, construct: Construct, rank: u32) {
         // SAFETY: every member of the region calls this equally often, as `Episodes` guarantees; the numbers
         // are this call's own.
         unsafe {
@@ -101,6 +104,10 @@ impl Calls {
                         more = (self.dynamic_next)(&raw mut from, &raw mut to);
                     }
                     (self.loop_end)();
+                }
+                Construct::TaskWait | Construct::TaskTree | Construct::TaskChain | Construct::TaskStencil => {
+                    self.tasks.part(construct, rank);
+                    (self.barrier)();
                 }
             }
         }
@@ -134,7 +141,7 @@ pub(crate) fn run(runtime: &Runtime, cell: &BarrierCell, episodes: &Episodes<'_>
 }
 
 fn run_construct(calls: &Calls, construct: Construct, cell: &BarrierCell, episodes: &Episodes<'_>) {
-    calls.region(cell.threads, &|rank| member(cell, episodes, rank, || calls.meet(construct)));
+    calls.region(cell.threads, &|rank| member(cell, episodes, rank, || calls.meet(construct, rank)));
 }
 
 /// A parallel region for every region of the cell.

@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn rows_are_all_constructs_with_all_teams_beside_all_hogs() {
         let (all, brief) = (rows(false, &[]), rows(true, &[3]));
-        assert_eq!((all.len(), brief.len()), (45, 10));
+        assert_eq!((all.len(), brief.len()), (81, 18));
         assert_eq!(brief[1], Row { construct: Construct::Region, threads: 3, hogs: 1 });
     }
 
