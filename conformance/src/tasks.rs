@@ -17,6 +17,8 @@ pub struct Plan {
     /// Does it wait for its children?
     waits: bool,
     priority: u32,
+    /// Does its maker do it where it is met?
+    undeferred: bool,
 }
 
 /// A program of tasks: the first is the part of the member that begins.
@@ -28,21 +30,23 @@ impl TaskProgram {
     pub fn drawn(seed: u64, most: usize) -> Self {
         let mut random = SplitMix(seed);
         let mut below = move |bound: usize| random.below(bound as u64) as usize;
-        let mut plans = vec![Plan { uses: vec![], children: vec![], waits: below(2) == 0, priority: 0 }];
+        let mut plans = vec![Plan { uses: vec![], children: vec![], waits: below(2) == 0, priority: 0, undeferred: false }];
         for number in 1..most {
             let parent = below(number.min(4));
             plans[parent].children.push(number);
             let access = [Access::In, Access::Out, Access::InOutSet];
             let uses = (0..below(3)).map(|_| Depend { address: 8 * below(4), access: access[below(3)] }).collect();
-            plans.push(Plan { uses, children: vec![], waits: below(2) == 0, priority: below(8).saturating_sub(6) as u32 });
+            let (waits, priority, undeferred) = (below(2) == 0, below(8).saturating_sub(6) as u32, below(5) == 0);
+            plans.push(Plan { uses, children: vec![], waits, priority, undeferred });
         }
         Self(plans)
     }
 
     /// A line of tasks of which each comes after the one before.
     pub fn chain(length: usize) -> Self {
-        let link = Plan { uses: vec![Depend { address: 8, access: Access::Out }], children: vec![], waits: false, priority: 0 };
-        let first = Plan { uses: vec![], children: (1..=length).collect(), waits: true, priority: 0 };
+        let plain = Plan { uses: vec![], children: vec![], waits: false, priority: 0, undeferred: false };
+        let link = Plan { uses: vec![Depend { address: 8, access: Access::Out }], ..plain.clone() };
+        let first = Plan { children: (1..=length).collect(), waits: true, ..plain };
         Self(core::iter::once(first).chain((0..length).map(|_| link.clone())).collect())
     }
 }
@@ -112,7 +116,7 @@ impl<C: Cpu> TaskRun<C> {
         let rank = member.rank();
         let find = |cpu: &C| self.team.take(cpu, rank, &May::Any);
         while let Some(task) = member.wait_or(|cpu| self.team.is_open(cpu), find).await.unwrap() {
-            OneOf { run: self, cpu: member.cpu(), waiter, rank }.execute(task).await;
+            OneOf { run: self, cpu: member.cpu(), waiter, rank }.execute(task, &May::Any).await;
         }
     }
 
@@ -165,23 +169,23 @@ impl<C: Cpu> OneOf<'_, C> {
             cpu.delay(run.span).await;
             let plan = &run.program.0[number];
             for &child in &plan.children {
-                let Plan { uses, priority, .. } = &run.program.0[child];
-                let traits = Traits { priority: *priority, ..Traits::default() };
+                let Plan { uses, priority, undeferred, .. } = &run.program.0[child];
+                let traits = Traits { priority: *priority, undeferred: *undeferred, ..Traits::default() };
                 let made = Arc::new(Task::new(Some(task), None, traits));
                 run.team.count(cpu, &made, task);
                 task.order(cpu, &made, uses);
-                if run.mistake == TaskMistake::BodyLater && made.is_made(cpu, None) {
+                if *undeferred {
+                    let _ = made.is_made(cpu, Some(child));
+                    self.wait(task, || made.may_run(cpu)).await;
+                    self.execute(made, &May::Within(task)).await;
+                } else if run.mistake == TaskMistake::BodyLater && made.is_made(cpu, None) {
                     run.team.put(cpu, self.rank, made);
                 } else if made.is_made(cpu, Some(child)) {
                     run.team.put(cpu, self.rank, made);
                 }
             }
             if plan.waits {
-                let by = (*cpu, self.waiter, self.rank);
-                while let Some(child) = run.team.wait(by, "children", &May::Within(task), || task.has_no_children(cpu)).await.unwrap()
-                {
-                    self.execute(child).await;
-                }
+                self.wait(task, || task.has_no_children(cpu)).await;
                 let waited = plan.children.iter().all(|child| run.happened.lock().unwrap().contains(&(2 * child + 1)));
                 run.must(waited, "a task goes on before its children are complete");
             }
@@ -189,12 +193,27 @@ impl<C: Cpu> OneOf<'_, C> {
         })
     }
 
-    async fn execute(&self, task: Node<C>) {
-        match task.take_body() {
-            Some(number) => self.body(&task, number).await,
-            None => self.run.must(false, "a task is found without its body"),
+    /// Waits in `task`, and does tasks within it meanwhile.
+    async fn wait(&self, task: &Node<C>, is_over: impl Fn() -> bool) {
+        let (by, may) = ((self.cpu, self.waiter, self.rank), May::Within(task));
+        while let Some(other) = self.run.team.wait(by, "tasks", &may, &is_over).await.unwrap() {
+            self.execute(other, &may).await;
         }
-        self.run.team.end(self.cpu, self.rank, &task);
+    }
+
+    /// Does a task, and those that may run by its end, as long as this member may begin them.
+    async fn execute(&self, task: Node<C>, may: &May<'_, C, usize>) {
+        let mut next = Some(task);
+        while let Some(task) = next {
+            match task.take_body() {
+                Some(number) => self.body(&task, number).await,
+                None => self.run.must(false, "a task is found without its body"),
+            }
+            next = self.run.team.end(self.cpu, self.rank, &task);
+            if let Some(other) = next.take_if(|next| !may.begin(next)) {
+                self.run.team.put(self.cpu, self.rank, other);
+            }
+        }
     }
 
 }

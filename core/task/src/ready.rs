@@ -141,21 +141,31 @@ impl<C: Cpu, B> TaskTeam<C, B> {
     }
 
     /// The body of a task has ended on member `rank`, or its event was fulfilled. Tasks that come after it may
-    /// run if it is complete.
-    pub fn end(&self, cpu: &C, rank: Rank, task: &Task<C, B>) {
-        let Some(Left { parent, after }) = task.end() else { return };
+    /// run if it is complete. Returns one of them, which the member does next, or [puts](TaskTeam::put): so a
+    /// line of tasks stays with one member, and wakes no other.
+    #[must_use = "no member finds it until it is put"]
+    pub fn end(&self, cpu: &C, rank: Rank, task: &Task<C, B>) -> Option<Arc<Task<C, B>>> {
+        let Left { parent, after } = task.end()?;
+        let (mut mine, mut rings) = (None, false);
         for next in after {
             if next.one_less_before(cpu) {
-                self.put(cpu, rank, next);
+                if next.traits.undeferred {
+                    rings = true;
+                } else if mine.is_none() && next.traits.priority == 0 {
+                    mine = Some(next);
+                } else {
+                    self.put(cpu, rank, next);
+                }
             }
         }
         // In this order: the last member to look for a task finds none only when none is left.
-        let mut rings = parent.is_some_and(|parent| parent.one_child_less(cpu));
+        rings |= parent.is_some_and(|parent| parent.one_child_less(cpu));
         rings |= task.group.as_ref().is_some_and(|group| one_less(cpu, &group.unfinished));
         rings |= one_less(cpu, &self.unfinished.0);
         if rings {
             self.ring(cpu);
         }
+        mine
     }
 
     /// Waits until `is_over`, or for a task that member `rank` may begin meanwhile.
@@ -188,7 +198,8 @@ impl<C: Cpu, B> Queue<C, B> {
 }
 
 impl<C: Cpu, B> May<'_, C, B> {
-    fn begin(&self, task: &Task<C, B>) -> bool {
+    /// May the member begin that task?
+    pub fn begin(&self, task: &Task<C, B>) -> bool {
         match self {
             Self::Any => true,
             Self::Within(current) => task.descends_from(current),

@@ -12,6 +12,8 @@ const ONE_LESS: u32 = VALUE_MASK;
 pub struct Traits {
     /// Tasks of higher priority come first.
     pub priority: u32,
+    /// Does its maker do it, and wait until it may? Then no other member finds it.
+    pub undeferred: bool,
     /// Is it complete only when an event was fulfilled, too?
     pub detached: bool,
 }

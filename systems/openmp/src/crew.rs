@@ -143,7 +143,7 @@ impl CrewSeat {
             match self.met_or_task() {
                 Ok(None) => return false,
                 // The barrier is not borrowed: a task may cancel the region.
-                Ok(Some(task)) => tasking::execute(&self.crew.tasks, &self.cpu, self.rank, task),
+                Ok(Some(task)) => tasking::execute_line(&self.crew.tasks, (&self.cpu, self.rank), task, &May::Any, || true),
                 Err(Cancelled) => return true,
             }
         }

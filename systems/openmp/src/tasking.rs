@@ -163,6 +163,13 @@ impl Place {
         }
     }
 
+    /// Lets the team do a task, if there is one.
+    fn put(&self, task: Option<Arc<Node>>) {
+        if let Some(task) = task {
+            self.team().put(self.cpu(), self.rank(), task);
+        }
+    }
+
     fn rank(&self) -> Rank {
         match self {
             Self::Crew(seat) => seat.rank,
@@ -256,7 +263,7 @@ pub fn spawn(made: Made<'_>) -> Spawned {
     let (Some(place), Some(parent)) = (place(), current()) else {
         return Spawned::Now(Now { is_final: kind.is_final, group, task: None });
     };
-    traits.priority = traits.priority.min(settings().max_task_priority);
+    traits = Traits { priority: traits.priority.min(settings().max_task_priority), undeferred: !deferred, ..traits };
     let task = Arc::new(Node::new(Some(&parent), group.as_deref().cloned(), traits));
     place.team().count(place.cpu(), &task, &parent);
     parent.order(place.cpu(), &task, depends);
@@ -284,7 +291,7 @@ impl Now {
         let _ = task.is_made(place.cpu(), None);
         help(&place, "tasks that a task comes after", || task.may_run(place.cpu()));
         within(Frame { task: Some(Arc::clone(&task)), ..frame }, None, body);
-        place.team().end(place.cpu(), place.rank(), &task);
+        place.put(place.team().end(place.cpu(), place.rank(), &task));
         help(&place, "the event of a task", || task.is_complete());
     }
 }
@@ -303,12 +310,12 @@ impl Later {
             // Those that it comes after let it run. Many such tasks are more memory than work.
             while team.unfinished(cpu) > MOST_WAITING {
                 let Some(other) = current().and_then(|current| team.take(cpu, rank, &May::Within(&current))) else { break };
-                execute(team, cpu, rank, other);
+                place.put(execute(team, cpu, rank, other));
             }
         } else if team.size() == 1 || team.is_full(cpu, rank) {
-            execute(team, cpu, rank, task);
+            place.put(execute(team, cpu, rank, task));
         } else {
-            team.put(cpu, rank, task);
+            place.put(Some(task));
         }
     }
 }
@@ -318,15 +325,18 @@ impl Event {
     pub fn fulfil(&self) {
         let size = self.team.size();
         // A thread outside of the region leaves what may run then with its first member.
-        self.team.end(&cpu(), here::task().rank.min(size - 1), &self.task);
+        let (cpu, rank) = (cpu(), here::task().rank.min(size - 1));
+        if let Some(next) = self.team.end(&cpu, rank, &self.task) {
+            self.team.put(&cpu, rank, next);
+        }
     }
 }
 
-/// Does a task that member `rank` has taken.
-pub(crate) fn execute(team: &Team, cpu: &Thread, rank: Rank, task: Arc<Node>) {
-    let Some(Job { body, icvs, kind }) = task.take_body() else { return };
+/// Does a task that member `rank` has taken. Returns one that may run by that.
+pub(crate) fn execute(team: &Team, cpu: &Thread, rank: Rank, task: Arc<Node>) -> Option<Arc<Node>> {
+    let Job { body, icvs, kind } = task.take_body()?;
     let is_discarded = !kind.is_needed && is_cancelled(task.group.as_deref());
-    let ends = Ends { team, cpu, rank, task: &task };
+    let unwound = Unwound { team, cpu, rank, task: &task };
     let frame = Frame {
         group: task.group.clone().map(Rc::new),
         is_final: kind.is_final,
@@ -339,20 +349,40 @@ pub(crate) fn execute(team: &Team, cpu: &Thread, rank: Rank, task: Arc<Node>) {
     } else {
         within(frame, Some(icvs), body);
     }
-    drop(ends);
+    core::mem::forget(unwound);
+    team.end(cpu, rank, &task)
 }
 
-/// The end of a task's body, also if it panics.
-struct Ends<'a> {
+/// The end of a task whose body panics.
+struct Unwound<'a> {
     team: &'a Team,
     cpu: &'a Thread,
     rank: Rank,
     task: &'a Node,
 }
 
-impl Drop for Ends<'_> {
+impl Drop for Unwound<'_> {
     fn drop(&mut self) {
-        self.team.end(self.cpu, self.rank, self.task);
+        if let Some(next) = self.team.end(self.cpu, self.rank, self.task) {
+            self.team.put(self.cpu, self.rank, next);
+        }
+    }
+}
+
+/// Does a task, and those that may run by its end, as long as the member may begin them and `goes_on`.
+pub(crate) fn execute_line(
+    team: &Team,
+    (cpu, rank): (&Thread, Rank),
+    task: Arc<Node>,
+    may: &May<'_, Thread, Job>,
+    goes_on: impl Fn() -> bool,
+) {
+    let mut next = Some(task);
+    while let Some(task) = next {
+        next = execute(team, cpu, rank, task);
+        if let Some(other) = next.take_if(|next| !may.begin(next) || !goes_on()) {
+            team.put(cpu, rank, other);
+        }
     }
 }
 
@@ -391,7 +421,7 @@ pub(crate) fn wait(team: &Team, rank: Rank, what: &'static str, may: &May<'_, Th
         });
         match found {
             Ok(None) => return,
-            Ok(Some(task)) => execute(team, &cpu(), rank, task),
+            Ok(Some(task)) => execute_line(team, (&cpu(), rank), task, may, || !is_over()),
             Err(error) => lost(&error),
         }
     }
@@ -418,7 +448,7 @@ pub fn yield_to_others() {
     let Some(Some(task)) = with_top(|frame| frame.task.clone()) else { return };
     let Some(place) = place() else { return };
     if let Some(other) = place.team().take(place.cpu(), place.rank(), &May::Within(&task)) {
-        execute(place.team(), place.cpu(), place.rank(), other);
+        place.put(execute(place.team(), place.cpu(), place.rank(), other));
     }
 }
 

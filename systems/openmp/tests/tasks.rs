@@ -17,7 +17,7 @@ const PLAIN: Made<'static> =
     Made {
         deferred: true,
         kind: TaskKind { is_final: false, is_needed: false },
-        traits: Traits { priority: 0, detached: false },
+        traits: Traits { priority: 0, undeferred: false, detached: false },
         depends: &[],
     };
 

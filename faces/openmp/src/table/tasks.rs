@@ -43,7 +43,7 @@ impl Passed {
     /// What the compiler says of the task. What a copier has built the task's body destroys.
     fn made<'a>(&self, deferred: bool, flags: u32, priority: c_int, depends: &'a [Depend]) -> Made<'a> {
         let kind = TaskKind { is_final: flags & flags::FINAL != 0, is_needed: self.copier.is_some() };
-        let traits = Traits { priority: priority.max(0) as u32, detached: flags & flags::DETACH != 0 };
+        let traits = Traits { priority: priority.max(0) as u32, detached: flags & flags::DETACH != 0, ..Traits::default() };
         Made { deferred, kind, traits, depends }
     }
 
