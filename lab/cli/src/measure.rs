@@ -69,8 +69,8 @@ pub enum Measure {
                             Example: foregather measure teams --output teams.json && foregather report teams.json")]
     Teams(Teams),
     /// What constructs of OpenMP cost: a region, a barrier, a single, a dynamic loop of 64 chunks, a critical
-    /// section; for teams of 2, 4 and 8, beside up to two hogs; by this project's runtime and every other one
-    /// that is installed.
+    /// section, four programs of tasks; for teams of 2, 4 and 8, beside up to two hogs; by this project's
+    /// runtime and every other one that is installed.
     #[command(
         name = "openmp",
         after_help = "Example: foregather measure openmp --quick\n\
