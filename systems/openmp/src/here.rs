@@ -3,8 +3,10 @@
 //!
 //! The task and the way are plain cells: a question costs one address computation, and they can be asked
 //! while a thread ends, when everything with a destructor is gone.
+use crate::binding;
 use crate::crew::CrewSeat;
 use crate::icv::Icvs;
+use crate::places::{Assigned, Bind, Partition, inherited};
 use crate::settings::settings;
 use crate::trip::Trip;
 use core::cell::{Cell, RefCell};
@@ -24,6 +26,8 @@ pub struct ImplicitTask {
     pub active: u32,
     /// What its own constructs go by; `None` until the program's environment was read.
     icvs: Option<Icvs>,
+    /// The places that its regions make use of; `None` for all.
+    partition: Option<Partition>,
 }
 
 /// Where a thread is in the loops of its region.
@@ -48,7 +52,7 @@ pub(crate) struct Outer {
     pub(crate) outer: Option<Arc<Outer>>,
 }
 
-const OUTSIDE: ImplicitTask = ImplicitTask { rank: 0, size: 1, level: 0, active: 0, icvs: None };
+const OUTSIDE: ImplicitTask = ImplicitTask { rank: 0, size: 1, level: 0, active: 0, icvs: None, partition: None };
 const UNTRODDEN: LoopPlace = LoopPlace { loops: 0, singles: 0, trip: Trip::NONE, round: 0, chunk: (0, 0) };
 
 thread_local! {
@@ -68,6 +72,11 @@ pub fn task() -> ImplicitTask {
 #[inline]
 pub fn icvs() -> Icvs {
     task().icvs.unwrap_or_else(|| settings().icvs)
+}
+
+/// The places that the calling thread's regions make use of; `None` if threads are not bound.
+pub fn partition() -> Option<Partition> {
+    task().partition.or_else(binding::all_places)
 }
 
 /// Changes the control variables of the calling thread's task.
@@ -136,32 +145,60 @@ pub(crate) struct Start {
     pub(crate) outer: Option<Arc<Outer>>,
     /// The loop that the region consists of.
     pub(crate) trip: Option<Trip>,
+    /// Where its members go; `None` if threads are not bound.
+    places: Option<Assigned>,
 }
 
 impl Start {
-    /// For the members of a region that the calling thread opens.
-    pub(crate) fn of(size: u32, trip: Option<Trip>) -> Self {
+    /// For the members of a region that the calling thread opens, and that names `clause`.
+    pub(crate) fn of(size: u32, trip: Option<Trip>, clause: Option<Bind>) -> Self {
         let (here, icvs) = (task(), icvs());
         // Deeper regions may have a default of their own.
         let threads = settings().threads_at(here.level + 1).unwrap_or(icvs.threads);
+        let bind = inherited(&settings().places.binds, here.level + 1, icvs.bind, clause);
+        let places = partition().filter(|_| icvs.bind != Bind::False);
+        let places = places.map(|all| Assigned::new(clause.unwrap_or(icvs.bind), size, binding::place(), all));
         let task = ImplicitTask {
             rank: 0,
             size,
             level: here.level + 1,
             active: here.active + u32::from(size > 1),
-            icvs: Some(Icvs { threads, ..icvs }),
+            icvs: Some(Icvs { threads, bind, ..icvs }),
+            partition: here.partition,
         };
         // Outside of all regions there is nothing to tell.
         let outer = (here.level > 0).then(lineage);
-        Self { task, outer, trip }
+        Self { task, outer, trip, places }
     }
+
+    /// For a part that knows nothing of the regions around it.
+    fn anew() -> Self {
+        let task = ImplicitTask { icvs: Some(settings().icvs), ..OUTSIDE };
+        Self { task, outer: None, trip: None, places: None }
+    }
+}
+
+/// Does `body` as if it began the program: outside of all regions, with the control variables that the
+/// environment gave.
+pub fn outside<T>(body: impl FnOnce() -> T) -> T {
+    let _back = enter(&Start::anew(), 0, None);
+    body()
 }
 
 /// The calling thread is the member `rank`, in that seat, until the result is dropped.
 pub(crate) fn enter(start: &Start, rank: u32, seat: Option<Rc<CrewSeat>>) -> Back {
     let way = start.trip.map_or(UNTRODDEN, |trip| LoopPlace { loops: 1, trip, ..UNTRODDEN });
+    let mut task = ImplicitTask { rank, ..start.task };
+    if let Some(assigned) = start.places {
+        let (place, partition) = assigned.of(rank);
+        task.partition = Some(partition);
+        // The opener stays where it is.
+        if rank > 0 {
+            binding::go(place);
+        }
+    }
     Back {
-        task: TASK.replace(ImplicitTask { rank, ..start.task }),
+        task: TASK.replace(task),
         way: WAY.replace(way),
         seat: SEAT.try_with(|here| here.replace(seat)).ok().flatten(),
         outer: OUTER.try_with(|here| here.replace(start.outer.clone())).ok().flatten(),

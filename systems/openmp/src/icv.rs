@@ -1,5 +1,6 @@
 //! Internal control variables: what a task's own constructs go by (OpenMP 5.2 §2). Every implicit task has a
 //! copy, so a change concerns the regions that this task opens, and none beside it.
+use crate::places::Bind;
 use core::fmt;
 
 /// How the iterations of a loop are dealt to the members.
@@ -61,10 +62,24 @@ pub struct Icvs {
     pub schedule: Schedule,
     /// The most threads that the regions of one program thread may have at a time (`thread-limit-var`).
     pub thread_limit: u32,
+    /// By which policy the members of a region go to places (`bind-var`).
+    pub bind: Bind,
+    /// The device of target regions that name none (`default-device-var`).
+    pub device: i32,
+    /// The usual allocator (`def-allocator-var`); 0 for the environment's.
+    pub allocator: usize,
 }
 
 impl Icvs {
     /// Those of a program whose environment says nothing.
-    pub const DEFAULT: Self =
-        Self { threads: 0, dynamic: false, active_levels: 1, schedule: Schedule::new(Kind::Dynamic, 1), thread_limit: u32::MAX };
+    pub const DEFAULT: Self = Self {
+        threads: 0,
+        dynamic: false,
+        active_levels: 1,
+        schedule: Schedule::new(Kind::Dynamic, 1),
+        thread_limit: u32::MAX,
+        bind: Bind::False,
+        device: 0,
+        allocator: 0,
+    };
 }

@@ -1,8 +1,10 @@
 //! The threads of one program thread: it opens regions, is their first member, and keeps the others between
 //! two of them.
+use crate::affinity_format;
 use crate::crew::{Crew, CrewSeat};
 use crate::here::{self, Back, ImplicitTask, Start};
 use crate::icv::Icvs;
+use crate::places::Bind;
 use crate::settings::settings;
 use crate::statistics::{self, WaitPlace};
 use crate::trip::Trip;
@@ -17,6 +19,21 @@ use foregather_wait::Policy;
 use std::panic::resume_unwind;
 use std::rc::Rc;
 use std::sync::Arc;
+
+/// What a region asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Its members; 0: as many as is usual here.
+    pub threads: u32,
+    /// How they go to places; `None`: as is usual here.
+    pub bind: Option<Bind>,
+}
+
+impl From<u32> for Asked {
+    fn from(threads: u32) -> Self {
+        Self { threads, bind: None }
+    }
+}
 
 /// The most members that a pool has room for without growing.
 const ROOM: u32 = 16;
@@ -82,10 +99,10 @@ impl Pool {
     }
 
     /// Calls `body` once on each of the members. Returns the first panic.
-    fn run(&mut self, crew: &Arc<Crew>, trip: Option<Trip>, body: &(impl Fn() + Sync)) -> Option<Panic> {
-        let (start, loops) = (Start::of(crew.size(), trip), AtomicU32::new(0));
+    fn run(&mut self, crew: &Arc<Crew>, start: &Start, body: &(impl Fn() + Sync)) -> Option<Panic> {
+        let loops = AtomicU32::new(0);
         let part = |member: Member| {
-            let _back = here::enter(&start, member.rank(), Some(seat(crew, member.rank())));
+            let _back = enter(start, member.rank(), Some(seat(crew, member.rank())));
             body();
             if member.rank() == 0 {
                 loops.store(here::way().loops, Relaxed);
@@ -139,10 +156,13 @@ fn sit_down(crew: &Arc<Crew>, rank: u32) -> Rc<CrewSeat> {
     seat
 }
 
-/// Does `body` on the calling thread alone, as a region of one.
-fn alone(trip: Option<Trip>, body: &impl Fn()) {
-    let _back = here::enter(&Start::of(1, trip), 0, None);
-    body();
+/// The calling thread is that member until the result is dropped; it is shown if the environment asks.
+fn enter(start: &Start, rank: u32, seat: Option<Rc<CrewSeat>>) -> Back {
+    let back = here::enter(start, rank, seat);
+    if settings().places.shown {
+        affinity_format::show_if_new();
+    }
+    back
 }
 
 /// How many members a region gets that asks for `asked`, or for the default if that is 0.
@@ -183,9 +203,13 @@ fn release(threads: u32) {
 /// A parallel region: `body` is called once by each of [`members`]`(asked)` threads, of which the calling one
 /// is the first. Ready when all have. The region may consist of a loop or of sections: then `trip` is its
 /// trip, and the body takes iterations without beginning it.
-pub fn parallel(asked: u32, trip: Option<Trip>, body: &(impl Fn() + Sync)) {
-    let Some((mut pool, crew)) = team(asked) else { return alone(trip, body) };
-    let panic = pool.run(&crew, trip, body);
+pub fn parallel(asked: impl Into<Asked>, trip: Option<Trip>, body: &(impl Fn() + Sync)) {
+    let Asked { threads, bind } = asked.into();
+    let Some((mut pool, crew)) = team(threads) else {
+        let _back = enter(&Start::of(1, trip, bind), 0, None);
+        return body();
+    };
+    let panic = pool.run(&crew, &Start::of(crew.size(), trip, bind), body);
     put_back(pool);
     if let Some(panic) = panic {
         resume_unwind(panic);
@@ -213,16 +237,16 @@ struct Opened {
 /// member until it calls [`close`]. The others call `body`.
 pub fn open(asked: u32, trip: Option<Trip>, body: impl Fn() + Send + Sync + 'static) {
     let (back, team) = match team(asked) {
-        None => (here::enter(&Start::of(1, trip), 0, None), None),
+        None => (enter(&Start::of(1, trip, None), 0, None), None),
         Some((mut pool, crew)) => {
-            let start = Arc::new(Start::of(crew.size(), trip));
+            let start = Arc::new(Start::of(crew.size(), trip, None));
             let (shared, begin) = (Arc::clone(&crew), Arc::clone(&start));
             statistics::count_region();
             pool.threads.open(Box::new(move |member: Member| {
-                let _back = here::enter(&begin, member.rank(), Some(seat(&shared, member.rank())));
+                let _back = enter(&begin, member.rank(), Some(seat(&shared, member.rank())));
                 body();
             }));
-            (here::enter(&start, 0, Some(seat(&crew, 0))), Some((pool, crew)))
+            (enter(&start, 0, Some(seat(&crew, 0))), Some((pool, crew)))
         }
     };
     OPENED.with_borrow_mut(|opened| opened.push(Opened { back, team }));
