@@ -9,6 +9,7 @@
 
 mod export;
 mod load;
+mod memory;
 mod table;
 
 pub use export::Entry;

@@ -1,0 +1,114 @@
+//! The program's allocators and their memory.
+use crate::export::entries;
+use crate::memory::{self, Request};
+use core::ffi::{c_int, c_uint, c_void};
+use foregather_openmp::allocator::Handle;
+use foregather_openmp::allocators::{destroy, make, usual};
+use foregather_openmp::change;
+
+/// A trait as programs have it.
+#[repr(C)]
+struct AllocTrait {
+    key: c_uint,
+    value: usize,
+}
+
+/// A new allocator; 0 if there is none with these traits.
+///
+/// # Safety
+/// There are `count` traits.
+unsafe fn init(space: usize, count: i64, traits: *const AllocTrait) -> Handle {
+    let Ok(count) = usize::try_from(count) else { return 0 };
+    // SAFETY: by this function's contract.
+    let traits = if count == 0 { &[] } else { unsafe { core::slice::from_raw_parts(traits, count) } };
+    make(space, traits.iter().map(|of| (of.key, of.value))).unwrap_or(0)
+}
+
+/// `count` elements of `bytes` each, as zeros.
+fn zeros(alignment: usize, count: usize, bytes: usize, allocator: Handle) -> *mut c_void {
+    match count.checked_mul(bytes) {
+        Some(bytes) => memory::allocate(Request { bytes, alignment, zeroed: true }, allocator),
+        None => core::ptr::null_mut(),
+    }
+}
+
+fn set_default(allocator: Handle) {
+    change(|icvs| icvs.allocator = if allocator == 0 { 1 } else { allocator });
+}
+
+entries! {
+    "OMP_5.0.1" {
+        fn omp_init_allocator(space: usize, count: c_int, traits: *const AllocTrait) -> Handle {
+            // SAFETY: the program passes as many traits as it says, as for both below.
+            unsafe { init(space, count.into(), traits) }
+        }
+        fn omp_init_allocator_(space: &usize, count: &c_int, traits: *const AllocTrait) -> Handle {
+            // SAFETY: as above.
+            unsafe { init(*space, (*count).into(), traits) }
+        }
+        fn omp_init_allocator_8_(space: &usize, count: &i64, traits: *const AllocTrait) -> Handle {
+            // SAFETY: as above.
+            unsafe { init(*space, *count, traits) }
+        }
+        fn omp_destroy_allocator(allocator: Handle) {
+            destroy(allocator);
+        }
+        fn omp_destroy_allocator_(allocator: &Handle) {
+            destroy(*allocator);
+        }
+        fn omp_set_default_allocator(allocator: Handle) {
+            set_default(allocator);
+        }
+        fn omp_set_default_allocator_(allocator: &Handle) {
+            set_default(*allocator);
+        }
+        fn omp_get_default_allocator() -> Handle {
+            usual()
+        }
+        fn omp_get_default_allocator_() -> Handle {
+            usual()
+        }
+        fn omp_alloc(bytes: usize, allocator: Handle) -> *mut c_void {
+            memory::allocate(Request { bytes, alignment: 1, zeroed: false }, allocator)
+        }
+        fn omp_free(block: *mut c_void, _allocator: Handle) {
+            // SAFETY: the program gives back what it got of these entries, as below.
+            unsafe { memory::free(block) }
+        }
+    }
+    "OMP_5.0.2" {
+        fn omp_aligned_alloc(alignment: usize, bytes: usize, allocator: Handle) -> *mut c_void {
+            memory::allocate(Request { bytes, alignment, zeroed: false }, allocator)
+        }
+        fn omp_calloc(count: usize, bytes: usize, allocator: Handle) -> *mut c_void {
+            zeros(1, count, bytes, allocator)
+        }
+        fn omp_aligned_calloc(alignment: usize, count: usize, bytes: usize, allocator: Handle) -> *mut c_void {
+            zeros(alignment, count, bytes, allocator)
+        }
+        fn omp_realloc(block: *mut c_void, bytes: usize, allocator: Handle, _of: Handle) -> *mut c_void {
+            // SAFETY: as for `omp_free`.
+            unsafe { memory::reallocate(block, bytes, allocator) }
+        }
+    }
+    "GOMP_5.0.1" {
+        fn GOMP_alloc(alignment: usize, bytes: usize, allocator: Handle) -> *mut c_void {
+            // The compiler relies on an address even for a variable of no length, and on having one at all.
+            let block = memory::allocate(Request { bytes: bytes.max(1), alignment, zeroed: false }, allocator);
+            assert!(!block.is_null(), "out of memory for a variable of {bytes} bytes");
+            block
+        }
+        fn GOMP_free(block: *mut c_void, _allocator: Handle) {
+            // SAFETY: the compiler gives back what it got of `GOMP_alloc`.
+            unsafe { memory::free(block) }
+        }
+    }
+    "GOMP_5.1.2" {
+        fn GOMP_add_alloc(block: *mut c_void) {
+            memory::mark(block);
+        }
+        fn GOMP_is_alloc(block: *mut c_void) -> bool {
+            memory::is_marked(block)
+        }
+    }
+}
