@@ -1,9 +1,9 @@
 //! Threads and where they are, as a text: by a format with fields such as `%L` or `%0.4{thread_num}`
 //! (OpenMP 5.2 §21.2.4).
+use crate::binding;
 use crate::here::{ancestor, task};
 use crate::places::ranges;
 use crate::settings::settings;
-use crate::{binding, teams};
 use core::cell::Cell;
 use foregather_host::{affinity, facts, usage};
 use std::sync::{Mutex, PoisonError};
@@ -124,8 +124,8 @@ impl Field {
 fn value(what: u8) -> String {
     let here = task();
     match what {
-        b't' => teams::league().number.to_string(),
-        b'T' => teams::league().teams.to_string(),
+        b't' => here.league.number.to_string(),
+        b'T' => here.league.teams.to_string(),
         b'L' => here.level.to_string(),
         b'n' => here.rank.to_string(),
         b'N' => here.size.to_string(),

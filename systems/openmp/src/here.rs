@@ -4,8 +4,9 @@
 //! The task and the way are plain cells: a question costs one address computation, and they can be asked
 //! while a thread ends, when everything with a destructor is gone.
 use crate::binding;
+use crate::contention::{Group, OwnGroup};
 use crate::crew::CrewSeat;
-use crate::icv::Icvs;
+use crate::icv::{Icvs, League};
 use crate::places::{Assigned, Bind, Partition, inherited};
 use crate::settings::settings;
 use crate::trip::Trip;
@@ -24,6 +25,10 @@ pub struct ImplicitTask {
     pub level: u32,
     /// Regions of several members around it.
     pub active: u32,
+    /// The team that it belongs to.
+    pub league: League,
+    /// Whose threads count with its own.
+    pub(crate) group: Group,
     /// What its own constructs go by; `None` until the program's environment was read.
     icvs: Option<Icvs>,
     /// The places that its regions make use of; `None` for all.
@@ -52,7 +57,16 @@ pub(crate) struct Outer {
     pub(crate) outer: Option<Arc<Outer>>,
 }
 
-const OUTSIDE: ImplicitTask = ImplicitTask { rank: 0, size: 1, level: 0, active: 0, icvs: None, partition: None };
+const OUTSIDE: ImplicitTask = ImplicitTask {
+    rank: 0,
+    size: 1,
+    level: 0,
+    active: 0,
+    league: League::ALONE,
+    group: Group::PROGRAM,
+    icvs: None,
+    partition: None,
+};
 const UNTRODDEN: LoopPlace = LoopPlace { loops: 0, singles: 0, trip: Trip::NONE, round: 0, chunk: (0, 0) };
 
 thread_local! {
@@ -84,6 +98,11 @@ pub fn change(change: impl FnOnce(&mut Icvs)) {
     let mut new = icvs();
     change(&mut new);
     TASK.with(|task| task.set(ImplicitTask { icvs: Some(new), ..task.get() }));
+}
+
+/// The calling thread's task, and those of its regions, belong to that team.
+pub(crate) fn join_league(league: League) {
+    TASK.with(|task| task.set(ImplicitTask { league, ..task.get() }));
 }
 
 /// The task of this thread, or of the thread that opened the region, `level` regions deep. `None` if there is
@@ -163,6 +182,8 @@ impl Start {
             size,
             level: here.level + 1,
             active: here.active + u32::from(size > 1),
+            league: here.league,
+            group: here.group,
             icvs: Some(Icvs { threads, bind, ..icvs }),
             partition: here.partition,
         };
@@ -170,19 +191,20 @@ impl Start {
         let outer = (here.level > 0).then(lineage);
         Self { task, outer, trip, places }
     }
+}
 
-    /// For a part that knows nothing of the regions around it.
-    fn anew() -> Self {
-        let task = ImplicitTask { icvs: Some(settings().icvs), ..OUTSIDE };
-        Self { task, outer: None, trip: None, places: None }
-    }
+/// Does `body` as a team's first task, outside of all regions.
+pub(crate) fn begin<T>(league: League, icvs: Icvs, body: impl FnOnce() -> T) -> T {
+    let group = OwnGroup::new();
+    let task = ImplicitTask { league, group: group.0, icvs: Some(icvs), ..OUTSIDE };
+    let _back = enter(&Start { task, outer: None, trip: None, places: None }, 0, None);
+    body()
 }
 
 /// Does `body` as if it began the program: outside of all regions, with the control variables that the
 /// environment gave.
 pub fn outside<T>(body: impl FnOnce() -> T) -> T {
-    let _back = enter(&Start::anew(), 0, None);
-    body()
+    begin(League::ALONE, settings().icvs, body)
 }
 
 /// The calling thread is the member `rank`, in that seat, until the result is dropped.

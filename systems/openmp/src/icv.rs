@@ -49,6 +49,20 @@ impl fmt::Display for Schedule {
     }
 }
 
+/// A team's place in its league.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct League {
+    /// The team's number.
+    pub number: u32,
+    /// How many teams there are.
+    pub teams: u32,
+}
+
+impl League {
+    /// Outside of all leagues.
+    pub const ALONE: Self = Self { number: 0, teams: 1 };
+}
+
 /// The control variables of one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Icvs {

@@ -24,6 +24,8 @@ pub mod allocators;
 #[cfg(not(loom))]
 mod binding;
 #[cfg(not(loom))]
+mod contention;
+#[cfg(not(loom))]
 mod crew;
 #[cfg(not(loom))]
 mod device;
@@ -59,7 +61,7 @@ pub use binding::place;
 pub use device::{DeviceSettings, Offload};
 #[cfg(not(loom))]
 pub use here::{ImplicitTask, ancestor, change, icvs, outside, partition, task};
-pub use icv::{Icvs, Kind, Schedule};
+pub use icv::{Icvs, Kind, League, Schedule};
 #[cfg(not(loom))]
 pub use pool::{Asked, close, members, open, parallel, pause};
 #[cfg(not(loom))]

@@ -58,9 +58,6 @@ thread_local! {
     static OPENED: RefCell<Vec<Opened>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Threads in regions of this process, beyond those that opened them.
-static BUSY: AtomicU32 = AtomicU32::new(0);
-
 impl Pool {
     fn new(most: u32) -> Result<Self, Error> {
         let (policy, _) = settings().policy(&Thread::current().costs());
@@ -175,7 +172,7 @@ pub fn members(asked: u32) -> u32 {
     let wanted = if asked == 0 { threads } else { asked };
     // Fewer are allowed only then.
     let wanted = if dynamic { wanted.min(settings().icvs.threads.max(1)) } else { wanted };
-    wanted.min(within(thread_limit, BUSY.load(Relaxed)))
+    wanted.min(within(thread_limit, here::task().group.busy().load(Relaxed)))
 }
 
 /// The most members of one more region, of `busy` threads in others.
@@ -188,7 +185,7 @@ fn within(thread_limit: u32, busy: u32) -> u32 {
 fn reserve(asked: u32) -> u32 {
     let (wanted, limit) = (members(asked), here::icvs().thread_limit);
     let mut size = wanted;
-    let _ = BUSY.fetch_update(Relaxed, Relaxed, |busy| {
+    let _ = here::task().group.busy().fetch_update(Relaxed, Relaxed, |busy| {
         size = wanted.min(within(limit, busy));
         Some(busy + size - 1)
     });
@@ -197,7 +194,7 @@ fn reserve(asked: u32) -> u32 {
 
 /// Threads that were reserved are not in regions any more.
 fn release(threads: u32) {
-    BUSY.fetch_sub(threads, Relaxed);
+    here::task().group.busy().fetch_sub(threads, Relaxed);
 }
 
 /// A parallel region: `body` is called once by each of [`members`]`(asked)` threads, of which the calling one

@@ -1,32 +1,12 @@
 //! Leagues of teams on the host: a construct's teams are done one after the other by the thread that meets it,
 //! each with regions of its own.
-use crate::here::{change, icvs};
+use crate::here::{begin as begin_team, change, icvs, join_league, task};
+use crate::icv::{Icvs, League};
 use crate::settings::settings;
-use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// The calling thread's team in its league.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct League {
-    /// The team's number.
-    pub number: u32,
-    /// How many teams there are.
-    pub teams: u32,
-}
-
-/// Outside of all leagues.
-const ALONE: League = League { number: 0, teams: 1 };
 /// Teams of a league for which neither the program nor the environment names a number.
 const USUAL: u32 = 3;
-
-thread_local! {
-    static LEAGUE: Cell<League> = const { Cell::new(ALONE) };
-}
-
-/// The calling thread's team in its league.
-pub fn league() -> League {
-    LEAGUE.get()
-}
 
 /// Teams of a league that names no number (`nteams-var`), and the most threads of each
 /// (`teams-thread-limit-var`), as the program has set them.
@@ -57,79 +37,60 @@ pub fn set_thread_limit(threads: u32) {
     SET[1].store(threads, Relaxed);
 }
 
-/// Puts a thread back where it was, also if a team panics.
-struct Back(League, u32);
-
-impl Drop for Back {
-    fn drop(&mut self) {
-        LEAGUE.set(self.0);
-        change(|icvs| icvs.thread_limit = self.1);
-    }
-}
-
 /// The teams of a league that asks for `teams` (0: as is usual) of at most `threads` (0: as is usual) each:
 /// `body` is called once by each.
 pub fn each(teams: u32, threads: u32, body: impl Fn()) {
-    let _back = Back(LEAGUE.get(), icvs().thread_limit);
     let teams = [teams, most_teams(), USUAL].into_iter().find(|&teams| teams > 0).unwrap_or(1);
-    limit(if threads > 0 { threads } else { thread_limit() });
+    let limit = [threads, thread_limit(), icvs().thread_limit].into_iter().find(|&limit| limit > 0);
+    let icvs = Icvs { thread_limit: limit.unwrap_or(u32::MAX), ..icvs() };
     for number in 0..teams {
-        LEAGUE.set(League { number, teams });
-        body();
+        begin_team(League { number, teams }, icvs, &body);
     }
 }
 
-/// Does `body` as a league of one team, which [`begin`] and [`next`] may make larger.
-pub fn alone<T>(body: impl FnOnce() -> T) -> T {
-    let _back = Back(LEAGUE.replace(ALONE), icvs().thread_limit);
-    body()
-}
-
-/// The calling thread is the first of `teams`, of at most `threads` each if that is not 0.
+/// The calling thread, which began outside of all leagues, is the first of `teams`, of at most `threads` each
+/// if that is not 0.
 pub fn begin(teams: u32, threads: u32) {
-    limit(threads);
-    LEAGUE.set(League { number: 0, teams: teams.max(1) });
+    if threads > 0 {
+        change(|icvs| icvs.thread_limit = threads);
+    }
+    join_league(League { number: 0, teams: teams.max(1) });
 }
 
 /// The calling thread is the next team of its league. `false` if there is none.
 pub fn next() -> bool {
-    let League { number, teams } = LEAGUE.get();
+    let League { number, teams } = task().league;
     let another = number + 1 < teams;
     if another {
-        LEAGUE.set(League { number: number + 1, teams });
+        join_league(League { number: number + 1, teams });
     }
     another
-}
-
-fn limit(threads: u32) {
-    if threads > 0 {
-        change(|icvs| icvs.thread_limit = threads);
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::here::outside;
     use std::cell::RefCell;
 
     #[test]
     fn teams_come_one_after_the_other_and_leave_nothing() {
-        let (seen, before) = (RefCell::new(Vec::new()), (league(), icvs().thread_limit));
-        each(3, 2, || seen.borrow_mut().push((league().number, league().teams, icvs().thread_limit)));
+        let (seen, before) = (RefCell::new(Vec::new()), (task().league, icvs().thread_limit));
+        each(3, 2, || seen.borrow_mut().push((task().league.number, task().league.teams, icvs().thread_limit)));
         assert_eq!(seen.take(), [(0, 3, 2), (1, 3, 2), (2, 3, 2)]);
-        assert_eq!((league(), icvs().thread_limit), before);
-        each(0, 0, || seen.borrow_mut().push((league().number, league().teams, 0)));
+        assert_eq!((task().league, icvs().thread_limit), before);
+        each(0, 0, || seen.borrow_mut().push((task().league.number, task().league.teams, 0)));
         assert_eq!(seen.take().len(), USUAL as usize);
     }
 
     #[test]
     fn a_league_may_begin_within_a_target_region() {
-        alone(|| {
+        outside(|| {
             assert!(!next());
             begin(2, 5);
-            assert_eq!((league(), icvs().thread_limit), (League { number: 0, teams: 2 }, 5));
-            assert!(next() && !next() && league().number == 1);
+            assert_eq!((task().league, icvs().thread_limit), (League { number: 0, teams: 2 }, 5));
+            assert!(next() && !next() && task().league.number == 1);
         });
-        assert_eq!(league(), ALONE);
+        assert_eq!(task().league, League::ALONE);
     }
 }

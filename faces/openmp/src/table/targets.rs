@@ -5,7 +5,7 @@ use crate::export::entries;
 use crate::table::regions::Body;
 use core::alloc::Layout;
 use core::ffi::{c_int, c_uint, c_void};
-use foregather_openmp::{Offload, change, icvs, outside, settings, teams};
+use foregather_openmp::{Offload, change, icvs, outside, settings};
 use std::alloc;
 
 questions! {
@@ -49,7 +49,7 @@ fn reach(device: c_int) {
 unsafe fn on_host(device: c_int, body: Body, data: *mut c_void) {
     reach(device);
     // SAFETY: by this function's contract.
-    outside(|| teams::alone(|| unsafe { body(data) }));
+    outside(|| unsafe { body(data) });
 }
 
 /// The kind of a region's own copy of a variable.
@@ -80,9 +80,11 @@ impl Copies {
             use core::slice::{from_raw_parts, from_raw_parts_mut};
             (from_raw_parts_mut(addresses, count), from_raw_parts(sizes, count), from_raw_parts(kinds, count))
         };
-        let own = |at: &usize| kinds[*at] & 0xff == FIRSTPRIVATE;
-        let end = (0..count).filter(own).fold(0, |end, at| Self::after(end, kinds[at]) + sizes[at]);
-        let alignment = (0..count).filter(own).map(|at| 1usize << (kinds[at] >> 8).min(16)).max()?;
+        // An argument that the caller left out has no address.
+        let own = |at: &usize| kinds[*at] & 0xff == FIRSTPRIVATE && !addresses[*at].is_null();
+        let own: Vec<usize> = (0..count).filter(own).collect();
+        let end = own.iter().fold(0, |end, &at| Self::after(end, kinds[at]) + sizes[at]);
+        let alignment = own.iter().map(|&at| 1usize << (kinds[at] >> 8).min(16)).max()?;
         let layout = Layout::from_size_align(end.max(1), alignment).ok()?;
         // SAFETY: the layout is not of length 0.
         let start = unsafe { alloc::alloc(layout) };
@@ -90,7 +92,7 @@ impl Copies {
             alloc::handle_alloc_error(layout);
         }
         let mut end = 0;
-        for at in (0..count).filter(own) {
+        for at in own {
             let place = Self::after(end, kinds[at]);
             // SAFETY: the place with its length lies within the block, whose length was summed up in the same
             // way; the variable has its size by this function's contract.

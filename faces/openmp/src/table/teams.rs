@@ -3,12 +3,13 @@ use super::asked::{int, questions};
 use crate::export::entries;
 use crate::table::regions::{Body, call};
 use core::ffi::{c_char, c_int, c_uint, c_void};
-use foregather_openmp::teams::{self, league, most_teams, set_most_teams, set_thread_limit, thread_limit};
+use foregather_openmp::task;
+use foregather_openmp::teams::{self, most_teams, set_most_teams, set_thread_limit, thread_limit};
 
 questions! {
     "OMP_4.0" {
-        omp_get_num_teams omp_get_num_teams_ -> c_int: int(league().teams);
-        omp_get_team_num omp_get_team_num_ -> c_int: int(league().number);
+        omp_get_num_teams omp_get_num_teams_ -> c_int: int(task().league.teams);
+        omp_get_team_num omp_get_team_num_ -> c_int: int(task().league.number);
     }
     "OMP_5.1" {
         omp_get_max_teams omp_get_max_teams_ -> c_int: int(most_teams());
