@@ -115,6 +115,12 @@ pub(in crate::table) mod pointers_queued {
     }
 }
 
+/// Ends a program that maps data of its own, which it does only where the device has memory of its own.
+fn refuse(name: &str) -> ! {
+    eprintln!("foregather: {name}: the host is the device, and its memory cannot be mapped to other memory");
+    std::process::exit(1);
+}
+
 /// Copies memory of the host.
 ///
 /// # Safety
@@ -140,7 +146,7 @@ entries! {
         }
         fn acc_malloc(bytes: usize) -> *mut c_void {
             // SAFETY: it has no contract.
-            unsafe { libc::malloc(bytes) }
+            if bytes == 0 { core::ptr::null_mut() } else { unsafe { libc::malloc(bytes) } }
         }
         fn acc_free(memory: *mut c_void) {
             // SAFETY: the program gives back what it got of `acc_malloc`.
@@ -152,8 +158,12 @@ entries! {
         fn acc_hostptr(address: *mut c_void) -> *mut c_void {
             address
         }
-        fn acc_map_data(_host: *mut c_void, _device: *mut c_void, _bytes: usize) {}
-        fn acc_unmap_data(_host: *mut c_void) {}
+        fn acc_map_data(_host: *mut c_void, _device: *mut c_void, _bytes: usize) {
+            refuse("acc_map_data");
+        }
+        fn acc_unmap_data(_host: *mut c_void) {
+            refuse("acc_unmap_data");
+        }
         fn acc_memcpy_to_device(to: *mut c_void, from: *mut c_void, bytes: usize) {
             // SAFETY: the program names memory that it has, as for all copies.
             unsafe { copy(to, from, bytes) }

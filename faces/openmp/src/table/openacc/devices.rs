@@ -6,12 +6,26 @@ use core::ptr::null_mut;
 /// Numbers of kinds of devices that stand for the host: the usual one, and itself.
 const USUAL: c_uint = 1;
 const HOST: c_uint = 2;
+/// The device that the thread has.
+const CURRENT: c_uint = c_uint::MAX;
 /// No device, which the host is as well.
 const NONE: c_uint = 0;
 
 /// How many devices of a kind there are.
 fn count(kind: c_uint) -> c_int {
     (kind == USUAL || kind == HOST).into()
+}
+
+/// The last kind of a device that the standard's header names.
+const LAST: c_uint = 8;
+
+/// Ends a program that asks for a kind of device which nothing knows. The others are the host, for want of
+/// them.
+fn reach(kind: c_uint) {
+    if kind > LAST && kind != CURRENT {
+        eprintln!("foregather: there is no kind of device with the number {kind}");
+        std::process::exit(1);
+    }
 }
 
 /// Does the calling thread run on a device of that kind?
@@ -37,16 +51,24 @@ entries! {
         fn acc_get_num_devices_h_(kind: &c_uint) -> c_int {
             count(*kind)
         }
-        fn acc_set_device_type(_kind: c_uint) {}
-        fn acc_set_device_type_h_(_kind: &c_uint) {}
+        fn acc_set_device_type(kind: c_uint) {
+            reach(kind);
+        }
+        fn acc_set_device_type_h_(kind: &c_uint) {
+            reach(*kind);
+        }
         fn acc_get_device_type() -> c_uint {
             HOST
         }
         fn acc_get_device_type_h_() -> c_uint {
             HOST
         }
-        fn acc_set_device_num(_number: c_int, _kind: c_uint) {}
-        fn acc_set_device_num_h_(_number: &c_int, _kind: &c_uint) {}
+        fn acc_set_device_num(_number: c_int, kind: c_uint) {
+            reach(kind);
+        }
+        fn acc_set_device_num_h_(_number: &c_int, kind: &c_uint) {
+            reach(*kind);
+        }
         fn acc_get_device_num(_kind: c_uint) -> c_int {
             0
         }
@@ -59,8 +81,12 @@ entries! {
         fn acc_on_device_h_(kind: &c_uint) -> c_int {
             is_on(*kind)
         }
-        fn acc_init(_kind: c_uint) {}
-        fn acc_init_h_(_kind: &c_uint) {}
+        fn acc_init(kind: c_uint) {
+            reach(kind);
+        }
+        fn acc_init_h_(kind: &c_uint) {
+            reach(*kind);
+        }
         fn acc_shutdown(_kind: c_uint) {}
         fn acc_shutdown_h_(_kind: &c_uint) {}
         fn acc_get_current_cuda_device() -> *mut c_void {
