@@ -18,8 +18,8 @@ pub struct Entry {
     pub slot: &'static AtomicPtr<()>,
 }
 
-/// The lines of a table. Those after `old:` are what programs find that were linked before other functions got
-/// their names.
+/// The lines of a table. Those after `old:` are what programs find that were linked before other functions
+/// got their names.
 macro_rules! entries {
     (old: $($lines:tt)*) => { $crate::export::entries! { @ false old $($lines)* } };
     (@ $is_default:literal $way:ident $( $node:literal { $( fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $(-> $result:ty)? $body:block )* } )*) => {

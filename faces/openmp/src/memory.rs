@@ -3,7 +3,7 @@ use core::alloc::Layout;
 use core::ffi::c_void;
 use core::mem::size_of;
 use core::ptr::{NonNull, null_mut};
-use foregather_openmp::allocator::{Allocator, Fallback, Handle};
+use foregather_openmp::allocator::{Allocator, AllocatorHandle, Fallback};
 use foregather_openmp::allocators::{find, usual};
 use std::alloc;
 use std::collections::HashSet;
@@ -24,7 +24,7 @@ struct Note {
 
 /// What a block asks for.
 #[derive(Clone, Copy)]
-pub(crate) struct Request {
+pub(crate) struct BlockRequest {
     /// Its length.
     pub(crate) bytes: usize,
     /// Its address is a multiple of it.
@@ -34,7 +34,7 @@ pub(crate) struct Request {
 }
 
 /// A block by that allocator, or by those that stand in for it; null if there is none.
-pub(crate) fn allocate(request: Request, handle: Handle) -> *mut c_void {
+pub(crate) fn allocate(request: BlockRequest, handle: AllocatorHandle) -> *mut c_void {
     if request.bytes == 0 || !request.alignment.is_power_of_two() {
         return null_mut();
     }
@@ -52,7 +52,7 @@ pub(crate) fn allocate(request: Request, handle: Handle) -> *mut c_void {
 }
 
 /// Which allocator is asked when one has no memory; `None`: none.
-fn stand_in(request: Request, allocator: &Allocator) -> Option<Handle> {
+fn stand_in(request: BlockRequest, allocator: &Allocator) -> Option<AllocatorHandle> {
     match allocator.fallback {
         Fallback::DefaultMemory => Some(1),
         Fallback::Other(0) => Some(usual()),
@@ -66,7 +66,7 @@ fn stand_in(request: Request, allocator: &Allocator) -> Option<Handle> {
 }
 
 /// A block of which `before` bytes are taken of the pool already.
-fn taken(request: Request, allocator: Option<&Arc<Allocator>>, before: usize) -> Option<NonNull<u8>> {
+fn taken(request: BlockRequest, allocator: Option<&Arc<Allocator>>, before: usize) -> Option<NonNull<u8>> {
     let more = request.bytes.saturating_sub(before);
     if allocator.is_some_and(|allocator| !allocator.take(more)) {
         return None;
@@ -79,8 +79,8 @@ fn taken(request: Request, allocator: Option<&Arc<Allocator>>, before: usize) ->
 }
 
 /// A block of the process's memory, which notes its allocator.
-fn fetch(request: Request, allocator: Option<&Arc<Allocator>>) -> Option<NonNull<u8>> {
-    let Request { bytes, alignment, zeroed } = request;
+fn fetch(request: BlockRequest, allocator: Option<&Arc<Allocator>>) -> Option<NonNull<u8>> {
+    let BlockRequest { bytes, alignment, zeroed } = request;
     let own = allocator.map_or(1, |allocator| allocator.alignment);
     let alignment = alignment.max(own).max(USUAL_ALIGNMENT);
     // The note, then the block, each aligned.
@@ -132,8 +132,8 @@ pub(crate) unsafe fn free(block: *mut c_void) {
 ///
 /// # Safety
 /// As for [`free`], except if the result is null and `bytes` is not 0.
-pub(crate) unsafe fn reallocate(block: *mut c_void, bytes: usize, handle: Handle) -> *mut c_void {
-    let request = Request { bytes, alignment: 1, zeroed: false };
+pub(crate) unsafe fn reallocate(block: *mut c_void, bytes: usize, handle: AllocatorHandle) -> *mut c_void {
+    let request = BlockRequest { bytes, alignment: 1, zeroed: false };
     if block.is_null() {
         return allocate(request, handle);
     }
@@ -201,21 +201,21 @@ mod tests {
     use super::*;
     use foregather_openmp::allocators::{destroy, make};
 
-    fn plain(bytes: usize) -> Request {
-        Request { bytes, alignment: 1, zeroed: false }
+    fn plain(bytes: usize) -> BlockRequest {
+        BlockRequest { bytes, alignment: 1, zeroed: false }
     }
 
     #[test]
     fn a_block_is_aligned_and_keeps_its_content_when_it_grows() {
         let handle = make(0, [(2, 256), (4, 1000), (5, 12)]).unwrap();
-        let block = allocate(Request { zeroed: true, ..plain(600) }, handle);
-        assert!(block.addr() % 256 == 0 && allocate(plain(600), handle).is_null());
+        let block = allocate(BlockRequest { zeroed: true, ..plain(600) }, handle);
+        assert!(block.addr().is_multiple_of(256) && allocate(plain(600), handle).is_null());
         // SAFETY: the block has that length; it was allocated here, as the others were.
         unsafe {
             assert_eq!(block.cast::<u8>().add(599).read(), 0);
             block.cast::<u8>().write(7);
             let grown = reallocate(block, 1000, 0);
-            assert!(!grown.is_null() && grown.cast::<u8>().read() == 7 && grown.addr() % 256 == 0);
+            assert!(!grown.is_null() && grown.cast::<u8>().read() == 7 && grown.addr().is_multiple_of(256));
             assert!(reallocate(grown, 1001, handle).is_null(), "and the old one is still there");
             let shrunk = reallocate(grown, 100, handle);
             let rest = allocate(plain(900), handle);
@@ -234,7 +234,7 @@ mod tests {
         let inner = make(0, [(4, 10)]).unwrap();
         let outer = make(0, [(4, 10), (5, 14), (6, inner)]).unwrap();
         assert!(!allocate(plain(100), outer).is_null(), "the process's memory, in the end");
-        assert!(allocate(plain(0), 1).is_null() && allocate(Request { alignment: 3, ..plain(8) }, 1).is_null());
+        assert!(allocate(plain(0), 1).is_null() && allocate(BlockRequest { alignment: 3, ..plain(8) }, 1).is_null());
     }
 
     #[test]

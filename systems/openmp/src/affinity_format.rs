@@ -131,7 +131,7 @@ fn value(what: u8) -> String {
         b'N' => here.size.to_string(),
         b'a' => here.level.checked_sub(1).and_then(ancestor).map_or(-1, |task| i64::from(task.rank)).to_string(),
         b'H' => facts::host_name(),
-        b'P' => std::process::id().to_string(),
+        b'P' => usage::this_process().to_string(),
         b'i' => usage::this_thread().to_string(),
         _ => match binding::place().and_then(|place| settings().places.places.get(place as usize)) {
             Some(cpus) => ranges(cpus, '-', |_, last| last),

@@ -5,10 +5,10 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// An allocator, as programs name it: 0 for the usual one of the task, up to [`PREDEFINED`] one that is
 /// always there, beyond those that the program has made.
-pub type Handle = usize;
+pub type AllocatorHandle = usize;
 
 /// The last of the allocators that are always there.
-pub const PREDEFINED: Handle = 8;
+pub const PREDEFINED: AllocatorHandle = 8;
 /// The last of the spaces.
 pub(crate) const SPACES: usize = 4;
 /// What an allocator does when it has no memory.
@@ -21,7 +21,7 @@ pub enum Fallback {
     /// The program ends.
     Abort,
     /// It asks another allocator.
-    Other(Handle),
+    Other(AllocatorHandle),
 }
 
 /// An allocator's demands, and what is taken of its pool.
@@ -71,7 +71,7 @@ impl Allocator {
         Some(allocator)
     }
 
-    /// Takes `bytes` of the pool. `false`: there are not so many left.
+    /// Takes `bytes` of the pool. `false`: it has fewer left.
     pub fn take(&self, bytes: usize) -> bool {
         let fits = |taken: usize| taken.checked_add(bytes).filter(|&taken| taken <= self.pool_bytes);
         self.pool_bytes == usize::MAX || self.taken_bytes.fetch_update(Relaxed, Relaxed, fits).is_ok()
@@ -90,18 +90,18 @@ impl Allocator {
 pub struct AllocatorSetting {
     /// As it was written.
     pub text: String,
-    pub(crate) of: Asked,
+    pub(crate) of: AllocatorSource,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
-    Predefined(Handle),
+pub(crate) enum AllocatorSource {
+    Predefined(AllocatorHandle),
     Made(usize, Vec<Trait>),
 }
 
 impl Default for AllocatorSetting {
     fn default() -> Self {
-        Self { text: "omp_default_mem_alloc".to_owned(), of: Asked::Predefined(1) }
+        Self { text: "omp_default_mem_alloc".to_owned(), of: AllocatorSource::Predefined(1) }
     }
 }
 
@@ -117,12 +117,12 @@ impl AllocatorSetting {
         };
         let (space, traits) = text.split_once(':').map_or((text, None), |(space, traits)| (space.trim(), Some(traits)));
         let of = match (kind(space, "_mem_alloc"), kind(space, "_mem_space")) {
-            (Some(at), _) if traits.is_none() => Asked::Predefined(at + 1),
+            (Some(at), _) if traits.is_none() => AllocatorSource::Predefined(at + 1),
             (_, Some(at)) if at <= SPACES => {
                 let traits =
                     traits.map_or(Some(Vec::new()), |traits| traits.split(',').map(Self::pair).collect::<Option<_>>())?;
                 Allocator::new(traits.iter().copied())?;
-                Asked::Made(at, traits)
+                AllocatorSource::Made(at, traits)
             }
             _ => return None,
         };
@@ -186,11 +186,11 @@ mod tests {
     #[test]
     fn the_environment_names_an_allocator_or_makes_one() {
         let of = |text| AllocatorSetting::parse(text).map(|setting| setting.of);
-        assert_eq!(of("omp_high_bw_mem_alloc"), Some(Asked::Predefined(4)));
-        assert_eq!(of("omp_thread_mem_alloc"), Some(Asked::Predefined(8)));
-        assert_eq!(of("omp_low_lat_mem_space"), Some(Asked::Made(4, vec![])));
+        assert_eq!(of("omp_high_bw_mem_alloc"), Some(AllocatorSource::Predefined(4)));
+        assert_eq!(of("omp_thread_mem_alloc"), Some(AllocatorSource::Predefined(8)));
+        assert_eq!(of("omp_low_lat_mem_space"), Some(AllocatorSource::Made(4, vec![])));
         let traits = "omp_default_mem_space: alignment=64, pool_size=100,fallback=null_fb";
-        assert_eq!(of(traits), Some(Asked::Made(0, vec![(2, 64), (4, 100), (5, 12)])));
+        assert_eq!(of(traits), Some(AllocatorSource::Made(0, vec![(2, 64), (4, 100), (5, 12)])));
         let wrong =
             ["", "omp_fast_mem_alloc", "omp_thread_mem_space", "omp_const_mem_alloc:alignment=4", "omp_const_mem_space:x=1"];
         for wrong in wrong.into_iter().chain(["omp_const_mem_space:alignment=3", "omp_const_mem_space:fb_data=1"]) {

@@ -1,17 +1,17 @@
 //! The program's allocators, by their handles.
-use crate::allocator::{Allocator, Asked, Handle, SPACES, Trait};
+use crate::allocator::{Allocator, AllocatorHandle, AllocatorSource, SPACES, Trait};
 use crate::here::icvs;
 use crate::settings::settings;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 /// The numbers of allocators that programs make begin beyond it.
-const MADE: Handle = 64;
+const MADE: AllocatorHandle = 64;
 
 /// The allocators that the program has made, by number; those that it has destroyed are `None`.
 static ALL: RwLock<Vec<Option<Arc<Allocator>>>> = RwLock::new(Vec::new());
 
 /// Makes an allocator of memory in a space. `None`: there is no such space, or no memory with these traits.
-pub fn make(space: usize, traits: impl IntoIterator<Item = Trait>) -> Option<Handle> {
+pub fn make(space: usize, traits: impl IntoIterator<Item = Trait>) -> Option<AllocatorHandle> {
     let allocator = Allocator::new(traits).filter(|_| space <= SPACES)?;
     let mut all = ALL.write().unwrap_or_else(PoisonError::into_inner);
     let free = all.iter().position(Option::is_none).unwrap_or(all.len());
@@ -23,7 +23,7 @@ pub fn make(space: usize, traits: impl IntoIterator<Item = Trait>) -> Option<Han
 }
 
 /// Destroys an allocator that the program has made, and no other.
-pub fn destroy(handle: Handle) {
+pub fn destroy(handle: AllocatorHandle) {
     let mut all = ALL.write().unwrap_or_else(PoisonError::into_inner);
     if let Some(allocator) = handle.checked_sub(MADE).and_then(|at| all.get_mut(at)) {
         *allocator = None;
@@ -31,19 +31,19 @@ pub fn destroy(handle: Handle) {
 }
 
 /// The allocator of a name; `None` for the process's memory as it is, which those that are always there give.
-pub fn find(handle: Handle) -> Option<Arc<Allocator>> {
+pub fn find(handle: AllocatorHandle) -> Option<Arc<Allocator>> {
     let at = handle.checked_sub(MADE)?;
     ALL.read().unwrap_or_else(PoisonError::into_inner).get(at).cloned().flatten()
 }
 
 /// The usual allocator of the calling thread's task.
-pub fn usual() -> Handle {
+pub fn usual() -> AllocatorHandle {
     match icvs().allocator {
         0 => {
-            static FIRST: OnceLock<Handle> = OnceLock::new();
+            static FIRST: OnceLock<AllocatorHandle> = OnceLock::new();
             *FIRST.get_or_init(|| match &settings().allocator.of {
-                Asked::Predefined(handle) => *handle,
-                Asked::Made(space, traits) => make(*space, traits.iter().copied()).unwrap_or(1),
+                AllocatorSource::Predefined(handle) => *handle,
+                AllocatorSource::Made(space, traits) => make(*space, traits.iter().copied()).unwrap_or(1),
             })
         }
         handle => handle,

@@ -1,10 +1,10 @@
 //! The place of the calling thread, which it is bound to.
 //!
-//! The program's first thread is bound to the first place when it first asks for its place, or opens a region;
-//! so a process that never does either is left alone. A member takes its place when it enters a region, and
-//! keeps it until another region sends it elsewhere. Its mask is then not the one that it came with, so it is
-//! not moved to balance a team (race 8 of `core/wait/src/adaptive/README.md`): a bound thread stays within its
-//! place. The opener of a region stays where it is.
+//! The program's first thread is bound to the first place when it first asks for its place, or opens a
+//! region; so a process that never does either is left alone. A member takes its place when it enters a
+//! region, and keeps it until another region sends it elsewhere. Its mask is then not the one that it came
+//! with, so it is not moved to balance a team (race 8 of `core/wait/src/adaptive/README.md`): a bound thread
+//! stays within its place. The opener of a region stays where it is.
 use crate::places::Partition;
 use crate::settings::settings;
 use core::cell::Cell;
@@ -12,27 +12,27 @@ use foregather_host::{affinity, usage};
 
 /// A thread's place, as far as it has been asked for.
 #[derive(Clone, Copy)]
-enum Place {
+enum ThreadPlace {
     Unasked,
     None,
     At(u32),
 }
 
 thread_local! {
-    static PLACE: Cell<Place> = const { Cell::new(Place::Unasked) };
+    static PLACE: Cell<ThreadPlace> = const { Cell::new(ThreadPlace::Unasked) };
 }
 
 /// The place that the calling thread is bound to; `None` if it is not.
 pub fn place() -> Option<u32> {
     match PLACE.get() {
-        Place::At(place) => Some(place),
-        Place::None => None,
-        Place::Unasked => {
-            let is_first = usage::this_thread() == std::process::id();
+        ThreadPlace::At(place) => Some(place),
+        ThreadPlace::None => None,
+        ThreadPlace::Unasked => {
+            let is_first = usage::this_thread() == usage::this_process();
             if is_first && all_places().is_some() {
                 go(0)
             } else {
-                PLACE.set(Place::None)
+                PLACE.set(ThreadPlace::None)
             }
             place()
         }
@@ -47,11 +47,11 @@ pub(crate) fn all_places() -> Option<Partition> {
 
 /// Binds the calling thread to a place, unless it is there.
 pub(crate) fn go(place: u32) {
-    if matches!(PLACE.get(), Place::At(here) if here == place) {
+    if matches!(PLACE.get(), ThreadPlace::At(here) if here == place) {
         return;
     }
     // Processors that have gone since the start leave the thread where it is.
     let cpus = settings().places.places.get(place as usize);
     let went = cpus.is_some_and(|cpus| affinity::set(cpus).is_ok());
-    PLACE.set(if went { Place::At(place) } else { Place::None });
+    PLACE.set(if went { ThreadPlace::At(place) } else { ThreadPlace::None });
 }

@@ -17,9 +17,9 @@ static BUSY: [AtomicU32; MOST] = {
 
 /// A group, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Group(u8);
+pub(crate) struct ContentionGroup(u8);
 
-impl Group {
+impl ContentionGroup {
     /// The program's own.
     pub(crate) const PROGRAM: Self = Self(0);
 
@@ -31,18 +31,18 @@ impl Group {
 }
 
 /// A new group, until this is dropped, when all of its regions are over.
-pub(crate) struct OwnGroup(pub(crate) Group);
+pub(crate) struct OwnGroup(pub(crate) ContentionGroup);
 
 impl OwnGroup {
     pub(crate) fn new() -> Self {
         let free = (1..MOST).find(|&at| BUSY[at].compare_exchange(UNUSED, 0, Acquire, Relaxed).is_ok());
-        Self(Group(free.unwrap_or(0) as u8))
+        Self(ContentionGroup(free.unwrap_or(0) as u8))
     }
 }
 
 impl Drop for OwnGroup {
     fn drop(&mut self) {
-        if self.0 != Group::PROGRAM {
+        if self.0 != ContentionGroup::PROGRAM {
             self.0.busy().store(UNUSED, Release);
         }
     }
@@ -55,10 +55,10 @@ mod tests {
     #[test]
     fn groups_are_counted_apart_until_there_are_too_many() {
         let groups: Vec<OwnGroup> = (0..MOST + 1).map(|_| OwnGroup::new()).collect();
-        assert!(groups[0].0 != groups[1].0 && groups[MOST].0 == Group::PROGRAM);
+        assert!(groups[0].0 != groups[1].0 && groups[MOST].0 == ContentionGroup::PROGRAM);
         let first = groups[0].0;
         drop(groups);
         assert_eq!(OwnGroup::new().0, first);
-        assert_ne!(Group::PROGRAM.busy().load(Relaxed), UNUSED);
+        assert_ne!(ContentionGroup::PROGRAM.busy().load(Relaxed), UNUSED);
     }
 }

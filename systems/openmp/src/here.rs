@@ -4,7 +4,7 @@
 //! The task and the way are plain cells: a question costs one address computation, and they can be asked
 //! while a thread ends, when everything with a destructor is gone.
 use crate::binding;
-use crate::contention::{Group, OwnGroup};
+use crate::contention::{ContentionGroup, OwnGroup};
 use crate::crew::CrewSeat;
 use crate::icv::{Icvs, League};
 use crate::places::{Assigned, Bind, Partition, inherited};
@@ -28,7 +28,7 @@ pub struct ImplicitTask {
     /// The team that it belongs to.
     pub league: League,
     /// Whose threads count with its own.
-    pub(crate) group: Group,
+    pub(crate) group: ContentionGroup,
     /// What its own constructs go by; `None` until the program's environment was read.
     icvs: Option<Icvs>,
     /// The places that its regions make use of; `None` for all.
@@ -63,7 +63,7 @@ const OUTSIDE: ImplicitTask = ImplicitTask {
     level: 0,
     active: 0,
     league: League::ALONE,
-    group: Group::PROGRAM,
+    group: ContentionGroup::PROGRAM,
     icvs: None,
     partition: None,
 };

@@ -63,7 +63,7 @@ pub use device::{DeviceSettings, Offload};
 pub use here::{ImplicitTask, ancestor, change, icvs, outside, partition, task};
 pub use icv::{Icvs, Kind, League, Schedule};
 #[cfg(not(loom))]
-pub use pool::{Asked, close, members, open, parallel, pause};
+pub use pool::{RegionRequest, close, members, open, parallel, pause};
 #[cfg(not(loom))]
 pub use settings::{Settings, Shown, settings};
 #[cfg(not(loom))]

@@ -22,14 +22,14 @@ use std::sync::Arc;
 
 /// What a region asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct RegionRequest {
     /// Its members; 0: as many as is usual here.
     pub threads: u32,
     /// How they go to places; `None`: as is usual here.
     pub bind: Option<Bind>,
 }
 
-impl From<u32> for Asked {
+impl From<u32> for RegionRequest {
     fn from(threads: u32) -> Self {
         Self { threads, bind: None }
     }
@@ -200,8 +200,8 @@ fn release(threads: u32) {
 /// A parallel region: `body` is called once by each of [`members`]`(asked)` threads, of which the calling one
 /// is the first. Ready when all have. The region may consist of a loop or of sections: then `trip` is its
 /// trip, and the body takes iterations without beginning it.
-pub fn parallel(asked: impl Into<Asked>, trip: Option<Trip>, body: &(impl Fn() + Sync)) {
-    let Asked { threads, bind } = asked.into();
+pub fn parallel(asked: impl Into<RegionRequest>, trip: Option<Trip>, body: &(impl Fn() + Sync)) {
+    let RegionRequest { threads, bind } = asked.into();
     let Some((mut pool, crew)) = team(threads) else {
         let _back = enter(&Start::of(1, trip, bind), 0, None);
         return body();

@@ -1,5 +1,5 @@
-//! Leagues of teams on the host: a construct's teams are done one after the other by the thread that meets it,
-//! each with regions of its own.
+//! Leagues of teams on the host: a construct's teams are done one after the other by the thread that meets
+//! it, each with regions of its own.
 use crate::here::{begin as begin_team, change, icvs, join_league, task};
 use crate::icv::{Icvs, League};
 use crate::settings::settings;

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU64, Ordering::*};
 use foregather_host::affinity::allowed;
 use foregather_openmp::places::Bind;
 use foregather_openmp::worksharing::barrier;
-use foregather_openmp::{Asked, change, parallel, partition, place, settings, task};
+use foregather_openmp::{RegionRequest, change, parallel, partition, place, settings, task};
 use std::process::Command;
 
 fn passes(test: &str, variables: &[(&str, &str)]) {
@@ -51,16 +51,16 @@ fn bound() {
 fn clauses() {
     change(|icvs| icvs.active_levels = 2);
     let size = settings().places.places.len() as u32;
-    let spread = Asked { threads: size, bind: Some(Bind::Spread) };
+    let spread = RegionRequest { threads: size, bind: Some(Bind::Spread) };
     parallel(spread, None, &|| {
         let own = partition().unwrap();
         assert_eq!((own.first, own.count), (task().rank, 1), "each has places of its own");
-        parallel(Asked { threads: 3, bind: Some(Bind::Close) }, None, &|| {
+        parallel(RegionRequest { threads: 3, bind: Some(Bind::Close) }, None, &|| {
             assert!(task().rank == 0 || place() == Some(own.first), "within the opener's partition");
             barrier();
         });
     });
-    let primary = Asked { threads: size, bind: Some(Bind::Primary) };
+    let primary = RegionRequest { threads: size, bind: Some(Bind::Primary) };
     parallel(primary, None, &|| assert!(task().rank == 0 || place() == Some(0)));
     assert_eq!(partition().unwrap().count, size);
 }
@@ -69,7 +69,7 @@ fn clauses() {
 #[ignore = "runs in a child process, whose environment forbids to bind threads"]
 fn unbound() {
     let before = allowed();
-    parallel(Asked { threads: 2, bind: Some(Bind::Spread) }, None, &|| {
+    parallel(RegionRequest { threads: 2, bind: Some(Bind::Spread) }, None, &|| {
         assert_eq!((place(), partition()), (None, None));
         // Moves for balance lend a thread another mask for a moment.
         assert!((0..1_000).any(|_| allowed() == before));

@@ -1,8 +1,8 @@
 //! The program's allocators and their memory.
 use crate::export::entries;
-use crate::memory::{self, Request};
+use crate::memory::{self, BlockRequest};
 use core::ffi::{c_int, c_uint, c_void};
-use foregather_openmp::allocator::Handle;
+use foregather_openmp::allocator::AllocatorHandle;
 use foregather_openmp::allocators::{destroy, make, usual};
 use foregather_openmp::change;
 
@@ -17,7 +17,7 @@ struct AllocTrait {
 ///
 /// # Safety
 /// There are `count` traits.
-unsafe fn init(space: usize, count: i64, traits: *const AllocTrait) -> Handle {
+unsafe fn init(space: usize, count: i64, traits: *const AllocTrait) -> AllocatorHandle {
     let Ok(count) = usize::try_from(count) else { return 0 };
     // SAFETY: by this function's contract.
     let traits = if count == 0 { &[] } else { unsafe { core::slice::from_raw_parts(traits, count) } };
@@ -25,80 +25,80 @@ unsafe fn init(space: usize, count: i64, traits: *const AllocTrait) -> Handle {
 }
 
 /// `count` elements of `bytes` each, as zeros.
-fn zeros(alignment: usize, count: usize, bytes: usize, allocator: Handle) -> *mut c_void {
+fn zeros(alignment: usize, count: usize, bytes: usize, allocator: AllocatorHandle) -> *mut c_void {
     match count.checked_mul(bytes) {
-        Some(bytes) => memory::allocate(Request { bytes, alignment, zeroed: true }, allocator),
+        Some(bytes) => memory::allocate(BlockRequest { bytes, alignment, zeroed: true }, allocator),
         None => core::ptr::null_mut(),
     }
 }
 
-fn set_default(allocator: Handle) {
+fn set_default(allocator: AllocatorHandle) {
     change(|icvs| icvs.allocator = if allocator == 0 { 1 } else { allocator });
 }
 
 entries! {
     "OMP_5.0.1" {
-        fn omp_init_allocator(space: usize, count: c_int, traits: *const AllocTrait) -> Handle {
-            // SAFETY: the program passes as many traits as it says, as for both below.
+        fn omp_init_allocator(space: usize, count: c_int, traits: *const AllocTrait) -> AllocatorHandle {
+            // SAFETY: the program passes as many traits as it says.
             unsafe { init(space, count.into(), traits) }
         }
-        fn omp_init_allocator_(space: &usize, count: &c_int, traits: *const AllocTrait) -> Handle {
-            // SAFETY: as above.
+        fn omp_init_allocator_(space: &usize, count: &c_int, traits: *const AllocTrait) -> AllocatorHandle {
+            // SAFETY: the program passes as many traits as it says.
             unsafe { init(*space, (*count).into(), traits) }
         }
-        fn omp_init_allocator_8_(space: &usize, count: &i64, traits: *const AllocTrait) -> Handle {
-            // SAFETY: as above.
+        fn omp_init_allocator_8_(space: &usize, count: &i64, traits: *const AllocTrait) -> AllocatorHandle {
+            // SAFETY: the program passes as many traits as it says.
             unsafe { init(*space, *count, traits) }
         }
-        fn omp_destroy_allocator(allocator: Handle) {
+        fn omp_destroy_allocator(allocator: AllocatorHandle) {
             destroy(allocator);
         }
-        fn omp_destroy_allocator_(allocator: &Handle) {
+        fn omp_destroy_allocator_(allocator: &AllocatorHandle) {
             destroy(*allocator);
         }
-        fn omp_set_default_allocator(allocator: Handle) {
+        fn omp_set_default_allocator(allocator: AllocatorHandle) {
             set_default(allocator);
         }
-        fn omp_set_default_allocator_(allocator: &Handle) {
+        fn omp_set_default_allocator_(allocator: &AllocatorHandle) {
             set_default(*allocator);
         }
-        fn omp_get_default_allocator() -> Handle {
+        fn omp_get_default_allocator() -> AllocatorHandle {
             usual()
         }
-        fn omp_get_default_allocator_() -> Handle {
+        fn omp_get_default_allocator_() -> AllocatorHandle {
             usual()
         }
-        fn omp_alloc(bytes: usize, allocator: Handle) -> *mut c_void {
-            memory::allocate(Request { bytes, alignment: 1, zeroed: false }, allocator)
+        fn omp_alloc(bytes: usize, allocator: AllocatorHandle) -> *mut c_void {
+            memory::allocate(BlockRequest { bytes, alignment: 1, zeroed: false }, allocator)
         }
-        fn omp_free(block: *mut c_void, _allocator: Handle) {
-            // SAFETY: the program gives back what it got of these entries, as below.
+        fn omp_free(block: *mut c_void, _allocator: AllocatorHandle) {
+            // SAFETY: the program gives back what it got of these entries.
             unsafe { memory::free(block) }
         }
     }
     "OMP_5.0.2" {
-        fn omp_aligned_alloc(alignment: usize, bytes: usize, allocator: Handle) -> *mut c_void {
-            memory::allocate(Request { bytes, alignment, zeroed: false }, allocator)
+        fn omp_aligned_alloc(alignment: usize, bytes: usize, allocator: AllocatorHandle) -> *mut c_void {
+            memory::allocate(BlockRequest { bytes, alignment, zeroed: false }, allocator)
         }
-        fn omp_calloc(count: usize, bytes: usize, allocator: Handle) -> *mut c_void {
+        fn omp_calloc(count: usize, bytes: usize, allocator: AllocatorHandle) -> *mut c_void {
             zeros(1, count, bytes, allocator)
         }
-        fn omp_aligned_calloc(alignment: usize, count: usize, bytes: usize, allocator: Handle) -> *mut c_void {
+        fn omp_aligned_calloc(alignment: usize, count: usize, bytes: usize, allocator: AllocatorHandle) -> *mut c_void {
             zeros(alignment, count, bytes, allocator)
         }
-        fn omp_realloc(block: *mut c_void, bytes: usize, allocator: Handle, _of: Handle) -> *mut c_void {
+        fn omp_realloc(block: *mut c_void, bytes: usize, allocator: AllocatorHandle, _of: AllocatorHandle) -> *mut c_void {
             // SAFETY: as for `omp_free`.
             unsafe { memory::reallocate(block, bytes, allocator) }
         }
     }
     "GOMP_5.0.1" {
-        fn GOMP_alloc(alignment: usize, bytes: usize, allocator: Handle) -> *mut c_void {
+        fn GOMP_alloc(alignment: usize, bytes: usize, allocator: AllocatorHandle) -> *mut c_void {
             // The compiler relies on an address even for a variable of no length, and on having one at all.
-            let block = memory::allocate(Request { bytes: bytes.max(1), alignment, zeroed: false }, allocator);
+            let block = memory::allocate(BlockRequest { bytes: bytes.max(1), alignment, zeroed: false }, allocator);
             assert!(!block.is_null(), "out of memory for a variable of {bytes} bytes");
             block
         }
-        fn GOMP_free(block: *mut c_void, _allocator: Handle) {
+        fn GOMP_free(block: *mut c_void, _allocator: AllocatorHandle) {
             // SAFETY: the compiler gives back what it got of `GOMP_alloc`.
             unsafe { memory::free(block) }
         }

@@ -114,7 +114,7 @@ pub(super) mod old {
         old:
         "OMP_1.0" {
             fn omp_init_lock(lock: *mut Lock) {
-                // SAFETY: the program passes memory for a lock, which no thread uses yet, as below.
+                // SAFETY: the program passes memory for a lock, which no thread uses yet.
                 unsafe { lock.write(Lock::new()) }
             }
             fn omp_destroy_lock(_lock: *mut Lock) {}
@@ -128,7 +128,7 @@ pub(super) mod old {
                 lock.try_lock().into()
             }
             fn omp_init_nest_lock(lock: *mut ThreadNestLock) {
-                // SAFETY: as above.
+                // SAFETY: the program passes memory for a lock, which no thread uses yet.
                 unsafe { lock.write(ThreadNestLock::default()) }
             }
             fn omp_destroy_nest_lock(_lock: *mut ThreadNestLock) {}
@@ -142,7 +142,7 @@ pub(super) mod old {
                 lock.try_lock() as c_int
             }
             fn omp_init_lock_(lock: *mut Lock) {
-                // SAFETY: the program passes memory for a lock, which no thread uses yet, as below.
+                // SAFETY: the program passes memory for a lock, which no thread uses yet.
                 unsafe { lock.write(Lock::new()) }
             }
             fn omp_destroy_lock_(_lock: *mut Lock) {}
@@ -156,7 +156,7 @@ pub(super) mod old {
                 lock.try_lock().into()
             }
             fn omp_init_nest_lock_(lock: *mut ThreadNestLock) {
-                // SAFETY: as above.
+                // SAFETY: the program passes memory for a lock, which no thread uses yet.
                 unsafe { lock.write(ThreadNestLock::default()) }
             }
             fn omp_destroy_nest_lock_(_lock: *mut ThreadNestLock) {}

@@ -54,27 +54,27 @@ pub(super) mod numbered {
                 int(processors(*place).len() as u32)
             }
             fn omp_get_place_proc_ids(place: c_int, ids: *mut c_int) {
-                // SAFETY: the program has made room for the processors of the place, as for all entries here.
+                // SAFETY: the program has made room for the processors of the place.
                 unsafe { write(processors(place.into()).iter().copied(), ids) }
             }
             fn omp_get_place_proc_ids_(place: &c_int, ids: *mut c_int) {
-                // SAFETY: as above.
+                // SAFETY: the program has made room for the processors of the place.
                 unsafe { write(processors((*place).into()).iter().copied(), ids) }
             }
             fn omp_get_place_proc_ids_8_(place: &i64, ids: *mut i64) {
-                // SAFETY: as above.
+                // SAFETY: the program has made room for the processors of the place.
                 unsafe { write(processors(*place).iter().copied(), ids) }
             }
             fn omp_get_partition_place_nums(to: *mut c_int) {
-                // SAFETY: the program has made room for the places of its partition, as for both below.
+                // SAFETY: the program has made room for the places of its partition.
                 unsafe { write(places(), to) }
             }
             fn omp_get_partition_place_nums_(to: *mut c_int) {
-                // SAFETY: as above.
+                // SAFETY: the program has made room for the places of its partition.
                 unsafe { write(places(), to) }
             }
             fn omp_get_partition_place_nums_8_(to: *mut i64) {
-                // SAFETY: as above.
+                // SAFETY: the program has made room for the places of its partition.
                 unsafe { write(places(), to) }
             }
         }
@@ -149,35 +149,35 @@ pub(super) mod shown {
     entries! {
         "OMP_5.0" {
             fn omp_set_affinity_format(format: *const c_char) {
-                // SAFETY: programs in C pass a string, as for all entries here.
+                // SAFETY: programs in C pass a string.
                 affinity_format::set_format(unsafe { of_c(format) });
             }
             fn omp_get_affinity_format(buffer: *mut c_char, size: usize) -> usize {
-                // SAFETY: programs pass a buffer's own size, as for all entries here.
+                // SAFETY: programs pass a buffer's own size.
                 unsafe { give_c(&affinity_format::format(), buffer, size) }
             }
             fn omp_display_affinity(format: *const c_char) {
-                // SAFETY: as above.
+                // SAFETY: programs in C pass a string, and a buffer's own size.
                 show(unsafe { of_c(format) });
             }
             fn omp_capture_affinity(buffer: *mut c_char, size: usize, format: *const c_char) -> usize {
-                // SAFETY: as above.
+                // SAFETY: programs in C pass a string, and a buffer's own size.
                 unsafe { give_c(&affinity_format::shown(of_c(format)), buffer, size) }
             }
             fn omp_set_affinity_format_(format: *const u8, length: usize) {
-                // SAFETY: programs in Fortran pass a text's own length, as for all entries here.
+                // SAFETY: programs in Fortran pass a text's own length.
                 affinity_format::set_format(unsafe { of_fortran(format, length) }.trim_ascii_end());
             }
             fn omp_get_affinity_format_(buffer: *mut u8, size: usize) -> c_int {
-                // SAFETY: as above.
+                // SAFETY: programs in Fortran pass a text's own length.
                 unsafe { give_fortran(&affinity_format::format(), buffer, size) }
             }
             fn omp_display_affinity_(format: *const u8, length: usize) {
-                // SAFETY: as above.
+                // SAFETY: programs in Fortran pass a text's own length.
                 show(unsafe { of_fortran(format, length) });
             }
             fn omp_capture_affinity_(buffer: *mut u8, format: *const u8, size: usize, length: usize) -> c_int {
-                // SAFETY: as above.
+                // SAFETY: programs in Fortran pass a text's own length.
                 unsafe {
                     let text = affinity_format::shown(of_fortran(format, length));
                     give_fortran(&text, buffer, size)

@@ -4,7 +4,7 @@ use crate::export::entries;
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use foregather_openmp::places::Bind;
 use foregather_openmp::worksharing::{self, AtEnd, Cancels};
-use foregather_openmp::{Asked, Kind, Trip, close, open, parallel};
+use foregather_openmp::{Kind, RegionRequest, Trip, close, open, parallel};
 
 /// The body of a region, as the compiler has taken it out of its function.
 pub(super) type Body = unsafe extern "C" fn(*mut c_void);
@@ -36,7 +36,7 @@ fn region(body: Body, data: *mut c_void, threads: c_uint, flags: c_uint, trip: O
     /// The bits of the policy by which members go to places.
     const BIND: c_uint = 7;
     let outlined = Outlined { body, data };
-    parallel(Asked { threads, bind: Bind::numbered(flags & BIND) }, trip, &|| outlined.call());
+    parallel(RegionRequest { threads, bind: Bind::numbered(flags & BIND) }, trip, &|| outlined.call());
 }
 
 /// Opens a region whose opener calls the body itself, before it closes the region: as programs of compilers

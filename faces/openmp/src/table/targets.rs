@@ -147,7 +147,7 @@ pub(super) mod regions {
                 device: c_int, body: Body, count: usize, addresses: *mut *mut c_void, sizes: *mut usize, kinds: *mut u16,
                 _flags: c_uint, _depend: *mut *mut c_void, _arguments: *mut *mut c_void,
             ) {
-                // SAFETY: the compiler passes a body with its data, of which so many variables are described.
+                // SAFETY: the compiler passes a body with its data, of which `count` variables are described.
                 unsafe {
                     let _copies = Copies::make(count, addresses, sizes, kinds);
                     on_host(device, body, addresses.cast());
@@ -198,8 +198,8 @@ pub(super) mod images {
 /// Copies a box of a field of several dimensions: of `count` elements in the first, and so on.
 ///
 /// # Safety
-/// Each of the lists has an entry for each dimension, of which there is at least one, and the boxes lie within
-/// the fields.
+/// Each of the lists has an entry for each dimension, of which there is at least one, and the boxes lie
+/// within the fields.
 unsafe fn copy_box(
     to: *mut u8,
     from: *const u8,
@@ -303,7 +303,7 @@ pub(super) mod memory {
                 to: *mut c_void, from: *const c_void, bytes: usize, to_offset: usize, from_offset: usize,
                 to_device: c_int, from_device: c_int,
             ) -> c_int {
-                // SAFETY: the program names memory that it has, as for all copies.
+                // SAFETY: the program names memory that it has.
                 unsafe { copy(to, from, bytes, to_offset, from_offset, [to_device, from_device]) }
             }
             fn omp_target_memcpy_rect(
@@ -312,7 +312,7 @@ pub(super) mod memory {
                 to_device: c_int, from_device: c_int,
             ) -> c_int {
                 let lists = [count, to_offset, from_offset, to_size, from_size];
-                // SAFETY: as above.
+                // SAFETY: the program names memory that it has.
                 unsafe { copy_rectangle(to, from, element, dimensions, lists, [to_device, from_device]) }
             }
             // The host's memory is its own counterpart.
@@ -335,18 +335,18 @@ pub(super) mod memory {
             // They are done before the call returns, whatever comes after it.
             fn omp_target_memcpy_async(
                 to: *mut c_void, from: *const c_void, bytes: usize, to_offset: usize, from_offset: usize,
-                to_device: c_int, from_device: c_int, _count: c_int, _depend: *mut c_void,
+                to_device: c_int, from_device: c_int, _objects: c_int, _depend: *mut c_void,
             ) -> c_int {
-                // SAFETY: as above.
+                // SAFETY: the program names memory that it has.
                 unsafe { copy(to, from, bytes, to_offset, from_offset, [to_device, from_device]) }
             }
             fn omp_target_memcpy_rect_async(
                 to: *mut c_void, from: *const c_void, element: usize, dimensions: c_int, count: *const usize,
                 to_offset: *const usize, from_offset: *const usize, to_size: *const usize, from_size: *const usize,
-                to_device: c_int, from_device: c_int, _count: c_int, _depend: *mut c_void,
+                to_device: c_int, from_device: c_int, _objects: c_int, _depend: *mut c_void,
             ) -> c_int {
                 let lists = [count, to_offset, from_offset, to_size, from_size];
-                // SAFETY: as above.
+                // SAFETY: the program names memory that it has.
                 unsafe { copy_rectangle(to, from, element, dimensions, lists, [to_device, from_device]) }
             }
         }
@@ -380,7 +380,7 @@ mod tests {
         // SAFETY: the three are described.
         let copies = unsafe { Copies::make(3, addresses.as_mut_ptr(), sizes.as_ptr(), kinds.as_ptr()) };
         assert_eq!(addresses[1], before[1]);
-        assert!(addresses[0] != before[0] && addresses[2] != before[2] && addresses[2].addr() % 32 == 0);
+        assert!(addresses[0] != before[0] && addresses[2] != before[2] && addresses[2].addr().is_multiple_of(32));
         // SAFETY: the copies live, and are as long as the variables.
         let read = unsafe { (addresses[0].cast::<u8>().read(), addresses[2].cast::<[u64; 4]>().read()) };
         assert_eq!(read, (7, [3; 4]));

@@ -100,11 +100,11 @@ pub(super) mod errors {
     entries! {
         "GOMP_5.1" {
             fn GOMP_warning(text: *const c_char, length: usize) {
-                // SAFETY: the compiler passes a text with its length, as below.
+                // SAFETY: the compiler passes a text with its length.
                 unsafe { say(text, length) }
             }
             fn GOMP_error(text: *const c_char, length: usize) {
-                // SAFETY: as above.
+                // SAFETY: the compiler passes a text with its length.
                 unsafe { say(text, length) }
                 std::process::exit(1);
             }

@@ -4,14 +4,14 @@ use foregather_host::topology::{Shared, groups};
 use foregather_machine::CpuId;
 
 /// A list of places: each a set of processors, in order.
-type Places = Vec<Vec<CpuId>>;
+type PlaceList = Vec<Vec<CpuId>>;
 
 /// Numbers beyond this are no processors.
 const MOST: i64 = 1 << 16;
 
-/// Places by name, `cores` or `sockets(2)`, or as a list, `{0,1}:4:2,!{4}`, of the processors that are
+/// PlaceList by name, `cores` or `sockets(2)`, or as a list, `{0,1}:4:2,!{4}`, of the processors that are
 /// `allowed`. `None`: it is neither.
-pub(crate) fn named(text: &str, allowed: &[CpuId]) -> Option<Places> {
+pub(crate) fn named(text: &str, allowed: &[CpuId]) -> Option<PlaceList> {
     let (name, most) = match text.split_once('(') {
         Some((name, rest)) => (name.trim(), rest.trim().strip_suffix(')')?.trim().parse().ok().filter(|&most: &usize| most > 0)?),
         None => (text, usize::MAX),
@@ -25,12 +25,12 @@ pub(crate) fn named(text: &str, allowed: &[CpuId]) -> Option<Places> {
     ];
     match shared.into_iter().find(|(known, _)| name.eq_ignore_ascii_case(known)) {
         Some((_, shared)) => Some(groups(shared, allowed).into_iter().take(most).collect()),
-        None => Some(usable(Reader::all(text, Reader::places)?, allowed)),
+        None => Some(usable(PlaceReader::all(text, PlaceReader::places)?, allowed)),
     }
 }
 
-/// Places as `GOMP_CPU_AFFINITY` has them: `0 3 4-15:2`, each processor one.
-pub(crate) fn cpu_affinity(text: &str, allowed: &[CpuId]) -> Option<Places> {
+/// PlaceList as `GOMP_CPU_AFFINITY` has them: `0 3 4-15:2`, each processor one.
+pub(crate) fn cpu_affinity(text: &str, allowed: &[CpuId]) -> Option<PlaceList> {
     let mut places = Vec::new();
     for word in text.split([' ', ',', '\t']).filter(|word| !word.is_empty()) {
         let (range, stride) = word.split_once(':').unwrap_or((word, "1"));
@@ -46,12 +46,12 @@ pub(crate) fn cpu_affinity(text: &str, allowed: &[CpuId]) -> Option<Places> {
 }
 
 /// What of these places the program may use.
-fn usable(places: Vec<Vec<i64>>, allowed: &[CpuId]) -> Places {
+fn usable(places: Vec<Vec<i64>>, allowed: &[CpuId]) -> PlaceList {
     let usable = |place: Vec<i64>| allowed.iter().copied().filter(|&cpu| place.contains(&i64::from(cpu))).collect::<Vec<_>>();
     places.into_iter().map(usable).filter(|place| !place.is_empty()).collect()
 }
 
-/// Places as a list is written.
+/// PlaceList as a list is written.
 pub fn listed(places: &[Vec<CpuId>]) -> String {
     let places = places.iter().map(|place| format!("{{{}}}", ranges(place, ':', |first, last| last - first + 1)));
     places.collect::<Vec<_>>().join(",")
@@ -69,7 +69,7 @@ pub fn ranges(cpus: &[CpuId], sign: char, end: impl Fn(CpuId, CpuId) -> CpuId) -
 }
 
 /// Reads a list of places, or of processors, from left to right.
-struct Reader<'t>(&'t str);
+struct PlaceReader<'t>(&'t str);
 
 /// An entry of a list: what it names, or what it takes away again.
 enum Entry<T> {
@@ -77,7 +77,7 @@ enum Entry<T> {
     Excluded(T),
 }
 
-impl<'t> Reader<'t> {
+impl<'t> PlaceReader<'t> {
     fn all<T>(text: &'t str, read: impl Fn(&mut Self) -> Option<T>) -> Option<T> {
         let mut reader = Self(text.trim());
         read(&mut reader).filter(|_| reader.0.trim().is_empty())

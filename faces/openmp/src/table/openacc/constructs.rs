@@ -1,7 +1,7 @@
 //! What compilers make of constructs: regions are done at once by the thread that meets them.
 //!
-//! Several take more arguments after those that are named here, which make no difference on the host: a caller
-//! passes them where no argument of ours is (the C calling conventions of x86-64 and aarch64).
+//! Several take more arguments after those that are named here, which make no difference on the host: a
+//! caller passes them where no argument of ours is (the C calling conventions of x86-64 and aarch64).
 use crate::export::entries;
 use crate::table::regions::Body;
 use crate::table::targets::Copies;
@@ -24,7 +24,7 @@ entries! {
         fn GOACC_parallel(
             _flags: c_int, body: Body, count: usize, addresses: *mut *mut c_void, sizes: *mut usize, kinds: *mut u16,
         ) {
-            // SAFETY: the compiler passes a body with its data, as below.
+            // SAFETY: the compiler passes a body with its data.
             unsafe { region(body, count, addresses, sizes, kinds) }
         }
         fn GOACC_data_start(_flags: c_int, _count: usize, _addresses: *mut *mut c_void, _sizes: *mut usize, _kinds: *mut u16) {}
@@ -47,7 +47,7 @@ entries! {
         fn GOACC_parallel_keyed(
             _flags: c_int, body: Body, count: usize, addresses: *mut *mut c_void, sizes: *mut usize, kinds: *mut u16,
         ) {
-            // SAFETY: as above.
+            // SAFETY: the compiler passes a body with its data.
             unsafe { region(body, count, addresses, sizes, kinds) }
         }
         fn GOACC_declare(_flags: c_int, _count: usize, _addresses: *mut *mut c_void, _sizes: *mut usize, _kinds: *mut u16) {}

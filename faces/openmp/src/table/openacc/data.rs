@@ -165,21 +165,21 @@ entries! {
             refuse("acc_unmap_data");
         }
         fn acc_memcpy_to_device(to: *mut c_void, from: *mut c_void, bytes: usize) {
-            // SAFETY: the program names memory that it has, as for all copies.
+            // SAFETY: the program names memory that it has.
             unsafe { copy(to, from, bytes) }
         }
         fn acc_memcpy_from_device(to: *mut c_void, from: *mut c_void, bytes: usize) {
-            // SAFETY: as above.
+            // SAFETY: the program names memory that it has.
             unsafe { copy(to, from, bytes) }
         }
     }
     "OACC_2.5" {
         fn acc_memcpy_to_device_async(to: *mut c_void, from: *mut c_void, bytes: usize, _queue: c_int) {
-            // SAFETY: as above.
+            // SAFETY: the program names memory that it has.
             unsafe { copy(to, from, bytes) }
         }
         fn acc_memcpy_from_device_async(to: *mut c_void, from: *mut c_void, bytes: usize, _queue: c_int) {
-            // SAFETY: as above.
+            // SAFETY: the program names memory that it has.
             unsafe { copy(to, from, bytes) }
         }
     }

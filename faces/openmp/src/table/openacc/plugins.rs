@@ -30,11 +30,11 @@ entries! {
     }
     "GOMP_PLUGIN_1.0" {
         fn GOMP_PLUGIN_malloc(bytes: usize) -> *mut c_void {
-            // SAFETY: it has no contract, as below.
+            // SAFETY: it has no contract.
             or_end(unsafe { libc::malloc(bytes) }, bytes)
         }
         fn GOMP_PLUGIN_malloc_cleared(bytes: usize) -> *mut c_void {
-            // SAFETY: as above.
+            // SAFETY: it has no contract.
             or_end(unsafe { libc::calloc(1, bytes) }, bytes)
         }
         fn GOMP_PLUGIN_realloc(memory: *mut c_void, bytes: usize) -> *mut c_void {
@@ -43,11 +43,11 @@ entries! {
         }
         fn GOMP_PLUGIN_debug(_level: c_int, _format: *const c_char) {}
         fn GOMP_PLUGIN_error(format: *const c_char) {
-            // SAFETY: the plug-in passes a format, as below.
+            // SAFETY: the plug-in passes a format.
             unsafe { say(format) }
         }
         fn GOMP_PLUGIN_fatal(format: *const c_char) {
-            // SAFETY: as above.
+            // SAFETY: the plug-in passes a format.
             unsafe { say(format) }
             std::process::exit(1);
         }
