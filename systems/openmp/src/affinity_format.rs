@@ -51,9 +51,17 @@ thread_local! {
     static SHOWN: Cell<Option<(Option<u32>, u32, u32)>> = const { Cell::new(None) };
 }
 
-/// Shows the calling thread on standard error if its region is of another kind than that with which it was
-/// shown last.
-pub(crate) fn show_if_new() {
+/// Shows the calling thread on standard error, if the environment asks for it, and its region is of another
+/// kind than that with which it was shown last.
+#[inline]
+pub(crate) fn show_if_asked() {
+    if settings().places.shown {
+        show_if_new();
+    }
+}
+
+#[cold]
+fn show_if_new() {
     let here = task();
     let now = Some((binding::place(), here.level, here.size));
     if SHOWN.replace(now) != now {

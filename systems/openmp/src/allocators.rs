@@ -1,6 +1,6 @@
 //! The program's allocators, by their handles.
 use crate::allocator::{Allocator, AllocatorHandle, AllocatorSource, SPACES, Trait};
-use crate::here::icvs;
+use crate::here::{change, icvs};
 use crate::settings::settings;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
@@ -46,8 +46,14 @@ pub fn usual() -> AllocatorHandle {
                 AllocatorSource::Made(space, traits) => make(*space, traits.iter().copied()).unwrap_or(1),
             })
         }
-        handle => handle,
+        handle => handle as AllocatorHandle,
     }
+}
+
+/// Sets [`usual`]. A number that is no handle stands for the process's memory.
+pub fn set_usual(handle: AllocatorHandle) {
+    let allocator = u32::try_from(handle).ok().filter(|&handle| handle > 0).unwrap_or(1);
+    change(|icvs| icvs.allocator = allocator);
 }
 
 #[cfg(test)]

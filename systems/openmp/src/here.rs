@@ -174,9 +174,7 @@ impl Start {
         let (here, icvs) = (task(), icvs());
         // Deeper regions may have a default of their own.
         let threads = settings().threads_at(here.level + 1).unwrap_or(icvs.threads);
-        let bind = inherited(&settings().places.binds, here.level + 1, icvs.bind, clause);
-        let places = partition().filter(|_| icvs.bind != Bind::False);
-        let places = places.map(|all| Assigned::new(clause.unwrap_or(icvs.bind), size, binding::place(), all));
+        let (bind, places) = if icvs.bind == Bind::False { (Bind::False, None) } else { bound(size, icvs.bind, clause) };
         let task = ImplicitTask {
             rank: 0,
             size,
@@ -191,6 +189,13 @@ impl Start {
         let outer = (here.level > 0).then(lineage);
         Self { task, outer, trip, places }
     }
+}
+
+/// How the tasks of a region that the calling thread opens go to places, and where its members do.
+#[cold]
+fn bound(size: u32, bind: Bind, clause: Option<Bind>) -> (Bind, Option<Assigned>) {
+    let places = partition().map(|all| Assigned::new(clause.unwrap_or(bind), size, binding::place(), all));
+    (inherited(&settings().places.binds, task().level + 1, bind, clause), places)
 }
 
 /// Does `body` as a team's first task, outside of all regions.

@@ -80,8 +80,8 @@ pub struct Icvs {
     pub bind: Bind,
     /// The device of target regions that name none (`default-device-var`).
     pub device: i32,
-    /// The usual allocator (`def-allocator-var`); 0 for the environment's.
-    pub allocator: usize,
+    /// The usual allocator (`def-allocator-var`), whose handles are small; 0 for the environment's.
+    pub allocator: u32,
 }
 
 impl Icvs {

@@ -99,7 +99,8 @@ impl Pool {
     fn run(&mut self, crew: &Arc<Crew>, start: &Start, body: &(impl Fn() + Sync)) -> Option<Panic> {
         let loops = AtomicU32::new(0);
         let part = |member: Member| {
-            let _back = enter(start, member.rank(), Some(seat(crew, member.rank())));
+            let _back = here::enter(start, member.rank(), Some(seat(crew, member.rank())));
+            affinity_format::show_if_asked();
             body();
             if member.rank() == 0 {
                 loops.store(here::way().loops, Relaxed);
@@ -153,15 +154,6 @@ fn sit_down(crew: &Arc<Crew>, rank: u32) -> Rc<CrewSeat> {
     seat
 }
 
-/// The calling thread is that member until the result is dropped; it is shown if the environment asks.
-fn enter(start: &Start, rank: u32, seat: Option<Rc<CrewSeat>>) -> Back {
-    let back = here::enter(start, rank, seat);
-    if settings().places.shown {
-        affinity_format::show_if_new();
-    }
-    back
-}
-
 /// How many members a region gets that asks for `asked`, or for the default if that is 0.
 pub fn members(asked: u32) -> u32 {
     let (ImplicitTask { active, .. }, icvs) = (here::task(), here::icvs());
@@ -203,7 +195,8 @@ fn release(threads: u32) {
 pub fn parallel(asked: impl Into<RegionRequest>, trip: Option<Trip>, body: &(impl Fn() + Sync)) {
     let RegionRequest { threads, bind } = asked.into();
     let Some((mut pool, crew)) = team(threads) else {
-        let _back = enter(&Start::of(1, trip, bind), 0, None);
+        let _back = here::enter(&Start::of(1, trip, bind), 0, None);
+        affinity_format::show_if_asked();
         return body();
     };
     let panic = pool.run(&crew, &Start::of(crew.size(), trip, bind), body);
@@ -234,18 +227,20 @@ struct Opened {
 /// member until it calls [`close`]. The others call `body`.
 pub fn open(asked: u32, trip: Option<Trip>, body: impl Fn() + Send + Sync + 'static) {
     let (back, team) = match team(asked) {
-        None => (enter(&Start::of(1, trip, None), 0, None), None),
+        None => (here::enter(&Start::of(1, trip, None), 0, None), None),
         Some((mut pool, crew)) => {
             let start = Arc::new(Start::of(crew.size(), trip, None));
             let (shared, begin) = (Arc::clone(&crew), Arc::clone(&start));
             statistics::count_region();
             pool.threads.open(Box::new(move |member: Member| {
-                let _back = enter(&begin, member.rank(), Some(seat(&shared, member.rank())));
+                let _back = here::enter(&begin, member.rank(), Some(seat(&shared, member.rank())));
+                affinity_format::show_if_asked();
                 body();
             }));
-            (enter(&start, 0, Some(seat(&crew, 0))), Some((pool, crew)))
+            (here::enter(&start, 0, Some(seat(&crew, 0))), Some((pool, crew)))
         }
     };
+    affinity_format::show_if_asked();
     OPENED.with_borrow_mut(|opened| opened.push(Opened { back, team }));
 }
 

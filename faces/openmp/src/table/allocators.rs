@@ -3,8 +3,7 @@ use crate::export::entries;
 use crate::memory::{self, BlockRequest};
 use core::ffi::{c_int, c_uint, c_void};
 use foregather_openmp::allocator::AllocatorHandle;
-use foregather_openmp::allocators::{destroy, make, usual};
-use foregather_openmp::change;
+use foregather_openmp::allocators::{destroy, make, set_usual, usual};
 
 /// A trait as programs have it.
 #[repr(C)]
@@ -32,10 +31,6 @@ fn zeros(alignment: usize, count: usize, bytes: usize, allocator: AllocatorHandl
     }
 }
 
-fn set_default(allocator: AllocatorHandle) {
-    change(|icvs| icvs.allocator = if allocator == 0 { 1 } else { allocator });
-}
-
 entries! {
     "OMP_5.0.1" {
         fn omp_init_allocator(space: usize, count: c_int, traits: *const AllocTrait) -> AllocatorHandle {
@@ -57,10 +52,10 @@ entries! {
             destroy(*allocator);
         }
         fn omp_set_default_allocator(allocator: AllocatorHandle) {
-            set_default(allocator);
+            set_usual(allocator);
         }
         fn omp_set_default_allocator_(allocator: &AllocatorHandle) {
-            set_default(*allocator);
+            set_usual(*allocator);
         }
         fn omp_get_default_allocator() -> AllocatorHandle {
             usual()
