@@ -78,6 +78,11 @@ fn taken(request: BlockRequest, allocator: Option<&Arc<Allocator>>, before: usiz
     block
 }
 
+fn page_bytes() -> usize {
+    // SAFETY: it has no contract.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(1 << 16)
+}
+
 /// A block of the process's memory, which notes its allocator.
 fn fetch(request: BlockRequest, allocator: Option<&Arc<Allocator>>) -> Option<NonNull<u8>> {
     let BlockRequest { bytes, alignment, zeroed } = request;
@@ -85,10 +90,21 @@ fn fetch(request: BlockRequest, allocator: Option<&Arc<Allocator>>) -> Option<No
     let alignment = alignment.max(own).max(USUAL_ALIGNMENT);
     // The note, then the block, each aligned.
     let before = size_of::<Note>().next_multiple_of(alignment);
-    let layout = Layout::from_size_align(before.checked_add(bytes)?, alignment).ok()?;
+    let mut layout = Layout::from_size_align(before.checked_add(bytes)?, alignment).ok()?;
+    let is_pinned = allocator.is_some_and(|allocator| allocator.is_pinned);
+    if is_pinned {
+        // On pages of its own, which concern no other block.
+        layout = layout.align_to(page_bytes()).ok()?.pad_to_align();
+    }
     // SAFETY: the layout is not of length 0.
     let start = unsafe { if zeroed { alloc::alloc_zeroed(layout) } else { alloc::alloc(layout) } };
     if start.is_null() {
+        return None;
+    }
+    // SAFETY: the pages are this block's own.
+    if is_pinned && unsafe { libc::mlock(start.cast(), layout.size()) } != 0 {
+        // SAFETY: it was fetched above, with that layout.
+        unsafe { alloc::dealloc(start, layout) };
         return None;
     }
     // SAFETY: the block lies in the memory that was fetched, with room for an aligned note before it.
@@ -108,6 +124,10 @@ unsafe fn release(block: *mut c_void) -> (Option<Arc<Allocator>>, usize) {
     // SAFETY: by this function's contract there is a note before the block, which nothing reads again.
     unsafe {
         let Note { start, layout, bytes, allocator } = block.cast::<Note>().sub(1).read();
+        if allocator.as_ref().is_some_and(|allocator| allocator.is_pinned) {
+            // It fails for no pages that were pinned.
+            libc::munlock(start.cast(), layout.size());
+        }
         alloc::dealloc(start, layout);
         (allocator, bytes)
     }
@@ -227,6 +247,24 @@ mod tests {
             free(null_mut());
         }
         destroy(handle);
+    }
+
+    #[test]
+    fn pinned_memory_is_locked_until_it_is_given_back() {
+        let locked = || {
+            let status = std::fs::read_to_string("/proc/self/status").unwrap();
+            let line = status.lines().find(|line| line.starts_with("VmLck:")).unwrap();
+            line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
+        };
+        let (handle, before) = (make(0, [(7, 1), (5, 12)]).unwrap(), locked());
+        let block = allocate(plain(100_000), handle);
+        // The limit of locked memory may be none at all.
+        if !block.is_null() {
+            assert!(locked() >= before + 97);
+            // SAFETY: it was allocated here.
+            unsafe { free(block) };
+            assert_eq!(locked(), before);
+        }
     }
 
     #[test]

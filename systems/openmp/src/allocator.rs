@@ -31,6 +31,8 @@ pub struct Allocator {
     pub alignment: usize,
     /// What happens when it has no memory.
     pub fallback: Fallback,
+    /// Does the memory stay in place, and is never written to a disk?
+    pub is_pinned: bool,
     pool_bytes: usize,
     taken_bytes: AtomicUsize,
 }
@@ -41,7 +43,13 @@ pub type Trait = (u32, usize);
 impl Allocator {
     /// Those that are always there.
     fn plain() -> Self {
-        Self { alignment: 1, fallback: Fallback::Null, pool_bytes: usize::MAX, taken_bytes: AtomicUsize::new(0) }
+        Self {
+            alignment: 1,
+            fallback: Fallback::Null,
+            is_pinned: false,
+            pool_bytes: usize::MAX,
+            taken_bytes: AtomicUsize::new(0),
+        }
     }
 
     /// With these demands. `None`: one of them is unknown, or cannot be met.
@@ -56,9 +64,9 @@ impl Allocator {
                 (4, bytes) => allocator.pool_bytes = bytes,
                 (5, 11..=14) => fallback = value,
                 (6, handle) => other = handle,
-                // Contention, access, memory that stays in place, and partitions change nothing here; memory
-                // cannot be kept in place.
-                (1, 3..=6 | DEFAULT) | (3, 7..=10 | DEFAULT) | (7, 0 | DEFAULT) | (8, 15..=18 | DEFAULT) => {}
+                (7, 0 | 1) => allocator.is_pinned = value == 1,
+                // Contention, access and partitions change nothing here.
+                (1, 3..=6 | DEFAULT) | (3, 7..=10 | DEFAULT) | (7, DEFAULT) | (8, 15..=18 | DEFAULT) => {}
                 _ => return None,
             }
         }
@@ -118,12 +126,15 @@ impl AllocatorSetting {
         let (space, traits) = text.split_once(':').map_or((text, None), |(space, traits)| (space.trim(), Some(traits)));
         let of = match (kind(space, "_mem_alloc"), kind(space, "_mem_space")) {
             (Some(at), _) if traits.is_none() => AllocatorSource::Predefined(at + 1),
-            (_, Some(at)) if at <= SPACES => {
-                let traits =
-                    traits.map_or(Some(Vec::new()), |traits| traits.split(',').map(Self::pair).collect::<Option<_>>())?;
-                Allocator::new(traits.iter().copied())?;
-                AllocatorSource::Made(at, traits)
-            }
+            (_, Some(at)) if at <= SPACES => match traits {
+                // A space without demands has an allocator already.
+                None => return Self::parse(&format!("omp_{}_mem_alloc", KINDS[at])),
+                Some(traits) => {
+                    let traits = traits.split(',').map(Self::pair).collect::<Option<Vec<_>>>()?;
+                    Allocator::new(traits.iter().copied())?;
+                    AllocatorSource::Made(at, traits)
+                }
+            },
             _ => return None,
         };
         Some(Self { text: text.to_owned(), of })
@@ -169,7 +180,7 @@ mod tests {
         let allocator = Allocator::new([(2, 64), (5, 14), (6, 7), (1, usize::MAX), (8, 15)]).unwrap();
         assert_eq!((allocator.alignment, allocator.fallback), (64, Fallback::Other(7)));
         assert_eq!(Allocator::new([]).unwrap().fallback, Fallback::DefaultMemory);
-        for wrong in [(2, 3), (2, 0), (5, 10), (7, 1), (9, 0), (0, 0), (1, 7), (3, 6), (8, 14)] {
+        for wrong in [(2, 3), (2, 0), (5, 10), (7, 2), (9, 0), (0, 0), (1, 7), (3, 6), (8, 14)] {
             assert!(Allocator::new([wrong]).is_none(), "{wrong:?}");
         }
     }
@@ -188,7 +199,7 @@ mod tests {
         let of = |text| AllocatorSetting::parse(text).map(|setting| setting.of);
         assert_eq!(of("omp_high_bw_mem_alloc"), Some(AllocatorSource::Predefined(4)));
         assert_eq!(of("omp_thread_mem_alloc"), Some(AllocatorSource::Predefined(8)));
-        assert_eq!(of("omp_low_lat_mem_space"), Some(AllocatorSource::Made(4, vec![])));
+        assert_eq!(of("omp_low_lat_mem_space"), Some(AllocatorSource::Predefined(5)));
         let traits = "omp_default_mem_space: alignment=64, pool_size=100,fallback=null_fb";
         assert_eq!(of(traits), Some(AllocatorSource::Made(0, vec![(2, 64), (4, 100), (5, 12)])));
         let wrong =

@@ -33,15 +33,20 @@ pub struct DeviceSettings {
     pub thread_limit: u32,
 }
 
+/// By this number no device is meant (`omp_invalid_device`).
+const INVALID: i32 = -4;
+
 impl DeviceSettings {
     /// Reads the variables.
     pub(crate) fn read(reader: &mut VariableReader<'_>) -> Self {
         let offloads = [("default", Offload::Default), ("mandatory", Offload::Mandatory), ("disabled", Offload::Disabled)];
         let offload = reader.get("OMP_TARGET_OFFLOAD", "mandatory, disabled or default", |text| named(text, &offloads));
-        let default = reader.get("OMP_DEFAULT_DEVICE", "a number from 0 on", number).unwrap_or(0);
+        let offload = offload.unwrap_or(Offload::Default);
+        let default = reader.get("OMP_DEFAULT_DEVICE", "a number from 0 on", number);
+        let otherwise = if offload == Offload::Mandatory { INVALID } else { 0 };
         Self {
-            default: i32::try_from(default).unwrap_or(0),
-            offload: offload.unwrap_or(Offload::Default),
+            default: default.and_then(|device| i32::try_from(device).ok()).unwrap_or(otherwise),
+            offload,
             teams: reader.get("OMP_NUM_TEAMS", "a number from 1 on", positive).unwrap_or(0),
             thread_limit: reader.get("OMP_TEAMS_THREAD_LIMIT", "a number from 1 on", positive).unwrap_or(0),
         }

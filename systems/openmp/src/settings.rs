@@ -227,6 +227,14 @@ mod tests {
     }
 
     #[test]
+    fn variables_for_all_devices_hold_where_there_is_none_for_the_host() {
+        let settings = read(&[("OMP_NUM_TEAMS_ALL", "3"), ("OMP_NUM_THREADS_ALL", "46,2"), ("OMP_NUM_THREADS", "5")]);
+        assert_eq!((settings.devices.teams, settings.icvs.threads), (3, 5));
+        assert!(read(&[("OMP_NUM_TEAMS_ALL", "x")]).complaints[0].starts_with("OMP_NUM_TEAMS_ALL=x"));
+        assert_eq!(read(&[("OMP_TARGET_OFFLOAD", "mandatory")]).icvs.device, -4, "a program that demands a device has none");
+    }
+
+    #[test]
     fn schedules_have_a_modifier_a_kind_and_a_chunk() {
         let of = |text| read(&[("OMP_SCHEDULE", text)]).icvs.schedule;
         assert_eq!(of("guided,7"), Schedule { kind: Kind::Guided, chunk: 7, monotonic: false });

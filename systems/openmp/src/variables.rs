@@ -13,11 +13,17 @@ impl<'r> VariableReader<'r> {
 
     /// A variable that needs no reading.
     pub(crate) fn raw(&self, name: &str) -> Option<String> {
-        (self.of)(name)
+        self.find(name).map(|(_, text)| text)
+    }
+
+    /// A variable, else the one for all devices, with its name.
+    fn find(&self, name: &str) -> Option<(String, String)> {
+        let named = |name: String| (self.of)(&name).map(|text| (name, text));
+        named(name.to_owned()).or_else(|| named(format!("{name}_ALL")))
     }
 
     pub(crate) fn get<T>(&mut self, name: &str, needs: &str, read: impl Fn(&str) -> Option<T>) -> Option<T> {
-        let text = self.raw(name)?;
+        let (name, text) = self.find(name)?;
         let value = read(text.trim());
         if value.is_none() {
             self.complain(&format!("{name}={} is ignored: it takes {needs}", foregather_machine::shown(&text)));

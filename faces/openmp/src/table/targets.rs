@@ -36,7 +36,8 @@ fn is_host(device: c_int) -> bool {
 /// Ends a program that must have a device which is not there.
 fn reach(device: c_int) {
     let wanted = if device == USUAL { icvs().device } else { device };
-    if wanted != HOST && wanted != DEVICES && settings().devices.offload == Offload::Mandatory {
+    // The usual device may have been set to the first one by that number.
+    if ![HOST, DEVICES, USUAL].contains(&wanted) && settings().devices.offload == Offload::Mandatory {
         eprintln!("foregather: OMP_TARGET_OFFLOAD=mandatory, but there is no device {wanted}: this runtime has the host alone");
         std::process::exit(1);
     }
