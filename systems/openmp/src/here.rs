@@ -6,8 +6,8 @@
 use crate::binding;
 use crate::contention::{ContentionGroup, OwnGroup};
 use crate::crew::CrewSeat;
-use crate::icv::{Icvs, League};
-use crate::places::{Assigned, Bind, Partition, inherited};
+use crate::icv::{Bind, Icvs, League};
+use crate::places::{Assigned, Partition, inherited};
 use crate::settings::settings;
 use crate::trip::Trip;
 use core::cell::{Cell, RefCell};

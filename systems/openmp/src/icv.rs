@@ -1,6 +1,5 @@
 //! Internal control variables: what a task's own constructs go by (OpenMP 5.2 §2). Every implicit task has a
 //! copy, so a change concerns the regions that this task opens, and none beside it.
-use crate::places::Bind;
 use core::fmt;
 
 /// How the iterations of a loop are dealt to the members.
@@ -46,6 +45,34 @@ impl fmt::Display for Schedule {
         f.write_str(name)?;
         let implied = if self.kind == Kind::Static { 0 } else { 1 };
         if self.chunk > implied { write!(f, ",{}", self.chunk) } else { Ok(()) }
+    }
+}
+
+/// How the members of a region are spread over places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Bind {
+    /// Threads are not bound.
+    False = 0,
+    /// They are, in a way that was left to the runtime: as for [`Bind::Close`].
+    True = 1,
+    /// All at the opener's place.
+    Primary = 2,
+    /// Next to the opener's place.
+    Close = 3,
+    /// As far from each other as can be, each with places of its own for regions within.
+    Spread = 4,
+}
+
+impl Bind {
+    /// The policy that a program names by that number; `None` for those that name none.
+    pub fn numbered(number: u32) -> Option<Self> {
+        [Self::True, Self::Primary, Self::Close, Self::Spread].into_iter().find(|&bind| bind as u32 == number)
+    }
+
+    /// Its name in the environment.
+    pub fn name(self) -> &'static str {
+        ["FALSE", "TRUE", "PRIMARY", "CLOSE", "SPREAD"][self as usize]
     }
 }
 

@@ -9,8 +9,7 @@
 //! - [`doacross`]: loops whose iterations wait for earlier ones.
 //! - [`places`]: sets of processors, and which member is bound to which; [`affinity_format`]: how that is
 //!   shown. [`teams`]: leagues of teams.
-//! - [`lock`]: locks in the program's memory; [`allocator`] and [`allocators`]: what
-//!   the program's own demand of it.
+//! - [`lock`]: locks in the program's memory. [`allocator`], [`allocators`]: what the program's own demand.
 //! - [`task`], [`icvs`]: where the calling thread is, and what its constructs go by. [`settings()`]: what
 //!   the environment says. [`statistics()`]: what the regions did.
 #![forbid(unsafe_code)]
@@ -38,6 +37,7 @@ mod here;
 mod icv;
 #[cfg(not(loom))]
 pub mod lock;
+#[cfg(not(loom))]
 pub mod places;
 #[cfg(not(loom))]
 mod pool;
@@ -61,7 +61,7 @@ pub use binding::place;
 pub use device::{DeviceSettings, Offload};
 #[cfg(not(loom))]
 pub use here::{ImplicitTask, ancestor, change, icvs, outside, partition, task};
-pub use icv::{Icvs, Kind, League, Schedule};
+pub use icv::{Bind, Icvs, Kind, League, Schedule};
 #[cfg(not(loom))]
 pub use pool::{RegionRequest, close, members, open, parallel, pause};
 #[cfg(not(loom))]

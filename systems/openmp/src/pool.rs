@@ -3,8 +3,7 @@
 use crate::affinity_format;
 use crate::crew::{Crew, CrewSeat};
 use crate::here::{self, Back, ImplicitTask, Start};
-use crate::icv::Icvs;
-use crate::places::Bind;
+use crate::icv::{Bind, Icvs};
 use crate::settings::settings;
 use crate::statistics::{self, WaitPlace};
 use crate::trip::Trip;

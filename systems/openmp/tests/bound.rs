@@ -4,9 +4,8 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::*};
 use foregather_host::affinity::allowed;
-use foregather_openmp::places::Bind;
 use foregather_openmp::worksharing::barrier;
-use foregather_openmp::{RegionRequest, change, parallel, partition, place, settings, task};
+use foregather_openmp::{Bind, RegionRequest, change, parallel, partition, place, settings, task};
 use std::process::Command;
 
 fn passes(test: &str, variables: &[(&str, &str)]) {

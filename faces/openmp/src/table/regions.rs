@@ -2,9 +2,8 @@
 use super::loops::signed;
 use crate::export::entries;
 use core::ffi::{c_int, c_long, c_uint, c_void};
-use foregather_openmp::places::Bind;
 use foregather_openmp::worksharing::{self, AtEnd, Cancels};
-use foregather_openmp::{Kind, RegionRequest, Trip, close, open, parallel};
+use foregather_openmp::{Bind, Kind, RegionRequest, Trip, close, open, parallel};
 
 /// The body of a region, as the compiler has taken it out of its function.
 pub(super) type Body = unsafe extern "C" fn(*mut c_void);

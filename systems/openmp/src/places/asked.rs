@@ -1,6 +1,6 @@
 //! What the environment says of places, and of showing them.
-use super::bind::Bind;
 use super::list;
+use crate::icv::Bind;
 use crate::variables::{self, VariableReader};
 use foregather_machine::CpuId;
 

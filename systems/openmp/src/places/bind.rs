@@ -1,32 +1,5 @@
 //! Which member of a region goes to which place (OpenMP 5.2 §10.1.3).
-
-/// How the members of a region are spread over places.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Bind {
-    /// Threads are not bound.
-    False = 0,
-    /// They are, in a way that was left to the runtime: as for [`Bind::Close`].
-    True = 1,
-    /// All at the opener's place.
-    Primary = 2,
-    /// Next to the opener's place.
-    Close = 3,
-    /// As far from each other as can be, each with places of its own for regions within.
-    Spread = 4,
-}
-
-impl Bind {
-    /// The policy that a program names by that number; `None` for those that name none.
-    pub fn numbered(number: u32) -> Option<Self> {
-        [Self::True, Self::Primary, Self::Close, Self::Spread].into_iter().find(|&bind| bind as u32 == number)
-    }
-
-    /// Its name in the environment.
-    pub fn name(self) -> &'static str {
-        ["FALSE", "TRUE", "PRIMARY", "CLOSE", "SPREAD"][self as usize]
-    }
-}
+use crate::icv::Bind;
 
 /// What the tasks of a region at `level` go by, which was opened by a task that went by `bind` and named
 /// `clause`.
