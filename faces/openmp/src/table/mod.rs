@@ -2,6 +2,7 @@
 mod allocators;
 mod asked;
 mod doacross;
+mod interop;
 mod locks;
 mod loops;
 mod openacc;
@@ -20,7 +21,7 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
     let by_number = [loops::by_number::TABLE, doacross::TABLE, doacross::signed::TABLE, doacross::unsigned::TABLE];
     let rest = [doacross::variadic::TABLE, locks::TABLE, locks::old::TABLE, asked::TABLE, asked::told::TABLE];
     let places = [places::TABLE, places::numbered::TABLE, places::shown::TABLE, allocators::TABLE];
-    let teams = [teams::TABLE, teams::limits::TABLE, teams::leagues::TABLE, teams::errors::TABLE];
+    let teams = [teams::TABLE, teams::limits::TABLE, teams::leagues::TABLE, teams::errors::TABLE, interop::TABLE];
     let targets = [targets::TABLE, targets::regions::TABLE, targets::images::TABLE, targets::memory::TABLE];
     regions
         .into_iter()

@@ -272,6 +272,18 @@ unsafe fn copy_rectangle(
     unsafe { copy_box(to.cast(), from.cast(), element, dimensions, lists) }.map_or(WRONG, |()| 0)
 }
 
+/// Fills memory of the host; memory of no device is left alone. Returns where it is.
+///
+/// # Safety
+/// It has that many bytes.
+unsafe fn fill(memory: *mut c_void, value: c_int, bytes: usize, device: c_int) -> *mut c_void {
+    if is_host(device) && bytes > 0 {
+        // SAFETY: by this function's contract. A byte is set to the low part of the value, as in C.
+        unsafe { memory.cast::<u8>().write_bytes(value as u8, bytes) };
+    }
+    memory
+}
+
 pub(super) mod memory {
     use super::*;
     entries! {
@@ -349,6 +361,18 @@ pub(super) mod memory {
                 let lists = [count, to_offset, from_offset, to_size, from_size];
                 // SAFETY: the program names memory that it has.
                 unsafe { copy_rectangle(to, from, element, dimensions, lists, [to_device, from_device]) }
+            }
+        }
+        "GOMP_6.0.1" {
+            fn omp_target_memset(memory: *mut c_void, value: c_int, bytes: usize, device: c_int) -> *mut c_void {
+                // SAFETY: the program names memory that it has.
+                unsafe { fill(memory, value, bytes, device) }
+            }
+            fn omp_target_memset_async(
+                memory: *mut c_void, value: c_int, bytes: usize, device: c_int, _objects: c_int, _depend: *mut c_void,
+            ) -> *mut c_void {
+                // SAFETY: the program names memory that it has.
+                unsafe { fill(memory, value, bytes, device) }
             }
         }
     }

@@ -65,6 +65,10 @@ pub(in crate::table) mod fortran_queued {
     use super::*;
     alike! {
         (_address: *mut c_void, _bytes: *const c_void, _queue: *const c_int) {}
+        "OACC_2.6.1" {
+            acc_copyout_finalize_async_32_h_ acc_copyout_finalize_async_64_h_ acc_delete_finalize_async_32_h_
+            acc_delete_finalize_async_64_h_
+        }
         "OACC_2.5" {
             acc_copyin_async_32_h_ acc_copyin_async_64_h_ acc_copyout_async_32_h_ acc_copyout_async_64_h_
             acc_create_async_32_h_ acc_create_async_64_h_ acc_delete_async_32_h_ acc_delete_async_64_h_
@@ -91,6 +95,7 @@ pub(in crate::table) mod arrays_queued {
     use super::*;
     alike! {
         (_array: *const c_void, _queue: *const c_int) {}
+        "OACC_2.6.1" { acc_copyout_finalize_async_array_h_ acc_delete_finalize_async_array_h_ }
         "OACC_2.5" {
             acc_copyin_async_array_h_ acc_copyout_async_array_h_ acc_create_async_array_h_ acc_delete_async_array_h_
             acc_update_device_async_array_h_ acc_update_self_async_array_h_
@@ -179,6 +184,16 @@ entries! {
             unsafe { copy(to, from, bytes) }
         }
         fn acc_memcpy_from_device_async(to: *mut c_void, from: *mut c_void, bytes: usize, _queue: c_int) {
+            // SAFETY: the program names memory that it has.
+            unsafe { copy(to, from, bytes) }
+        }
+    }
+    "OACC_2.6.1" {
+        fn acc_memcpy_device(to: *mut c_void, from: *mut c_void, bytes: usize) {
+            // SAFETY: the program names memory that it has.
+            unsafe { copy(to, from, bytes) }
+        }
+        fn acc_memcpy_device_async(to: *mut c_void, from: *mut c_void, bytes: usize, _queue: c_int) {
             // SAFETY: the program names memory that it has.
             unsafe { copy(to, from, bytes) }
         }
