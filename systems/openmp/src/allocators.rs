@@ -4,8 +4,10 @@ use crate::here::{change, icvs};
 use crate::settings::settings;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-/// The numbers of allocators that programs make begin beyond it.
-const MADE: AllocatorHandle = 64;
+/// The GNU runtime's own allocator of memory that stays in place.
+const PINNED: AllocatorHandle = 200;
+/// The numbers of allocators that programs make begin here, beyond all of those.
+const MADE: AllocatorHandle = 1024;
 
 /// The allocators that the program has made, by number; those that it has destroyed are `None`.
 static ALL: RwLock<Vec<Option<Arc<Allocator>>>> = RwLock::new(Vec::new());
@@ -32,6 +34,11 @@ pub fn destroy(handle: AllocatorHandle) {
 
 /// The allocator of a name; `None` for the process's memory as it is, which those that are always there give.
 pub fn find(handle: AllocatorHandle) -> Option<Arc<Allocator>> {
+    static OF_PINNED: OnceLock<Option<Arc<Allocator>>> = OnceLock::new();
+    if handle == PINNED {
+        // Without a stand-in, as those that are always there.
+        return OF_PINNED.get_or_init(|| Allocator::new([(7, 1), (5, 12)]).map(Arc::new)).clone();
+    }
     let at = handle.checked_sub(MADE)?;
     ALL.read().unwrap_or_else(PoisonError::into_inner).get(at).cloned().flatten()
 }
@@ -67,6 +74,7 @@ mod tests {
         assert_eq!(make(5, []), None);
         destroy(handle);
         destroy(1);
+        assert!(find(PINNED).unwrap().is_pinned);
         assert!(find(handle).is_none() && find(1).is_none() && find(usize::MAX).is_none());
     }
 }

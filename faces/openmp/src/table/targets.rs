@@ -33,9 +33,16 @@ fn is_host(device: c_int) -> bool {
     device == DEVICES || device == USUAL
 }
 
+/// By this number a program says that a construct shall not be reached.
+const INVALID: c_int = -4;
+
 /// Ends a program that must have a device which is not there.
 fn reach(device: c_int) {
     let wanted = if device == USUAL { icvs().device } else { device };
+    if wanted == INVALID {
+        eprintln!("foregather: a target construct names omp_invalid_device, or finds it as the default one");
+        std::process::exit(1);
+    }
     // The usual device may have been set to the first one by that number.
     if ![HOST, DEVICES, USUAL].contains(&wanted) && settings().devices.offload == Offload::Mandatory {
         eprintln!("foregather: OMP_TARGET_OFFLOAD=mandatory, but there is no device {wanted}: this runtime has the host alone");
