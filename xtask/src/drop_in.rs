@@ -13,7 +13,8 @@ pub(crate) const HELP: &str = "\
 cargo xtask drop-in libgomp|pthread|blas
 
 Builds libforegather_gomp.so, to be preloaded by programs that use the GNU OpenMP runtime, libforegather_pthread.so, by programs with
-barriers of POSIX threads, or libforegather_blas.so, by programs with a BLAS, and prints where it is. Needs cc.";
+barriers of POSIX threads, or libforegather_blas.so, by programs with a BLAS, and prints where it is. The first stands in gomp/libgomp.so.1
+beside it, too, for library paths. Needs cc.";
 
 pub(crate) fn run(names: &[&str]) -> Result<bool, Trouble> {
     let [name] = names else {
@@ -70,19 +71,31 @@ pub(crate) fn shared(face: &str, name: &str) -> Result<PathBuf> {
     Ok(library)
 }
 
-pub(crate) fn libgomp() -> Result<PathBuf> {
+/// The OpenMP runtime, to be preloaded; and below `gomp` the same under the name that programs link with.
+/// Returns where the first is.
+fn libgomp() -> Result<PathBuf> {
     let (built, place) = build("foregather-openmp-face")?;
     let script = Command::new(built.join("foregather-gomp-symbols")).output().context("the table of symbols")?;
     ensure!(script.status.success(), "the table of symbols cannot be printed");
-    let (versions, library) = (place.join("libgomp.map"), place.join("libforegather_gomp.so"));
+    let versions = place.join("libgomp.map");
     fs::write(&versions, script.stdout)?;
-    let mut cc = Command::new("cc");
-    cc.args(["-shared", "-Wl,-soname,libforegather_gomp.so", "-Wl,--gc-sections", "-Wl,-z,nodelete", "-Wl,-z,defs"]);
-    cc.arg(format!("-Wl,--version-script={}", versions.display()));
-    cc.arg("-Wl,--whole-archive").arg(built.join("libforegather_gomp.a")).arg("-Wl,--no-whole-archive");
-    done(cc.args(["-lgcc_s", "-lpthread", "-ldl", "-lm", "-s", "-o"]).arg(&library))?;
-    Ok(library)
+    fs::create_dir_all(place.join("gomp"))?;
+    let [preloaded, linked] = ["libforegather_gomp.so", LIBGOMP].map(|name| place.join(name));
+    for library in [&linked, &preloaded] {
+        let name = library.file_name().context("a library has a name")?;
+        let mut cc = Command::new("cc");
+        cc.args(["-shared", "-Wl,--gc-sections", "-Wl,-z,nodelete", "-Wl,-z,defs"]);
+        cc.arg(format!("-Wl,-soname,{}", name.display()));
+        cc.arg(format!("-Wl,--version-script={}", versions.display()));
+        cc.arg("-Wl,--whole-archive").arg(built.join("libforegather_gomp.a")).arg("-Wl,--no-whole-archive");
+        done(cc.args(["-lgcc_s", "-lpthread", "-ldl", "-lm", "-s", "-o"]).arg(library))?;
+    }
+    Ok(preloaded)
 }
+
+/// Where the OpenMP runtime stands under the name that programs link with, beside the drop-in libraries. In a
+/// folder of its own, which a library path may name without the others.
+pub(crate) const LIBGOMP: &str = "gomp/libgomp.so.1";
 
 /// Runs a program to its good end.
 pub(crate) fn done(command: &mut Command) -> Result<()> {

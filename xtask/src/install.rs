@@ -3,7 +3,7 @@
 //! All is laid out in `target/install` first: a build that fails leaves the prefix as it was, and `--check`
 //! has something to compare with. Nothing in it names the prefix, so it may be moved.
 use crate::Trouble;
-use crate::drop_in::{NAMES, cargo_build, done, library, root};
+use crate::drop_in::{LIBGOMP, NAMES, cargo_build, done, library, root};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ Builds the C library, the drop-in libraries and the command, and lays them out b
 
   lib/libforegather.so, .a        the library for C, C++ and Fortran, with lib/pkgconfig and lib/cmake
   lib/foregather/                 drop-in libraries: OpenMP runtime, barriers of POSIX threads, BLAS
+  lib/foregather/gomp/            the OpenMP runtime as libgomp.so.1, for a library path
   include/                        foregather.h, foregather.hpp, and the source of the Fortran module
   bin/foregather                  the command, with share/man and completions for bash, zsh and fish
 
@@ -103,6 +104,7 @@ fn lay_out(root: &Path) -> Result<PathBuf> {
         let drop_in = library(drop_in)?;
         put(&drop_in, &stage.join("lib/foregather").join(drop_in.file_name().context("a library has a name")?))?;
     }
+    put(&built.with_file_name("drop-in").join(LIBGOMP), &stage.join("lib/foregather").join(LIBGOMP))?;
     let built = cargo_build("foregather-lab")?;
     let command = stage.join("bin/foregather");
     put(&built.join("foregather"), &command)?;

@@ -12,13 +12,17 @@ pub struct Entry {
     pub name: &'static str,
     /// The version node that programs find it under.
     pub node: &'static str,
+    /// Is it what a program gets that is linked anew? Older programs may find another one of that name.
+    pub is_default: bool,
     /// The function that a call jumps to.
     pub slot: &'static AtomicPtr<()>,
 }
 
-/// The lines of a table.
+/// The lines of a table. Those after `old:` are what programs find that were linked before other functions
+/// got their names.
 macro_rules! entries {
-    ($( $node:literal { $( fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $(-> $result:ty)? $body:block )* } )*) => {
+    (old: $($lines:tt)*) => { $crate::export::entries! { @ false old $($lines)* } };
+    (@ $is_default:literal $way:ident $( $node:literal { $( fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $(-> $result:ty)? $body:block )* } )*) => {
         $($(
             #[allow(non_snake_case, clippy::too_many_arguments, reason = "the standard's names and arguments")]
             unsafe extern "C" fn $name($($argument: $kind),*) $(-> $result)? $body
@@ -28,25 +32,38 @@ macro_rules! entries {
             use core::sync::atomic::AtomicPtr;
             $($( pub(super) static $name: AtomicPtr<()> = AtomicPtr::new(super::$name as *mut ()); )*)*
         }
-        $($( $crate::export::jump! { $name } )*)*
+        $($( $crate::export::symbol! { $way $node $name } )*)*
         /// The symbols of this file.
         pub(crate) static TABLE: &[$crate::export::Entry] =
-            &[$($( $crate::export::Entry { name: stringify!($name), node: $node, slot: &slots::$name } ),*),*];
+            &[$($( $crate::export::Entry { name: stringify!($name), node: $node, is_default: $is_default, slot: &slots::$name } ),*),*];
+    };
+    ($($lines:tt)*) => { $crate::export::entries! { @ true new $($lines)* } };
+}
+
+/// The symbol of a line.
+macro_rules! symbol {
+    (old $node:literal $name:ident) => {
+        $crate::export::jump! { $name ["foregather_old_", stringify!($name)] }
+        // The linker's script gives a name's default version alone.
+        core::arch::global_asm!(concat!(".symver foregather_old_", stringify!($name), ", ", stringify!($name), "@", $node));
+    };
+    (new $node:literal $name:ident) => {
+        $crate::export::jump! { $name [stringify!($name)] }
     };
 }
 
 /// The symbol of a name: a jump to what its slot holds.
 #[cfg(target_arch = "x86_64")]
 macro_rules! jump {
-    ($name:ident) => {
+    ($name:ident [$($label:tt)*]) => {
         core::arch::global_asm!(
             ".text",
             ".balign 16",
-            concat!(".globl ", stringify!($name)),
-            concat!(".type ", stringify!($name), ", @function"),
-            concat!(stringify!($name), ":"),
+            concat!(".globl ", $($label)*),
+            concat!(".type ", $($label)*, ", @function"),
+            concat!($($label)*, ":"),
             "jmp qword ptr [rip + {slot}]",
-            concat!(".size ", stringify!($name), ", . - ", stringify!($name)),
+            concat!(".size ", $($label)*, ", . - ", $($label)*),
             slot = sym slots::$name,
         );
     };
@@ -55,20 +72,20 @@ macro_rules! jump {
 /// The symbol of a name: a jump to what its slot holds.
 #[cfg(target_arch = "aarch64")]
 macro_rules! jump {
-    ($name:ident) => {
+    ($name:ident [$($label:tt)*]) => {
         core::arch::global_asm!(
             ".text",
             ".balign 16",
-            concat!(".globl ", stringify!($name)),
-            concat!(".type ", stringify!($name), ", @function"),
-            concat!(stringify!($name), ":"),
+            concat!(".globl ", $($label)*),
+            concat!(".type ", $($label)*, ", @function"),
+            concat!($($label)*, ":"),
             "adrp x16, {slot}",
             "ldr x16, [x16, :lo12:{slot}]",
             "br x16",
-            concat!(".size ", stringify!($name), ", . - ", stringify!($name)),
+            concat!(".size ", $($label)*, ", . - ", $($label)*),
             slot = sym slots::$name,
         );
     };
 }
 
-pub(crate) use {entries, jump};
+pub(crate) use {entries, jump, symbol};

@@ -9,6 +9,7 @@
 
 mod export;
 mod load;
+mod memory;
 mod table;
 
 pub use export::Entry;
@@ -21,7 +22,8 @@ pub fn version_script() -> String {
     nodes.sort_unstable();
     nodes.dedup();
     let node = |node: &str| {
-        let symbols: String = all().filter(|entry| entry.node == node).map(|entry| format!("    {};\n", entry.name)).collect();
+        let symbols: String =
+            all().filter(|entry| entry.node == node && entry.is_default).map(|entry| format!("    {};\n", entry.name)).collect();
         format!("{node} {{\n  global:\n{symbols}}};\n")
     };
     nodes.into_iter().map(node).collect::<String>() + "FOREGATHER_INSIDE {\n  local:\n    *;\n};\n"

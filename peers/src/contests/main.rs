@@ -43,11 +43,11 @@ cargo xtask peers openmp [--threads N,N..] [--runners NAME,NAME..] [--ms MS] [--
 Constructs of OpenMP with a microsecond of work, alone and beside hogs, by `foregather measure openmp`: ours (of `cargo xtask drop-in
 libgomp`), and every runtime that is installed. Defaults: 2, 4 and 8 members, cells of 100 ms, 3 rounds.
 
-cargo xtask peers openmp-suite --sources DIR --library FILE [--cases N] [--limit S] [--folders NAME,NAME..]
+cargo xtask peers openmp-suite --sources DIR --library FILE [--cases N] [--limit S] [--folders NAME,NAME..] [--only TEXT]
 
 GCC's own tests of its OpenMP runtime, as they are and with FILE (of `cargo xtask drop-in libgomp`) preloaded; DIR is libgomp/testsuite
-of GCC's sources (Debian: gcc-12-source). Of the cases without tasks, targets and teams runs N, evenly spread, else all, S seconds each at
-most (10). Exit code 1 if one passes as it is and not with FILE, or with FILE takes ten times as long. The loader must say that the program's
+of GCC's sources (Debian: gcc-12-source). Of the cases whose names contain TEXT, and of which FILE has all symbols, runs N, evenly spread,
+else all, S seconds each at most (10). Exit code 1 if one passes as it is and not with FILE, or with FILE takes ten times as long. The loader must say that the program's
 OpenMP symbols are those of FILE.";
 
 /// Why there is no table.

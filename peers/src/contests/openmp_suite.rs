@@ -20,6 +20,8 @@ struct Contest {
     cases: usize,
     limit: Duration,
     folders: Vec<String>,
+    /// Cases whose names contain this.
+    only: String,
     /// What the library has of OpenMP's names.
     exported: HashSet<String>,
 }
@@ -60,6 +62,7 @@ pub(super) fn hold(options: &[&str]) -> Result<(), Trouble> {
 impl Contest {
     fn parse(options: &[&str]) -> Result<Self, Trouble> {
         let (mut sources, mut library, mut cases, mut limit, mut folders) = (None, None, usize::MAX, 10, FOLDERS);
+        let mut only = "";
         let mut words = options.iter();
         while let Some(option) = words.next() {
             let value = *words.next().ok_or_else(|| Trouble::Usage(format!("`{option}` needs a value")))?;
@@ -72,6 +75,7 @@ impl Contest {
                 "--cases" => cases = number()?,
                 "--limit" => limit = number()? as u64,
                 "--folders" => folders = value,
+                "--only" => only = value,
                 _ => return Err(Trouble::Usage(format!("`{option}` is none of its options"))),
             }
         }
@@ -86,13 +90,13 @@ impl Contest {
         }
         let folders = folders.split(',').map(str::to_owned).collect();
         let exported = names(&library, "--defined-only")?.into_iter().collect();
-        Ok(Self { sources, library, cases, limit: Duration::from_secs(limit), folders, exported })
+        Ok(Self { sources, library, cases, limit: Duration::from_secs(limit), folders, only: only.to_owned(), exported })
     }
 
     fn run(&self, place: &Path) -> Result<()> {
         let mut cases = Vec::new();
         for folder in &self.folders {
-            cases.extend(self.cases_of(folder)?.into_iter().filter(|case| case.runs));
+            cases.extend(self.cases_of(folder)?.into_iter().filter(|case| case.runs && case.name.contains(&self.only)));
         }
         let every = cases.len().div_ceil(self.cases.min(cases.len()).max(1)).max(1);
         let (mut counts, mut worse) = (BTreeMap::<String, [usize; 4]>::new(), Vec::new());
@@ -227,7 +231,8 @@ fn verdict(theirs: CaseRun, ours: CaseRun) -> Option<String> {
 fn names(file: &Path, kind: &str) -> Result<Vec<String>> {
     let listed = Command::new("nm").args(["-D", kind]).arg(file).output().context("nm cannot be started")?;
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
-    let names = listed.split_whitespace().filter(|name| name.starts_with("GOMP_") || name.starts_with("omp_"));
+    let names =
+        listed.split_whitespace().filter(|name| ["GOMP_", "omp_", "GOACC_", "acc_"].iter().any(|start| name.starts_with(start)));
     Ok(names.map(|name| name.split_once('@').map_or(name, |(name, _)| name).to_owned()).collect())
 }
 
@@ -324,7 +329,7 @@ mod tests {
         let (program, library) = (Path::new("/t/case"), PathBuf::from("/t/ours.so"));
         let exported = HashSet::from(["GOMP_parallel".to_owned()]);
         let (sources, folders, limit) = (PathBuf::new(), Vec::new(), SHORT);
-        let contest = Contest { sources, library, cases: 1, limit, folders, exported };
+        let contest = Contest { sources, library, cases: 1, limit, folders, only: String::new(), exported };
         let line =
             |name: &str, to: &str| format!("  7:\tbinding file /t/case [0] to {to} [0]: normal symbol `{name}' [GOMP_4.0]\n");
         let (ours, theirs) = (line("GOMP_parallel", "/t/ours.so"), line("GOMP_parallel", "/lib/libgomp.so.1"));

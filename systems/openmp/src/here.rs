@@ -3,8 +3,11 @@
 //!
 //! The task and the way are plain cells: a question costs one address computation, and they can be asked
 //! while a thread ends, when everything with a destructor is gone.
+use crate::binding;
+use crate::contention::{ContentionGroup, OwnGroup};
 use crate::crew::CrewSeat;
-use crate::icv::Icvs;
+use crate::icv::{Bind, Icvs, League};
+use crate::places::{Assigned, Partition, inherited};
 use crate::settings::settings;
 use crate::tasking;
 use crate::trip::Trip;
@@ -23,8 +26,14 @@ pub struct ImplicitTask {
     pub level: u32,
     /// Regions of several members around it.
     pub active: u32,
+    /// The team that it belongs to.
+    pub league: League,
+    /// Whose threads count with its own.
+    pub(crate) group: ContentionGroup,
     /// What its own constructs go by; `None` until the program's environment was read.
     icvs: Option<Icvs>,
+    /// The places that its regions make use of; `None` for all.
+    partition: Option<Partition>,
 }
 
 /// Where a thread is in the loops of its region.
@@ -49,7 +58,16 @@ pub(crate) struct Outer {
     pub(crate) outer: Option<Arc<Outer>>,
 }
 
-const OUTSIDE: ImplicitTask = ImplicitTask { rank: 0, size: 1, level: 0, active: 0, icvs: None };
+const OUTSIDE: ImplicitTask = ImplicitTask {
+    rank: 0,
+    size: 1,
+    level: 0,
+    active: 0,
+    league: League::ALONE,
+    group: ContentionGroup::PROGRAM,
+    icvs: None,
+    partition: None,
+};
 const UNTRODDEN: LoopPlace = LoopPlace { loops: 0, singles: 0, trip: Trip::NONE, round: 0, chunk: (0, 0) };
 
 thread_local! {
@@ -71,6 +89,11 @@ pub fn icvs() -> Icvs {
     task().icvs.unwrap_or_else(|| settings().icvs)
 }
 
+/// The places that the calling thread's regions make use of; `None` if threads are not bound.
+pub fn partition() -> Option<Partition> {
+    task().partition.or_else(binding::all_places)
+}
+
 /// Changes the control variables of the calling thread's task.
 pub fn change(change: impl FnOnce(&mut Icvs)) {
     let mut new = icvs();
@@ -81,6 +104,11 @@ pub fn change(change: impl FnOnce(&mut Icvs)) {
 /// The calling thread is in that task, with the control variables that it has.
 pub(crate) fn become_task(task: ImplicitTask) {
     TASK.set(task);
+}
+
+/// The calling thread's task, and those of its regions, belong to that team.
+pub(crate) fn join_league(league: League) {
+    TASK.with(|task| task.set(ImplicitTask { league, ..task.get() }));
 }
 
 /// The task of this thread, or of the thread that opened the region, `level` regions deep. `None` if there is
@@ -136,39 +164,98 @@ pub(crate) fn go(way: LoopPlace) {
     WAY.with(|cell| cell.set(way));
 }
 
+/// What a region begins with.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Opening {
+    /// The threads that it asks for; 0: the default.
+    pub threads: u32,
+    /// The trip of the loop, or of the sections, that it consists of: its body takes iterations without
+    /// beginning it.
+    pub trip: Option<Trip>,
+    /// The address of the body's code: a region learns from the last one of the same body.
+    pub body: Option<usize>,
+    /// The policy by which its members go to places, if it names one.
+    pub bind: Option<Bind>,
+}
+
+impl From<u32> for Opening {
+    fn from(threads: u32) -> Self {
+        Self { threads, ..Self::default() }
+    }
+}
+
 /// What a member begins its part of a region with.
 pub(crate) struct Start {
     pub(crate) task: ImplicitTask,
     pub(crate) outer: Option<Arc<Outer>>,
     /// The loop that the region consists of.
     pub(crate) trip: Option<Trip>,
+    /// Where its members go; `None` if threads are not bound.
+    places: Option<Assigned>,
 }
 
 impl Start {
-    /// For the members of a region that the calling thread opens.
-    pub(crate) fn of(size: u32, trip: Option<Trip>) -> Self {
+    /// For the members of a region that the calling thread opens, and that names `clause`.
+    pub(crate) fn of(size: u32, opening: Opening) -> Self {
+        let Opening { trip, bind: clause, .. } = opening;
         let (here, icvs) = (task(), icvs());
         // Deeper regions may have a default of their own.
         let threads = settings().threads_at(here.level + 1).unwrap_or(icvs.threads);
+        let (bind, places) = if icvs.bind == Bind::False { (Bind::False, None) } else { bound(size, icvs.bind, clause) };
         let task = ImplicitTask {
             rank: 0,
             size,
             level: here.level + 1,
             active: here.active + u32::from(size > 1),
-            icvs: Some(Icvs { threads, ..icvs }),
+            league: here.league,
+            group: here.group,
+            icvs: Some(Icvs { threads, bind, ..icvs }),
+            partition: here.partition,
         };
         // Outside of all regions there is nothing to tell.
         let outer = (here.level > 0).then(lineage);
-        Self { task, outer, trip }
+        Self { task, outer, trip, places }
     }
+}
+
+/// How the tasks of a region that the calling thread opens go to places, and where its members do.
+#[cold]
+fn bound(size: u32, bind: Bind, clause: Option<Bind>) -> (Bind, Option<Assigned>) {
+    let places = partition().map(|all| Assigned::new(clause.unwrap_or(bind), size, binding::place(), all));
+    (inherited(&settings().places.binds, task().level + 1, bind, clause), places)
+}
+
+/// Does `body` as a team's first task, outside of all regions.
+pub(crate) fn begin<T>(league: League, icvs: Icvs, body: impl FnOnce() -> T) -> T {
+    let group = OwnGroup::new();
+    let task = ImplicitTask { league, group: group.0, icvs: Some(icvs), ..OUTSIDE };
+    let _back = enter(&Start { task, outer: None, trip: None, places: None }, 0, None);
+    let result = body();
+    tasking::finish_alone();
+    result
+}
+
+/// Does `body` as if it began the program: outside of all regions, with the control variables that the
+/// environment gave.
+pub fn outside<T>(body: impl FnOnce() -> T) -> T {
+    begin(League::ALONE, settings().icvs, body)
 }
 
 /// The calling thread is the member `rank`, in that seat, until the result is dropped.
 pub(crate) fn enter(start: &Start, rank: u32, seat: Option<Rc<CrewSeat>>) -> Back {
     let way = start.trip.map_or(UNTRODDEN, |trip| LoopPlace { loops: 1, trip, ..UNTRODDEN });
+    let mut task = ImplicitTask { rank, ..start.task };
+    if let Some(assigned) = start.places {
+        let (place, partition) = assigned.of(rank);
+        task.partition = Some(partition);
+        // The opener stays where it is.
+        if rank > 0 {
+            binding::go(place);
+        }
+    }
     Back {
         frame: tasking::enter(),
-        task: TASK.replace(ImplicitTask { rank, ..start.task }),
+        task: TASK.replace(task),
         way: WAY.replace(way),
         seat: SEAT.try_with(|here| here.replace(seat)).ok().flatten(),
         outer: OUTER.try_with(|here| here.replace(start.outer.clone())).ok().flatten(),

@@ -48,6 +48,48 @@ impl fmt::Display for Schedule {
     }
 }
 
+/// How the members of a region are spread over places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Bind {
+    /// Threads are not bound.
+    False = 0,
+    /// They are, in a way that was left to the runtime: as for [`Bind::Close`].
+    True = 1,
+    /// All at the opener's place.
+    Primary = 2,
+    /// Next to the opener's place.
+    Close = 3,
+    /// As far from each other as can be, each with places of its own for regions within.
+    Spread = 4,
+}
+
+impl Bind {
+    /// The policy that a program names by that number; `None` for those that name none.
+    pub fn numbered(number: u32) -> Option<Self> {
+        [Self::True, Self::Primary, Self::Close, Self::Spread].into_iter().find(|&bind| bind as u32 == number)
+    }
+
+    /// Its name in the environment.
+    pub fn name(self) -> &'static str {
+        ["FALSE", "TRUE", "PRIMARY", "CLOSE", "SPREAD"][self as usize]
+    }
+}
+
+/// A team's place in its league.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct League {
+    /// The team's number.
+    pub number: u32,
+    /// How many teams there are.
+    pub teams: u32,
+}
+
+impl League {
+    /// Outside of all leagues.
+    pub const ALONE: Self = Self { number: 0, teams: 1 };
+}
+
 /// The control variables of one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Icvs {
@@ -61,10 +103,24 @@ pub struct Icvs {
     pub schedule: Schedule,
     /// The most threads that the regions of one program thread may have at a time (`thread-limit-var`).
     pub thread_limit: u32,
+    /// By which policy the members of a region go to places (`bind-var`).
+    pub bind: Bind,
+    /// The device of target regions that name none (`default-device-var`).
+    pub device: i32,
+    /// The usual allocator (`def-allocator-var`), whose handles are small; 0 for the environment's.
+    pub allocator: u32,
 }
 
 impl Icvs {
     /// Those of a program whose environment says nothing.
-    pub const DEFAULT: Self =
-        Self { threads: 0, dynamic: false, active_levels: 1, schedule: Schedule::new(Kind::Dynamic, 1), thread_limit: u32::MAX };
+    pub const DEFAULT: Self = Self {
+        threads: 0,
+        dynamic: false,
+        active_levels: 1,
+        schedule: Schedule::new(Kind::Dynamic, 1),
+        thread_limit: u32::MAX,
+        bind: Bind::False,
+        device: 0,
+        allocator: 0,
+    };
 }

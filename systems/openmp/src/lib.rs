@@ -7,14 +7,30 @@
 //! - [`worksharing`]: loops, sections, parts in order, singles, barriers, cancellation; [`Trip`]: the
 //!   iterations of a loop, by number. The members' common progress is a ring of slots (races in `README.md`).
 //! - [`doacross`]: loops whose iterations wait for earlier ones.
+//! - [`places`]: sets of processors, and which member is bound to which; [`affinity_format`]: how that is
+//!   shown. [`teams`]: leagues of teams.
 //! - [`tasking`]: `core/task`'s tasks on threads, which members do where they wait.
-//! - [`lock`]: locks in the program's memory.
+//! - [`lock`]: locks in the program's memory. [`allocator`], [`allocators`]: what the program's own demand.
 //! - [`task`], [`icvs`]: where the calling thread is, and what its constructs go by. [`settings()`]: what
 //!   the environment says. [`statistics()`]: what the regions did.
 #![forbid(unsafe_code)]
 
 #[cfg(not(loom))]
+pub mod affinity_format;
+#[cfg(not(loom))]
+pub mod allocator;
+#[cfg(not(loom))]
+pub mod allocators;
+#[cfg(not(loom))]
+mod binding;
+#[cfg(not(loom))]
+mod contention;
+#[cfg(not(loom))]
 mod crew;
+#[cfg(not(loom))]
+mod device;
+#[cfg(not(loom))]
+mod display;
 #[cfg(not(loom))]
 pub mod doacross;
 #[cfg(not(loom))]
@@ -22,6 +38,8 @@ mod here;
 mod icv;
 #[cfg(not(loom))]
 pub mod lock;
+#[cfg(not(loom))]
+pub mod places;
 #[cfg(not(loom))]
 mod pool;
 mod primitive;
@@ -32,17 +50,25 @@ mod settings;
 mod statistics;
 #[cfg(not(loom))]
 pub mod tasking;
+#[cfg(not(loom))]
+pub mod teams;
 mod trip;
+#[cfg(not(loom))]
+mod variables;
 #[cfg(not(loom))]
 pub mod worksharing;
 
 #[cfg(not(loom))]
-pub use here::{ImplicitTask, ancestor, change, icvs, task};
-pub use icv::{Icvs, Kind, Schedule};
+pub use binding::place;
 #[cfg(not(loom))]
-pub use pool::{Opening, close, members, open, parallel, pause};
+pub use device::{DeviceSettings, Offload};
 #[cfg(not(loom))]
-pub use settings::{Settings, settings};
+pub use here::{ImplicitTask, Opening, ancestor, change, icvs, outside, partition, task};
+pub use icv::{Bind, Icvs, Kind, League, Schedule};
+#[cfg(not(loom))]
+pub use pool::{close, members, open, parallel, pause};
+#[cfg(not(loom))]
+pub use settings::{Settings, Shown, settings};
 #[cfg(not(loom))]
 pub use statistics::{Statistics, statistics};
 pub use trip::Trip;

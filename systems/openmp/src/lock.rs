@@ -3,6 +3,7 @@
 use crate::settings::settings;
 use crate::tasking;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use foregather_host::usage;
 use foregather_machine::{Nanos, WaitContext, block_on};
 use foregather_thread::{Scope, Thread, Word, own};
 use foregather_wait::{Policy, WaitFor, Waiter};
@@ -123,6 +124,79 @@ impl NestLock {
     }
 }
 
+/// A lock of eight bytes that its owner, a thread, may take again: `omp_nest_lock_t` before OpenMP 3.0. It is
+/// free when it was given back as often.
+#[derive(Default)]
+#[repr(C)]
+pub struct ThreadNestLock {
+    lock: Lock,
+    /// The thread that holds it, and how often, in the low bits; 0: none.
+    held: AtomicU32,
+}
+
+/// Bits of a thread's number in `held`, above those of how often: Linux has no more.
+const THREAD_BITS: u32 = 22;
+const DEEPEST: u32 = (1 << (u32::BITS - THREAD_BITS)) - 1;
+
+impl ThreadNestLock {
+    /// Takes the lock, when it is free, or once more. Returns how often it is taken.
+    ///
+    /// # Panics
+    /// If it was taken 1023 times.
+    pub fn lock(&self) -> u32 {
+        if self.is_mine() {
+            return self.again();
+        }
+        self.lock.lock();
+        self.first()
+    }
+
+    /// Takes the lock if it is free, or once more. Returns how often it is taken; 0: another thread has it.
+    ///
+    /// # Panics
+    /// As [`ThreadNestLock::lock`].
+    pub fn try_lock(&self) -> u32 {
+        match () {
+            () if self.is_mine() => self.again(),
+            () if self.lock.try_lock() => self.first(),
+            () => 0,
+        }
+    }
+
+    /// Gives the lock back once.
+    pub fn unlock(&self) {
+        let held = self.held.load(Relaxed).saturating_sub(1);
+        if held & DEEPEST > 0 {
+            self.held.store(held, Relaxed);
+        } else {
+            self.held.store(0, Relaxed);
+            self.lock.unlock();
+        }
+    }
+
+    /// Only this thread stores its own number, and takes it away again.
+    fn is_mine(&self) -> bool {
+        self.held.load(Relaxed) & !DEEPEST == this_thread()
+    }
+
+    fn first(&self) -> u32 {
+        self.held.store(this_thread() | 1, Relaxed);
+        1
+    }
+
+    fn again(&self) -> u32 {
+        let held = self.held.load(Relaxed);
+        assert!(held & DEEPEST < DEEPEST, "a lock was taken {DEEPEST} times by one thread");
+        self.held.store(held + 1, Relaxed);
+        (held + 1) & DEEPEST
+    }
+}
+
+/// This thread's number, as it stands in `held`.
+fn this_thread() -> u32 {
+    usage::this_thread() << (u32::BITS - THREAD_BITS)
+}
+
 /// A number that no other task has at this time: threads' marks are far apart, and a thread is in one
 /// task for each frame.
 fn this_task() -> usize {
@@ -130,7 +204,7 @@ fn this_task() -> usize {
 }
 
 // What programs have reserved for them.
-const _: () = assert!(size_of::<Lock>() == 4 && size_of::<NestLock>() == 16);
+const _: () = assert!(size_of::<Lock>() == 4 && size_of::<NestLock>() == 16 && size_of::<ThreadNestLock>() == 8);
 
 /// The lock of all critical sections without a name.
 pub static CRITICAL: Lock = Lock::new();
@@ -172,5 +246,18 @@ mod tests {
             threads.spawn(|| assert_eq!((lock.lock(), lock.unlock()), (1, ())));
         });
         assert_eq!(lock.try_lock(), 1);
+    }
+
+    #[test]
+    fn a_thread_may_take_its_older_lock_again() {
+        let lock = ThreadNestLock::default();
+        assert_eq!([lock.lock(), lock.lock(), lock.try_lock()], [1, 2, 3]);
+        crate::parallel(1, &|| assert_eq!(lock.try_lock(), 4, "also in another task"));
+        let elsewhere = || std::thread::scope(|threads| threads.spawn(|| lock.try_lock()).join().unwrap());
+        for _ in 0..4 {
+            assert_eq!(elsewhere(), 0);
+            lock.unlock();
+        }
+        assert_eq!(elsewhere(), 1);
     }
 }

@@ -1,12 +1,12 @@
 //! The threads of one program thread: it opens regions, is their first member, and keeps the others between
 //! two of them.
+use crate::affinity_format;
 use crate::crew::{Crew, CrewSeat, Part};
-use crate::here::{self, Back, ImplicitTask, Start};
+use crate::here::{self, Back, ImplicitTask, Opening, Start};
 use crate::icv::Icvs;
 use crate::settings::settings;
 use crate::statistics::{self, WaitPlace};
 use crate::tasking;
-use crate::trip::Trip;
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use foregather_host::forks;
@@ -43,9 +43,6 @@ thread_local! {
     /// The regions that this thread has opened and does its part of.
     static OPENED: RefCell<Vec<Opened>> = const { RefCell::new(Vec::new()) };
 }
-
-/// Threads in regions of this process, beyond those that opened them.
-static BUSY: AtomicU32 = AtomicU32::new(0);
 
 impl Pool {
     fn new(most: u32) -> Result<Self, Error> {
@@ -92,10 +89,11 @@ impl Pool {
 
     /// Calls `body` once on each of the members. Returns the first panic.
     fn run(&mut self, crew: &Arc<Crew>, opening: Opening, body: &(impl Fn() + Sync)) -> Option<Panic> {
-        let (start, loops, lingers) = (Start::of(crew.size(), opening.trip), AtomicU32::new(0), self.lingers(opening.body));
+        let (start, loops, lingers) = (Start::of(crew.size(), opening), AtomicU32::new(0), self.lingers(opening.body));
         let part = |member: Member| {
             let seat = seat(crew, member.rank());
             let _back = here::enter(&start, member.rank(), Some(Rc::clone(&seat)));
+            affinity_format::show_if_asked();
             let part = Part { seat: &seat, lingers };
             body();
             drop(part);
@@ -159,8 +157,9 @@ fn sit_down(crew: &Arc<Crew>, rank: u32) -> Rc<CrewSeat> {
 }
 
 /// Does `body` on the calling thread alone, as a region of one.
-fn alone(trip: Option<Trip>, body: &impl Fn()) {
-    let _back = here::enter(&Start::of(1, trip), 0, None);
+fn alone(opening: Opening, body: &impl Fn()) {
+    let _back = here::enter(&Start::of(1, opening), 0, None);
+    affinity_format::show_if_asked();
     body();
     tasking::finish_alone();
 }
@@ -175,7 +174,7 @@ pub fn members(asked: u32) -> u32 {
     let wanted = if asked == 0 { threads } else { asked };
     // Fewer are allowed only then.
     let wanted = if dynamic { wanted.min(settings().icvs.threads.max(1)) } else { wanted };
-    wanted.min(within(thread_limit, BUSY.load(Relaxed)))
+    wanted.min(within(thread_limit, here::task().group.busy().load(Relaxed)))
 }
 
 /// The most members of one more region, of `busy` threads in others.
@@ -188,7 +187,7 @@ fn within(thread_limit: u32, busy: u32) -> u32 {
 fn reserve(asked: u32) -> u32 {
     let (wanted, limit) = (members(asked), here::icvs().thread_limit);
     let mut size = wanted;
-    let _ = BUSY.fetch_update(Relaxed, Relaxed, |busy| {
+    let _ = here::task().group.busy().fetch_update(Relaxed, Relaxed, |busy| {
         size = wanted.min(within(limit, busy));
         Some(busy + size - 1)
     });
@@ -197,32 +196,14 @@ fn reserve(asked: u32) -> u32 {
 
 /// Threads that were reserved are not in regions any more.
 fn release(threads: u32) {
-    BUSY.fetch_sub(threads, Relaxed);
-}
-
-/// What a region begins with.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Opening {
-    /// The threads that it asks for; 0: the default.
-    pub threads: u32,
-    /// The trip of the loop, or of the sections, that it consists of: its body takes iterations without
-    /// beginning it.
-    pub trip: Option<Trip>,
-    /// The address of the body's code: a region learns from the last one of the same body.
-    pub body: Option<usize>,
-}
-
-impl From<u32> for Opening {
-    fn from(threads: u32) -> Self {
-        Self { threads, ..Self::default() }
-    }
+    here::task().group.busy().fetch_sub(threads, Relaxed);
 }
 
 /// A parallel region: `body` is called once by each of [`members`]`(threads)` threads, of which the calling one
 /// is the first. Ready when all have, and all tasks of the region are complete.
 pub fn parallel(opening: impl Into<Opening>, body: &(impl Fn() + Sync)) {
     let opening = opening.into();
-    let Some((mut pool, crew)) = team(opening.threads) else { return alone(opening.trip, body) };
+    let Some((mut pool, crew)) = team(opening.threads) else { return alone(opening, body) };
     let panic = pool.run(&crew, opening, body);
     put_back(pool);
     if let Some(panic) = panic {
@@ -254,20 +235,22 @@ struct Opened {
 pub fn open(opening: impl Into<Opening>, body: impl Fn() + Send + Sync + 'static) {
     let opening = opening.into();
     let (back, team, lingers) = match team(opening.threads) {
-        None => (here::enter(&Start::of(1, opening.trip), 0, None), None, false),
+        None => (here::enter(&Start::of(1, opening), 0, None), None, false),
         Some((mut pool, crew)) => {
-            let (start, lingers) = (Arc::new(Start::of(crew.size(), opening.trip)), pool.lingers(opening.body));
+            let (start, lingers) = (Arc::new(Start::of(crew.size(), opening)), pool.lingers(opening.body));
             let (shared, begin) = (Arc::clone(&crew), Arc::clone(&start));
             statistics::count_region();
             pool.threads.open(Box::new(move |member: Member| {
                 let seat = seat(&shared, member.rank());
                 let _back = here::enter(&begin, member.rank(), Some(Rc::clone(&seat)));
+                affinity_format::show_if_asked();
                 let _part = Part { seat: &seat, lingers };
                 body();
             }));
             (here::enter(&start, 0, Some(seat(&crew, 0))), Some((pool, crew)), lingers)
         }
     };
+    affinity_format::show_if_asked();
     OPENED.with_borrow_mut(|opened| opened.push(Opened { back, team, opening, lingers }));
 }
 

@@ -1,7 +1,11 @@
 //! The program's environment: OpenMP's variables, read once, and what of them is wrong.
+use crate::allocator::AllocatorSetting;
+use crate::device::DeviceSettings;
 use crate::icv::{Icvs, Kind, Schedule};
-use foregather_host::settings;
-use foregather_machine::Costs;
+use crate::places::PlaceSettings;
+use crate::variables::{VariableReader, list, named, number, positive, scaled, truth};
+use foregather_host::{affinity, settings};
+use foregather_machine::{Costs, CpuId};
 use foregather_team::Allowed;
 use foregather_wait::Policy;
 use std::sync::OnceLock;
@@ -13,14 +17,20 @@ pub struct Settings {
     pub icvs: Icvs,
     /// Default sizes of regions by depth, from the outermost on (`OMP_NUM_THREADS`).
     pub threads: Vec<u32>,
-    /// The highest priority of a task (`OMP_MAX_TASK_PRIORITY`).
-    pub max_task_priority: u32,
     /// May constructs be cancelled (`OMP_CANCELLATION`)?
     pub cancellation: bool,
     /// Bytes of a new thread's stack (`OMP_STACKSIZE`, else `GOMP_STACKSIZE`).
     pub stack_bytes: Option<usize>,
-    /// Are threads kept to their places (`OMP_PROC_BIND`)?
-    pub bound: bool,
+    /// Where threads are kept, and how they are shown.
+    pub places: PlaceSettings,
+    /// Leagues of teams, and devices.
+    pub devices: DeviceSettings,
+    /// The usual allocator (`OMP_ALLOCATOR`).
+    pub allocator: AllocatorSetting,
+    /// The highest priority of a task (`OMP_MAX_TASK_PRIORITY`).
+    pub max_task_priority: u32,
+    /// Which settings are shown when the program first uses the runtime (`OMP_DISPLAY_ENV`).
+    pub shown: Option<Shown>,
     /// Does the program ask for waits that spin, or for waits that sleep (`OMP_WAIT_POLICY`)? It is obeyed
     /// only where `FOREGATHER_WAIT` is `gomp`.
     pub asks_to_spin: Option<bool>,
@@ -36,21 +46,33 @@ pub struct Settings {
     pub complaints: Vec<String>,
 }
 
+/// Which settings are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// Those of the standard.
+    Standard,
+    /// Those of the GNU runtime, too.
+    All,
+}
+
 /// The settings of this process, as they were when it first asked. What is wrong with them is said then, on
 /// standard error.
 pub fn settings() -> &'static Settings {
     static SETTINGS: OnceLock<Settings> = OnceLock::new();
     SETTINGS.get_or_init(|| {
-        let settings = Settings::read(settings::variable, Allowed { wanted: None, ..Allowed::now() });
+        let settings = Settings::read(settings::variable, Allowed { wanted: None, ..Allowed::now() }, &affinity::allowed());
         settings.complaints.iter().for_each(|complaint| eprintln!("foregather: {complaint}"));
+        if let Some(shown) = settings.shown {
+            eprint!("{}", settings.text(shown));
+        }
         settings
     })
 }
 
 impl Settings {
-    /// Reads the variables by `of`, on a machine that allows so much.
-    pub fn read(of: impl Fn(&str) -> Option<String>, allowed: Allowed) -> Self {
-        let mut reader = VariableReader { of: &of, complaints: Vec::new() };
+    /// Reads the variables by `of`, on a machine that allows so much, on these processors.
+    pub fn read(of: impl Fn(&str) -> Option<String>, allowed: Allowed, cpus: &[CpuId]) -> Self {
+        let mut reader = VariableReader::new(&of);
         let machine = allowed.members();
         let threads = reader.get("OMP_NUM_THREADS", "numbers from 1 on, a comma between", |text| list(text, positive));
         let threads = threads.unwrap_or_default();
@@ -58,22 +80,25 @@ impl Settings {
         let dynamic = boolean(&mut reader, "OMP_DYNAMIC").unwrap_or(false);
         let nested = boolean(&mut reader, "OMP_NESTED");
         let cancellation = boolean(&mut reader, "OMP_CANCELLATION").unwrap_or(false);
-        let priority = reader.get("OMP_MAX_TASK_PRIORITY", "a number from 0 on", |text| text.parse().ok());
         let levels = reader.get("OMP_MAX_ACTIVE_LEVELS", "a number from 0 on", |text| text.parse().ok());
         let limit = reader.get("OMP_THREAD_LIMIT", "a number from 1 on", positive);
         let schedule = reader.get("OMP_SCHEDULE", "[monotonic:]static|dynamic|guided|auto[,chunk]", schedule);
-        let bind = reader.get("OMP_PROC_BIND", "true, false, or primary, close and spread, a comma between", bind);
+        let places = PlaceSettings::read(&mut reader, cpus);
+        let devices = DeviceSettings::read(&mut reader);
+        let allocator = reader.get("OMP_ALLOCATOR", "an allocator's name, or a space with traits", AllocatorSetting::parse);
+        let allocator = allocator.unwrap_or_default();
+        let priority = reader.get("OMP_MAX_TASK_PRIORITY", "a number from 0 on", number);
         let stack = reader.get("OMP_STACKSIZE", "a number, then B, K, M or G", bytes);
         let stack_bytes = stack.or_else(|| reader.get("GOMP_STACKSIZE", "a number, then B, K, M or G", bytes));
-        let asks_to_spin = reader.get("OMP_WAIT_POLICY", "active or passive", |text| {
-            [("active", true), ("passive", false)]
-                .into_iter()
-                .find(|(name, _)| text.eq_ignore_ascii_case(name))
-                .map(|(_, spins)| spins)
-        });
+        let asks_to_spin =
+            reader.get("OMP_WAIT_POLICY", "active or passive", |text| named(text, &[("active", true), ("passive", false)]));
         let spin_looks = reader.get("GOMP_SPINCOUNT", "a number, then nothing, K, M or G, or infinite", looks);
+        let shown = reader.get("OMP_DISPLAY_ENV", "true, false or verbose", |text| {
+            named(text, &[("false", None), ("true", Some(Shown::Standard)), ("verbose", Some(Shown::All))])
+        });
+        let shown = shown.flatten();
         // Several sizes, or places, are a wish for nested regions.
-        let lists = threads.len() > 1 || bind.as_ref().is_some_and(|places| places.len() > 1);
+        let lists = threads.len() > 1 || places.is_list;
         let active_levels = levels.unwrap_or(if nested == Some(true) || nested.is_none() && lists { u32::MAX >> 1 } else { 1 });
         let mut complaints = reader.complaints;
         if of("FOREGATHER").is_some_and(|value| value == "off") {
@@ -86,12 +111,18 @@ impl Settings {
                 active_levels,
                 schedule: schedule.unwrap_or(Icvs::DEFAULT.schedule),
                 thread_limit: limit.unwrap_or(u32::MAX),
+                bind: places.binds[0],
+                device: devices.default,
+                allocator: 0,
             },
             threads,
-            max_task_priority: priority.unwrap_or(0),
             cancellation,
             stack_bytes,
-            bound: bind.is_some_and(|places| places.iter().any(|&bound| bound)),
+            places,
+            devices,
+            allocator,
+            max_task_priority: priority.unwrap_or(0),
+            shown,
             asks_to_spin,
             spin_looks,
             wait: of("FOREGATHER_WAIT"),
@@ -135,43 +166,6 @@ const LOOK_NS: u64 = 3;
 /// How long a thread that was asked to spin does so before it sleeps.
 const ACTIVE: foregather_machine::Nanos = foregather_machine::Nanos::from_ms(5 * 60 * 1_000);
 
-/// Reads variables and notes what it does not understand.
-struct VariableReader<'r> {
-    of: &'r dyn Fn(&str) -> Option<String>,
-    complaints: Vec<String>,
-}
-
-impl VariableReader<'_> {
-    fn get<T>(&mut self, name: &str, needs: &str, read: impl Fn(&str) -> Option<T>) -> Option<T> {
-        let text = (self.of)(name)?;
-        let value = read(text.trim());
-        if value.is_none() {
-            self.complaints.push(format!("{name}={} is ignored: it takes {needs}", foregather_machine::shown(&text)));
-        }
-        value
-    }
-}
-
-fn positive(text: &str) -> Option<u32> {
-    text.parse().ok().filter(|&number| number > 0 && number <= i32::MAX as u32)
-}
-
-fn list<T>(text: &str, one: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
-    text.split(',').map(|part| one(part.trim())).collect()
-}
-
-fn truth(text: &str) -> Option<bool> {
-    [("true", true), ("false", false)].into_iter().find(|(name, _)| text.eq_ignore_ascii_case(name)).map(|(_, truth)| truth)
-}
-
-fn bind(text: &str) -> Option<Vec<bool>> {
-    const NAMES: [&str; 5] = ["true", "master", "primary", "close", "spread"];
-    list(text, |one| {
-        let named = NAMES.iter().any(|name| one.eq_ignore_ascii_case(name));
-        if named { Some(true) } else { one.eq_ignore_ascii_case("false").then_some(false) }
-    })
-}
-
 fn schedule(text: &str) -> Option<Schedule> {
     let (modifier, text) = text.split_once(':').map_or((None, text), |(modifier, text)| (Some(modifier.trim()), text.trim()));
     let monotonic = match modifier {
@@ -181,8 +175,8 @@ fn schedule(text: &str) -> Option<Schedule> {
         Some(_) => return None,
     };
     let (name, chunk) = text.split_once(',').map_or((text, None), |(name, chunk)| (name.trim(), Some(chunk.trim())));
-    let kinds = [("static", Kind::Static), ("dynamic", Kind::Dynamic), ("guided", Kind::Guided), ("auto", Kind::Auto)];
-    let (_, kind) = kinds.into_iter().find(|(known, _)| name.eq_ignore_ascii_case(known))?;
+    let kind =
+        named(name, &[("static", Kind::Static), ("dynamic", Kind::Dynamic), ("guided", Kind::Guided), ("auto", Kind::Auto)])?;
     let chunk = match chunk {
         None if kind == Kind::Static || kind == Kind::Auto => 0,
         None => 1,
@@ -190,18 +184,6 @@ fn schedule(text: &str) -> Option<Schedule> {
     };
     // The plain kind of a static schedule comes in order anyway.
     Some(Schedule { kind, chunk, monotonic: monotonic || kind == Kind::Static && modifier.is_none() })
-}
-
-/// A number and one of the letters, which stand for powers of 1024.
-fn scaled(text: &str, letters: &[(char, u32)]) -> Option<u64> {
-    let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, letter) = (text[..at].parse::<u64>().ok()?, text[at..].trim());
-    let power = match letter.chars().next() {
-        None => letters.iter().find(|(letter, _)| *letter == ' ')?.1,
-        Some(_) if letter.len() > 1 => return None,
-        Some(letter) => letters.iter().find(|(known, _)| known.eq_ignore_ascii_case(&letter))?.1,
-    };
-    number.checked_mul(1 << power)
 }
 
 fn bytes(text: &str) -> Option<usize> {
@@ -222,7 +204,7 @@ mod tests {
 
     fn read(variables: &[(&str, &str)]) -> Settings {
         let of = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
-        Settings::read(of, Allowed { processors: 8, quota: Some(3.5), wanted: None })
+        Settings::read(of, Allowed { processors: 8, quota: Some(3.5), wanted: None }, &[0, 1, 2, 3, 4, 5, 6, 7])
     }
 
     #[test]
@@ -242,6 +224,14 @@ mod tests {
         let flat = read(&[("OMP_NUM_THREADS", "16,2"), ("OMP_NESTED", "false")]);
         assert_eq!(flat.icvs.active_levels, 1);
         assert_eq!(read(&[("OMP_NESTED", "TRUE"), ("OMP_MAX_ACTIVE_LEVELS", "3")]).icvs.active_levels, 3);
+    }
+
+    #[test]
+    fn variables_for_all_devices_hold_where_there_is_none_for_the_host() {
+        let settings = read(&[("OMP_NUM_TEAMS_ALL", "3"), ("OMP_NUM_THREADS_ALL", "46,2"), ("OMP_NUM_THREADS", "5")]);
+        assert_eq!((settings.devices.teams, settings.icvs.threads), (3, 5));
+        assert!(read(&[("OMP_NUM_TEAMS_ALL", "x")]).complaints[0].starts_with("OMP_NUM_TEAMS_ALL=x"));
+        assert_eq!(read(&[("OMP_TARGET_OFFLOAD", "mandatory")]).icvs.device, -4, "a program that demands a device has none");
     }
 
     #[test]
@@ -267,6 +257,14 @@ mod tests {
             ("OMP_STACKSIZE", "0"),
             ("OMP_STACKSIZE", "99999999999999999999g"),
             ("OMP_PROC_BIND", "true,near"),
+            ("OMP_PROC_BIND", "close,true"),
+            ("OMP_PLACES", "{0"),
+            ("OMP_PLACES", "{9}"),
+            ("GOMP_CPU_AFFINITY", "3-1"),
+            ("OMP_DISPLAY_ENV", "loud"),
+            ("OMP_DEFAULT_DEVICE", "-1"),
+            ("OMP_NUM_TEAMS", "0"),
+            ("OMP_TARGET_OFFLOAD", "never"),
             ("OMP_WAIT_POLICY", "busy"),
             ("GOMP_SPINCOUNT", "-1"),
             ("OMP_MAX_ACTIVE_LEVELS", "-1"),

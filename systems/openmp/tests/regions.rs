@@ -134,13 +134,13 @@ fn a_fast_member_may_be_a_ring_ahead_in_loops_without_a_barrier() {
 fn a_region_may_be_a_loop_or_sections() {
     for _ in 0..ROUNDS {
         let sum = AtomicU64::new(0);
-        parallel(Opening { threads: 3, trip: Some(trip(Kind::Guided, 1, 100)), body: None }, &|| {
+        parallel(Opening { threads: 3, trip: Some(trip(Kind::Guided, 1, 100)), ..Opening::default() }, &|| {
             all(|at| add(&sum, at));
             end(AtEnd::NoWait);
         });
         assert_eq!(sum.into_inner(), 4_950);
         let done = AtomicU32::new(0);
-        parallel(Opening { threads: 2, trip: Some(Trip::sections(5)), body: None }, &|| {
+        parallel(Opening { threads: 2, trip: Some(Trip::sections(5)), ..Opening::default() }, &|| {
             while let Some(section) = next_section() {
                 assert_eq!(done.fetch_or(1 << section, Relaxed) & 1 << section, 0, "twice");
             }

@@ -80,11 +80,16 @@ pub(crate) fn model_and_kernel() -> (Option<String>, String) {
     (files.model(), files.kernel())
 }
 
+/// The machine's name in its network; empty if the kernel does not tell.
+pub fn host_name() -> String {
+    Files(PathBuf::from("/")).read("proc/sys/kernel/hostname").unwrap_or_default()
+}
+
 /// The files of a machine, below a directory, so that other machines' files can be tested.
-struct Files(PathBuf);
+pub(crate) struct Files(pub(crate) PathBuf);
 
 impl Files {
-    fn read(&self, path: &str) -> Option<String> {
+    pub(crate) fn read(&self, path: &str) -> Option<String> {
         let text = fs::read_to_string(self.0.join(path)).ok()?;
         let text = text.trim();
         (!text.is_empty()).then(|| text.to_owned())
@@ -172,7 +177,7 @@ fn field(text: &str, name: &str) -> Option<String> {
 }
 
 /// The numbers in a list of processors or nodes, such as `0-3,8`.
-fn parse_list(text: &str) -> Option<Vec<u32>> {
+pub(crate) fn parse_list(text: &str) -> Option<Vec<u32>> {
     const MOST: u32 = 1 << 16;
     let mut list = Vec::new();
     for part in text.trim().split(',') {

@@ -4,6 +4,7 @@
 //!   differ.
 //! - [`pause`]: one step of a spin loop.
 //! - [`affinity`]: the processors on which a thread may run, the one on which it does, and moving threads.
+//! - [`topology`]: which processors share a core, a cache, a memory or a socket.
 //! - [`scout`]: whether a processor is idle.
 //! - [`futex`]: sleeping until a word in memory changes.
 //! - [`sched`]: scheduling classes, the machine's load, and the time spent waiting for a processor.
@@ -50,4 +51,5 @@ pub mod scout;
 pub mod settings;
 pub mod signals;
 pub mod terminal;
+pub mod topology;
 pub mod usage;

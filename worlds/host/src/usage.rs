@@ -24,6 +24,11 @@ pub fn process_cpu() -> Nanos {
     cpu(ClockId::ProcessCPUTime)
 }
 
+/// The number of this process, which is that of its first thread.
+pub fn this_process() -> ThreadId {
+    std::process::id()
+}
+
 /// The calling thread's number, by which others of its process may ask after it.
 pub fn this_thread() -> ThreadId {
     rustix::thread::gettid().as_raw_nonzero().get() as ThreadId

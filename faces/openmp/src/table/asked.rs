@@ -6,7 +6,7 @@ use foregather_host::clock;
 use foregather_openmp::{Kind, Schedule, ancestor, change, icvs, pause, settings, task, tasking};
 
 /// A count as programs take it.
-fn int(count: u32) -> c_int {
+pub(super) fn int(count: u32) -> c_int {
     c_int::try_from(count).unwrap_or(c_int::MAX)
 }
 
@@ -91,6 +91,8 @@ macro_rules! questions {
     )* })* } };
 }
 
+pub(super) use questions;
+
 questions! {
     "OMP_1.0" {
         omp_get_thread_num omp_get_thread_num_ -> c_int: int(task().rank);
@@ -116,50 +118,12 @@ questions! {
     }
     "OMP_4.0" {
         omp_get_cancellation omp_get_cancellation_ -> c_int: settings().cancellation.into();
-        // 0: threads may move; 1: they are kept to their places.
-        omp_get_proc_bind omp_get_proc_bind_ -> c_int: settings().bound.into();
-        omp_get_default_device omp_get_default_device_ -> c_int: 0;
-        omp_get_num_devices omp_get_num_devices_ -> c_int: 0;
-        omp_is_initial_device omp_is_initial_device_ -> c_int: 1;
-        omp_get_num_teams omp_get_num_teams_ -> c_int: 1;
-        omp_get_team_num omp_get_team_num_ -> c_int: 0;
     }
     "OMP_4.5" {
-        omp_get_initial_device omp_get_initial_device_ -> c_int: 0;
         omp_get_max_task_priority omp_get_max_task_priority_ -> c_int: int(settings().max_task_priority);
-        omp_get_num_places omp_get_num_places_ -> c_int: 0;
-        omp_get_place_num omp_get_place_num_ -> c_int: -1;
-        omp_get_partition_num_places omp_get_partition_num_places_ -> c_int: 0;
     }
     "OMP_5.0.1" {
         omp_get_supported_active_levels omp_get_supported_active_levels_ -> c_int: LEVELS;
-    }
-    "OMP_5.0.2" {
-        omp_get_device_num omp_get_device_num_ -> c_int: 0;
-    }
-}
-
-/// Places: there are none, as threads are not bound to any.
-pub(super) mod places {
-    use super::*;
-    entries! {
-        "OMP_4.5" {
-            fn omp_get_place_num_procs(_place: c_int) -> c_int {
-                0
-            }
-            fn omp_get_place_num_procs_(_place: &c_int) -> c_int {
-                0
-            }
-            fn omp_get_place_num_procs_8_(_place: &i64) -> c_int {
-                0
-            }
-            fn omp_get_place_proc_ids(_place: c_int, _ids: *mut c_int) {}
-            fn omp_get_place_proc_ids_(_place: &c_int, _ids: *mut c_int) {}
-            fn omp_get_place_proc_ids_8_(_place: &i64, _ids: *mut i64) {}
-            fn omp_get_partition_place_nums(_places: *mut c_int) {}
-            fn omp_get_partition_place_nums_(_places: *mut c_int) {}
-            fn omp_get_partition_place_nums_8_(_places: *mut i64) {}
-        }
     }
 }
 

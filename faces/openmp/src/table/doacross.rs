@@ -195,11 +195,11 @@ pub(super) mod variadic {
         pub(super) static GOMP_doacross_wait: AtomicPtr<()> = AtomicPtr::new(gather as *mut ());
         pub(super) static GOMP_doacross_ull_wait: AtomicPtr<()> = AtomicPtr::new(gather as *mut ());
     }
-    jump! { GOMP_doacross_wait }
-    jump! { GOMP_doacross_ull_wait }
+    jump! { GOMP_doacross_wait [stringify!(GOMP_doacross_wait)] }
+    jump! { GOMP_doacross_ull_wait [stringify!(GOMP_doacross_ull_wait)] }
     /// The symbols.
     pub(crate) static TABLE: &[Entry] = &[
-        Entry { name: "GOMP_doacross_wait", node: "GOMP_4.5", slot: &slots::GOMP_doacross_wait },
-        Entry { name: "GOMP_doacross_ull_wait", node: "GOMP_4.5", slot: &slots::GOMP_doacross_ull_wait },
+        Entry { name: "GOMP_doacross_wait", node: "GOMP_4.5", is_default: true, slot: &slots::GOMP_doacross_wait },
+        Entry { name: "GOMP_doacross_ull_wait", node: "GOMP_4.5", is_default: true, slot: &slots::GOMP_doacross_ull_wait },
     ];
 }

@@ -4,7 +4,7 @@
 //! the address of sixteen, in eight bytes.
 use crate::export::entries;
 use core::ffi::{c_int, c_void};
-use foregather_openmp::lock::{ATOMIC, CRITICAL, Lock, NestLock};
+use foregather_openmp::lock::{ATOMIC, CRITICAL, Lock, NestLock, ThreadNestLock};
 
 /// The lock at the front of the word that the compiler keeps for a name.
 ///
@@ -102,6 +102,73 @@ entries! {
         }
         fn omp_test_nest_lock_(lock: &&NestLock) -> c_int {
             lock.try_lock() as c_int
+        }
+    }
+}
+
+/// Locks of programs from before OpenMP 3.0, whose nested locks belong to a thread, and have eight bytes in
+/// both languages.
+pub(super) mod old {
+    use super::*;
+    entries! {
+        old:
+        "OMP_1.0" {
+            fn omp_init_lock(lock: *mut Lock) {
+                // SAFETY: the program passes memory for a lock, which no thread uses yet.
+                unsafe { lock.write(Lock::new()) }
+            }
+            fn omp_destroy_lock(_lock: *mut Lock) {}
+            fn omp_set_lock(lock: &Lock) {
+                lock.lock();
+            }
+            fn omp_unset_lock(lock: &Lock) {
+                lock.unlock();
+            }
+            fn omp_test_lock(lock: &Lock) -> c_int {
+                lock.try_lock().into()
+            }
+            fn omp_init_nest_lock(lock: *mut ThreadNestLock) {
+                // SAFETY: the program passes memory for a lock, which no thread uses yet.
+                unsafe { lock.write(ThreadNestLock::default()) }
+            }
+            fn omp_destroy_nest_lock(_lock: *mut ThreadNestLock) {}
+            fn omp_set_nest_lock(lock: &ThreadNestLock) {
+                lock.lock();
+            }
+            fn omp_unset_nest_lock(lock: &ThreadNestLock) {
+                lock.unlock();
+            }
+            fn omp_test_nest_lock(lock: &ThreadNestLock) -> c_int {
+                lock.try_lock() as c_int
+            }
+            fn omp_init_lock_(lock: *mut Lock) {
+                // SAFETY: the program passes memory for a lock, which no thread uses yet.
+                unsafe { lock.write(Lock::new()) }
+            }
+            fn omp_destroy_lock_(_lock: *mut Lock) {}
+            fn omp_set_lock_(lock: &Lock) {
+                lock.lock();
+            }
+            fn omp_unset_lock_(lock: &Lock) {
+                lock.unlock();
+            }
+            fn omp_test_lock_(lock: &Lock) -> c_int {
+                lock.try_lock().into()
+            }
+            fn omp_init_nest_lock_(lock: *mut ThreadNestLock) {
+                // SAFETY: the program passes memory for a lock, which no thread uses yet.
+                unsafe { lock.write(ThreadNestLock::default()) }
+            }
+            fn omp_destroy_nest_lock_(_lock: *mut ThreadNestLock) {}
+            fn omp_set_nest_lock_(lock: &ThreadNestLock) {
+                lock.lock();
+            }
+            fn omp_unset_nest_lock_(lock: &ThreadNestLock) {
+                lock.unlock();
+            }
+            fn omp_test_nest_lock_(lock: &ThreadNestLock) -> c_int {
+                lock.try_lock() as c_int
+            }
         }
     }
 }

@@ -3,7 +3,7 @@ use super::loops::signed;
 use crate::export::entries;
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use foregather_openmp::worksharing::{self, AtEnd, Cancels};
-use foregather_openmp::{Kind, Opening, Trip, close, open, parallel};
+use foregather_openmp::{Bind, Kind, Opening, Trip, close, open, parallel};
 
 /// The body of a region, as the compiler has taken it out of its function.
 pub(super) type Body = unsafe extern "C" fn(*mut c_void);
@@ -21,21 +21,33 @@ unsafe impl Send for Outlined {}
 
 impl Outlined {
     pub(super) fn call(&self) {
-        // SAFETY: the entries of regions are called with a body and its data, which live until they return.
-        unsafe { (self.body)(self.data) }
+        call(self.body, self.data);
     }
 }
 
-fn region(body: Body, data: *mut c_void, threads: c_uint, trip: Option<Trip>) {
+/// Calls a body with its data.
+pub(super) fn call(body: Body, data: *mut c_void) {
+    // SAFETY: the entries of regions are called with a body and its data, which live until they return.
+    unsafe { body(data) }
+}
+
+/// What the compiler asks of a region with that body.
+pub(super) fn opening(body: Body, threads: c_uint, flags: c_uint, trip: Option<Trip>) -> Opening {
+    /// The bits of the policy by which members go to places.
+    const BIND: c_uint = 7;
+    Opening { threads, trip, body: Some(body as usize), bind: Bind::numbered(flags & BIND) }
+}
+
+fn region(body: Body, data: *mut c_void, threads: c_uint, flags: c_uint, trip: Option<Trip>) {
     let outlined = Outlined { body, data };
-    parallel(Opening { threads, trip, body: Some(body as usize) }, &|| outlined.call());
+    parallel(opening(body, threads, flags, trip), &|| outlined.call());
 }
 
 /// Opens a region whose opener calls the body itself, before it closes the region: as programs of compilers
 /// before GCC 4.9 do.
 fn open_region(body: Body, data: *mut c_void, threads: c_uint, trip: Option<Trip>) {
     let outlined = Outlined { body, data };
-    open(Opening { threads, trip, body: Some(body as usize) }, move || outlined.call());
+    open(opening(body, threads, 0, trip), move || outlined.call());
 }
 
 /// The bits by which a program says what it cancels.
@@ -64,16 +76,16 @@ macro_rules! region_loops {
     (named: $($node:literal { $($name:ident $kind:ident;)* })*) => { entries! { $($node { $(
         fn $name(
             body: Body, data: *mut c_void, threads: c_uint,
-            start: c_long, end: c_long, step: c_long, chunk: c_long, _flags: c_uint,
+            start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint,
         ) {
-            region(body, data, threads, Some(signed(Some(Kind::$kind), chunk, start, end, step)));
+            region(body, data, threads, flags, Some(signed(Some(Kind::$kind), chunk, start, end, step)));
         }
     )* })* } };
     (by the runtime: $($node:literal { $($name:ident;)* })*) => { entries! { $($node { $(
         fn $name(
-            body: Body, data: *mut c_void, threads: c_uint, start: c_long, end: c_long, step: c_long, _flags: c_uint,
+            body: Body, data: *mut c_void, threads: c_uint, start: c_long, end: c_long, step: c_long, flags: c_uint,
         ) {
-            region(body, data, threads, Some(signed(None, 0, start, end, step)));
+            region(body, data, threads, flags, Some(signed(None, 0, start, end, step)));
         }
     )* })* } };
 }
@@ -161,11 +173,11 @@ entries! {
         }
     }
     "GOMP_4.0" {
-        fn GOMP_parallel(body: Body, data: *mut c_void, threads: c_uint, _flags: c_uint) {
-            region(body, data, threads, None);
+        fn GOMP_parallel(body: Body, data: *mut c_void, threads: c_uint, flags: c_uint) {
+            region(body, data, threads, flags, None);
         }
-        fn GOMP_parallel_sections(body: Body, data: *mut c_void, threads: c_uint, count: c_uint, _flags: c_uint) {
-            region(body, data, threads, Some(Trip::sections(count)));
+        fn GOMP_parallel_sections(body: Body, data: *mut c_void, threads: c_uint, count: c_uint, flags: c_uint) {
+            region(body, data, threads, flags, Some(Trip::sections(count)));
         }
         fn GOMP_barrier_cancel() -> bool {
             worksharing::barrier()

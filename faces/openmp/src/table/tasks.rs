@@ -1,11 +1,11 @@
 //! Tasks, their groups, and what they reduce.
 use super::reductions::{described, register, share};
-use super::regions::{Body, Outlined};
+use super::regions::{Body, Outlined, opening};
 use crate::export::entries;
 use core::ffi::{c_int, c_long, c_uint, c_ulong, c_ulonglong, c_void};
 use foregather_openmp::tasking::{self, Event, Made, Now, Spawned, TaskKind};
 use foregather_openmp::worksharing::{self, AtEnd};
-use foregather_openmp::{Opening, Trip, parallel, task};
+use foregather_openmp::{Trip, parallel, task};
 use foregather_task::{Access, Depend, GroupOf, Traits};
 use std::sync::OnceLock;
 
@@ -320,10 +320,10 @@ entries! {
             // SAFETY: the compiler passes so many addresses.
             unsafe { remap(count, originals, ptrs) }
         }
-        fn GOMP_parallel_reductions(body: Body, data: *mut c_void, threads: c_uint, _flags: c_uint) -> c_uint {
+        fn GOMP_parallel_reductions(body: Body, data: *mut c_void, threads: c_uint, flags: c_uint) -> c_uint {
             let outlined = Outlined { body, data };
             let described_once = OnceLock::new();
-            parallel(Opening { threads, trip: None, body: Some(body as usize) }, &|| {
+            parallel(opening(body, threads, flags, None), &|| {
                 tasking::begin_group(GroupOf::Construct);
                 let reductions = described_once.get_or_init(|| {
                     // SAFETY: the data of such a region begin with the address of a description.
