@@ -68,7 +68,8 @@ impl Construct {
 
     /// Its name in results.
     pub fn name(self) -> &'static str {
-        ["region", "barrier", "single", "dynamic", "critical", "task-wait", "task-tree", "task-chain", "task-stencil"][self as usize]
+        ["region", "barrier", "single", "dynamic", "critical", "task-wait", "task-tree", "task-chain", "task-stencil"]
+            [self as usize]
     }
 }
 

@@ -215,7 +215,6 @@ impl<C: Cpu> OneOf<'_, C> {
             }
         }
     }
-
 }
 
 /// Everything.

@@ -129,7 +129,8 @@ impl<C: Cpu, B> TaskTeam<C, B> {
             return None;
         }
         let mut urgent = lock(&self.urgent);
-        let (&priority, at) = urgent.iter().rev().find_map(|(priority, tasks)| Some((priority, tasks.iter().position(|task| may.begin(task))?)))?;
+        let (&priority, at) =
+            urgent.iter().rev().find_map(|(priority, tasks)| Some((priority, tasks.iter().position(|task| may.begin(task))?)))?;
         let tasks = urgent.get_mut(&priority)?;
         let task = tasks.remove(at);
         if tasks.is_empty() {
@@ -189,7 +190,11 @@ impl<C: Cpu, B> Queue<C, B> {
     /// Takes a task: the last one, as its owner does, or the first one.
     fn take(&self, cpu: &C, from_the_end: bool, may: &May<'_, C, B>) -> Option<Arc<Task<C, B>>> {
         let mut tasks = lock(&self.tasks);
-        let at = if from_the_end { tasks.iter().rposition(|task| may.begin(task)) } else { tasks.iter().position(|task| may.begin(task)) };
+        let at = if from_the_end {
+            tasks.iter().rposition(|task| may.begin(task))
+        } else {
+            tasks.iter().position(|task| may.begin(task))
+        };
         let task = tasks.remove(at?);
         drop(tasks);
         one_less(cpu, &self.count);

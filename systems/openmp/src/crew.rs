@@ -1,8 +1,8 @@
 //! The members of regions of one size, and what they share: a barrier, the ring of loops, what one member
 //! does for all.
 use crate::ring::{SLOTS, Singles, Slot, WordsFor};
-use crate::tasking::{self, Node, Team};
 use crate::statistics::{self, WaitPlace};
+use crate::tasking::{self, Node, Team};
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::*};
 use foregather_barrier::{Algorithm, BarrierMember, Group};

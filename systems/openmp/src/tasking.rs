@@ -197,7 +197,8 @@ fn place() -> Option<Place> {
 /// Was the region cancelled that the calling thread is in, or that group of tasks?
 fn is_cancelled(group: Option<&ThreadGroup>) -> bool {
     settings().cancellation
-        && (group.is_some_and(|group| group.is_cancelled(&cpu())) || here::of_seat(|seat| seat.region_is_cancelled()) == Some(true))
+        && (group.is_some_and(|group| group.is_cancelled(&cpu()))
+            || here::of_seat(|seat| seat.region_is_cancelled()) == Some(true))
 }
 
 /// What a program says of a task that it makes.

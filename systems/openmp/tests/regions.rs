@@ -6,7 +6,9 @@ use foregather_openmp::worksharing::{
     AtEnd, Cancels, barrier, begin, cancel, end, hand_over, is_cancelled, next, next_section, ordered,
 };
 use foregather_openmp::worksharing::{single, single_copy};
-use foregather_openmp::{Icvs, Kind, Opening, Schedule, Trip, ancestor, change, close, icvs, members, open, parallel, pause, task};
+use foregather_openmp::{
+    Icvs, Kind, Opening, Schedule, Trip, ancestor, change, close, icvs, members, open, parallel, pause, task,
+};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};

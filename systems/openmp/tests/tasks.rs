@@ -3,23 +3,23 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use foregather_openmp::tasking::{
-    Body, Made, Spawned, TaskKind, begin_group, end_group, is_final, reduce, reduced, spawn, wait_for, wait_for_children, yield_to_others,
+    Body, Made, Spawned, TaskKind, begin_group, end_group, is_final, reduce, reduced, spawn, wait_for, wait_for_children,
+    yield_to_others,
 };
-use foregather_task::{Access, Depend, GroupOf, Reductions, Traits};
 use foregather_openmp::worksharing::{barrier, single};
 use foregather_openmp::{parallel, task};
+use foregather_task::{Access, Depend, GroupOf, Reductions, Traits};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-const PLAIN: Made<'static> =
-    Made {
-        deferred: true,
-        kind: TaskKind { is_final: false, is_needed: false },
-        traits: Traits { priority: 0, undeferred: false, detached: false },
-        depends: &[],
-    };
+const PLAIN: Made<'static> = Made {
+    deferred: true,
+    kind: TaskKind { is_final: false, is_needed: false },
+    traits: Traits { priority: 0, undeferred: false, detached: false },
+    depends: &[],
+};
 
 /// Makes a task.
 fn make(made: Made<'_>, body: impl FnOnce() + Send + 'static) {
@@ -147,7 +147,9 @@ fn a_chain_of_a_million_tasks_needs_no_stack_and_keeps_nothing() {
         if single() {
             for _ in 0..1_000_000 {
                 let done = Arc::clone(&done);
-                make(Made { depends: &[Depend { address: 8, access: Access::Out }], ..PLAIN }, move || _ = done.fetch_add(1, Relaxed));
+                make(Made { depends: &[Depend { address: 8, access: Access::Out }], ..PLAIN }, move || {
+                    _ = done.fetch_add(1, Relaxed)
+                });
             }
         }
     });
@@ -267,7 +269,12 @@ fn a_thread_that_yields_may_do_a_child() {
 #[derive(Clone, Debug)]
 enum Step {
     /// Makes a task with these uses, and with children of its own.
-    Make { uses: Vec<(u8, u8)>, children: Vec<Step>, deferred: bool, priority: u8 },
+    Make {
+        uses: Vec<(u8, u8)>,
+        children: Vec<Step>,
+        deferred: bool,
+        priority: u8,
+    },
     Wait,
     WaitFor(u8),
     Group(Vec<Step>),
@@ -322,7 +329,9 @@ impl Trace {
     fn run_within(self: &Arc<Self>, steps: &[Step], siblings: &mut Vec<(u32, Vec<(u8, u8)>)>, all_below: &mut Vec<u32>) {
         for step in steps {
             match step {
-                Step::Make { uses, children, deferred, priority } => self.make(uses, children, *deferred, *priority, siblings, all_below),
+                Step::Make { uses, children, deferred, priority } => {
+                    self.make(uses, children, *deferred, *priority, siblings, all_below)
+                }
                 Step::Wait => {
                     wait_for_children();
                     self.are_over(siblings.iter().map(|(task, _)| *task));

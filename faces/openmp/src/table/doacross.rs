@@ -42,7 +42,8 @@ unsafe fn begin<T: Count>(
     counts: *const T,
     kind: Option<Kind>,
     chunk: u64,
-    reductions: *mut usize, memory: *mut *mut c_void,
+    reductions: *mut usize,
+    memory: *mut *mut c_void,
     from: *mut T,
     to: *mut T,
 ) -> bool {

@@ -1,11 +1,12 @@
 //! Target regions and the data that they map, on the host: it has the program's own memory, so nothing is
 //! copied but what a region has for itself, and every number of a device is taken for the host's.
 use super::asked::questions;
+use super::tasks::{named, uses};
 use crate::export::entries;
 use crate::table::regions::Body;
 use core::alloc::Layout;
 use core::ffi::{c_int, c_uint, c_void};
-use foregather_openmp::{Offload, change, icvs, outside, settings};
+use foregather_openmp::{Offload, change, icvs, outside, settings, tasking};
 use std::alloc;
 
 questions! {
@@ -150,13 +151,14 @@ pub(super) mod regions {
             }
         }
         "GOMP_4.5" {
-            // The tasks that `depend` names have run: there are none but those that run where they are met.
             fn GOMP_target_ext(
                 device: c_int, body: Body, count: usize, addresses: *mut *mut c_void, sizes: *mut usize, kinds: *mut u16,
-                _flags: c_uint, _depend: *mut *mut c_void, _arguments: *mut *mut c_void,
+                _flags: c_uint, depend: *const *const c_void, _arguments: *mut *mut c_void,
             ) {
-                // SAFETY: the compiler passes a body with its data, of which `count` variables are described.
+                // SAFETY: the compiler passes a body with its data, of which `count` variables are described, and
+                // a list of uses or none.
                 unsafe {
+                    tasking::wait_for(&uses(depend));
                     let _copies = Copies::make(count, addresses, sizes, kinds);
                     on_host(device, body, addresses.cast());
                 }
@@ -168,14 +170,18 @@ pub(super) mod regions {
             }
             fn GOMP_target_update_ext(
                 device: c_int, _count: usize, _addresses: *mut *mut c_void, _sizes: *mut usize, _kinds: *mut u16,
-                _flags: c_uint, _depend: *mut *mut c_void,
+                _flags: c_uint, depend: *const *const c_void,
             ) {
+                // SAFETY: the compiler passes a list of uses, or none.
+                tasking::wait_for(&unsafe { uses(depend) });
                 reach(device);
             }
             fn GOMP_target_enter_exit_data(
                 device: c_int, _count: usize, _addresses: *mut *mut c_void, _sizes: *mut usize, _kinds: *mut u16,
-                _flags: c_uint, _depend: *mut *mut c_void,
+                _flags: c_uint, depend: *const *const c_void,
             ) {
+                // SAFETY: the compiler passes a list of uses, or none.
+                tasking::wait_for(&unsafe { uses(depend) });
                 reach(device);
             }
         }
@@ -352,22 +358,28 @@ pub(super) mod memory {
             fn omp_target_is_accessible(_memory: *const c_void, _bytes: usize, device: c_int) -> c_int {
                 is_host(device).into()
             }
-            // They are done before the call returns, whatever comes after it.
+            // They are done before the call returns, and after what comes before them.
             fn omp_target_memcpy_async(
                 to: *mut c_void, from: *const c_void, bytes: usize, to_offset: usize, from_offset: usize,
-                to_device: c_int, from_device: c_int, _objects: c_int, _depend: *mut c_void,
+                to_device: c_int, from_device: c_int, count: c_int, objects: *const *const c_void,
             ) -> c_int {
-                // SAFETY: the program names memory that it has.
-                unsafe { copy(to, from, bytes, to_offset, from_offset, [to_device, from_device]) }
+                // SAFETY: the program names memory that it has, and so many objects.
+                unsafe {
+                    tasking::wait_for(&named(count, objects));
+                    copy(to, from, bytes, to_offset, from_offset, [to_device, from_device])
+                }
             }
             fn omp_target_memcpy_rect_async(
                 to: *mut c_void, from: *const c_void, element: usize, dimensions: c_int, count: *const usize,
                 to_offset: *const usize, from_offset: *const usize, to_size: *const usize, from_size: *const usize,
-                to_device: c_int, from_device: c_int, _objects: c_int, _depend: *mut c_void,
+                to_device: c_int, from_device: c_int, used: c_int, objects: *const *const c_void,
             ) -> c_int {
                 let lists = [count, to_offset, from_offset, to_size, from_size];
-                // SAFETY: the program names memory that it has.
-                unsafe { copy_rectangle(to, from, element, dimensions, lists, [to_device, from_device]) }
+                // SAFETY: the program names memory that it has, and so many objects.
+                unsafe {
+                    tasking::wait_for(&named(used, objects));
+                    copy_rectangle(to, from, element, dimensions, lists, [to_device, from_device])
+                }
             }
         }
         "GOMP_6.0.1" {
@@ -376,10 +388,13 @@ pub(super) mod memory {
                 unsafe { fill(memory, value, bytes, device) }
             }
             fn omp_target_memset_async(
-                memory: *mut c_void, value: c_int, bytes: usize, device: c_int, _objects: c_int, _depend: *mut c_void,
+                memory: *mut c_void, value: c_int, bytes: usize, device: c_int, count: c_int, objects: *const *const c_void,
             ) -> *mut c_void {
-                // SAFETY: the program names memory that it has.
-                unsafe { fill(memory, value, bytes, device) }
+                // SAFETY: the program names memory that it has, and so many objects.
+                unsafe {
+                    tasking::wait_for(&named(count, objects));
+                    fill(memory, value, bytes, device)
+                }
             }
         }
     }

@@ -114,11 +114,35 @@ impl OwnData {
     }
 }
 
+/// The use that an object of two words stands for: an address, and a kind.
+///
+/// # Safety
+/// `object` is the address of one.
+unsafe fn object(object: *const c_void) -> Depend {
+    // SAFETY: by this function's contract.
+    let [address, kind] = unsafe { *object.cast::<[usize; 2]>() };
+    let access = match kind {
+        1 => Access::In,
+        5 => Access::InOutSet,
+        _ => Access::Out,
+    };
+    Depend { address, access }
+}
+
+/// The uses that `count` objects stand for.
+///
+/// # Safety
+/// `objects` are addresses of so many.
+pub(super) unsafe fn named(count: c_int, objects: *const *const c_void) -> Vec<Depend> {
+    // SAFETY: by this function's contract.
+    (0..count.max(0) as usize).map(|at| unsafe { object(*objects.add(at)) }).collect()
+}
+
 /// The uses that a compiler's list has.
 ///
 /// # Safety
 /// `list` is null, or such a list.
-unsafe fn uses(list: *const *const c_void) -> Vec<Depend> {
+pub(super) unsafe fn uses(list: *const *const c_void) -> Vec<Depend> {
     if list.is_null() {
         return Vec::new();
     }
@@ -128,22 +152,13 @@ unsafe fn uses(list: *const *const c_void) -> Vec<Depend> {
     // each other, and how many are read; the rest are objects.
     let (all, written, exclusive, read, first) =
         if word(0) > 0 { (word(0), word(1), 0, word(0) - word(1), 2) } else { (word(1), word(2), word(3), word(4), 5) };
-    let object = |at: usize| {
-        // SAFETY: by this function's contract it is the address of an object of two words: an address, and a kind.
-        let [address, kind] = unsafe { *(*list.add(at)).cast::<[usize; 2]>() };
-        let access = match kind {
-            1 => Access::In,
-            5 => Access::InOutSet,
-            _ => Access::Out,
-        };
-        Depend { address, access }
-    };
     let one = |number: usize| {
         let at = first + number;
         match number {
             _ if number < written + exclusive => Depend { address: word(at), access: Access::Out },
             _ if number < written + exclusive + read => Depend { address: word(at), access: Access::In },
-            _ => object(at),
+            // SAFETY: by this function's contract the rest are addresses of objects.
+            _ => unsafe { object(*list.add(at)) },
         }
     };
     (0..all).map(one).collect()
