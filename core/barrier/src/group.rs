@@ -128,6 +128,12 @@ impl<C: Cpu> Shared<C> {
         Central::over(&self.head, self.size)
     }
 
+    /// Where members sleep that have work to do at a barrier: what they look for may change without a meeting.
+    #[inline]
+    pub(crate) fn bell(&self) -> &C::Word {
+        &self.head[CULPRIT][1]
+    }
+
     /// Members that still need a signal of `rank` get an error.
     #[cold]
     fn poison(&self, cpu: &C, rank: Rank) {
@@ -139,7 +145,10 @@ impl<C: Cpu> Shared<C> {
     #[cold]
     fn spread(&self, cpu: &C, rank: Rank) {
         match self.algorithm {
-            Algorithm::Central => cpu.poison(self.central().epoch()),
+            Algorithm::Central => {
+                cpu.poison(self.central().epoch());
+                cpu.poison(self.bell());
+            }
             algorithm => self.signals.poison_targets(cpu, algorithm, rank),
         }
     }

@@ -7,7 +7,7 @@ impl<C: Cpu> Group<C> {
     /// Members that wait by [`BarrierMember::wait_or`] look again, after a change that the caller has made.
     #[inline]
     pub fn ring(&self, cpu: &C) {
-        cpu.ring(self.0.central().epoch());
+        cpu.ring(self.0.bell());
     }
 }
 
@@ -21,7 +21,8 @@ impl<C: Cpu> BarrierMember<C> {
     /// the meeting is over. An arrival stays: the next wait goes on with the meeting.
     ///
     /// The last to arrive does not end the meeting while `is_open` holds. Once all have arrived it must not
-    /// hold again after it has not. After a change of what it or `find` looks at comes [`Group::ring`].
+    /// hold again after it has not. After a change of what it or `find` looks at comes [`Group::ring`]. All members
+    /// of a meeting wait like this, or none.
     ///
     /// # Errors
     /// As [`BarrierMember::wait`]; [`Cause::Setting`] at any other barrier.
@@ -35,7 +36,7 @@ impl<C: Cpu> BarrierMember<C> {
             if self.group.central().arrive_in(self.end.cpu(), self.meeting.get()) {
                 if !is_open(self.end.cpu()) {
                     self.end.waiter().came_last();
-                    self.release();
+                    self.end_meeting();
                     return Ok(None);
                 }
                 self.holds.set(true);
@@ -43,6 +44,12 @@ impl<C: Cpu> BarrierMember<C> {
             self.pending.set(true);
         }
         self.work_on(&is_open, &find).await
+    }
+
+    /// Ends the meeting of members that wait at the bell.
+    fn end_meeting(&self) {
+        self.release();
+        self.end.cpu().ring(self.group.bell());
     }
 
     /// The part of [`BarrierMember::wait_or`] that waits.
@@ -53,10 +60,10 @@ impl<C: Cpu> BarrierMember<C> {
         }
         let is_over = || if holds { !is_open(cpu) } else { group.central().released(cpu, meeting).is_some() };
         let look = || if is_over() { Some(None) } else { find(cpu).map(Some) };
-        let (epoch, timed) = (group.central().epoch(), self.account().sample());
-        let wait = self.end.waiter().wait(cpu, epoch, timed, || self.why(Nanos::MAX), look).finish();
+        let (bell, timed) = (group.bell(), self.account().sample());
+        let wait = self.end.waiter().wait(cpu, bell, timed, || self.why(Nanos::MAX), look).finish();
         match cpu.run_inline(wait).await {
-            Ok(None) if holds => self.release(),
+            Ok(None) if holds => self.end_meeting(),
             Ok(None) => self.leave(),
             Ok(found) => return Ok(found),
             Err(error) => {

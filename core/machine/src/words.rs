@@ -42,9 +42,9 @@ pub trait Words {
     fn publish(&self, word: &Self::Word, value: u32);
     /// Adds `n`, wakes like [`Words::publish`], and returns the value before.
     fn fetch_add(&self, word: &Self::Word, n: u32) -> u32;
-    /// Wakes the threads that sleep on the word, if there are any: what they look for has changed elsewhere.
+    /// Adds 1 and wakes, if a thread may sleep on the word: what it looks for has changed elsewhere.
     fn ring(&self, word: &Self::Word) {
-        self.fetch_add(word, 0);
+        self.fetch_add(word, 1);
     }
     /// Adds `n` as the last that the calling thread does with this memory: a thread that waits for the sum
     /// may give the memory away at once, and is woken by the address alone.

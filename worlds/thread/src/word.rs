@@ -68,11 +68,12 @@ impl Word {
         before >> VALUE_SHIFT
     }
 
-    /// Wakes the sleepers, if there are any that may have missed a write elsewhere before this call (race 6).
+    /// Adds 1 and wakes the sleepers, if there are any that may have missed a write elsewhere before this call
+    /// (race 6).
     #[inline]
     pub fn ring(&self, scope: Scope) {
         if self.has_sleepers() {
-            self.fetch_add(0, scope);
+            self.fetch_add(1, scope);
         }
     }
 

@@ -196,6 +196,42 @@ fn a_bell_rings_for_whoever_armed_before_the_frame_came() {
     ring(true, |bell| bell.ring(Private));
 }
 
+/// Race 6 with two that wait: the second one may arm again what the ring has found, and go. A word that is as the
+/// first one has armed it lets that one sleep.
+fn ring_beside_another(ring: fn(&Word)) {
+    use loom::sync::atomic::{AtomicU32, Ordering::*};
+    loom::model(move || {
+        let (frame, bell) = (Arc::new(AtomicU32::new(0)), Arc::new(Word::default()));
+        let sent = frame.clone();
+        let sender = spawn(&bell, move |bell| {
+            sent.store(1, Release);
+            ring(bell);
+        });
+        let other = spawn(&bell, |bell| _ = bell.prepare_park());
+        bell.prepare_park();
+        let seen = frame.load(Acquire) == 1;
+        sender.join().unwrap();
+        other.join().unwrap();
+        assert!(seen || bell.load() != 0 || !bell.has_sleepers(), "slept for ever");
+    });
+}
+
+#[test]
+fn a_bell_rings_beside_another_sleeper() {
+    ring_beside_another(|bell| bell.ring(Private));
+}
+
+/// The third control of race 6: a ring that leaves the value.
+#[test]
+#[should_panic(expected = "slept for ever")]
+fn a_ring_that_leaves_the_value_loses_a_sleeper() {
+    ring_beside_another(|bell| {
+        if bell.has_sleepers() {
+            bell.fetch_add(0, Private);
+        }
+    });
+}
+
 /// The negative control of race 6: a thread that arms between the look and the frame sleeps for ever.
 #[test]
 #[should_panic(expected = "slept for ever")]
@@ -209,7 +245,7 @@ fn looking_before_storing_the_frame_loses_a_sleeper() {
 fn looking_without_a_fence_loses_a_sleeper() {
     ring(true, |bell| {
         if bell.has_sleepers_without_fence() {
-            bell.fetch_add(0, Private);
+            bell.fetch_add(1, Private);
         }
     });
 }
