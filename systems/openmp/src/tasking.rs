@@ -483,6 +483,11 @@ pub fn reduced(address: usize) -> Option<(usize, usize)> {
     with_top(|frame| frame.group.as_ref()?.reduced(address, rank))?
 }
 
+/// Is the calling thread in a task that the program has made?
+pub fn is_explicit() -> bool {
+    with_top(|frame| frame.is_explicit).unwrap_or(false)
+}
+
 /// Is the calling thread in a final task?
 pub fn is_final() -> bool {
     with_top(|frame| frame.is_final).unwrap_or(false)

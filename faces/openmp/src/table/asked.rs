@@ -122,6 +122,9 @@ questions! {
     "OMP_4.5" {
         omp_get_max_task_priority omp_get_max_task_priority_ -> c_int: int(settings().max_task_priority);
     }
+    "OMP_5.2" {
+        omp_in_explicit_task omp_in_explicit_task_ -> c_int: tasking::is_explicit().into();
+    }
     "OMP_5.0.1" {
         omp_get_supported_active_levels omp_get_supported_active_levels_ -> c_int: LEVELS;
     }

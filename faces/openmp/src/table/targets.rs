@@ -51,14 +51,49 @@ fn reach(device: c_int) {
     }
 }
 
-/// A region on the host, as if it began the program.
+/// A region on the host, as if it began the program, with at most so many threads.
 ///
 /// # Safety
 /// The body may be called with that data.
-unsafe fn on_host(device: c_int, body: Body, data: *mut c_void) {
+unsafe fn on_host(device: c_int, body: Body, data: *mut c_void, threads: Option<u32>) {
     reach(device);
-    // SAFETY: by this function's contract.
-    outside(|| unsafe { body(data) });
+    outside(|| {
+        if let Some(threads) = threads {
+            change(|icvs| icvs.thread_limit = icvs.thread_limit.min(threads));
+        }
+        // SAFETY: by this function's contract.
+        unsafe { body(data) }
+    });
+}
+
+/// The limit of threads that a region's list of demands names. A demand is a word: the device that it is for, a bit
+/// that says whether its value is the next word, what it is about, and else its value.
+///
+/// # Safety
+/// `demands` is null, or such a list, with a null at its end.
+unsafe fn limit_of(demands: *const *const c_void) -> Option<u32> {
+    const VALUE_FOLLOWS: usize = 1 << 7;
+    const ABOUT: usize = 0xff << 8;
+    const THREADS: usize = 2 << 8;
+    const VALUE_SHIFT: u32 = 16;
+    if demands.is_null() {
+        return None;
+    }
+    let mut at = 0;
+    loop {
+        // SAFETY: by this function's contract the list goes on up to its null.
+        let (demand, next) = unsafe { ((*demands.add(at)).addr(), demands.add(at + 1)) };
+        if demand == 0 {
+            return None;
+        }
+        let follows = demand & VALUE_FOLLOWS != 0;
+        if demand & ABOUT == THREADS {
+            // SAFETY: as above: a value that follows is there.
+            let threads = if follows { unsafe { (*next).addr() } } else { demand >> VALUE_SHIFT };
+            return u32::try_from(threads).ok().filter(|&threads| threads > 0);
+        }
+        at += 1 + usize::from(follows);
+    }
 }
 
 /// The kind of a region's own copy of a variable.
@@ -134,7 +169,7 @@ pub(super) mod regions {
                 _count: usize, addresses: *mut *mut c_void, _sizes: *mut usize, _kinds: *mut u8,
             ) {
                 // SAFETY: the compiler passes a body with its data.
-                unsafe { on_host(device, body, addresses.cast()) }
+                unsafe { on_host(device, body, addresses.cast(), None) }
             }
             fn GOMP_target_data(
                 device: c_int, _unused: *const c_void,
@@ -153,14 +188,14 @@ pub(super) mod regions {
         "GOMP_4.5" {
             fn GOMP_target_ext(
                 device: c_int, body: Body, count: usize, addresses: *mut *mut c_void, sizes: *mut usize, kinds: *mut u16,
-                _flags: c_uint, depend: *const *const c_void, _arguments: *mut *mut c_void,
+                _flags: c_uint, depend: *const *const c_void, demands: *const *const c_void,
             ) {
                 // SAFETY: the compiler passes a body with its data, of which `count` variables are described, and
                 // a list of uses or none.
                 unsafe {
                     tasking::wait_for(&uses(depend));
                     let _copies = Copies::make(count, addresses, sizes, kinds);
-                    on_host(device, body, addresses.cast());
+                    on_host(device, body, addresses.cast(), limit_of(demands));
                 }
             }
             fn GOMP_target_data_ext(

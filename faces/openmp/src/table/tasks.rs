@@ -369,6 +369,18 @@ entries! {
             worksharing::end(AtEnd::NoWait);
         }
     }
+    "GOMP_5.1.1" {
+        fn GOMP_taskwait_depend_nowait(depend: *const *const c_void) {
+            // SAFETY: the compiler passes such a list.
+            let depends = unsafe { uses(depend) };
+            let made = Made { deferred: true, kind: TaskKind::default(), traits: Traits::default(), depends: &depends };
+            match tasking::spawn(made) {
+                Spawned::Never => {}
+                Spawned::Now(now) => now.run(|| {}),
+                Spawned::Later(later) => later.hand_over(Box::new(|| {})),
+            }
+        }
+    }
     "OMP_5.0.1" {
         fn omp_fulfill_event(event: usize) {
             fulfil(event);
