@@ -3,7 +3,7 @@
 use crate::World;
 use foregather_barrier::{Algorithm, BarrierMember, Group};
 use foregather_machine::{Cpu, Nanos, Rank, SplitMix};
-use foregather_task::{Access, Depend, May, Task, TaskTeam, Traits};
+use foregather_task::{Access, Depend, May, TaskTeam, TeamTask, Traits};
 use foregather_wait::{Policy, Waiter};
 use std::future::Future;
 use std::pin::Pin;
@@ -51,7 +51,7 @@ impl TaskProgram {
     }
 }
 
-type Node<C> = Arc<Task<C, usize>>;
+type TaskOf<C> = Arc<TeamTask<C, usize>>;
 
 /// What the members of a run share.
 pub struct TaskRun<C: Cpu> {
@@ -101,7 +101,7 @@ impl<C: Cpu> TaskRun<C> {
     pub async fn part(&self, cpu: C, rank: Rank) {
         let (mut member, waiter) = (self.group.member(cpu, rank, self.policy).unwrap(), Waiter::new(self.policy, rank));
         if rank == 0 {
-            let root = Arc::new(Task::new(None, None, Traits::default()));
+            let root = Arc::new(TeamTask::new(None, None, Traits::default()));
             OneOf { run: self, cpu: member.cpu(), waiter: &waiter, rank }.body(&root, 0).await;
         }
         self.meet(&mut member, &waiter).await;
@@ -162,7 +162,7 @@ struct OneOf<'r, C: Cpu> {
 
 impl<C: Cpu> OneOf<'_, C> {
     /// The body of a task: makes its children, and may wait for them.
-    fn body<'a>(&'a self, task: &'a Node<C>, number: usize) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
+    fn body<'a>(&'a self, task: &'a TaskOf<C>, number: usize) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
         Box::pin(async move {
             let Self { run, cpu, .. } = self;
             run.note(2 * number);
@@ -171,7 +171,7 @@ impl<C: Cpu> OneOf<'_, C> {
             for &child in &plan.children {
                 let Plan { uses, priority, undeferred, .. } = &run.program.0[child];
                 let traits = Traits { priority: *priority, undeferred: *undeferred, ..Traits::default() };
-                let made = Arc::new(Task::new(Some(task), None, traits));
+                let made = Arc::new(TeamTask::new(Some(task), None, traits));
                 run.team.count(cpu, &made, task);
                 task.order(cpu, &made, uses);
                 if *undeferred {
@@ -194,7 +194,7 @@ impl<C: Cpu> OneOf<'_, C> {
     }
 
     /// Waits in `task`, and does tasks within it meanwhile.
-    async fn wait(&self, task: &Node<C>, is_over: impl Fn() -> bool) {
+    async fn wait(&self, task: &TaskOf<C>, is_over: impl Fn() -> bool) {
         let (by, may) = ((self.cpu, self.waiter, self.rank), May::Within(task));
         while let Some(other) = self.run.team.wait(by, "tasks", &may, &is_over).await.unwrap() {
             self.execute(other, &may).await;
@@ -202,7 +202,7 @@ impl<C: Cpu> OneOf<'_, C> {
     }
 
     /// Does a task, and those that may run by its end, as long as this member may begin them.
-    async fn execute(&self, task: Node<C>, may: &May<'_, C, usize>) {
+    async fn execute(&self, task: TaskOf<C>, may: &May<'_, C, usize>) {
         let mut next = Some(task);
         while let Some(task) = next {
             match task.take_body() {

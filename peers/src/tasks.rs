@@ -5,7 +5,8 @@ use std::sync::OnceLock;
 
 type TaskFn = extern "C" fn(*mut c_void);
 
-/// Makes a task: body, data, copier, bytes, alignment, whether it may be done later, flags, uses, priority, event.
+/// Makes a task: body, data, copier, bytes, alignment, whether it may be done later, flags, uses, priority,
+/// event.
 pub(crate) type Make = unsafe extern "C" fn(
     TaskFn,
     *mut c_void,
@@ -80,7 +81,8 @@ impl TaskCalls {
         let (bytes, align) = (size_of::<usize>() as c_long, align_of::<usize>() as c_long);
         let data = (&raw mut number).cast();
         let (no_copier, no_event) = (core::ptr::null(), core::ptr::null_mut());
-        // SAFETY: this is the function's type by GNU's binary interface; the data are copied, and the list is only read.
+        // SAFETY: this is the function's type by GNU's binary interface; the data are copied, and the list is
+        // only read.
         unsafe { (self.make)(body, data, no_copier, bytes, align, true, flags, list, 0, no_event) };
     }
 

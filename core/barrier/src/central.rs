@@ -84,8 +84,8 @@ impl<'g, C: Cpu> Central<'g, C> {
         ticket == meeting.wrapping_mul(size).wrapping_add(size - 1)
     }
 
-    /// The meeting is over. Adds, since two meetings may end at once: a sum does not depend on the order in which their last
-    /// threads add.
+    /// The meeting is over. Adds, since two meetings may end at once: a sum does not depend on the order in
+    /// which their last threads add.
     #[inline]
     pub(crate) fn release(&self, cpu: &C) {
         cpu.fetch_add(self.epoch, 1);

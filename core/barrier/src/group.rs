@@ -128,7 +128,8 @@ impl<C: Cpu> Shared<C> {
         Central::over(&self.head, self.size)
     }
 
-    /// Where members sleep that have work to do at a barrier: what they look for may change without a meeting.
+    /// Where members sleep that have work to do at a barrier: what they look for may change without a
+    /// meeting.
     #[inline]
     pub(crate) fn bell(&self) -> &C::Word {
         &self.head[CULPRIT][1]
@@ -255,7 +256,7 @@ impl<C: Cpu> BarrierMember<C> {
         cpu.store(roster.arrived(rank), self.meeting.get().wrapping_add(1) as u32 & VALUE_MASK);
     }
 
-    /// What a wait at the central barrier is, and for whom.
+    /// What a wait at the central barrier is, and for which members.
     pub(crate) fn why(&self, deadline: Nanos) -> (WaitContext, WaitFor<'_, C>) {
         (WaitContext::new(self.group.algorithm.name(), self.rank()).until(deadline), WaitFor::All(self.group.signals.roster()))
     }

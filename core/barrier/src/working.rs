@@ -17,12 +17,12 @@ impl<C: Cpu> BarrierMember<C> {
         self.end.cpu()
     }
 
-    /// Arrives at the central barrier, unless it has, and is ready with what `find` finds, or with `None` when
-    /// the meeting is over. An arrival stays: the next wait goes on with the meeting.
+    /// Arrives at the central barrier, unless it has, and is ready with what `find` finds, or with `None`
+    /// when the meeting is over. An arrival stays: the next wait goes on with the meeting.
     ///
     /// The last to arrive does not end the meeting while `is_open` holds. Once all have arrived it must not
-    /// hold again after it has not. After a change of what it or `find` looks at comes [`Group::ring`]. All members
-    /// of a meeting wait like this, or none.
+    /// hold again after it has not. After a change of what it or `find` looks at comes [`Group::ring`]. All
+    /// members of a meeting wait like this, or none.
     ///
     /// # Errors
     /// As [`BarrierMember::wait`]; [`Cause::Setting`] at any other barrier.

@@ -4,9 +4,7 @@
 //! after those of the group before. Readers form one, and so do the members of an `inoutset`; a task that
 //! writes is a group of its own. Tasks that exclude each other (`mutexinoutset`) are treated as if they
 //! wrote, which orders them as well.
-use core::hash::{BuildHasherDefault, Hasher};
-use foregather_machine::SplitMix;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// How a task uses what lies at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,29 +35,11 @@ struct Siblings<T> {
 
 /// The children of one task by the addresses that they name.
 pub struct Dependences<T> {
-    at: HashMap<usize, Siblings<T>, BuildHasherDefault<AddressHash>>,
+    at: BTreeMap<usize, Siblings<T>>,
     /// The last child that has named all memory.
     all: Option<T>,
     /// Addresses from which on those without a living child are dropped.
     crowded: usize,
-}
-
-/// Scatters addresses: no input of a stranger is hashed here.
-#[derive(Default)]
-struct AddressHash(u64);
-
-impl Hasher for AddressHash {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.0 = SplitMix::mix(self.0 ^ u64::from(byte)));
-    }
-
-    fn write_usize(&mut self, address: usize) {
-        self.0 = SplitMix::mix(address as u64);
-    }
 }
 
 /// The fewest addresses that are looked through for those without a living child.
@@ -67,7 +47,7 @@ const CROWDED: usize = 64;
 
 impl<T> Default for Dependences<T> {
     fn default() -> Self {
-        Self { at: HashMap::default(), all: None, crowded: CROWDED }
+        Self { at: BTreeMap::new(), all: None, crowded: CROWDED }
     }
 }
 
@@ -96,7 +76,7 @@ impl<T: Clone> Dependences<T> {
 
     fn add_to_all(&mut self, task: &T) -> Vec<T> {
         let mut first: Vec<T> = self.all.take().into_iter().collect();
-        first.extend(self.at.drain().flat_map(|(_, siblings)| siblings.last));
+        first.extend(core::mem::take(&mut self.at).into_iter().flat_map(|(_, siblings)| siblings.last));
         self.all = Some(task.clone());
         first
     }

@@ -1,11 +1,11 @@
-//! Tasks, in any world with words: what they wait for, where they wait to be done, and when a member that waits
-//! does one (OpenMP 5.2 §12). The caller does their bodies.
+//! Tasks, in any world with words: what they wait for, where they wait to be done, and when a member that
+//! waits does one (OpenMP 5.2 §12). The caller does their bodies.
 //!
-//! - [`Task`]: whose child it is, what it comes after, and what comes after it.
+//! - [`TeamTask`]: whose child it is, what it comes after, and what comes after it.
 //! - [`Dependences`]: the order of the children of a task by the addresses that they use.
 //! - [`TaskGroup`]: tasks that are waited for together, and the values that they reduce.
-//! - [`TaskTeam`]: the tasks of a team's region. A member that waits, by [`TaskTeam::wait`] or at a barrier by
-//!   [`BarrierMember::wait_or`](foregather_barrier::BarrierMember::wait_or), does tasks meanwhile.
+//! - [`TaskTeam`]: the tasks of a team's region. A member that waits, by [`TaskTeam::wait`] or at a barrier
+//!   by [`BarrierMember::wait_or`](foregather_barrier::BarrierMember::wait_or), does tasks meanwhile.
 //!
 //! States and named races: `README.md`.
 #![forbid(unsafe_code)]
@@ -19,4 +19,4 @@ mod task;
 pub use depend::{Access, Depend, Dependences};
 pub use group::{GroupOf, Reductions, TaskGroup};
 pub use ready::{May, TaskTeam};
-pub use task::{Task, Traits};
+pub use task::{TeamTask, Traits};

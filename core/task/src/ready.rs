@@ -1,6 +1,6 @@
 //! The tasks of a team's region that may run, and how members find them.
 use crate::group::TaskGroup;
-use crate::task::{Left, Task, one_less};
+use crate::task::{Left, TeamTask, one_less};
 use foregather_barrier::Group;
 use foregather_machine::{CachePadded, Cpu, Error, Nanos, Rank, WaitContext};
 use foregather_wait::{WaitFor, Waiter};
@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Tasks in the order in which they came.
-type Tasks<C, B> = VecDeque<Arc<Task<C, B>>>;
+type Tasks<C, B> = VecDeque<Arc<TeamTask<C, B>>>;
 
 /// The tasks of a region.
 pub struct TaskTeam<C: Cpu, B> {
-    queues: Box<[CachePadded<Queue<C, B>>]>,
+    queues: Box<[CachePadded<ReadyQueue<C, B>>]>,
     /// Tasks with a priority, by priority.
     urgent: Mutex<BTreeMap<u32, Tasks<C, B>>>,
     /// How many those are.
@@ -26,7 +26,7 @@ pub struct TaskTeam<C: Cpu, B> {
 }
 
 /// The tasks that one member has made ready.
-struct Queue<C: Cpu, B> {
+struct ReadyQueue<C: Cpu, B> {
     tasks: Mutex<Tasks<C, B>>,
     /// How many there are.
     count: C::Word,
@@ -37,9 +37,9 @@ pub enum May<'a, C: Cpu, B> {
     /// Any of its region: at a barrier.
     Any,
     /// Those within the task that it is in, as long as that is not done (OpenMP 5.2 §12.9).
-    Within(&'a Arc<Task<C, B>>),
+    Within(&'a Arc<TeamTask<C, B>>),
     /// Those of a group, or within the task that waits for it.
-    Of(&'a Arc<TaskGroup<C>>, &'a Arc<Task<C, B>>),
+    Of(&'a Arc<TaskGroup<C>>, &'a Arc<TeamTask<C, B>>),
 }
 
 /// How many tasks a member lets wait before it does new ones at once.
@@ -48,7 +48,7 @@ const MANY: u32 = 128;
 impl<C: Cpu, B> TaskTeam<C, B> {
     /// For the regions of the members that meet there.
     pub fn new(meeting: Group<C>) -> Self {
-        let queue = || CachePadded(Queue { tasks: Mutex::default(), count: C::Word::default() });
+        let queue = || CachePadded(ReadyQueue { tasks: Mutex::default(), count: C::Word::default() });
         Self {
             queues: (0..meeting.size()).map(|_| queue()).collect(),
             urgent: Mutex::default(),
@@ -75,13 +75,13 @@ impl<C: Cpu, B> TaskTeam<C, B> {
         cpu.load(&self.unfinished.0)
     }
 
-    /// Has the member so many tasks that it does the next one at once?
+    /// Has the member as many tasks as make it do the next one at once?
     pub fn is_full(&self, cpu: &C, rank: Rank) -> bool {
         cpu.load(&self.queues[rank as usize].0.count) >= MANY
     }
 
     /// A task of `parent` is made.
-    pub fn count(&self, cpu: &C, task: &Task<C, B>, parent: &Task<C, B>) {
+    pub fn count(&self, cpu: &C, task: &TeamTask<C, B>, parent: &TeamTask<C, B>) {
         cpu.fetch_add(&self.unfinished.0, 1);
         cpu.fetch_add(&parent.children, 1);
         if let Some(group) = &task.group {
@@ -90,7 +90,7 @@ impl<C: Cpu, B> TaskTeam<C, B> {
     }
 
     /// Member `rank` lets the team do a task that may run.
-    pub fn put(&self, cpu: &C, rank: Rank, task: Arc<Task<C, B>>) {
+    pub fn put(&self, cpu: &C, rank: Rank, task: Arc<TeamTask<C, B>>) {
         if task.traits.priority > 0 {
             cpu.fetch_add(&self.urgent_count.0, 1);
             lock(&self.urgent).entry(task.traits.priority).or_default().push_back(task);
@@ -111,7 +111,7 @@ impl<C: Cpu, B> TaskTeam<C, B> {
 
     /// Takes a task that member `rank` may begin: an urgent one, the one that it has made last, or the one
     /// that another member has made first.
-    pub fn take(&self, cpu: &C, rank: Rank, may: &May<'_, C, B>) -> Option<Arc<Task<C, B>>> {
+    pub fn take(&self, cpu: &C, rank: Rank, may: &May<'_, C, B>) -> Option<Arc<TeamTask<C, B>>> {
         if !self.is_open(cpu) {
             return None;
         }
@@ -124,7 +124,7 @@ impl<C: Cpu, B> TaskTeam<C, B> {
         })
     }
 
-    fn take_urgent(&self, cpu: &C, may: &May<'_, C, B>) -> Option<Arc<Task<C, B>>> {
+    fn take_urgent(&self, cpu: &C, may: &May<'_, C, B>) -> Option<Arc<TeamTask<C, B>>> {
         if cpu.load(&self.urgent_count.0) == 0 {
             return None;
         }
@@ -141,11 +141,11 @@ impl<C: Cpu, B> TaskTeam<C, B> {
         task
     }
 
-    /// The body of a task has ended on member `rank`, or its event was fulfilled. Tasks that come after it may
-    /// run if it is complete. Returns one of them, which the member does next, or [puts](TaskTeam::put): so a
-    /// line of tasks stays with one member, and wakes no other.
+    /// The body of a task has ended on member `rank`, or its event was fulfilled. Tasks that come after it
+    /// may run if it is complete. Returns one of them, which the member does next, or [puts](TaskTeam::put):
+    /// so a line of tasks stays with one member, and wakes no other.
     #[must_use = "no member finds it until it is put"]
-    pub fn end(&self, cpu: &C, rank: Rank, task: &Task<C, B>) -> Option<Arc<Task<C, B>>> {
+    pub fn end(&self, cpu: &C, rank: Rank, task: &TeamTask<C, B>) -> Option<Arc<TeamTask<C, B>>> {
         let Left { parent, after } = task.end()?;
         let (mut mine, mut rings) = (None, false);
         for next in after {
@@ -179,16 +179,16 @@ impl<C: Cpu, B> TaskTeam<C, B> {
         what: &'static str,
         may: &May<'_, C, B>,
         is_over: impl Fn() -> bool,
-    ) -> Result<Option<Arc<Task<C, B>>>, Error> {
+    ) -> Result<Option<Arc<TeamTask<C, B>>>, Error> {
         let look = || if is_over() { Some(None) } else { self.take(cpu, rank, may).map(Some) };
         let why = || (WaitContext::new(what, rank).until(Nanos::MAX), WaitFor::Unknown);
         waiter.wait(cpu, &self.bell.0, false, why, look).finish().await
     }
 }
 
-impl<C: Cpu, B> Queue<C, B> {
+impl<C: Cpu, B> ReadyQueue<C, B> {
     /// Takes a task: the last one, as its owner does, or the first one.
-    fn take(&self, cpu: &C, from_the_end: bool, may: &May<'_, C, B>) -> Option<Arc<Task<C, B>>> {
+    fn take(&self, cpu: &C, from_the_end: bool, may: &May<'_, C, B>) -> Option<Arc<TeamTask<C, B>>> {
         let mut tasks = lock(&self.tasks);
         let at = if from_the_end {
             tasks.iter().rposition(|task| may.begin(task))
@@ -204,7 +204,7 @@ impl<C: Cpu, B> Queue<C, B> {
 
 impl<C: Cpu, B> May<'_, C, B> {
     /// May the member begin that task?
-    pub fn begin(&self, task: &Task<C, B>) -> bool {
+    pub fn begin(&self, task: &TeamTask<C, B>) -> bool {
         match self {
             Self::Any => true,
             Self::Within(current) => task.descends_from(current),

@@ -19,7 +19,7 @@ pub struct Traits {
 }
 
 /// A task: a member's part of a region, or one that the program has made, with its body.
-pub struct Task<C: Words, B> {
+pub struct TeamTask<C: Words, B> {
     /// The address of the task that has made it; 0: none has.
     maker: usize,
     /// How many tasks are around it.
@@ -39,11 +39,11 @@ pub struct Task<C: Words, B> {
 struct TaskState<C: Words, B> {
     body: Option<B>,
     /// `None` when this task is over.
-    parent: Option<Arc<Task<C, B>>>,
+    parent: Option<Arc<TeamTask<C, B>>>,
     /// Tasks that wait for this one.
-    after: Vec<Arc<Task<C, B>>>,
+    after: Vec<Arc<TeamTask<C, B>>>,
     /// Its children by what they use, once one uses something.
-    children: Option<Box<Dependences<Arc<Task<C, B>>>>>,
+    children: Option<Box<Dependences<Arc<TeamTask<C, B>>>>>,
     /// What completes it besides: the end of its body, and its event.
     open_ends: u8,
     is_complete: bool,
@@ -51,12 +51,13 @@ struct TaskState<C: Words, B> {
 
 /// What a task leaves behind when it is complete.
 pub(crate) struct Left<C: Words, B> {
-    pub(crate) parent: Option<Arc<Task<C, B>>>,
-    pub(crate) after: Vec<Arc<Task<C, B>>>,
+    pub(crate) parent: Option<Arc<TeamTask<C, B>>>,
+    pub(crate) after: Vec<Arc<TeamTask<C, B>>>,
 }
 
-impl<C: Words, B> Task<C, B> {
-    /// A task of `parent`, or a member's part of a region. It does not run until [`Task::is_made`] was called.
+impl<C: Words, B> TeamTask<C, B> {
+    /// A task of `parent`, or a member's part of a region. It does not run until [`TeamTask::is_made`] was
+    /// called.
     pub fn new(parent: Option<&Arc<Self>>, group: Option<Arc<TaskGroup<C>>>, traits: Traits) -> Self {
         let state = TaskState {
             body: None,

@@ -2,7 +2,7 @@
 //! does for all.
 use crate::ring::{SLOTS, Singles, Slot, WordsFor};
 use crate::statistics::{self, WaitPlace};
-use crate::tasking::{self, Node, Team};
+use crate::tasking::{self, ThreadTask, ThreadTeam};
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::*};
 use foregather_barrier::{Algorithm, BarrierMember, Group};
@@ -19,7 +19,7 @@ pub(crate) struct Crew {
     group: Group<Thread>,
     ring: [CachePadded<Slot>; SLOTS],
     /// What the members do of their tasks.
-    pub(crate) tasks: Arc<Team>,
+    pub(crate) tasks: Arc<ThreadTeam>,
     /// Has a member made a task that another one may do in this region?
     has_tasks: AtomicBool,
     /// Members wait here for the ring, or for their turn.
@@ -46,7 +46,7 @@ impl Crew {
         let crew = Self {
             size,
             policy,
-            tasks: Arc::new(Team::new(group.clone())),
+            tasks: Arc::new(ThreadTeam::new(group.clone())),
             has_tasks: AtomicBool::new(false),
             group,
             ring,
@@ -135,8 +135,8 @@ impl CrewSeat {
         self.crew.size
     }
 
-    /// Waits for all members and all tasks, and does tasks meanwhile. Returns whether the region was cancelled:
-    /// then it has not met them.
+    /// Waits for all members and all tasks, and does tasks meanwhile. Returns whether the region was
+    /// cancelled: then it has not met them.
     pub(crate) fn meet(&self) -> bool {
         self.meetings.set(self.meetings.get() + 1);
         loop {
@@ -150,7 +150,7 @@ impl CrewSeat {
     }
 
     /// Waits for all members and all tasks, or for a task that this member can do meanwhile.
-    fn met_or_task(&self) -> Result<Option<Arc<Node>>, Cancelled> {
+    fn met_or_task(&self) -> Result<Option<Arc<ThreadTask>>, Cancelled> {
         let mut barrier = self.barrier.borrow_mut();
         let member = barrier.as_mut().ok_or(Cancelled)?;
         let tasks = &self.crew.tasks;
@@ -225,12 +225,12 @@ impl CrewSeat {
 }
 
 /// A member's part of a region: it ends with [`CrewSeat::finish`], also if it panics.
-pub(crate) struct Part<'s> {
+pub(crate) struct SeatPart<'s> {
     pub(crate) seat: &'s CrewSeat,
     pub(crate) lingers: bool,
 }
 
-impl Drop for Part<'_> {
+impl Drop for SeatPart<'_> {
     fn drop(&mut self) {
         self.seat.finish(self.lingers);
     }

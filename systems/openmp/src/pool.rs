@@ -1,7 +1,7 @@
 //! The threads of one program thread: it opens regions, is their first member, and keeps the others between
 //! two of them.
 use crate::affinity_format;
-use crate::crew::{Crew, CrewSeat, Part};
+use crate::crew::{Crew, CrewSeat, SeatPart};
 use crate::here::{self, Back, ImplicitTask, Opening, Start};
 use crate::icv::Icvs;
 use crate::settings::settings;
@@ -94,7 +94,7 @@ impl Pool {
             let seat = seat(crew, member.rank());
             let _back = here::enter(&start, member.rank(), Some(Rc::clone(&seat)));
             affinity_format::show_if_asked();
-            let part = Part { seat: &seat, lingers };
+            let part = SeatPart { seat: &seat, lingers };
             body();
             drop(part);
             if member.rank() == 0 {
@@ -199,8 +199,8 @@ fn release(threads: u32) {
     here::task().group.busy().fetch_sub(threads, Relaxed);
 }
 
-/// A parallel region: `body` is called once by each of [`members`]`(threads)` threads, of which the calling one
-/// is the first. Ready when all have, and all tasks of the region are complete.
+/// A parallel region: `body` is called once by each of [`members`]`(threads)` threads, of which the calling
+/// one is the first. Ready when all have, and all tasks of the region are complete.
 pub fn parallel(opening: impl Into<Opening>, body: &(impl Fn() + Sync)) {
     let opening = opening.into();
     let Some((mut pool, crew)) = team(opening.threads) else { return alone(opening, body) };
@@ -244,7 +244,7 @@ pub fn open(opening: impl Into<Opening>, body: impl Fn() + Send + Sync + 'static
                 let seat = seat(&shared, member.rank());
                 let _back = here::enter(&begin, member.rank(), Some(Rc::clone(&seat)));
                 affinity_format::show_if_asked();
-                let _part = Part { seat: &seat, lingers };
+                let _part = SeatPart { seat: &seat, lingers };
                 body();
             }));
             (here::enter(&start, 0, Some(seat(&crew, 0))), Some((pool, crew)), lingers)

@@ -1,8 +1,8 @@
 //! Tasks on threads: where the calling thread is among them, and what it does at the points at which it may
 //! do others (OpenMP 5.2 §12).
 //!
-//! A thread has a frame for each region and each task that it is in. A task that is done where it is met has no
-//! more than that, unless it has children that are not.
+//! A thread has a frame for each region and each task that it is in. A task that is done where it is met has
+//! no more than that, unless it has children that are not.
 use crate::crew::{CrewSeat, lost};
 use crate::here::{self, ImplicitTask};
 use crate::icv::Icvs;
@@ -10,7 +10,7 @@ use crate::settings::settings;
 use core::cell::RefCell;
 use foregather_barrier::{Algorithm, Group};
 use foregather_machine::{Rank, Words, block_on};
-use foregather_task::{Depend, GroupOf, May, Reductions, Task, TaskGroup, TaskTeam, Traits};
+use foregather_task::{Depend, GroupOf, May, Reductions, TaskGroup, TaskTeam, TeamTask, Traits};
 use foregather_thread::Thread;
 use foregather_wait::Waiter;
 use std::rc::Rc;
@@ -18,12 +18,12 @@ use std::sync::Arc;
 
 /// What a task does.
 pub type Body = Box<dyn FnOnce() + Send>;
-pub(crate) type Team = TaskTeam<Thread, Job>;
-pub(crate) type Node = Task<Thread, Job>;
+pub(crate) type ThreadTeam = TaskTeam<Thread, TaskJob>;
+pub(crate) type ThreadTask = TeamTask<Thread, TaskJob>;
 type ThreadGroup = TaskGroup<Thread>;
 
 /// A body, and what it goes by.
-pub(crate) struct Job {
+pub(crate) struct TaskJob {
     body: Body,
     icvs: Icvs,
     kind: TaskKind,
@@ -42,7 +42,7 @@ pub struct TaskKind {
 #[derive(Default)]
 struct Frame {
     /// Its task, once another one needs to know it.
-    task: Option<Arc<Node>>,
+    task: Option<Arc<ThreadTask>>,
     /// Shared with the frames above it: a count of one thread.
     group: Option<Rc<Arc<ThreadGroup>>>,
     /// Are tasks done where they are met?
@@ -50,7 +50,7 @@ struct Frame {
     /// Is it an explicit task, and no member's part of a region?
     is_explicit: bool,
     /// The tasks of a region of one, once there are any.
-    alone: Option<Arc<Team>>,
+    alone: Option<Arc<ThreadTeam>>,
 }
 
 thread_local! {
@@ -119,7 +119,7 @@ fn push(frame: Frame) -> usize {
 }
 
 /// The task that the calling thread is in.
-fn current() -> Option<Arc<Node>> {
+fn current() -> Option<Arc<ThreadTask>> {
     let name = |frames: &RefCell<Vec<Frame>>| {
         let mut frames = frames.borrow_mut();
         if frames.is_empty() {
@@ -132,7 +132,7 @@ fn current() -> Option<Arc<Node>> {
         let mut parent = None;
         for frame in &mut frames[region..] {
             let Frame { task, group, .. } = frame;
-            let new = || Arc::new(Node::new(parent.as_ref(), group.as_deref().cloned(), Traits::default()));
+            let new = || Arc::new(ThreadTask::new(parent.as_ref(), group.as_deref().cloned(), Traits::default()));
             parent = Some(task.get_or_insert_with(new).clone());
         }
         parent
@@ -141,15 +141,15 @@ fn current() -> Option<Arc<Node>> {
 }
 
 /// The calling thread among the tasks of its innermost region.
-enum Place {
+enum TaskPlace {
     /// It is a member of a crew.
     Crew(Rc<CrewSeat>),
     /// It is alone.
-    Alone(Arc<Team>, Thread),
+    Alone(Arc<ThreadTeam>, Thread),
 }
 
-impl Place {
-    fn team(&self) -> &Arc<Team> {
+impl TaskPlace {
+    fn team(&self) -> &Arc<ThreadTeam> {
         match self {
             Self::Crew(seat) => &seat.crew.tasks,
             Self::Alone(team, _) => team,
@@ -164,7 +164,7 @@ impl Place {
     }
 
     /// Lets the team do a task, if there is one.
-    fn put(&self, task: Option<Arc<Node>>) {
+    fn put(&self, task: Option<Arc<ThreadTask>>) {
         if let Some(task) = task {
             self.team().put(self.cpu(), self.rank(), task);
         }
@@ -179,19 +179,19 @@ impl Place {
 }
 
 /// Where the calling thread is. The team of a region of one is made here.
-fn place() -> Option<Place> {
+fn place() -> Option<TaskPlace> {
     if let Some(seat) = here::seat() {
-        return Some(Place::Crew(seat));
+        return Some(TaskPlace::Crew(seat));
     }
     let alone = |frames: &RefCell<Vec<Frame>>| {
         let mut frames = frames.borrow_mut();
         let region = frames.iter_mut().rev().find(|frame| !frame.is_explicit)?;
         if region.alone.is_none() {
-            region.alone = Group::new(Algorithm::Central, 1).ok().map(|meeting| Arc::new(Team::new(meeting)));
+            region.alone = Group::new(Algorithm::Central, 1).ok().map(|meeting| Arc::new(ThreadTeam::new(meeting)));
         }
         region.alone.clone()
     };
-    Some(Place::Alone(FRAMES.try_with(alone).ok().flatten()?, cpu()))
+    Some(TaskPlace::Alone(FRAMES.try_with(alone).ok().flatten()?, cpu()))
 }
 
 /// Was the region cancelled that the calling thread is in, or that group of tasks?
@@ -219,37 +219,37 @@ pub enum Spawned {
     /// Not at all: its region or its group was cancelled.
     Never,
     /// Here and now.
-    Now(Now),
+    Now(TaskNow),
     /// When and where a member finds it.
-    Later(Later),
+    Later(DeferredTask),
 }
 
 /// A task that the calling thread does here.
-pub struct Now {
+pub struct TaskNow {
     is_final: bool,
     group: Option<Rc<Arc<ThreadGroup>>>,
     /// Its task, if it has to wait for others, and the team.
-    task: Option<(Place, Arc<Node>)>,
+    task: Option<(TaskPlace, Arc<ThreadTask>)>,
 }
 
 /// A task that its region does later.
-pub struct Later {
-    place: Place,
-    task: Arc<Node>,
+pub struct DeferredTask {
+    place: TaskPlace,
+    task: Arc<ThreadTask>,
     kind: TaskKind,
 }
 
 /// What completes a detached task, besides the end of its body.
 pub struct Event {
-    team: Arc<Team>,
-    task: Arc<Node>,
+    team: Arc<ThreadTeam>,
+    task: Arc<ThreadTask>,
 }
 
 /// The calling thread meets a task.
 pub fn spawn(made: Made<'_>) -> Spawned {
     let Made { deferred, kind, mut traits, depends } = made;
     let Some((is_final, group)) = with_top(|frame| (frame.is_final, frame.group.clone())) else {
-        return Spawned::Now(Now { is_final: true, group: None, task: None });
+        return Spawned::Now(TaskNow { is_final: true, group: None, task: None });
     };
     if is_cancelled(group.as_ref().map(|group| &***group)) {
         return Spawned::Never;
@@ -259,26 +259,26 @@ pub fn spawn(made: Made<'_>) -> Spawned {
     let is_plain = depends.is_empty() && !traits.detached;
     let at_once = || !deferred || here::of_seat(|seat| seat.crew.tasks.is_full(&seat.cpu, seat.rank)) != Some(false);
     if is_plain && at_once() {
-        return Spawned::Now(Now { is_final: kind.is_final, group, task: None });
+        return Spawned::Now(TaskNow { is_final: kind.is_final, group, task: None });
     }
     let (Some(place), Some(parent)) = (place(), current()) else {
-        return Spawned::Now(Now { is_final: kind.is_final, group, task: None });
+        return Spawned::Now(TaskNow { is_final: kind.is_final, group, task: None });
     };
     traits = Traits { priority: traits.priority.min(settings().max_task_priority), undeferred: !deferred, ..traits };
-    let task = Arc::new(Node::new(Some(&parent), group.as_deref().cloned(), traits));
+    let task = Arc::new(ThreadTask::new(Some(&parent), group.as_deref().cloned(), traits));
     place.team().count(place.cpu(), &task, &parent);
     parent.order(place.cpu(), &task, depends);
     if deferred {
-        if let Place::Crew(seat) = &place {
+        if let TaskPlace::Crew(seat) = &place {
             seat.crew.has_tasks();
         }
-        Spawned::Later(Later { place, task, kind })
+        Spawned::Later(DeferredTask { place, task, kind })
     } else {
-        Spawned::Now(Now { is_final: kind.is_final, group, task: Some((place, task)) })
+        Spawned::Now(TaskNow { is_final: kind.is_final, group, task: Some((place, task)) })
     }
 }
 
-impl Now {
+impl TaskNow {
     /// The event that completes the task, if it is detached.
     pub fn event(&self) -> Option<Event> {
         self.task.as_ref().map(|(place, task)| Event { team: Arc::clone(place.team()), task: Arc::clone(task) })
@@ -297,7 +297,7 @@ impl Now {
     }
 }
 
-impl Later {
+impl DeferredTask {
     /// The event that completes the task, if it is detached.
     pub fn event(&self) -> Event {
         Event { team: Arc::clone(self.place.team()), task: Arc::clone(&self.task) }
@@ -307,7 +307,7 @@ impl Later {
     pub fn hand_over(self, body: Body) {
         let Self { place, task, kind } = self;
         let (team, cpu, rank) = (place.team(), place.cpu(), place.rank());
-        if !task.is_made(cpu, Some(Job { body, icvs: here::icvs(), kind })) {
+        if !task.is_made(cpu, Some(TaskJob { body, icvs: here::icvs(), kind })) {
             // Those that it comes after let it run. Many such tasks are more memory than work.
             while team.unfinished(cpu) > MOST_WAITING {
                 let Some(other) = current().and_then(|current| team.take(cpu, rank, &May::Within(&current))) else { break };
@@ -334,8 +334,8 @@ impl Event {
 }
 
 /// Does a task that member `rank` has taken. Returns one that may run by that.
-pub(crate) fn execute(team: &Team, cpu: &Thread, rank: Rank, task: Arc<Node>) -> Option<Arc<Node>> {
-    let Job { body, icvs, kind } = task.take_body()?;
+pub(crate) fn execute(team: &ThreadTeam, cpu: &Thread, rank: Rank, task: Arc<ThreadTask>) -> Option<Arc<ThreadTask>> {
+    let TaskJob { body, icvs, kind } = task.take_body()?;
     let is_discarded = !kind.is_needed && is_cancelled(task.group.as_deref());
     let unwound = Unwound { team, cpu, rank, task: &task };
     let frame = Frame {
@@ -356,10 +356,10 @@ pub(crate) fn execute(team: &Team, cpu: &Thread, rank: Rank, task: Arc<Node>) ->
 
 /// The end of a task whose body panics.
 struct Unwound<'a> {
-    team: &'a Team,
+    team: &'a ThreadTeam,
     cpu: &'a Thread,
     rank: Rank,
-    task: &'a Node,
+    task: &'a ThreadTask,
 }
 
 impl Drop for Unwound<'_> {
@@ -372,10 +372,10 @@ impl Drop for Unwound<'_> {
 
 /// Does a task, and those that may run by its end, as long as the member may begin them and `goes_on`.
 pub(crate) fn execute_line(
-    team: &Team,
+    team: &ThreadTeam,
     (cpu, rank): (&Thread, Rank),
-    task: Arc<Node>,
-    may: &May<'_, Thread, Job>,
+    task: Arc<ThreadTask>,
+    may: &May<'_, Thread, TaskJob>,
     goes_on: impl Fn() -> bool,
 ) {
     let mut next = Some(task);
@@ -404,7 +404,7 @@ fn within(frame: Frame, icvs: Option<Icvs>, body: impl FnOnce()) {
 }
 
 /// Waits until `is_over`, and does tasks within the current one meanwhile.
-fn help(place: &Place, what: &'static str, is_over: impl Fn() -> bool) {
+fn help(place: &TaskPlace, what: &'static str, is_over: impl Fn() -> bool) {
     if is_over() {
         return;
     }
@@ -413,7 +413,13 @@ fn help(place: &Place, what: &'static str, is_over: impl Fn() -> bool) {
 }
 
 /// Waits until `is_over`, and does tasks meanwhile.
-pub(crate) fn wait(team: &Team, rank: Rank, what: &'static str, may: &May<'_, Thread, Job>, is_over: impl Fn() -> bool) {
+pub(crate) fn wait(
+    team: &ThreadTeam,
+    rank: Rank,
+    what: &'static str,
+    may: &May<'_, Thread, TaskJob>,
+    is_over: impl Fn() -> bool,
+) {
     while !is_over() {
         let by = |cpu: &Thread, waiter: &Waiter| block_on(team.wait((cpu, waiter, rank), what, may, &is_over));
         let found = WAITER.try_with(|(cpu, waiter)| by(cpu, waiter)).unwrap_or_else(|_| {
@@ -493,7 +499,8 @@ pub fn is_final() -> bool {
     with_top(|frame| frame.is_final).unwrap_or(false)
 }
 
-/// Cancels the group of tasks that the calling thread is in, if programs may. Returns whether it is cancelled.
+/// Cancels the group of tasks that the calling thread is in, if programs may. Returns whether it is
+/// cancelled.
 pub fn cancel_group() -> bool {
     settings().cancellation && with_top(|frame| frame.group.as_ref().map(|group| group.cancel(&cpu()))).flatten().is_some()
 }

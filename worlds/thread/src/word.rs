@@ -68,8 +68,8 @@ impl Word {
         before >> VALUE_SHIFT
     }
 
-    /// Adds 1 and wakes the sleepers, if there are any that may have missed a write elsewhere before this call
-    /// (race 6).
+    /// Adds 1 and wakes the sleepers, if there are any that may have missed a write elsewhere before this
+    /// call (race 6).
     #[inline]
     pub fn ring(&self, scope: Scope) {
         if self.has_sleepers() {

@@ -49,8 +49,8 @@ pub(super) unsafe fn register(description: *mut usize, members: u32) {
     }
 }
 
-/// Memory for the members of the loop, or the other construct, that was just begun: `memory` says how much, and
-/// gets its address. They reduce what is described; each of them passes a description.
+/// Memory for the members of the loop, or the other construct, that was just begun: `memory` says how much,
+/// and gets its address. They reduce what is described; each of them passes a description.
 ///
 /// # Safety
 /// `description` is null or one; `memory` is null, or a word of the calling thread that says how much it is.

@@ -51,7 +51,7 @@ fn reach(device: c_int) {
     }
 }
 
-/// A region on the host, as if it began the program, with at most so many threads.
+/// A region on the host, as if it began the program, with at most that number of threads.
 ///
 /// # Safety
 /// The body may be called with that data.
@@ -66,8 +66,8 @@ unsafe fn on_host(device: c_int, body: Body, data: *mut c_void, threads: Option<
     });
 }
 
-/// The limit of threads that a region's list of demands names. A demand is a word: the device that it is for, a bit
-/// that says whether its value is the next word, what it is about, and else its value.
+/// The limit of threads that a region's list of demands names. A demand is a word: the device that it is for,
+/// a bit that says whether its value is the next word, what it is about, and else its value.
 ///
 /// # Safety
 /// `demands` is null, or such a list, with a null at its end.
@@ -88,7 +88,7 @@ unsafe fn limit_of(demands: *const *const c_void) -> Option<u32> {
         }
         let follows = demand & VALUE_FOLLOWS != 0;
         if demand & ABOUT == THREADS {
-            // SAFETY: as above: a value that follows is there.
+            // SAFETY: by this function's contract a value that follows is there.
             let threads = if follows { unsafe { (*next).addr() } } else { demand >> VALUE_SHIFT };
             return u32::try_from(threads).ok().filter(|&threads| threads > 0);
         }
@@ -190,8 +190,8 @@ pub(super) mod regions {
                 device: c_int, body: Body, count: usize, addresses: *mut *mut c_void, sizes: *mut usize, kinds: *mut u16,
                 _flags: c_uint, depend: *const *const c_void, demands: *const *const c_void,
             ) {
-                // SAFETY: the compiler passes a body with its data, of which `count` variables are described, and
-                // a list of uses or none.
+                // SAFETY: the compiler passes a body with its data, of which `count` variables are described,
+                // and a list of uses or none.
                 unsafe {
                     tasking::wait_for(&uses(depend));
                     let _copies = Copies::make(count, addresses, sizes, kinds);
@@ -398,7 +398,7 @@ pub(super) mod memory {
                 to: *mut c_void, from: *const c_void, bytes: usize, to_offset: usize, from_offset: usize,
                 to_device: c_int, from_device: c_int, count: c_int, objects: *const *const c_void,
             ) -> c_int {
-                // SAFETY: the program names memory that it has, and so many objects.
+                // SAFETY: the program names memory that it has, and that number of objects.
                 unsafe {
                     tasking::wait_for(&named(count, objects));
                     copy(to, from, bytes, to_offset, from_offset, [to_device, from_device])
@@ -410,7 +410,7 @@ pub(super) mod memory {
                 to_device: c_int, from_device: c_int, used: c_int, objects: *const *const c_void,
             ) -> c_int {
                 let lists = [count, to_offset, from_offset, to_size, from_size];
-                // SAFETY: the program names memory that it has, and so many objects.
+                // SAFETY: the program names memory that it has, and that number of objects.
                 unsafe {
                     tasking::wait_for(&named(used, objects));
                     copy_rectangle(to, from, element, dimensions, lists, [to_device, from_device])
@@ -425,7 +425,7 @@ pub(super) mod memory {
             fn omp_target_memset_async(
                 memory: *mut c_void, value: c_int, bytes: usize, device: c_int, count: c_int, objects: *const *const c_void,
             ) -> *mut c_void {
-                // SAFETY: the program names memory that it has, and so many objects.
+                // SAFETY: the program names memory that it has, and that number of objects.
                 unsafe {
                     tasking::wait_for(&named(count, objects));
                     fill(memory, value, bytes, device)

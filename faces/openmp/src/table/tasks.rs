@@ -3,7 +3,7 @@ use super::reductions::{described, register, share};
 use super::regions::{Body, Outlined, opening};
 use crate::export::entries;
 use core::ffi::{c_int, c_long, c_uint, c_ulong, c_ulonglong, c_void};
-use foregather_openmp::tasking::{self, Event, Made, Now, Spawned, TaskKind};
+use foregather_openmp::tasking::{self, Event, Made, Spawned, TaskKind, TaskNow};
 use foregather_openmp::worksharing::{self, AtEnd};
 use foregather_openmp::{Trip, parallel, task};
 use foregather_task::{Access, Depend, GroupOf, Traits};
@@ -62,7 +62,7 @@ impl Passed {
     }
 
     /// Does the task where it is met, with data that are the caller's unless they have to be copied.
-    fn now(&self, now: Now) {
+    fn now(&self, now: TaskNow) {
         now.run(|| {
             let own = self.copier.map(|_| self.copy());
             // SAFETY: the compiler passes a body for such data.
@@ -132,7 +132,7 @@ unsafe fn object(object: *const c_void) -> Depend {
 /// The uses that `count` objects stand for.
 ///
 /// # Safety
-/// `objects` are addresses of so many.
+/// `objects` has that number of addresses.
 pub(super) unsafe fn named(count: c_int, objects: *const *const c_void) -> Vec<Depend> {
     // SAFETY: by this function's contract.
     (0..count.max(0) as usize).map(|at| unsafe { object(*objects.add(at)) }).collect()
@@ -194,7 +194,8 @@ unsafe fn task_loop(passed: Passed, flags: u32, asked: u64, priority: c_int, ite
     if groups {
         tasking::begin_group(GroupOf::Program);
         if flags & flags::REDUCTION != 0 {
-            // SAFETY: by this function's contract the address of the reductions' description follows the bounds.
+            // SAFETY: by this function's contract the address of the reductions' description follows the
+            // bounds.
             unsafe { register(*passed.data.cast::<*mut usize>().add(2), task().size) };
         }
     }
@@ -259,7 +260,8 @@ entries! {
             // The data of a detached task begin with its event, which the program is told, too.
             let tell = |event: Event, data: *mut c_void| {
                 let event = Box::into_raw(Box::new(event)).cast_const().cast::<c_void>();
-                // SAFETY: the compiler passes a word for the event of such a task, and data that begin with it.
+                // SAFETY: the compiler passes a word for the event of such a task, and data that begin with
+                // it.
                 unsafe {
                     detach.write(event);
                     data.cast::<*const c_void>().write(event);
@@ -332,7 +334,7 @@ entries! {
             unsafe { libc::free(core::ptr::with_exposed_provenance_mut(*description.add(2))) }
         }
         fn GOMP_task_reduction_remap(count: usize, originals: usize, ptrs: *mut usize) {
-            // SAFETY: the compiler passes so many addresses.
+            // SAFETY: the compiler passes that number of addresses.
             unsafe { remap(count, originals, ptrs) }
         }
         fn GOMP_parallel_reductions(body: Body, data: *mut c_void, threads: c_uint, flags: c_uint) -> c_uint {

@@ -196,8 +196,8 @@ fn a_bell_rings_for_whoever_armed_before_the_frame_came() {
     ring(true, |bell| bell.ring(Private));
 }
 
-/// Race 6 with two that wait: the second one may arm again what the ring has found, and go. A word that is as the
-/// first one has armed it lets that one sleep.
+/// Race 6 with two that wait: the second one may arm again what the ring has found, and go. A word that is as
+/// the first one has armed it lets that one sleep.
 fn ring_beside_another(ring: fn(&Word)) {
     use loom::sync::atomic::{AtomicU32, Ordering::*};
     loom::model(move || {
