@@ -178,9 +178,7 @@ impl<C: Cpu> OneOf<'_, C> {
                     let _ = made.is_made(cpu, Some(child));
                     self.wait(task, || made.may_run(cpu)).await;
                     self.execute(made, &May::Within(task)).await;
-                } else if run.mistake == TaskMistake::BodyLater && made.is_made(cpu, None) {
-                    run.team.put(cpu, self.rank, made);
-                } else if made.is_made(cpu, Some(child)) {
+                } else if made.is_made(cpu, (run.mistake != TaskMistake::BodyLater).then_some(child)) {
                     run.team.put(cpu, self.rank, made);
                 }
             }

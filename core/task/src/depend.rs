@@ -76,7 +76,7 @@ impl<T: Clone> Dependences<T> {
 
     fn add_to_all(&mut self, task: &T) -> Vec<T> {
         let mut first: Vec<T> = self.all.take().into_iter().collect();
-        first.extend(core::mem::take(&mut self.at).into_iter().flat_map(|(_, siblings)| siblings.last));
+        first.extend(core::mem::take(&mut self.at).into_values().flat_map(|siblings| siblings.last));
         self.all = Some(task.clone());
         first
     }

@@ -35,6 +35,9 @@ pub struct TeamTask<C: Words, B> {
     state: Mutex<TaskState<C, B>>,
 }
 
+/// The children of a task by what they use.
+type Children<C, B> = Dependences<Arc<TeamTask<C, B>>>;
+
 /// What changes with a task's life.
 struct TaskState<C: Words, B> {
     body: Option<B>,
@@ -43,7 +46,7 @@ struct TaskState<C: Words, B> {
     /// Tasks that wait for this one.
     after: Vec<Arc<TeamTask<C, B>>>,
     /// Its children by what they use, once one uses something.
-    children: Option<Box<Dependences<Arc<TeamTask<C, B>>>>>,
+    children: Option<Box<Children<C, B>>>,
     /// What completes it besides: the end of its body, and its event.
     open_ends: u8,
     is_complete: bool,

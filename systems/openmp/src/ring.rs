@@ -53,8 +53,11 @@ pub struct Slot {
     /// The first iteration whose part in order is not done.
     pub turn: AtomicU64,
     /// Words that the members share, for either use, and the number of the loop that they are of.
-    words: [Mutex<Option<(u32, Arc<[AtomicU64]>)>>; 2],
+    words: [Mutex<Option<LoopWords>>; 2],
 }
+
+/// The number of a loop, and the words of its members.
+type LoopWords = (u32, Arc<[AtomicU64]>);
 
 /// What the members of a loop share words for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

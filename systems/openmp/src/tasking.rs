@@ -38,13 +38,30 @@ pub struct TaskKind {
     pub is_needed: bool,
 }
 
+/// A group, as the frames of one thread share it: a count that all members changed would go from one to the
+/// other.
+#[derive(Clone)]
+struct GroupHandle(Rc<SharedGroup>);
+
+/// The group itself, which members share.
+struct SharedGroup(Arc<ThreadGroup>);
+
+impl GroupHandle {
+    fn new(group: Arc<ThreadGroup>) -> Self {
+        Self(Rc::new(SharedGroup(group)))
+    }
+
+    fn group(&self) -> &Arc<ThreadGroup> {
+        &self.0.0
+    }
+}
+
 /// A region or a task that the thread is in.
 #[derive(Default)]
 struct Frame {
     /// Its task, once another one needs to know it.
     task: Option<Arc<ThreadTask>>,
-    /// Shared with the frames above it: a count of one thread.
-    group: Option<Rc<Arc<ThreadGroup>>>,
+    group: Option<GroupHandle>,
     /// Are tasks done where they are met?
     is_final: bool,
     /// Is it an explicit task, and no member's part of a region?
@@ -132,7 +149,13 @@ fn current() -> Option<Arc<ThreadTask>> {
         let mut parent = None;
         for frame in &mut frames[region..] {
             let Frame { task, group, .. } = frame;
-            let new = || Arc::new(ThreadTask::new(parent.as_ref(), group.as_deref().cloned(), Traits::default()));
+            let new = || {
+                Arc::new(ThreadTask::new(
+                    parent.as_ref(),
+                    group.as_ref().map(|group| Arc::clone(group.group())),
+                    Traits::default(),
+                ))
+            };
             parent = Some(task.get_or_insert_with(new).clone());
         }
         parent
@@ -227,7 +250,7 @@ pub enum Spawned {
 /// A task that the calling thread does here.
 pub struct TaskNow {
     is_final: bool,
-    group: Option<Rc<Arc<ThreadGroup>>>,
+    group: Option<GroupHandle>,
     /// Its task, if it has to wait for others, and the team.
     task: Option<(TaskPlace, Arc<ThreadTask>)>,
 }
@@ -251,7 +274,7 @@ pub fn spawn(made: Made<'_>) -> Spawned {
     let Some((is_final, group)) = with_top(|frame| (frame.is_final, frame.group.clone())) else {
         return Spawned::Now(TaskNow { is_final: true, group: None, task: None });
     };
-    if is_cancelled(group.as_ref().map(|group| &***group)) {
+    if is_cancelled(group.as_ref().map(|group| &**group.group())) {
         return Spawned::Never;
     }
     let kind = TaskKind { is_final: kind.is_final || is_final, ..kind };
@@ -265,7 +288,7 @@ pub fn spawn(made: Made<'_>) -> Spawned {
         return Spawned::Now(TaskNow { is_final: kind.is_final, group, task: None });
     };
     traits = Traits { priority: traits.priority.min(settings().max_task_priority), undeferred: !deferred, ..traits };
-    let task = Arc::new(ThreadTask::new(Some(&parent), group.as_deref().cloned(), traits));
+    let task = Arc::new(ThreadTask::new(Some(&parent), group.as_ref().map(|group| Arc::clone(group.group())), traits));
     place.team().count(place.cpu(), &task, &parent);
     parent.order(place.cpu(), &task, depends);
     if deferred {
@@ -339,7 +362,7 @@ pub(crate) fn execute(team: &ThreadTeam, cpu: &Thread, rank: Rank, task: Arc<Thr
     let is_discarded = !kind.is_needed && is_cancelled(task.group.as_deref());
     let unwound = Unwound { team, cpu, rank, task: &task };
     let frame = Frame {
-        group: task.group.clone().map(Rc::new),
+        group: task.group.clone().map(GroupHandle::new),
         is_final: kind.is_final,
         task: Some(Arc::clone(&task)),
         is_explicit: true,
@@ -461,32 +484,35 @@ pub fn yield_to_others() {
 
 /// A group of tasks begins, in which the calling thread's task and its descendants are from now on.
 pub fn begin_group(of: GroupOf) {
-    with_top(|frame| frame.group = Some(Rc::new(Arc::new(ThreadGroup::within(frame.group.as_deref().cloned(), of)))));
+    with_top(|frame| {
+        let outer = frame.group.as_ref().map(|group| Arc::clone(group.group()));
+        frame.group = Some(GroupHandle::new(Arc::new(ThreadGroup::within(outer, of))));
+    });
 }
 
 /// Waits for all tasks of the group that has begun last.
 pub fn end_group() {
     let Some(Some(group)) = with_top(|frame| frame.group.clone()) else { return };
     let cpu = cpu();
-    let is_over = || cpu.load(&group.unfinished) == 0;
+    let is_over = || cpu.load(&group.group().unfinished) == 0;
     if !is_over()
         && let (Some(place), Some(current)) = (place(), current())
     {
-        wait(place.team(), place.rank(), "the tasks of a group", &May::Of(&group, &current), is_over);
+        wait(place.team(), place.rank(), "the tasks of a group", &May::Of(group.group(), &current), is_over);
     }
-    with_top(|frame| frame.group = group.outer.clone().map(Rc::new));
+    with_top(|frame| frame.group = group.group().outer.clone().map(GroupHandle::new));
 }
 
 /// Tasks of the group that has begun last reduce these values.
 pub fn reduce(reductions: Reductions) {
-    with_top(|frame| frame.group.as_ref().map(|group| group.reduce(reductions)));
+    with_top(|frame| frame.group.as_ref().map(|group| group.group().reduce(reductions)));
 }
 
 /// Where the calling thread has its copy of the value at `address`, or of that which another thread's copy at
 /// `address` is of, and where the value is. `None` if no group around the task reduces it.
 pub fn reduced(address: usize) -> Option<(usize, usize)> {
     let rank = here::task().rank;
-    with_top(|frame| frame.group.as_ref()?.reduced(address, rank))?
+    with_top(|frame| frame.group.as_ref()?.group().reduced(address, rank))?
 }
 
 /// Is the calling thread in a task that the program has made?
@@ -502,12 +528,13 @@ pub fn is_final() -> bool {
 /// Cancels the group of tasks that the calling thread is in, if programs may. Returns whether it is
 /// cancelled.
 pub fn cancel_group() -> bool {
-    settings().cancellation && with_top(|frame| frame.group.as_ref().map(|group| group.cancel(&cpu()))).flatten().is_some()
+    settings().cancellation
+        && with_top(|frame| frame.group.as_ref().map(|group| group.group().cancel(&cpu()))).flatten().is_some()
 }
 
 /// Was the group of tasks cancelled that the calling thread is in?
 pub fn group_is_cancelled() -> bool {
-    with_top(|frame| frame.group.as_ref().is_some_and(|group| group.is_cancelled(&cpu()))) == Some(true)
+    with_top(|frame| frame.group.as_ref().is_some_and(|group| group.group().is_cancelled(&cpu()))) == Some(true)
 }
 
 /// Waits for all tasks of the region of one that the calling thread is about to leave.

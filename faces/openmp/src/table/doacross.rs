@@ -42,8 +42,7 @@ unsafe fn begin<T: Count>(
     counts: *const T,
     kind: Option<Kind>,
     chunk: u64,
-    reductions: *mut usize,
-    memory: *mut *mut c_void,
+    (reductions, memory): (*mut usize, *mut *mut c_void),
     from: *mut T,
     to: *mut T,
 ) -> bool {
@@ -57,16 +56,19 @@ unsafe fn begin<T: Count>(
     }
 }
 
+/// A loop whose members reduce nothing, and share no memory.
+const NOTHING: (*mut usize, *mut *mut c_void) = (core::ptr::null_mut(), core::ptr::null_mut());
+
 /// The entries that begin a loop with a named schedule, or with the runtime's.
 macro_rules! begins {
     ($number:ty, $node:literal, by the runtime: $runtime:ident; $($named:ident $kind:ident;)*) => { entries! { $node {
         $( fn $named(dimensions: c_uint, counts: *const $number, chunk: $number, from: *mut $number, to: *mut $number) -> bool {
             // SAFETY: the compiler passes the counts, and two variables of the calling thread.
-            unsafe { begin(dimensions, counts, Some(Kind::$kind), chunk.to64(), core::ptr::null_mut(), core::ptr::null_mut(), from, to) }
+            unsafe { begin(dimensions, counts, Some(Kind::$kind), chunk.to64(), NOTHING, from, to) }
         } )*
         fn $runtime(dimensions: c_uint, counts: *const $number, from: *mut $number, to: *mut $number) -> bool {
             // SAFETY: the compiler passes the counts, and two variables of the calling thread.
-            unsafe { begin(dimensions, counts, None, 0, core::ptr::null_mut(), core::ptr::null_mut(), from, to) }
+            unsafe { begin(dimensions, counts, None, 0, NOTHING, from, to) }
         }
     } } };
 }
@@ -108,14 +110,14 @@ entries! {
             from: *mut c_long, to: *mut c_long, reductions: *mut usize, memory: *mut *mut c_void,
         ) -> bool {
             // SAFETY: the compiler passes the counts, and variables of the calling thread.
-            unsafe { begin(dimensions, counts, numbered(schedule), chunk.to64(), reductions, memory, from, to) }
+            unsafe { begin(dimensions, counts, numbered(schedule), chunk.to64(), (reductions, memory), from, to) }
         }
         fn GOMP_loop_ull_doacross_start(
             dimensions: c_uint, counts: *const c_ulonglong, schedule: c_long, chunk: c_ulonglong,
             from: *mut c_ulonglong, to: *mut c_ulonglong, reductions: *mut usize, memory: *mut *mut c_void,
         ) -> bool {
             // SAFETY: the compiler passes the counts, and variables of the calling thread.
-            unsafe { begin(dimensions, counts, numbered(schedule), chunk, reductions, memory, from, to) }
+            unsafe { begin(dimensions, counts, numbered(schedule), chunk, (reductions, memory), from, to) }
         }
     }
 }
