@@ -1,16 +1,38 @@
 //! The members of regions of one size, and what they share: a barrier, the ring of loops, what one member
 //! does for all.
+use crate::icv::Icvs;
 use crate::ring::{SLOTS, Singles, Slot, WordsFor};
 use crate::statistics::{self, WaitPlace};
-use crate::tasking::{self, ThreadTask, ThreadTeam};
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::*};
 use foregather_barrier::{Algorithm, BarrierMember, Group};
 use foregather_machine::{CachePadded, Cause, Error, Nanos, Rank, WaitContext, Words, block_on};
-use foregather_task::May;
+use foregather_task::{May, TaskGroup, TaskTeam, TeamTask};
 use foregather_thread::{Thread, Word};
 use foregather_wait::{Policy, WaitFor, Waiter};
 use std::sync::Arc;
+
+/// What a task does.
+pub type Body = Box<dyn FnOnce() + Send>;
+pub(crate) type ThreadTeam = TaskTeam<Thread, TaskJob>;
+pub(crate) type ThreadTask = TeamTask<Thread, TaskJob>;
+pub(crate) type ThreadGroup = TaskGroup<Thread>;
+
+/// A body, and what it goes by.
+pub(crate) struct TaskJob {
+    pub(crate) body: Body,
+    pub(crate) icvs: Icvs,
+    pub(crate) kind: TaskKind,
+}
+
+/// What a program says of a task that only its doing depends on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskKind {
+    /// Are its descendants done where they are met?
+    pub is_final: bool,
+    /// Is its body done even if its group is cancelled, since that takes down what was built for it?
+    pub is_needed: bool,
+}
 
 /// Members that meet in regions of one size.
 pub(crate) struct Crew {
@@ -135,22 +157,13 @@ impl CrewSeat {
         self.crew.size
     }
 
-    /// Waits for all members and all tasks, and does tasks meanwhile. Returns whether the region was
-    /// cancelled: then it has not met them.
-    pub(crate) fn meet(&self) -> bool {
+    /// This member comes to its next barrier.
+    pub(crate) fn arrives(&self) {
         self.meetings.set(self.meetings.get() + 1);
-        loop {
-            match self.met_or_task() {
-                Ok(None) => return false,
-                // The barrier is not borrowed: a task may cancel the region.
-                Ok(Some(task)) => tasking::execute_line(&self.crew.tasks, (&self.cpu, self.rank), task, &May::Any, || true),
-                Err(Cancelled) => return true,
-            }
-        }
     }
 
     /// Waits for all members and all tasks, or for a task that this member can do meanwhile.
-    fn met_or_task(&self) -> Result<Option<Arc<ThreadTask>>, Cancelled> {
+    pub(crate) fn met_or_task(&self) -> Result<Option<Arc<ThreadTask>>, Cancelled> {
         let mut barrier = self.barrier.borrow_mut();
         let member = barrier.as_mut().ok_or(Cancelled)?;
         let tasks = &self.crew.tasks;
@@ -162,16 +175,6 @@ impl CrewSeat {
             }
             Err(error) => lost(&error),
         }
-    }
-
-    /// This member's part of the region is over but for the tasks. With `lingers` it waits for the others'
-    /// parts, too, since those may make more.
-    pub(crate) fn finish(&self, lingers: bool) {
-        if lingers {
-            self.meet();
-        }
-        let (tasks, cpu) = (&self.crew.tasks, &self.cpu);
-        tasking::wait(tasks, self.rank, "the tasks of a region", &May::Any, || !tasks.is_open(cpu));
     }
 
     /// Cancels the region: its members meet no more. Those that wait at its barrier go on.
@@ -224,20 +227,8 @@ impl CrewSeat {
     }
 }
 
-/// A member's part of a region: it ends with [`CrewSeat::finish`], also if it panics.
-pub(crate) struct SeatPart<'s> {
-    pub(crate) seat: &'s CrewSeat,
-    pub(crate) lingers: bool,
-}
-
-impl Drop for SeatPart<'_> {
-    fn drop(&mut self) {
-        self.seat.finish(self.lingers);
-    }
-}
-
 /// The region was cancelled.
-struct Cancelled;
+pub(crate) struct Cancelled;
 
 /// Ends the process: a member of a region cannot go on without the others.
 #[cold]

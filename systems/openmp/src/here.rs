@@ -9,7 +9,6 @@ use crate::crew::CrewSeat;
 use crate::icv::{Bind, Icvs, League};
 use crate::places::{Assigned, Partition, inherited};
 use crate::settings::settings;
-use crate::tasking;
 use crate::trip::Trip;
 use core::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -225,20 +224,10 @@ fn bound(size: u32, bind: Bind, clause: Option<Bind>) -> (Bind, Option<Assigned>
     (inherited(&settings().places.binds, task().level + 1, bind, clause), places)
 }
 
-/// Does `body` as a team's first task, outside of all regions.
-pub(crate) fn begin<T>(league: League, icvs: Icvs, body: impl FnOnce() -> T) -> T {
-    let group = OwnGroup::new();
+/// The beginning of a contention group: outside of all regions.
+pub(crate) fn first_task(league: League, icvs: Icvs, group: &OwnGroup) -> Start {
     let task = ImplicitTask { league, group: group.0, icvs: Some(icvs), ..OUTSIDE };
-    let _back = enter(&Start { task, outer: None, trip: None, places: None }, 0, None);
-    let result = body();
-    tasking::finish_alone();
-    result
-}
-
-/// Does `body` as if it began the program: outside of all regions, with the control variables that the
-/// environment gave.
-pub fn outside<T>(body: impl FnOnce() -> T) -> T {
-    begin(League::ALONE, settings().icvs, body)
+    Start { task, outer: None, trip: None, places: None }
 }
 
 /// The calling thread is the member `rank`, in that seat, until the result is dropped.
@@ -254,7 +243,6 @@ pub(crate) fn enter(start: &Start, rank: u32, seat: Option<Rc<CrewSeat>>) -> Bac
         }
     }
     Back {
-        frame: tasking::enter(),
         task: TASK.replace(task),
         way: WAY.replace(way),
         seat: SEAT.try_with(|here| here.replace(seat)).ok().flatten(),
@@ -265,7 +253,6 @@ pub(crate) fn enter(start: &Start, rank: u32, seat: Option<Rc<CrewSeat>>) -> Bac
 /// Puts a thread back where it was, also if its part panics.
 #[must_use = "the thread is in the region until this is dropped"]
 pub(crate) struct Back {
-    frame: usize,
     task: ImplicitTask,
     way: LoopPlace,
     seat: Option<Rc<CrewSeat>>,
@@ -274,7 +261,6 @@ pub(crate) struct Back {
 
 impl Drop for Back {
     fn drop(&mut self) {
-        tasking::leave(self.frame);
         TASK.set(self.task);
         WAY.set(self.way);
         // Both fail only in a thread that ends.

@@ -34,6 +34,8 @@ mod display;
 #[cfg(not(loom))]
 pub mod doacross;
 #[cfg(not(loom))]
+mod frames;
+#[cfg(not(loom))]
 mod here;
 mod icv;
 #[cfg(not(loom))]
@@ -63,7 +65,7 @@ pub use binding::place;
 #[cfg(not(loom))]
 pub use device::{DeviceSettings, Offload};
 #[cfg(not(loom))]
-pub use here::{ImplicitTask, Opening, ancestor, change, icvs, outside, partition, task};
+pub use here::{ImplicitTask, Opening, ancestor, change, icvs, partition, task};
 pub use icv::{Bind, Icvs, Kind, League, Schedule};
 #[cfg(not(loom))]
 pub use pool::{close, members, open, parallel, pause};
@@ -71,4 +73,6 @@ pub use pool::{close, members, open, parallel, pause};
 pub use settings::{Settings, Shown, settings};
 #[cfg(not(loom))]
 pub use statistics::{Statistics, statistics};
+#[cfg(not(loom))]
+pub use teams::outside;
 pub use trip::Trip;

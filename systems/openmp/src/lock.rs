@@ -1,7 +1,7 @@
 //! Locks in the program's own memory: four bytes, or sixteen for locks that their owner may take again. All
 //! zeros is a free lock.
+use crate::frames;
 use crate::settings::settings;
-use crate::tasking;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use foregather_host::usage;
 use foregather_machine::{Nanos, WaitContext, block_on};
@@ -200,7 +200,7 @@ fn this_thread() -> u32 {
 /// A number that no other task has at this time: threads' marks are far apart, and a thread is in one
 /// task for each frame.
 fn this_task() -> usize {
-    own::mark().wrapping_add(tasking::depth())
+    own::mark().wrapping_add(frames::depth())
 }
 
 // What programs have reserved for them.

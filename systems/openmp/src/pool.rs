@@ -1,12 +1,13 @@
 //! The threads of one program thread: it opens regions, is their first member, and keeps the others between
 //! two of them.
 use crate::affinity_format;
-use crate::crew::{Crew, CrewSeat, SeatPart};
-use crate::here::{self, Back, ImplicitTask, Opening, Start};
+use crate::crew::{Crew, CrewSeat};
+use crate::frames::{Inside, enter};
+use crate::here::{self, ImplicitTask, Opening, Start};
 use crate::icv::Icvs;
 use crate::settings::settings;
 use crate::statistics::{self, WaitPlace};
-use crate::tasking;
+use crate::tasking::{self, SeatPart};
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use foregather_host::forks;
@@ -92,7 +93,7 @@ impl Pool {
         let (start, loops, lingers) = (Start::of(crew.size(), opening), AtomicU32::new(0), self.lingers(opening.body));
         let part = |member: Member| {
             let seat = seat(crew, member.rank());
-            let _back = here::enter(&start, member.rank(), Some(Rc::clone(&seat)));
+            let _back = enter(&start, member.rank(), Some(Rc::clone(&seat)));
             affinity_format::show_if_asked();
             let part = SeatPart { seat: &seat, lingers };
             body();
@@ -158,7 +159,7 @@ fn sit_down(crew: &Arc<Crew>, rank: u32) -> Rc<CrewSeat> {
 
 /// Does `body` on the calling thread alone, as a region of one.
 fn alone(opening: Opening, body: &impl Fn()) {
-    let _back = here::enter(&Start::of(1, opening), 0, None);
+    let _back = enter(&Start::of(1, opening), 0, None);
     affinity_format::show_if_asked();
     body();
     tasking::finish_alone();
@@ -224,7 +225,7 @@ pub fn pause() -> bool {
 
 /// A region that the calling thread has opened and not yet closed.
 struct Opened {
-    back: Back,
+    back: Inside,
     team: Option<(Pool, Arc<Crew>)>,
     opening: Opening,
     lingers: bool,
@@ -235,19 +236,19 @@ struct Opened {
 pub fn open(opening: impl Into<Opening>, body: impl Fn() + Send + Sync + 'static) {
     let opening = opening.into();
     let (back, team, lingers) = match team(opening.threads) {
-        None => (here::enter(&Start::of(1, opening), 0, None), None, false),
+        None => (enter(&Start::of(1, opening), 0, None), None, false),
         Some((mut pool, crew)) => {
             let (start, lingers) = (Arc::new(Start::of(crew.size(), opening)), pool.lingers(opening.body));
             let (shared, begin) = (Arc::clone(&crew), Arc::clone(&start));
             statistics::count_region();
             pool.threads.open(Box::new(move |member: Member| {
                 let seat = seat(&shared, member.rank());
-                let _back = here::enter(&begin, member.rank(), Some(Rc::clone(&seat)));
+                let _back = enter(&begin, member.rank(), Some(Rc::clone(&seat)));
                 affinity_format::show_if_asked();
                 let _part = SeatPart { seat: &seat, lingers };
                 body();
             }));
-            (here::enter(&start, 0, Some(seat(&crew, 0))), Some((pool, crew)), lingers)
+            (enter(&start, 0, Some(seat(&crew, 0))), Some((pool, crew)), lingers)
         }
     };
     affinity_format::show_if_asked();
@@ -258,7 +259,7 @@ pub fn open(opening: impl Into<Opening>, body: impl Fn() + Send + Sync + 'static
 pub fn close() {
     let Some(Opened { back, team, opening, lingers }) = OPENED.with_borrow_mut(Vec::pop) else { return };
     match here::seat() {
-        Some(seat) => seat.finish(lingers),
+        Some(seat) => drop(SeatPart { seat: &seat, lingers }),
         None => tasking::finish_alone(),
     }
     let loops = here::way().loops;

@@ -1,221 +1,21 @@
-//! Tasks on threads: where the calling thread is among them, and what it does at the points at which it may
-//! do others (OpenMP 5.2 §12).
-//!
-//! A thread has a frame for each region and each task that it is in. A task that is done where it is met has
-//! no more than that, unless it has children that are not.
-use crate::crew::{CrewSeat, lost};
+//! Tasks on threads: how they are made, and what a thread does at the points at which it may do others
+//! (OpenMP 5.2 §12).
+pub use crate::crew::{Body, TaskKind};
+
+use crate::crew::{Cancelled, CrewSeat, TaskJob, ThreadGroup, ThreadTask, ThreadTeam, lost};
+use crate::frames::{FRAMES, Frame, GroupHandle, TaskPlace, WAITER, cpu, current, leave, place, push, with_top};
 use crate::here::{self, ImplicitTask};
 use crate::icv::Icvs;
 use crate::settings::settings;
 use core::cell::RefCell;
-use foregather_barrier::{Algorithm, Group};
 use foregather_machine::{Rank, Words, block_on};
-use foregather_task::{Depend, GroupOf, May, Reductions, TaskGroup, TaskTeam, TeamTask, Traits};
+use foregather_task::{Depend, GroupOf, May, Reductions, Traits};
 use foregather_thread::Thread;
 use foregather_wait::Waiter;
-use std::rc::Rc;
 use std::sync::Arc;
-
-/// What a task does.
-pub type Body = Box<dyn FnOnce() + Send>;
-pub(crate) type ThreadTeam = TaskTeam<Thread, TaskJob>;
-pub(crate) type ThreadTask = TeamTask<Thread, TaskJob>;
-type ThreadGroup = TaskGroup<Thread>;
-
-/// A body, and what it goes by.
-pub(crate) struct TaskJob {
-    body: Body,
-    icvs: Icvs,
-    kind: TaskKind,
-}
-
-/// What a program says of a task that only its doing depends on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TaskKind {
-    /// Are its descendants done where they are met?
-    pub is_final: bool,
-    /// Is its body done even if its group is cancelled, since that takes down what was built for it?
-    pub is_needed: bool,
-}
-
-/// A group, as the frames of one thread share it: a count that all members changed would go from one to the
-/// other.
-#[derive(Clone)]
-struct GroupHandle(Rc<SharedGroup>);
-
-/// The group itself, which members share.
-struct SharedGroup(Arc<ThreadGroup>);
-
-impl GroupHandle {
-    fn new(group: Arc<ThreadGroup>) -> Self {
-        Self(Rc::new(SharedGroup(group)))
-    }
-
-    fn group(&self) -> &Arc<ThreadGroup> {
-        &self.0.0
-    }
-}
-
-/// A region or a task that the thread is in.
-#[derive(Default)]
-struct Frame {
-    /// Its task, once another one needs to know it.
-    task: Option<Arc<ThreadTask>>,
-    group: Option<GroupHandle>,
-    /// Are tasks done where they are met?
-    is_final: bool,
-    /// Is it an explicit task, and no member's part of a region?
-    is_explicit: bool,
-    /// The tasks of a region of one, once there are any.
-    alone: Option<Arc<ThreadTeam>>,
-}
-
-thread_local! {
-    static FRAMES: RefCell<Vec<Frame>> = const { RefCell::new(Vec::new()) };
-    /// How the thread waits for tasks.
-    static WAITER: (Thread, Waiter) = {
-        let cpu = Thread::current();
-        let (policy, _) = settings().policy(&foregather_machine::Placement::costs(&cpu));
-        (cpu, Waiter::new(policy, 0))
-    };
-}
 
 /// The most tasks of a region that have to wait before their makers do others instead of more.
 const MOST_WAITING: u32 = 1 << 16;
-
-/// The calling thread's processor. To ask for it anew takes a system call.
-fn cpu() -> Thread {
-    WAITER.try_with(|(cpu, _)| *cpu).unwrap_or_else(|_| Thread::current())
-}
-
-/// The frame of the calling thread; outside of all regions that of the program.
-fn with_top<T>(look: impl FnOnce(&mut Frame) -> T) -> Option<T> {
-    let look = |frames: &RefCell<Vec<Frame>>| {
-        let mut frames = frames.borrow_mut();
-        if frames.is_empty() {
-            frames.push(Frame::default());
-        }
-        frames.last_mut().map(look)
-    };
-    FRAMES.try_with(look).ok().flatten()
-}
-
-/// How many regions and tasks the calling thread is in.
-pub(crate) fn depth() -> usize {
-    // The frame of the program is there whether it was asked for or not.
-    FRAMES.try_with(|frames| frames.borrow().len()).unwrap_or(0).max(1)
-}
-
-/// The calling thread begins its part of a region. The result is for [`leave`].
-pub(crate) fn enter() -> usize {
-    push(Frame::default())
-}
-
-/// The calling thread leaves the region, or the task, that it entered at that depth.
-pub(crate) fn leave(depth: usize) {
-    // What the frame holds goes when the frames are not borrowed.
-    let left = FRAMES.try_with(|frames| {
-        let mut frames = frames.borrow_mut();
-        debug_assert_eq!(frames.len(), depth + 1, "frames are left in order");
-        frames.pop()
-    });
-    drop(left);
-}
-
-fn push(frame: Frame) -> usize {
-    FRAMES
-        .try_with(|frames| {
-            let mut frames = frames.borrow_mut();
-            if frames.is_empty() {
-                frames.push(Frame::default());
-            }
-            frames.push(frame);
-            frames.len() - 1
-        })
-        .unwrap_or(0)
-}
-
-/// The task that the calling thread is in.
-fn current() -> Option<Arc<ThreadTask>> {
-    let name = |frames: &RefCell<Vec<Frame>>| {
-        let mut frames = frames.borrow_mut();
-        if frames.is_empty() {
-            frames.push(Frame::default());
-        }
-        if let Some(task) = frames.last().and_then(|frame| frame.task.as_ref()) {
-            return Some(Arc::clone(task));
-        }
-        let region = frames.iter().rposition(|frame| !frame.is_explicit).unwrap_or(0);
-        let mut parent = None;
-        for frame in &mut frames[region..] {
-            let Frame { task, group, .. } = frame;
-            let new = || {
-                Arc::new(ThreadTask::new(
-                    parent.as_ref(),
-                    group.as_ref().map(|group| Arc::clone(group.group())),
-                    Traits::default(),
-                ))
-            };
-            parent = Some(task.get_or_insert_with(new).clone());
-        }
-        parent
-    };
-    FRAMES.try_with(name).ok().flatten()
-}
-
-/// The calling thread among the tasks of its innermost region.
-enum TaskPlace {
-    /// It is a member of a crew.
-    Crew(Rc<CrewSeat>),
-    /// It is alone.
-    Alone(Arc<ThreadTeam>, Thread),
-}
-
-impl TaskPlace {
-    fn team(&self) -> &Arc<ThreadTeam> {
-        match self {
-            Self::Crew(seat) => &seat.crew.tasks,
-            Self::Alone(team, _) => team,
-        }
-    }
-
-    fn cpu(&self) -> &Thread {
-        match self {
-            Self::Crew(seat) => &seat.cpu,
-            Self::Alone(_, cpu) => cpu,
-        }
-    }
-
-    /// Lets the team do a task, if there is one.
-    fn put(&self, task: Option<Arc<ThreadTask>>) {
-        if let Some(task) = task {
-            self.team().put(self.cpu(), self.rank(), task);
-        }
-    }
-
-    fn rank(&self) -> Rank {
-        match self {
-            Self::Crew(seat) => seat.rank,
-            Self::Alone(..) => 0,
-        }
-    }
-}
-
-/// Where the calling thread is. The team of a region of one is made here.
-fn place() -> Option<TaskPlace> {
-    if let Some(seat) = here::seat() {
-        return Some(TaskPlace::Crew(seat));
-    }
-    let alone = |frames: &RefCell<Vec<Frame>>| {
-        let mut frames = frames.borrow_mut();
-        let region = frames.iter_mut().rev().find(|frame| !frame.is_explicit)?;
-        if region.alone.is_none() {
-            region.alone = Group::new(Algorithm::Central, 1).ok().map(|meeting| Arc::new(ThreadTeam::new(meeting)));
-        }
-        region.alone.clone()
-    };
-    Some(TaskPlace::Alone(FRAMES.try_with(alone).ok().flatten()?, cpu()))
-}
 
 /// Was the region cancelled that the calling thread is in, or that group of tasks?
 fn is_cancelled(group: Option<&ThreadGroup>) -> bool {
@@ -543,5 +343,36 @@ pub(crate) fn finish_alone() {
     if let Ok(Some(team)) = FRAMES.try_with(alone) {
         let cpu = cpu();
         wait(&team, 0, "the tasks of a region", &May::Any, || !team.is_open(&cpu));
+    }
+}
+
+/// Waits for all members of a crew and all tasks of its region, and does tasks meanwhile. Returns whether the
+/// region was cancelled: then the member has not met the others.
+pub(crate) fn meet(seat: &CrewSeat) -> bool {
+    seat.arrives();
+    loop {
+        match seat.met_or_task() {
+            Ok(None) => return false,
+            // The barrier is not borrowed: a task may cancel the region.
+            Ok(Some(task)) => execute_line(&seat.crew.tasks, (&seat.cpu, seat.rank), task, &May::Any, || true),
+            Err(Cancelled) => return true,
+        }
+    }
+}
+
+/// A member's part of a region, which ends with the tasks that are left, also if it panics.
+pub(crate) struct SeatPart<'s> {
+    pub(crate) seat: &'s CrewSeat,
+    /// Does the member wait for the others' parts, too, since those may make tasks late?
+    pub(crate) lingers: bool,
+}
+
+impl Drop for SeatPart<'_> {
+    fn drop(&mut self) {
+        if self.lingers {
+            meet(self.seat);
+        }
+        let (tasks, cpu) = (&self.seat.crew.tasks, &self.seat.cpu);
+        wait(tasks, self.seat.rank, "the tasks of a region", &May::Any, || !tasks.is_open(cpu));
     }
 }

@@ -1,8 +1,11 @@
 //! Leagues of teams on the host: a construct's teams are done one after the other by the thread that meets
 //! it, each with regions of its own.
-use crate::here::{begin as begin_team, change, icvs, join_league, task};
+use crate::contention::OwnGroup;
+use crate::frames::enter;
+use crate::here::{change, first_task, icvs, join_league, task};
 use crate::icv::{Icvs, League};
 use crate::settings::settings;
+use crate::tasking::finish_alone;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Teams of a league for which neither the program nor the environment names a number.
@@ -44,8 +47,23 @@ pub fn each(teams: u32, threads: u32, body: impl Fn()) {
     let limit = [threads, thread_limit(), icvs().thread_limit].into_iter().find(|&limit| limit > 0);
     let icvs = Icvs { thread_limit: limit.unwrap_or(u32::MAX), ..icvs() };
     for number in 0..teams {
-        begin_team(League { number, teams }, icvs, &body);
+        first(League { number, teams }, icvs, &body);
     }
+}
+
+/// Does `body` as a team's first task, outside of all regions.
+fn first<T>(league: League, icvs: Icvs, body: impl FnOnce() -> T) -> T {
+    let group = OwnGroup::new();
+    let _inside = enter(&first_task(league, icvs, &group), 0, None);
+    let result = body();
+    finish_alone();
+    result
+}
+
+/// Does `body` as if it began the program: outside of all regions, with the control variables that the
+/// environment gave.
+pub fn outside<T>(body: impl FnOnce() -> T) -> T {
+    first(League::ALONE, settings().icvs, body)
 }
 
 /// The calling thread, which began outside of all leagues, is the first of `teams`, of at most `threads` each
@@ -70,7 +88,6 @@ pub fn next() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::here::outside;
     use std::cell::RefCell;
 
     #[test]

@@ -119,7 +119,7 @@ pub fn end(end: AtEnd) -> bool {
     }
     match end {
         AtEnd::NoWait => cancelled,
-        AtEnd::Barrier => cancelled | seat.meet(),
+        AtEnd::Barrier => cancelled | tasking::meet(&seat),
     }
 }
 
@@ -165,7 +165,7 @@ pub fn single_copy() -> Option<*mut c_void> {
         return None;
     }
     let seat = here::seat()?;
-    seat.meet();
+    tasking::meet(&seat);
     Some(seat.crew.handed[here::way().singles as usize % 2].load(Relaxed).cast())
 }
 
@@ -174,14 +174,14 @@ pub fn hand_over(data: *mut c_void) {
     if let Some(seat) = here::seat() {
         // Relaxed: the barrier orders it.
         seat.crew.handed[here::way().singles as usize % 2].store(data.cast(), Relaxed);
-        seat.meet();
+        tasking::meet(&seat);
     }
 }
 
 /// Waits for all members of the region. Returns whether the region was cancelled.
 #[inline]
 pub fn barrier() -> bool {
-    here::seat().is_some_and(|seat| seat.meet())
+    here::seat().is_some_and(|seat| tasking::meet(&seat))
 }
 
 /// What a program cancels.

@@ -1,0 +1,205 @@
+//! Where the calling thread is among tasks: a frame for each region and each task that it is in, and the team whose
+//! tasks it may do.
+//!
+//! A task that is done where it is met has no more than a frame, unless it has children that are not.
+use crate::crew::{CrewSeat, ThreadGroup, ThreadTask, ThreadTeam};
+use crate::here::{self, Back, Start};
+use crate::settings::settings;
+use core::cell::RefCell;
+use foregather_barrier::{Algorithm, Group};
+use foregather_machine::Rank;
+use foregather_task::Traits;
+use foregather_thread::Thread;
+use foregather_wait::Waiter;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A group, as the frames of one thread share it: a count that all members changed would go from one to the
+/// other.
+#[derive(Clone)]
+pub(crate) struct GroupHandle(Rc<SharedGroup>);
+
+/// The group itself, which members share.
+pub(crate) struct SharedGroup(Arc<ThreadGroup>);
+
+impl GroupHandle {
+    pub(crate) fn new(group: Arc<ThreadGroup>) -> Self {
+        Self(Rc::new(SharedGroup(group)))
+    }
+
+    pub(crate) fn group(&self) -> &Arc<ThreadGroup> {
+        &self.0.0
+    }
+}
+
+/// A region or a task that the thread is in.
+#[derive(Default)]
+pub(crate) struct Frame {
+    /// Its task, once another one needs to know it.
+    pub(crate) task: Option<Arc<ThreadTask>>,
+    pub(crate) group: Option<GroupHandle>,
+    /// Are tasks done where they are met?
+    pub(crate) is_final: bool,
+    /// Is it an explicit task, and no member's part of a region?
+    pub(crate) is_explicit: bool,
+    /// The tasks of a region of one, once there are any.
+    pub(crate) alone: Option<Arc<ThreadTeam>>,
+}
+
+thread_local! {
+    pub(crate) static FRAMES: RefCell<Vec<Frame>> = const { RefCell::new(Vec::new()) };
+    /// How the thread waits for tasks.
+    pub(crate) static WAITER: (Thread, Waiter) = {
+        let cpu = Thread::current();
+        let (policy, _) = settings().policy(&foregather_machine::Placement::costs(&cpu));
+        (cpu, Waiter::new(policy, 0))
+    };
+}
+
+/// The calling thread's processor. To ask for it anew takes a system call.
+pub(crate) fn cpu() -> Thread {
+    WAITER.try_with(|(cpu, _)| *cpu).unwrap_or_else(|_| Thread::current())
+}
+
+/// The frame of the calling thread; outside of all regions that of the program.
+pub(crate) fn with_top<T>(look: impl FnOnce(&mut Frame) -> T) -> Option<T> {
+    let look = |frames: &RefCell<Vec<Frame>>| {
+        let mut frames = frames.borrow_mut();
+        if frames.is_empty() {
+            frames.push(Frame::default());
+        }
+        frames.last_mut().map(look)
+    };
+    FRAMES.try_with(look).ok().flatten()
+}
+
+/// How many regions and tasks the calling thread is in.
+pub(crate) fn depth() -> usize {
+    // The frame of the program is there whether it was asked for or not.
+    FRAMES.try_with(|frames| frames.borrow().len()).unwrap_or(0).max(1)
+}
+
+/// The calling thread is in a region until this is dropped.
+#[must_use = "the thread is in the region until this is dropped"]
+pub(crate) struct Inside {
+    depth: usize,
+    _back: Back,
+}
+
+/// The calling thread is the member `rank`, in that seat.
+pub(crate) fn enter(start: &Start, rank: u32, seat: Option<Rc<CrewSeat>>) -> Inside {
+    let back = here::enter(start, rank, seat);
+    Inside { depth: push(Frame::default()), _back: back }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        leave(self.depth);
+    }
+}
+
+/// The calling thread leaves the region, or the task, that it entered at that depth.
+pub(crate) fn leave(depth: usize) {
+    // What the frame holds goes when the frames are not borrowed.
+    let left = FRAMES.try_with(|frames| {
+        let mut frames = frames.borrow_mut();
+        debug_assert_eq!(frames.len(), depth + 1, "frames are left in order");
+        frames.pop()
+    });
+    drop(left);
+}
+
+pub(crate) fn push(frame: Frame) -> usize {
+    FRAMES
+        .try_with(|frames| {
+            let mut frames = frames.borrow_mut();
+            if frames.is_empty() {
+                frames.push(Frame::default());
+            }
+            frames.push(frame);
+            frames.len() - 1
+        })
+        .unwrap_or(0)
+}
+
+/// The task that the calling thread is in.
+pub(crate) fn current() -> Option<Arc<ThreadTask>> {
+    let name = |frames: &RefCell<Vec<Frame>>| {
+        let mut frames = frames.borrow_mut();
+        if frames.is_empty() {
+            frames.push(Frame::default());
+        }
+        if let Some(task) = frames.last().and_then(|frame| frame.task.as_ref()) {
+            return Some(Arc::clone(task));
+        }
+        let region = frames.iter().rposition(|frame| !frame.is_explicit).unwrap_or(0);
+        let mut parent = None;
+        for frame in &mut frames[region..] {
+            let Frame { task, group, .. } = frame;
+            let new = || {
+                Arc::new(ThreadTask::new(
+                    parent.as_ref(),
+                    group.as_ref().map(|group| Arc::clone(group.group())),
+                    Traits::default(),
+                ))
+            };
+            parent = Some(task.get_or_insert_with(new).clone());
+        }
+        parent
+    };
+    FRAMES.try_with(name).ok().flatten()
+}
+
+/// The calling thread among the tasks of its innermost region.
+pub(crate) enum TaskPlace {
+    /// It is a member of a crew.
+    Crew(Rc<CrewSeat>),
+    /// It is alone.
+    Alone(Arc<ThreadTeam>, Thread),
+}
+
+impl TaskPlace {
+    pub(crate) fn team(&self) -> &Arc<ThreadTeam> {
+        match self {
+            Self::Crew(seat) => &seat.crew.tasks,
+            Self::Alone(team, _) => team,
+        }
+    }
+
+    pub(crate) fn cpu(&self) -> &Thread {
+        match self {
+            Self::Crew(seat) => &seat.cpu,
+            Self::Alone(_, cpu) => cpu,
+        }
+    }
+
+    /// Lets the team do a task, if there is one.
+    pub(crate) fn put(&self, task: Option<Arc<ThreadTask>>) {
+        if let Some(task) = task {
+            self.team().put(self.cpu(), self.rank(), task);
+        }
+    }
+
+    pub(crate) fn rank(&self) -> Rank {
+        match self {
+            Self::Crew(seat) => seat.rank,
+            Self::Alone(..) => 0,
+        }
+    }
+}
+
+/// Where the calling thread is. The team of a region of one is made here.
+pub(crate) fn place() -> Option<TaskPlace> {
+    if let Some(seat) = here::seat() {
+        return Some(TaskPlace::Crew(seat));
+    }
+    let alone = |frames: &RefCell<Vec<Frame>>| {
+        let mut frames = frames.borrow_mut();
+        let region = frames.iter_mut().rev().find(|frame| !frame.is_explicit)?;
+        if region.alone.is_none() {
+            region.alone = Group::new(Algorithm::Central, 1).ok().map(|meeting| Arc::new(ThreadTeam::new(meeting)));
+        }
+        region.alone.clone()
+    };
+    Some(TaskPlace::Alone(FRAMES.try_with(alone).ok().flatten()?, cpu()))
+}
