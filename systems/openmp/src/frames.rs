@@ -1,5 +1,5 @@
-//! Where the calling thread is among tasks: a frame for each region and each task that it is in, and the team whose
-//! tasks it may do.
+//! Where the calling thread is among tasks: a frame for each region and each task that it is in, and the team
+//! whose tasks it may do.
 //!
 //! A task that is done where it is met has no more than a frame, unless it has children that are not.
 use crate::crew::{CrewSeat, ThreadGroup, ThreadTask, ThreadTeam};
