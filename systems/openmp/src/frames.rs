@@ -61,16 +61,21 @@ pub(crate) fn cpu() -> Thread {
     WAITER.try_with(|(cpu, _)| *cpu).unwrap_or_else(|_| Thread::current())
 }
 
-/// The frame of the calling thread; outside of all regions that of the program.
-pub(crate) fn with_top<T>(look: impl FnOnce(&mut Frame) -> T) -> Option<T> {
+/// The frames of the calling thread, of which the program's is always there; `None` in a thread that ends.
+fn with_frames<T>(look: impl FnOnce(&mut Vec<Frame>) -> T) -> Option<T> {
     let look = |frames: &RefCell<Vec<Frame>>| {
         let mut frames = frames.borrow_mut();
         if frames.is_empty() {
             frames.push(Frame::default());
         }
-        frames.last_mut().map(look)
+        look(&mut frames)
     };
-    FRAMES.try_with(look).ok().flatten()
+    FRAMES.try_with(look).ok()
+}
+
+/// The frame of the calling thread; outside of all regions that of the program.
+pub(crate) fn with_top<T>(look: impl FnOnce(&mut Frame) -> T) -> Option<T> {
+    with_frames(|frames| frames.last_mut().map(look)).flatten()
 }
 
 /// How many regions and tasks the calling thread is in.
@@ -110,25 +115,16 @@ pub(crate) fn leave(depth: usize) {
 }
 
 pub(crate) fn push(frame: Frame) -> usize {
-    FRAMES
-        .try_with(|frames| {
-            let mut frames = frames.borrow_mut();
-            if frames.is_empty() {
-                frames.push(Frame::default());
-            }
-            frames.push(frame);
-            frames.len() - 1
-        })
-        .unwrap_or(0)
+    let push = |frames: &mut Vec<Frame>| {
+        frames.push(frame);
+        frames.len() - 1
+    };
+    with_frames(push).unwrap_or(0)
 }
 
 /// The task that the calling thread is in.
 pub(crate) fn current() -> Option<Arc<ThreadTask>> {
-    let name = |frames: &RefCell<Vec<Frame>>| {
-        let mut frames = frames.borrow_mut();
-        if frames.is_empty() {
-            frames.push(Frame::default());
-        }
+    let name = |frames: &mut Vec<Frame>| {
         if let Some(task) = frames.last().and_then(|frame| frame.task.as_ref()) {
             return Some(Arc::clone(task));
         }
@@ -147,7 +143,7 @@ pub(crate) fn current() -> Option<Arc<ThreadTask>> {
         }
         parent
     };
-    FRAMES.try_with(name).ok().flatten()
+    with_frames(name).flatten()
 }
 
 /// The calling thread among the tasks of its innermost region.
