@@ -3,7 +3,7 @@
 use crate::World;
 use foregather_barrier::{Algorithm, BarrierMember, Group};
 use foregather_machine::{Cpu, Nanos, Rank, SplitMix};
-use foregather_task::{Access, Depend, May, TaskTeam, TeamTask, Traits};
+use foregather_task::{Access, Depend, May, TaskTeam, TeamTask, Traits, WAKE_WEIGHT};
 use foregather_wait::{Policy, Waiter};
 use std::future::Future;
 use std::pin::Pin;
@@ -19,6 +19,8 @@ pub struct Plan {
     priority: u32,
     /// Does its maker do it where it is met?
     undeferred: bool,
+    /// What it is taken to be worth, rightly or not.
+    weight: u32,
 }
 
 /// A program of tasks: the first is the part of the member that begins.
@@ -30,21 +32,23 @@ impl TaskProgram {
     pub fn drawn(seed: u64, most: usize) -> Self {
         let mut random = SplitMix(seed);
         let mut below = move |bound: usize| random.below(bound as u64) as usize;
-        let mut plans = vec![Plan { uses: vec![], children: vec![], waits: below(2) == 0, priority: 0, undeferred: false }];
+        let mut plans =
+            vec![Plan { uses: vec![], children: vec![], waits: below(2) == 0, priority: 0, undeferred: false, weight: 0 }];
         for number in 1..most {
             let parent = below(number.min(4));
             plans[parent].children.push(number);
             let access = [Access::In, Access::Out, Access::InOutSet];
             let uses = (0..below(3)).map(|_| Depend { address: 8 * below(4), access: access[below(3)] }).collect();
             let (waits, priority, undeferred) = (below(2) == 0, below(8).saturating_sub(6) as u32, below(5) == 0);
-            plans.push(Plan { uses, children: vec![], waits, priority, undeferred });
+            let weight = [0, WAKE_WEIGHT / 16, WAKE_WEIGHT][below(3)];
+            plans.push(Plan { uses, children: vec![], waits, priority, undeferred, weight });
         }
         Self(plans)
     }
 
     /// A line of tasks of which each comes after the one before.
     pub fn chain(length: usize) -> Self {
-        let plain = Plan { uses: vec![], children: vec![], waits: false, priority: 0, undeferred: false };
+        let plain = Plan { uses: vec![], children: vec![], waits: false, priority: 0, undeferred: false, weight: 0 };
         let link = Plan { uses: vec![Depend { address: 8, access: Access::Out }], ..plain.clone() };
         let first = Plan { children: (1..=length).collect(), waits: true, ..plain };
         Self(core::iter::once(first).chain((0..length).map(|_| link.clone())).collect())
@@ -114,8 +118,7 @@ impl<C: Cpu> TaskRun<C> {
             return member.wait().await.unwrap();
         }
         let rank = member.rank();
-        let find = |cpu: &C| self.team.take(cpu, rank, &May::Any);
-        while let Some(task) = member.wait_or(|cpu| self.team.is_open(cpu), find).await.unwrap() {
+        while let Some(task) = self.team.meet(member).await.unwrap() {
             OneOf { run: self, cpu: member.cpu(), waiter, rank }.execute(task, &May::Any).await;
         }
     }
@@ -169,9 +172,9 @@ impl<C: Cpu> OneOf<'_, C> {
             cpu.delay(run.span).await;
             let plan = &run.program.0[number];
             for &child in &plan.children {
-                let Plan { uses, priority, undeferred, .. } = &run.program.0[child];
+                let Plan { uses, priority, undeferred, weight, .. } = &run.program.0[child];
                 let traits = Traits { priority: *priority, undeferred: *undeferred, ..Traits::default() };
-                let made = Arc::new(TeamTask::new(Some(task), None, traits));
+                let made = Arc::new(TeamTask::new(Some(task), None, traits).of_weight(*weight));
                 run.team.count(cpu, &made, task);
                 task.order(cpu, &made, uses);
                 if *undeferred {
@@ -179,7 +182,7 @@ impl<C: Cpu> OneOf<'_, C> {
                     self.wait(task, || made.may_run(cpu)).await;
                     self.execute(made, &May::Within(task)).await;
                 } else if made.is_made(cpu, (run.mistake != TaskMistake::BodyLater).then_some(child)) {
-                    run.team.put(cpu, self.rank, made);
+                    run.team.keep(cpu, self.rank, made);
                 }
             }
             if plan.waits {
@@ -207,7 +210,7 @@ impl<C: Cpu> OneOf<'_, C> {
                 Some(number) => self.body(&task, number).await,
                 None => self.run.must(false, "a task is found without its body"),
             }
-            next = self.run.team.end(self.cpu, self.rank, &task);
+            next = self.run.team.end(self.cpu, self.rank, &task, Some(may));
             if let Some(other) = next.take_if(|next| !may.begin(next)) {
                 self.run.team.put(self.cpu, self.rank, other);
             }

@@ -126,3 +126,38 @@ fn a_task_that_follows_one_that_ends_is_not_forgotten() {
 fn a_follower_that_does_not_ask_whether_the_task_is_complete_is_found() {
     check_random(|| followed(false), programs());
 }
+
+/// A member waits and may not begin what it has kept, which another one waits for, and did not find worth
+/// fetching: by hand. The other one takes it once it weighs more.
+fn kept(weighs_more: bool) {
+    let words = Arc::new([(); 3].map(|()| Word::default()));
+    team(2, move |rank| {
+        let [weight, taken, bell] = &*words;
+        let wait = |over: &dyn Fn() -> bool| {
+            let look = || over().then_some(());
+            block_on(Policy::Block.wait(&Scheduled, bell, WaitContext::new("by hand", rank), look)).unwrap();
+        };
+        if rank == 0 {
+            if weighs_more {
+                Scheduled.store(weight, 1);
+                Scheduled.ring(bell);
+            }
+            wait(&|| Scheduled.load(taken) == 1);
+        } else {
+            wait(&|| Scheduled.load(weight) == 1);
+            Scheduled.store(taken, 1);
+            Scheduled.ring(bell);
+        }
+    });
+}
+
+#[test]
+fn what_its_owner_may_not_begin_is_found_by_the_others() {
+    check_random(|| kept(true), programs());
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_member_that_sleeps_over_what_it_has_kept_is_found() {
+    check_random(|| kept(false), programs());
+}

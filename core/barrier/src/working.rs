@@ -25,9 +25,14 @@ impl<C: Cpu> BarrierMember<C> {
     /// members of a meeting wait like this, or none.
     ///
     /// # Errors
-    /// As [`BarrierMember::wait`]; [`Cause::Setting`] at any other barrier.
+    /// As [`BarrierMember::wait`]; [`Cause::TimedOut`] after `patience`; [`Cause::Setting`] at any other barrier.
     #[inline]
-    pub async fn wait_or<T>(&mut self, is_open: impl Fn(&C) -> bool, find: impl Fn(&C) -> Option<T>) -> Result<Option<T>, Error> {
+    pub async fn wait_or<T>(
+        &mut self,
+        is_open: impl Fn(&C) -> bool,
+        find: impl Fn(&C) -> Option<T>,
+        patience: Nanos,
+    ) -> Result<Option<T>, Error> {
         if self.group.algorithm != Algorithm::Central {
             return Err(Cause::Setting { what: "work at a barrier", needs: "the central one" }.into());
         }
@@ -43,7 +48,7 @@ impl<C: Cpu> BarrierMember<C> {
             }
             self.pending.set(true);
         }
-        self.work_on(&is_open, &find).await
+        self.work_on(&is_open, &find, patience).await
     }
 
     /// Ends the meeting of members that wait at the bell.
@@ -53,7 +58,12 @@ impl<C: Cpu> BarrierMember<C> {
     }
 
     /// The part of [`BarrierMember::wait_or`] that waits.
-    async fn work_on<T>(&self, is_open: &impl Fn(&C) -> bool, find: &impl Fn(&C) -> Option<T>) -> Result<Option<T>, Error> {
+    async fn work_on<T>(
+        &self,
+        is_open: &impl Fn(&C) -> bool,
+        find: &impl Fn(&C) -> Option<T>,
+        patience: Nanos,
+    ) -> Result<Option<T>, Error> {
         let (group, cpu, meeting, holds) = (&*self.group, self.end.cpu(), self.meeting.get(), self.holds.get());
         if self.broken.get() {
             return Err(group.explain(cpu, self.rank(), Cause::Poisoned { by: None }.into()));
@@ -61,13 +71,16 @@ impl<C: Cpu> BarrierMember<C> {
         let is_over = || if holds { !is_open(cpu) } else { group.central().released(cpu, meeting).is_some() };
         let look = || if is_over() { Some(None) } else { find(cpu).map(Some) };
         let (bell, timed) = (group.bell(), self.account().sample());
-        let wait = self.end.waiter().wait(cpu, bell, timed, || self.why(Nanos::MAX), look).finish();
+        let wait = self.end.waiter().wait(cpu, bell, timed, || self.why(cpu.now() + patience), look).finish();
         match cpu.run_inline(wait).await {
             Ok(None) if holds => self.end_meeting(),
             Ok(None) => self.leave(),
             Ok(found) => return Ok(found),
             Err(error) => {
                 let error = group.explain(cpu, self.rank(), error);
+                if matches!(error.cause(), Cause::TimedOut { .. }) {
+                    return Err(error);
+                }
                 self.suffers();
                 return Err(error);
             }

@@ -5,7 +5,7 @@
 //! - [`Dependences`]: the order of the children of a task by the addresses that they use.
 //! - [`TaskGroup`]: tasks that are waited for together, and the values that they reduce.
 //! - [`TaskTeam`]: the tasks of a team's region. A member that waits, by [`TaskTeam::wait`] or at a barrier
-//!   by [`BarrierMember::wait_or`](foregather_barrier::BarrierMember::wait_or), does tasks meanwhile.
+//!   by [`TaskTeam::meet`], does tasks meanwhile.
 //!
 //! States and named races: `README.md`.
 #![forbid(unsafe_code)]
@@ -19,4 +19,4 @@ mod task;
 pub use depend::{Access, Depend, Dependences};
 pub use group::{GroupOf, Reductions, TaskGroup};
 pub use ready::{May, TaskTeam};
-pub use task::{TeamTask, Traits};
+pub use task::{TeamTask, Traits, WAKE_WEIGHT};

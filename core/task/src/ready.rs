@@ -1,14 +1,25 @@
 //! The tasks of a team's region that may run, and how members find them.
 use crate::group::TaskGroup;
-use crate::task::{Left, TeamTask, one_less};
-use foregather_barrier::Group;
-use foregather_machine::{CachePadded, Cpu, Error, Nanos, Rank, WaitContext};
+use crate::task::{Left, TeamTask, WAKE_WEIGHT, one_less};
+use core::sync::atomic::{AtomicU32, Ordering::*};
+use foregather_barrier::{BarrierMember, Group};
+use foregather_machine::{CachePadded, Cause, Cpu, Error, Nanos, Rank, WaitContext};
 use foregather_wait::{WaitFor, Waiter};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Tasks in the order in which they came.
 type Tasks<C, B> = VecDeque<Arc<TeamTask<C, B>>>;
+
+/// The same, each with what it weighs there.
+type Weighed<C, B> = VecDeque<(Arc<TeamTask<C, B>>, u32)>;
+
+/// From this weight of its queue on, a member that is awake takes a task of another one: it has to fetch the
+/// task, what that uses, and what waits for it, and each of them takes some round trips of a line.
+const WORTH_FETCHING: u32 = WAKE_WEIGHT / 8;
+/// How long a member sleeps before it takes what is not worth fetching. Then twice as long, and so on.
+const PATIENCE: Nanos = Nanos::from_ms(1);
+const MOST_PATIENCE: Nanos = Nanos::from_ms(64);
 
 /// The tasks of a region.
 pub struct TaskTeam<C: Cpu, B> {
@@ -25,11 +36,12 @@ pub struct TaskTeam<C: Cpu, B> {
     meeting: Group<C>,
 }
 
-/// The tasks that one member has made ready.
+/// The tasks that one member has made ready, each with its weight here.
 struct ReadyQueue<C: Cpu, B> {
-    tasks: Mutex<Tasks<C, B>>,
-    /// How many there are.
-    count: C::Word,
+    tasks: Mutex<Weighed<C, B>>,
+    /// How many there are, and what they weigh together: written under the lock, and a hint without it.
+    count: AtomicU32,
+    weight: AtomicU32,
 }
 
 /// Which tasks a member may begin.
@@ -48,7 +60,8 @@ const MANY: u32 = 128;
 impl<C: Cpu, B> TaskTeam<C, B> {
     /// For the regions of the members that meet there.
     pub fn new(meeting: Group<C>) -> Self {
-        let queue = || CachePadded(ReadyQueue { tasks: Mutex::default(), count: C::Word::default() });
+        let queue =
+            || CachePadded(ReadyQueue { tasks: Mutex::default(), count: AtomicU32::default(), weight: AtomicU32::default() });
         Self {
             queues: (0..meeting.size()).map(|_| queue()).collect(),
             urgent: Mutex::default(),
@@ -76,8 +89,8 @@ impl<C: Cpu, B> TaskTeam<C, B> {
     }
 
     /// Has the member as many tasks as make it do the next one at once?
-    pub fn is_full(&self, cpu: &C, rank: Rank) -> bool {
-        cpu.load(&self.queues[rank as usize].0.count) >= MANY
+    pub fn is_full(&self, rank: Rank) -> bool {
+        self.queues[rank as usize].0.count.load(Relaxed) >= MANY
     }
 
     /// A task of `parent` is made.
@@ -89,16 +102,31 @@ impl<C: Cpu, B> TaskTeam<C, B> {
         }
     }
 
-    /// Member `rank` lets the team do a task that may run.
+    /// Member `rank` lets the team do a task that may run: any member that waits takes it.
     pub fn put(&self, cpu: &C, rank: Rank, task: Arc<TeamTask<C, B>>) {
+        self.enqueue(cpu, rank, task, WAKE_WEIGHT);
+    }
+
+    /// Member `rank` is going to do a task that may run, unless another one finds that worth coming for: by
+    /// its weight, and that of the others in the queue. The member is within a task that the new one is
+    /// within, so it may begin it at its next wait.
+    pub fn keep(&self, cpu: &C, rank: Rank, task: Arc<TeamTask<C, B>>) {
+        let weight = task.weight;
+        self.enqueue(cpu, rank, task, weight);
+    }
+
+    fn enqueue(&self, cpu: &C, rank: Rank, task: Arc<TeamTask<C, B>>, weight: u32) {
         if task.traits.priority > 0 {
             cpu.fetch_add(&self.urgent_count.0, 1);
             lock(&self.urgent).entry(task.traits.priority).or_default().push_back(task);
         } else {
-            // Counted first, so that the count never falls below what is there.
             let queue = &self.queues[rank as usize].0;
-            cpu.fetch_add(&queue.count, 1);
-            lock(&queue.tasks).push_back(task);
+            let mut tasks = lock(&queue.tasks);
+            tasks.push_back((task, weight));
+            let weight = queue.weighs(&tasks, weight as i32);
+            if weight < WAKE_WEIGHT {
+                return;
+            }
         }
         self.ring(cpu);
     }
@@ -110,8 +138,13 @@ impl<C: Cpu, B> TaskTeam<C, B> {
     }
 
     /// Takes a task that member `rank` may begin: an urgent one, the one that it has made last, or the one
-    /// that another member has made first.
+    /// that another member has made first, if it is worth fetching.
     pub fn take(&self, cpu: &C, rank: Rank, may: &May<'_, C, B>) -> Option<Arc<TeamTask<C, B>>> {
+        self.take_of(cpu, rank, may, WORTH_FETCHING)
+    }
+
+    /// Takes a task from any queue that weighs so much, or from the member's own.
+    fn take_of(&self, cpu: &C, rank: Rank, may: &May<'_, C, B>, least: u32) -> Option<Arc<TeamTask<C, B>>> {
         if !self.is_open(cpu) {
             return None;
         }
@@ -119,7 +152,16 @@ impl<C: Cpu, B> TaskTeam<C, B> {
             let size = self.size();
             (0..size).find_map(|step| {
                 let queue = &self.queues[((rank + step) % size) as usize].0;
-                if cpu.load(&queue.count) == 0 { None } else { queue.take(cpu, step == 0, may) }
+                let is_own = step == 0;
+                let is_worth_it = queue.count.load(Acquire) > 0 && (is_own || queue.weight.load(Relaxed) >= least);
+                if !is_worth_it {
+                    return None;
+                }
+                let found = queue.take(is_own, may);
+                if found.is_none() && is_own && queue.weighs_more() {
+                    self.ring(cpu);
+                }
+                found
             })
         })
     }
@@ -143,9 +185,10 @@ impl<C: Cpu, B> TaskTeam<C, B> {
 
     /// The body of a task has ended on member `rank`, or its event was fulfilled. Tasks that come after it
     /// may run if it is complete. Returns one of them, which the member does next, or [puts](TaskTeam::put):
-    /// so a line of tasks stays with one member, and wakes no other.
+    /// so a line of tasks stays with one member, and wakes no other. It keeps those others that it `may`
+    /// begin, if it goes on to do tasks.
     #[must_use = "no member finds it until it is put"]
-    pub fn end(&self, cpu: &C, rank: Rank, task: &TeamTask<C, B>) -> Option<Arc<TeamTask<C, B>>> {
+    pub fn end(&self, cpu: &C, rank: Rank, task: &TeamTask<C, B>, may: Option<&May<'_, C, B>>) -> Option<Arc<TeamTask<C, B>>> {
         let Left { parent, after } = task.end()?;
         let (mut mine, mut rings) = (None, false);
         for next in after {
@@ -154,6 +197,8 @@ impl<C: Cpu, B> TaskTeam<C, B> {
                     rings = true;
                 } else if mine.is_none() && next.traits.priority == 0 {
                     mine = Some(next);
+                } else if may.is_some_and(|may| may.begin(&next)) {
+                    self.keep(cpu, rank, next);
                 } else {
                     self.put(cpu, rank, next);
                 }
@@ -180,25 +225,93 @@ impl<C: Cpu, B> TaskTeam<C, B> {
         may: &May<'_, C, B>,
         is_over: impl Fn() -> bool,
     ) -> Result<Option<Arc<TeamTask<C, B>>>, Error> {
-        let look = || if is_over() { Some(None) } else { self.take(cpu, rank, may).map(Some) };
-        let why = || (WaitContext::new(what, rank).until(Nanos::MAX), WaitFor::Unknown);
-        waiter.wait(cpu, &self.bell.0, false, why, look).finish().await
+        let mut patience = PATIENCE;
+        loop {
+            let look = || if is_over() { Some(None) } else { self.take(cpu, rank, may).map(Some) };
+            let why = || (WaitContext::new(what, rank).until(cpu.now() + patience), WaitFor::Unknown);
+            match waiter.wait_part(cpu, &self.bell.0, false, why, look).finish().await {
+                Ok((found, waited)) => {
+                    waiter.account().waited(waited);
+                    return Ok(found);
+                }
+                Err(error) => {
+                    if let Some(task) = self.after(error, cpu, rank, may, &mut patience)? {
+                        return Ok(Some(task));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits at a meeting until all have come and all tasks are complete, or for a task that the member may
+    /// do meanwhile. An arrival stays: the next call goes on with the meeting.
+    ///
+    /// # Errors
+    /// Those of [`BarrierMember::wait_or`].
+    pub async fn meet(&self, member: &mut BarrierMember<C>) -> Result<Option<Arc<TeamTask<C, B>>>, Error> {
+        let (rank, mut patience) = (member.rank(), PATIENCE);
+        loop {
+            match member.wait_or(|cpu| self.is_open(cpu), |cpu| self.take(cpu, rank, &May::Any), patience).await {
+                Ok(found) => return Ok(found),
+                Err(error) => {
+                    if let Some(task) = self.after(error, member.cpu(), rank, &May::Any, &mut patience)? {
+                        return Ok(Some(task));
+                    }
+                }
+            }
+        }
+    }
+
+    /// After a wait that ended with that error: one whose patience was over takes what was not worth
+    /// fetching, since its owner may be long in coming. `None` if there is nothing; the next wait is longer.
+    fn after(
+        &self,
+        error: Error,
+        cpu: &C,
+        rank: Rank,
+        may: &May<'_, C, B>,
+        patience: &mut Nanos,
+    ) -> Result<Option<Arc<TeamTask<C, B>>>, Error> {
+        if !matches!(error.cause(), Cause::TimedOut { .. }) {
+            return Err(error);
+        }
+        *patience = (*patience * 2).min(MOST_PATIENCE);
+        Ok(self.take_of(cpu, rank, may, 0))
     }
 }
 
 impl<C: Cpu, B> ReadyQueue<C, B> {
     /// Takes a task: the last one, as its owner does, or the first one.
-    fn take(&self, cpu: &C, from_the_end: bool, may: &May<'_, C, B>) -> Option<Arc<TeamTask<C, B>>> {
+    fn take(&self, from_the_end: bool, may: &May<'_, C, B>) -> Option<Arc<TeamTask<C, B>>> {
         let mut tasks = lock(&self.tasks);
         let at = if from_the_end {
-            tasks.iter().rposition(|task| may.begin(task))
+            tasks.iter().rposition(|(task, _)| may.begin(task))
         } else {
-            tasks.iter().position(|task| may.begin(task))
+            tasks.iter().position(|(task, _)| may.begin(task))
         };
-        let task = tasks.remove(at?);
-        drop(tasks);
-        one_less(cpu, &self.count);
-        task
+        let (task, weight) = tasks.remove(at?)?;
+        self.weighs(&tasks, -(weight as i32));
+        Some(task)
+    }
+
+    /// The owner waits, and may begin none of its tasks: from now on others come for them. Did they not until
+    /// now?
+    fn weighs_more(&self) -> bool {
+        let mut tasks = lock(&self.tasks);
+        let is_light = self.weight.load(Relaxed) < WAKE_WEIGHT;
+        let Some((_, first)) = tasks.front_mut().filter(|_| is_light) else { return false };
+        let more = WAKE_WEIGHT - *first;
+        *first += more;
+        self.weighs(&tasks, more as i32);
+        true
+    }
+
+    /// The queue has changed by so much weight. Returns what it has now.
+    fn weighs(&self, tasks: &Weighed<C, B>, more: i32) -> u32 {
+        let weight = self.weight.load(Relaxed).wrapping_add_signed(more);
+        self.weight.store(weight, Relaxed);
+        self.count.store(tasks.len() as u32, Release);
+        weight
     }
 }
 

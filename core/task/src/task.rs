@@ -7,6 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Adding this takes 1 away.
 const ONE_LESS: u32 = VALUE_MASK;
 
+/// The weight of a task that computes for as long as it takes to wake a member that sleeps.
+pub const WAKE_WEIGHT: u32 = 64;
+
 /// What a program says of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traits {
@@ -26,6 +29,8 @@ pub struct TeamTask<C: Words, B> {
     depth: u32,
     /// What the program says of it.
     pub traits: Traits,
+    /// What it is worth to another member.
+    pub(crate) weight: u32,
     /// The innermost group that it is in.
     pub group: Option<Arc<TaskGroup<C>>>,
     /// Its children that are not complete.
@@ -74,11 +79,18 @@ impl<C: Words, B> TeamTask<C, B> {
             maker: parent.map_or(0, address),
             depth: parent.map_or(0, |parent| parent.depth + 1),
             traits,
+            weight: WAKE_WEIGHT,
             group,
             children: C::Word::default(),
             before: C::Word::default(),
             state: Mutex::new(state),
         }
+    }
+
+    /// The same, of that weight: how long its body computes, in 64ths of a wake-up, as far as is known. One
+    /// of which nothing is known is [as long as that](WAKE_WEIGHT).
+    pub fn of_weight(self, weight: u32) -> Self {
+        Self { weight: weight.min(WAKE_WEIGHT), ..self }
     }
 
     fn state(&self) -> MutexGuard<'_, TaskState<C, B>> {

@@ -7,7 +7,7 @@ use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::*};
 use foregather_barrier::{Algorithm, BarrierMember, Group};
 use foregather_machine::{CachePadded, Cause, Error, Nanos, Rank, WaitContext, Words, block_on};
-use foregather_task::{May, TaskGroup, TaskTeam, TeamTask};
+use foregather_task::{TaskGroup, TaskTeam, TeamTask};
 use foregather_thread::{Thread, Word};
 use foregather_wait::{Policy, WaitFor, Waiter};
 use std::sync::Arc;
@@ -23,6 +23,8 @@ pub(crate) struct TaskJob {
     pub(crate) body: Body,
     pub(crate) icvs: Icvs,
     pub(crate) kind: TaskKind,
+    /// The code of the body.
+    pub(crate) code: usize,
 }
 
 /// What a program says of a task that only its doing depends on.
@@ -166,8 +168,7 @@ impl CrewSeat {
     pub(crate) fn met_or_task(&self) -> Result<Option<Arc<ThreadTask>>, Cancelled> {
         let mut barrier = self.barrier.borrow_mut();
         let member = barrier.as_mut().ok_or(Cancelled)?;
-        let tasks = &self.crew.tasks;
-        match block_on(member.wait_or(|cpu| tasks.is_open(cpu), |cpu| tasks.take(cpu, self.rank, &May::Any))) {
+        match block_on(self.crew.tasks.meet(member)) {
             Ok(found) => Ok(found),
             Err(error) if matches!(error.cause(), Cause::Poisoned { .. }) && self.crew.is_cancelled.load(Acquire) => {
                 *barrier = None;

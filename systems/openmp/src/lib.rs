@@ -58,6 +58,8 @@ mod trip;
 #[cfg(not(loom))]
 mod variables;
 #[cfg(not(loom))]
+mod weights;
+#[cfg(not(loom))]
 pub mod worksharing;
 
 #[cfg(not(loom))]

@@ -7,9 +7,10 @@ use crate::frames::{FRAMES, Frame, GroupHandle, TaskPlace, WAITER, cpu, current,
 use crate::here::{self, ImplicitTask};
 use crate::icv::Icvs;
 use crate::settings::settings;
+use crate::weights;
 use core::cell::RefCell;
-use foregather_machine::{Rank, Words, block_on};
-use foregather_task::{Depend, GroupOf, May, Reductions, Traits};
+use foregather_machine::{Clock, Placement, Rank, Words, block_on};
+use foregather_task::{Depend, GroupOf, May, Reductions, Traits, WAKE_WEIGHT};
 use foregather_thread::Thread;
 use foregather_wait::Waiter;
 use std::sync::Arc;
@@ -35,6 +36,9 @@ pub struct Made<'a> {
     pub traits: Traits,
     /// What it has to wait for.
     pub depends: &'a [Depend],
+    /// The address of its body's code; 0: it has none of its own. By it a task is known to compute for long
+    /// enough to be worth another member's coming.
+    pub code: usize,
 }
 
 /// How a task is to be done.
@@ -60,6 +64,7 @@ pub struct DeferredTask {
     place: TaskPlace,
     task: Arc<ThreadTask>,
     kind: TaskKind,
+    code: usize,
 }
 
 /// What completes a detached task, besides the end of its body.
@@ -70,7 +75,7 @@ pub struct Event {
 
 /// The calling thread meets a task.
 pub fn spawn(made: Made<'_>) -> Spawned {
-    let Made { deferred, kind, mut traits, depends } = made;
+    let Made { deferred, kind, mut traits, depends, code } = made;
     let Some((is_final, group)) = with_top(|frame| (frame.is_final, frame.group.clone())) else {
         return Spawned::Now(TaskNow { is_final: true, group: None, task: None });
     };
@@ -80,7 +85,7 @@ pub fn spawn(made: Made<'_>) -> Spawned {
     let kind = TaskKind { is_final: kind.is_final || is_final, ..kind };
     let deferred = deferred && !is_final;
     let is_plain = depends.is_empty() && !traits.detached;
-    let at_once = || !deferred || here::of_seat(|seat| seat.crew.tasks.is_full(&seat.cpu, seat.rank)) != Some(false);
+    let at_once = || !deferred || here::of_seat(|seat| seat.crew.tasks.is_full(seat.rank)) != Some(false);
     if is_plain && at_once() {
         return Spawned::Now(TaskNow { is_final: kind.is_final, group, task: None });
     }
@@ -88,14 +93,15 @@ pub fn spawn(made: Made<'_>) -> Spawned {
         return Spawned::Now(TaskNow { is_final: kind.is_final, group, task: None });
     };
     traits = Traits { priority: traits.priority.min(settings().max_task_priority), undeferred: !deferred, ..traits };
-    let task = Arc::new(ThreadTask::new(Some(&parent), group.as_ref().map(|group| Arc::clone(group.group())), traits));
+    let task = ThreadTask::new(Some(&parent), group.as_ref().map(|group| Arc::clone(group.group())), traits);
+    let task = Arc::new(task.of_weight(weights::of(code).unwrap_or(WAKE_WEIGHT)));
     place.team().count(place.cpu(), &task, &parent);
     parent.order(place.cpu(), &task, depends);
     if deferred {
         if let TaskPlace::Crew(seat) = &place {
             seat.crew.has_tasks();
         }
-        Spawned::Later(DeferredTask { place, task, kind })
+        Spawned::Later(DeferredTask { place, task, kind, code })
     } else {
         Spawned::Now(TaskNow { is_final: kind.is_final, group, task: Some((place, task)) })
     }
@@ -115,7 +121,7 @@ impl TaskNow {
         let _ = task.is_made(place.cpu(), None);
         help(&place, "tasks that a task comes after", || task.may_run(place.cpu()));
         within(Frame { task: Some(Arc::clone(&task)), ..frame }, None, body);
-        place.put(place.team().end(place.cpu(), place.rank(), &task));
+        place.put(place.team().end(place.cpu(), place.rank(), &task, None));
         help(&place, "the event of a task", || task.is_complete());
     }
 }
@@ -128,18 +134,18 @@ impl DeferredTask {
 
     /// The task has its body, and may be done from now on.
     pub fn hand_over(self, body: Body) {
-        let Self { place, task, kind } = self;
+        let Self { place, task, kind, code } = self;
         let (team, cpu, rank) = (place.team(), place.cpu(), place.rank());
-        if !task.is_made(cpu, Some(TaskJob { body, icvs: here::icvs(), kind })) {
+        if !task.is_made(cpu, Some(TaskJob { body, icvs: here::icvs(), kind, code })) {
             // Those that it comes after let it run. Many such tasks are more memory than work.
             while team.unfinished(cpu) > MOST_WAITING {
                 let Some(other) = current().and_then(|current| team.take(cpu, rank, &May::Within(&current))) else { break };
-                place.put(execute(team, cpu, rank, other));
+                place.put(execute(team, (cpu, rank), other, None));
             }
-        } else if team.size() == 1 || team.is_full(cpu, rank) {
-            place.put(execute(team, cpu, rank, task));
+        } else if team.size() == 1 || team.is_full(rank) {
+            place.put(execute(team, (cpu, rank), task, None));
         } else {
-            place.put(Some(task));
+            team.keep(cpu, rank, task);
         }
     }
 }
@@ -150,15 +156,21 @@ impl Event {
         let size = self.team.size();
         // A thread outside of the region leaves what may run then with its first member.
         let (cpu, rank) = (cpu(), here::task().rank.min(size - 1));
-        if let Some(next) = self.team.end(&cpu, rank, &self.task) {
+        if let Some(next) = self.team.end(&cpu, rank, &self.task, None) {
             self.team.put(&cpu, rank, next);
         }
     }
 }
 
-/// Does a task that member `rank` has taken. Returns one that may run by that.
-pub(crate) fn execute(team: &ThreadTeam, cpu: &Thread, rank: Rank, task: Arc<ThreadTask>) -> Option<Arc<ThreadTask>> {
-    let TaskJob { body, icvs, kind } = task.take_body()?;
+/// Does a task that member `rank` has taken, which goes on to do those that it `may` begin. Returns one that
+/// may run by that.
+pub(crate) fn execute(
+    team: &ThreadTeam,
+    (cpu, rank): (&Thread, Rank),
+    task: Arc<ThreadTask>,
+    may: Option<&May<'_, Thread, TaskJob>>,
+) -> Option<Arc<ThreadTask>> {
+    let TaskJob { body, icvs, kind, code } = task.take_body()?;
     let is_discarded = !kind.is_needed && is_cancelled(task.group.as_deref());
     let unwound = Unwound { team, cpu, rank, task: &task };
     let frame = Frame {
@@ -171,10 +183,12 @@ pub(crate) fn execute(team: &ThreadTeam, cpu: &Thread, rank: Rank, task: Arc<Thr
     if is_discarded {
         drop(body);
     } else {
+        let began = cpu.now();
         within(frame, Some(icvs), body);
+        weights::learn(code, cpu.now() - began, cpu.costs().remote_wake);
     }
     core::mem::forget(unwound);
-    team.end(cpu, rank, &task)
+    team.end(cpu, rank, &task, may)
 }
 
 /// The end of a task whose body panics.
@@ -187,7 +201,7 @@ struct Unwound<'a> {
 
 impl Drop for Unwound<'_> {
     fn drop(&mut self) {
-        if let Some(next) = self.team.end(self.cpu, self.rank, self.task) {
+        if let Some(next) = self.team.end(self.cpu, self.rank, self.task, None) {
             self.team.put(self.cpu, self.rank, next);
         }
     }
@@ -203,7 +217,7 @@ pub(crate) fn execute_line(
 ) {
     let mut next = Some(task);
     while let Some(task) = next {
-        next = execute(team, cpu, rank, task);
+        next = execute(team, (cpu, rank), task, Some(may));
         if let Some(other) = next.take_if(|next| !may.begin(next) || !goes_on()) {
             team.put(cpu, rank, other);
         }
@@ -268,7 +282,8 @@ pub fn wait_for_children() {
 
 /// Waits for those children that a task with these uses would come after.
 pub fn wait_for(depends: &[Depend]) {
-    if let Spawned::Now(now) = spawn(Made { deferred: false, kind: TaskKind::default(), traits: Traits::default(), depends }) {
+    let made = Made { deferred: false, kind: TaskKind::default(), traits: Traits::default(), depends, code: 0 };
+    if let Spawned::Now(now) = spawn(made) {
         now.run(|| {});
     }
 }
@@ -278,7 +293,7 @@ pub fn yield_to_others() {
     let Some(Some(task)) = with_top(|frame| frame.task.clone()) else { return };
     let Some(place) = place() else { return };
     if let Some(other) = place.team().take(place.cpu(), place.rank(), &May::Within(&task)) {
-        place.put(execute(place.team(), place.cpu(), place.rank(), other));
+        place.put(execute(place.team(), (place.cpu(), place.rank()), other, None));
     }
 }
 

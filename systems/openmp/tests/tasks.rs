@@ -12,13 +12,14 @@ use foregather_task::{Access, Depend, GroupOf, Reductions, Traits};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const PLAIN: Made<'static> = Made {
     deferred: true,
     kind: TaskKind { is_final: false, is_needed: false },
     traits: Traits { priority: 0, undeferred: false, detached: false },
     depends: &[],
+    code: 0,
 };
 
 /// Makes a task.
@@ -265,6 +266,32 @@ fn a_thread_that_yields_may_do_a_child() {
     });
 }
 
+/// What is not worth fetching is done all the same when its maker does not come: here within the patience of
+/// the member that waits, for which the maker has a thousand times as long.
+#[test]
+fn a_light_task_is_done_by_another_member_if_its_maker_stays_away() {
+    const LIGHT: Made<'static> = Made { code: 0x2000, ..PLAIN };
+    parallel(2, &|| {
+        if single() {
+            for _ in 0..200 {
+                make(LIGHT, || {});
+                wait_for_children();
+            }
+            for _ in 0..20 {
+                let done = Arc::new(AtomicU32::new(0));
+                let told = Arc::clone(&done);
+                make(LIGHT, move || told.store(1 + task().rank, Release));
+                let began = Instant::now();
+                while done.load(Acquire) == 0 {
+                    assert!(began.elapsed() < Duration::from_secs(60), "no member does it");
+                    thread::yield_now();
+                }
+                assert_eq!(done.load(Acquire), 2 - task().rank, "by the other one");
+            }
+        }
+    });
+}
+
 /// One step of a program of tasks.
 #[derive(Clone, Debug)]
 enum Step {
@@ -373,7 +400,7 @@ impl Trace {
         }
         siblings.push((number, uses.to_vec()));
         all_below.push(number);
-        let (trace, children) = (Arc::clone(self), children.to_vec());
+        let (trace, is_leaf, children) = (Arc::clone(self), children.is_empty(), children.to_vec());
         let below = Arc::new(Mutex::new(Vec::new()));
         let body: Body = Box::new({
             let below = Arc::clone(&below);
@@ -386,7 +413,9 @@ impl Trace {
             }
         });
         let traits = Traits { priority: priority.into(), ..PLAIN.traits };
-        make(Made { deferred, traits, depends: &depends, ..PLAIN }, body);
+        // Leaves are known to be light before long.
+        let code = if is_leaf { 0x4000 } else { 0 };
+        make(Made { deferred, traits, depends: &depends, code, ..PLAIN }, body);
     }
 
     /// Those tasks have ended by now.

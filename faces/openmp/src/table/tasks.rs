@@ -44,7 +44,7 @@ impl Passed {
     fn made<'a>(&self, deferred: bool, flags: u32, priority: c_int, depends: &'a [Depend]) -> Made<'a> {
         let kind = TaskKind { is_final: flags & flags::FINAL != 0, is_needed: self.copier.is_some() };
         let traits = Traits { priority: priority.max(0) as u32, detached: flags & flags::DETACH != 0, ..Traits::default() };
-        Made { deferred, kind, traits, depends }
+        Made { deferred, kind, traits, depends, code: self.body as usize }
     }
 
     /// The data in memory of their own.
@@ -375,7 +375,7 @@ entries! {
         fn GOMP_taskwait_depend_nowait(depend: *const *const c_void) {
             // SAFETY: the compiler passes such a list.
             let depends = unsafe { uses(depend) };
-            let made = Made { deferred: true, kind: TaskKind::default(), traits: Traits::default(), depends: &depends };
+            let made = Made { deferred: true, kind: TaskKind::default(), traits: Traits::default(), depends: &depends, code: 0 };
             match tasking::spawn(made) {
                 Spawned::Never => {}
                 Spawned::Now(now) => now.run(|| {}),
