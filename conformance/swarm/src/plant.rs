@@ -16,6 +16,10 @@ pub(crate) enum Plant {
     DoneBefore,
     /// A worker takes a part and does nothing more.
     NeverDone,
+    /// Members of a region meet as if there were no tasks.
+    TasksLeft,
+    /// A task may be found before it has its body.
+    BodyLater,
     /// The bytes of a record are there only when the next one is written.
     BytesLate,
     /// A reader gives a record back before it has copied it.

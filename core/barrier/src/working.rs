@@ -1,7 +1,7 @@
 //! Meetings of members that have work to do meanwhile: the last to arrive ends a meeting only when nothing is
 //! left to be done (OpenMP 5.2 §15.3.1: a barrier completes all tasks of its region).
 use crate::{Algorithm, BarrierMember, Group};
-use foregather_machine::{Cause, Cpu, Error, Nanos};
+use foregather_machine::{Cause, Cpu, Error, Nanos, reached};
 
 impl<C: Cpu> Group<C> {
     /// Members that wait by [`BarrierMember::wait_or`] look again, after a change that the caller has made.
@@ -44,6 +44,7 @@ impl<C: Cpu> BarrierMember<C> {
                     self.end_meeting();
                     return Ok(None);
                 }
+                reached("task:3");
                 self.holds.set(true);
             }
             self.pending.set(true);

@@ -3,7 +3,7 @@ use crate::group::TaskGroup;
 use crate::task::{Left, TeamTask, WAKE_WEIGHT, one_less};
 use core::sync::atomic::{AtomicU32, Ordering::*};
 use foregather_barrier::{BarrierMember, Group};
-use foregather_machine::{CachePadded, Cause, Cpu, Error, Nanos, Rank, WaitContext};
+use foregather_machine::{CachePadded, Cause, Cpu, Error, Nanos, Rank, WaitContext, reached};
 use foregather_wait::{WaitFor, Waiter};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -302,6 +302,7 @@ impl<C: Cpu, B> ReadyQueue<C, B> {
         let Some((_, first)) = tasks.front_mut().filter(|_| is_light) else { return false };
         let more = WAKE_WEIGHT - *first;
         *first += more;
+        reached("task:5");
         self.weighs(&tasks, more as i32);
         true
     }

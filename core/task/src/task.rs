@@ -1,7 +1,7 @@
 //! One task: whose child it is, what it comes after, and what comes after it.
 use crate::depend::{Depend, Dependences};
 use crate::group::TaskGroup;
-use foregather_machine::{VALUE_MASK, Words};
+use foregather_machine::{VALUE_MASK, Words, reached};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Adding this takes 1 away.
@@ -107,6 +107,7 @@ impl<C: Words, B> TeamTask<C, B> {
         cpu.store(&child.before, 1 + first.len() as u32);
         for task in first {
             if !task.is_followed_by(child) {
+                reached("task:2");
                 child.one_less_before(cpu);
             }
         }

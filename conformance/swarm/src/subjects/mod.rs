@@ -9,6 +9,7 @@ mod messenger;
 mod network;
 mod report;
 mod tamper;
+mod task;
 mod team;
 
 use crate::draw::Draw;
@@ -27,6 +28,8 @@ pub(crate) enum Subject {
     Network,
     /// Fork and join.
     Team,
+    /// Tasks, and the meetings that wait for them.
+    Task,
     /// Broadcasts among threads, at either pace.
     Broadcast,
     /// Messages, null messages, packets and collective operations over the lanes of a cluster.
@@ -41,10 +44,11 @@ pub(crate) enum Subject {
 
 impl Subject {
     /// All of them.
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Barrier,
         Self::Network,
         Self::Team,
+        Self::Task,
         Self::Broadcast,
         Self::Messenger,
         Self::Hostile,
@@ -58,6 +62,7 @@ impl Subject {
             Self::Barrier => "barrier",
             Self::Network => "network",
             Self::Team => "team",
+            Self::Task => "task",
             Self::Broadcast => "broadcast",
             Self::Messenger => "messenger",
             Self::Hostile => "hostile",
@@ -78,6 +83,7 @@ impl Subject {
             Self::Barrier => barrier::run,
             Self::Network => network::run,
             Self::Team => team::run,
+            Self::Task => task::run,
             Self::Broadcast => broadcast::run,
             Self::Messenger => messenger::run,
             Self::Hostile => hostile::run,
@@ -92,7 +98,7 @@ impl Subject {
 }
 
 /// The planted mistakes by name, each with its subject.
-pub(crate) const PLANTS: [(&str, Subject, Plant); 24] = [
+pub(crate) const PLANTS: [(&str, Subject, Plant); 26] = [
     ("round-missing", Subject::Barrier, Plant::RoundMissing),
     ("signal-swallowed", Subject::Barrier, Plant::SignalSwallowed),
     ("packets-lost", Subject::Network, Plant::PacketsLost),
@@ -100,6 +106,8 @@ pub(crate) const PLANTS: [(&str, Subject, Plant); 24] = [
     ("round-missing", Subject::Network, Plant::RoundMissing),
     ("done-before", Subject::Team, Plant::DoneBefore),
     ("never-done", Subject::Team, Plant::NeverDone),
+    ("tasks-left", Subject::Task, Plant::TasksLeft),
+    ("body-later", Subject::Task, Plant::BodyLater),
     ("bytes-late", Subject::Broadcast, Plant::BytesLate),
     ("passed-first", Subject::Broadcast, Plant::PassedFirst),
     ("frame-lost", Subject::Messenger, Plant::FrameLost),
