@@ -118,7 +118,7 @@ impl<C: Cpu> TaskRun<C> {
             return member.wait().await.unwrap();
         }
         let rank = member.rank();
-        while let Some(task) = self.team.meet(member).await.unwrap() {
+        while let Some(task) = self.team.meet(member, true).await.unwrap() {
             OneOf { run: self, cpu: member.cpu(), waiter, rank }.execute(task, &May::Any).await;
         }
     }

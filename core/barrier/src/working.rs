@@ -25,7 +25,8 @@ impl<C: Cpu> BarrierMember<C> {
     /// members of a meeting wait like this, or none.
     ///
     /// # Errors
-    /// As [`BarrierMember::wait`]; [`Cause::TimedOut`] after `patience`; [`Cause::Setting`] at any other barrier.
+    /// As [`BarrierMember::wait`]; [`Cause::TimedOut`] after `patience`; [`Cause::Setting`] at any other
+    /// barrier.
     #[inline]
     pub async fn wait_or<T>(
         &mut self,
@@ -72,8 +73,12 @@ impl<C: Cpu> BarrierMember<C> {
         let is_over = || if holds { !is_open(cpu) } else { group.central().released(cpu, meeting).is_some() };
         let look = || if is_over() { Some(None) } else { find(cpu).map(Some) };
         let (bell, timed) = (group.bell(), self.account().sample());
-        let wait = self.end.waiter().wait(cpu, bell, timed, || self.why(cpu.now() + patience), look).finish();
-        match cpu.run_inline(wait).await {
+        let wait = self.end.waiter().wait_part(cpu, bell, timed, || self.why(cpu.now() + patience), look).finish();
+        let ended = cpu.run_inline(wait).await;
+        if let Ok((_, waited)) = &ended {
+            self.account().waited(*waited);
+        }
+        match ended.map(|(found, _)| found) {
             Ok(None) if holds => self.end_meeting(),
             Ok(None) => self.leave(),
             Ok(found) => return Ok(found),
@@ -82,6 +87,7 @@ impl<C: Cpu> BarrierMember<C> {
                 if matches!(error.cause(), Cause::TimedOut { .. }) {
                     return Err(error);
                 }
+                self.account().failed();
                 self.suffers();
                 return Err(error);
             }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Tasks in the order in which they came.
 type Tasks<C, B> = VecDeque<Arc<TeamTask<C, B>>>;
 
-/// The same, each with what it weighs there.
+/// Tasks in the order in which they came, each with what it weighs there.
 type Weighed<C, B> = VecDeque<(Arc<TeamTask<C, B>>, u32)>;
 
 /// From this weight of its queue on, a member that is awake takes a task of another one: it has to fetch the
@@ -244,12 +244,13 @@ impl<C: Cpu, B> TaskTeam<C, B> {
     }
 
     /// Waits at a meeting until all have come and all tasks are complete, or for a task that the member may
-    /// do meanwhile. An arrival stays: the next call goes on with the meeting.
+    /// do meanwhile. An arrival stays: the next call goes on with the meeting. Members of a region in which
+    /// no task is [kept](TaskTeam::keep) need no patience.
     ///
     /// # Errors
     /// Those of [`BarrierMember::wait_or`].
-    pub async fn meet(&self, member: &mut BarrierMember<C>) -> Result<Option<Arc<TeamTask<C, B>>>, Error> {
-        let (rank, mut patience) = (member.rank(), PATIENCE);
+    pub async fn meet(&self, member: &mut BarrierMember<C>, tasks_are_kept: bool) -> Result<Option<Arc<TeamTask<C, B>>>, Error> {
+        let (rank, mut patience) = (member.rank(), if tasks_are_kept { PATIENCE } else { Nanos::MAX });
         loop {
             match member.wait_or(|cpu| self.is_open(cpu), |cpu| self.take(cpu, rank, &May::Any), patience).await {
                 Ok(found) => return Ok(found),

@@ -87,8 +87,8 @@ impl<C: Words, B> TeamTask<C, B> {
         }
     }
 
-    /// The same, of that weight: how long its body computes, in 64ths of a wake-up, as far as is known. One
-    /// of which nothing is known is [as long as that](WAKE_WEIGHT).
+    /// Gives the task a weight: how long its body computes, in 64ths of a wake-up, as far as is known. One of
+    /// which nothing is known weighs [a whole one](WAKE_WEIGHT).
     pub fn of_weight(self, weight: u32) -> Self {
         Self { weight: weight.min(WAKE_WEIGHT), ..self }
     }

@@ -44,7 +44,9 @@ pub(crate) struct Crew {
     ring: [CachePadded<Slot>; SLOTS],
     /// What the members do of their tasks.
     pub(crate) tasks: Arc<ThreadTeam>,
-    /// Has a member made a task that another one may do in this region?
+    /// May members of this region make tasks, as far as is known?
+    expects_tasks: AtomicBool,
+    /// Has one made a task that another one may do in this region?
     has_tasks: AtomicBool,
     /// Members wait here for the ring, or for their turn.
     moved: CachePadded<Word>,
@@ -71,6 +73,7 @@ impl Crew {
             size,
             policy,
             tasks: Arc::new(ThreadTeam::new(group.clone())),
+            expects_tasks: AtomicBool::new(true),
             has_tasks: AtomicBool::new(false),
             group,
             ring,
@@ -92,6 +95,16 @@ impl Crew {
         }
         self.singles.0.reset();
         self.has_tasks.store(false, Relaxed);
+    }
+
+    /// A region begins in which members may make tasks, or in which they did not the last time.
+    pub(crate) fn expect_tasks(&self, may: bool) {
+        self.expects_tasks.store(may, Relaxed);
+    }
+
+    /// Do members wait for all parts of this region to end, and lie ready for tasks that others keep?
+    pub(crate) fn expects_tasks(&self) -> bool {
+        self.expects_tasks.load(Relaxed)
     }
 
     /// A member makes a task that another one may do.
@@ -168,7 +181,7 @@ impl CrewSeat {
     pub(crate) fn met_or_task(&self) -> Result<Option<Arc<ThreadTask>>, Cancelled> {
         let mut barrier = self.barrier.borrow_mut();
         let member = barrier.as_mut().ok_or(Cancelled)?;
-        match block_on(self.crew.tasks.meet(member)) {
+        match block_on(self.crew.tasks.meet(member, self.crew.expects_tasks())) {
             Ok(found) => Ok(found),
             Err(error) if matches!(error.cause(), Cause::Poisoned { .. }) && self.crew.is_cancelled.load(Acquire) => {
                 *barrier = None;

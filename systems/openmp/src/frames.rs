@@ -169,6 +169,14 @@ impl TaskPlace {
         }
     }
 
+    /// Lets the team do a new task of the calling thread's, which does it itself if that is light.
+    pub(crate) fn keep(&self, task: Arc<ThreadTask>) {
+        match self {
+            Self::Crew(seat) if !seat.crew.expects_tasks() => self.put(Some(task)),
+            _ => self.team().keep(self.cpu(), self.rank(), task),
+        }
+    }
+
     /// Lets the team do a task, if there is one.
     pub(crate) fn put(&self, task: Option<Arc<ThreadTask>>) {
         if let Some(task) = task {

@@ -82,20 +82,21 @@ impl Pool {
         (size > 1).then(|| self.crew(size).cloned()).flatten()
     }
 
-    /// Do members of regions with that body wait for all parts to end, so that they can do tasks which others
-    /// make late? That costs a meeting. `None`: nothing is known of the body.
-    fn lingers(&self, body: Option<usize>) -> bool {
+    /// May members of regions with that body make tasks? To be ready for those costs a meeting. `None`:
+    /// nothing is known of the body.
+    fn may_make_tasks(&self, body: Option<usize>) -> bool {
         body.is_none_or(|body| self.taskless.binary_search(&body).is_err())
     }
 
     /// Calls `body` once on each of the members. Returns the first panic.
     fn run(&mut self, crew: &Arc<Crew>, opening: Opening, body: &(impl Fn() + Sync)) -> Option<Panic> {
-        let (start, loops, lingers) = (Start::of(crew.size(), opening), AtomicU32::new(0), self.lingers(opening.body));
+        crew.expect_tasks(self.may_make_tasks(opening.body));
+        let (start, loops) = (Start::of(crew.size(), opening), AtomicU32::new(0));
         let part = |member: Member| {
             let seat = seat(crew, member.rank());
             let _back = enter(&start, member.rank(), Some(Rc::clone(&seat)));
             affinity_format::show_if_asked();
-            let part = SeatPart { seat: &seat, lingers };
+            let part = SeatPart(&seat);
             body();
             drop(part);
             if member.rank() == 0 {
@@ -228,38 +229,38 @@ struct Opened {
     back: Inside,
     team: Option<(Pool, Arc<Crew>)>,
     opening: Opening,
-    lingers: bool,
 }
 
 /// Opens a region as [`parallel`] does, in which the calling thread does its own part itself: it is the first
 /// member until it calls [`close`]. The others call `body`.
 pub fn open(opening: impl Into<Opening>, body: impl Fn() + Send + Sync + 'static) {
     let opening = opening.into();
-    let (back, team, lingers) = match team(opening.threads) {
-        None => (enter(&Start::of(1, opening), 0, None), None, false),
+    let (back, team) = match team(opening.threads) {
+        None => (enter(&Start::of(1, opening), 0, None), None),
         Some((mut pool, crew)) => {
-            let (start, lingers) = (Arc::new(Start::of(crew.size(), opening)), pool.lingers(opening.body));
+            crew.expect_tasks(pool.may_make_tasks(opening.body));
+            let start = Arc::new(Start::of(crew.size(), opening));
             let (shared, begin) = (Arc::clone(&crew), Arc::clone(&start));
             statistics::count_region();
             pool.threads.open(Box::new(move |member: Member| {
                 let seat = seat(&shared, member.rank());
                 let _back = enter(&begin, member.rank(), Some(Rc::clone(&seat)));
                 affinity_format::show_if_asked();
-                let _part = SeatPart { seat: &seat, lingers };
+                let _part = SeatPart(&seat);
                 body();
             }));
-            (enter(&start, 0, Some(seat(&crew, 0))), Some((pool, crew)), lingers)
+            (enter(&start, 0, Some(seat(&crew, 0))), Some((pool, crew)))
         }
     };
     affinity_format::show_if_asked();
-    OPENED.with_borrow_mut(|opened| opened.push(Opened { back, team, opening, lingers }));
+    OPENED.with_borrow_mut(|opened| opened.push(Opened { back, team, opening }));
 }
 
 /// Closes the region that the calling thread has opened last, when all members are done.
 pub fn close() {
-    let Some(Opened { back, team, opening, lingers }) = OPENED.with_borrow_mut(Vec::pop) else { return };
+    let Some(Opened { back, team, opening }) = OPENED.with_borrow_mut(Vec::pop) else { return };
     match here::seat() {
-        Some(seat) => drop(SeatPart { seat: &seat, lingers }),
+        Some(seat) => drop(SeatPart(&seat)),
         None => tasking::finish_alone(),
     }
     let loops = here::way().loops;

@@ -145,7 +145,7 @@ impl DeferredTask {
         } else if team.size() == 1 || team.is_full(rank) {
             place.put(execute(team, (cpu, rank), task, None));
         } else {
-            team.keep(cpu, rank, task);
+            place.keep(task);
         }
     }
 }
@@ -375,19 +375,17 @@ pub(crate) fn meet(seat: &CrewSeat) -> bool {
     }
 }
 
-/// A member's part of a region, which ends with the tasks that are left, also if it panics.
-pub(crate) struct SeatPart<'s> {
-    pub(crate) seat: &'s CrewSeat,
-    /// Does the member wait for the others' parts, too, since those may make tasks late?
-    pub(crate) lingers: bool,
-}
+/// A member's part of a region, which ends with the tasks that are left, also if it panics: with those that
+/// other parts make late, too, where tasks are expected.
+pub(crate) struct SeatPart<'s>(pub(crate) &'s CrewSeat);
 
 impl Drop for SeatPart<'_> {
     fn drop(&mut self) {
-        if self.lingers {
-            meet(self.seat);
+        let Self(seat) = self;
+        if seat.crew.expects_tasks() {
+            meet(seat);
         }
-        let (tasks, cpu) = (&self.seat.crew.tasks, &self.seat.cpu);
-        wait(tasks, self.seat.rank, "the tasks of a region", &May::Any, || !tasks.is_open(cpu));
+        let (tasks, cpu) = (&seat.crew.tasks, &seat.cpu);
+        wait(tasks, seat.rank, "the tasks of a region", &May::Any, || !tasks.is_open(cpu));
     }
 }

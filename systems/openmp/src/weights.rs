@@ -25,7 +25,7 @@ pub(crate) fn of(code: usize) -> Option<u32> {
 }
 
 /// A body of that code has computed for `took`, where it takes `wake` to wake a thread. A longer one than
-/// before counts at once, shorter ones bit by bit: one of several that is long is not forgotten by the others.
+/// before counts at once, shorter ones bit by bit, so that many short ones do not hide a long one.
 pub(crate) fn learn(code: usize, took: Nanos, wake: Nanos) {
     let now = (took.0.saturating_mul(u64::from(WAKE_WEIGHT)) / wake.0.max(1)).min(u64::from(WAKE_WEIGHT)) as u32;
     let known = of(code);
