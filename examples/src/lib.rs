@@ -1,4 +1,5 @@
 //! The chapters of the book whose Rust blocks are run: each block is a doc test.
+#![forbid(unsafe_code)]
 #![cfg(doctest)]
 
 macro_rules! chapters {
