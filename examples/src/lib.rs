@@ -9,4 +9,4 @@ macro_rules! chapters {
     )*};
 }
 
-chapters! { waiting barriers teams messages shared errors simulate }
+chapters! { waiting barriers teams messages shared errors }
