@@ -1,0 +1,12 @@
+//! The chapters of the book whose Rust blocks are run: each block is a doc test.
+#![forbid(unsafe_code)]
+#![cfg(doctest)]
+
+macro_rules! chapters {
+    ($($name:ident)*) => {$(
+        #[doc = include_str!(concat!("../../docs/", stringify!($name), ".md"))]
+        mod $name {}
+    )*};
+}
+
+chapters! { waiting barriers teams messages shared errors }
