@@ -39,69 +39,88 @@ entries! {
             ATOMIC.unlock();
         }
     }
-    "OMP_3.0" {
-        fn omp_init_lock(lock: *mut Lock) {
-            // SAFETY: the program passes memory for a lock, which no thread uses yet.
-            unsafe { lock.write(Lock::new()) }
-        }
-        fn omp_destroy_lock(_lock: *mut Lock) {}
-        fn omp_set_lock(lock: &Lock) {
-            lock.lock();
-        }
-        fn omp_unset_lock(lock: &Lock) {
-            lock.unlock();
-        }
-        fn omp_test_lock(lock: &Lock) -> c_int {
-            lock.try_lock().into()
-        }
-        fn omp_init_nest_lock(lock: *mut NestLock) {
-            // SAFETY: the program passes memory for a lock, which no thread uses yet.
-            unsafe { lock.write(NestLock::default()) }
-        }
-        fn omp_destroy_nest_lock(_lock: *mut NestLock) {}
-        fn omp_set_nest_lock(lock: &NestLock) {
-            lock.lock();
-        }
-        fn omp_unset_nest_lock(lock: &NestLock) {
-            lock.unlock();
-        }
-        fn omp_test_nest_lock(lock: &NestLock) -> c_int {
-            lock.try_lock() as c_int
-        }
-        fn omp_init_lock_(lock: *mut Lock) {
-            // SAFETY: the program passes memory for a lock, which no thread uses yet.
-            unsafe { lock.write(Lock::new()) }
-        }
-        fn omp_destroy_lock_(_lock: *mut Lock) {}
-        fn omp_set_lock_(lock: &Lock) {
-            lock.lock();
-        }
-        fn omp_unset_lock_(lock: &Lock) {
-            lock.unlock();
-        }
-        fn omp_test_lock_(lock: &Lock) -> c_int {
-            lock.try_lock().into()
-        }
-        fn omp_init_nest_lock_(lock: *mut *mut NestLock) {
-            // SAFETY: the program passes a variable for the lock's address.
-            unsafe { lock.write(Box::into_raw(Box::default())) }
-        }
-        fn omp_destroy_nest_lock_(lock: *mut *mut NestLock) {
-            // SAFETY: the variable has the address that `omp_init_nest_lock_` made, and no thread uses the
-            // lock any more.
-            unsafe {
-                drop(Box::from_raw(lock.read()));
-                lock.write(core::ptr::null_mut());
+}
+
+/// The program's locks under a node: nested ones of C are a `$nest` each, and Fortran's are `$more`.
+macro_rules! locks {
+    ($($way:ident:)? $node:literal $nest:ty { $($more:tt)* }) => {
+        entries! {
+            $($way:)?
+            $node {
+                fn omp_init_lock(lock: *mut Lock) {
+                    // SAFETY: the program passes memory for a lock, which no thread uses yet.
+                    unsafe { lock.write(Lock::new()) }
+                }
+                fn omp_destroy_lock(_lock: *mut Lock) {}
+                fn omp_set_lock(lock: &Lock) {
+                    lock.lock();
+                }
+                fn omp_unset_lock(lock: &Lock) {
+                    lock.unlock();
+                }
+                fn omp_test_lock(lock: &Lock) -> c_int {
+                    lock.try_lock().into()
+                }
+                fn omp_init_lock_(lock: *mut Lock) {
+                    // SAFETY: the program passes memory for a lock, which no thread uses yet.
+                    unsafe { lock.write(Lock::new()) }
+                }
+                fn omp_destroy_lock_(_lock: *mut Lock) {}
+                fn omp_set_lock_(lock: &Lock) {
+                    lock.lock();
+                }
+                fn omp_unset_lock_(lock: &Lock) {
+                    lock.unlock();
+                }
+                fn omp_test_lock_(lock: &Lock) -> c_int {
+                    lock.try_lock().into()
+                }
+                fn omp_init_nest_lock(lock: *mut $nest) {
+                    // SAFETY: the program passes memory for a lock, which no thread uses yet.
+                    unsafe { lock.write(<$nest>::default()) }
+                }
+                fn omp_destroy_nest_lock(_lock: *mut $nest) {}
+                fn omp_set_nest_lock(lock: &$nest) {
+                    lock.lock();
+                }
+                fn omp_unset_nest_lock(lock: &$nest) {
+                    lock.unlock();
+                }
+                fn omp_test_nest_lock(lock: &$nest) -> c_int {
+                    lock.try_lock() as c_int
+                }
+                $($more)*
             }
         }
-        fn omp_set_nest_lock_(lock: &&NestLock) {
-            lock.lock();
-        }
-        fn omp_unset_nest_lock_(lock: &&NestLock) {
-            lock.unlock();
-        }
-        fn omp_test_nest_lock_(lock: &&NestLock) -> c_int {
-            lock.try_lock() as c_int
+    };
+}
+
+/// Locks of programs since OpenMP 3.0, whose nested locks belong to a task.
+pub(super) mod new {
+    use super::*;
+    locks! {
+        "OMP_3.0" NestLock {
+            fn omp_init_nest_lock_(lock: *mut *mut NestLock) {
+                // SAFETY: the program passes a variable for the lock's address.
+                unsafe { lock.write(Box::into_raw(Box::default())) }
+            }
+            fn omp_destroy_nest_lock_(lock: *mut *mut NestLock) {
+                // SAFETY: the variable has the address that `omp_init_nest_lock_` made, and no thread uses the
+                // lock any more.
+                unsafe {
+                    drop(Box::from_raw(lock.read()));
+                    lock.write(core::ptr::null_mut());
+                }
+            }
+            fn omp_set_nest_lock_(lock: &&NestLock) {
+                lock.lock();
+            }
+            fn omp_unset_nest_lock_(lock: &&NestLock) {
+                lock.unlock();
+            }
+            fn omp_test_nest_lock_(lock: &&NestLock) -> c_int {
+                lock.try_lock() as c_int
+            }
         }
     }
 }
@@ -110,51 +129,8 @@ entries! {
 /// both languages.
 pub(super) mod old {
     use super::*;
-    entries! {
-        old:
-        "OMP_1.0" {
-            fn omp_init_lock(lock: *mut Lock) {
-                // SAFETY: the program passes memory for a lock, which no thread uses yet.
-                unsafe { lock.write(Lock::new()) }
-            }
-            fn omp_destroy_lock(_lock: *mut Lock) {}
-            fn omp_set_lock(lock: &Lock) {
-                lock.lock();
-            }
-            fn omp_unset_lock(lock: &Lock) {
-                lock.unlock();
-            }
-            fn omp_test_lock(lock: &Lock) -> c_int {
-                lock.try_lock().into()
-            }
-            fn omp_init_nest_lock(lock: *mut ThreadNestLock) {
-                // SAFETY: the program passes memory for a lock, which no thread uses yet.
-                unsafe { lock.write(ThreadNestLock::default()) }
-            }
-            fn omp_destroy_nest_lock(_lock: *mut ThreadNestLock) {}
-            fn omp_set_nest_lock(lock: &ThreadNestLock) {
-                lock.lock();
-            }
-            fn omp_unset_nest_lock(lock: &ThreadNestLock) {
-                lock.unlock();
-            }
-            fn omp_test_nest_lock(lock: &ThreadNestLock) -> c_int {
-                lock.try_lock() as c_int
-            }
-            fn omp_init_lock_(lock: *mut Lock) {
-                // SAFETY: the program passes memory for a lock, which no thread uses yet.
-                unsafe { lock.write(Lock::new()) }
-            }
-            fn omp_destroy_lock_(_lock: *mut Lock) {}
-            fn omp_set_lock_(lock: &Lock) {
-                lock.lock();
-            }
-            fn omp_unset_lock_(lock: &Lock) {
-                lock.unlock();
-            }
-            fn omp_test_lock_(lock: &Lock) -> c_int {
-                lock.try_lock().into()
-            }
+    locks! {
+        old: "OMP_1.0" ThreadNestLock {
             fn omp_init_nest_lock_(lock: *mut ThreadNestLock) {
                 // SAFETY: the program passes memory for a lock, which no thread uses yet.
                 unsafe { lock.write(ThreadNestLock::default()) }

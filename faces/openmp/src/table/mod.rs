@@ -21,7 +21,15 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
     let signed = [loops::TABLE, loops::named::TABLE, loops::by_the_runtime::TABLE];
     let unsigned = [loops::unsigned_named::TABLE, loops::unsigned_by_the_runtime::TABLE];
     let by_number = [loops::by_number::TABLE, doacross::TABLE, doacross::signed::TABLE, doacross::unsigned::TABLE];
-    let rest = [tasks::TABLE, doacross::variadic::TABLE, locks::TABLE, locks::old::TABLE, asked::TABLE, asked::told::TABLE];
+    let rest = [
+        tasks::TABLE,
+        doacross::variadic::TABLE,
+        locks::TABLE,
+        locks::new::TABLE,
+        locks::old::TABLE,
+        asked::TABLE,
+        asked::told::TABLE,
+    ];
     let places = [places::TABLE, places::numbered::TABLE, places::shown::TABLE, allocators::TABLE];
     let teams = [teams::TABLE, teams::limits::TABLE, teams::leagues::TABLE, teams::errors::TABLE, interop::TABLE];
     let targets = [targets::TABLE, targets::regions::TABLE, targets::images::TABLE, targets::memory::TABLE];
