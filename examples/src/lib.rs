@@ -1,4 +1,4 @@
-//! The chapters of the book whose Rust blocks are run: each block is a doc test.
+//! The chapters of the book whose Rust blocks are run, and the project's README: each block is a doc test.
 #![forbid(unsafe_code)]
 #![cfg(doctest)]
 
@@ -10,3 +10,6 @@ macro_rules! chapters {
 }
 
 chapters! { waiting barriers teams messages shared errors }
+
+#[doc = include_str!("../../README.md")]
+mod readme {}
