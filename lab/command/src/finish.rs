@@ -43,11 +43,16 @@ pub(crate) fn finish_with(results: &Results, output: Option<&Path>, seen: impl F
     })
 }
 
-/// Notes and noise of results, on standard error.
+/// Notes and noise of results, on standard error. No noise reaches virtual time.
 fn warn(results: &Results) {
     results.notes.iter().for_each(|note| tell("note", note));
-    results.noise.facts.iter().for_each(|fact| tell("noise", fact));
+    if !results.experiment.starts_with(SIMULATE) {
+        results.noise.facts.iter().for_each(|fact| tell("noise", fact));
+    }
 }
+
+/// What the names of simulations begin with.
+pub(crate) const SIMULATE: &str = "simulate ";
 
 /// One line on standard error, beside the results.
 pub(crate) fn tell(what: &str, text: &str) {

@@ -2,12 +2,13 @@
 //!
 //! - [`verbs`]: what answers what was asked for. [`worker`]: what child processes of this program do.
 //! - [`demo`]: a tour of it all. [`doctor`]: what this machine has and what it lacks. `exec`: a program on
-//!   this project's runtimes.
+//!   this project's runtimes. `plans`: simulations.
 #![forbid(unsafe_code)]
 
 pub mod demo;
 pub mod doctor;
 mod exec;
 mod finish;
+mod plans;
 pub mod verbs;
 pub mod worker;
