@@ -16,7 +16,6 @@ use foregather_results::table::wrapped;
 use foregather_results::{Measurement, Results, Run, Timeline, Verdict, output};
 use foregather_simulate as simulate;
 use foregather_simulate::{Ask, Running, points, shipped};
-use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Makes the tour; writes the page to `page_at` and its data beside it.
@@ -126,12 +125,9 @@ fn said(results: &Results, diagnosis: &doctor::Diagnosis, page_at: &Path) -> Str
             )));
         }
     }
-    let missing = diagnosis.checks.iter().filter(|check| check.status == doctor::Status::Missing);
-    let names: BTreeSet<&str> = missing.map(|check| check.name).collect();
+    let names = diagnosis.lacking();
     if !names.is_empty() {
-        let names: Vec<&str> = names.into_iter().collect();
         lines.push(line(format!("not here, so left out: {}; `foregather doctor` has the remedies", names.join(", "))));
-        lines.extend(Some(diagnosis.lacking()).filter(|lacking| !lacking.is_empty()));
     }
     lines.push(line(format!("{:.0} s; open {}", results.seconds, page_at.display())));
     lines.join("\n")

@@ -1,5 +1,6 @@
 //! What answers each verb: gather, print, write.
 use crate::finish::{finish, finish_with, print, tell};
+use crate::screen::Screen;
 use crate::{demo, doctor, exec, plans};
 use anyhow::{Context, Result, bail};
 use foregather_cli::failure::Failure;
@@ -78,7 +79,7 @@ fn refuse_realtime() -> Result<()> {
 fn diagnose(cli: &Cli) -> Result<()> {
     let diagnosis = doctor::Diagnosis::gather();
     Ok(print(&match cli.format {
-        Format::Table => diagnosis.to_text(),
+        Format::Table => diagnosis.to_text(&Screen::of_output()),
         Format::Json => serde_json::to_string_pretty(&diagnosis)?,
         Format::Csv => diagnosis.table().to_csv(),
     })?)
