@@ -5,6 +5,9 @@ use foregather_results::table::wrapped_within;
 use std::borrow::Cow;
 use std::io::{IsTerminal, stdout};
 
+/// A blank at which no line ends.
+pub(crate) const NO_BREAK: char = '\u{a0}';
+
 /// The width of what no terminal shows.
 const USUAL_COLUMNS: usize = 60;
 
@@ -58,12 +61,13 @@ impl Screen {
     /// Foreign text in the characters that there are, which steers nothing.
     pub(crate) fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let text = shown(text);
-        if self.ascii && !text.is_ascii() { text.replace(|c: char| !c.is_ascii(), "?").into() } else { text }
+        let lacks = |c: char| !c.is_ascii() && c != NO_BREAK;
+        if self.ascii && text.contains(lacks) { text.replace(lacks, "?").into() } else { text }
     }
 
     /// Text on lines that fit; those but the first are indented.
     pub(crate) fn wrapped(&self, text: &str, indent: usize) -> String {
-        wrapped_within(&self.text(text), indent, self.columns)
+        wrapped_within(&self.text(text), indent, self.columns).replace(NO_BREAK, " ")
     }
 
     /// Lines in a colour, if there are colours.

@@ -37,7 +37,8 @@ pub struct Check {
     pub found: String,
     /// What to do, if something can be done.
     pub remedy: String,
-    /// What does not work, or gets slower, without it: `without X: no Y`. Empty if it is there.
+    /// What does not work, or gets slower, without it: `without X: no Y`. Empty if it is there, or if that
+    /// hardly matters.
     #[serde(skip)]
     pub costs: String,
 }
@@ -49,6 +50,9 @@ pub struct Diagnosis {
     /// In the order of the page.
     pub checks: Vec<Check>,
 }
+
+/// How the costs of what is missing begin.
+const WITHOUT: &str = "without ";
 
 fn check(name: &'static str, status: Status, found: impl Into<String>, remedy: impl Into<String>) -> Check {
     Check { name, status, found: found.into(), remedy: remedy.into(), costs: String::new() }
@@ -93,9 +97,10 @@ impl Diagnosis {
         table
     }
 
-    /// The names of what is missing.
-    pub fn lacking(&self) -> Vec<&'static str> {
-        self.checks.iter().filter(|check| check.status == Status::Missing).map(|check| check.name).collect()
+    /// What is missing, by names.
+    pub fn lacking(&self) -> Vec<&str> {
+        let missing = self.checks.iter().filter(|check| check.status == Status::Missing);
+        missing.filter_map(|check| check.costs.strip_prefix(WITHOUT)?.split(':').next()).collect()
     }
 }
 
@@ -248,7 +253,7 @@ pub(super) fn peers() -> Vec<Check> {
             name,
             format!("{error:#}"),
             format!("`{BUILD}`"),
-            &format!("without the list of {name}: none of them is compared"),
+            &format!("without the list of {}: none of them is compared", name.replace(':', ",")),
         )],
     });
     [check("peers", Status::Ok, program.display().to_string(), "")].into_iter().chain(found).collect()

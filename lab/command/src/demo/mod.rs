@@ -1,0 +1,122 @@
+//! A tour of less than a minute: five things that programs do, each beside what else does it here, in a sentence
+//! each; and a page with their figures, and with machines that only exist in simulation.
+//!
+//! - `scenes`: what is measured. `sentence`, `said`: what the terminal shows of it. `simulated`: what only the
+//!   page shows.
+mod said;
+mod scenes;
+mod sentence;
+mod simulated;
+
+use crate::doctor::Diagnosis;
+use crate::finish::{keep, print_kept};
+use crate::screen::Screen;
+use anyhow::Result;
+use foregather_cli::demo_results;
+use foregather_cli::failure::Failure;
+use foregather_host::{clock, interrupt};
+use foregather_machine::Nanos;
+use foregather_measure::product::NUMPY;
+use foregather_report as report;
+use foregather_reproduce as reproduce;
+use foregather_results::{Measurement, Results, Run, output};
+use said::Said;
+use scenes::{Contest, SCENES};
+use sentence::Sentence;
+use std::path::Path;
+
+/// The announced time is a multiple of this.
+const STEP: Nanos = Nanos::from_ms(5_000);
+/// Looking around, and writing the page.
+const AROUND: Nanos = Nanos::from_ms(2_000);
+
+/// Makes the tour; writes the page to `page_at` and its data beside it.
+///
+/// # Errors
+/// If nothing can be measured, or the page cannot be written.
+pub fn run(page_at: &Path, quiet: bool) -> Result<()> {
+    let (began, screen) = (clock::now(), Screen::of_output());
+    let contest = Contest::here();
+    let announced = announced(&contest);
+    if !quiet {
+        eprintln!("{}\n", screen.wrapped(&announcement(announced), 0));
+    }
+    // Looked at while nothing is measured yet.
+    let diagnosis = Diagnosis::gather();
+    let run = Run::begin("demo", Some(1));
+    let left = || (began + announced) - clock::now();
+    let (mut measurements, mut notes) = measure(&contest, quiet, &left)?;
+    measurements.extend(sentences(&measurements).iter().flat_map(Sentence::measurements).collect::<Vec<_>>());
+    let simulated = simulated::run(quiet, left)?;
+    measurements.extend(simulated.measurements);
+    if simulated.tried.is_empty() && !interrupt::requested() {
+        notes.push("the simulations for the page were left out, as the time was over".to_owned());
+    }
+    let mut results = run.end(interrupt::requested(), measurements, vec![], notes);
+    results.seconds = (clock::now() - began).as_secs();
+    results.timelines = simulated.timelines;
+    results.verdicts = reproduce::settle(simulated.tried, &results.noise).verdicts;
+    let page = output::write(page_at, &report::page(std::slice::from_ref(&results)));
+    let data_at = demo_results(page_at);
+    let kept = keep(&results, Some(&data_at));
+    print_kept(&results, Some(&data_at), kept, || said(&results, &diagnosis, page_at, &screen))?;
+    page?;
+    if results.interrupted { Err(Failure::Interrupted.into()) } else { Ok(()) }
+}
+
+/// How long the whole takes at most: what is planned, rounded up.
+fn announced(contest: &Contest) -> Nanos {
+    let measured = SCENES.iter().fold(Nanos::ZERO, |sum, scene| sum + scene.planned(contest));
+    let all = measured + simulated::planned() + AROUND;
+    STEP * all.0.div_ceil(STEP.0)
+}
+
+fn announcement(announced: Nanos) -> String {
+    let count = SCENES.len();
+    format!(
+        "This takes up to {:.0} s: {count} short measurements of this machine, then simulations for a page. Ctrl-C ends it at any \
+         time, and keeps what there is by then.",
+        announced.as_secs()
+    )
+}
+
+/// All scenes for which there is time; what cannot be measured here is noted.
+fn measure(contest: &Contest, quiet: bool, left: impl Fn() -> Nanos) -> Result<(Vec<Measurement>, Vec<String>)> {
+    let (mut measurements, mut notes, mut trouble) = (vec![], Vec::<String>::new(), None);
+    for scene in SCENES {
+        if interrupt::requested() || left() == Nanos::ZERO {
+            break;
+        }
+        match scene.measure(contest, quiet) {
+            Ok(found) => {
+                measurements.extend(found.measurements);
+                notes.extend(found.notes.into_iter().filter(|note| !notes.contains(note)).collect::<Vec<_>>());
+            }
+            Err(_) if interrupt::requested() => {}
+            Err(error) => {
+                notes.push(format!("{error:#}"));
+                trouble.get_or_insert(error);
+            }
+        }
+    }
+    match trouble {
+        Some(error) if measurements.is_empty() => Err(error),
+        _ => Ok((measurements, notes)),
+    }
+}
+
+/// What came of each scene.
+fn sentences(all: &[Measurement]) -> Vec<Sentence> {
+    SCENES.iter().filter_map(|scene| scene.sentence(all)).collect()
+}
+
+fn said(results: &Results, diagnosis: &Diagnosis, page_at: &Path, screen: &Screen) -> String {
+    let all = &results.measurements;
+    let mut lacking = diagnosis.lacking();
+    if !results.interrupted && all.iter().all(|m| m.text("runner") != NUMPY) {
+        lacking.push("NumPy");
+    }
+    lacking.dedup();
+    let (noise, page) = (&results.noise, page_at.display().to_string());
+    Said { sentences: &sentences(all), noise, lacking: &lacking, page: &page, seconds: results.seconds }.text(screen)
+}

@@ -1,0 +1,184 @@
+//! What the demo says: some sentences with numbers, what they mean, what to run next, and where the page is.
+use super::sentence::{Kind, Sentence, two_digits};
+use crate::screen::{Ink, Screen};
+use foregather_results::{Level, Noise};
+
+/// Before a number that others have disturbed.
+const ROUGH: &str = "~";
+
+/// The name of those contestants that are NumPy, and from which ratio on it is told how to change that.
+const NUMPY: &str = "NumPy";
+const WORTH_IT: f64 = 1.2;
+
+/// All that the terminal shows in the end.
+pub(super) struct Said<'a> {
+    pub(super) sentences: &'a [Sentence],
+    pub(super) noise: &'a Noise,
+    /// What is not here.
+    pub(super) lacking: &'a [&'a str],
+    /// Where the page is.
+    pub(super) page: &'a str,
+    pub(super) seconds: f64,
+}
+
+impl Said<'_> {
+    pub(super) fn text(&self, screen: &Screen) -> String {
+        let rough = self.noise.verdict != Level::Quiet;
+        let mark = if rough { ROUGH } else { "" };
+        let sentences: Vec<String> = self.sentences.iter().map(|sentence| screen.wrapped(&sentence.text(mark), 2)).collect();
+        if sentences.is_empty() {
+            return screen.wrapped(&format!("Nothing was measured. The page is {}.", self.page), 2);
+        }
+        let meaning = if rough { self.disturbance() } else { self.meaning() };
+        let ink = if rough { Ink::Amiss } else { Ink::Strong };
+        let mut parts = vec![sentences.join("\n")];
+        parts.extend((!meaning.is_empty()).then(|| screen.inked(ink, &screen.wrapped(&meaning, 0))));
+        parts.push(next(screen));
+        let mut end = vec![screen.wrapped(&format!("{:.0} s. Figures and all numbers: {}", self.seconds, self.page), 2)];
+        if !self.lacking.is_empty() {
+            let lacking = self.lacking.join(", ");
+            let said = format!("Not here: {lacking}. `foregather doctor` says what that costs, and how to get it.");
+            end.push(screen.wrapped(&said, 2));
+        }
+        parts.push(end.join("\n"));
+        parts.join("\n\n")
+    }
+
+    /// Who had the machine meanwhile.
+    fn disturbance(&self) -> String {
+        let percent = |value: Option<f64>, least: f64| value.filter(|&value| value >= least).map(two_digits);
+        let others = percent(self.noise.foreign_percent, 5.0).map(|percent| format!("other programs used {percent} % of it"));
+        let taken = percent(self.noise.steal_percent, 1.0).map(|percent| format!("the hypervisor took {percent} % of it"));
+        let why = others.or(taken).unwrap_or_else(|| "the same took different times".to_owned());
+        format!("This machine was not quiet: {why}. Numbers after {ROUGH} are rough, and nothing is concluded from them.")
+    }
+
+    /// What the numbers mean for programs, in a sentence or two.
+    fn meaning(&self) -> String {
+        let waits = || self.sentences.iter().filter(|sentence| sentence.kind == Kind::Wait);
+        let won: Vec<f64> = waits().filter(|s| s.is_won()).filter_map(|s| Some(s.best_other()?.1)).collect();
+        let compared = waits().filter(|sentence| sentence.best_other().is_some()).count();
+        let times = |least: f64, most: f64| match (two_digits(least), two_digits(most)) {
+            (least, most) if least == most => format!("{most} times"),
+            (least, most) => format!("{least} to {most} times"),
+        };
+        let (least, most) = won.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), &one| (least.min(one), most.max(one)));
+        let waits = match won.len() {
+            _ if compared == 0 => String::new(),
+            0 => "Programs whose threads wait for each other would gain nothing here.".to_owned(),
+            wins if wins == compared => format!(
+                "Where threads wait for each other like that, the best of the others takes {} as long: such programs gain here.",
+                times(least, most)
+            ),
+            _ => format!(
+                "Where Foregather is first, the best of the others takes {} as long; where another one is, keep that.",
+                times(least, most)
+            ),
+        };
+        let numpy = self.sentences.iter().find_map(|sentence| sentence.other(NUMPY)).filter(|(_, ratio)| *ratio > WORTH_IT);
+        let product = numpy.map(|(_, ratio)| {
+            let times = times(ratio, ratio);
+            format!("NumPy's product takes {times} as long: `foregather exec --blas` puts Foregather's under NumPy.")
+        });
+        [Some(waits).filter(|waits| !waits.is_empty()), product].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// What to run after this.
+fn next(screen: &Screen) -> String {
+    let verbs = [
+        ("`foregather exec --compare 5 -- ./your-program`", "what a program of yours gains, unchanged"),
+        ("`foregather measure barriers --quick`", "all ways of waiting, under more kinds of load"),
+        ("`foregather doctor`", "what this machine has and lacks"),
+    ];
+    let line = |(command, what): &(&str, &str)| screen.wrapped(&format!("{command}: {what}"), 2);
+    format!("{}\n{}", screen.inked(Ink::Strong, "Next:"), verbs.iter().map(line).collect::<Vec<_>>().join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sentence::tests::sentence;
+    use super::*;
+
+    fn sentences() -> Vec<Sentence> {
+        let region = [("foregather", 22_400.0), ("gomp", 3_140_000.0), ("omp", 2_400_000.0)];
+        let product = [("NumPy by the reference BLAS", 61e6), ("openblas", 2.9e6), ("foregather", 3e6)];
+        vec![
+            sentence(Kind::Wait, "A parallel region of 2 threads beside one busy program", &region),
+            sentence(
+                Kind::Wait,
+                "4 threads that meet at a barrier, alone on 2 processors",
+                &[("central/adaptive", 3e3), ("rust-std", 18e3)],
+            ),
+            sentence(Kind::Other, "A product of two matrices of 512 x 512", &product),
+            sentence(Kind::Other, "A message of 8 bytes from one process to another", &[("chosen", 110.0), ("pipe", 9e3)]),
+        ]
+    }
+
+    fn said(sentences: &[Sentence], noise: &Noise, lacking: &[&str], columns: usize) -> String {
+        Said { sentences, noise, lacking, page: "foregather-report.html", seconds: 31.4 }.text(&Screen::plain(columns))
+    }
+
+    #[test]
+    fn sentences_come_first_then_what_they_mean_and_what_is_next() {
+        expect_test::expect![[r#"
+            A parallel region of 2 threads beside one busy program:
+              libgomp 3.1 ms, libomp 2.4 ms, Foregather 22 us.
+            4 threads that meet at a barrier, alone on 2 processors:
+              Rust's Barrier 18 us, Foregather 3 us.
+            A product of two matrices of 512 x 512: NumPy by the
+              reference BLAS 61 ms, OpenBLAS 2.9 ms, Foregather 3 ms.
+            A message of 8 bytes from one process to another: a pipe
+              9 us, Foregather 110 ns.
+
+            Where threads wait for each other like that, the best of the
+            others takes 6 to 110 times as long: such programs gain
+            here. NumPy's product takes 20 times as long:
+            `foregather exec --blas` puts Foregather's under NumPy.
+
+            Next:
+            `foregather exec --compare 5 -- ./your-program`: what a
+              program of yours gains, unchanged
+            `foregather measure barriers --quick`: all ways of
+              waiting, under more kinds of load
+            `foregather doctor`: what this machine has and lacks
+
+            31 s. Figures and all numbers: foregather-report.html
+            Not here: libomp, NumPy. `foregather doctor` says what
+              that costs, and how to get it."#]]
+        .assert_eq(&said(&sentences(), &Noise::default(), &["libomp", "NumPy"], 60));
+    }
+
+    #[test]
+    fn a_noisy_machine_is_said_once_and_nothing_is_concluded() {
+        let noise = Noise { verdict: Level::Unusable, foreign_percent: Some(47.9), ..Noise::default() };
+        let text = said(&sentences(), &noise, &[], 1_000);
+        assert!(
+            text.starts_with("A parallel region of 2 threads beside one busy program: libgomp ~3.1 ms, libomp ~2.4 ms,"),
+            "{text}"
+        );
+        assert_eq!(text.matches("other programs used 48 % of it").count(), 1, "{text}");
+        assert!(!text.contains("is faster") && !text.contains("gain here") && !text.contains("Not here"), "{text}");
+    }
+
+    #[test]
+    fn where_another_one_is_faster_that_is_said_and_kept() {
+        let region = |gomp: f64| sentence(Kind::Wait, "A region", &[("foregather", 20e3), ("gomp", gomp)]);
+        let of = |sentences: &[Sentence]| said(sentences, &Noise::default(), &[], 1_000);
+        let some = of(&[region(10e3), region(90e3)]);
+        assert!(some.contains("libgomp 10 us, Foregather 20 us; here libgomp is faster."), "{some}");
+        assert!(some.contains("takes 4.5 times as long; where another one is, keep that."), "{some}");
+        assert!(of(&[region(10e3)]).contains("would gain nothing here"));
+        let alone = of(&[sentence(Kind::Wait, "A region", &[("team", 20e3)])]);
+        assert!(alone.starts_with("A region: Foregather 20 us.\n\nNext:"), "{alone}");
+        assert_eq!(of(&[]), "Nothing was measured. The page is foregather-report.html.");
+    }
+
+    #[test]
+    fn no_terminal_is_too_narrow() {
+        let text = said(&sentences(), &Noise::default(), &["libomp"], 20);
+        let wide = |line: &&str| line.chars().count() > 20 && !line.contains('`');
+        let words: Vec<&str> = text.lines().filter(wide).collect();
+        assert!(words.iter().all(|line| line.trim().split(' ').count() == 1), "{words:?}");
+    }
+}

@@ -1,0 +1,187 @@
+//! What the demo measures: five things that programs do, each beside what else does it here. Their shapes are
+//! fixed before the run.
+use super::sentence::{Contestant, Kind, Sentence};
+use anyhow::Result;
+use foregather_cli::{Barriers, OpenMp, TeamMatrix, Teams};
+use foregather_host::affinity;
+use foregather_machine::Nanos;
+use foregather_measure::barriers::waiters::{CANDIDATE, peers};
+use foregather_measure::openmp::OPENMP;
+use foregather_measure::peers::{listed, program};
+use foregather_measure::teams::TEAMS;
+use foregather_measure::{Experiment, Measured, blas, pipe, product};
+use foregather_results::Measurement;
+
+/// How often each region and each barrier has its turn, and for how long.
+const TURNS: u32 = 3;
+const TURN: Nanos = Nanos::from_ms(200);
+/// What comes before each turn.
+const WARM_UP: Nanos = Nanos::from_ms(50);
+/// Turns of messages, which are short.
+const MESSAGE_TURNS: u32 = 5;
+/// About how long the pairs of a product are measured.
+const PRODUCT_MS: u64 = 100;
+/// How long a cell takes besides: its process starts, warms up and ends.
+const START: Nanos = Nanos::from_ms(150);
+/// A cell of products with all that it takes.
+const PRODUCT: Nanos = Nanos::from_ms(1_500);
+/// What members of a region, and of a barrier, compute.
+const BODY_US: u32 = 1;
+
+/// Who else is asked to run regions, barriers and products, in the order of their sentence.
+const RUNTIMES: [&str; 2] = ["gomp", "omp"];
+const BARRIERS: [&str; 4] = ["rust-std", "pthread", "gomp", "omp"];
+const MAKERS: [&str; 3] = [product::NUMPY, "openblas", product::OURS];
+/// This project's OpenMP runtime, its team, and Rust's threads that are started for each region.
+const RUNTIME: &str = "foregather";
+const TEAM: &str = "team";
+const SCOPE: &str = "std-scope";
+
+/// One thing that is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scene {
+    /// A parallel region beside programs that compute.
+    Region { threads: u32, hogs: u32 },
+    /// A barrier, with nothing beside the team.
+    Barrier { threads: u32 },
+    /// A product of square matrices of that order.
+    Product { n: u32 },
+    /// A message between two processes.
+    Message,
+}
+
+/// All of the demo, in the order of its sentences.
+pub(super) const SCENES: [Scene; 5] = [
+    Scene::Region { threads: 2, hogs: 1 },
+    Scene::Barrier { threads: 4 },
+    Scene::Region { threads: 8, hogs: 0 },
+    Scene::Product { n: 512 },
+    Scene::Message,
+];
+
+/// What is here to be measured beside this project.
+pub(super) struct Contest {
+    /// Runs regions; `true` if they are OpenMP's, by runtimes that have all constructs.
+    runners: (bool, Vec<String>),
+    waiters: Vec<String>,
+}
+
+impl Contest {
+    /// Asks the program of peers, if it was built.
+    pub(super) fn here() -> Self {
+        let found = |verb: &str| -> Vec<String> {
+            let listed = program().and_then(|program| listed(&program, verb).ok());
+            listed.map_or(vec![], |listed| listed.found.into_iter().map(|(name, _)| name).collect())
+        };
+        let those = |found: &[String], wanted: &[&str]| -> Vec<String> {
+            wanted.iter().filter(|name| found.iter().any(|found| found == *name)).map(|&name| name.to_owned()).collect()
+        };
+        let (runtimes, teams) = (found("list-openmp"), found("list-teams"));
+        let runners = if runtimes.iter().any(|name| name == RUNTIME) {
+            (true, [vec![RUNTIME.to_owned()], those(&runtimes, &RUNTIMES)].concat())
+        } else {
+            let others = those(&teams, &RUNTIMES);
+            let others = if others.is_empty() { vec![SCOPE.to_owned()] } else { others };
+            (false, [vec![TEAM.to_owned()], others].concat())
+        };
+        let barriers: Vec<String> = peers().0.into_iter().map(|peer| peer.name).collect();
+        Self { runners, waiters: [vec![CANDIDATE.to_owned()], those(&barriers, &BARRIERS)].concat() }
+    }
+}
+
+impl Scene {
+    /// How long it will take.
+    pub(super) fn planned(self, contest: &Contest) -> Nanos {
+        let cells = |columns: usize| (TURN + WARM_UP + START) * (columns as u64 * u64::from(TURNS));
+        match self {
+            Self::Region { .. } => cells(contest.runners.1.len()),
+            Self::Barrier { .. } => cells(contest.waiters.len()),
+            Self::Product { .. } => PRODUCT * MAKERS.len() as u64,
+            Self::Message => START * (2 * u64::from(MESSAGE_TURNS)),
+        }
+    }
+
+    /// Measures it.
+    ///
+    /// # Errors
+    /// If nothing of it can be measured here.
+    pub(super) fn measure(self, contest: &Contest, quiet: bool) -> Result<Measured> {
+        let ms = TURN.0 / 1_000_000;
+        match self {
+            Self::Region { threads, hogs } => {
+                let (openmp, runners) = &contest.runners;
+                let matrix = TeamMatrix {
+                    threads: vec![threads],
+                    hogs: vec![hogs],
+                    runners: Some(runners.join(",")),
+                    repetitions: Some(TURNS),
+                    ms: Some(ms),
+                    seed: 1,
+                    ..TeamMatrix::default()
+                };
+                if *openmp {
+                    OpenMp { matrix, constructs: Some("region".to_owned()) }.measure(quiet)
+                } else {
+                    Teams { matrix, bodies: vec![BODY_US] }.measure(quiet)
+                }
+            }
+            Self::Barrier { threads } => {
+                let (rows, waiters) = (Some(row(threads)), Some(contest.waiters.join(",")));
+                let options = Barriers { rows, waiters, repetitions: Some(TURNS), ms: Some(ms), seed: 1, ..Barriers::default() };
+                options.measure(quiet)
+            }
+            Self::Product { n } => product::measure(n, &MAKERS, PRODUCT_MS, quiet),
+            Self::Message => pipe::measure(MESSAGE_TURNS, quiet),
+        }
+    }
+
+    /// What came of it; `None` if this project has no number.
+    pub(super) fn sentence(self, all: &[Measurement]) -> Option<Sentence> {
+        let cpus = affinity::allowed().len();
+        let (about, contestants): (String, Vec<Contestant>) = match self {
+            Self::Region { threads, hogs } => {
+                let is = |m: &&Measurement| {
+                    (m.id.starts_with(TEAMS) || m.id.starts_with(OPENMP) && m.text("construct") == "region")
+                        && m.text("threads") == threads.to_string()
+                        && m.text("hogs") == hogs.to_string()
+                };
+                let beside = match hogs {
+                    0 if cpus == 1 => "on the one processor".to_owned(),
+                    0 => format!("on all {cpus} processors"),
+                    1 => "beside one busy program".to_owned(),
+                    _ => format!("beside {hogs} busy programs"),
+                };
+                let of = |m: &Measurement| Contestant::new(m.text("runner"), m.median() * 1e3);
+                (format!("A parallel region of {threads} threads {beside}"), all.iter().filter(is).map(of).collect())
+            }
+            Self::Barrier { threads } => {
+                let row = row(threads);
+                let is = |m: &&Measurement| m.text("row") == row && m.labels.contains_key("waiter");
+                let of = |m: &Measurement| Contestant::new(m.text("waiter"), m.number("us_per_episode") * 1e3);
+                let place = if cpus == 1 { "one processor".to_owned() } else { format!("{cpus} processors") };
+                (format!("{threads} threads that meet at a barrier, alone on {place}"), all.iter().filter(is).map(of).collect())
+            }
+            Self::Product { n } => {
+                let is = |m: &&Measurement| m.id.starts_with(blas::SIZES) && m.text("n") == n.to_string();
+                let of = |m: &Measurement| match m.text("blas") {
+                    "" => Contestant::new(m.text("runner"), m.median() * 1e3),
+                    blas => Contestant::new(&format!("NumPy by {blas}"), m.median() * 1e3),
+                };
+                (format!("A product of two matrices of {n} x {n}"), all.iter().filter(is).map(of).collect())
+            }
+            Self::Message => {
+                let prefix = format!("{}process/ping-pong/{}B/", foregather_measure::messages::SIZES, pipe::BYTES);
+                let of = |m: &Measurement| Contestant::new(m.text("way"), m.median());
+                let all = all.iter().filter(|m| m.id.starts_with(&prefix)).map(of).collect();
+                (format!("A message of {} bytes from one process to another", pipe::BYTES), all)
+            }
+        };
+        let kind = if matches!(self, Self::Region { .. } | Self::Barrier { .. }) { Kind::Wait } else { Kind::Other };
+        Sentence::new(kind, about, contestants)
+    }
+}
+
+/// The name of the barrier matrix's row.
+fn row(threads: u32) -> String {
+    format!("{threads}t, {BODY_US} us")
+}
