@@ -8,7 +8,6 @@ mod scenes;
 mod sentence;
 mod simulated;
 
-use crate::doctor::Diagnosis;
 use crate::finish::{keep, print_kept};
 use crate::screen::Screen;
 use anyhow::Result;
@@ -16,7 +15,6 @@ use foregather_cli::demo_results;
 use foregather_cli::failure::Failure;
 use foregather_host::{clock, interrupt};
 use foregather_machine::Nanos;
-use foregather_measure::product::NUMPY;
 use foregather_report as report;
 use foregather_reproduce as reproduce;
 use foregather_results::{Measurement, Results, Run, output};
@@ -41,8 +39,6 @@ pub fn run(page_at: &Path, quiet: bool) -> Result<()> {
     if !quiet {
         eprintln!("{}\n", screen.wrapped(&announcement(announced), 0));
     }
-    // Looked at while nothing is measured yet.
-    let diagnosis = Diagnosis::gather();
     let run = Run::begin("demo", Some(1));
     let left = || (began + announced) - clock::now();
     let (mut measurements, mut notes) = measure(&contest, quiet, &left)?;
@@ -59,7 +55,7 @@ pub fn run(page_at: &Path, quiet: bool) -> Result<()> {
     let page = output::write(page_at, &report::page(std::slice::from_ref(&results)));
     let data_at = demo_results(page_at);
     let kept = keep(&results, Some(&data_at));
-    print_kept(&results, Some(&data_at), kept, || said(&results, &diagnosis, page_at, &screen))?;
+    print_kept(&results, Some(&data_at), kept, || said(&results, &contest, page_at, &screen))?;
     page?;
     if results.interrupted { Err(Failure::Interrupted.into()) } else { Ok(()) }
 }
@@ -110,13 +106,9 @@ fn sentences(all: &[Measurement]) -> Vec<Sentence> {
     SCENES.iter().filter_map(|scene| scene.sentence(all)).collect()
 }
 
-fn said(results: &Results, diagnosis: &Diagnosis, page_at: &Path, screen: &Screen) -> String {
+fn said(results: &Results, contest: &Contest, page_at: &Path, screen: &Screen) -> String {
     let all = &results.measurements;
-    let mut lacking = diagnosis.lacking();
-    if !results.interrupted && all.iter().all(|m| m.text("runner") != NUMPY) {
-        lacking.push("NumPy");
-    }
-    lacking.dedup();
+    let lacking = if results.interrupted { vec![] } else { contest.lacking(all) };
     let (noise, page) = (&results.noise, page_at.display().to_string());
     Said { sentences: &sentences(all), noise, lacking: &lacking, page: &page, seconds: results.seconds }.text(screen)
 }

@@ -15,7 +15,7 @@ pub(super) struct Said<'a> {
     pub(super) sentences: &'a [Sentence],
     pub(super) noise: &'a Noise,
     /// What is not here.
-    pub(super) lacking: &'a [&'a str],
+    pub(super) lacking: &'a [String],
     /// Where the page is.
     pub(super) page: &'a str,
     pub(super) seconds: f64,
@@ -56,7 +56,7 @@ impl Said<'_> {
     /// What the numbers mean for programs, in a sentence or two.
     fn meaning(&self) -> String {
         let waits = || self.sentences.iter().filter(|sentence| sentence.kind == Kind::Wait);
-        let won: Vec<f64> = waits().filter(|s| s.is_won()).filter_map(|s| Some(s.best_other()?.1)).collect();
+        let won: Vec<f64> = waits().filter(|s| s.is_won()).filter_map(Sentence::best_other).collect();
         let compared = waits().filter(|sentence| sentence.best_other().is_some()).count();
         let times = |least: f64, most: f64| match (two_digits(least), two_digits(most)) {
             (least, most) if least == most => format!("{most} times"),
@@ -75,8 +75,8 @@ impl Said<'_> {
                 times(least, most)
             ),
         };
-        let numpy = self.sentences.iter().find_map(|sentence| sentence.other(NUMPY)).filter(|(_, ratio)| *ratio > WORTH_IT);
-        let product = numpy.map(|(_, ratio)| {
+        let numpy = self.sentences.iter().find_map(|sentence| sentence.other(NUMPY)).filter(|ratio| *ratio > WORTH_IT);
+        let product = numpy.map(|ratio| {
             let times = times(ratio, ratio);
             format!("NumPy's product takes {times} as long: `foregather exec --blas` puts Foregather's under NumPy.")
         });
@@ -115,7 +115,7 @@ mod tests {
         ]
     }
 
-    fn said(sentences: &[Sentence], noise: &Noise, lacking: &[&str], columns: usize) -> String {
+    fn said(sentences: &[Sentence], noise: &Noise, lacking: &[String], columns: usize) -> String {
         Said { sentences, noise, lacking, page: "foregather-report.html", seconds: 31.4 }.text(&Screen::plain(columns))
     }
 
@@ -146,7 +146,7 @@ mod tests {
             31 s. Figures and all numbers: foregather-report.html
             Not here: libomp, NumPy. `foregather doctor` says what
               that costs, and how to get it."#]]
-        .assert_eq(&said(&sentences(), &Noise::default(), &["libomp", "NumPy"], 60));
+        .assert_eq(&said(&sentences(), &Noise::default(), &["libomp", "NumPy"].map(str::to_owned), 60));
     }
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn no_terminal_is_too_narrow() {
-        let text = said(&sentences(), &Noise::default(), &["libomp"], 20);
+        let text = said(&sentences(), &Noise::default(), &["libomp".to_owned()], 20);
         let wide = |line: &&str| line.chars().count() > 20 && !line.contains('`');
         let words: Vec<&str> = text.lines().filter(wide).collect();
         assert!(words.iter().all(|line| line.trim().split(' ').count() == 1), "{words:?}");

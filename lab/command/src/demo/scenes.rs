@@ -1,6 +1,6 @@
 //! What the demo measures: five things that programs do, each beside what else does it here. Their shapes are
 //! fixed before the run.
-use super::sentence::{Contestant, Kind, Sentence};
+use super::sentence::{Contestant, Kind, Sentence, known};
 use anyhow::Result;
 use foregather_cli::{Barriers, OpenMp, TeamMatrix, Teams};
 use foregather_host::affinity;
@@ -13,10 +13,10 @@ use foregather_measure::{Experiment, Measured, blas, pipe, product};
 use foregather_results::Measurement;
 
 /// How often each region and each barrier has its turn, and for how long.
-const TURNS: u32 = 3;
-const TURN: Nanos = Nanos::from_ms(200);
+const TURNS: u32 = 5;
+const TURN: Nanos = Nanos::from_ms(100);
 /// What comes before each turn.
-const WARM_UP: Nanos = Nanos::from_ms(50);
+const WARM_UP: Nanos = Nanos::from_ms(25);
 /// Turns of messages, which are short.
 const MESSAGE_TURNS: u32 = 5;
 /// About how long the pairs of a product are measured.
@@ -31,7 +31,8 @@ const BODY_US: u32 = 1;
 /// Who else is asked to run regions, barriers and products, in the order of their sentence.
 const RUNTIMES: [&str; 2] = ["gomp", "omp"];
 const BARRIERS: [&str; 4] = ["rust-std", "pthread", "gomp", "omp"];
-const MAKERS: [&str; 3] = [product::NUMPY, "openblas", product::OURS];
+const OPENBLAS: &str = "openblas";
+const MAKERS: [&str; 3] = [product::NUMPY, OPENBLAS, product::OURS];
 /// This project's OpenMP runtime, its team, and Rust's threads that are started for each region.
 const RUNTIME: &str = "foregather";
 const TEAM: &str = "team";
@@ -64,6 +65,9 @@ pub(super) struct Contest {
     /// Runs regions; `true` if they are OpenMP's, by runtimes that have all constructs.
     runners: (bool, Vec<String>),
     waiters: Vec<String>,
+    makers: Vec<String>,
+    /// Was the program of peers built?
+    program: bool,
 }
 
 impl Contest {
@@ -85,7 +89,26 @@ impl Contest {
             (false, [vec![TEAM.to_owned()], others].concat())
         };
         let barriers: Vec<String> = peers().0.into_iter().map(|peer| peer.name).collect();
-        Self { runners, waiters: [vec![CANDIDATE.to_owned()], those(&barriers, &BARRIERS)].concat() }
+        Self {
+            runners,
+            waiters: [vec![CANDIDATE.to_owned()], those(&barriers, &BARRIERS)].concat(),
+            makers: those(&found("list-blas"), &MAKERS),
+            program: program().is_some(),
+        }
+    }
+
+    /// What would be compared and is not here; NumPy is missing if no number came of it.
+    pub(super) fn lacking(&self, all: &[Measurement]) -> Vec<String> {
+        let mut lacking: Vec<&str> = if self.program {
+            let here =
+                |name: &str| [&self.runners.1, &self.waiters, &self.makers].iter().any(|of| of.iter().any(|of| of == name));
+            RUNTIMES.into_iter().chain([OPENBLAS]).filter(|name| !here(name)).collect()
+        } else {
+            vec!["the program that runs libgomp, libomp and OpenBLAS"]
+        };
+        let numpy = |m: &Measurement| m.text("runner") == product::NUMPY;
+        lacking.extend((!all.iter().any(numpy)).then_some("NumPy"));
+        lacking.into_iter().map(known).collect()
     }
 }
 
@@ -151,27 +174,27 @@ impl Scene {
                     1 => "beside one busy program".to_owned(),
                     _ => format!("beside {hogs} busy programs"),
                 };
-                let of = |m: &Measurement| Contestant::new(m.text("runner"), m.median() * 1e3);
+                let of = |m: &Measurement| Contestant::new(m.text("runner"), turns(m, |us| us * 1e3));
                 (format!("A parallel region of {threads} threads {beside}"), all.iter().filter(is).map(of).collect())
             }
             Self::Barrier { threads } => {
                 let row = row(threads);
                 let is = |m: &&Measurement| m.text("row") == row && m.labels.contains_key("waiter");
-                let of = |m: &Measurement| Contestant::new(m.text("waiter"), m.number("us_per_episode") * 1e3);
+                let of = |m: &Measurement| Contestant::new(m.text("waiter"), turns(m, |per_s| 1e9 / per_s));
                 let place = if cpus == 1 { "one processor".to_owned() } else { format!("{cpus} processors") };
                 (format!("{threads} threads that meet at a barrier, alone on {place}"), all.iter().filter(is).map(of).collect())
             }
             Self::Product { n } => {
                 let is = |m: &&Measurement| m.id.starts_with(blas::SIZES) && m.text("n") == n.to_string();
                 let of = |m: &Measurement| match m.text("blas") {
-                    "" => Contestant::new(m.text("runner"), m.median() * 1e3),
-                    blas => Contestant::new(&format!("NumPy by {blas}"), m.median() * 1e3),
+                    "" => Contestant::new(m.text("runner"), turns(m, |us| us * 1e3)),
+                    blas => Contestant::new(&format!("NumPy by {blas}"), turns(m, |us| us * 1e3)),
                 };
                 (format!("A product of two matrices of {n} x {n}"), all.iter().filter(is).map(of).collect())
             }
             Self::Message => {
                 let prefix = format!("{}process/ping-pong/{}B/", foregather_measure::messages::SIZES, pipe::BYTES);
-                let of = |m: &Measurement| Contestant::new(m.text("way"), m.median());
+                let of = |m: &Measurement| Contestant::new(m.text("way"), turns(m, |ns| ns));
                 let all = all.iter().filter(|m| m.id.starts_with(&prefix)).map(of).collect();
                 (format!("A message of {} bytes from one process to another", pipe::BYTES), all)
             }
@@ -179,6 +202,11 @@ impl Scene {
         let kind = if matches!(self, Self::Region { .. } | Self::Barrier { .. }) { Kind::Wait } else { Kind::Other };
         Sentence::new(kind, about, contestants)
     }
+}
+
+/// The values of all turns, as nanoseconds.
+fn turns(m: &Measurement, ns: impl Fn(f64) -> f64) -> Vec<f64> {
+    m.values.iter().flatten().map(|&value| ns(value)).collect()
 }
 
 /// The name of the barrier matrix's row.

@@ -1,10 +1,12 @@
 //! One line of the demo: what was done, and how long each took for it.
 use crate::screen::NO_BREAK;
-use foregather_results::Measurement;
 use foregather_results::number::{digits, rounded};
+use foregather_results::{Distribution, Measurement};
 
 /// Less of a difference is none.
 const SAME: f64 = 0.05;
+/// From this ratio of its slowest turn to its fastest on, one number says too little.
+const SCATTERED: f64 = 3.0;
 
 /// The names that people know, by those in results.
 const NAMES: [(&str, &str); 11] = [
@@ -24,26 +26,53 @@ const NAMES: [(&str, &str); 11] = [
 /// This project.
 const OURS: &str = "Foregather";
 
-/// One that did it, and how long it took.
+/// The name that people know.
+pub(super) fn known(in_results: &str) -> String {
+    NAMES.iter().find(|(name, _)| *name == in_results).map_or(in_results, |(_, known)| known).to_owned()
+}
+
+/// One that did it, and how long it took in each of its turns.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Contestant {
     name: String,
-    /// Nothing if it was not done in its time.
-    ns: Option<f64>,
+    /// In nanoseconds; none if it was never done in its time.
+    turns: Vec<f64>,
 }
 
 impl Contestant {
     /// By its name in results.
-    pub(super) fn new(name: &str, ns: f64) -> Self {
-        let known = NAMES.iter().find(|(in_results, _)| *in_results == name).map_or(name, |(_, known)| known);
-        Self { name: known.to_owned(), ns: Some(ns).filter(|ns| ns.is_finite() && *ns > 0.0) }
+    pub(super) fn new(name: &str, mut turns: Vec<f64>) -> Self {
+        turns.retain(|ns| ns.is_finite() && *ns > 0.0);
+        Self { name: known(name), turns }
+    }
+
+    /// How long it took; nothing if it was never done.
+    fn ns(&self) -> Option<f64> {
+        Distribution::of_values(&self.turns).map(|turns| turns.quantile(0.5))
+    }
+
+    /// Its fastest and its slowest turn, if they are far apart.
+    fn range(&self) -> Option<(f64, f64)> {
+        let turns = Distribution::of_values(&self.turns)?;
+        Some((turns.quantile(0.0), turns.quantile(1.0))).filter(|(least, most)| most / least >= SCATTERED)
+    }
+
+    fn text(&self, kind: Kind, mark: &str) -> String {
+        let Self { name, .. } = self;
+        match (self.ns(), self.range()) {
+            (Some(_), Some((least, most))) if kind == Kind::Wait => {
+                format!("{name} {mark}{} to {mark}{}", time(least), time(most))
+            }
+            (Some(ns), _) => format!("{name} {mark}{}", time(ns)),
+            (None, _) => format!("{name} did not end in time"),
+        }
     }
 }
 
 /// What a sentence is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Threads that wait for each other.
+    /// Threads that wait for each other: turns differ by where the kernel puts them.
     Wait,
     /// Something else.
     Other,
@@ -55,61 +84,64 @@ pub(super) struct Sentence {
     pub(super) kind: Kind,
     about: String,
     others: Vec<Contestant>,
+    ours: Contestant,
     ours_ns: f64,
 }
 
 impl Sentence {
     /// Nothing without a number of this project.
     pub(super) fn new(kind: Kind, about: String, all: Vec<Contestant>) -> Option<Self> {
-        let (ours, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|one| one.name == OURS);
-        Some(Self { kind, about, others, ours_ns: ours.first()?.ns? })
+        let (mut ours, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|one| one.name == OURS);
+        let ours = ours.pop()?;
+        Some(Self { kind, about, others, ours_ns: ours.ns()?, ours })
+    }
+
+    /// All that did it, this project last.
+    fn all(&self) -> impl Iterator<Item = &Contestant> {
+        self.others.iter().chain([&self.ours])
     }
 
     /// Its numbers, by what it is about and by names for people.
     pub(super) fn measurements(&self) -> Vec<Measurement> {
-        let ours = Contestant { name: OURS.to_owned(), ns: Some(self.ours_ns) };
         let one = |one: &Contestant| {
             let id = format!("demo/{}/{}", self.about.replace('/', "-"), one.name);
-            let us = one.ns.map(|ns| ns / 1e3).into_iter().collect();
+            let us = one.turns.iter().map(|ns| ns / 1e3).collect();
             Measurement::from_values(id, self.about.clone(), "us", us).label("about", &self.about).label("by", &one.name)
         };
-        self.others.iter().chain([&ours]).map(one).collect()
+        self.all().map(one).collect()
     }
 
-    /// The best of the others, and how many times as long it took as this project.
-    pub(super) fn best_other(&self) -> Option<(&str, f64)> {
-        let timed = self.others.iter().filter_map(|other| Some((other.name.as_str(), other.ns? / self.ours_ns)));
+    /// How many times as long as this project another one took whose name begins like that.
+    pub(super) fn other(&self, name: &str) -> Option<f64> {
+        let other = self.others.iter().find(|other| other.name.starts_with(name))?;
+        Some(other.ns()? / self.ours_ns)
+    }
+
+    fn best(&self) -> Option<(&Contestant, f64)> {
+        let timed = self.others.iter().filter_map(|other| Some((other, other.ns()? / self.ours_ns)));
         timed.min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// How many times as long as this project another one took whose name begins like that, and its name.
-    pub(super) fn other(&self, name: &str) -> Option<(&str, f64)> {
-        let other = self.others.iter().find(|other| other.name.starts_with(name))?;
-        Some((other.name.as_str(), other.ns? / self.ours_ns))
+    /// How many times as long as this project the best of the others took.
+    pub(super) fn best_other(&self) -> Option<f64> {
+        self.best().map(|(_, ratio)| ratio)
     }
 
-    /// Is another one faster?
-    pub(super) fn is_lost(&self) -> bool {
-        self.best_other().is_some_and(|(_, ratio)| ratio < 1.0 - SAME)
+    /// The other one that is faster; none whose slowest turns are far from its fastest.
+    fn faster(&self) -> Option<&Contestant> {
+        self.best().filter(|(other, ratio)| *ratio < 1.0 - SAME && other.range().is_none()).map(|(other, _)| other)
     }
 
     /// Is this project faster than all others?
     pub(super) fn is_won(&self) -> bool {
-        self.best_other().is_some_and(|(_, ratio)| ratio > 1.0 + SAME)
+        self.best_other().is_some_and(|ratio| ratio > 1.0 + SAME)
     }
 
     /// In words; `mark` stands before each number that is rough.
     pub(super) fn text(&self, mark: &str) -> String {
-        let ours = Contestant { name: OURS.to_owned(), ns: Some(self.ours_ns) };
-        let said = |one: &Contestant| match one.ns {
-            Some(ns) => format!("{} {mark}{}", one.name, time(ns)),
-            None => format!("{} did not end in time", one.name),
-        };
-        let all: Vec<String> = self.others.iter().chain([&ours]).map(said).collect();
-        let faster = match self.best_other() {
-            Some((name, _)) if self.is_lost() && mark.is_empty() => format!("; here {name} is faster"),
-            _ => String::new(),
-        };
+        let all: Vec<String> = self.all().map(|one| one.text(self.kind, mark)).collect();
+        let faster = self.faster().filter(|_| mark.is_empty());
+        let faster = faster.map_or(String::new(), |other| format!("; here {} is faster", other.name));
         format!("{}: {}{faster}.", self.about, all.join(", "))
     }
 }
@@ -135,7 +167,7 @@ pub(super) mod tests {
     use super::*;
 
     pub(in super::super) fn sentence(kind: Kind, about: &str, all: &[(&str, f64)]) -> Sentence {
-        Sentence::new(kind, about.to_owned(), all.iter().map(|(name, ns)| Contestant::new(name, *ns)).collect()).unwrap()
+        Sentence::new(kind, about.to_owned(), all.iter().map(|(name, ns)| Contestant::new(name, vec![*ns])).collect()).unwrap()
     }
 
     fn said(sentence: &Sentence, mark: &str) -> String {
@@ -147,7 +179,7 @@ pub(super) mod tests {
         let region = |gomp, omp| sentence(Kind::Wait, "A region", &[("foregather", 22_400.0), ("gomp", gomp), ("omp", omp)]);
         let won = region(3_140_000.0, 2_400_000.0);
         assert_eq!(said(&won, ""), "A region: libgomp 3.1 ms, libomp 2.4 ms, Foregather 22 us.");
-        assert!(won.is_won() && won.best_other().is_some_and(|(name, ratio)| name == "libomp" && ratio > 100.0));
+        assert!(won.is_won() && won.best_other().is_some_and(|ratio| (100.0..120.0).contains(&ratio)));
         let lost = region(9_000.0, 21_000.0);
         assert_eq!(said(&lost, ""), "A region: libgomp 9 us, libomp 21 us, Foregather 22 us; here libgomp is faster.");
         assert_eq!(
@@ -158,7 +190,7 @@ pub(super) mod tests {
         let same = region(22_000.0, 30_000.0);
         let kept = won.measurements();
         assert_eq!((kept.len(), kept[2].id.as_str(), kept[2].median()), (3, "demo/A region/Foregather", 22.4));
-        assert!(!same.is_won() && !same.is_lost() && said(&same, "").ends_with("Foregather 22 us."));
+        assert!(!same.is_won() && same.faster().is_none() && said(&same, "").ends_with("Foregather 22 us."));
     }
 
     #[test]
@@ -167,9 +199,19 @@ pub(super) mod tests {
         assert_eq!((said(&alone, ""), alone.best_other()), ("A message: Foregather 110 ns.".to_owned(), None));
         let stuck = sentence(Kind::Wait, "A barrier", &[("central/adaptive", 800.0), ("gomp", f64::NAN)]);
         assert_eq!(said(&stuck, ""), "A barrier: libgomp did not end in time, Foregather 800 ns.");
-        assert!(!stuck.is_won() && !stuck.is_lost());
-        assert_eq!(Sentence::new(Kind::Other, "A product".to_owned(), vec![Contestant::new("openblas", 1e6)]), None);
-        assert_eq!(Sentence::new(Kind::Other, "A product".to_owned(), vec![Contestant::new("foregather", f64::NAN)]), None);
+        assert!(!stuck.is_won() && stuck.faster().is_none());
+        assert_eq!(Sentence::new(Kind::Other, "A product".to_owned(), vec![Contestant::new("openblas", vec![1e6])]), None);
+        assert_eq!(Sentence::new(Kind::Other, "A product".to_owned(), vec![Contestant::new("foregather", vec![f64::NAN])]), None);
+    }
+
+    #[test]
+    fn turns_that_are_far_apart_are_shown_as_such_and_win_nothing() {
+        let all = [("foregather", vec![6.5e3, 7e3, 6e3]), ("gomp", vec![2.34e6, 6e3, 5e3]), ("omp", vec![9e3, 8e3, 9e3])];
+        let all: Vec<Contestant> = all.into_iter().map(|(name, turns)| Contestant::new(name, turns)).collect();
+        let region = Sentence::new(Kind::Wait, "A region".to_owned(), all.clone()).unwrap();
+        assert_eq!(said(&region, ""), "A region: libgomp 5 us to 2.3 ms, libomp 9 us, Foregather 6.5 us.");
+        let other = Sentence::new(Kind::Other, "A product".to_owned(), all).unwrap();
+        assert!(said(&other, "").contains("libgomp 6 us,"));
     }
 
     #[test]

@@ -51,9 +51,6 @@ pub struct Diagnosis {
     pub checks: Vec<Check>,
 }
 
-/// How the costs of what is missing begin.
-const WITHOUT: &str = "without ";
-
 fn check(name: &'static str, status: Status, found: impl Into<String>, remedy: impl Into<String>) -> Check {
     Check { name, status, found: found.into(), remedy: remedy.into(), costs: String::new() }
 }
@@ -95,12 +92,6 @@ impl Diagnosis {
             table.rows.push([check.status.mark(), check.name, &check.found, &check.remedy].map(str::to_owned).into());
         }
         table
-    }
-
-    /// What is missing, by names.
-    pub fn lacking(&self) -> Vec<&str> {
-        let missing = self.checks.iter().filter(|check| check.status == Status::Missing);
-        missing.filter_map(|check| check.costs.strip_prefix(WITHOUT)?.split(':').next()).collect()
     }
 }
 
