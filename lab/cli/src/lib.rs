@@ -79,8 +79,8 @@ pub enum Verb {
         #[arg(short, long, global = true)]
         output: Option<PathBuf>,
     },
-    /// Simulates machines that are not at hand: processors that threads share, schedulers, waiting policies; a
-    /// job that is described here, or a plan.
+    /// Simulates machines that are not at hand, by a plan or a job that is described here: processors that
+    /// threads share, schedulers, waiting policies.
     #[command(after_help = "Example: foregather simulate --threads 10 --cpus 4,8 --compute 50us --hogs 1\n\
                             Example: foregather simulate --threads 10 --new my-plan.toml && foregather simulate my-plan.toml\n\
                             Example: foregather simulate fig3\n\

@@ -11,7 +11,7 @@ pub(crate) const NO_BREAK: char = '\u{a0}';
 /// The width of what no terminal shows.
 const USUAL_COLUMNS: usize = 60;
 
-/// Where text for people is printed.
+/// Where text that is to be read is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Screen {
     columns: usize,

@@ -1,5 +1,5 @@
-//! A product of two matrices: by our BLAS, by that which NumPy uses here, and by others that are installed, in
-//! turn, each in a process of its own.
+//! A product of two matrices: by our BLAS, by that which NumPy uses here, and by others that are installed,
+//! in turn, each in a process of its own.
 use crate::Measured;
 use crate::blas::{KIND, SIZES, one_size};
 use crate::machine_file;
@@ -30,7 +30,7 @@ enum Maker {
 }
 
 /// What one turn gave.
-enum Made {
+enum ProductTurn {
     Cell(BlasResult),
     /// How long each product took in nanoseconds, and the files that may be NumPy's BLAS.
     NumPy(Vec<u64>, Vec<String>),
@@ -73,18 +73,18 @@ pub fn measure(n: u32, wanted: &[&str], ms: u64, quiet: bool) -> Result<Measured
         Maker::Runner(runner) => {
             let (routine, name) = (Routine::Dgemm, runner.name.clone());
             let cell = BlasCell { runner: name, routine, n, threads, gap_ns: 0, span_ns: ms * 1_000_000 };
-            Ok(runner.run_to_end(&cell)?.map(Made::Cell))
+            Ok(runner.run_to_end(&cell)?.map(ProductTurn::Cell))
         }
         Maker::NumPy => {
             let span_ns = ms * 1_000_000;
             let (times, files) = python::run(PROGRAM, &format!("[{n}, {span_ns}]"), PATIENCE).map_err(|error| anyhow!(error))?;
-            Ok(Some(Made::NumPy(times, files)))
+            Ok(Some(ProductTurn::NumPy(times, files)))
         }
     })?;
     let done = makers.iter().zip(&runs).filter_map(|(maker, runs)| Some((maker, runs.results.first()?)));
     matrix.found.measurements.extend(done.map(|(maker, made)| match made {
-        Made::Cell(result) => one_size(Routine::Dgemm, n, threads, &maker.name(), result),
-        Made::NumPy(times, files) => of_numpy(n, threads, times, files),
+        ProductTurn::Cell(result) => one_size(Routine::Dgemm, n, threads, &maker.name(), result),
+        ProductTurn::NumPy(times, files) => of_numpy(n, threads, times, files),
     }));
     matrix.found.notes.splice(0..0, notes);
     matrix.end()
@@ -101,8 +101,8 @@ fn of_numpy(n: u32, threads: u32, times: &[u64], files: &[String]) -> Measuremen
         .label("blas", blas_of(files))
 }
 
-/// The name of the BLAS in these files. Debian's alternatives have one name, in folders that tell them; beside
-/// it may be one that LAPACK has brought.
+/// The name of the BLAS in these files. Debian's alternatives have one name, in folders that tell them;
+/// beside it may be one that LAPACK has brought.
 fn blas_of(files: &[String]) -> &'static str {
     const KNOWN: [(&str, &str); 5] = [
         ("libforegather", "Foregather"),

@@ -27,7 +27,7 @@ pub fn wrapped(text: &str, indent: usize) -> String {
     wrapped_within(text, indent, COLUMNS.load(Relaxed))
 }
 
-/// As [`wrapped`], on lines of so many columns.
+/// As [`wrapped`], on lines of that many columns.
 pub fn wrapped_within(text: &str, indent: usize, columns: usize) -> String {
     let width = columns.saturating_sub(indent).max(1);
     lines_of(&words(text), width).join(&format!("\n{}", " ".repeat(indent)))

@@ -1,8 +1,8 @@
-//! A tour of less than a minute: five things that programs do, each beside what else does it here, in a sentence
-//! each; and a page with their figures, and with machines that only exist in simulation.
+//! A tour of less than a minute: five things that programs do, each beside what else does it here, in a
+//! sentence each; and a page with their figures, and with machines that only exist in simulation.
 //!
-//! - `scenes`: what is measured. `sentence`, `said`: what the terminal shows of it. `simulated`: what only the
-//!   page shows.
+//! - `scenes`: what is measured. `sentence`, `said`: what the terminal shows of it. `simulated`: what only
+//!   the page shows.
 mod said;
 mod scenes;
 mod sentence;
@@ -19,14 +19,14 @@ use foregather_report as report;
 use foregather_reproduce as reproduce;
 use foregather_results::{Measurement, Results, Run, output};
 use said::Said;
-use scenes::{Contest, SCENES};
+use scenes::{Rivals, SCENES};
 use sentence::Sentence;
 use std::path::Path;
 
 /// The announced time is a multiple of this.
 const STEP: Nanos = Nanos::from_ms(5_000);
 /// Looking around, and writing the page.
-const AROUND: Nanos = Nanos::from_ms(2_000);
+const AROUND: Nanos = Nanos::from_ms(1_500);
 
 /// Makes the tour; writes the page to `page_at` and its data beside it.
 ///
@@ -34,14 +34,14 @@ const AROUND: Nanos = Nanos::from_ms(2_000);
 /// If nothing can be measured, or the page cannot be written.
 pub fn run(page_at: &Path, quiet: bool) -> Result<()> {
     let (began, screen) = (clock::now(), Screen::of_output());
-    let contest = Contest::here();
-    let announced = announced(&contest);
+    let rivals = Rivals::here();
+    let announced = announced(&rivals);
     if !quiet {
         eprintln!("{}\n", screen.wrapped(&announcement(announced), 0));
     }
     let run = Run::begin("demo", Some(1));
     let left = || (began + announced) - clock::now();
-    let (mut measurements, mut notes) = measure(&contest, quiet, &left)?;
+    let (mut measurements, mut notes) = measure(&rivals, quiet, left)?;
     measurements.extend(sentences(&measurements).iter().flat_map(Sentence::measurements).collect::<Vec<_>>());
     let simulated = simulated::run(quiet, left)?;
     measurements.extend(simulated.measurements);
@@ -55,14 +55,14 @@ pub fn run(page_at: &Path, quiet: bool) -> Result<()> {
     let page = output::write(page_at, &report::page(std::slice::from_ref(&results)));
     let data_at = demo_results(page_at);
     let kept = keep(&results, Some(&data_at));
-    print_kept(&results, Some(&data_at), kept, || said(&results, &contest, page_at, &screen))?;
+    print_kept(&results, Some(&data_at), kept, || said(&results, &rivals, page_at, &screen))?;
     page?;
     if results.interrupted { Err(Failure::Interrupted.into()) } else { Ok(()) }
 }
 
 /// How long the whole takes at most: what is planned, rounded up.
-fn announced(contest: &Contest) -> Nanos {
-    let measured = SCENES.iter().fold(Nanos::ZERO, |sum, scene| sum + scene.planned(contest));
+fn announced(rivals: &Rivals) -> Nanos {
+    let measured = SCENES.iter().fold(Nanos::ZERO, |sum, scene| sum + scene.planned(rivals));
     let all = measured + simulated::planned() + AROUND;
     STEP * all.0.div_ceil(STEP.0)
 }
@@ -77,13 +77,13 @@ fn announcement(announced: Nanos) -> String {
 }
 
 /// All scenes for which there is time; what cannot be measured here is noted.
-fn measure(contest: &Contest, quiet: bool, left: impl Fn() -> Nanos) -> Result<(Vec<Measurement>, Vec<String>)> {
+fn measure(rivals: &Rivals, quiet: bool, left: impl Fn() -> Nanos) -> Result<(Vec<Measurement>, Vec<String>)> {
     let (mut measurements, mut notes, mut trouble) = (vec![], Vec::<String>::new(), None);
     for scene in SCENES {
         if interrupt::requested() || left() == Nanos::ZERO {
             break;
         }
-        match scene.measure(contest, quiet) {
+        match scene.measure(rivals, quiet) {
             Ok(found) => {
                 measurements.extend(found.measurements);
                 notes.extend(found.notes.into_iter().filter(|note| !notes.contains(note)).collect::<Vec<_>>());
@@ -101,14 +101,14 @@ fn measure(contest: &Contest, quiet: bool, left: impl Fn() -> Nanos) -> Result<(
     }
 }
 
-/// What came of each scene.
+/// A sentence for each scene that has a number of this project.
 fn sentences(all: &[Measurement]) -> Vec<Sentence> {
     SCENES.iter().filter_map(|scene| scene.sentence(all)).collect()
 }
 
-fn said(results: &Results, contest: &Contest, page_at: &Path, screen: &Screen) -> String {
+fn said(results: &Results, rivals: &Rivals, page_at: &Path, screen: &Screen) -> String {
     let all = &results.measurements;
-    let lacking = if results.interrupted { vec![] } else { contest.lacking(all) };
+    let lacking = if results.interrupted { vec![] } else { rivals.lacking(all) };
     let (noise, page) = (&results.noise, page_at.display().to_string());
     Said { sentences: &sentences(all), noise, lacking: &lacking, page: &page, seconds: results.seconds }.text(screen)
 }

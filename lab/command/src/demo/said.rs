@@ -1,5 +1,5 @@
 //! What the demo says: some sentences with numbers, what they mean, what to run next, and where the page is.
-use super::sentence::{Kind, Sentence, two_digits};
+use super::sentence::{Sentence, SentenceKind, two_digits};
 use crate::screen::{Ink, Screen};
 use foregather_results::{Level, Noise};
 
@@ -44,7 +44,7 @@ impl Said<'_> {
         parts.join("\n\n")
     }
 
-    /// Who had the machine meanwhile.
+    /// What disturbed the machine meanwhile.
     fn disturbance(&self) -> String {
         let percent = |value: Option<f64>, least: f64| value.filter(|&value| value >= least).map(two_digits);
         let others = percent(self.noise.foreign_percent, 5.0).map(|percent| format!("other programs used {percent} % of it"));
@@ -55,7 +55,7 @@ impl Said<'_> {
 
     /// What the numbers mean for programs, in a sentence or two.
     fn meaning(&self) -> String {
-        let waits = || self.sentences.iter().filter(|sentence| sentence.kind == Kind::Wait);
+        let waits = || self.sentences.iter().filter(|sentence| sentence.kind == SentenceKind::Wait);
         let won: Vec<f64> = waits().filter(|s| s.is_won()).filter_map(Sentence::best_other).collect();
         let compared = waits().filter(|sentence| sentence.best_other().is_some()).count();
         let times = |least: f64, most: f64| match (two_digits(least), two_digits(most)) {
@@ -104,14 +104,18 @@ mod tests {
         let region = [("foregather", 22_400.0), ("gomp", 3_140_000.0), ("omp", 2_400_000.0)];
         let product = [("NumPy by the reference BLAS", 61e6), ("openblas", 2.9e6), ("foregather", 3e6)];
         vec![
-            sentence(Kind::Wait, "A parallel region of 2 threads beside one busy program", &region),
+            sentence(SentenceKind::Wait, "A parallel region of 2 threads beside one busy program", &region),
             sentence(
-                Kind::Wait,
+                SentenceKind::Wait,
                 "4 threads that meet at a barrier, alone on 2 processors",
                 &[("central/adaptive", 3e3), ("rust-std", 18e3)],
             ),
-            sentence(Kind::Other, "A product of two matrices of 512 x 512", &product),
-            sentence(Kind::Other, "A message of 8 bytes from one process to another", &[("chosen", 110.0), ("pipe", 9e3)]),
+            sentence(SentenceKind::Other, "A product of two matrices of 512 x 512", &product),
+            sentence(
+                SentenceKind::Other,
+                "A message of 8 bytes from one process to another",
+                &[("chosen", 110.0), ("pipe", 9e3)],
+            ),
         ]
     }
 
@@ -163,13 +167,13 @@ mod tests {
 
     #[test]
     fn where_another_one_is_faster_that_is_said_and_kept() {
-        let region = |gomp: f64| sentence(Kind::Wait, "A region", &[("foregather", 20e3), ("gomp", gomp)]);
+        let region = |gomp: f64| sentence(SentenceKind::Wait, "A region", &[("foregather", 20e3), ("gomp", gomp)]);
         let of = |sentences: &[Sentence]| said(sentences, &Noise::default(), &[], 1_000);
         let some = of(&[region(10e3), region(90e3)]);
         assert!(some.contains("libgomp 10 us, Foregather 20 us; here libgomp is faster."), "{some}");
         assert!(some.contains("takes 4.5 times as long; where another one is, keep that."), "{some}");
         assert!(of(&[region(10e3)]).contains("would gain nothing here"));
-        let alone = of(&[sentence(Kind::Wait, "A region", &[("team", 20e3)])]);
+        let alone = of(&[sentence(SentenceKind::Wait, "A region", &[("team", 20e3)])]);
         assert!(alone.starts_with("A region: Foregather 20 us.\n\nNext:"), "{alone}");
         assert_eq!(of(&[]), "Nothing was measured. The page is foregather-report.html.");
     }

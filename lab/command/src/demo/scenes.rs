@@ -1,6 +1,6 @@
 //! What the demo measures: five things that programs do, each beside what else does it here. Their shapes are
 //! fixed before the run.
-use super::sentence::{Contestant, Kind, Sentence, known};
+use super::sentence::{Contestant, Sentence, SentenceKind, known};
 use anyhow::Result;
 use foregather_cli::{Barriers, OpenMp, TeamMatrix, Teams};
 use foregather_host::affinity;
@@ -22,13 +22,13 @@ const MESSAGE_TURNS: u32 = 5;
 /// About how long the pairs of a product are measured.
 const PRODUCT_MS: u64 = 100;
 /// How long a cell takes besides: its process starts, warms up and ends.
-const START: Nanos = Nanos::from_ms(150);
+const START: Nanos = Nanos::from_ms(90);
 /// A cell of products with all that it takes.
-const PRODUCT: Nanos = Nanos::from_ms(1_500);
+const PRODUCT: Nanos = Nanos::from_ms(1_200);
 /// What members of a region, and of a barrier, compute.
 const BODY_US: u32 = 1;
 
-/// Who else is asked to run regions, barriers and products, in the order of their sentence.
+/// What else is asked to run regions, barriers and products, in the order of their sentence.
 const RUNTIMES: [&str; 2] = ["gomp", "omp"];
 const BARRIERS: [&str; 4] = ["rust-std", "pthread", "gomp", "omp"];
 const OPENBLAS: &str = "openblas";
@@ -61,7 +61,7 @@ pub(super) const SCENES: [Scene; 5] = [
 ];
 
 /// What is here to be measured beside this project.
-pub(super) struct Contest {
+pub(super) struct Rivals {
     /// Runs regions; `true` if they are OpenMP's, by runtimes that have all constructs.
     runners: (bool, Vec<String>),
     waiters: Vec<String>,
@@ -70,7 +70,7 @@ pub(super) struct Contest {
     program: bool,
 }
 
-impl Contest {
+impl Rivals {
     /// Asks the program of peers, if it was built.
     pub(super) fn here() -> Self {
         let found = |verb: &str| -> Vec<String> {
@@ -114,11 +114,11 @@ impl Contest {
 
 impl Scene {
     /// How long it will take.
-    pub(super) fn planned(self, contest: &Contest) -> Nanos {
+    pub(super) fn planned(self, rivals: &Rivals) -> Nanos {
         let cells = |columns: usize| (TURN + WARM_UP + START) * (columns as u64 * u64::from(TURNS));
         match self {
-            Self::Region { .. } => cells(contest.runners.1.len()),
-            Self::Barrier { .. } => cells(contest.waiters.len()),
+            Self::Region { .. } => cells(rivals.runners.1.len()),
+            Self::Barrier { .. } => cells(rivals.waiters.len()),
             Self::Product { .. } => PRODUCT * MAKERS.len() as u64,
             Self::Message => START * (2 * u64::from(MESSAGE_TURNS)),
         }
@@ -128,11 +128,11 @@ impl Scene {
     ///
     /// # Errors
     /// If nothing of it can be measured here.
-    pub(super) fn measure(self, contest: &Contest, quiet: bool) -> Result<Measured> {
+    pub(super) fn measure(self, rivals: &Rivals, quiet: bool) -> Result<Measured> {
         let ms = TURN.0 / 1_000_000;
         match self {
             Self::Region { threads, hogs } => {
-                let (openmp, runners) = &contest.runners;
+                let (openmp, runners) = &rivals.runners;
                 let matrix = TeamMatrix {
                     threads: vec![threads],
                     hogs: vec![hogs],
@@ -149,7 +149,7 @@ impl Scene {
                 }
             }
             Self::Barrier { threads } => {
-                let (rows, waiters) = (Some(row(threads)), Some(contest.waiters.join(",")));
+                let (rows, waiters) = (Some(row(threads)), Some(rivals.waiters.join(",")));
                 let options = Barriers { rows, waiters, repetitions: Some(TURNS), ms: Some(ms), seed: 1, ..Barriers::default() };
                 options.measure(quiet)
             }
@@ -158,7 +158,7 @@ impl Scene {
         }
     }
 
-    /// What came of it; `None` if this project has no number.
+    /// Its sentence; `None` if this project has no number.
     pub(super) fn sentence(self, all: &[Measurement]) -> Option<Sentence> {
         let cpus = affinity::allowed().len();
         let (about, contestants): (String, Vec<Contestant>) = match self {
@@ -199,7 +199,8 @@ impl Scene {
                 (format!("A message of {} bytes from one process to another", pipe::BYTES), all)
             }
         };
-        let kind = if matches!(self, Self::Region { .. } | Self::Barrier { .. }) { Kind::Wait } else { Kind::Other };
+        let kind =
+            if matches!(self, Self::Region { .. } | Self::Barrier { .. }) { SentenceKind::Wait } else { SentenceKind::Other };
         Sentence::new(kind, about, contestants)
     }
 }

@@ -8,7 +8,7 @@ const SAME: f64 = 0.05;
 /// From this ratio of its slowest turn to its fastest on, one number says too little.
 const SCATTERED: f64 = 3.0;
 
-/// The names that people know, by those in results.
+/// Names as they are commonly known, by those in results.
 const NAMES: [(&str, &str); 11] = [
     ("gomp", "libgomp"),
     ("omp", "libomp"),
@@ -26,7 +26,7 @@ const NAMES: [(&str, &str); 11] = [
 /// This project.
 const OURS: &str = "Foregather";
 
-/// The name that people know.
+/// The name as it is commonly known.
 pub(super) fn known(in_results: &str) -> String {
     NAMES.iter().find(|(name, _)| *name == in_results).map_or(in_results, |(_, known)| known).to_owned()
 }
@@ -57,10 +57,10 @@ impl Contestant {
         Some((turns.quantile(0.0), turns.quantile(1.0))).filter(|(least, most)| most / least >= SCATTERED)
     }
 
-    fn text(&self, kind: Kind, mark: &str) -> String {
+    fn text(&self, kind: SentenceKind, mark: &str) -> String {
         let Self { name, .. } = self;
         match (self.ns(), self.range()) {
-            (Some(_), Some((least, most))) if kind == Kind::Wait => {
+            (Some(_), Some((least, most))) if kind == SentenceKind::Wait => {
                 format!("{name} {mark}{} to {mark}{}", time(least), time(most))
             }
             (Some(ns), _) => format!("{name} {mark}{}", time(ns)),
@@ -71,17 +71,17 @@ impl Contestant {
 
 /// What a sentence is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SentenceKind {
     /// Threads that wait for each other: turns differ by where the kernel puts them.
     Wait,
     /// Something else.
     Other,
 }
 
-/// What was done, and by whom.
+/// What was done, and by what.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sentence {
-    pub(super) kind: Kind,
+    pub(super) kind: SentenceKind,
     about: String,
     others: Vec<Contestant>,
     ours: Contestant,
@@ -90,7 +90,7 @@ pub(super) struct Sentence {
 
 impl Sentence {
     /// Nothing without a number of this project.
-    pub(super) fn new(kind: Kind, about: String, all: Vec<Contestant>) -> Option<Self> {
+    pub(super) fn new(kind: SentenceKind, about: String, all: Vec<Contestant>) -> Option<Self> {
         let (mut ours, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|one| one.name == OURS);
         let ours = ours.pop()?;
         Some(Self { kind, about, others, ours_ns: ours.ns()?, ours })
@@ -101,7 +101,7 @@ impl Sentence {
         self.others.iter().chain([&self.ours])
     }
 
-    /// Its numbers, by what it is about and by names for people.
+    /// Its numbers, by what it is about and by common names.
     pub(super) fn measurements(&self) -> Vec<Measurement> {
         let one = |one: &Contestant| {
             let id = format!("demo/{}/{}", self.about.replace('/', "-"), one.name);
@@ -166,7 +166,7 @@ pub(super) fn two_digits(number: f64) -> String {
 pub(super) mod tests {
     use super::*;
 
-    pub(in super::super) fn sentence(kind: Kind, about: &str, all: &[(&str, f64)]) -> Sentence {
+    pub(in super::super) fn sentence(kind: SentenceKind, about: &str, all: &[(&str, f64)]) -> Sentence {
         Sentence::new(kind, about.to_owned(), all.iter().map(|(name, ns)| Contestant::new(name, vec![*ns])).collect()).unwrap()
     }
 
@@ -176,7 +176,8 @@ pub(super) mod tests {
 
     #[test]
     fn all_are_named_with_their_times_and_a_faster_one_is_said() {
-        let region = |gomp, omp| sentence(Kind::Wait, "A region", &[("foregather", 22_400.0), ("gomp", gomp), ("omp", omp)]);
+        let region =
+            |gomp, omp| sentence(SentenceKind::Wait, "A region", &[("foregather", 22_400.0), ("gomp", gomp), ("omp", omp)]);
         let won = region(3_140_000.0, 2_400_000.0);
         assert_eq!(said(&won, ""), "A region: libgomp 3.1 ms, libomp 2.4 ms, Foregather 22 us.");
         assert!(won.is_won() && won.best_other().is_some_and(|ratio| (100.0..120.0).contains(&ratio)));
@@ -195,22 +196,28 @@ pub(super) mod tests {
 
     #[test]
     fn one_that_is_missing_is_left_out_and_one_that_collapsed_is_said() {
-        let alone = sentence(Kind::Wait, "A message", &[("chosen", 112.0)]);
+        let alone = sentence(SentenceKind::Wait, "A message", &[("chosen", 112.0)]);
         assert_eq!((said(&alone, ""), alone.best_other()), ("A message: Foregather 110 ns.".to_owned(), None));
-        let stuck = sentence(Kind::Wait, "A barrier", &[("central/adaptive", 800.0), ("gomp", f64::NAN)]);
+        let stuck = sentence(SentenceKind::Wait, "A barrier", &[("central/adaptive", 800.0), ("gomp", f64::NAN)]);
         assert_eq!(said(&stuck, ""), "A barrier: libgomp did not end in time, Foregather 800 ns.");
         assert!(!stuck.is_won() && stuck.faster().is_none());
-        assert_eq!(Sentence::new(Kind::Other, "A product".to_owned(), vec![Contestant::new("openblas", vec![1e6])]), None);
-        assert_eq!(Sentence::new(Kind::Other, "A product".to_owned(), vec![Contestant::new("foregather", vec![f64::NAN])]), None);
+        assert_eq!(
+            Sentence::new(SentenceKind::Other, "A product".to_owned(), vec![Contestant::new("openblas", vec![1e6])]),
+            None
+        );
+        assert_eq!(
+            Sentence::new(SentenceKind::Other, "A product".to_owned(), vec![Contestant::new("foregather", vec![f64::NAN])]),
+            None
+        );
     }
 
     #[test]
     fn turns_that_are_far_apart_are_shown_as_such_and_win_nothing() {
         let all = [("foregather", vec![6.5e3, 7e3, 6e3]), ("gomp", vec![2.34e6, 6e3, 5e3]), ("omp", vec![9e3, 8e3, 9e3])];
         let all: Vec<Contestant> = all.into_iter().map(|(name, turns)| Contestant::new(name, turns)).collect();
-        let region = Sentence::new(Kind::Wait, "A region".to_owned(), all.clone()).unwrap();
+        let region = Sentence::new(SentenceKind::Wait, "A region".to_owned(), all.clone()).unwrap();
         assert_eq!(said(&region, ""), "A region: libgomp 5 us to 2.3 ms, libomp 9 us, Foregather 6.5 us.");
-        let other = Sentence::new(Kind::Other, "A product".to_owned(), all).unwrap();
+        let other = Sentence::new(SentenceKind::Other, "A product".to_owned(), all).unwrap();
         assert!(said(&other, "").contains("libgomp 6 us,"));
     }
 

@@ -1,4 +1,5 @@
-//! What only the page of the demo shows: machines that exist in simulation, and the papers' claims about them.
+//! What only the page of the demo shows: machines that exist in simulation, and the papers' claims about
+//! them.
 use anyhow::Result;
 use foregather_host::interrupt;
 use foregather_machine::Nanos;
@@ -8,17 +9,20 @@ use foregather_simulate::{self as simulate, Ask, Running, points, shipped};
 
 /// What was simulated.
 #[derive(Default)]
-pub(super) struct Simulated {
+pub(super) struct PageSimulations {
     pub(super) measurements: Vec<Measurement>,
     pub(super) timelines: Vec<Timeline>,
     pub(super) tried: Vec<Tried>,
 }
 
-/// Each part, and how long it takes at most on a quiet machine.
-const PARTS: [(Nanos, fn(&mut Simulated, bool) -> Result<()>); 3] = [
-    (Nanos::from_ms(2_000), cube),
-    (Nanos::from_ms(3_000), |all, quiet| all.claims("tsafrir-feitelson2002", "fig3", quiet)),
-    (Nanos::from_ms(3_000), |all, quiet| all.claims("tsafrir-feitelson2002", "fig4", quiet)),
+/// Simulates one part; `true` for no progress.
+type SimulatePart = fn(&mut PageSimulations, bool) -> Result<()>;
+
+/// Each part, and about how long it takes on a quiet machine.
+const PARTS: [(Nanos, SimulatePart); 3] = [
+    (Nanos::from_ms(1_500), cube),
+    (Nanos::from_ms(1_500), |all, quiet| all.claims("tsafrir-feitelson2002", "fig3", quiet)),
+    (Nanos::from_ms(1_500), |all, quiet| all.claims("tsafrir-feitelson2002", "fig4", quiet)),
 ];
 
 /// How long all parts take.
@@ -30,8 +34,8 @@ pub(super) fn planned() -> Nanos {
 ///
 /// # Errors
 /// None, unless the program was built with a broken plan.
-pub(super) fn run(quiet: bool, left: impl Fn() -> Nanos) -> Result<Simulated> {
-    let mut all = Simulated::default();
+pub(super) fn run(quiet: bool, left: impl Fn() -> Nanos) -> Result<PageSimulations> {
+    let mut all = PageSimulations::default();
     for (planned, part) in PARTS {
         if !interrupt::requested() && left() >= planned {
             part(&mut all, quiet)?;
@@ -41,7 +45,7 @@ pub(super) fn run(quiet: bool, left: impl Fn() -> Nanos) -> Result<Simulated> {
 }
 
 /// A hypercube: what barriers cost, how often a shift behind them succeeds, and what one interrupt does.
-fn cube(all: &mut Simulated, quiet: bool) -> Result<()> {
+fn cube(all: &mut PageSimulations, quiet: bool) -> Result<()> {
     all.measurements.extend(simulate::barriers_over_nodes(14)?);
     let plan = shipped::open("seidel-success-calibrated", &Ask::default())?;
     let points = simulate::run(&plan, Running { workers: 0, quiet })?;
@@ -49,7 +53,7 @@ fn cube(all: &mut Simulated, quiet: bool) -> Result<()> {
     if interrupt::requested() { Ok(()) } else { all.claims("seidel-davis1992", "interrupt", quiet) }
 }
 
-impl Simulated {
+impl PageSimulations {
     fn claims(&mut self, paper: &str, figure: &str, quiet: bool) -> Result<()> {
         let found = reproduce::run(Some(paper), Some(figure), &Trial { quiet, full: false })?;
         self.tried.extend(found.tried);

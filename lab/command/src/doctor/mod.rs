@@ -1,7 +1,7 @@
 //! What this machine has, what it lacks, and how to get that.
 //!
-//! - `signals`: what waits and teams decide by. `text`: a diagnosis for people. `packages`: one command for
-//!   what is missing.
+//! - `signals`: what waits and teams decide by. `text`: a diagnosis on a terminal. `packages`: one command
+//!   for what is missing.
 mod packages;
 mod signals;
 mod text;
@@ -255,7 +255,7 @@ fn of(name: &'static str, Listed { found, missing }: Listed) -> Vec<Check> {
     let here: Vec<String> = found.into_iter().map(|(name, _)| name).collect();
     let here = (!here.is_empty()).then(|| check(name, Status::Ok, here.join(", "), ""));
     let lacking = missing.into_iter().map(|of| {
-        let costs = format!("without {}: no comparison with it", of.names);
+        let costs = format!("without {}: no comparison with {}", of.names, if of.names.contains(',') { "them" } else { "it" });
         self::missing(name, format!("no {}", of.names), of.remedy, &costs)
     });
     here.into_iter().chain(lacking).collect()

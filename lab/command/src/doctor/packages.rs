@@ -76,7 +76,7 @@ pub(super) fn remedy_here(remedy: &str, here: Option<Distribution>) -> String {
     }
 }
 
-/// One command that installs the packages of all these remedies, in lines of so many columns; none if no
+/// One command that installs the packages of all these remedies, in lines of that many columns; none if no
 /// package is known.
 pub(super) fn command<'r>(
     remedies: impl Iterator<Item = &'r str>,

@@ -1,5 +1,5 @@
-//! A diagnosis for a terminal: the verdict, what is missing and what that costs, one command that installs it,
-//! then all that was found.
+//! A diagnosis for a terminal: the verdict, what is missing and what that costs, one command that installs
+//! it, then all that was found.
 use super::packages::{self, Distribution};
 use super::{Check, Diagnosis, Status};
 use crate::screen::{Ink, Screen};
@@ -26,7 +26,7 @@ impl Diagnosis {
         }
         let remedies = lacking.iter().map(|check| check.remedy.as_str());
         if let Some(command) = packages::command(remedies, here, root, screen.columns()) {
-            parts.push(format!("{}\n{command}", screen.inked(Ink::Strong, &screen.wrapped("All of it that has a package:", 0))));
+            parts.push(format!("{}\n{command}", screen.inked(Ink::Strong, &screen.wrapped("To install what has a package:", 0))));
         }
         parts.push(self.details(screen));
         parts.join("\n\n")
@@ -124,7 +124,7 @@ mod tests {
             - without the program of peers: no comparison with any BLAS
               -> `cargo build -p peers`
 
-            All of it that has a package:
+            To install what has a package:
             sudo apt-get install -y libfabric1 libomp5
 
             processor      AMD EPYC 7B13
@@ -166,8 +166,8 @@ mod tests {
               any BLAS
               -> `cargo build -p peers`
 
-            All of it that has a
-            package:
+            To install what has
+            a package:
             sudo pacman -S --needed \
               libfabric openmp
 

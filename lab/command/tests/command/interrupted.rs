@@ -91,13 +91,13 @@ fn processes_with_all(markers: &[&str]) -> Vec<i32> {
     others.filter(has_all).collect()
 }
 
-/// The tour looks at every library of the machine first: none of them may take Ctrl-C away.
+/// What its children load may not take Ctrl-C away.
 #[test]
 fn a_tour_that_is_interrupted_keeps_its_page() {
     let page = scratch("interrupted.html");
     let _ = std::fs::remove_file(&page);
     let child = foregather(&["demo", "--output"]).arg(&page).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // The first cells of barriers, when those of regions have numbers; the doctor's children are gone by then.
+    // The first cells of barriers, when those of regions have numbers.
     let met = |arguments: Vec<u8>| arguments.windows(6).any(|part| part == b"__cell");
     wait_until(|| children_of(child.id()).any(met));
     interrupt(&child);

@@ -1,5 +1,5 @@
-//! A plan made of a few answers: what `foregather simulate --threads 10` runs, and what `--new` writes. It is a
-//! text like that of a file, and is read as one; what is wrong with an answer is said with its name.
+//! A plan made of a few answers: what `foregather simulate --threads 10` runs, and what `--new` writes. It is
+//! a text like that of a file, and is read as one; what is wrong with an answer is said with its name.
 use super::job::{BARRIERS, COMPUTE, POLICY};
 use super::tree::Mistake;
 use anyhow::{Error, Result, anyhow, bail};
@@ -20,7 +20,7 @@ const EEVDF: &str = "eevdf";
 const PERIOD_MS: f64 = 100.0;
 
 /// The text of a plan, and which answer each of its lines is about.
-struct Lines {
+struct DraftLines {
     text: String,
     answers: Vec<Option<&'static str>>,
 }
@@ -71,7 +71,7 @@ impl PlanDraft {
         word(name, self.given(name).map_or(usual, |values| &values[0]))
     }
 
-    fn lines(&self) -> Result<Lines> {
+    fn lines(&self) -> Result<DraftLines> {
         if self.given("threads").is_none() {
             bail!("how many threads are to wait for each other? say it by --threads 8");
         }
@@ -79,7 +79,7 @@ impl PlanDraft {
         if let (Some(other), Some(_)) = (others, self.given("quota")) {
             bail!("--quota: only the scheduler {EEVDF} keeps quotas, not `{other}`");
         }
-        let mut lines = Lines { text: String::new(), answers: vec![] };
+        let mut lines = DraftLines { text: String::new(), answers: vec![] };
         lines.say(
             "# `foregather simulate FILE` runs this plan. Every key but `threads` may be left out; one that is not known is",
         );
@@ -96,7 +96,7 @@ impl PlanDraft {
         Ok(lines)
     }
 
-    fn machine(&self, lines: &mut Lines) -> Result<()> {
+    fn machine(&self, lines: &mut DraftLines) -> Result<()> {
         lines.say("[machine]");
         let (scheduler, cpus) = (self.first("scheduler", EEVDF), self.first("cpus", "4"));
         lines.key(
@@ -117,7 +117,7 @@ impl PlanDraft {
         Ok(())
     }
 
-    fn jobs(&self, lines: &mut Lines) {
+    fn jobs(&self, lines: &mut DraftLines) {
         lines.key("threads", "[[job]]", "threads that compute, wait for each other at a barrier, and compute again", self);
         lines.say("name = \"job\"");
         let [threads, compute] = [self.first("threads", ""), self.first("compute", &quantity(COMPUTE.0 as f64, "ns"))];
@@ -143,8 +143,9 @@ impl PlanDraft {
         lines.key("hogs", &format!("count = {}\n", self.first("hogs", "0")), "", self);
     }
 
-    /// What has several values, the policies last: a figure has the first along it, and a line for each policy.
-    fn sweep(&self, lines: &mut Lines) -> Result<()> {
+    /// What has several values, the policies last: a figure has the first along it, and a line for each
+    /// policy.
+    fn sweep(&self, lines: &mut DraftLines) -> Result<()> {
         let varied: Vec<_> = self.answers.iter().filter(|(name, values)| values.len() > 1 && *name != "policy").collect();
         let policies = self.policies();
         if varied.is_empty() && policies.is_none() {
@@ -206,7 +207,7 @@ impl PlanDraft {
     }
 }
 
-impl Lines {
+impl DraftLines {
     fn say(&mut self, line: &str) {
         self.push(line, None);
     }

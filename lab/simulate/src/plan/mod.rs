@@ -3,8 +3,8 @@
 //! A file is read into a tree of values that know their lines (`tree`). A sweep puts other values into that
 //! tree, one choice an axis (`sweep`), so every key can be swept; and each tree is read by serde (`read`)
 //! into a study: of processors (`machine`, `job`, `mix`, `run`), or of nodes (`network`, `trial`). All of a
-//! plan's studies are read once when it is parsed: what is wrong is known before anything runs. A plan without
-//! a file is written first (`draft`), then read like any other.
+//! plan's studies are read once when it is parsed: what is wrong is known before anything runs. A plan
+//! without a file is written first (`draft`), then read like any other.
 mod compute;
 mod draft;
 mod draw;
