@@ -41,10 +41,10 @@ pub fn run(page_at: &Path, quiet: bool) -> Result<()> {
     }
     let run = Run::begin("demo", Some(1));
     let left = || (began + announced) - clock::now();
-    let (mut measurements, mut notes) = measure(&rivals, quiet, left)?;
-    measurements.extend(sentences(&measurements).iter().flat_map(Sentence::measurements).collect::<Vec<_>>());
+    let Toured { mut measurements, mut notes, failed } = measure(&rivals, quiet, left)?;
     let simulated = simulated::run(quiet, left)?;
     measurements.extend(simulated.measurements);
+    notes.extend(failed.iter().cloned());
     if simulated.tried.is_empty() && !interrupt::requested() {
         notes.push("the simulations for the page were left out, as the time was over".to_owned());
     }
@@ -55,7 +55,7 @@ pub fn run(page_at: &Path, quiet: bool) -> Result<()> {
     let page = output::write(page_at, &report::page(std::slice::from_ref(&results)));
     let data_at = demo_results(page_at);
     let kept = keep(&results, Some(&data_at));
-    print_kept(&results, Some(&data_at), kept, || said(&results, &rivals, page_at, &screen))?;
+    print_kept(&results, Some(&data_at), kept, || said(&results, &failed, &rivals, page_at, &screen))?;
     page?;
     if results.interrupted { Err(Failure::Interrupted.into()) } else { Ok(()) }
 }
@@ -76,39 +76,43 @@ fn announcement(announced: Nanos) -> String {
     )
 }
 
-/// All scenes for which there is time; what cannot be measured here is noted.
-fn measure(rivals: &Rivals, quiet: bool, left: impl Fn() -> Nanos) -> Result<(Vec<Measurement>, Vec<String>)> {
-    let (mut measurements, mut notes, mut trouble) = (vec![], Vec::<String>::new(), None);
+/// What was measured, what is to be known of it, and what could not be measured here.
+#[derive(Default)]
+struct Toured {
+    measurements: Vec<Measurement>,
+    notes: Vec<String>,
+    failed: Vec<String>,
+}
+
+/// All scenes for which there is time. One that cannot be measured costs the others nothing.
+fn measure(rivals: &Rivals, quiet: bool, left: impl Fn() -> Nanos) -> Result<Toured> {
+    let (mut all, mut trouble) = (Toured::default(), None);
     for scene in SCENES {
         if interrupt::requested() || left() == Nanos::ZERO {
             break;
         }
         match scene.measure(rivals, quiet) {
             Ok(found) => {
-                measurements.extend(found.measurements);
-                notes.extend(found.notes.into_iter().filter(|note| !notes.contains(note)).collect::<Vec<_>>());
+                all.measurements.extend(found.measurements);
+                all.notes.extend(found.notes.into_iter().filter(|note| !all.notes.contains(note)).collect::<Vec<_>>());
             }
             Err(_) if interrupt::requested() => {}
             Err(error) => {
-                notes.push(format!("{error:#}"));
+                all.failed.push(format!("{error:#}"));
                 trouble.get_or_insert(error);
             }
         }
     }
     match trouble {
-        Some(error) if measurements.is_empty() => Err(error),
-        _ => Ok((measurements, notes)),
+        Some(error) if all.measurements.is_empty() => Err(error),
+        _ => Ok(all),
     }
 }
 
-/// A sentence for each scene that has a number of this project.
-fn sentences(all: &[Measurement]) -> Vec<Sentence> {
-    SCENES.iter().filter_map(|scene| scene.sentence(all)).collect()
-}
-
-fn said(results: &Results, rivals: &Rivals, page_at: &Path, screen: &Screen) -> String {
+fn said(results: &Results, failed: &[String], rivals: &Rivals, page_at: &Path, screen: &Screen) -> String {
     let all = &results.measurements;
     let lacking = if results.interrupted { vec![] } else { rivals.lacking(all) };
+    let sentences: Vec<Sentence> = SCENES.iter().filter_map(|scene| scene.sentence(all)).collect();
     let (noise, page) = (&results.noise, page_at.display().to_string());
-    Said { sentences: &sentences(all), noise, lacking: &lacking, page: &page, seconds: results.seconds }.text(screen)
+    Said { sentences: &sentences, noise, lacking: &lacking, failed, page: &page, seconds: results.seconds }.text(screen)
 }

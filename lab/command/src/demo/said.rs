@@ -16,6 +16,8 @@ pub(super) struct Said<'a> {
     pub(super) noise: &'a Noise,
     /// What is not here.
     pub(super) lacking: &'a [String],
+    /// What could not be measured, and why.
+    pub(super) failed: &'a [String],
     /// Where the page is.
     pub(super) page: &'a str,
     pub(super) seconds: f64,
@@ -35,6 +37,7 @@ impl Said<'_> {
         parts.extend((!meaning.is_empty()).then(|| screen.inked(ink, &screen.wrapped(&meaning, 0))));
         parts.push(next(screen));
         let mut end = vec![screen.wrapped(&format!("{:.0} s. Figures and all numbers: {}", self.seconds, self.page), 2)];
+        end.extend(self.failed.iter().map(|why| screen.wrapped(&format!("Not measured: {why}"), 2)));
         if !self.lacking.is_empty() {
             let lacking = self.lacking.join(", ");
             let said = format!("Not here: {lacking}. `foregather doctor` says what that costs, and how to get it.");
@@ -120,7 +123,8 @@ mod tests {
     }
 
     fn said(sentences: &[Sentence], noise: &Noise, lacking: &[String], columns: usize) -> String {
-        Said { sentences, noise, lacking, page: "foregather-report.html", seconds: 31.4 }.text(&Screen::plain(columns))
+        let failed = &["no shared memory".to_owned()][..lacking.len().min(1)];
+        Said { sentences, noise, lacking, failed, page: "foregather-report.html", seconds: 31.4 }.text(&Screen::plain(columns))
     }
 
     #[test]
@@ -148,6 +152,7 @@ mod tests {
             `foregather doctor`: what this machine has and lacks
 
             31 s. Figures and all numbers: foregather-report.html
+            Not measured: no shared memory
             Not here: libomp, NumPy. `foregather doctor` says what
               that costs, and how to get it."#]]
         .assert_eq(&said(&sentences(), &Noise::default(), &["libomp", "NumPy"].map(str::to_owned), 60));

@@ -1,7 +1,7 @@
 //! One line of the demo: what was done, and how long each took for it.
 use crate::screen::NO_BREAK;
+use foregather_results::Distribution;
 use foregather_results::number::{digits, rounded};
-use foregather_results::{Distribution, Measurement};
 
 /// Less of a difference is none.
 const SAME: f64 = 0.05;
@@ -101,16 +101,6 @@ impl Sentence {
         self.others.iter().chain([&self.ours])
     }
 
-    /// Its numbers, by what it is about and by common names.
-    pub(super) fn measurements(&self) -> Vec<Measurement> {
-        let one = |one: &Contestant| {
-            let id = format!("demo/{}/{}", self.about.replace('/', "-"), one.name);
-            let us = one.turns.iter().map(|ns| ns / 1e3).collect();
-            Measurement::from_values(id, self.about.clone(), "us", us).label("about", &self.about).label("by", &one.name)
-        };
-        self.all().map(one).collect()
-    }
-
     /// How many times as long as this project another one took whose name begins like that.
     pub(super) fn other(&self, name: &str) -> Option<f64> {
         let other = self.others.iter().find(|other| other.name.starts_with(name))?;
@@ -189,8 +179,6 @@ pub(super) mod tests {
             "rough numbers are not judged"
         );
         let same = region(22_000.0, 30_000.0);
-        let kept = won.measurements();
-        assert_eq!((kept.len(), kept[2].id.as_str(), kept[2].median()), (3, "demo/A region/Foregather", 22.4));
         assert!(!same.is_won() && same.faster().is_none() && said(&same, "").ends_with("Foregather 22 us."));
     }
 
