@@ -1,7 +1,7 @@
 //! What the demo says: some sentences with numbers, what they mean, what to run next, and where the page is.
 use super::sentence::{Sentence, SentenceKind, two_digits};
 use crate::screen::{Ink, Screen};
-use foregather_results::{Level, Noise};
+use foregather_results::{Distribution, Level, Noise};
 
 /// Before a number that others have disturbed.
 const ROUGH: &str = "~";
@@ -9,6 +9,8 @@ const ROUGH: &str = "~";
 /// The name of those contestants that are NumPy, and from which ratio on it is told how to change that.
 const NUMPY: &str = "NumPy";
 const WORTH_IT: f64 = 1.2;
+/// A slowest turn that is that many times worse than all else is told.
+const MUCH: f64 = 3.0;
 
 /// All that the terminal shows in the end.
 pub(super) struct Said<'a> {
@@ -58,32 +60,42 @@ impl Said<'_> {
 
     /// What the numbers mean for programs, in a sentence or two.
     fn meaning(&self) -> String {
-        let waits = || self.sentences.iter().filter(|sentence| sentence.kind == SentenceKind::Wait);
-        let won: Vec<f64> = waits().filter(|s| s.is_won()).filter_map(Sentence::best_other).collect();
-        let compared = waits().filter(|sentence| sentence.best_other().is_some()).count();
-        let times = |least: f64, most: f64| match (two_digits(least), two_digits(most)) {
-            (least, most) if least == most => format!("{most} times"),
-            (least, most) => format!("{least} to {most} times"),
-        };
-        let (least, most) = won.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), &one| (least.min(one), most.max(one)));
-        let waits = match won.len() {
-            _ if compared == 0 => String::new(),
-            0 => "Programs whose threads wait for each other would gain nothing here.".to_owned(),
-            wins if wins == compared => format!(
-                "Where threads wait for each other like that, the best of the others takes {} as long: such programs gain here.",
-                times(least, most)
-            ),
-            _ => format!(
-                "Where Foregather is first, the best of the others takes {} as long; where another one is, keep that.",
-                times(least, most)
-            ),
-        };
+        let times = |ratio: f64| format!("{} times", two_digits(ratio));
         let numpy = self.sentences.iter().find_map(|sentence| sentence.other(NUMPY)).filter(|ratio| *ratio > WORTH_IT);
-        let product = numpy.map(|ratio| {
-            let times = times(ratio, ratio);
-            format!("NumPy's product takes {times} as long: `foregather exec --blas` puts Foregather's under NumPy.")
+        let numpy = numpy.map(|ratio| {
+            format!("NumPy's product takes {} as long: `foregather exec --blas` puts Foregather's under NumPy.", times(ratio))
         });
-        [Some(waits).filter(|waits| !waits.is_empty()), product].into_iter().flatten().collect::<Vec<_>>().join(" ")
+        self.waits().into_iter().chain(numpy).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The same of threads that wait for each other, if anything else did it, too.
+    fn waits(&self) -> Option<String> {
+        let waits = || self.sentences.iter().filter(|sentence| sentence.kind == SentenceKind::Wait);
+        let ratios: Vec<f64> = waits().filter_map(Sentence::best_other).collect();
+        let won = Distribution::of_values(&waits().filter(|s| s.is_won()).filter_map(Sentence::best_other).collect::<Vec<_>>());
+        let lost = waits().any(Sentence::is_lost);
+        let slowest = waits().filter_map(Sentence::slowest_other).fold(0.0, f64::max);
+        let told = match won {
+            _ if ratios.is_empty() => return None,
+            None if lost => "Programs whose threads wait for each other would gain nothing here".to_owned(),
+            None => "Of the ways in which threads wait for each other none is clearly the best here".to_owned(),
+            Some(won) => {
+                let [least, most] = [0.0, 1.0].map(|q| two_digits(won.quantile(q)));
+                let range = if least == most { most } else { format!("{least} to {most}") };
+                let place = if lost { "Where Foregather is first" } else { "Where threads of a program wait for each other" };
+                let count = match won.count() {
+                    wins if lost || wins as usize == ratios.len() => String::new(),
+                    wins => format!(" in {wins} of {} cases", ratios.len()),
+                };
+                let keep = if lost { "; where another one is, keep that" } else { "" };
+                format!("{place}, the best other way takes {range} times as long as Foregather{count}{keep}")
+            }
+        };
+        let worst = ratios.iter().copied().fold(1.0, f64::max);
+        let rare = (slowest > MUCH * worst).then(|| {
+            format!(", and the slowest turn of another one {} times as long as Foregather's slowest", two_digits(slowest))
+        });
+        Some(format!("{told}{}.", rare.unwrap_or_default()))
     }
 }
 
@@ -139,9 +151,9 @@ mod tests {
             A message of 8 bytes from one process to another: a pipe
               9 us, Foregather 110 ns.
 
-            Where threads wait for each other like that, the best of the
-            others takes 6 to 110 times as long: such programs gain
-            here. NumPy's product takes 20 times as long:
+            Where threads of a program wait for each other, the best
+            other way takes 6 to 110 times as long as Foregather.
+            NumPy's product takes 20 times as long:
             `foregather exec --blas` puts Foregather's under NumPy.
 
             Next:
@@ -167,7 +179,7 @@ mod tests {
             "{text}"
         );
         assert_eq!(text.matches("other programs used 48 % of it").count(), 1, "{text}");
-        assert!(!text.contains("is faster") && !text.contains("gain here") && !text.contains("Not here"), "{text}");
+        assert!(!text.contains("is faster") && !text.contains("as long") && !text.contains("Not here"), "{text}");
     }
 
     #[test]
@@ -176,7 +188,16 @@ mod tests {
         let of = |sentences: &[Sentence]| said(sentences, &Noise::default(), &[], 1_000);
         let some = of(&[region(10e3), region(90e3)]);
         assert!(some.contains("libgomp 10 us, Foregather 20 us; here libgomp is faster."), "{some}");
-        assert!(some.contains("takes 4.5 times as long; where another one is, keep that."), "{some}");
+        assert!(
+            some.contains("the best other way takes 4.5 times as long as Foregather; where another one is, keep that."),
+            "{some}"
+        );
+        let even = of(&[region(21e3), region(90e3)]);
+        assert!(
+            even.contains("wait for each other, the best other way takes 4.5 times as long as Foregather in 1 of 2 cases."),
+            "{even}"
+        );
+        assert!(of(&[region(21e3)]).contains("none is clearly the best here."));
         assert!(of(&[region(10e3)]).contains("would gain nothing here"));
         let alone = of(&[sentence(SentenceKind::Wait, "A region", &[("team", 20e3)])]);
         assert!(alone.starts_with("A region: Foregather 20 us.\n\nNext:"), "{alone}");

@@ -13,7 +13,7 @@ use foregather_measure::{Experiment, Measured, blas, pipe, product};
 use foregather_results::Measurement;
 
 /// How often each region and each barrier has its turn, and for how long.
-const TURNS: u32 = 5;
+const TURNS: u32 = 7;
 const TURN: Nanos = Nanos::from_ms(100);
 /// What comes before each turn.
 const WARM_UP: Nanos = Nanos::from_ms(25);
@@ -22,7 +22,7 @@ const MESSAGE_TURNS: u32 = 5;
 /// About how long the pairs of a product are measured.
 const PRODUCT_MS: u64 = 100;
 /// How long a cell takes besides: its process starts, warms up and ends.
-const START: Nanos = Nanos::from_ms(90);
+const START: Nanos = Nanos::from_ms(50);
 /// A cell of products with all that it takes.
 const PRODUCT: Nanos = Nanos::from_ms(1_200);
 /// What members of a region, and of a barrier, compute.

@@ -117,6 +117,18 @@ impl Sentence {
         self.best().map(|(_, ratio)| ratio)
     }
 
+    /// How many times as long as this project's slowest turn the slowest one of the others took.
+    pub(super) fn slowest_other(&self) -> Option<f64> {
+        let slowest = |of: &Contestant| Some(Distribution::of_values(&of.turns)?.quantile(1.0));
+        let ours = slowest(&self.ours)?;
+        self.others.iter().filter_map(slowest).map(|ns| ns / ours).max_by(f64::total_cmp)
+    }
+
+    /// Is another one faster?
+    pub(super) fn is_lost(&self) -> bool {
+        self.faster().is_some()
+    }
+
     /// The other one that is faster; none whose slowest turns are far from its fastest.
     fn faster(&self) -> Option<&Contestant> {
         self.best().filter(|(other, ratio)| *ratio < 1.0 - SAME && other.range().is_none()).map(|(other, _)| other)
@@ -205,6 +217,7 @@ pub(super) mod tests {
         let all: Vec<Contestant> = all.into_iter().map(|(name, turns)| Contestant::new(name, turns)).collect();
         let region = Sentence::new(SentenceKind::Wait, "A region".to_owned(), all.clone()).unwrap();
         assert_eq!(said(&region, ""), "A region: libgomp 5 us to 2.3 ms, libomp 9 us, Foregather 6.5 us.");
+        assert!(!region.is_won() && !region.is_lost() && region.slowest_other().is_some_and(|ratio| ratio > 330.0));
         let other = Sentence::new(SentenceKind::Other, "A product".to_owned(), all).unwrap();
         assert!(said(&other, "").contains("libgomp 6 us,"));
     }
