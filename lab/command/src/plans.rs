@@ -65,7 +65,7 @@ fn draft(job: &JobOptions, new: bool) -> Result<PlanDraft> {
     let has = |name: &str| given.names().any(|given| given == name);
     let usual = |name, value: &str| if has(name) { vec![] } else { vec![value.to_owned()] };
     let cpus = usual("cpus", &affinity::allowed().len().to_string());
-    let threads = if new && given.is_empty() { usual("threads", "8") } else { vec![] };
+    let threads = if new { usual("threads", "8") } else { vec![] };
     Ok(given.with("threads", &threads).with("cpus", &cpus))
 }
 

@@ -14,6 +14,8 @@ pub struct PlanDraft {
 /// What is tried if no policy is named: the one that adapts, and what it chooses from.
 const POLICIES: [(&str, &str); 5] =
     [(POLICY, POLICY), ("block", "block"), ("spin", "spin"), ("yield", "yield"), ("two-phase", "two-phase:2CS+:remote")];
+/// A title names no more values than this and one.
+const NAMED: usize = 5;
 /// The scheduler of Linux today.
 const EEVDF: &str = "eevdf";
 /// The period over which a quota is kept, in milliseconds: Linux's own.
@@ -148,31 +150,20 @@ impl PlanDraft {
     fn sweep(&self, lines: &mut DraftLines) -> Result<()> {
         let varied: Vec<_> = self.answers.iter().filter(|(name, values)| values.len() > 1 && *name != "policy").collect();
         let policies = self.policies();
-        if varied.is_empty() && policies.is_none() {
-            return Ok(());
+        if !varied.is_empty() || policies.is_some() {
+            lines.say("\n[sweep] # every combination is simulated");
         }
-        lines.say("\n[sweep] # every combination is simulated");
         for (name, values) in &varied {
-            let line = match *name {
-                "quota" => format!("quota = {{ {} }}", quotas(values)?),
-                "barriers" => format!("\"job.job.barriers\" = {}", list(name, values)),
-                "scheduler" => format!("preset = {}", list(name, values)),
-                name => format!("{name} = {}", list(name, values)),
-            };
-            lines.key(name, &line, "", self);
+            let choices = if *name == "quota" { quotas(values)? } else { list(name, values) };
+            lines.key(name, &format!("{} = {choices}", swept(name)), "", self);
         }
         if let Some(policies) = &policies {
             lines.key("policy", &format!("policy = {policies}"), "", self);
         }
         lines.say("\n[figure]");
-        let along = varied.first().map(|(name, _)| match *name {
-            "barriers" => "job.job.barriers",
-            "scheduler" => "preset",
-            name => name,
-        });
-        lines.say(&format!("x = \"{}\"", along.unwrap_or("policy")));
-        if policies.is_some() && along.is_some() {
-            lines.say("series = \"policy\"");
+        let mut axes = varied.iter().map(|(name, _)| swept(name)).take(1).chain(policies.map(|_| "policy"));
+        for side in ["x", "series"] {
+            axes.next().into_iter().for_each(|axis| lines.say(&format!("{side} = \"{}\"", axis.trim_matches('"'))));
         }
         lines.say("y = \"barrier-time\" # from barrier to barrier; also elapsed, speedup, switches-per-barrier, spin-share");
         Ok(())
@@ -195,7 +186,11 @@ impl PlanDraft {
             self.given(name).filter(|values| *values != ["0"]).map(|values| {
                 let noun = if *values == ["1"] { one } else { more };
                 let (last, others) = values.split_last().expect("an answer has a value");
-                let first = if others.is_empty() { String::new() } else { format!("{} or ", others.join(", ")) };
+                let first = match others {
+                    [] => String::new(),
+                    [first, ..] if others.len() > NAMED => format!("{first} to "),
+                    _ => format!("{} or ", others.join(", ")),
+                };
                 format!("{first}{last}{noun}")
             })
         };
@@ -230,8 +225,20 @@ const COUNTS: [&str; 5] = ["threads", "cpus", "hogs", "barriers", "seeds"];
 
 /// A value as a plan has it.
 fn word(name: &str, value: &str) -> String {
-    let is_number = COUNTS.contains(&name) && (value.parse::<i64>().is_ok() || value.parse::<f64>().is_ok_and(f64::is_finite));
-    if is_number { value.trim_start_matches('+').to_owned() } else { text(value) }
+    match (value.parse::<i64>(), value.parse::<f64>()) {
+        (Ok(whole), _) if COUNTS.contains(&name) => whole.to_string(),
+        (_, Ok(real)) if COUNTS.contains(&name) && real.is_finite() => format!("{real:?}"),
+        _ => text(value),
+    }
+}
+
+/// The name under which a plan varies an answer, in quotes if it needs them.
+fn swept(name: &'static str) -> &'static str {
+    match name {
+        "barriers" => "\"job.job.barriers\"",
+        "scheduler" => "preset",
+        name => name,
+    }
 }
 
 fn list(name: &str, values: &[String]) -> String {
@@ -251,7 +258,7 @@ fn text(value: &str) -> String {
 /// Processors' worth of time, as the time of a period.
 fn quota(processors: &str) -> Result<String> {
     match processors.parse::<f64>() {
-        Ok(number) if number.is_finite() => Ok(text(&format!("{} us", (number * PERIOD_MS * 1e3).round()))),
+        Ok(number) if number.is_finite() => Ok(text(&format!("{} ms", (number * PERIOD_MS * 1e3).round() / 1e3))),
         _ => bail!("--quota: `{processors}` is no number of processors; write 1.5 for so much processor time"),
     }
 }
@@ -259,5 +266,5 @@ fn quota(processors: &str) -> Result<String> {
 fn quotas(values: &[String]) -> Result<String> {
     let choice =
         |value: &String| Ok(format!("{} = {{ \"machine.eevdf.group.container.quota\" = {} }}", text(value), quota(value)?));
-    Ok(values.iter().map(choice).collect::<Result<Vec<_>>>()?.join(", "))
+    Ok(format!("{{ {} }}", values.iter().map(choice).collect::<Result<Vec<_>>>()?.join(", ")))
 }

@@ -32,7 +32,9 @@ fn what_is_written_is_read_as_what_was_asked_for() {
 #[test]
 fn all_answers_can_be_varied_and_without_policies_five_are_compared() {
     let one = plan(&[("threads", "4"), ("policy", "spin")]).unwrap();
-    assert_eq!((one.points(), one.labels(0).len()), (1, 0));
+    assert_eq!((one.points(), one.labels(0).len(), one.figure().y.name), (1, 0, "barrier-time"));
+    let odd = plan(&[("threads", "007"), ("policy", "spin"), ("cpus", "1,2,3,4,5,6,8")]).unwrap();
+    assert_eq!((odd.title(), odd.points()), ("007 threads on 1 to 8 processors", 7));
     let five = plan(&[("threads", "4")]).unwrap();
     assert_eq!(five.labels(0), [("policy".to_owned(), "adaptive".to_owned())]);
     let all = plan(&[("threads", "4"), ("scheduler", "eevdf,linux-2.4.16"), ("barriers", "10,20"), ("policy", "spin,block")]);
@@ -48,6 +50,8 @@ fn what_is_wrong_is_said_by_the_name_of_its_answer() {
         (&[("threads", "0")], "--threads: `threads` is 1 to 100000, not 0"),
         (&[("threads", "4,0")], "--threads: `threads` is 1 to 100000, not 0 (at threads = 0, policy = adaptive)"),
         (&[("threads", "a\"b\\")], "--threads: `a\"b\\` is no threads; write 48"),
+        (&[("threads", ".5")], "--threads: `threads` is a whole number, not 0.5"),
+        (&[four, ("cpus", "nan")], "--cpus: `cpus` is a whole number from 1 to 16384, not a text"),
         (&[four, ("cpus", "0")], "--cpus: `cpus` is 1 to 16384, not 0"),
         (&[four, ("cpus", "4,4")], "--cpus: `cpus` has two choices called 4"),
         (&[four, ("compute", "5")], "--compute: `compute`: a time needs its unit: \"5 us\""),
