@@ -8,9 +8,6 @@ pub struct Simulate {
     /// The plan: a file, or the name of a plan that comes with the program. Without one, the job is that of
     /// --threads and its companions.
     pub plan: Option<String>,
-    /// The job, if there is no plan.
-    #[command(flatten)]
-    pub job: JobOptions,
     /// Writes that job as a plan with comments to a new file, and simulates nothing.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["plan", "list", "set", "full", "dry_run", "trace", "output"])]
     pub new: Option<PathBuf>,
@@ -42,6 +39,9 @@ pub struct Simulate {
     /// Also writes the results to this file.
     #[arg(short, long)]
     pub output: Option<PathBuf>,
+    /// The job, if there is no plan.
+    #[command(flatten)]
+    pub job: JobOptions,
 }
 
 /// A job without a plan. Each takes several values, separated by commas, which are then compared.
@@ -60,7 +60,7 @@ pub struct JobOptions {
     /// Other programs that only compute; none if not given.
     #[arg(long, value_name = "N,...", value_delimiter = ',', allow_negative_numbers = true)]
     pub hogs: Vec<String>,
-    /// How they wait: adaptive, block, spin, yield, two-phase:20us ... If not given, these five are compared.
+    /// How they wait: adaptive, block, spin, yield, two-phase:20us ...; five ways are compared if not given.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub policy: Vec<String>,
     /// The scheduler, a plan's `preset`: eevdf, which is Linux today, if not given; linux-2.4.16, linux-2.2,

@@ -118,7 +118,7 @@ fn a_job_needs_no_plan_and_becomes_one() {
     assert_eq!(
         said.lines().take(2).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>(),
         [
-            "3 threads on 2 processors beside 0 or 1 busy programs, 20us from barrier to barrier: mean time from barrier to barrier (us)",
+            "3 threads on 2 processors beside 0 or 1 busy programs, 20us of work each: mean time from barrier to barrier (us)",
             "hogs adaptive block spin yield two-phase"
         ]
     );

@@ -195,7 +195,7 @@ impl PlanDraft {
             })
         };
         let threads = of("threads", " thread", " threads");
-        let compute = of("compute", "", "").map(|times| format!(", {times} from barrier to barrier"));
+        let compute = of("compute", "", "").map(|times| format!(", {times} of work each"));
         let cpus = of("cpus", " processor", " processors").map(|cpus| format!(" on {cpus}"));
         let hogs = of("hogs", " busy program", " busy programs").map(|hogs| format!(" beside {hogs}"));
         [threads, cpus, hogs, compute].into_iter().flatten().collect()
