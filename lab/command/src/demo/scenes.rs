@@ -17,6 +17,8 @@ const TURNS: u32 = 7;
 const TURN: Nanos = Nanos::from_ms(100);
 /// What comes before each turn.
 const WARM_UP: Nanos = Nanos::from_ms(25);
+/// After so much more than its turn a team is killed.
+const STUCK: Nanos = Nanos::from_ms(1_500);
 /// Turns of messages, which are short.
 const MESSAGE_TURNS: u32 = 5;
 /// About how long the pairs of a product are measured.
@@ -174,7 +176,7 @@ impl Scene {
                     1 => "beside one busy program".to_owned(),
                     _ => format!("beside {hogs} busy programs"),
                 };
-                let of = |m: &Measurement| Contestant::new(m.text("runner"), turns(m, |us| us * 1e3));
+                let of = |m: &Measurement| Contestant::new(m.text("runner"), regions(m));
                 (format!("A parallel region of {threads} threads {beside}"), all.iter().filter(is).map(of).collect())
             }
             Self::Barrier { threads } => {
@@ -205,6 +207,15 @@ impl Scene {
     }
 }
 
+/// The regions of all turns, as nanoseconds: one that kept its turn from ending took that long at least.
+fn regions(m: &Measurement) -> Vec<f64> {
+    let mut all = turns(m, |us| us * 1e3);
+    if m.number("collapsed") > 0.0 && !all.is_empty() {
+        all.push(STUCK.0 as f64);
+    }
+    all
+}
+
 /// The values of all turns, as nanoseconds.
 fn turns(m: &Measurement, ns: impl Fn(f64) -> f64) -> Vec<f64> {
     m.values.iter().flatten().map(|&value| ns(value)).collect()
@@ -213,4 +224,81 @@ fn turns(m: &Measurement, ns: impl Fn(f64) -> f64) -> Vec<f64> {
 /// The name of the barrier matrix's row.
 fn row(threads: u32) -> String {
     format!("{threads}t, {BODY_US} us")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::demo::sentence::tests::plain;
+
+    fn rivals(openmp: bool, runners: &[&str], waiters: &[&str], makers: &[&str]) -> Rivals {
+        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        Rivals { runners: (openmp, names(runners)), waiters: names(waiters), makers: names(makers), program: openmp }
+    }
+
+    fn region(runner: &str, hogs: u32, us: &[f64], collapsed: f64) -> Measurement {
+        Measurement::from_values(format!("openmp/region/2t/{hogs}h/{runner}"), "", "us", us.to_vec())
+            .label("construct", "region")
+            .label("threads", "2")
+            .label("hogs", hogs.to_string())
+            .label("runner", runner)
+            .figure("collapsed", collapsed)
+    }
+
+    #[test]
+    fn regions_are_told_with_all_runtimes_that_were_measured_beside_the_same() {
+        let scene = Scene::Region { threads: 2, hogs: 1 };
+        let all = [
+            region("foregather", 1, &[22.0, 21.0, 23.0], 0.0),
+            region("gomp", 1, &[3_100.0, 3_000.0, 3_200.0], 0.0),
+            region("omp", 1, &[5.0, 6.0], 1.0),
+            region("gomp", 0, &[1.0], 0.0),
+        ];
+        let said = |all: &[Measurement]| scene.sentence(all).map(|sentence| plain(&sentence.text("")));
+        assert_eq!(
+            said(&all).as_deref(),
+            Some(
+                "A parallel region of 2 threads beside one busy program: libgomp 3.1 ms, libomp 5 us to 1.5 s, Foregather 22 us."
+            )
+        );
+        assert_eq!(said(&all[1..]), None, "a sentence has a number of this project");
+    }
+
+    #[test]
+    fn barriers_are_told_as_times_and_products_with_the_name_of_numpys_blas() {
+        let waiter = |name: &str, per_s: f64| {
+            Measurement::from_values(format!("barriers/4t, 1 us/{name}"), "", "episodes/s", vec![per_s])
+                .label("row", "4t, 1 us")
+                .label("waiter", name)
+        };
+        let all = [waiter("central/adaptive", 200_000.0), waiter("rust-std", 40_000.0), waiter("gomp", 400_000.0)];
+        let said = plain(&Scene::Barrier { threads: 4 }.sentence(&all).unwrap().text(""));
+        assert!(said.ends_with(": Rust's Barrier 25 us, libgomp 2.5 us, Foregather 5 us; here libgomp is faster."), "{said}");
+        let maker = |name: &str, us: f64, blas: &str| {
+            let m = Measurement::from_values(format!("blas/dgemm/512/{name}"), "", "us", vec![us]).label("n", "512");
+            let m = m.label("runner", name);
+            if blas.is_empty() { m } else { m.label("blas", blas) }
+        };
+        let all = [maker("numpy", 61_000.0, "the reference BLAS"), maker("foregather", 3_000.0, "")];
+        let said = plain(&Scene::Product { n: 512 }.sentence(&all).unwrap().text(""));
+        assert_eq!(said, "A product of two matrices of 512 x 512: NumPy by the reference BLAS 61 ms, Foregather 3 ms.");
+    }
+
+    #[test]
+    fn what_is_not_here_is_named() {
+        let some = rivals(true, &["foregather", "gomp"], &["central/adaptive", "gomp"], &[]);
+        let numpy = Measurement::from_values("blas/dgemm/512/numpy", "", "us", vec![1.0]).label("runner", "numpy");
+        assert_eq!(some.lacking(&[numpy]), ["libomp", "OpenBLAS"]);
+        let none = rivals(false, &["team", "std-scope"], &["central/adaptive", "rust-std"], &[]);
+        assert_eq!(none.lacking(&[]), ["the program that runs libgomp, libomp and OpenBLAS", "NumPy"]);
+    }
+
+    #[test]
+    fn all_of_it_takes_less_than_forty_seconds() {
+        let all =
+            rivals(true, &["foregather", "gomp", "omp"], &["central/adaptive", "rust-std", "pthread", "gomp", "omp"], &MAKERS);
+        let announced = crate::demo::announced(&all);
+        assert!(announced <= Nanos::from_ms(40_000) && announced >= Nanos::from_ms(10_000), "{announced}");
+        assert_eq!(announced.0 % crate::demo::STEP.0, 0);
+    }
 }

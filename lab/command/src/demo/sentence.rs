@@ -172,8 +172,12 @@ pub(super) mod tests {
         Sentence::new(kind, about.to_owned(), all.iter().map(|(name, ns)| Contestant::new(name, vec![*ns])).collect()).unwrap()
     }
 
+    pub(in super::super) fn plain(text: &str) -> String {
+        text.replace(NO_BREAK, " ")
+    }
+
     fn said(sentence: &Sentence, mark: &str) -> String {
-        sentence.text(mark).replace(NO_BREAK, " ")
+        plain(&sentence.text(mark))
     }
 
     #[test]
@@ -224,7 +228,7 @@ pub(super) mod tests {
 
     #[test]
     fn times_have_two_digits() {
-        let said = [96.4, 996.0, 1_234.0, 21_999.0, 3_140_000.0, 1.3e9].map(|ns| time(ns).replace(NO_BREAK, " "));
+        let said = [96.4, 996.0, 1_234.0, 21_999.0, 3_140_000.0, 1.3e9].map(|ns| plain(&time(ns)));
         assert_eq!(said, ["96 ns", "1 us", "1.2 us", "22 us", "3.1 ms", "1.3 s"]);
     }
 }
