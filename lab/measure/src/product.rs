@@ -15,7 +15,7 @@ use foregather_results::Measurement;
 /// Measures NumPy's products.
 const PROGRAM: &str = include_str!("product.py");
 /// Says whether there is NumPy.
-const PROBE: &str = "import numpy, sys; print(sys.argv[1])";
+const PROBE: &str = "import json, numpy; print(json.dumps(numpy.__version__))";
 /// NumPy may take this long to load, or to make three products.
 const PATIENCE: Nanos = Nanos::from_ms(20_000);
 /// The runner of our BLAS.
@@ -50,12 +50,20 @@ fn makers(wanted: &[&str], notes: &mut Vec<String>) -> Result<Vec<Maker>> {
     let runners = KIND.runners(None, notes)?.into_iter().filter(|runner| wanted.contains(&runner.name.as_str()));
     let mut all: Vec<Maker> = runners.map(Maker::Runner).collect();
     if wanted.contains(&NUMPY) {
-        match python::run::<u32>(PROBE, "1", PATIENCE) {
+        match numpy() {
             Ok(_) => all.push(Maker::NumPy),
             Err(why) => notes.push(format!("no NumPy: {why}; FOREGATHER_PYTHON names the interpreter that has it")),
         }
     }
     Ok(all)
+}
+
+/// The version of the NumPy that is here.
+///
+/// # Errors
+/// Why there is none.
+pub fn numpy() -> Result<String, String> {
+    python::run(PROBE, "", PATIENCE)
 }
 
 /// Products of order `n` by those of `wanted` that are here, with all processors, each for about that many

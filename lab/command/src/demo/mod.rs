@@ -98,7 +98,10 @@ fn measure(rivals: &Rivals, quiet: bool, left: impl Fn() -> Nanos) -> Result<Tou
             }
             Err(_) if interrupt::requested() => {}
             Err(error) => {
-                all.failed.push(format!("{error:#}"));
+                let why = format!("{error:#}");
+                if !all.failed.contains(&why) {
+                    all.failed.push(why);
+                }
                 trouble.get_or_insert(error);
             }
         }

@@ -11,6 +11,7 @@ use foregather_host::{affinity, cgroup, clock, facts};
 use foregather_machine::{Cause, Error};
 use foregather_measure::cells;
 use foregather_measure::peers::{BUILD, Listed, listed, program};
+use foregather_measure::product;
 use foregather_results::table::ResultTable;
 use serde::Serialize;
 
@@ -228,6 +229,13 @@ fn libraries() -> Vec<Check> {
             "install PMIx (Debian: libpmix2)",
             "no ranks started by srun or other launchers that speak it",
         ),
+        match product::numpy() {
+            Ok(version) => check("NumPy", Status::Ok, version, ""),
+            Err(why) => {
+                let remedy = "install NumPy (Debian: python3-numpy); FOREGATHER_PYTHON names another interpreter than python3";
+                missing("NumPy", why, remedy, "without NumPy: no comparison with the BLAS that it uses")
+            }
+        },
     ]
 }
 

@@ -18,13 +18,14 @@ pub(super) enum Distribution {
 }
 
 /// Packages of Debian, and those of Fedora, Arch and Alpine that have the same; empty if none is known.
-const SAME: [(&str, [&str; 3]); 6] = [
+const SAME: [(&str, [&str; 3]); 7] = [
     ("libgomp1", ["libgomp", "gcc-libs", "libgomp"]),
     ("libomp5", ["libomp", "openmp", "openmp"]),
     ("libfabric1", ["libfabric", "libfabric", ""]),
     ("libpmix2", ["pmix", "openpmix", ""]),
     ("libopenblas0-pthread", ["openblas-threads", "openblas", "openblas"]),
     ("libblis4-openmp", ["blis-openmp", "", ""]),
+    ("python3-numpy", ["python3-numpy", "python-numpy", "py3-numpy"]),
 ];
 
 impl Distribution {
@@ -70,9 +71,10 @@ impl Distribution {
 /// A remedy as it is to be read here: the package by its name here, or without Debian's.
 pub(super) fn remedy_here(remedy: &str, here: Option<Distribution>) -> String {
     let Some((what, rest)) = remedy.split_once(DEBIAN) else { return remedy.to_owned() };
+    let rest = rest.split_once(')').map_or("", |(_, rest)| rest);
     match here.and_then(|here| here.package(remedy)) {
-        Some(package) => format!("install {package}"),
-        None => format!("{}{}", what.trim_end(), rest.split_once(')').map_or("", |(_, rest)| rest)),
+        Some(package) => format!("install {package}{rest}"),
+        None => format!("{}{rest}", what.trim_end()),
     }
 }
 
@@ -149,7 +151,7 @@ mod tests {
     #[test]
     fn remedies_name_the_package_here_or_none() {
         let here = |here| remedy_here(REMEDIES[2], here);
-        assert_eq!(here(Some(Distribution::Debian)), "install libfabric1");
+        assert_eq!(here(Some(Distribution::Debian)), "install libfabric1; jobs");
         assert_eq!([here(None), here(Some(Distribution::Alpine))], ["install F; jobs"; 2]);
         assert_eq!(remedy_here(REMEDIES[3], None), "`cargo build`");
     }
