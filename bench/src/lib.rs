@@ -13,6 +13,7 @@
 //! - [`teams`]: what a fork and a join cost.
 //! - [`openmp`]: what the constructs of an OpenMP runtime cost.
 //! - [`queues`]: what the reader of a queue pays for rare messages.
+//! - [`python`]: programs of Python that measure.
 //! - [`noise`]: what disturbs a busy processor, and a line in spite of that.
 //! - [`ping_pong`]: the experiment of Guignon 2000. [`victim`]: its caveat.
 #![forbid(unsafe_code)]
@@ -26,6 +27,7 @@ pub mod noise;
 pub mod openmp;
 pub mod ping_pong;
 pub mod prices;
+pub mod python;
 pub mod queues;
 pub mod shift;
 pub mod skew;

@@ -4,10 +4,12 @@
 #![forbid(unsafe_code)]
 pub mod failure;
 mod measure;
+mod simulate;
 
 use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 pub use measure::*;
 use serde::{Deserialize, Serialize};
+pub use simulate::{JobOptions, Simulate};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -77,9 +79,11 @@ pub enum Verb {
         #[arg(short, long, global = true)]
         output: Option<PathBuf>,
     },
-    /// Simulates machines that are not at hand, by a plan: processors that threads share, schedulers, waiting
-    /// policies.
-    #[command(after_help = "Example: foregather simulate fig3\n\
+    /// Simulates machines that are not at hand, by a plan or a job that is described here: processors that
+    /// threads share, schedulers, waiting policies.
+    #[command(after_help = "Example: foregather simulate --threads 10 --cpus 4,8 --compute 50us --hogs 1\n\
+                            Example: foregather simulate --threads 10 --new my-plan.toml && foregather simulate my-plan.toml\n\
+                            Example: foregather simulate fig3\n\
                             Example: foregather simulate my-plan.toml --dry-run\n\
                             Example: foregather simulate fig5 --set job.app.threads=8 --format csv --output fig5.json\n\n\
                             plans/README.md in the sources lists every key of a plan.")]
@@ -259,47 +263,6 @@ pub struct Reproduce {
     /// Ends with 1 if a claim does not hold here.
     #[arg(long)]
     pub check: bool,
-}
-
-/// Options of `simulate`.
-#[derive(Args, Clone, Debug)]
-pub struct Simulate {
-    /// The plan: a file, or the name of a plan that comes with the program.
-    #[arg(required_unless_present = "list")]
-    pub plan: Option<String>,
-    /// Prints the plans that come with the program.
-    #[arg(long)]
-    pub list: bool,
-    /// Uses what the plan's `full` section changes: finer grids, more seeds.
-    #[arg(long)]
-    pub full: bool,
-    /// Changes one key of the plan, as in `job.app.threads=8` or `sweep.load=[48,56]`.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
-    pub set: Vec<(String, String)>,
-    /// Prints what would be run, and how long that might take.
-    #[arg(long)]
-    pub dry_run: bool,
-    /// Runs the plan even if it takes more than ten minutes.
-    #[arg(long)]
-    pub yes: bool,
-    /// This is added to every seed of the plan.
-    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1 << 32))]
-    pub seed: u64,
-    /// Of a plan about a network, says why a trial failed: which node waited for which port, which one held
-    /// it, and what had come between; for the first failure of three points at most.
-    #[arg(long)]
-    pub explain: bool,
-    /// Writes the first run as a trace to this file: Perfetto (ui.perfetto.dev) opens it.
-    #[arg(long)]
-    pub trace: Option<PathBuf>,
-    /// Also writes the results to this file.
-    #[arg(short, long)]
-    pub output: Option<PathBuf>,
-}
-
-fn key_value(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or("write KEY=VALUE")?;
-    Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
 /// Options of `app`; its ranks get them unchanged.

@@ -170,15 +170,18 @@ pub enum DsmPart {
     Views,
 }
 
-/// Options of `measure teams`.
+/// Which teams, beside what, by which runners, how often and how long.
 #[derive(Args, Clone, Debug, Default)]
-pub struct Teams {
+pub struct TeamMatrix {
     /// Fewer rows and shorter cells, in twenty seconds.
     #[arg(long)]
     pub quick: bool,
     /// Members of the teams, separated by commas.
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: Vec<u32>,
+    /// Computing processes beside them, separated by commas.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=64))]
+    pub hogs: Vec<u32>,
     /// Only these runners, separated by commas.
     #[arg(long)]
     pub runners: Option<String>,
@@ -193,12 +196,27 @@ pub struct Teams {
     pub seed: u64,
 }
 
+/// Options of `measure teams`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Teams {
+    /// The rows.
+    #[command(flatten)]
+    pub matrix: TeamMatrix,
+    /// Microseconds that each member computes, separated by commas.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub bodies: Vec<u32>,
+}
+
 /// Options of `measure openmp`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct OpenMp {
-    /// Which rows and runners, how often and how long: as those of `measure teams`.
+    /// The rows: as those of `measure teams`.
     #[command(flatten)]
-    pub matrix: Teams,
+    pub matrix: TeamMatrix,
+    /// Only these constructs, separated by commas: region, barrier, single, dynamic, critical, task-wait,
+    /// task-tree, task-chain, task-stencil.
+    #[arg(long)]
+    pub constructs: Option<String>,
 }
 
 /// Options of `measure messages`.

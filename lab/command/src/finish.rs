@@ -29,11 +29,26 @@ pub(crate) fn finish(cli: &Cli, results: &Results, output: Option<&Path>, table:
     if results.interrupted { Err(Failure::Interrupted.into()) } else { Ok(()) }
 }
 
-/// Writes results and prints what there is to see of them. What could be kept nowhere is printed whole, and
-/// what could not be printed is kept.
+/// Writes results and prints what there is to see of them, beside what makes them doubtful.
 pub(crate) fn finish_with(results: &Results, output: Option<&Path>, seen: impl FnOnce() -> String) -> Result<(), NotWritten> {
-    let kept = output.map_or(Ok(()), |path| results.write(path));
+    let kept = keep(results, output);
     warn(results);
+    print_kept(results, output, kept, seen)
+}
+
+/// Writes results, if there is a place.
+pub(crate) fn keep(results: &Results, output: Option<&Path>) -> Result<(), NotWritten> {
+    output.map_or(Ok(()), |path| results.write(path))
+}
+
+/// Prints what there is to see of results. What could be kept nowhere is printed whole, and what could not be
+/// printed is kept.
+pub(crate) fn print_kept(
+    results: &Results,
+    output: Option<&Path>,
+    kept: Result<(), NotWritten>,
+    seen: impl FnOnce() -> String,
+) -> Result<(), NotWritten> {
     let lost = kept.as_ref().is_err_and(NotWritten::is_lost);
     let printed = print(&if lost { results.to_json() } else { seen() });
     kept?;
@@ -43,11 +58,16 @@ pub(crate) fn finish_with(results: &Results, output: Option<&Path>, seen: impl F
     })
 }
 
-/// Notes and noise of results, on standard error.
+/// Notes and noise of results, on standard error. No noise reaches virtual time.
 fn warn(results: &Results) {
     results.notes.iter().for_each(|note| tell("note", note));
-    results.noise.facts.iter().for_each(|fact| tell("noise", fact));
+    if !results.experiment.starts_with(SIMULATE) {
+        results.noise.facts.iter().for_each(|fact| tell("noise", fact));
+    }
 }
+
+/// What the names of simulations begin with.
+pub(crate) const SIMULATE: &str = "simulate ";
 
 /// One line on standard error, beside the results.
 pub(crate) fn tell(what: &str, text: &str) {

@@ -2,12 +2,15 @@
 //!
 //! - [`verbs`]: what answers what was asked for. [`worker`]: what child processes of this program do.
 //! - [`demo`]: a tour of it all. [`doctor`]: what this machine has and what it lacks. `exec`: a program on
-//!   this project's runtimes.
+//!   this project's runtimes. `plans`: simulations.
+//!   `screen`: what the terminal can show.
 #![forbid(unsafe_code)]
 
 pub mod demo;
 pub mod doctor;
 mod exec;
 mod finish;
+mod plans;
+mod screen;
 pub mod verbs;
 pub mod worker;

@@ -1,10 +1,11 @@
 //! What answers each verb: gather, print, write.
 use crate::finish::{finish, finish_with, print, tell};
-use crate::{demo, doctor, exec};
+use crate::screen::Screen;
+use crate::{demo, doctor, exec, plans};
 use anyhow::{Context, Result, bail};
 use foregather_cli::failure::Failure;
-use foregather_cli::{App, Cli, Exec, Format, Reproduce, Simulate, Verb};
-use foregather_host::{affinity, interrupt, sched, terminal};
+use foregather_cli::{App, Cli, Exec, Format, Reproduce, Verb};
+use foregather_host::{interrupt, sched, terminal};
 use foregather_jobs::{app, run};
 use foregather_machine::shown;
 use foregather_measure::Experiment;
@@ -12,16 +13,10 @@ use foregather_report as report;
 use foregather_reproduce as reproduce;
 use foregather_results::compare;
 use foregather_results::output;
-use foregather_results::table::{self, ResultTable, wrapped};
+use foregather_results::table;
 use foregather_results::{Results, Run};
-use foregather_simulate::{self as simulate, shipped};
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
-
-/// A simulation that may take longer is not begun without being told to.
-const LONG_S: f64 = 600.0;
-/// The most spans of a trace: Perfetto opens a file of them at once.
-const TRACE_SPANS: usize = 200_000;
 
 /// Does what was asked for.
 ///
@@ -61,7 +56,7 @@ pub fn run(cli: &Cli) -> Result<()> {
                 Verb::App(options) => run_app(cli, options),
                 Verb::Demo { output } => demo::run(output, cli.quiet),
                 Verb::Measure { what, output } => measure(cli, foregather_measure::experiment(what), output.as_deref()),
-                Verb::Simulate(options) => simulate_plan(cli, options),
+                Verb::Simulate(options) => plans::run(cli, options),
                 Verb::Reproduce(options) => reproduce_claims(cli, options),
                 _ => unreachable!("the others were answered above"),
             }
@@ -84,7 +79,7 @@ fn refuse_realtime() -> Result<()> {
 fn diagnose(cli: &Cli) -> Result<()> {
     let diagnosis = doctor::Diagnosis::gather();
     Ok(print(&match cli.format {
-        Format::Table => diagnosis.to_text(),
+        Format::Table => diagnosis.to_text(&Screen::of_output()),
         Format::Json => serde_json::to_string_pretty(&diagnosis)?,
         Format::Csv => diagnosis.table().to_csv(),
     })?)
@@ -113,63 +108,6 @@ fn run_app(cli: &Cli, options: &App) -> Result<()> {
         None => Ok(()),
         Some(wrong) => Err(Failure::Check(wrong.clone()).into()),
     }
-}
-
-fn simulate_plan(cli: &Cli, options: &Simulate) -> Result<()> {
-    if options.list {
-        return print_table(cli, &simulate::shipped::list()?);
-    }
-    let spans = if options.trace.is_some() { TRACE_SPANS } else { 0 };
-    let (full, seed_offset, set) = (options.full, options.seed, options.set.clone());
-    let ask = simulate::Ask { full, seed_offset, spans, set, ..simulate::Ask::default() };
-    let plan = shipped::open(options.plan.as_deref().unwrap_or_default(), &ask)?;
-    if options.trace.is_some() && plan.is_network() {
-        bail!("--trace shows what threads do on processors, and {} is about a network: leave it out", plan.name());
-    }
-    if options.explain && !plan.is_network() {
-        bail!("--explain says why shifts on a network failed, and {} is about processors: leave it out", plan.name());
-    }
-    let estimate = simulate::estimate::of_plan(&plan, affinity::allowed().len())?;
-    if options.dry_run {
-        eprintln!("{estimate}");
-        return print_table(cli, &simulate::estimate::table(&plan)?);
-    }
-    if estimate.seconds > LONG_S && !options.yes {
-        bail!("{}: {estimate}; say --yes to run it, or choose fewer points, seeds or barriers", plan.name());
-    }
-    let run = Run::begin(&format!("simulate {}", plan.name()), Some(options.seed));
-    let points = simulate::run(&plan, simulate::Running { workers: 0, quiet: cli.quiet })?;
-    let traced = match (&options.trace, points[0].runs.first()) {
-        (Some(path), Some(ran)) => {
-            ran.smp().map_or(Ok(()), |(study, outcome)| output::write(path, &simulate::perfetto::trace(study, outcome)))
-        }
-        (Some(path), None) => {
-            eprintln!("foregather: {} is not written: the first run did not end", path.display());
-            Ok(())
-        }
-        (None, _) => Ok(()),
-    };
-    let measurements = simulate::points::measurements(&plan, &points);
-    let table = simulate::points::table(&plan, &measurements);
-    let results = run.end(interrupt::requested(), measurements, vec![], plan.notes());
-    let explained = if options.explain { simulate::network::explained::failures(&points)?.join("\n") } else { String::new() };
-    if cli.format != Format::Table && options.explain {
-        eprintln!("{explained}");
-    }
-    let ended = finish(cli, &results, options.output.as_deref(), || {
-        let title = wrapped(&shown(&format!("{}: {}", plan.title(), plan.shows())), 2);
-        format!("{title}\n{}\n{explained}", table.to_text()).trim_end().to_owned()
-    });
-    traced?;
-    ended
-}
-
-fn print_table(cli: &Cli, table: &ResultTable) -> Result<()> {
-    Ok(print(&match cli.format {
-        Format::Table => table.to_text(),
-        Format::Json => table.to_json(),
-        Format::Csv => table.to_csv(),
-    })?)
 }
 
 fn reproduce_claims(cli: &Cli, options: &Reproduce) -> Result<()> {

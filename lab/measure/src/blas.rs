@@ -21,7 +21,7 @@ const BRIEF_MS: u64 = 20;
 const COLLAPSING: (Routine, u32) = (Routine::Dgemm, 256);
 const HOGS: [u32; 3] = [0, 1, 2];
 const GAPS_US: [u64; 2] = [1_000, 50_000];
-const KIND: RunnerSet =
+pub(super) const KIND: RunnerSet =
     RunnerSet { own: &ours::RUNNERS, list: "list-blas", without: "no other BLAS is compared", unknown: "is no BLAS here" };
 /// What ids of calls over the size begin with.
 pub const SIZES: &str = "blas/";
@@ -173,6 +173,11 @@ fn both(crossover: Crossover) -> [Measurement; 2] {
         let id = format!("{CROSSOVERS}{routine}/{after}");
         Measurement::from_values(id, what, "elements", values).label("routine", routine).label("after", after)
     })
+}
+
+/// One cell of the part over the size.
+pub(super) fn one_size(routine: Routine, n: u32, threads: u32, runner: &str, result: &BlasResult) -> Measurement {
+    measurement(Row { part: BlasPart::Sizes, routine, n, gap_us: 0, hogs: 0 }, threads, runner, result)
 }
 
 /// One cell.

@@ -14,6 +14,8 @@
 //! - [`teams`](mod@teams): what a fork and a join cost.
 //! - [`openmp`](mod@openmp): what the constructs of OpenMP cost, by our runtime and others.
 //! - [`blas`](mod@blas): what calls of a BLAS cost alone and shared, and from which size on they are shared.
+//! - [`product`](mod@product): a product of matrices beside NumPy's. [`pipe`](mod@pipe): a message beside a
+//!   pipe.
 //! - `validate`: the simulator of processors held against this machine. `calibration`: this machine for the
 //!   simulator.
 //! - [`machine_file`]: this machine's costs, kept from run to run. [`peers`](mod@peers): what the peers'
@@ -32,6 +34,8 @@ pub mod messages;
 mod noise;
 pub mod openmp;
 pub mod peers;
+pub mod pipe;
+pub mod product;
 mod shift;
 pub mod skew;
 pub mod teams;

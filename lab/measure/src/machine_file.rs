@@ -4,6 +4,10 @@ use foregather_host::costs::{self, Kept};
 use foregather_host::interrupt;
 use foregather_machine::Costs;
 use foregather_results::{Level, NoiseMeter};
+use std::sync::OnceLock;
+
+/// Those of this process: several experiments in one reckon with the same.
+static KNOWN: OnceLock<Costs> = OnceLock::new();
 
 /// The kept costs, or those measured now (a fifth of a second) and kept if that is possible. What a program
 /// has measured in passing is measured again, and so is what cannot be used.
@@ -11,6 +15,16 @@ use foregather_results::{Level, NoiseMeter};
 /// # Errors
 /// If they cannot be measured.
 pub fn load_or_measure() -> Result<Costs> {
+    match KNOWN.get() {
+        Some(known) => Ok(*known),
+        None => {
+            let costs = load_or_measure_now()?;
+            Ok(*KNOWN.get_or_init(|| costs))
+        }
+    }
+}
+
+fn load_or_measure_now() -> Result<Costs> {
     match costs::load() {
         Ok(Some(Kept { costs, quick: false })) => return Ok(costs),
         Ok(_) => {}

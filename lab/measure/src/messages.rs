@@ -176,6 +176,19 @@ fn measurements(cell: &MessageCell, answer: &Answer) -> Vec<Measurement> {
     }
 }
 
+/// What several turns of one cell gave, put together.
+pub(super) fn of_turns(cell: &MessageCell, answers: Vec<Answer>) -> Vec<Measurement> {
+    let together = answers.into_iter().reduce(|mut all, answer| {
+        for (timed, more) in all.sizes.iter_mut().zip(answer.sizes) {
+            timed.ns.extend(more.ns);
+            timed.wall_ns += more.wall_ns;
+            timed.cpu_ns = [0, 1].map(|rank| timed.cpu_ns[rank] + more.cpu_ns[rank]);
+        }
+        all
+    });
+    together.map_or(vec![], |answer| measurements(cell, &answer))
+}
+
 fn of_way(world: &str, bytes: usize, timed: &Timed, answer: &Answer) -> Measurement {
     let (way, pattern) = (timed.way.name(), timed.pattern.name());
     let what = match timed.pattern {
@@ -277,6 +290,20 @@ mod tests {
         assert_eq!(all[2].figures.get("ratio_to_frames"), None, "nothing is held against itself");
         assert!((all[1].figures["gb_per_s"] - 4_096.0 / 90.0).abs() < 0.01);
         assert_eq!(text(&all).lines().count(), 6);
+    }
+
+    #[test]
+    fn turns_of_a_cell_are_put_together_way_by_way() {
+        let cell =
+            MessageCell { world: World::Shm, cpus: [0, 1], task: Task::Size { bytes: 8, ways: vec![], batches: 1, batch_ns: 1 } };
+        let turn = |ns: f64| Answer {
+            sizes: [Pattern::PingPong, Pattern::Stream].map(|of| timed(Transport::Chosen, of, [ns, ns + 10.0])).into(),
+            ..Answer::default()
+        };
+        let all = of_turns(&cell, vec![turn(100.0), turn(200.0)]);
+        assert_eq!((all.len(), all[0].values.as_deref()), (2, Some(&[100.0, 110.0, 200.0, 210.0][..])));
+        assert_eq!(all[1].number("processors"), 2.0);
+        assert!(of_turns(&cell, vec![]).is_empty());
     }
 
     #[test]

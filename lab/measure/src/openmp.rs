@@ -2,9 +2,9 @@
 //! own, alone and beside hogs.
 use crate::matrix::{Matrix, Order, Surroundings};
 use crate::peers::{Runner, RunnerSet};
-use crate::teams::{mean_us, typical};
+use crate::teams::{mean_us, or, typical};
 use crate::{Experiment, Measured, machine_file};
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use foregather_bench::openmp::{Construct, OpenMpCell};
 use foregather_bench::{CellResult, Work};
 use foregather_cli::OpenMp;
@@ -57,7 +57,7 @@ impl Experiment for OpenMp {
         ensure!(!runners.is_empty(), "{}", notes.join("; "));
         let (repetitions, ms) = if options.quick { BRIEF } else { USUAL };
         let (repetitions, ms) = (options.repetitions.unwrap_or(repetitions), options.ms.unwrap_or(ms));
-        let rows = rows(options.quick, &options.threads);
+        let rows = rows(self)?;
         machine_file::load_or_measure()?;
         let iterations_per_us = Work::iterations_per_us();
         let mut matrix = Matrix::new(self.name(), rows.len() * runners.len(), repetitions, Order::Random(options.seed), quiet);
@@ -86,11 +86,23 @@ impl Row {
     }
 }
 
-fn rows(quick: bool, threads: &[u32]) -> Vec<Row> {
-    let (usual, hogs) = if quick { QUICK } else { (&THREADS[..], &HOGS[..]) };
-    let threads = if threads.is_empty() { usual } else { threads };
+fn rows(options: &OpenMp) -> Result<Vec<Row>> {
+    let matrix = &options.matrix;
+    let (threads, hogs) = if matrix.quick { QUICK } else { (&THREADS[..], &HOGS[..]) };
+    let (threads, hogs) = (or(&matrix.threads, threads), or(&matrix.hogs, hogs));
+    let constructs = match &options.constructs {
+        None => Construct::ALL.to_vec(),
+        Some(names) => names.split(',').map(|name| named(name.trim())).collect::<Result<_>>()?,
+    };
     let beside = |construct, threads| hogs.iter().map(move |&hogs| Row { construct, threads, hogs });
-    Construct::ALL.into_iter().flat_map(|construct| threads.iter().flat_map(move |&threads| beside(construct, threads))).collect()
+    let of = |construct| threads.iter().flat_map(move |&threads| beside(construct, threads));
+    Ok(constructs.into_iter().flat_map(of).collect())
+}
+
+fn named(name: &str) -> Result<Construct> {
+    let known = Construct::ALL.map(Construct::name).join(", ");
+    let found = Construct::ALL.into_iter().find(|construct| construct.name() == name);
+    found.with_context(|| format!("--constructs: `{name}` is none of them; there are {known}"))
 }
 
 fn one(row: Row, runtime: &str, runs: &[CellResult], collapsed: u32) -> Measurement {
@@ -116,12 +128,21 @@ fn one(row: Row, runtime: &str, runs: &[CellResult], collapsed: u32) -> Measurem
 #[cfg(test)]
 mod tests {
     use super::*;
+    use foregather_cli::TeamMatrix;
 
     #[test]
     fn rows_are_all_constructs_with_all_teams_beside_all_hogs() {
-        let (all, brief) = (rows(false, &[]), rows(true, &[3]));
+        let of = |quick, threads, constructs: Option<&str>| {
+            let matrix = TeamMatrix { quick, threads, ..TeamMatrix::default() };
+            rows(&OpenMp { matrix, constructs: constructs.map(str::to_owned) })
+        };
+        let (all, brief) = (of(false, vec![], None).unwrap(), of(true, vec![3], None).unwrap());
         assert_eq!((all.len(), brief.len()), (81, 18));
         assert_eq!(brief[1], Row { construct: Construct::Region, threads: 3, hogs: 1 });
+        let some = of(true, vec![], Some("single, task-tree")).unwrap();
+        assert_eq!((some.len(), some[2].construct), (4, Construct::TaskTree));
+        let error = of(true, vec![], Some("sinlge")).unwrap_err().to_string();
+        assert!(error.contains("`sinlge` is none of them") && error.contains("task-stencil"), "{error}");
     }
 
     #[test]

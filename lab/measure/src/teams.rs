@@ -6,7 +6,7 @@ use crate::{Experiment, Measured, machine_file};
 use anyhow::Result;
 use foregather_bench::teams::{RUNNERS, TeamCell};
 use foregather_bench::{CellResult, Work};
-use foregather_cli::Teams;
+use foregather_cli::{TeamMatrix, Teams};
 use foregather_results::table::Shows::{Figure, Label, Median};
 use foregather_results::table::{Heading, ResultTable};
 use foregather_results::{Distribution, Measurement, Results};
@@ -51,18 +51,19 @@ impl Experiment for Teams {
     }
 
     fn seed(&self) -> Option<u64> {
-        Some(self.seed)
+        Some(self.matrix.seed)
     }
 
     fn measure(&self, quiet: bool) -> Result<Measured> {
+        let options = &self.matrix;
         let mut notes = vec![];
-        let runners = KIND.runners(self.runners.as_deref(), &mut notes)?;
-        let (repetitions, ms) = if self.quick { BRIEF } else { USUAL };
-        let (repetitions, ms) = (self.repetitions.unwrap_or(repetitions), self.ms.unwrap_or(ms));
+        let runners = KIND.runners(options.runners.as_deref(), &mut notes)?;
+        let (repetitions, ms) = if options.quick { BRIEF } else { USUAL };
+        let (repetitions, ms) = (options.repetitions.unwrap_or(repetitions), options.ms.unwrap_or(ms));
         let rows = rows(self);
         machine_file::load_or_measure()?;
         let iterations_per_us = Work::iterations_per_us();
-        let mut matrix = Matrix::new(self.name(), rows.len() * runners.len(), repetitions, Order::Random(self.seed), quiet);
+        let mut matrix = Matrix::new(self.name(), rows.len() * runners.len(), repetitions, Order::Random(options.seed), quiet);
         for row in rows {
             let beside = Surroundings { hogs: row.hogs, ..Surroundings::default() };
             let name = |runner: &Runner| format!("{}: {}", row.name(), runner.name);
@@ -90,11 +91,17 @@ impl Row {
 }
 
 fn rows(options: &Teams) -> Vec<Row> {
-    let (threads, bodies, hogs) = if options.quick { QUICK } else { (&THREADS[..], &BODIES_US[..], &HOGS[..]) };
-    let threads = if options.threads.is_empty() { threads } else { &options.threads };
+    let Teams { matrix: TeamMatrix { quick, threads, hogs, .. }, bodies } = options;
+    let usual = if *quick { QUICK } else { (&THREADS[..], &BODIES_US[..], &HOGS[..]) };
+    let (threads, bodies, hogs) = (or(threads, usual.0), or(bodies, usual.1), or(hogs, usual.2));
     let row = |(&threads, &body_us, &hogs)| Row { threads, body_us, hogs };
     let all = threads.iter().flat_map(|t| bodies.iter().flat_map(move |b| hogs.iter().map(move |h| (t, b, h))));
     all.map(row).collect()
+}
+
+/// What was asked for, or else the usual.
+pub(super) fn or<'n>(asked: &'n [u32], usual: &'n [u32]) -> &'n [u32] {
+    if asked.is_empty() { usual } else { asked }
 }
 
 /// All runners of a row.
@@ -148,8 +155,11 @@ mod tests {
         let all = rows(&Teams::default());
         assert_eq!(all.len(), 27);
         assert_eq!(all[26], Row { threads: 8, body_us: 20, hogs: 2 });
-        let some = rows(&Teams { quick: true, threads: vec![3], ..Teams::default() });
+        let matrix = |hogs| TeamMatrix { quick: true, threads: vec![3], hogs, ..TeamMatrix::default() };
+        let some = rows(&Teams { matrix: matrix(vec![]), bodies: vec![] });
         assert!(some.len() == 4 && some.iter().all(|row| row.threads == 3), "{some:?}");
+        let one = rows(&Teams { matrix: matrix(vec![1]), bodies: vec![7] });
+        assert_eq!(one, [Row { threads: 3, body_us: 7, hogs: 1 }]);
     }
 
     #[test]

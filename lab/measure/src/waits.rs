@@ -51,7 +51,7 @@ impl Circumstance {
         (side, placement, gap)
     }
 
-    fn setup(&self, method: Method, runs: u32) -> Setup {
+    pub(super) fn setup(&self, method: Method, runs: u32) -> Setup {
         let cpus = affinity::allowed();
         let slave = if self.placement == Placement::TwoCpus { cpus[1 % cpus.len()] } else { cpus[0] };
         let at_most = PART_BOUND.max(self.gap * (u64::from(runs) + 20) * 2);

@@ -24,7 +24,12 @@ pub fn fit(columns: usize) {
 /// Words on lines that [`fit`]; a word that is longer has a line of its own. What stands between backticks is
 /// one word, so it can be copied. Lines but the first are indented by `indent`.
 pub fn wrapped(text: &str, indent: usize) -> String {
-    let width = COLUMNS.load(Relaxed).saturating_sub(indent).max(1);
+    wrapped_within(text, indent, COLUMNS.load(Relaxed))
+}
+
+/// As [`wrapped`], on lines of that many columns.
+pub fn wrapped_within(text: &str, indent: usize, columns: usize) -> String {
+    let width = columns.saturating_sub(indent).max(1);
     lines_of(&words(text), width).join(&format!("\n{}", " ".repeat(indent)))
 }
 

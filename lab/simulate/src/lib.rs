@@ -22,5 +22,5 @@ mod tests;
 pub mod timelines;
 
 pub use butterfly::barriers_over_nodes;
-pub use plan::{Ask, Labels, Plan, Study};
+pub use plan::{Ask, Labels, Plan, PlanDraft, Study};
 pub use runner::{Point, Ran, RunResult, Running, run};

@@ -1,19 +1,19 @@
 //! What this machine has, what it lacks, and how to get that.
+//!
+//! - `signals`: what waits and teams decide by. `text`: a diagnosis on a terminal. `packages`: one command
+//!   for what is missing.
+mod packages;
 mod signals;
+mod text;
 
 use foregather_dsm::views::Backend;
 use foregather_host::{affinity, cgroup, clock, facts};
-use foregather_machine::{Cause, Error, shown};
+use foregather_machine::{Cause, Error};
 use foregather_measure::cells;
 use foregather_measure::peers::{BUILD, Listed, listed, program};
-use foregather_results::table::{ResultTable, wrapped};
+use foregather_measure::product;
+use foregather_results::table::ResultTable;
 use serde::Serialize;
-use std::collections::BTreeSet;
-
-/// Behind this a remedy names the package of Debian and its relatives.
-const DEBIAN: &str = "(Debian: ";
-/// How wide the marks of lines are.
-const MARK: usize = 9;
 
 /// How a fact bears on the measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -38,6 +38,10 @@ pub struct Check {
     pub found: String,
     /// What to do, if something can be done.
     pub remedy: String,
+    /// What does not work, or gets slower, without it: `without X: no Y`. Empty if it is there, or if that
+    /// hardly matters.
+    #[serde(skip)]
+    pub costs: String,
 }
 
 /// All checks.
@@ -49,7 +53,18 @@ pub struct Diagnosis {
 }
 
 fn check(name: &'static str, status: Status, found: impl Into<String>, remedy: impl Into<String>) -> Check {
-    Check { name, status, found: found.into(), remedy: remedy.into() }
+    Check { name, status, found: found.into(), remedy: remedy.into(), costs: String::new() }
+}
+
+/// Something that is not there.
+fn missing(name: &'static str, found: impl Into<String>, remedy: impl Into<String>, costs: &str) -> Check {
+    check(name, Status::Missing, found, remedy).costing(costs)
+}
+
+impl Check {
+    fn costing(self, costs: &str) -> Self {
+        Self { costs: costs.to_owned(), ..self }
+    }
 }
 
 /// `Ok` if true, otherwise something to know.
@@ -78,33 +93,6 @@ impl Diagnosis {
             table.rows.push([check.status.mark(), check.name, &check.found, &check.remedy].map(str::to_owned).into());
         }
         table
-    }
-
-    /// As text for a terminal: what is missing comes last, each remedy has a line of its own, and the last
-    /// line installs what can be installed.
-    pub fn to_text(&self) -> String {
-        let missing = |check: &&Check| check.status == Status::Missing;
-        let (last, first): (Vec<_>, Vec<_>) = self.checks.iter().partition(missing);
-        let mut lines = Vec::new();
-        for check in first.into_iter().chain(last) {
-            let mark = check.status.mark();
-            lines.push(wrapped(&shown(&format!("{mark:<MARK$}{}: {}", check.name, check.found)), MARK));
-            if !check.remedy.is_empty() {
-                lines.push(format!("{:MARK$}-> {}", "", wrapped(&shown(&check.remedy), MARK + 3)));
-            }
-        }
-        let lacking = self.lacking();
-        lines.extend((!lacking.is_empty()).then(|| format!("\n{lacking}")));
-        lines.join("\n")
-    }
-
-    /// How to install what is missing: one line to paste; empty if nothing of that kind is.
-    pub fn lacking(&self) -> String {
-        let remedies = self.checks.iter().filter(|check| check.status == Status::Missing).map(|check| &check.remedy);
-        let package = |remedy: &String| Some(remedy.split_once(DEBIAN)?.1.split_once(')')?.0.to_owned());
-        let packages: BTreeSet<String> = remedies.filter_map(package).collect();
-        let names: Vec<&str> = packages.iter().map(String::as_str).collect();
-        if names.is_empty() { String::new() } else { format!("apt-get install {}", names.join(" ")) }
     }
 }
 
@@ -146,8 +134,9 @@ fn shared_memory() -> Check {
         None => check("shared memory", Status::Ok, format!("pages protected by {}", chosen.name()), ""),
         Some(refusal) => {
             let (why, remedy) = refused(&refusal);
-            let found = format!("pages protected by {}, with dearer faults and fewer views: {why}", chosen.name());
+            let found = format!("pages protected by {}: {why}", chosen.name());
             check("shared memory", Status::Note, found, remedy)
+                .costing("without userfaultfd: shared memory works, with dearer faults and fewer views")
         }
     }
 }
@@ -200,45 +189,71 @@ fn scheduling() -> Vec<Check> {
         Ok(_) => check("quota groups", Status::Ok, format!("cgroup {} can be written", m.cgroup_version), ""),
         Err(error) => {
             let (why, remedy) = refused(&error);
-            check("quota groups", Status::Missing, format!("{why}, which rows with a quota need"), remedy)
+            missing("quota groups", why, remedy, "without groups of one's own: no measurements under a processor quota")
         }
     };
+    let cpus = format!("{allowed:?}");
     vec![
-        check(
-            "allowed cpus",
-            note_unless(allowed.len() > 1),
-            format!("{allowed:?}"),
-            if allowed.len() > 1 { "" } else { "two are needed to see anything but switching" },
-        ),
+        match allowed.len() {
+            0 | 1 => check("allowed cpus", Status::Note, cpus, "allow this process two (taskset, cpuset)")
+                .costing("without a second processor: nothing is to be seen but switching"),
+            _ => check("allowed cpus", Status::Ok, cpus, ""),
+        },
         check("tick, preemption", Status::Ok, format!("{tick}, {preemption}"), ""),
         groups,
     ]
 }
 
 fn libraries() -> Vec<Check> {
-    let library = |name: &'static str, files: &[&str], remedy: &str| match cells::library(files) {
+    let library = |name: &'static str, files: &[&str], remedy: &str, costs: &str| match cells::library(files) {
         Some(path) => check(name, Status::Ok, path, ""),
-        None => check(name, Status::Missing, "not found", remedy),
+        None => missing(name, "not found", remedy, &format!("without {name}: {costs}")),
     };
     vec![
-        library("libgomp", &["libgomp.so.1"], "install GNU's OpenMP runtime (Debian: libgomp1)"),
-        library("libomp", &["libomp.so.5", "libomp.so"], "install LLVM's OpenMP runtime (Debian: libomp5)"),
-        library("libfabric", &["libfabric.so.1"], "install libfabric (Debian: libfabric1); jobs on several hosts use it"),
+        library(
+            "libgomp",
+            &["libgomp.so.1"],
+            "install GNU's OpenMP runtime (Debian: libgomp1)",
+            "no comparison with GNU's OpenMP",
+        ),
+        library(
+            "libomp",
+            &["libomp.so.5", "libomp.so"],
+            "install LLVM's OpenMP runtime (Debian: libomp5)",
+            "no comparison with clang's OpenMP",
+        ),
+        library("libfabric", &["libfabric.so.1"], "install libfabric (Debian: libfabric1)", "no jobs on several hosts"),
         library(
             "PMIx",
             &["libpmix.so.2"],
-            "install PMIx (Debian: libpmix2); ranks find each other by it under srun and other launchers",
+            "install PMIx (Debian: libpmix2)",
+            "no ranks started by srun or other launchers that speak it",
         ),
+        match product::numpy() {
+            Ok(version) => check("NumPy", Status::Ok, version, ""),
+            Err(why) => {
+                let remedy = "install NumPy (Debian: python3-numpy); FOREGATHER_PYTHON names another interpreter than python3";
+                missing("NumPy", why, remedy, "without NumPy: no comparison with the BLAS that it uses")
+            }
+        },
     ]
 }
 
 /// The peers' program, and what it finds by its verbs.
 pub(super) fn peers() -> Vec<Check> {
-    let Some(program) = program() else { return vec![check("peers", Status::Missing, "not built", BUILD)] };
+    let Some(program) = program() else {
+        let costs = "without the program of peers: no comparison with OpenMP runtimes, rayon, hurdles or any BLAS";
+        return vec![missing("peers", "not built", format!("`{BUILD}`"), costs)];
+    };
     let lists = [("peers: teams", "list-teams"), ("peers: blas", "list-blas")];
     let found = lists.into_iter().flat_map(|(name, verb)| match listed(&program, verb) {
         Ok(listed) => of(name, listed),
-        Err(error) => vec![check(name, Status::Missing, format!("{error:#}"), BUILD)],
+        Err(error) => vec![missing(
+            name,
+            format!("{error:#}"),
+            format!("`{BUILD}`"),
+            &format!("without the list of {}: none of them is compared", name.replace(':', ",")),
+        )],
     });
     [check("peers", Status::Ok, program.display().to_string(), "")].into_iter().chain(found).collect()
 }
@@ -247,8 +262,11 @@ pub(super) fn peers() -> Vec<Check> {
 fn of(name: &'static str, Listed { found, missing }: Listed) -> Vec<Check> {
     let here: Vec<String> = found.into_iter().map(|(name, _)| name).collect();
     let here = (!here.is_empty()).then(|| check(name, Status::Ok, here.join(", "), ""));
-    let missing = missing.into_iter().map(|of| check(name, Status::Missing, format!("no {}", of.names), of.remedy));
-    here.into_iter().chain(missing).collect()
+    let lacking = missing.into_iter().map(|of| {
+        let costs = format!("without {}: no comparison with {}", of.names, if of.names.contains(',') { "them" } else { "it" });
+        self::missing(name, format!("no {}", of.names), of.remedy, &costs)
+    });
+    here.into_iter().chain(lacking).collect()
 }
 
 #[cfg(test)]
@@ -263,23 +281,6 @@ mod tests {
         assert_eq!(refused(&refusal), apart("opening userfaultfd failed: EPERM (Operation not permitted)", "allow it"));
         let lacking = Error::from(Cause::Unavailable { what: "it".to_owned(), remedy: "get it; then again".to_owned() });
         assert_eq!(refused(&lacking), apart("it is missing", "get it; then again"));
-    }
-
-    #[test]
-    fn what_is_missing_comes_last_with_one_command_for_all_of_it() {
-        let checks = vec![
-            check("a", Status::Missing, "not found", "install A (Debian: liba1); jobs use it"),
-            check("b", Status::Ok, "there\u{1b}[2J", ""),
-            check("c", Status::Missing, "no c", "install C (Debian: libc9)"),
-            check("d", Status::Missing, "no d", "install A (Debian: liba1)"),
-            check("e", Status::Missing, "no e", "`pip install e`"),
-        ];
-        let text = Diagnosis { schema: "", checks }.to_text();
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[0], "ok       b: there\u{fffd}[2J");
-        assert_eq!(lines[1..3], ["missing  a: not found", "         -> install A (Debian: liba1); jobs use it"]);
-        assert_eq!(lines.last(), Some(&"apt-get install liba1 libc9"));
-        assert_eq!(Diagnosis { schema: "", checks: vec![] }.to_text(), "");
     }
 
     #[test]

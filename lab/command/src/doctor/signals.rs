@@ -1,6 +1,6 @@
 //! What the adaptive waiter decides by, and how large a team would be: each signal and limit with what
 //! switches it off.
-use super::{Check, Status, check, note_unless};
+use super::{Check, Status, check, missing, note_unless};
 use foregather_blas::{Routine, kept_crossovers};
 use foregather_host::affinity::{self, Mask};
 use foregather_host::{cgroup, clock, costs, facts, sched, scout, usage};
@@ -25,8 +25,9 @@ pub(super) fn signals() -> Vec<Check> {
     refusal.into_iter().chain([costs]).chain(signals).collect()
 }
 
-fn signal(name: &'static str, there: bool, found: impl Into<String>, remedy: &str) -> Check {
-    check(name, if there { Status::Ok } else { Status::Missing }, found, if there { "" } else { remedy })
+/// `costs` is what happens without it.
+fn signal(name: &'static str, there: bool, found: impl Into<String>, remedy: &str, costs: &str) -> Check {
+    if there { check(name, Status::Ok, found, "") } else { missing(name, found, remedy, costs) }
 }
 
 /// Kept ones, or those that any program takes that needs them.
@@ -48,6 +49,7 @@ fn cpu_ids() -> Check {
         there,
         found,
         "glibc 2.35 or newer, a kernel with CONFIG_RSEQ, and no glibc.pthread.rseq=0 in GLIBC_TUNABLES",
+        "without processors' numbers in memory: a call of the kernel in every wait",
     )
 }
 
@@ -60,22 +62,24 @@ fn thread_clocks() -> Check {
         there,
         found,
         "allow clock_gettime for the clocks of threads (see the container's seccomp filter)",
+        "without threads' clocks: no wait sees which thread has a processor",
     )
 }
 
 fn scouting() -> Check {
     const REMEDY: &str =
         "allow one more thread (ulimit -u) and sched_setscheduler to SCHED_IDLE (see the container's seccomp filter)";
+    const COSTS: &str = "without scouts: no team finds idle processors";
     const NAME: &str = "signal: scout";
     if Thread::current().idle(affinity::current()).is_none() {
         let found = "not sent: threads are not moved here";
-        return if moves() { signal(NAME, false, "cannot be sent", REMEDY) } else { check(NAME, Status::Note, found, "") };
+        return if moves() { signal(NAME, false, "cannot be sent", REMEDY, COSTS) } else { check(NAME, Status::Note, found, "") };
     }
     let cpus = affinity::allowed();
     let idle: Vec<CpuId> = cpus.iter().copied().filter(|&cpu| found_idle(cpu)).collect();
     // Its thread may have been made and then been refused its class.
     let sent = cpus.iter().any(|&cpu| scout::idle(cpu).is_some());
-    signal(NAME, sent, format!("found {} of {} cpus idle: {idle:?}", idle.len(), cpus.len()), REMEDY)
+    signal(NAME, sent, format!("found {} of {} cpus idle: {idle:?}", idle.len(), cpus.len()), REMEDY, COSTS)
 }
 
 fn found_idle(cpu: CpuId) -> bool {
@@ -101,8 +105,10 @@ fn moving() -> Check {
     let allowed = Mask::of(None).is_some_and(|mask| mask.give(None));
     let remedy = "allow sched_getaffinity and sched_setaffinity (see the container's seccomp filter)";
     match Thread::current().affinity() {
-        _ if !allowed => signal(NAME, false, "masks cannot be set", remedy),
-        Some(affinity) => signal(NAME, true, format!("a team fills {} cpus", affinity.width), ""),
+        _ if !allowed => {
+            signal(NAME, false, "masks cannot be set", remedy, "without masks: threads stay where the kernel puts them")
+        }
+        Some(affinity) => signal(NAME, true, format!("a team fills {} cpus", affinity.width), "", ""),
         None => check(NAME, Status::Note, "not wanted", "unset FOREGATHER_PLACEMENT, and use an ordinary scheduling class"),
     }
 }
@@ -113,7 +119,8 @@ fn quota() -> Check {
     match cgroup::quota() {
         Some(quota) => check(NAME, Status::Note, format!("{quota:.2} cpus of {cpus}"), "a higher quota, unless it is wanted"),
         None if cgroup::version() == "none" => {
-            signal(NAME, false, "not to be seen", "mount the control groups that limit processor time")
+            let costs = "without control groups: no team knows its quota";
+            signal(NAME, false, "not to be seen", "mount the control groups that limit processor time", costs)
         }
         None => check(NAME, Status::Ok, "none", ""),
     }

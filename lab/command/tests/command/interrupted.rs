@@ -1,6 +1,7 @@
 //! Ctrl-C keeps what was measured and leaves no process behind.
 use crate::{foregather, run, scratch, stderr};
 use rustix::process::{Pid, Signal, kill_process};
+use std::io::BufRead;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -90,18 +91,39 @@ fn processes_with_all(markers: &[&str]) -> Vec<i32> {
     others.filter(has_all).collect()
 }
 
-/// The tour looks at every library of the machine first: none of them may take Ctrl-C away.
+/// What its children load may not take Ctrl-C away.
 #[test]
 fn a_tour_that_is_interrupted_keeps_its_page() {
     let page = scratch("interrupted.html");
     let _ = std::fs::remove_file(&page);
     let child = foregather(&["demo", "--output"]).arg(&page).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // The children of the first round trips: the doctor's are gone by then.
-    wait_until(|| slaves_of(child.id()) > 0);
+    // The first cells of barriers, when those of regions have numbers.
+    let met = |arguments: Vec<u8>| arguments.windows(6).any(|part| part == b"__cell");
+    wait_until(|| children_of(child.id()).any(met));
     interrupt(&child);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
     assert!(std::fs::read_to_string(&page).unwrap().contains("</html>"), "a page of what was measured");
+    let said = String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.starts_with("A parallel region of 2 threads beside one busy program: "), "{said}");
+    assert!(!said.contains("A product") && stderr(&output).ends_with("foregather: interrupted; the results are partial\n"));
+}
+
+/// Before anything was measured, too.
+#[test]
+fn a_tour_that_has_just_begun_ends_with_a_page() {
+    let page = scratch("begun.html");
+    let _ = std::fs::remove_file(&page);
+    let mut child = foregather(&["demo", "--output"]).arg(&page).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut announced = String::new();
+    said.read_line(&mut announced).unwrap();
+    assert!(announced.starts_with("This takes up to "), "{announced}");
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("begun.html") && std::fs::read_to_string(&page).unwrap().contains("</html>"), "{said}");
 }
 
 /// What an earlier run has kept is as good as it was.

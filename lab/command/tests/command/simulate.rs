@@ -99,11 +99,64 @@ fn bad_plans_are_named_with_their_line() {
         (&["simulate", "no/such.toml"], "cannot read the plan no/such.toml"),
         (&["simulate", "fig3", "--set", "load"], "write KEY=VALUE"),
         (&["simulate", "fig3", "--set", "job.0.size=3"], "plans/fig3.toml with --set: unknown key `size`"),
-        (&["simulate"], "required"),
+        (&["simulate"], "simulate what? a job, as in `--threads 10"),
     ] {
         let output = run(args);
         let said = stderr(&output);
         assert!(output.status.code() == Some(2) && said.contains(says), "{args:?} should say `{says}`: {said}");
+    }
+}
+
+#[test]
+fn a_job_needs_no_plan_and_becomes_one() {
+    let job = ["--threads", "3", "--cpus", "2", "--compute", "20us", "--hogs", "0,1", "--barriers", "20"];
+    let new = scratch("new.toml");
+    let _ = std::fs::remove_file(&new);
+    let output = run(&[&["simulate"], &job[..]].concat());
+    let said = stdout(&output);
+    assert!(output.status.success() && stderr(&output).is_empty(), "{}", stderr(&output));
+    assert_eq!(
+        said.lines().take(2).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>(),
+        [
+            "3 threads on 2 processors beside 0 or 1 busy programs, 20us of work each: mean time from barrier to barrier (us)",
+            "hogs adaptive block spin yield two-phase"
+        ]
+    );
+    assert_eq!(said.lines().count(), 4, "{said}");
+
+    let new = new.to_str().unwrap();
+    let output = run(&[&["simulate"], &job[..], &["--new", new]].concat());
+    assert_eq!(stdout(&output).trim_end(), format!("{new} is written; `foregather simulate {new}` runs it"));
+    assert_eq!(stdout(&run(&["simulate", new])), said, "the plan is the job");
+    let kept = std::fs::read_to_string(new).unwrap();
+    assert!(kept.contains("threads = 3") && kept.contains("# how they wait"), "{kept}");
+    let output = run(&["simulate", "--threads", "4", "--new", new]);
+    assert!(output.status.code() == Some(2) && stderr(&output).contains("is there already"), "{}", stderr(&output));
+    assert_eq!(std::fs::read_to_string(new).unwrap(), kept);
+}
+
+#[test]
+fn jobs_that_make_no_sense_are_refused_in_one_sentence() {
+    for (args, says) in [
+        (
+            &["fig3", "--threads", "4"][..],
+            "--threads describes a job without a plan, and fig3 is one: say `--set job.0.threads=4`",
+        ),
+        (&["fig3", "--cpus", "4,8"], "--cpus describes a job without a plan, and fig3 is one: say it in the file"),
+        (&["--cpus", "4"], "how many threads are to wait for each other? say it by --threads 8"),
+        (&["--threads", "0"], "--threads: `threads` is 1 to 100000, not 0"),
+        (&["--threads", "4", "--compute", "-1"], "--compute: `compute`: `-1`: a time cannot be negative"),
+        (&["--threads", "4", "--compute", "5"], "--compute: `compute`: a time needs its unit: \"5 us\""),
+        (&["--threads", "4", "--policy", "spinn"], "--policy: `spinn` is no policy; did you mean `spin`?"),
+        (&["--new", "fig3"], "--new: `simulate fig3` runs a plan that comes with the program"),
+        (&["--new", "/no/such/plan.toml"], "--new: cannot write /no/such/plan.toml"),
+        (&["--threads", "4", "--set", "machine.cpu=2"], "--set: unknown key `cpu` in [machine]; did you mean `cpus`?"),
+        (&["--threads", "4", "--barriers", "1000000000", "--set", "run.limit=\"1000000 s\""], "say --yes to run it"),
+    ] {
+        let output = run(&[&["simulate"], args].concat());
+        let said = stderr(&output);
+        assert!(output.status.code() == Some(2) && said.starts_with("foregather: "), "{args:?}: {said}");
+        assert!(said.contains(says) && said.lines().count() == 1, "{args:?} should say `{says}`: {said}");
     }
 }
 

@@ -1,10 +1,13 @@
 //! How long a job computes between its barriers: by its grain, by its mean and its shape, or by a
 //! distribution.
 use super::files::Files;
-use super::read::{Span, Time, Variation, choice, table, values};
+use super::read::{AnyValue, Span, Time, Variation, choice, span, table, values};
 use super::tree::{ParseResult, mistake};
 use foregather_machine::Nanos;
 use foregather_sim::smp::{Distribution, Granularity};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use std::fmt;
 
 /// Makes a job's distribution of its mean and the number of its threads.
 type MakeOfMean = fn(Nanos, u32) -> Distribution;
@@ -27,9 +30,12 @@ values! {
     ShapeName(MakeOfMean) = |value| choice(value, &SHAPES);
 }
 
+/// `"5 us"`, always as long, or a table of one kind.
+pub(super) struct Kinds(KindTable);
+
 // Exactly one of these is given, such as `{ normal = { mean = "5 us", deviation = "1 us" } }`.
 table! {
-    "" Kinds {
+    "" KindTable {
         ;
         constant: Span, normal: Normal, uniform: (usize, Uniform), exponential: Exponential, lognormal: LogNormal,
         trace: (usize, String)
@@ -41,9 +47,56 @@ table! { "" Uniform { from: Time, to: Span; } }
 table! { "" Exponential { mean: Span; } }
 table! { "" LogNormal { mean: Span, cv: Variation; } }
 
+impl<'de> Deserialize<'de> for Kinds {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(TimeOrTable)
+    }
+}
+
+/// Reads [`Kinds`]; the parts of a table keep their lines.
+struct TimeOrTable;
+
+impl TimeOrTable {
+    fn constant<E: Error>(value: AnyValue) -> Result<Kinds, E> {
+        let constant = Some(Span(span(&value).map_err(E::custom)?));
+        let none = KindTable { constant, normal: None, uniform: None, exponential: None, lognormal: None, trace: None };
+        Ok(Kinds(none))
+    }
+}
+
+impl<'de> Visitor<'de> for TimeOrTable {
+    type Value = Kinds;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a time like \"5 us\", or a table like { exponential = { mean = \"5 us\" } }")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Kinds, E> {
+        Self::constant(AnyValue::Text(text.to_owned()))
+    }
+
+    fn visit_i64<E: Error>(self, whole: i64) -> Result<Kinds, E> {
+        Self::constant(AnyValue::Whole(whole))
+    }
+
+    fn visit_f64<E: Error>(self, real: f64) -> Result<Kinds, E> {
+        Self::constant(AnyValue::Real(real))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Kinds, A::Error> {
+        KindTable::deserialize(MapAccessDeserializer::new(entries)).map(Kinds)
+    }
+}
+
 impl Kinds {
     /// The distribution; `key` and `line` are where it is given.
     pub(super) fn distribution(self, key: &str, line: usize, files: &Files) -> ParseResult<Distribution> {
+        self.0.distribution(key, line, files)
+    }
+}
+
+impl KindTable {
+    fn distribution(self, key: &str, line: usize, files: &Files) -> ParseResult<Distribution> {
         let ns = |time: Span| time.0.0 as f64;
         if let Some((line, Uniform { from: Time(from), to: Span(to) })) =
             self.uniform.as_ref().filter(|(_, of)| of.from.0 > of.to.0)

@@ -24,6 +24,11 @@ const MEETING_KEYS: [&str; 8] = ["barriers", "grain", "cv", "mean", "shape", "po
 const LOAD_KEYS: [&str; 12] =
     ["name", "threads", "count", "compute", "rest", "nice", "slice", "group", "pins", "start", "load", "one-process"];
 
+/// How often jobs meet, how long they compute, and how they wait, unless a plan says it.
+pub(super) const BARRIERS: u64 = 400;
+pub(super) const COMPUTE: Nanos = Nanos::from_us(50);
+pub(super) const POLICY: &str = "adaptive";
+
 /// More threads in all are refused as an oversight.
 pub(super) const THREADS_MAX: u32 = 100_000;
 
@@ -179,7 +184,7 @@ fn one(node: &Located, machine: &MachineSpec, files: &Files) -> ParseResult<Want
     let slice = slice(table.slice.as_ref(), machine)?;
     let group = group(table.group.as_ref(), machine)?;
     let [pins, start] = [("pins", &table.pins), ("start", &table.start)].map(|(key, list)| processors(key, list, machine.cpus));
-    let mut job = if load { table.loading(size, files)? } else { table.meeting(line, size, machine, files)? };
+    let mut job = if load { table.loading(size, files)? } else { table.meeting(size, machine, files)? };
     job.name = name.unwrap_or(job.name);
     job.one_process |= one_process;
     Ok(Wanted {
@@ -206,28 +211,26 @@ impl Table {
         }
     }
 
-    fn meeting(self, line: usize, threads: u32, machine: &MachineSpec, files: &Files) -> ParseResult<Job> {
+    fn meeting(self, threads: u32, machine: &MachineSpec, files: &Files) -> ParseResult<Job> {
         if let Some((line, _)) = self.rest {
             return mistake(line, "`rest` is for a [[job]] with load = true: who meets waits at its barriers");
         }
-        let Some(barriers) = &self.barriers else { return mistake(line, "[[job]] needs `barriers`") };
-        let (barriers, policy) = (barriers.0, policy("[[job]]", line, (self.policy.as_ref(), self.spin.as_ref()), machine)?);
+        let barriers = self.barriers.as_ref().map_or(BARRIERS, |barriers| barriers.0);
+        let policy = policy((self.policy.as_ref(), self.spin.as_ref()), machine)?;
         let kind = kind(self.kind.as_ref(), threads)?;
-        let compute = self.compute(line, threads, machine, files)?;
+        let compute = self.compute(threads, machine, files)?;
         Ok(Job { kind, ..Job::meeting("job", threads, barriers, compute, policy) })
     }
 
     /// How long it computes: `grain` with `cv`, `mean` with `shape`, or `compute`.
-    fn compute(self, line: usize, threads: u32, machine: &MachineSpec, files: &Files) -> ParseResult<Distribution> {
+    fn compute(self, threads: u32, machine: &MachineSpec, files: &Files) -> ParseResult<Distribution> {
         let ways = [
             ("grain", self.grain.as_ref().map(|of| of.0)),
             ("mean", self.mean.as_ref().map(|of| of.0)),
             ("compute", self.compute.as_ref().map(|of| of.0)),
         ];
         let mut given = ways.into_iter().filter_map(|(way, line)| Some((way, line?)));
-        let Some((way, _)) = given.next() else {
-            return mistake(line, "[[job]] needs `grain`, `mean` or `compute`: how long it computes between barriers");
-        };
+        let way = given.next().map_or("compute", |(way, _)| way);
         if let Some((other, line)) = given.next() {
             return mistake(line, format!("`{other}` takes the place of `{way}`: give one of them"));
         }
@@ -239,7 +242,7 @@ impl Table {
             (Some((_, grain)), ..) => Ok(grain.0.normal(machine.prices.switch, self.cv.map_or(CV, |(_, cv)| cv.0))),
             (_, Some((_, mean)), _) => Ok(self.shape.map_or(SHAPES[0].1, |(_, shape)| shape.0)(mean.0, threads)),
             (.., Some((line, kinds))) => kinds.distribution("compute", line, files),
-            (None, None, None) => mistake(line, "[[job]] needs `compute`"),
+            (None, None, None) => Ok(Distribution::Constant(COMPUTE)),
         }
     }
 }
@@ -250,18 +253,25 @@ type Placed<T> = (usize, T);
 /// `policy`, or `spin`, the bound of two-phase waiting. Multiples of a switch are those of the simulated
 /// machine.
 pub(super) fn policy(
-    what: &str,
-    line: usize,
     (policy, spin): (Option<&Placed<String>>, Option<&Placed<Span>>),
     machine: &MachineSpec,
 ) -> ParseResult<Policy> {
-    match (policy, spin) {
-        (Some(_), Some((line, _))) => mistake(*line, "`spin` is short for a `policy` of two-phase waiting: give one of them"),
-        (None, None) => mistake(line, format!("{what} needs `policy`")),
-        (Some((line, name)), None) => Policy::parse(name, &machine.costs()).or_else(|e| mistake(*line, e.to_string())),
-        (None, Some((_, spin))) => Ok(Policy::TwoPhase { spin: spin.0 }),
-    }
+    let (line, name) = match (policy, spin) {
+        (Some(_), Some((line, _))) => {
+            return mistake(*line, "`spin` is short for a `policy` of two-phase waiting: give one of them");
+        }
+        (None, Some((_, spin))) => return Ok(Policy::TwoPhase { spin: spin.0 }),
+        (Some((line, name)), None) => (*line, name.as_str()),
+        (None, None) => (0, POLICY),
+    };
+    Policy::parse(name, &machine.costs()).or_else(|error| match meant(name, &PLAIN_POLICIES) {
+        hint if hint.contains("did you mean") => mistake(line, format!("`{name}` is no policy{hint}")),
+        _ => mistake(line, error.to_string()),
+    })
 }
+
+/// Policies without a bound.
+const PLAIN_POLICIES: [&str; 4] = ["adaptive", "block", "spin", "yield"];
 
 pub(super) fn kind(given: Option<&(usize, KindName)>, most_threads: u32) -> ParseResult<Algorithm> {
     let Some((line, KindName(kind))) = given else { return Ok(Algorithm::Central) };

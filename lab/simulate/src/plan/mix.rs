@@ -38,7 +38,7 @@ pub(super) fn read(node: &Located, machine: &MachineSpec, load: Option<(u32, usi
         return mistake(line, "`grains` is a list: [\"fine\", \"medium\"]");
     }
     let (work, cv) = (table.work.map_or(Nanos::from_us(2_500), Nanos::from), table.cv.map_or(CV, f64::from));
-    let policy = job::policy("[mix]", node.line, (table.policy.as_ref(), table.spin.as_ref()), machine)?;
+    let policy = job::policy((table.policy.as_ref(), table.spin.as_ref()), machine)?;
     // The last job may be larger, by the threads that are left over.
     let kind = job::kind(table.kind.as_ref(), to)?;
     let mut random = SplitMix(seed.wrapping_mul(0x1_0000_0000).wrapping_add(u64::from(load)));

@@ -3,8 +3,10 @@
 //! A file is read into a tree of values that know their lines (`tree`). A sweep puts other values into that
 //! tree, one choice an axis (`sweep`), so every key can be swept; and each tree is read by serde (`read`)
 //! into a study: of processors (`machine`, `job`, `mix`, `run`), or of nodes (`network`, `trial`). All of a
-//! plan's studies are read once when it is parsed: what is wrong is known before anything runs.
+//! plan's studies are read once when it is parsed: what is wrong is known before anything runs. A plan
+//! without a file is written first (`draft`), then read like any other.
 mod compute;
+mod draft;
 mod draw;
 mod figure;
 mod files;
@@ -22,6 +24,7 @@ mod tests;
 mod tree;
 mod trial;
 
+pub use draft::PlanDraft;
 pub(super) use figure::Figure;
 pub use grid::Labels;
 pub(super) use read::meant;
@@ -58,6 +61,9 @@ table! {
 /// A plan of more runs is refused as an oversight.
 const RUNS_MAX: usize = 100_000;
 
+/// The name of a plan that is in no file.
+const DRAFT: &str = "job";
+
 /// How a plan is to be read.
 #[derive(Clone, Debug, Default)]
 pub struct Ask {
@@ -92,6 +98,14 @@ impl Plan {
     /// If anything in it is wrong, with file, line and remedy.
     pub fn parse(file: &str, text: &str, ask: &Ask) -> Result<Self> {
         Self::read(file, text, ask).map_err(|error| explain(file, &error))
+    }
+
+    /// The plan that was asked for without a file.
+    ///
+    /// # Errors
+    /// If anything in it is wrong, with the name of the answer.
+    pub fn of_draft(draft: &PlanDraft, ask: &Ask) -> Result<Self> {
+        Self::read(DRAFT, &draft.text()?, ask).map_err(|error| draft.explain(&error))
     }
 
     fn read(file: &str, text: &str, ask: &Ask) -> ParseResult<Self> {

@@ -262,10 +262,7 @@ values! {
     /// A time with its unit.
     Time(Nanos) = time;
     /// A time that is not zero.
-    Span(Nanos) = |value| match time(value)? {
-        Nanos::ZERO => Err(format!("`{KEY}` must be longer than zero")),
-        time => Ok(time),
-    };
+    Span(Nanos) = span;
     /// How long one byte takes, in picoseconds: `0.36 us`, `40 ps`.
     PerByte(u64) = |value| picos(&text(value)?).map_err(|what| format!("`{KEY}`: {what}"));
     /// A coefficient of variation.
@@ -347,12 +344,20 @@ pub(super) fn real(value: &AnyValue, range: RangeInclusive<f64>) -> Result<f64, 
     if range.contains(&number) { Ok(number) } else { Err(format!("`{KEY}` is {from} to {to}, not {number}")) }
 }
 
+/// A time that is not zero.
+pub(super) fn span(value: &AnyValue) -> Result<Nanos, String> {
+    match time(value)? {
+        Nanos::ZERO => Err(format!("`{KEY}` must be longer than zero")),
+        time => Ok(time),
+    }
+}
+
 fn time(value: &AnyValue) -> Result<Nanos, String> {
-    let needs_unit = |number: String| Err(format!("a time needs its unit: \"{number} us\", or ns, ms, s"));
     let time = match value {
         AnyValue::Text(text) => nanos(text),
-        AnyValue::Whole(whole) => needs_unit(whole.to_string()),
-        AnyValue::Real(real) => needs_unit(real.to_string()),
+        // Its unit is missing.
+        AnyValue::Whole(whole) => nanos(&whole.to_string()),
+        AnyValue::Real(real) => nanos(&real.to_string()),
         _ => Err(format!("a time is a text like \"6 us\", not {}", value.sort())),
     };
     time.map_err(|what| format!("`{KEY}`: {what}"))
@@ -391,6 +396,9 @@ fn parts(text: &str, per_ns: f64, name: &str) -> Result<u64, String> {
         "us" | "\u{b5}s" | "\u{3bc}s" => 1e3,
         "ms" => 1e6,
         "s" => 1e9,
+        "" if number.parse::<f64>().is_ok_and(|number| number < 0.0) => {
+            return Err(format!("`{text}`: a time cannot be negative"));
+        }
         "" => return Err(format!("a time needs its unit: \"{number} us\", or ns, ms, s")),
         _ => return Err(format!("`{text}` is no time; write it like \"6 us\", with ns, us, ms or s")),
     };

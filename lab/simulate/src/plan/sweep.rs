@@ -8,7 +8,7 @@ use foregather_machine::Nanos;
 const CHOICES_MAX: usize = 10_000;
 
 /// Short names, and what they stand for. `*` is every job that meets.
-pub(super) const SHORT: [(&str, &str); 23] = [
+pub(super) const SHORT: [(&str, &str); 25] = [
     ("load", "load"),
     ("threads", "job.0.threads"),
     ("cpus", "machine.cpus"),
@@ -19,6 +19,8 @@ pub(super) const SHORT: [(&str, &str); 23] = [
     ("seed", "run.seeds"),
     ("policy", "*.policy"),
     ("spin", "*.spin"),
+    ("compute", "*.compute"),
+    ("hogs", "job.hog.count"),
     ("grain", "*.grain"),
     ("cv", "*.cv"),
     ("nodes", "network.nodes"),

@@ -9,6 +9,7 @@ use foregather_sim::smp::{
 };
 use proptest::prelude::*;
 
+mod drafts;
 mod draws;
 mod nodes;
 
@@ -44,6 +45,14 @@ fn the_shortest_plan_is_the_machine_of_the_paper() {
     assert!(matches!(study.machine.scheduler, Scheduler::Linux24(Linux24::TSAFRIR_2002)));
     let fine = Granularity::Fine.normal(Nanos::from_us(6), compute::CV);
     assert_eq!((study.jobs.len(), &study.jobs[0].compute, study.seed, study.stop), (1, &fine, 1, Stop::FirstJob));
+}
+
+#[test]
+fn a_number_of_threads_is_a_plan() {
+    let study = study("[[job]]\nthreads = 8");
+    let job = &study.jobs[0];
+    assert_eq!((job.threads, job.barriers, &job.compute), (8, job::BARRIERS, &Distribution::Constant(job::COMPUTE)));
+    assert_eq!(job.policy, Policy::adaptive(&study.machine.costs()));
 }
 
 #[test]
@@ -122,6 +131,8 @@ fn every_distribution_can_be_given() {
             .clone()
     };
     assert_eq!(of("constant = \"5 us\""), Distribution::Constant(Nanos::from_us(5)));
+    let plain = study("[[job]]\nthreads = 2\ncompute = \"5 us\"").jobs[0].compute.clone();
+    assert_eq!(plain, Distribution::Constant(Nanos::from_us(5)));
     assert_eq!(
         of("normal = { mean = \"5 us\", deviation = \"1 us\" }"),
         Distribution::Normal { mean_ns: 5e3, deviation_ns: 1e3 }
@@ -248,6 +259,18 @@ fn jobs_that_make_no_sense_are_found_where_they_are() {
     refused(&with("mean = \"1 us\"\nshape = \"bimodl\""), "x.toml:6: `bimodl` is no shape; did you mean `bimodal`?");
     refused(&with("mean = \"0 us\""), "x.toml:5: `mean` must be longer than zero");
     refused(&with("compute = { constant = \"1 us\" }\ncv = 0.1"), "x.toml:6: `cv` belongs to `grain`");
+    for (compute, says) in [
+        ("5", "x.toml:5: `compute`: a time needs its unit: \"5 us\""),
+        ("-1", "x.toml:5: `compute`: `-1`: a time cannot be negative"),
+        ("\"0 us\"", "x.toml:5: `compute` must be longer than zero"),
+        ("true", "x.toml:5: `compute` is a time like \"5 us\", or a table like"),
+        ("[]", "x.toml:5: `compute` is a time like \"5 us\", or a table like"),
+        ("{\nconstnt = \"1 us\" }", "x.toml:6: unknown key `constnt` in compute; did you mean `constant`?"),
+    ] {
+        refused(&with(&format!("compute = {compute}")), says);
+    }
+    refused("[[job]]\nthreads = 4\npolicy = \"blok\"", "x.toml:3: `blok` is no policy; did you mean `block`?");
+    refused("[[job]]\nthreads = 4\npolicy = \"two-phase\"", "x.toml:3: `two-phase` is no waiting policy; there are adaptive");
     refused(&with("grain = \"fin\""), "x.toml:5: `fin` is no grain; did you mean `fine`?");
     refused(&with("grain = \"fine\"\n[mix]\n"), "x.toml:6: [mix] takes the place of [[job]]");
     refused(&format!("load = 3\n{}", with("grain = \"fine\"\ncount = \"fill\"")), "no job is left that meets");
@@ -315,7 +338,7 @@ fn the_handbook_lists_every_key() {
         keys::<machine::EevdfTable>(),
         keys::<machine::GroupTable>(),
         keys::<job::Table>(),
-        keys::<compute::Kinds>(),
+        keys::<compute::KindTable>(),
         keys::<mix::Table>(),
         keys::<run::Table>(),
         keys::<run::RecordTable>(),
