@@ -108,7 +108,7 @@ fn lay_out(root: &Path) -> Result<PathBuf> {
     let built = cargo_build("foregather-lab")?;
     let command = stage.join("bin/foregather");
     put(&built.join("foregather"), &command)?;
-    done(Command::new("strip").arg("--strip-debug").arg(&command))?;
+    done(Command::new("strip").arg("--strip-unneeded").arg(&command))?;
     for (words, to) in PRINTED {
         let said = Command::new(&command).args(words).output().context("the command that was built")?;
         ensure!(said.status.success(), "`foregather {}` ended with {}", words.join(" "), said.status);

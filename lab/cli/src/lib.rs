@@ -120,7 +120,7 @@ pub enum Verb {
     #[command(after_help = "Example: foregather exec -- python3 train.py\n\
                             Example: foregather exec --compare 5 --output fit.json -- python3 train.py && foregather report fit.json\n\n\
                             The libraries go before the program's own, so they serve programs linked with libgomp and wheels that bring \
-                            theirs. A program that makes OpenMP tasks, or uses devices, keeps its own runtime, and that is said.\n\
+                            theirs. A program that needs an OpenMP name which this runtime lacks keeps its own, and that is said.\n\
                             FOREGATHER=off changes nothing. Exit code and signals are the program's; 127: there is none, 126: it cannot be \
                             started.")]
     Exec(Exec),
