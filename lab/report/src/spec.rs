@@ -7,10 +7,11 @@
 use super::axis::{Marks, Scale};
 use super::bars::{Bar, Bars, Panel};
 use super::curve::{Curve, Look, Point};
-use super::heat::{Column, Heat, Row};
+use super::heat::{Column, Group, Heat, Row};
 use super::lines::{AxisSide, Lines, Plot};
+use super::names::{is_product, product_first};
 use super::shades::Shades;
-use super::svg::colour;
+use super::svg::{Svg, colour};
 use super::{Drawn, distinct};
 use foregather_results::Measurement;
 use std::borrow::Cow;
@@ -202,8 +203,7 @@ impl FigureSpec {
 
     /// The figure of these measurements.
     pub(super) fn draw(&self, all: &[Measurement]) -> Option<Drawn> {
-        let mut cells: Vec<Cell<'_>> = all.iter().enumerate().filter_map(|(of, m)| self.cell(of, m)).collect();
-        (self.keep)(&mut cells);
+        let cells = self.cells(all);
         let (caption, last) = ((self.caption)(&cells)?, cells.last()?);
         let varies = |name: &str| cells.iter().any(|cell| cell.find(name) != last.find(name));
         let title = last.fill(self.title, &varies)?;
@@ -238,6 +238,13 @@ impl FigureSpec {
         (!marks.is_empty()).then_some(Drawn { svg, caption })
     }
 
+    /// The measurements that it shows.
+    pub(super) fn cells<'a>(&self, all: &'a [Measurement]) -> Vec<Cell<'a>> {
+        let mut cells: Vec<Cell<'a>> = all.iter().enumerate().filter_map(|(of, m)| self.cell(of, m)).collect();
+        (self.keep)(&mut cells);
+        cells
+    }
+
     fn cell<'a>(&self, of: usize, m: &'a Measurement) -> Option<Cell<'a>> {
         let mine = self.of.is_empty() || self.of.iter().any(|prefix| m.id.starts_with(prefix));
         let names = (self.names)(m).filter(|_| mine)?;
@@ -263,13 +270,14 @@ fn draw_bars(
     chart: Bars<'_>,
     colours: &[usize],
     first: Option<fn(&Measurement) -> Option<f64>>,
-) -> String {
+) -> Svg {
     let (panels, series, mut labels) = (texts(marks, |m| &m.panel), texts(marks, |m| &m.series), texts(marks, |m| &m.along));
     if let Some(first) = first {
         let here = |label: &str| marks.iter().filter(|mark| mark.along == label && mark.panel == panels[0]).collect::<Vec<_>>();
         let best = |label: &str| here(label).iter().filter_map(|mark| first(mark.cell.m)).fold(f64::MAX, f64::min);
         labels.sort_by(|a, b| best(a).total_cmp(&best(b)));
     }
+    product_first(&mut labels, |label| label);
     let place = |all: &[&str], name: &str| all.iter().position(|known| *known == name).unwrap_or(0);
     let bar = |mark: &DrawnCell<'_, '_>| Bar {
         label: place(&labels, &mark.along),
@@ -294,7 +302,8 @@ fn draw_bars(
 }
 
 fn plots(marks: &[DrawnCell<'_, '_>], look: fn(&str) -> Look, more: &dyn Fn() -> [Vec<Curve>; 2]) -> Vec<Plot> {
-    let series = texts(marks, |m| &m.series);
+    let mut series = texts(marks, |m| &m.series);
+    product_first(&mut series, |name| name);
     let curve = |panel: &str, name: &str| {
         let point = |mark: &DrawnCell<'_, '_>| {
             let Reading { value: y, scatter, .. } = mark.reading;
@@ -311,13 +320,14 @@ fn plots(marks: &[DrawnCell<'_, '_>], look: fn(&str) -> Look, more: &dyn Fn() ->
         let mut curves: Vec<Curve> = series.iter().filter_map(|name| curve(panel, name)).collect();
         // A band lies below the other curves, so that they can be seen.
         curves.sort_by_key(|curve| curve.look != Look::Band);
-        Plot { title: panel.to_owned(), curves: below.into_iter().chain(curves).chain(above).collect(), remarks: vec![] }
+        Plot { title: panel.to_owned(), curves: below.into_iter().chain(curves).chain(above).collect(), ..Plot::default() }
     };
     texts(marks, |m| &m.panel).into_iter().map(plot).collect()
 }
 
-fn heat(marks: &[DrawnCell<'_, '_>], title: &str, scale: &str, shades: Shades) -> String {
-    let columns = texts(marks, |m| &m.series);
+fn heat(marks: &[DrawnCell<'_, '_>], title: &str, scale: &str, shades: Shades) -> Svg {
+    let mut columns = texts(marks, |m| &m.series);
+    product_first(&mut columns, |name| name);
     let row = |name: &str| {
         let cell = |column: &&str| {
             let mark = marks.iter().find(|mark| mark.along == name && mark.series == **column)?;
@@ -325,7 +335,8 @@ fn heat(marks: &[DrawnCell<'_, '_>], title: &str, scale: &str, shades: Shades) -
         };
         Row { names: vec![name.to_owned()], cells: columns.iter().map(cell).collect() }
     };
-    let column = |name: &&str| Column { name: (*name).to_owned(), of: String::new(), first_group: false };
+    let group = |name: &str| if is_product(name) { Group::Product } else { Group::Peer };
+    let column = |name: &&str| Column { name: (*name).to_owned(), of: String::new(), group: group(name) };
     let rows = texts(marks, |m| &m.along).into_iter().map(row).collect();
     Heat { title, scale, shades, heads: vec![], columns: columns.iter().map(column).collect(), rows, summaries: 0 }.render()
 }

@@ -10,11 +10,13 @@ pub(super) mod ink {
     pub(crate) const GRID: &str = "var(--grid,#e6e9ee)";
     pub(crate) const MUTED: &str = "var(--mute,#9aa5b3)";
     pub(crate) const PALE: &str = "var(--pale,#cfd6de)";
+    /// What a paper says.
+    pub(crate) const PUBLISHED: &str = "var(--paper,#8a4b00)";
 }
 
 /// The colours of Okabe & Ito, which stay apart under colour blindness; without their yellow, which white
-/// swallows.
-const SERIES: [&str; 7] = [
+/// swallows, and with a violet.
+const SERIES: [&str; 8] = [
     "var(--s0,#0072b2)",
     "var(--s1,#d55e00)",
     "var(--s2,#009e73)",
@@ -22,13 +24,14 @@ const SERIES: [&str; 7] = [
     "var(--s4,#e69f00)",
     "var(--s5,#56b4e9)",
     "var(--s6,#1b2330)",
+    "var(--s7,#7b4fa3)",
 ];
-/// Dashes that survive a print in black and white. Seven dashes would pair up with the seven colours again
+/// Dashes that survive a print in black and white. Eight dashes would pair up with the eight colours again
 /// and again; five do not.
 const DASHES: [&str; 5] = ["", "7 3", "2 3", "9 3 2 3", "12 4"];
 
 /// The colour of a series.
-pub(super) fn colour(series: usize) -> &'static str {
+pub(super) const fn colour(series: usize) -> &'static str {
     SERIES[series % SERIES.len()]
 }
 
@@ -163,18 +166,25 @@ impl Canvas {
         self.put(format_args!(r#"<path d="M{x:.1} {y:.1}h22" stroke="{ink}" stroke-width="2.5" stroke-dasharray="{dash}"/>"#));
     }
 
-    /// The finished figure; `attributes` are for the page's script.
-    pub(super) fn finish(self, height: f64, title: &str, attributes: &str) -> String {
+    /// The finished figure.
+    pub(super) fn finish(self, height: f64, title: &str) -> Svg {
         let Self { body, width } = self;
-        format!(
-            r#"<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 {width:.0} {height:.0}" role="img" aria-label="{}" font-family="system-ui,-apple-system,'Segoe UI',Roboto,sans-serif" font-size="12"{attributes}><rect width="100%" height="100%" rx="8" fill="{}"/>{body}</svg>"#,
+        let markup = format!(
+            r#"<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 {width:.0} {height:.0}" role="img" aria-label="{}" font-family="system-ui,-apple-system,'Segoe UI',Roboto,sans-serif" font-size="12"><rect width="100%" height="100%" rx="8" fill="{}"/>{body}</svg>"#,
             escape(title),
             ink::PAPER
-        )
+        );
+        Svg { title: title.to_owned(), markup }
     }
 }
 
-/// How many shapes marks have. Seven would pair up with the seven colours again and again; five do not.
+/// A finished figure, and the title that it bears.
+pub(super) struct Svg {
+    pub(super) title: String,
+    pub(super) markup: String,
+}
+
+/// How many shapes marks have. Eight would pair up with the eight colours again and again; five do not.
 const SHAPES: usize = 5;
 
 /// Marks a series' points, in its colour: one path has all of them.

@@ -21,6 +21,7 @@ use claims::{Claim, Paper};
 use foregather_host::{affinity, interrupt};
 use foregather_results::{Level, Measurement, Noise, Outcome, Timeline, Verdict};
 pub use judge::Answer;
+pub use points::MEASURED;
 use std::collections::BTreeMap;
 
 /// What an experiment gave.

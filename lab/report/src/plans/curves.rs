@@ -4,6 +4,8 @@ use super::{Drawn, Shown, choices, circumstances, describe, distinct, plain};
 use crate::axis::{Marks, Scale};
 use crate::curve::{Curve, Look, Point};
 use crate::lines::{AxisSide, Lines, Plot};
+use crate::published::PublishedMark;
+use foregather_reproduce::claims::Published;
 use foregather_results::Measurement;
 use foregather_results::number::nanoseconds;
 
@@ -38,7 +40,7 @@ struct Across {
     marks: Marks,
 }
 
-pub(super) fn draw(mut plan: Shown<'_>) -> Option<Drawn> {
+pub(super) fn draw(mut plan: Shown<'_>, published: &[Published]) -> Option<Drawn> {
     let (x, series) = (plan.axis("x-axis"), plan.axis("series-axis"));
     // Seeds are no magnitude: a run that is shown over time need not be shown as a dot too.
     if x.is_empty() || (x == ["seed"] && !plan.states.is_empty()) {
@@ -57,7 +59,7 @@ pub(super) fn draw(mut plan: Shown<'_>) -> Option<Drawn> {
         return None;
     }
     let all = distinct(readings.iter().map(|r| r.panel.as_str()));
-    let plots: Vec<Plot> = all.iter().take(PANELS_MAX).map(|panel| plot(&readings, panel, &across, plan.unit)).collect();
+    let plots: Vec<Plot> = all.iter().take(PANELS_MAX).map(|panel| plot(&readings, panel, &across, plan.unit, published)).collect();
     let y = match &base {
         Some(base) => format!("times as fast as {base}"),
         None if plan.unit.is_empty() || plan.unit == "index" => plan.what.to_owned(),
@@ -88,7 +90,7 @@ pub(super) fn draw(mut plan: Shown<'_>) -> Option<Drawn> {
     Some(Drawn { svg: lines.render(), caption })
 }
 
-fn plot(readings: &[Reading], panel: &str, across: &Across, unit: &str) -> Plot {
+fn plot(readings: &[Reading], panel: &str, across: &Across, unit: &str, published: &[Published]) -> Plot {
     let here: Vec<&Reading> = readings.iter().filter(|r| r.panel == panel).collect();
     let names = distinct(here.iter().map(|r| r.series.as_str()));
     let curve = |name: &str| {
@@ -109,7 +111,7 @@ fn plot(readings: &[Reading], panel: &str, across: &Across, unit: &str) -> Plot 
     let grows = ["us", "ms", "MB/s", "per ms"].contains(&unit);
     let averages = curves.iter().filter(|_| across.scale.is_some() && !grows).map(|curve| average(curve, unit));
     let remarks = averages.collect::<Option<_>>().unwrap_or_default();
-    Plot { title: panel.to_owned(), curves, remarks }
+    Plot { title: panel.to_owned(), curves, remarks, published: PublishedMark::of(published, panel) }
 }
 
 /// Mean and average absolute deviation over a curve's points, as Tsafrir & Feitelson 2002 write them.

@@ -1,0 +1,56 @@
+//! What the results say, in a few sentences with numbers of the run.
+use super::glossary::Marked;
+use super::origin::date;
+use super::{Source, escape, papers, several};
+use crate::{barriers, openmp, ping_pong};
+use foregather_results::{Measurement, Outcome, Results, counts};
+
+/// So many sentences are read.
+const SENTENCES: usize = 3;
+
+/// What figures say of a document, the most telling first.
+const OF_MEASUREMENTS: [fn(&[Measurement]) -> Option<String>; 4] =
+    [barriers::headline, openmp::headline_of_constructs, openmp::headline_of_programs, ping_pong::headline];
+
+/// The title, the machine, and the headline.
+pub(super) fn header(title: &str, sources: &[Source<'_>]) -> String {
+    let measured = OF_MEASUREMENTS.iter().filter_map(|say| sources.iter().find_map(|of| say(&of.all)));
+    let sentences: Vec<String> = measured.chain(of_claims(sources)).chain(of_nothing(sources)).take(SENTENCES).collect();
+    let lead = Marked::default().text(&sentences.join(" "));
+    let facts = sources.first().map_or_else(String::new, |first| facts(first.results));
+    format!("<header><h1>{title}</h1>\n<p class=sub>{}</p>\n<p class=lead>{lead}</p></header>\n", escape(&facts))
+}
+
+/// What became of the papers' claims.
+fn of_claims(sources: &[Source<'_>]) -> Option<String> {
+    let all: Vec<_> = sources.iter().flat_map(|of| &of.results.verdicts).collect();
+    let first = all.first()?;
+    let papers = crate::distinct(all.iter().map(|verdict| verdict.paper.as_str())).len();
+    let whose = if papers == 1 { papers::cited(&first.paper) } else { several(papers, "paper") };
+    let holds = |outcome| matches!(outcome, Outcome::Holds | Outcome::HoldsWithinNoise);
+    let (held, differ) = (
+        all.iter().filter(|verdict| holds(verdict.verdict)).count(),
+        all.iter().filter(|verdict| verdict.verdict == Outcome::Differs).count(),
+    );
+    let rest = all.iter().copied().filter(|verdict| !holds(verdict.verdict) && verdict.verdict != Outcome::Differs);
+    let rest = counts(rest);
+    let rest = if rest.is_empty() { rest } else { format!("; the rest: {rest}") };
+    Some(format!("Of {} of {whose}, {held} hold here and {differ} differ{rest}.", several(all.len(), "claim")))
+}
+
+/// What a page without anything to show says.
+fn of_nothing(sources: &[Source<'_>]) -> Option<String> {
+    let empty = |of: &Source<'_>| of.results.measurements.is_empty() && of.results.verdicts.is_empty() && of.results.timelines.is_empty();
+    sources.iter().all(empty).then(|| "There is nothing to show: these results have no measurements.".to_owned())
+}
+
+fn facts(first: &Results) -> String {
+    let p = &first.provenance;
+    let mut facts: Vec<String> = p.cpu.clone().into_iter().collect();
+    facts.push(format!("cpus {}", p.cpus_allowed));
+    facts.extend(p.quota_cpus.map(|q| format!("quota {q} cpus")));
+    facts.extend(p.kernel.as_ref().and_then(|k| Some(format!("Linux {}", k.split(' ').next()?))));
+    facts.extend(p.hypervisor.as_ref().map(|h| format!("under {h}")));
+    facts.push(date(first.started_unix_s));
+    facts.join(" \u{b7} ")
+}

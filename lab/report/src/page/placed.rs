@@ -1,0 +1,243 @@
+//! Figures in their places: the three most telling first, then a section for each topic and each paper, whose
+//! first figure is open and the rest behind a line that says how many there are.
+use super::glossary::Marked;
+use super::origin::{level, named};
+use super::{Drawn, Source, anchor, claims, escape, papers, several};
+use crate::{Figure, Topic, figures};
+use foregather_reproduce::claims::Paper;
+use foregather_results::{Level, Results};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// The figures that tell most, the best first, by their names; one of a paper is enough.
+const TELLING: [&str; 17] = [
+    "barriers",
+    "openmp",
+    "openmp-tasks",
+    "programs",
+    "queue-late",
+    "teams",
+    "blas-collapse",
+    "message-hogs",
+    "app-speedups",
+    "dsm-faults",
+    "fig5",
+    "seidel-success-sizes",
+    "ping-pong",
+    "namyst-fig7",
+    "millipage-chunks",
+    "message-latency",
+    "skew",
+];
+/// How many stand first, and how many a page has at most.
+const FIRST: usize = 3;
+const FIGURES_MAX: usize = 250;
+/// What a page says before the caption of a figure that was measured on a busy machine.
+const UNUSABLE: &str =
+    "<span class=\"bad word\">machine unusable</span> while this was measured: its numbers tell of what else ran. ";
+
+/// A section of figures.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Section {
+    First,
+    Topic(Topic),
+    /// Of the paper with this number.
+    Paper(usize),
+    /// Of a simulation that no paper has.
+    Plans,
+}
+
+/// A figure with its place.
+struct PlacedFigure {
+    id: String,
+    /// Its name, as a file has it.
+    name: String,
+    figure: Figure,
+    section: Section,
+    /// The number of its document, and how that is named if several have this figure.
+    of: usize,
+    whose: String,
+    drawn: Drawn,
+}
+
+/// All figures of a page, section by section.
+pub(super) struct Placed {
+    all: Vec<PlacedFigure>,
+    /// How many there would be without a bound.
+    found: usize,
+}
+
+impl Placed {
+    pub(super) fn of(results: &[Results], sources: &[Source<'_>]) -> Self {
+        let (mut all, mut found, mut ids) = (Vec::<PlacedFigure>::new(), 0, BTreeSet::new());
+        for figure in figures(results) {
+            let name = figure.name();
+            let before = all.len();
+            for (of, source) in sources.iter().enumerate() {
+                let Some(drawn) = (found < FIGURES_MAX).then(|| figure.draw(source)).flatten() else { continue };
+                found += 1;
+                let mut id = format!("f-{name}");
+                while !ids.insert(id.clone()) {
+                    id += "-2";
+                }
+                let section = section(&figure, &name);
+                all.push(PlacedFigure { id, name: name.clone(), figure: figure.clone(), section, of, whose: String::new(), drawn });
+            }
+            if all.len() - before > 1 {
+                all[before..].iter_mut().for_each(|placed| placed.whose = format!("{}: ", named(sources[placed.of].results)));
+            }
+        }
+        first(&mut all);
+        all.sort_by_key(|placed| (placed.section, order(&placed.name)));
+        Self { all, found }
+    }
+
+    /// Where the figure that a claim is about stands.
+    pub(super) fn about<'a>(&'a self, section: &str, check: &str, paper: &'a Paper) -> Option<(&'a str, &'a str)> {
+        let shows = |name: &String| self.all.iter().find(|placed| placed.name == *name);
+        let numbered = |number: &str| section.split([',', ';']).any(|part| part.trim() == number);
+        let by_number = paper.figure.iter().filter(|figure| numbered(&figure.number));
+        let by_check = paper.figure.iter().filter(|figure| figure.checks.iter().any(|known| known == check));
+        let figure = by_number.chain(by_check).find_map(|figure| Some((figure.shown.iter().find_map(shows)?, figure)))?;
+        Some((&figure.0.id, &figure.1.number))
+    }
+
+    /// What the page holds, as links.
+    pub(super) fn contents(&self, results: &[Results]) -> String {
+        let mut text = String::new();
+        for section in self.all.chunk_by(|a, b| a.section == b.section) {
+            let figure = |placed: &PlacedFigure| {
+                format!("<li><a href=\"#{}\">{}</a>", placed.id, escape(&format!("{}{}", placed.whose, placed.drawn.svg.title)))
+            };
+            let figures: String = section.iter().map(figure).collect();
+            let _ = writeln!(text, "<li><a href=\"#{}\">{}</a><ul>{figures}</ul>", place(section), heading(section[0].section));
+        }
+        for paper in claims::papers(results) {
+            let _ = writeln!(text, "<li><a href=\"#claims-{}\">Claims of {}</a>", anchor(paper), escape(&papers::cited(paper)));
+        }
+        let rest = [("sources", "Where these numbers come from"), ("glossary", "Glossary")];
+        rest.into_iter().for_each(|(id, name)| _ = writeln!(text, "<li><a href=\"#{id}\">{name}</a>"));
+        format!("<nav class=\"card toc\" aria-labelledby=contents><h2 id=contents>Contents</h2><ul>{text}</ul></nav>\n")
+    }
+
+    /// All figures, section by section.
+    pub(super) fn sections(&self, sources: &[Source<'_>]) -> String {
+        let mut text = String::new();
+        for section in self.all.chunk_by(|a, b| a.section == b.section) {
+            let id = place(section);
+            let _ = write!(text, "<section aria-labelledby=\"{id}\"><h2 id=\"{id}\">{}</h2>\n", heading(section[0].section));
+            if let Section::Paper(number) = section[0].section {
+                text += &about(&papers::all()[number], sources);
+            }
+            let open = if section[0].section == Section::First { FIRST } else { 1 };
+            let (shown, more) = section.split_at(open.min(section.len()));
+            shown.iter().for_each(|placed| text += &placed.html(&sources[placed.of]));
+            if !more.is_empty() {
+                let _ = write!(text, "<details class=more><summary>{} more of this</summary>\n", several(more.len(), "figure"));
+                more.iter().for_each(|placed| text += &placed.html(&sources[placed.of]));
+                text += "</details>";
+            }
+            text += "</section>\n";
+        }
+        if self.found >= FIGURES_MAX {
+            let _ = writeln!(text, "<p class=sub>Of all figures the first {FIGURES_MAX} are shown.</p>");
+        }
+        text
+    }
+}
+
+/// What results hold without a figure's name being of one paper: topics; else the paper's section.
+fn section(figure: &Figure, name: &str) -> Section {
+    if let Figure::Of(_) = figure {
+        return Section::Topic(figure.topic());
+    }
+    let paper = papers::figure(name.strip_suffix("-over-time").unwrap_or(name)).map(|(paper, _)| &paper.paper);
+    paper.and_then(|name| papers::all().iter().position(|paper| paper.paper == *name)).map_or(Section::Plans, Section::Paper)
+}
+
+/// Puts the most telling figures first: of each paper at most one.
+fn first(all: &mut [PlacedFigure]) {
+    let rank = |placed: &PlacedFigure| TELLING.iter().position(|name| *name == placed.name).unwrap_or(TELLING.len());
+    let mut numbers: Vec<usize> = (0..all.len()).collect();
+    numbers.sort_by_key(|&number| rank(&all[number]));
+    let mut papers = BTreeSet::new();
+    let mut taken = 0;
+    for number in numbers {
+        let again = matches!(all[number].section, Section::Paper(_)) && !papers.insert(all[number].section);
+        if taken < FIRST && !again {
+            all[number].section = Section::First;
+            taken += 1;
+        }
+    }
+}
+
+/// Figures of a paper stand as in the paper, the most telling as they are ranked; all others as they are.
+fn order(name: &str) -> usize {
+    let of = papers::figure(name.strip_suffix("-over-time").unwrap_or(name));
+    of.and_then(|(paper, figure)| paper.figure.iter().position(|known| known.number == figure.number)).unwrap_or(0)
+}
+
+/// The place of a section.
+fn place(section: &[PlacedFigure]) -> String {
+    match section[0].section {
+        Section::First => "first".to_owned(),
+        Section::Topic(topic) => format!("topic-{}", topic as usize),
+        Section::Paper(number) => anchor(&papers::all()[number].paper),
+        Section::Plans => "simulations".to_owned(),
+    }
+}
+
+fn heading(section: Section) -> String {
+    let topic = match section {
+        Section::First => "To begin with",
+        Section::Topic(Topic::Barriers) => "Barriers",
+        Section::Topic(Topic::Teams) => "Teams, OpenMP and whole programs",
+        Section::Topic(Topic::Queues) => "Queues",
+        Section::Topic(Topic::Blas) => "Linear algebra",
+        Section::Topic(Topic::HandOvers) => "From one thread to another and back",
+        Section::Topic(Topic::Messages) => "Messages",
+        Section::Topic(Topic::Memory) => "Shared memory",
+        Section::Topic(Topic::Noise) => "What disturbs busy processors",
+        Section::Topic(Topic::Simulated) => "Simulated networks",
+        Section::Plans => "Simulated machines",
+        Section::Paper(number) => return escape(&papers::all()[number].cited()),
+    };
+    topic.to_owned()
+}
+
+/// Which paper it is, and what became of its claims.
+fn about(paper: &Paper, sources: &[Source<'_>]) -> String {
+    let verdicts = sources.iter().flat_map(|of| &of.results.verdicts).filter(|verdict| verdict.paper == paper.paper);
+    let counted = foregather_results::counts(verdicts);
+    let id = anchor(&paper.paper);
+    let claims = if counted.is_empty() { counted } else { format!(" <a href=\"#claims-{id}\">Its claims</a>: {counted}.") };
+    format!("<p class=sub><cite>{}</cite>, {}, {}.{claims}</p>\n", escape(&paper.title), escape(&paper.authors), paper.year)
+}
+
+impl PlacedFigure {
+    fn html(&self, source: &Source<'_>) -> String {
+        let Self { id, name, drawn, .. } = self;
+        let data = match &self.figure {
+            Figure::Of(_) => String::new(),
+            Figure::Plan(plan) | Figure::RegretMap(plan) => format!(" data-plan=\"{}\"", escape(plan)),
+            Figure::OverTime(plan) => format!(" data-states=\"{}\"", escape(plan)),
+            Figure::Timeline(name) => format!(" data-timeline=\"{}\"", escape(name)),
+        };
+        let disturbed = level(source.results) == Level::Unusable && !self.figure.is_virtual(source);
+        let warning = if disturbed { UNUSABLE } else { "" };
+        let mut marked = Marked::default();
+        let caption = marked.text(&format!("{}{}", self.whose, drawn.caption));
+        let words = marked.others(texts(&drawn.svg.markup));
+        let (title, svg) = (escape(&format!("{}{}", self.whose, drawn.svg.title)), &drawn.svg.markup);
+        format!(
+            "<figure id=\"{id}\" data-name=\"{name}\" data-of=\"data{}\"{data}><h3 class=unseen>{title}</h3>\
+             <div class=scroll>{svg}</div><figcaption>{warning}{caption}{words}</figcaption></figure>\n",
+            self.of
+        )
+    }
+}
+
+/// The texts of a figure.
+fn texts(svg: &str) -> impl Iterator<Item = &str> {
+    svg.split("<text").skip(1).filter_map(|text| text.split_once('>')?.1.split('<').next())
+}
