@@ -53,6 +53,11 @@ pub(super) const SPEEDUPS: FigureSpec = FigureSpec {
     ..FigureSpec::PLAIN
 };
 
+/// Are all runs simulated?
+pub(super) fn are_simulated(all: &[Measurement]) -> bool {
+    all.iter().filter(|m| apps::is_run(m)).all(|m| m.labels.get(SERIES).is_some_and(|series| series.starts_with("simulated")))
+}
+
 /// The fewest and the most ranks of all runs.
 fn ends(cells: &[Cell<'_>]) -> [f64; 2] {
     let ranks = || cells.iter().map(|cell| cell.number(RANKS));

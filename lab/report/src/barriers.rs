@@ -153,16 +153,17 @@ pub(super) fn headline(all: &[Measurement]) -> Option<String> {
     let waiters = waiters(&all);
     let product = waiters.iter().find(|w| w.group == Group::Product)?;
     let rows = distinct(all.iter().map(|c| c.row)).len();
-    let peer = |w: &Contender<'_>| format!("{} {}", names::waiter(w.name), share(w.geomean));
+    let peer = |w: &Contender<'_>| format!("{}: {}", names::waiter(w.name), share(w.geomean));
     let mut peers: Vec<&Contender<'_>> = waiters.iter().filter(|w| w.group == Group::Peer).collect();
     // The best of them, and what most programs have.
     let usual = peers.iter().position(|w| w.name == RUST_STD);
     peers = [peers.first().copied(), usual.filter(|&at| at > 0).map(|at| peers[at])].into_iter().flatten().collect();
     let others: Vec<String> = peers.into_iter().map(peer).collect();
-    let others = if others.is_empty() { String::new() } else { format!(", {}", others.join(" and ")) };
+    let others = if others.is_empty() { String::new() } else { format!(" ({})", others.join("; ")) };
     Some(format!(
-        "Under {rows} kinds of load {PRODUCT}'s barrier comes to {} of the speed of the best other way for each, by the geometric \
-         mean{others}; in {} of them it is at least .95.",
+        "Under {} {PRODUCT}'s barrier is {} times as fast as the best other way for each of them, by the geometric mean{others}; under \
+         {} of them it comes to at least .95.",
+        if rows == 1 { "1 load".to_owned() } else { format!("{rows} loads") },
         share(product.geomean),
         reached(&all, product.name)
     ))

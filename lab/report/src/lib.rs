@@ -153,7 +153,9 @@ impl Figure {
     /// Does it show virtual time, which nothing disturbs?
     fn is_virtual(&self, of: &Source<'_>) -> bool {
         match self {
-            Self::Of(name) => *name == "butterfly",
+            Self::Of("butterfly") => true,
+            Self::Of("app-speedups" | "app-breakdown") => apps::are_simulated(&of.all),
+            Self::Of(_) => false,
             Self::Plan(plan) => !plans::is_measured(&of.all, plan),
             Self::RegretMap(_) | Self::OverTime(_) | Self::Timeline(_) => true,
         }
@@ -165,14 +167,27 @@ impl Figure {
     }
 }
 
+/// More plans or timelines than that have no figure.
+const PLANS_MAX: usize = 200;
+
 /// The figures that these results may have, in the order of the page: [`Figure::all`], then those of their
-/// plans, then their timelines.
+/// plans, then their timelines; of very many plans or timelines those of the first 200.
 pub fn figures(results: &[Results]) -> Vec<Figure> {
-    let plans = distinct(results.iter().flat_map(|r| plans::names(&r.measurements)));
+    let mut plans = distinct(results.iter().flat_map(|r| plans::names(&r.measurements)));
+    plans.truncate(PLANS_MAX);
     let of = |plan: &str| [Figure::RegretMap, Figure::Plan, Figure::OverTime].map(|figure| figure(plan.to_owned()));
     let timelines = distinct(results.iter().flat_map(|r| r.timelines.iter().map(|timeline| timeline.name.as_str())));
-    let timelines = timelines.into_iter().map(|name| Figure::Timeline(name.to_owned()));
+    let timelines = timelines.into_iter().take(PLANS_MAX).map(|name| Figure::Timeline(name.to_owned()));
     Figure::all().chain(plans.into_iter().flat_map(of)).chain(timelines).collect()
+}
+
+/// Says which plans and timelines have no figure since there are too many.
+fn left_out(results: &[Results]) -> Option<String> {
+    let plans = distinct(results.iter().flat_map(|r| plans::names(&r.measurements))).len();
+    let timelines = results.iter().map(|r| r.timelines.len()).sum::<usize>();
+    (plans.max(timelines) > PLANS_MAX).then(|| {
+        format!("Of {plans} plans and {timelines} timelines the first {PLANS_MAX} of each may have figures; the data have all.")
+    })
 }
 
 /// A figure, and the sentence that says what to see in it.

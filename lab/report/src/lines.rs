@@ -14,6 +14,15 @@ const LEVEL_DASH: &str = "5 4";
 /// Room below a panel's lines for numbers and the axis' name.
 const BELOW: f64 = 48.0;
 
+/// More plots or curves would be too many to look at: figures leave them out and say so.
+pub(super) const PLOTS_MAX: usize = 12;
+pub(super) const CURVES_MAX: usize = 40;
+
+/// Says that there are more than are shown; nothing if there are not.
+pub(super) fn more_than(shown: usize, all: usize, what: &str) -> String {
+    if all > shown { format!(" Of {all} {what} the first {shown} are shown; the data have all.") } else { String::new() }
+}
+
 /// A chart of curves.
 pub(super) struct Lines<'a> {
     pub(super) title: &'a str,
@@ -99,7 +108,10 @@ impl Lines<'_> {
                 canvas.heading(left, bottom + title - 6.0, 12.5, &fitted(&plot.title, 12.5, pitch - LEFT));
                 let curves: Vec<(&Curve, &str)> = plot.curves.iter().zip(plot.remarks.iter().map(String::as_str)).collect();
                 let remarks = legend(&mut canvas, &curves, &series, (left - 8.0, left + pitch - LEFT), bottom + title);
-                top = top.max(bottom + title + remarks + 6.0);
+                let published: Vec<Entry<'_>> = plot.published.iter().map(PublishedMark::entry).collect();
+                let ends = (left - 8.0, left + pitch - LEFT);
+                let published = canvas.legend(ends, bottom + title + remarks, &published);
+                top = top.max(bottom + title + remarks + published + 6.0);
             }
             for (i, plot) in row.iter().enumerate() {
                 let left = LEFT + i as f64 * pitch;

@@ -1,8 +1,10 @@
-//! What a paper says, drawn over what came out here: a dashed line at a height, a band, or a curve, with a few
-//! words.
+//! What a paper says, drawn over what came out here: a dashed line at a height, a band, or a curve.
 use super::axis::Axis;
-use super::svg::{Canvas, escape, ink};
+use super::legend::{Entry, Swatch};
+use super::svg::{Canvas, ink};
 use foregather_reproduce::claims::Published;
+
+const DASH: &str = "6 3";
 
 /// A value of a paper in a plot.
 pub(super) struct PublishedMark {
@@ -30,39 +32,27 @@ impl PublishedMark {
         ends.chain(self.points.iter().map(|point| point[1]))
     }
 
+    /// Its words beside a sample of its line, for a legend.
+    pub(super) fn entry(&self) -> Entry<'_> {
+        Entry { series: None, name: &self.text, ink: ink::PUBLISHED, swatch: Swatch::Line(DASH) }
+    }
+
     pub(super) fn draw(&self, canvas: &mut Canvas, (x, y): (&Axis, &Axis)) {
-        let dashed = format!(r#"fill="none" stroke="{}" stroke-width="1.6" stroke-dasharray="6 3""#, ink::PUBLISHED);
-        let at = |point: &[f64; 2]| (x.at(point[0]), y.at(point[1]));
-        let (words_at, mut path) = match (self.band, self.points.last()) {
-            (Some((low, high)), _) => {
-                let (top, bottom) = (y.at(high), y.at(low));
-                if bottom - top > 1.0 {
-                    canvas.put(format_args!(
-                        r#"<path d="M{:.1} {top:.1}H{:.1}V{bottom:.1}H{:.1}z" fill="{}" fill-opacity=".13"/>"#,
-                        x.from,
-                        x.to,
-                        x.from,
-                        ink::PUBLISHED
-                    ));
-                }
-                let edges: String = [top, bottom].map(|edge| format!("M{:.1} {edge:.1}H{:.1}", x.from, x.to)).concat();
-                ((x.to - 4.0, top), edges)
-            }
-            (None, Some(last)) => (at(last), String::new()),
-            (None, None) => return,
-        };
-        for (i, point) in self.points.iter().enumerate() {
-            let (x, y) = at(point);
-            path += &format!("{}{x:.1} {y:.1}", if i == 0 { 'M' } else { 'L' });
+        let mut path = String::new();
+        if let Some((low, high)) = self.band {
+            let (left, right, top, bottom) = (x.from, x.to, y.at(high), y.at(low));
+            path = [top, bottom].map(|edge| format!("M{left:.1} {edge:.1}H{right:.1}")).concat();
+            let ink = ink::PUBLISHED;
+            canvas.put(format_args!(
+                r#"<path d="M{left:.1} {top:.1}H{right:.1}V{bottom:.1}H{left:.1}z" fill="{ink}" fill-opacity=".08"/>"#
+            ));
         }
-        canvas.put(format_args!(r#"<path d="{path}" {dashed}/>"#));
-        let (right, above) = (words_at.0.min(x.to - 4.0), words_at.1 - 5.0);
-        // A seam in the colour of the paper keeps the words apart from curves below them.
+        for (i, point) in self.points.iter().enumerate() {
+            path += &format!("{}{:.1} {:.1}", if i == 0 { 'M' } else { 'L' }, x.at(point[0]), y.at(point[1]));
+        }
         canvas.put(format_args!(
-            r#"<text x="{right:.1}" y="{above:.1}" text-anchor="end" font-size="11" fill="{}" stroke="{}" stroke-width="3" paint-order="stroke">{}</text>"#,
-            ink::PUBLISHED,
-            ink::PAPER,
-            escape(&self.text)
+            r#"<path d="{path}" fill="none" stroke="{}" stroke-width="1.5" stroke-dasharray="{DASH}"/>"#,
+            ink::PUBLISHED
         ));
     }
 }

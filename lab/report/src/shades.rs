@@ -167,7 +167,7 @@ impl Shades {
 pub(super) fn share(value: f64) -> String {
     let text = match value {
         v if v > 0.0 && v < 0.001 => return "<.001".to_owned(),
-        v if v < 0.0095 => digits(v, 1),
+        v if v < 0.00995 => digits(v, 1),
         v if v < 0.095 => digits(v, 2),
         v => format!("{v:.2}"),
     };

@@ -8,13 +8,14 @@ use super::axis::{Marks, Scale};
 use super::bars::{Bar, Bars, Panel};
 use super::curve::{Curve, Look, Point};
 use super::heat::{Column, Group, Heat, Row};
-use super::lines::{AxisSide, Lines, Plot};
+use super::lines::{AxisSide, CURVES_MAX, Lines, PLOTS_MAX, Plot, more_than};
 use super::names::{is_product, product_first};
 use super::shades::Shades;
 use super::svg::{Svg, colour};
 use super::{Drawn, distinct};
 use foregather_results::Measurement;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// Further names of a measurement, which come before its labels; `None` if it is not shown.
 pub(super) type Names = fn(&Measurement) -> Option<Vec<(&'static str, String)>>;
@@ -204,7 +205,7 @@ impl FigureSpec {
     /// The figure of these measurements.
     pub(super) fn draw(&self, all: &[Measurement]) -> Option<Drawn> {
         let cells = self.cells(all);
-        let (caption, last) = ((self.caption)(&cells)?, cells.last()?);
+        let (mut caption, last) = ((self.caption)(&cells)?, cells.last()?);
         let varies = |name: &str| cells.iter().any(|cell| cell.find(name) != last.find(name));
         let title = last.fill(self.title, &varies)?;
         let mut marks = Vec::new();
@@ -215,6 +216,10 @@ impl FigureSpec {
                 let along = cell.fill(self.along, &varies)?;
                 marks.extend(read(cell.m).map(|reading| DrawnCell { cell, panel, series, along, reading }));
             }
+        }
+        if let Chart::Lines { .. } = self.chart {
+            caption += &more_than(PLOTS_MAX, texts(&marks, |m| &m.panel).len(), "panels");
+            caption += &more_than(CURVES_MAX, texts(&marks, |m| &m.series).len(), "curves");
         }
         let svg = match self.chart {
             Chart::Bars { axis, scale, number, colours, first } => {
@@ -304,6 +309,7 @@ fn draw_bars(
 fn plots(marks: &[DrawnCell<'_, '_>], look: fn(&str) -> Look, more: &dyn Fn() -> [Vec<Curve>; 2]) -> Vec<Plot> {
     let mut series = texts(marks, |m| &m.series);
     product_first(&mut series, |name| name);
+    series.truncate(CURVES_MAX);
     let curve = |panel: &str, name: &str| {
         let point = |mark: &DrawnCell<'_, '_>| {
             let Reading { value: y, scatter, .. } = mark.reading;
@@ -322,17 +328,16 @@ fn plots(marks: &[DrawnCell<'_, '_>], look: fn(&str) -> Look, more: &dyn Fn() ->
         curves.sort_by_key(|curve| curve.look != Look::Band);
         Plot { title: panel.to_owned(), curves: below.into_iter().chain(curves).chain(above).collect(), ..Plot::default() }
     };
-    texts(marks, |m| &m.panel).into_iter().map(plot).collect()
+    texts(marks, |m| &m.panel).into_iter().take(PLOTS_MAX).map(plot).collect()
 }
 
 fn heat(marks: &[DrawnCell<'_, '_>], title: &str, scale: &str, shades: Shades) -> Svg {
     let mut columns = texts(marks, |m| &m.series);
     product_first(&mut columns, |name| name);
+    let found: BTreeMap<(&str, &str), &DrawnCell<'_, '_>> =
+        marks.iter().rev().map(|mark| ((mark.along.as_str(), mark.series.as_str()), mark)).collect();
     let row = |name: &str| {
-        let cell = |column: &&str| {
-            let mark = marks.iter().find(|mark| mark.along == name && mark.series == **column)?;
-            Some((mark.reading.value, Some(mark.cell.of)))
-        };
+        let cell = |column: &&str| found.get(&(name, column)).map(|mark| (mark.reading.value, Some(mark.cell.of)));
         Row { names: vec![name.to_owned()], cells: columns.iter().map(cell).collect() }
     };
     let group = |name: &str| if is_product(name) { Group::Product } else { Group::Peer };

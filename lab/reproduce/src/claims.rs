@@ -40,6 +40,9 @@ pub struct PaperFigure {
     /// The experiments whose claims are about it.
     #[serde(default)]
     pub checks: Vec<String>,
+    /// Further claims about it, by their names.
+    #[serde(default)]
+    pub claims: Vec<String>,
     /// What the paper says in it.
     #[serde(default)]
     pub published: Vec<Published>,

@@ -96,7 +96,7 @@ fn row(v: &Verdict, placed: &Placed) -> String {
     };
     let known = papers::claim(v);
     let section = known.map_or(String::new(), |(_, claim)| format!("{}, ", escape(&claim.section)));
-    let figure = known.and_then(|(paper, claim)| placed.about(&claim.section, &claim.check, paper));
+    let figure = known.and_then(|(paper, claim)| placed.about(claim, paper));
     let figure = figure.map_or(String::new(), |(id, number)| format!(" \u{b7} <a href=\"#{id}\">{}</a>", escape(number)));
     format!(
         "<li><p>{}</p><dl><div><dt>paper<dd>{}</div><div><dt>here<dd>{}</div></dl>\

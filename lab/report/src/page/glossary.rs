@@ -22,7 +22,7 @@ const ENTRIES: [Entry; 46] = [
     (&["busy program", "busy programs", "hog", "hogs"], "a program beside the measured one that computes without end and never waits"),
     (&["pinned"], "each thread bound to a processor of its own"),
     (&["quota"], "a limit of a control group, in processors' worth of time"),
-    (&["of work", "grain", "fine", "medium", "coarse"], "how long each thread computes between two meetings"),
+    (&["grain", "of work", "fine", "medium", "coarse"], "how long each thread computes between two meetings"),
     (&["fixed policy", "fixed policies", "fixed way", "fixed ways"], "a way of waiting that does not change with the load: what the adaptive one is held against"),
     (&["peer", "peers"], "a library of another project, measured in the same run, in turns"),
     (&["geometric mean"], "the mean of ratios: twice as fast here and half as fast there makes 1"),
@@ -46,7 +46,7 @@ const ENTRIES: [Entry; 46] = [
     (&["Linux 2.4", "EEVDF"], "schedulers of Linux, of 2001 and of today, as the simulator has them"),
     (&["gsync"], "a barrier: each node exchanges messages with its neighbours in a hypercube by turns"),
     (&["sync0"], "a barrier: gathered at node 0 and released from there"),
-    (&["RDS"], "a barrier: gathered, released, and left by all nodes at one moment"),
+    (&["RDS", "rds"], "a barrier: gathered, released, and left by all nodes at one moment"),
     (&["forced"], "messages that are sent without asking the receiver first"),
     (&["dimension"], "of a hypercube: 2 to the power of it nodes"),
     (&["minipage", "minipages", "views"], "shared memory by pieces smaller than a page, each seen through a view of its own"),
@@ -119,7 +119,7 @@ impl Marked {
                 rest = &rest[to..];
             }
         }
-        if words.is_empty() { String::new() } else { format!("<p class=words>In words: {}</p>", words.join(" \u{b7} ")) }
+        if words.is_empty() { String::new() } else { format!("<p class=words>Words: {}</p>", words.join(" \u{b7} ")) }
     }
 }
 

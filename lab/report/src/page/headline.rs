@@ -1,9 +1,9 @@
 //! What the results say, in a few sentences with numbers of the run.
 use super::glossary::Marked;
-use super::origin::date;
+use super::origin::{date, level};
 use super::{Source, escape, papers, several};
 use crate::{barriers, openmp, ping_pong};
-use foregather_results::{Measurement, Outcome, Results, counts};
+use foregather_results::{Level, Measurement, Outcome, Results, counts};
 
 /// So many sentences are read.
 const SENTENCES: usize = 3;
@@ -14,11 +14,15 @@ const OF_MEASUREMENTS: [fn(&[Measurement]) -> Option<String>; 4] =
 
 /// The title, the machine, and the headline.
 pub(super) fn header(title: &str, sources: &[Source<'_>]) -> String {
-    let measured = OF_MEASUREMENTS.iter().filter_map(|say| sources.iter().find_map(|of| say(&of.all)));
+    let told: Vec<(&Source<'_>, String)> =
+        OF_MEASUREMENTS.iter().filter_map(|say| sources.iter().find_map(|of| Some((of, say(&of.all)?)))).collect();
+    let disturbed = told.iter().take(SENTENCES).any(|(of, _)| level(of.results) == Level::Unusable);
+    let warning = if disturbed { "<span class=\"bad word\">Measured on a machine that other programs used.</span> " } else { "" };
+    let measured = told.into_iter().map(|(_, sentence)| sentence);
     let sentences: Vec<String> = measured.chain(of_claims(sources)).chain(of_nothing(sources)).take(SENTENCES).collect();
     let lead = Marked::default().text(&sentences.join(" "));
     let facts = sources.first().map_or_else(String::new, |first| facts(first.results));
-    format!("<header><h1>{title}</h1>\n<p class=sub>{}</p>\n<p class=lead>{lead}</p></header>\n", escape(&facts))
+    format!("<header><h1>{title}</h1>\n<p class=sub>{}</p>\n<p class=lead>{warning}{lead}</p></header>\n", escape(&facts))
 }
 
 /// What became of the papers' claims.

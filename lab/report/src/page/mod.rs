@@ -26,7 +26,7 @@ pub fn page(results: &[Results]) -> String {
         placed.sections(&sources),
         published.unwrap_or_default(),
         claims::section(results, &placed),
-        origin::notes(&sources),
+        origin::notes(results, &sources),
         origin::sources(results),
         glossary::section(),
     ]
@@ -49,7 +49,7 @@ pub fn page(results: &[Results]) -> String {
 /// What the page is about, by what is on it.
 fn title(results: &[Results]) -> &'static str {
     let judged = results.iter().any(|of| !of.verdicts.is_empty());
-    let simulated = |of: &Results| origin::is_simulated(of) || !of.verdicts.is_empty();
+    let simulated = |of: &Results| origin::is_simulated(of) || of.experiment.starts_with("reproduce");
     match (judged, !results.is_empty() && results.iter().all(simulated)) {
         (true, true) => "Claims of papers, tried here",
         (true, false) => "How this machine waits, and claims of papers tried here",

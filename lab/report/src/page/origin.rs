@@ -1,7 +1,8 @@
 //! Where numbers come from: what disturbed the runs, notes, machine and command, the documents themselves.
 use super::{Source, anchor, escape};
 use crate::source::SHOWN;
-use crate::{distinct, papers};
+use crate::{distinct, left_out, papers};
+use foregather_reproduce::MEASURED;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use foregather_results::number::quantity;
@@ -34,7 +35,8 @@ pub(super) fn level(of: &Results) -> Level {
 
 /// Were all measurements made in virtual time?
 pub(super) fn is_simulated(of: &Results) -> bool {
-    let simulated = |m: &Measurement| m.id.starts_with("simulate/") || m.id.starts_with("simulated/");
+    let of_plan = |m: &Measurement| m.labels.contains_key("plan") && !m.labels.contains_key(MEASURED);
+    let simulated = |m: &Measurement| of_plan(m) || m.id.starts_with("simulated/");
     !of.measurements.is_empty() && of.measurements.iter().all(simulated)
 }
 
@@ -54,13 +56,13 @@ pub(super) fn noise(results: &[Results]) -> String {
 }
 
 /// What a reader should know.
-pub(super) fn notes(sources: &[Source<'_>]) -> String {
+pub(super) fn notes(results: &[Results], sources: &[Source<'_>]) -> String {
     let cut = |of: &Source<'_>| {
         let (shown, all) = (of.all.len(), of.results.measurements.len());
         let told = || format!("Figures show the first {SHOWN} of {all} measurements of {}; its data have all.", experiment(of.results));
         (shown < all).then(told)
     };
-    let cut: Vec<String> = sources.iter().filter_map(cut).collect();
+    let cut: Vec<String> = sources.iter().filter_map(cut).chain(left_out(results)).collect();
     let own = sources.iter().flat_map(|of| &of.results.notes).map(String::as_str);
     let notes = distinct(cut.iter().map(String::as_str).chain(own));
     let notes: String = notes.into_iter().map(|note| format!("<li>{}</li>", escape(note))).collect();

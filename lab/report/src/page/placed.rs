@@ -4,13 +4,13 @@ use super::glossary::Marked;
 use super::origin::{level, named};
 use super::{Drawn, Source, anchor, claims, escape, papers, several};
 use crate::{Figure, Topic, figures};
-use foregather_reproduce::claims::Paper;
+use foregather_reproduce::claims::{Claim, Paper, PaperFigure};
 use foregather_results::{Level, Results};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// The figures that tell most, the best first, by their names; one of a paper is enough.
-const TELLING: [&str; 17] = [
+const TELLING: [&str; 21] = [
     "barriers",
     "openmp",
     "openmp-tasks",
@@ -24,14 +24,20 @@ const TELLING: [&str; 17] = [
     "fig5",
     "seidel-success-sizes",
     "ping-pong",
+    "seidel-success-calibrated",
+    "fig3",
+    "fig4-over-time",
     "namyst-fig7",
     "millipage-chunks",
     "message-latency",
     "skew",
+    "barrier-classes",
 ];
+/// More links of a section are folded.
+const LISTED: usize = 3;
 /// How many stand first, and how many a page has at most.
 const FIRST: usize = 3;
-const FIGURES_MAX: usize = 250;
+const FIGURES_MAX: usize = 200;
 /// What a page says before the caption of a figure that was measured on a busy machine.
 const UNUSABLE: &str =
     "<span class=\"bad word\">machine unusable</span> while this was measured: its numbers tell of what else ran. ";
@@ -93,12 +99,13 @@ impl Placed {
     }
 
     /// Where the figure that a claim is about stands.
-    pub(super) fn about<'a>(&'a self, section: &str, check: &str, paper: &'a Paper) -> Option<(&'a str, &'a str)> {
+    pub(super) fn about<'a>(&'a self, claim: &Claim, paper: &'a Paper) -> Option<(&'a str, &'a str)> {
         let shows = |name: &String| self.all.iter().find(|placed| placed.name == *name);
-        let numbered = |number: &str| section.split([',', ';']).any(|part| part.trim() == number);
-        let by_number = paper.figure.iter().filter(|figure| numbered(&figure.number));
-        let by_check = paper.figure.iter().filter(|figure| figure.checks.iter().any(|known| known == check));
-        let figure = by_number.chain(by_check).find_map(|figure| Some((figure.shown.iter().find_map(shows)?, figure)))?;
+        let numbered = |number: &str| claim.section.split([',', ';']).any(|part| part.trim() == number);
+        let named = |figure: &&PaperFigure| figure.claims.contains(&claim.id) || numbered(&figure.number);
+        let checked = |figure: &&PaperFigure| figure.checks.contains(&claim.check);
+        let figures = || paper.figure.iter();
+        let figure = figures().filter(named).chain(figures().filter(checked)).find_map(|figure| Some((figure.shown.iter().find_map(shows)?, figure)))?;
         Some((&figure.0.id, &figure.1.number))
     }
 
@@ -109,8 +116,8 @@ impl Placed {
             let figure = |placed: &PlacedFigure| {
                 format!("<li><a href=\"#{}\">{}</a>", placed.id, escape(&format!("{}{}", placed.whose, placed.drawn.svg.title)))
             };
-            let figures: String = section.iter().map(figure).collect();
-            let _ = writeln!(text, "<li><a href=\"#{}\">{}</a><ul>{figures}</ul>", place(section), heading(section[0].section));
+            let (figures, name) = (section.iter().map(figure).collect::<String>(), heading(section[0].section));
+            let _ = writeln!(text, "<li><a href=\"#{}\">{name}</a>{}", place(section), folded(&figures, section.len()));
         }
         for paper in claims::papers(results) {
             let _ = writeln!(text, "<li><a href=\"#claims-{}\">Claims of {}</a>", anchor(paper), escape(&papers::cited(paper)));
@@ -133,20 +140,28 @@ impl Placed {
             let (shown, more) = section.split_at(open.min(section.len()));
             shown.iter().for_each(|placed| text += &placed.html(&sources[placed.of]));
             if !more.is_empty() {
-                let _ = write!(text, "<details class=more><summary>{} more of this</summary>\n", several(more.len(), "figure"));
+                let _ = write!(text, "<details class=more><summary>{}</summary>\n", several(more.len(), "more figure"));
                 more.iter().for_each(|placed| text += &placed.html(&sources[placed.of]));
                 text += "</details>";
             }
             text += "</section>\n";
         }
         if self.found >= FIGURES_MAX {
-            let _ = writeln!(text, "<p class=sub>Of all figures the first {FIGURES_MAX} are shown.</p>");
+            let _ = writeln!(text, "<p class=sub>The first {FIGURES_MAX} figures are shown; the data have all.</p>");
         }
         text
     }
 }
 
-/// What results hold without a figure's name being of one paper: topics; else the paper's section.
+/// Links to figures; many are behind a line that says how many.
+fn folded(figures: &str, count: usize) -> String {
+    match count {
+        0..=LISTED => format!("<ul>{figures}</ul>"),
+        _ => format!("<details><summary>{}</summary><ul>{figures}</ul></details>", several(count, "figure")),
+    }
+}
+
+/// Where a figure belongs: what was measured to its topic, what a paper has to that paper.
 fn section(figure: &Figure, name: &str) -> Section {
     if let Figure::Of(_) = figure {
         return Section::Topic(figure.topic());

@@ -4,7 +4,7 @@ use super::capital;
 use crate::axis::Marks;
 use crate::curve::{Curve, Point};
 use crate::lines::Plot;
-use foregather_results::number::digits;
+use foregather_results::number::{digits, nanoseconds, quantity};
 
 /// Peaks are told of if they stand out by this share of what curves come to on average.
 const STANDS_OUT: f64 = 0.25;
@@ -17,6 +17,15 @@ pub(super) struct Description<'a> {
     pub(super) across: &'a str,
     /// The most values that a point has.
     pub(super) seeds: u64,
+}
+
+/// A number in the unit of a plan: times in the unit that suits their size.
+pub(super) fn quantity_of(value: f64, unit: &str) -> String {
+    match unit {
+        "times" | "index" | "" => digits(value, 3),
+        unit if nanoseconds(unit).is_some() => quantity(value, unit),
+        unit => format!("{} {unit}", digits(value, 3)),
+    }
 }
 
 /// A curve with its full name.
@@ -57,8 +66,7 @@ impl Description<'_> {
     }
 
     fn quantity(&self, value: f64) -> String {
-        let number = digits(value, 3);
-        if matches!(self.unit, "times" | "index" | "") { number } else { format!("{number} {}", self.unit) }
+        quantity_of(value, self.unit)
     }
 
     /// What x is, without its unit.

@@ -1,5 +1,6 @@
 //! A plan's figure as a matrix of colours, and of many choices the means of each, over all others.
 use super::{Drawn, Shown, capital, choices, circumstances, describe, plain};
+use super::description::quantity_of;
 use crate::heat::{Column, Group, Heat, Row};
 use crate::shades::Shades;
 use foregather_results::Measurement;
@@ -130,7 +131,7 @@ fn caption(
     let mean = |m: &&&(usize, &Measurement)| m.1.summary.mean.unwrap_or(0.0);
     let most = shown.iter().max_by(|a, b| mean(a).total_cmp(&mean(b)))?;
     let least = shown.iter().min_by(|a, b| mean(a).total_cmp(&mean(b)))?;
-    let number = |value: f64| digits(value, 3) + if unit == "%" { " %" } else { "" };
+    let number = |value: f64| if unit == REGRET { digits(value, 3) } else { quantity_of(value, unit) };
     let told = |m: &(usize, &Measurement)| format!("{} ({})", number(m.1.summary.mean.unwrap_or(0.0)), circumstances(m.1, names));
     let mut text = format!("{}: from {} to {}.", capital(what.split(" (").next().unwrap_or_default()), told(least), told(most));
     // How far apart the choices of a name lie in a column.

@@ -184,7 +184,7 @@ fn loops(lengths: &[u64], interrupts: Option<Interrupts>) -> Result<Vec<(Nanos, 
 /// The first loops of the trace: enough to see the period.
 const TRACED: usize = 120;
 const TRACE: Points = Points::seidel(
-    ["loop-trace", "Figure 3-9, simulated: a loop that ought to take the same time again and again", "one loop", "us"],
+    ["loop-trace", "Figure 3-9, simulated: what the same loop takes longer than its least", "more than the least", "us"],
     "trial",
 );
 const LINE: Points =
@@ -192,9 +192,9 @@ const LINE: Points =
 
 pub(super) fn noise(_: &Trial, found: &mut Findings) -> Result<()> {
     let watched = loops(&[ITERATIONS; 2_000], Some(profile::AS_STATED))?;
-    let trials = watched.iter().take(TRACED).enumerate();
-    found.measurements.extend(trials.map(|(trial, (_, took))| TRACE.point("a loop", trial + 1, vec![took.as_us()])));
     let floor = trace::floor(&watched);
+    let trials = watched.iter().take(TRACED).enumerate();
+    found.measurements.extend(trials.map(|(trial, &(_, took))| TRACE.point("a loop", trial + 1, vec![(took - floor).as_us()])));
     let interruptions = trace::interruptions(&watched, floor, Nanos::from_us(1));
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
     let lengths: Vec<f64> = interruptions.iter().map(|(_, length)| length.as_us()).collect();
