@@ -58,7 +58,7 @@ impl Group {
         match self {
             Self::Product => "",
             Self::Peer => "other libraries",
-            Self::Fixed => "fixed ways of waiting, for comparison",
+            Self::Fixed => "fixed ways of waiting",
         }
     }
 }

@@ -39,7 +39,9 @@ fn of_claims(sources: &[Source<'_>]) -> Option<String> {
     let rest = all.iter().copied().filter(|verdict| !holds(verdict.verdict) && verdict.verdict != Outcome::Differs);
     let rest = counts(rest);
     let rest = if rest.is_empty() { rest } else { format!("; the rest: {rest}") };
-    Some(format!("Of {} of {whose}, {held} hold here and {differ} differ{rest}.", several(all.len(), "claim")))
+    let verb = |count: usize, verb: &str| format!("{count} {verb}{}", if count == 1 { "s" } else { "" });
+    let (held, differ) = (verb(held, "hold"), verb(differ, "differ"));
+    Some(format!("Of {} of {whose}, {held} here and {differ}{rest}.", several(all.len(), "claim")))
 }
 
 /// What a page without anything to show says.
