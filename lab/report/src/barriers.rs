@@ -5,7 +5,7 @@
 //! `oracle_share` (of the best peer or fixed policy of the row) and `cpu_us_per_episode`.
 use super::axis::Scale;
 use super::bars::{Bar, Bars, Panel};
-use super::heat::{Column, Group, Heat, Row};
+use super::heat::{Column, ColumnGroup, Heat, Row};
 use super::names::{self, PRODUCT};
 use super::shades::{Shades, share};
 use super::svg::{colour, ink};
@@ -53,7 +53,7 @@ impl<'a> Cell<'a> {
 /// A waiter with its numbers over all rows.
 struct Contender<'a> {
     name: &'a str,
-    group: Group,
+    group: ColumnGroup,
     geomean: f64,
     worst: f64,
     worst_row: &'a str,
@@ -68,7 +68,7 @@ impl Contender<'_> {
 
     /// Does it choose its way of waiting itself, with another barrier than the product?
     fn adapts(&self) -> bool {
-        self.group == Group::Fixed && self.name.split_once('/').is_some_and(|(_, policy)| policy.starts_with("adaptive"))
+        self.group == ColumnGroup::Fixed && self.name.split_once('/').is_some_and(|(_, policy)| policy.starts_with("adaptive"))
     }
 }
 
@@ -79,9 +79,9 @@ fn waiters<'a>(all: &[Cell<'a>]) -> Vec<Contender<'a>> {
         let (_, cell) = shares().min_by(|a, b| a.0.total_cmp(&b.0))?;
         let (geomean, worst) = geomean_and_worst(&shares().map(|(share, _)| share).collect::<Vec<_>>(), true)?;
         let group = match all.iter().any(|c| c.waiter == name && c.ours) {
-            _ if name == CANDIDATE => Group::Product,
-            true => Group::Fixed,
-            false => Group::Peer,
+            _ if name == CANDIDATE => ColumnGroup::Product,
+            true => ColumnGroup::Fixed,
+            false => ColumnGroup::Peer,
         };
         Some(Contender { name, group, geomean, worst, worst_row: cell.row, worst_number: cell.number })
     };
@@ -137,12 +137,16 @@ fn matrix_caption(all: &[Cell<'_>], waiters: &[Contender<'_>], rows: usize) -> S
     };
     let best = |of: &dyn Fn(&Contender<'_>) -> bool| waiters.iter().find(|w| of(w));
     let mut sentences: Vec<String> = Vec::new();
-    if let Some(w) = best(&|w| w.group == Group::Product) {
+    if let Some(w) = best(&|w| w.group == ColumnGroup::Product) {
         let reached = reached(all, w.name);
-        sentences.push(format!("In {reached} of {rows} rows {PRODUCT} reaches at least .95 of the best peer or fixed policy. {}", told("It", w)));
+        sentences.push(format!(
+            "In {reached} of {rows} rows {PRODUCT} reaches at least .95 of the best peer or fixed policy. {}",
+            told("It", w)
+        ));
     }
-    sentences.extend(best(&|w| w.group == Group::Peer).map(|w| told(&format!("Of the peers {}", names::waiter(w.name)), w)));
-    let fixed = best(&|w| w.group == Group::Fixed && !w.adapts());
+    sentences
+        .extend(best(&|w| w.group == ColumnGroup::Peer).map(|w| told(&format!("Of the peers {}", names::waiter(w.name)), w)));
+    let fixed = best(&|w| w.group == ColumnGroup::Fixed && !w.adapts());
     sentences.extend(fixed.map(|w| told(&format!("Of the fixed policies {}", names::waiter(w.name)), w)));
     sentences.join(". ") + "."
 }
@@ -151,10 +155,10 @@ fn matrix_caption(all: &[Cell<'_>], waiters: &[Contender<'_>], rows: usize) -> S
 pub(super) fn headline(all: &[Measurement]) -> Option<String> {
     let all: Vec<Cell<'_>> = all.iter().enumerate().filter_map(Cell::from).collect();
     let waiters = waiters(&all);
-    let product = waiters.iter().find(|w| w.group == Group::Product)?;
+    let product = waiters.iter().find(|w| w.group == ColumnGroup::Product)?;
     let rows = distinct(all.iter().map(|c| c.row)).len();
     let peer = |w: &Contender<'_>| format!("{}: {}", names::waiter(w.name), share(w.geomean));
-    let mut peers: Vec<&Contender<'_>> = waiters.iter().filter(|w| w.group == Group::Peer).collect();
+    let mut peers: Vec<&Contender<'_>> = waiters.iter().filter(|w| w.group == ColumnGroup::Peer).collect();
     // The best of them, and what most programs have.
     let usual = peers.iter().position(|w| w.name == RUST_STD);
     peers = [peers.first().copied(), usual.filter(|&at| at > 0).map(|at| peers[at])].into_iter().flatten().collect();

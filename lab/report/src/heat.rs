@@ -7,7 +7,7 @@ const ROW: f64 = 24.0;
 const LOW_ROW: f64 = 19.0;
 const MANY_ROWS: usize = 24;
 /// Width of a column whose name leans, and the narrowest of all.
-const WIDEST: f64 = 62.0;
+const WIDEST: f64 = 84.0;
 const NARROWEST: f64 = 34.0;
 /// Width of a column whose name does not lean.
 const WIDEST_LEVEL: f64 = 124.0;
@@ -39,12 +39,12 @@ pub(super) struct Heat<'a> {
 pub(super) struct Column {
     pub(super) name: String,
     pub(super) of: String,
-    pub(super) group: Group,
+    pub(super) group: ColumnGroup,
 }
 
 /// What a column is in a comparison; columns of a group stand together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Group {
+pub(super) enum ColumnGroup {
     /// The product: framed, its name in colour.
     Product,
     /// What it is compared with.
@@ -53,7 +53,7 @@ pub(super) enum Group {
     Fixed,
 }
 
-impl Group {
+impl ColumnGroup {
     fn name(self) -> &'static str {
         match self {
             Self::Product => "",
@@ -149,7 +149,7 @@ impl Heat<'_> {
                 last = left;
             }
             let (wide, name) = (last + layout.cell - left, column.group.name());
-            if column.group == Group::Product {
+            if column.group == ColumnGroup::Product {
                 canvas.put(format_args!(
                     r#"<rect x="{:.1}" y="{:.1}" width="{:.1}" height="{:.1}" rx="3" fill="none" stroke="{}" stroke-width="2.5"/>"#,
                     left - 3.0,
@@ -219,7 +219,7 @@ impl Heat<'_> {
         let x = |column: usize| layout.columns[column];
         let mut of = "";
         for (i, column) in self.columns.iter().enumerate() {
-            let product = column.group == Group::Product;
+            let product = column.group == ColumnGroup::Product;
             let (ink, weight) = if product { (colour(0), r#" font-weight="700""#) } else { (ink::TEXT, "") };
             let middle = x(i) + layout.cell / 2.0;
             let (place, name) = if layout.leaning {

@@ -15,6 +15,7 @@ mod axis;
 mod barriers;
 mod bars;
 mod curve;
+mod document;
 mod dsm;
 mod heat;
 mod legend;
@@ -33,7 +34,6 @@ mod queues;
 mod regret;
 mod shades;
 mod skew;
-mod source;
 mod spec;
 mod strip;
 mod studies;
@@ -43,8 +43,8 @@ mod timeline;
 
 pub use page::page;
 
+use document::Document;
 use foregather_results::{Measurement, Results};
-use source::Source;
 use std::collections::BTreeSet;
 use svg::Svg;
 
@@ -139,7 +139,7 @@ impl Figure {
         }
     }
 
-    fn draw(&self, of: &Source<'_>) -> Option<Drawn> {
+    fn draw(&self, of: &Document<'_>) -> Option<Drawn> {
         let all = &*of.all;
         match self {
             Self::Of(name) => FIGURES.iter().find(|(known, ..)| known == name)?.2(all),
@@ -151,7 +151,7 @@ impl Figure {
     }
 
     /// Does it show virtual time, which nothing disturbs?
-    fn is_virtual(&self, of: &Source<'_>) -> bool {
+    fn is_virtual(&self, of: &Document<'_>) -> bool {
         match self {
             Self::Of("butterfly") => true,
             Self::Of("app-speedups" | "app-breakdown") => apps::are_simulated(&of.all),
@@ -167,6 +167,8 @@ impl Figure {
     }
 }
 
+/// What a figure says by itself if its run was disturbed too much.
+const DISTURBED: &str = "machine unusable while this was measured: its numbers tell of what else ran";
 /// More plans or timelines than that have no figure.
 const PLANS_MAX: usize = 200;
 
@@ -197,9 +199,12 @@ struct Drawn {
 }
 
 /// The figure as stand-alone SVG, from the first results that have the measurements for it; `None` if none
-/// has.
+/// has. If other programs disturbed the run too much, a remark in the figure says so.
 pub fn figure_svg(figure: &Figure, results: &[Results]) -> Option<String> {
-    results.iter().find_map(|r| figure.draw(&Source::of(r))).map(|drawn| svg::stand_alone(&drawn.svg.markup))
+    let sources = results.iter().map(Document::of);
+    let (source, drawn) = sources.filter_map(|of| figure.draw(&of).map(|drawn| (of, drawn))).next()?;
+    let disturbed = source.is_disturbed() && !figure.is_virtual(&source);
+    Some(svg::stand_alone(&drawn.svg.markup, disturbed.then_some(DISTURBED)))
 }
 
 /// The different values, in order of first appearance.

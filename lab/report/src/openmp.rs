@@ -57,8 +57,7 @@ pub(super) const CONSTRUCTS: FigureSpec = FigureSpec {
     series: "{beside}",
     along: "{runner}",
     chart: bars("microseconds for a construct with 1 us of work (log scale)", Scale::Log10, "us"),
-    caption: |cells| Some(format!("Means of cells, their medians and extremes.{}", extremes(cells))),
-    ..FigureSpec::PLAIN
+    caption: |cells| (!cells.is_empty()).then(|| format!("Means of cells, their medians and extremes.{}", extremes(cells))),
 };
 
 /// The same of constructs with tasks.
@@ -66,7 +65,6 @@ pub(super) const TASKS: FigureSpec = FigureSpec {
     names: |m| is_of_tasks(m).then(|| plain_names(m)),
     title: "Tasks of OpenMP, {threads} threads",
     chart: bars("microseconds for all tasks of a construct (log scale)", Scale::Log10, "us"),
-    caption: |cells| (!cells.is_empty()).then(|| format!("Means of cells, their medians and extremes.{}", extremes(cells))),
     ..CONSTRUCTS
 };
 

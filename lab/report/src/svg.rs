@@ -209,9 +209,12 @@ pub(super) struct Tick {
     pub(super) label: Option<String>,
 }
 
-/// The figure without its page: every `var(--name,colour)` becomes the colour, and the figure is as large as
-/// its coordinates.
-pub(super) fn stand_alone(svg: &str) -> String {
+/// Room for a remark below a figure.
+const REMARK: f64 = 22.0;
+
+/// The figure without its page: every `var(--name,colour)` becomes the colour, the figure is as large as its
+/// coordinates, and a remark stands below it if there is one.
+pub(super) fn stand_alone(svg: &str, remark: Option<&str>) -> String {
     let mut plain = String::with_capacity(svg.len());
     let mut rest = svg;
     while let Some((before, after)) = rest.split_once("var(--") {
@@ -223,9 +226,17 @@ pub(super) fn stand_alone(svg: &str) -> String {
     }
     plain += rest;
     let size = plain.split_once("viewBox=\"0 0 ").and_then(|(_, after)| after.split_once('"')?.0.split_once(' '));
-    let Some((width, height)) = size else { return plain };
-    let sized = format!(r#"<svg width="{width}" height="{height}" "#);
-    plain.replacen("<svg ", &sized, 1)
+    let Some((width, height)) = size.and_then(|(width, height)| Some((width, height.parse::<f64>().ok()?))) else { return plain };
+    let high = height + if remark.is_some() { REMARK } else { 0.0 };
+    let sized = format!(r#"<svg width="{width}" height="{high}" "#);
+    let (old, new) = (format!(r#"viewBox="0 0 {width} {height}""#), format!(r#"viewBox="0 0 {width} {high}""#));
+    let remark =
+        remark.map(|remark| format!(r##"<text x="16" y="{}" fill="#a94300">{}</text></svg>"##, height + 8.0, escape(remark)));
+    plain = plain.replacen(&old, &new, 1).replacen("<svg ", &sized, 1);
+    match (remark, plain.strip_suffix("</svg>")) {
+        (Some(remark), Some(open)) => open.to_owned() + &remark,
+        _ => plain,
+    }
 }
 
 #[cfg(test)]
@@ -241,6 +252,9 @@ mod tests {
     fn a_stand_alone_figure_has_plain_colours_only() {
         let svg = r#"<svg viewBox="0 0 9 7"><a fill="var(--bg,#fff)"/><b stroke="var(--s0,#0072b2)"/>"#;
         let plain = r##"<svg width="9" height="7" viewBox="0 0 9 7"><a fill="#fff"/><b stroke="#0072b2"/>"##;
-        assert_eq!(stand_alone(svg), plain);
+        assert_eq!(stand_alone(svg, None), plain);
+        let remarked = stand_alone(r#"<svg viewBox="0 0 9 7"></svg>"#, Some("a < b"));
+        assert!(remarked.starts_with(r#"<svg width="9" height="29" viewBox="0 0 9 29"><text"#), "{remarked}");
+        assert!(remarked.ends_with(">a &lt; b</text></svg>"));
     }
 }

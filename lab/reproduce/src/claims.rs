@@ -151,8 +151,13 @@ mod tests {
     #[test]
     fn papers_are_cited_by_their_authors() {
         let cited: Vec<String> = papers().unwrap().iter().map(super::Paper::cited).collect();
-        let as_usual =
-            ["Guignon 2000", "Itzkovitz & Schuster 1999", "Namyst et al. 1999", "Seidel & Davis 1992", "Tsafrir & Feitelson 2002"];
+        let as_usual = [
+            "Guignon 2000",
+            "Itzkovitz & Schuster 1999",
+            "Namyst et al. 1999",
+            "Seidel & Davis 1992",
+            "Tsafrir & Feitelson 2002",
+        ];
         assert_eq!(cited, as_usual);
     }
 }

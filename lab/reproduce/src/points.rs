@@ -45,7 +45,7 @@ impl Points {
         Self { paper, name, title, what, unit, over, series: "series", measured: false }
     }
 
-    /// The same, measured on this machine.
+    /// As something measured on this machine.
     pub(super) const fn here(self) -> Self {
         Self { measured: true, ..self }
     }

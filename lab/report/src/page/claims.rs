@@ -8,14 +8,8 @@ use foregather_results::{Outcome, Results, Value, Verdict, counts};
 use std::fmt::Write;
 
 /// What a reader has to look at first; the rest is behind a line with its count.
-const ORDER: [Outcome; 6] = [
-    Outcome::Differs,
-    Outcome::NotComparable,
-    Outcome::HoldsWithinNoise,
-    Outcome::Holds,
-    Outcome::Fitted,
-    Outcome::Given,
-];
+const ORDER: [Outcome; 6] =
+    [Outcome::Differs, Outcome::NotComparable, Outcome::HoldsWithinNoise, Outcome::Holds, Outcome::Fitted, Outcome::Given];
 /// Outcomes whose claims are open from the beginning: those that ask for an explanation.
 const OPEN: usize = 2;
 /// More claims of an outcome would make no list that is read.
@@ -36,7 +30,8 @@ pub(super) fn section(results: &[Results], placed: &Placed) -> String {
     for paper in papers(results) {
         let of: Vec<&Verdict> = all.iter().copied().filter(|verdict| verdict.paper == paper).collect();
         let (id, name, counts) = (anchor(paper), escape(&papers::cited(paper)), counts(of.iter().copied()));
-        let _ = writeln!(text, "<section class=claims aria-labelledby=\"claims-{id}\"><h3 id=\"claims-{id}\">{name}: {counts}</h3>");
+        let _ =
+            writeln!(text, "<section class=claims aria-labelledby=\"claims-{id}\"><h3 id=\"claims-{id}\">{name}: {counts}</h3>");
         for (place, outcome) in ORDER.into_iter().enumerate() {
             let of: Vec<&Verdict> = of.iter().copied().filter(|verdict| verdict.verdict == outcome).collect();
             text += &group(&of, outcome, place < OPEN, placed);
@@ -72,7 +67,8 @@ fn group(of: &[&Verdict], outcome: Outcome, open: bool, placed: &Placed) -> Stri
         return String::new();
     }
     let rows: String = of.iter().take(SHOWN).map(|verdict| row(verdict, placed)).collect();
-    let cut = if of.len() > SHOWN { format!("<p class=sub>The first {SHOWN} of these; the data have all.</p>") } else { String::new() };
+    let cut =
+        if of.len() > SHOWN { format!("<p class=sub>The first {SHOWN} of these; the data have all.</p>") } else { String::new() };
     let (open, count) = (if open { " open" } else { "" }, of.len());
     format!(
         "<details class=\"card {}\" data-outcome=\"{outcome}\"{open}><summary><b class=word>{outcome}</b> {count}</summary><ul>{rows}</ul>{cut}</details>\n",

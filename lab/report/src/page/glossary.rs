@@ -12,18 +12,36 @@ const ENTRIES: [Entry; 46] = [
     (&["barrier", "barriers"], "a point at which threads wait until all of their team have come"),
     (&["episode", "episodes"], "one meeting of a team at a barrier, with the work before it"),
     (&["round trip", "round trips"], "one thread answers another: a hand-over there and one back"),
-    (&["spin", "spins", "spinning"], "look again and again, on the processor: quickest if the wait is short, and a waste if it is long"),
+    (
+        &["spin", "spins", "spinning"],
+        "look again and again, on the processor: quickest if the wait is short, and a waste if it is long",
+    ),
     (&["yield", "yields"], "look, and let another ready thread have the processor between two looks"),
-    (&["sleep at once", "sleep", "sleeps", "block", "always-block", "AB"], "ask the kernel to be woken: costs no processor, and two switches"),
-    (&["then sleep", "two-phase", "CS", "CS+", "2CS+"], "spin for a bounded time, as many context switches (CS) long as the name says, and then sleep"),
+    (
+        &["sleep at once", "sleep", "sleeps", "block", "always-block", "AB"],
+        "ask the kernel to be woken: costs no processor, and two switches",
+    ),
+    (
+        &["then sleep", "two-phase", "CS", "CS+", "2CS+"],
+        "spin for a bounded time, as many context switches (CS) long as the name says, and then sleep",
+    ),
     (&["then yield"], "spin for a bounded time, then yield"),
     (&["near switch", "near switches"], "a context switch between two threads of one processor, as measured before the run"),
-    (&["far switch", "far switches"], "a context switch that a thread on another processor causes: a wake-up from one processor to another"),
-    (&["busy program", "busy programs", "hog", "hogs"], "a program beside the measured one that computes without end and never waits"),
+    (
+        &["far switch", "far switches"],
+        "a context switch that a thread on another processor causes: a wake-up from one processor to another",
+    ),
+    (
+        &["busy program", "busy programs", "hog", "hogs"],
+        "a program beside the measured one that computes without end and never waits",
+    ),
     (&["pinned"], "each thread bound to a processor of its own"),
     (&["quota"], "a limit of a control group, in processors' worth of time"),
     (&["grain", "of work", "fine", "medium", "coarse"], "how long each thread computes between two meetings"),
-    (&["fixed policy", "fixed policies", "fixed way", "fixed ways"], "a way of waiting that does not change with the load: what the adaptive one is held against"),
+    (
+        &["fixed policy", "fixed policies", "fixed way", "fixed ways"],
+        "a way of waiting that does not change with the load: what the adaptive one is held against",
+    ),
     (&["peer", "peers"], "a library of another project, measured in the same run, in turns"),
     (&["geometric mean"], "the mean of ratios: twice as fast here and half as fast there makes 1"),
     (&["median", "medians"], "half of the values are below it"),
@@ -35,7 +53,10 @@ const ENTRIES: [Entry; 46] = [
     (&["POSIX threads"], "the barrier of the C library, which sleeps at once"),
     (&["Rust std"], "the barrier or the scoped threads of Rust's standard library"),
     (&["hurdles", "rayon"], "crates of Rust: barriers that spin and yield; a pool of threads"),
-    (&["parallel region", "region", "regions", "fork and join"], "a call that several threads work on, from its begin until all have done their part"),
+    (
+        &["parallel region", "region", "regions", "fork and join"],
+        "a call that several threads work on, from its begin until all have done their part",
+    ),
     (&["tasks, each waited for"], "32 tasks of each thread, one after the other, each waited for at once"),
     (&["a tree of tasks"], "a binary tree of 126 tasks, each of which waits for its children"),
     (&["a chain of tasks"], "64 tasks, each of which depends on the one before"),
@@ -53,7 +74,10 @@ const ENTRIES: [Entry; 46] = [
     (&["holds within noise"], "the mean lies in the claim's band, the uncertainty of the runs reaches over its edge"),
     (&["not comparable"], "the paper gives no number, or this machine cannot test it"),
     (&["given", "fitted"], "an input of the model, or what it was fitted to: agreement proves nothing"),
-    (&["machine unusable", "unusable", "noisy", "quiet"], "how much else ran during the measurements: numbers of an unusable run tell of that"),
+    (
+        &["machine unusable", "unusable", "noisy", "quiet"],
+        "how much else ran during the measurements: numbers of an unusable run tell of that",
+    ),
 ];
 
 /// The place of an entry's text on the page.
@@ -70,9 +94,7 @@ pub(super) struct Marked {
 /// Where a word of the glossary stands in a text: from, to, which entry.
 fn found(text: &str) -> Option<(usize, usize, usize)> {
     let inner = |c: char| c.is_alphanumeric() || c == '+' || c == '-';
-    let alone = |from: usize, to: usize| {
-        !text[..from].ends_with(inner) && !text[to..].starts_with(inner)
-    };
+    let alone = |from: usize, to: usize| !text[..from].ends_with(inner) && !text[to..].starts_with(inner);
     let mut best: Option<(usize, usize, usize)> = None;
     for (entry, (forms, _)) in ENTRIES.iter().enumerate() {
         for form in *forms {

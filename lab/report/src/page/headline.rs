@@ -1,22 +1,25 @@
 //! What the results say, in a few sentences with numbers of the run.
 use super::glossary::Marked;
-use super::origin::{date, level};
-use super::{Source, escape, papers, several};
+use super::origin::date;
+use super::{Document, escape, papers, several};
 use crate::{barriers, openmp, ping_pong};
-use foregather_results::{Level, Measurement, Outcome, Results, counts};
+use foregather_results::{Measurement, Outcome, Results, counts};
 
-/// So many sentences are read.
+/// More sentences are not read.
 const SENTENCES: usize = 3;
 
+/// Says in a sentence what measurements come to, if they are of its kind.
+type Sentence = fn(&[Measurement]) -> Option<String>;
+
 /// What figures say of a document, the most telling first.
-const OF_MEASUREMENTS: [fn(&[Measurement]) -> Option<String>; 4] =
+const OF_MEASUREMENTS: [Sentence; 4] =
     [barriers::headline, openmp::headline_of_constructs, openmp::headline_of_programs, ping_pong::headline];
 
 /// The title, the machine, and the headline.
-pub(super) fn header(title: &str, sources: &[Source<'_>]) -> String {
-    let told: Vec<(&Source<'_>, String)> =
+pub(super) fn header(title: &str, sources: &[Document<'_>]) -> String {
+    let told: Vec<(&Document<'_>, String)> =
         OF_MEASUREMENTS.iter().filter_map(|say| sources.iter().find_map(|of| Some((of, say(&of.all)?)))).collect();
-    let disturbed = told.iter().take(SENTENCES).any(|(of, _)| level(of.results) == Level::Unusable);
+    let disturbed = told.iter().take(SENTENCES).any(|(of, _)| of.is_disturbed());
     let warning = if disturbed { "<span class=\"bad word\">Measured on a machine that other programs used.</span> " } else { "" };
     let measured = told.into_iter().map(|(_, sentence)| sentence);
     let sentences: Vec<String> = measured.chain(of_claims(sources)).chain(of_nothing(sources)).take(SENTENCES).collect();
@@ -26,7 +29,7 @@ pub(super) fn header(title: &str, sources: &[Source<'_>]) -> String {
 }
 
 /// What became of the papers' claims.
-fn of_claims(sources: &[Source<'_>]) -> Option<String> {
+fn of_claims(sources: &[Document<'_>]) -> Option<String> {
     let all: Vec<_> = sources.iter().flat_map(|of| &of.results.verdicts).collect();
     let first = all.first()?;
     let papers = crate::distinct(all.iter().map(|verdict| verdict.paper.as_str())).len();
@@ -45,8 +48,10 @@ fn of_claims(sources: &[Source<'_>]) -> Option<String> {
 }
 
 /// What a page without anything to show says.
-fn of_nothing(sources: &[Source<'_>]) -> Option<String> {
-    let empty = |of: &Source<'_>| of.results.measurements.is_empty() && of.results.verdicts.is_empty() && of.results.timelines.is_empty();
+fn of_nothing(sources: &[Document<'_>]) -> Option<String> {
+    let empty = |of: &Document<'_>| {
+        of.results.measurements.is_empty() && of.results.verdicts.is_empty() && of.results.timelines.is_empty()
+    };
     sources.iter().all(empty).then(|| "There is nothing to show: these results have no measurements.".to_owned())
 }
 

@@ -1,6 +1,7 @@
 //! The page: what the results say, figures by section, claims, and where all of it comes from.
 //!
-//! - `headline`: the results in a few sentences. `placed`: which figure stands where. `claims`: those of papers.
+//! - `headline`: the results in a few sentences. `placed`: which figure stands where. `claims`: those of
+//!   papers.
 //! - `origin`: what disturbed the runs, notes, provenance, the data. `glossary`: the words.
 mod claims;
 mod glossary;
@@ -8,7 +9,7 @@ mod headline;
 mod origin;
 mod placed;
 
-use super::source::Source;
+use super::document::Document;
 use super::svg::escape;
 use super::{Drawn, dsm, papers};
 use foregather_results::Results;
@@ -16,7 +17,7 @@ use placed::Placed;
 
 /// One self-contained HTML page from these results, in their order.
 pub fn page(results: &[Results]) -> String {
-    let sources: Vec<Source<'_>> = results.iter().map(Source::of).collect();
+    let sources: Vec<Document<'_>> = results.iter().map(Document::of).collect();
     let placed = Placed::of(results, &sources);
     let title = title(results);
     let published = results.iter().map(|of| dsm::published(&of.measurements)).find(|section| !section.is_empty());

@@ -1,10 +1,10 @@
 //! Where numbers come from: what disturbed the runs, notes, machine and command, the documents themselves.
-use super::{Source, anchor, escape};
-use crate::source::SHOWN;
+use super::{Document, anchor, escape};
+use crate::document::SHOWN;
 use crate::{distinct, left_out, papers};
-use foregather_reproduce::MEASURED;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use foregather_reproduce::MEASURED;
 use foregather_results::number::quantity;
 use foregather_results::{Level, Measurement, Results};
 use miniz_oxide::deflate::compress_to_vec;
@@ -56,10 +56,11 @@ pub(super) fn noise(results: &[Results]) -> String {
 }
 
 /// What a reader should know.
-pub(super) fn notes(results: &[Results], sources: &[Source<'_>]) -> String {
-    let cut = |of: &Source<'_>| {
+pub(super) fn notes(results: &[Results], sources: &[Document<'_>]) -> String {
+    let cut = |of: &Document<'_>| {
         let (shown, all) = (of.all.len(), of.results.measurements.len());
-        let told = || format!("Figures show the first {SHOWN} of {all} measurements of {}; its data have all.", experiment(of.results));
+        let told =
+            || format!("Figures show the first {SHOWN} of {all} measurements of {}; its data have all.", experiment(of.results));
         (shown < all).then(told)
     };
     let cut: Vec<String> = sources.iter().filter_map(cut).chain(left_out(results)).collect();

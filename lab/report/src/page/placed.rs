@@ -1,11 +1,11 @@
 //! Figures in their places: the three most telling first, then a section for each topic and each paper, whose
 //! first figure is open and the rest behind a line that says how many there are.
 use super::glossary::Marked;
-use super::origin::{level, named};
-use super::{Drawn, Source, anchor, claims, escape, papers, several};
+use super::origin::named;
+use super::{Document, Drawn, anchor, claims, escape, papers, several};
 use crate::{Figure, Topic, figures};
 use foregather_reproduce::claims::{Claim, Paper, PaperFigure};
-use foregather_results::{Level, Results};
+use foregather_results::Results;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -74,7 +74,7 @@ pub(super) struct Placed {
 }
 
 impl Placed {
-    pub(super) fn of(results: &[Results], sources: &[Source<'_>]) -> Self {
+    pub(super) fn of(results: &[Results], sources: &[Document<'_>]) -> Self {
         let (mut all, mut found, mut ids) = (Vec::<PlacedFigure>::new(), 0, BTreeSet::new());
         for figure in figures(results) {
             let name = figure.name();
@@ -87,7 +87,15 @@ impl Placed {
                     id += "-2";
                 }
                 let section = section(&figure, &name);
-                all.push(PlacedFigure { id, name: name.clone(), figure: figure.clone(), section, of, whose: String::new(), drawn });
+                all.push(PlacedFigure {
+                    id,
+                    name: name.clone(),
+                    figure: figure.clone(),
+                    section,
+                    of,
+                    whose: String::new(),
+                    drawn,
+                });
             }
             if all.len() - before > 1 {
                 all[before..].iter_mut().for_each(|placed| placed.whose = format!("{}: ", named(sources[placed.of].results)));
@@ -105,7 +113,10 @@ impl Placed {
         let named = |figure: &&PaperFigure| figure.claims.contains(&claim.id) || numbered(&figure.number);
         let checked = |figure: &&PaperFigure| figure.checks.contains(&claim.check);
         let figures = || paper.figure.iter();
-        let figure = figures().filter(named).chain(figures().filter(checked)).find_map(|figure| Some((figure.shown.iter().find_map(shows)?, figure)))?;
+        let figure = figures()
+            .filter(named)
+            .chain(figures().filter(checked))
+            .find_map(|figure| Some((figure.shown.iter().find_map(shows)?, figure)))?;
         Some((&figure.0.id, &figure.1.number))
     }
 
@@ -128,11 +139,11 @@ impl Placed {
     }
 
     /// All figures, section by section.
-    pub(super) fn sections(&self, sources: &[Source<'_>]) -> String {
+    pub(super) fn sections(&self, sources: &[Document<'_>]) -> String {
         let mut text = String::new();
         for section in self.all.chunk_by(|a, b| a.section == b.section) {
             let id = place(section);
-            let _ = write!(text, "<section aria-labelledby=\"{id}\"><h2 id=\"{id}\">{}</h2>\n", heading(section[0].section));
+            let _ = writeln!(text, "<section aria-labelledby=\"{id}\"><h2 id=\"{id}\">{}</h2>", heading(section[0].section));
             if let Section::Paper(number) = section[0].section {
                 text += &about(&papers::all()[number], sources);
             }
@@ -140,7 +151,7 @@ impl Placed {
             let (shown, more) = section.split_at(open.min(section.len()));
             shown.iter().for_each(|placed| text += &placed.html(&sources[placed.of]));
             if !more.is_empty() {
-                let _ = write!(text, "<details class=more><summary>{}</summary>\n", several(more.len(), "more figure"));
+                let _ = writeln!(text, "<details class=more><summary>{}</summary>", several(more.len(), "more figure"));
                 more.iter().for_each(|placed| text += &placed.html(&sources[placed.of]));
                 text += "</details>";
             }
@@ -221,7 +232,7 @@ fn heading(section: Section) -> String {
 }
 
 /// Which paper it is, and what became of its claims.
-fn about(paper: &Paper, sources: &[Source<'_>]) -> String {
+fn about(paper: &Paper, sources: &[Document<'_>]) -> String {
     let verdicts = sources.iter().flat_map(|of| &of.results.verdicts).filter(|verdict| verdict.paper == paper.paper);
     let counted = foregather_results::counts(verdicts);
     let id = anchor(&paper.paper);
@@ -230,7 +241,7 @@ fn about(paper: &Paper, sources: &[Source<'_>]) -> String {
 }
 
 impl PlacedFigure {
-    fn html(&self, source: &Source<'_>) -> String {
+    fn html(&self, source: &Document<'_>) -> String {
         let Self { id, name, drawn, .. } = self;
         let data = match &self.figure {
             Figure::Of(_) => String::new(),
@@ -238,7 +249,7 @@ impl PlacedFigure {
             Figure::OverTime(plan) => format!(" data-states=\"{}\"", escape(plan)),
             Figure::Timeline(name) => format!(" data-timeline=\"{}\"", escape(name)),
         };
-        let disturbed = level(source.results) == Level::Unusable && !self.figure.is_virtual(source);
+        let disturbed = source.is_disturbed() && !self.figure.is_virtual(source);
         let warning = if disturbed { UNUSABLE } else { "" };
         let mut marked = Marked::default();
         let caption = marked.text(&format!("{}{}", self.whose, drawn.caption));

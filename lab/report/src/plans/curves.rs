@@ -58,7 +58,8 @@ pub(super) fn draw(mut plan: Shown<'_>, published: &[Published]) -> Option<Drawn
     }
     let all = distinct(readings.iter().map(|r| r.panel.as_str()));
     let series = distinct(readings.iter().map(|r| r.series.as_str()));
-    let plots: Vec<Plot> = all.iter().take(PLOTS_MAX).map(|panel| plot(&readings, panel, &across, plan.unit, published)).collect();
+    let plots: Vec<Plot> =
+        all.iter().take(PLOTS_MAX).map(|panel| plot(&readings, panel, &across, plan.unit, published)).collect();
     let y = match &base {
         Some(base) => format!("times as fast as {base}"),
         None if plan.unit.is_empty() || plan.unit == "index" => plan.what.to_owned(),

@@ -1,7 +1,7 @@
 //! A plan's figure as a matrix of colours, and of many choices the means of each, over all others.
-use super::{Drawn, Shown, capital, choices, circumstances, describe, plain};
 use super::description::quantity_of;
-use crate::heat::{Column, Group, Heat, Row};
+use super::{Drawn, Shown, capital, choices, circumstances, describe, plain};
+use crate::heat::{Column, ColumnGroup, Heat, Row};
 use crate::shades::Shades;
 use foregather_results::Measurement;
 use foregather_results::number::digits;
@@ -100,7 +100,7 @@ fn sums(rows: &[Row]) -> Vec<Row> {
 /// A column under the last of its choices, of those before.
 fn column(names: &[String]) -> Column {
     let (name, of) = names.split_last().map_or((String::new(), String::new()), |(name, of)| (name.clone(), of.join(" ")));
-    Column { name, of, group: Group::Peer }
+    Column { name, of, group: ColumnGroup::Peer }
 }
 
 /// The means of the rows with each choice of each name.

@@ -46,9 +46,15 @@ fn figures_of_everything() -> usize {
 fn a_page_of_everything_shows_every_figure_and_every_claim() {
     let page = page(&everything());
     assert_eq!(page.matches("<figure ").count(), figures_of_everything());
-    for told in
-        ["noisy", "spin 2us, then yield", "spin 2.5 far switches, then sleep", "worst row", "not comparable", "Xeon", "2026-11-18"]
-    {
+    for told in [
+        "noisy",
+        "spin 2us, then yield",
+        "spin 2.5 far switches, then sleep",
+        "worst row",
+        "not comparable",
+        "Xeon",
+        "2026-11-18",
+    ] {
         assert!(page.contains(told), "{told} is missing");
     }
     let text = without_tags(&page);
@@ -70,11 +76,13 @@ fn the_headline_has_numbers_of_the_run_and_the_product_comes_first() {
     let page = page(&demo());
     let (_, lead) = page.split_once("<p class=lead>").expect("a page has a headline");
     let lead = without_tags(&format!("<p>{}", lead.split("</header>").next().unwrap_or_default()));
-    for told in ["Under 16 loads Foregather&#39;s barrier is ", "LLVM OpenMP: .8", "Rust std: .3", "A round trip between two processes"] {
+    for told in
+        ["Under 16 loads Foregather&#39;s barrier is ", "LLVM OpenMP: .8", "Rust std: .3", "A round trip between two processes"]
+    {
         assert!(lead.contains(told), "{told} is missing: {lead}");
     }
     let (_, first) = page.split_once("<figure ").expect("it has figures");
-    let first = first.split("</figure>").next().unwrap_or_default();
+    let first = first.split("</svg>").next().unwrap_or_default();
     let names = ["Foregather<", "LLVM OpenMP<", "spin<"].map(|name| first.find(name));
     assert!(first.starts_with("id=\"f-barriers\"") && names.is_sorted() && names[0].is_some(), "{names:?}");
     assert_eq!(first.matches(">Foregather<").count(), 1, "one column is the product");
@@ -96,7 +104,9 @@ fn figures_stand_under_their_topics_and_papers_and_claims_lead_to_them() {
     results.verdicts = vec![claim("fig3-11b-twice", Outcome::Holds), claim("rds-bears-65", Outcome::Differs)];
     let page = page(&[sample::waits(), sample::barriers(1), results]);
     let at = |part: &str| page.find(part).unwrap_or_else(|| panic!("{part} is missing"));
-    assert!(at("<h2 id=\"first\">") < at("<h2 id=\"topic-4\">") && at("<h2 id=\"topic-4\">") < at("<h2 id=\"seidel-davis1992\">"));
+    assert!(
+        at("<h2 id=\"first\">") < at("<h2 id=\"topic-4\">") && at("<h2 id=\"topic-4\">") < at("<h2 id=\"seidel-davis1992\">")
+    );
     assert!(page.contains("<cite>Global Synchronization Algorithms for the Intel iPSC/860</cite>"));
     assert!(at("data-outcome=\"differs\" open") < at("data-outcome=\"holds\">"), "what differs comes first and is open");
     assert!(page.contains("<code>fig3-11b-twice</code> \u{b7} <a href=\"#f-fig3-11b\">figure 3-11b</a>"));
@@ -114,7 +124,8 @@ fn very_many_rows_make_a_page_of_the_first_of_them_that_says_so() {
         m.label("kind", ["ours", "peer"][i % 2]).figure("oracle_share", 1.0)
     };
     results.measurements = (0..100_000).map(many).collect();
-    let plan = |i: usize| Measurement::from_values(format!("simulate/{i}"), "t: w", "us", vec![1.0]).label("plan", format!("p{i}"));
+    let plan =
+        |i: usize| Measurement::from_values(format!("simulate/{i}"), "t: w", "us", vec![1.0]).label("plan", format!("p{i}"));
     results.measurements.extend((0..1_000).map(plan));
     let page = page(&[results]);
     assert!(page.len() < 4_000_000, "{} bytes", page.len());
