@@ -5,7 +5,7 @@
 use super::axis::Scale;
 use super::curve::{Curve, Look, Point};
 use super::lines::{AxisSide, Lines, Plot};
-use super::spec::{Cell, Chart, FigureSpec, Reading, names};
+use super::spec::{Cell, Chart, FigureSpec, Reading, least, most, names};
 use super::{Drawn, distinct};
 use foregather_results::Measurement;
 use foregather_results::number::{quantity, short};
@@ -88,23 +88,22 @@ fn scale(m: &Measurement) -> (f64, &str) {
     if m.unit == "ns" { (1e-3, "microseconds") } else { (1.0, m.unit.as_str()) }
 }
 
-/// How far apart the quickest and the slowest way are, in a sentence.
+/// How far apart the quickest and the slowest way are in the median, in a sentence.
 pub(super) fn headline(all: &[Measurement]) -> Option<String> {
     let cells = METHODS.cells(all);
     let places = names(&cells, "place");
-    let place = (*places.iter().find(|place| place.contains("two")).or(places.first())?).to_owned();
-    let mut here: Vec<&Cell<'_>> = cells.iter().filter(|cell| cell.name("place") == place).collect();
-    here.sort_by(|a, b| mean(a).total_cmp(&mean(b)));
-    let (best, worst) = (here.first()?, here.last()?);
-    let told = |cell: &Cell<'_>| quantity(mean(cell), &cell.m.unit);
-    (here.len() > 1).then(|| {
+    let place = *places.iter().find(|place| place.contains("two")).or(places.first())?;
+    let median = |cell: &Cell<'_>| cell.m.summary.p50.unwrap_or(f64::NAN);
+    let here = || cells.iter().filter(|cell| cell.name("place") == place && median(cell) > 0.0);
+    let (best, worst) = (least(here(), median)?, most(here(), median)?);
+    let told = |cell: &Cell<'_>| format!("{} by {}", quantity(median(cell), &cell.m.unit), cell.name("method"));
+    (worst.value > best.value).then(|| {
         format!(
-            "A round trip between {}, {place}, takes {} by {} and {} by {}, on average.",
+            "A round trip between {}, {place}, takes {}, and {} between {}, in the median.",
             best.name("partners"),
             told(best),
-            best.name("method"),
             told(worst),
-            worst.name("method")
+            worst.name("partners")
         )
     })
 }

@@ -133,10 +133,10 @@ impl Marked {
         let mut words = Vec::new();
         for text in texts {
             let mut rest = text;
-            while let Some((_, to, entry)) = found(rest) {
+            while let Some((from, to, entry)) = found(rest) {
                 if !self.entries.contains(&entry) {
                     self.entries.push(entry);
-                    words.push(link(entry, &escape(ENTRIES[entry].0[0])));
+                    words.push(link(entry, &escape(&rest[from..to])));
                 }
                 rest = &rest[to..];
             }

@@ -108,7 +108,7 @@ impl Placed {
 
     /// Where the figure that a claim is about stands.
     pub(super) fn about<'a>(&'a self, claim: &Claim, paper: &'a Paper) -> Option<(&'a str, &'a str)> {
-        let shows = |name: &String| self.all.iter().find(|placed| placed.name == *name);
+        let shows = |name: &String| self.all.iter().find(|placed| plain(&placed.name) == name);
         let numbered = |number: &str| claim.section.split([',', ';']).any(|part| part.trim() == number);
         let named = |figure: &&PaperFigure| figure.claims.contains(&claim.id) || numbered(&figure.number);
         let checked = |figure: &&PaperFigure| figure.checks.contains(&claim.check);
@@ -172,12 +172,17 @@ fn folded(figures: &str, count: usize) -> String {
     }
 }
 
+/// The name of what a figure shows, over time or not.
+fn plain(name: &str) -> &str {
+    name.strip_suffix("-over-time").unwrap_or(name)
+}
+
 /// Where a figure belongs: what was measured to its topic, what a paper has to that paper.
 fn section(figure: &Figure, name: &str) -> Section {
     if let Figure::Of(_) = figure {
         return Section::Topic(figure.topic());
     }
-    let paper = papers::figure(name.strip_suffix("-over-time").unwrap_or(name)).map(|(paper, _)| &paper.paper);
+    let paper = papers::figure(plain(name)).map(|(paper, _)| &paper.paper);
     paper.and_then(|name| papers::all().iter().position(|paper| paper.paper == *name)).map_or(Section::Plans, Section::Paper)
 }
 
@@ -199,7 +204,7 @@ fn first(all: &mut [PlacedFigure]) {
 
 /// Figures of a paper stand as in the paper, the most telling as they are ranked; all others as they are.
 fn order(name: &str) -> usize {
-    let of = papers::figure(name.strip_suffix("-over-time").unwrap_or(name));
+    let of = papers::figure(plain(name));
     of.and_then(|(paper, figure)| paper.figure.iter().position(|known| known.number == figure.number)).unwrap_or(0)
 }
 
