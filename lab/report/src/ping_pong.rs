@@ -94,18 +94,13 @@ pub(super) fn headline(all: &[Measurement]) -> Option<String> {
     let places = names(&cells, "place");
     let place = *places.iter().find(|place| place.contains("two")).or(places.first())?;
     let median = |cell: &Cell<'_>| cell.m.summary.p50.unwrap_or(f64::NAN);
-    let here = || cells.iter().filter(|cell| cell.name("place") == place && median(cell) > 0.0);
+    let partners = cells.first()?.name("partners");
+    let same = |cell: &&Cell<'_>| (cell.name("place"), cell.name("partners")) == (place, partners);
+    let here = || cells.iter().filter(same).filter(|cell| median(cell) > 0.0);
     let (best, worst) = (least(here(), median)?, most(here(), median)?);
     let told = |cell: &Cell<'_>| format!("{} by {}", quantity(median(cell), &cell.m.unit), cell.name("method"));
-    (worst.value > best.value).then(|| {
-        format!(
-            "A round trip between {}, {place}, takes {}, and {} between {}, in the median.",
-            best.name("partners"),
-            told(best),
-            told(worst),
-            worst.name("partners")
-        )
-    })
+    let words = format!("A round trip between {partners}, {place}, takes {}, and {}, in the median.", told(best), told(worst));
+    (worst.value > best.value).then_some(words)
 }
 
 /// The parts of the id, in words.

@@ -1,7 +1,7 @@
 //! What the results say, in a few sentences with numbers of the run.
 use super::glossary::Marked;
 use super::origin::date;
-use super::{Document, escape, papers, several};
+use super::{Document, escape, is_reproduction, papers, several};
 use crate::{barriers, openmp, ping_pong};
 use foregather_results::{Measurement, Outcome, Results, counts};
 
@@ -15,17 +15,29 @@ type Sentence = fn(&[Measurement]) -> Option<String>;
 const OF_MEASUREMENTS: [Sentence; 4] =
     [barriers::headline, openmp::headline_of_constructs, openmp::headline_of_programs, ping_pong::headline];
 
-/// The title, the machine, and the headline.
-pub(super) fn header(title: &str, sources: &[Document<'_>]) -> String {
+/// The title, the machine, and the headline: what measurements and claims come to, else what the first figure
+/// shows.
+pub(super) fn header(title: &str, sources: &[Document<'_>], first: Option<&str>) -> String {
     let told: Vec<(&Document<'_>, String)> =
         OF_MEASUREMENTS.iter().filter_map(|say| sources.iter().find_map(|of| Some((of, say(&of.all)?)))).collect();
     let disturbed = told.iter().take(SENTENCES).any(|(of, _)| of.is_disturbed());
     let warning = if disturbed { "<span class=\"bad word\">Measured on a machine that other programs used.</span> " } else { "" };
-    let measured = told.into_iter().map(|(_, sentence)| sentence);
-    let sentences: Vec<String> = measured.chain(of_claims(sources)).chain(of_nothing(sources)).take(SENTENCES).collect();
+    let mut sentences: Vec<String> = told.into_iter().map(|(_, sentence)| sentence).collect();
+    // A reproduction is about the claims first.
+    let place = if sources.iter().all(|of| is_reproduction(of.results)) { 0 } else { sentences.len() };
+    sentences.splice(place..place, of_claims(sources));
+    sentences.truncate(SENTENCES);
+    if sentences.is_empty() {
+        sentences.extend(of_nothing(sources).or_else(|| first.map(one_sentence)));
+    }
     let lead = Marked::default().text(&sentences.join(" "));
     let facts = sources.first().map_or_else(String::new, |first| facts(first.results));
     format!("<header><h1>{title}</h1>\n<p class=sub>{}</p>\n<p class=lead>{warning}{lead}</p></header>\n", escape(&facts))
+}
+
+/// The first sentence of a text.
+fn one_sentence(text: &str) -> String {
+    text.split_once(". ").map_or_else(|| text.to_owned(), |(first, _)| format!("{first}."))
 }
 
 /// What became of the papers' claims.

@@ -32,7 +32,7 @@ pub fn page(results: &[Results]) -> String {
         glossary::section(),
     ]
     .concat();
-    let header = headline::header(title, &sources);
+    let header = headline::header(title, &sources, placed.first_caption());
     let (css, js) = (include_str!("page.css"), include_str!("page.js"));
     format!(
         r#"<!doctype html>
@@ -50,13 +50,18 @@ pub fn page(results: &[Results]) -> String {
 /// What the page is about, by what is on it.
 fn title(results: &[Results]) -> &'static str {
     let judged = results.iter().any(|of| !of.verdicts.is_empty());
-    let simulated = |of: &Results| origin::is_simulated(of) || of.experiment.starts_with("reproduce");
+    let simulated = |of: &Results| origin::is_simulated(of) || is_reproduction(of);
     match (judged, !results.is_empty() && results.iter().all(simulated)) {
         (true, true) => "Claims of papers, tried here",
         (true, false) => "How this machine waits, and claims of papers tried here",
         (false, true) => "Machines in simulation",
         (false, false) => "How this machine waits",
     }
+}
+
+/// Is the document about claims of papers alone?
+fn is_reproduction(of: &Results) -> bool {
+    of.experiment.starts_with("reproduce")
 }
 
 /// A name as the end of a link within the page.

@@ -106,6 +106,11 @@ impl Placed {
         Self { all, found }
     }
 
+    /// What the first figure shows.
+    pub(super) fn first_caption(&self) -> Option<&str> {
+        self.all.first().map(|placed| placed.drawn.caption.as_str())
+    }
+
     /// Where the figure that a claim is about stands.
     pub(super) fn about<'a>(&'a self, claim: &Claim, paper: &'a Paper) -> Option<(&'a str, &'a str)> {
         let shows = |name: &String| self.all.iter().find(|placed| plain(&placed.name) == name);
