@@ -117,7 +117,7 @@ pub(super) fn matrix(all: &[Measurement]) -> Option<Drawn> {
         title: "Barriers: meetings a second, as a share of the best other way under the same load",
         scale: "1 = as fast as the best of them",
         shades: Shades::shares(),
-        heads: vec!["each computes".to_owned(), "who meets".to_owned()],
+        heads: vec!["work between".to_owned(), "load".to_owned()],
         columns: waiters.iter().map(Contender::column).collect(),
         rows,
         summaries: 2,

@@ -13,7 +13,7 @@ const NARROWEST: f64 = 34.0;
 const WIDEST_LEVEL: f64 = 124.0;
 /// Room for a column's name, and for a row's.
 const HEADING: f64 = 230.0;
-const NAME: f64 = 250.0;
+const NAME: f64 = 330.0;
 /// Between groups of columns.
 const APART: f64 = 9.0;
 /// More rows than that, summaries left out, are not drawn: a reader has the data for that.

@@ -201,9 +201,9 @@ struct Drawn {
 /// The figure as stand-alone SVG, from the first results that have the measurements for it; `None` if none
 /// has. If other programs disturbed the run too much, a remark in the figure says so.
 pub fn figure_svg(figure: &Figure, results: &[Results]) -> Option<String> {
-    let sources = results.iter().map(Document::of);
-    let (source, drawn) = sources.filter_map(|of| figure.draw(&of).map(|drawn| (of, drawn))).next()?;
-    let disturbed = source.is_disturbed() && !figure.is_virtual(&source);
+    let documents = results.iter().map(Document::of);
+    let (document, drawn) = documents.filter_map(|of| figure.draw(&of).map(|drawn| (of, drawn))).next()?;
+    let disturbed = document.is_disturbed() && !figure.is_virtual(&document);
     Some(svg::stand_alone(&drawn.svg.markup, disturbed.then_some(DISTURBED)))
 }
 

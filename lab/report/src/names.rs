@@ -17,27 +17,37 @@ pub(super) fn product_first<T>(all: &mut [T], name: impl Fn(&T) -> &str) {
     all.sort_by_key(|one| !is_product(name(one)));
 }
 
-/// Other libraries.
-const LIBRARIES: [(&str, &str); 12] = [
+/// Libraries, and the ways in which they are used.
+const LIBRARIES: [(&str, &str); 22] = [
+    ("foregather", PRODUCT),
+    ("team", PRODUCT),
+    ("team-fitting", "Foregather, fitting"),
+    ("foregather-always", "Foregather, always shared"),
+    ("foregather-python", "Foregather, from Python"),
     ("rust-std", "Rust std"),
+    ("std-scope", "Rust std"),
     ("pthread", "POSIX threads"),
-    ("cxx-std", "C++ std"),
     ("gomp", "GNU OpenMP"),
     ("omp", "LLVM OpenMP"),
     ("iomp", "Intel OpenMP"),
-    ("hurdles", "hurdles"),
-    ("rayon-broadcast", "rayon"),
+    ("rayon-broadcast", "rayon broadcast"),
+    ("rayon-join", "rayon join"),
+    ("fork-union", "fork_union"),
     ("openblas", "OpenBLAS"),
-    ("foregather", PRODUCT),
-    ("team", PRODUCT),
+    ("blis", "BLIS"),
+    ("mkl", "Intel MKL"),
+    ("zmq", "ZeroMQ"),
+    ("vllm", "vLLM"),
+    ("futex", "sleep at once"),
+    ("yield-1s", "yield, sleep after 1 s"),
     ("serial", "one thread alone"),
 ];
 
 /// A library, a runtime or a runner: `gomp-passive` is GNU OpenMP that sleeps.
 pub(super) fn library(name: &str) -> String {
     let (base, told) = match name {
-        _ if name.ends_with("-active") => (&name[..name.len() - 7], ", spins"),
-        _ if name.ends_with("-passive") => (&name[..name.len() - 8], ", sleeps"),
+        _ if name.ends_with("-active") => (name.trim_end_matches("-active"), ", spins"),
+        _ if name.ends_with("-passive") => (name.trim_end_matches("-passive"), ", sleeps"),
         _ => (name, ""),
     };
     let known = LIBRARIES.iter().find(|(known, _)| *known == base);
@@ -113,8 +123,7 @@ fn load(row: &Row) -> String {
     let pinned = if row.pinned { ", pinned" } else { "" };
     let beside = match (row.hogs, row.stranger) {
         (0, _) => String::new(),
-        (1, Stranger::Hog) => " beside 1 busy program".to_owned(),
-        (n, Stranger::Hog) => format!(" beside {n} busy programs"),
+        (n, Stranger::Hog) => format!(" beside {}", busy(&n.to_string())),
         (_, Stranger::Team) => " beside a second team".to_owned(),
         (n, Stranger::Bursts(ms)) => format!(" beside {n} bursts of {ms} ms"),
         (n, Stranger::Wakes) => format!(" beside {n} brief wake-ups"),
@@ -125,11 +134,12 @@ fn load(row: &Row) -> String {
 
 /// How many busy programs run beside: `alone`, `beside 2 busy programs`.
 pub(super) fn hogs(count: &str) -> String {
-    match count {
-        "0" => "alone".to_owned(),
-        "1" => "beside 1 busy program".to_owned(),
-        n => format!("beside {n} busy programs"),
-    }
+    if count == "0" { "alone".to_owned() } else { format!("beside {}", busy(count)) }
+}
+
+/// A number of busy programs: `1 busy program`.
+pub(super) fn busy(count: &str) -> String {
+    format!("{count} busy program{}", if count == "1" { "" } else { "s" })
 }
 
 #[cfg(test)]

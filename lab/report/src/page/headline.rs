@@ -17,21 +17,21 @@ const OF_MEASUREMENTS: [Sentence; 4] =
 
 /// The title, the machine, and the headline: what measurements and claims come to, else what the first figure
 /// shows.
-pub(super) fn header(title: &str, sources: &[Document<'_>], first: Option<&str>) -> String {
+pub(super) fn header(title: &str, documents: &[Document<'_>], first: Option<&str>) -> String {
     let told: Vec<(&Document<'_>, String)> =
-        OF_MEASUREMENTS.iter().filter_map(|say| sources.iter().find_map(|of| Some((of, say(&of.all)?)))).collect();
+        OF_MEASUREMENTS.iter().filter_map(|say| documents.iter().find_map(|of| Some((of, say(&of.all)?)))).collect();
     let disturbed = told.iter().take(SENTENCES).any(|(of, _)| of.is_disturbed());
     let warning = if disturbed { "<span class=\"bad word\">Measured on a machine that other programs used.</span> " } else { "" };
     let mut sentences: Vec<String> = told.into_iter().map(|(_, sentence)| sentence).collect();
     // A reproduction is about the claims first.
-    let place = if sources.iter().all(|of| is_reproduction(of.results)) { 0 } else { sentences.len() };
-    sentences.splice(place..place, of_claims(sources));
+    let place = if documents.iter().all(|of| is_reproduction(of.results)) { 0 } else { sentences.len() };
+    sentences.splice(place..place, of_claims(documents));
     sentences.truncate(SENTENCES);
     if sentences.is_empty() {
-        sentences.extend(of_nothing(sources).or_else(|| first.map(one_sentence)));
+        sentences.extend(of_nothing(documents).or_else(|| first.map(one_sentence)));
     }
     let lead = Marked::default().text(&sentences.join(" "));
-    let facts = sources.first().map_or_else(String::new, |first| facts(first.results));
+    let facts = documents.first().map_or_else(String::new, |first| facts(first.results));
     format!("<header><h1>{title}</h1>\n<p class=sub>{}</p>\n<p class=lead>{warning}{lead}</p></header>\n", escape(&facts))
 }
 
@@ -41,8 +41,8 @@ fn one_sentence(text: &str) -> String {
 }
 
 /// What became of the papers' claims.
-fn of_claims(sources: &[Document<'_>]) -> Option<String> {
-    let all: Vec<_> = sources.iter().flat_map(|of| &of.results.verdicts).collect();
+fn of_claims(documents: &[Document<'_>]) -> Option<String> {
+    let all: Vec<_> = documents.iter().flat_map(|of| &of.results.verdicts).collect();
     let first = all.first()?;
     let papers = crate::distinct(all.iter().map(|verdict| verdict.paper.as_str())).len();
     let whose = if papers == 1 { papers::cited(&first.paper) } else { several(papers, "paper") };
@@ -60,11 +60,11 @@ fn of_claims(sources: &[Document<'_>]) -> Option<String> {
 }
 
 /// What a page without anything to show says.
-fn of_nothing(sources: &[Document<'_>]) -> Option<String> {
+fn of_nothing(documents: &[Document<'_>]) -> Option<String> {
     let empty = |of: &Document<'_>| {
         of.results.measurements.is_empty() && of.results.verdicts.is_empty() && of.results.timelines.is_empty()
     };
-    sources.iter().all(empty).then(|| "There is nothing to show: these results have no measurements.".to_owned())
+    documents.iter().all(empty).then(|| "There is nothing to show: these results have no measurements.".to_owned())
 }
 
 fn facts(first: &Results) -> String {

@@ -17,22 +17,22 @@ use placed::Placed;
 
 /// One self-contained HTML page from these results, in their order.
 pub fn page(results: &[Results]) -> String {
-    let sources: Vec<Document<'_>> = results.iter().map(Document::of).collect();
-    let placed = Placed::of(results, &sources);
+    let documents: Vec<Document<'_>> = results.iter().map(Document::of).collect();
+    let placed = Placed::of(results, &documents);
     let title = title(results);
     let published = results.iter().map(|of| dsm::published(&of.measurements)).find(|section| !section.is_empty());
     let main = [
         origin::noise(results),
         placed.contents(results),
-        placed.sections(&sources),
+        placed.sections(&documents),
         published.unwrap_or_default(),
         claims::section(results, &placed),
-        origin::notes(results, &sources),
+        origin::notes(results, &documents),
         origin::sources(results),
         glossary::section(),
     ]
     .concat();
-    let header = headline::header(title, &sources, placed.first_caption());
+    let header = headline::header(title, &documents, placed.first_caption());
     let (css, js) = (include_str!("page.css"), include_str!("page.js"));
     format!(
         r#"<!doctype html>

@@ -56,15 +56,15 @@ pub(super) fn noise(results: &[Results]) -> String {
 }
 
 /// What a reader should know.
-pub(super) fn notes(results: &[Results], sources: &[Document<'_>]) -> String {
+pub(super) fn notes(results: &[Results], documents: &[Document<'_>]) -> String {
     let cut = |of: &Document<'_>| {
         let (shown, all) = (of.all.len(), of.results.measurements.len());
         let told =
             || format!("Figures show the first {SHOWN} of {all} measurements of {}; its data have all.", experiment(of.results));
         (shown < all).then(told)
     };
-    let cut: Vec<String> = sources.iter().filter_map(cut).chain(left_out(results)).collect();
-    let own = sources.iter().flat_map(|of| &of.results.notes).map(String::as_str);
+    let cut: Vec<String> = documents.iter().filter_map(cut).chain(left_out(results)).collect();
+    let own = documents.iter().flat_map(|of| &of.results.notes).map(String::as_str);
     let notes = distinct(cut.iter().map(String::as_str).chain(own));
     let notes: String = notes.into_iter().map(|note| format!("<li>{}</li>", escape(note))).collect();
     if notes.is_empty() {

@@ -74,13 +74,13 @@ pub(super) struct Placed {
 }
 
 impl Placed {
-    pub(super) fn of(results: &[Results], sources: &[Document<'_>]) -> Self {
+    pub(super) fn of(results: &[Results], documents: &[Document<'_>]) -> Self {
         let (mut all, mut found, mut ids) = (Vec::<PlacedFigure>::new(), 0, BTreeSet::new());
         for figure in figures(results) {
             let name = figure.name();
             let before = all.len();
-            for (of, source) in sources.iter().enumerate() {
-                let Some(drawn) = (found < FIGURES_MAX).then(|| figure.draw(source)).flatten() else { continue };
+            for (of, document) in documents.iter().enumerate() {
+                let Some(drawn) = (found < FIGURES_MAX).then(|| figure.draw(document)).flatten() else { continue };
                 found += 1;
                 let mut id = format!("f-{name}");
                 while !ids.insert(id.clone()) {
@@ -98,11 +98,11 @@ impl Placed {
                 });
             }
             if all.len() - before > 1 {
-                all[before..].iter_mut().for_each(|placed| placed.whose = format!("{}: ", named(sources[placed.of].results)));
+                all[before..].iter_mut().for_each(|placed| placed.whose = format!("{}: ", named(documents[placed.of].results)));
             }
         }
         first(&mut all);
-        all.sort_by_key(|placed| (placed.section, order(&placed.name)));
+        all.sort_by_key(|placed| (placed.section, placed.order()));
         Self { all, found }
     }
 
@@ -144,20 +144,20 @@ impl Placed {
     }
 
     /// All figures, section by section.
-    pub(super) fn sections(&self, sources: &[Document<'_>]) -> String {
+    pub(super) fn sections(&self, documents: &[Document<'_>]) -> String {
         let mut text = String::new();
         for section in self.all.chunk_by(|a, b| a.section == b.section) {
             let id = place(section);
             let _ = writeln!(text, "<section aria-labelledby=\"{id}\"><h2 id=\"{id}\">{}</h2>", heading(section[0].section));
             if let Section::Paper(number) = section[0].section {
-                text += &about(&papers::all()[number], sources);
+                text += &about(&papers::all()[number], documents);
             }
             let open = if section[0].section == Section::First { FIRST } else { 1 };
             let (shown, more) = section.split_at(open.min(section.len()));
-            shown.iter().for_each(|placed| text += &placed.html(&sources[placed.of]));
+            shown.iter().for_each(|placed| text += &placed.html(&documents[placed.of]));
             if !more.is_empty() {
                 let _ = writeln!(text, "<details class=more><summary>{}</summary>", several(more.len(), "more figure"));
-                more.iter().for_each(|placed| text += &placed.html(&sources[placed.of]));
+                more.iter().for_each(|placed| text += &placed.html(&documents[placed.of]));
                 text += "</details>";
             }
             text += "</section>\n";
@@ -191,26 +191,19 @@ fn section(figure: &Figure, name: &str) -> Section {
     paper.and_then(|name| papers::all().iter().position(|paper| paper.paper == *name)).map_or(Section::Plans, Section::Paper)
 }
 
-/// Puts the most telling figures first: of each paper at most one.
+/// Puts the most telling figures first: of each paper one, more only if there are too few.
 fn first(all: &mut [PlacedFigure]) {
-    let rank = |placed: &PlacedFigure| TELLING.iter().position(|name| *name == placed.name).unwrap_or(TELLING.len());
     let mut numbers: Vec<usize> = (0..all.len()).collect();
-    numbers.sort_by_key(|&number| rank(&all[number]));
+    numbers.sort_by_key(|&number| rank(&all[number].name));
     let mut papers = BTreeSet::new();
-    let mut taken = 0;
-    for number in numbers {
-        let again = matches!(all[number].section, Section::Paper(_)) && !papers.insert(all[number].section);
-        if taken < FIRST && !again {
-            all[number].section = Section::First;
-            taken += 1;
-        }
-    }
+    let is_again = |&number: &usize| matches!(all[number].section, Section::Paper(_)) && !papers.insert(all[number].section);
+    let (again, new): (Vec<usize>, Vec<usize>) = numbers.into_iter().partition(is_again);
+    new.into_iter().chain(again).take(FIRST).for_each(|number| all[number].section = Section::First);
 }
 
-/// Figures of a paper stand as in the paper, the most telling as they are ranked; all others as they are.
-fn order(name: &str) -> usize {
-    let of = papers::figure(plain(name));
-    of.and_then(|(paper, figure)| paper.figure.iter().position(|known| known.number == figure.number)).unwrap_or(0)
+/// The place of a figure among those that tell most.
+fn rank(name: &str) -> usize {
+    TELLING.iter().position(|known| *known == name).unwrap_or(TELLING.len())
 }
 
 /// The place of a section.
@@ -242,8 +235,8 @@ fn heading(section: Section) -> String {
 }
 
 /// Which paper it is, and what became of its claims.
-fn about(paper: &Paper, sources: &[Document<'_>]) -> String {
-    let verdicts = sources.iter().flat_map(|of| &of.results.verdicts).filter(|verdict| verdict.paper == paper.paper);
+fn about(paper: &Paper, documents: &[Document<'_>]) -> String {
+    let verdicts = documents.iter().flat_map(|of| &of.results.verdicts).filter(|verdict| verdict.paper == paper.paper);
     let counted = foregather_results::counts(verdicts);
     let id = anchor(&paper.paper);
     let claims = if counted.is_empty() { counted } else { format!(" <a href=\"#claims-{id}\">Its claims</a>: {counted}.") };
@@ -251,7 +244,20 @@ fn about(paper: &Paper, sources: &[Document<'_>]) -> String {
 }
 
 impl PlacedFigure {
-    fn html(&self, source: &Document<'_>) -> String {
+    /// The most telling figures stand as they are ranked, those of a paper as there, all others as they are.
+    fn order(&self) -> usize {
+        let of_paper = || {
+            let (paper, figure) = papers::figure(plain(&self.name))?;
+            paper.figure.iter().position(|known| known.number == figure.number)
+        };
+        match self.section {
+            Section::First => rank(&self.name),
+            Section::Paper(_) => of_paper().unwrap_or(0),
+            Section::Topic(_) | Section::Plans => 0,
+        }
+    }
+
+    fn html(&self, document: &Document<'_>) -> String {
         let Self { id, name, drawn, .. } = self;
         let data = match &self.figure {
             Figure::Of(_) => String::new(),
@@ -259,7 +265,7 @@ impl PlacedFigure {
             Figure::OverTime(plan) => format!(" data-states=\"{}\"", escape(plan)),
             Figure::Timeline(name) => format!(" data-timeline=\"{}\"", escape(name)),
         };
-        let disturbed = source.is_disturbed() && !self.figure.is_virtual(source);
+        let disturbed = document.is_disturbed() && !self.figure.is_virtual(document);
         let warning = if disturbed { UNUSABLE } else { "" };
         let mut marked = Marked::default();
         let caption = marked.text(&format!("{}{}", self.whose, drawn.caption));
