@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 static ALL: LazyLock<Vec<Paper>> = LazyLock::new(|| papers().expect("the files are built in, and tests read them"));
 
-/// All papers, the newest claims of this program.
+/// All papers.
 pub(crate) fn all() -> &'static [Paper] {
     &ALL
 }
