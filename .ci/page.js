@@ -44,6 +44,11 @@ async function glossary(page) {
   assert.ok((await tip(page)).endsWith(word), 'so does the keyboard');
   await page.keyboard.press('Escape');
   assert.equal(await tip(page), '', 'and Escape takes it away');
+  const heads = await page.$$('#f-barriers text');
+  const names = await Promise.all(heads.map(head => head.evaluate(head => head.textContent)));
+  await heads[names.indexOf('Rust std')].hover();
+  assert.match(await tip(page), /^Rust std: /, 'a word in a figure is explained, too');
+  await page.mouse.move(1, 1);
 }
 
 const shown = page => page.$$eval('.claims li', rows => rows.filter(row => !row.hidden && !row.closest('[hidden]')).length);

@@ -92,11 +92,11 @@ for (const figure of all('figure')) {
   figure.querySelector('figcaption').append(tools);
 }
 
-// What a tip tells of a measurement.
-function told(m) {
-  const s = m.summary, figures = Object.entries(m.figures).map(([name, v]) => `${name.replaceAll('_', ' ')}: ${short(v)}`);
-  const values = ['min', 'mean', 'p50', 'p99', 'max'].filter(k => s[k] != null).map(k => `${k} ${short(s[k])}`).join('  ');
-  return [m.id.split('/').slice(1).join(' \u00b7 '), `${m.what}, ${m.unit} (${s.n} values)`, values, ...figures].join('\n');
+// What a tip tells of a measurement; of cycles the time that they take.
+function told(m, hz) {
+  const us = m.unit == 'cycles' && hz > 0 ? 1e6 / hz : 1, unit = us == 1 ? m.unit : 'us', s = m.summary, figures = Object.entries(m.figures).map(([name, v]) => `${name.replaceAll('_', ' ')}: ${short(v)}`);
+  const values = ['min', 'mean', 'p50', 'p99', 'max'].filter(k => s[k] != null).map(k => `${k} ${short(s[k] * us)}`).join('  ');
+  return [m.id.split('/').slice(1).join(' \u00b7 '), `${m.what}, ${unit} (${s.n} values)`, values, ...figures].join('\n');
 }
 for (const chart of all('.chart')) {
   const plots = all('[data-axis]', chart).map(g => {
@@ -104,6 +104,7 @@ for (const chart of all('.chart')) {
     const curves = all('[data-p]', g).map(c => ({ c, points: c.dataset.p.split(' ').map(p => p.split(',').map(Number)) }));
     return { ...g.dataset, scale, low, high, left, right, top, bottom, curves, line: g.querySelector('.at') };
   });
+  const words = all('.term', chart.closest('figure')).sort((a, b) => b.textContent.length - a.textContent.length);
   let over;
   const unmark = () => plots.forEach(p => p.line.setAttribute('visibility', 'hidden'));
   const leave = () => { over = null; hide(); unmark(); };
@@ -111,8 +112,11 @@ for (const chart of all('.chart')) {
     over = event.target.dataset.m;
     if (over) {
       const wanted = over, results = await parsed(chart.closest('figure').dataset.of);
-      return over == wanted && show(told(results.measurements[wanted]), event.clientX, event.clientY);
+      return over == wanted && show(told(results.measurements[wanted], results.provenance.clock_hz), event.clientX, event.clientY);
     }
+    // A word in the chart is explained as below it.
+    const word = event.target.tagName == 'text' && words.find(term => event.target.textContent.includes(term.textContent));
+    if (word) return show(meaning(word.hash.slice(1)), event.clientX, event.clientY);
     const box = chart.getBoundingClientRect(), unit = chart.viewBox.baseVal.width / box.width;
     const x = (event.clientX - box.left) * unit, y = (event.clientY - box.top) * unit;
     const plot = plots.find(p => x >= p.left && x <= p.right && y >= p.top && y <= p.bottom);
