@@ -7,7 +7,7 @@ use super::axis::{Axis, Scale};
 use super::curve::{Curve, Look, Point};
 use super::legend::{Entry, Swatch};
 use super::spec::{Cell, Chart, FigureSpec, most, positive};
-use super::svg::{At, Canvas, colour, fitted, ink, width_of};
+use super::svg::{At, Canvas, Svg, colour, fitted, ink, width_of};
 use foregather_results::Measurement;
 use foregather_results::apps::{self, APP, PARTS, RANKS, SERIES, SPEEDUP};
 use foregather_results::number::{digits, quantity};
@@ -52,6 +52,11 @@ pub(super) const SPEEDUPS: FigureSpec = FigureSpec {
     },
     ..FigureSpec::PLAIN
 };
+
+/// Are all runs simulated?
+pub(super) fn are_simulated(all: &[Measurement]) -> bool {
+    all.iter().filter(|m| apps::is_run(m)).all(|m| m.labels.get(SERIES).is_some_and(|series| series.starts_with("simulated")))
+}
 
 /// The fewest and the most ranks of all runs.
 fn ends(cells: &[Cell<'_>]) -> [f64; 2] {
@@ -120,7 +125,7 @@ fn caption(runs: &[AppRun<'_>]) -> Option<String> {
     ))
 }
 
-fn render(runs: &[AppRun<'_>]) -> String {
+fn render(runs: &[AppRun<'_>]) -> Svg {
     let mut canvas = Canvas::new(WIDTH);
     let title = "Where the time of programs on shared memory goes";
     canvas.heading(16.0, 26.0, 15.0, title);
@@ -169,5 +174,5 @@ fn render(runs: &[AppRun<'_>]) -> String {
     let areas: String = runs.iter().zip(&tops).map(area).collect();
     canvas.group(format_args!(r#"class="a" stroke="transparent" stroke-width="{BAR}""#), &areas);
     canvas.text((left + WIDTH - NUMBERS) / 2.0, bottom + 40.0, At::Middle, ink::SOFT, "percent of a thread's time");
-    canvas.finish(bottom + 54.0, title, "")
+    canvas.finish(bottom + 54.0, title)
 }

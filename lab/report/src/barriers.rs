@@ -5,15 +5,23 @@
 //! `oracle_share` (of the best peer or fixed policy of the row) and `cpu_us_per_episode`.
 use super::axis::Scale;
 use super::bars::{Bar, Bars, Panel};
-use super::heat::{Column, Heat, Row};
+use super::heat::{Column, ColumnGroup, Heat, Row};
+use super::names::{self, PRODUCT};
 use super::shades::{Shades, share};
-use super::svg::colour;
+use super::svg::{colour, ink};
 use super::{Drawn, distinct};
+use foregather_bench::barriers::RUST_STD;
 use foregather_measure::barriers::figures::geomean_and_worst;
 use foregather_measure::barriers::rows::{LoadClass, SUBSETS};
+use foregather_measure::barriers::waiters::CANDIDATE;
 use foregather_results::Measurement;
 use foregather_results::number::quantity;
+use std::collections::BTreeMap;
 
+/// The groups of waiters as series of bars.
+const SERIES: [(&str, &str); 3] = [(PRODUCT, colour(0)), ("other libraries", ink::MUTED), ("fixed ways of waiting", ink::PALE)];
+/// More waiters are not drawn.
+const WAITERS_MAX: usize = 40;
 /// The number that is drawn: a share of the row's best time.
 const SHARE: &str = "oracle_share";
 
@@ -42,18 +50,10 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// Does the waiter adapt its policy? 2 for the central one, 1 for the others, 0 for no.
-fn adapts(waiter: &str) -> u8 {
-    match waiter {
-        "central/adaptive" => 2,
-        name => u8::from(name.split_once('/').is_some_and(|(_, policy)| policy.starts_with("adaptive"))),
-    }
-}
-
 /// A waiter with its numbers over all rows.
 struct Contender<'a> {
     name: &'a str,
-    ours: bool,
+    group: ColumnGroup,
     geomean: f64,
     worst: f64,
     worst_row: &'a str,
@@ -63,22 +63,31 @@ struct Contender<'a> {
 
 impl Contender<'_> {
     fn column(&self) -> Column {
-        Column { name: self.name.to_owned(), of: String::new(), first_group: self.ours }
+        Column { name: names::waiter(self.name), of: String::new(), group: self.group }
+    }
+
+    /// Does it choose its way of waiting itself, with another barrier than the product?
+    fn adapts(&self) -> bool {
+        self.group == ColumnGroup::Fixed && self.name.split_once('/').is_some_and(|(_, policy)| policy.starts_with("adaptive"))
     }
 }
 
-/// The waiters: those that adapt first, then ours, the best of each kind first.
+/// The waiters: the product, other libraries, fixed policies; of each the best first.
 fn waiters<'a>(all: &[Cell<'a>]) -> Vec<Contender<'a>> {
     let waiter = |name: &'a str| {
         let shares = || all.iter().filter(|c| c.waiter == name).filter_map(|c| Some((c.share()?, c)));
         let (_, cell) = shares().min_by(|a, b| a.0.total_cmp(&b.0))?;
         let (geomean, worst) = geomean_and_worst(&shares().map(|(share, _)| share).collect::<Vec<_>>(), true)?;
-        let ours = all.iter().any(|c| c.waiter == name && c.ours);
-        Some(Contender { name, ours, geomean, worst, worst_row: cell.row, worst_number: cell.number })
+        let group = match all.iter().any(|c| c.waiter == name && c.ours) {
+            _ if name == CANDIDATE => ColumnGroup::Product,
+            true => ColumnGroup::Fixed,
+            false => ColumnGroup::Peer,
+        };
+        Some(Contender { name, group, geomean, worst, worst_row: cell.row, worst_number: cell.number })
     };
-    let mut waiters: Vec<_> = distinct(all.iter().map(|c| c.waiter)).into_iter().filter_map(waiter).collect();
-    let kind = |w: &Contender<'_>| (adapts(w.name), w.ours);
-    waiters.sort_by(|a, b| kind(b).cmp(&kind(a)).then(b.geomean.total_cmp(&a.geomean)));
+    let mut waiters: Vec<_> = distinct(all.iter().map(|c| c.waiter)).into_iter().take(WAITERS_MAX).filter_map(waiter).collect();
+    let place = |w: &Contender<'_>| (w.group as u8, !w.adapts());
+    waiters.sort_by(|a, b| place(a).cmp(&place(b)).then(b.geomean.total_cmp(&a.geomean)));
     waiters
 }
 
@@ -87,14 +96,16 @@ pub(super) fn matrix(all: &[Measurement]) -> Option<Drawn> {
     let all: Vec<Cell<'_>> = all.iter().enumerate().filter_map(Cell::from).collect();
     let waiters = waiters(&all);
     waiters.first()?;
+    let found: BTreeMap<(&str, &str), &Cell<'_>> = all.iter().rev().map(|c| ((c.row, c.waiter), c)).collect();
     let mut rows: Vec<Row> = Vec::new();
     for name in distinct(all.iter().map(|c| c.row)) {
-        let cell = |w: &Contender<'_>| {
-            let cell = all.iter().find(|c| c.row == name && c.waiter == w.name)?;
-            Some((cell.share()?, Some(cell.number)))
-        };
-        rows.push(Row { names: vec![name.to_owned()], cells: waiters.iter().map(cell).collect() });
+        let cell = |w: &Contender<'_>| found.get(&(name, w.name)).and_then(|cell| Some((cell.share()?, Some(cell.number))));
+        let names = names::row(name).map_or_else(|| vec![String::new(), name.to_owned()], Vec::from);
+        rows.push(Row { names, cells: waiters.iter().map(cell).collect() });
     }
+    // Rows of as much work stand together.
+    let works: Vec<String> = distinct(rows.iter().map(|row| row.names[0].as_str())).into_iter().map(str::to_owned).collect();
+    rows.sort_by_key(|row| works.iter().position(|work| *work == row.names[0]));
     let n = rows.len();
     let summary = |name: &str, of: fn(&Contender<'_>) -> (f64, Option<usize>)| Row {
         names: vec![name.to_owned()],
@@ -103,10 +114,10 @@ pub(super) fn matrix(all: &[Measurement]) -> Option<Drawn> {
     rows.push(summary("geometric mean", |w| (w.geomean, None)));
     rows.push(summary("worst row", |w| (w.worst, Some(w.worst_number))));
     let heat = Heat {
-        title: "Barriers: episodes per second as a share of the row's best peer or fixed policy",
-        scale: "1 = as fast as the best of them in the row; ours in bold",
+        title: "Barriers: meetings a second, as a share of the best other way under the same load",
+        scale: "1 = as fast as the best of them",
         shades: Shades::shares(),
-        heads: vec![],
+        heads: vec!["work between".to_owned(), "load".to_owned()],
         columns: waiters.iter().map(Contender::column).collect(),
         rows,
         summaries: 2,
@@ -114,21 +125,52 @@ pub(super) fn matrix(all: &[Measurement]) -> Option<Drawn> {
     Some(Drawn { svg: heat.render(), caption: matrix_caption(&all, &waiters, n) })
 }
 
+/// In how many rows a waiter comes to at least .95 of the best.
+fn reached(all: &[Cell<'_>], waiter: &str) -> usize {
+    all.iter().filter(|c| c.waiter == waiter && c.share().is_some_and(|share| share >= 0.95)).count()
+}
+
 fn matrix_caption(all: &[Cell<'_>], waiters: &[Contender<'_>], rows: usize) -> String {
-    let told = |who: &str, w: &Contender<'_>| {
-        let (geomean, worst) = (share(w.geomean), share(w.worst));
-        format!("{who} has a geometric mean of {geomean}, and its worst row, {}, is at {worst}", w.worst_row)
+    let told = |what: &str, w: &Contender<'_>| {
+        let (geomean, worst, row) = (share(w.geomean), share(w.worst), names::row_whole(w.worst_row));
+        format!("{what} has a geometric mean of {geomean}; its worst row, {row}, is at {worst}")
     };
     let best = |of: &dyn Fn(&Contender<'_>) -> bool| waiters.iter().find(|w| of(w));
     let mut sentences: Vec<String> = Vec::new();
-    if let Some(w) = best(&|w| adapts(w.name) > 0) {
-        let reached = all.iter().filter(|c| c.waiter == w.name && c.share().is_some_and(|share| share >= 0.95)).count();
-        let reaches = "reaches at least .95 of the best peer or fixed policy";
-        sentences.push(format!("In {reached} of {rows} rows {} {reaches}; {}", w.name, told("it", w)));
+    if let Some(w) = best(&|w| w.group == ColumnGroup::Product) {
+        let reached = reached(all, w.name);
+        sentences.push(format!(
+            "In {reached} of {rows} rows {PRODUCT} reaches at least .95 of the best peer or fixed policy. {}",
+            told("It", w)
+        ));
     }
-    sentences.extend(best(&|w| w.ours && adapts(w.name) == 0).map(|w| format!("Of the fixed policies, {}", told(w.name, w))));
-    sentences.extend(best(&|w| !w.ours).map(|w| format!("Of the peers, {}", told(w.name, w))));
+    sentences
+        .extend(best(&|w| w.group == ColumnGroup::Peer).map(|w| told(&format!("Of the peers {}", names::waiter(w.name)), w)));
+    let fixed = best(&|w| w.group == ColumnGroup::Fixed && !w.adapts());
+    sentences.extend(fixed.map(|w| told(&format!("Of the fixed policies {}", names::waiter(w.name)), w)));
     sentences.join(". ") + "."
+}
+
+/// How close the product comes to the best of each row, and how close others do, in a sentence.
+pub(super) fn headline(all: &[Measurement]) -> Option<String> {
+    let all: Vec<Cell<'_>> = all.iter().enumerate().filter_map(Cell::from).collect();
+    let waiters = waiters(&all);
+    let product = waiters.iter().find(|w| w.group == ColumnGroup::Product)?;
+    let rows = distinct(all.iter().map(|c| c.row)).len();
+    let peer = |w: &Contender<'_>| format!("{}: {}", names::waiter(w.name), share(w.geomean));
+    let mut peers: Vec<&Contender<'_>> = waiters.iter().filter(|w| w.group == ColumnGroup::Peer).collect();
+    // The best of them, and what most programs have.
+    let usual = peers.iter().position(|w| w.name == RUST_STD);
+    peers = [peers.first().copied(), usual.filter(|&at| at > 0).map(|at| peers[at])].into_iter().flatten().collect();
+    let others: Vec<String> = peers.into_iter().map(peer).collect();
+    let others = if others.is_empty() { String::new() } else { format!(" ({})", others.join("; ")) };
+    Some(format!(
+        "Under {} {PRODUCT}'s barrier is {} times as fast as the best other way for each of them, by the geometric mean{others}; under \
+         {} of them it comes to at least .95.",
+        if rows == 1 { "1 load".to_owned() } else { format!("{rows} loads") },
+        share(product.geomean),
+        reached(&all, product.name)
+    ))
 }
 
 /// Geometric mean and worst row of every waiter, class by class; below, over the core and the extended
@@ -154,10 +196,11 @@ pub(super) fn classes(all: &[Measurement]) -> Option<Drawn> {
     let together: Vec<Row> = SUBSETS[..2].iter().filter_map(|(name, holds)| told(name, holds)).flatten().collect();
     let weakest = by_class.chunks(2).filter_map(|rows| Some((rows[0].cells.first().copied()??.0, &rows[0].names[0])));
     let (mean, weakest) = weakest.min_by(|a, b| a.0.total_cmp(&b.0))?;
-    let caption = format!("The weakest class of {} is {weakest}, with a geometric mean of {}.", first.name, share(mean));
+    let first = names::waiter(first.name);
+    let caption = format!("The weakest class of {first} is {weakest}, with a geometric mean of {}.", share(mean));
     let heat = Heat {
         title: "Barriers: geometric mean and worst row of each class of load",
-        scale: "of the share of the row's best peer or fixed policy",
+        scale: "of the share of the best other way under the same load",
         shades: Shades::shares(),
         heads: vec![],
         columns: waiters.iter().map(Contender::column).collect(),
@@ -185,24 +228,25 @@ pub(super) fn cpu(all: &[Measurement]) -> Option<Drawn> {
     let cost = |c: &Cell<'_>| c.of.figures.get("cpu_us_per_episode").copied().unwrap_or(0.0);
     let bar = |c: &Cell<'_>| {
         let label = waiters.iter().position(|w| w.name == c.waiter)?;
-        Some(Bar { label, series: usize::from(!c.ours), value: cost(c), whisker: None, dot: None, of: c.number })
+        Some(Bar { label, series: waiters[label].group as usize, value: cost(c), whisker: None, dot: None, of: c.number })
     };
     let in_row = |row: &str| all.iter().filter(|c| c.row == row).collect::<Vec<_>>();
-    let panel = |row: &&str| Panel { title: (*row).to_owned(), bars: in_row(row).into_iter().filter_map(bar).collect() };
+    let panel = |row: &&str| Panel { title: names::row_whole(row), bars: in_row(row).into_iter().filter_map(bar).collect() };
     let bars = Bars {
         title: "Barriers: processor time per episode, all members together",
         axis: "us of processor time per episode (log scale)".to_owned(),
         scale: Scale::Log10,
         number: "us",
-        labels: waiters.iter().map(|w| w.name.to_owned()).collect(),
-        series: vec![("ours".to_owned(), colour(0)), ("peers".to_owned(), super::svg::ink::MUTED)],
+        labels: waiters.iter().map(|w| names::waiter(w.name)).collect(),
+        series: SERIES.map(|(name, ink)| (name.to_owned(), ink)).into(),
         panels: rows.iter().map(panel).collect(),
     };
     let told = |row: &&str| {
         let mut here = in_row(row);
         here.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
         let (least, most) = (*here.first()?, *here.last()?);
-        let shown = |c: &Cell<'_>| format!("{} ({})", c.waiter, quantity(cost(c), "us"));
+        let shown = |c: &Cell<'_>| format!("{} ({})", names::waiter(c.waiter), quantity(cost(c), "us"));
+        let row = names::row_whole(row);
         Some(format!("{row}: least by {}, most by {}", shown(least), shown(most)))
     };
     let (first, last) = (*rows.first()?, *rows.last()?);

@@ -1,8 +1,9 @@
-//! Horizontal bars: one line per label, several panels side by side on one scale, whiskers where values
-//! scatter.
+//! Horizontal bars: one line per label, panels side by side and below each other on one scale, whiskers where
+//! values scatter.
 use super::axis::{Axis, Scale};
 use super::legend::{Entry, Swatch};
-use super::svg::{At, Canvas, fitted, ink, width_of};
+use super::names::is_product;
+use super::svg::{At, Canvas, Svg, colour, fitted, ink, width_of};
 use foregather_results::number::short;
 
 const WIDTH: f64 = 960.0;
@@ -10,8 +11,13 @@ const WIDTH: f64 = 960.0;
 const BAR: f64 = 12.0;
 /// Room between the bars of two labels.
 const BETWEEN: f64 = 7.0;
+/// Room below a row of panels for numbers and the next row's headings.
+const BELOW: f64 = 50.0;
 /// Room for the number at the right of a panel.
 const NUMBERS: f64 = 46.0;
+/// More labels or panels are not drawn: a reader has the data for that.
+const LABELS_MAX: usize = 80;
+const PANELS_MAX: usize = 24;
 
 /// A chart of bars.
 pub(super) struct Bars<'a> {
@@ -51,9 +57,11 @@ pub(super) struct Bar {
 /// Where each line of the chart lies.
 struct Layout {
     left: f64,
-    top: f64,
-    bottom: f64,
-    /// For each label its top, and the series that it has a bar of.
+    /// How many panels stand side by side.
+    across: usize,
+    /// Height of the bars of a panel.
+    high: f64,
+    /// For each label its distance from the top, and the series that it has a bar of.
     lines: Vec<(f64, Vec<usize>)>,
     /// Width of the bars' part of a panel, and the distance between the beginnings of panels.
     plot: f64,
@@ -62,67 +70,99 @@ struct Layout {
 
 impl Bars<'_> {
     /// The chart as SVG.
-    pub(super) fn render(&self) -> String {
+    pub(super) fn render(&self) -> Svg {
         let mut canvas = Canvas::new(WIDTH);
         canvas.heading(16.0, 26.0, 15.0, self.title);
         let shown = |i: usize| Entry { series: Some(i), name: &self.series[i].0, ink: self.series[i].1, swatch: Swatch::Box };
         // A single series needs no name.
         let entries: Vec<_> = (0..self.series.len()).filter(|&i| !self.series[i].0.is_empty()).map(shown).collect();
         let legend = canvas.legend((8.0, WIDTH), 38.0, &entries);
-        let layout = self.layout(38.0 + legend);
+        let layout = self.layout();
         let values = self.panels.iter().flat_map(|p| &p.bars).flat_map(|b| {
             let (low, high) = b.whisker.unwrap_or((b.value, b.value));
             [Some(b.value), Some(low), Some(high), b.dot].into_iter().flatten()
         });
         let axis = Axis::fit(values, self.scale, (0.0, layout.plot));
-        let label = |(label, (top, series)): (&String, &(f64, Vec<usize>))| {
-            let middle = top + series.len() as f64 * BAR / 2.0 + 4.0;
-            (layout.left - 10.0, middle, fitted(label, 12.0, layout.left - 26.0))
-        };
-        canvas.texts(At::End, ink::TEXT, self.labels.iter().zip(&layout.lines).map(label));
-        for (i, panel) in self.panels.iter().enumerate() {
-            let from = layout.left + i as f64 * layout.pitch;
-            self.panel(&mut canvas, panel, &layout, axis.moved((from, from + layout.plot)));
+        let mut top = 38.0 + legend + 30.0;
+        let panels = &self.panels[..self.panels.len().min(PANELS_MAX)];
+        for row in panels.chunks(layout.across) {
+            self.labels(&mut canvas, &layout, top);
+            for (i, panel) in row.iter().enumerate() {
+                let from = layout.left + i as f64 * layout.pitch;
+                self.panel(&mut canvas, panel, &layout, top, axis.moved((from, from + layout.plot)));
+            }
+            top += layout.high + BELOW;
         }
-        canvas.text((layout.left + WIDTH) / 2.0, layout.bottom + 40.0, At::Middle, ink::SOFT, &self.axis);
-        canvas.finish(layout.bottom + 54.0, self.title, "")
+        let bottom = top - BELOW;
+        canvas.text((layout.left + WIDTH) / 2.0, bottom + 40.0, At::Middle, ink::SOFT, &self.axis);
+        let (labels, panels) = (self.labels.len(), self.panels.len());
+        if labels > LABELS_MAX || panels > PANELS_MAX {
+            let told = format!("The first of {labels} lines and {panels} panels; the data have the others.");
+            canvas.text(16.0, bottom + 58.0, At::Start, ink::SOFT, &told);
+        }
+        canvas.finish(bottom + if labels > LABELS_MAX || panels > PANELS_MAX { 72.0 } else { 54.0 }, self.title)
     }
 
-    fn layout(&self, legend_end: f64) -> Layout {
-        let widest = self.labels.iter().map(|l| width_of(l, 12.0)).fold(40.0, f64::max);
-        let left = widest.min(210.0) + 28.0;
-        let mut y = legend_end + 30.0;
-        let top = y;
-        let mut lines = Vec::new();
-        for label in 0..self.labels.len() {
-            let bars = self.panels.iter().flat_map(|p| &p.bars).filter(|b| b.label == label);
-            let mut series: Vec<usize> = bars.map(|b| b.series).collect();
+    fn layout(&self) -> Layout {
+        let labels = &self.labels[..self.labels.len().min(LABELS_MAX)];
+        let widest = labels.iter().map(|l| width_of(l, 12.0)).fold(40.0, f64::max);
+        let left = widest.min(230.0) + 28.0;
+        let mut of = vec![Vec::new(); labels.len()];
+        for bar in self.panels.iter().flat_map(|p| &p.bars) {
+            if let Some(series) = of.get_mut(bar.label) {
+                series.push(bar.series);
+            }
+        }
+        let (mut y, mut lines) = (0.0, Vec::new());
+        for mut series in of {
             series.sort_unstable();
             series.dedup();
-            lines.push((y + BETWEEN / 2.0, series.clone()));
-            y += series.len().max(1) as f64 * BAR + BETWEEN;
+            let high = series.len().max(1) as f64 * BAR + BETWEEN;
+            lines.push((y + BETWEEN / 2.0, series));
+            y += high;
         }
-        let pitch = (WIDTH - 12.0 - left) / self.panels.len().max(1) as f64;
-        Layout { left, top, bottom: y, lines, plot: pitch - NUMBERS - 14.0, pitch }
+        let across = match self.panels.len() {
+            n @ 0..=3 => n.max(1),
+            4 => 2,
+            _ => 3,
+        };
+        let pitch = (WIDTH - 12.0 - left) / across as f64;
+        Layout { left, across, high: y, lines, plot: pitch - NUMBERS - 14.0, pitch }
     }
 
-    fn panel(&self, canvas: &mut Canvas, panel: &Panel, layout: &Layout, axis: Axis) {
-        let (top, bottom, right) = (layout.top, layout.bottom, axis.to + NUMBERS);
+    /// Writes the labels of a row of panels; the product's in its colour.
+    fn labels(&self, canvas: &mut Canvas, layout: &Layout, top: f64) {
+        let place = |(label, (y, series)): (&String, &(f64, Vec<usize>))| {
+            let middle = top + y + series.len() as f64 * BAR / 2.0 + 4.0;
+            (layout.left - 10.0, middle, fitted(label, 12.0, layout.left - 26.0))
+        };
+        let all = self.labels.iter().zip(&layout.lines).map(place);
+        let (product, others): (Vec<_>, Vec<_>) = all.partition(|(.., label)| is_product(label));
+        canvas.texts(At::End, ink::TEXT, others);
+        for (x, y, label) in product {
+            canvas.put(format_args!(
+                r#"<text x="{x:.1}" y="{y:.1}" text-anchor="end" font-weight="700" fill="{}">{label}</text>"#,
+                colour(0)
+            ));
+        }
+    }
+
+    fn panel(&self, canvas: &mut Canvas, panel: &Panel, layout: &Layout, top: f64, axis: Axis) {
+        let (bottom, right) = (top + layout.high, axis.to + NUMBERS);
         canvas.heading(axis.from, top - 8.0, 12.5, &fitted(&panel.title, 13.0, layout.plot));
         canvas.text(right, top - 8.0, At::End, ink::SOFT, self.number);
-        let between = layout.lines.iter().skip(1).map(|(top, _)| top - BETWEEN / 2.0);
+        let between = layout.lines.iter().skip(1).map(|(y, _)| top + y - BETWEEN / 2.0);
         let rules: String = between.map(|y| format!("M{:.1} {y:.1}H{right:.1}", axis.from)).collect();
         canvas.line(&rules, ink::GRID, 0.5);
         let line = |v: f64| format!("M{:.1} {top:.1}V{bottom:.1}", axis.at(v));
         canvas.grid(&axis.ticks(36.0), At::Middle, line, |v| (axis.at(v), bottom + 16.0));
         for (series, (_, ink)) in self.series.iter().enumerate() {
-            let bars = panel.bars.iter().filter(|b| b.series == series);
             let mut marks = Marks::default();
-            bars.for_each(|bar| {
-                let (top, series) = &layout.lines[bar.label];
+            for bar in panel.bars.iter().filter(|b| b.series == series) {
+                let Some((y, series)) = layout.lines.get(bar.label) else { continue };
                 let slot = series.iter().position(|&s| s == bar.series).unwrap_or(0);
-                marks.add(bar, &axis, top + slot as f64 * BAR);
-            });
+                marks.add(bar, &axis, top + y + slot as f64 * BAR);
+            }
             canvas.put(format_args!(r#"<g class="s" data-s="{series}">"#));
             canvas.group(format_args!(r#"stroke="{ink}" stroke-width="9""#), &marks.bars);
             canvas.group(format_args!(r#"fill="none" stroke="{}" stroke-width="1.1""#, ink::TEXT), &marks.whiskers);

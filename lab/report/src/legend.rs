@@ -36,7 +36,7 @@ impl Canvas {
                 (x, y) = (left, y + 19.0);
             }
             match entry.series {
-                Some(series) => self.put(format_args!(r#"<g class="k" data-s="{series}" tabindex="0" role="button">"#)),
+                Some(series) => self.put(format_args!(r#"<g class="k" data-s="{series}">"#)),
                 None => self.put(format_args!("<g>")),
             }
             match entry.swatch {
@@ -76,7 +76,7 @@ mod tests {
         let mut canvas = Canvas::new(300.0);
         let one_line = Canvas::new(300.0).legend((10.0, 300.0), 0.0, &entries[..1]);
         assert!(canvas.legend((10.0, 300.0), 0.0, &entries) > 2.0 * one_line, "four entries do not fit into two lines of 300");
-        assert!(!canvas.finish(100.0, "t", "").contains(&long));
+        assert!(!canvas.finish(100.0, "t").markup.contains(&long));
         assert!(width_of(&fitted(&long, 12.0, 80.0), 12.0) <= 80.0 + 12.0);
     }
 }

@@ -1,13 +1,13 @@
 //! Results as one self-contained HTML page, or one figure as stand-alone SVG.
 //!
-//! - [`page`]: noise verdict, figures, claims, every number on demand, provenance; opens offline, makes no
-//!   request.
+//! - [`page`](page()): headline, figures by section, claims, every number on demand, provenance; opens
+//!   offline, makes no request, and can be read without scripts.
 //! - [`figure_svg`]: one [`Figure`] with explicit colours, for a README or a paper; [`figures`]: those that
 //!   results may have.
 //! - A figure is chosen by the ids and labels of the measurements, or is a timeline: each file below says
 //!   which it draws. Most figures are data, a `FigureSpec`.
 //! - `svg`, `axis`, `legend`, `shades`: the pen. `bars`, `lines` of `curve`s, `heat`, `maps`, `strip`: the
-//!   kinds of chart.
+//!   kinds of chart. `names`: what things are called in all of them.
 #![forbid(unsafe_code)]
 
 mod apps;
@@ -15,17 +15,21 @@ mod axis;
 mod barriers;
 mod bars;
 mod curve;
+mod document;
 mod dsm;
 mod heat;
-mod html;
 mod legend;
 mod lines;
 mod maps;
 mod messages;
+mod names;
 mod noise;
 mod openmp;
+mod page;
+mod papers;
 mod ping_pong;
 mod plans;
+mod published;
 mod queues;
 mod regret;
 mod shades;
@@ -36,11 +40,13 @@ mod studies;
 mod svg;
 mod teams;
 mod timeline;
-mod verdicts;
 
-pub use html::page;
+pub use page::page;
 
+use document::Document;
 use foregather_results::{Measurement, Results};
+use std::collections::BTreeSet;
+use svg::Svg;
 
 /// The longest name of a file, in characters: longer ones are cut.
 const NAME_MAX: usize = 100;
@@ -63,42 +69,57 @@ pub enum Figure {
 /// How a figure is drawn.
 type DrawFigure = fn(&[Measurement]) -> Option<Drawn>;
 
+/// What figures are about: a section of the page each, in its order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Topic {
+    Barriers,
+    Teams,
+    Queues,
+    Blas,
+    HandOvers,
+    Messages,
+    Memory,
+    Noise,
+    Simulated,
+}
+
 /// The figures that are chosen by what was measured, in the order of the page.
-const FIGURES: [(&str, DrawFigure); 28] = [
-    ("ping-pong", |all| ping_pong::METHODS.draw(all)),
-    ("gaps", |all| ping_pong::GAPS.draw(all)),
-    ("distribution", ping_pong::distribution),
-    ("barriers", barriers::matrix),
-    ("barrier-classes", barriers::classes),
-    ("barrier-regret", regret::of_barriers),
-    ("barrier-cpu", barriers::cpu),
-    ("ablation", |all| studies::ABLATION.draw(all)),
-    ("predictions", |all| studies::PREDICTIONS.draw(all)),
-    ("skew", skew::draw),
-    ("message-latency", |all| messages::LATENCY.draw(all)),
-    ("message-bandwidth", |all| messages::BANDWIDTH.draw(all)),
-    ("message-hogs", |all| messages::BESIDE_HOGS.draw(all)),
-    ("dsm-faults", |all| dsm::PARTS_OF_FAULTS.draw(all)),
-    ("dsm-owner", |all| dsm::OWNER.draw(all)),
-    ("dsm-views", |all| dsm::MANY_VIEWS.draw(all)),
-    ("app-speedups", |all| apps::SPEEDUPS.draw(all)),
-    ("app-breakdown", apps::breakdown),
-    ("teams", |all| teams::REGIONS.draw(all)),
-    ("openmp", |all| openmp::CONSTRUCTS.draw(all)),
-    ("programs", |all| openmp::PROGRAMS.draw(all)),
-    ("queue-late", |all| queues::LATE.draw(all)),
-    ("queue-burnt", |all| queues::BURNT.draw(all)),
-    ("blas-sizes", |all| teams::BLAS_SIZES.draw(all)),
-    ("blas-collapse", |all| teams::BLAS_COLLAPSE.draw(all)),
-    ("noise-trace", noise::trace),
-    ("noise-line", noise::line),
-    ("butterfly", |all| studies::BUTTERFLY.draw(all)),
+const FIGURES: [(&str, Topic, DrawFigure); 29] = [
+    ("barriers", Topic::Barriers, barriers::matrix),
+    ("barrier-classes", Topic::Barriers, barriers::classes),
+    ("barrier-regret", Topic::Barriers, regret::of_barriers),
+    ("barrier-cpu", Topic::Barriers, barriers::cpu),
+    ("ablation", Topic::Barriers, |all| studies::ABLATION.draw(all)),
+    ("predictions", Topic::Barriers, |all| studies::PREDICTIONS.draw(all)),
+    ("skew", Topic::Barriers, skew::draw),
+    ("openmp", Topic::Teams, |all| openmp::CONSTRUCTS.draw(all)),
+    ("openmp-tasks", Topic::Teams, |all| openmp::TASKS.draw(all)),
+    ("programs", Topic::Teams, |all| openmp::PROGRAMS.draw(all)),
+    ("teams", Topic::Teams, |all| teams::REGIONS.draw(all)),
+    ("queue-late", Topic::Queues, |all| queues::LATE.draw(all)),
+    ("queue-burnt", Topic::Queues, |all| queues::BURNT.draw(all)),
+    ("blas-sizes", Topic::Blas, |all| teams::BLAS_SIZES.draw(all)),
+    ("blas-collapse", Topic::Blas, |all| teams::BLAS_COLLAPSE.draw(all)),
+    ("ping-pong", Topic::HandOvers, |all| ping_pong::METHODS.draw(all)),
+    ("gaps", Topic::HandOvers, |all| ping_pong::GAPS.draw(all)),
+    ("distribution", Topic::HandOvers, ping_pong::distribution),
+    ("message-latency", Topic::Messages, |all| messages::LATENCY.draw(all)),
+    ("message-bandwidth", Topic::Messages, |all| messages::BANDWIDTH.draw(all)),
+    ("message-hogs", Topic::Messages, |all| messages::BESIDE_HOGS.draw(all)),
+    ("dsm-faults", Topic::Memory, |all| dsm::PARTS_OF_FAULTS.draw(all)),
+    ("dsm-owner", Topic::Memory, |all| dsm::OWNER.draw(all)),
+    ("dsm-views", Topic::Memory, |all| dsm::MANY_VIEWS.draw(all)),
+    ("app-speedups", Topic::Memory, |all| apps::SPEEDUPS.draw(all)),
+    ("app-breakdown", Topic::Memory, apps::breakdown),
+    ("noise-trace", Topic::Noise, noise::trace),
+    ("noise-line", Topic::Noise, noise::line),
+    ("butterfly", Topic::Simulated, |all| studies::BUTTERFLY.draw(all)),
 ];
 
 impl Figure {
     /// All figures but those of plans and timelines, in the order of the page.
     pub fn all() -> impl Iterator<Item = Self> {
-        FIGURES.iter().map(|(name, _)| Self::Of(name))
+        FIGURES.iter().map(|(name, ..)| Self::Of(name))
     }
 
     /// Its name as a file, without an ending: the name of the plan or timeline, made harmless, with
@@ -107,7 +128,7 @@ impl Figure {
         let harmless = |plan: &str| -> String {
             let harmless = |c: char| if c.is_ascii_alphanumeric() || "-_+".contains(c) { c } else { '-' };
             let name: String = plan.chars().map(harmless).take(NAME_MAX).collect();
-            let taken = name.is_empty() || FIGURES.iter().any(|(known, _)| *known == name);
+            let taken = name.is_empty() || FIGURES.iter().any(|(known, ..)| *known == name);
             if taken { format!("plan-{name}") } else { name }
         };
         match self {
@@ -118,52 +139,76 @@ impl Figure {
         }
     }
 
-    fn draw(&self, results: &Results) -> Option<Drawn> {
-        let all = results.measurements.as_slice();
+    fn draw(&self, of: &Document<'_>) -> Option<Drawn> {
+        let all = &*of.all;
         match self {
-            Self::Of(name) => FIGURES.iter().find(|(known, _)| known == name)?.1(all),
+            Self::Of(name) => FIGURES.iter().find(|(known, ..)| known == name)?.2(all),
             Self::RegretMap(plan) => regret::of_plan(all, plan),
-            Self::Plan(plan) => plans::draw(all, plan),
+            Self::Plan(plan) => plans::draw(all, plan, papers::published(&self.name())),
             Self::OverTime(plan) => plans::over_time(all, plan),
-            Self::Timeline(name) => timeline::draw(&results.timelines, name),
+            Self::Timeline(name) => timeline::draw(&of.results.timelines, name),
         }
     }
 
-    /// Does it show virtual time, even if its results were measured otherwise?
-    fn is_virtual(&self) -> bool {
-        matches!(self, Self::RegretMap(_) | Self::Plan(_) | Self::OverTime(_) | Self::Timeline(_) | Self::Of("butterfly"))
+    /// Does it show virtual time, which nothing disturbs?
+    fn is_virtual(&self, of: &Document<'_>) -> bool {
+        match self {
+            Self::Of("butterfly") => true,
+            Self::Of("app-speedups" | "app-breakdown") => apps::are_simulated(&of.all),
+            Self::Of(_) => false,
+            Self::Plan(plan) => !plans::is_measured(&of.all, plan),
+            Self::RegretMap(_) | Self::OverTime(_) | Self::Timeline(_) => true,
+        }
+    }
+
+    fn topic(&self) -> Topic {
+        let own = |name| FIGURES.iter().find(|(known, ..)| *known == name).map(|(_, topic, _)| *topic);
+        if let Self::Of(name) = self { own(*name).unwrap_or(Topic::Simulated) } else { Topic::Simulated }
     }
 }
 
+/// What a figure says by itself if its run was disturbed too much.
+const DISTURBED: &str = "machine unusable while this was measured: its numbers tell of what else ran";
+/// More plans or timelines than that have no figure.
+const PLANS_MAX: usize = 200;
+
 /// The figures that these results may have, in the order of the page: [`Figure::all`], then those of their
-/// plans, then their timelines.
+/// plans, then their timelines; of very many plans or timelines those of the first 200.
 pub fn figures(results: &[Results]) -> Vec<Figure> {
-    let plans = distinct(results.iter().flat_map(|r| plans::names(&r.measurements)));
+    let mut plans = distinct(results.iter().flat_map(|r| plans::names(&r.measurements)));
+    plans.truncate(PLANS_MAX);
     let of = |plan: &str| [Figure::RegretMap, Figure::Plan, Figure::OverTime].map(|figure| figure(plan.to_owned()));
     let timelines = distinct(results.iter().flat_map(|r| r.timelines.iter().map(|timeline| timeline.name.as_str())));
-    let timelines = timelines.into_iter().map(|name| Figure::Timeline(name.to_owned()));
+    let timelines = timelines.into_iter().take(PLANS_MAX).map(|name| Figure::Timeline(name.to_owned()));
     Figure::all().chain(plans.into_iter().flat_map(of)).chain(timelines).collect()
+}
+
+/// Says which plans and timelines have no figure since there are too many.
+fn left_out(results: &[Results]) -> Option<String> {
+    let plans = distinct(results.iter().flat_map(|r| plans::names(&r.measurements))).len();
+    let timelines = results.iter().map(|r| r.timelines.len()).sum::<usize>();
+    (plans.max(timelines) > PLANS_MAX).then(|| {
+        format!("Of {plans} plans and {timelines} timelines the first {PLANS_MAX} of each may have figures; the data have all.")
+    })
 }
 
 /// A figure, and the sentence that says what to see in it.
 struct Drawn {
-    svg: String,
+    svg: Svg,
     caption: String,
 }
 
 /// The figure as stand-alone SVG, from the first results that have the measurements for it; `None` if none
-/// has.
+/// has. If other programs disturbed the run too much, a remark in the figure says so.
 pub fn figure_svg(figure: &Figure, results: &[Results]) -> Option<String> {
-    results.iter().find_map(|r| figure.draw(r)).map(|drawn| svg::stand_alone(&drawn.svg))
+    let documents = results.iter().map(Document::of);
+    let (document, drawn) = documents.filter_map(|of| figure.draw(&of).map(|drawn| (of, drawn))).next()?;
+    let disturbed = document.is_disturbed() && !figure.is_virtual(&document);
+    Some(svg::stand_alone(&drawn.svg.markup, disturbed.then_some(DISTURBED)))
 }
 
 /// The different values, in order of first appearance.
 fn distinct<'a>(values: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut seen = Vec::new();
-    values.for_each(|v| {
-        if !seen.contains(&v) {
-            seen.push(v);
-        }
-    });
-    seen
+    let mut seen = BTreeSet::new();
+    values.filter(|value| seen.insert(*value)).collect()
 }

@@ -4,7 +4,8 @@ use super::axis::{Axis, Marks, Scale};
 use super::curve::Curve;
 use super::distinct;
 use super::legend::Entry;
-use super::svg::{At, Canvas, escape, fitted, ink, width_of};
+use super::published::PublishedMark;
+use super::svg::{At, Canvas, Svg, escape, fitted, ink, width_of};
 
 const WIDTH: f64 = 960.0;
 /// Room at the left of a panel for the numbers of its axis, and for the axis' name.
@@ -12,6 +13,15 @@ const LEFT: f64 = 70.0;
 const LEVEL_DASH: &str = "5 4";
 /// Room below a panel's lines for numbers and the axis' name.
 const BELOW: f64 = 48.0;
+
+/// More plots or curves would be too many to look at: figures leave them out and say so.
+pub(super) const PLOTS_MAX: usize = 12;
+pub(super) const CURVES_MAX: usize = 40;
+
+/// Says that there are more than are shown; nothing if there are not.
+pub(super) fn more_than(shown: usize, all: usize, what: &str) -> String {
+    if all > shown { format!(" Of {all} {what} the first {shown} are shown; the data have all.") } else { String::new() }
+}
 
 /// A chart of curves.
 pub(super) struct Lines<'a> {
@@ -53,6 +63,8 @@ pub(super) struct Plot {
     pub(super) curves: Vec<Curve>,
     /// A few words about each of its curves, after its name in the plot's own legend; empty: no such legend.
     pub(super) remarks: Vec<String>,
+    /// What a paper says here.
+    pub(super) published: Vec<PublishedMark>,
 }
 
 /// Where a panel's lines lie.
@@ -66,13 +78,14 @@ struct PlotArea {
 
 impl Lines<'_> {
     /// The chart as SVG.
-    pub(super) fn render(&self) -> String {
+    pub(super) fn render(&self) -> Svg {
         let mut canvas = Canvas::new(WIDTH);
         let room = self.level_meaning(&mut canvas);
         canvas.heading(16.0, 26.0, 15.0, &fitted(self.title, 15.6, room));
         let series = distinct(self.plots.iter().flat_map(|p| &p.curves).map(|c| c.name.as_str()));
         let points = || self.plots.iter().flat_map(|p| &p.curves).flat_map(|c| &c.points);
-        let heights = points().flat_map(|p| [p.y, p.low, p.high]).chain(self.level.iter().map(|level| level.0));
+        let published = self.plots.iter().flat_map(|p| &p.published).flat_map(PublishedMark::heights);
+        let heights = points().flat_map(|p| [p.y, p.low, p.high]).chain(self.level.iter().map(|level| level.0)).chain(published);
         let (x, y) = (self.x.axis(points().map(|p| p.x)), self.y.axis(heights));
         let across = match self.plots.len() {
             n @ 0..=2 => n.max(1),
@@ -95,7 +108,10 @@ impl Lines<'_> {
                 canvas.heading(left, bottom + title - 6.0, 12.5, &fitted(&plot.title, 12.5, pitch - LEFT));
                 let curves: Vec<(&Curve, &str)> = plot.curves.iter().zip(plot.remarks.iter().map(String::as_str)).collect();
                 let remarks = legend(&mut canvas, &curves, &series, (left - 8.0, left + pitch - LEFT), bottom + title);
-                top = top.max(bottom + title + remarks + 6.0);
+                let published: Vec<Entry<'_>> = plot.published.iter().map(PublishedMark::entry).collect();
+                let ends = (left - 8.0, left + pitch - LEFT);
+                let published = canvas.legend(ends, bottom + title + remarks, &published);
+                top = top.max(bottom + title + remarks + published + 6.0);
             }
             for (i, plot) in row.iter().enumerate() {
                 let left = LEFT + i as f64 * pitch;
@@ -104,7 +120,7 @@ impl Lines<'_> {
             }
             bottom = top + height + BELOW;
         }
-        canvas.finish(bottom + 4.0, self.title, "")
+        canvas.finish(bottom + 4.0, self.title)
     }
 
     /// Writes what the level means at the right of the title; returns the room that is left of it.
@@ -122,7 +138,8 @@ impl Lines<'_> {
         self.grid(canvas, &x, &y, frame.left < 2.0 * LEFT);
         let names = if let Marks::Names(names) = &self.x.marks { names.join("\n") } else { String::new() };
         canvas.put(format_args!(
-            r#"<g data-x="{}" data-names="{}" data-steps="{}" data-axis="{} {:.5} {:.5} {:.1} {:.1} {:.1} {:.1}">"#,
+            r#"<g data-title="{}" data-x="{}" data-names="{}" data-steps="{}" data-axis="{} {:.5} {:.5} {:.1} {:.1} {:.1} {:.1}">"#,
+            escape(&plot.title),
             escape(&self.x.name),
             escape(&names),
             u8::from(self.steps),
@@ -145,6 +162,7 @@ impl Lines<'_> {
             let number = series.iter().position(|name| *name == curve.name).unwrap_or(0);
             curve.draw(canvas, number, self.steps, (&x, &y));
         }
+        plot.published.iter().for_each(|published| published.draw(canvas, (&x, &y)));
         canvas.put(format_args!(r#"<path class="at" stroke="{}" stroke-dasharray="3 3" visibility="hidden"/></g>"#, ink::SOFT));
     }
 
@@ -156,14 +174,31 @@ impl Lines<'_> {
         canvas.grid(&y.marked(&self.y.marks, 34.0), At::End, level, |v| (left - 8.0, y.at(v) + 4.0));
         canvas.text((left + right) / 2.0, bottom + 38.0, At::Middle, ink::SOFT, &fitted(&self.x.name, 12.0, right - left));
         // Plots beside each other share their scales.
-        let name = if outermost { self.y.name.as_str() } else { "" };
-        canvas.put(format_args!(
-            r#"<text transform="translate({:.1} {:.1}) rotate(-90)" text-anchor="middle" fill="{}">{}</text>"#,
-            left - 48.0,
-            (top + bottom) / 2.0,
-            ink::SOFT,
-            escape(&fitted(name, 12.0, bottom - top + 20.0))
-        ));
+        if outermost {
+            self.name_of_y(canvas, left, (top, bottom));
+        }
+    }
+
+    /// Writes the name of the heights along their axis, in two lines if it is long.
+    fn name_of_y(&self, canvas: &mut Canvas, left: f64, (top, bottom): (f64, f64)) {
+        let room = bottom - top + 20.0;
+        let mut lines = vec![self.y.name.as_str()];
+        let middle = self.y.name.len() / 2;
+        let spaces = self.y.name.match_indices(' ').map(|(at, _)| at);
+        if width_of(&self.y.name, 12.0) > room
+            && let Some(at) = spaces.min_by_key(|at| at.abs_diff(middle))
+        {
+            lines = vec![&self.y.name[..at], &self.y.name[at + 1..]];
+        }
+        for (i, line) in lines.iter().enumerate() {
+            canvas.put(format_args!(
+                r#"<text transform="translate({:.1} {:.1}) rotate(-90)" text-anchor="middle" fill="{}">{}</text>"#,
+                left - 48.0 - 13.0 * (lines.len() - 1 - i) as f64,
+                (top + bottom) / 2.0,
+                ink::SOFT,
+                escape(&fitted(line, 12.0, room))
+            ));
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Maps of many rows, by two of their properties at a time: each cell shows the mean beside the worst. Above
 //! them stand the numbers of all rows, below them the worst rows by name.
 use super::shades::Shades;
-use super::svg::{At, Canvas, escape, fitted, ink, width_of};
+use super::svg::{At, Canvas, Svg, escape, fitted, ink, width_of};
 
 const WIDTH: f64 = 960.0;
 const ROW: f64 = 24.0;
@@ -139,7 +139,7 @@ impl Map {
 
 impl Maps<'_> {
     /// The figure as SVG.
-    pub(super) fn render(&self) -> String {
+    pub(super) fn render(&self) -> Svg {
         let mut canvas = Canvas::new(WIDTH);
         canvas.heading(16.0, 26.0, 15.0, &fitted(self.title, 15.6, WIDTH - 32.0));
         let mut x = 16.0;
@@ -163,7 +163,7 @@ impl Maps<'_> {
             top += row.iter().map(Map::height).fold(0.0, f64::max) + 10.0;
         }
         let bottom = self.list(&mut canvas, top + 8.0);
-        canvas.finish(bottom + 12.0, self.title, "")
+        canvas.finish(bottom + 12.0, self.title)
     }
 
     /// Lists the worst rows from `top` on; returns where they end.

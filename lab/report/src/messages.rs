@@ -5,6 +5,7 @@
 //! `messages-beside-hogs/...` (with the labels `hogs` and `policy` and the figures `half_mean_us`,
 //! `half_p99_us` and `hog_share`).
 use super::axis::Scale;
+use super::names::{PRODUCT, busy, policy};
 use super::spec::{Cell, FigureSpec, Reading, bars, least, lines, most, positive};
 use foregather_measure::messages::{HOGS, SIZES};
 use foregather_results::Measurement;
@@ -70,24 +71,36 @@ fn ends(all: &[Cell<'_>], say: impl Fn(&Cell<'_>) -> String) -> Option<String> {
 /// How long messages take beside hogs, and what the hogs keep.
 pub(super) const BESIDE_HOGS: FigureSpec = FigureSpec {
     of: &[HOGS],
-    title: "Messages beside hogs",
+    names: |m| {
+        let beside = match m.labels.get("hogs")?.as_str() {
+            "0" => "alone".to_owned(),
+            hogs => format!("{} a processor", busy(hogs)),
+        };
+        let plain = match m.labels.get("policy")?.as_str() {
+            "adaptive" => PRODUCT.to_owned(),
+            fixed => policy(fixed),
+        };
+        Some(vec![("beside", beside), ("plain", plain)])
+    },
+    title: "Messages beside busy programs",
     values: &[
         ("half a round trip, mean us", |m| positive(m, "half_mean_us")),
         ("99th percentile us", |m| positive(m, "half_p99_us")),
-        ("hogs keep %", |m| positive(m, "hog_share").map(|share| Reading::of(share.value * 100.0))),
+        ("busy programs keep %", |m| positive(m, "hog_share").map(|share| Reading::of(share.value * 100.0))),
     ],
-    series: "{hogs} hogs a processor",
-    along: "{policy}",
+    series: "{beside}",
+    along: "{plain}",
     chart: bars("microseconds, or percent of their speed alone (log scale)", Scale::Log10, ""),
     caption: |cells| {
         let rate = |cell: &Cell<'_>| cell.m.summary.p50.unwrap_or(0.0);
         let share = |cell: &Cell<'_>| cell.figure("hog_share").filter(|&share| share > 0.0);
         let told = most(cells.iter().filter(|cell| share(cell).is_some()), rate).or(cells.first())?;
-        let keep = share(told).map(|share| format!(", while the hogs keep {} % of their speed", digits(share * 100.0, 3)));
+        let keep =
+            share(told).map(|share| format!(", while the busy programs keep {} % of their speed", digits(share * 100.0, 3)));
         Some(format!(
-            "Messages of 8 bytes, to and fro. With {} hogs on each processor {} moves most: {} round trips a second{}.",
-            told.name("hogs"),
-            told.name("policy"),
+            "Messages of 8 bytes, to and fro. Beside {} {} moves most: {} round trips a second{}.",
+            told.name("beside"),
+            told.name("plain"),
             short(rate(told)),
             keep.unwrap_or_default()
         ))

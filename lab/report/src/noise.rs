@@ -74,7 +74,7 @@ fn trace_plot(m: &Measurement) -> Option<Plot> {
         curve("interrupted", hit.into_iter().map(Point::sharp).collect(), Look::Dots),
         curve("floor", [0.0, now].map(|at| Point::sharp((at, floor))).to_vec(), Look::Line),
     ];
-    Some(Plot { title: format!("processor {}", cpu(m)), curves: curves.into_iter().flatten().collect(), remarks: vec![] })
+    Some(Plot { title: format!("processor {}", cpu(m)), curves: curves.into_iter().flatten().collect(), ..Plot::default() })
 }
 
 fn trace_caption(m: &Measurement) -> Option<String> {
@@ -136,5 +136,5 @@ fn line_plot(m: &Measurement) -> Option<(Plot, String)> {
         quantity(above, "ns")
     );
     let title = format!("processor {}: {formula}", cpu(m));
-    Some((Plot { title, curves: curves.into_iter().flatten().collect(), remarks: vec![] }, caption))
+    Some((Plot { title, curves: curves.into_iter().flatten().collect(), ..Plot::default() }, caption))
 }

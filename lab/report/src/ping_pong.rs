@@ -5,7 +5,7 @@
 use super::axis::Scale;
 use super::curve::{Curve, Look, Point};
 use super::lines::{AxisSide, Lines, Plot};
-use super::spec::{Cell, Chart, FigureSpec, Reading, names};
+use super::spec::{Cell, Chart, FigureSpec, Reading, least, most, names};
 use super::{Drawn, distinct};
 use foregather_results::Measurement;
 use foregather_results::number::{quantity, short};
@@ -19,13 +19,14 @@ pub(super) const METHODS: FigureSpec = FigureSpec {
     title: "Ping-pong: one round trip, by way of waiting",
     values: &[("", |m| {
         let s = &m.summary;
-        Some(Reading { dot: s.p50, ..Reading::of(s.mean?).scattered(s.min, s.max) })
+        let read = |value: Option<f64>| value.map(|value| value * scale(m).0);
+        Some(Reading { dot: read(s.p50), ..Reading::of(read(s.mean)?).scattered(read(s.min), read(s.max)) })
     })],
     panel: "{place}",
     series: "{partners}",
     along: "{method}",
     chart: Chart::Bars {
-        axis: "{unit} per round trip (log scale): bar = average, whisker = minimum to maximum, dot = median",
+        axis: "{read in} for a round trip (log scale): bar = average, whisker = minimum to maximum, dot = median",
         scale: Scale::Log10,
         number: "average",
         colours: &[0, 4, 2],
@@ -49,12 +50,12 @@ pub(super) const GAPS: FigureSpec = FigureSpec {
         cells.retain(|cell| cell.name("partners") == whose && places.iter().any(|place| place == cell.name("place")));
     },
     title: "Ping-pong after idling: a processor that slept answers later",
-    values: &[("", |m| m.summary.p50.map(Reading::of))],
+    values: &[("", |m| m.summary.p50.map(|p50| Reading::of(p50 * scale(m).0)))],
     panel: "{partners}, {place}",
     series: "{after}",
     along: "{method}",
     chart: Chart::Bars {
-        axis: "{unit} per round trip (log scale), median",
+        axis: "{read in} for a round trip (log scale), median",
         scale: Scale::Log10,
         number: "median",
         colours: &[5, 0, 6, 1],
@@ -64,6 +65,43 @@ pub(super) const GAPS: FigureSpec = FigureSpec {
     caption: gaps_caption,
     ..FigureSpec::PLAIN
 };
+
+/// Methods in plain words; the kernel's are known by their names.
+const WAYS: [(&str, &str); 9] = [
+    ("spin-hot", "spin without a pause"),
+    ("spin-yield", "spin, then yield"),
+    ("two-phase", "spin, then sleep"),
+    ("futex", "sleep (futex)"),
+    ("posix-semaphore", "POSIX semaphores"),
+    ("sysv-semaphore", "System V semaphores"),
+    ("one-semaphore", "one POSIX semaphore"),
+    ("condvar", "condition variable"),
+    ("two-barriers", "two barriers"),
+];
+
+fn way(method: &str) -> String {
+    WAYS.iter().find(|(known, _)| *known == method).map_or(method, |(_, plain)| plain).to_owned()
+}
+
+/// What values are multiplied by, and what they are then.
+fn scale(m: &Measurement) -> (f64, &str) {
+    if m.unit == "ns" { (1e-3, "microseconds") } else { (1.0, m.unit.as_str()) }
+}
+
+/// How far apart the quickest and the slowest way are in the median, in a sentence.
+pub(super) fn headline(all: &[Measurement]) -> Option<String> {
+    let cells = METHODS.cells(all);
+    let places = names(&cells, "place");
+    let place = *places.iter().find(|place| place.contains("two")).or(places.first())?;
+    let median = |cell: &Cell<'_>| cell.m.summary.p50.unwrap_or(f64::NAN);
+    let partners = cells.first()?.name("partners");
+    let same = |cell: &&Cell<'_>| (cell.name("place"), cell.name("partners")) == (place, partners);
+    let here = || cells.iter().filter(same).filter(|cell| median(cell) > 0.0);
+    let (best, worst) = (least(here(), median)?, most(here(), median)?);
+    let told = |cell: &Cell<'_>| format!("{} by {}", quantity(median(cell), &cell.m.unit), cell.name("method"));
+    let words = format!("A round trip between {partners}, {place}, takes {}, and {}, in the median.", told(best), told(worst));
+    (worst.value > best.value).then_some(words)
+}
 
 /// The parts of the id, in words.
 fn id_names(m: &Measurement) -> Option<Vec<(&'static str, String)>> {
@@ -77,9 +115,19 @@ fn id_names(m: &Measurement) -> Option<Vec<(&'static str, String)>> {
     let (number, unit) = gap.split_at(gap.find(|c: char| !c.is_ascii_digit()).unwrap_or(gap.len()));
     let gap = format!("{number} {unit}").trim().to_owned();
     let after = if gap.starts_with('0') { AT_ONCE.to_owned() } else { format!("after {gap} of idling") };
-    let place = format!("on {}", placement.replace('-', " "));
-    let all =
-        [("partners", partners.to_owned()), ("place", place), ("method", method.to_owned()), ("gap", gap), ("after", after)];
+    let place = match placement {
+        "two-cpus" => "on two processors".to_owned(),
+        "one-cpu" => "on one processor".to_owned(),
+        other => format!("on {}", other.replace('-', " ")),
+    };
+    let all = [
+        ("partners", partners.to_owned()),
+        ("place", place),
+        ("method", way(method)),
+        ("gap", gap),
+        ("after", after),
+        ("read in", scale(m).1.to_owned()),
+    ];
     (m.summary.n > 0).then(|| all.into())
 }
 
@@ -142,7 +190,9 @@ pub(super) fn distribution(all: &[Measurement]) -> Option<Drawn> {
     let text = |names: &[(&str, String)], i: usize| names[i].1.clone();
     let mut all: Vec<_> = all.iter().filter_map(named).filter(|(_, names)| text(names, 4) == AT_ONCE).collect();
     let [partners, place] = [0, 1].map(|i| all.first().map(|(_, names)| text(names, i)));
-    let (partners, place, unit) = (partners?, place?, all.first()?.0.unit.clone());
+    let (partners, place) = (partners?, place?);
+    let (times, unit) = scale(all.first()?.0);
+    let unit = unit.to_owned();
     all.retain(|(m, names)| names[0].1 == partners && names[1].1 == place && m.summary.n >= 20);
     all.sort_by(|a, b| a.0.summary.mean.unwrap_or(f64::MAX).total_cmp(&b.0.summary.mean.unwrap_or(f64::MAX)));
     let curve = |(m, names): &(&Measurement, Vec<(&str, String)>)| {
@@ -153,7 +203,8 @@ pub(super) fn distribution(all: &[Measurement]) -> Option<Drawn> {
                 points.push(step);
             }
         }
-        Some(Curve { name: text(names, 2), points: points.into_iter().map(Point::sharp).collect(), look: Look::Line })
+        let points = points.into_iter().map(|(took, share)| Point::sharp((took * times, share))).collect();
+        Some(Curve { name: text(names, 2), points, look: Look::Line })
     };
     let curves: Vec<Curve> = all.iter().filter_map(curve).collect();
     let (one, other) = (curves.first()?, curves.last()?);
@@ -171,7 +222,7 @@ pub(super) fn distribution(all: &[Measurement]) -> Option<Drawn> {
     let title = format!("Ping-pong round trips of {partners}, {place}");
     let lines = Lines {
         title: &title,
-        x: AxisSide::new(format!("{unit} per round trip (log scale)"), Scale::Log10),
+        x: AxisSide::new(format!("{unit} for a round trip (log scale)"), Scale::Log10),
         y: AxisSide::new("share of round trips done", Scale::Linear),
         steps: true,
         level: None,

@@ -3,18 +3,19 @@
 //! Draws measurements `broadcast/...` (microseconds, with the labels `queue`, `gaps` and `gap_us` and the
 //! figure `cpu_percent`).
 use super::axis::Scale;
+use super::names::{self, PRODUCT};
 use super::spec::{Cell, FigureSpec, Reading, lines, positive};
 use foregather_measure::broadcast::BROADCAST;
 use foregather_results::number::digits;
 
-/// This project's queue, the loop that never sleeps, and the one that always does.
-const OURS: &str = "foregather";
+/// The loop that never sleeps, and the one that always does.
 const SPIN: &str = "spin";
-const FUTEX: &str = "futex";
+const FUTEX: &str = "sleep at once";
 
 /// A panel for each kind of gaps, a curve for each queue.
 pub(super) const LATE: FigureSpec = FigureSpec {
     of: &[BROADCAST],
+    names: |m| Some(m.labels.get("queue").map(|queue| ("queue", names::library(queue))).into_iter().collect()),
     title: "How late the reader of a queue has its messages",
     values: &[("", |m| Some(Reading::of(m.summary.p50.filter(|&us| us > 0.0)?)))],
     panel: "{gaps} gaps",
@@ -23,7 +24,7 @@ pub(super) const LATE: FigureSpec = FigureSpec {
     chart: lines("mean gap between messages in microseconds (log scale)", ("microseconds late (log scale)", Scale::Log10), None),
     caption: |cells| {
         let told = |gaps: &'static str| {
-            let ours = |cell: &&Cell<'_>| cell.name("queue") == OURS && cell.name("gaps") == gaps;
+            let ours = |cell: &&Cell<'_>| names::is_product(cell.name("queue")) && cell.name("gaps") == gaps;
             let widest = |a: &&Cell<'_>, b: &&Cell<'_>| a.number("gap_us").total_cmp(&b.number("gap_us"));
             let ours = cells.iter().filter(ours).max_by(widest)?;
             let of = |queue: &str| {
@@ -37,7 +38,7 @@ pub(super) const LATE: FigureSpec = FigureSpec {
             };
             let other = |queue: &str, says: &str| of(queue).map_or(String::new(), |cell| format!(", {says} {}", figure(cell)));
             Some(format!(
-                "With {gaps} gaps of {} us ours is late by {}{}{}.",
+                "With {gaps} gaps of {} us {PRODUCT} is late by {}{}{}.",
                 ours.name("gap_us"),
                 figure(ours),
                 other(SPIN, "a spinner by"),

@@ -20,6 +20,9 @@ const HUES: [(&str, &str); 11] = [
 /// The number of the colour that means neither.
 const NEITHER: usize = 6;
 
+/// Values that differ by more than this factor are told apart by their magnitudes.
+const DECADES_FROM: f64 = 30.0;
+
 /// A scale of colours, and how its numbers are written.
 pub(super) struct Shades {
     bands: Vec<Band>,
@@ -105,10 +108,15 @@ impl Shades {
         Self::new(2, bands, |v| format!("{v:.0}"))
     }
 
-    /// A scale for any values, from the least to the greatest.
+    /// A scale for any values, from the least to the greatest: of values that differ by more than
+    /// [`DECADES_FROM`] times by their magnitudes, else most of them would look alike.
     pub(super) fn between(low: f64, high: f64) -> Self {
         let n = HUES.len() - NEITHER;
-        let bound = |i: usize| low + (high - low) * i as f64 / n as f64;
+        let by_magnitude = low > 0.0 && high > DECADES_FROM * low;
+        let bound = |i: usize| {
+            let share = i as f64 / n as f64;
+            if by_magnitude { low * (high / low).powf(share) } else { low + (high - low) * share }
+        };
         let band = |i: usize| Band {
             below: if i + 1 < n { bound(i + 1) } else { f64::INFINITY },
             name: if i == 0 { format!("< {}", short(bound(1))) } else { format!("{}+", short(bound(i))) },
@@ -159,7 +167,7 @@ impl Shades {
 pub(super) fn share(value: f64) -> String {
     let text = match value {
         v if v > 0.0 && v < 0.001 => return "<.001".to_owned(),
-        v if v < 0.0095 => digits(v, 1),
+        v if v < 0.00995 => digits(v, 1),
         v if v < 0.095 => digits(v, 2),
         v => format!("{v:.2}"),
     };
@@ -189,5 +197,7 @@ mod tests {
         let between = Shades::between(10.0, 60.0);
         assert_eq!([10.0, 19.0, 21.0, 60.0].map(|v| between.band(v)), [0, 0, 1, 4]);
         assert_eq!(Shades::between(3.0, 3.0).len(), 1);
+        let decades = Shades::between(10.0, 1e6);
+        assert_eq!([10.0, 99.0, 101.0, 2e3, 2e4, 1e6].map(|v| decades.band(v)), [0, 0, 1, 2, 3, 4]);
     }
 }

@@ -5,7 +5,7 @@
 //! One part a policy, one row a kind.
 use super::axis::{Axis, Scale};
 use super::legend::{Entry, Swatch};
-use super::svg::{At, Canvas, colour, fitted, ink, width_of};
+use super::svg::{At, Canvas, Svg, colour, fitted, ink, width_of};
 use super::{Drawn, distinct};
 use foregather_measure::skew::layers;
 use foregather_results::Measurement;
@@ -130,7 +130,7 @@ fn caption(part: &PolicyRows<'_>) -> Option<String> {
     Some(text + ".")
 }
 
-fn render(title: &str, parts: &[PolicyRows<'_>]) -> String {
+fn render(title: &str, parts: &[PolicyRows<'_>]) -> Svg {
     let mut canvas = Canvas::new(WIDTH);
     canvas.heading(16.0, 26.0, 15.0, &fitted(title, 15.6, WIDTH - 32.0));
     let entry = |series, name, ink, swatch| Entry { series: Some(series), name, ink, swatch };
@@ -147,7 +147,7 @@ fn render(title: &str, parts: &[PolicyRows<'_>]) -> String {
     for part in parts {
         y = draw_part(&mut canvas, part, left, y);
     }
-    canvas.finish(y, title, "")
+    canvas.finish(y, title)
 }
 
 /// Draws one policy from `top` on; returns where the next may begin.

@@ -7,13 +7,15 @@
 use super::axis::{Marks, Scale};
 use super::bars::{Bar, Bars, Panel};
 use super::curve::{Curve, Look, Point};
-use super::heat::{Column, Heat, Row};
-use super::lines::{AxisSide, Lines, Plot};
+use super::heat::{Column, ColumnGroup, Heat, Row};
+use super::lines::{AxisSide, CURVES_MAX, Lines, PLOTS_MAX, Plot, more_than};
+use super::names::{is_product, product_first};
 use super::shades::Shades;
-use super::svg::colour;
+use super::svg::{Svg, colour};
 use super::{Drawn, distinct};
 use foregather_results::Measurement;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// Further names of a measurement, which come before its labels; `None` if it is not shown.
 pub(super) type Names = fn(&Measurement) -> Option<Vec<(&'static str, String)>>;
@@ -202,9 +204,8 @@ impl FigureSpec {
 
     /// The figure of these measurements.
     pub(super) fn draw(&self, all: &[Measurement]) -> Option<Drawn> {
-        let mut cells: Vec<Cell<'_>> = all.iter().enumerate().filter_map(|(of, m)| self.cell(of, m)).collect();
-        (self.keep)(&mut cells);
-        let (caption, last) = ((self.caption)(&cells)?, cells.last()?);
+        let cells = self.cells(all);
+        let (mut caption, last) = ((self.caption)(&cells)?, cells.last()?);
         let varies = |name: &str| cells.iter().any(|cell| cell.find(name) != last.find(name));
         let title = last.fill(self.title, &varies)?;
         let mut marks = Vec::new();
@@ -215,6 +216,10 @@ impl FigureSpec {
                 let along = cell.fill(self.along, &varies)?;
                 marks.extend(read(cell.m).map(|reading| DrawnCell { cell, panel, series, along, reading }));
             }
+        }
+        if let Chart::Lines { .. } = self.chart {
+            caption += &more_than(PLOTS_MAX, texts(&marks, |m| &m.panel).len(), "panels");
+            caption += &more_than(CURVES_MAX, texts(&marks, |m| &m.series).len(), "curves");
         }
         let svg = match self.chart {
             Chart::Bars { axis, scale, number, colours, first } => {
@@ -236,6 +241,13 @@ impl FigureSpec {
             Chart::Heat { scale, shades } => heat(&marks, &title, scale, shades()),
         };
         (!marks.is_empty()).then_some(Drawn { svg, caption })
+    }
+
+    /// The measurements that it shows.
+    pub(super) fn cells<'a>(&self, all: &'a [Measurement]) -> Vec<Cell<'a>> {
+        let mut cells: Vec<Cell<'a>> = all.iter().enumerate().filter_map(|(of, m)| self.cell(of, m)).collect();
+        (self.keep)(&mut cells);
+        cells
     }
 
     fn cell<'a>(&self, of: usize, m: &'a Measurement) -> Option<Cell<'a>> {
@@ -263,13 +275,14 @@ fn draw_bars(
     chart: Bars<'_>,
     colours: &[usize],
     first: Option<fn(&Measurement) -> Option<f64>>,
-) -> String {
+) -> Svg {
     let (panels, series, mut labels) = (texts(marks, |m| &m.panel), texts(marks, |m| &m.series), texts(marks, |m| &m.along));
     if let Some(first) = first {
         let here = |label: &str| marks.iter().filter(|mark| mark.along == label && mark.panel == panels[0]).collect::<Vec<_>>();
         let best = |label: &str| here(label).iter().filter_map(|mark| first(mark.cell.m)).fold(f64::MAX, f64::min);
         labels.sort_by(|a, b| best(a).total_cmp(&best(b)));
     }
+    product_first(&mut labels, |label| label);
     let place = |all: &[&str], name: &str| all.iter().position(|known| *known == name).unwrap_or(0);
     let bar = |mark: &DrawnCell<'_, '_>| Bar {
         label: place(&labels, &mark.along),
@@ -294,7 +307,9 @@ fn draw_bars(
 }
 
 fn plots(marks: &[DrawnCell<'_, '_>], look: fn(&str) -> Look, more: &dyn Fn() -> [Vec<Curve>; 2]) -> Vec<Plot> {
-    let series = texts(marks, |m| &m.series);
+    let mut series = texts(marks, |m| &m.series);
+    product_first(&mut series, |name| name);
+    series.truncate(CURVES_MAX);
     let curve = |panel: &str, name: &str| {
         let point = |mark: &DrawnCell<'_, '_>| {
             let Reading { value: y, scatter, .. } = mark.reading;
@@ -311,21 +326,22 @@ fn plots(marks: &[DrawnCell<'_, '_>], look: fn(&str) -> Look, more: &dyn Fn() ->
         let mut curves: Vec<Curve> = series.iter().filter_map(|name| curve(panel, name)).collect();
         // A band lies below the other curves, so that they can be seen.
         curves.sort_by_key(|curve| curve.look != Look::Band);
-        Plot { title: panel.to_owned(), curves: below.into_iter().chain(curves).chain(above).collect(), remarks: vec![] }
+        Plot { title: panel.to_owned(), curves: below.into_iter().chain(curves).chain(above).collect(), ..Plot::default() }
     };
-    texts(marks, |m| &m.panel).into_iter().map(plot).collect()
+    texts(marks, |m| &m.panel).into_iter().take(PLOTS_MAX).map(plot).collect()
 }
 
-fn heat(marks: &[DrawnCell<'_, '_>], title: &str, scale: &str, shades: Shades) -> String {
-    let columns = texts(marks, |m| &m.series);
+fn heat(marks: &[DrawnCell<'_, '_>], title: &str, scale: &str, shades: Shades) -> Svg {
+    let mut columns = texts(marks, |m| &m.series);
+    product_first(&mut columns, |name| name);
+    let found: BTreeMap<(&str, &str), &DrawnCell<'_, '_>> =
+        marks.iter().rev().map(|mark| ((mark.along.as_str(), mark.series.as_str()), mark)).collect();
     let row = |name: &str| {
-        let cell = |column: &&str| {
-            let mark = marks.iter().find(|mark| mark.along == name && mark.series == **column)?;
-            Some((mark.reading.value, Some(mark.cell.of)))
-        };
+        let cell = |column: &&str| found.get(&(name, column)).map(|mark| (mark.reading.value, Some(mark.cell.of)));
         Row { names: vec![name.to_owned()], cells: columns.iter().map(cell).collect() }
     };
-    let column = |name: &&str| Column { name: (*name).to_owned(), of: String::new(), first_group: false };
+    let group = |name: &str| if is_product(name) { ColumnGroup::Product } else { ColumnGroup::Peer };
+    let column = |name: &&str| Column { name: (*name).to_owned(), of: String::new(), group: group(name) };
     let rows = texts(marks, |m| &m.along).into_iter().map(row).collect();
     Heat { title, scale, shades, heads: vec![], columns: columns.iter().map(column).collect(), rows, summaries: 0 }.render()
 }

@@ -1,7 +1,7 @@
 //! Strips over time: how many threads are in which state, stacked, under a rate on the same axis.
 use super::axis::{Axis, Marks, Scale};
 use super::legend::{Entry, Swatch};
-use super::svg::{At, Canvas, colour, escape, fitted, ink};
+use super::svg::{At, Canvas, Svg, colour, escape, fitted, ink};
 
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 70.0;
@@ -52,7 +52,7 @@ pub(super) struct Plot {
 
 impl Strips<'_> {
     /// The chart as SVG.
-    pub(super) fn render(&self) -> String {
+    pub(super) fn render(&self) -> Svg {
         let mut canvas = Canvas::new(WIDTH);
         canvas.heading(16.0, 26.0, 15.0, &fitted(self.title, 15.6, WIDTH - 32.0));
         let state = |i: usize| Entry { series: None, name: self.states[i], ink: shade(i), swatch: Swatch::Box };
@@ -63,7 +63,7 @@ impl Strips<'_> {
         for plot in &self.plots {
             y = self.plot(&mut canvas, plot, y);
         }
-        canvas.finish(y + 2.0, self.title, "")
+        canvas.finish(y + 2.0, self.title)
     }
 
     /// Draws one plot from `top` on; returns where the next may begin.

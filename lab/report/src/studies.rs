@@ -7,6 +7,7 @@
 //! and the labels `nodes` and `series`.
 use super::axis::Scale;
 use super::curve::{Curve, Look, Point};
+use super::names::PRODUCT;
 use super::shades::{Shades, share};
 use super::spec::{Cell, Chart, FigureSpec, Reading, least, most, names, positive};
 use foregather_measure::barriers::ablation::{NOTHING, OFF};
@@ -19,8 +20,11 @@ const MATTERS: f64 = 1.2;
 
 /// What is left of the adaptive waiter's speed without each rule: rows by rules.
 pub(super) const ABLATION: FigureSpec = FigureSpec {
-    names: |m| m.labels.get(OFF).is_some_and(|rule| rule != NOTHING).then(Vec::new),
-    title: "The adaptive waiter without one rule of its table",
+    names: |m| {
+        m.labels.get(OFF).filter(|rule| *rule != NOTHING)?;
+        Some(vec![("row", super::names::row_whole(m.labels.get("row")?))])
+    },
+    title: "Foregather without one rule of its decision table",
     values: &[("", |m| positive(m, "times_full").map(|times| Reading::of(1.0 / times.value)))],
     series: "{off}",
     along: "{row}",
@@ -45,8 +49,10 @@ pub(super) const ABLATION: FigureSpec = FigureSpec {
 pub(super) const PREDICTIONS: FigureSpec = FigureSpec {
     names: |m| {
         positive(m, "measured_us").and(positive(m, "factor"))?;
-        let whose = if m.labels.get("waiter")? == CANDIDATE { CANDIDATE } else { "other policies" };
-        m.labels.get("row").map(|_| vec![("whose", whose.to_owned())])
+        let waiter = m.labels.get("waiter")?;
+        let whose = if waiter == CANDIDATE { PRODUCT } else { "other ways of waiting" };
+        let row = super::names::row_whole(m.labels.get("row")?);
+        Some(vec![("whose", whose.to_owned()), ("row", row), ("plain", super::names::waiter(waiter))])
     },
     keep: |cells| cells.sort_by_key(|cell| cell.name("waiter") != CANDIDATE),
     title: "Time per barrier, measured here and predicted by the simulator",
@@ -75,7 +81,7 @@ pub(super) const PREDICTIONS: FigureSpec = FigureSpec {
              is {} in {}, by a factor of {}: {} measured, {} predicted.",
             cells.iter().filter(|cell| cell.figure("within").is_some_and(|within| within > 0.0)).count(),
             cells.len(),
-            farthest.name("waiter"),
+            farthest.name("plain"),
             farthest.name("row"),
             digits(farthest.figure("factor").unwrap_or(f64::NAN), 3),
             us("measured_us"),

@@ -10,11 +10,13 @@ pub(super) mod ink {
     pub(crate) const GRID: &str = "var(--grid,#e6e9ee)";
     pub(crate) const MUTED: &str = "var(--mute,#9aa5b3)";
     pub(crate) const PALE: &str = "var(--pale,#cfd6de)";
+    /// What a paper says.
+    pub(crate) const PUBLISHED: &str = "var(--paper,#8a4b00)";
 }
 
 /// The colours of Okabe & Ito, which stay apart under colour blindness; without their yellow, which white
-/// swallows.
-const SERIES: [&str; 7] = [
+/// swallows, and with a violet.
+const SERIES: [&str; 8] = [
     "var(--s0,#0072b2)",
     "var(--s1,#d55e00)",
     "var(--s2,#009e73)",
@@ -22,13 +24,14 @@ const SERIES: [&str; 7] = [
     "var(--s4,#e69f00)",
     "var(--s5,#56b4e9)",
     "var(--s6,#1b2330)",
+    "var(--s7,#7b4fa3)",
 ];
-/// Dashes that survive a print in black and white. Seven dashes would pair up with the seven colours again
+/// Dashes that survive a print in black and white. Eight dashes would pair up with the eight colours again
 /// and again; five do not.
 const DASHES: [&str; 5] = ["", "7 3", "2 3", "9 3 2 3", "12 4"];
 
 /// The colour of a series.
-pub(super) fn colour(series: usize) -> &'static str {
+pub(super) const fn colour(series: usize) -> &'static str {
     SERIES[series % SERIES.len()]
 }
 
@@ -163,18 +166,25 @@ impl Canvas {
         self.put(format_args!(r#"<path d="M{x:.1} {y:.1}h22" stroke="{ink}" stroke-width="2.5" stroke-dasharray="{dash}"/>"#));
     }
 
-    /// The finished figure; `attributes` are for the page's script.
-    pub(super) fn finish(self, height: f64, title: &str, attributes: &str) -> String {
+    /// The finished figure.
+    pub(super) fn finish(self, height: f64, title: &str) -> Svg {
         let Self { body, width } = self;
-        format!(
-            r#"<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 {width:.0} {height:.0}" role="img" aria-label="{}" font-family="system-ui,-apple-system,'Segoe UI',Roboto,sans-serif" font-size="12"{attributes}><rect width="100%" height="100%" rx="8" fill="{}"/>{body}</svg>"#,
+        let markup = format!(
+            r#"<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 {width:.0} {height:.0}" role="img" aria-label="{}" font-family="system-ui,-apple-system,'Segoe UI',Roboto,sans-serif" font-size="12"><rect width="100%" height="100%" rx="8" fill="{}"/>{body}</svg>"#,
             escape(title),
             ink::PAPER
-        )
+        );
+        Svg { title: title.to_owned(), markup }
     }
 }
 
-/// How many shapes marks have. Seven would pair up with the seven colours again and again; five do not.
+/// A finished figure, and the title that it bears.
+pub(super) struct Svg {
+    pub(super) title: String,
+    pub(super) markup: String,
+}
+
+/// How many shapes marks have. Eight would pair up with the eight colours again and again; five do not.
 const SHAPES: usize = 5;
 
 /// Marks a series' points, in its colour: one path has all of them.
@@ -199,9 +209,12 @@ pub(super) struct Tick {
     pub(super) label: Option<String>,
 }
 
-/// The figure without its page: every `var(--name,colour)` becomes the colour, and the figure is as large as
-/// its coordinates.
-pub(super) fn stand_alone(svg: &str) -> String {
+/// Room for a remark below a figure.
+const REMARK: f64 = 22.0;
+
+/// The figure without its page: every `var(--name,colour)` becomes the colour, the figure is as large as its
+/// coordinates, and a remark stands below it if there is one.
+pub(super) fn stand_alone(svg: &str, remark: Option<&str>) -> String {
     let mut plain = String::with_capacity(svg.len());
     let mut rest = svg;
     while let Some((before, after)) = rest.split_once("var(--") {
@@ -213,9 +226,17 @@ pub(super) fn stand_alone(svg: &str) -> String {
     }
     plain += rest;
     let size = plain.split_once("viewBox=\"0 0 ").and_then(|(_, after)| after.split_once('"')?.0.split_once(' '));
-    let Some((width, height)) = size else { return plain };
-    let sized = format!(r#"<svg width="{width}" height="{height}" "#);
-    plain.replacen("<svg ", &sized, 1)
+    let Some((width, height)) = size.and_then(|(width, height)| Some((width, height.parse::<f64>().ok()?))) else { return plain };
+    let high = height + if remark.is_some() { REMARK } else { 0.0 };
+    let sized = format!(r#"<svg width="{width}" height="{high}" "#);
+    let (old, new) = (format!(r#"viewBox="0 0 {width} {height}""#), format!(r#"viewBox="0 0 {width} {high}""#));
+    let remark =
+        remark.map(|remark| format!(r##"<text x="16" y="{}" fill="#a94300">{}</text></svg>"##, height + 8.0, escape(remark)));
+    plain = plain.replacen(&old, &new, 1).replacen("<svg ", &sized, 1);
+    match (remark, plain.strip_suffix("</svg>")) {
+        (Some(remark), Some(open)) => open.to_owned() + &remark,
+        _ => plain,
+    }
 }
 
 #[cfg(test)]
@@ -231,6 +252,9 @@ mod tests {
     fn a_stand_alone_figure_has_plain_colours_only() {
         let svg = r#"<svg viewBox="0 0 9 7"><a fill="var(--bg,#fff)"/><b stroke="var(--s0,#0072b2)"/>"#;
         let plain = r##"<svg width="9" height="7" viewBox="0 0 9 7"><a fill="#fff"/><b stroke="#0072b2"/>"##;
-        assert_eq!(stand_alone(svg), plain);
+        assert_eq!(stand_alone(svg, None), plain);
+        let remarked = stand_alone(r#"<svg viewBox="0 0 9 7"></svg>"#, Some("a < b"));
+        assert!(remarked.starts_with(r#"<svg width="9" height="29" viewBox="0 0 9 29"><text"#), "{remarked}");
+        assert!(remarked.ends_with(">a &lt; b</text></svg>"));
     }
 }

@@ -5,19 +5,29 @@
 //! `blas/...` (with the labels `routine`, `n` and `runner` and the figures `ratio` and `ratio_low`) and
 //! `blas-collapse/...` (with the labels `hogs` and `runner` and the figures `mean_us` and `p99_us`).
 use super::axis::Scale;
-use super::spec::{Cell, FigureSpec, Reading, bars, figure, least, lines, most, names};
+use super::names::{self, is_product};
+use super::spec::{self, Cell, FigureSpec, Reading, bars, figure, least, lines, most};
 use foregather_measure::blas::{COLLAPSE, SIZES};
 use foregather_measure::teams::TEAMS;
+use foregather_results::Measurement;
 use foregather_results::number::{digits, quantity};
 
 /// The length of bodies, in microseconds, that is shown if it was measured, else the first one there is.
 const SHOWN_US: &str = "1";
 
+/// The runner and the load in plain words; nothing of what has neither.
+fn plain_names(m: &Measurement) -> Vec<(&'static str, String)> {
+    let runner = m.labels.get("runner").map(|runner| ("runner", names::library(runner)));
+    let beside = m.labels.get("hogs").map(|hogs| ("beside", names::hogs(hogs)));
+    runner.into_iter().chain(beside).collect()
+}
+
 /// A panel for each size of team, a line for each runner, a bar for each load.
 pub(super) const REGIONS: FigureSpec = FigureSpec {
     of: &[TEAMS],
+    names: |m| Some(plain_names(m)),
     keep: |cells| {
-        let bodies = names(cells, "body_us");
+        let bodies = spec::names(cells, "body_us");
         if let Some(body) = bodies.iter().find(|body| **body == SHOWN_US).or(bodies.first()).map(|&body| body.to_owned()) {
             cells.retain(|cell| cell.name("body_us") == body);
         }
@@ -28,17 +38,17 @@ pub(super) const REGIONS: FigureSpec = FigureSpec {
         Some(Reading::of(s.p50.filter(|&us| us > 0.0)?).scattered(s.min.filter(|&low| low > 0.0), s.max))
     })],
     panel: "{threads} threads",
-    series: "{hogs} hogs",
+    series: "{beside}",
     along: "{runner}",
     chart: bars("microseconds for a region of bodies of {body_us} us (log scale)", Scale::Log10, "us"),
     caption: |cells| {
-        // Our team alone, and beside the most hogs.
-        let first = cells.iter().find(|cell| cell.name("runner") == "team").or(cells.first())?;
+        // The product alone, and beside the most busy programs.
+        let first = cells.iter().find(|cell| is_product(cell.name("runner"))).or(cells.first())?;
         let told = |cell: &Cell<'_>| {
             let cpu = cell.figure("cpu_us_per_region");
             let cpu = cpu.map_or(String::new(), |us| format!(", {} us of them burnt", digits(us, 3)));
-            let [threads, runner, hogs] = ["threads", "runner", "hogs"].map(|name| cell.name(name));
-            format!("{threads} threads by {runner} take {} beside {hogs} hogs{cpu}", quantity(cell.value * 1e3, "ns"))
+            let [threads, runner, beside] = ["threads", "runner", "beside"].map(|name| cell.name(name));
+            format!("{threads} threads by {runner} take {} {beside}{cpu}", quantity(cell.value * 1e3, "ns"))
         };
         let same = |cell: &&Cell<'_>| ["runner", "threads"].iter().all(|name| cell.name(name) == first.name(name));
         let most = cells.iter().rfind(same)?;
@@ -46,12 +56,12 @@ pub(super) const REGIONS: FigureSpec = FigureSpec {
         let body = first.name("body_us");
         Some(format!("Means of cells, their medians and extremes; one region of bodies of {body} us on {both}."))
     },
-    ..FigureSpec::PLAIN
 };
 
 /// A panel for each routine, a curve for each BLAS: below 1, its own threads make it slower.
 pub(super) const BLAS_SIZES: FigureSpec = FigureSpec {
     of: &[SIZES],
+    names: |m| Some(plain_names(m)),
     title: "Calls shared by threads",
     values: &[("", |m| {
         let ratio = figure(m, "ratio").filter(|&ratio| ratio > 0.0)?;
@@ -67,7 +77,7 @@ pub(super) const BLAS_SIZES: FigureSpec = FigureSpec {
             let cell = least(cells.iter().filter(|cell| cell.name("runner") == runner), |cell| cell.value)?;
             Some(format!("{runner} {} ({} of {})", digits(cell.value, 2), cell.name("routine"), cell.name("n")))
         };
-        let least: Vec<String> = names(cells, "runner").into_iter().filter_map(told).collect();
+        let least: Vec<String> = spec::names(cells, "runner").into_iter().filter_map(told).collect();
         let pairs = "Medians of alternated pairs, down to their lower 95 % bounds; below one threads make a call slower";
         (!least.is_empty()).then(|| format!("{pairs}. The least ratios: {}.", least.join(", ")))
     },
@@ -77,12 +87,13 @@ pub(super) const BLAS_SIZES: FigureSpec = FigureSpec {
 /// A bar for each BLAS and load.
 pub(super) const BLAS_COLLAPSE: FigureSpec = FigureSpec {
     of: &[COLLAPSE],
-    title: "{routine} of order {n} beside hogs",
+    names: |m| Some(plain_names(m)),
+    title: "{routine} of order {n} beside busy programs",
     values: &[("", |m| {
         let mean = figure(m, "mean_us")?;
         Some(Reading::of(mean).scattered(Some(mean), figure(m, "p99_us").filter(|&high| high >= mean)))
     })],
-    series: "{hogs} hogs",
+    series: "{beside}",
     along: "{runner}",
     chart: bars("microseconds for a call (log scale)", Scale::Log10, "us"),
     caption: |cells| {
@@ -90,15 +101,15 @@ pub(super) const BLAS_COLLAPSE: FigureSpec = FigureSpec {
             let calm = |other: &&Cell<'_>| other.name("runner") == cell.name("runner") && other.name("hogs") == "0";
             cells.iter().find(calm).map_or(f64::NEG_INFINITY, |calm| cell.value / calm.value)
         };
-        let told = |cell: &Cell<'_>| [cell.name("runner").to_owned(), cell.name("hogs").to_owned()];
+        let told = |cell: &Cell<'_>| [cell.name("runner").to_owned(), cell.name("beside").to_owned()];
         let worst = most(cells.iter(), slowdown).filter(|cell| slowdown(cell).is_finite());
         let worst = worst.map_or(String::new(), |cell| {
-            let [runner, hogs] = told(cell);
-            format!("; worst is {runner} beside {hogs} hogs, {} times its own time without", digits(slowdown(cell), 2))
+            let [runner, beside] = told(cell);
+            format!("; worst is {runner} {beside}, {} times its own time alone", digits(slowdown(cell), 2))
         });
-        let (last, [runner, hogs]) = (cells.last()?, told(cells.last()?));
+        let (last, [runner, beside]) = (cells.last()?, told(cells.last()?));
         let mean = quantity(last.value * 1e3, "ns");
-        Some(format!("Means, up to the 99th percentile: {runner} takes {mean} beside {hogs} hogs{worst}."))
+        Some(format!("Means, up to the 99th percentile: {runner} takes {mean} {beside}{worst}."))
     },
     ..FigureSpec::PLAIN
 };

@@ -101,7 +101,7 @@ pub(super) fn draw(all: &[Timeline], name: &str) -> Option<Drawn> {
         let path = format!("M{:.1} {:.1}v{:.1}", x.at(left), lanes.send(node) - 3.0, LANE + 6.0);
         canvas.line(&path, ink::TEXT, 2.0);
     }
-    Some(Drawn { svg: canvas.finish(y + 46.0, &timeline.title, ""), caption: timeline.shows.clone() })
+    Some(Drawn { svg: canvas.finish(y + 46.0, &timeline.title), caption: timeline.shows.clone() })
 }
 
 /// The legend: the meaning of the colours that occur.

@@ -12,12 +12,71 @@ const FILES: [(&str, &str); 5] = [
 ];
 
 /// One paper. `cargo xtask claims` checks the files more strictly than is needed to run them.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub struct Paper {
     /// Its short name.
     pub paper: String,
+    /// Its title.
+    pub title: String,
+    /// Its authors.
+    pub authors: String,
+    /// When it appeared.
+    pub year: u16,
+    /// Its figures and tables, and parts of it that a report has figures of.
+    #[serde(default)]
+    pub figure: Vec<PaperFigure>,
     /// Its claims.
     pub claim: Vec<Claim>,
+}
+
+/// A figure, a table or a section of the paper that a report shows.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperFigure {
+    /// What the paper calls it: `figure 5`, `section 5.1`.
+    pub number: String,
+    /// What shows it here: the names of plans, timelines and figures of the report.
+    pub shown: Vec<String>,
+    /// The experiments whose claims are about it.
+    #[serde(default)]
+    pub checks: Vec<String>,
+    /// Further claims about it, by their names.
+    #[serde(default)]
+    pub claims: Vec<String>,
+    /// What the paper says in it.
+    #[serde(default)]
+    pub published: Vec<Published>,
+}
+
+/// A value that the paper gives, in the units of the figure's axes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// What it says, in a few words.
+    pub text: String,
+    /// A part of the headings of the panels that it belongs to; all panels without it.
+    pub panel: Option<String>,
+    /// A height, or the least and the largest.
+    #[serde(default)]
+    pub y: Vec<f64>,
+    /// Points of a curve, x and y, in its place.
+    #[serde(default)]
+    pub points: Vec<[f64; 2]>,
+}
+
+impl Paper {
+    /// Its authors and year, as papers are cited: `Seidel & Davis 1992`, `Namyst et al. 1999`.
+    pub fn cited(&self) -> String {
+        let last = |name: &str| name.split_whitespace().last().unwrap_or_default().to_owned();
+        let authors: Vec<&str> = self.authors.split([',']).flat_map(|names| names.split(" and ")).map(str::trim).collect();
+        let names = match authors[..] {
+            [one] => last(one),
+            [one, "others"] => format!("{} et al.", last(one)),
+            [one, other] => format!("{} & {}", last(one), last(other)),
+            _ => format!("{} et al.", authors.first().map_or(String::new(), |one| last(one))),
+        };
+        format!("{names} {}", self.year)
+    }
 }
 
 /// One claim.
@@ -26,6 +85,9 @@ pub struct Paper {
 pub struct Claim {
     /// Its name within the paper.
     pub id: String,
+    /// Where the paper has it.
+    #[serde(default)]
+    pub section: String,
     /// In our words.
     pub text: String,
     /// The paper's number, or `none`.
@@ -80,4 +142,22 @@ pub enum FailsWith {
 /// If a file is malformed.
 pub fn papers() -> Result<Vec<Paper>> {
     FILES.iter().map(|(name, text)| toml::from_str(text).with_context(|| format!("papers/{name}.toml"))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::papers;
+
+    #[test]
+    fn papers_are_cited_by_their_authors() {
+        let cited: Vec<String> = papers().unwrap().iter().map(super::Paper::cited).collect();
+        let as_usual = [
+            "Guignon 2000",
+            "Itzkovitz & Schuster 1999",
+            "Namyst et al. 1999",
+            "Seidel & Davis 1992",
+            "Tsafrir & Feitelson 2002",
+        ];
+        assert_eq!(cited, as_usual);
+    }
 }

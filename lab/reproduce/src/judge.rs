@@ -159,7 +159,7 @@ mod tests {
     use crate::claims::{self, FailsWith};
 
     fn verdict(claim: &Claim, answer: Answer) -> Verdict {
-        judge(&Paper { paper: "p".into(), claim: vec![] }, claim, answer)
+        judge(&Paper { paper: "p".into(), ..Paper::default() }, claim, answer)
     }
 
     fn number(of: &Claim, number: f64) -> Outcome {

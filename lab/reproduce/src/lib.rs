@@ -21,6 +21,7 @@ use claims::{Claim, Paper};
 use foregather_host::{affinity, interrupt};
 use foregather_results::{Level, Measurement, Noise, Outcome, Timeline, Verdict};
 pub use judge::Answer;
+pub use points::MEASURED;
 use std::collections::BTreeMap;
 
 /// What an experiment gave.
@@ -265,6 +266,23 @@ mod tests {
         for paper in claims::papers().unwrap() {
             for claim in paper.claim {
                 assert!(experiments_of(&paper.paper).iter().any(|e| e.name == claim.check), "{}: {}", claim.id, claim.check);
+            }
+        }
+    }
+
+    #[test]
+    fn figures_of_papers_are_about_claims_that_there_are_and_say_something() {
+        for paper in claims::papers().unwrap() {
+            for figure in &paper.figure {
+                let of = |check: &String| paper.claim.iter().any(|claim| claim.check == *check);
+                let named = |id: &String| paper.claim.iter().any(|claim| claim.id == *id);
+                assert!(figure.checks.iter().all(of) && figure.claims.iter().all(named), "{}: {}", paper.paper, figure.number);
+                assert!(!figure.number.is_empty() && !figure.shown.is_empty(), "{}: {figure:?}", paper.paper);
+                for said in &figure.published {
+                    let sound = said.points.iter().flatten().chain(&said.y).all(|value| value.is_finite());
+                    let one = said.y.is_empty() != said.points.is_empty() && said.y.len() <= 2 && said.y.is_sorted();
+                    assert!(sound && one && !said.text.is_empty(), "{}: {said:?}", paper.paper);
+                }
             }
         }
     }

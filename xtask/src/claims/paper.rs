@@ -1,7 +1,7 @@
 //! One paper's claims, in our own words, with what is expected of them: fixed before the first run.
 use crate::violation::Violation;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use std::collections::BTreeSet;
 use toml::Spanned;
 
@@ -14,6 +14,9 @@ pub(super) struct Paper {
     title: String,
     authors: String,
     year: u16,
+    /// Its figures and what shows them: the experiments' own tests read these.
+    #[serde(default, rename = "figure")]
+    _figures: Vec<IgnoredAny>,
     #[serde(default)]
     pub(super) claim: Vec<Spanned<Claim>>,
 }

@@ -37,7 +37,7 @@ fn a_quick_run_is_a_valid_document_and_makes_a_page_with_its_sections() {
     let page = scratch("messages.html");
     assert!(run(&["report", kept, "--output", page.to_str().unwrap()]).status.success());
     let page = std::fs::read_to_string(page).unwrap();
-    for section in ["Half a round trip by size", "Streams by size", "Messages beside hogs"] {
+    for section in ["Half a round trip by size", "Streams by size", "Messages beside busy programs"] {
         assert!(page.contains(section), "{section} is missing");
     }
 }

@@ -216,6 +216,25 @@ fn two_runs_can_be_compared_and_reported() {
     assert!(std::fs::read_to_string(&page).unwrap().contains("<svg"));
 }
 
+/// Each is refused in one sentence, and leaves no page behind.
+#[test]
+fn what_is_no_results_file_makes_no_page() {
+    let page = scratch("refused.html");
+    for (name, text, says) in [
+        ("words.json", "hello", "it is not a JSON object, or was cut short"),
+        ("cut.json", r#"{"schema":"foregather.results/1","#, "it is not a JSON object, or was cut short"),
+        ("newer.json", r#"{"schema":"foregather.results/9"}"#, "reads \"foregather.results/1\" only; measure again"),
+        ("other.json", "{}", "it has no \"schema\""),
+    ] {
+        let file = scratch(name);
+        std::fs::write(&file, text).unwrap();
+        let output = foregather(&["report", "-o"]).arg(&page).arg(&file).output().unwrap();
+        let said = stderr(&output);
+        assert_eq!((output.status.code(), said.trim_end().lines().count()), (Some(2), 1), "{said}");
+        assert!(said.contains(says) && !page.exists(), "{said}");
+    }
+}
+
 /// With one processor the rest is measured, and what is left out is said.
 #[test]
 fn one_processor_is_enough_to_run() {

@@ -3,12 +3,12 @@ use super::description::Description;
 use super::{Drawn, Shown, choices, circumstances, describe, distinct, plain};
 use crate::axis::{Marks, Scale};
 use crate::curve::{Curve, Look, Point};
-use crate::lines::{AxisSide, Lines, Plot};
+use crate::lines::{AxisSide, CURVES_MAX, Lines, PLOTS_MAX, Plot, more_than};
+use crate::published::PublishedMark;
+use foregather_reproduce::claims::Published;
 use foregather_results::Measurement;
 use foregather_results::number::nanoseconds;
 
-/// More panels would be too many to look at.
-const PANELS_MAX: usize = 12;
 /// Points up to which a curve that is alone is marked.
 const ALONE_MAX: usize = 48;
 /// Loads are held against multiples of this: numbers of processors are powers of two.
@@ -38,7 +38,7 @@ struct Across {
     marks: Marks,
 }
 
-pub(super) fn draw(mut plan: Shown<'_>) -> Option<Drawn> {
+pub(super) fn draw(mut plan: Shown<'_>, published: &[Published]) -> Option<Drawn> {
     let (x, series) = (plan.axis("x-axis"), plan.axis("series-axis"));
     // Seeds are no magnitude: a run that is shown over time need not be shown as a dot too.
     if x.is_empty() || (x == ["seed"] && !plan.states.is_empty()) {
@@ -57,7 +57,9 @@ pub(super) fn draw(mut plan: Shown<'_>) -> Option<Drawn> {
         return None;
     }
     let all = distinct(readings.iter().map(|r| r.panel.as_str()));
-    let plots: Vec<Plot> = all.iter().take(PANELS_MAX).map(|panel| plot(&readings, panel, &across, plan.unit)).collect();
+    let series = distinct(readings.iter().map(|r| r.series.as_str()));
+    let plots: Vec<Plot> =
+        all.iter().take(PLOTS_MAX).map(|panel| plot(&readings, panel, &across, plan.unit, published)).collect();
     let y = match &base {
         Some(base) => format!("times as fast as {base}"),
         None if plan.unit.is_empty() || plan.unit == "index" => plan.what.to_owned(),
@@ -72,9 +74,8 @@ pub(super) fn draw(mut plan: Shown<'_>) -> Option<Drawn> {
     let told =
         Description { what: if plan.unit == "times" { &y } else { plan.what }, unit: plan.unit, across: &across.name, seeds };
     let mut caption = told.caption(&plots, level.as_ref().map(|level| level.0), &across.marks, |place| across.label(place));
-    if all.len() > plots.len() {
-        caption += &format!(" Of {} panels the first {PANELS_MAX} are shown.", all.len());
-    }
+    caption += &more_than(PLOTS_MAX, all.len(), "panels");
+    caption += &more_than(CURVES_MAX, series.len(), "curves");
     let holds = if plan.unit == "%" { vec![100.0] } else { vec![] };
     let ends = if let Marks::Names(names) = &across.marks { vec![-0.5, names.len() as f64 - 0.5] } else { vec![] };
     let lines = Lines {
@@ -88,9 +89,10 @@ pub(super) fn draw(mut plan: Shown<'_>) -> Option<Drawn> {
     Some(Drawn { svg: lines.render(), caption })
 }
 
-fn plot(readings: &[Reading], panel: &str, across: &Across, unit: &str) -> Plot {
+fn plot(readings: &[Reading], panel: &str, across: &Across, unit: &str, published: &[Published]) -> Plot {
     let here: Vec<&Reading> = readings.iter().filter(|r| r.panel == panel).collect();
-    let names = distinct(here.iter().map(|r| r.series.as_str()));
+    let mut names = distinct(here.iter().map(|r| r.series.as_str()));
+    names.truncate(CURVES_MAX);
     let curve = |name: &str| {
         let point = |r: &&&Reading| Some(Point { x: across.place(&r.x)?, y: r.y, low: r.low, high: r.high });
         let mut points: Vec<Point> = here.iter().filter(|r| r.series == name).filter_map(|r| point(&r)).collect();
@@ -109,7 +111,7 @@ fn plot(readings: &[Reading], panel: &str, across: &Across, unit: &str) -> Plot 
     let grows = ["us", "ms", "MB/s", "per ms"].contains(&unit);
     let averages = curves.iter().filter(|_| across.scale.is_some() && !grows).map(|curve| average(curve, unit));
     let remarks = averages.collect::<Option<_>>().unwrap_or_default();
-    Plot { title: panel.to_owned(), curves, remarks }
+    Plot { title: panel.to_owned(), curves, remarks, published: PublishedMark::of(published, panel) }
 }
 
 /// Mean and average absolute deviation over a curve's points, as Tsafrir & Feitelson 2002 write them.

@@ -4,7 +4,7 @@ use super::capital;
 use crate::axis::Marks;
 use crate::curve::{Curve, Point};
 use crate::lines::Plot;
-use foregather_results::number::digits;
+use foregather_results::number::{digits, nanoseconds, quantity};
 
 /// Peaks are told of if they stand out by this share of what curves come to on average.
 const STANDS_OUT: f64 = 0.25;
@@ -17,6 +17,15 @@ pub(super) struct Description<'a> {
     pub(super) across: &'a str,
     /// The most values that a point has.
     pub(super) seeds: u64,
+}
+
+/// A number in the unit of a plan: times in the unit that suits their size.
+pub(super) fn quantity_of(value: f64, unit: &str) -> String {
+    match unit {
+        "times" | "index" | "" => digits(value, 3),
+        unit if nanoseconds(unit).is_some() => quantity(value, unit),
+        unit => format!("{} {unit}", digits(value, 3)),
+    }
 }
 
 /// A curve with its full name.
@@ -40,14 +49,14 @@ impl Description<'_> {
         curves.sort_by(|a, b| b.mean.total_cmp(&a.mean));
         let mut sentences: Vec<String> = Vec::new();
         if let Marks::Names(_) = marks {
-            sentences.extend(self.extremes(&curves, label));
+            sentences.extend(self.extremes(&curves, &label));
         } else {
-            sentences.extend(self.averages(&curves));
+            sentences.extend(self.at_the_end(&curves, &label));
             sentences.extend(if let Marks::Multiples(of) = marks { self.peaks(&curves, f64::from(*of)) } else { None });
-            sentences.extend(level.and_then(|level| self.holds(&curves, level, label)));
+            sentences.extend(level.and_then(|level| self.holds(&curves, level, &label)));
         }
         if plots.iter().any(|plot| !plot.remarks.is_empty()) {
-            sentences.push("Above the curves: average \u{b1} average absolute deviation over the points".to_owned());
+            sentences.extend(self.grid(&curves, marks, &label));
         }
         if self.seeds > 1 {
             sentences
@@ -57,21 +66,47 @@ impl Description<'_> {
     }
 
     fn quantity(&self, value: f64) -> String {
-        let number = digits(value, 3);
-        if matches!(self.unit, "times" | "index" | "") { number } else { format!("{number} {}", self.unit) }
+        quantity_of(value, self.unit)
     }
 
-    /// Highest and lowest on average.
-    fn averages(&self, curves: &[Named<'_>]) -> Option<String> {
-        let (first, last) = (curves.first()?, curves.last()?);
-        let what = capital(self.what);
-        let mean = |curve: &Named<'_>| self.quantity(curve.mean);
-        Some(match curves.len() {
-            1 => format!("{what}: {} on average", mean(first)),
-            _ => {
-                format!("{what}, on average: most with {}, {}; least with {}, {}", first.name, mean(first), last.name, mean(last))
-            }
+    /// What x is, without its unit.
+    fn over(&self) -> &str {
+        self.across.split(" (").next().unwrap_or_default()
+    }
+
+    /// Highest and lowest where x ends: an average over x would depend on which x there are.
+    fn at_the_end<'a>(&self, curves: &[Named<'_>], label: impl Fn(f64) -> &'a str) -> Option<String> {
+        let last = curves.iter().flat_map(|curve| &curve.curve.points).map(|p| p.x).max_by(f64::total_cmp)?;
+        let there = curves.iter().filter_map(|curve| Some((curve, curve.curve.points.iter().find(|p| p.x == last)?.y)));
+        let mut there: Vec<(&Named<'_>, f64)> = there.collect();
+        there.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let (most, least) = (there.first()?, there.last()?);
+        let told = |(curve, y): &(&Named<'_>, f64)| format!("{}, {}", curve.name, self.quantity(*y));
+        let (what, at) = (capital(self.what), format!("at {} {}", self.over(), label(last)));
+        Some(match there.len() {
+            1 => format!("{what}, {at}: {}", self.quantity(most.1)),
+            _ => format!("{what}, {at}: most with {}; least with {}", told(most), told(least)),
         })
+    }
+
+    /// What the averages above the curves are over.
+    fn grid<'a>(&self, curves: &[Named<'_>], marks: &Marks, label: impl Fn(f64) -> &'a str) -> Option<String> {
+        let mut all: Vec<f64> = curves.iter().flat_map(|curve| &curve.curve.points).map(|p| p.x).collect();
+        all.sort_by(f64::total_cmp);
+        all.dedup();
+        let multiples = match marks {
+            Marks::Multiples(of) => {
+                format!(", {} of them multiples of {of}", all.iter().filter(|x| **x % f64::from(*of) == 0.0).count())
+            }
+            _ => String::new(),
+        };
+        Some(format!(
+            "Above the curves: average \u{b1} average absolute deviation over the {} points from {} {} to {}{multiples}",
+            all.len(),
+            self.over(),
+            label(*all.first()?),
+            label(*all.last()?)
+        ))
     }
 
     /// The highest and the lowest point.
@@ -104,7 +139,7 @@ impl Description<'_> {
         let above = |curve: &'_ Named<'_>| curve.curve.points.iter().take_while(|p| p.y > level).count();
         let mut all: Vec<(usize, &Named<'_>)> = curves.iter().map(|curve| (above(curve), curve)).filter(|a| a.0 > 0).collect();
         all.sort_by_key(|(above, _)| std::cmp::Reverse(*above));
-        let across = self.across.split(" (").next().unwrap_or_default();
+        let across = self.over();
         let told = |(above, curve): &(usize, &Named<'_>)| match curve.curve.points.get(*above) {
             None => "everywhere".to_owned(),
             Some(_) => format!("up to {across} {}", label(curve.curve.points[above - 1].x)),

@@ -1,6 +1,7 @@
 //! A plan's figure as a matrix of colours, and of many choices the means of each, over all others.
+use super::description::quantity_of;
 use super::{Drawn, Shown, capital, choices, circumstances, describe, plain};
-use crate::heat::{Column, Heat, Row};
+use crate::heat::{Column, ColumnGroup, Heat, Row};
 use crate::shades::Shades;
 use foregather_results::Measurement;
 use foregather_results::number::digits;
@@ -99,7 +100,7 @@ fn sums(rows: &[Row]) -> Vec<Row> {
 /// A column under the last of its choices, of those before.
 fn column(names: &[String]) -> Column {
     let (name, of) = names.split_last().map_or((String::new(), String::new()), |(name, of)| (name.clone(), of.join(" ")));
-    Column { name, of, first_group: false }
+    Column { name, of, group: ColumnGroup::Peer }
 }
 
 /// The means of the rows with each choice of each name.
@@ -130,7 +131,7 @@ fn caption(
     let mean = |m: &&&(usize, &Measurement)| m.1.summary.mean.unwrap_or(0.0);
     let most = shown.iter().max_by(|a, b| mean(a).total_cmp(&mean(b)))?;
     let least = shown.iter().min_by(|a, b| mean(a).total_cmp(&mean(b)))?;
-    let number = |value: f64| digits(value, 3) + if unit == "%" { " %" } else { "" };
+    let number = |value: f64| if unit == REGRET { digits(value, 3) } else { quantity_of(value, unit) };
     let told = |m: &(usize, &Measurement)| format!("{} ({})", number(m.1.summary.mean.unwrap_or(0.0)), circumstances(m.1, names));
     let mut text = format!("{}: from {} to {}.", capital(what.split(" (").next().unwrap_or_default()), told(least), told(most));
     // How far apart the choices of a name lie in a column.

@@ -11,10 +11,12 @@ mod matrix;
 mod states;
 
 use super::{Drawn, distinct};
+use foregather_reproduce::MEASURED;
+use foregather_reproduce::claims::Published;
 use foregather_results::Measurement;
 
 /// Labels that say what a measurement is, and not under which choices it was made.
-const NO_CHOICE: [&str; 7] = ["plan", "state", "x-axis", "series-axis", "column-axis", "row-axis", "best-axis"];
+const NO_CHOICE: [&str; 8] = ["plan", "state", "x-axis", "series-axis", "column-axis", "row-axis", "best-axis", MEASURED];
 
 /// The names of the plans.
 pub(super) fn names(all: &[Measurement]) -> Vec<&str> {
@@ -22,9 +24,14 @@ pub(super) fn names(all: &[Measurement]) -> Vec<&str> {
 }
 
 /// What the plan's figure shows: curves or a matrix.
-pub(super) fn draw(all: &[Measurement], name: &str) -> Option<Drawn> {
+pub(super) fn draw(all: &[Measurement], name: &str, published: &[Published]) -> Option<Drawn> {
     let plan = Shown::of(all, name)?;
-    if plan.axis("column-axis").is_empty() { curves::draw(plan) } else { matrix::draw(plan) }
+    if plan.axis("column-axis").is_empty() { curves::draw(plan, published) } else { matrix::draw(plan) }
+}
+
+/// Was it measured on a machine, and not simulated?
+pub(super) fn is_measured(all: &[Measurement], name: &str) -> bool {
+    all.iter().any(|m| label(m, "plan") == Some(name) && label(m, MEASURED).is_some())
 }
 
 /// What one of the plan's runs was doing over time.

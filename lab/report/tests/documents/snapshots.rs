@@ -14,6 +14,10 @@ fn described(results: &Results) -> String {
     for figure in page.split("<figure ").skip(1) {
         let (svg, rest) = figure.split_once("<figcaption>").expect("every figure has a caption");
         let caption = rest.split("</figcaption>").next().unwrap_or_default();
+        // Where words are explained is no matter of the figure.
+        let caption: String = caption.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text)).collect();
+        let caption = caption.split("Words: ").next().unwrap_or_default().trim_end();
+        let svg = &svg[svg.find("<svg").unwrap_or(0)..];
         all += &format!("# {caption}\n\n{}\n", drawn(svg));
     }
     all

@@ -40,13 +40,15 @@ const LATENCY: Points = Points::namyst([
     "Figures 6 and 7 on this machine: short messages between two threads",
     "half a round trip, the best batch",
     "us",
-]);
+])
+.here();
 const THROUGHPUT: Points = Points::namyst([
     "here",
     "Figures 6 and 7 on this machine: throughput between two threads",
     "throughput of a ping-pong",
     "MB/s",
-]);
+])
+.here();
 
 /// Of one size, by the ways: half a round trip of each batch, in nanoseconds.
 type Halves = [Vec<f64>; 5];
@@ -147,13 +149,15 @@ const KEPT: Points = Points::beside_workers([
     "Messages of 4 KiB beside working threads of this machine: what these get done",
     "work done, of that without messages",
     "%",
-]);
+])
+.here();
 const TRIPS: Points = Points::beside_workers([
     "conjecture-here-trips",
     "Messages of 4 KiB beside working threads of this machine: what passes",
     "round trips",
     "per ms",
-]);
+])
+.here();
 
 /// What passed and what was computed in one span.
 #[derive(Clone, Copy, Default)]

@@ -128,12 +128,15 @@ const TAKEN: Points = Points::beside_workers([
     "processor time a message",
     "us",
 ]);
-const TOTAL: Points = Points::beside_workers([
-    "conjecture-total",
-    "Messages of 4 KiB beside working threads, simulated: until both are done",
-    "time, of that over raw VIA",
-    "%",
-]);
+const TOTAL: Points = Points {
+    series: "circumstance",
+    ..Points::beside_workers([
+        "conjecture-total",
+        "Messages of 4 KiB beside working threads, simulated: until both are done",
+        "time over Madeleine, of that over raw VIA",
+        "%",
+    ])
+};
 
 /// Both layers beside the same number of workers.
 struct Layers {
@@ -222,7 +225,7 @@ fn draw(found: &mut Findings, name: &str, pairs: &[Layers]) {
             }
         }
         if at > 0 {
-            add(&TOTAL, "Madeleine", 100.0 * pair.total());
+            found.measurements.push(TOTAL.point(name, at, vec![100.0 * pair.total()]));
         }
     }
 }

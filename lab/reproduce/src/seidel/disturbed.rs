@@ -4,6 +4,7 @@ use super::directed::{Directed, Ipsc, M};
 use super::directed::{GSYNC, RDS, slowest, synchronised, synchronised_shift};
 use super::scenes::scenes;
 use super::{count, number, us};
+use crate::points::Points;
 use crate::{Findings, Trial};
 use anyhow::{Context, Result};
 use foregather_barrier::{Algorithm, SignalCost};
@@ -180,9 +181,20 @@ fn loops(lengths: &[u64], interrupts: Option<Interrupts>) -> Result<Vec<(Nanos, 
     Ok(run.outputs.into_iter().flatten().next().unwrap_or(Ok(vec![]))?)
 }
 
+/// The first loops of the trace: enough to see the period.
+const TRACED: usize = 120;
+const TRACE: Points = Points::seidel(
+    ["loop-trace", "Figure 3-9, simulated: what the same loop takes longer than its least", "more than the least", "us"],
+    "trial",
+);
+const LINE: Points =
+    Points::seidel(["loop-line", "Figure 3-10, simulated: what k iterations take", "k iterations", "us"], "iterations");
+
 pub(super) fn noise(_: &Trial, found: &mut Findings) -> Result<()> {
     let watched = loops(&[ITERATIONS; 2_000], Some(profile::AS_STATED))?;
     let floor = trace::floor(&watched);
+    let trials = watched.iter().take(TRACED).enumerate();
+    found.measurements.extend(trials.map(|(trial, &(_, took))| TRACE.point("a loop", trial + 1, vec![(took - floor).as_us()])));
     let interruptions = trace::interruptions(&watched, floor, Nanos::from_us(1));
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
     let lengths: Vec<f64> = interruptions.iter().map(|(_, length)| length.as_us()).collect();
@@ -198,6 +210,10 @@ pub(super) fn noise(_: &Trial, found: &mut Findings) -> Result<()> {
         .zip(loops(&lengths, Some(profile::AS_STATED))?)
         .map(|(&iterations, (_, took))| (iterations as f64, took.as_us()))
         .collect();
+    for length in (1..=24).map(|step| step * 500_usize) {
+        let took = points.iter().filter(|(iterations, _)| *iterations == length as f64).map(|(_, took)| *took).collect();
+        found.measurements.push(LINE.point("trials", length, took));
+    }
     let (slope, intercept) = trace::line(&points);
     let disturbed = points.iter().filter(|(k, took)| *took > slope * k + intercept + 1.0).count();
     found.answer("loop-slope", number(slope, format!("{disturbed} of {} trials were disturbed", points.len())));

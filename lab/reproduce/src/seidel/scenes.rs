@@ -1,4 +1,4 @@
-//! The timing diagrams of the paper, played: figures 2-1 to 2-7, 3-1 to 3-6, 3-8, 3-11 and 3-12.
+//! The timing diagrams of the paper, played: figures 2-1 to 2-7, 3-1 to 3-8, 3-11 and 3-12.
 //!
 //! Messages are of 1 KiB, so that they, the null messages and the interrupts are of sizes that one picture
 //! holds.
@@ -37,7 +37,14 @@ pub fn scenes(experiment: &str) -> Result<Vec<Timeline>> {
 fn drawn<T>(name: &str, title: &str, shows: &str, directed: &Directed, played: &DirectedRun<T>, left: &[Nanos]) -> Timeline {
     let late = |node: Rank| directed.late.iter().find(|late| late.0 == node).map_or(Nanos::ZERO, |late| late.1);
     let came: Vec<Nanos> = (0..directed.nodes).map(late).collect();
-    let title = format!("Figure {}: {title}", name.trim_start_matches("fig"));
+    // A drawing of steps in the paper, and its timing diagram, are one picture here.
+    let figure = match name {
+        "fig3-3" => "Figures 3-2 and 3-3".to_owned(),
+        "fig3-6" => "Figures 3-5 and 3-6".to_owned(),
+        "fig3-8" => "Figures 3-7 and 3-8".to_owned(),
+        _ => format!("Figure {}", name.trim_start_matches("fig")),
+    };
+    let title = format!("{figure}: {title}");
     timeline(name, &title, shows, &played.record, Times { came: &came, left, done: &played.ends })
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn teams() -> Results {
 
 pub(crate) fn openmp() -> Results {
     let mut results = empty("measure openmp");
-    for (construct, us) in [("region", 2.0), ("dynamic", 6.0)] {
+    for (construct, us) in [("region", 2.0), ("dynamic", 6.0), ("task-tree", 40.0), ("task-chain", 30.0)] {
         for threads in ["2", "4"] {
             for (hogs, times) in [("0", 1.0), ("1", 1.5)] {
                 for (runtime, more) in [("foregather", 1.0), ("gomp", 900.0 * (times - 0.99)), ("omp", 1.2)] {
@@ -104,8 +104,10 @@ pub(crate) fn hostile(evil: &str) -> Vec<Measurement> {
     let size = call(&format!("blas/{evil}"), evil, "64", evil, evil).figure("ratio", 1.5).figure("ratio_low", 1.0);
     let collapse = call(&format!("blas-collapse/{evil}"), evil, evil, evil, evil);
     let construct = of_openmp(format!("openmp/{evil}"), 1.0, [evil; 4]);
+    let task = format!("task-{evil}");
+    let task = of_openmp(format!("openmp/task/{evil}"), 1.0, [&task, evil, evil, evil]);
     let program = of_program(evil, evil, 1.0).figure("ratio", 1.0).figure("ratio_least", 1.0).figure("ratio_most", 1.0);
     let queue = Measurement::from_values(format!("broadcast/{evil}"), evil, evil, vec![1.0]).figure("cpu_percent", 1.0);
     let queue = queue.label("queue", evil).label("gaps", evil).label("gap_us", "5");
-    vec![team, construct, program, queue, size, collapse.figure("mean_us", 1.0).figure("p99_us", 2.0)]
+    vec![team, construct, task, program, queue, size, collapse.figure("mean_us", 1.0).figure("p99_us", 2.0)]
 }
