@@ -105,8 +105,8 @@ pub(super) mod new {
                 unsafe { lock.write(Box::into_raw(Box::default())) }
             }
             fn omp_destroy_nest_lock_(lock: *mut *mut NestLock) {
-                // SAFETY: the variable has the address that `omp_init_nest_lock_` made, and no thread uses the
-                // lock any more.
+                // SAFETY: the variable has the address that `omp_init_nest_lock_` made, and no thread uses
+                // the lock any more.
                 unsafe {
                     drop(Box::from_raw(lock.read()));
                     lock.write(core::ptr::null_mut());

@@ -31,7 +31,7 @@ impl Said<'_> {
         let mark = if rough { ROUGH } else { "" };
         let sentences: Vec<String> = self.sentences.iter().map(|sentence| screen.wrapped(&sentence.text(mark), 2)).collect();
         if sentences.is_empty() {
-            return screen.wrapped(&format!("Nothing was measured. The page is {}.", self.page), 2);
+            return screen.wrapped(&format!("Nothing was compared. The page is {}.", self.page), 2);
         }
         let meaning = if rough { self.disturbance() } else { self.meaning() };
         let ink = if rough { Ink::Amiss } else { Ink::Strong };
@@ -199,9 +199,7 @@ mod tests {
         );
         assert!(of(&[region(21e3)]).contains("none is clearly the best here."));
         assert!(of(&[region(10e3)]).contains("would gain nothing here"));
-        let alone = of(&[sentence(SentenceKind::Wait, "A region", &[("team", 20e3)])]);
-        assert!(alone.starts_with("A region: Foregather 20 us.\n\nNext:"), "{alone}");
-        assert_eq!(of(&[]), "Nothing was measured. The page is foregather-report.html.");
+        assert_eq!(of(&[]), "Nothing was compared. The page is foregather-report.html.");
     }
 
     #[test]

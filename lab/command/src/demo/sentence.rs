@@ -89,10 +89,10 @@ pub(super) struct Sentence {
 }
 
 impl Sentence {
-    /// Nothing without a number of this project.
+    /// Nothing without a number of this project, or without one to hold it against.
     pub(super) fn new(kind: SentenceKind, about: String, all: Vec<Contestant>) -> Option<Self> {
         let (mut ours, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|one| one.name == OURS);
-        let ours = ours.pop()?;
+        let ours = ours.pop().filter(|_| !others.is_empty())?;
         Some(Self { kind, about, others, ours_ns: ours.ns()?, ours })
     }
 
@@ -200,8 +200,8 @@ pub(super) mod tests {
 
     #[test]
     fn one_that_is_missing_is_left_out_and_one_that_collapsed_is_said() {
-        let alone = sentence(SentenceKind::Wait, "A message", &[("chosen", 112.0)]);
-        assert_eq!((said(&alone, ""), alone.best_other()), ("A message: Foregather 110 ns.".to_owned(), None));
+        let alone = vec![Contestant::new("chosen", vec![112.0])];
+        assert_eq!(Sentence::new(SentenceKind::Wait, "A message".to_owned(), alone), None, "nothing beside it");
         let stuck = sentence(SentenceKind::Wait, "A barrier", &[("central/adaptive", 800.0), ("gomp", f64::NAN)]);
         assert_eq!(said(&stuck, ""), "A barrier: libgomp did not end in time, Foregather 800 ns.");
         assert!(!stuck.is_won() && stuck.faster().is_none());
