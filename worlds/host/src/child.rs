@@ -10,6 +10,7 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, getpid, getppid, kill_process_group, parent_process_death_signal, pidfd_open,
     set_parent_process_death_signal,
 };
+use std::env;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::process::CommandExt;
@@ -200,7 +201,7 @@ fn not_started(name: &str, error: &io::Error) -> Error {
         Some(Errno::NOENT) if name.contains('/') && at.exists() => Error::other(format!(
             "the interpreter or loader of `{name}` is missing: correct its first line, or install what that names"
         )),
-        Some(Errno::NOENT) => {
+        Some(errno @ (Errno::NOENT | Errno::ACCESS)) if errno == Errno::NOENT || is_nowhere(name) => {
             let remedy = "give its path, or name a folder in PATH that holds it".to_owned();
             Error::from(Cause::Unavailable { what: format!("the program `{name}`"), remedy })
         }
@@ -215,6 +216,13 @@ fn not_started(name: &str, error: &io::Error) -> Error {
             "starting `{name}` failed: {error}; are there limits (ulimit -a), or a filter of the container?"
         )),
     }
+}
+
+/// Is it a mere name, and in no folder of PATH? The kernel says of such a name that it may not be executed if
+/// one of the folders may not be searched.
+fn is_nowhere(name: &str) -> bool {
+    let folders = env::var_os("PATH").unwrap_or_default();
+    !name.contains('/') && !env::split_paths(&folders).any(|folder| folder.join(name).exists())
 }
 
 /// Runs in the child between fork and exec.
