@@ -57,8 +57,9 @@ fn mutated(dice: &mut Dice, samples: &[Value]) -> String {
 
 /// What the resamples of a comparison take, whatever is compared.
 const RESAMPLES_BYTES: u64 = 128 << 10;
-/// What a page and its figures take whatever they show: the style sheet, the scripts, axes and legends.
-const PAGE_BYTES: u64 = 512 << 10;
+/// What a page and its figures take whatever they show: the style sheet, the scripts, the papers' texts, axes
+/// and legends.
+const PAGE_BYTES: u64 = 1 << 20;
 
 fn documents(count: u64) {
     let samples = samples();
