@@ -25,7 +25,7 @@ impl Allowed {
     /// As [`Allowed::now`], but for a program's limit in place of the environment's.
     pub fn under(limit: Option<NonZeroU32>) -> Self {
         let wanted = limit.map(NonZeroU32::get).or_else(|| settings::threads().unwrap_or(None));
-        Self { processors: affinity::allowed().len() as u32, quota: cgroup::recent_quota(), wanted }
+        Self { processors: affinity::count_allowed(), quota: cgroup::recent_quota(), wanted }
     }
 
     /// The most members. A fraction of a processor counts as one that is there part of the time.

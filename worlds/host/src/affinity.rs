@@ -21,6 +21,19 @@ pub fn allowed() -> Vec<CpuId> {
     }
 }
 
+/// How many processors this thread may use. A member of its team that moves it leaves it one, and puts the
+/// mask back at once: so this waits until no mask is lent, for some yields.
+pub fn count_allowed() -> u32 {
+    const LOOKS: usize = 100;
+    for _ in 0..LOOKS {
+        if let Some(mask) = settled() {
+            return mask.count();
+        }
+        std::thread::yield_now();
+    }
+    allowed().len() as u32
+}
+
 /// Keeps the calling thread, and the threads that it starts from now on, on one processor.
 ///
 /// # Errors
