@@ -295,17 +295,17 @@ impl<C: Cpu, B> ReadyQueue<C, B> {
         Some(task)
     }
 
-    /// The owner waits, and may begin none of its tasks: from now on others come for them. Did they not until
-    /// now?
+    /// The owner waits, and may begin none of its tasks: from now on each of them is worth coming for. Was one
+    /// of them not, until now?
     fn weighs_more(&self) -> bool {
         let mut tasks = lock(&self.tasks);
-        let is_light = self.weight.load(Relaxed) < WAKE_WEIGHT;
-        let Some((_, first)) = tasks.front_mut().filter(|_| is_light) else { return false };
-        let more = WAKE_WEIGHT - *first;
-        *first += more;
-        reached("task:5");
-        self.weighs(&tasks, more as i32);
-        true
+        let more = tasks.iter().map(|(_, weight)| WAKE_WEIGHT - weight).sum::<u32>();
+        if more > 0 {
+            reached("task:5");
+            tasks.iter_mut().for_each(|(_, weight)| *weight = WAKE_WEIGHT);
+            self.weighs(&tasks, more as i32);
+        }
+        more > 0
     }
 
     /// The queue has changed by so much weight. Returns what it has now.
