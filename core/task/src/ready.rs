@@ -295,8 +295,8 @@ impl<C: Cpu, B> ReadyQueue<C, B> {
         Some(task)
     }
 
-    /// The owner waits, and may begin none of its tasks: from now on each of them is worth coming for. Was one
-    /// of them not, until now?
+    /// The owner waits, and may begin none of its tasks: from now on each of them is worth coming for. Was
+    /// one of them not, until now?
     fn weighs_more(&self) -> bool {
         let mut tasks = lock(&self.tasks);
         let more = tasks.iter().map(|(_, weight)| WAKE_WEIGHT - weight).sum::<u32>();
