@@ -106,6 +106,7 @@ impl<C: Cpu> TaskRun<C> {
         let (mut member, waiter) = (self.group.member(cpu, rank, self.policy).unwrap(), Waiter::new(self.policy, rank));
         if rank == 0 {
             let root = Arc::new(TeamTask::new(None, None, Traits::default()));
+            root.begins(rank);
             OneOf { run: self, cpu: member.cpu(), waiter: &waiter, rank }.body(&root, 0).await;
         }
         self.meet(&mut member, &waiter).await;
@@ -206,7 +207,7 @@ impl<C: Cpu> OneOf<'_, C> {
     async fn execute(&self, task: TaskOf<C>, may: &May<'_, C, usize>) {
         let mut next = Some(task);
         while let Some(task) = next {
-            match task.take_body() {
+            match task.take_body(self.rank) {
                 Some(number) => self.body(&task, number).await,
                 None => self.run.must(false, "a task is found without its body"),
             }

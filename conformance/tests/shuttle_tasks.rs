@@ -134,6 +134,7 @@ fn a_follower_that_does_not_ask_whether_the_task_is_complete_is_found() {
 fn kept(looks: bool) {
     let team_of_tasks = TaskTeam::<Scheduled, ()>::new(Group::new(Algorithm::Central, 2).unwrap());
     let root = std::sync::Arc::new(TeamTask::new(None, None, Traits::default()));
+    root.begins(0);
     let child = || std::sync::Arc::new(TeamTask::new(Some(&root), None, Traits::default()).of_weight(0));
     let (around, light) = (child(), child());
     let shared = Arc::new((team_of_tasks, std::sync::Arc::clone(&root), around, light));
@@ -153,7 +154,7 @@ fn kept(looks: bool) {
                 assert!(wait(around).is_none(), "it is not within that");
             }
         } else if let Some(task) = wait(root) {
-            assert!(task.take_body().is_some());
+            assert!(task.take_body(rank).is_some());
             assert!(tasks.end(&Scheduled, rank, &task, None).is_none());
         }
     });
@@ -169,4 +170,58 @@ fn what_its_owner_may_not_begin_is_found_by_the_others() {
 #[should_panic(expected = "deadlock")]
 fn a_member_that_does_not_look_at_what_it_has_kept_is_found() {
     check_random(|| kept(false), programs());
+}
+
+/// A line of tasks of which each makes the next one, while its members meet: counts of makers come back to 0
+/// now and then, and those of the region may not.
+fn counted(before_it_is_found: bool) {
+    const TASKS: u32 = 3;
+    let group = Group::new(Algorithm::Central, 2).unwrap();
+    let shared =
+        Arc::new((TaskTeam::<Scheduled, ()>::new(group.clone()), group, [(); 2].map(|()| Word::default()), AtomicU64::new(0)));
+    let all = Arc::clone(&shared);
+    team(2, move |rank| {
+        let (tasks, group, [begun, over], missing) = &*shared;
+        let make = |parent: &std::sync::Arc<TeamTask<Scheduled, ()>>| {
+            let task = std::sync::Arc::new(TeamTask::new(Some(parent), None, Traits::default()));
+            let count = || tasks.count(&Scheduled, &task, parent);
+            if before_it_is_found {
+                count();
+            }
+            parent.order(&Scheduled, &task, &[]);
+            assert!(task.is_made(&Scheduled, Some(())));
+            tasks.put(&Scheduled, rank, std::sync::Arc::clone(&task));
+            if !before_it_is_found {
+                count();
+            }
+        };
+        if rank == 0 {
+            let root = std::sync::Arc::new(TeamTask::new(None, None, Traits::default()));
+            root.begins(rank);
+            make(&root);
+        }
+        let mut member = group.member(Scheduled, rank, Policy::Block).unwrap();
+        while let Some(task) = block_on(tasks.meet(&mut member, false)).unwrap() {
+            assert!(task.take_body(rank).is_some());
+            if Scheduled.fetch_add(begun, 1) + 1 < TASKS {
+                make(&task);
+            }
+            Scheduled.fetch_add(over, 1);
+            assert!(tasks.end(&Scheduled, rank, &task, None).is_none());
+        }
+        missing.fetch_max((TASKS - Scheduled.load(over)).into(), Relaxed);
+    });
+    assert_eq!(all.3.load(Relaxed), 0, "a member leaves before all tasks are complete");
+}
+
+#[test]
+fn a_meeting_outlasts_makers_whose_counts_come_and_go() {
+    check_random(|| counted(true), programs());
+    check_pct(|| counted(true), programs(), DEPTH);
+}
+
+#[test]
+#[should_panic(expected = "a member leaves before all tasks are complete")]
+fn a_task_that_is_counted_after_it_may_be_found_is_found() {
+    check_pct(|| counted(false), programs(), DEPTH);
 }

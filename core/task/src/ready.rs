@@ -28,8 +28,8 @@ pub struct TaskTeam<C: Cpu, B> {
     urgent: Mutex<BTreeMap<u32, Tasks<C, B>>>,
     /// How many those are.
     urgent_count: CachePadded<C::Word>,
-    /// Tasks that are not complete, whether they may run or not.
-    unfinished: CachePadded<C::Word>,
+    /// Members that have made tasks which are not complete, whether those may run or not.
+    makers: CachePadded<C::Word>,
     /// Members that wait for tasks sleep here.
     bell: CachePadded<C::Word>,
     /// Where the region's members meet.
@@ -39,6 +39,8 @@ pub struct TaskTeam<C: Cpu, B> {
 /// The tasks that one member has made ready, each with its weight here.
 struct ReadyQueue<C: Cpu, B> {
     tasks: Mutex<Weighed<C, B>>,
+    /// The tasks that the member has made and that are not complete.
+    unfinished: C::Word,
     /// How many there are, and what they weigh together: written under the lock, and a hint without it.
     count: AtomicU32,
     weight: AtomicU32,
@@ -54,19 +56,18 @@ pub enum May<'a, C: Cpu, B> {
     Of(&'a Arc<TaskGroup<C>>, &'a Arc<TeamTask<C, B>>),
 }
 
-/// How many tasks a member lets wait before it does new ones at once.
-const MANY: u32 = 128;
-
 impl<C: Cpu, B> TaskTeam<C, B> {
     /// For the regions of the members that meet there.
     pub fn new(meeting: Group<C>) -> Self {
-        let queue =
-            || CachePadded(ReadyQueue { tasks: Mutex::default(), count: AtomicU32::default(), weight: AtomicU32::default() });
+        let queue = || {
+            let (tasks, unfinished, count, weight) = Default::default();
+            CachePadded(ReadyQueue { tasks, unfinished, count, weight })
+        };
         Self {
             queues: (0..meeting.size()).map(|_| queue()).collect(),
             urgent: Mutex::default(),
             urgent_count: CachePadded::default(),
-            unfinished: CachePadded::default(),
+            makers: CachePadded::default(),
             bell: CachePadded::default(),
             meeting,
         }
@@ -80,26 +81,33 @@ impl<C: Cpu, B> TaskTeam<C, B> {
     /// Are there tasks that are not complete?
     #[inline]
     pub fn is_open(&self, cpu: &C) -> bool {
-        self.unfinished(cpu) != 0
+        cpu.load(&self.makers.0) != 0
     }
 
-    /// How many tasks are not complete.
-    pub fn unfinished(&self, cpu: &C) -> u32 {
-        cpu.load(&self.unfinished.0)
+    /// How many tasks of member `rank` are not complete.
+    pub fn unfinished(&self, cpu: &C, rank: Rank) -> u32 {
+        cpu.load(&self.queues[rank as usize].0.unfinished)
     }
 
-    /// Has the member as many tasks as make it do the next one at once?
-    pub fn is_full(&self, rank: Rank) -> bool {
-        self.queues[rank as usize].0.count.load(Relaxed) >= MANY
+    /// How many tasks lie in the queue of member `rank`.
+    pub fn ready(&self, rank: Rank) -> u32 {
+        self.queues[rank as usize].0.count.load(Relaxed)
     }
 
     /// A task of `parent` is made.
     pub fn count(&self, cpu: &C, task: &TeamTask<C, B>, parent: &TeamTask<C, B>) {
-        cpu.fetch_add(&self.unfinished.0, 1);
+        if cpu.fetch_add(&self.made_by(task).unfinished, 1) == 0 {
+            cpu.fetch_add(&self.makers.0, 1);
+        }
         cpu.fetch_add(&parent.children, 1);
         if let Some(group) = &task.group {
             cpu.fetch_add(&group.unfinished, 1);
         }
+    }
+
+    /// What the member has that has made a task.
+    fn made_by(&self, task: &TeamTask<C, B>) -> &ReadyQueue<C, B> {
+        &self.queues[task.made_by as usize].0
     }
 
     /// Member `rank` lets the team do a task that may run: any member that waits takes it.
@@ -145,25 +153,28 @@ impl<C: Cpu, B> TaskTeam<C, B> {
 
     /// Takes a task from any queue that weighs so much, or from the member's own.
     fn take_of(&self, cpu: &C, rank: Rank, may: &May<'_, C, B>, least: u32) -> Option<Arc<TeamTask<C, B>>> {
-        if !self.is_open(cpu) {
+        let of_others = || {
+            let size = self.size();
+            (1..size).filter(|_| self.is_open(cpu)).find_map(|step| {
+                let queue = &self.queues[((rank + step) % size) as usize].0;
+                let is_worth_it = queue.count.load(Acquire) > 0 && queue.weight.load(Relaxed) >= least;
+                if is_worth_it { queue.take(false, may) } else { None }
+            })
+        };
+        self.take_urgent(cpu, may).or_else(|| self.take_own(cpu, rank, may)).or_else(of_others)
+    }
+
+    /// Takes the task that the member has made last.
+    fn take_own(&self, cpu: &C, rank: Rank, may: &May<'_, C, B>) -> Option<Arc<TeamTask<C, B>>> {
+        let queue = &self.queues[rank as usize].0;
+        if queue.count.load(Acquire) == 0 {
             return None;
         }
-        self.take_urgent(cpu, may).or_else(|| {
-            let size = self.size();
-            (0..size).find_map(|step| {
-                let queue = &self.queues[((rank + step) % size) as usize].0;
-                let is_own = step == 0;
-                let is_worth_it = queue.count.load(Acquire) > 0 && (is_own || queue.weight.load(Relaxed) >= least);
-                if !is_worth_it {
-                    return None;
-                }
-                let found = queue.take(is_own, may);
-                if found.is_none() && is_own && queue.weighs_more() {
-                    self.ring(cpu);
-                }
-                found
-            })
-        })
+        let found = queue.take(true, may);
+        if found.is_none() && queue.weighs_more() {
+            self.ring(cpu);
+        }
+        found
     }
 
     fn take_urgent(&self, cpu: &C, may: &May<'_, C, B>) -> Option<Arc<TeamTask<C, B>>> {
@@ -183,7 +194,8 @@ impl<C: Cpu, B> TaskTeam<C, B> {
         task
     }
 
-    /// The body of a task has ended on member `rank`, or its event was fulfilled. Tasks that come after it
+    /// The body of a task has ended on member `rank`, or its event was fulfilled, after which the caller
+    /// [rings](TaskTeam::ring) if it is not that member itself. Tasks that come after it
     /// may run if it is complete. Returns one of them, which the member does next, or [puts](TaskTeam::put):
     /// so a line of tasks stays with one member, and wakes no other. It keeps those others that it `may`
     /// begin, if it goes on to do tasks.
@@ -204,10 +216,11 @@ impl<C: Cpu, B> TaskTeam<C, B> {
                 }
             }
         }
-        // In this order: the last member to look for a task finds none only when none is left.
-        rings |= parent.is_some_and(|parent| parent.one_child_less(cpu));
+        // In this order: the last member to look for a task finds none only when none is left. This member
+        // looks again anyway.
+        rings |= parent.is_some_and(|parent| parent.one_child_less(cpu) && !parent.is_done_by(rank));
         rings |= task.group.as_ref().is_some_and(|group| one_less(cpu, &group.unfinished));
-        rings |= one_less(cpu, &self.unfinished.0);
+        rings |= one_less(cpu, &self.made_by(task).unfinished) && one_less(cpu, &self.makers.0);
         if rings {
             self.ring(cpu);
         }

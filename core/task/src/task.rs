@@ -1,11 +1,14 @@
 //! One task: whose child it is, what it comes after, and what comes after it.
 use crate::depend::{Depend, Dependences};
 use crate::group::TaskGroup;
-use foregather_machine::{VALUE_MASK, Words, reached};
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use foregather_machine::{Rank, VALUE_MASK, Words, reached};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Adding this takes 1 away.
 const ONE_LESS: u32 = VALUE_MASK;
+/// No member.
+const NOBODY: Rank = Rank::MAX;
 
 /// The weight of a task that computes for as long as it takes to wake a member that sleeps.
 pub const WAKE_WEIGHT: u32 = 64;
@@ -27,6 +30,9 @@ pub struct TeamTask<C: Words, B> {
     maker: usize,
     /// How many tasks are around it.
     depth: u32,
+    /// The member that has made it, and the one that does it.
+    pub(crate) made_by: Rank,
+    done_by: AtomicU32,
     /// What the program says of it.
     pub traits: Traits,
     /// What it is worth to another member.
@@ -64,8 +70,8 @@ pub(crate) struct Left<C: Words, B> {
 }
 
 impl<C: Words, B> TeamTask<C, B> {
-    /// A task of `parent`, or a member's part of a region. It does not run until [`TeamTask::is_made`] was
-    /// called.
+    /// A task of `parent`, made by the member that [does](TeamTask::begins) that; or a member's part of a
+    /// region. It does not run until [`TeamTask::is_made`] was called.
     pub fn new(parent: Option<&Arc<Self>>, group: Option<Arc<TaskGroup<C>>>, traits: Traits) -> Self {
         let state = TaskState {
             body: None,
@@ -78,6 +84,8 @@ impl<C: Words, B> TeamTask<C, B> {
         Self {
             maker: parent.map_or(0, address),
             depth: parent.map_or(0, |parent| parent.depth + 1),
+            made_by: parent.map_or(NOBODY, |parent| parent.done_by.load(Relaxed)),
+            done_by: AtomicU32::new(NOBODY),
             traits,
             weight: WAKE_WEIGHT,
             group,
@@ -91,6 +99,15 @@ impl<C: Words, B> TeamTask<C, B> {
     /// which nothing is known weighs [a whole one](WAKE_WEIGHT).
     pub fn of_weight(self, weight: u32) -> Self {
         Self { weight: weight.min(WAKE_WEIGHT), ..self }
+    }
+
+    /// Member `rank` does the task from now on, and is the one that waits for its children.
+    pub fn begins(&self, rank: Rank) {
+        self.done_by.store(rank, Relaxed);
+    }
+
+    pub(crate) fn is_done_by(&self, rank: Rank) -> bool {
+        self.done_by.load(Relaxed) == rank
     }
 
     fn state(&self) -> MutexGuard<'_, TaskState<C, B>> {
@@ -138,8 +155,9 @@ impl<C: Words, B> TeamTask<C, B> {
         cpu.load(&self.before) == 0
     }
 
-    /// Takes its body to do it.
-    pub fn take_body(&self) -> Option<B> {
+    /// Member `rank` takes its body to do it.
+    pub fn take_body(&self, rank: Rank) -> Option<B> {
+        self.begins(rank);
         self.state().body.take()
     }
 

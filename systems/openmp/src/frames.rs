@@ -133,11 +133,10 @@ pub(crate) fn current() -> Option<Arc<ThreadTask>> {
         for frame in &mut frames[region..] {
             let Frame { task, group, .. } = frame;
             let new = || {
-                Arc::new(ThreadTask::new(
-                    parent.as_ref(),
-                    group.as_ref().map(|group| Arc::clone(group.group())),
-                    Traits::default(),
-                ))
+                let group = group.as_ref().map(|group| Arc::clone(group.group()));
+                let task = ThreadTask::new(parent.as_ref(), group, Traits::default());
+                task.begins(here::seat().map_or(0, |seat| seat.rank));
+                Arc::new(task)
             };
             parent = Some(task.get_or_insert_with(new).clone());
         }

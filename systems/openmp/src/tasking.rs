@@ -3,7 +3,7 @@
 pub use crate::crew::{Body, TaskKind};
 
 use crate::crew::{Cancelled, CrewSeat, TaskJob, ThreadGroup, ThreadTask, ThreadTeam, lost};
-use crate::frames::{FRAMES, Frame, GroupHandle, TaskPlace, WAITER, cpu, current, leave, place, push, with_top};
+use crate::frames::{FRAMES, Frame, GroupHandle, TaskPlace, WAITER, cpu, current, depth, leave, place, push, with_top};
 use crate::here::{self, ImplicitTask};
 use crate::icv::Icvs;
 use crate::settings::settings;
@@ -15,14 +15,24 @@ use foregather_thread::Thread;
 use foregather_wait::Waiter;
 use std::sync::Arc;
 
-/// The most tasks of a region that have to wait before their makers do others instead of more.
+/// How many tasks a member lets wait in its queue before it does new ones at once.
+const MANY: u32 = 128;
+/// How many tasks that wait for others a member makes before it does others instead of more.
 const MOST_WAITING: u32 = 1 << 16;
+/// How many tasks and regions deep tasks are done at once, which takes stack. From there on the queue takes
+/// them, up to [`MOST_WAITING`].
+const DEEP: usize = 64;
 
 /// Was the region cancelled that the calling thread is in, or that group of tasks?
 fn is_cancelled(group: Option<&ThreadGroup>) -> bool {
     settings().cancellation
         && (group.is_some_and(|group| group.is_cancelled(&cpu()))
             || here::of_seat(|seat| seat.region_is_cancelled()) == Some(true))
+}
+
+/// Has the member as many tasks as make it do the next one at once?
+fn is_full(team: &ThreadTeam, rank: Rank) -> bool {
+    team.ready(rank) >= if depth() < DEEP { MANY } else { MOST_WAITING }
 }
 
 /// What a program says of a task that it makes.
@@ -54,6 +64,8 @@ pub enum Spawned {
 /// A task that the calling thread does here.
 pub struct TaskNow {
     is_final: bool,
+    /// The code of its body, if that could have been done later.
+    code: usize,
     group: Option<GroupHandle>,
     /// Its task, if it has to wait for others, and the team.
     task: Option<(TaskPlace, Arc<ThreadTask>)>,
@@ -77,7 +89,7 @@ pub struct Event {
 pub fn spawn(made: Made<'_>) -> Spawned {
     let Made { deferred, kind, mut traits, depends, code } = made;
     let Some((is_final, group)) = with_top(|frame| (frame.is_final, frame.group.clone())) else {
-        return Spawned::Now(TaskNow { is_final: true, group: None, task: None });
+        return Spawned::Now(TaskNow { is_final: true, code: 0, group: None, task: None });
     };
     if is_cancelled(group.as_ref().map(|group| &**group.group())) {
         return Spawned::Never;
@@ -85,16 +97,17 @@ pub fn spawn(made: Made<'_>) -> Spawned {
     let kind = TaskKind { is_final: kind.is_final || is_final, ..kind };
     let deferred = deferred && !is_final;
     let is_plain = depends.is_empty() && !traits.detached;
-    let at_once = || !deferred || here::of_seat(|seat| seat.crew.tasks.is_full(seat.rank)) != Some(false);
-    if is_plain && at_once() {
-        return Spawned::Now(TaskNow { is_final: kind.is_final, group, task: None });
+    let now = |group, task| TaskNow { is_final: kind.is_final, code: if deferred { code } else { 0 }, group, task };
+    let weight = weights::of(code).unwrap_or(WAKE_WEIGHT);
+    let is_light = || weight == 0 && traits.priority == 0 && depth() < DEEP;
+    let is_full = || here::of_seat(|seat| is_full(&seat.crew.tasks, seat.rank)) != Some(false);
+    if is_plain && (!deferred || is_light() || is_full()) {
+        return Spawned::Now(now(group, None));
     }
-    let (Some(place), Some(parent)) = (place(), current()) else {
-        return Spawned::Now(TaskNow { is_final: kind.is_final, group, task: None });
-    };
+    let (Some(place), Some(parent)) = (place(), current()) else { return Spawned::Now(now(group, None)) };
     traits = Traits { priority: traits.priority.min(settings().max_task_priority), undeferred: !deferred, ..traits };
     let task = ThreadTask::new(Some(&parent), group.as_ref().map(|group| Arc::clone(group.group())), traits);
-    let task = Arc::new(task.of_weight(weights::of(code).unwrap_or(WAKE_WEIGHT)));
+    let task = Arc::new(task.of_weight(weight));
     place.team().count(place.cpu(), &task, &parent);
     parent.order(place.cpu(), &task, depends);
     if deferred {
@@ -103,7 +116,7 @@ pub fn spawn(made: Made<'_>) -> Spawned {
         }
         Spawned::Later(DeferredTask { place, task, kind, code })
     } else {
-        Spawned::Now(TaskNow { is_final: kind.is_final, group, task: Some((place, task)) })
+        Spawned::Now(now(group, Some((place, task))))
     }
 }
 
@@ -115,11 +128,12 @@ impl TaskNow {
 
     /// Does the task, once those that it comes after are complete.
     pub fn run(self, body: impl FnOnce()) {
-        let Self { is_final, group, task } = self;
+        let Self { is_final, code, group, task } = self;
         let frame = Frame { task: None, group, is_final, is_explicit: true, alone: None };
-        let Some((place, task)) = task else { return within(frame, None, body) };
+        let Some((place, task)) = task else { return timed(code, &cpu(), || within(frame, None, body)) };
         let _ = task.is_made(place.cpu(), None);
         help(&place, "tasks that a task comes after", || task.may_run(place.cpu()));
+        task.begins(place.rank());
         within(Frame { task: Some(Arc::clone(&task)), ..frame }, None, body);
         place.put(place.team().end(place.cpu(), place.rank(), &task, None));
         help(&place, "the event of a task", || task.is_complete());
@@ -138,11 +152,11 @@ impl DeferredTask {
         let (team, cpu, rank) = (place.team(), place.cpu(), place.rank());
         if !task.is_made(cpu, Some(TaskJob { body, icvs: here::icvs(), kind, code })) {
             // Those that it comes after let it run. Many such tasks are more memory than work.
-            while team.unfinished(cpu) > MOST_WAITING {
+            while team.unfinished(cpu, rank) > MOST_WAITING {
                 let Some(other) = current().and_then(|current| team.take(cpu, rank, &May::Within(&current))) else { break };
                 place.put(execute(team, (cpu, rank), other, None));
             }
-        } else if team.size() == 1 || team.is_full(rank) {
+        } else if team.size() == 1 || is_full(team, rank) {
             place.put(execute(team, (cpu, rank), task, None));
         } else {
             place.keep(task);
@@ -159,6 +173,7 @@ impl Event {
         if let Some(next) = self.team.end(&cpu, rank, &self.task, None) {
             self.team.put(&cpu, rank, next);
         }
+        self.team.ring(&cpu);
     }
 }
 
@@ -170,7 +185,7 @@ pub(crate) fn execute(
     task: Arc<ThreadTask>,
     may: Option<&May<'_, Thread, TaskJob>>,
 ) -> Option<Arc<ThreadTask>> {
-    let TaskJob { body, icvs, kind, code } = task.take_body()?;
+    let TaskJob { body, icvs, kind, code } = task.take_body(rank)?;
     let is_discarded = !kind.is_needed && is_cancelled(task.group.as_deref());
     let unwound = Unwound { team, cpu, rank, task: &task };
     let frame = Frame {
@@ -183,12 +198,20 @@ pub(crate) fn execute(
     if is_discarded {
         drop(body);
     } else {
-        let began = cpu.now();
-        within(frame, Some(icvs), body);
-        weights::learn(code, cpu.now() - began, cpu.costs().remote_wake);
+        timed(code, cpu, || within(frame, Some(icvs), body));
     }
     core::mem::forget(unwound);
     team.end(cpu, rank, &task, may)
+}
+
+/// Does the body of a task, of which something is learnt by its code.
+fn timed(code: usize, cpu: &Thread, body: impl FnOnce()) {
+    if code == 0 {
+        return body();
+    }
+    let began = cpu.now();
+    body();
+    weights::learn(code, cpu.now() - began, cpu.costs().remote_wake);
 }
 
 /// The end of a task whose body panics.

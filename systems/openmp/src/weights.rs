@@ -1,5 +1,6 @@
 //! How long bodies of tasks compute, by their code: what tells whether the next one of the same code is worth
 //! another thread's coming.
+use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use foregather_machine::Nanos;
 use foregather_task::WAKE_WEIGHT;
@@ -8,35 +9,52 @@ use foregather_task::WAKE_WEIGHT;
 const PLACES: usize = 64;
 const WEIGHT_BITS: u32 = 8;
 
+/// A thread tells the others what it has learnt when that differs by so much from what they know.
+const TOLD: u32 = WAKE_WEIGHT / 4;
+
 /// The weights of codes: each its code, and its weight in the bits below.
-static WEIGHTS: [AtomicU64; PLACES] = [const { AtomicU64::new(0) }; PLACES];
+static ALL: [AtomicU64; PLACES] = [const { AtomicU64::new(0) }; PLACES];
+
+thread_local! {
+    /// What the thread has seen by itself. Threads that wrote what all of them read for each task would have
+    /// its line go to and fro.
+    static OWN: [Cell<u64>; PLACES] = const { [const { Cell::new(0) }; PLACES] };
+}
 
 /// A code's place, and how it is told there from others.
-fn place(code: usize) -> (&'static AtomicU64, u64) {
+fn place(code: usize) -> (usize, u64) {
     let spread = (code as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (&WEIGHTS[(spread >> 58) as usize], (code as u64) << WEIGHT_BITS)
+    ((spread >> 58) as usize, (code as u64) << WEIGHT_BITS)
+}
+
+/// The weight that `known` has of the code of that name.
+fn named(known: u64, name: u64) -> Option<u32> {
+    (name != 0 && known & !u64::from(u8::MAX) == name).then_some((known & u64::from(u8::MAX)) as u32)
 }
 
 /// The weight of a task of that code. `None`: nothing is known of it.
 pub(crate) fn of(code: usize) -> Option<u32> {
     let (place, name) = place(code);
-    let known = place.load(Relaxed);
-    (code != 0 && known & !u64::from(u8::MAX) == name).then_some((known & u64::from(u8::MAX)) as u32)
+    OWN.with(|own| named(own[place].get(), name)).or_else(|| named(ALL[place].load(Relaxed), name))
 }
 
 /// A body of that code has computed for `took`, where it takes `wake` to wake a thread. A longer one than
 /// before counts at once, shorter ones bit by bit, so that many short ones do not hide a long one.
 pub(crate) fn learn(code: usize, took: Nanos, wake: Nanos) {
     let now = (took.0.saturating_mul(u64::from(WAKE_WEIGHT)) / wake.0.max(1)).min(u64::from(WAKE_WEIGHT)) as u32;
-    let known = of(code);
-    let next = match known {
+    let (place, name) = place(code);
+    if name == 0 {
+        return;
+    }
+    let next = match of(code) {
         Some(before) if now < before => before - (before - now).div_ceil(8),
         _ => now,
     };
-    // Written when it changes: all members read it.
-    if known != Some(next) && code != 0 {
-        let (place, name) = place(code);
-        place.store(name | u64::from(next), Relaxed);
+    let known = name | u64::from(next);
+    OWN.with(|own| own[place].set(known));
+    let told = named(ALL[place].load(Relaxed), name);
+    if told.is_none_or(|told| told.abs_diff(next) >= TOLD || (told == 0) != (next == 0)) {
+        ALL[place].store(known, Relaxed);
     }
 }
 

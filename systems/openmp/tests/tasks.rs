@@ -270,7 +270,8 @@ fn a_thread_that_yields_may_do_a_child() {
 /// the member that waits, for which the maker has a thousand times as long.
 #[test]
 fn a_light_task_is_done_by_another_member_if_its_maker_stays_away() {
-    const LIGHT: Made<'static> = Made { code: 0x2000, ..PLAIN };
+    // One that uses something is not done where it is met.
+    const LIGHT: Made<'static> = Made { code: 0x2000, depends: &[Depend { address: 8, access: Access::In }], ..PLAIN };
     parallel(2, &|| {
         if single() {
             for _ in 0..200 {
@@ -288,6 +289,54 @@ fn a_light_task_is_done_by_another_member_if_its_maker_stays_away() {
                 }
                 assert_eq!(done.load(Acquire), 2 - task().rank, "by the other one");
             }
+        }
+    });
+}
+
+/// A task that is known to compute for less than it takes to make one known to others.
+#[test]
+fn a_light_task_is_done_where_it_is_met() {
+    const LIGHT: Made<'static> = Made { code: 0x3000, ..PLAIN };
+    parallel(2, &|| {
+        if single() {
+            let done = Arc::new(AtomicU32::new(0));
+            let at_once = |_| {
+                let (told, before) = (Arc::clone(&done), done.load(Relaxed));
+                make(LIGHT, move || told.store(before + 1, Relaxed));
+                let is_done = done.load(Relaxed) > before;
+                wait_for_children();
+                is_done
+            };
+            // One that is interrupted is not light for a while.
+            assert!((0..10_000).filter(|number| at_once(*number)).count() > 100);
+            assert_eq!(done.load(Relaxed), 10_000);
+        }
+    });
+}
+
+/// Each task makes the next one, at once or not: the stack stays.
+#[test]
+fn a_line_of_light_tasks_that_make_each_other_needs_no_deep_stack() {
+    fn make_next(left: u32, done: &Arc<AtomicU32>) {
+        const LIGHT: Made<'static> = Made { code: 0x5000, ..PLAIN };
+        let done = Arc::clone(done);
+        make(LIGHT, move || {
+            done.fetch_add(1, Relaxed);
+            if left > 1 {
+                make_next(left - 1, &done);
+            }
+        });
+    }
+    parallel(2, &|| {
+        if single() {
+            let done = Arc::new(AtomicU32::new(0));
+            (0..1_000).for_each(|_| make_next(1, &done));
+            make_next(300_000, &done);
+            wait_for_children();
+            barrier();
+            assert_eq!(done.load(Relaxed), 301_000);
+        } else {
+            barrier();
         }
     });
 }
