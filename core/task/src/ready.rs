@@ -194,11 +194,10 @@ impl<C: Cpu, B> TaskTeam<C, B> {
         task
     }
 
-    /// The body of a task has ended on member `rank`, or its event was fulfilled, after which the caller
-    /// [rings](TaskTeam::ring) if it is not that member itself. Tasks that come after it
-    /// may run if it is complete. Returns one of them, which the member does next, or [puts](TaskTeam::put):
-    /// so a line of tasks stays with one member, and wakes no other. It keeps those others that it `may`
-    /// begin, if it goes on to do tasks.
+    /// The body of a task has ended on member `rank`, or its event was fulfilled: by another thread that
+    /// [rings](TaskTeam::ring) then. Tasks that come after it may run if it is complete. Returns one of them,
+    /// which the member does next, or [puts](TaskTeam::put): so a line of tasks stays with one member, and
+    /// wakes no other. It keeps those others that it `may` begin, if it goes on to do tasks.
     #[must_use = "no member finds it until it is put"]
     pub fn end(&self, cpu: &C, rank: Rank, task: &TeamTask<C, B>, may: Option<&May<'_, C, B>>) -> Option<Arc<TeamTask<C, B>>> {
         let Left { parent, after } = task.end()?;
