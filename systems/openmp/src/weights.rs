@@ -63,6 +63,35 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_weighs_nothing_is_done_where_it_is_met_if_it_may_be() {
+        use crate::tasking::{Made, Spawned, TaskKind, spawn};
+        use foregather_task::{Access, Depend, Traits};
+        let (light, depends) = (0x6000, [Depend { address: 8, access: Access::In }]);
+        let plain = Made { deferred: true, kind: TaskKind::default(), traits: Traits::default(), depends: &[], code: light };
+        let is_at_once = |made: Made<'_>| match spawn(made) {
+            Spawned::Never => unreachable!("nothing is cancelled"),
+            Spawned::Now(now) => {
+                now.run(|| {});
+                true
+            }
+            Spawned::Later(later) => {
+                later.hand_over(Box::new(|| {}));
+                false
+            }
+        };
+        crate::parallel(2, &|| {
+            // The other member may have told by now that it is long.
+            (0..60).for_each(|_| learn(light, Nanos(0), Nanos(6_400)));
+            assert!(is_at_once(plain));
+            assert!(!is_at_once(Made { code: 0, ..plain }), "nothing is known of it");
+            assert!(!is_at_once(Made { depends: &depends, ..plain }), "it may have to wait");
+            assert!(!is_at_once(Made { traits: Traits { priority: 1, ..plain.traits }, ..plain }), "its turn is another one");
+            learn(light, Nanos(6_400), Nanos(6_400));
+            assert!(!is_at_once(plain), "it was long the last time");
+        });
+    }
+
+    #[test]
     fn a_long_body_counts_at_once_and_short_ones_bit_by_bit() {
         let (code, wake) = (0x1000, Nanos(6_400));
         assert_eq!(of(code), None);

@@ -293,27 +293,6 @@ fn a_light_task_is_done_by_another_member_if_its_maker_stays_away() {
     });
 }
 
-/// A task that is known to compute for less than it takes to make one known to others.
-#[test]
-fn a_light_task_is_done_where_it_is_met() {
-    const LIGHT: Made<'static> = Made { code: 0x3000, ..PLAIN };
-    parallel(2, &|| {
-        if single() {
-            let done = Arc::new(AtomicU32::new(0));
-            let at_once = |_| {
-                let (told, before) = (Arc::clone(&done), done.load(Relaxed));
-                make(LIGHT, move || told.store(before + 1, Relaxed));
-                let is_done = done.load(Relaxed) > before;
-                wait_for_children();
-                is_done
-            };
-            // One that is interrupted is not light for a while.
-            assert!((0..10_000).filter(|number| at_once(*number)).count() > 100);
-            assert_eq!(done.load(Relaxed), 10_000);
-        }
-    });
-}
-
 /// Each task makes the next one, at once or not: the stack stays.
 #[test]
 fn a_line_of_light_tasks_that_make_each_other_needs_no_deep_stack() {
