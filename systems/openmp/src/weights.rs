@@ -9,7 +9,8 @@ use foregather_task::WAKE_WEIGHT;
 const PLACES: usize = 64;
 const WEIGHT_BITS: u32 = 8;
 
-/// A thread tells the others what it has learnt when that differs by so much from what they know.
+/// A thread tells the others what it has learnt when that differs by so much from what they know. Those that
+/// have done such a task know better.
 const TOLD: u32 = WAKE_WEIGHT / 4;
 
 /// The weights of codes: each its code, and its weight in the bits below.
@@ -53,7 +54,7 @@ pub(crate) fn learn(code: usize, took: Nanos, wake: Nanos) {
     let known = name | u64::from(next);
     OWN.with(|own| own[place].set(known));
     let told = named(ALL[place].load(Relaxed), name);
-    if told.is_none_or(|told| told.abs_diff(next) >= TOLD || (told == 0) != (next == 0)) {
+    if told.is_none_or(|told| told.abs_diff(next) >= TOLD) {
         ALL[place].store(known, Relaxed);
     }
 }
