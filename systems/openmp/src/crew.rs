@@ -94,6 +94,7 @@ impl Crew {
             slot.0.renew(number);
         }
         self.singles.0.reset();
+        self.cancelled_before.store(0, Relaxed);
         self.has_tasks.store(false, Relaxed);
     }
 
