@@ -3,6 +3,7 @@ use core::alloc::Layout;
 use core::ffi::c_void;
 use core::mem::size_of;
 use core::ptr::{NonNull, null_mut};
+use foregather_host::forks::undivided;
 use foregather_openmp::allocator::{Allocator, AllocatorHandle, Fallback};
 use foregather_openmp::allocators::{find, usual};
 use std::alloc;
@@ -199,7 +200,7 @@ pub(crate) unsafe fn reallocate(block: *mut c_void, bytes: usize, handle: Alloca
 static MARKED: Mutex<Option<HashSet<usize>>> = Mutex::new(None);
 
 fn marked<T>(look: impl FnOnce(&mut HashSet<usize>) -> T) -> T {
-    look(MARKED.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default())
+    undivided(|| look(MARKED.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default()))
 }
 
 /// Notes that a block is a variable's whose program asks before it gives it back.

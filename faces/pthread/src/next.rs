@@ -3,8 +3,8 @@ use crate::BarrierObject;
 use core::ffi::{CStr, c_int, c_uint};
 use core::mem::transmute;
 use core::ptr::NonNull;
+use foregather_host::forks::Once;
 use libc::pthread_barrierattr_t;
-use std::sync::OnceLock;
 
 /// The C library's functions.
 pub(crate) struct Next {
@@ -15,14 +15,14 @@ pub(crate) struct Next {
 
 /// The functions of the next library that has them. `None` if there is none, as in a static program.
 pub(crate) fn of() -> Option<&'static Next> {
-    static NEXT: OnceLock<Option<Next>> = OnceLock::new();
-    NEXT.get_or_init(find).as_ref()
+    static NEXT: Once<Option<Next>> = Once::new();
+    NEXT.get_or_compute(find).as_ref()
 }
 
 /// Does the user want the program's own barriers (`FOREGATHER=off`)? Decided by the first barrier.
 pub(crate) fn stands_aside() -> bool {
-    static ASIDE: OnceLock<bool> = OnceLock::new();
-    *ASIDE.get_or_init(|| std::env::var("FOREGATHER").is_ok_and(|value| value == "off"))
+    static ASIDE: Once<bool> = Once::new();
+    *ASIDE.get_or_compute(|| std::env::var("FOREGATHER").is_ok_and(|value| value == "off"))
 }
 
 fn find() -> Option<Next> {

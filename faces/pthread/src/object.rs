@@ -7,6 +7,7 @@ use core::mem::{ManuallyDrop, transmute};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use foregather::Barrier;
 use foregather_barrier::{Central, Transient};
+use foregather_host::forks::undivided;
 use foregather_machine::{Placement, block_on};
 use foregather_thread::{Thread, Word};
 use foregather_wait::{Policy, Waiter};
@@ -95,11 +96,13 @@ impl BarrierObject {
     #[cold]
     fn renew(&self, seen: *mut ()) {
         static RENEWS: Mutex<()> = Mutex::new(());
-        let _turn = RENEWS.lock().unwrap_or_else(PoisonError::into_inner);
-        // The parent's stays as it is: threads that are not here may have their shares of it in hand.
-        if self.private.load(Relaxed) == seen {
-            self.private.store(bits(Barrier::new(self.size as usize)), Release);
-        }
+        undivided(|| {
+            let _turn = RENEWS.lock().unwrap_or_else(PoisonError::into_inner);
+            // The parent's stays as it is: threads that are not here may have their shares of it in hand.
+            if self.private.load(Relaxed) == seen {
+                self.private.store(bits(Barrier::new(self.size as usize)), Release);
+            }
+        });
     }
 
     #[inline]

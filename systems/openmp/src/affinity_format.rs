@@ -5,7 +5,7 @@ use crate::here::{ancestor, task};
 use crate::places::ranges;
 use crate::settings::settings;
 use core::cell::Cell;
-use foregather_host::{affinity, facts, usage};
+use foregather_host::{affinity, facts, forks::undivided, usage};
 use std::sync::{Mutex, PoisonError};
 
 /// What the program has set in place of the environment's format.
@@ -13,12 +13,12 @@ static FORMAT: Mutex<Option<Vec<u8>>> = Mutex::new(None);
 
 /// Sets the format that is used where none is named.
 pub fn set_format(format: &[u8]) {
-    *FORMAT.lock().unwrap_or_else(PoisonError::into_inner) = Some(format.to_vec());
+    undivided(|| *FORMAT.lock().unwrap_or_else(PoisonError::into_inner) = Some(format.to_vec()));
 }
 
 /// The format that is used where none is named.
 pub fn format() -> Vec<u8> {
-    let set = FORMAT.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let set = undivided(|| FORMAT.lock().unwrap_or_else(PoisonError::into_inner).clone());
     set.unwrap_or_else(|| settings().places.format.clone().into_bytes())
 }
 

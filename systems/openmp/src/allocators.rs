@@ -2,7 +2,8 @@
 use crate::allocator::{Allocator, AllocatorHandle, AllocatorSource, SPACES, Trait};
 use crate::here::{change, icvs};
 use crate::settings::settings;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use foregather_host::forks::{Once, undivided};
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// The GNU runtime's own allocator of memory that stays in place.
 const PINNED: AllocatorHandle = 200;
@@ -15,40 +16,44 @@ static ALL: RwLock<Vec<Option<Arc<Allocator>>>> = RwLock::new(Vec::new());
 /// Makes an allocator of memory in a space. `None`: there is no such space, or no memory with these traits.
 pub fn make(space: usize, traits: impl IntoIterator<Item = Trait>) -> Option<AllocatorHandle> {
     let allocator = Allocator::new(traits).filter(|_| space <= SPACES)?;
-    let mut all = ALL.write().unwrap_or_else(PoisonError::into_inner);
-    let free = all.iter().position(Option::is_none).unwrap_or(all.len());
-    if free == all.len() {
-        all.push(None);
-    }
-    all[free] = Some(Arc::new(allocator));
-    Some(MADE + free)
+    undivided(|| {
+        let mut all = ALL.write().unwrap_or_else(PoisonError::into_inner);
+        let free = all.iter().position(Option::is_none).unwrap_or(all.len());
+        if free == all.len() {
+            all.push(None);
+        }
+        all[free] = Some(Arc::new(allocator));
+        Some(MADE + free)
+    })
 }
 
 /// Destroys an allocator that the program has made, and no other.
 pub fn destroy(handle: AllocatorHandle) {
-    let mut all = ALL.write().unwrap_or_else(PoisonError::into_inner);
-    if let Some(allocator) = handle.checked_sub(MADE).and_then(|at| all.get_mut(at)) {
-        *allocator = None;
-    }
+    undivided(|| {
+        let mut all = ALL.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(allocator) = handle.checked_sub(MADE).and_then(|at| all.get_mut(at)) {
+            *allocator = None;
+        }
+    });
 }
 
 /// The allocator of a name; `None` for the process's memory as it is, which those that are always there give.
 pub fn find(handle: AllocatorHandle) -> Option<Arc<Allocator>> {
-    static OF_PINNED: OnceLock<Option<Arc<Allocator>>> = OnceLock::new();
+    static OF_PINNED: Once<Option<Arc<Allocator>>> = Once::new();
     if handle == PINNED {
         // Without a stand-in, as those that are always there.
-        return OF_PINNED.get_or_init(|| Allocator::new([(7, 1), (5, 12)]).map(Arc::new)).clone();
+        return OF_PINNED.get_or_compute(|| Allocator::new([(7, 1), (5, 12)]).map(Arc::new)).clone();
     }
     let at = handle.checked_sub(MADE)?;
-    ALL.read().unwrap_or_else(PoisonError::into_inner).get(at).cloned().flatten()
+    undivided(|| ALL.read().unwrap_or_else(PoisonError::into_inner).get(at).cloned().flatten())
 }
 
 /// The usual allocator of the calling thread's task.
 pub fn usual() -> AllocatorHandle {
     match icvs().allocator {
         0 => {
-            static FIRST: OnceLock<AllocatorHandle> = OnceLock::new();
-            *FIRST.get_or_init(|| match &settings().allocator.of {
+            static FIRST: Once<AllocatorHandle> = Once::new();
+            *FIRST.get_or_compute(|| match &settings().allocator.of {
                 AllocatorSource::Predefined(handle) => *handle,
                 AllocatorSource::Made(space, traits) => make(*space, traits.iter().copied()).unwrap_or(1),
             })

@@ -4,11 +4,12 @@ use crate::device::DeviceSettings;
 use crate::icv::{Icvs, Kind, Schedule};
 use crate::places::PlaceSettings;
 use crate::variables::{VariableReader, list, named, number, positive, scaled, truth};
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use foregather_host::forks::Once;
 use foregather_host::{affinity, settings};
 use foregather_machine::{Costs, CpuId};
 use foregather_team::Allowed;
 use foregather_wait::Policy;
-use std::sync::OnceLock;
 
 /// What the environment and the machine say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,18 +59,30 @@ pub enum Shown {
 /// The settings of this process, as they were when it first asked. What is wrong with them is said then, on
 /// standard error.
 pub fn settings() -> &'static Settings {
-    static SETTINGS: OnceLock<Settings> = OnceLock::new();
-    SETTINGS.get_or_init(|| {
-        let settings = Settings::read(settings::variable, Allowed { wanted: None, ..Allowed::now() }, &affinity::allowed());
-        settings.complaints.iter().for_each(|complaint| eprintln!("foregather: {complaint}"));
-        if let Some(shown) = settings.shown {
-            eprint!("{}", settings.text(shown));
-        }
-        settings
-    })
+    static SETTINGS: Once<Settings> = Once::new();
+    if let Some(settings) = SETTINGS.get() {
+        return settings;
+    }
+    let read = || Settings::read(settings::variable, Allowed { wanted: None, ..Allowed::now() }, &affinity::allowed());
+    let settings = SETTINGS.get_or_compute(read);
+    settings.report_once();
+    settings
 }
 
 impl Settings {
+    /// Writes to standard error what is wrong with the environment, and the settings if it asks for them.
+    #[cold]
+    fn report_once(&self) {
+        static REPORTED: AtomicBool = AtomicBool::new(false);
+        if REPORTED.swap(true, Relaxed) {
+            return;
+        }
+        self.complaints.iter().for_each(|complaint| eprintln!("foregather: {complaint}"));
+        if let Some(shown) = self.shown {
+            eprint!("{}", self.text(shown));
+        }
+    }
+
     /// Reads the variables by `of`, on a machine that allows so much, on these processors.
     pub fn read(of: impl Fn(&str) -> Option<String>, allowed: Allowed, cpus: &[CpuId]) -> Self {
         let mut reader = VariableReader::new(&of);

@@ -2,10 +2,10 @@
 use crate::settings::settings;
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use foregather_host::usage;
+use foregather_host::{forks::undivided, usage};
 use foregather_machine::{Nanos, Rank};
 use foregather_wait::{Account, Snapshot};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A place at which threads of regions wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,8 +21,8 @@ type Accounts = Vec<(WaitPlace, Rank, Arc<Account>)>;
 static REGIONS: AtomicU64 = AtomicU64::new(0);
 static ACCOUNTS: Mutex<Accounts> = Mutex::new(Vec::new());
 
-fn accounts() -> MutexGuard<'static, Accounts> {
-    ACCOUNTS.lock().unwrap_or_else(PoisonError::into_inner)
+fn with_accounts<T>(body: impl FnOnce(&mut Accounts) -> T) -> T {
+    undivided(|| body(&mut ACCOUNTS.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
 /// A region of several members begins.
@@ -36,7 +36,7 @@ pub(crate) fn count_region() {
 /// A thread that is that member waits by this account there.
 pub(crate) fn keep(place: WaitPlace, rank: Rank, account: &Arc<Account>) {
     if settings().stats {
-        accounts().push((place, rank, Arc::clone(account)));
+        with_accounts(|accounts| accounts.push((place, rank, Arc::clone(account))));
     }
 }
 
@@ -64,9 +64,11 @@ pub fn statistics() -> Statistics {
         last: Vec::new(),
         cpu: usage::process_cpu(),
     };
-    for (place, rank, account) in &*accounts() {
-        statistics.add(*place, *rank, account.snapshot());
-    }
+    with_accounts(|accounts| {
+        for (place, rank, account) in &*accounts {
+            statistics.add(*place, *rank, account.snapshot());
+        }
+    });
     statistics
 }
 

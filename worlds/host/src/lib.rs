@@ -16,6 +16,7 @@
 //! - [`pthread`]: the barrier of the C library, as a peer.
 //! - [`settings`]: the user's settings of teams and shared memory in environment variables.
 //! - [`terminal`]: its width.
+//! - [`thread_end`]: what a thread does when it ends, but not when its process exits.
 //! - [`interrupt`]: a request to stop that keeps the measurements so far.
 //! - [`signals`]: which signals may interrupt a thread.
 //! - [`heap`]: how much memory a piece of work holds.
@@ -51,5 +52,6 @@ pub mod scout;
 pub mod settings;
 pub mod signals;
 pub mod terminal;
+pub mod thread_end;
 pub mod topology;
 pub mod usage;

@@ -5,11 +5,11 @@
 use crate::{Thread, Word, run};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use foregather_host::costs::{self, Kept};
+use foregather_host::forks::Once;
 use foregather_host::sched::{self, SchedClass};
 use foregather_host::{affinity, facts};
 use foregather_machine::{CachePadded, Clock, Costs, CpuId, Error, Nanos, Rank, WaitContext, Words, block_on};
 use foregather_wait::{Policy, WaitFor, Waiter};
-use std::sync::OnceLock;
 
 /// The longest that each of the four parts takes.
 const PART: Nanos = Nanos::from_ms(4);
@@ -25,7 +25,7 @@ const ENOUGH: usize = 20;
 /// programs disturbed them.
 const SPREAD: u64 = 2;
 
-static COSTS: OnceLock<Costs> = OnceLock::new();
+static COSTS: Once<Costs> = Once::new();
 /// Are the costs being measured for programs to come, or have they been?
 static MEASURED: AtomicBool = AtomicBool::new(false);
 
@@ -35,7 +35,6 @@ pub(crate) fn of_this_machine() -> Costs {
     if let Some(costs) = COSTS.get() {
         return *costs;
     }
-    // Not within the initialisation, whose lock a fork would copy.
     let kept = costs::load().ok().flatten();
     let typical = Costs { tick: facts::tick().unwrap_or(Costs::TYPICAL.tick), ..Costs::TYPICAL };
     // The costs of an unoptimised program hold for no other.
@@ -43,7 +42,7 @@ pub(crate) fn of_this_machine() -> Costs {
         // Without that thread the next program finds typical costs, too.
         let _ = std::thread::Builder::new().name("costs".into()).spawn(measure_and_keep);
     }
-    *COSTS.get_or_init(|| kept.map_or(typical, |kept| kept.costs))
+    *COSTS.get_or_compute(|| kept.map_or(typical, |kept| kept.costs))
 }
 
 /// Keeps the costs if all of them could be measured: the next process may find the machine quieter, or have

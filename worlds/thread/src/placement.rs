@@ -6,9 +6,8 @@ use crate::{Guard, Scope, Thread, costs};
 use core::cell::{Cell, RefCell};
 use core::future::Future;
 use foregather_host::affinity::{self, KeepOff, Mask};
-use foregather_host::{cgroup, clock, run_state::RunState, sched, scout, usage};
+use foregather_host::{cgroup, clock, forks::Once, run_state::RunState, sched, scout, usage};
 use foregather_machine::{Affinity, Costs, CpuId, Nanos, Placement, ThreadId, VALUE_MASK, ready};
-use std::sync::OnceLock;
 
 /// For how long a mask is believed: other programs may change it at any time.
 const BELIEVED: Nanos = Nanos::from_ms(1_000);
@@ -60,8 +59,8 @@ fn width(quota: Option<f64>) -> u32 {
 
 /// The user's permission to move threads, for the whole process.
 fn permitted() -> bool {
-    static PERMITTED: OnceLock<bool> = OnceLock::new();
-    *PERMITTED.get_or_init(|| std::env::var_os("FOREGATHER_PLACEMENT").is_none_or(|value| value != "off"))
+    static PERMITTED: Once<bool> = Once::new();
+    *PERMITTED.get_or_compute(|| std::env::var_os("FOREGATHER_PLACEMENT").is_none_or(|value| value != "off"))
 }
 
 impl<G> Thread<G> {

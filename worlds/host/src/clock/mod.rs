@@ -8,17 +8,17 @@ mod calibration;
 mod counter;
 mod offset;
 
+use crate::forks::Once;
 use calibration::{Calibrated, FirstLook};
 use foregather_machine::Nanos;
 use rustix::time::ClockId;
-use std::sync::OnceLock;
 
 pub use calibration::Facts;
 pub use offset::{OffsetBound, cross_cpu_offset_bound};
 
-static CLOCK: OnceLock<Calibrated> = OnceLock::new();
-static FIRST_LOOK: OnceLock<FirstLook> = OnceLock::new();
-static FACTS: OnceLock<Facts> = OnceLock::new();
+static CLOCK: Once<Calibrated> = Once::new();
+static FIRST_LOOK: Once<FirstLook> = Once::new();
+static FACTS: Once<Facts> = Once::new();
 
 /// Starts the clock's calibration, which takes about ten milliseconds. Before its end [`now`] asks the
 /// kernel, and functions of cycles wait for the rest of it.
@@ -28,7 +28,7 @@ pub fn init() {
 
 /// The source and the quality of this process's clock.
 pub fn facts() -> &'static Facts {
-    FACTS.get_or_init(|| calibrated().facts())
+    FACTS.get_or_compute(|| calibrated().facts())
 }
 
 /// The time.
@@ -118,13 +118,8 @@ fn calibrated() -> &'static Calibrated {
     }
 }
 
-/// The values are made before they are set, which takes no time: a fork in between would leave the child
-/// waiting for the thread that sets them.
 fn first_look() -> &'static FirstLook {
-    FIRST_LOOK.get().unwrap_or_else(|| {
-        let look = FirstLook::take();
-        FIRST_LOOK.get_or_init(|| look)
-    })
+    FIRST_LOOK.get_or_compute(FirstLook::take)
 }
 
 /// The time until the counter has been compared for long enough.
@@ -133,8 +128,7 @@ fn first_look() -> &'static FirstLook {
 fn now_from_the_kernel() -> Nanos {
     let first = first_look();
     if first.left().is_zero() {
-        let calibrated = first.calibrated();
-        CLOCK.get_or_init(|| calibrated);
+        CLOCK.get_or_compute(|| first.calibrated());
         return now();
     }
     Nanos(counter::kernel(ClockId::Monotonic))
@@ -145,8 +139,7 @@ fn now_from_the_kernel() -> Nanos {
 fn calibrate_first() -> &'static Calibrated {
     let first = first_look();
     std::thread::sleep(first.left());
-    let calibrated = first.calibrated();
-    CLOCK.get_or_init(|| calibrated)
+    CLOCK.get_or_compute(|| first.calibrated())
 }
 
 #[cfg(test)]
@@ -196,15 +189,14 @@ mod tests {
     #[test]
     fn a_clock_that_is_being_calibrated_never_runs_backwards() {
         let first = FirstLook::take();
-        let (latest, clock) = (AtomicU64::new(0), OnceLock::<Calibrated>::new());
+        let (latest, clock) = (AtomicU64::new(0), Once::<Calibrated>::new());
         let read = || match clock.get() {
             Some(Calibrated { conversion, .. }) => {
                 let cycles = if conversion.tsc { counter::tsc_serialized() } else { conversion.read() };
                 conversion.anchor + conversion.nanos(cycles.saturating_sub(conversion.base))
             }
             None if first.left().is_zero() => {
-                let calibrated = first.calibrated();
-                clock.get_or_init(|| calibrated);
+                clock.get_or_compute(|| first.calibrated());
                 0
             }
             None => counter::kernel(ClockId::Monotonic),
