@@ -8,8 +8,8 @@ use crate::here;
 use crate::ring::WordsFor;
 use crate::trip::Trip;
 use crate::worksharing;
-use core::cell::RefCell;
 use core::sync::atomic::{AtomicU64, Ordering::*};
+use foregather_host::per_thread;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -22,9 +22,9 @@ struct Posts {
     words: Arc<[AtomicU64]>,
 }
 
-thread_local! {
+per_thread! {
     /// Of the loop that the calling thread is in; `None` where it is alone.
-    static POSTS: RefCell<Option<Rc<Posts>>> = const { RefCell::new(None) };
+    static POSTS: Option<Rc<Posts>> = None;
 }
 
 /// The calling thread meets a loop of `counts` iterations, one number a dimension; `trip` is the outermost.
@@ -34,8 +34,7 @@ pub fn begin(trip: Trip, counts: &[u64]) {
         let words = seat.crew.words(here::way().loops.wrapping_sub(1), WordsFor::Posts, trip.parts(seat.size()) as usize);
         Rc::new(Posts { counts: counts.to_vec(), trip, words })
     });
-    // Fails only in a thread that ends: it is alone.
-    let _ = POSTS.try_with(|here| here.replace(posts));
+    POSTS.with(|here| *here.borrow_mut() = posts);
 }
 
 /// The number of dimensions of the loop that the calling thread is in; 0 where it is alone.
@@ -60,7 +59,7 @@ pub fn wait(iteration: &[u64]) {
 }
 
 fn posts() -> Option<Rc<Posts>> {
-    POSTS.try_with(|posts| posts.borrow().clone()).ok().flatten()
+    POSTS.with(|posts| posts.read(Clone::clone))
 }
 
 impl Posts {

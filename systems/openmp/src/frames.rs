@@ -4,13 +4,12 @@
 //! A task that is done where it is met has no more than a frame, unless it has children that are not.
 use crate::crew::{CrewSeat, ThreadGroup, ThreadTask, ThreadTeam};
 use crate::here::{self, Back, Start};
-use crate::settings::settings;
-use core::cell::RefCell;
+use crate::own_waiter::cpu;
 use foregather_barrier::{Algorithm, Group};
+use foregather_host::per_thread;
 use foregather_machine::Rank;
 use foregather_task::Traits;
 use foregather_thread::Thread;
-use foregather_wait::Waiter;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -46,42 +45,35 @@ pub(crate) struct Frame {
     pub(crate) alone: Option<Arc<ThreadTeam>>,
 }
 
-thread_local! {
-    pub(crate) static FRAMES: RefCell<Vec<Frame>> = const { RefCell::new(Vec::new()) };
-    /// How the thread waits for tasks.
-    pub(crate) static WAITER: (Thread, Waiter) = {
-        let cpu = Thread::current();
-        let (policy, _) = settings().policy(&foregather_machine::Placement::costs(&cpu));
-        (cpu, Waiter::new(policy, 0))
-    };
+per_thread! {
+    static FRAMES: Vec<Frame> = Vec::new();
 }
 
-/// The calling thread's processor. To ask for it anew takes a system call.
-pub(crate) fn cpu() -> Thread {
-    WAITER.try_with(|(cpu, _)| *cpu).unwrap_or_else(|_| Thread::current())
-}
-
-/// The frames of the calling thread, of which the program's is always there; `None` in a thread that ends.
-fn with_frames<T>(look: impl FnOnce(&mut Vec<Frame>) -> T) -> Option<T> {
-    let look = |frames: &RefCell<Vec<Frame>>| {
+/// Reads or changes the frames of the calling thread, of which the program's is always there.
+fn with_frames<T>(look: impl FnOnce(&mut Vec<Frame>) -> T) -> T {
+    FRAMES.with(|frames| {
         let mut frames = frames.borrow_mut();
         if frames.is_empty() {
             frames.push(Frame::default());
         }
         look(&mut frames)
-    };
-    FRAMES.try_with(look).ok()
+    })
 }
 
 /// The frame of the calling thread; outside of all regions that of the program.
 pub(crate) fn with_top<T>(look: impl FnOnce(&mut Frame) -> T) -> Option<T> {
-    with_frames(|frames| frames.last_mut().map(look)).flatten()
+    with_frames(|frames| frames.last_mut().map(look))
+}
+
+/// The tasks of the region of one that the calling thread is in, once there are any.
+pub(crate) fn tasks_alone() -> Option<Arc<ThreadTeam>> {
+    FRAMES.with(|frames| frames.read(|frames| frames.last()?.alone.clone()))
 }
 
 /// How many regions and tasks the calling thread is in.
 pub(crate) fn depth() -> usize {
     // The frame of the program is there whether it was asked for or not.
-    FRAMES.try_with(|frames| frames.borrow().len()).unwrap_or(0).max(1)
+    FRAMES.with(|frames| frames.read(Vec::len)).max(1)
 }
 
 /// The calling thread is in a region until this is dropped.
@@ -106,7 +98,7 @@ impl Drop for Inside {
 /// The calling thread leaves the region, or the task, that it entered at that depth.
 pub(crate) fn leave(depth: usize) {
     // What the frame holds goes when the frames are not borrowed.
-    let left = FRAMES.try_with(|frames| {
+    let left = FRAMES.with(|frames| {
         let mut frames = frames.borrow_mut();
         debug_assert_eq!(frames.len(), depth + 1, "frames are left in order");
         frames.pop()
@@ -119,7 +111,7 @@ pub(crate) fn push(frame: Frame) -> usize {
         frames.push(frame);
         frames.len() - 1
     };
-    with_frames(push).unwrap_or(0)
+    with_frames(push)
 }
 
 /// The task that the calling thread is in.
@@ -142,7 +134,7 @@ pub(crate) fn current() -> Option<Arc<ThreadTask>> {
         }
         parent
     };
-    with_frames(name).flatten()
+    with_frames(name)
 }
 
 /// The calling thread among the tasks of its innermost region.
@@ -196,13 +188,12 @@ pub(crate) fn place() -> Option<TaskPlace> {
     if let Some(seat) = here::seat() {
         return Some(TaskPlace::Crew(seat));
     }
-    let alone = |frames: &RefCell<Vec<Frame>>| {
-        let mut frames = frames.borrow_mut();
+    let alone = |frames: &mut Vec<Frame>| {
         let region = frames.iter_mut().rev().find(|frame| !frame.is_explicit)?;
         if region.alone.is_none() {
             region.alone = Group::new(Algorithm::Central, 1).ok().map(|meeting| Arc::new(ThreadTeam::new(meeting)));
         }
         region.alone.clone()
     };
-    Some(TaskPlace::Alone(FRAMES.try_with(alone).ok().flatten()?, cpu()))
+    Some(TaskPlace::Alone(with_frames(alone)?, cpu()))
 }

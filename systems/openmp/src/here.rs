@@ -11,6 +11,7 @@ use crate::places::{Assigned, Partition, inherited};
 use crate::settings::settings;
 use crate::trip::Trip;
 use core::cell::{Cell, RefCell};
+use core::mem::ManuallyDrop;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -72,9 +73,13 @@ const UNTRODDEN: LoopPlace = LoopPlace { loops: 0, singles: 0, trip: Trip::NONE,
 thread_local! {
     static TASK: Cell<ImplicitTask> = const { Cell::new(OUTSIDE) };
     static WAY: Cell<LoopPlace> = const { Cell::new(UNTRODDEN) };
-    static SEAT: RefCell<Option<Rc<CrewSeat>>> = const { RefCell::new(None) };
-    static OUTER: RefCell<Option<Arc<Outer>>> = const { RefCell::new(None) };
+    static SEAT: UntilExit<Rc<CrewSeat>> = const { UntilExit::new(RefCell::new(None)) };
+    static OUTER: UntilExit<Arc<Outer>> = const { UntilExit::new(RefCell::new(None)) };
 }
+
+/// Empty outside of all regions, so it needs no destructor, which would run before `atexit` handlers that
+/// open regions.
+type UntilExit<T> = ManuallyDrop<RefCell<Option<T>>>;
 
 /// The task of the calling thread.
 #[inline]
@@ -120,37 +125,35 @@ pub fn ancestor(level: u32) -> Option<ImplicitTask> {
     if level == 0 {
         return Some(OUTSIDE);
     }
-    OUTER
-        .try_with(|outer| {
-            let outer = outer.borrow();
-            let mut next = outer.as_deref();
-            while let Some(region) = next {
-                if region.task.level == level {
-                    return Some(region.task);
-                }
-                next = region.outer.as_deref();
+    OUTER.with(|outer| {
+        let outer = outer.borrow();
+        let mut next = outer.as_deref();
+        while let Some(region) = next {
+            if region.task.level == level {
+                return Some(region.task);
             }
-            None
-        })
-        .ok()?
+            next = region.outer.as_deref();
+        }
+        None
+    })
 }
 
 /// The calling thread's task and those around it, for the members of a region that it opens.
 pub(crate) fn lineage() -> Arc<Outer> {
-    let outer = OUTER.try_with(|outer| outer.borrow().clone()).ok().flatten();
+    let outer = OUTER.with(|outer| outer.borrow().clone());
     Arc::new(Outer { task: task(), outer })
 }
 
 /// The calling thread's seat; `None` in a region of one.
 #[inline]
 pub(crate) fn seat() -> Option<Rc<CrewSeat>> {
-    SEAT.try_with(|seat| seat.borrow().clone()).ok()?
+    SEAT.with(|seat| seat.borrow().clone())
 }
 
 /// What `look` finds of the calling thread's seat; `None` in a region of one. It may not meet others.
 #[inline]
 pub(crate) fn of_seat<T>(look: impl FnOnce(&CrewSeat) -> T) -> Option<T> {
-    SEAT.try_with(|seat| seat.borrow().as_deref().map(look)).ok()?
+    SEAT.with(|seat| seat.borrow().as_deref().map(look))
 }
 
 #[inline]
@@ -245,8 +248,8 @@ pub(crate) fn enter(start: &Start, rank: u32, seat: Option<Rc<CrewSeat>>) -> Bac
     Back {
         task: TASK.replace(task),
         way: WAY.replace(way),
-        seat: SEAT.try_with(|here| here.replace(seat)).ok().flatten(),
-        outer: OUTER.try_with(|here| here.replace(start.outer.clone())).ok().flatten(),
+        seat: SEAT.with(|here| here.replace(seat)),
+        outer: OUTER.with(|here| here.replace(start.outer.clone())),
     }
 }
 
@@ -263,8 +266,7 @@ impl Drop for Back {
     fn drop(&mut self) {
         TASK.set(self.task);
         WAY.set(self.way);
-        // Both fail only in a thread that ends.
-        let _ = SEAT.try_with(|here| here.replace(self.seat.take()));
-        let _ = OUTER.try_with(|here| here.replace(self.outer.take()));
+        drop(SEAT.with(|here| here.replace(self.seat.take())));
+        drop(OUTER.with(|here| here.replace(self.outer.take())));
     }
 }

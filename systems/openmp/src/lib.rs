@@ -41,6 +41,8 @@ mod icv;
 #[cfg(not(loom))]
 pub mod lock;
 #[cfg(not(loom))]
+mod own_waiter;
+#[cfg(not(loom))]
 pub mod places;
 #[cfg(not(loom))]
 mod pool;

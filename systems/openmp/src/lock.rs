@@ -1,31 +1,17 @@
 //! Locks in the program's own memory: four bytes, or sixteen for locks that their owner may take again. All
 //! zeros is a free lock.
 use crate::frames;
-use crate::settings::settings;
+use crate::own_waiter::with_waiter;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use foregather_host::usage;
 use foregather_machine::{Nanos, WaitContext, block_on};
 use foregather_thread::{Scope, Thread, Word, own};
-use foregather_wait::{Policy, WaitFor, Waiter};
+use foregather_wait::{WaitFor, Waiter};
 
 /// A lock. A name of a critical section has one, and `omp_lock_t` is one.
 #[derive(Default)]
 #[repr(transparent)]
 pub struct Lock(Word);
-
-/// How a thread waits for locks.
-struct Locker {
-    cpu: Thread,
-    waiter: Waiter,
-}
-
-thread_local! {
-    static LOCKER: Locker = {
-        let cpu = Thread::current();
-        let (policy, _) = settings().policy(&foregather_machine::Placement::costs(&cpu));
-        Locker { cpu, waiter: Waiter::new(policy, 0) }
-    };
-}
 
 impl Lock {
     /// A free lock.
@@ -43,11 +29,7 @@ impl Lock {
 
     #[cold]
     fn lock_slowly(&self) {
-        let waited = LOCKER.try_with(|locker| self.wait(&locker.cpu, &locker.waiter));
-        if waited.is_err() {
-            // A thread that ends has no waiter of its own any more.
-            self.wait(&Thread::current(), &Waiter::new(Policy::Block, 0));
-        }
+        with_waiter(|cpu, waiter| self.wait(cpu, waiter));
     }
 
     fn wait(&self, cpu: &Thread, waiter: &Waiter) {

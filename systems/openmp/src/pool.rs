@@ -8,9 +8,10 @@ use crate::icv::Icvs;
 use crate::settings::settings;
 use crate::statistics::{self, WaitPlace};
 use crate::tasking::{self, SeatPart};
-use core::cell::{Cell, RefCell};
+use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use foregather_host::forks;
+use foregather_host::thread_end::PerThread;
+use foregather_host::{forks, per_thread};
 use foregather_machine::{Error, Placement};
 use foregather_team::protocol::HelpAfter;
 use foregather_team::{Member, Panic, Threads};
@@ -34,15 +35,20 @@ struct Pool {
     taskless: Vec<usize>,
 }
 
-thread_local! {
+// The members of a thread that calls `exit` stay: regions in destructors and `atexit` handlers need them, and a
+// member that ended there would destroy its `thread_local` objects beside the program's static ones.
+per_thread! {
     /// This thread's pools: the first for regions that it opens on its own, the next for those within them.
-    static POOLS: RefCell<Vec<Option<Pool>>> = const { RefCell::new(Vec::new()) };
-    /// How many of them are in a region.
-    static OPEN: Cell<usize> = const { Cell::new(0) };
+    static POOLS: Vec<Option<Pool>> = Vec::new();
     /// This thread's seats, in crews of its own pools and of the one that it serves.
-    static SEATS: RefCell<Vec<Rc<CrewSeat>>> = const { RefCell::new(Vec::new()) };
+    static SEATS: Vec<Rc<CrewSeat>> = Vec::new();
     /// The regions that this thread has opened and does its part of.
-    static OPENED: RefCell<Vec<Opened>> = const { RefCell::new(Vec::new()) };
+    static OPENED: Vec<Opened> = Vec::new();
+}
+
+thread_local! {
+    /// How many of its pools are in a region.
+    static OPEN: Cell<usize> = const { Cell::new(0) };
 }
 
 impl Pool {
@@ -142,15 +148,14 @@ impl Drop for Pool {
 /// The calling thread's seat in a crew.
 #[inline]
 fn seat(crew: &Arc<Crew>, rank: u32) -> Rc<CrewSeat> {
-    let found = SEATS.try_with(|seats| seats.borrow().iter().find(|seat| Arc::ptr_eq(&seat.crew, crew)).cloned());
-    found.ok().flatten().unwrap_or_else(|| sit_down(crew, rank))
+    let found = SEATS.with(|seats| seats.read(|seats| seats.iter().find(|seat| Arc::ptr_eq(&seat.crew, crew)).cloned()));
+    found.unwrap_or_else(|| sit_down(crew, rank))
 }
 
 #[cold]
 fn sit_down(crew: &Arc<Crew>, rank: u32) -> Rc<CrewSeat> {
     let seat = Rc::new(CrewSeat::new(Arc::clone(crew), rank));
-    // A thread that ends keeps it for this region only.
-    let _ = SEATS.try_with(|seats| {
+    SEATS.with(|seats| {
         let mut seats = seats.borrow_mut();
         seats.retain(|seat| !seat.crew.is_retired());
         seats.push(Rc::clone(&seat));
@@ -218,8 +223,7 @@ pub fn parallel(opening: impl Into<Opening>, body: &(impl Fn() + Sync)) {
 pub fn pause() -> bool {
     let outside = here::task().level == 0;
     if outside {
-        // A thread that ends has none any more.
-        drop(POOLS.try_with(|pools| pools.take()));
+        drop(POOLS.with(PerThread::take));
     }
     outside
 }
@@ -253,12 +257,12 @@ pub fn open(opening: impl Into<Opening>, body: impl Fn() + Send + Sync + 'static
         }
     };
     affinity_format::show_if_asked();
-    OPENED.with_borrow_mut(|opened| opened.push(Opened { back, team, opening }));
+    OPENED.with(|opened| opened.borrow_mut().push(Opened { back, team, opening }));
 }
 
 /// Closes the region that the calling thread has opened last, when all members are done.
 pub fn close() {
-    let Some(Opened { back, team, opening }) = OPENED.with_borrow_mut(Vec::pop) else { return };
+    let Some(Opened { back, team, opening }) = OPENED.with(|opened| opened.borrow_mut().pop()) else { return };
     match here::seat() {
         Some(seat) => drop(SeatPart(&seat)),
         None => tasking::finish_alone(),
@@ -299,21 +303,19 @@ fn team(asked: u32) -> Option<(Pool, Arc<Crew>)> {
 fn put_back(pool: Pool) {
     let depth = OPEN.get() - 1;
     OPEN.set(depth);
-    // Fails only in a thread that ends: its pool ends here, too.
-    let _ = POOLS.try_with(|pools| pools.borrow_mut()[depth] = Some(pool));
+    POOLS.with(|pools| pools.borrow_mut()[depth] = Some(pool));
 }
 
-/// Takes out this thread's pool at that depth, or makes one, for regions of `size`. `None` in a thread that
-/// ends, or if there is none to be had.
+/// Takes out this thread's pool at that depth, or makes one, for regions of `size`. `None` if none can be
+/// made.
 fn take_pool(depth: usize, size: u32) -> Option<Pool> {
-    let kept = POOLS.try_with(|pools| {
+    let kept = POOLS.with(|pools| {
         let mut pools = pools.borrow_mut();
         if pools.len() <= depth {
             pools.resize_with(depth + 1, || None);
         }
         pools[depth].take()
     });
-    let kept = kept.ok()?;
     match kept {
         Some(pool) if pool.serves(size) => return Some(pool),
         // The threads of a parent process are not here.

@@ -3,16 +3,15 @@
 pub use crate::crew::{Body, TaskKind};
 
 use crate::crew::{Cancelled, CrewSeat, TaskJob, ThreadGroup, ThreadTask, ThreadTeam, lost};
-use crate::frames::{FRAMES, Frame, GroupHandle, TaskPlace, WAITER, cpu, current, depth, leave, place, push, with_top};
+use crate::frames::{Frame, GroupHandle, TaskPlace, current, depth, leave, place, push, tasks_alone, with_top};
 use crate::here::{self, ImplicitTask};
 use crate::icv::Icvs;
+use crate::own_waiter::{cpu, with_waiter};
 use crate::settings::settings;
 use crate::weights;
-use core::cell::RefCell;
 use foregather_machine::{Clock, Placement, Rank, Words, block_on};
 use foregather_task::{Depend, GroupOf, May, Reductions, Traits, WAKE_WEIGHT};
 use foregather_thread::Thread;
-use foregather_wait::Waiter;
 use std::sync::Arc;
 
 /// How many tasks a member lets wait in its queue before it does new ones at once.
@@ -281,12 +280,7 @@ pub(crate) fn wait(
     is_over: impl Fn() -> bool,
 ) {
     while !is_over() {
-        let by = |cpu: &Thread, waiter: &Waiter| block_on(team.wait((cpu, waiter, rank), what, may, &is_over));
-        let found = WAITER.try_with(|(cpu, waiter)| by(cpu, waiter)).unwrap_or_else(|_| {
-            // A thread that ends has no waiter of its own any more.
-            by(&Thread::current(), &Waiter::new(foregather_wait::Policy::Block, 0))
-        });
-        match found {
+        match with_waiter(|cpu, waiter| block_on(team.wait((cpu, waiter, rank), what, may, &is_over))) {
             Ok(None) => return,
             Ok(Some(task)) => execute_line(team, (&cpu(), rank), task, may, || !is_over()),
             Err(error) => lost(&error),
@@ -377,8 +371,7 @@ pub fn group_is_cancelled() -> bool {
 
 /// Waits for all tasks of the region of one that the calling thread is about to leave.
 pub(crate) fn finish_alone() {
-    let alone = |frames: &RefCell<Vec<Frame>>| frames.borrow().last().and_then(|frame| frame.alone.clone());
-    if let Ok(Some(team)) = FRAMES.try_with(alone) {
+    if let Some(team) = tasks_alone() {
         let cpu = cpu();
         wait(&team, 0, "the tasks of a region", &May::Any, || !team.is_open(&cpu));
     }

@@ -5,10 +5,10 @@ use crate::icv::Kind;
 use crate::ring::WordsFor;
 use crate::tasking;
 use crate::trip::Trip;
-use core::cell::RefCell;
 use core::ffi::c_void;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering::*};
+use foregather_host::per_thread;
 use std::sync::Arc;
 
 /// The calling thread meets a loop, or sections, that all members of its region share.
@@ -35,14 +35,13 @@ pub fn shared_memory(bytes: usize) -> Arc<[AtomicU64]> {
 pub fn memory(bytes: usize) -> *mut c_void {
     let words = shared_memory(bytes);
     let at = words.as_ptr().cast_mut().cast();
-    // A thread that ends keeps none.
-    let _ = MEMORY.try_with(|here| here.replace(Some(words)));
+    MEMORY.with(|here| *here.borrow_mut() = Some(words));
     at
 }
 
-thread_local! {
+per_thread! {
     /// The calling thread's share of the last such memory.
-    static MEMORY: RefCell<Option<Arc<[AtomicU64]>>> = const { RefCell::new(None) };
+    static MEMORY: Option<Arc<[AtomicU64]>> = None;
 }
 
 /// The next iterations of the calling thread, in the program's own numbers: from the first to before the
