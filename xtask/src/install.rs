@@ -122,7 +122,7 @@ fn c_library(root: &Path, built: &Path, place: &Path) -> Result<()> {
     let (archive, library) = (place.join("libforegather.a"), place.join(format!("libforegather.so.{VERSION}")));
     put(&built.join("libforegather_c.a"), &archive)?;
     let mut cc = Command::new("cc");
-    cc.args(["-shared", "-Wl,--gc-sections", "-Wl,-z,nodelete", "-Wl,-z,defs"]);
+    cc.args(["-shared", "-Wl,--gc-sections", "-Wl,-z,nodelete,-z,defs,-z,now"]);
     cc.arg(format!("-Wl,-soname,libforegather.so.{SO}"));
     cc.arg(format!("-Wl,--version-script={}", root.join("faces/c/foregather.map").display()));
     cc.arg("-Wl,--whole-archive").arg(&archive).arg("-Wl,--no-whole-archive");

@@ -2,6 +2,7 @@
 //! program ends.
 use crate::table;
 use core::sync::atomic::Ordering::Relaxed;
+use foregather_host::affinity;
 use foregather_openmp::statistics;
 use std::ffi::CString;
 
@@ -17,6 +18,9 @@ extern "C" fn load() {
     if std::env::var(SWITCH).is_ok_and(|value| value == "off") {
         stand_aside();
     }
+    // The loader is asked for the processor's number here, since that takes kilobytes of stack, and the first
+    // thread with a region may have the least stack that there is.
+    affinity::current();
 }
 
 /// Whether the process shall end with statistics: with those of its regions if it had any, and always if this

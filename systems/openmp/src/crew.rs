@@ -41,7 +41,8 @@ pub(crate) struct Crew {
     size: u32,
     policy: Policy,
     group: Group<Thread>,
-    ring: [CachePadded<Slot>; SLOTS],
+    /// [`SLOTS`] slots, made one by one: as an array they would be on the stack first.
+    ring: Box<[CachePadded<Slot>]>,
     /// What the members do of their tasks.
     pub(crate) tasks: Arc<ThreadTeam>,
     /// May members of this region make tasks, as far as is known?
@@ -66,8 +67,9 @@ impl Crew {
     ///
     /// # Errors
     /// [`Cause::Size`] for none, or more than a barrier takes.
+    #[inline(never)]
     pub(crate) fn new(size: u32, policy: Policy) -> Result<Self, Error> {
-        let ring: [CachePadded<Slot>; SLOTS] = core::array::from_fn(|_| CachePadded(Slot::default()));
+        let ring = (0..SLOTS).map(|_| CachePadded(Slot::default())).collect();
         let group = Group::new(Algorithm::Central, size)?;
         let crew = Self {
             size,
@@ -90,7 +92,7 @@ impl Crew {
 
     /// Makes everything new for the next region, after one with `loops` loops. No member is in a region.
     pub(crate) fn renew(&self, loops: u32) {
-        for (number, slot) in (0..loops.min(SLOTS as u32)).zip(&self.ring) {
+        for (number, slot) in (0..loops.min(SLOTS as u32)).zip(&*self.ring) {
             slot.0.renew(number);
         }
         self.singles.0.reset();

@@ -51,7 +51,9 @@ thread_local! {
     static OPEN: Cell<usize> = const { Cell::new(0) };
 }
 
+// What is rare stays out of the frames of what is not: a host thread may have the least stack that there is.
 impl Pool {
+    #[inline(never)]
     fn new(most: u32) -> Result<Self, Error> {
         let (policy, _) = settings().policy(&Thread::current().costs());
         let threads = Threads::new(most, policy, settings().stack_bytes)?;
@@ -66,6 +68,7 @@ impl Pool {
         self.generation == forks::generation() && self.threads.most() >= size
     }
 
+    #[inline(never)]
     fn crew(&mut self, size: u32) -> Option<&Arc<Crew>> {
         let at = size as usize;
         if self.crews.len() <= at {
@@ -163,12 +166,20 @@ fn sit_down(crew: &Arc<Crew>, rank: u32) -> Rc<CrewSeat> {
     seat
 }
 
-/// Does `body` on the calling thread alone, as a region of one.
+/// Calls `body` on the calling thread alone, as a region of one thread.
 fn alone(opening: Opening, body: &impl Fn()) {
-    let _back = enter(&Start::of(1, opening), 0, None);
-    affinity_format::show_if_asked();
+    let _inside = enter_alone(opening);
     body();
     tasking::finish_alone();
+}
+
+/// Enters a region of one thread. Its state is on the heap, since programs nest such regions thousands deep
+/// in recursive functions.
+#[inline(never)]
+fn enter_alone(opening: Opening) -> Box<Inside> {
+    let inside = Box::new(enter(&Start::of(1, opening), 0, None));
+    affinity_format::show_if_asked();
+    inside
 }
 
 /// How many members a region gets that asks for `asked`, or for the default if that is 0.
@@ -210,12 +221,23 @@ fn release(threads: u32) {
 /// one is the first. Ready when all have, and all tasks of the region are complete.
 pub fn parallel(opening: impl Into<Opening>, body: &(impl Fn() + Sync)) {
     let opening = opening.into();
-    let Some((mut pool, crew)) = team(opening.threads) else { return alone(opening, body) };
+    let size = reserve(opening.threads);
+    if size == 1 || !together(size, opening, body) {
+        alone(opening, body);
+    }
+}
+
+/// Calls `body` once on each of `size` reserved members, or fewer if threads cannot be started. Returns
+/// `false`, without a call, if there is only the calling thread.
+#[inline(never)]
+fn together(size: u32, opening: Opening, body: &(impl Fn() + Sync)) -> bool {
+    let Some((mut pool, crew)) = team(size) else { return false };
     let panic = pool.run(&crew, opening, body);
     put_back(pool);
     if let Some(panic) = panic {
         resume_unwind(panic);
     }
+    true
 }
 
 /// Sends the calling thread's threads away: the next region begins with new ones. Returns whether it has,
@@ -239,7 +261,7 @@ struct Opened {
 /// member until it calls [`close`]. The others call `body`.
 pub fn open(opening: impl Into<Opening>, body: impl Fn() + Send + Sync + 'static) {
     let opening = opening.into();
-    let (back, team) = match team(opening.threads) {
+    let (back, team) = match team(reserve(opening.threads)) {
         None => (enter(&Start::of(1, opening), 0, None), None),
         Some((mut pool, crew)) => {
             crew.expect_tasks(pool.may_make_tasks(opening.body));
@@ -279,9 +301,10 @@ pub fn close() {
     }
 }
 
-/// A pool with members for a region, and their crew. `None` if the calling thread does the region alone.
-fn team(asked: u32) -> Option<(Pool, Arc<Crew>)> {
-    let (size, depth) = (reserve(asked), OPEN.get());
+/// A pool with members for a region of `size` reserved threads, and their crew. `None` if the calling thread
+/// executes the region alone.
+fn team(size: u32) -> Option<(Pool, Arc<Crew>)> {
+    let depth = OPEN.get();
     let Some(mut pool) = (size > 1).then(|| take_pool(depth, size)).flatten() else {
         release(size - 1);
         return None;

@@ -13,7 +13,7 @@
 //! - [`child`]: processes that never outlive this one.
 //! - [`guardian`]: a process that ends the processes that this one would leave behind.
 //! - [`forks`]: whether this process is a copy of the one that started its threads.
-//! - [`pthread`]: the barrier of the C library, as a peer.
+//! - [`pthread`]: the default stack of threads, and the barrier of the C library, as a peer.
 //! - [`settings`]: the user's settings of teams and shared memory in environment variables.
 //! - [`terminal`]: its width.
 //! - [`thread_end`]: what a thread does when it ends, but not when its process exits.

@@ -1,7 +1,22 @@
-//! The barrier of the C library, for measurements beside it.
+//! What programs have of the C library's threads: their default stack, and its barrier, for measurements
+//! beside it.
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use foregather_machine::{Cause, Error};
+
+/// Returns the size of the stack that the C library gives to a thread whose creator names none: with glibc
+/// the limit `ulimit -s`, or 2 MiB (on x86-64) where there is no limit. `None` if it does not say.
+pub fn default_stack_bytes() -> Option<usize> {
+    let (mut attributes, mut bytes) = (MaybeUninit::<libc::pthread_attr_t>::uninit(), 0);
+    // SAFETY: the first call initialises the attributes, which the others read, write `bytes` from, and
+    // destroy.
+    let is_known = unsafe {
+        libc::pthread_attr_init(attributes.as_mut_ptr()) == 0
+            && libc::pthread_attr_getstacksize(attributes.as_ptr(), &raw mut bytes) == 0
+            && libc::pthread_attr_destroy(attributes.as_mut_ptr()) == 0
+    };
+    (is_known && bytes > 0).then_some(bytes)
+}
 
 /// A `pthread_barrier_t`, at an address that never changes.
 pub struct PthreadBarrier(Box<UnsafeCell<MaybeUninit<libc::pthread_barrier_t>>>);

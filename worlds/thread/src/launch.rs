@@ -1,6 +1,6 @@
 //! The members of a group as threads of this process.
 use crate::Thread;
-use foregather_host::affinity;
+use foregather_host::{affinity, pthread, settings};
 use foregather_machine::{Cause, CpuId, Error, Rank};
 use std::panic::resume_unwind;
 use std::sync::{Condvar, Mutex, mpsc};
@@ -49,7 +49,7 @@ pub fn run<T: Send>(
                 let _ = report.send(place(rank).map_or(Ok(()), affinity::pin));
                 gate.pass().then(|| body(Thread::current(), rank))
             };
-            match Builder::new().name(format!("rank {rank}")).spawn_scoped(threads, member) {
+            match builder(&format!("rank {rank}"), None).spawn_scoped(threads, member) {
                 Ok(member) => members.push(member),
                 Err(error) => {
                     trouble = Some(refused(&error));
@@ -67,16 +67,23 @@ pub fn run<T: Send>(
     })
 }
 
-/// Starts a thread that is never joined, with a stack of that size, else of the usual one; it may still run
-/// when the process ends, which ends it, too.
+/// Starts a thread that is never joined, with a stack of that size, or of the default size. It may still run
+/// when the process exits.
 ///
 /// # Errors
 /// If it cannot be made.
 pub fn start(name: &str, stack_bytes: Option<usize>, body: impl FnOnce(Thread) + Send + 'static) -> Result<(), Error> {
     let begin = move || body(Thread::current());
-    let builder = Builder::new().name(name.to_owned());
-    let builder = stack_bytes.into_iter().fold(builder, Builder::stack_size);
-    builder.spawn(begin).map(drop).map_err(|error| refused(&error))
+    builder(name, stack_bytes).spawn(begin).map(drop).map_err(|error| refused(&error))
+}
+
+/// A thread has the stack that a thread of a C program has, since code of the program runs on it; in a
+/// program of Rust `RUST_MIN_STACK` takes precedence. The default of `Builder`, 2 MiB, is a quarter of the
+/// usual limit.
+fn builder(name: &str, stack_bytes: Option<usize>) -> Builder {
+    let of_rust = || settings::variable("RUST_MIN_STACK")?.parse().ok();
+    let bytes = stack_bytes.or_else(of_rust).or_else(pthread::default_stack_bytes);
+    bytes.into_iter().fold(Builder::new().name(name.to_owned()), Builder::stack_size)
 }
 
 fn refused(error: &std::io::Error) -> Error {
