@@ -46,6 +46,11 @@ impl<'g, C: Cpu> Central<'g, C> {
         Self { epoch, tickets, size }
     }
 
+    /// The number of threads that wait for each other.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
     /// The word on which the threads that have arrived wait.
     #[inline]
     pub fn epoch(&self) -> &'g C::Word {

@@ -28,7 +28,7 @@ impl<'g, C: Cpu> Transient<'g, C> {
         if is_last {
             waiter.came_last();
         } else {
-            let why = || (WaitContext::new("barrier", 0), WaitFor::Unknown);
+            let why = || (WaitContext::new("barrier", 0), WaitFor::Unseen(self.central.size()));
             waiter.wait(cpu, self.central.epoch(), false, why, || self.central.released(cpu, meeting)).finish().await?;
         }
         cpu.add_last(self.left, 1);

@@ -240,7 +240,7 @@ impl<C: Cpu, B> TaskTeam<C, B> {
         let mut patience = PATIENCE;
         loop {
             let look = || if is_over() { Some(None) } else { self.take(cpu, rank, may).map(Some) };
-            let why = || (WaitContext::new(what, rank).until(cpu.now() + patience), WaitFor::Unknown);
+            let why = || (WaitContext::new(what, rank).until(cpu.now() + patience), WaitFor::Unseen(self.size()));
             match waiter.wait_part(cpu, &self.bell.0, false, why, look).finish().await {
                 Ok((found, waited)) => {
                     waiter.account().waited(waited);

@@ -136,6 +136,11 @@ pub trait Surroundings {
     fn is_copying(&self) -> bool {
         false
     }
+    /// Returns whether an awaited member has not published where it runs: it has not started yet, or cannot
+    /// publish anything.
+    fn has_unseen(&self) -> bool {
+        false
+    }
     /// The first awaited member for which `wanted` holds, beginning with the next rank, so that members do
     /// not all find the same one.
     fn find(&self, wanted: &mut dyn FnMut(Rank) -> bool) -> Option<Rank> {

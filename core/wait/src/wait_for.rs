@@ -21,6 +21,9 @@ pub enum WaitFor<'t, C: Cpu> {
     /// As `Message`, while members copy from this one's memory and it helps them: that is work, and they
     /// finish it together.
     Copy(Roster<'t, C>, Option<Rank>),
+    /// One of several threads, this one included, of which only the number is known: a lock's owner, the thread
+    /// whose turn it is, or any thread of another process.
+    Unseen(u32),
     /// Nothing is known of the awaited members.
     Unknown,
 }
@@ -36,7 +39,7 @@ impl<'t, C: Cpu> WaitFor<'t, C> {
     fn roster(self) -> Option<Roster<'t, C>> {
         match self {
             Self::All(roster) | Self::Leader(roster, _) | Self::Message(roster, _) | Self::Copy(roster, _) => Some(roster),
-            Self::Unknown => None,
+            Self::Unseen(_) | Self::Unknown => None,
         }
     }
 }
@@ -79,7 +82,14 @@ impl<C: Cpu> Surroundings for Around<'_, C> {
     }
 
     fn size(&self) -> u32 {
-        self.whom.roster().map_or(1, Roster::size)
+        match self.whom {
+            WaitFor::Unseen(size) => size,
+            whom => whom.roster().map_or(1, Roster::size),
+        }
+    }
+
+    fn has_unseen(&self) -> bool {
+        matches!(self.whom, WaitFor::Unseen(_)) || self.find(&mut |other| self.cpu_of(other).is_none()).is_some()
     }
 
     fn is_message(&self) -> bool {
@@ -92,7 +102,7 @@ impl<C: Cpu> Surroundings for Around<'_, C> {
 
     fn find(&self, wanted: &mut dyn FnMut(Rank) -> bool) -> Option<Rank> {
         match self.whom {
-            WaitFor::Unknown => None,
+            WaitFor::Unseen(_) | WaitFor::Unknown => None,
             WaitFor::Message(_, Some(peer)) | WaitFor::Copy(_, Some(peer)) => wanted(peer).then_some(peer),
             WaitFor::Message(_, None) | WaitFor::Copy(_, None) => self.others().find(|&other| wanted(other)),
             WaitFor::All(roster) => match self.find_behind(roster, wanted) {

@@ -218,19 +218,19 @@ impl CrewSeat {
         self.crew.cancelled_before.load(Relaxed) == self.meetings.get() + 1 || self.region_is_cancelled()
     }
 
-    /// Waits until `probe` holds, which other members make true before they call [`CrewSeat::notify`], or
-    /// until the region is cancelled.
+    /// Waits until `probe` holds, which another member makes true before it calls [`CrewSeat::notify`], or
+    /// until the region is cancelled. Any of `threads` may be the one that it waits for.
     #[inline]
-    pub(crate) fn wait(&self, what: &'static str, probe: impl Fn() -> bool) {
+    pub(crate) fn wait(&self, threads: impl Fn() -> u32, what: &'static str, probe: impl Fn() -> bool) {
         if probe() {
             return;
         }
-        self.wait_slow(what, &|| probe() || self.region_is_cancelled());
+        self.wait_slow(threads(), what, &|| probe() || self.region_is_cancelled());
     }
 
     #[cold]
-    fn wait_slow(&self, what: &'static str, probe: &dyn Fn() -> bool) {
-        let why = || (WaitContext::new(what, self.rank).until(Nanos::MAX), WaitFor::Unknown);
+    fn wait_slow(&self, threads: u32, what: &'static str, probe: &dyn Fn() -> bool) {
+        let why = || (WaitContext::new(what, self.rank).until(Nanos::MAX), WaitFor::Unseen(threads));
         let waited = self.waiter.wait(&self.cpu, &self.crew.moved.0, false, why, || probe().then_some(()));
         if let Err(error) = block_on(waited.finish()) {
             lost(&error);

@@ -4,7 +4,7 @@
 //! outermost is dealt to the members. A member posts an iteration when others may go on that wait for it. One
 //! member does its chunk in order, so a word for each chunk tells all: the last iteration of it that was
 //! posted.
-use crate::here;
+use crate::here::{self, threads_in_regions};
 use crate::ring::WordsFor;
 use crate::trip::Trip;
 use crate::worksharing;
@@ -54,7 +54,7 @@ pub fn post(iteration: &[u64]) {
 pub fn wait(iteration: &[u64]) {
     if let (Some(posts), Some(seat)) = (posts(), here::seat()) {
         let (word, number) = (posts.word(iteration, seat.size()), posts.number(iteration));
-        seat.wait("an iteration of another member", || word.load(Acquire) > number);
+        seat.wait(threads_in_regions, "an iteration of another member", || word.load(Acquire) > number);
     }
 }
 

@@ -12,6 +12,7 @@ use crate::settings::settings;
 use crate::trip::Trip;
 use core::cell::{Cell, RefCell};
 use core::mem::ManuallyDrop;
+use core::sync::atomic::Ordering::Relaxed;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -91,6 +92,11 @@ pub fn task() -> ImplicitTask {
 #[inline]
 pub fn icvs() -> Icvs {
     task().icvs.unwrap_or_else(|| settings().icvs)
+}
+
+/// The threads that are in regions together with the calling one, which is counted, too.
+pub(crate) fn threads_in_regions() -> u32 {
+    task().group.busy().load(Relaxed) + 1
 }
 
 /// The places that the calling thread's regions make use of; `None` if threads are not bound.

@@ -1,6 +1,7 @@
 //! Locks in the program's own memory: four bytes, or sixteen for locks that their owner may take again. All
 //! zeros is a free lock.
 use crate::frames;
+use crate::here::threads_in_regions;
 use crate::own_waiter::with_waiter;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use foregather_host::usage;
@@ -33,7 +34,7 @@ impl Lock {
     }
 
     fn wait(&self, cpu: &Thread, waiter: &Waiter) {
-        let why = || (WaitContext::new("lock", 0).until(Nanos::MAX), WaitFor::Unknown);
+        let why = || (WaitContext::new("lock", 0).until(Nanos::MAX), WaitFor::Unseen(threads_in_regions()));
         let waited = waiter.wait(cpu, &self.0, false, why, || self.0.try_lock().then_some(()));
         // Without a deadline, and at a word that is never poisoned, the wait ends with the lock.
         let _ = block_on(waited.finish());

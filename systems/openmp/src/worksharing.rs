@@ -1,6 +1,6 @@
 //! Constructs that divide a region's work among its members: loops, sections, parts in order, and what one
 //! member does for all.
-use crate::here::{self, LoopPlace};
+use crate::here::{self, LoopPlace, threads_in_regions};
 use crate::icv::Kind;
 use crate::ring::WordsFor;
 use crate::tasking;
@@ -18,7 +18,7 @@ pub fn begin(trip: Trip) {
     here::go(LoopPlace { loops: way.loops.wrapping_add(1), trip, round: 0, chunk: (0, 0), ..way });
     if let Some(seat) = here::seat() {
         let slot = seat.crew.slot(way.loops);
-        seat.wait("loops of slower members", || slot.is_for(way.loops));
+        seat.wait(threads_in_regions, "loops of slower members", || slot.is_for(way.loops));
     }
 }
 
@@ -127,7 +127,7 @@ pub fn ordered() {
     let LoopPlace { trip, chunk: (from, _), loops, .. } = here::way();
     if let Some(seat) = here::seat().filter(|_| trip.ordered) {
         let turn = &seat.crew.slot(loops.wrapping_sub(1)).turn;
-        seat.wait("its turn in a loop in order", || turn.load(Acquire) == from);
+        seat.wait(threads_in_regions, "its turn in a loop in order", || turn.load(Acquire) == from);
     }
 }
 
@@ -140,7 +140,7 @@ fn pass_on(way: LoopPlace) {
     if let Some(seat) = here::seat() {
         let turn = &seat.crew.slot(way.loops.wrapping_sub(1)).turn;
         // A chunk without a part in order has its turn as well.
-        seat.wait("its turn in a loop in order", || turn.load(Acquire) == from);
+        seat.wait(threads_in_regions, "its turn in a loop in order", || turn.load(Acquire) == from);
         turn.store(to, Release);
         seat.notify();
     }

@@ -4,7 +4,7 @@ use super::state::{PREEMPTED, ThisWait};
 use super::trial::Way;
 use super::{Action, AdaptiveState, Facts, Rules, TABLE, decide};
 use crate::{Effect, Interest, Progress, Step, Strategy};
-use foregather_machine::{Affinity, Nanos, ThreadId, reached};
+use foregather_machine::{Nanos, ThreadId, reached};
 
 /// The most members that are asked, one after the other, whether they run: each question takes a microsecond
 /// or two.
@@ -147,6 +147,11 @@ impl Strategy for AdaptiveState {
     }
 }
 
+/// The number of processors that the team may use, as far as is known.
+fn width(wait: &Progress<'_>) -> Option<u32> {
+    wait.around.affinity().map(|affinity| affinity.width)
+}
+
 impl AdaptiveState {
     /// The facts that the table asks for.
     fn gather(&mut self, wait: &Progress<'_>) -> Facts {
@@ -163,8 +168,8 @@ impl AdaptiveState {
         facts |= Facts::LATE.when(elapsed > self.now.limit + of.slow());
         // The awaited member sleeps, or is elsewhere.
         let in_vain = self.now.in_vain >= of.bound() * IN_VAIN;
-        let overfull = |affinity: Affinity| !in_vain && affinity.width > 1 && affinity.width < around.size();
-        facts |= Facts::OVERFULL.when(facts.has(Facts::BOUND) && around.affinity().is_some_and(overfull));
+        let overfull = || width(wait).is_some_and(|width| width > 1 && width < around.size());
+        facts |= Facts::OVERFULL.when(!in_vain && facts.has(Facts::BOUND) && overfull());
         match self.crowd.look(of, wait, now) {
             Found::Room => {}
             Found::Out(way) => {
@@ -198,13 +203,15 @@ impl AdaptiveState {
         facts
     }
 
-    /// Was an awaited member last seen on this thread's processor? Publishes this thread's, if it is new.
+    /// Returns whether an awaited member needs this thread's processor, as far as is known: it was last seen
+    /// there, or it was never seen and the team has more members than processors. Publishes where this thread
+    /// runs, if that is new.
     fn is_any_here(&mut self, wait: &Progress<'_>) -> bool {
         self.now.place = wait.around.publish_cpu();
         let Some(here) = self.now.place else { return false };
         let found = wait.around.find(&mut |other| wait.around.cpu_of(other) == Some(here));
         self.now.whom = found.or(self.now.whom);
-        found.is_some()
+        found.is_some() || wait.around.has_unseen() && width(wait).is_some_and(|width| width < wait.around.size())
     }
 
     /// Under a real-time class no member is placed: a yield would not reach the one that was fetched.

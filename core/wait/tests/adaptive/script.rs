@@ -26,6 +26,8 @@ pub(crate) enum Awaits {
     Leader(Rank, Option<Rank>),
     Message(Option<Rank>),
     Copy(Rank),
+    /// One of so many threads.
+    Unseen(u32),
 }
 
 /// Spins in a row.
@@ -165,6 +167,7 @@ impl Team {
             Awaits::Leader(rank, _) => WaitFor::Leader(roster, rank),
             Awaits::Message(sender) => WaitFor::Message(roster, sender),
             Awaits::Copy(reader) => WaitFor::Copy(roster, Some(reader)),
+            Awaits::Unseen(threads) => WaitFor::Unseen(threads),
         };
         let come = || self.me.come();
         self.waiter.wait_part(&self.me, &self.event, false, || (context, whom), come).finish().await.map(|((), waited)| waited)

@@ -127,6 +127,26 @@ fn a_team_larger_than_its_processors_lets_others_pass_after_the_bound() {
 }
 
 #[test]
+fn a_member_that_was_never_seen_may_need_this_processor_if_there_are_too_few() {
+    let first_steps = |team: &Team| team.wait(OF.remote + US).did[..3].to_vec();
+    for (threads, then) in [(3, Yield), (2, SPIN)] {
+        let team = Team::new(&[1, 1]);
+        team.whom.set(Awaits::Unseen(threads));
+        assert_eq!(first_steps(&team)[1], then, "one of {threads} threads on 2 processors");
+    }
+    for (places, then) in [(&[1, 1][..], Yield), (&[1], SPIN)] {
+        let team = Team::new(places);
+        // The second thread has not started yet.
+        team.roster().vacate(&team.others[0], 1);
+        assert_eq!(first_steps(&team)[1], then, "{} threads on 2 processors", places.len() + 1);
+    }
+    let team = Team::new(&[]);
+    team.me.affinity.set(Some(Affinity { width: 1, ..BOTH }));
+    team.whom.set(Awaits::Unseen(2));
+    assert_eq!(first_steps(&team)[1], Yield, "two threads on one processor");
+}
+
+#[test]
 fn no_more_than_four_are_asked_at_a_time() {
     let team = spacious(&[1; 9]);
     team.me.running.set(Some(false));
