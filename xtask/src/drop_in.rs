@@ -84,7 +84,7 @@ fn libgomp() -> Result<PathBuf> {
     for library in [&linked, &preloaded] {
         let name = library.file_name().context("a library has a name")?;
         let mut cc = Command::new("cc");
-        cc.args(["-shared", "-Wl,--gc-sections", "-Wl,-z,nodelete,-z,defs,-z,now"]);
+        cc.args(["-shared", "-Wl,--gc-sections", "-Wl,-z,nodelete,-z,defs,-z,now,-z,initfirst"]);
         cc.arg(format!("-Wl,-soname,{}", name.display()));
         cc.arg(format!("-Wl,--version-script={}", versions.display()));
         cc.arg("-Wl,--whole-archive").arg(built.join("libforegather_gomp.a")).arg("-Wl,--no-whole-archive");

@@ -4,20 +4,23 @@ use crate::table;
 use core::sync::atomic::Ordering::Relaxed;
 use foregather_host::affinity;
 use foregather_openmp::statistics;
-use std::ffi::CString;
+use std::ffi::{CStr, CString, c_char, c_int};
 
 /// `FOREGATHER=off`: whether the program shall keep the runtime that it has.
 const SWITCH: &str = "FOREGATHER";
 
-/// Runs when the program loads the library, before it calls a symbol.
+/// Runs when the program loads the library, before the constructors of other libraries (`-z initfirst`): a
+/// preloaded library comes before the libgomp that the program links with, whose constructor binds the first
+/// thread to one processor if the user asks for binding.
 #[used]
 #[unsafe(link_section = ".init_array")]
-pub static LOAD: extern "C" fn() = load;
+pub static LOAD: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = load;
 
-extern "C" fn load() {
-    if std::env::var(SWITCH).is_ok_and(|value| value == "off") {
+extern "C" fn load(_: c_int, _: *const *const c_char, environment: *const *const c_char) {
+    if is_switched_off(environment) {
         stand_aside();
     }
+    affinity::record_start();
     // The loader is asked for the processor's number here, since that takes kilobytes of stack, and the first
     // thread with a region may have the least stack that there is.
     affinity::current();
@@ -38,6 +41,22 @@ extern "C" fn end() {
     if statistics.regions > 0 || asked == here.to_string() {
         eprintln!("foregather: process {here}: {statistics}");
     }
+}
+
+/// Reads the switch from the environment that the loader passes: the C library's own functions do not know it
+/// yet.
+fn is_switched_off(mut environment: *const *const c_char) -> bool {
+    let mut is_off = false;
+    // SAFETY: the loader of glibc passes an array of strings to every constructor, which ends with a null
+    // pointer.
+    while let Some(variable) = unsafe { environment.as_ref() }.filter(|variable| !variable.is_null()) {
+        // SAFETY: as above; the string ends with a zero.
+        let variable = unsafe { CStr::from_ptr(*variable) };
+        is_off |= variable.to_bytes().strip_prefix(SWITCH.as_bytes()) == Some(b"=off");
+        // SAFETY: this entry was not the last one.
+        environment = unsafe { environment.add(1) };
+    }
+    is_off
 }
 
 /// Every symbol is that of the next library which has it in the same version, if there is one.

@@ -25,7 +25,7 @@ const SHARED: u32 = 0xf09e_6a72;
 pub struct BarrierObject {
     mark: AtomicU32,
     size: u32,
-    /// The bits of a [`Barrier`].
+    /// The bits of a [`Barrier`]; null once it is destroyed.
     private: AtomicPtr<()>,
     shared: Shared,
 }
@@ -81,6 +81,10 @@ impl BarrierObject {
     fn wait_here(&self) -> bool {
         loop {
             let seen = self.private.load(Acquire);
+            if seen.is_null() {
+                self.renew(seen);
+                continue;
+            }
             // SAFETY: the bits were made by `bits`, and the barrier lives until all members of a meeting have
             // come. From then on the waiting thread uses its own share of it, and this copy is not dropped.
             let barrier = ManuallyDrop::new(unsafe { barrier(seen) });
@@ -91,8 +95,9 @@ impl BarrierObject {
         }
     }
 
-    /// A barrier refuses a wait only in a child of a fork. Its members are other threads than the parent's:
-    /// they have a barrier of their own.
+    /// Replaces a barrier that refuses a wait or was destroyed. One refuses a wait only in a child of a fork: the
+    /// child's threads are not the parent's, so they get a barrier of their own. POSIX leaves a wait after the
+    /// destruction undefined; the C library's barrier still works then, so this one does, too.
     #[cold]
     fn renew(&self, seen: *mut ()) {
         static RENEWS: Mutex<()> = Mutex::new(());
@@ -118,13 +123,16 @@ impl BarrierObject {
         GUEST.try_with(meet).unwrap_or_else(|_| meet(&Guest::new())).is_ok_and(|is_last| is_last)
     }
 
-    /// Ends the barrier, when all threads have left it. False if a meeting is not over; `None` if another
-    /// library has made it.
+    /// Destroys the barrier when all threads have left it. Returns `false` if an episode is not over, and `None`
+    /// if another library has initialised it. To destroy it again does nothing.
     pub(crate) fn destroy(&self) -> Option<bool> {
         match self.mark.load(Relaxed) {
             PRIVATE => {
-                // SAFETY: the bits were made by `bits`, and are taken out once.
-                drop(unsafe { barrier(self.private.swap(core::ptr::null_mut(), AcqRel)) });
+                let bits = self.private.swap(core::ptr::null_mut(), AcqRel);
+                if !bits.is_null() {
+                    // SAFETY: the bits were made by `bits`, and are taken out once.
+                    drop(unsafe { barrier(bits) });
+                }
             }
             SHARED => {
                 let tickets = self.shared.tickets.load(Acquire);
@@ -135,7 +143,6 @@ impl BarrierObject {
             }
             _ => return None,
         }
-        self.mark.store(0, Relaxed);
         Some(true)
     }
 }
@@ -172,6 +179,16 @@ mod tests {
         assert_eq!(object.destroy(), Some(false));
         object.shared.tickets.store(2, Relaxed);
         object.shared.left.add_last(2, foregather_thread::Scope::Private);
-        assert_eq!((object.destroy(), object.destroy()), (Some(true), None));
+        assert_eq!((object.destroy(), object.destroy()), (Some(true), Some(true)));
+    }
+
+    #[test]
+    fn a_destroyed_barrier_may_be_destroyed_or_used_again() {
+        for shared in [false, true] {
+            let object = BarrierObject::new(1, shared).unwrap();
+            assert_eq!((object.wait(), object.destroy(), object.destroy()), (Some(true), Some(true), Some(true)));
+            assert_eq!((object.wait(), object.destroy()), (Some(true), Some(true)), "shared: {shared}");
+        }
+        assert_eq!(BarrierObject { mark: AtomicU32::new(7), ..BarrierObject::new(1, true).unwrap() }.wait(), None);
     }
 }

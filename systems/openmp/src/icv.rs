@@ -2,6 +2,10 @@
 //! copy, so a change concerns the regions that this task opens, and none beside it.
 use core::fmt;
 
+/// The most regions of several threads that may be nested. Any number would do, but programs size arrays by
+/// it, and libgomp says 255.
+pub const MOST_LEVELS: u32 = 255;
+
 /// How the iterations of a loop are dealt to the members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

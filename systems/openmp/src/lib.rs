@@ -70,7 +70,7 @@ pub use binding::place;
 pub use device::{DeviceSettings, Offload};
 #[cfg(not(loom))]
 pub use here::{ImplicitTask, Opening, ancestor, change, icvs, partition, task};
-pub use icv::{Bind, Icvs, Kind, League, Schedule};
+pub use icv::{Bind, Icvs, Kind, League, MOST_LEVELS, Schedule};
 #[cfg(not(loom))]
 pub use pool::{close, members, open, parallel, pause};
 #[cfg(not(loom))]

@@ -9,7 +9,7 @@ use crate::settings::settings;
 use crate::statistics::{self, WaitPlace};
 use crate::tasking::{self, SeatPart};
 use core::cell::Cell;
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use foregather_host::thread_end::PerThread;
 use foregather_host::{forks, per_thread};
 use foregather_machine::{Error, Placement};
@@ -83,9 +83,10 @@ impl Pool {
     /// Has `size` members from now on, or as many as there are threads; gives their crew if there are
     /// several.
     fn gather(&mut self, size: u32) -> Option<Arc<Crew>> {
-        if self.threads.width() != size {
-            // Members that cannot be had are missing from then on.
-            let _ = self.threads.resize(size);
+        if self.threads.width() != size
+            && let Err(error) = self.threads.resize(size)
+        {
+            report_missing(self.threads.width(), size, &error);
         }
         let size = self.threads.width();
         (size > 1).then(|| self.crew(size).cloned()).flatten()
@@ -145,6 +146,15 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         self.crews.iter().flatten().for_each(|crew| crew.retire());
+    }
+}
+
+/// Reports, once in a process, that threads could not be started: the regions go on without them.
+#[cold]
+fn report_missing(width: u32, size: u32, error: &Error) {
+    static REPORTED: AtomicBool = AtomicBool::new(false);
+    if !REPORTED.swap(true, Relaxed) {
+        eprintln!("foregather: a parallel region has {width} of {size} threads: {error}");
     }
 }
 

@@ -1,12 +1,12 @@
 //! The program's environment: OpenMP's variables, read once, and what of them is wrong.
 use crate::allocator::AllocatorSetting;
 use crate::device::DeviceSettings;
-use crate::icv::{Icvs, Kind, Schedule};
+use crate::icv::{Icvs, Kind, MOST_LEVELS, Schedule};
 use crate::places::PlaceSettings;
 use crate::variables::{VariableReader, list, named, number, positive, scaled, truth};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use foregather_host::forks::Once;
-use foregather_host::{affinity, settings};
+use foregather_host::{affinity, pthread, settings};
 use foregather_machine::{Costs, CpuId};
 use foregather_team::Allowed;
 use foregather_wait::Policy;
@@ -56,6 +56,9 @@ pub enum Shown {
     All,
 }
 
+/// Variables by which a user binds threads.
+const BINDING: [&str; 3] = ["OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"];
+
 /// The settings of this process, as they were when it first asked. What is wrong with them is said then, on
 /// standard error.
 pub fn settings() -> &'static Settings {
@@ -63,7 +66,15 @@ pub fn settings() -> &'static Settings {
     if let Some(settings) = SETTINGS.get() {
         return settings;
     }
-    let read = || Settings::read(settings::variable, Allowed { wanted: None, ..Allowed::now() }, &affinity::allowed());
+    let read = || {
+        let allowed = Allowed { wanted: None, ..Allowed::now() };
+        if !BINDING.iter().any(|name| settings::variable(name).is_some()) {
+            return Settings::read(settings::variable, allowed, &affinity::allowed());
+        }
+        // Another runtime of the program may have bound this thread by the same variables.
+        let cpus = affinity::allowed_at_start();
+        Settings::read(settings::variable, Allowed { processors: cpus.len() as u32, ..allowed }, &cpus)
+    };
     let settings = SETTINGS.get_or_compute(read);
     settings.report_once();
     settings
@@ -93,7 +104,8 @@ impl Settings {
         let dynamic = boolean(&mut reader, "OMP_DYNAMIC").unwrap_or(false);
         let nested = boolean(&mut reader, "OMP_NESTED");
         let cancellation = boolean(&mut reader, "OMP_CANCELLATION").unwrap_or(false);
-        let levels = reader.get("OMP_MAX_ACTIVE_LEVELS", "a number from 0 on", |text| text.parse().ok());
+        let levels = |text: &str| text.parse::<u64>().ok().map(|levels| levels.min(MOST_LEVELS.into()) as u32);
+        let levels = reader.get("OMP_MAX_ACTIVE_LEVELS", "a number from 0 on", levels);
         let limit = reader.get("OMP_THREAD_LIMIT", "a number from 1 on", positive);
         let schedule = reader.get("OMP_SCHEDULE", "[monotonic:]static|dynamic|guided|auto[,chunk]", schedule);
         let places = PlaceSettings::read(&mut reader, cpus);
@@ -101,8 +113,8 @@ impl Settings {
         let allocator = reader.get("OMP_ALLOCATOR", "an allocator's name, or a space with traits", AllocatorSetting::parse);
         let allocator = allocator.unwrap_or_default();
         let priority = reader.get("OMP_MAX_TASK_PRIORITY", "a number from 0 on", number);
-        let stack = reader.get("OMP_STACKSIZE", "a number, then B, K, M or G", bytes);
-        let stack_bytes = stack.or_else(|| reader.get("GOMP_STACKSIZE", "a number, then B, K, M or G", bytes));
+        let stack = reader.get("OMP_STACKSIZE", "a number of at least 16K, then B, K, M or G", bytes);
+        let stack_bytes = stack.or_else(|| reader.get("GOMP_STACKSIZE", "a number of at least 16K, then B, K, M or G", bytes));
         let asks_to_spin =
             reader.get("OMP_WAIT_POLICY", "active or passive", |text| named(text, &[("active", true), ("passive", false)]));
         let spin_looks = reader.get("GOMP_SPINCOUNT", "a number, then nothing, K, M or G, or infinite", looks);
@@ -112,7 +124,7 @@ impl Settings {
         let shown = shown.flatten();
         // Several sizes, or places, are a wish for nested regions.
         let lists = threads.len() > 1 || places.is_list;
-        let active_levels = levels.unwrap_or(if nested == Some(true) || nested.is_none() && lists { u32::MAX >> 1 } else { 1 });
+        let active_levels = levels.unwrap_or(if nested == Some(true) || nested.is_none() && lists { MOST_LEVELS } else { 1 });
         let mut complaints = reader.complaints;
         if of("FOREGATHER").is_some_and(|value| value == "off") {
             complaints.push("FOREGATHER=off, but the program has no other OpenMP runtime: this one serves it".to_owned());
@@ -193,15 +205,17 @@ fn schedule(text: &str) -> Option<Schedule> {
     let chunk = match chunk {
         None if kind == Kind::Static || kind == Kind::Auto => 0,
         None => 1,
+        Some("0") if kind == Kind::Static => 0,
         Some(chunk) => positive(chunk)?.into(),
     };
     // The plain kind of a static schedule comes in order anyway.
     Some(Schedule { kind, chunk, monotonic: monotonic || kind == Kind::Static && modifier.is_none() })
 }
 
+/// A size of stacks that a thread can have.
 fn bytes(text: &str) -> Option<usize> {
     let bytes = scaled(text, &[(' ', 10), ('b', 0), ('k', 10), ('m', 20), ('g', 30)])?;
-    usize::try_from(bytes).ok().filter(|&bytes| bytes > 0)
+    usize::try_from(bytes).ok().filter(|&bytes| bytes >= pthread::LEAST_STACK_BYTES)
 }
 
 fn looks(text: &str) -> Option<u64> {
@@ -236,7 +250,9 @@ mod tests {
         assert_eq!([1, 2, 9].map(|level| settings.threads_at(level)), [Some(2), Some(2), Some(2)]);
         let flat = read(&[("OMP_NUM_THREADS", "16,2"), ("OMP_NESTED", "false")]);
         assert_eq!(flat.icvs.active_levels, 1);
-        assert_eq!(read(&[("OMP_NESTED", "TRUE"), ("OMP_MAX_ACTIVE_LEVELS", "3")]).icvs.active_levels, 3);
+        for (levels, active) in [("3", 3), ("4294967296", MOST_LEVELS)] {
+            assert_eq!(read(&[("OMP_NESTED", "TRUE"), ("OMP_MAX_ACTIVE_LEVELS", levels)]).icvs.active_levels, active);
+        }
     }
 
     #[test]
@@ -253,7 +269,7 @@ mod tests {
         assert_eq!(of("guided,7"), Schedule { kind: Kind::Guided, chunk: 7, monotonic: false });
         assert_eq!(of("MONOTONIC: Dynamic , 3"), Schedule { kind: Kind::Dynamic, chunk: 3, monotonic: true });
         assert_eq!(of("nonmonotonic:dynamic"), Schedule { kind: Kind::Dynamic, chunk: 1, monotonic: false });
-        assert_eq!((of("static").chunk, of("auto").kind), (0, Kind::Auto));
+        assert_eq!((of("static").chunk, of("static,0").chunk, of("auto").kind), (0, 0, Kind::Auto));
     }
 
     #[test]
@@ -268,6 +284,7 @@ mod tests {
             ("OMP_DYNAMIC", "maybe"),
             ("OMP_STACKSIZE", "2 T"),
             ("OMP_STACKSIZE", "0"),
+            ("OMP_STACKSIZE", "15"),
             ("OMP_STACKSIZE", "99999999999999999999g"),
             ("OMP_PROC_BIND", "true,near"),
             ("OMP_PROC_BIND", "close,true"),
@@ -293,7 +310,7 @@ mod tests {
 
     #[test]
     fn stacks_are_in_kibibytes_unless_a_letter_says_otherwise() {
-        for (text, bytes) in [("512", 512 << 10), ("16 M", 16 << 20), ("4096b", 4096), ("1g", 1 << 30)] {
+        for (text, bytes) in [("512", 512 << 10), ("16 M", 16 << 20), ("16384b", 16384), ("1g", 1 << 30)] {
             assert_eq!(read(&[("OMP_STACKSIZE", text)]).stack_bytes, Some(bytes), "{text}");
         }
         assert_eq!(read(&[("GOMP_STACKSIZE", "64")]).stack_bytes, Some(64 << 10));

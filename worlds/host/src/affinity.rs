@@ -9,6 +9,7 @@ mod mask;
 pub use lend::{KeepOff, keep_off, move_to, pull, settled};
 pub use mask::Mask;
 
+use crate::forks::Once;
 use core::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 use foregather_machine::{Cause, CpuId, Error};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
@@ -19,6 +20,20 @@ pub fn allowed() -> Vec<CpuId> {
         Ok(set) => (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as CpuId).collect(),
         Err(_) => vec![current()],
     }
+}
+
+static AT_START: Once<Vec<CpuId>> = Once::new();
+
+/// Records the processors that this process may use, for [`allowed_at_start`]. A library calls it when it is
+/// loaded.
+pub fn record_start() {
+    AT_START.get_or_compute(allowed);
+}
+
+/// The processors that this process was allowed to use when [`record_start`] was called; else those of the
+/// calling thread. Another runtime in the program may have bound the first thread to one of them since.
+pub fn allowed_at_start() -> Vec<CpuId> {
+    AT_START.get().cloned().unwrap_or_else(allowed)
 }
 
 /// How many processors this thread may use. A member of its team that moves it leaves it one, and puts the

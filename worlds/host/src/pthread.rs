@@ -4,6 +4,9 @@ use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use foregather_machine::{Cause, Error};
 
+/// The smallest stack that the C library accepts (`PTHREAD_STACK_MIN`).
+pub const LEAST_STACK_BYTES: usize = libc::PTHREAD_STACK_MIN;
+
 /// Returns the size of the stack that the C library gives to a thread whose creator names none: with glibc
 /// the limit `ulimit -s`, or 2 MiB (on x86-64) where there is no limit. `None` if it does not say.
 pub fn default_stack_bytes() -> Option<usize> {

@@ -89,9 +89,9 @@ fn builder(name: &str, stack_bytes: Option<usize>) -> Builder {
 fn refused(error: &std::io::Error) -> Error {
     let errno = error.raw_os_error().unwrap_or(0);
     Cause::Os {
-        what: "making a thread",
+        what: "starting a thread",
         errno,
-        remedy: "fewer members, or a higher limit (ulimit -u, or the container's limit of pids)",
+        remedy: "use fewer threads or smaller stacks (ulimit -s, OMP_STACKSIZE), or raise the limit (ulimit -u, the container's limit of pids)",
     }
     .into()
 }

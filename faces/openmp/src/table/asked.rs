@@ -3,7 +3,7 @@
 use crate::export::entries;
 use core::ffi::c_int;
 use foregather_host::clock;
-use foregather_openmp::{Kind, Schedule, ancestor, change, icvs, pause, settings, task, tasking};
+use foregather_openmp::{Kind, MOST_LEVELS, Schedule, ancestor, change, icvs, pause, settings, task, tasking};
 
 /// A count as programs take it.
 pub(super) fn int(count: u32) -> c_int {
@@ -14,23 +14,21 @@ fn max_threads() -> c_int {
     int(icvs().threads)
 }
 
-/// How many regions may lie within each other: any number.
-const LEVELS: c_int = c_int::MAX;
-
+/// A program that passes a number below 1, as one does that reads an option that was not given, gets one
+/// thread.
 fn set_num_threads(threads: i64) {
-    if let Some(threads) = u32::try_from(threads).ok().filter(|&threads| threads > 0) {
-        change(|icvs| icvs.threads = threads);
-    }
+    let threads = u32::try_from(threads.max(1)).unwrap_or(u32::MAX);
+    change(|icvs| icvs.threads = threads);
 }
 
 fn set_active_levels(levels: i64) {
     if let Ok(levels) = u32::try_from(levels) {
-        change(|icvs| icvs.active_levels = levels.min(LEVELS as u32));
+        change(|icvs| icvs.active_levels = levels.min(MOST_LEVELS));
     }
 }
 
 fn set_nested(nested: bool) {
-    set_active_levels(if nested { LEVELS.into() } else { 1 });
+    set_active_levels(if nested { MOST_LEVELS.into() } else { 1 });
 }
 
 /// The bit by which a program asks for chunks in order.
@@ -126,7 +124,7 @@ questions! {
         omp_in_explicit_task omp_in_explicit_task_ -> c_int: tasking::is_explicit().into();
     }
     "OMP_5.0.1" {
-        omp_get_supported_active_levels omp_get_supported_active_levels_ -> c_int: LEVELS;
+        omp_get_supported_active_levels omp_get_supported_active_levels_ -> c_int: int(MOST_LEVELS);
     }
 }
 
