@@ -24,6 +24,9 @@ const BARRIERS: &str = "libforegather_pthread.so";
 const BLAS: &str = "libforegather_blas.so";
 /// The variable that names libraries to load first.
 const PRELOAD: &str = "LD_PRELOAD";
+/// Settings of AddressSanitizer, whose runtime refuses to start if a preloaded library comes before it. That
+/// holds for libraries that replace the allocator, which these do not.
+const SANITIZER: (&str, &str) = ("ASAN_OPTIONS", "verify_asan_link_order=0");
 /// The variable that asks the libraries for their statistics.
 const STATS: &str = "FOREGATHER_STATS";
 
@@ -44,6 +47,7 @@ pub(crate) fn run(cli: &Cli, options: &Exec) -> Result<()> {
         command.arg0(name).args(arguments);
         if !libraries.is_empty() {
             command.env(PRELOAD, first(libraries, std::env::var_os(PRELOAD)));
+            command.env(SANITIZER.0, first(&[SANITIZER.1], std::env::var_os(SANITIZER.0)));
         }
         command
     };
@@ -82,14 +86,14 @@ fn compare(cli: &Cli, options: &Exec, pairs: u32, command: &dyn Fn(bool) -> Comm
 const NOT_FOUND: u8 = 127;
 const NOT_STARTED: u8 = 126;
 
-/// The libraries before those that the user has named.
-fn first(libraries: &[PathBuf], named: Option<OsString>) -> OsString {
+/// A variable's list with entries before those that the user has named.
+fn first<P: AsRef<OsStr>>(entries: &[P], named: Option<OsString>) -> OsString {
     let named = named.filter(|named| !named.is_empty());
-    let all: Vec<&OsStr> = libraries.iter().map(|library| library.as_os_str()).chain(named.as_deref()).collect();
+    let all: Vec<&OsStr> = entries.iter().map(AsRef::as_ref).chain(named.as_deref()).collect();
     all.join(OsStr::new(":"))
 }
 
-/// The libraries that fit the program. What does not fit is said, unless the user wants it quiet.
+/// The libraries that fit the program. A line says which do not, unless the user wants it quiet.
 fn libraries_for(program: &Path, options: &Exec, quiet: bool) -> Result<Vec<PathBuf>> {
     let say = |why: &str| {
         if !quiet {
@@ -110,6 +114,9 @@ fn libraries_for(program: &Path, options: &Exec, quiet: bool) -> Result<Vec<Path
     {
         say(&format!("{name} keeps its own OpenMP runtime: it needs {lacking}, which {OPENMP} does not have"));
         libraries.remove(at);
+    }
+    if program::has_musl() {
+        libraries = libraries.iter().map(|library| program::for_glibc_alone(library)).collect();
     }
     Ok(libraries)
 }

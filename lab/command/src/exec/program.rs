@@ -3,7 +3,7 @@ use object::elf::PT_INTERP;
 use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{Architecture, Endianness, Object, ObjectSymbol};
 use std::collections::HashSet;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -73,8 +73,34 @@ fn hindrance(bytes: &[u8]) -> Option<&'static str> {
     let Some(file) = parse(bytes).filter(|file| file.architecture() == HERE) else {
         return Some("it is for another kind of processor");
     };
-    let is_dynamic = file.elf_program_headers().iter().any(|header| header.p_type(file.endian()) == PT_INTERP);
-    (!is_dynamic).then_some("it is static, and has no loader")
+    let Some(loader) = loader(&file) else { return Some("it is static, and has no loader") };
+    let is_musl = loader.windows(MUSL.len()).any(|part| part == MUSL.as_bytes());
+    is_musl.then_some("it is linked with musl, and the libraries need the GNU C library")
+}
+
+/// In the names of musl's loaders.
+const MUSL: &str = "ld-musl-";
+
+/// The loader that a program names; `None` in a static one.
+fn loader<'f>(file: &ElfFile64<'f, Endianness>) -> Option<&'f [u8]> {
+    let header = file.elf_program_headers().iter().find(|header| header.p_type(file.endian()) == PT_INTERP)?;
+    Some(header.data(file.endian(), file.data()).unwrap_or_default())
+}
+
+/// Returns whether programs linked with musl can run here. They inherit `LD_PRELOAD` from a program that
+/// starts them, and do not start if it names a library that needs the GNU C library.
+pub(super) fn has_musl() -> bool {
+    let names = fs::read_dir("/lib").into_iter().flatten().flatten().map(|entry| entry.file_name());
+    names.into_iter().any(|name| name.as_bytes().starts_with(MUSL.as_bytes()))
+}
+
+/// The path of a library that only the loader of the GNU C library finds: it replaces `$LIB` by the name of a
+/// folder such as `lib64`, and musl's loader does not, and ignores what it cannot open.
+pub(super) fn for_glibc_alone(library: &Path) -> PathBuf {
+    // No folder of that name lies more than four folders deep.
+    let mut path = OsString::from("/$LIB/../../../..");
+    path.push(library);
+    path.into()
 }
 
 fn parse(bytes: &[u8]) -> Option<ElfFile64<'_, Endianness>> {
@@ -123,10 +149,20 @@ mod tests {
         file
     }
 
+    /// [`file`] that names its loader.
+    fn file_with(machine: u8, loader: &[u8]) -> Vec<u8> {
+        let mut file = file(machine, 3);
+        (file[72], file[96]) = (file.len() as u8, loader.len() as u8);
+        file.extend(loader);
+        file
+    }
+
     #[test]
     fn programs_that_preload_nothing_are_known_by_their_heads() {
         let here = if cfg!(target_arch = "x86_64") { 62 } else { 183 };
         assert_eq!(hindrance(&file(here, 3)), None);
+        assert_eq!(hindrance(&file_with(here, b"/lib64/ld-linux-x86-64.so.2\0")), None);
+        assert!(hindrance(&file_with(here, b"/lib/ld-musl-x86_64.so.1\0")).unwrap().contains("musl"));
         assert!(hindrance(&file(here, 1)).unwrap().contains("static"));
         assert!(hindrance(&file(8, 3)).unwrap().contains("another kind"));
         assert!(hindrance(b"MZ").unwrap().contains("no program"));
@@ -134,6 +170,17 @@ mod tests {
         let mut far = file(here, 3);
         far[32..40].fill(0xff);
         assert!(hindrance(&far).is_some(), "a table beyond the end of all files");
+    }
+
+    #[test]
+    fn a_path_for_the_gnu_loader_names_the_library() {
+        let library = std::env::current_exe().unwrap();
+        let path = for_glibc_alone(&library);
+        assert!(!path.exists(), "other loaders find nothing there");
+        let folders = ["lib64", "lib", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"];
+        let expanded = |name| PathBuf::from(path.to_string_lossy().replace("$LIB", name));
+        let there: Vec<_> = folders.into_iter().filter(|name| Path::new("/").join(name).is_dir()).collect();
+        assert!(!there.is_empty() && there.iter().all(|name| fs::canonicalize(expanded(name)).unwrap() == library), "{there:?}");
     }
 
     #[test]
