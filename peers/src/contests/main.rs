@@ -4,8 +4,10 @@
 //! teams and OpenMP runtimes, by `foregather measure`. [`openmp_suite`]: GCC's own tests of OpenMP.
 #![forbid(unsafe_code)]
 
+mod bound;
 mod contrast;
 mod messages;
+mod openmp_random;
 mod openmp_suite;
 mod simgrid;
 
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         ["messages", options @ ..] => messages::hold(options),
+        ["openmp-random", options @ ..] => openmp_random::hold(options),
         ["openmp-suite", options @ ..] => openmp_suite::hold(options),
         words @ ["simgrid", ..] => Plan::parse(words).and_then(|plan| simgrid::hold(&plan)),
         [name, options @ ..] => contrast::hold(name, options),

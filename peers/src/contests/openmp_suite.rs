@@ -4,8 +4,9 @@
 //! A case is compiled once and run twice. It passes if it ends well, or, where it says that it should fail,
 //! does not. Of its directives those are understood that decide how it is built and run.
 use super::Trouble;
+use super::bound::DropIn;
 use anyhow::{Context, Result, bail, ensure};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -16,14 +17,12 @@ const FOLDERS: &str = "libgomp.c,libgomp.c-c++-common,libgomp.c++,libgomp.fortra
 /// What is asked for.
 struct Contest {
     sources: PathBuf,
-    library: PathBuf,
+    drop_in: DropIn,
     cases: usize,
     limit: Duration,
     folders: Vec<String>,
     /// Cases whose names contain this.
     only: String,
-    /// What the library has of OpenMP's names.
-    exported: HashSet<String>,
 }
 
 /// A test of the suite, as its directives have it.
@@ -89,8 +88,8 @@ impl Contest {
             )));
         }
         let folders = folders.split(',').map(str::to_owned).collect();
-        let exported = names(&library, "--defined-only")?.into_iter().collect();
-        Ok(Self { sources, library, cases, limit: Duration::from_secs(limit), folders, only: only.to_owned(), exported })
+        let drop_in = DropIn::of(library)?;
+        Ok(Self { sources, drop_in, cases, limit: Duration::from_secs(limit), folders, only: only.to_owned() })
     }
 
     fn run(&self, place: &Path) -> Result<()> {
@@ -104,7 +103,7 @@ impl Contest {
             let counts = counts.entry(case.folder.clone()).or_default();
             counts[0] += 1;
             let Some(program) = self.build(case, place)? else { continue };
-            if !self.is_served(&program)? {
+            if !self.drop_in.serves(&program)? {
                 continue;
             }
             counts[1] += 1;
@@ -121,7 +120,7 @@ impl Contest {
             println!("{folder:<22} {all:>6} {served:>6} {theirs:>8} {ours:>6}");
         }
         ensure!(counts.values().any(|counts| counts[2] > 0), "no case passes even as it is");
-        ensure!(worse.is_empty(), "worse with {}:\n  {}", self.library.display(), worse.join("\n  "));
+        ensure!(worse.is_empty(), "worse with {}:\n  {}", self.drop_in.library.display(), worse.join("\n  "));
         Ok(())
     }
 
@@ -167,11 +166,7 @@ impl Contest {
             run.current_dir(place);
         }
         if ours {
-            // At once: some call nothing of it in the end.
-            run.env("LD_BIND_NOW", "1")
-                .env("LD_PRELOAD", &self.library)
-                .env("LD_DEBUG", "bindings")
-                .env("LD_DEBUG_OUTPUT", &bindings);
+            self.drop_in.preload(&mut run, &bindings);
         }
         let began = Instant::now();
         let mut child = run.spawn().with_context(|| program.display().to_string())?;
@@ -189,26 +184,10 @@ impl Contest {
         };
         let took = began.elapsed();
         let said = PathBuf::from(format!("{}.{pid}", bindings.display()));
-        let bound = ours && self.is_bound(&fs::read_to_string(&said).unwrap_or_default(), program);
+        let bound = ours && self.drop_in.is_bound(&fs::read_to_string(&said).unwrap_or_default(), program);
         // Only what was preloaded has one.
         let _ = fs::remove_file(said);
         Ok(CaseRun { passed: end.is_some_and(|end| end.success() != case.should_fail), took, bound })
-    }
-
-    /// Does the program import something of the runtime, and nothing that the library lacks?
-    fn is_served(&self, program: &Path) -> Result<bool> {
-        let names = names(program, "--undefined-only")?;
-        Ok(!names.is_empty() && names.iter().all(|name| self.exported.contains(name)))
-    }
-
-    /// Did the loader bind a symbol of the program to the library, and each one that the library has?
-    fn is_bound(&self, said: &str, program: &Path) -> bool {
-        let from = format!("binding file {} ", program.display());
-        let to = format!(" to {} ", self.library.display());
-        let name = |line: &str| line.split_once('`')?.1.split_once('\'').map(|(name, _)| name.to_owned());
-        let of_ours = |line: &&str| line.contains(&from) && name(line).is_some_and(|name| self.exported.contains(&name));
-        let mut bound = said.lines().filter(of_ours).peekable();
-        bound.peek().is_some() && bound.all(|line| line.contains(&to))
     }
 }
 
@@ -225,15 +204,6 @@ fn verdict(theirs: CaseRun, ours: CaseRun) -> Option<String> {
     }
     let slow = theirs.passed && ours.took > SHORT && ours.took > theirs.took * 10;
     slow.then(|| format!("takes {:.1} s, and {:.1} s without it", ours.took.as_secs_f64(), theirs.took.as_secs_f64()))
-}
-
-/// Names of the kind that the runtime has, as `nm` lists them.
-fn names(file: &Path, kind: &str) -> Result<Vec<String>> {
-    let listed = Command::new("nm").args(["-D", kind]).arg(file).output().context("nm cannot be started")?;
-    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
-    let names =
-        listed.split_whitespace().filter(|name| ["GOMP_", "omp_", "GOACC_", "acc_"].iter().any(|start| name.starts_with(start)));
-    Ok(names.map(|name| name.split_once('@').map_or(name, |(name, _)| name).to_owned()).collect())
 }
 
 fn compiler(source: &Path) -> Option<&'static str> {
@@ -326,17 +296,6 @@ mod tests {
 
     #[test]
     fn a_case_on_another_library_is_worse() {
-        let (program, library) = (Path::new("/t/case"), PathBuf::from("/t/ours.so"));
-        let exported = HashSet::from(["GOMP_parallel".to_owned()]);
-        let (sources, folders, limit) = (PathBuf::new(), Vec::new(), SHORT);
-        let contest = Contest { sources, library, cases: 1, limit, folders, only: String::new(), exported };
-        let line =
-            |name: &str, to: &str| format!("  7:\tbinding file /t/case [0] to {to} [0]: normal symbol `{name}' [GOMP_4.0]\n");
-        let (ours, theirs) = (line("GOMP_parallel", "/t/ours.so"), line("GOMP_parallel", "/lib/libgomp.so.1"));
-        let lacking = line("omp_alloc", "/lib/libgomp.so.1");
-        assert!(contest.is_bound(&ours, program) && contest.is_bound(&(ours.clone() + &lacking), program));
-        assert!(!contest.is_bound(&theirs, program) && !contest.is_bound("", program) && !contest.is_bound(&lacking, program));
-        assert!(!contest.is_bound(&(ours + &theirs), program));
         let run = |passed, ms, bound| CaseRun { passed, took: Duration::from_millis(ms), bound };
         assert_eq!(verdict(run(true, 10, false), run(true, 60, true)), None);
         assert!(verdict(run(true, 10, false), run(true, 10, false)).unwrap().contains("bind"));

@@ -1,0 +1,106 @@
+//! Cancelled constructs. One thread, task or iteration cancels, once; what the others still do is open and
+//! goes to `junk`. What is counted is whether the one went on, as it does if cancellation is off or its condition
+//! does not hold; then all the rest is done, too.
+use super::super::tree::{Block, Body, Clause, Directive, Expr, Guard, Op, Place, Stmt};
+use super::loops::nap;
+use super::{Drawer, Kinds, Scope};
+
+pub(super) const KINDS: &Kinds = &[
+    (3, |scope| scope.team && scope.load() <= 64, |drawer, scope| drawer.cancelled_loop(scope, "for")),
+    (3, Scope::may_fork, |drawer, scope| drawer.cancelled_loop(scope, "parallel for")),
+    (2, |scope| scope.team && scope.load() <= 64, |drawer, scope| drawer.cancelled_sections(scope, "sections")),
+    (2, Scope::may_fork, |drawer, scope| drawer.cancelled_sections(scope, "parallel sections")),
+    (3, Scope::may_fork, Drawer::cancelled_region),
+    (3, |scope| scope.load() <= 40 && scope.deep < 5, Drawer::cancelled_group),
+];
+
+/// How a construct is cancelled, and where others look whether it is.
+struct Construct {
+    cancel: &'static str,
+    point: &'static str,
+}
+
+const FOR: Construct = Construct { cancel: "cancel for", point: "cancellation point for" };
+const SECTIONS: Construct = Construct { cancel: "cancel sections", point: "cancellation point sections" };
+const PARALLEL: Construct = Construct { cancel: "cancel parallel", point: "cancellation point parallel" };
+const TASKGROUP: Construct = Construct { cancel: "cancel taskgroup", point: "cancellation point taskgroup" };
+
+impl Drawer {
+    /// Cancels the construct, and counts whether the one who did so goes on.
+    fn cancel(&mut self, construct: &Construct) -> Block {
+        let mut clauses = Vec::new();
+        if self.one_in(4) {
+            clauses.push(Clause::loose("if", "", vec![Expr::Int(self.below(2))]));
+        }
+        let went_on = Stmt::Add(Place::at("sums", Expr::Int(self.below(4))), Expr::Int(1 + self.below(99)), Guard::Atomic);
+        vec![Directive::alone(construct.cancel, clauses), went_on]
+    }
+
+    /// What those do who may be cancelled.
+    fn may_be_cancelled(&mut self, construct: &Construct) -> Block {
+        let add = Stmt::Add(Place::at("junk", Expr::Int(0)), Expr::Int(1), Guard::Atomic);
+        let mut block = vec![add.clone()];
+        if self.one_in(3) {
+            block.insert(0, nap(10));
+        }
+        if self.one_in(2) {
+            block.push(Directive::alone(construct.point, Vec::new()));
+            block.push(add);
+        }
+        block
+    }
+
+    fn cancelled_loop(&mut self, scope: &Scope, name: &'static str) -> Stmt {
+        let mut clauses = if name.starts_with("parallel") { self.region_clauses(scope).0 } else { Vec::new() };
+        clauses.extend(self.schedule(scope, true).0);
+        let count = 1 + self.below(30);
+        let each = self.counter(count, true);
+        let one = each.position().op(Op::Eq, Expr::Int(self.below(count)));
+        let mut block = self.may_be_cancelled(&FOR);
+        block.insert(0, Stmt::If(one, self.cancel(&FOR)));
+        Stmt::Directive(Directive { name, clauses, body: Body::Loops(vec![each], block) })
+    }
+
+    fn cancelled_sections(&mut self, scope: &Scope, name: &'static str) -> Stmt {
+        let clauses = if name.starts_with("parallel") { self.region_clauses(scope).0 } else { Vec::new() };
+        let count = 1 + self.below(5);
+        let mut sections: Vec<_> = (0..count).map(|_| self.may_be_cancelled(&SECTIONS)).collect();
+        let one = self.below(count) as usize;
+        let cancel = self.cancel(&SECTIONS);
+        sections[one].splice(0..0, cancel);
+        Stmt::Directive(Directive { name, clauses, body: Body::Sections(sections) })
+    }
+
+    /// A region that one of its members cancels, between barriers that the others may or may not pass.
+    fn cancelled_region(&mut self, scope: &Scope) -> Stmt {
+        let (clauses, _) = self.region_clauses(scope);
+        let barrier = || Directive::alone("barrier", Vec::new());
+        let mut block = vec![barrier(); self.below(2) as usize];
+        // The first member is always there.
+        let who = if scope.blind { 0 } else { self.below(3) };
+        let one = Expr::call("omp_get_thread_num").op(Op::Eq, Expr::Int(who));
+        block.push(Stmt::If(one, self.cancel(&PARALLEL)));
+        block.extend(self.may_be_cancelled(&PARALLEL));
+        if self.one_in(2) {
+            block.push(Directive::of("task", Vec::new(), vec![Stmt::Add(Place::at("junk", Expr::Int(0)), Expr::Int(1), Guard::Atomic)]));
+        }
+        block.extend(vec![barrier(); self.below(3) as usize]);
+        Directive::of("parallel", clauses, vec![Stmt::Together(block)])
+    }
+
+    fn cancelled_group(&mut self, scope: &Scope) -> Stmt {
+        let count = 1 + self.below(8);
+        let one = self.below(count);
+        let task = |drawer: &mut Self, number| {
+            let mut block = drawer.may_be_cancelled(&TASKGROUP);
+            if number == one {
+                let cancel = drawer.cancel(&TASKGROUP);
+                block.splice(0..0, cancel);
+            }
+            Directive::of("task", Vec::new(), block)
+        };
+        let block = (0..count).map(|number| task(self, number)).collect();
+        let group = Directive::of("taskgroup", Vec::new(), block);
+        self.by_one_if_blind(scope, group)
+    }
+}

@@ -1,0 +1,313 @@
+//! Draws programs whose output the standard fixes, whatever a runtime does.
+//!
+//! - A number that several threads change is a sum under a guard (atomic, critical, lock, reduction, mutual
+//!   exclusion of tasks), or is changed in an order that the program fixes (ordered, doacross, dependences).
+//! - A summand is made of values that mean the same wherever it runs ([`Scope::values`]): numbers of loops
+//!   around, and the thread's own number only where each member runs the statement once, or a static schedule
+//!   fixes who runs which iteration. In a *blind* program, whose environment leaves the sizes of teams open,
+//!   thread numbers are never such values, and no member adds by itself.
+//! - Cells belong to one iteration of one loop.
+//! - Everything that a cancelled construct may or may not do goes to `junk`, which is not printed. One
+//!   thread, task or iteration alone cancels, so that what it does is fixed.
+//!
+//! [`loops`], [`regions`], [`tasks`], [`cancel`] draw constructs; [`process`] what ends or doubles processes.
+mod cancel;
+mod loops;
+mod process;
+mod regions;
+mod tasks;
+
+use super::tree::{Block, Expr, Guard, Kind, Language, Local, Op, Place, Program, Stmt, Way};
+use foregather_machine::SplitMix;
+
+/// Bodies of one program.
+pub(super) const BODIES: usize = 50;
+const CELLS: i64 = 4_096;
+/// No region is larger.
+const MOST_THREADS: i64 = 8;
+
+/// The program of this seed. `is_wanted` says which bodies it may have.
+pub(super) fn program(seed: u64, languages: &[Language], is_wanted: impl Fn(&Program) -> bool) -> Program {
+    let mut dice = SplitMix(SplitMix::mix(seed));
+    let language = languages[dice.below(languages.len() as u64) as usize];
+    let mut drawer =
+        Drawer { dice, language, blind: false, runtime_is_static: false, locals: Vec::new(), fresh: 0, cells: 0 };
+    // Bodies that end the process have one of their own.
+    let alone = drawer.one_in(4);
+    let (environment, blind) = drawer.environment();
+    drawer.blind = blind;
+    let empty = Program { language, environment, bodies: Vec::new() };
+    let mut bodies = Vec::new();
+    // What is wanted may be impossible in this language.
+    for _ in 0..100 * BODIES {
+        let body = (bodies.len(), if alone { drawer.process() } else { drawer.body() });
+        let one = Program { bodies: vec![body], ..empty.clone() };
+        if is_wanted(&one) {
+            bodies.extend(one.bodies);
+        }
+        if bodies.len() == if alone { 1 } else { BODIES } {
+            break;
+        }
+    }
+    Program { bodies, ..empty }
+}
+
+struct Drawer {
+    dice: SplitMix,
+    language: Language,
+    /// Are the sizes of teams open?
+    blind: bool,
+    /// Is `schedule(runtime)` known to be static?
+    runtime_is_static: bool,
+    /// Variables of the regions around, the innermost last, which all members of that region share.
+    locals: Vec<Vec<Local>>,
+    fresh: u32,
+    /// Cells that have an owner.
+    cells: i64,
+}
+
+/// Where a statement stands.
+#[derive(Clone, Debug)]
+struct Scope {
+    /// Regions around.
+    level: u32,
+    /// Does every member of the team run it? Only there constructs that divide work may stand.
+    team: bool,
+    /// Is there one team, or one thread, at a time that runs it?
+    once: bool,
+    /// May a member run it again while another is still at it?
+    again: bool,
+    /// How often it runs at most.
+    times: i64,
+    /// How many members its team has at most.
+    size: i64,
+    deep: u32,
+    values: Vec<Expr>,
+    /// Can the region's variables be named?
+    locals: bool,
+    /// Is it within a region that a device runs, where parts of the program may not be called?
+    device: bool,
+    /// Are the sizes of teams open?
+    blind: bool,
+}
+
+/// What can be drawn: how likely, where, and how.
+type Kinds = [(u64, fn(&Scope) -> bool, fn(&mut Drawer, &Scope) -> Stmt)];
+
+const ANYWHERE: &Kinds = &[
+    (10, |_| true, Drawer::add),
+    (2, |scope| scope.deep < 4, Drawer::again),
+    (2, |scope| scope.deep < 4 && !scope.device, Drawer::orphan),
+    (1, |scope| scope.team, Drawer::query),
+    (1, |_| true, Drawer::exception),
+];
+
+impl Scope {
+    /// How often all threads together run it.
+    fn load(&self) -> i64 {
+        self.times * self.each()
+    }
+
+    /// How many members run it.
+    fn each(&self) -> i64 {
+        if self.team { self.size } else { 1 }
+    }
+
+    /// Within a task that whoever comes here makes, `times` of them.
+    fn spawned(&self, times: i64) -> Self {
+        let inner = self.lone(self.each() * times);
+        Self { once: inner.once && !self.again, ..inner }
+    }
+
+    /// Within a construct that gives this statement to one thread `times` times.
+    fn lone(&self, times: i64) -> Self {
+        let alone = self.once && times == 1;
+        Self { team: false, once: alone, times: self.times * times, deep: self.deep + 1, values: self.settled(), ..self.clone() }
+    }
+
+    /// Values that any thread of the team sees as the same: those that are not the thread's own.
+    fn settled(&self) -> Vec<Expr> {
+        self.values.iter().filter(|value| !matches!(value, Expr::Call(..))).cloned().collect()
+    }
+}
+
+impl Drawer {
+    fn below(&mut self, n: i64) -> i64 {
+        self.dice.below(n as u64) as i64
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.dice.below(n) == 0
+    }
+
+    fn pick<T: Clone>(&mut self, of: &[T]) -> T {
+        of[self.dice.below(of.len() as u64) as usize].clone()
+    }
+
+    fn fresh(&mut self, letter: char) -> String {
+        self.fresh += 1;
+        format!("{letter}{}", self.fresh)
+    }
+
+    /// Cells that nobody else has.
+    fn own_cells(&mut self, count: i64) -> Option<i64> {
+        let from = self.cells;
+        (from + count <= CELLS).then(|| {
+            self.cells += count;
+            from
+        })
+    }
+
+    fn is_c(&self) -> bool {
+        self.language != Language::Fortran
+    }
+
+    /// The serial part of a body.
+    fn serial(&self) -> Scope {
+        Scope {
+            level: 0,
+            team: true,
+            once: true,
+            again: false,
+            times: 1,
+            size: 1,
+            deep: 0,
+            values: Vec::new(),
+            locals: true,
+            device: false,
+            blind: self.blind,
+        }
+    }
+
+    /// Draws one of the kinds that may stand here.
+    fn choose(&mut self, scope: &Scope, kinds: &[&Kinds]) -> Stmt {
+        let possible: Vec<_> = kinds.iter().flat_map(|kinds| kinds.iter()).filter(|(_, may, _)| may(scope)).collect();
+        let mut at = self.dice.below(possible.iter().map(|(weight, ..)| weight).sum());
+        for (weight, _, draw) in possible {
+            if at < *weight {
+                return draw(self, scope);
+            }
+            at -= weight;
+        }
+        self.add(scope)
+    }
+
+    fn stmt(&mut self, scope: &Scope) -> Stmt {
+        if scope.deep > 5 {
+            return self.add(scope);
+        }
+        self.choose(scope, &[ANYWHERE, loops::KINDS, regions::KINDS, tasks::KINDS, cancel::KINDS])
+    }
+
+    fn block(&mut self, scope: &Scope, most: i64) -> Block {
+        (0..=self.below(most)).map(|_| self.stmt(scope)).collect()
+    }
+
+    /// A body: it sets what it relies on, and then has some statements.
+    fn body(&mut self) -> Block {
+        (self.cells, self.fresh) = (0, 0);
+        let scope = self.serial();
+        let set = self.settings();
+        let kinds = [regions::KINDS, loops::KINDS, tasks::KINDS, cancel::KINDS, process::KINDS];
+        let stmts = self.sharing(|drawer| (0..=drawer.below(2)).map(|_| drawer.choose(&scope, &kinds)).collect());
+        set.into_iter().chain(stmts).collect()
+    }
+
+    /// What `draw` draws, with the variables around it that all members share there.
+    fn sharing(&mut self, draw: impl FnOnce(&mut Self) -> Block) -> Block {
+        self.locals.push(Vec::new());
+        let block = draw(self);
+        let mut locals = self.locals.pop().unwrap_or_default();
+        // Outside of regions a construct takes what is of a block for a thread's own.
+        locals.iter_mut().for_each(|local| local.fixed = true);
+        self.with_locals(locals, block)
+    }
+
+    /// The statements, with these variables around them, which are added to the sums afterwards.
+    fn with_locals(&mut self, locals: Vec<Local>, mut block: Block) -> Block {
+        if locals.is_empty() {
+            return block;
+        }
+        for Local { name, kind, .. } in &locals {
+            let sum = Place::at("sums", Expr::Int(self.below(4)));
+            match kind {
+                Kind::Array(size) => block.extend((0..*size).map(|at| {
+                    let value = Expr::Of(Place::at(name.clone(), Expr::Int(at))).op(Op::Mul, Expr::Int(at + 1));
+                    Stmt::Add(sum.clone(), value, Guard::Atomic)
+                })),
+                Kind::Whole => block.push(Stmt::Add(sum, Expr::name(name.clone()), Guard::Atomic)),
+                Kind::Long => block.push(Stmt::Add(sum, Expr::Call("whole", vec![Expr::name(name.clone())]), Guard::Atomic)),
+                Kind::Event => {}
+            }
+        }
+        vec![Stmt::Locals(locals, block)]
+    }
+
+    /// A variable that all members of the region around share.
+    fn local(&mut self, letter: char, kind: Kind, initial: i64) -> String {
+        let name = self.fresh(letter);
+        if let Some(locals) = self.locals.last_mut() {
+            locals.push(Local::of(name.clone(), kind, initial));
+        }
+        name
+    }
+
+    /// A value that means the same wherever it is taken.
+    fn value(&mut self, scope: &Scope) -> Expr {
+        let mut value = Expr::Int(1 + self.below(9));
+        for _ in 0..self.below(3).min(scope.values.len() as i64) {
+            let factor = Expr::Int(1 + self.below(7));
+            value = value.op(Op::Add, self.pick(&scope.values).op(Op::Mul, factor));
+        }
+        value
+    }
+
+    /// A guard, and which of the guarded numbers it guards; without one any number.
+    fn guard(&mut self) -> (Guard, Option<i64>) {
+        let number = self.below(2);
+        match self.below(9) {
+            0 => (Guard::Critical(""), Some(0)),
+            1 => (Guard::Critical("one"), Some(1)),
+            2 => (Guard::Critical("two"), Some(2)),
+            3 => (Guard::Lock { set: "omp_set_lock", unset: "omp_unset_lock", lock: "locks", number }, Some(3 + number)),
+            4 => (Guard::TestLock { number }, Some(3 + number)),
+            5 => (Guard::Lock { set: "set_twice", unset: "unset_twice", lock: "nest_locks", number }, Some(5 + number)),
+            _ => (Guard::Atomic, None),
+        }
+    }
+
+    /// Adds a value to a sum, whoever runs it.
+    fn add(&mut self, scope: &Scope) -> Stmt {
+        let (guard, guarded) = self.guard();
+        // A guard keeps out only its own kind: each has a number of its own.
+        let to = guarded.map_or_else(|| Place::at("sums", Expr::Int(self.below(4))), |at| Place::at("guarded", Expr::Int(at)));
+        let stmt = Stmt::Add(to, self.value(scope), guard);
+        self.by_one_if_blind(scope, stmt)
+    }
+
+    /// Where it is open how many members there are, only one of them runs the statement.
+    fn by_one_if_blind(&mut self, scope: &Scope, stmt: Stmt) -> Stmt {
+        if scope.team && scope.level > 0 && scope.blind {
+            return Stmt::If(Expr::call("omp_get_thread_num").op(Op::Eq, Expr::Int(0)), vec![stmt]);
+        }
+        stmt
+    }
+
+    /// A sequential loop around statements.
+    fn again(&mut self, scope: &Scope) -> Stmt {
+        let count = 1 + self.below(3);
+        let each = self.counter(count, false);
+        let mut inner = Scope { again: true, times: scope.times * count, deep: scope.deep + 1, ..scope.clone() };
+        inner.values.push(Expr::name(each.name.clone()));
+        let block = self.block(&inner, 2);
+        Stmt::For(each, block)
+    }
+
+    /// A function: its constructs belong to the region of its caller, which it does not see.
+    fn orphan(&mut self, scope: &Scope) -> Stmt {
+        let given = self.value(&Scope { values: scope.settled(), ..scope.clone() });
+        let inner = Scope { values: vec![Expr::given()], locals: false, deep: scope.deep + 1, ..scope.clone() };
+        let block = self.block(&inner, 2);
+        Stmt::Part(Way::Plain, given, block)
+    }
+}

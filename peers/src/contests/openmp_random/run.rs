@@ -1,0 +1,163 @@
+//! A program is compiled, run on libgomp and on the library under test, and the two runs are compared.
+use super::draw::BODIES;
+use super::tree::{Language, Program};
+use super::write::source;
+use crate::bound::DropIn;
+use anyhow::{Context, Result, ensure};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Sources of what all programs share.
+const SUPPORT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/c/openmp_random");
+/// What `peers/c` has not been compiled with stays out of the way of the machine's own settings.
+const QUIET: [&str; 2] = ["-w", "-foffload=disable"];
+/// libgomp itself is given up after this.
+const LIMIT: Duration = Duration::from_secs(60);
+/// A run hangs if it takes longer than this, and [`SLOWER`] times as long as on libgomp.
+const HANG: Duration = Duration::from_secs(10);
+const SLOWER: u32 = 20;
+
+/// Where programs are compiled and run: a folder that one thread uses.
+pub(super) struct Bench<'a> {
+    pub(super) folder: PathBuf,
+    pub(super) drop_in: &'a DropIn,
+}
+
+/// How a program ended, and what it printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Ended { status: String, printed: String },
+    Hung,
+}
+
+/// What the two runs of a program say.
+#[derive(Clone, Debug)]
+pub(super) enum Verdict {
+    Same,
+    /// libgomp itself does not print the same each time, or hangs.
+    Unsteady,
+    Differs { theirs: Outcome, ours: Outcome },
+    /// The loader did not bind the program to the library.
+    Unbound,
+}
+
+/// Compiles what all programs share into the folder.
+pub(super) fn prepare(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder)?;
+    let source = |name| Path::new(SUPPORT).join(name);
+    compile(folder, "gcc", &["-c"], &[source("support.c"), "-o".into(), "support.o".into()])?;
+    compile(folder, "gfortran", &["-c"], &[source("support.f90"), "-o".into(), "module.o".into()])
+}
+
+fn compile(folder: &Path, compiler: &str, options: &[&str], files: &[PathBuf]) -> Result<()> {
+    let mut command = Command::new(compiler);
+    command.args(["-O1", "-fopenmp"]).args(QUIET).args(options).args(files).arg("-I").arg(SUPPORT).current_dir(folder);
+    let done = command.output().with_context(|| format!("{compiler} cannot be started"))?;
+    ensure!(done.status.success(), "{compiler} refuses {}:\n{}", files[0].display(), String::from_utf8_lossy(&done.stderr));
+    Ok(())
+}
+
+impl Bench<'_> {
+    pub(super) fn program(&self) -> PathBuf {
+        self.folder.join("program")
+    }
+
+    /// Compiles a program with what is in `shared`, where [`prepare`] was.
+    pub(super) fn build(&self, program: &Program, shared: &Path) -> Result<()> {
+        let (compiler, name, objects): (_, _, &[&str]) = match program.language {
+            Language::C => ("gcc", "program.c", &["support.o"]),
+            Language::Cpp => ("g++", "program.cpp", &["support.o"]),
+            Language::Fortran => ("gfortran", "program.f90", &["support.o", "module.o"]),
+        };
+        let text = source(program);
+        fs::write(self.folder.join(name), &text)?;
+        let include = format!("-I{}", shared.display());
+        let mut options = vec![include.as_str(), "-ffree-line-length-none", "-rdynamic"];
+        if program.language != Language::Fortran {
+            options.remove(1);
+        }
+        let mut files = vec![PathBuf::from(name)];
+        if text.contains("in_plugin") {
+            let module = objects[1..].iter().map(|object| shared.join(object));
+            let plugin = files.iter().cloned().chain(module).chain(["-o", "plugin.so"].map(PathBuf::from));
+            let shared = [&options[..2.min(options.len() - 1)], &["-shared", "-fPIC", "-Wl,-Bsymbolic"]].concat();
+            compile(&self.folder, compiler, &shared, &plugin.collect::<Vec<_>>())?;
+        }
+        files.extend(objects.iter().map(|object| shared.join(object)));
+        files.extend(["-ldl", "-pthread", "-o", "program"].map(PathBuf::from));
+        compile(&self.folder, compiler, &options, &files)
+    }
+
+    /// Runs what was built on both, our library up to `times` times, until a run differs.
+    pub(super) fn judge(&self, program: &Program, times: usize) -> Result<Verdict> {
+        let (theirs, took, _) = self.run(program, false, LIMIT)?;
+        if theirs == Outcome::Hung {
+            return Ok(Verdict::Unsteady);
+        }
+        let limit = HANG.max(took * SLOWER);
+        for _ in 0..times {
+            let (ours, _, bound) = self.run(program, true, limit)?;
+            if !bound && ours != Outcome::Hung {
+                return Ok(Verdict::Unbound);
+            }
+            if ours != theirs {
+                for _ in 0..3 {
+                    if self.run(program, false, LIMIT)?.0 != theirs {
+                        return Ok(Verdict::Unsteady);
+                    }
+                }
+                return Ok(Verdict::Differs { theirs, ours });
+            }
+        }
+        Ok(Verdict::Same)
+    }
+
+    fn run(&self, program: &Program, ours: bool, limit: Duration) -> Result<(Outcome, Duration, bool)> {
+        let path = self.program();
+        let (bindings, printed) = (self.folder.join("bindings"), self.folder.join("printed"));
+        let mut run = Command::new(&path);
+        run.env("PLUGIN", self.folder.join("plugin.so")).envs(program.environment.iter().map(|(name, value)| (name, value)));
+        run.stdin(Stdio::null()).stdout(fs::File::create(&printed)?).stderr(Stdio::null()).current_dir(&self.folder);
+        if ours {
+            self.drop_in.preload(&mut run, &bindings);
+        }
+        let began = Instant::now();
+        let mut child = run.spawn().with_context(|| path.display().to_string())?;
+        let end = loop {
+            match child.try_wait()? {
+                Some(end) => break Some(end),
+                None if began.elapsed() > limit => {
+                    child.kill()?;
+                    child.wait()?;
+                    break None;
+                }
+                None => std::thread::sleep(Duration::from_millis(2)),
+            }
+        };
+        let took = began.elapsed();
+        let mut bound = false;
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?.path();
+            if entry.extension().is_some_and(|id| id.to_string_lossy() == child.id().to_string()) {
+                bound = self.drop_in.is_bound(&fs::read_to_string(&entry).unwrap_or_default(), &path);
+            }
+            if entry.file_stem().is_some_and(|stem| stem == "bindings") {
+                fs::remove_file(entry)?;
+            }
+        }
+        let printed = String::from_utf8_lossy(&fs::read(&printed)?).into_owned();
+        let outcome = end.map_or(Outcome::Hung, |status| Outcome::Ended { status: status.to_string(), printed });
+        Ok((outcome, took, bound))
+    }
+}
+
+/// The numbers of bodies whose line is not the same, as far as both printed one.
+pub(super) fn differing(theirs: &Outcome, ours: &Outcome) -> Vec<usize> {
+    let (Outcome::Ended { printed: theirs, .. }, Outcome::Ended { printed: ours, .. }) = (theirs, ours) else {
+        return Vec::new();
+    };
+    let number = |line: &str| line.split_once(':').and_then(|(number, _)| number.parse().ok());
+    theirs.lines().zip(ours.lines()).filter(|(theirs, ours)| theirs != ours).filter_map(|(line, _)| number(line)).take(BODIES).collect()
+}
