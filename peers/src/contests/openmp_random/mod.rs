@@ -42,7 +42,7 @@ struct Contest {
 struct Found {
     bodies: usize,
     programs: usize,
-    unsteady: Vec<u64>,
+    unsteady: Vec<(u64, &'static str)>,
     differences: usize,
     reach: Reach,
 }
@@ -134,7 +134,7 @@ impl Contest {
             }
             match &verdict {
                 Verdict::Same => return Ok(()),
-                Verdict::Unsteady => found.unsteady.push(seed),
+                Verdict::Unsteady(why) => found.unsteady.push((seed, why)),
                 Verdict::Unbound | Verdict::Differs { .. } => found.differences += 1,
             }
         }

@@ -14,7 +14,7 @@ const SUPPORT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/c/openmp_random");
 /// What `peers/c` has not been compiled with stays out of the way of the machine's own settings.
 const QUIET: [&str; 2] = ["-w", "-foffload=disable"];
 /// libgomp itself is given up after this.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(30);
 /// A run hangs if it takes longer than this, and [`SLOWER`] times as long as on libgomp.
 const HANG: Duration = Duration::from_secs(10);
 const SLOWER: u32 = 20;
@@ -36,8 +36,8 @@ pub(super) enum Outcome {
 #[derive(Clone, Debug)]
 pub(super) enum Verdict {
     Same,
-    /// libgomp itself does not print the same each time, or hangs.
-    Unsteady,
+    /// Why the program is of no use: libgomp itself does not print the same each time, hangs or crashes.
+    Unsteady(&'static str),
     Differs { theirs: Outcome, ours: Outcome },
     /// The loader did not bind the program to the library.
     Unbound,
@@ -93,8 +93,10 @@ impl Bench<'_> {
     /// Runs what was built on both, our library up to `times` times, until a run differs.
     pub(super) fn judge(&self, program: &Program, times: usize) -> Result<Verdict> {
         let (theirs, took, _) = self.run(program, false, LIMIT)?;
-        if theirs == Outcome::Hung {
-            return Ok(Verdict::Unsteady);
+        match &theirs {
+            Outcome::Hung => return Ok(Verdict::Unsteady("hangs")),
+            Outcome::Ended { status, .. } if status.contains("SIGSEGV") => return Ok(Verdict::Unsteady("crashes")),
+            Outcome::Ended { .. } => {}
         }
         let limit = HANG.max(took * SLOWER);
         for _ in 0..times {
@@ -105,7 +107,7 @@ impl Bench<'_> {
             if ours != theirs {
                 for _ in 0..3 {
                     if self.run(program, false, LIMIT)?.0 != theirs {
-                        return Ok(Verdict::Unsteady);
+                        return Ok(Verdict::Unsteady("varies"));
                     }
                 }
                 return Ok(Verdict::Differs { theirs, ours });

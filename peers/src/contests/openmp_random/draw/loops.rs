@@ -159,7 +159,10 @@ impl Drawer {
         let (height, width) = (1 + self.below(12), 1 + self.below(6));
         let mut loops = vec![self.counter(height, true)];
         if self.one_in(2) {
-            loops.push(self.counter(width, true));
+            // Both of one kind: gcc 12 is wrong about nests of signed and unsigned loops.
+            let inner = self.counter(width, true);
+            let (first, kind) = if loops[0].kind == Counter::Unsigned { (20_000, Counter::Unsigned) } else { (3, Counter::Long) };
+            loops.push(Loop { first, kind, ..inner });
         }
         clauses.push(Clause::of("ordered", loops.len().to_string(), Vec::new()));
         let mut inner = scope.lone(height * width);

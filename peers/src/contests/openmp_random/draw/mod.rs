@@ -231,10 +231,12 @@ impl Drawer {
         for Local { name, kind, .. } in &locals {
             let sum = Place::at("sums", Expr::Int(self.below(4)));
             match kind {
-                Kind::Array(size) => block.extend((0..*size).map(|at| {
-                    let value = Expr::Of(Place::at(name.clone(), Expr::Int(at))).op(Op::Mul, Expr::Int(at + 1));
-                    Stmt::Add(sum.clone(), value, Guard::Atomic)
-                })),
+                Kind::Array(size) => {
+                    let each = self.counter(*size, false);
+                    let weight = each.position().op(Op::Add, Expr::Int(1));
+                    let value = Expr::Of(Place::at(name.clone(), each.position())).op(Op::Mul, weight);
+                    block.push(Stmt::For(each, vec![Stmt::Add(sum, value, Guard::Atomic)]));
+                }
                 Kind::Whole => block.push(Stmt::Add(sum, Expr::name(name.clone()), Guard::Atomic)),
                 Kind::Long => block.push(Stmt::Add(sum, Expr::Call("whole", vec![Expr::name(name.clone())]), Guard::Atomic)),
                 Kind::Event => {}
