@@ -119,6 +119,7 @@ fn merged(uses: &[Depend]) -> Vec<Depend> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use foregather_machine::SplitMix;
 
     fn uses(uses: &[(usize, Access)]) -> Vec<Depend> {
         uses.iter().map(|&(address, access)| Depend { address, access }).collect()
@@ -153,6 +154,64 @@ mod tests {
             let of = uses(&[(8, Access::In), (16 * (task as usize + 1), Access::Out)]);
             assert_eq!(children.add(&task, &of, |_| true), [0_u32; 0]);
             assert!(children.at.len() <= CROWDED && children.at.values().all(|siblings| siblings.last.len() <= CROWDED));
+        }
+    }
+
+    /// A task of the random program below.
+    struct Sibling {
+        uses: Vec<Depend>,
+        first: Vec<usize>,
+        /// The earlier siblings that are over before this one begins.
+        after: Vec<bool>,
+    }
+
+    /// Returns whether two siblings must not run at the same time.
+    fn conflict(one: &[Depend], other: &[Depend]) -> bool {
+        let may_overlap = |a: &Depend, b: &Depend| a.access == b.access && a.access != Access::Out;
+        let is_all = |depend: &Depend| depend.address == 0;
+        one.iter().chain(other).any(is_all)
+            || one.iter().any(|a| other.iter().any(|b| a.address == b.address && !may_overlap(a, b)))
+    }
+
+    fn drawn(random: &mut SplitMix) -> Vec<Depend> {
+        if random.below(500) == 0 {
+            return uses(&[(0, Access::Out)]);
+        }
+        let access = |random: &mut SplitMix| [Access::In, Access::In, Access::Out, Access::InOutSet][random.below(4) as usize];
+        merged(
+            &(0..1 + random.below(4))
+                .map(|_| Depend { address: 8 + random.below(300) as usize, access: access(random) })
+                .collect::<Vec<_>>(),
+        )
+    }
+
+    /// OpenMP 5.2 §15.9.5: a task depends on every earlier sibling with which it shares an address, unless
+    /// both only read or both name it by `inoutset`. That holds for any number of addresses.
+    #[test]
+    fn siblings_in_conflict_are_ordered_and_others_are_not_whatever_the_number_of_addresses() {
+        for seed in 0..20 {
+            let (mut random, mut children) = (SplitMix(seed), Dependences::default());
+            let (mut all, mut over) = (Vec::<Sibling>::new(), vec![false; 1_000]);
+            for task in 0..1_000 {
+                let uses = drawn(&mut random);
+                let first = children.add(&task, &uses, |&task| over[task]);
+                let mut after = vec![false; task];
+                for &before in &first {
+                    assert!(conflict(&uses, &all[before].uses), "seed {seed}: {task} need not wait for {before}");
+                    after[before] = true;
+                    all[before].after.iter().zip(&mut after).for_each(|(theirs, mine)| *mine |= theirs);
+                }
+                for (before, sibling) in all.iter().enumerate().filter(|(before, _)| !over[*before]) {
+                    let ordered = after[before] || !conflict(&uses, &sibling.uses);
+                    assert!(ordered, "seed {seed}: {task} does not wait for {before}: {uses:?} after {:?}", sibling.uses);
+                }
+                all.push(Sibling { uses, first, after });
+                // Tasks end in any order that their dependences allow; some live long.
+                for _ in 0..3 {
+                    let one = random.below(all.len() as u64) as usize;
+                    over[one] |= all[one].first.iter().all(|&before| over[before]);
+                }
+            }
         }
     }
 }

@@ -196,5 +196,47 @@ mod tests {
             }
             prop_assert_eq!(&all, &numbers);
         }
+
+        /// OpenMP 5.2 §11.5.3: chunks of a static loop go to the members round-robin, in the order of their
+        /// numbers. Without a chunk size there is one chunk a member, and lengths differ by one at most.
+        #[test]
+        fn static_chunks_go_round_by_the_members_numbers(count in 0u64..300, chunk in 0u64..9, size in 1u32..9) {
+            let trip = Trip::signed(plain(Kind::Static, chunk), 0, count as i64, 1);
+            let (mut at, mut lengths) = (0, Vec::new());
+            for number in 0_u64.. {
+                let (round, rank) = (number / u64::from(size), (number % u64::from(size)) as u32);
+                let dealt = trip.dealt(round, rank, size);
+                if at == count {
+                    prop_assert_eq!(dealt, None, "round {}, member {}", round, rank);
+                    break;
+                }
+                let whole = if chunk > 0 { chunk } else { count / u64::from(size) + u64::from(number < count % u64::from(size)) };
+                prop_assert_eq!(dealt, Some(at..count.min(at + whole)), "round {}, member {}", round, rank);
+                at = count.min(at + whole);
+                lengths.push(whole);
+            }
+            prop_assert!(chunk > 0 || lengths.len() as u64 == count.min(size.into()));
+        }
+
+        /// OpenMP 5.2 §11.5.3: a chunk of a guided loop is proportional to the iterations that are left over
+        /// the number of threads, and no shorter than the chunk size unless it is the last one.
+        #[test]
+        fn guided_chunks_are_an_even_share_of_the_rest_and_no_shorter_than_the_chunk_size(
+            count in 0u64..3000,
+            chunk in 0u64..200,
+            size in 1u32..9,
+        ) {
+            let trip = Trip::signed(plain(Kind::Guided, chunk), 0, count as i64, 1);
+            let mut at = 0;
+            while let Some(taken) = trip.guided(at, size) {
+                let (rest, len) = (count - at, taken.end - taken.start);
+                prop_assert_eq!(taken.start, at);
+                prop_assert!(len >= chunk.max(1) || len == rest, "{} of {} iterations, at least {}", len, rest, chunk);
+                let share = rest.div_ceil(size.into());
+                prop_assert!(len >= share && (len == share || len <= chunk), "{} of {} iterations by {}", len, rest, size);
+                at = taken.end;
+            }
+            prop_assert_eq!(at, count);
+        }
     }
 }

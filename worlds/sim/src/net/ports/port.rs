@@ -148,3 +148,45 @@ pub(super) fn any(pairs: &[Pair], to: Rank, random: &mut SplitMix) -> Rank {
     let chosen = line(pairs, to).nth(chosen).unwrap_or(first);
     take(pairs, to, chosen)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The line for `to`, emptied by `choose`.
+    fn emptied(to: Rank, waiting: &[Rank], mut choose: impl FnMut(&[Pair], Rank) -> Rank) -> Vec<Rank> {
+        let pairs: Vec<Pair> = (0..16).map(|_| Pair::default()).collect();
+        waiting.iter().for_each(|&node| line_up(&pairs, node, to));
+        let taken = waiting.iter().map(|_| choose(&pairs, to)).collect();
+        assert_eq!((pairs[to as usize].first.get(), pairs[to as usize].last.get()), (NOBODY, NOBODY), "the line is empty");
+        taken
+    }
+
+    /// A route corrects its dimensions from the lowest to the highest, so it comes in over the highest one in
+    /// which its ends differ: from node 5 to node 0 over dimension 2, although they also differ in
+    /// dimension 0.
+    #[test]
+    fn the_port_goes_to_the_node_that_comes_over_the_lowest_dimension() {
+        assert_eq!(emptied(0, &[5, 2], lowest), [2, 5]);
+        assert_eq!(emptied(0, &[9, 6, 3, 1], lowest), [1, 3, 6, 9]);
+        assert_eq!(emptied(6, &[0, 15, 3, 4, 7], lowest), [7, 4, 0, 3, 15], "0 and 3 come over one dimension, as they wait");
+        // Every pair of nodes that come over different dimensions, in either order.
+        for (to, one, other) in (0..16).flat_map(|to| (0..16).flat_map(move |one| (0..16).map(move |other| (to, one, other)))) {
+            let over = |node: Rank| (0..4).rev().find(|bit| (node ^ to) >> bit & 1 == 1);
+            if let (Some(first), Some(second)) = (over(one), over(other))
+                && first < second
+            {
+                assert_eq!(emptied(to, &[one, other], lowest), [one, other], "to {to}");
+                assert_eq!(emptied(to, &[other, one], lowest), [one, other], "to {to}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_node_that_has_waited_longest_is_first_and_any_node_may_be_drawn() {
+        assert_eq!(emptied(0, &[5, 2, 9], first), [5, 2, 9]);
+        let mut random = SplitMix(1);
+        let drawn: Vec<Rank> = (0..100).map(|_| emptied(0, &[5, 2, 9], |pairs, to| any(pairs, to, &mut random))[0]).collect();
+        assert!([5, 2, 9].iter().all(|node| drawn.iter().filter(|drawn| *drawn == node).count() > 20), "{drawn:?}");
+    }
+}
