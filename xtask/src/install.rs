@@ -19,17 +19,20 @@ Builds the C library, the drop-in libraries and the command, and lays them out b
   lib/foregather/gomp/            the OpenMP runtime as libgomp.so.1, for a library path
   include/                        foregather.h, foregather.hpp, and the source of the Fortran module
   bin/foregather                  the command, with share/man and completions for bash, zsh and fish
+  share/foregather/               suppressions for valgrind and ThreadSanitizer
 
 Prints what it has laid out. `--check` writes nothing, and says what DIR has that differs. Needs cc and strip; the first build takes
 some minutes.";
 
 /// Files of the repository, and where they go.
-const COPIES: [(&str, &str); 5] = [
+const COPIES: [(&str, &str); 7] = [
     ("faces/c/include/foregather.h", "include/foregather.h"),
     ("faces/c/include/foregather.hpp", "include/foregather.hpp"),
     ("faces/c/include/foregather.f90", "include/foregather.f90"),
     ("LICENSE-MIT", "share/doc/foregather/LICENSE-MIT"),
     ("LICENSE-APACHE", "share/doc/foregather/LICENSE-APACHE"),
+    ("packaging/suppressions/valgrind.supp", "share/foregather/valgrind.supp"),
+    ("packaging/suppressions/tsan.supp", "share/foregather/tsan.supp"),
 ];
 /// Files in which `@VERSION@` and its numbers are replaced.
 const TEMPLATES: [(&str, &str); 3] = [
