@@ -21,8 +21,8 @@ pub enum WaitFor<'t, C: Cpu> {
     /// As `Message`, while members copy from this one's memory and it helps them: that is work, and they
     /// finish it together.
     Copy(Roster<'t, C>, Option<Rank>),
-    /// One of several threads, this one included, of which only the number is known: a lock's owner, the thread
-    /// whose turn it is, or any thread of another process.
+    /// One of several threads, this one included, of which only the number is known: a lock's owner, the
+    /// thread whose turn it is, or any thread of another process.
     Unseen(u32),
     /// Nothing is known of the awaited members.
     Unknown,

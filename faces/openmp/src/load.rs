@@ -50,7 +50,7 @@ fn is_switched_off(mut environment: *const *const c_char) -> bool {
     // SAFETY: the loader of glibc passes an array of strings to every constructor, which ends with a null
     // pointer.
     while let Some(variable) = unsafe { environment.as_ref() }.filter(|variable| !variable.is_null()) {
-        // SAFETY: as above; the string ends with a zero.
+        // SAFETY: the loader passes strings, which end with a zero.
         let variable = unsafe { CStr::from_ptr(*variable) };
         is_off |= variable.to_bytes().strip_prefix(SWITCH.as_bytes()) == Some(b"=off");
         // SAFETY: this entry was not the last one.

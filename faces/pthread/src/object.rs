@@ -95,9 +95,9 @@ impl BarrierObject {
         }
     }
 
-    /// Replaces a barrier that refuses a wait or was destroyed. One refuses a wait only in a child of a fork: the
-    /// child's threads are not the parent's, so they get a barrier of their own. POSIX leaves a wait after the
-    /// destruction undefined; the C library's barrier still works then, so this one does, too.
+    /// Replaces a barrier that refuses a wait or was destroyed. One refuses a wait only in a child of a fork:
+    /// the child's threads are not the parent's, so they get a barrier of their own. POSIX leaves a wait
+    /// after the destruction undefined; the C library's barrier still works then, so this one does, too.
     #[cold]
     fn renew(&self, seen: *mut ()) {
         static RENEWS: Mutex<()> = Mutex::new(());
@@ -123,8 +123,8 @@ impl BarrierObject {
         GUEST.try_with(meet).unwrap_or_else(|_| meet(&Guest::new())).is_ok_and(|is_last| is_last)
     }
 
-    /// Destroys the barrier when all threads have left it. Returns `false` if an episode is not over, and `None`
-    /// if another library has initialised it. To destroy it again does nothing.
+    /// Destroys the barrier when all threads have left it. Returns `false` if an episode is not over, and
+    /// `None` if another library has initialised it. To destroy it again does nothing.
     pub(crate) fn destroy(&self) -> Option<bool> {
         match self.mark.load(Relaxed) {
             PRIVATE => {

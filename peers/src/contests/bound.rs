@@ -20,10 +20,7 @@ impl DropIn {
     /// Lets a command run on the library. The loader writes what it binds to `bindings.PID`.
     pub(super) fn preload(&self, run: &mut Command, bindings: &Path) {
         // At once: some call nothing of it in the end.
-        run.env("LD_BIND_NOW", "1")
-            .env("LD_PRELOAD", &self.library)
-            .env("LD_DEBUG", "bindings")
-            .env("LD_DEBUG_OUTPUT", bindings);
+        run.env("LD_BIND_NOW", "1").env("LD_PRELOAD", &self.library).env("LD_DEBUG", "bindings").env("LD_DEBUG_OUTPUT", bindings);
     }
 
     /// Whether the program imports something of the runtime, and nothing that the library lacks.

@@ -35,8 +35,8 @@ struct Pool {
     taskless: Vec<usize>,
 }
 
-// The members of a thread that calls `exit` stay: regions in destructors and `atexit` handlers need them, and a
-// member that ended there would destroy its `thread_local` objects beside the program's static ones.
+// The members of a thread that calls `exit` stay: regions in destructors and `atexit` handlers need them, and
+// a member that ended there would destroy its `thread_local` objects beside the program's static ones.
 per_thread! {
     /// This thread's pools: the first for regions that it opens on its own, the next for those within them.
     static POOLS: Vec<Option<Pool>> = Vec::new();

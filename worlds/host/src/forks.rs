@@ -66,8 +66,8 @@ pub fn generation_now() -> u32 {
 /// Changes a table, or reads it under its lock. A fork waits until this returns, so that no child inherits
 /// the lock while it is held. `change` must neither fork nor wait for another thread.
 pub fn undivided<T>(change: impl FnOnce() -> T) -> T {
-    struct End;
-    impl Drop for End {
+    struct Changed;
+    impl Drop for Changed {
         fn drop(&mut self) {
             CHANGES.fetch_sub(1, SeqCst);
         }
@@ -75,11 +75,11 @@ pub fn undivided<T>(change: impl FnOnce() -> T) -> T {
     watch();
     loop {
         CHANGES.fetch_add(1, SeqCst);
-        let _end = End;
+        let changed = Changed;
         if FORKING.load(SeqCst) == 0 {
             return change();
         }
-        drop(_end);
+        drop(changed);
         std::thread::yield_now();
     }
 }

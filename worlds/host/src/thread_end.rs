@@ -18,16 +18,16 @@ pub fn at_thread_end(function: fn()) {
     // below.
     let before = unsafe { libc::pthread_getspecific(key) }.cast::<Entry>();
     let entry = Box::into_raw(Box::new(Entry { function, before }));
-    // SAFETY: as above; the value is owned by the key from now on, and `end` takes it.
+    // SAFETY: the key is never deleted; the value is owned by the key from now on, and `end` takes it.
     if unsafe { libc::pthread_setspecific(key, entry.cast()) } != 0 {
         // SAFETY: the box was made above, and the key has not taken it.
         drop(unsafe { Box::from_raw(entry) });
     }
 }
 
-/// A value of a thread that is dropped when the thread ends, and not when the process exits. So it can be used
-/// at any time, in `atexit` handlers and in destructors, too. [`per_thread!`](crate::per_thread) declares
-/// one.
+/// A value of a thread that is dropped when the thread ends, and not when the process exits. So it can be
+/// used at any time, in `atexit` handlers and in destructors, too. [`per_thread!`](crate::per_thread)
+/// declares one.
 pub struct PerThread<T> {
     value: ManuallyDrop<RefCell<T>>,
     /// Drops this very value.

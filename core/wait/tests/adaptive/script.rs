@@ -26,7 +26,7 @@ pub(crate) enum Awaits {
     Leader(Rank, Option<Rank>),
     Message(Option<Rank>),
     Copy(Rank),
-    /// One of so many threads.
+    /// One of that number of threads.
     Unseen(u32),
 }
 

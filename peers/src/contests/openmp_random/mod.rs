@@ -72,7 +72,11 @@ impl Contest {
         while let Some(option) = words.next() {
             let value = *words.next().ok_or_else(|| Trouble::Usage(format!("`{option}` needs a value")))?;
             let number = |least: u64| {
-                value.parse().ok().filter(|&n| n >= least).ok_or_else(|| Trouble::Usage(format!("invalid {option} `{value}`: expected a number from {least} on")))
+                value
+                    .parse()
+                    .ok()
+                    .filter(|&n| n >= least)
+                    .ok_or_else(|| Trouble::Usage(format!("invalid {option} `{value}`: expected a number from {least} on")))
             };
             match *option {
                 "--bodies" => contest.bodies = number(1)? as usize,
@@ -112,8 +116,17 @@ impl Contest {
         let found = found.into_inner().expect("no job panics");
         print!("{}", reach::table(&found.reach, drop_in.exported.iter().cloned()));
         let Found { bodies, programs, unsteady, differences, .. } = found;
-        println!("{bodies} bodies in {programs} programs, {:.0} s: {differences} programs differ, {} are unsteady on libgomp {unsteady:?}", began.elapsed().as_secs_f64(), unsteady.len());
-        ensure!(differences == 0, "{differences} programs do not do the same with {}; see {}", self.library.display(), self.keep.display());
+        println!(
+            "{bodies} bodies in {programs} programs, {:.0} s: {differences} programs differ, {} are unsteady on libgomp {unsteady:?}",
+            began.elapsed().as_secs_f64(),
+            unsteady.len()
+        );
+        ensure!(
+            differences == 0,
+            "{differences} programs do not do the same with {}; see {}",
+            self.library.display(),
+            self.keep.display()
+        );
         Ok(())
     }
 
@@ -121,7 +134,9 @@ impl Contest {
     fn one(&self, bench: &Bench<'_>, shared: &Path, seed: u64, found: &Mutex<Found>) -> Result<()> {
         let is_wanted = |program: &Program| self.only.is_empty() || write::source(program).contains(&self.only);
         let program = draw::program(seed, &self.languages, is_wanted);
-        if let Some(p) = env::var_os("DUMP") { fs::write(p, write::source(&program))?; }
+        if let Some(p) = env::var_os("DUMP") {
+            fs::write(p, write::source(&program))?;
+        }
         bench.build(&program, shared).with_context(|| format!("the program of seed {seed}"))?;
         let reach = reach::reached(&bench.program())?;
         let verdict = bench.judge(&program, 1)?;
@@ -149,7 +164,15 @@ impl Contest {
     }
 
     /// Shrinks a program that differs, and saves what is left.
-    fn report(&self, bench: &Bench<'_>, shared: &Path, seed: u64, program: &Program, theirs: &Outcome, ours: &Outcome) -> Result<()> {
+    fn report(
+        &self,
+        bench: &Bench<'_>,
+        shared: &Path,
+        seed: u64,
+        program: &Program,
+        theirs: &Outcome,
+        ours: &Outcome,
+    ) -> Result<()> {
         println!("seed {seed} ({}): differs in bodies {:?}; shrinking", program.language.name(), run::differing(theirs, ours));
         let (began, mut last) = (Instant::now(), (theirs.clone(), ours.clone()));
         let smallest = shrink::shrink(program, |candidate| {

@@ -12,7 +12,8 @@ pub(super) type Reach = BTreeMap<String, usize>;
 
 /// Entries of the runtime that the bodies of this program call.
 pub(super) fn reached(program: &Path) -> Result<Reach> {
-    let listed = Command::new("objdump").args(["-d", "--no-show-raw-insn"]).arg(program).output().context("objdump cannot be started")?;
+    let listed =
+        Command::new("objdump").args(["-d", "--no-show-raw-insn"]).arg(program).output().context("objdump cannot be started")?;
     Ok(calls(&String::from_utf8_lossy(&listed.stdout)))
 }
 
@@ -34,10 +35,7 @@ fn calls(listed: &str) -> Reach {
 }
 
 /// Why no program of this compiler reaches an entry, by the beginning of its name.
-const UNREACHABLE: &[(&str, &str)] = &[
-    ("GOMP_offload_", "of programs for devices"),
-    ("GOMP_PLUGIN_", "of plugins for devices"),
-];
+const UNREACHABLE: &[(&str, &str)] = &[("GOMP_offload_", "of programs for devices"), ("GOMP_PLUGIN_", "of plugins for devices")];
 
 /// A table of all entries of the library, rarest first.
 pub(super) fn table(reach: &Reach, exported: impl Iterator<Item = String>) -> String {

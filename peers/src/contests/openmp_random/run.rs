@@ -38,7 +38,10 @@ pub(super) enum Verdict {
     Same,
     /// Why the program is of no use: libgomp itself does not print the same each time, hangs or crashes.
     Unsteady(&'static str),
-    Differs { theirs: Outcome, ours: Outcome },
+    Differs {
+        theirs: Outcome,
+        ours: Outcome,
+    },
     /// The loader did not bind the program to the library.
     Unbound,
 }
@@ -161,5 +164,11 @@ pub(super) fn differing(theirs: &Outcome, ours: &Outcome) -> Vec<usize> {
         return Vec::new();
     };
     let number = |line: &str| line.split_once(':').and_then(|(number, _)| number.parse().ok());
-    theirs.lines().zip(ours.lines()).filter(|(theirs, ours)| theirs != ours).filter_map(|(line, _)| number(line)).take(BODIES).collect()
+    theirs
+        .lines()
+        .zip(ours.lines())
+        .filter(|(theirs, ours)| theirs != ours)
+        .filter_map(|(line, _)| number(line))
+        .take(BODIES)
+        .collect()
 }

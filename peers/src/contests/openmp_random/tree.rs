@@ -74,9 +74,16 @@ pub(super) enum Guard {
     /// Of this name, or of none.
     Critical(&'static str),
     /// Sets and unsets by these functions a lock of this name.
-    Lock { set: &'static str, unset: &'static str, lock: &'static str, number: i64 },
+    Lock {
+        set: &'static str,
+        unset: &'static str,
+        lock: &'static str,
+        number: i64,
+    },
     /// Tries until it has the lock.
-    TestLock { number: i64 },
+    TestLock {
+        number: i64,
+    },
 }
 
 /// A variable, or an element of an array.

@@ -82,7 +82,11 @@ impl Drawer {
         block.push(Stmt::If(one, self.cancel(&PARALLEL)));
         block.extend(self.may_be_cancelled(&PARALLEL));
         if self.one_in(2) {
-            block.push(Directive::of("task", Vec::new(), vec![Stmt::Add(Place::at("junk", Expr::Int(0)), Expr::Int(1), Guard::Atomic)]));
+            block.push(Directive::of(
+                "task",
+                Vec::new(),
+                vec![Stmt::Add(Place::at("junk", Expr::Int(0)), Expr::Int(1), Guard::Atomic)],
+            ));
         }
         block.extend(vec![barrier(); self.below(3) as usize]);
         Directive::of("parallel", clauses, vec![Stmt::Together(block)])

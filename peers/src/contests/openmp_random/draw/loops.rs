@@ -30,7 +30,8 @@ impl Drawer {
 
     /// A schedule, or none, and whether it says which member runs which iteration.
     pub(super) fn schedule(&mut self, scope: &Scope, ordered: bool) -> (Option<Clause>, bool) {
-        let mut kind = self.pick(&["", "static", "dynamic", "guided", "runtime", "runtime", "auto", "dynamic", "guided"]).to_owned();
+        let mut kind =
+            self.pick(&["", "static", "dynamic", "guided", "runtime", "runtime", "auto", "dynamic", "guided"]).to_owned();
         if kind.is_empty() {
             return (None, !scope.blind);
         }
@@ -168,7 +169,8 @@ impl Drawer {
         let mut inner = scope.lone(height * width);
         inner.values.extend(loops.iter().map(Loop::value));
         let back = |at: usize| {
-            let vector = loops.iter().enumerate().map(|(i, each)| if i == at { each.before() } else { Expr::name(each.name.clone()) });
+            let vector =
+                loops.iter().enumerate().map(|(i, each)| if i == at { each.before() } else { Expr::name(each.name.clone()) });
             Clause::of("depend", "sink: ", vector.collect())
         };
         let sinks = (0..loops.len()).map(back).collect();
@@ -183,7 +185,10 @@ impl Drawer {
         let at = |up: i64, left: i64| {
             let row = loops[0].position().op(Op::Add, Expr::Int(1 - up));
             let column = loops.get(1).map(|each| each.position().op(Op::Add, Expr::Int(1 - left)));
-            Place::at(grid.clone(), column.map_or(row.clone(), |column| row.op(Op::Mul, Expr::Int(width + 1)).op(Op::Add, column)))
+            Place::at(
+                grid.clone(),
+                column.map_or(row.clone(), |column| row.op(Op::Mul, Expr::Int(width + 1)).op(Op::Add, column)),
+            )
         };
         let mut value = Expr::Of(at(1, 0)).op(Op::Mul, Expr::Int(3)).op(Op::Add, self.value(&inner));
         if loops.len() == 2 {

@@ -30,8 +30,7 @@ const MOST_THREADS: i64 = 8;
 pub(super) fn program(seed: u64, languages: &[Language], is_wanted: impl Fn(&Program) -> bool) -> Program {
     let mut dice = SplitMix(SplitMix::mix(seed));
     let language = languages[dice.below(languages.len() as u64) as usize];
-    let mut drawer =
-        Drawer { dice, language, blind: false, runtime_is_static: false, locals: Vec::new(), fresh: 0, cells: 0 };
+    let mut drawer = Drawer { dice, language, blind: false, runtime_is_static: false, locals: Vec::new(), fresh: 0, cells: 0 };
     // Bodies that end the process have one of their own.
     let alone = drawer.one_in(4);
     let (environment, blind) = drawer.environment();

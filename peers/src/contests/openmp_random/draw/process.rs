@@ -6,7 +6,11 @@ use super::{Drawer, Kinds, Scope, regions};
 /// Of the serial part of a body only.
 pub(super) const KINDS: &Kinds = &[
     (2, |_| true, |drawer, _| drawer.threads()),
-    (1, |_| true, |_, _| Directive::alone("error", vec![Clause::of("at", "execution", vec![]), Clause::of("severity", "warning", vec![])])),
+    (
+        1,
+        |_| true,
+        |_, _| Directive::alone("error", vec![Clause::of("at", "execution", vec![]), Clause::of("severity", "warning", vec![])]),
+    ),
 ];
 
 /// A function of the runtime, and what it may be passed.
@@ -43,7 +47,10 @@ impl Drawer {
     pub(super) fn environment(&mut self) -> (Vec<(&'static str, String)>, bool) {
         let variables: &[(&str, &[&str])] = &[
             ("OMP_NUM_THREADS", &["1", "2", "4", "7", "3,2", "4,3,2", "2,4"]),
-            ("OMP_SCHEDULE", &["static", "static,3", "dynamic", "dynamic,2", "guided,4", "auto", "nonmonotonic:dynamic,3", "monotonic:guided"]),
+            (
+                "OMP_SCHEDULE",
+                &["static", "static,3", "dynamic", "dynamic,2", "guided,4", "auto", "nonmonotonic:dynamic,3", "monotonic:guided"],
+            ),
             ("OMP_DYNAMIC", &["false", "false", "false", "true"]),
             ("OMP_CANCELLATION", &["true", "true", "true", "false"]),
             ("OMP_MAX_ACTIVE_LEVELS", &["0", "1", "2", "3", "4"]),
@@ -79,7 +86,8 @@ impl Drawer {
         }
         self.runtime_is_static = false;
         if self.one_in(2) {
-            let kind = self.pick(&["omp_sched_static", "omp_sched_static", "omp_sched_dynamic", "omp_sched_guided", "omp_sched_auto"]);
+            let kind =
+                self.pick(&["omp_sched_static", "omp_sched_static", "omp_sched_dynamic", "omp_sched_guided", "omp_sched_auto"]);
             let chunk = self.pick(&[-1, 0, 1, 2, 3, 4, 7, 100]);
             self.runtime_is_static = kind == "omp_sched_static";
             block.push(call("omp_set_schedule", vec![Expr::name(kind), Expr::Int(chunk)]));
@@ -136,7 +144,11 @@ impl Drawer {
                 block.extend([child, self.region()]);
             }
             1 => {
-                let child = Stmt::Part(Way::By("in_child"), Expr::Int(self.below(40)), vec![self.add(&Scope { level: 1, ..self.serial() }.lone(1))]);
+                let child = Stmt::Part(
+                    Way::By("in_child"),
+                    Expr::Int(self.below(40)),
+                    vec![self.add(&Scope { level: 1, ..self.serial() }.lone(1))],
+                );
                 block.extend([self.region(), child, self.region()]);
             }
             2 => {

@@ -180,7 +180,10 @@ impl Drawer {
         let (event, graph) = (self.fresh('e'), self.fresh('d'));
         let cell = Place::at(graph.clone(), Expr::Int(0));
         let depends = |kind: &'static str| {
-            vec![Clause::of("shared", "", vec![Expr::name(graph.clone())]), Clause::of("depend", kind, vec![Expr::Of(cell.clone())])]
+            vec![
+                Clause::of("shared", "", vec![Expr::name(graph.clone())]),
+                Clause::of("depend", kind, vec![Expr::Of(cell.clone())]),
+            ]
         };
         let fulfil = Stmt::Call(Expr::Call("omp_fulfill_event", vec![Expr::name(event.clone())]));
         let mut first = depends("out: ");
@@ -197,16 +200,13 @@ impl Drawer {
         block.extend((!inside).then_some(fulfil));
         block.push(Directive::alone("taskwait", Vec::new()));
         block.push(Stmt::Add(Place::at("sums", Expr::Int(1)), Expr::Of(cell), Guard::Atomic));
-        let locals = vec![
-            Local::of(event, Kind::Event, 0),
-            Local::of(graph, Kind::Array(1), 0),
-        ];
+        let locals = vec![Local::of(event, Kind::Event, 0), Local::of(graph, Kind::Array(1), 0)];
         self.by_one_if_blind(scope, Stmt::Locals(locals, vec![Stmt::Together(block)]))
     }
 
     /// Tasks that take part in a reduction of what is around them.
     fn reducing_tasks(&mut self, scope: &Scope, clause: &Clause, update: &Stmt) -> Block {
-                let one = |drawer: &mut Self| {
+        let one = |drawer: &mut Self| {
             let mut clauses = drawer.task_clauses();
             clauses.push(Clause::of("in_reduction", clause.prefix.clone(), clause.values.clone()));
             let mut block = vec![update.clone()];

@@ -97,7 +97,8 @@ impl Writer {
                 self.lines.line(&line);
             }
             Guard::Critical(name) => {
-                self.lines.line(&format!("#pragma omp critical{}", if name.is_empty() { String::new() } else { format!(" ({name})") }));
+                self.lines
+                    .line(&format!("#pragma omp critical{}", if name.is_empty() { String::new() } else { format!(" ({name})") }));
                 self.lines.line(&line);
             }
             Guard::Lock { set, unset, lock, number } => {

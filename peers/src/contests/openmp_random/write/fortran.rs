@@ -1,6 +1,8 @@
 //! Fortran. Variables of a block, those of loops too, stand in a `block` of it, so that they are as private as
 //! those of C.
-use super::super::tree::{Block, Body, Clause, Counter, Directive, Expr, Guard, Kind, Local, Loop, Op, Place, Program, Stmt, Way};
+use super::super::tree::{
+    Block, Body, Clause, Counter, Directive, Expr, Guard, Kind, Local, Loop, Op, Place, Program, Stmt, Way,
+};
 use super::{Lines, clause};
 
 pub(super) fn source(program: &Program) -> String {
