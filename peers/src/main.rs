@@ -2,6 +2,7 @@
 //! so that no two runtimes meet in one. The result is one line of JSON on standard output.
 
 mod blas;
+mod blas_random;
 mod cell;
 mod member;
 mod native;
@@ -26,6 +27,7 @@ const USAGE: &str = "usage:
   foregather-peers openmp-cell CELL                       CELL is the JSON of one cell of `measure openmp`
   foregather-peers list-blas
   foregather-peers blas-cell CELL                         CELL is the JSON of one cell of `measure blas`
+  foregather-peers blas-random --ours FILE --reference FILE --handler FILE [OPTIONS]   for `cargo xtask peers blas-random`
   foregather-peers ping-pong --cpus A,B --rounds N [--build-dir DIR]";
 
 fn main() -> ExitCode {
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         ["openmp-cell", text] => openmp::run_cell(text),
         ["list-blas"] => Ok(blas::list().to_string()),
         ["blas-cell", text] => blas::run(text),
+        ["blas-random", ref options @ ..] => blas_random::run(options),
         ["cell", text] => cell::run(text),
         ["ping-pong", ref options @ ..] => ping_pong::Options::parse(options).and_then(|options| ping_pong::run(&options)),
         ["help" | "--help" | "-h"] => Ok(USAGE.to_owned()),

@@ -216,7 +216,12 @@ macro_rules! real {
                 let size = |of: Self| if of.re.abs() > of.im.abs() { of.re } else { of.im }.binade();
                 let (own, unit) = (size(self), size(by));
                 if !own.is_finite() || !unit.is_finite() {
-                    return self / by;
+                    // By the quotient of the divisor's parts, so that a finite number over an infinite one is nought.
+                    let turn = |value: Self| Complex::new(value.im, -value.re);
+                    let (top, by) = if by.re.abs() >= by.im.abs() { (self, by) } else { (turn(self), turn(by)) };
+                    let ratio = by.im / by.re;
+                    let divisor = by.re + by.im * ratio;
+                    return Complex::new((top.re + top.im * ratio) / divisor, (top.im - top.re * ratio) / divisor);
                 }
                 (self.scale(own.recip()) / by.scale(unit.recip())).scale(own / unit)
             }
@@ -245,6 +250,19 @@ mod tests {
         assert_eq!(huge.over(huge.scale(0.5)), Complex::new(2.0, 0.0));
         assert_eq!(tiny.over(huge), Complex::ZERO);
         assert!(!huge.over(tiny).im.is_finite());
+    }
+
+    #[test]
+    fn a_finite_number_over_an_infinite_one_is_zero() {
+        for infinite in
+            [Complex::new(f64::INFINITY, 3.0), Complex::new(-2.0, f64::NEG_INFINITY), Complex::new(0.0, f64::INFINITY)]
+        {
+            for value in [Complex::new(1.0, 2.0), Complex::new(0.0, -1e300), Complex::ZERO] {
+                assert_eq!(value.over(infinite), Complex::ZERO, "{value} / {infinite}");
+            }
+        }
+        let quotient = Complex::new(f64::INFINITY, 1.0).over(Complex::new(0.0, 2.0));
+        assert_eq!(quotient.im, f64::NEG_INFINITY);
     }
 
     #[test]

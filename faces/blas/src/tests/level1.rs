@@ -130,6 +130,24 @@ fn rotations_write_what_the_standard_says_and_nothing_else() {
 }
 
 #[test]
+fn the_sum_of_no_elements_is_positive_zero() {
+    // SAFETY: with no elements nothing is read.
+    let sums = unsafe {
+        [
+            sdot_(&0, null(), &1, null(), &1).into(),
+            cblas_dsdot(0, null(), 1, null(), 1),
+            cblas_sdsdot(0, 0.0, null(), 1, null(), 1).into(),
+            cdotu_(&0, null(), &1, null(), &1).re.into(),
+            zdotc_(&0, null(), &1, null(), &1).re,
+            zdotc_(&0, null(), &1, null(), &1).im,
+            dnrm2_(&0, null(), &1),
+            scasum_(&0, null(), &1).into(),
+        ]
+    };
+    assert_eq!(sums.map(f64::to_bits), [0; 8], "{sums:?}");
+}
+
+#[test]
 fn without_elements_nothing_is_touched() {
     for n in [0, -3] {
         // SAFETY: no element, hence no access.

@@ -106,7 +106,7 @@ pub(crate) fn dot_block<T: Scalar>(conj: bool, x: Vector<'_, T>, y: Vector<'_, T
 /// If the lengths differ.
 pub fn dsdot(x: Vector<'_, f32>, y: Vector<'_, f32>) -> Result<f64, Error> {
     same("dsdot", 4, "y", y.len(), x.len())?;
-    Ok(x.iter().zip(y.iter()).map(|(x, y)| f64::from(x) * f64::from(y)).sum())
+    Ok(x.iter().zip(y.iter()).fold(0.0, |sum, (x, y)| sum + f64::from(x) * f64::from(y)))
 }
 
 /// `b` and the sum of `x[i] * y[i]`, added in double precision.

@@ -19,7 +19,9 @@ type Term<'a, T> = (&'a [T], &'a dyn Fn(usize) -> T);
 fn update<T: Scalar>(hermitian: bool, mut a: TriangleMut<'_, T>, terms: &[Term<'_, T>]) {
     for col in 0..a.order() {
         let (rows, column) = a.column(col);
-        for (vector, factor) in terms {
+        // As the reference has it, and all others: noughts add nothing, not even times what is not a number.
+        let adds = terms.iter().any(|(vector, _)| vector[col] != T::ZERO);
+        for (vector, factor) in terms.iter().filter(|_| adds) {
             axpy(factor(col), &vector[rows.clone()], column);
         }
         if hermitian {

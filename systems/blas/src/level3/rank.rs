@@ -215,12 +215,15 @@ impl<'a, T: Scalar> Rank<'a, T> {
             let kept = if by_columns { line..order } else { 0..line + 1 };
             let values = c.reborrow().col(line).range(kept.clone()).into_slice().expect("lines lie side by side in memory");
             let sums = &square[line * order..][kept.clone()];
+            let diagonal = line - kept.start;
+            if self.hermitian {
+                values[diagonal] = T::real(values[diagonal].re());
+            }
             for (value, &sum) in values.iter_mut().zip(sums) {
                 *value = sum + if self.beta == T::ZERO { T::ZERO } else { self.beta * *value };
             }
             if self.hermitian {
-                let diagonal = &mut values[line - kept.start];
-                *diagonal = T::real(diagonal.re());
+                values[diagonal] = T::real(values[diagonal].re());
             }
         }
     }
@@ -234,6 +237,13 @@ fn is_small<T: Scalar>(order: usize, terms: &[Option<Term<'_, T>>]) -> bool {
 
 /// A block on the diagonal, in its place.
 fn small<T: Scalar>(terms: &[Option<Term<'_, T>>], beta: T, hermitian: bool, at: Range<usize>, mut c: MatrixMut<'_, T>) {
+    // Its imaginary parts are nought by definition, whatever is stored: before, and after rounding.
+    let make_real = |c: &mut MatrixMut<'_, T>| {
+        for at in 0..if hermitian { c.col_count() } else { 0 } {
+            c.set(at, at, T::real(c.get(at, at).re()));
+        }
+    };
+    make_real(&mut c);
     let mut beta = beta;
     for Term { alpha, a, b } in terms.iter().flatten() {
         let a = Factor { matrix: a.matrix.block(at.clone(), 0..a.matrix.col_count()), ..*a };
@@ -241,9 +251,7 @@ fn small<T: Scalar>(terms: &[Option<Term<'_, T>>], beta: T, hermitian: bool, at:
         direct(*alpha, a, b, beta, Some(Uplo::Lower), c.reborrow());
         beta = T::ONE;
     }
-    for at in 0..if hermitian { c.col_count() } else { 0 } {
-        c.set(at, at, T::real(c.get(at, at).re()));
-    }
+    make_real(&mut c);
 }
 
 /// `op(a)` and its adjoint, if `op` is either nothing or the adjoint.

@@ -1,0 +1,278 @@
+//! Calls of a BLAS that was loaded. One signature serves all routines: by the calling conventions of Linux on
+//! processors of 64 bits, integers and pointers are passed one after the other in registers and then in words
+//! of the stack, real numbers in registers of their own, and a function may be given more than it declares.
+use super::arena::Arena;
+use super::call::{Argument, BlasCall, Face};
+use super::contents::Operand;
+use super::table::{Returned, SlotKind};
+use crate::trouble::Trouble;
+use core::ffi::c_void;
+use core::mem::transmute;
+use foregather_host::dl::Library;
+use std::collections::BTreeMap;
+
+/// A BLAS.
+pub(super) struct Blas {
+    pub(super) name: String,
+    library: Library,
+    addresses: BTreeMap<String, *mut c_void>,
+}
+
+/// The memory that calls use, and where the handler of errors leaves what it was told.
+pub(super) struct CallMemory {
+    arenas: Vec<Arena>,
+    report: *mut Report,
+}
+
+/// What the handler of errors (`peers/c/blas_errors.c`) was told: how often, and at first which position, and
+/// whether the reference's C interface had exchanged arguments.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Report {
+    pub(super) calls: i32,
+    pub(super) position: i32,
+    pub(super) exchanged: i32,
+}
+
+/// What a call has left.
+#[derive(Clone, Debug)]
+pub(super) struct Left {
+    /// The result: up to two components, or an index.
+    pub(super) returned: [f64; 2],
+    /// The operands' bytes.
+    pub(super) arrays: Vec<Vec<u8>>,
+    pub(super) report: Report,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Pair<T>(T, T);
+
+const WORDS: usize = 18;
+const REALS: usize = 3;
+
+/// The arguments of a call as they are passed.
+#[derive(Default)]
+struct Passed {
+    words: Vec<usize>,
+    reals: Vec<f64>,
+    /// What pointers point to.
+    #[allow(clippy::vec_box, reason = "pointers into it are passed while it grows")]
+    kept: Vec<Box<[u64; 2]>>,
+}
+
+impl Passed {
+    fn by_reference(&mut self, bytes: [u64; 2]) {
+        self.kept.push(Box::new(bytes));
+        self.words.extend(self.kept.last().map(|kept| kept.as_ptr() as usize));
+    }
+}
+
+/// The number of an option in C.
+fn code(option: &str, letter: u8) -> usize {
+    match (option, letter.to_ascii_uppercase()) {
+        (_, b'T') => 112,
+        (_, b'C') => 113,
+        ("diag", b'N') => 131,
+        ("diag", b'U') => 132,
+        (_, b'N') => 111,
+        (_, b'U') => 121,
+        ("side", b'L') => 141,
+        (_, b'L') => 122,
+        (_, b'R') => 142,
+        _ => 99,
+    }
+}
+
+impl CallMemory {
+    /// Memory for calls, whose errors go to this library.
+    pub(super) fn new(handler: &str) -> Result<Self, Trouble> {
+        let handler = Library::open(&[handler])?;
+        let report = handler.symbol("blas_report")?.cast();
+        Ok(Self { arenas: (0..4).map(|_| Arena::new()).collect::<Result<_, _>>()?, report })
+    }
+}
+
+impl Blas {
+    /// Loads a library.
+    pub(super) fn open(name: &str, files: &[&str]) -> Result<Self, Trouble> {
+        Ok(Self { name: name.to_owned(), library: Library::open(files)?, addresses: BTreeMap::new() })
+    }
+
+    /// Lets calls of our library have at most that many threads; 0 for as many as there are.
+    pub(super) fn set_threads(&self, threads: i32) -> Result<(), Trouble> {
+        let address = self.library.symbol("foregather_blas_set_num_threads")?;
+        // SAFETY: the function's declaration in our library.
+        unsafe { transmute::<*mut c_void, unsafe extern "C" fn(i32)>(address)(threads) };
+        Ok(())
+    }
+
+    /// Calls the routine on copies of these bytes of the operands.
+    pub(super) fn call(
+        &mut self,
+        call: &BlasCall,
+        operands: &[Operand],
+        bytes: &[Vec<u8>],
+        memory: &mut CallMemory,
+    ) -> Result<Left, Trouble> {
+        let symbol = call.symbol();
+        let address = match self.addresses.get(&symbol) {
+            Some(address) => *address,
+            None => {
+                let address = self.library.symbol(&symbol)?;
+                self.addresses.insert(symbol, address);
+                address
+            }
+        };
+        let loaded = operands.iter().zip(bytes).zip(&mut memory.arenas);
+        let arrays: Vec<usize> = loaded.map(|((operand, bytes), arena)| arena.load(operand, bytes).as_ptr() as usize).collect();
+        let mut result = Box::new([0_u64; 2]);
+        let mut passed = passed(call, &arrays);
+        if call.face != Face::Fortran && call.signature.returned == Returned::Number && call.signature.number.complex {
+            passed.words.push(result.as_mut_ptr() as usize);
+        }
+        // SAFETY: the handler's variable; no call is under way.
+        unsafe { memory.report.write_volatile(Report::default()) };
+        // SAFETY: the address is that of the routine, the arguments are those of the standard's list, and the
+        // arrays are as large as these say.
+        let returned = unsafe { returned(address, call, &passed) };
+        // SAFETY: as above.
+        let report = unsafe { memory.report.read_volatile() };
+        let arrays = operands.iter().zip(&memory.arenas).map(|(operand, arena)| arena.bytes(operand)).collect();
+        let returned = if *result == [0; 2] {
+            returned
+        } else {
+            let bytes: Vec<u8> = result.iter().flat_map(|word| word.to_ne_bytes()).collect();
+            call.signature.number.read(&bytes)
+        };
+        Ok(Left { returned, arrays, report })
+    }
+}
+
+/// The arguments as the call's face passes them.
+fn passed(call: &BlasCall, arrays: &[usize]) -> Passed {
+    let mut passed = Passed::default();
+    let (fortran, number) = (call.face == Face::Fortran, call.signature.number);
+    if !fortran && call.signature.ordered {
+        passed.words.push(match call.face {
+            Face::Rows => 101,
+            Face::Neither => 0,
+            _ => 102,
+        });
+    }
+    let mut arrays = arrays.iter();
+    for (slot, argument) in call.signature.slots.iter().zip(&call.arguments) {
+        match (*argument, &slot.kind) {
+            (Argument::Array(_), _) => passed.words.extend(arrays.next()),
+            (Argument::Option(letter), _) if fortran => passed.by_reference([letter.into(), 0]),
+            (Argument::Option(letter), _) => passed.words.push(code(&slot.name, letter)),
+            (Argument::Int(value), _) if fortran => passed.by_reference([u64::from(value as i32 as u32), 0]),
+            (Argument::Int(value), _) => passed.words.push(value as usize),
+            (Argument::Scalar(value), kind) => {
+                let real = !number.complex || *kind == SlotKind::Scalar { real: true };
+                let mut bytes = [0; 16];
+                super::table::Number { complex: !real, ..number }.write(value, &mut bytes);
+                let [low, high] = [0, 8].map(|at| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap_or_default()));
+                if fortran || !real {
+                    passed.by_reference([low, high]);
+                } else {
+                    // A real number of 32 bits is passed in the lower half of a register.
+                    passed.reals.push(f64::from_bits(low));
+                }
+            }
+        }
+    }
+    // The lengths of Fortran's strings.
+    if fortran {
+        let options = call.signature.slots.iter().filter(|slot| slot.kind == SlotKind::Option).count();
+        passed.words.extend(std::iter::repeat_n(1, options));
+    }
+    passed
+}
+
+/// Calls the function at `address`.
+///
+/// # Safety
+/// It is a routine of the BLAS, and the arguments are its own.
+unsafe fn returned(address: *mut c_void, call: &BlasCall, passed: &Passed) -> [f64; 2] {
+    type Routine<R> = unsafe extern "C" fn(
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        f64,
+        f64,
+        f64,
+    ) -> R;
+    let word = |at: usize| passed.words.get(at).copied().unwrap_or(0);
+    let real = |at: usize| passed.reals.get(at).copied().unwrap_or(0.0);
+    assert!(passed.words.len() <= WORDS && passed.reals.len() <= REALS, "{call}");
+    macro_rules! call {
+        ($result:ty) => {
+            // SAFETY: by this function's contract, and by the calling conventions (see the top of this file).
+            unsafe {
+                transmute::<*mut c_void, Routine<$result>>(address)(
+                    word(0),
+                    word(1),
+                    word(2),
+                    word(3),
+                    word(4),
+                    word(5),
+                    word(6),
+                    word(7),
+                    word(8),
+                    word(9),
+                    word(10),
+                    word(11),
+                    word(12),
+                    word(13),
+                    word(14),
+                    word(15),
+                    word(16),
+                    word(17),
+                    real(0),
+                    real(1),
+                    real(2),
+                )
+            }
+        };
+    }
+    let (number, fortran) = (call.signature.number, call.face == Face::Fortran);
+    match call.signature.returned {
+        Returned::Number if number.complex && fortran => {
+            if number.double {
+                let Pair(re, im) = call!(Pair<f64>);
+                [re, im]
+            } else {
+                let Pair(re, im) = call!(Pair<f32>);
+                [re.into(), im.into()]
+            }
+        }
+        Returned::Number if number.complex => {
+            call!(());
+            [0.0; 2]
+        }
+        Returned::Number | Returned::Real if !number.double => [call!(f32).into(), 0.0],
+        Returned::Number | Returned::Real | Returned::Double => [call!(f64), 0.0],
+        Returned::Index if fortran => [call!(i32).into(), 0.0],
+        Returned::Index => [call!(usize) as f64, 0.0],
+        Returned::Nothing => {
+            call!(());
+            [0.0; 2]
+        }
+    }
+}
