@@ -14,7 +14,7 @@ cargo xtask drop-in libgomp|pthread|blas
 
 Builds libforegather_gomp.so, to be preloaded by programs that use the GNU OpenMP runtime, libforegather_pthread.so, by programs with
 barriers of POSIX threads, or libforegather_blas.so, by programs with a BLAS, and prints where it is. The first stands in gomp/libgomp.so.1
-beside it, too, for library paths. Needs cc.";
+beside it, too, for library paths. They keep the names of their functions for debuggers. Needs cc and strip.";
 
 pub(crate) fn run(names: &[&str]) -> Result<bool, Trouble> {
     let [name] = names else {
@@ -68,7 +68,14 @@ pub(crate) fn shared(face: &str, name: &str) -> Result<PathBuf> {
     let (built, place) = build(face)?;
     let library = place.join(name);
     fs::copy(built.join(name), &library)?;
+    strip(&library)?;
     Ok(library)
+}
+
+/// Takes the lines of the source out of a program or a library. The names of its functions stay, so that
+/// debuggers and profilers can show them.
+pub(crate) fn strip(file: &Path) -> Result<()> {
+    done(Command::new("strip").arg("--strip-debug").arg(file)).context("`strip` comes with binutils")
 }
 
 /// The OpenMP runtime, to be preloaded; and below `gomp` the same under the name that programs link with.
@@ -88,7 +95,7 @@ fn libgomp() -> Result<PathBuf> {
         cc.arg(format!("-Wl,-soname,{}", name.display()));
         cc.arg(format!("-Wl,--version-script={}", versions.display()));
         cc.arg("-Wl,--whole-archive").arg(built.join("libforegather_gomp.a")).arg("-Wl,--no-whole-archive");
-        done(cc.args(["-lgcc_s", "-lpthread", "-ldl", "-lm", "-s", "-o"]).arg(library))?;
+        done(cc.args(["-lgcc_s", "-lpthread", "-ldl", "-lm", "-Wl,--strip-debug", "-o"]).arg(library))?;
     }
     Ok(preloaded)
 }

@@ -3,7 +3,7 @@
 //! All is laid out in `target/install` first: a build that fails leaves the prefix as it was, and `--check`
 //! has something to compare with. Nothing in it names the prefix, so it may be moved.
 use crate::Trouble;
-use crate::drop_in::{LIBGOMP, NAMES, cargo_build, done, library, root};
+use crate::drop_in::{LIBGOMP, NAMES, cargo_build, done, library, root, strip};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -111,7 +111,7 @@ fn lay_out(root: &Path) -> Result<PathBuf> {
     let built = cargo_build("foregather-lab")?;
     let command = stage.join("bin/foregather");
     put(&built.join("foregather"), &command)?;
-    done(Command::new("strip").arg("--strip-unneeded").arg(&command))?;
+    strip(&command)?;
     for (words, to) in PRINTED {
         let said = Command::new(&command).args(words).output().context("the command that was built")?;
         ensure!(said.status.success(), "`foregather {}` ended with {}", words.join(" "), said.status);
@@ -129,7 +129,7 @@ fn c_library(root: &Path, built: &Path, place: &Path) -> Result<()> {
     cc.arg(format!("-Wl,-soname,libforegather.so.{SO}"));
     cc.arg(format!("-Wl,--version-script={}", root.join("faces/c/foregather.map").display()));
     cc.arg("-Wl,--whole-archive").arg(&archive).arg("-Wl,--no-whole-archive");
-    done(cc.args(["-lgcc_s", "-lpthread", "-ldl", "-lm", "-s", "-o"]).arg(&library))?;
+    done(cc.args(["-lgcc_s", "-lpthread", "-ldl", "-lm", "-Wl,--strip-debug", "-o"]).arg(&library))?;
     // The standard library's objects have LLVM's bitcode in them, for links that optimise once more.
     done(Command::new("strip").args(["--strip-debug", "-R", ".llvmbc", "-R", ".llvmcmd"]).arg(&archive))?;
     for (to, link) in [

@@ -3,7 +3,7 @@
 //! maturin builds the extension. What else the wheel has, it takes from folders beside it, which this chore
 //! fills.
 use crate::{Trouble, drop_in};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -31,13 +31,11 @@ pub(crate) fn run(arguments: &[&str]) -> Result<bool, Trouble> {
     Ok(true)
 }
 
-/// Puts a program or a library into a folder of the wheel, without what only debuggers want.
+/// Puts a program or a library into a folder of the wheel, without the lines of its source.
 fn put(file: &Path, folder: &Path) -> Result<()> {
     let name = file.file_name().context("a file has a name")?;
     fs::create_dir_all(folder)?;
     let there = folder.join(name);
     fs::copy(file, &there).with_context(|| format!("{}", file.display()))?;
-    let stripped = Command::new("strip").arg("--strip-unneeded").arg(&there).status();
-    ensure!(stripped.is_ok_and(|status| status.success()), "strip is missing, or refuses {}: install binutils", there.display());
-    Ok(())
+    drop_in::strip(&there)
 }

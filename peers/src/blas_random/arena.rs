@@ -1,6 +1,6 @@
-//! Memory for the arrays of a call, between pages that cannot be touched: a routine that reads or writes beyond
-//! an array's end ends the process there.
-use super::call::Place;
+//! Memory for the arrays of a call, between pages that cannot be touched: a routine that reads or writes
+//! beyond an array's end ends the process there.
+use super::call::ArrayPlace;
 use super::contents::Operand;
 use crate::trouble::Trouble;
 use std::ptr::NonNull;
@@ -26,7 +26,7 @@ impl Arena {
         }
         // SAFETY: the inner part of the mapping above, which nothing else uses.
         let first = unsafe { map.cast::<u8>().add(PAGE) };
-        // SAFETY: as above.
+        // SAFETY: that part of the mapping is this process's own, and nothing uses it yet.
         let opened = unsafe { libc::mprotect(first.cast(), BYTES, protection) };
         match NonNull::new(first) {
             Some(first) if opened == 0 => Ok(Self { first }),
@@ -56,7 +56,7 @@ impl Arena {
 
     fn region(&self, operand: &Operand) -> NonNull<u8> {
         assert!(operand.bytes.len() <= BYTES, "an array of {} bytes", operand.bytes.len());
-        let at = if operand.layout.place == Place::Last { BYTES - operand.bytes.len() } else { 0 };
+        let at = if operand.layout.place == ArrayPlace::Last { BYTES - operand.bytes.len() } else { 0 };
         // SAFETY: by the assertion it lies within the mapping.
         unsafe { self.first.add(at) }
     }

@@ -1,5 +1,5 @@
-//! A call: a routine, the face that it goes through, and its arguments; and its description as one line, which
-//! `--call` takes.
+//! A call: a routine, the face that it goes through, and its arguments; and its description as one line,
+//! which `--call` takes.
 use super::table::{Dimension, Signature, SlotKind, signature};
 use std::fmt;
 
@@ -31,7 +31,7 @@ pub(super) enum Contents {
 
 /// Where an array lies in its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ArrayPlace {
     /// Its first byte is the first that can be read.
     First,
     /// Its last byte is the last that can be read.
@@ -44,7 +44,7 @@ pub(super) enum Argument {
     Option(u8),
     Int(i64),
     Scalar([f64; 2]),
-    Array(Place),
+    Array(ArrayPlace),
 }
 
 /// A call.
@@ -74,7 +74,7 @@ const CONTENTS: [(Contents, &str); 5] = [
 ];
 const FACES: [(Face, &str); 4] =
     [(Face::Fortran, "fortran"), (Face::Columns, "columns"), (Face::Rows, "rows"), (Face::Neither, "neither")];
-const PLACES: [(Place, &str); 2] = [(Place::First, "first"), (Place::Last, "last")];
+const PLACES: [(ArrayPlace, &str); 2] = [(ArrayPlace::First, "first"), (ArrayPlace::Last, "last")];
 
 fn word<T: PartialEq>(of: &[(T, &'static str)], value: &T) -> &'static str {
     of.iter().find(|(known, _)| known == value).map_or("", |(_, word)| word)

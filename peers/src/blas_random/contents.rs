@@ -1,14 +1,14 @@
 //! What the arrays of a call contain. An element's value follows from the call's seed and its place in the
 //! matrix alone, so it stays as it is when a call is made smaller.
 //!
-//! All other cells, between the elements and beside the array, contain one pattern, a NaN: whoever reads it
-//! spoils a result, and whoever writes it is found out.
-use super::call::{BlasCall, Contents, Place};
+//! All other cells, between the elements and beside the array, contain one pattern, a NaN: a routine that
+//! reads it spoils a result, and one that writes it is found out.
+use super::call::{ArrayPlace, BlasCall, Contents};
 use super::layout::{Element, Layout};
-use super::table::Number;
+use super::table::NumberType;
 use foregather_machine::SplitMix;
 
-/// Cells beside an array that belong to nobody.
+/// Cells beside an array that belong to no operand.
 const MARGIN: usize = 64;
 const OUTSIDE_SINGLE: u32 = 0x7fc5_a5a5;
 const OUTSIDE_DOUBLE: u64 = 0x7ff8_5a5a_a5a5_5a5a;
@@ -23,7 +23,7 @@ pub(super) struct Operand {
     pub(super) bytes: Vec<u8>,
 }
 
-impl Number {
+impl NumberType {
     pub(super) fn component_bytes(self) -> usize {
         if self.double { 8 } else { 4 }
     }
@@ -89,7 +89,7 @@ impl Operand {
         } else {
             OUTSIDE_SINGLE.to_ne_bytes().repeat((len + margin) / 4)
         };
-        let first = if layout.place == Place::Last { margin } else { 0 };
+        let first = if layout.place == ArrayPlace::Last { margin } else { 0 };
         let elements = layout.elements();
         for element in &elements {
             let at = first + element.cell * size;
@@ -159,7 +159,7 @@ impl BlasCall {
     }
 
     /// A component of an element.
-    fn part(&self, number: Number, random: &mut SplitMix) -> f64 {
+    fn part(&self, number: NumberType, random: &mut SplitMix) -> f64 {
         let scaled = matches!(self.signature.root, "nrm2" | "rotg" | "rotmg" | "amax" | "copy" | "swap");
         let plain = 2.0 * random.unit() - 1.0;
         match self.contents {

@@ -1,5 +1,5 @@
 //! Draws calls: a call follows from the seed and its number alone.
-use super::call::{Argument, BlasCall, Contents, Face, Place};
+use super::call::{Argument, ArrayPlace, BlasCall, Contents, Face};
 use super::table::{Signature, SlotKind, signatures};
 use foregather_machine::SplitMix;
 
@@ -35,8 +35,8 @@ pub(super) fn drawn(seed: u64, number: u64) -> BlasCall {
         5 | 6 => Contents::Whole,
         _ => Contents::Plain,
     };
-    // The first is judged by its definition, which says nothing of them; the reference's second never ends with
-    // an infinite number.
+    // The first is judged by its definition, which says nothing of them; the reference's second never ends
+    // with an infinite number.
     let has_none = matches!(signature.root, "axpby" | "rotmg");
     let contents = if has_none && contents == Contents::Special { Contents::Wide } else { contents };
     let mut call = BlasCall { signature, face, arguments: Vec::new(), contents, seed: random.next() };
@@ -46,7 +46,7 @@ pub(super) fn drawn(seed: u64, number: u64) -> BlasCall {
             SlotKind::Size => Argument::Int(size(signature, &slot.name, scale, &mut random)),
             SlotKind::Increment | SlotKind::Leading => Argument::Int(1),
             SlotKind::Scalar { real } => Argument::Scalar(scalar(&call, &slot.name, *real, &mut random)),
-            SlotKind::Array { .. } => Argument::Array(if random.below(2) == 0 { Place::First } else { Place::Last }),
+            SlotKind::Array { .. } => Argument::Array(if random.below(2) == 0 { ArrayPlace::First } else { ArrayPlace::Last }),
         };
         call.arguments.push(argument);
     }

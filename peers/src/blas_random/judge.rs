@@ -1,8 +1,8 @@
 //! Compares what our library leaves of a call with what the reference leaves.
 use super::call::{BlasCall, Contents};
 use super::contents::Operand;
-use super::library::{Blas, CallMemory, Left};
-use super::reference::{Expected, bounds, expected};
+use super::library::{AfterCall, Blas, CallMemory};
+use super::reference::{ReferenceResult, bounds, expected};
 use super::table::Returned;
 use crate::trouble::Trouble;
 
@@ -17,7 +17,7 @@ pub(super) struct Bench {
 
 /// What a comparison has come to.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Verdict {
+pub(super) enum Judgement {
     Same,
     /// The standard leaves the answer open: the text lists the answers.
     Open(String),
@@ -62,36 +62,38 @@ impl Component {
 
 impl Bench {
     /// Makes the call by both libraries.
-    pub(super) fn judge(&mut self, call: &BlasCall) -> Result<Verdict, Trouble> {
+    pub(super) fn judge(&mut self, call: &BlasCall) -> Result<Judgement, Trouble> {
         let operands = call.operands();
         let before: Vec<Vec<u8>> = operands.iter().map(|operand| operand.bytes.clone()).collect();
         let ours = self.ours.call(call, &operands, &before, &mut self.memory)?;
         let theirs = expected(&mut self.reference, call, &operands, &mut self.memory)?;
         if let Some(what) = reports(call, &theirs, &ours).or_else(|| outside(call, &operands, &ours)) {
-            return Ok(Verdict::Different(what));
+            return Ok(Judgement::Different(what));
         }
         if theirs.position > 0 {
             let changed = operands.iter().zip(&ours.arrays).find(|(operand, after)| operand.bytes != **after);
-            return Ok(changed.map_or(Verdict::Same, |_| Verdict::Different("an array changed by an illegal call".to_owned())));
+            return Ok(
+                changed.map_or(Judgement::Same, |_| Judgement::Different("an array changed by an illegal call".to_owned()))
+            );
         }
         if let Some(what) = exact(call, &theirs.left, &ours) {
-            return Ok(Verdict::Different(what));
+            return Ok(Judgement::Different(what));
         }
         let bounds = bounds(&mut self.reference, call, &operands, &theirs.left, &mut self.memory)?;
         let components = components(call, &operands, &theirs.left, &ours, &bounds);
         let disagreeing: Vec<_> = components.into_iter().filter(|component| !component.agrees()).collect();
-        let Some(first) = disagreeing.first() else { return Ok(Verdict::Same) };
+        let Some(first) = disagreeing.first() else { return Ok(Judgement::Same) };
         let text =
             format!("{}: reference {:e}, ours {:e}, tolerance {:e}", first.what, first.theirs, first.ours, first.tolerance);
         let is_open = call.contents == Contents::Special && disagreeing.iter().all(|c| class(c.theirs) != class(c.ours));
-        if is_open { self.open(call, &operands, &disagreeing, text) } else { Ok(Verdict::Different(text)) }
+        if is_open { self.open(call, &operands, &disagreeing, text) } else { Ok(Judgement::Different(text)) }
     }
 
     /// Asks the others: where they are here, one of them has to agree with us whether a component is finite.
     /// Which of infinity and NaN it is else depends on the order of operations.
-    fn open(&mut self, call: &BlasCall, operands: &[Operand], of: &[Component], mut text: String) -> Result<Verdict, Trouble> {
+    fn open(&mut self, call: &BlasCall, operands: &[Operand], of: &[Component], mut text: String) -> Result<Judgement, Trouble> {
         if self.others.is_empty() {
-            return Ok(Verdict::Open(text));
+            return Ok(Judgement::Open(text));
         }
         let before: Vec<Vec<u8>> = operands.iter().map(|operand| operand.bytes.clone()).collect();
         let is_finite = |value: [f64; 2]| value.iter().all(|part| part.is_finite());
@@ -108,7 +110,7 @@ impl Bench {
             let answer = of.first().map_or([0.0; 2], answer);
             text += &format!(", {} {:e}", other.name, answer[usize::from(of.first().is_some_and(|first| first.imaginary))]);
         }
-        Ok(if agreeing.iter().all(|agrees| *agrees) { Verdict::Open(text) } else { Verdict::Different(text) })
+        Ok(if agreeing.iter().all(|agrees| *agrees) { Judgement::Open(text) } else { Judgement::Different(text) })
     }
 
     /// Whether our library leaves other bits with one thread than with all of them.
@@ -125,7 +127,7 @@ impl Bench {
 }
 
 /// A difference in what was reported as illegal.
-fn reports(call: &BlasCall, theirs: &Expected, ours: &Left) -> Option<String> {
+fn reports(call: &BlasCall, theirs: &ReferenceResult, ours: &AfterCall) -> Option<String> {
     let reported = if ours.report.calls > 0 { ours.report.position } else { 0 };
     if ours.report.calls > 1 {
         return Some(format!("{} reports of illegal arguments instead of one", ours.report.calls));
@@ -137,7 +139,7 @@ fn reports(call: &BlasCall, theirs: &Expected, ours: &Left) -> Option<String> {
 }
 
 /// A change of bytes that belong to no written element.
-fn outside(call: &BlasCall, operands: &[Operand], ours: &Left) -> Option<String> {
+fn outside(call: &BlasCall, operands: &[Operand], ours: &AfterCall) -> Option<String> {
     operands.iter().zip(&ours.arrays).find_map(|(operand, after)| {
         let name = &call.signature.slots[operand.layout.slot].name;
         if !operand.layout.written {
@@ -154,7 +156,7 @@ fn outside(call: &BlasCall, operands: &[Operand], ours: &Left) -> Option<String>
 }
 
 /// A difference of bits where nothing rounds.
-fn exact(call: &BlasCall, theirs: &Left, ours: &Left) -> Option<String> {
+fn exact(call: &BlasCall, theirs: &AfterCall, ours: &AfterCall) -> Option<String> {
     let moves = matches!(call.signature.root, "copy" | "swap");
     let empty = call.signature.returned != Returned::Nothing && call.signature.root != "cabs1" && call.int("n") <= 0;
     if empty && theirs.returned.map(f64::to_bits) != ours.returned.map(f64::to_bits) && call.signature.root != "dsdot" {
@@ -164,7 +166,13 @@ fn exact(call: &BlasCall, theirs: &Left, ours: &Left) -> Option<String> {
 }
 
 /// All components that have to agree.
-fn components(call: &BlasCall, operands: &[Operand], theirs: &Left, ours: &Left, bounds: &[Vec<f64>]) -> Vec<Component> {
+fn components(
+    call: &BlasCall,
+    operands: &[Operand],
+    theirs: &AfterCall,
+    ours: &AfterCall,
+    bounds: &[Vec<f64>],
+) -> Vec<Component> {
     let number = call.signature.number;
     let unit = 4.0 * (call.dimension(&call.signature.terms) + 2) as f64;
     // Products of the least numbers lose more than their rounding.

@@ -21,14 +21,14 @@ pub(super) struct Blas {
 /// The memory that calls use, and where the handler of errors leaves what it was told.
 pub(super) struct CallMemory {
     arenas: Vec<Arena>,
-    report: *mut Report,
+    report: *mut ErrorReport,
 }
 
 /// What the handler of errors (`peers/c/blas_errors.c`) was told: how often, and at first which position, and
 /// whether the reference's C interface had exchanged arguments.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Report {
+pub(super) struct ErrorReport {
     pub(super) calls: i32,
     pub(super) position: i32,
     pub(super) exchanged: i32,
@@ -36,24 +36,24 @@ pub(super) struct Report {
 
 /// What a call has left.
 #[derive(Clone, Debug)]
-pub(super) struct Left {
+pub(super) struct AfterCall {
     /// The result: up to two components, or an index.
     pub(super) returned: [f64; 2],
     /// The operands' bytes.
     pub(super) arrays: Vec<Vec<u8>>,
-    pub(super) report: Report,
+    pub(super) report: ErrorReport,
 }
 
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Pair<T>(T, T);
+struct TwoParts<T>(T, T);
 
 const WORDS: usize = 18;
 const REALS: usize = 3;
 
 /// The arguments of a call as they are passed.
 #[derive(Default)]
-struct Passed {
+struct PassedWords {
     words: Vec<usize>,
     reals: Vec<f64>,
     /// What pointers point to.
@@ -61,7 +61,7 @@ struct Passed {
     kept: Vec<Box<[u64; 2]>>,
 }
 
-impl Passed {
+impl PassedWords {
     fn by_reference(&mut self, bytes: [u64; 2]) {
         self.kept.push(Box::new(bytes));
         self.words.extend(self.kept.last().map(|kept| kept.as_ptr() as usize));
@@ -114,7 +114,7 @@ impl Blas {
         operands: &[Operand],
         bytes: &[Vec<u8>],
         memory: &mut CallMemory,
-    ) -> Result<Left, Trouble> {
+    ) -> Result<AfterCall, Trouble> {
         let symbol = call.symbol();
         let address = match self.addresses.get(&symbol) {
             Some(address) => *address,
@@ -132,11 +132,11 @@ impl Blas {
             passed.words.push(result.as_mut_ptr() as usize);
         }
         // SAFETY: the handler's variable; no call is under way.
-        unsafe { memory.report.write_volatile(Report::default()) };
+        unsafe { memory.report.write_volatile(ErrorReport::default()) };
         // SAFETY: the address is that of the routine, the arguments are those of the standard's list, and the
         // arrays are as large as these say.
         let returned = unsafe { returned(address, call, &passed) };
-        // SAFETY: as above.
+        // SAFETY: the handler's variable; the call has returned.
         let report = unsafe { memory.report.read_volatile() };
         let arrays = operands.iter().zip(&memory.arenas).map(|(operand, arena)| arena.bytes(operand)).collect();
         let returned = if *result == [0; 2] {
@@ -145,13 +145,13 @@ impl Blas {
             let bytes: Vec<u8> = result.iter().flat_map(|word| word.to_ne_bytes()).collect();
             call.signature.number.read(&bytes)
         };
-        Ok(Left { returned, arrays, report })
+        Ok(AfterCall { returned, arrays, report })
     }
 }
 
 /// The arguments as the call's face passes them.
-fn passed(call: &BlasCall, arrays: &[usize]) -> Passed {
-    let mut passed = Passed::default();
+fn passed(call: &BlasCall, arrays: &[usize]) -> PassedWords {
+    let mut passed = PassedWords::default();
     let (fortran, number) = (call.face == Face::Fortran, call.signature.number);
     if !fortran && call.signature.ordered {
         passed.words.push(match call.face {
@@ -171,7 +171,7 @@ fn passed(call: &BlasCall, arrays: &[usize]) -> Passed {
             (Argument::Scalar(value), kind) => {
                 let real = !number.complex || *kind == SlotKind::Scalar { real: true };
                 let mut bytes = [0; 16];
-                super::table::Number { complex: !real, ..number }.write(value, &mut bytes);
+                super::table::NumberType { complex: !real, ..number }.write(value, &mut bytes);
                 let [low, high] = [0, 8].map(|at| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap_or_default()));
                 if fortran || !real {
                     passed.by_reference([low, high]);
@@ -194,7 +194,7 @@ fn passed(call: &BlasCall, arrays: &[usize]) -> Passed {
 ///
 /// # Safety
 /// It is a routine of the BLAS, and the arguments are its own.
-unsafe fn returned(address: *mut c_void, call: &BlasCall, passed: &Passed) -> [f64; 2] {
+unsafe fn returned(address: *mut c_void, call: &BlasCall, passed: &PassedWords) -> [f64; 2] {
     type Routine<R> = unsafe extern "C" fn(
         usize,
         usize,
@@ -255,10 +255,10 @@ unsafe fn returned(address: *mut c_void, call: &BlasCall, passed: &Passed) -> [f
     match call.signature.returned {
         Returned::Number if number.complex && fortran => {
             if number.double {
-                let Pair(re, im) = call!(Pair<f64>);
+                let TwoParts(re, im) = call!(TwoParts<f64>);
                 [re, im]
             } else {
-                let Pair(re, im) = call!(Pair<f32>);
+                let TwoParts(re, im) = call!(TwoParts<f32>);
                 [re.into(), im.into()]
             }
         }

@@ -1,13 +1,13 @@
 //! Random calls of the BLAS by our library and by the reference: `cargo xtask peers blas-random`.
 //!
-//! [`table`] lists the routines, [`draw`] draws calls of them, [`contents`] fills their arrays, [`library`] makes
-//! a call, [`judge`] compares, [`shrink`] makes what differs small. The calls are made by [`worker`], a process of
-//! its own, which an error in a library may end.
+//! [`table`] lists the routines, [`draw`] draws calls of them, [`contents`] fills their arrays, [`library`]
+//! makes a call, [`judge`] compares, [`shrink`] makes what differs small. The calls are made by [`worker`], a
+//! process of its own, which an error in a library may end.
 //!
-//! Results may differ by the rounding of `4 n` products, measured by the same routine on absolute values; where
-//! that is nought, not at all. Where arrays hold NaN, infinities or numbers near the ends of the range, what
-//! each component is must agree; if it does not, the standard leaves the answer open, and one of the other
-//! libraries has to agree with us.
+//! Results may differ by the rounding of `4 n` products, measured by the same routine on absolute values;
+//! where that is nought, not at all. Where arrays hold NaN, infinities or numbers near the ends of the range,
+//! what each component is must agree; if it does not, the standard leaves the answer open, and one of the
+//! other libraries has to agree with us.
 mod arena;
 mod call;
 mod contents;
@@ -63,7 +63,8 @@ fn supervise(options: &Options) -> Result<String, Trouble> {
     if tally.different.is_empty() { Ok(text) } else { Err(Trouble::Failed(format!("results differ\n{text}"))) }
 }
 
-/// Makes the calls of these numbers in another process, or those up to one that ends it. Returns the next number.
+/// Makes the calls of these numbers in another process, or those up to one that ends it. Returns the next
+/// number.
 fn some(options: &Options, numbers: std::ops::Range<u64>, at: &Path, tally: &mut Tally) -> Result<u64, Trouble> {
     let words = |numbers: &std::ops::Range<u64>| {
         let (from, calls) = (numbers.start.to_string(), (numbers.end - numbers.start).to_string());
@@ -112,7 +113,7 @@ fn report(options: &Options, tally: &Tally, calls: u64) -> String {
         writeln!(text, "{:<26} {:>8} {:>8} {:>8} {:>6} {:>9}", "routines", "calls", "illegal", "special", "open", "different");
     for class in table::classes() {
         let count = tally.classes.get(class).copied().unwrap_or_default();
-        let worker::Count { calls, illegal, special, open, different } = count;
+        let worker::ClassCount { calls, illegal, special, open, different } = count;
         let _ = writeln!(text, "{class:<26} {calls:>8} {illegal:>8} {special:>8} {open:>6} {different:>9}");
     }
     if !tally.open.is_empty() {

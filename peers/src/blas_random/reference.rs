@@ -1,13 +1,13 @@
 //! What the reference makes of a call, and how far from it another library may be.
 use super::call::{Argument, BlasCall, Face};
 use super::contents::Operand;
-use super::library::{Blas, CallMemory, Left};
-use super::table::{Number, Returned, signature};
+use super::library::{AfterCall, Blas, CallMemory};
+use super::table::{NumberType, Returned, signature};
 use crate::trouble::Trouble;
 
 /// What the reference leaves, and the position of the argument that it finds illegal, or 0.
-pub(super) struct Expected {
-    pub(super) left: Left,
+pub(super) struct ReferenceResult {
+    pub(super) left: AfterCall,
     pub(super) position: i32,
 }
 
@@ -17,7 +17,7 @@ pub(super) fn expected(
     call: &BlasCall,
     operands: &[Operand],
     memory: &mut CallMemory,
-) -> Result<Expected, Trouble> {
+) -> Result<ReferenceResult, Trouble> {
     let before: Vec<Vec<u8>> = operands.iter().map(|operand| operand.bytes.clone()).collect();
     let left = match call.signature.root {
         "gemmtr" => {
@@ -35,12 +35,12 @@ pub(super) fn expected(
         "axpby" => scaled_sum(call, operands),
         _ => reference.call(call, operands, &before, memory)?,
     };
-    Ok(Expected { position: position(call, &left), left })
+    Ok(ReferenceResult { position: position(call, &left), left })
 }
 
-/// The position in the caller's list of what the reference reports. For matrices by rows its C interface calls
-/// Fortran with some arguments exchanged, and tells its handler so.
-fn position(call: &BlasCall, left: &Left) -> i32 {
+/// The position in the caller's list of what the reference reports. For matrices by rows its C interface
+/// calls Fortran with some arguments exchanged, and tells its handler so.
+fn position(call: &BlasCall, left: &AfterCall) -> i32 {
     if left.report.calls == 0 {
         return 0;
     }
@@ -90,7 +90,7 @@ fn renamed(
 }
 
 /// `alpha * x + beta * y`, by its definition; nothing is read that is multiplied by nought.
-fn scaled_sum(call: &BlasCall, operands: &[Operand]) -> Left {
+fn scaled_sum(call: &BlasCall, operands: &[Operand]) -> AfterCall {
     let (alpha, beta) = (call.scalar("alpha"), call.scalar("beta"));
     let times = |a: [f64; 2], b: [f64; 2]| [a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]];
     let mut arrays: Vec<Vec<u8>> = operands.iter().map(|operand| operand.bytes.clone()).collect();
@@ -99,7 +99,7 @@ fn scaled_sum(call: &BlasCall, operands: &[Operand]) -> Left {
         let (ax, by) = (times(alpha, x.value(from, &x.bytes)), times(beta, y.value(to, &y.bytes)));
         y.layout.number.write([ax[0] + by[0], ax[1] + by[1]], &mut arrays[1][y.span(to)]);
     }
-    Left { returned: [0.0; 2], arrays, report: super::library::Report::default() }
+    AfterCall { returned: [0.0; 2], arrays, report: super::library::ErrorReport::default() }
 }
 
 /// For each array, for each of its elements, and at last for the result: the routine's result for absolute
@@ -108,7 +108,7 @@ pub(super) fn bounds(
     reference: &mut Blas,
     call: &BlasCall,
     operands: &[Operand],
-    left: &Left,
+    left: &AfterCall,
     memory: &mut CallMemory,
 ) -> Result<Vec<Vec<f64>>, Trouble> {
     let size = |value: [f64; 2]| value[0].abs() + value[1].abs();
@@ -144,7 +144,7 @@ pub(super) fn bounds(
     let solves = call.signature.is_solve();
     let absolute = |operand: &Operand| {
         let mut layout = operand.layout;
-        layout.number = Number { double: true, complex: false };
+        layout.number = NumberType { double: true, complex: false };
         let mut at = operand.elements.iter();
         Operand::new(layout, |element| {
             let mut value = at.next().map_or([0.0; 2], |element| operand.value(element, &operand.bytes));
@@ -171,7 +171,7 @@ pub(super) fn bounds(
 
 /// The bounds of rotations: by the greatest of the numbers that are turned, as often as they are, and by the
 /// result itself for what makes a rotation.
-fn by_magnitude(call: &BlasCall, operands: &[Operand], left: &Left) -> Vec<Vec<f64>> {
+fn by_magnitude(call: &BlasCall, operands: &[Operand], left: &AfterCall) -> Vec<Vec<f64>> {
     let size = |value: [f64; 2]| value[0].abs() + value[1].abs();
     let values =
         |at: usize, bytes: &[u8]| operands[at].elements.iter().map(|e| size(operands[at].value(e, bytes))).collect::<Vec<_>>();

@@ -1,5 +1,5 @@
 //! Makes a call that fails as small as it can be and still fail.
-use super::call::{Argument, BlasCall, Contents, Face, Place};
+use super::call::{Argument, ArrayPlace, BlasCall, Contents, Face};
 use super::draw::plainest;
 use super::table::SlotKind;
 
@@ -40,7 +40,7 @@ fn simpler(call: &BlasCall) -> Vec<BlasCall> {
                     simple.into_iter().filter(|&simple| rank(simple) < rank(value)).map(|simple| with(Argument::Scalar(simple))),
                 );
             }
-            (Argument::Array(Place::First), _) => all.push(with(Argument::Array(Place::Last))),
+            (Argument::Array(ArrayPlace::First), _) => all.push(with(Argument::Array(ArrayPlace::Last))),
             _ => {}
         }
     }

@@ -1,15 +1,15 @@
 //! The routines of the BLAS and their arguments, in the order of the standard's Fortran lists.
 //!
-//! A row is a name with a place for the letters of its types, these letters (`sc=c`: the letters are `sc`, the
-//! numbers `c`), the arguments, the number of products in a sum, and the result. Arguments: sizes `m n k kl ku`;
-//! options; arrays as `name:shape(dimensions)`, written ones with `!`, each followed by its increment or leading
-//! dimension if the shape has one; all others are numbers, real ones with `:r`. A dimension `trans?m:n` is
-//! `m` if that option transposes (or says right), else `n`.
+//! A row is a name with a place for the letters of its types, these letters (`sc=c`: the letters are `sc`,
+//! the numbers `c`), the arguments, the number of products in a sum, and the result. Arguments: sizes `m n k
+//! kl ku`; options; arrays as `name:shape(dimensions)`, written ones with `!`, each followed by its increment
+//! or leading dimension if the shape has one; all others are numbers, real ones with `:r`. A dimension
+//! `trans?m:n` is `m` if that option transposes (or says right), else `n`.
 use std::sync::OnceLock;
 
 /// The numbers of a routine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Number {
+pub(super) struct NumberType {
     /// Whether a component is `f64`.
     pub(super) double: bool,
     /// Whether there are two components.
@@ -18,7 +18,7 @@ pub(super) struct Number {
 
 /// How an array lies in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum ArrayShape {
     Vector,
     General,
     Band,
@@ -44,7 +44,7 @@ pub(super) enum SlotKind {
     Increment,
     Leading,
     Scalar { real: bool },
-    Array { shape: Shape, dimensions: Vec<Dimension>, written: bool, real: bool },
+    Array { shape: ArrayShape, dimensions: Vec<Dimension>, written: bool, real: bool },
 }
 
 /// An argument.
@@ -72,7 +72,7 @@ pub(super) struct Signature {
     /// Its name without the type, such as `gemm`.
     pub(super) root: &'static str,
     pub(super) class: &'static str,
-    pub(super) number: Number,
+    pub(super) number: NumberType,
     pub(super) slots: Vec<Slot>,
     /// The number of products in a sum.
     pub(super) terms: Dimension,
@@ -236,7 +236,7 @@ impl Signature {
             name: name.replace('?', letters),
             root: name.rsplit('?').next().unwrap_or(name),
             class,
-            number: Number { double: matches!(number, "d" | "z"), complex: matches!(number, "c" | "z") },
+            number: NumberType { double: matches!(number, "d" | "z"), complex: matches!(number, "c" | "z") },
             ordered: slots.iter().any(Slot::is_matrix),
             slots,
             terms: dimension(terms),
@@ -273,7 +273,7 @@ impl Signature {
 
 impl Slot {
     fn is_matrix(&self) -> bool {
-        matches!(&self.kind, SlotKind::Array { shape, .. } if !matches!(shape, Shape::Vector | Shape::Few))
+        matches!(&self.kind, SlotKind::Array { shape, .. } if !matches!(shape, ArrayShape::Vector | ArrayShape::Few))
     }
 }
 
@@ -292,18 +292,18 @@ fn slots(word: &str) -> Vec<Slot> {
     let (name, written) = name.strip_suffix('!').map_or((name, false), |name| (name, true));
     let (shape, dimensions) = shape.trim_end_matches(')').split_once('(').unwrap_or((shape, ""));
     let shape = match shape {
-        "vector" => Shape::Vector,
-        "general" => Shape::General,
-        "band" => Shape::Band,
-        "triangle" => Shape::Triangle,
-        "triangle-band" => Shape::TriangleBand,
-        "packed" => Shape::Packed,
-        _ => Shape::Few,
+        "vector" => ArrayShape::Vector,
+        "general" => ArrayShape::General,
+        "band" => ArrayShape::Band,
+        "triangle" => ArrayShape::Triangle,
+        "triangle-band" => ArrayShape::TriangleBand,
+        "packed" => ArrayShape::Packed,
+        _ => ArrayShape::Few,
     };
     let array = slot(name, SlotKind::Array { shape, dimensions: dimensions.split(',').map(dimension).collect(), written, real });
     match shape {
-        Shape::Vector => vec![array, slot(&format!("inc{name}"), SlotKind::Increment)],
-        Shape::Packed | Shape::Few => vec![array],
+        ArrayShape::Vector => vec![array, slot(&format!("inc{name}"), SlotKind::Increment)],
+        ArrayShape::Packed | ArrayShape::Few => vec![array],
         _ => vec![array, slot(&format!("ld{name}"), SlotKind::Leading)],
     }
 }

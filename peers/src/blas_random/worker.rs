@@ -1,7 +1,7 @@
 //! The process that makes the calls: an error in one of the libraries may end it, so that another one counts.
 use super::call::{BlasCall, Contents};
 use super::draw::drawn;
-use super::judge::{Bench, Verdict};
+use super::judge::{Bench, Judgement};
 use super::library::{Blas, CallMemory};
 use super::options::Libraries;
 use crate::trouble::Trouble;
@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// How many calls of a class there were, and what they came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Count {
+pub(super) struct ClassCount {
     pub(super) calls: u64,
     pub(super) illegal: u64,
     pub(super) special: u64,
@@ -33,7 +33,7 @@ pub(super) struct Finding {
 /// What some calls came to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Tally {
-    pub(super) classes: BTreeMap<String, Count>,
+    pub(super) classes: BTreeMap<String, ClassCount>,
     /// By routine: the first call of each.
     pub(super) open: BTreeMap<String, Finding>,
     pub(super) different: BTreeMap<String, Finding>,
@@ -62,18 +62,18 @@ impl Tally {
         note(&mut self.different, call.signature.root, Finding { call: call.to_string(), what, times: 1 });
     }
 
-    fn take(&mut self, call: &BlasCall, verdict: Verdict) {
+    fn take(&mut self, call: &BlasCall, verdict: Judgement) {
         let count = self.classes.entry(call.signature.class.to_owned()).or_default();
         count.calls += 1;
         count.illegal += u64::from(call.is_illegal());
         count.special += u64::from(call.contents == Contents::Special);
         match verdict {
-            Verdict::Same => {}
-            Verdict::Open(what) => {
+            Judgement::Same => {}
+            Judgement::Open(what) => {
                 count.open += 1;
                 note(&mut self.open, call.signature.root, Finding { call: call.to_string(), what, times: 1 });
             }
-            Verdict::Different(what) => self.differs(call, what),
+            Judgement::Different(what) => self.differs(call, what),
         }
     }
 }
@@ -96,12 +96,12 @@ impl Bench {
         })
     }
 
-    fn judged(&mut self, call: &BlasCall) -> Result<Verdict, Trouble> {
+    fn judged(&mut self, call: &BlasCall) -> Result<Judgement, Trouble> {
         let verdict = self.judge(call)?;
         // Large ones may be shared by a team, which must not change a bit.
         let is_large = ["m", "n", "k"].iter().map(|size| call.size(size)).max() > Some(48);
-        if verdict == Verdict::Same && is_large && self.differs_by_threads(call)? {
-            return Ok(Verdict::Different("other bits with one thread than with several".to_owned()));
+        if verdict == Judgement::Same && is_large && self.differs_by_threads(call)? {
+            return Ok(Judgement::Different("other bits with one thread than with several".to_owned()));
         }
         Ok(verdict)
     }
@@ -124,8 +124,8 @@ pub(super) fn run(libraries: &Libraries, seed: u64, numbers: Range<u64>, at: &Pa
 /// Makes one call. Says what it came to.
 pub(super) fn run_one(libraries: &Libraries, call: &BlasCall) -> Result<String, Trouble> {
     match Bench::open_libraries(libraries)?.judged(call)? {
-        Verdict::Same => Ok("the same".to_owned()),
-        Verdict::Open(what) => Ok(format!("left open by the standard: {what}")),
-        Verdict::Different(what) => Err(Trouble::Failed(what)),
+        Judgement::Same => Ok("the same".to_owned()),
+        Judgement::Open(what) => Ok(format!("left open by the standard: {what}")),
+        Judgement::Different(what) => Err(Trouble::Failed(what)),
     }
 }

@@ -1,5 +1,5 @@
-//! Random calls of the BLAS, by our library and by the reference: here are the libraries, and the program that
-//! makes the calls (`peers/src/blas_random`).
+//! Random calls of the BLAS, by our library and by the reference: here are the libraries, and the program
+//! that makes the calls (`peers/src/blas_random`).
 use super::Trouble;
 use super::simgrid::built;
 use anyhow::{Context, Result, ensure};

@@ -216,7 +216,8 @@ macro_rules! real {
                 let size = |of: Self| if of.re.abs() > of.im.abs() { of.re } else { of.im }.binade();
                 let (own, unit) = (size(self), size(by));
                 if !own.is_finite() || !unit.is_finite() {
-                    // By the quotient of the divisor's parts, so that a finite number over an infinite one is nought.
+                    // By the quotient of the divisor's parts, so that a finite number over an infinite one is
+                    // nought.
                     let turn = |value: Self| Complex::new(value.im, -value.re);
                     let (top, by) = if by.re.abs() >= by.im.abs() { (self, by) } else { (turn(self), turn(by)) };
                     let ratio = by.im / by.re;

@@ -146,6 +146,20 @@ fn rank_is<T: Number>(seed: u64, shape: (usize, usize)) {
     assert!(!hermitian || idle || real_diagonal, "the diagonal is not real");
 }
 
+#[test]
+fn zeros_of_a_vector_add_nothing_to_a_triangle() {
+    let (x, y) = ([0.0, f64::NAN, 0.0], [0.0, 1.0, 0.0]);
+    let vector = |x: &'static [f64; 3]| Vector::new(x, 3, 1).unwrap();
+    let (x, y): (&'static [f64; 3], &'static [f64; 3]) = (Box::leak(Box::new(x)), Box::leak(Box::new(y)));
+    for both in [false, true] {
+        let mut memory = [1.0; 6];
+        let a = TriangleMut::packed(Order::Columns, Uplo::Upper, VectorMut::from(&mut memory[..]), 3).unwrap();
+        if both { syr2(1.0, vector(x), vector(y), a) } else { syr(1.0, vector(x), a) }.unwrap();
+        assert_eq!([memory[0], memory[3], memory[4], memory[5]], [1.0; 4], "columns 1 and 3 of {memory:?}");
+        assert!(memory[2].is_nan(), "{memory:?}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
     #[test]
