@@ -12,11 +12,13 @@ const BYTES: usize = 1 << 27;
 #[derive(Debug)]
 pub(super) struct Arena {
     first: NonNull<u8>,
+    /// Bytes that may be touched between the arrays and those pages.
+    slack: usize,
 }
 
 impl Arena {
     /// Takes the address space; pages come with their first use.
-    pub(super) fn new() -> Result<Self, Trouble> {
+    pub(super) fn new(slack: usize) -> Result<Self, Trouble> {
         let (protection, flags) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
         // SAFETY: a new mapping at a place that the kernel chooses.
@@ -29,7 +31,7 @@ impl Arena {
         // SAFETY: that part of the mapping is this process's own, and nothing uses it yet.
         let opened = unsafe { libc::mprotect(first.cast(), BYTES, protection) };
         match NonNull::new(first) {
-            Some(first) if opened == 0 => Ok(Self { first }),
+            Some(first) if opened == 0 => Ok(Self { first, slack }),
             _ => Err(Trouble::Failed("the memory for the arrays cannot be opened; lift `ulimit -v`".to_owned())),
         }
     }
@@ -55,8 +57,8 @@ impl Arena {
     }
 
     fn region(&self, operand: &Operand) -> NonNull<u8> {
-        assert!(operand.bytes.len() <= BYTES, "an array of {} bytes", operand.bytes.len());
-        let at = if operand.layout.place == ArrayPlace::Last { BYTES - operand.bytes.len() } else { 0 };
+        assert!(operand.bytes.len() + 2 * self.slack <= BYTES, "an array of {} bytes", operand.bytes.len());
+        let at = if operand.layout.place == ArrayPlace::Last { BYTES - operand.bytes.len() - self.slack } else { self.slack };
         // SAFETY: by the assertion it lies within the mapping.
         unsafe { self.first.add(at) }
     }

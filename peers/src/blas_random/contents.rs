@@ -160,7 +160,7 @@ impl BlasCall {
 
     /// A component of an element.
     fn part(&self, number: NumberType, random: &mut SplitMix) -> f64 {
-        let scaled = matches!(self.signature.root, "nrm2" | "rotg" | "rotmg" | "amax" | "copy" | "swap");
+        let scaled = matches!(self.signature.root, "nrm2" | "amax" | "copy" | "swap");
         let plain = 2.0 * random.unit() - 1.0;
         match self.contents {
             Contents::Plain | Contents::Unread => plain,

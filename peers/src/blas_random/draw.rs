@@ -123,7 +123,7 @@ fn scalar(call: &BlasCall, name: &str, real: bool, random: &mut SplitMix) -> [f6
         _ if zero => 0.0,
         2 | 3 => 1.0,
         4 => -1.0,
-        5 if call.contents == Contents::Special => [f64::NAN, f64::INFINITY, 1e30, 1e-30][random.below(4) as usize],
+        5 if call.contents == Contents::Special => [f64::NAN, f64::INFINITY, 1e-30][random.below(3) as usize],
         _ => 4.0 * random.unit() - 2.0,
     };
     let zero = often_zero && call.seed & if name == "alpha" { 1 } else { 2 } == 0;

@@ -13,6 +13,7 @@ pub(super) struct Bench {
     /// Those that are asked where the standard leaves the answer open.
     pub(super) others: Vec<Blas>,
     pub(super) memory: CallMemory,
+    pub(super) others_memory: CallMemory,
 }
 
 /// What a comparison has come to.
@@ -99,7 +100,7 @@ impl Bench {
         let is_finite = |value: [f64; 2]| value.iter().all(|part| part.is_finite());
         let mut agreeing: Vec<bool> = of.iter().map(|c| !is_finite(c.theirs_whole) && !is_finite(c.ours_whole)).collect();
         for other in &mut self.others {
-            let Ok(left) = other.call(call, operands, &before, &mut self.memory) else { continue };
+            let Ok(left) = other.call(call, operands, &before, &mut self.others_memory) else { continue };
             let answer = |component: &Component| match component.at {
                 Some((array, element)) => operands[array].value(&operands[array].elements[element], &left.arrays[array]),
                 None => left.returned,

@@ -86,10 +86,11 @@ fn code(option: &str, letter: u8) -> usize {
 
 impl CallMemory {
     /// Memory for calls, whose errors go to this library.
-    pub(super) fn new(handler: &str) -> Result<Self, Trouble> {
+    /// `slack` bytes beside each array can be touched.
+    pub(super) fn new(handler: &str, slack: usize) -> Result<Self, Trouble> {
         let handler = Library::open(&[handler])?;
         let report = handler.symbol("blas_report")?.cast();
-        Ok(Self { arenas: (0..4).map(|_| Arena::new()).collect::<Result<_, _>>()?, report })
+        Ok(Self { arenas: (0..4).map(|_| Arena::new(slack)).collect::<Result<_, _>>()?, report })
     }
 }
 
@@ -193,86 +194,55 @@ fn passed(call: &BlasCall, arrays: &[usize]) -> PassedWords {
 /// Calls the function at `address`.
 ///
 /// # Safety
-/// It is a routine of the BLAS, and the arguments are its own.
-unsafe fn returned(address: *mut c_void, call: &BlasCall, passed: &PassedWords) -> [f64; 2] {
-    type Routine<R> = unsafe extern "C" fn(
-        usize,
-        usize,
-        usize,
-        usize,
-        usize,
-        usize,
-        usize,
-        usize,
-        usize,
-        usize,
-        usize,
-        usize,
-        usize,
-        usize,
-        usize,
-        usize,
-        usize,
-        usize,
-        f64,
-        f64,
-        f64,
-    ) -> R;
-    let word = |at: usize| passed.words.get(at).copied().unwrap_or(0);
-    let real = |at: usize| passed.reals.get(at).copied().unwrap_or(0.0);
-    assert!(passed.words.len() <= WORDS && passed.reals.len() <= REALS, "{call}");
-    macro_rules! call {
-        ($result:ty) => {
-            // SAFETY: by this function's contract, and by the calling conventions (see the top of this file).
-            unsafe {
-                transmute::<*mut c_void, Routine<$result>>(address)(
-                    word(0),
-                    word(1),
-                    word(2),
-                    word(3),
-                    word(4),
-                    word(5),
-                    word(6),
-                    word(7),
-                    word(8),
-                    word(9),
-                    word(10),
-                    word(11),
-                    word(12),
-                    word(13),
-                    word(14),
-                    word(15),
-                    word(16),
-                    word(17),
-                    real(0),
-                    real(1),
-                    real(2),
-                )
-            }
-        };
+/// It is a routine of the BLAS that returns an `R`, and the arguments are its own.
+unsafe fn raw<R>(address: *mut c_void, passed: &PassedWords) -> R {
+    type W = usize;
+    type Routine<R> = unsafe extern "C" fn(W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, f64, f64, f64) -> R;
+    assert!(passed.words.len() <= WORDS && passed.reals.len() <= REALS, "more arguments than any routine has");
+    let w: [usize; WORDS] = std::array::from_fn(|at| passed.words.get(at).copied().unwrap_or(0));
+    let r: [f64; REALS] = std::array::from_fn(|at| passed.reals.get(at).copied().unwrap_or(0.0));
+    // SAFETY: by this function's contract, and by the calling conventions (see the top of this file).
+    unsafe {
+        let f = transmute::<*mut c_void, Routine<R>>(address);
+        let ([a, b, c, d, e, g, h, i, j, k], [l, m, n, o, p, q, s, t]) = halves(w);
+        f(a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, s, t, r[0], r[1], r[2])
     }
+}
+
+/// The words in two parts, to be named.
+fn halves(w: [usize; WORDS]) -> ([usize; 10], [usize; 8]) {
+    (std::array::from_fn(|at| w[at]), std::array::from_fn(|at| w[at + 10]))
+}
+
+/// Calls the routine at `address`, and reads its result.
+///
+/// # Safety
+/// It is the call's routine, and the arguments are its own.
+unsafe fn returned(address: *mut c_void, call: &BlasCall, passed: &PassedWords) -> [f64; 2] {
     let (number, fortran) = (call.signature.number, call.face == Face::Fortran);
-    match call.signature.returned {
-        Returned::Number if number.complex && fortran => {
-            if number.double {
-                let TwoParts(re, im) = call!(TwoParts<f64>);
+    // SAFETY: in all of this match: by this function's contract, with the result that the standard says.
+    unsafe {
+        match call.signature.returned {
+            Returned::Number if number.complex && fortran && number.double => {
+                let TwoParts(re, im) = raw::<TwoParts<f64>>(address, passed);
                 [re, im]
-            } else {
-                let TwoParts(re, im) = call!(TwoParts<f32>);
+            }
+            Returned::Number if number.complex && fortran => {
+                let TwoParts(re, im) = raw::<TwoParts<f32>>(address, passed);
                 [re.into(), im.into()]
             }
-        }
-        Returned::Number if number.complex => {
-            call!(());
-            [0.0; 2]
-        }
-        Returned::Number | Returned::Real if !number.double => [call!(f32).into(), 0.0],
-        Returned::Number | Returned::Real | Returned::Double => [call!(f64), 0.0],
-        Returned::Index if fortran => [call!(i32).into(), 0.0],
-        Returned::Index => [call!(usize) as f64, 0.0],
-        Returned::Nothing => {
-            call!(());
-            [0.0; 2]
+            Returned::Nothing => {
+                raw::<()>(address, passed);
+                [0.0; 2]
+            }
+            Returned::Number if number.complex => {
+                raw::<()>(address, passed);
+                [0.0; 2]
+            }
+            Returned::Number | Returned::Real if !number.double => [raw::<f32>(address, passed).into(), 0.0],
+            Returned::Number | Returned::Real | Returned::Double => [raw::<f64>(address, passed), 0.0],
+            Returned::Index if fortran => [raw::<i32>(address, passed).into(), 0.0],
+            Returned::Index => [raw::<usize>(address, passed) as f64, 0.0],
         }
     }
 }

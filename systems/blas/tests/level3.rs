@@ -220,3 +220,15 @@ fn what_is_not_finite_stays_in_rows_that_depend_on_it() {
         }
     }
 }
+
+#[test]
+fn a_product_of_nothing_adds_nothing_whatever_its_factor() {
+    let nothing = || Matrix::new(Order::Columns, &[][..], 2, 0, 2).unwrap();
+    for alpha in [f64::INFINITY, f64::NAN] {
+        let mut c = [1.0, 2.0, 3.0, 4.0];
+        syrk(Uplo::Upper, Trans::No, alpha, nothing(), 2.0, MatrixMut::new(Order::Columns, &mut c, 2, 2, 2).unwrap()).unwrap();
+        syr2k(Uplo::Upper, Trans::No, alpha, nothing(), nothing(), 2.0, MatrixMut::new(Order::Columns, &mut c, 2, 2, 2).unwrap())
+            .unwrap();
+        assert_eq!(c, [4.0, 2.0, 12.0, 16.0]);
+    }
+}

@@ -45,6 +45,9 @@ fn blocks(order: usize) -> Grid {
 
 impl<'a, T: Scalar> Rank<'a, T> {
     fn new(uplo: Uplo, terms: [Option<Term<'a, T>>; 2], beta: T, hermitian: bool, c: MatrixMut<'a, T>) -> Self {
+        // A product of nothing adds nothing, whatever its factor.
+        let added = |term: Term<'a, T>| Term { alpha: if term.a.matrix.col_count() == 0 { T::ZERO } else { term.alpha }, ..term };
+        let terms = terms.map(|term| term.map(added));
         // The upper triangle of a product is the lower one of the transposed product.
         let upper = uplo == Uplo::Upper;
         let transposed = |term: Term<'a, T>| Term { alpha: term.alpha, a: term.b.t(), b: term.a.t() };
