@@ -3,7 +3,7 @@ use crate::seated::Seated;
 use core::time::Duration;
 use foregather_barrier::{Algorithm, BarrierMember, Group};
 use foregather_machine::{Cause, Error, Nanos, block_on};
-use foregather_shm::{Process, Seats, Segment};
+use foregather_shm::{Process, Seats, Segment, SegmentKind};
 use foregather_wait::Account;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -48,18 +48,19 @@ impl SharedBarrier {
         if !(1..=MOST).contains(&size) {
             return Err(Cause::Size { what: WHAT, size, needs: "1 to 1023 members" }.into());
         }
-        Self::over(Segment::of_lines(lines(size))?, size)
+        Self::over(Segment::of_kind(SegmentKind::Barrier, lines(size), 0)?, size)
     }
 
     /// The barrier that another process has made, by a descriptor of its memory.
     ///
     /// # Errors
-    /// If the descriptor is something else, or was made by another version of this library.
+    /// `Cause::Unavailable` if the descriptor is of something else, of a queue, or of another version of this
+    /// library.
     pub fn attach(descriptor: OwnedFd) -> Result<Self, Error> {
-        let segment = Segment::attach(descriptor)?;
+        let segment = Segment::attach_kind(descriptor, SegmentKind::Barrier)?;
         let size = (1..=MOST).find(|&size| lines(size) == segment.words() as usize).ok_or_else(|| Cause::Unavailable {
             what: "a barrier of processes in the descriptor".to_owned(),
-            remedy: "it is another segment of this library: pass the descriptor of a `SharedBarrier`".to_owned(),
+            remedy: "its memory was overwritten: create the barrier again".to_owned(),
         })?;
         Self::over(segment, size)
     }

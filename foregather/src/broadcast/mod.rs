@@ -9,7 +9,7 @@ use core::time::Duration;
 use foregather_host::clock;
 use foregather_machine::{Cause, Error, Nanos, SharedLines};
 use foregather_message::broadcast::{self, Pace};
-use foregather_shm::{Process, Seats, Segment};
+use foregather_shm::{Process, Seats, Segment, SegmentKind};
 use foregather_thread::Word;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -92,7 +92,7 @@ impl Broadcast {
     fn with_pace(readers: u32, bytes: usize, pace: Pace) -> Result<Self, Error> {
         // What is wrong with the numbers is said before they cost memory.
         let small = readers.min(SharedRing::MOST_READERS + 1);
-        let segment = Arc::new(Segment::with_bytes(lines(small), bytes.min(SharedRing::BYTES.1 + 1))?);
+        let segment = Arc::new(Segment::of_kind(SegmentKind::Queue, lines(small), bytes.min(SharedRing::BYTES.1 + 1))?);
         let queue = Self::over(segment.clone(), readers, pace)?;
         let setup = &segment.lines()[0];
         setup[READERS].store(readers);
@@ -103,18 +103,19 @@ impl Broadcast {
     /// The queue that another process has made, by a descriptor of its memory.
     ///
     /// # Errors
-    /// If the descriptor is something else, or was made by another version of this library.
+    /// `Cause::Unavailable` if the descriptor is of something else, of a barrier, or of another version of
+    /// this library.
     pub fn attach(descriptor: OwnedFd) -> Result<Self, Error> {
-        let segment = Arc::new(Segment::attach(descriptor)?);
+        let segment = Arc::new(Segment::attach_kind(descriptor, SegmentKind::Queue)?);
         let all = segment.lines();
         let setup = all.at(0).map_or((0, 0), |line| (line[READERS].load(), line[PACE].load()));
         match setup {
-            (readers, pace @ 0..=1) if all.len() == lines(readers) => {
+            (readers @ 1..=SharedRing::MOST_READERS, pace @ 0..=1) if all.len() == lines(readers) => {
                 Self::over(segment.clone(), readers, if pace == 0 { Pace::SlowestReader } else { Pace::Writer })
             }
             _ => Err(Cause::Unavailable {
                 what: "a queue of broadcasts in the descriptor".to_owned(),
-                remedy: "it is another segment of this library: pass the descriptor of a `Broadcast`".to_owned(),
+                remedy: "its memory was overwritten: create the queue again".to_owned(),
             }
             .into()),
         }

@@ -83,6 +83,16 @@ fn other_descriptors_and_impossible_numbers_are_errors() {
     let other = foregather::processes::shm::Segment::of_lines(3).unwrap();
     let other = Broadcast::attach(other.fd().try_clone_to_owned().unwrap()).unwrap_err().to_string();
     assert!(other.contains("a queue of broadcasts"), "{other}");
+    let barrier = SharedBarrier::create(2).unwrap();
+    let wrong = Broadcast::attach(barrier.as_fd().try_clone_to_owned().unwrap()).unwrap_err().to_string();
+    assert!(wrong.contains("it holds a barrier of processes"), "{wrong}");
+    // As many lines as some barrier has.
+    for readers in 1..40 {
+        let queue = Broadcast::skipping(readers, 1 << 12).unwrap();
+        let wrong = SharedBarrier::attach(queue.as_fd().try_clone_to_owned().unwrap());
+        let wrong = wrong.expect_err("a queue is no barrier").to_string();
+        assert!(wrong.contains("it holds a queue of broadcasts"), "{wrong}");
+    }
     for (readers, bytes) in [(0, 1 << 20), (1_024, 1 << 20), (u32::MAX, 1 << 20), (1, 0), (1, usize::MAX)] {
         let end = Broadcast::create(readers, bytes);
         assert!(matches!(Error::of(&end), Some(Cause::Setting { .. })), "{readers} readers, {bytes} bytes: {end:?}");

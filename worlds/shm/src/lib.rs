@@ -39,4 +39,4 @@ mod watch;
 pub use fabric::{Lane, SegmentSpec, ShmFabric};
 pub use process::{Process, Watch};
 pub use seats::Seats;
-pub use segment::Segment;
+pub use segment::{Segment, SegmentKind};

@@ -17,8 +17,38 @@ use std::sync::Arc;
 const LINE: usize = 128;
 /// "foregath" in ASCII: this is one of our segments, and it is ready.
 const MAGIC: u64 = u64::from_be_bytes(*b"foregath");
-/// Changes whenever the layout does.
-const VERSION: u32 = 2;
+/// Changes whenever the layout does, of the header or of any kind of segment.
+const VERSION: u32 = 3;
+
+/// The purpose of a segment. A process that attaches names the kind that it expects, so that it never takes
+/// the words of a queue for those of a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum SegmentKind {
+    /// Words whose meaning both sides agree on by themselves.
+    Words = 1,
+    /// A queue from one writer to some readers.
+    Queue = 2,
+    /// A barrier of processes.
+    Barrier = 3,
+}
+
+impl SegmentKind {
+    /// The content, in an error's words.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Words => "a shared segment of words",
+            Self::Queue => "a queue of broadcasts",
+            Self::Barrier => "a barrier of processes",
+        }
+    }
+
+    /// The content of a header's number, which any process may have stored.
+    fn name_of(number: u32) -> &'static str {
+        let known = [Self::Words, Self::Queue, Self::Barrier].into_iter().find(|&kind| kind as u32 == number);
+        known.map_or("a segment of an unknown kind", Self::name)
+    }
+}
 
 /// Line 0. All fields are written before the magic number, but for `claimed`.
 #[repr(C)]
@@ -29,6 +59,7 @@ struct Header {
     objects: AtomicU32,
     claimed: AtomicU32,
     bytes: AtomicU64,
+    kind: AtomicU32,
 }
 
 /// Shared memory: line 0 describes it, then come the lines of words, then the objects, then bytes.
@@ -83,7 +114,7 @@ impl Segment {
     /// # Errors
     /// If the system has no memory for it or knows no memory files.
     pub fn new(words: u32, objects: u32) -> Result<Self, Error> {
-        Self::shaped(SegmentShape { words, objects, bytes: 0 })
+        Self::shaped(SegmentKind::Words, SegmentShape { words, objects, bytes: 0 })
     }
 
     /// A new segment of that many lines of words, and of bytes: `bytes`, rounded up to whole lines.
@@ -91,13 +122,21 @@ impl Segment {
     /// # Errors
     /// [`Cause::Setting`] for 2^32 lines and more; as [`Segment::new`].
     pub fn with_bytes(lines: usize, bytes: usize) -> Result<Self, Error> {
+        Self::of_kind(SegmentKind::Words, lines, bytes)
+    }
+
+    /// [`Segment::with_bytes`] for a purpose that others name when they attach.
+    ///
+    /// # Errors
+    /// As [`Segment::with_bytes`].
+    pub fn of_kind(kind: SegmentKind, lines: usize, bytes: usize) -> Result<Self, Error> {
         match (u32::try_from(lines), bytes.checked_next_multiple_of(LINE)) {
-            (Ok(words), Some(bytes)) => Self::shaped(SegmentShape { words, objects: 0, bytes }),
+            (Ok(words), Some(bytes)) => Self::shaped(kind, SegmentShape { words, objects: 0, bytes }),
             _ => Err(too_large()),
         }
     }
 
-    fn shaped(shape: SegmentShape) -> Result<Self, Error> {
+    fn shaped(kind: SegmentKind, shape: SegmentShape) -> Result<Self, Error> {
         let total = shape.total().ok_or_else(too_large)?;
         let segment = Self { mapping: Mapping::new(total)?, shape };
         let header = segment.header();
@@ -105,15 +144,25 @@ impl Segment {
         header.words.store(shape.words, Relaxed);
         header.objects.store(shape.objects, Relaxed);
         header.bytes.store(shape.bytes as u64, Relaxed);
+        header.kind.store(kind as u32, Relaxed);
         header.magic.store(MAGIC, Release);
         Ok(segment)
     }
 
-    /// The segment that another process made, by its descriptor.
+    /// The segment of words that another process made, by its descriptor.
     ///
     /// # Errors
-    /// If the descriptor is something else, or of another version of this program.
+    /// As [`Segment::attach_kind`].
     pub fn attach(fd: OwnedFd) -> Result<Self, Error> {
+        Self::attach_kind(fd, SegmentKind::Words)
+    }
+
+    /// The segment of that kind that another process made, by its descriptor.
+    ///
+    /// # Errors
+    /// [`Cause::Unavailable`] if the descriptor is of something else, of a segment of another kind, or of
+    /// another version of this program.
+    pub fn attach_kind(fd: OwnedFd, kind: SegmentKind) -> Result<Self, Error> {
         let mapping = Mapping::attach(fd, LINE)?;
         let mut segment = Self { mapping, shape: SegmentShape { words: 0, objects: 0, bytes: 0 } };
         let total = segment.mapping.bytes();
@@ -130,6 +179,13 @@ impl Segment {
                  ({words} words, {objects} objects and {bytes} bytes in {total} bytes)"
             );
             return Err(wrong(remedy));
+        }
+        let found = header.kind.load(Relaxed);
+        if found != kind as u32 {
+            return Err(Error::from(Cause::Unavailable {
+                what: format!("{} in the descriptor", kind.name()),
+                remedy: format!("it holds {}: pass the descriptor of {}", SegmentKind::name_of(found), kind.name()),
+            }));
         }
         segment.shape = shape;
         Ok(segment)
@@ -320,7 +376,12 @@ mod tests {
         assert!(message(other).contains("somebody else's"));
         let old = Segment::new(1, 1).unwrap();
         old.header().version.store(VERSION + 1, Relaxed);
-        assert!(message(old.fd().try_clone_to_owned().unwrap()).contains("version 3"));
+        assert!(message(old.fd().try_clone_to_owned().unwrap()).contains("version 4"));
+        let queue = Segment::of_kind(SegmentKind::Queue, 1, 0).unwrap();
+        assert!(message(queue.fd().try_clone_to_owned().unwrap()).contains("it holds a queue of broadcasts"));
+        let unknown = Segment::new(1, 1).unwrap();
+        unknown.header().kind.store(9, Relaxed);
+        assert!(message(unknown.fd().try_clone_to_owned().unwrap()).contains("an unknown kind"));
         for lie in [u32::MAX, 2, 0] {
             let liar = Segment::new(1, 1).unwrap();
             liar.header().words.store(lie, Relaxed);
