@@ -171,7 +171,9 @@ impl<C: Cpu> BarrierMember<C> {
         // In virtual time the next verb that takes time pays the costs of earlier verbs, such as waking the
         // others.
         cpu.delay(Nanos::ZERO).await;
-        let (deadline, here) = (last + slack, cpu.now_in_order());
+        let here = cpu.now_in_order();
+        // Another process may have stored any times in its note: none of them makes this wait longer.
+        let deadline = (last + slack.min(LONGEST)).min(here + LONGEST);
         let punctual = match here > deadline {
             true => Punctual::Missed { by: here - deadline },
             false => Punctual::left(deadline, cpu.delay_until(deadline).await),

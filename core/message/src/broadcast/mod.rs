@@ -10,6 +10,8 @@
 //!
 //! - this file: the words that all share. `record`: the ring's contents. `writer`, `reader`: the two ends.
 
+#[cfg(test)]
+mod hostile;
 mod reader;
 mod record;
 mod writer;
@@ -231,8 +233,13 @@ impl<C: Cpu, B> BroadcastEnd<C, B> {
     async fn wait<T>(&self, on: &C::Word, peer: Rank, deadline: Nanos, probe: impl FnMut() -> Option<T>) -> Result<T, Error> {
         let (cpu, roster) = (&self.cpu, self.shared.roster());
         self.waiter.publish_cpu(cpu, roster, self.rank);
-        let why = || (WaitContext::new(WHAT, self.rank).of(peer).until(deadline), WaitFor::Message(roster, Some(peer)));
+        let why = || (self.context(peer, deadline), WaitFor::Message(roster, Some(peer)));
         self.waiter.wait(cpu, on, false, why, probe).finish().await.map_err(|error| self.explain(error))
+    }
+
+    /// A wait for `peer`, as errors name it.
+    fn context(&self, peer: Rank, deadline: Nanos) -> WaitContext {
+        WaitContext::new(WHAT, self.rank).of(peer).until(deadline)
     }
 
     /// Names the rank that has failed.
@@ -247,7 +254,7 @@ impl<C: Cpu, B> BroadcastEnd<C, B> {
     /// The error of a rank that has failed, if one has.
     fn failed(&self) -> Option<Error> {
         let by = self.cpu.load(self.shared.culprit()).checked_sub(1)?;
-        Some(Cause::Poisoned { by: Some(by) }.into())
+        Some(Cause::Poisoned { by: Some(by).filter(|&by| by <= self.shared.readers) }.into())
     }
 
     /// This rank leaves: the word of its positions says so from now on.

@@ -1,5 +1,5 @@
 //! A reader's end.
-use super::record::{HEADER, Header, RecordKind, most};
+use super::record::{HEADER, Header, RecordKind, kept, most};
 use super::{BroadcastEnd, LEFT, POSITION, Pace, WRITER};
 use foregather_machine::{ByteStore, Cause, Clock, Cpu, Error, Nanos, Rank};
 use foregather_wait::Account;
@@ -14,12 +14,16 @@ pub struct BroadcastReader<C: Cpu, B: ByteStore> {
     written: u32,
     /// The number of the next message.
     message: u64,
-    /// The position in full of the last record: later ones are beyond it.
-    last: u64,
-    /// What has come of a message of several records.
+    /// The least position in full that the next record can have. Where the writer waits, it has exactly this
+    /// one.
+    least: u64,
+    /// The parts that have arrived of a message of several records. They stay here until the message is
+    /// whole, over as many calls as that takes.
     joined: Vec<u8>,
-    /// The units of the message that a [`RecordView`] shows.
-    shown: Option<u32>,
+    /// Bytes of that message.
+    total: u64,
+    /// The message that a [`RecordView`] shows.
+    shown: Option<Header>,
 }
 
 /// Where in the ring the next part of a message is. It stays there until the reader goes on.
@@ -49,7 +53,7 @@ enum Look {
 
 impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
     pub(super) fn new(end: BroadcastEnd<C, B>) -> Self {
-        Self { end, position: 0, written: 0, message: 0, last: 0, joined: Vec::new(), shown: None }
+        Self { end, position: 0, written: 0, message: 0, least: 0, joined: Vec::new(), total: 0, shown: None }
     }
 
     /// Its rank, from 1 on.
@@ -73,16 +77,41 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
     /// [`Cause::Closed`] once the writer has ended the broadcast and all is read. [`Cause::Skipped`] where
     /// the writer has overtaken this reader: the next call goes on with the oldest message that is left.
     /// [`Cause::TimedOut`] at `deadline`: nothing is lost, and the next call waits on. [`Cause::Poisoned`] or
-    /// [`Cause::PeerLost`] if the writer has failed, once all is read.
+    /// [`Cause::PeerLost`] if the writer has failed, once all is read. [`Cause::ProtocolViolation`] for
+    /// memory that no writer of this version leaves, [`Cause::Length`] for a message for which there is no
+    /// memory: each further call says so, too.
+    ///
+    /// # Cost
+    /// A message of one record is copied once; a longer one is joined in a buffer of the reader's, which is
+    /// handed out if `into` is empty.
     pub async fn receive(&mut self, into: &mut Vec<u8>, deadline: Nanos) -> Result<(), Error> {
         self.shown = None;
         let before = into.len();
-        into.append(&mut self.joined);
-        let end = self.join(into, before, deadline).await;
-        if end.is_err() {
-            self.joined = into.split_off(before);
+        let mut overtaken = 0_u32;
+        loop {
+            let record = match self.next(deadline).await? {
+                Look::Record(header) if !self.belongs(&header)? => {
+                    self.go_on(&header);
+                    continue;
+                }
+                Look::Record(header) => Some(header),
+                Look::Overwritten => None,
+            };
+            if let Some(header) = record
+                && self.take(&header, into)?
+            {
+                self.go_on(&header);
+                if header.is_whole() || self.joined.len() as u64 == self.total {
+                    self.message = self.message.wrapping_add(1);
+                    self.hand_out(into);
+                    return Ok(());
+                }
+                continue;
+            }
+            into.truncate(before);
+            self.catch_up(deadline, overtaken)?;
+            overtaken += 1;
         }
-        end
     }
 
     /// Shows where the next message is, which stays there until [`BroadcastReader::pass`]; only where the
@@ -97,24 +126,22 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
         }
         let header = loop {
             match self.next(deadline).await? {
-                Look::Record(header) if header.kind == RecordKind::First || !self.joined.is_empty() => break header,
+                Look::Record(header) if self.belongs(&header)? => break header,
                 // The rest of a message that was given up.
-                Look::Record(header) => self.go_on(header.units()),
+                Look::Record(header) => self.go_on(&header),
                 Look::Overwritten => return Err(self.garbled("no record where one begins")),
             }
         };
         let at = self.end.shared.cycle.offset(self.position) + HEADER;
-        let view = RecordView { at, bytes: header.bytes as usize, total: header.total as usize };
-        self.shown = view.is_whole().then(|| header.units());
-        Ok(view)
+        self.shown = Some(header).filter(Header::is_whole);
+        Ok(RecordView { at, bytes: header.bytes as usize, total: header.total as usize })
     }
 
     /// Goes on behind the whole message that was last shown: its bytes may be written over from now on.
     pub fn pass(&mut self) {
-        if let Some(units) = self.shown.take() {
-            self.joined.clear();
-            self.message += 1;
-            self.go_on(units);
+        if let Some(header) = self.shown.take() {
+            self.message = self.message.wrapping_add(1);
+            self.go_on(&header);
         }
     }
 
@@ -123,52 +150,75 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
         self.end.fail(self.end.shared.read(self.end.rank));
     }
 
-    /// Appends records until a message is whole, whose bytes begin at `before`.
-    async fn join(&mut self, into: &mut Vec<u8>, before: usize, deadline: Nanos) -> Result<(), Error> {
-        loop {
-            let Look::Record(header) = self.next(deadline).await? else {
-                into.truncate(before);
-                self.catch_up()?;
-                continue;
-            };
-            match header.kind {
-                RecordKind::First => self.begin(header, into, before)?,
-                // The rest of a message that it has missed, or that was given up.
-                _ if into.len() == before => {
-                    self.go_on(header.units());
-                    continue;
-                }
-                _ => {}
-            }
-            let left = header.total.saturating_sub((into.len() - before) as u64);
-            if header.message != self.message || u64::from(header.bytes) > left {
-                return Err(self.garbled("parts of a message that do not fit together"));
-            }
-            if !self.copy(header, into) {
-                into.truncate(before);
-                self.catch_up()?;
-                continue;
-            }
-            self.go_on(header.units());
-            if u64::from(header.bytes) == left {
-                self.message += 1;
-                return Ok(());
-            }
+    /// Returns whether a record is the next part of the message that this reader joins, or begins one; not
+    /// so the rest of a message that it has missed, or that was given up.
+    fn belongs(&mut self, header: &Header) -> Result<bool, Error> {
+        if header.kind == RecordKind::First {
+            self.begin(header)?;
+        } else if self.joined.is_empty() {
+            return Ok(false);
         }
+        let left = self.total.checked_sub(self.joined.len() as u64);
+        let fits = left.is_some_and(|left| u64::from(header.bytes) <= left);
+        if header.message != self.message || header.total != self.total || !fits {
+            return Err(self.garbled("parts of a message that do not fit together"));
+        }
+        Ok(true)
     }
 
     /// A message begins. The bytes of another one before it, which the writer has given up, are forgotten.
-    fn begin(&mut self, header: Header, into: &mut Vec<u8>, before: usize) -> Result<(), Error> {
-        if into.len() > before {
-            into.truncate(before);
+    fn begin(&mut self, header: &Header) -> Result<(), Error> {
+        let shared = &*self.end.shared;
+        self.joined.clear();
+        self.total = header.total;
+        if shared.pace == Pace::SlowestReader {
+            return Ok(());
         }
-        let missed = header.message.saturating_sub(self.message);
-        if missed > 0 {
-            self.message = header.message;
-            return Err(Cause::Skipped { messages: missed }.into());
+        if header.total > kept(shared.cycle.room) as u64 {
+            return Err(self.garbled("a message that is longer than its ring keeps"));
         }
-        let bytes = usize::try_from(header.total).unwrap_or(usize::MAX);
-        into.try_reserve(bytes).map_err(|_| Cause::Length { what: "a message of a broadcast", bytes, room: 0 }.into())
+        match header.message.checked_sub(self.message) {
+            Some(messages @ 1..) => {
+                self.message = header.message;
+                Err(Cause::Skipped { messages }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Copies a record's part of the message: behind `into` if that is all of it, else behind the parts before
+    /// it. Returns false if the writer may have written over it meanwhile.
+    fn take(&mut self, header: &Header, into: &mut Vec<u8>) -> Result<bool, Error> {
+        let mut joined = core::mem::take(&mut self.joined);
+        let (have, ring) = (joined.len() as u64, self.end.shared.bytes.size() as u64);
+        let to = if header.is_whole() { into } else { &mut joined };
+        let fits = to.capacity() - to.len() >= header.bytes as usize;
+        // Twice as much each time, and never more than the message has: a false length costs no memory.
+        let more = if header.is_whole() { header.total } else { (self.total - have).min(have.max(ring)) };
+        let reserved = if fits { Ok(()) } else { to.try_reserve_exact(more as usize) };
+        let end = reserved.map(|()| self.copy(header, to));
+        self.joined = joined;
+        let bytes = usize::try_from(self.total).unwrap_or(usize::MAX);
+        end.map_err(|_| Cause::Length { what: "a message of a broadcast", bytes, room: 0 }.into())
+    }
+
+    /// Appends a record's bytes. Returns false if the writer may have written over them meanwhile.
+    fn copy(&self, header: &Header, into: &mut Vec<u8>) -> bool {
+        let shared = &*self.end.shared;
+        let (at, from) = (shared.cycle.offset(self.position), into.len());
+        into.resize(from + header.bytes as usize, 0);
+        shared.bytes.load(at + HEADER, &mut into[from..]);
+        // The position tells a record even from one that is all positions later.
+        self.is_intact() && (shared.pace == Pace::SlowestReader || Header::load(&shared.bytes, at) == Some(*header))
+    }
+
+    /// Hands out the joined parts of a whole message, if it had several.
+    fn hand_out(&mut self, into: &mut Vec<u8>) {
+        if into.is_empty() && !self.joined.is_empty() {
+            core::mem::swap(into, &mut self.joined);
+        } else {
+            into.append(&mut self.joined);
+        }
     }
 
     /// Waits for the next record that is no padding.
@@ -180,24 +230,29 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
             if !self.is_intact() {
                 return Ok(Look::Overwritten);
             }
-            let fits = |header: &Header| {
-                header.units() <= shared.cycle.ahead(self.written, self.position)
-                    && shared.cycle.low(header.position) == self.position
-                    && header.bytes as usize <= most(shared.cycle.room)
-            };
-            match header.filter(fits) {
-                Some(header) if header.position < self.last => return Ok(Look::Overwritten),
-                Some(header) => {
-                    self.last = header.position;
-                    match header.kind {
-                        RecordKind::Padding => self.go_on(header.units()),
-                        _ => return Ok(Look::Record(header)),
-                    }
-                }
+            match header.filter(|header| self.fits(header)) {
+                Some(header) if header.kind == RecordKind::Padding => self.go_on(&header),
+                Some(header) => return Ok(Look::Record(header)),
                 None if shared.pace == Pace::Writer => return Ok(Look::Overwritten),
                 None => return Err(self.garbled("no record where one begins")),
             }
         }
+    }
+
+    /// Returns whether a header is one that a writer can have left at the present position. All that it says
+    /// comes from memory that others write, so nothing of it is used before.
+    fn fits(&self, header: &Header) -> bool {
+        let cycle = self.end.shared.cycle;
+        let (units, at) = (header.units(), self.position % cycle.room);
+        let is_next = match self.end.shared.pace {
+            Pace::SlowestReader => header.position == self.least,
+            Pace::Writer => header.position >= self.least && cycle.low(header.position) == self.position,
+        };
+        is_next
+            && header.bytes as usize <= most(cycle.room)
+            && at + units <= cycle.room
+            && (header.kind != RecordKind::Padding || at + units == cycle.room)
+            && units <= cycle.ahead(self.written, self.position)
     }
 
     /// Waits until something is written at the present position.
@@ -212,28 +267,27 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
         if written == position | LEFT {
             return Err(Cause::Closed { peer: Some(WRITER) }.into());
         }
-        self.written = written & POSITION;
+        self.written = self.position_in(written & POSITION)?;
         Ok(())
     }
 
-    /// Copies a record's bytes. False if the writer may have written over them meanwhile.
-    fn copy(&self, header: Header, into: &mut Vec<u8>) -> bool {
+    /// A position of the writer's, if it can be one.
+    fn position_in(&self, low: u32) -> Result<u32, Error> {
         let shared = &*self.end.shared;
-        let (at, from) = (shared.cycle.offset(self.position), into.len());
-        into.resize(from + header.bytes as usize, 0);
-        shared.bytes.load(at + HEADER, &mut into[from..]);
-        // The position tells a record even from one that is all positions later.
-        self.is_intact() && (shared.pace == Pace::SlowestReader || Header::load(&shared.bytes, at) == Some(header))
+        let is_near = shared.pace == Pace::Writer || shared.cycle.ahead(low, self.position) <= shared.cycle.room;
+        if low < shared.cycle.positions && is_near { Ok(low) } else { Err(self.garbled("a position outside of its ring")) }
     }
 
-    /// Has the writer not begun to write over the present record?
+    /// Returns whether the writer has not begun to write over the present record.
     fn is_intact(&self) -> bool {
         let shared = &*self.end.shared;
         shared.pace == Pace::SlowestReader || shared.cycle.is_reached(self.position, self.end.cpu.load(shared.discarded()))
     }
 
     /// Goes on behind a record, which may be written over from now on.
-    fn go_on(&mut self, units: u32) {
+    fn go_on(&mut self, header: &Header) {
+        let units = header.units();
+        self.least = header.position.saturating_add(u64::from(units));
         self.position = self.end.shared.cycle.low(u64::from(self.position) + u64::from(units));
         if self.end.shared.pace == Pace::SlowestReader {
             self.end.cpu.publish(self.end.shared.read(self.end.rank), self.position);
@@ -241,15 +295,21 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
     }
 
     /// The writer has overtaken this reader, which goes on with the oldest record that is left: the
-    /// beginning of a message tells how many it has missed.
+    /// beginning of a message tells how many it has missed. A writer that goes on overtaking it for longer
+    /// than `deadline` is not followed any further.
     #[cold]
-    fn catch_up(&mut self) -> Result<(), Error> {
+    fn catch_up(&mut self, deadline: Nanos, overtaken: u32) -> Result<(), Error> {
         let (shared, cpu) = (&*self.end.shared, &self.end.cpu);
         let oldest = cpu.load(shared.discarded());
         if oldest == self.position {
             return Err(self.garbled("no record where one begins"));
         }
-        (self.position, self.written) = (oldest, cpu.load(shared.written()) & POSITION);
+        if overtaken > 0 && deadline < Nanos::MAX && cpu.now() >= deadline {
+            return Err(Error::timed_out(&self.end.context(WRITER, deadline), cpu.now()));
+        }
+        let written = cpu.load(shared.written()) & POSITION;
+        (self.position, self.written) = (self.position_in(oldest)?, self.position_in(written)?);
+        self.joined.clear();
         Ok(())
     }
 
@@ -278,8 +338,13 @@ impl<C: Cpu, B: ByteStore> Drop for BroadcastReader<C, B> {
 impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
     /// As if that much had been read.
     pub(super) fn begin_at(&mut self, position: u64) {
-        self.position = self.end.shared.cycle.low(position);
+        (self.position, self.least) = (self.end.shared.cycle.low(position), position);
         self.written = self.position;
         self.end.cpu.store(self.end.shared.read(self.end.rank), self.position);
+    }
+
+    /// Where the parts of a message are joined.
+    pub(super) fn joined_at(&self) -> usize {
+        self.joined.as_ptr().addr()
     }
 }

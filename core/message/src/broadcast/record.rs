@@ -37,6 +37,11 @@ impl Header {
         units(self.bytes as usize)
     }
 
+    /// Returns whether it holds a whole message.
+    pub(super) fn is_whole(&self) -> bool {
+        self.kind == RecordKind::First && u64::from(self.bytes) == self.total
+    }
+
     pub(super) fn store(&self, bytes: &impl ByteStore, at: usize) {
         let kind = match self.kind {
             RecordKind::Padding => 0_u64,
@@ -75,4 +80,10 @@ pub(super) fn units(bytes: usize) -> u32 {
 /// it.
 pub(super) fn most(room: u32) -> usize {
     (room / 2) as usize * UNIT - HEADER
+}
+
+/// The most bytes of a message at the writer's own pace: with the padding that may lie in its middle, a longer
+/// one would discard its own beginning.
+pub(super) fn kept(room: u32) -> usize {
+    room as usize * UNIT / 8 * 5
 }

@@ -1,5 +1,5 @@
 //! The writer's end.
-use super::record::{HEADER, Header, RecordKind, UNIT, most, units};
+use super::record::{HEADER, Header, RecordKind, UNIT, kept, most, units};
 use super::{BroadcastEnd, Cycle, LEFT, Pace, WRITER};
 use foregather_machine::{ByteStore, Cause, Clock, Cpu, Error, Nanos, Rank, WaitContext};
 use foregather_wait::Account;
@@ -57,8 +57,7 @@ impl<C: Cpu, B: ByteStore> BroadcastWriter<C, B> {
     pub async fn go_on(&mut self, parts: &[&[u8]], deadline: Nanos) -> Result<(), Error> {
         self.check()?;
         let total = parts.iter().map(|part| part.len()).sum::<usize>();
-        // With the padding that may lie in its middle, a longer one would discard its own beginning.
-        let kept = self.cycle().room as usize * UNIT / 8 * 5;
+        let kept = kept(self.cycle().room);
         if self.end.shared.pace == Pace::Writer && total > kept {
             return Err(Cause::Length { what: "a message at the writer's own pace", bytes: total, room: kept }.into());
         }
@@ -142,47 +141,70 @@ impl<C: Cpu, B: ByteStore> BroadcastWriter<C, B> {
         }
         match self.end.shared.pace {
             Pace::SlowestReader => self.wait_for_readers(behind, deadline).await,
-            Pace::Writer => {
-                self.discard(behind);
-                Ok(())
-            }
+            Pace::Writer => self.discard(behind),
         }
     }
 
     /// Waits until all readers have read up to `behind`.
     async fn wait_for_readers(&mut self, behind: u64, deadline: Nanos) -> Result<(), Error> {
-        loop {
-            let Some((rank, slowest)) = self.slowest() else { return Err(Cause::Closed { peer: None }.into()) };
+        for round in 0_u32.. {
+            let Some((rank, slowest)) = self.slowest()? else { return Err(Cause::Closed { peer: None }.into()) };
             self.free_up_to = slowest;
             if slowest >= behind {
-                return Ok(());
+                break;
             }
             let (end, position) = (&self.end, self.position);
+            // A word that goes back and forth would end each wait at its first look.
+            if round > 0 && deadline < Nanos::MAX && end.cpu.now() >= deadline {
+                return Err(Error::timed_out(&end.context(rank, deadline), end.cpu.now()));
+            }
             let word = end.shared.read(rank);
             let has_read = || {
                 let read = end.cpu.load(word);
-                (read & LEFT != 0 || position_of(end.shared.cycle, read, position) >= behind).then_some(())
+                (read & LEFT != 0 || position_of(end.shared.cycle, read, position).is_none_or(|read| read >= behind))
+                    .then_some(())
             };
             end.wait(word, rank, deadline, has_read).await?;
         }
+        Ok(())
     }
 
     /// The reader that is the furthest behind, and where it is; `None` if all have left.
-    fn slowest(&self) -> Option<(Rank, u64)> {
+    ///
+    /// # Errors
+    /// [`Cause::ProtocolViolation`] for a reader whose position is outside of the ring.
+    fn slowest(&self) -> Result<Option<(Rank, u64)>, Error> {
         let (shared, cpu) = (&*self.end.shared, &self.end.cpu);
-        let here = (1..=shared.readers).map(|rank| (rank, cpu.load(shared.read(rank)))).filter(|(_, read)| read & LEFT == 0);
-        here.map(|(rank, read)| (rank, position_of(shared.cycle, read, self.position))).min_by_key(|&(_, read)| read)
+        let mut slowest: Option<(Rank, u64)> = None;
+        for rank in 1..=shared.readers {
+            let read = cpu.load(shared.read(rank));
+            if read & LEFT != 0 {
+                continue;
+            }
+            let what = "a position outside of the ring";
+            let read = position_of(shared.cycle, read, self.position).ok_or(Cause::ProtocolViolation { from: rank, what })?;
+            if slowest.is_none_or(|(_, least)| read < least) {
+                slowest = Some((rank, read));
+            }
+        }
+        Ok(slowest)
     }
 
-    /// Gives up the oldest records up to `behind`: says so before it writes over them.
-    fn discard(&mut self, behind: u64) {
-        let shared = &*self.end.shared;
+    /// Gives up the oldest records up to `behind`: says so before it writes over them. Records that others
+    /// have written over are given up, too, and all behind them, and that is an error.
+    fn discard(&mut self, behind: u64) -> Result<(), Error> {
+        let (shared, position) = (&*self.end.shared, self.position);
+        let is_own = |header: &Header, at: u64| header.position == at && at + u64::from(header.units()) <= position;
+        let mut intact = true;
         while self.free_up_to < behind {
             let at = shared.cycle.offset(shared.cycle.low(self.free_up_to));
-            let header = Header::load(&shared.bytes, at).expect("the writer's own record");
-            self.free_up_to += u64::from(header.units());
+            let header = Header::load(&shared.bytes, at).filter(|header| is_own(header, self.free_up_to));
+            intact &= header.is_some();
+            self.free_up_to = header.map_or(position, |header| self.free_up_to + u64::from(header.units()));
         }
         self.end.cpu.store(shared.discarded(), shared.cycle.low(self.free_up_to));
+        let what = "records that this writer has not written";
+        if intact { Ok(()) } else { Err(Cause::ProtocolViolation { from: WRITER, what }.into()) }
     }
 }
 
@@ -235,9 +257,11 @@ impl Parts<'_> {
     }
 }
 
-/// The position of a reader, by its lower bits and a later position of the writer.
-fn position_of(cycle: Cycle, read: u32, position: u64) -> u64 {
-    position.saturating_sub(u64::from(cycle.ahead(cycle.low(position), read)))
+/// The position of a reader, by its lower bits and a later position of the writer; `None` if that is more than
+/// a ring ahead, which no writer is.
+fn position_of(cycle: Cycle, read: u32, position: u64) -> Option<u64> {
+    let behind = cycle.ahead(cycle.low(position), read);
+    position.checked_sub(u64::from(behind)).filter(|_| behind <= cycle.room && read < cycle.positions)
 }
 
 impl<C: Cpu, B: ByteStore> Clock for BroadcastWriter<C, B> {
