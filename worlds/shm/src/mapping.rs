@@ -8,12 +8,17 @@ use core::ptr::{NonNull, null_mut};
 use foregather_machine::{Cause, Error};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, Mode, SealFlags, fchmod, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
 /// The expected content of a descriptor.
 const WHAT: &str = "a shared segment of this program in the descriptor";
 
-/// The bytes of a memory file at an address of this process.
+/// The least bytes of inaccessible memory before and behind a mapping: a page of any processor. An access
+/// beyond either end faults, and never meets other memory of the process.
+const GUARD: usize = 1 << 16;
+
+/// The bytes of a memory file at an address of this process, between pages that nobody can access.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     base: NonNull<u8>,
@@ -56,11 +61,22 @@ impl Mapping {
     }
 
     fn map(fd: OwnedFd, bytes: usize) -> Result<Self, Error> {
+        let refusal = || refused("mapping a shared segment", "raise the limit on address space (`ulimit -v`)");
+        let all = reserved(bytes).ok_or_else(|| refusal()(Errno::NOMEM))?;
         // SAFETY: a new mapping at an address that the kernel chooses replaces no other memory.
-        let base = unsafe { mmap(null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &fd, 0) };
-        let base = base.map_err(refused("mapping a shared segment", "raise the limit on address space (`ulimit -v`)"))?;
-        let base = NonNull::new(base.cast()).ok_or_else(|| wrong("it is at 0".to_owned()))?;
-        Ok(Self { base, bytes, fd })
+        let start = unsafe { mmap_anonymous(null_mut(), all, ProtFlags::empty(), MapFlags::PRIVATE) }.map_err(refusal())?;
+        let inner = start.wrapping_byte_add(GUARD);
+        let prot = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: it replaces pages of the mapping before, which nobody uses: they begin a guard behind its
+        // start, and a guard is left behind their end.
+        let mapped = unsafe { mmap(inner, bytes, prot, MapFlags::SHARED | MapFlags::FIXED, &fd, 0) };
+        let this = mapped.map(|base| NonNull::new(base.cast()).map(|base| Self { base, bytes, fd }));
+        if let Ok(Some(this)) = this {
+            return Ok(this);
+        }
+        // SAFETY: the first mapping is this call's own, and nobody has its address.
+        let _ = unsafe { munmap(start, all) };
+        Err(this.map_or_else(refusal(), |_| wrong("it is at 0".to_owned())))
     }
 
     /// The descriptor, for a child to inherit.
@@ -86,13 +102,47 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own, and all that was lent from it has ended.
-        let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.bytes) };
+        let start = self.base.as_ptr().wrapping_sub(GUARD).cast();
+        // SAFETY: the mapping and its guards are this value's own, and all that was lent from it has ended.
+        let unmapped = unsafe { munmap(start, reserved(self.bytes).unwrap_or(self.bytes)) };
         debug_assert!(unmapped.is_ok(), "{unmapped:?}");
     }
+}
+
+/// The bytes of a mapping with its guards; `None` if there is no such number.
+fn reserved(bytes: usize) -> Option<usize> {
+    bytes.checked_next_multiple_of(GUARD)?.checked_add(2 * GUARD)
 }
 
 /// The error for a descriptor of something else.
 pub(crate) fn wrong(remedy: String) -> Error {
     Error::from(Cause::Unavailable { what: WHAT.to_owned(), remedy })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The permissions of the pages at an address, as the kernel lists them.
+    fn permissions(address: usize) -> String {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let found = maps.lines().find_map(|line| {
+            let (range, rest) = line.split_once(' ')?;
+            let (from, to) = range.split_once('-')?;
+            let parse = |text| usize::from_str_radix(text, 16).unwrap();
+            (parse(from)..parse(to)).contains(&address).then(|| rest[..4].to_owned())
+        });
+        found.unwrap_or_default()
+    }
+
+    #[test]
+    fn pages_before_and_behind_a_mapping_cannot_be_accessed() {
+        for bytes in [1, 4_096, 100_000, 1 << 20] {
+            let mapping = Mapping::new(bytes).unwrap();
+            let (first, last) = (mapping.at(0).addr().get(), mapping.at(bytes - 1).addr().get());
+            assert_eq!([permissions(first), permissions(last)], ["rw-s", "rw-s"], "{bytes}");
+            let (before, behind) = (first - 1, (last + 1).next_multiple_of(rustix::param::page_size()));
+            assert_eq!([permissions(before), permissions(behind)], ["---p", "---p"], "{bytes}");
+        }
+    }
 }

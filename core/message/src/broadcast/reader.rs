@@ -192,10 +192,12 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
         let mut joined = core::mem::take(&mut self.joined);
         let (have, ring) = (joined.len() as u64, self.end.shared.bytes.size() as u64);
         let to = if header.is_whole() { into } else { &mut joined };
-        let fits = to.capacity() - to.len() >= header.bytes as usize;
-        // Twice as much each time, and never more than the message has: a false length costs no memory.
-        let more = if header.is_whole() { header.total } else { (self.total - have).min(have.max(ring)) };
-        let reserved = if fits { Ok(()) } else { to.try_reserve_exact(more as usize) };
+        let reserved = match to.capacity() - to.len() >= header.bytes as usize {
+            true => Ok(()),
+            false if header.is_whole() => to.try_reserve(header.bytes as usize),
+            // Twice as much each time, and never more than the message has: a false length costs no memory.
+            false => to.try_reserve_exact((self.total - have).min(have.max(ring)) as usize),
+        };
         let end = reserved.map(|()| self.copy(header, to));
         self.joined = joined;
         let bytes = usize::try_from(self.total).unwrap_or(usize::MAX);
