@@ -16,7 +16,7 @@ use subjects::{Meeting, Queue, Subject};
 /// Far beyond the time limit of any call here, on a machine that others use.
 const HANG: Duration = Duration::from_secs(20);
 /// The mutations of one segment before it is made anew.
-const LIFE: u64 = 24;
+const LIFE: u64 = 6;
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
@@ -46,6 +46,15 @@ impl Watchdog {
     }
 }
 
+/// Lets the watchdog go, also after a panic.
+struct Released<'w>(&'w Watchdog);
+
+impl Drop for Released<'_> {
+    fn drop(&mut self) {
+        self.0.over.store(true, Relaxed);
+    }
+}
+
 /// Mutates segments of new subjects until there were enough mutations; prints what became of the calls.
 fn run<S: Subject>(name: &str, beside: bool) {
     let seed = number("FOREGATHER_SEED").unwrap_or(u64::from(std::process::id()));
@@ -55,10 +64,11 @@ fn run<S: Subject>(name: &str, beside: bool) {
     println!("{name}: seed {seed}, {mutations} mutations");
     std::thread::scope(|threads| {
         threads.spawn(|| watchdog.watch(name));
+        let _released = Released(&watchdog);
         while done < mutations {
             let mut subject = S::new(&mut random);
             let mut garbage = Garbage::over(subject.descriptor(), subject.ring(), random.below(u64::MAX));
-            for _ in 0..random.below(12) {
+            for _ in 0..random.below(30) {
                 subject.call(&mut random).ok();
             }
             let stop = AtomicBool::new(false);
@@ -85,7 +95,6 @@ fn run<S: Subject>(name: &str, beside: bool) {
             done += came;
             watchdog.calls.fetch_add(1, Relaxed);
         }
-        watchdog.over.store(true, Relaxed);
     });
     println!("{name}: {done} mutations, {} calls succeeded, {} ended with an error", ends[0], ends[1]);
     assert!(ends[1] > 0, "no call has noticed anything");

@@ -13,11 +13,20 @@ const LINE: u64 = 128;
 /// Bits of a word before its value.
 const SHIFT: u32 = 2;
 
+/// Which garbage a segment gets. Where all kinds mix, the first of them ends all that calls could still find.
+#[derive(Clone, Copy, PartialEq)]
+enum Theme {
+    All,
+    Words,
+    Headers,
+}
+
 /// Writes garbage into one segment.
 pub(super) struct Garbage {
     file: File,
     bytes: u64,
     ring: Range<u64>,
+    theme: Theme,
     random: SplitMix,
 }
 
@@ -26,12 +35,19 @@ impl Garbage {
         let own: OwnedFd = descriptor.try_clone_to_owned().unwrap();
         let file = File::from(own);
         let bytes = file.metadata().unwrap().len();
-        Self { file, bytes, ring, random: SplitMix(seed) }
+        let mut random = SplitMix(seed);
+        let theme = [Theme::All, Theme::Words, Theme::Headers][random.below(3) as usize];
+        Self { file, bytes, ring, theme, random }
     }
 
     /// One mutation.
     pub(super) fn mutate(&mut self) {
-        match self.random.below(12) {
+        let kind = match self.theme {
+            Theme::All => self.random.below(12),
+            Theme::Words => 2,
+            Theme::Headers => 8,
+        };
+        match kind {
             0 => {
                 let (at, byte) = (self.random.below(self.bytes), self.random.below(256) as u8);
                 self.store(at, &[byte]);
@@ -77,7 +93,9 @@ impl Garbage {
 
     fn unit(&mut self) -> Option<u64> {
         let units = (self.ring.end - self.ring.start) / UNIT;
-        (units > 0).then(|| self.random.below(units))
+        // Near the ring's end more often than not.
+        let from = if self.random.below(2) == 0 { 0 } else { units.saturating_sub(4) };
+        (units > 0).then(|| from + self.random.below(units - from))
     }
 
     /// Bytes of a message, more often than not some that end at a unit.
@@ -85,7 +103,8 @@ impl Garbage {
         let units = (self.ring.end - self.ring.start) / UNIT;
         match self.random.below(4) {
             0 => self.value(),
-            _ => (self.random.below(units + 2) * UNIT).saturating_sub(HEADER as u64),
+            1 => (self.random.below(units + 2) * UNIT).saturating_sub(HEADER as u64),
+            _ => (self.random.below(units / 2 + 1) * UNIT).saturating_sub(HEADER as u64),
         }
     }
 
@@ -103,15 +122,21 @@ impl Garbage {
         self.store(self.ring.start + unit * UNIT, &header);
     }
 
-    /// The header that is there, with one or two other fields.
+    /// A header that a writer has written, with one or two other fields: often the last one of the ring, and
+    /// often longer, so that its message would reach beyond the end.
     fn bend_header(&mut self) {
-        let Some(unit) = self.unit() else { return self.word() };
-        let mut header = [0; HEADER];
-        self.file.read_exact_at(&mut header, self.ring.start + unit * UNIT).unwrap();
-        let mut fields: [u64; 4] =
-            std::array::from_fn(|at| u64::from_le_bytes(std::array::from_fn(|byte| header[at * 8 + byte])));
-        if self.random.below(3) > 0 {
-            let bytes = self.length();
+        let units = (self.ring.end - self.ring.start) / UNIT;
+        let headers: Vec<_> = (0..units).filter_map(|unit| Some((unit, self.written_at(unit)?))).collect();
+        let Some(&(last, _)) = headers.last() else { return self.header() };
+        let (unit, mut fields) = match self.random.below(2) {
+            0 => headers[headers.len() - 1],
+            _ => headers[self.random.below(headers.len() as u64) as usize],
+        };
+        let bytes = match self.random.below(3) {
+            0 => self.length(),
+            _ => (units - last + 1 + self.random.below(3)) * UNIT - HEADER as u64,
+        };
+        if self.random.below(4) > 0 {
             fields[0] = fields[0] & !u64::from(u32::MAX) | bytes & u64::from(u32::MAX);
             fields[1] = bytes;
         } else {
@@ -119,6 +144,15 @@ impl Garbage {
             fields[which] = self.value();
         }
         self.fields(unit, fields);
+    }
+
+    /// The fields of a record that begins at that unit.
+    fn written_at(&self, unit: u64) -> Option<[u64; 4]> {
+        let mut header = [0; HEADER];
+        self.file.read_exact_at(&mut header, self.ring.start + unit * UNIT).unwrap();
+        let fields: [u64; 4] = std::array::from_fn(|at| u64::from_le_bytes(std::array::from_fn(|byte| header[at * 8 + byte])));
+        let units = (self.ring.end - self.ring.start) / UNIT;
+        (fields[0] >> 32 == 1 && fields[3] % units == unit).then_some(fields)
     }
 
     /// The same byte many times.

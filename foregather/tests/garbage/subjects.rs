@@ -79,7 +79,7 @@ impl Queue {
     }
 
     fn send(&mut self, random: &mut SplitMix, limit: Duration) -> Result<(), Error> {
-        let bytes = random.below((self.ring.end - self.ring.start) * 2) as usize >> random.below(6);
+        let bytes = random.below((self.ring.end - self.ring.start) * 2) as usize >> random.below(8);
         let message = vec![7; bytes];
         let writer = self.writer.as_mut().unwrap();
         let end = writer.send_timeout(&[&message], limit);
