@@ -70,6 +70,14 @@ pub enum Cause {
         /// What this rank was doing; may be empty.
         doing: &'static str,
     },
+    /// Whether the process of a rank still runs cannot be known from here, so nobody could tell a lost one
+    /// from a slow one.
+    Unseen {
+        /// The rank of that process.
+        rank: Rank,
+        /// Why, and the remedy.
+        why: &'static str,
+    },
     /// These ranks wait for each other, each for the next one and the last for the first: none of them can go
     /// on.
     Deadlock {
@@ -321,6 +329,7 @@ impl fmt::Display for Cause {
                 write!(f, "the process of rank {rank} has died or stands still")?;
                 if doing.is_empty() { Ok(()) } else { write!(f, "; this rank was waiting in: {doing}") }
             }
+            Self::Unseen { rank, why } => write!(f, "cannot tell whether the process of rank {rank} still runs: {why}"),
             Self::Deadlock { ranks, doing } => {
                 let [first, rest @ ..] = &ranks[..] else { return f.write_str("ranks wait for each other") };
                 write!(f, "rank {first} waits for ")?;

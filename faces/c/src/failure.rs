@@ -94,6 +94,7 @@ impl From<Error> for Refusal {
             Cause::Busy { peer, .. } => (BUSY, Some(peer), 0),
             Cause::Deadlock { ref ranks, .. } => (DEADLOCK, ranks.first().copied(), 0),
             Cause::Elsewhere { rank, .. } => (FAILED, Some(rank), 0),
+            Cause::Unseen { rank, .. } => (SYSTEM, Some(rank), 0),
             Cause::Os { .. } | Cause::Unavailable { .. } | Cause::Refused { .. } => (SYSTEM, None, 0),
             _ => (FAILED, None, 0),
         };

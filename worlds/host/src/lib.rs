@@ -13,6 +13,7 @@
 //! - [`child`]: processes that never outlive this one.
 //! - [`guardian`]: a process that ends the processes that this one would leave behind.
 //! - [`forks`]: whether this process is a copy of the one that started its threads.
+//! - [`identity`]: which process a number names, and whether it still runs.
 //! - [`pthread`]: the default stack of threads, and the barrier of the C library, as a peer.
 //! - [`settings`]: the user's settings of teams and shared memory in environment variables.
 //! - [`terminal`]: its width.
@@ -41,6 +42,7 @@ pub mod futex;
 pub mod fuzz;
 pub mod guardian;
 pub mod heap;
+pub mod identity;
 pub mod interrupt;
 pub mod kept;
 pub mod pause;

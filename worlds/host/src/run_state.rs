@@ -41,6 +41,12 @@ pub fn started(process: u32) -> Option<u64> {
     fields(&read_stat(process)?)?.get(BEGAN)?.parse().ok()
 }
 
+/// Returns whether `/proc` is there and numbers processes as this one's pid namespace does.
+pub(crate) fn proc_is_ours() -> bool {
+    let own = std::process::id().to_string();
+    rustix::fs::readlink("/proc/self", Vec::new()).is_ok_and(|number| number.as_bytes() == own.as_bytes())
+}
+
 fn read_stat(thread: ThreadId) -> Option<Vec<u8>> {
     let file = openat(CWD, format!("/proc/{thread}/stat"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let mut text = vec![0; 1_024];

@@ -38,5 +38,5 @@ mod watch;
 
 pub use fabric::{Lane, SegmentSpec, ShmFabric};
 pub use process::{Process, Watch};
-pub use seats::Seats;
+pub use seats::{SeatState, Seats};
 pub use segment::{Segment, SegmentKind};

@@ -1,31 +1,88 @@
-//! Processes that come one after another: each says which it is when it takes its rank's seat, and the others
+//! Processes that come one after another: each describes itself when it takes its rank's seat, and the others
 //! watch it from then on.
 use crate::watch::{LOOK_INTERVAL, ended};
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use foregather_host::{clock, run_state};
-use foregather_machine::{Error, Nanos, Rank, SharedLines, VALUE_MASK, WaitContext};
+use foregather_host::clock;
+use foregather_host::identity::{Mark, ProcessIdentity, Sight};
+use foregather_machine::{Cause, Error, Nanos, Rank, SharedLines, VALUE_MASK, WaitContext};
 use foregather_thread::{Scope, Word};
 use rustix::fd::OwnedFd;
-use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The words of a seat: the number of its process, 0 while it is free; and when that was started, since
-/// numbers come again.
+/// The words of a seat. The number of its process, 0 while it is free; its mark, and which kind of mark that
+/// is; its pid namespace, 0 if it does not know it.
 const PROCESS: usize = 0;
-const STARTED: [usize; 2] = [1, 2];
+const MARK: [usize; 2] = [1, 2];
+const NAMESPACE: usize = 3;
 /// In place of a number: the process has left the seat, and is not missed.
 const LEFT: u32 = VALUE_MASK;
+/// In place of a number: the process has died, as another one has proved, and is not missed any more.
+const DEAD: u32 = VALUE_MASK - 1;
+/// The bit of a mark's second word that says that it is an inode; else it is a time, and 0 is none.
+const IS_INODE: u32 = 1 << 29;
+/// Bits of a word.
+const BITS: u32 = VALUE_MASK.count_ones();
 
 /// A line of words for each rank, in a segment. A clone has the same lines.
 #[derive(Clone)]
 pub struct Seats(SharedLines<Word>);
 
-/// The time at which a process was started, in two words.
-fn started(process: u32) -> [u32; 2] {
-    let started = run_state::started(process).unwrap_or(0);
-    [started as u32 & VALUE_MASK, (started >> 30) as u32 & VALUE_MASK]
+/// The state of a seat.
+#[derive(Debug)]
+pub enum SeatState {
+    /// No process has taken it yet.
+    Free,
+    /// Its process has left it in order.
+    Left,
+    /// Its process runs, as far as this one can see.
+    Lives(u32),
+    /// Its process has ended without leaving it.
+    Dead,
+    /// Whether its process runs cannot be known now; why, and the remedy.
+    Unknown(&'static str),
+}
+
+/// What a seat says of its process.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Occupant {
+    number: u32,
+    mark: [u32; 2],
+    namespace: u32,
+}
+
+impl Occupant {
+    fn of(process: ProcessIdentity) -> Self {
+        let (mark, kind) = match process.mark {
+            Mark::Unknown => (0, 0),
+            Mark::Inode(inode) => (inode, IS_INODE),
+            Mark::Started(at) => (at, 0),
+        };
+        let high = (mark >> BITS) as u32 & (IS_INODE - 1) | kind;
+        Self { number: process.number, mark: [mark as u32 & VALUE_MASK, high], namespace: namespace_word(process.namespace) }
+    }
+
+    /// What this process can know of it.
+    fn look(self) -> Sight {
+        let mark = u64::from(self.mark[0]) | u64::from(self.mark[1] & (IS_INODE - 1)) << BITS;
+        let mark = match (self.mark[1] & IS_INODE, mark) {
+            (0, 0) => Mark::Unknown,
+            (0, at) => Mark::Started(at),
+            (_, inode) => Mark::Inode(inode),
+        };
+        // A word has not all bits of a namespace's number; this process's own is known in full.
+        let here = ProcessIdentity::own();
+        let namespace = match self.namespace {
+            0 => None,
+            there if there == namespace_word(here.namespace) => here.namespace,
+            there => Some(there.into()),
+        };
+        ProcessIdentity { number: self.number, mark, namespace }.look(&here)
+    }
+}
+
+fn namespace_word(namespace: Option<u64>) -> u32 {
+    namespace.map_or(0, |number| (number as u32 & VALUE_MASK).max(1))
 }
 
 impl Seats {
@@ -36,31 +93,76 @@ impl Seats {
 
     /// This process takes the seat of `rank`: from now on its death is noticed.
     pub fn take(&self, rank: Rank) {
-        let line = &self.0[rank as usize];
-        let process = getpid().as_raw_nonzero().get() as u32;
-        for (word, value) in STARTED.into_iter().zip(started(process)) {
+        let (line, own) = (&self.0[rank as usize], Occupant::of(ProcessIdentity::own()));
+        for (word, value) in MARK.into_iter().zip(own.mark) {
             line[word].store(value);
         }
-        line[PROCESS].publish(process, Scope::Shared);
+        line[NAMESPACE].store(own.namespace);
+        line[PROCESS].publish(own.number, Scope::Shared);
     }
 
-    /// This process leaves the seat of `rank` in order.
+    /// This process leaves the seat of `rank` in order, unless another one has taken it since.
     pub fn leave(&self, rank: Rank) {
-        self.0[rank as usize][PROCESS].publish(LEFT, Scope::Shared);
+        let _ = self.0[rank as usize][PROCESS].compare_exchange(std::process::id(), LEFT, Scope::Shared);
     }
 
-    fn process(&self, rank: Rank) -> Option<u32> {
-        Some(self.0[rank as usize][PROCESS].load()).filter(|&process| process != 0 && process != LEFT)
+    /// Records that the process in the seat of `rank`, which has died, is missed no more: no wait ends because
+    /// of it from now on.
+    pub fn bury(&self, rank: Rank) {
+        if let Some(occupant) = self.occupant(rank)
+            && matches!(self.state(rank), SeatState::Dead)
+        {
+            let _ = self.0[rank as usize][PROCESS].compare_exchange(occupant.number, DEAD, Scope::Shared);
+        }
+    }
+
+    /// The state of a seat, as this process can see it.
+    pub fn state(&self, rank: Rank) -> SeatState {
+        let Some(occupant) = self.occupant(rank) else {
+            return match self.0[rank as usize][PROCESS].load() {
+                0 => SeatState::Free,
+                DEAD => SeatState::Dead,
+                _ => SeatState::Left,
+            };
+        };
+        let has_ended = |process| ended(core::iter::once(process)).is_some();
+        match occupant.look() {
+            Sight::Dead => SeatState::Dead,
+            Sight::Watched(process) if has_ended(&process) => SeatState::Dead,
+            Sight::Presumed(process) if has_ended(&process) => SeatState::Unknown(PRESUMED),
+            Sight::Watched(_) | Sight::Presumed(_) => SeatState::Lives(occupant.number),
+            Sight::Refused => SeatState::Unknown(REFUSED),
+            Sight::Hidden(why) => SeatState::Unknown(why),
+        }
+    }
+
+    fn occupant(&self, rank: Rank) -> Option<Occupant> {
+        let line = &self.0[rank as usize];
+        let number = Some(line[PROCESS].load()).filter(|&process| process != 0 && process < DEAD)?;
+        Some(Occupant { number, mark: MARK.map(|word| line[word].load()), namespace: line[NAMESPACE].load() })
     }
 }
+
+const REFUSED: &str = "the system refuses descriptors of processes; \
+                       raise the limit of open files (ulimit -n), or allow pidfd_open in the container's seccomp filter";
+const PRESUMED: &str = "a process of its number has ended, which need not be the one that was meant; \
+                        run all processes in one pid namespace, with /proc mounted in each";
 
 /// The processes in some seats, and when a wait last asked after them.
 pub(crate) struct Seated {
     seats: Seats,
     ranks: Range<Rank>,
-    /// Descriptors of processes that are known, by rank.
-    known: Mutex<Vec<(Rank, OwnedFd)>>,
+    known: Mutex<Vec<Known>>,
     last_look: AtomicU64,
+}
+
+/// A process that is watched.
+struct Known {
+    rank: Rank,
+    occupant: Occupant,
+    descriptor: OwnedFd,
+    /// Is it proven that the descriptor is this occupant's?
+    proven: bool,
 }
 
 impl Seated {
@@ -68,7 +170,8 @@ impl Seated {
         Arc::new(Self { seats: seats.clone(), ranks, known: Mutex::default(), last_look: AtomicU64::new(0) })
     }
 
-    /// Names a process that has ended without leaving its seat, once in an interval.
+    /// Names a process that has ended without leaving its seat, once in an interval, or one of which nothing
+    /// can be known.
     pub(crate) fn check(&self, why: &WaitContext) -> Result<(), Error> {
         let now = clock::now();
         if now - Nanos(self.last_look.load(Relaxed)) < LOOK_INTERVAL {
@@ -76,28 +179,42 @@ impl Seated {
         }
         self.last_look.store(now.0, Relaxed);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|&(rank, _)| self.seats.process(rank).is_some());
-        let lost = self.meet(&mut known).or_else(|| ended(&known));
-        // One that left in order, and then ended, is not lost.
-        lost.filter(|&rank| self.seats.process(rank).is_some()).map_or(Ok(()), |rank| Err(Error::peer_lost(rank, now, why)))
+        known.retain(|known| self.seats.occupant(known.rank) == Some(known.occupant));
+        self.meet(&mut known, now, why)?;
+        let lost = ended(known.iter().map(|known| &known.descriptor)).map(|at| &known[at]);
+        match lost {
+            // One that left in order, and then ended, is not lost.
+            Some(lost) if self.seats.occupant(lost.rank) == Some(lost.occupant) => Err(match lost.proven {
+                true => Error::peer_lost(lost.rank, now, why),
+                false => Cause::Unseen { rank: lost.rank, why: PRESUMED }.into(),
+            }),
+            _ => Ok(()),
+        }
     }
 
-    /// Gets descriptors of processes that have come since. Returns a rank whose process has ended before
-    /// that.
-    fn meet(&self, known: &mut Vec<(Rank, OwnedFd)>) -> Option<Rank> {
-        for rank in self.ranks.clone().filter(|rank| known.iter().all(|(other, _)| other != rank)).collect::<Vec<_>>() {
-            let Some(process) = self.seats.process(rank) else { continue };
-            let Some(pid) = Pid::from_raw(process as i32) else { return Some(rank) };
-            match pidfd_open(pid, PidfdFlags::empty()) {
-                Ok(pidfd) if STARTED.map(|word| self.seats.0[rank as usize][word].load()) == started(process) => {
-                    known.push((rank, pidfd))
-                }
-                Ok(_) | Err(Errno::SRCH) => return Some(rank),
-                // A system that refuses descriptors of processes: bounded waits end all the same.
-                Err(_) => {}
+    /// Gets descriptors of processes that have come since.
+    ///
+    /// # Errors
+    /// A process has ended before that, or nothing can be known of it.
+    fn meet(&self, known: &mut Vec<Known>, now: Nanos, why: &WaitContext) -> Result<(), Error> {
+        for rank in self.ranks.clone() {
+            if known.iter().any(|known| known.rank == rank) {
+                continue;
             }
+            let Some(occupant) = self.seats.occupant(rank) else { continue };
+            let (descriptor, proven) = match occupant.look() {
+                Sight::Watched(descriptor) => (descriptor, true),
+                Sight::Presumed(descriptor) => (descriptor, false),
+                // Its seat is written in several steps.
+                Sight::Dead | Sight::Hidden(_) if self.seats.occupant(rank) != Some(occupant) => continue,
+                Sight::Dead => return Err(Error::peer_lost(rank, now, why)),
+                Sight::Hidden(why) => return Err(Cause::Unseen { rank, why }.into()),
+                // Bounded waits end all the same, and a later look may see more.
+                Sight::Refused => continue,
+            };
+            known.push(Known { rank, occupant, descriptor, proven });
         }
-        None
+        Ok(())
     }
 }
 

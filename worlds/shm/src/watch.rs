@@ -46,15 +46,16 @@ impl Peers {
             return Ok(());
         }
         self.last_look.store(now.0, Relaxed);
-        ended(&self.peers).map_or(Ok(()), |rank| Err(Error::peer_lost(rank, now, why)))
+        let lost = ended(self.peers.iter().map(|(_, pidfd)| pidfd)).map(|at| self.peers[at].0);
+        lost.map_or(Ok(()), |rank| Err(Error::peer_lost(rank, now, why)))
     }
 }
 
-/// The first rank whose process has ended.
-pub(crate) fn ended(processes: &[(Rank, OwnedFd)]) -> Option<Rank> {
-    let mut watched: Vec<_> = processes.iter().map(|(_, pidfd)| PollFd::new(pidfd, PollFlags::IN)).collect();
+/// The place of the first process that has ended, by one call of the kernel for all of them.
+pub(crate) fn ended<'d>(processes: impl Iterator<Item = &'d OwnedFd>) -> Option<usize> {
+    let mut watched: Vec<_> = processes.map(|pidfd| PollFd::new(pidfd, PollFlags::IN)).collect();
     // An interrupted look is repeated by the next check.
     let ready = poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0);
-    let ended = || watched.iter().zip(processes).find(|(pidfd, _)| !pidfd.revents().is_empty());
-    ready.then(ended).flatten().map(|(_, &(rank, _))| rank)
+    let ended = || watched.iter().position(|pidfd| !pidfd.revents().is_empty());
+    if ready { ended() } else { None }
 }

@@ -40,6 +40,22 @@ pub(crate) fn child_with(test: &str, memory: BorrowedFd<'_>, more: &[String], ke
     Child::spawn(command, &keep).unwrap()
 }
 
+/// [`child_with`], started by another program, which gets the command as its last arguments.
+pub(crate) fn child_in(wrapper: &[&str], test: &str, memory: BorrowedFd<'_>, more: &[String]) -> Child {
+    let inner = command(test);
+    let mut command = match wrapper {
+        [] => inner,
+        [program, rest @ ..] => {
+            let mut command = Command::new(program);
+            command.args(rest).arg(inner.get_program()).args(inner.get_args());
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            command
+        }
+    };
+    command.env(ARGUMENT, format!("{} {}", memory.as_raw_fd(), more.join(" ")));
+    Child::spawn(command, &[memory]).unwrap()
+}
+
 /// In the child: the segment, and its other arguments. `None` if the ignored tests are run by hand.
 pub(crate) fn arguments() -> Option<(Segment, Vec<String>)> {
     inherited().map(|(number, told)| (Segment::inherited(number).unwrap(), told))
