@@ -1,6 +1,6 @@
 //! A group of members that meet again and again, by any barrier.
 use crate::harmonize::{NOTES, Notes, Slack};
-use crate::membership::Membership;
+use crate::membership::{Gone, Membership};
 use crate::{Algorithm, Central, SignalMatrix, Signaller};
 use core::cell::Cell;
 use core::future::Future;
@@ -137,8 +137,8 @@ impl<C: Cpu> Shared<C> {
 
     /// Members that still need a signal of `rank` get an error.
     #[cold]
-    fn poison(&self, cpu: &C, rank: Rank) {
-        self.membership().blame(cpu, rank);
+    fn poison(&self, cpu: &C, rank: Rank, gone: Gone) {
+        self.membership().blame(cpu, rank, gone);
         self.spread(cpu, rank);
     }
 
@@ -158,7 +158,8 @@ impl<C: Cpu> Shared<C> {
     #[cold]
     pub(crate) fn explain(&self, cpu: &C, rank: Rank, error: Error) -> Error {
         let members = self.membership();
-        members.explain(cpu, error, || members.missing(cpu, rank), |lost| self.poison(cpu, lost))
+        let poison = |lost| self.poison(cpu, lost, Gone::Lost);
+        members.explain(cpu, self.algorithm.name(), error, || members.missing(cpu, rank), poison)
     }
 }
 
@@ -381,6 +382,6 @@ impl<C: Cpu> BarrierMember<C> {
 
 impl<C: Cpu> Drop for BarrierMember<C> {
     fn drop(&mut self) {
-        self.group.poison(self.end.cpu(), self.rank());
+        self.group.poison(self.end.cpu(), self.rank(), Gone::Left);
     }
 }

@@ -303,3 +303,44 @@ fn an_end_that_is_killed_at_any_moment_is_named() {
     println!("{rounds} kills, all named within {longest:?}");
     assert!(longest < Duration::from_secs(2), "{longest:?}");
 }
+
+#[test]
+#[ignore = "started by the other tests"]
+fn surviving_child() {
+    let Some(file) = descriptor() else { return };
+    let rank: u32 = std::env::var(RANK).unwrap().parse().unwrap();
+    let mut member = SharedBarrier::attach(file.into()).unwrap().member(rank).unwrap();
+    let end = std::iter::repeat_with(|| member.wait()).find_map(Result::err).unwrap();
+    match end.cause() {
+        Cause::PeerLost { rank, .. } => println!("{LOST}{rank}"),
+        other => println!("{other}"),
+    }
+}
+
+/// A member of a barrier is killed at any moment: each of the others gets the same error.
+#[test]
+fn each_survivor_of_a_barrier_has_lost_the_member_that_was_killed() {
+    let mut random = SplitMix(u64::from(std::process::id()));
+    for round in 0..6 {
+        let barrier = SharedBarrier::create(5).unwrap();
+        let children: Vec<Child> = (0..4).map(|rank| child_of_rank("surviving_child", &barrier, rank)).collect();
+        let mut member = barrier.member(4).unwrap();
+        // All have come.
+        member.wait().unwrap();
+        let victim = random.below(4) as usize;
+        let (pause, killed) = (Duration::from_micros(random.below(20_000)), &children[victim]);
+        let end = std::thread::scope(|threads| {
+            threads.spawn(move || {
+                std::thread::sleep(pause);
+                kill(killed);
+            });
+            std::iter::repeat_with(|| member.wait()).find_map(Result::err).unwrap()
+        });
+        assert!(matches!(*end.cause(), Cause::PeerLost { rank, .. } if rank as usize == victim), "round {round}: {end}");
+        for (rank, child) in children.into_iter().enumerate().filter(|&(rank, _)| rank != victim) {
+            let output = child.output_within(Nanos::from_ms(5_000)).unwrap_or_else(|error| panic!("round {round}: {error}"));
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(said.contains(&format!("{LOST}{victim}\n")), "round {round}: rank {rank} without {victim} says: {said}");
+        }
+    }
+}

@@ -83,8 +83,9 @@ fn lost(end: &Result<(), Error>) -> bool {
     end.as_ref().is_err_and(|error| error.lost_rank() == Some(VICTIM))
 }
 
+/// Does an error name the culprit, and how it has gone? The victim is killed, the others leave.
 fn names(end: &Result<(), Error>, culprit: Rank) -> bool {
-    matches!(Error::of(end), Some(Cause::PeerLost { rank: by, .. } | Cause::Poisoned { by: Some(by) }) if *by == culprit)
+    if culprit == VICTIM { lost(end) } else { matches!(Error::of(end), Some(Cause::Poisoned { by: Some(by) }) if *by == culprit) }
 }
 
 #[test]
@@ -176,10 +177,9 @@ fn a_killed_member_is_an_error_of_all_others_that_names_it() {
                 sleep(Duration::from_millis(20));
                 drop(victim);
             });
+            // Whether this member has noticed it, or another one before.
             let end = block_on(member.wait());
-            // Another member may have noticed before, and told this one.
-            let lost = lost(&end) || (watch == "all" && names(&end, VICTIM));
-            assert!(lost, "{kind:?} {name} {watch}: {end:?}");
+            assert!(lost(&end), "{kind:?} {name} {watch}: {end:?}");
             killer.join().unwrap();
             drop(member);
             all_well(others);

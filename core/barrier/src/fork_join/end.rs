@@ -1,5 +1,6 @@
 //! The common part of a leader and a worker: the words of the team, and how to wait on one of them.
 use super::{AWAY, LEADER, Shared};
+use crate::membership::Gone;
 use core::future::Future;
 use foregather_machine::{Cause, Cpu, Error, Nanos, Rank, WaitContext, reached};
 use foregather_wait::{Account, Outcome, Policy, Roster, Wait, WaitFor, Waited, Waiter};
@@ -134,9 +135,9 @@ impl<C: Cpu> End<C> {
 
     /// Members that still wait for a word of `rank` get an error.
     #[cold]
-    pub(super) fn poison(&self, rank: Rank) {
+    pub(super) fn poison(&self, rank: Rank, gone: Gone) {
         reached("barrier:T4");
-        self.team.membership().blame(&self.cpu, rank);
+        self.team.membership().blame(&self.cpu, rank, gone);
         if rank != LEADER {
             return self.cpu.poison(self.team.joined());
         }
@@ -153,7 +154,8 @@ impl<C: Cpu> End<C> {
     #[cold]
     fn fails(&self, error: Error) -> Error {
         self.account().failed();
-        self.team.membership().explain(&self.cpu, error, || self.missing(), |lost| self.poison(lost))
+        let poison = |lost| self.poison(lost, Gone::Lost);
+        self.team.membership().explain(&self.cpu, WHAT, error, || self.missing(), poison)
     }
 
     /// The lowest worker that has not done its part of the region that the leader is joining.

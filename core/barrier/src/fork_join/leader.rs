@@ -1,6 +1,7 @@
 //! The member that forks and joins.
 use super::end::{End, out_of_turn};
 use super::{AWAY, LEADER, REGIONS, before};
+use crate::membership::Gone;
 use core::cell::Cell;
 use core::future::Future;
 use foregather_machine::{Cause, Cpu, Error, Nanos, Rank, reached};
@@ -253,7 +254,7 @@ impl<C: Cpu> Drop for Leader<C> {
             if self.open.get() {
                 reached("barrier:T5");
             }
-            self.end.poison(LEADER);
+            self.end.poison(LEADER, Gone::Left);
         }
     }
 }

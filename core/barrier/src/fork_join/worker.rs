@@ -1,6 +1,7 @@
 //! A member that is released into regions.
 use super::end::{End, out_of_turn};
 use super::{AWAY, LEADER, before};
+use crate::membership::Gone;
 use core::cell::Cell;
 #[cfg(doc)]
 use foregather_machine::Cause;
@@ -216,7 +217,7 @@ impl<C: Cpu> Worker<C> {
 impl<C: Cpu> Drop for Worker<C> {
     fn drop(&mut self) {
         if self.state.get() != State::Over {
-            self.end.poison(self.end.rank);
+            self.end.poison(self.end.rank, Gone::Left);
         }
     }
 }
