@@ -5,7 +5,7 @@ mod scheduled;
 
 use explore::{check_pct, check_random};
 use foregather_machine::{ByteStore, Cause, Nanos, WaitContext, Words, block_on};
-use foregather_message::broadcast::{Broadcast, Pace};
+use foregather_message::broadcast::{Broadcast, BroadcastReader, Pace};
 use foregather_wait::Policy;
 use scheduled::{Scheduled, Word, team};
 use shuttle::sync::Arc;
@@ -118,6 +118,126 @@ fn a_reader_that_leaves_at_any_moment_lets_the_others_go_on() {
     };
     check_random(schedule, SCHEDULES);
     check_pct(schedule, SCHEDULES, DEPTH);
+}
+
+/// The messages of the next test.
+const MESSAGES: u64 = 8;
+
+/// Reads until an error. Returns the first message's number, how many came without a gap, and the error.
+fn read_all(reader: &mut BroadcastReader<Scheduled, Torn>) -> (Option<u64>, u64, Cause) {
+    let (mut first, mut count) = (None, 0);
+    loop {
+        let mut come = vec![];
+        match block_on(reader.receive(&mut come, Nanos::MAX)) {
+            Ok(()) => {
+                let begin = *first.get_or_insert(u64::from(come[0]) - 1);
+                assert_eq!(come, message(begin + count), "a torn message, or a gap");
+                count += 1;
+            }
+            Err(error) => return (first, count, error.cause().clone()),
+        }
+    }
+}
+
+/// The place of a reader is given to another one at any moment, while the one before still runs: that is
+/// worse than what may happen, since its process has to be dead.
+fn replaced(pace: Pace) {
+    let shared = Broadcast::<Scheduled, Torn>::new(2, Torn::own(512), pace).unwrap();
+    let joined = Arc::new(AtomicU64::new(0));
+    team(4, move |rank| match rank {
+        0 => {
+            let mut writer = shared.writer(Scheduled, Policy::Block).unwrap();
+            for number in 0..MESSAGES {
+                block_on(writer.send(&[&message(number)], Nanos::MAX)).unwrap();
+            }
+        }
+        1 => {
+            let mut reader = shared.reader(Scheduled, 1, Policy::Block).unwrap();
+            joined.store(1, SeqCst);
+            let (first, count, end) = read_all(&mut reader);
+            assert!(first.is_none_or(|first| first == 0 || pace == Pace::Writer));
+            match end {
+                Cause::Replaced { rank: 1 } => {}
+                Cause::Closed { .. } => assert!(count == MESSAGES || pace == Pace::Writer),
+                Cause::Skipped { .. } if pace == Pace::Writer => {}
+                other => panic!("the former holder: {other}"),
+            }
+        }
+        2 => {
+            let mut reader = shared.reader(Scheduled, 2, Policy::Block).unwrap();
+            let (first, count, end) = read_all(&mut reader);
+            let skips = pace == Pace::Writer && matches!(end, Cause::Skipped { .. });
+            assert!(skips || (first, count) == (Some(0), MESSAGES), "the living: {count} from {first:?}, then {end}");
+        }
+        _ => {
+            while joined.load(SeqCst) == 0 {
+                shuttle::thread::yield_now();
+            }
+            let mut reader = shared.replace(Scheduled, 1, Policy::Block).unwrap();
+            let (first, count, end) = read_all(&mut reader);
+            let skips = pace == Pace::Writer && matches!(end, Cause::Skipped { .. });
+            let all = first.is_none_or(|first| first + count == MESSAGES) && matches!(end, Cause::Closed { .. });
+            assert!(skips || all, "the new holder: {count} from {first:?}, then {end}");
+        }
+    });
+}
+
+#[test]
+fn a_place_that_is_given_away_at_any_moment_gets_whole_messages_to_the_end() {
+    for pace in [Pace::SlowestReader, Pace::Writer] {
+        check_random(move || replaced(pace), SCHEDULES);
+        check_pct(move || replaced(pace), SCHEDULES, DEPTH);
+    }
+}
+
+/// A place by hand, whose former holder reads on: does its successor have a word of its own?
+fn by_hand_replaced(has_own_word: bool) {
+    let shared = Arc::new((Word::default(), [Word::default(), Word::default()], Torn::own(16)));
+    team(3, move |rank| {
+        let (written, read, bytes) = &*shared;
+        let wait = |on: &Word, value: u32| {
+            let reached = || (Scheduled.load(on) >= value).then_some(());
+            block_on(Policy::Block.wait(&Scheduled, on, WaitContext::new("by hand", rank), reached)).unwrap();
+        };
+        let new = &read[usize::from(has_own_word)];
+        match rank {
+            0 => {
+                // The successor begins at the second record.
+                Scheduled.store(new, 1);
+                for number in 1..=3_u32 {
+                    wait(new, number - 1);
+                    bytes.store(0, &[number as u8; 16]);
+                    Scheduled.publish(written, number);
+                }
+            }
+            1 => {
+                for number in 1..=2 {
+                    wait(written, number);
+                    Scheduled.publish(&read[0], number);
+                }
+            }
+            _ => {
+                for number in 2..=3_u32 {
+                    wait(written, number);
+                    let mut come = [0; 16];
+                    bytes.load(0, &mut come);
+                    assert_eq!(come, [number as u8; 16], "a torn message");
+                    Scheduled.publish(new, number);
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_successor_with_a_word_of_its_own_is_waited_for() {
+    check_random(|| by_hand_replaced(true), SCHEDULES);
+}
+
+#[test]
+#[should_panic(expected = "a torn message")]
+fn a_successor_that_shares_the_word_of_the_former_holder_is_found() {
+    check_random(|| by_hand_replaced(false), SCHEDULES);
 }
 
 /// The mistake of a ring of one record.

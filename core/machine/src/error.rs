@@ -96,6 +96,12 @@ pub enum Cause {
         /// How many messages it has missed.
         messages: u64,
     },
+    /// Another process has this reader's place in a queue, since this one was taken for dead; or its words
+    /// there were overwritten.
+    Replaced {
+        /// The rank of the place.
+        rank: Rank,
+    },
     /// A rank of the job failed, and said why.
     Elsewhere {
         /// The rank that failed.
@@ -340,6 +346,9 @@ impl fmt::Display for Cause {
             Self::Closed { peer: Some(peer) } => write!(f, "rank {peer} has left in order: nothing more comes from it"),
             Self::Closed { peer: None } => f.write_str("all others have left in order: nothing more comes"),
             Self::Skipped { messages } => write!(f, "this reader was overtaken and has missed {messages} messages: read on"),
+            Self::Replaced { rank } => {
+                write!(f, "rank {rank} is another process's now, because this one was taken for dead; close this reader")
+            }
             Self::Elsewhere { rank, why } => write!(f, "rank {rank} failed: {why}"),
             Self::Unexposed { rank } => write!(f, "rank {rank} exposes that memory no longer, or it is shorter than was said"),
             Self::Mismatch { from, piece, packed, unpacked } => {

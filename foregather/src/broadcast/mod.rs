@@ -17,6 +17,7 @@ use std::sync::Arc;
 /// The memory of a queue.
 struct Shared {
     segment: Arc<Segment>,
+    setup: SharedLines<Word>,
     seats: Seats,
     ring: SharedRing,
 }
@@ -25,9 +26,10 @@ type SharedRing = broadcast::Broadcast<Process, foregather_machine::SharedBytes>
 
 /// In errors.
 const WHAT: &str = "broadcast";
-/// The words of the first line: the number of readers, and the pace.
+/// The words of the first line: the number of readers, the pace, and the lock of [`Broadcast::replace`].
 const READERS: usize = 0;
 const PACE: usize = 1;
+const LOCK: usize = 2;
 
 /// A queue from one writer to some readers, all of which get every message: threads, or processes of one
 /// host.
@@ -57,11 +59,19 @@ const PACE: usize = 1;
 /// | a reader that was overtaken | | gets `Cause::Skipped` with how many messages it has missed, and goes on |
 ///
 /// Each wait adapts: messages that follow each other closely are awaited awake, rare ones asleep, and a
-/// reader whose messages come regularly sleeps until shortly before the next one. An end whose process dies
-/// is named in the others' errors, `Cause::PeerLost`, within 60 ms of their next call or wait; one whose
-/// thread panics is, too, `Cause::Poisoned`. One that is dropped leaves in order.
+/// reader whose messages come regularly sleeps until shortly before the next one.
 ///
-/// Processes are known by their numbers: all of them see the same ones, as those of one container do.
+/// # Ends that go
+/// An end that is dropped leaves in order. One whose thread panics ends the queue: the others get
+/// `Cause::Poisoned`. If the writer's process dies, readers get all that it has sent, and then
+/// `Cause::PeerLost`. If a reader's process dies, the other readers get every message all the same: the call
+/// in which the writer notices it sends its message to them and then returns `Cause::PeerLost` once;
+/// [`Writer::lost`] lists such readers, and [`Broadcast::replace`] gives the place of one to another process.
+/// Deaths are noticed within 60 ms of the next call or wait.
+///
+/// A process is known by its number and by the inode of its process descriptor (before Linux 6.9: the time at
+/// which it was started). All processes of a queue belong to one pid namespace, as those of one container
+/// do; elsewhere waits end with `Cause::Unseen`.
 ///
 /// # Cost
 /// A message is copied once into the ring, and once out of it by each reader. The ring takes memory as it is
@@ -122,10 +132,10 @@ impl Broadcast {
     }
 
     fn over(segment: Arc<Segment>, readers: u32, pace: Pace) -> Result<Self, Error> {
-        let (_, rest) = segment.lines().split(1);
+        let (setup, rest) = segment.lines().split(1);
         let (seats, ring): (SharedLines<Word>, _) = rest.split(readers.min(SharedRing::MOST_READERS + 1) as usize + 1);
         let ring = SharedRing::over(ring, segment.bytes(), readers, pace)?;
-        Ok(Self(Arc::new(Shared { segment, seats: Seats::over(seats), ring })))
+        Ok(Self(Arc::new(Shared { segment, setup, seats: Seats::over(seats), ring })))
     }
 
     /// The number of readers.
@@ -148,6 +158,28 @@ impl Broadcast {
     /// `Cause::Rank` if there is no such reader, or its end was given out before, here or in another process.
     pub fn reader(&self, rank: u32) -> Result<Reader, Error> {
         Reader::new(&self.0, rank)
+    }
+
+    /// The reading end of a rank whose process has died, for the calling process. It gets the messages that
+    /// the writer begins after this call. Should the former process run after all, its calls end with
+    /// `Cause::Replaced`.
+    ///
+    /// # Errors
+    /// `Cause::Refused` if that process is not known to have died: it still runs, has left in order, or has
+    /// never taken the rank; or if another process makes this call at the same moment. `Cause::Unseen` if
+    /// nothing can be known of it from here. `Cause::Rank` for the writer's rank, or one that is not there.
+    pub fn replace(&self, rank: u32) -> Result<Reader, Error> {
+        if !(1..=self.readers()).contains(&rank) {
+            return Err(Cause::Rank { rank, size: self.readers() + 1 }.into());
+        }
+        Reader::replace(&self.0, rank)
+    }
+}
+
+impl Shared {
+    /// The lock of processes that replace others.
+    fn lock(&self) -> &Word {
+        &self.setup[0][LOCK]
     }
 }
 

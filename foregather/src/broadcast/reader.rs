@@ -20,12 +20,21 @@ impl Reader {
             .map(Self)
     }
 
+    pub(super) fn replace(shared: &Arc<Shared>, rank: u32) -> Result<Self, Error> {
+        let writer = WRITER..WRITER + 1;
+        let (memory, ring) = ((&shared.segment, &shared.seats), &shared.ring);
+        let make = |cpu, policy| ring.replace(cpu, rank, policy);
+        Seated::after(super::WHAT, memory, (rank, shared.lock()), writer, make, BroadcastReader::fail).map(Self)
+    }
+
     /// Waits for the next message.
     ///
     /// # Errors
     /// `Cause::Closed` once the writer has ended the queue and all is read; `Cause::PeerLost` or
     /// `Cause::Poisoned` if it has died or failed, once all is read; `Cause::Skipped` where the writer has
-    /// overtaken this reader: the next call goes on.
+    /// overtaken this reader: the next call goes on; `Cause::Replaced` if another process has this reader's
+    /// place; `Cause::Unseen` if nothing can be known of the writer's process; `Cause::ProtocolViolation` if
+    /// the memory of the queue was overwritten.
     pub fn receive(&mut self) -> Result<Vec<u8>, Error> {
         let mut message = Vec::new();
         self.receive_into(&mut message).map(|()| message)
@@ -65,9 +74,10 @@ impl Reader {
     /// Gives the bytes that [`Reader::view`] has shown back to the writer.
     ///
     /// # Errors
-    /// In a child of a fork of the process that took this end.
+    /// In a child of a fork of the process that took this end; `Cause::Replaced` if another process has this
+    /// reader's place, so that what was shown may have been written over.
     pub fn pass(&mut self) -> Result<(), Error> {
-        self.0.own().map(BroadcastReader::pass)
+        self.0.own()?.pass()
     }
 
     /// Is a message there, or the end of the queue, so that [`Reader::receive`] need not wait for one?

@@ -1,5 +1,7 @@
 //! Broadcasts between threads and between processes, and barriers of processes: what is received, and which
 //! rank is named when it goes wrong.
+mod lost;
+
 use foregather::engine::Cause;
 use foregather::processes::SharedBarrier;
 use foregather::{Broadcast, Error};

@@ -93,6 +93,7 @@ impl Seats {
 
     /// This process takes the seat of `rank`: from now on its death is noticed.
     pub fn take(&self, rank: Rank) {
+        // The number goes last: others look at nothing else before.
         let (line, own) = (&self.0[rank as usize], Occupant::of(ProcessIdentity::own()));
         for (word, value) in MARK.into_iter().zip(own.mark) {
             line[word].store(value);
@@ -107,13 +108,33 @@ impl Seats {
     }
 
     /// Records that the process in the seat of `rank`, which has died, is missed no more: no wait ends because
-    /// of it from now on.
-    pub fn bury(&self, rank: Rank) {
-        if let Some(occupant) = self.occupant(rank)
-            && matches!(self.state(rank), SeatState::Dead)
-        {
-            let _ = self.0[rank as usize][PROCESS].compare_exchange(occupant.number, DEAD, Scope::Shared);
+    /// of it from now on. Returns whether that is recorded; not so if it is not known to have died, or another
+    /// one has its seat.
+    pub fn bury(&self, rank: Rank) -> bool {
+        let word = &self.0[rank as usize][PROCESS];
+        let before = word.load();
+        matches!(self.state(rank), SeatState::Dead) && word.compare_exchange(before, DEAD, Scope::Shared).is_ok()
+    }
+
+    /// This process takes the seat of `rank` after one that has died, and then does what `make` does for it.
+    /// `lock` lets one process at a time do so for any of the seats: 0, or the number of that process.
+    ///
+    /// # Errors
+    /// [`Cause::Refused`] if nobody has taken the seat yet, its process has left in order or still runs, or
+    /// another process holds the lock; [`Cause::Unseen`] if nothing can be known of it; what `make` returns:
+    /// the seat is left then.
+    pub fn succeed<T>(&self, rank: Rank, lock: &Word, make: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+        let _locked = Locked::take(lock)?;
+        let refused = |why: String| Err(Cause::Refused { why: format!("rank {rank} {why}") }.into());
+        match self.state(rank) {
+            SeatState::Dead => {}
+            SeatState::Free => return refused("was never taken; take it without replacing anybody".to_owned()),
+            SeatState::Left => return refused("has left in order, and its place is not given out again".to_owned()),
+            SeatState::Lives(process) => return refused(format!("is process {process}, which still runs; end it first")),
+            SeatState::Unknown(why) => return Err(Cause::Unseen { rank, why }.into()),
         }
+        self.take(rank);
+        make().inspect_err(|_| self.leave(rank))
     }
 
     /// The state of a seat, as this process can see it.
@@ -140,6 +161,29 @@ impl Seats {
         let line = &self.0[rank as usize];
         let number = Some(line[PROCESS].load()).filter(|&process| process != 0 && process < DEAD)?;
         Some(Occupant { number, mark: MARK.map(|word| line[word].load()), namespace: line[NAMESPACE].load() })
+    }
+}
+
+/// The lock of processes that take seats after others. One that dies with it is noticed by the next.
+struct Locked<'l>(&'l Word);
+
+impl<'l> Locked<'l> {
+    fn take(word: &'l Word) -> Result<Self, Error> {
+        let here = ProcessIdentity::own();
+        let Err(holder) = word.compare_exchange(0, here.number, Scope::Shared) else { return Ok(Self(word)) };
+        let other = ProcessIdentity { number: holder, mark: Mark::Unknown, ..here };
+        let has_died = holder != here.number && matches!(other.look(&here), Sight::Dead);
+        if has_died && word.compare_exchange(holder, here.number, Scope::Shared).is_ok() {
+            return Ok(Self(word));
+        }
+        let why = format!("process {holder} takes the place of another one at this moment; call again");
+        Err(Cause::Refused { why }.into())
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.compare_exchange(std::process::id(), 0, Scope::Shared);
     }
 }
 

@@ -222,12 +222,12 @@ async fn receive(
         if view.is_whole() {
             let mut come = vec![0; view.bytes];
             if passes_first {
-                reader.pass();
+                reader.pass()?;
             }
             reader.delay(draw.span(us(50))).await;
             bytes.load(view.at, &mut come);
             if !passes_first {
-                reader.pass();
+                reader.pass()?;
             }
             return Ok(come);
         }

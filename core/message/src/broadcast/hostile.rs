@@ -76,8 +76,8 @@ fn a_reader_at_a_position_outside_of_the_ring_is_named() {
     for _ in 0..2 {
         block_on(writer.send(&[&[7; 100]], Nanos::MAX)).unwrap();
     }
-    poke(ring.0.read(1), LEFT);
-    poke(ring.0.read(2), 3 * LEFT / 4);
+    poke(ring.0.place(1).read(0), LEFT);
+    poke(ring.0.place(2).read(0), 3 * LEFT / 4);
     let end = block_on(writer.send(&[&[7; 100]], Nanos::MAX));
     assert!(matches!(Error::of(&end), Some(Cause::ProtocolViolation { from: 2, .. })), "{end:?}");
 }

@@ -6,12 +6,15 @@
 //! own pace ([`Pace::Writer`]) it waits for none: a reader that it overtakes is told how much it has missed.
 //!
 //! The writer is rank 0, and the readers are ranks 1, 2 and so on. All are fixed at creation, and each rank's
-//! handle is given out once. States, sequence and races: `README.md`.
+//! handle is given out once; the place of a reader whose process has died can be given to another one
+//! ([`Broadcast::replace`]). States, sequence and races: `README.md`.
 //!
-//! - this file: the words that all share. `record`: the ring's contents. `writer`, `reader`: the two ends.
+//! - this file: the words that all share. `record`: the ring's contents. `place`: who holds a reader's place.
+//!   `writer`, `reader`: the two ends.
 
 #[cfg(test)]
 mod hostile;
+mod place;
 mod reader;
 mod record;
 mod writer;
@@ -22,6 +25,7 @@ pub use writer::BroadcastWriter;
 use core::cell::Cell;
 use foregather_machine::{ByteStore, Cause, Cpu, Error, Nanos, Rank, SharedLines, WaitContext};
 use foregather_wait::{Policy, Roster, WaitFor, Waiter};
+use place::Place;
 use record::UNIT;
 use std::sync::Arc;
 
@@ -41,8 +45,10 @@ const HEAD: usize = 2;
 /// The words of the first line: what the writer has written; up to where it may have written anew since.
 const WRITTEN: usize = 0;
 const DISCARDED: usize = 1;
-/// The word of the second line: one more than the first rank that has failed.
+/// The words of the second line: one more than the first rank that has failed; how often a place was given to
+/// a new reader.
 const CULPRIT: usize = 0;
+const REPLACED: usize = 1;
 
 /// Whose pace the writer keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -182,7 +188,24 @@ impl<C: Cpu, B: ByteStore> Broadcast<C, B> {
         if rank == WRITER {
             return Err(Cause::Rank { rank, size: self.0.readers + 1 }.into());
         }
-        Ok(BroadcastReader::new(BroadcastEnd::claim(&self.0, cpu, rank, waiter)?))
+        Ok(BroadcastReader::new(BroadcastEnd::claim(&self.0, cpu, rank, waiter)?, true))
+    }
+
+    /// The handle of the reader of that rank in place of the one before, whose process has died: that is for
+    /// the caller to prove. It gets the messages that the writer begins from now on. The former holder, if it
+    /// should still run, gets [`Cause::Replaced`].
+    ///
+    /// # Errors
+    /// [`Cause::Rank`] if there is no such reader, or another one takes its place at the same time.
+    pub fn replace(&self, cpu: C, rank: Rank, policy: Policy) -> Result<BroadcastReader<C, B>, Error> {
+        let size = self.0.readers + 1;
+        let generation = if (1..size).contains(&rank) { self.0.place(rank).succeed(&cpu) } else { None };
+        let generation = generation.ok_or(Cause::Rank { rank, size })?;
+        cpu.fetch_add(self.0.replaced(), 1);
+        self.0.roster().enroll(&cpu, rank);
+        let (shared, waiter) = (Arc::clone(&self.0), Waiter::new(policy, rank));
+        let end = BroadcastEnd { shared, cpu, waiter, rank, generation, gone: Cell::new(false) };
+        Ok(BroadcastReader::new(end, false))
     }
 }
 
@@ -199,9 +222,12 @@ impl<C: Cpu, B> Shared<C, B> {
         &self.lines[1][CULPRIT]
     }
 
-    /// Up to where that reader has read.
-    fn read(&self, rank: Rank) -> &C::Word {
-        &self.lines[HEAD + rank as usize - 1][0]
+    fn replaced(&self) -> &C::Word {
+        &self.lines[1][REPLACED]
+    }
+
+    fn place(&self, rank: Rank) -> Place<'_, C> {
+        Place::over(&self.lines[HEAD + rank as usize - 1])
     }
 
     fn roster(&self) -> Roster<'_, C> {
@@ -215,6 +241,8 @@ struct BroadcastEnd<C: Cpu, B> {
     cpu: C,
     waiter: Waiter,
     rank: Rank,
+    /// The number of this holder of its rank's place.
+    generation: u32,
     /// Has it told the others that it leaves?
     gone: Cell<bool>,
 }
@@ -226,7 +254,7 @@ impl<C: Cpu, B> BroadcastEnd<C, B> {
             return Err(Cause::Rank { rank, size }.into());
         }
         roster.enroll(&cpu, rank);
-        Ok(Self { shared: Arc::clone(shared), cpu, waiter, rank, gone: Cell::new(false) })
+        Ok(Self { shared: Arc::clone(shared), cpu, waiter, rank, generation: 0, gone: Cell::new(false) })
     }
 
     /// Waits on a word of `peer` until `probe` finds something.

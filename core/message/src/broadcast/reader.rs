@@ -17,6 +17,10 @@ pub struct BroadcastReader<C: Cpu, B: ByteStore> {
     /// The least position in full that the next record can have. Where the writer waits, it has exactly this
     /// one.
     least: u64,
+    /// Has the writer admitted it? Until then it knows no position.
+    is_admitted: bool,
+    /// Does it not know yet the number of its first message, since it has come in place of another reader?
+    is_new: bool,
     /// The parts that have arrived of a message of several records. They stay here until the message is
     /// whole, over as many calls as that takes.
     joined: Vec<u8>,
@@ -52,8 +56,11 @@ enum Look {
 }
 
 impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
-    pub(super) fn new(end: BroadcastEnd<C, B>) -> Self {
-        Self { end, position: 0, written: 0, message: 0, least: 0, joined: Vec::new(), total: 0, shown: None }
+    /// A reader that was there from the first message on, or that the writer admits at one of the next ones.
+    pub(super) fn new(end: BroadcastEnd<C, B>, is_admitted: bool) -> Self {
+        let (position, written, message, least) = (0, 0, 0, 0);
+        let is_new = !is_admitted;
+        Self { end, position, written, message, least, is_admitted, is_new, joined: Vec::new(), total: 0, shown: None }
     }
 
     /// Its rank, from 1 on.
@@ -68,7 +75,11 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
 
     /// Is a message there, or the end of the broadcast, so that no call has to wait for its beginning?
     pub fn is_ready(&self) -> bool {
-        self.end.cpu.load(self.end.shared.written()) != self.position
+        let written = self.end.cpu.load(self.end.shared.written());
+        if self.is_admitted {
+            return written != self.position;
+        }
+        self.admission().is_some_and(|position| position != Some(written))
     }
 
     /// Appends the next message to `into`. After an error nothing is appended.
@@ -79,7 +90,7 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
     /// [`Cause::TimedOut`] at `deadline`: nothing is lost, and the next call waits on. [`Cause::Poisoned`] or
     /// [`Cause::PeerLost`] if the writer has failed, once all is read. [`Cause::ProtocolViolation`] for
     /// memory that no writer of this version leaves, [`Cause::Length`] for a message for which there is no
-    /// memory: each further call says so, too.
+    /// memory, [`Cause::Replaced`] if another one has this reader's place: each further call says so, too.
     ///
     /// # Cost
     /// A message of one record is copied once; a longer one is joined in a buffer of the reader's, which is
@@ -91,7 +102,7 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
         loop {
             let record = match self.next(deadline).await? {
                 Look::Record(header) if !self.belongs(&header)? => {
-                    self.go_on(&header);
+                    self.go_on(&header)?;
                     continue;
                 }
                 Look::Record(header) => Some(header),
@@ -100,7 +111,7 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
             if let Some(header) = record
                 && self.take(&header, into)?
             {
-                self.go_on(&header);
+                self.go_on(&header).inspect_err(|_| into.truncate(before))?;
                 if header.is_whole() || self.joined.len() as u64 == self.total {
                     self.message = self.message.wrapping_add(1);
                     self.hand_out(into);
@@ -128,7 +139,7 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
             match self.next(deadline).await? {
                 Look::Record(header) if self.belongs(&header)? => break header,
                 // The rest of a message that was given up.
-                Look::Record(header) => self.go_on(&header),
+                Look::Record(header) => self.go_on(&header)?,
                 Look::Overwritten => return Err(self.garbled("no record where one begins")),
             }
         };
@@ -138,22 +149,27 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
     }
 
     /// Goes on behind the whole message that was last shown: its bytes may be written over from now on.
-    pub fn pass(&mut self) {
-        if let Some(header) = self.shown.take() {
-            self.message = self.message.wrapping_add(1);
-            self.go_on(&header);
-        }
+    ///
+    /// # Errors
+    /// [`Cause::Replaced`] if another reader has this one's place: what was read may have been written over.
+    pub fn pass(&mut self) -> Result<(), Error> {
+        let Some(header) = self.shown.take() else { return Ok(()) };
+        self.message = self.message.wrapping_add(1);
+        self.go_on(&header)
     }
 
     /// Leaves because this side has failed: the writer gets [`Cause::Poisoned`].
     pub fn fail(self) {
-        self.end.fail(self.end.shared.read(self.end.rank));
+        self.end.fail(self.read());
     }
 
     /// Returns whether a record is the next part of the message that this reader joins, or begins one; not
     /// so the rest of a message that it has missed, or that was given up.
     fn belongs(&mut self, header: &Header) -> Result<bool, Error> {
         if header.kind == RecordKind::First {
+            if core::mem::take(&mut self.is_new) {
+                self.message = header.message;
+            }
             self.begin(header)?;
         } else if self.joined.is_empty() {
             return Ok(false);
@@ -233,7 +249,7 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
                 return Ok(Look::Overwritten);
             }
             match header.filter(|header| self.fits(header)) {
-                Some(header) if header.kind == RecordKind::Padding => self.go_on(&header),
+                Some(header) if header.kind == RecordKind::Padding => self.go_on(&header)?,
                 Some(header) => return Ok(Look::Record(header)),
                 None if shared.pace == Pace::Writer => return Ok(Look::Overwritten),
                 None => return Err(self.garbled("no record where one begins")),
@@ -246,9 +262,10 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
     fn fits(&self, header: &Header) -> bool {
         let cycle = self.end.shared.cycle;
         let (units, at) = (header.units(), self.position % cycle.room);
-        let is_next = match self.end.shared.pace {
-            Pace::SlowestReader => header.position == self.least,
-            Pace::Writer => header.position >= self.least && cycle.low(header.position) == self.position,
+        let is_exact = self.end.shared.pace == Pace::SlowestReader && !self.is_new;
+        let is_next = match is_exact {
+            true => header.position == self.least,
+            false => header.position >= self.least && cycle.low(header.position) == self.position,
         };
         is_next
             && header.bytes as usize <= most(cycle.room)
@@ -257,8 +274,40 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
             && units <= cycle.ahead(self.written, self.position)
     }
 
+    /// Where the writer has admitted this reader; `None` while it may still do so, and `Some(None)` if it has
+    /// left before.
+    fn admission(&self) -> Option<Option<u32>> {
+        let (cpu, shared, generation) = (&self.end.cpu, &*self.end.shared, self.end.generation);
+        // First whether it has left: what it has done before that is seen then.
+        let has_left = cpu.load(shared.written()) & LEFT != 0;
+        let place = shared.place(self.end.rank);
+        match place.is_admitted(cpu, generation) {
+            true => Some(Some(cpu.load(place.read(generation)))),
+            false => has_left.then_some(None),
+        }
+    }
+
+    /// Waits until the writer begins a message, and has admitted this reader for it.
+    #[cold]
+    async fn join(&mut self, deadline: Nanos) -> Result<(), Error> {
+        let word = self.end.shared.written();
+        let admitted = self.end.wait(word, WRITER, deadline, || self.admission()).await?;
+        let Some(position) = admitted else { return Err(Cause::Closed { peer: Some(WRITER) }.into()) };
+        if position >= self.end.shared.cycle.positions {
+            return Err(self.replaced());
+        }
+        (self.position, self.written, self.is_admitted) = (position, position, true);
+        Ok(())
+    }
+
     /// Waits until something is written at the present position.
     async fn wait(&mut self, deadline: Nanos) -> Result<(), Error> {
+        if !self.is_admitted {
+            self.join(deadline).await?;
+        }
+        if !self.is_held() {
+            return Err(self.replaced());
+        }
         if self.written != self.position {
             return Ok(());
         }
@@ -287,13 +336,35 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
     }
 
     /// Goes on behind a record, which may be written over from now on.
-    fn go_on(&mut self, header: &Header) {
-        let units = header.units();
-        self.least = header.position.saturating_add(u64::from(units));
-        self.position = self.end.shared.cycle.low(u64::from(self.position) + u64::from(units));
-        if self.end.shared.pace == Pace::SlowestReader {
-            self.end.cpu.publish(self.end.shared.read(self.end.rank), self.position);
+    ///
+    /// # Errors
+    /// [`Cause::Replaced`] if that may have happened before.
+    fn go_on(&mut self, header: &Header) -> Result<(), Error> {
+        let (end, units) = (&self.end, header.units());
+        let next = end.shared.cycle.low(u64::from(self.position) + u64::from(units));
+        if end.shared.pace == Pace::SlowestReader
+            && !end.shared.place(end.rank).advance(&end.cpu, end.generation, self.position, next)
+        {
+            return Err(self.replaced());
         }
+        self.least = header.position.saturating_add(u64::from(units));
+        self.position = next;
+        Ok(())
+    }
+
+    /// Returns whether this reader has its place still.
+    fn is_held(&self) -> bool {
+        self.end.shared.place(self.end.rank).is_held(&self.end.cpu, self.end.generation)
+    }
+
+    /// The word that says how far this reader has read.
+    fn read(&self) -> &C::Word {
+        self.end.shared.place(self.end.rank).read(self.end.generation)
+    }
+
+    #[cold]
+    fn replaced(&self) -> Error {
+        Cause::Replaced { rank: self.end.rank }.into()
     }
 
     /// The writer has overtaken this reader, which goes on with the oldest record that is left: the
@@ -315,8 +386,12 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
         Ok(())
     }
 
+    /// The error for what no writer leaves for a reader that it waits for.
     #[cold]
     fn garbled(&self, what: &'static str) -> Error {
+        if !self.is_held() {
+            return self.replaced();
+        }
         Cause::ProtocolViolation { from: WRITER, what }.into()
     }
 }
@@ -332,7 +407,7 @@ impl<C: Cpu, B: ByteStore> Clock for BroadcastReader<C, B> {
 
 impl<C: Cpu, B: ByteStore> Drop for BroadcastReader<C, B> {
     fn drop(&mut self) {
-        self.end.leave(self.end.shared.read(self.end.rank));
+        self.end.leave(self.read());
     }
 }
 
@@ -342,7 +417,7 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
     pub(super) fn begin_at(&mut self, position: u64) {
         (self.position, self.least) = (self.end.shared.cycle.low(position), position);
         self.written = self.position;
-        self.end.cpu.store(self.end.shared.read(self.end.rank), self.position);
+        self.end.cpu.store(self.read(), self.position);
     }
 
     /// Where the parts of a message are joined.

@@ -23,11 +23,15 @@ pub struct BroadcastWriter<C: Cpu, B: ByteStore> {
     /// Where the slowest reader was at the last look at all of them; where records are discarded instead, the
     /// first one that is not.
     free_up_to: u64,
+    /// How often places had been given to new readers at the last look.
+    replaced: u32,
+    /// The readers whose processes have died, as far as nobody has their places since.
+    lost: Vec<Rank>,
 }
 
 impl<C: Cpu, B: ByteStore> BroadcastWriter<C, B> {
     pub(super) fn new(end: BroadcastEnd<C, B>) -> Self {
-        Self { end, position: 0, message: 0, begun: 0, free_up_to: 0 }
+        Self { end, position: 0, message: 0, begun: 0, free_up_to: 0, replaced: 0, lost: Vec::new() }
     }
 
     /// The outcomes of its waits.
@@ -42,20 +46,24 @@ impl<C: Cpu, B: ByteStore> BroadcastWriter<C, B> {
     /// [`Cause::Closed`] if all readers have left, which is noticed after some messages. [`Cause::Length`] at
     /// the writer's own pace for more than five eighths of the ring. [`Cause::TimedOut`] at `deadline`,
     /// naming the reader that it has waited for: the message is not sent, unless [`BroadcastWriter::go_on`]
-    /// does, and no reader gets a part of it. [`Cause::Poisoned`] or [`Cause::PeerLost`] for a reader that
-    /// has failed.
+    /// does, and no reader gets a part of it. [`Cause::Poisoned`] for a reader that has failed, and
+    /// [`Cause::PeerLost`] for one whose process has died: after [`BroadcastWriter::let_go`],
+    /// [`BroadcastWriter::go_on`] sends the message to the others.
     pub async fn send(&mut self, parts: &[&[u8]], deadline: Nanos) -> Result<(), Error> {
         self.begun = 0;
         self.go_on(parts, deadline).await
     }
 
-    /// Goes on with the same message after [`Cause::TimedOut`]: what is in the ring of it is not written
-    /// again. As [`BroadcastWriter::send`] otherwise.
+    /// Goes on with the same message after [`Cause::TimedOut`] or [`Cause::PeerLost`]: what is in the ring of
+    /// it is not written again. As [`BroadcastWriter::send`] otherwise.
     ///
     /// # Errors
     /// As [`BroadcastWriter::send`].
     pub async fn go_on(&mut self, parts: &[&[u8]], deadline: Nanos) -> Result<(), Error> {
         self.check()?;
+        if self.begun == 0 {
+            self.admit();
+        }
         let total = parts.iter().map(|part| part.len()).sum::<usize>();
         let kept = kept(self.cycle().room);
         if self.end.shared.pace == Pace::Writer && total > kept {
@@ -81,6 +89,41 @@ impl<C: Cpu, B: ByteStore> BroadcastWriter<C, B> {
         Ok(())
     }
 
+    /// The number of the present holder of a reader's place: for [`BroadcastWriter::let_go`].
+    pub fn holder(&self, rank: Rank) -> u32 {
+        self.end.shared.place(rank).generation(&self.end.cpu)
+    }
+
+    /// Waits no more for that holder of a reader's place, whose process has died, which is for the caller to
+    /// prove. One that has taken the place since is not meant.
+    pub fn let_go(&mut self, rank: Rank, holder: u32) {
+        self.end.shared.place(rank).let_go(&self.end.cpu, holder);
+        if !self.lost.contains(&rank) {
+            self.lost.push(rank);
+        }
+    }
+
+    /// The readers that were let go, as far as nobody has their places since.
+    pub fn lost(&self) -> &[Rank] {
+        &self.lost
+    }
+
+    /// Waits from here on for readers that have come in place of others: they get the next message.
+    fn admit(&mut self) {
+        let (shared, cpu) = (&*self.end.shared, &self.end.cpu);
+        let replaced = cpu.load(shared.replaced());
+        if replaced == self.replaced {
+            return;
+        }
+        let position = self.low();
+        for rank in 1..=shared.readers {
+            if shared.place(rank).admit(cpu, position) {
+                self.lost.retain(|&lost| lost != rank);
+            }
+        }
+        self.replaced = replaced;
+    }
+
     /// Ends the broadcast in order, as dropping it does.
     pub fn close(self) {}
 
@@ -98,8 +141,9 @@ impl<C: Cpu, B: ByteStore> BroadcastWriter<C, B> {
         }
         cpu.check(shared.written(), &WaitContext::new(super::WHAT, WRITER))?;
         // A look takes the readers' lines away from them.
-        let all_left = || (1..=shared.readers).all(|rank| cpu.load(shared.read(rank)) & LEFT != 0);
-        if self.message.is_multiple_of(LOOK) && all_left() { Err(Cause::Closed { peer: None }.into()) } else { Ok(()) }
+        let all_left = || (1..=shared.readers).all(|rank| shared.place(rank).is_left(cpu));
+        let looks = self.message.is_multiple_of(LOOK) || !self.lost.is_empty();
+        if looks && all_left() { Err(Cause::Closed { peer: None }.into()) } else { Ok(()) }
     }
 
     fn cycle(&self) -> Cycle {
@@ -148,17 +192,17 @@ impl<C: Cpu, B: ByteStore> BroadcastWriter<C, B> {
     /// Waits until all readers have read up to `behind`.
     async fn wait_for_readers(&mut self, behind: u64, deadline: Nanos) -> Result<(), Error> {
         for round in 0_u32.. {
-            let Some((rank, slowest)) = self.slowest()? else { return Err(Cause::Closed { peer: None }.into()) };
+            let Some((rank, holder, slowest)) = self.slowest()? else { return Err(Cause::Closed { peer: None }.into()) };
             self.free_up_to = slowest;
             if slowest >= behind {
                 break;
             }
             let (end, position) = (&self.end, self.position);
+            let word = end.shared.place(rank).read(holder);
             // A word that goes back and forth would end each wait at its first look.
             if round > 0 && deadline < Nanos::MAX && end.cpu.now() >= deadline {
                 return Err(Error::timed_out(&end.context(rank, deadline), end.cpu.now()));
             }
-            let word = end.shared.read(rank);
             let has_read = || {
                 let read = end.cpu.load(word);
                 (read & LEFT != 0 || position_of(end.shared.cycle, read, position).is_none_or(|read| read >= behind))
@@ -169,22 +213,20 @@ impl<C: Cpu, B: ByteStore> BroadcastWriter<C, B> {
         Ok(())
     }
 
-    /// The reader that is the furthest behind, and where it is; `None` if all have left.
+    /// The reader that is the furthest behind, the number of its holder, and where it is; `None` if all have
+    /// left.
     ///
     /// # Errors
     /// [`Cause::ProtocolViolation`] for a reader whose position is outside of the ring.
-    fn slowest(&self) -> Result<Option<(Rank, u64)>, Error> {
+    fn slowest(&self) -> Result<Option<(Rank, u32, u64)>, Error> {
         let (shared, cpu) = (&*self.end.shared, &self.end.cpu);
-        let mut slowest: Option<(Rank, u64)> = None;
+        let mut slowest: Option<(Rank, u32, u64)> = None;
         for rank in 1..=shared.readers {
-            let read = cpu.load(shared.read(rank));
-            if read & LEFT != 0 {
-                continue;
-            }
+            let Some((holder, read)) = shared.place(rank).counts(cpu) else { continue };
             let what = "a position outside of the ring";
             let read = position_of(shared.cycle, read, self.position).ok_or(Cause::ProtocolViolation { from: rank, what })?;
-            if slowest.is_none_or(|(_, least)| read < least) {
-                slowest = Some((rank, read));
+            if slowest.is_none_or(|(_, _, least)| read < least) {
+                slowest = Some((rank, holder, read));
             }
         }
         Ok(slowest)
