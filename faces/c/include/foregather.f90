@@ -8,7 +8,8 @@ module foregather
 
     integer(c_int), parameter :: FG_OK = 0, FG_TIMED_OUT = 1, FG_POISONED = 2, FG_PEER_LOST = 3, FG_CLOSED = 4, &
         FG_SKIPPED = 5, FG_INVALID = 6, FG_SETTING = 7, FG_RANK = 8, FG_LENGTH = 9, FG_IN_PIECES = 10, FG_BUSY = 11, &
-        FG_FORKED = 12, FG_DEADLOCK = 13, FG_FAILED = 14, FG_SYSTEM = 15, FG_VERSION_DIFFERS = 16, FG_PANIC = 17
+        FG_FORKED = 12, FG_DEADLOCK = 13, FG_FAILED = 14, FG_SYSTEM = 15, FG_VERSION_DIFFERS = 16, FG_PANIC = 17, &
+        FG_REPLACED = 18
     ! The version of this module: 0.1.0.
     integer(c_int32_t), parameter :: FG_VERSION = 4096_c_int32_t
     integer(c_int64_t), parameter :: FG_FOR_EVER = -1_c_int64_t

@@ -9,6 +9,9 @@
  * once; members, writers, readers and ranks take one call at a time, and another one is FG_BUSY. To destroy a
  * handle while another thread is in a call with it is FG_BUSY, too, after 10 ms.
  *
+ * No function may be called from a signal handler: an error allocates memory, and so would deadlock in a handler
+ * that interrupts malloc(). Set a flag there, or write to a pipe.
+ *
  * In the child of a fork teams, broadcasts and shared barriers go on; barriers, members, writers, readers and
  * ranks are the parent's: FG_FORKED, and to destroy them there does nothing to the parent's.
  */
@@ -38,7 +41,7 @@ typedef enum fg_code {
     FG_OK = 0,
     FG_TIMED_OUT = 1,   /* not yet: the next call goes on */
     FG_POISONED = 2,    /* never: a member has failed or left in the middle */
-    FG_PEER_LOST = 3,   /* never: a process has died or stands still */
+    FG_PEER_LOST = 3,   /* never: a process has died or stands still. A writer goes on: see fg_writer_send() */
     FG_CLOSED = 4,      /* the other side has left in order: nothing more will come */
     FG_SKIPPED = 5,     /* the writer has overtaken this reader: the next call goes on */
     FG_INVALID = 6,     /* a null pointer, or a handle that is destroyed or of another kind */
@@ -52,7 +55,8 @@ typedef enum fg_code {
     FG_FAILED = 14,     /* a rank has failed by itself */
     FG_SYSTEM = 15,     /* the system has refused, or lacks something */
     FG_VERSION_DIFFERS = 16, /* this header is of another version than the library */
-    FG_PANIC = 17       /* the library has failed: an error of its own */
+    FG_PANIC = 17,      /* the library has failed: an error of its own */
+    FG_REPLACED = 18    /* another process has this reader's place */
 } fg_code;
 
 /* Of the calling thread's last error; later calls that succeed leave it. The sentence is there until the next
@@ -97,7 +101,9 @@ static inline int fg_barrier_members(uint32_t size, fg_barrier_member **into) {
     return fg_barrier_members_of(FG_VERSION, size, into);
 }
 int fg_barrier_member_wait(fg_barrier_member *member, int64_t timeout_ns, int *leads);
-/* Waits, and leaves with the other members at one moment: `slack_ns` after the last has come, half a second at most,
+/* The one wait of threads without a time limit: a member that does not arrive, and is not destroyed, keeps the others
+ * for ever. Where that may happen, call fg_barrier_member_wait() with a limit first, and this one after it.
+ * Waits, and leaves with the other members at one moment: `slack_ns` after the last has come, half a second at most,
  * and the longest if members ask for different ones. A negative slack is one that the member has learnt from its own
  * releases. Behind `late_ns`, unless that is null, is how much later the member could go on, or 0; that of the others
  * it does not know. All members of a meeting call this: one that waits instead leaves before. */
@@ -162,7 +168,9 @@ int fg_broadcast_skipping_of(uint32_t version, uint32_t readers, size_t bytes, f
 static inline int fg_broadcast_skipping(uint32_t readers, size_t bytes, fg_broadcast **into) {
     return fg_broadcast_skipping_of(FG_VERSION, readers, bytes, into);
 }
-/* The queue of another process, by a descriptor of its memory, which stays the caller's. */
+/* The queue of another process, by a descriptor of its memory, which stays the caller's. FG_SYSTEM for a descriptor
+ * of something else, such as a barrier. All processes of a queue belong to one pid namespace, as those of one
+ * container do: elsewhere nobody can tell whether another one lives, and waits end with FG_SYSTEM. */
 int fg_broadcast_attach_of(uint32_t version, int descriptor, fg_broadcast **into);
 static inline int fg_broadcast_attach(int descriptor, fg_broadcast **into) {
     return fg_broadcast_attach_of(FG_VERSION, descriptor, into);
@@ -175,15 +183,25 @@ int fg_broadcast_readers(fg_broadcast *broadcast, uint32_t *into);
  * once. A reader gets what was sent before it came. */
 int fg_broadcast_writer(fg_broadcast *broadcast, fg_writer **into);
 int fg_broadcast_reader(fg_broadcast *broadcast, uint32_t rank, fg_reader **into);
+/* The reading end of a rank whose process has died. It gets the messages that the writer begins after this call.
+ * FG_SYSTEM if that process is not known to have died: it runs, has left in order, or nothing can be known of it
+ * from here. Should the former process run after all, its calls end with FG_REPLACED. */
+int fg_broadcast_replace(fg_broadcast *broadcast, uint32_t rank, fg_reader **into);
 /* Ends that were given out stay. */
 int fg_broadcast_destroy(fg_broadcast *broadcast);
 
 /* Returns when the message is in the ring, and may be changed. After FG_TIMED_OUT no reader gets it; or
- * fg_writer_go_on() with the same parts goes on with what is in the ring of it. */
+ * fg_writer_go_on() with the same parts goes on with what is in the ring of it.
+ *
+ * FG_PEER_LOST says once that the process of a reader has died: the message was sent to the other readers, and the
+ * next call sends the next one. If no reader is left, each call returns it. */
 int fg_writer_send(fg_writer *writer, int64_t timeout_ns, const void *at, size_t bytes);
 /* One message of several parts. */
 int fg_writer_send_parts(fg_writer *writer, int64_t timeout_ns, const fg_part *parts, size_t count);
 int fg_writer_go_on(fg_writer *writer, int64_t timeout_ns, const fg_part *parts, size_t count);
+/* The ranks of the readers whose processes have died, as far as no other one has their places since and got a
+ * message: at most `room` of them. Their number is stored in `*count` unless that is null. */
+int fg_writer_lost(fg_writer *writer, uint32_t *into, size_t room, size_t *count);
 int fg_writer_statistics(fg_writer *writer, char *into, size_t size, size_t *length);
 /* Ends the queue in order: readers get all that was sent, and then FG_CLOSED. */
 int fg_writer_destroy(fg_writer *writer);
@@ -222,7 +240,8 @@ int fg_shared_barrier_size(fg_shared_barrier *barrier, uint32_t *into);
 int fg_shared_barrier_member(fg_shared_barrier *barrier, uint32_t rank, fg_shared_member **into);
 int fg_shared_barrier_destroy(fg_shared_barrier *barrier);
 
-/* A process that dies is FG_PEER_LOST with its rank, at the latest after 60 ms; one that leaves FG_POISONED. */
+/* A process that dies is FG_PEER_LOST with its rank for each of the others, at the latest after 60 ms; one that leaves
+ * FG_POISONED. */
 int fg_shared_member_wait(fg_shared_member *member, int64_t timeout_ns);
 int fg_shared_member_statistics(fg_shared_member *member, char *into, size_t size, size_t *length);
 int fg_shared_member_destroy(fg_shared_member *member);

@@ -232,6 +232,15 @@ public:
     bool try_send(const void *at, std::size_t bytes, nanoseconds span) {
         return detail::in_time(fg_writer_send(get(), detail::limit(span), at, bytes));
     }
+    /// The readers whose processes have died: send() throws FG_PEER_LOST once for them, and has sent its message.
+    std::vector<std::uint32_t> lost() const {
+        std::size_t count = 0;
+        detail::check(fg_writer_lost(get(), nullptr, 0, &count));
+        std::vector<std::uint32_t> ranks(count);
+        detail::check(fg_writer_lost(get(), ranks.data(), ranks.size(), &count));
+        ranks.resize(count < ranks.size() ? count : ranks.size());
+        return ranks;
+    }
     std::string statistics() const { return detail::text(fg_writer_statistics, get()); }
 };
 
@@ -292,6 +301,10 @@ public:
     }
     foregather::reader reader(std::uint32_t rank) {
         return foregather::reader(detail::made<fg_reader>([&](auto into) { return fg_broadcast_reader(get(), rank, into); }));
+    }
+    /// The end of a reader whose process has died.
+    foregather::reader replace(std::uint32_t rank) {
+        return foregather::reader(detail::made<fg_reader>([&](auto into) { return fg_broadcast_replace(get(), rank, into); }));
     }
 
 private:

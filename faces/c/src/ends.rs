@@ -1,5 +1,5 @@
 //! The ends of a broadcast: its writer and its readers.
-use crate::border::{alone, bytes, call, limit, place, room, tell};
+use crate::border::{alone, bytes, call, elements_mut, limit, place, room, tell};
 use crate::failure::{IN_PIECES, INVALID, LENGTH, Refusal};
 use crate::slots::{self, Handle, Thing};
 use core::ffi::{c_char, c_int, c_void};
@@ -171,6 +171,27 @@ pub(crate) unsafe extern "C" fn fg_writer_statistics(
 ) -> c_int {
     // SAFETY: by this function's contract.
     unsafe { tell::<WritingEnd>(writer, |it| it.account.snapshot().to_string(), into, size, length) }
+}
+
+/// # Safety
+/// `into` is null or has room for `size` numbers, `count` is null or a number, and both are the caller's
+/// alone.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn fg_writer_lost(writer: Handle, into: *mut u32, size: usize, count: *mut usize) -> c_int {
+    call(|| {
+        let end = slots::enter::<WritingEnd>(writer)?;
+        let mut writer = alone(&end.writer, WritingEnd::NAME)?;
+        let lost = writer.lost()?;
+        // SAFETY: by this function's contract.
+        let (into, count) = unsafe { (elements_mut(into, size)?, count.cast::<MaybeUninit<usize>>().as_mut()) };
+        for (to, rank) in into.iter_mut().zip(lost) {
+            *to = *rank;
+        }
+        if let Some(count) = count {
+            count.write(lost.len());
+        }
+        Ok(())
+    })
 }
 
 #[unsafe(no_mangle)]

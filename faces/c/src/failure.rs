@@ -32,6 +32,7 @@ codes! {
     SYSTEM = 15: "The system has refused, or lacks something.",
     VERSION_DIFFERS = 16: "The header is of another version than the library.",
     PANIC = 17: "This library has failed.",
+    REPLACED = 18: "Another process has this reader's place.",
 }
 
 /// Why a call fails.
@@ -95,6 +96,8 @@ impl From<Error> for Refusal {
             Cause::Deadlock { ref ranks, .. } => (DEADLOCK, ranks.first().copied(), 0),
             Cause::Elsewhere { rank, .. } => (FAILED, Some(rank), 0),
             Cause::Unseen { rank, .. } => (SYSTEM, Some(rank), 0),
+            Cause::Replaced { rank } => (REPLACED, Some(rank), 0),
+            Cause::ProtocolViolation { from, .. } => (FAILED, Some(from), 0),
             Cause::Os { .. } | Cause::Unavailable { .. } | Cause::Refused { .. } => (SYSTEM, None, 0),
             _ => (FAILED, None, 0),
         };

@@ -94,6 +94,15 @@ pub(crate) unsafe extern "C" fn fg_broadcast_reader(broadcast: Handle, rank: u32
     unsafe { create(into, make) }
 }
 
+/// # Safety
+/// `into` is null, or the caller's alone.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn fg_broadcast_replace(broadcast: Handle, rank: u32, into: *mut Handle) -> c_int {
+    let make = || ReadingEnd::new(slots::enter::<Broadcast>(broadcast)?.replace(rank)?);
+    // SAFETY: by this function's contract.
+    unsafe { create(into, make) }
+}
+
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn fg_broadcast_destroy(broadcast: Handle) -> c_int {
     call(|| slots::remove::<Broadcast>(broadcast))

@@ -289,7 +289,44 @@ fn a_barrier_of_processes_is_attached_by_its_descriptor() {
         assert_eq!((fg_shared_member_wait(first, -1), fg_error_rank()), (PEER_LOST, 1), "{}", message());
         let mut into = Handle::NULL;
         assert_eq!(fg_broadcast_attach_of(VERSION, descriptor, &raw mut into), SYSTEM, "{}", message());
+        assert!(message().contains("it holds a barrier of processes"), "{}", message());
+        let queue = queue();
+        assert_eq!(fg_broadcast_fd(queue, &raw mut descriptor), 0);
+        assert_eq!(fg_shared_barrier_attach_of(VERSION, descriptor, &raw mut into), SYSTEM, "{}", message());
+        assert!(message().contains("it holds a queue of broadcasts"), "{}", message());
+        assert_eq!(fg_broadcast_destroy(queue), 0);
         assert_eq!([fg_shared_member_destroy(first), fg_shared_barrier_destroy(barrier)], [0; 2]);
+    }
+}
+
+/// The child takes the reading end and dies with it.
+#[test]
+fn the_place_of_a_dead_reader_is_given_out_again() {
+    let queue = queue();
+    // SAFETY: the handles are this thread's own.
+    unsafe {
+        let writer = made(|into| fg_broadcast_writer(queue, into));
+        let (mut into, mut lost, mut count) = (Handle::NULL, [7; 2], 7);
+        let ended = forks::in_child(|| {
+            let here = made(|into| fg_broadcast_reader(queue, 1, into));
+            i32::from(here == Handle::NULL)
+        });
+        assert_eq!(ended.exit_status(), Some(0));
+        assert_eq!((send(writer, b"to nobody"), fg_error_rank()), (PEER_LOST, 1), "{}", message());
+        assert_eq!(fg_writer_lost(writer, lost.as_mut_ptr(), 2, &raw mut count), 0);
+        assert_eq!((lost, count), ([1, 7], 1));
+        assert_eq!(
+            (fg_writer_lost(writer, null_mut(), 0, null_mut()), fg_writer_lost(writer, null_mut(), 1, null_mut())),
+            (0, INVALID)
+        );
+        assert_eq!(fg_broadcast_reader(queue, 1, &raw mut into), RANK);
+        let reader = made(|into| fg_broadcast_replace(queue, 1, into));
+        assert_eq!(fg_broadcast_replace(queue, 1, &raw mut into), SYSTEM);
+        assert!(message().contains("still runs"), "{}", message());
+        assert_eq!((send(writer, b"to somebody"), receive(reader, 20).2), (0, b"to somebody".to_vec()));
+        assert_eq!(fg_writer_lost(writer, lost.as_mut_ptr(), 2, &raw mut count), 0);
+        assert_eq!(count, 0);
+        assert_eq!([fg_writer_destroy(writer), fg_reader_destroy(reader), fg_broadcast_destroy(queue)], [0; 3]);
     }
 }
 
