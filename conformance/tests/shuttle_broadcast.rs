@@ -240,6 +240,45 @@ fn a_successor_that_shares_the_word_of_the_former_holder_is_found() {
     check_random(|| by_hand_replaced(false), SCHEDULES);
 }
 
+/// An admission by hand: the writer admits a successor and leaves. Does the successor look at its place
+/// before it looks whether the writer has left?
+fn by_hand_admission(place_first: bool) {
+    const LEFT: u32 = 2;
+    let shared = Arc::new((Word::default(), Word::default()));
+    team(2, move |rank| {
+        let (admitted, written) = &*shared;
+        if rank == 0 {
+            Scheduled.store(admitted, 1);
+            return Scheduled.publish(written, LEFT);
+        }
+        let place = || Scheduled.load(admitted) == 1;
+        let left = || Scheduled.load(written) == LEFT;
+        let found = || {
+            let (is_admitted, has_left) = if place_first {
+                let place = place();
+                (place, left())
+            } else {
+                let left = left();
+                (place(), left)
+            };
+            (is_admitted || has_left).then_some(is_admitted)
+        };
+        let end = block_on(Policy::Block.wait(&Scheduled, written, WaitContext::new("by hand", rank), found));
+        assert!(end.unwrap().0, "an end before a message");
+    });
+}
+
+#[test]
+fn a_successor_that_looks_at_its_place_last_is_admitted() {
+    check_random(|| by_hand_admission(false), SCHEDULES);
+}
+
+#[test]
+#[should_panic(expected = "an end before a message")]
+fn a_successor_that_looks_at_the_place_first_is_found() {
+    check_random(|| by_hand_admission(true), SCHEDULES);
+}
+
 /// The mistake of a ring of one record.
 #[derive(Clone, Copy, PartialEq)]
 enum Mistake {

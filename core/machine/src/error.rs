@@ -70,7 +70,7 @@ pub enum Cause {
         /// What this rank was doing; may be empty.
         doing: &'static str,
     },
-    /// Whether the process of a rank still runs cannot be known from here, so nobody could tell a lost one
+    /// Whether the process of a rank still runs cannot be known from here, so a lost one could not be told
     /// from a slow one.
     Unseen {
         /// The rank of that process.

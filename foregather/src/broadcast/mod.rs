@@ -34,17 +34,11 @@ const LOCK: usize = 2;
 /// A queue from one writer to some readers, all of which get every message: threads, or processes of one
 /// host.
 ///
-/// ```
-/// use foregather::Broadcast;
+/// ``` use foregather::Broadcast;
 ///
-/// let queue = Broadcast::create(2, 1 << 20)?;
-/// std::thread::scope(|threads| {
-///     for rank in [1, 2] {
-///         let mut reader = queue.reader(rank)?;
-///         threads.spawn(move || assert_eq!(reader.receive().unwrap(), b"hello"));
-///     }
-///     queue.writer()?.send(b"hello")
-/// })?;
+/// let queue = Broadcast::create(2, 1 << 20)?; std::thread::scope(|threads| { for rank in [1, 2] { let mut
+/// reader = queue.reader(rank)?; threads.spawn(move || assert_eq!(reader.receive().unwrap(), b"hello")); }
+/// queue.writer()?.send(b"hello") })?;
 /// # Ok::<(), foregather::Error>(())
 /// ```
 ///
@@ -70,8 +64,8 @@ const LOCK: usize = 2;
 /// Deaths are noticed within 60 ms of the next call or wait.
 ///
 /// A process is known by its number and by the inode of its process descriptor (before Linux 6.9: the time at
-/// which it was started). All processes of a queue belong to one pid namespace, as those of one container
-/// do; elsewhere waits end with `Cause::Unseen`.
+/// which it was started). All processes of a queue belong to one pid namespace, as those of one container do;
+/// elsewhere waits end with `Cause::Unseen`.
 ///
 /// # Cost
 /// A message is copied once into the ring, and once out of it by each reader. The ring takes memory as it is

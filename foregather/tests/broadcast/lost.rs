@@ -1,5 +1,5 @@
-//! A reader whose process has died: the others get every message, the writer is told once, and another process
-//! gets its place.
+//! A reader whose process has died: the others get every message, the writer is told once, and another
+//! process gets its place.
 use super::{child, kill, message};
 use foregather::broadcast::{Reader, Writer};
 use foregather::engine::Cause;
@@ -70,7 +70,7 @@ fn a_dead_reader_does_not_end_the_queue_for_the_living() {
             kill(&child);
             let mut sent = send_until_lost(&mut writer, 100);
             assert_eq!(writer.lost().unwrap(), [1]);
-            // More than the ring holds: nobody waits for the dead one.
+            // More than the ring holds: no call waits for the dead one.
             for _ in 0..2_000 {
                 writer.send(&message(sent)).unwrap_or_else(|error| panic!("told twice: {error}"));
                 sent += 1;

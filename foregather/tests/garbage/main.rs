@@ -1,6 +1,6 @@
 //! Garbage in shared memory: another process that has the descriptor of a queue or of a barrier may store
-//! anything there. Each call then ends within its time, with a result or an error; it does not panic, and what
-//! it shows lies in the ring.
+//! anything there. Each call then ends within its time, with a result or an error; it does not panic, and
+//! what it shows lies in the ring.
 //!
 //! `FOREGATHER_MUTATIONS` is the number of mutations of each test, and `FOREGATHER_SEED` repeats a run. The
 //! normal run is a sample; `FOREGATHER_MUTATIONS=1000000` is the chore.

@@ -18,7 +18,7 @@ const GET_NAMESPACE: libc::Ioctl = 0xFF05;
 
 /// What distinguishes a process from others of the same number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mark {
+pub enum ProcessMark {
     /// Nothing: the kernel is older than Linux 6.9, and `/proc` cannot be read.
     #[default]
     Unknown,
@@ -34,7 +34,7 @@ pub struct ProcessIdentity {
     /// Its number, in its own pid namespace.
     pub number: u32,
     /// Its mark.
-    pub mark: Mark,
+    pub mark: ProcessMark,
     /// Its pid namespace; `None` if it cannot know.
     pub namespace: Option<u64>,
 }
@@ -44,8 +44,8 @@ pub struct ProcessIdentity {
 pub enum Sight {
     /// It runs, or its end shows at this descriptor.
     Watched(OwnedFd),
-    /// A process of that number is there, and nothing shows that it is another one. Its end does not prove the
-    /// end of the process that was meant.
+    /// A process of that number is there, and nothing shows that it is another one. Its end does not prove
+    /// the end of the process that was meant.
     Presumed(OwnedFd),
     /// It has ended.
     Dead,
@@ -84,10 +84,10 @@ impl ProcessIdentity {
             Ok(descriptor) => {
                 let found = mark(&descriptor, self.number);
                 match (self.mark, found) {
-                    (Mark::Inode(it), Mark::Inode(found)) if it == found => Sight::Watched(descriptor),
-                    (Mark::Inode(_), Mark::Inode(_)) => unseen(same_namespace),
+                    (ProcessMark::Inode(it), ProcessMark::Inode(found)) if it == found => Sight::Watched(descriptor),
+                    (ProcessMark::Inode(_), ProcessMark::Inode(_)) => unseen(same_namespace),
                     (mark, found) => match same_namespace {
-                        Some(true) if mark == found || mark == Mark::Unknown || found == Mark::Unknown => {
+                        Some(true) if mark == found || mark == ProcessMark::Unknown || found == ProcessMark::Unknown => {
                             Sight::Watched(descriptor)
                         }
                         // A descriptor without an inode beside one with: another kernel's record.
@@ -105,17 +105,17 @@ impl ProcessIdentity {
 }
 
 /// The mark of the process of a descriptor and of a number.
-fn mark(descriptor: &OwnedFd, number: u32) -> Mark {
+fn mark(descriptor: &OwnedFd, number: u32) -> ProcessMark {
     let unique = fstatfs(descriptor).is_ok_and(|system| system.f_type as u64 == PIDFS);
     match fstat(descriptor) {
-        Ok(stat) if unique => Mark::Inode(stat.st_ino),
+        Ok(stat) if unique => ProcessMark::Inode(stat.st_ino),
         _ => started_mark(number),
     }
 }
 
-fn started_mark(number: u32) -> Mark {
+fn started_mark(number: u32) -> ProcessMark {
     let started = if proc_is_ours() { started(number) } else { None };
-    started.map_or(Mark::Unknown, Mark::Started)
+    started.map_or(ProcessMark::Unknown, ProcessMark::Started)
 }
 
 fn namespace_by_proc() -> Option<u64> {
@@ -186,7 +186,7 @@ mod tests {
     fn a_living_process_is_not_dead_whatever_is_unknown() {
         let (_child, identity) = child();
         let here = ProcessIdentity::own();
-        for mark in [Mark::Unknown, identity.mark] {
+        for mark in [ProcessMark::Unknown, identity.mark] {
             for (there, here_in) in [(None, None), (None, here.namespace), (here.namespace, None), (Some(1), here.namespace)] {
                 let hidden = ProcessIdentity { mark, namespace: there, ..identity };
                 let sight = hidden.look(&ProcessIdentity { namespace: here_in, ..here });
@@ -194,7 +194,7 @@ mod tests {
                 assert!(!dead, "{mark:?} in {there:?} from {here_in:?}: {sight:?}");
             }
         }
-        let without_mark = ProcessIdentity { mark: Mark::Unknown, ..identity };
+        let without_mark = ProcessIdentity { mark: ProcessMark::Unknown, ..identity };
         assert!(matches!(without_mark.look(&here), Sight::Watched(_)));
     }
 
@@ -202,9 +202,9 @@ mod tests {
     fn a_number_that_was_used_again_is_dead_only_where_numbers_are_the_same() {
         let here = ProcessIdentity::own();
         let other = match here.mark {
-            Mark::Inode(inode) => Mark::Inode(inode ^ 1 << 40),
-            Mark::Started(at) => Mark::Started(at + 1),
-            Mark::Unknown => return println!("not run: nothing tells processes apart here"),
+            ProcessMark::Inode(inode) => ProcessMark::Inode(inode ^ 1 << 40),
+            ProcessMark::Started(at) => ProcessMark::Started(at + 1),
+            ProcessMark::Unknown => return println!("not run: nothing tells processes apart here"),
         };
         let before = ProcessIdentity { mark: other, ..here };
         assert!(matches!(before.look(&here), Sight::Dead), "{:?}", before.look(&here));

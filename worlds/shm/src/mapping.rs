@@ -18,7 +18,7 @@ const WHAT: &str = "a shared segment of this program in the descriptor";
 /// beyond either end faults, and never meets other memory of the process.
 const GUARD: usize = 1 << 16;
 
-/// The bytes of a memory file at an address of this process, between pages that nobody can access.
+/// The bytes of a memory file at an address of this process, between pages that cannot be accessed.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     base: NonNull<u8>,
@@ -67,14 +67,14 @@ impl Mapping {
         let start = unsafe { mmap_anonymous(null_mut(), all, ProtFlags::empty(), MapFlags::PRIVATE) }.map_err(refusal())?;
         let inner = start.wrapping_byte_add(GUARD);
         let prot = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: it replaces pages of the mapping before, which nobody uses: they begin a guard behind its
-        // start, and a guard is left behind their end.
+        // SAFETY: it replaces pages of the mapping before, which no other code uses: they begin a guard
+        // behind its start, and a guard is left behind their end.
         let mapped = unsafe { mmap(inner, bytes, prot, MapFlags::SHARED | MapFlags::FIXED, &fd, 0) };
         let this = mapped.map(|base| NonNull::new(base.cast()).map(|base| Self { base, bytes, fd }));
         if let Ok(Some(this)) = this {
             return Ok(this);
         }
-        // SAFETY: the first mapping is this call's own, and nobody has its address.
+        // SAFETY: the first mapping is this call's own, and no other code has its address.
         let _ = unsafe { munmap(start, all) };
         Err(this.map_or_else(refusal(), |_| wrong("it is at 0".to_owned())))
     }

@@ -4,7 +4,7 @@ use crate::watch::{LOOK_INTERVAL, ended};
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use foregather_host::clock;
-use foregather_host::identity::{Mark, ProcessIdentity, Sight};
+use foregather_host::identity::{ProcessIdentity, ProcessMark, Sight};
 use foregather_machine::{Cause, Error, Nanos, Rank, SharedLines, VALUE_MASK, WaitContext};
 use foregather_thread::{Scope, Word};
 use rustix::fd::OwnedFd;
@@ -54,9 +54,9 @@ struct Occupant {
 impl Occupant {
     fn of(process: ProcessIdentity) -> Self {
         let (mark, kind) = match process.mark {
-            Mark::Unknown => (0, 0),
-            Mark::Inode(inode) => (inode, IS_INODE),
-            Mark::Started(at) => (at, 0),
+            ProcessMark::Unknown => (0, 0),
+            ProcessMark::Inode(inode) => (inode, IS_INODE),
+            ProcessMark::Started(at) => (at, 0),
         };
         let high = (mark >> BITS) as u32 & (IS_INODE - 1) | kind;
         Self { number: process.number, mark: [mark as u32 & VALUE_MASK, high], namespace: namespace_word(process.namespace) }
@@ -66,9 +66,9 @@ impl Occupant {
     fn look(self) -> Sight {
         let mark = u64::from(self.mark[0]) | u64::from(self.mark[1] & (IS_INODE - 1)) << BITS;
         let mark = match (self.mark[1] & IS_INODE, mark) {
-            (0, 0) => Mark::Unknown,
-            (0, at) => Mark::Started(at),
-            (_, inode) => Mark::Inode(inode),
+            (0, 0) => ProcessMark::Unknown,
+            (0, at) => ProcessMark::Started(at),
+            (_, inode) => ProcessMark::Inode(inode),
         };
         // A word has not all bits of a namespace's number; this process's own is known in full.
         let here = ProcessIdentity::own();
@@ -107,9 +107,9 @@ impl Seats {
         let _ = self.0[rank as usize][PROCESS].compare_exchange(std::process::id(), LEFT, Scope::Shared);
     }
 
-    /// Records that the process in the seat of `rank`, which has died, is missed no more: no wait ends because
-    /// of it from now on. Returns whether that is recorded; not so if it is not known to have died, or another
-    /// one has its seat.
+    /// Records that the process in the seat of `rank`, which has died, is missed no more: no wait ends
+    /// because of it from now on. Returns whether that is recorded; not so if it is not known to have died,
+    /// or another one has its seat.
     pub fn bury(&self, rank: Rank) -> bool {
         let word = &self.0[rank as usize][PROCESS];
         let before = word.load();
@@ -120,9 +120,9 @@ impl Seats {
     /// `lock` lets one process at a time do so for any of the seats: 0, or the number of that process.
     ///
     /// # Errors
-    /// [`Cause::Refused`] if nobody has taken the seat yet, its process has left in order or still runs, or
-    /// another process holds the lock; [`Cause::Unseen`] if nothing can be known of it; what `make` returns:
-    /// the seat is left then.
+    /// [`Cause::Refused`] if no process has taken the seat yet, its process has left in order or still runs,
+    /// or another process holds the lock; [`Cause::Unseen`] if nothing can be known of it; what `make`
+    /// returns: the seat is left then.
     pub fn succeed<T>(&self, rank: Rank, lock: &Word, make: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         let _locked = Locked::take(lock)?;
         let refused = |why: String| Err(Cause::Refused { why: format!("rank {rank} {why}") }.into());
@@ -171,7 +171,7 @@ impl<'l> Locked<'l> {
     fn take(word: &'l Word) -> Result<Self, Error> {
         let here = ProcessIdentity::own();
         let Err(holder) = word.compare_exchange(0, here.number, Scope::Shared) else { return Ok(Self(word)) };
-        let other = ProcessIdentity { number: holder, mark: Mark::Unknown, ..here };
+        let other = ProcessIdentity { number: holder, mark: ProcessMark::Unknown, ..here };
         let has_died = holder != here.number && matches!(other.look(&here), Sight::Dead);
         if has_died && word.compare_exchange(holder, here.number, Scope::Shared).is_ok() {
             return Ok(Self(word));
@@ -196,12 +196,12 @@ const PRESUMED: &str = "a process of its number has ended, which need not be the
 pub(crate) struct Seated {
     seats: Seats,
     ranks: Range<Rank>,
-    known: Mutex<Vec<Known>>,
+    known: Mutex<Vec<WatchedSeat>>,
     last_look: AtomicU64,
 }
 
 /// A process that is watched.
-struct Known {
+struct WatchedSeat {
     rank: Rank,
     occupant: Occupant,
     descriptor: OwnedFd,
@@ -240,7 +240,7 @@ impl Seated {
     ///
     /// # Errors
     /// A process has ended before that, or nothing can be known of it.
-    fn meet(&self, known: &mut Vec<Known>, now: Nanos, why: &WaitContext) -> Result<(), Error> {
+    fn meet(&self, known: &mut Vec<WatchedSeat>, now: Nanos, why: &WaitContext) -> Result<(), Error> {
         for rank in self.ranks.clone() {
             if known.iter().any(|known| known.rank == rank) {
                 continue;
@@ -256,7 +256,7 @@ impl Seated {
                 // Bounded waits end all the same, and a later look may see more.
                 Sight::Refused => continue,
             };
-            known.push(Known { rank, occupant, descriptor, proven });
+            known.push(WatchedSeat { rank, occupant, descriptor, proven });
         }
         Ok(())
     }

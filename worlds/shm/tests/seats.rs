@@ -1,5 +1,5 @@
-//! Seats of processes that cannot read each other's `/proc`, or that number processes in another way: a living
-//! one is never taken for dead, a dead one is named, and where nothing can be known an error says so.
+//! Seats of processes that cannot read each other's `/proc`, or that number processes in another way: a
+//! living one is never taken for dead, a dead one is named, and where nothing can be known an error says so.
 mod common;
 
 use common::{arguments, child_with, watchdog};

@@ -1,5 +1,5 @@
-//! Memory that another process has filled with nonsense: each call ends with an error that says so, within its
-//! time, and touches nothing outside of the ring.
+//! Memory that another process has filled with nonsense: each call ends with an error that says so, within
+//! its time, and touches nothing outside of the ring.
 use super::record::{Header, RecordKind, UNIT, most};
 use super::{Broadcast, LEFT, POSITION, Pace, WRITER};
 use foregather_conformance::scripted::Script;

@@ -64,15 +64,15 @@ impl<'l, C: Cpu> Place<'l, C> {
         cpu.load(&self.0[ADMITTED]) == generation
     }
 
-    /// Returns the number of the holder for which the writer waits, and up to where that has read, if there is
-    /// one: one that was admitted and has not left.
+    /// Returns the number of the holder for which the writer waits, and up to where that has read, if there
+    /// is one: one that was admitted and has not left.
     pub(super) fn counts(&self, cpu: &C) -> Option<(u32, u32)> {
         let generation = self.generation(cpu);
         let read = cpu.load(self.read(generation));
         (self.is_admitted(cpu, generation) && read & LEFT == 0).then_some((generation, read))
     }
 
-    /// Returns whether nobody is there any more, nor is about to come.
+    /// Returns whether its last holder has left, and no new one waits to be admitted.
     pub(super) fn is_left(&self, cpu: &C) -> bool {
         let generation = self.generation(cpu);
         self.is_admitted(cpu, generation) && cpu.load(self.read(generation)) & LEFT != 0

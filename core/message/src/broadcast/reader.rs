@@ -202,8 +202,8 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
         }
     }
 
-    /// Copies a record's part of the message: behind `into` if that is all of it, else behind the parts before
-    /// it. Returns false if the writer may have written over it meanwhile.
+    /// Copies a record's part of the message: behind `into` if that is all of it, else behind the parts
+    /// before it. Returns false if the writer may have written over it meanwhile.
     fn take(&mut self, header: &Header, into: &mut Vec<u8>) -> Result<bool, Error> {
         let mut joined = core::mem::take(&mut self.joined);
         let (have, ring) = (joined.len() as u64, self.end.shared.bytes.size() as u64);

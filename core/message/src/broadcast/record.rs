@@ -82,8 +82,8 @@ pub(super) fn most(room: u32) -> usize {
     (room / 2) as usize * UNIT - HEADER
 }
 
-/// The most bytes of a message at the writer's own pace: with the padding that may lie in its middle, a longer
-/// one would discard its own beginning.
+/// The most bytes of a message at the writer's own pace: with the padding that may lie in its middle, a
+/// longer one would discard its own beginning.
 pub(super) fn kept(room: u32) -> usize {
     room as usize * UNIT / 8 * 5
 }

@@ -25,7 +25,7 @@ pub struct BroadcastWriter<C: Cpu, B: ByteStore> {
     free_up_to: u64,
     /// How often places had been given to new readers at the last look.
     replaced: u32,
-    /// The readers whose processes have died, as far as nobody has their places since.
+    /// The readers whose processes have died, as far as no other process has their places since.
     lost: Vec<Rank>,
 }
 
@@ -103,7 +103,7 @@ impl<C: Cpu, B: ByteStore> BroadcastWriter<C, B> {
         }
     }
 
-    /// The readers that were let go, as far as nobody has their places since.
+    /// The readers that were let go, as far as no other process has their places since.
     pub fn lost(&self) -> &[Rank] {
         &self.lost
     }
@@ -299,8 +299,8 @@ impl Parts<'_> {
     }
 }
 
-/// The position of a reader, by its lower bits and a later position of the writer; `None` if that is more than
-/// a ring ahead, which no writer is.
+/// The position of a reader, by its lower bits and a later position of the writer; `None` if that is more
+/// than a ring ahead, which no writer is.
 fn position_of(cycle: Cycle, read: u32, position: u64) -> Option<u64> {
     let behind = cycle.ahead(cycle.low(position), read);
     position.checked_sub(u64::from(behind)).filter(|_| behind <= cycle.room && read < cycle.positions)
