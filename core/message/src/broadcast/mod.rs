@@ -9,8 +9,8 @@
 //! handle is given out once; the place of a reader whose process has died can be given to another one
 //! ([`Broadcast::replace`]). States, sequence and races: `README.md`.
 //!
-//! - this file: the words that all share. `record`: the ring's contents. `place`: the holders of a reader's place.
-//!   `writer`, `reader`: the two ends.
+//! - this file: the words that all share. `record`: the ring's contents. `place`: the holders of a reader's
+//!   place. `writer`, `reader`: the two ends.
 
 #[cfg(test)]
 mod hostile;
