@@ -54,12 +54,14 @@ impl Subject for Queue {
 
     fn call(&mut self, random: &mut SplitMix) -> Result<(), Error> {
         let (limit, number) = (limit(random), random.below(self.readers.len() as u64) as usize);
-        match random.below(40) {
+        match random.below(42) {
             0..=16 => self.send(random, limit),
             17..=26 => self.reader(number)?.receive_timeout(limit).map(drop),
             27..=36 => self.view(number, limit),
             37 => self.reader(number)?.is_ready().map(drop),
             38 => Broadcast::attach(self.queue.as_fd().try_clone_to_owned().unwrap())?.reader(number as u32 + 1).map(drop),
+            39 => self.replace(number),
+            40 => self.writer.as_mut().unwrap().lost().map(drop),
             _ => {
                 // An end leaves, in order or by failing.
                 let reader = self.readers[number].take();
@@ -76,6 +78,13 @@ impl Subject for Queue {
 impl Queue {
     fn reader(&mut self, number: usize) -> Result<&mut Reader, Error> {
         self.readers[number].as_mut().ok_or_else(|| Error::other("it has left"))
+    }
+
+    /// Takes the place of a reader that garbage has made dead.
+    fn replace(&mut self, number: usize) -> Result<(), Error> {
+        let reader = self.queue.replace(number as u32 + 1)?;
+        self.readers[number] = Some(reader);
+        Ok(())
     }
 
     fn send(&mut self, random: &mut SplitMix, limit: Duration) -> Result<(), Error> {
