@@ -23,6 +23,8 @@ fn limit(random: &mut SplitMix) -> Duration {
 /// A queue, its ends, and a second mapping of it.
 pub(super) struct Queue {
     queue: Broadcast,
+    /// A second mapping, in which all readers are.
+    same: Broadcast,
     ring: Range<u64>,
     writer: Option<Writer>,
     readers: Vec<Option<Reader>>,
@@ -41,7 +43,7 @@ impl Subject for Queue {
         let file = std::fs::File::from(queue.as_fd().try_clone_to_owned().unwrap()).metadata().unwrap().len();
         let readers = (1..=readers).map(|rank| Some(same.reader(rank).unwrap())).collect();
         let writer = Some(queue.writer().unwrap());
-        Self { queue, ring: file - bytes as u64..file, writer, readers, seen: None }
+        Self { queue, same, ring: file - bytes as u64..file, writer, readers, seen: None }
     }
 
     fn descriptor(&self) -> BorrowedFd<'_> {
@@ -82,7 +84,7 @@ impl Queue {
 
     /// Takes the place of a reader that garbage has made dead.
     fn replace(&mut self, number: usize) -> Result<(), Error> {
-        let reader = self.queue.replace(number as u32 + 1)?;
+        let reader = self.same.replace(number as u32 + 1)?;
         self.readers[number] = Some(reader);
         Ok(())
     }
