@@ -9,7 +9,7 @@ macro_rules! chapters {
     )*};
 }
 
-chapters! { waiting barriers teams messages shared errors }
+chapters! { waiting barriers teams messages queues shared errors }
 
 #[doc = include_str!("../../README.md")]
 mod readme {}
