@@ -119,12 +119,25 @@ module foregather
             import :: c_int, c_ptr
             type(c_ptr), value :: broadcast
         end function
+        integer(c_int) function fg_broadcast_replace(broadcast, rank, into) bind(c)
+            import :: c_int, c_int32_t, c_ptr
+            type(c_ptr), value :: broadcast
+            integer(c_int32_t), value :: rank
+            type(c_ptr), intent(out) :: into
+        end function
         ! `at` is c_loc of the message.
         integer(c_int) function fg_writer_send(writer, timeout_ns, at, bytes) bind(c)
             import :: c_int, c_int64_t, c_size_t, c_ptr
             type(c_ptr), value :: writer, at
             integer(c_int64_t), value :: timeout_ns
             integer(c_size_t), value :: bytes
+        end function
+        integer(c_int) function fg_writer_lost(writer, into, room, count) bind(c)
+            import :: c_int, c_int32_t, c_ptr, c_size_t
+            type(c_ptr), value :: writer
+            integer(c_int32_t), intent(out) :: into(*)
+            integer(c_size_t), value :: room
+            integer(c_size_t), intent(out) :: count
         end function
         integer(c_int) function fg_writer_destroy(writer) bind(c)
             import :: c_int, c_ptr
