@@ -185,6 +185,23 @@ impl Barrier {
         Guard(self)
     }
 
+    /// Ends the waits of all threads with [`WaitError::Left`], those that wait now and those that come, for all
+    /// and for ever. A meeting that is complete is not disturbed.
+    ///
+    /// ```
+    /// use foregather::{Barrier, WaitError};
+    ///
+    /// let barrier = Barrier::new(2);
+    /// std::thread::scope(|threads| {
+    ///     let waiting = threads.spawn(|| barrier.wait());
+    ///     barrier.abort();
+    ///     assert!(matches!(waiting.join().unwrap(), Err(WaitError::Left(_))));
+    /// });
+    /// ```
+    pub fn abort(&self) {
+        self.0.leave(Who { name: own::name(), ..Who::default() });
+    }
+
     /// Owned members with ranks, each for a thread of its own. A member that is dropped has left, and the
     /// others are told; so has a member that is never taken from the iterator, when that is dropped.
     ///
@@ -209,7 +226,7 @@ impl core::fmt::Debug for Barrier {
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
         if own::is_panicking() {
-            self.0.0.leave(Who { name: own::name(), ..Who::default() });
+            self.0.abort();
         }
     }
 }
