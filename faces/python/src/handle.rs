@@ -11,8 +11,18 @@ pub(crate) struct OwnHandle<H> {
 }
 
 impl<H> OwnHandle<H> {
-    pub(crate) fn new(what: &'static str, handle: H) -> Self {
-        Self { handle: Mutex::new(Some(handle)), what, process: std::process::id() }
+    /// A handle that is still closed: [`OwnHandle::open_with`] opens it.
+    pub(crate) fn closed(what: &'static str) -> Self {
+        Self { handle: Mutex::new(None), what, process: std::process::id() }
+    }
+
+    /// Opens it.
+    pub(crate) fn open_with(&self, handle: H) {
+        *self.lock() = Some(handle);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<H>> {
+        self.handle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins a call. Waits for no other: a child of a fork that was made during a call has it for ever.
@@ -30,7 +40,7 @@ impl<H> OwnHandle<H> {
 
     /// Begins a call once another has ended that runs no code of Python, and waits for nothing.
     pub(crate) fn short_call(&self) -> HandleCall<'_, H> {
-        HandleCall { handle: self.handle.lock().unwrap_or_else(PoisonError::into_inner), what: self.what }
+        HandleCall { handle: self.lock(), what: self.what }
     }
 
     #[cold]
@@ -62,8 +72,18 @@ impl<H> HandleCall<'_, H> {
         self.handle.as_mut().ok_or_else(|| refused(py, format!("this {} is closed", self.what)))
     }
 
+    /// The handle, unless it is closed.
+    pub(crate) fn if_open(&mut self) -> Option<&mut H> {
+        self.handle.as_mut()
+    }
+
     /// Takes the handle out: it is closed from now on.
     pub(crate) fn take(mut self) -> Option<H> {
         self.handle.take()
     }
+}
+
+/// Has a handle closed in order when this process ends in order.
+pub(crate) fn keep(handle: &Bound<'_, PyAny>) -> PyResult<()> {
+    handle.py().import("foregather._ends")?.getattr("keep")?.call1((handle,)).map(drop)
 }

@@ -1,30 +1,45 @@
-//! A broadcast, and its writing end.
-use crate::error::raised;
-use crate::handle::OwnHandle;
-use crate::wait::{timeout, wait};
+//! The memory of a queue, and the object that gives out its ends.
+use crate::argument::{descriptor, whole, whole32};
+use crate::handle::keep;
+use crate::label::{Kind, Label};
+use crate::reader::PyReader;
+use crate::writer::PyWriter;
+use core::time::Duration;
 use foregather::Broadcast;
-use foregather::broadcast;
+use foregather::Error;
+use foregather::engine::Cause;
 use pyo3::buffer::PyUntypedBuffer;
-use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Arc;
 
-/// The memory of a broadcast.
+const MOST_READERS: u32 = 1023;
+const BYTES: core::ops::RangeInclusive<u64> = 512..=8 << 30;
+
+/// The memory of a queue.
 #[pyclass(frozen, name = "Queue", module = "foregather._foregather")]
-pub(crate) struct PyQueue(pub(crate) Broadcast);
+pub(crate) struct PyQueue(Broadcast);
 
 #[pymethods]
 impl PyQueue {
     #[staticmethod]
-    fn create(py: Python<'_>, readers: u32, bytes: usize, skip: bool) -> PyResult<Self> {
+    #[pyo3(signature = (readers, bytes, skip, kind = "broadcast"))]
+    fn create(readers: &Bound<'_, PyAny>, bytes: &Bound<'_, PyAny>, skip: bool, kind: &str) -> PyResult<Self> {
+        let label = Label { kind: Kind::of(kind)?, name: None };
+        let readers = whole32("number of readers", format_args!("a {kind}"), readers, 1..=MOST_READERS)?;
+        let bytes = whole("number of bytes", format_args!("a {kind}"), bytes, BYTES)? as usize;
         let made = if skip { Broadcast::skipping(readers, bytes) } else { Broadcast::create(readers, bytes) };
-        made.map(Self).map_err(|error| raised(py, &error))
+        Python::attach(|py| made.map(Self).map_err(|error| label.raised(py, &error, Duration::ZERO)))
     }
 
-    /// The queue of a descriptor, which it closes.
+    /// The queue of a descriptor, which stays the caller's.
     #[staticmethod]
-    fn attach(py: Python<'_>, descriptor: i32) -> PyResult<Self> {
-        Broadcast::attach(own(descriptor)).map(Self).map_err(|error| raised(py, &error))
+    #[pyo3(signature = (descriptor, kind = "broadcast"))]
+    fn attach(py: Python<'_>, descriptor: &Bound<'_, PyAny>, kind: &str) -> PyResult<Self> {
+        let label = Label { kind: Kind::of(kind)?, name: None };
+        let own = self::descriptor(descriptor)?;
+        Broadcast::attach(own).map(Self).map_err(|error| label.raised(py, &error, Duration::ZERO))
     }
 
     fn fileno(&self) -> i32 {
@@ -37,73 +52,107 @@ impl PyQueue {
     }
 }
 
-/// A descriptor that Python hands over.
-pub(crate) fn own(descriptor: i32) -> OwnedFd {
-    // SAFETY: the package gives descriptors that it has just got from `multiprocessing` or `os.dup`, and uses
-    // them no more. One that is not open is an error of the first call that uses it.
-    unsafe { OwnedFd::from_raw_fd(descriptor) }
+/// What gives out the ends of a queue. The package derives its classes from this, so that no code of Python runs
+/// between the moment at which an end is taken and the return to the caller.
+#[pyclass(frozen, subclass, weakref, name = "QueueEnds", module = "foregather._foregather")]
+pub(crate) struct QueueEnds {
+    queue: Broadcast,
+    label: Arc<Label>,
+    skip: bool,
 }
-
-/// The writing end.
-#[pyclass(frozen, subclass, name = "Writer", module = "foregather._foregather")]
-pub(crate) struct PyWriter(OwnHandle<broadcast::Writer>);
 
 #[pymethods]
-impl PyWriter {
+impl QueueEnds {
     #[new]
-    fn new(py: Python<'_>, queue: &PyQueue) -> PyResult<Self> {
-        queue.0.writer().map(|writer| Self(OwnHandle::new("writer", writer))).map_err(|error| raised(py, &error))
+    fn new(queue: &PyQueue, kind: &str, name: Option<String>, skip: bool) -> PyResult<Self> {
+        Ok(Self { queue: queue.0.clone(), label: Arc::new(Label { kind: Kind::of(kind)?, name }), skip })
     }
 
-    /// send(message, timeout=None)
+    /// writer()
     /// --
     ///
-    /// Sends the bytes of an object with a contiguous buffer: bytes, bytearray, memoryview, a NumPy array.
-    #[pyo3(signature = (message, timeout = None))]
-    fn send(&self, py: Python<'_>, message: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<()> {
-        self.send_all(py, &[buffer("message", message)?], timeout)
+    /// Returns the writing end, for this process. It is given out once.
+    fn writer<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyWriter>> {
+        let writer = Bound::new(py, PyWriter::closed(&self.label))?;
+        keep(writer.as_any())?;
+        writer.get().open_with(self.queue.writer().map_err(|error| self.refusal(py, &error))?);
+        Ok(writer)
     }
 
-    /// send_parts(parts, timeout=None)
+    /// reader(rank)
     /// --
     ///
-    /// Sends the bytes of several such objects, one after the other, as one message.
-    #[pyo3(signature = (parts, timeout = None))]
-    fn send_parts(&self, py: Python<'_>, parts: Vec<Bound<'_, PyAny>>, timeout: Option<f64>) -> PyResult<()> {
-        let buffers = parts.iter().map(|part| buffer("parts", part)).collect::<PyResult<Vec<_>>>()?;
-        self.send_all(py, &buffers, timeout)
+    /// Returns the reading end of that rank, for this process. Readers count from 1; each rank's end is given out
+    /// once.
+    fn reader<'py>(&self, py: Python<'py>, rank: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyReader>> {
+        self.reader_of(py, self.rank(rank)?)
     }
 
-    /// Ends the broadcast in order.
-    fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.0.call(py).map(|call| drop(call.take()))
+    /// receiver()
+    /// --
+    ///
+    /// Returns the receiving end, for this process. It is given out once.
+    #[pyo3(name = "_receiver")]
+    fn receiver<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyReader>> {
+        self.reader_of(py, 1)
     }
 
-    /// Ends the broadcast because this side has failed.
-    fn fail(&self, py: Python<'_>) -> PyResult<()> {
-        self.0.call(py).map(|call| call.take().map_or((), broadcast::Writer::fail))
+    /// The descriptor of its memory.
+    fn fileno(&self) -> i32 {
+        self.queue.as_fd().as_raw_fd()
+    }
+
+    /// The number of readers.
+    #[getter]
+    fn readers(&self) -> u32 {
+        self.queue.readers()
+    }
+
+    /// The name that it was given, for the sentences of errors.
+    #[getter]
+    fn name(&self) -> Option<&str> {
+        self.label.name.as_deref()
+    }
+
+    /// Whether the oldest message goes once the ring is full.
+    #[getter]
+    fn skip(&self) -> bool {
+        self.skip
     }
 }
 
-impl PyWriter {
-    fn send_all(&self, py: Python<'_>, buffers: &[PyUntypedBuffer], seconds: Option<f64>) -> PyResult<()> {
-        let limit = timeout(seconds)?;
-        let mut call = self.0.call(py)?;
-        let writer = call.open(py)?;
-        let parts: Vec<&[u8]> = buffers.iter().map(bytes_of).collect();
-        let mut begun = false;
-        wait(py, limit, |slice| {
-            if core::mem::replace(&mut begun, true) {
-                writer.go_on_timeout(&parts, slice)
-            } else {
-                writer.send_timeout(&parts, slice)
-            }
-        })
+impl QueueEnds {
+    fn reader_of<'py>(&self, py: Python<'py>, rank: u32) -> PyResult<Bound<'py, PyReader>> {
+        let reader = Bound::new(py, PyReader::closed(&self.label, rank, self.queue.clone(), !self.skip))?;
+        keep(reader.as_any())?;
+        reader.get().open_with(self.queue.reader(rank).map_err(|error| self.refusal(py, &error))?);
+        Ok(reader)
+    }
+
+    fn rank(&self, given: &Bound<'_, PyAny>) -> PyResult<u32> {
+        let label = &self.label;
+        if given.extract::<i64>().is_ok_and(|rank| rank == 0) {
+            return Err(PyValueError::new_err(format!(
+                "{label}: invalid rank 0 of a reader: readers count from 1, and the writer is rank 0"
+            )));
+        }
+        whole32("rank", format_args!("a reader of this {label}"), given, 1..=self.queue.readers())
+    }
+
+    /// The exception of an end that is not to be had.
+    fn refusal(&self, py: Python<'_>, error: &Error) -> PyErr {
+        let label = &self.label;
+        match error.cause() {
+            Cause::Rank { rank, .. } => PyValueError::new_err(format!(
+                "{label}: rank {rank} is taken already: each rank's end is given out once, to one process"
+            )),
+            _ => label.raised(py, error, Duration::ZERO),
+        }
     }
 }
 
 /// The buffer of an object, in one piece.
-fn buffer(parameter: &str, object: &Bound<'_, PyAny>) -> PyResult<PyUntypedBuffer> {
+pub(crate) fn buffer(parameter: &str, object: &Bound<'_, PyAny>) -> PyResult<PyUntypedBuffer> {
     let buffer = PyUntypedBuffer::get(object).map_err(|_| {
         PyTypeError::new_err(format!("{parameter}: an object with a buffer is needed, such as bytes or an array"))
     })?;
@@ -114,7 +163,7 @@ fn buffer(parameter: &str, object: &Bound<'_, PyAny>) -> PyResult<PyUntypedBuffe
     }
 }
 
-fn bytes_of(buffer: &PyUntypedBuffer) -> &[u8] {
+pub(crate) fn bytes_of(buffer: &PyUntypedBuffer) -> &[u8] {
     if buffer.len_bytes() == 0 {
         return &[];
     }

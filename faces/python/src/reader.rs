@@ -1,128 +1,274 @@
-//! The reading end of a broadcast.
-use crate::error::{raised, refused};
+//! The reading end of a queue.
+use crate::argument::timeout;
+use crate::error::{exception, refused};
 use crate::handle::{HandleCall, OwnHandle};
-use crate::queue::PyQueue;
+use crate::label::Label;
+use crate::object::object;
+use crate::reading::Reading;
 use crate::view::MessageBytes;
-use crate::wait::{timeout, wait};
+use crate::wait::wait;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use foregather::Broadcast;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use core::time::Duration;
 use foregather::broadcast::Reader;
+use foregather::engine::Cause;
+use foregather::{Broadcast, Error};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use std::sync::Arc;
 
-/// A reading end.
-#[pyclass(frozen, subclass, name = "Reader", module = "foregather._foregather")]
+/// A reading end. Leaving a `with` block by an exception tells the writer that it has failed. As an iterator it
+/// has all messages until the writer closes the queue.
+#[pyclass(frozen, subclass, weakref, name = "Reader", module = "foregather")]
 pub(crate) struct PyReader {
-    reader: OwnHandle<Reader>,
-    /// Is a message shown, which no other call may pass? It changes within calls alone, so it needs no order.
-    shows: AtomicBool,
+    reader: OwnHandle<ReadingEnd>,
+    label: Arc<Label>,
     queue: Broadcast,
+    /// Whether a message is shown, which no other call may pass. It changes within calls alone, as does the next
+    /// field, so they need no order.
+    shows: AtomicBool,
+    received: AtomicU64,
     #[pyo3(get)]
     rank: u32,
-    /// May messages be read where they are?
-    #[pyo3(get)]
+    /// Whether messages can be read where they lie.
     views: bool,
+}
+
+/// The reader, and the next message if that had to be joined: it is kept until it is passed, as one that lies in
+/// the ring is.
+pub(crate) struct ReadingEnd {
+    reader: Reader,
+    kept: Option<Py<PyBytes>>,
+}
+
+/// The next message, which is not passed yet.
+pub(crate) enum NextMessage<'py> {
+    Shown(NonNull<[u8]>),
+    Kept(Bound<'py, PyBytes>),
 }
 
 #[pymethods]
 impl PyReader {
-    #[new]
-    fn new(py: Python<'_>, queue: &PyQueue, rank: u32, views: bool) -> PyResult<Self> {
-        let reader = queue.0.reader(rank).map_err(|error| raised(py, &error))?;
-        let reader = OwnHandle::new("reader", reader);
-        Ok(Self { reader, shows: AtomicBool::new(false), queue: queue.0.clone(), rank, views })
-    }
-
     /// recv(timeout=None)
     /// --
     ///
-    /// Waits for the next message.
+    /// Waits for the next message, and returns its bytes.
     #[pyo3(signature = (timeout = None))]
-    fn recv<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Bound<'py, PyBytes>> {
+    fn recv<'py>(&self, py: Python<'py>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyBytes>> {
+        let limit = self::timeout(timeout)?;
         let mut call = self.call(py)?;
-        let reader = call.open(py)?;
-        if !self.views {
-            return joined(py, reader, timeout);
-        }
-        match shown(py, reader, timeout)? {
-            None => joined(py, reader, timeout),
-            Some(bytes) => {
-                // SAFETY: the message lies there until it is passed below, and its writer keeps to that.
-                let copy = PyBytes::new(py, unsafe { bytes.as_ref() });
-                reader.pass().map(|()| copy).map_err(|error| raised(py, &error))
-            }
-        }
+        let end = call.open(py)?;
+        let message = match self.next(py, end, limit)? {
+            NextMessage::Kept(message) => message,
+            // SAFETY: the message lies there until it is passed below, and its writer keeps to that.
+            NextMessage::Shown(bytes) => PyBytes::new(py, unsafe { bytes.as_ref() }),
+        };
+        // A signal's exception comes before the message is passed rather than after.
+        py.check_signals()?;
+        self.pass(py, end).map(|()| message)
     }
 
-    /// The next message where it lies, or a copy of it if it lies in several pieces. What lies there is shown
-    /// until `end_view`.
+    /// get(timeout=None)
+    /// --
+    ///
+    /// Waits for an object that was put. Its arrays are copies, and can be written if the original ones could. A
+    /// message that cannot be unpickled is passed, and raises `BadMessage`.
     #[pyo3(signature = (timeout = None))]
-    fn view<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
-        let mut call = self.call(py)?;
-        let reader = call.open(py)?;
-        match shown(py, reader, timeout)? {
-            Some(bytes) => {
-                let shown = Bound::new(py, MessageBytes::new(bytes, self.queue.clone()))?;
-                self.shows.store(true, Relaxed);
-                Ok(shown.into_any())
-            }
-            None => Ok(joined(py, reader, timeout)?.into_any()),
-        }
+    fn get<'py>(&self, py: Python<'py>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        let (owner, bytes) = self.show(py, self::timeout(timeout)?)?;
+        // SAFETY: the message lies there until `end_view` passes it, or `owner` is a copy of it.
+        let got = object(&owner, unsafe { bytes.as_ref() });
+        // A signal's exception comes before the message is passed rather than after, and it stays.
+        let signal = if got.is_ok() { py.check_signals() } else { Ok(()) };
+        let stays = signal.is_err() || got.as_ref().is_err_and(|error| !error.is_instance_of::<PyException>(py));
+        self.end_view(py, !stays)?;
+        signal.and_then(|()| got.map_err(|error| if stays { error } else { self.bad_message(py, error) }))
     }
 
-    /// Shows the message no more, and gives it back to the writer if it has been read.
-    fn end_view(&self, py: Python<'_>, read: bool) -> PyResult<()> {
-        if !self.shows.load(Relaxed) {
-            return Ok(());
-        }
-        let mut call = self.reader.short_call();
-        if self.shows.swap(false, Relaxed) && read {
-            call.open(py)?.pass().map_err(|error| raised(py, &error))?;
-        }
-        Ok(())
+    /// read(timeout=None)
+    /// --
+    ///
+    /// Returns a context manager: the next message where it lies in the ring, without a copy, within the block.
+    ///
+    /// The writer writes over it after the block. An object that still shows it then, such as an array of
+    /// `numpy.frombuffer`, is an error: BufferError, and the message stays, as it does after an exception. A
+    /// message of more than half the ring is copied, and so are all of a queue that skips.
+    #[pyo3(signature = (timeout = None))]
+    fn read(slf: Bound<'_, Self>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<Reading> {
+        let limit = self::timeout(timeout)?;
+        Ok(Reading::new(slf.unbind(), limit))
     }
 
-    /// Is a message there, or the end of the broadcast?
+    /// ready()
+    /// --
+    ///
+    /// Returns whether a message is there, or the end of the queue.
     fn ready(&self, py: Python<'_>) -> PyResult<bool> {
-        self.call(py)?.open(py)?.is_ready().map_err(|error| raised(py, &error))
+        let mut call = self.call(py)?;
+        let end = call.open(py)?;
+        Ok(end.kept.is_some() || end.reader.is_ready().map_err(|error| self.raised(py, &error))?)
     }
 
+    /// The number of messages that this end has passed, with those that it missed because it was overtaken: after
+    /// an exception it says whether the interrupted call took one.
+    #[getter]
+    fn received(&self) -> u64 {
+        self.received.load(Relaxed)
+    }
+
+    /// close()
+    /// --
+    ///
     /// Lets the writer go on without this reader.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.reader.call(py).map(|call| drop(call.take()))
     }
 
-    /// Leaves because this side has failed: the writer gets an error.
+    /// fail()
+    /// --
+    ///
+    /// Leaves because this side has failed: the writer gets `PeerFailed`.
     fn fail(&self, py: Python<'_>) -> PyResult<()> {
-        self.reader.call(py).map(|call| call.take().map_or((), Reader::fail))
+        self.reader.call(py).map(|call| call.take().map_or((), |end| end.reader.fail()))
+    }
+
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        match self.recv(py, None) {
+            Err(error) if error.matches(py, py.import("foregather._errors")?.getattr("Closed")?)? => Ok(None),
+            received => received.map(Some),
+        }
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: &Bound<'_, PyAny>,
+        _value: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        if kind.is_none() { self.close(py) } else { self.fail(py) }
     }
 }
 
 impl PyReader {
+    /// An end that is not taken yet.
+    pub(crate) fn closed(label: &Arc<Label>, rank: u32, queue: Broadcast, views: bool) -> Self {
+        let (shows, received) = (AtomicBool::new(false), AtomicU64::new(0));
+        Self { reader: OwnHandle::closed("reader"), label: label.clone(), queue, shows, received, rank, views }
+    }
+
+    pub(crate) fn open_with(&self, reader: Reader) {
+        self.reader.open_with(ReadingEnd { reader, kept: None });
+    }
+
     /// Begins a call that may pass a message.
-    fn call(&self, py: Python<'_>) -> PyResult<HandleCall<'_, Reader>> {
-        let call = self.reader.call(py)?;
-        if self.shows.load(Relaxed) {
-            // Before any code of Python: `end_view` waits for this.
-            drop(call);
-            return Err(refused(py, "this reader shows a message: end the block that reads it first".to_owned()));
+    fn call(&self, py: Python<'_>) -> PyResult<HandleCall<'_, ReadingEnd>> {
+        if let Some(call) = self.call_unless_shown(py)? {
+            return Ok(call);
         }
-        Ok(call)
+        // An exception may have left the block within a cycle of references.
+        py.import("gc")?.getattr("collect")?.call0()?;
+        self.call_unless_shown(py)?.ok_or_else(|| {
+            let label = &self.label;
+            refused(py, format!("{label}: this reader shows a message: end the block that reads it first"))
+        })
+    }
+
+    /// Begins a call, unless a message is shown. No code of Python runs in between: `end_view` waits for this.
+    fn call_unless_shown(&self, py: Python<'_>) -> PyResult<Option<HandleCall<'_, ReadingEnd>>> {
+        let call = self.reader.call(py)?;
+        Ok(Some(call).filter(|_| !self.shows.load(Relaxed)))
+    }
+
+    /// Waits for the next message. It stays until [`PyReader::pass`].
+    fn next<'py>(&self, py: Python<'py>, end: &mut ReadingEnd, limit: Option<Duration>) -> PyResult<NextMessage<'py>> {
+        /// An address, on its way from the thread without the interpreter's lock to the same thread with it.
+        struct Carried(Option<NonNull<[u8]>>);
+        // SAFETY: an address alone; its bytes are used by the thread that asked for it.
+        unsafe impl Send for Carried {}
+        if let Some(kept) = &end.kept {
+            return Ok(NextMessage::Kept(kept.bind(py).clone()));
+        }
+        let reader = &mut end.reader;
+        if self.views
+            && let Some(shown) = wait(py, &self.label, limit, |slice| reader.view(Some(slice)).map(Carried))?.0
+        {
+            return Ok(NextMessage::Shown(shown));
+        }
+        let missed = |error: &Error| {
+            if let Cause::Skipped { messages } = *error.cause() {
+                self.received.fetch_add(messages, Relaxed);
+            }
+        };
+        let message = wait(py, &self.label, limit, |slice| reader.receive_timeout(slice).inspect_err(missed))?;
+        let message = PyBytes::new(py, &message);
+        end.kept = Some(message.clone().unbind());
+        Ok(NextMessage::Kept(message))
+    }
+
+    /// Passes the message that `next` has found.
+    fn pass(&self, py: Python<'_>, end: &mut ReadingEnd) -> PyResult<()> {
+        if end.kept.take().is_none() {
+            end.reader.pass().map_err(|error| self.raised(py, &error))?;
+        }
+        self.received.fetch_add(1, Relaxed);
+        Ok(())
+    }
+
+    /// Waits for the next message, and shows it until [`PyReader::end_view`]: the object that shows it, and where
+    /// it is.
+    pub(crate) fn show<'py>(&self, py: Python<'py>, limit: Option<Duration>) -> PyResult<(Bound<'py, PyAny>, NonNull<[u8]>)> {
+        let mut call = self.call(py)?;
+        let end = call.open(py)?;
+        let shown = match self.next(py, end, limit)? {
+            NextMessage::Kept(message) => {
+                let bytes = NonNull::from(message.as_bytes());
+                (message.into_any(), bytes)
+            }
+            NextMessage::Shown(bytes) => (Bound::new(py, MessageBytes::new(bytes, self.queue.clone()))?.into_any(), bytes),
+        };
+        self.shows.store(true, Relaxed);
+        Ok(shown)
+    }
+
+    /// Shows the message no more, and passes it if it has been read.
+    pub(crate) fn end_view(&self, py: Python<'_>, is_read: bool) -> PyResult<()> {
+        let mut call = self.reader.short_call();
+        if self.shows.swap(false, Relaxed)
+            && is_read
+            && let Some(end) = call.if_open()
+        {
+            self.pass(py, end)?;
+        }
+        Ok(())
+    }
+
+    fn raised(&self, py: Python<'_>, error: &Error) -> PyErr {
+        self.label.raised(py, error, Duration::ZERO)
+    }
+
+    /// The exception of a message that `error` kept from being unpickled, and that was passed.
+    fn bad_message(&self, py: Python<'_>, error: PyErr) -> PyErr {
+        let (label, number) = (&self.label, self.received());
+        let sentence = format!(
+            "{label}: message {number} of this reader cannot be unpickled and was passed ({error}); the next call gets the next one"
+        );
+        let raised = exception(py, "BadMessage", sentence, Some(number)).unwrap_or_else(|failed| failed);
+        raised.set_cause(py, Some(error));
+        raised
     }
 }
 
-/// The next message, if it lies in one piece.
-fn shown(py: Python<'_>, reader: &mut Reader, seconds: Option<f64>) -> PyResult<Option<NonNull<[u8]>>> {
-    /// An address, on its way from the thread without the interpreter's lock to the same thread with it.
-    struct Carried(Option<NonNull<[u8]>>);
-    // SAFETY: an address alone; its bytes are used by the thread that asked for it.
-    unsafe impl Send for Carried {}
-    wait(py, timeout(seconds)?, |slice| reader.view(Some(slice)).map(Carried)).map(|carried| carried.0)
-}
-
-/// A copy of the next message.
-fn joined<'py>(py: Python<'py>, reader: &mut Reader, seconds: Option<f64>) -> PyResult<Bound<'py, PyBytes>> {
-    let message = wait(py, timeout(seconds)?, |slice| reader.receive_timeout(slice))?;
-    Ok(PyBytes::new(py, &message))
+/// How many buffers show a message in the ring; none show one that was copied.
+pub(crate) fn exports(owner: &Bound<'_, PyAny>) -> usize {
+    owner.cast::<MessageBytes>().map_or(0, |bytes| bytes.get().exports())
 }

@@ -26,16 +26,15 @@ impl MessageBytes {
     pub(crate) fn new(bytes: NonNull<[u8]>, memory: Broadcast) -> Self {
         Self { bytes, shown: AtomicUsize::new(0), _memory: memory }
     }
+
+    /// How many buffers show the bytes.
+    pub(crate) fn exports(&self) -> usize {
+        self.shown.load(Acquire)
+    }
 }
 
 #[pymethods]
 impl MessageBytes {
-    /// How many buffers show the bytes.
-    #[getter]
-    fn exports(&self) -> usize {
-        self.shown.load(Acquire)
-    }
-
     /// # Safety
     /// `view` is a buffer that Python wants filled.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {

@@ -68,7 +68,7 @@ def test_a_handle_cannot_be_closed_under_a_call() -> None:
             except foregather.Error as busy:
                 assert "another thread" in str(busy)
                 break
-        for call in (reader.close, reader.fail, reader.view):
+        for call in (reader.close, reader.fail, reader.get):
             with pytest.raises(foregather.Error, match="one at a time"):
                 call()
         writer.send(b"x")
@@ -83,7 +83,7 @@ def test_a_message_that_is_shown_is_passed_once() -> None:
         for message in (b"one", b"two", b"three"):
             writer.send(message)
         with reader.read() as view:
-            for call in (reader.recv, reader.view, reader.ready, lambda: next(iter(reader))):
+            for call in (reader.recv, reader.get, reader.ready, reader.read().__enter__, lambda: next(iter(reader))):
                 with pytest.raises(foregather.Error, match="end the block"):
                     call()
             assert view == b"one"
@@ -94,8 +94,8 @@ def test_a_message_that_is_shown_is_passed_once() -> None:
         with reader.read() as view:
             reader.close()
             assert view == b"three"
-            with pytest.raises(foregather.Error, match="closed"):
-                reader.end_view(True)
+        with pytest.raises(foregather.Error, match="closed"):
+            reader.recv()
 
 
 def test_threads_meet() -> None:

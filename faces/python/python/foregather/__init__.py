@@ -1,7 +1,7 @@
 """Parallel programs that wait well.
 
 - `Broadcast`: a queue from one process to several. `Channel`: to one other.
-- `Barrier`: processes meet.
+- `Barrier`: processes wait for each other.
 - `simulate`, `results`: what other machines would do; documents of measurements as arrays.
 - `python -m foregather.openmp PROGRAM`, `python -m foregather.blas PROGRAM`: unchanged programs on this library's
   OpenMP runtime and BLAS.
@@ -11,12 +11,14 @@ All waits let other threads run, end on Ctrl-C, and name the process that has go
 """
 
 from . import _interpreter  # noqa: F401 (before the extension is loaded)
-from ._barrier import Barrier, Member
-from ._broadcast import Broadcast, Channel, Reader, Writer
-from ._errors import Closed, Error, PeerFailed, PeerLost, Skipped, TimedOut
+from ._barrier import Barrier
+from ._broadcast import Broadcast, Channel
+from ._errors import BadMessage, Closed, Error, PeerFailed, PeerLost, Skipped, TimedOut
+from ._foregather import Member, Reader, Writer
 from ._lab import results, simulate
 
 __all__ = [
+    "BadMessage",
     "Barrier",
     "Broadcast",
     "Channel",

@@ -42,3 +42,12 @@ class Skipped(Error):
     def messages(self) -> int:
         """How many messages it has missed."""
         return self._carries or 0
+
+
+class BadMessage(Error):
+    """A message could not be unpickled, and was passed. The next call gets the next one; `__cause__` says why."""
+
+    @property
+    def message(self) -> int:
+        """The number of the message, which counts from 1: `Reader.received` at that moment."""
+        return self._carries or 0

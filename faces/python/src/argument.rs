@@ -1,0 +1,68 @@
+//! Arguments of Python, checked: a wrong one is an exception that names the parameter, the value and what is
+//! expected.
+use core::fmt::Display;
+use core::ops::RangeInclusive;
+use core::time::Duration;
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+/// The longest timeout: longer ones wait forever.
+const LONGEST_S: f64 = 1e9;
+
+/// A timeout in seconds; `None` waits forever.
+pub(crate) fn timeout(given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Duration>> {
+    let Some(given) = given else { return Ok(None) };
+    let expected = || format!("invalid timeout {}: expected seconds from 0 on, or None", shown(given));
+    let seconds = match given.extract::<f64>() {
+        Ok(seconds) => seconds,
+        Err(error) if error.is_instance_of::<PyOverflowError>(given.py()) => {
+            if given.lt(0)? {
+                f64::MIN
+            } else {
+                f64::MAX
+            }
+        }
+        Err(error) if error.is_instance_of::<PyTypeError>(given.py()) => {
+            return Err(PyTypeError::new_err(expected()));
+        }
+        Err(error) => return Err(error),
+    };
+    if seconds > LONGEST_S {
+        return Ok(None);
+    }
+    Duration::try_from_secs_f64(seconds).map(Some).map_err(|_| PyValueError::new_err(expected()))
+}
+
+/// A whole number in a range: `what` of `thing`.
+pub(crate) fn whole(what: &str, thing: impl Display, given: &Bound<'_, PyAny>, range: RangeInclusive<u64>) -> PyResult<u64> {
+    let expected = |kind: &str| {
+        let (least, most) = (range.start(), range.end());
+        format!("invalid {what} {} of {thing}: expected {kind}{least} to {most}", shown(given))
+    };
+    match given.extract::<i64>() {
+        Ok(number) => u64::try_from(number).ok().filter(|number| range.contains(number)),
+        Err(error) if error.is_instance_of::<PyOverflowError>(given.py()) => None,
+        Err(error) if error.is_instance_of::<PyTypeError>(given.py()) => {
+            return Err(PyTypeError::new_err(expected("a whole number, ")));
+        }
+        Err(error) => return Err(error),
+    }
+    .ok_or_else(|| PyValueError::new_err(expected("")))
+}
+
+/// [`whole`] for a number that fits into 32 bits, as its range says.
+pub(crate) fn whole32(what: &str, thing: impl Display, given: &Bound<'_, PyAny>, range: RangeInclusive<u32>) -> PyResult<u32> {
+    whole(what, thing, given, u64::from(*range.start())..=u64::from(*range.end())).map(|number| number as u32)
+}
+
+/// A copy of a descriptor, which stays the caller's.
+pub(crate) fn descriptor(given: &Bound<'_, PyAny>) -> PyResult<OwnedFd> {
+    let number = whole32("descriptor", "shared memory", given, 0..=i32::MAX as u32)?;
+    // SAFETY: it is no negative number. The system alone judges the copy, and refuses a number that is closed.
+    Ok(unsafe { BorrowedFd::borrow_raw(number as i32) }.try_clone_to_owned()?)
+}
+
+fn shown(given: &Bound<'_, PyAny>) -> String {
+    given.repr().map_or_else(|_| "value".to_owned(), |value| value.to_string_lossy().into_owned())
+}

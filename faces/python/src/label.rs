@@ -1,0 +1,127 @@
+//! What the program made, in the program's words: the sentences of its exceptions.
+use crate::error::exception;
+use core::fmt;
+use core::time::Duration;
+use foregather::Error;
+use foregather::engine::{Cause, Nanos, Rank};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// What kind of thing it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Broadcast,
+    Channel,
+    Barrier,
+}
+
+/// A kind, and the name that the program gave it.
+pub(crate) struct Label {
+    pub(crate) kind: Kind,
+    pub(crate) name: Option<String>,
+}
+
+impl Kind {
+    pub(crate) fn of(kind: &str) -> PyResult<Self> {
+        match kind {
+            "broadcast" => Ok(Self::Broadcast),
+            "channel" => Ok(Self::Channel),
+            _ => Err(PyValueError::new_err(format!("invalid kind {kind:?}: expected \"broadcast\" or \"channel\""))),
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Broadcast => "broadcast",
+            Self::Channel => "channel",
+            Self::Barrier => "barrier",
+        })
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.kind.fmt(f)?;
+        self.name.as_ref().map_or(Ok(()), |name| write!(f, " {name:?}"))
+    }
+}
+
+impl Label {
+    /// The other side with that rank.
+    fn peer(&self, rank: Option<Rank>) -> String {
+        match (self.kind, rank) {
+            (Kind::Channel, Some(0)) => "the sender".to_owned(),
+            (Kind::Channel, _) => "the receiver".to_owned(),
+            (Kind::Broadcast, Some(0)) => "the writer".to_owned(),
+            (Kind::Broadcast, Some(rank)) => format!("reader {rank}"),
+            (Kind::Broadcast, None) => "a reader".to_owned(),
+            (Kind::Barrier, Some(rank)) => format!("rank {rank}"),
+            (Kind::Barrier, None) => "a member".to_owned(),
+        }
+    }
+
+    /// The exception of a call that waited for that long in all.
+    pub(crate) fn raised(&self, py: Python<'_>, error: &Error, waited: Duration) -> PyErr {
+        let (class, carries) = match error.cause() {
+            Cause::TimedOut { peer, .. } => ("TimedOut", peer.map(u64::from)),
+            Cause::PeerLost { rank, .. } => ("PeerLost", Some(u64::from(*rank))),
+            Cause::Poisoned { by } => ("PeerFailed", by.map(u64::from)),
+            Cause::Closed { peer } => ("Closed", peer.map(u64::from)),
+            Cause::Skipped { messages } => ("Skipped", Some(*messages)),
+            Cause::Setting { .. } | Cause::Size { .. } | Cause::Rank { .. } | Cause::Length { .. } => {
+                return PyValueError::new_err(format!("{self}: {error}"));
+            }
+            _ => ("Error", None),
+        };
+        exception(py, class, self.sentence(error, waited), carries).unwrap_or_else(|failed| failed)
+    }
+
+    fn sentence(&self, error: &Error, waited: Duration) -> String {
+        let kind = self.kind;
+        match *error.cause() {
+            Cause::TimedOut { rank, peer, .. } => self.timed_out(rank, peer, waited),
+            Cause::PeerLost { rank, .. } => {
+                format!("{self}: the process of {} has died; make a new {kind} for the others", self.peer(Some(rank)))
+            }
+            Cause::Poisoned { by } if kind == Kind::Barrier => {
+                format!("{self}: {} has failed or left; make a new {kind} for the others", self.peer(by))
+            }
+            Cause::Poisoned { by } => {
+                let peer = self.peer(by);
+                format!(
+                    "{self}: {peer} has failed: an exception ended its `with` block, or it called fail(); make a new {kind} for the others"
+                )
+            }
+            Cause::Closed { peer: Some(peer) } => {
+                format!("{self}: {} has closed it, and all its messages are read", self.peer(Some(peer)))
+            }
+            Cause::Closed { peer: None } if kind == Kind::Channel => format!("{self}: the receiver has closed it"),
+            Cause::Closed { peer: None } => format!("{self}: all readers have closed it"),
+            Cause::Skipped { messages } => {
+                format!(
+                    "{self}: this reader was overtaken and missed {messages} messages; the next call gets the oldest one left"
+                )
+            }
+            _ => format!("{self}: {error}"),
+        }
+    }
+
+    fn timed_out(&self, rank: Rank, peer: Option<Rank>, waited: Duration) -> String {
+        let span = Nanos(u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX));
+        let late = if waited.is_zero() { "yet".to_owned() } else { format!("within {span}") };
+        match (self.kind, rank) {
+            (Kind::Barrier, _) => {
+                format!("{self}: {} did not arrive {late}; call again to go on with the same wait", self.peer(peer))
+            }
+            (_, 0) => {
+                let behind = self.peer(peer);
+                format!(
+                    "{self}: no room for the message {late}: {behind} has not read on; send it again, or make the ring larger"
+                )
+            }
+            _ => format!("{self}: no message from {} {late}; call again to go on waiting", self.peer(Some(0))),
+        }
+    }
+}

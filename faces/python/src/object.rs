@@ -1,0 +1,88 @@
+//! Objects as messages: the number of buffers, their lengths and that of the pickle, the pickle, the buffers; all
+//! of them at multiples of a cache line.
+use crate::queue::{buffer, bytes_of};
+use pyo3::buffer::PyUntypedBuffer;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyByteArray, PyDict, PyList, PyMemoryView, PySlice};
+
+const ALIGN: usize = 64;
+const ZEROS: [u8; ALIGN] = [0; ALIGN];
+const WORD: usize = size_of::<u64>();
+/// Out-of-band buffers came with this one.
+const PROTOCOL: u32 = 5;
+
+/// An object that is ready to be sent.
+pub(crate) struct Pickled {
+    head: Vec<u8>,
+    /// The pickle, and the buffers.
+    pieces: Vec<PyUntypedBuffer>,
+}
+
+impl Pickled {
+    /// Pickles an object; the memory of its arrays is not copied.
+    ///
+    /// # Errors
+    /// The exception of the pickler.
+    pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let py = object.py();
+        let buffers = PyList::empty(py);
+        let options = PyDict::new(py);
+        options.set_item("protocol", PROTOCOL)?;
+        options.set_item("buffer_callback", buffers.getattr("append")?)?;
+        let pickle = function(py, &DUMPS, "dumps")?.call((object,), Some(&options))?;
+        let raws = buffers.iter().map(|each| buffer("object", &each.call_method0("raw")?));
+        let pieces = [buffer("object", &pickle)].into_iter().chain(raws).collect::<PyResult<Vec<_>>>()?;
+        let lengths = pieces.iter().map(|piece| piece.len_bytes() as u64);
+        let head = [pieces.len() as u64 - 1].into_iter().chain(lengths).flat_map(u64::to_le_bytes).collect();
+        Ok(Self { head, pieces })
+    }
+
+    /// The parts of its message.
+    pub(crate) fn parts(&self) -> Vec<&[u8]> {
+        let pieces = [&self.head[..]].into_iter().chain(self.pieces.iter().map(bytes_of));
+        pieces.flat_map(|piece| [piece, &ZEROS[..piece.len().next_multiple_of(ALIGN) - piece.len()]]).collect()
+    }
+}
+
+/// The object of a message, whose bytes `owner` shows. Afterwards nothing of the object shows them.
+///
+/// # Errors
+/// The exception of the unpickler, or that of a message which was not made from an object.
+pub(crate) fn object<'py>(owner: &Bound<'py, PyAny>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    let py = owner.py();
+    let pieces = pieces(bytes).ok_or_else(|| PyValueError::new_err("put did not send it: get it by recv"))?;
+    let (&(at, length), buffers) = pieces.split_first().expect("the pickle is one");
+    let buffers = buffers.iter().map(|&(at, length)| PyByteArray::new(py, &bytes[at..at + length]));
+    let options = PyDict::new(py);
+    options.set_item("buffers", PyList::new(py, buffers.collect::<Vec<_>>())?)?;
+    let whole = PyMemoryView::from(owner)?;
+    let pickle = whole.get_item(PySlice::new(py, at as isize, (at + length) as isize, 1))?;
+    let loaded = function(py, &LOADS, "loads").and_then(|loads| loads.call((&pickle,), Some(&options)));
+    // Whatever still shows them is counted by the caller.
+    let _ = pickle.call_method0("release").and_then(|_| whole.call_method0("release"));
+    loaded
+}
+
+/// Where the pickle and the buffers are; `None` if the bytes are no object.
+fn pieces(bytes: &[u8]) -> Option<Vec<(usize, usize)>> {
+    let word = |at: usize| bytes.get(at * WORD..(at + 1) * WORD).map(|word| u64::from_le_bytes(word.try_into().expect("a word")));
+    let count = usize::try_from(word(0)?).ok().filter(|&count| count < bytes.len() / WORD)?;
+    let mut at = ((count + 2) * WORD).next_multiple_of(ALIGN);
+    (1..count + 2)
+        .map(|number| {
+            let (begin, length) = (at, usize::try_from(word(number)?).ok()?);
+            let end = begin.checked_add(length).filter(|&end| end <= bytes.len())?;
+            at = end.next_multiple_of(ALIGN);
+            Some((begin, length))
+        })
+        .collect()
+}
+
+static DUMPS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+static LOADS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+fn function<'py>(py: Python<'py>, cell: &'static PyOnceLock<Py<PyAny>>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    Ok(cell.get_or_try_init(py, || py.import("pickle")?.getattr(name).map(Bound::unbind))?.bind(py).clone())
+}

@@ -1,0 +1,115 @@
+//! The writing end of a queue.
+use crate::argument::timeout;
+use crate::handle::OwnHandle;
+use crate::label::Label;
+use crate::object::Pickled;
+use crate::queue::{buffer, bytes_of};
+use crate::wait::wait;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use foregather::broadcast::Writer;
+use pyo3::prelude::*;
+use std::sync::Arc;
+
+/// The one writing end. Leaving a `with` block by an exception tells the readers that it has failed.
+#[pyclass(frozen, subclass, weakref, name = "Writer", module = "foregather")]
+pub(crate) struct PyWriter {
+    writer: OwnHandle<Writer>,
+    label: Arc<Label>,
+    /// Changes within calls alone, so it needs no order.
+    sent: AtomicU64,
+}
+
+#[pymethods]
+impl PyWriter {
+    /// send(message, timeout=None)
+    /// --
+    ///
+    /// Sends the bytes of an object with a contiguous buffer: bytes, bytearray, memoryview, a NumPy array.
+    #[pyo3(signature = (message, timeout = None))]
+    fn send(&self, py: Python<'_>, message: &Bound<'_, PyAny>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let buffer = buffer("message", message)?;
+        self.send_all(py, &[bytes_of(&buffer)], timeout)
+    }
+
+    /// send_parts(parts, timeout=None)
+    /// --
+    ///
+    /// Sends the bytes of several such objects, one after the other, as one message.
+    #[pyo3(signature = (parts, timeout = None))]
+    fn send_parts(&self, py: Python<'_>, parts: Vec<Bound<'_, PyAny>>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let buffers = parts.iter().map(|part| buffer("parts", part)).collect::<PyResult<Vec<_>>>()?;
+        self.send_all(py, &buffers.iter().map(bytes_of).collect::<Vec<_>>(), timeout)
+    }
+
+    /// put(object, timeout=None)
+    /// --
+    ///
+    /// Sends any object that can be pickled. The memory of its arrays is copied once, into the ring.
+    #[pyo3(signature = (object, timeout = None))]
+    fn put(&self, py: Python<'_>, object: &Bound<'_, PyAny>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        self.send_all(py, &Pickled::of(object)?.parts(), timeout)
+    }
+
+    /// The number of messages that it has sent: after an exception it says whether the interrupted call sent one.
+    #[getter]
+    fn sent(&self) -> u64 {
+        self.sent.load(Relaxed)
+    }
+
+    /// close()
+    /// --
+    ///
+    /// Ends the queue in order: readers get what was sent, and then `Closed`.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.writer.call(py).map(|call| drop(call.take()))
+    }
+
+    /// fail()
+    /// --
+    ///
+    /// Ends the queue because this side has failed: readers get what was sent, and then `PeerFailed`.
+    fn fail(&self, py: Python<'_>) -> PyResult<()> {
+        self.writer.call(py).map(|call| call.take().map_or((), Writer::fail))
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: &Bound<'_, PyAny>,
+        _value: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        if kind.is_none() { self.close(py) } else { self.fail(py) }
+    }
+}
+
+impl PyWriter {
+    /// An end that is not taken yet.
+    pub(crate) fn closed(label: &Arc<Label>) -> Self {
+        Self { writer: OwnHandle::closed("writer"), label: label.clone(), sent: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn open_with(&self, writer: Writer) {
+        self.writer.open_with(writer);
+    }
+
+    fn send_all(&self, py: Python<'_>, parts: &[&[u8]], seconds: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let limit = timeout(seconds)?;
+        let mut call = self.writer.call(py)?;
+        let writer = call.open(py)?;
+        let mut begun = false;
+        wait(py, &self.label, limit, |slice| {
+            if core::mem::replace(&mut begun, true) {
+                writer.go_on_timeout(parts, slice)
+            } else {
+                writer.send_timeout(parts, slice)
+            }
+        })?;
+        self.sent.fetch_add(1, Relaxed);
+        Ok(())
+    }
+}
