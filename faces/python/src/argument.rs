@@ -59,7 +59,8 @@ pub(crate) fn whole32(what: &str, thing: impl Display, given: &Bound<'_, PyAny>,
 /// A copy of a descriptor, which stays the caller's.
 pub(crate) fn descriptor(given: &Bound<'_, PyAny>) -> PyResult<OwnedFd> {
     let number = whole32("descriptor", "shared memory", given, 0..=i32::MAX as u32)?;
-    // SAFETY: it is no negative number. The system alone judges the copy, and refuses a number that is closed.
+    // SAFETY: it is no negative number. The system alone judges the copy, and refuses a number that is
+    // closed.
     Ok(unsafe { BorrowedFd::borrow_raw(number as i32) }.try_clone_to_owned()?)
 }
 

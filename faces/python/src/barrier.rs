@@ -1,7 +1,7 @@
 //! A barrier of processes.
 use crate::argument::{descriptor, timeout, whole32};
 use crate::handle::{OwnHandle, keep};
-use crate::label::{Kind, Label};
+use crate::label::{Label, LabelKind};
 use crate::wait::wait;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use core::time::Duration;
@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 
 const MOST_MEMBERS: u32 = 1023;
-const NO_NAME: Label = Label { kind: Kind::Barrier, name: None };
+const NO_NAME: Label = Label { kind: LabelKind::Barrier, name: None };
 
 /// The memory of a barrier.
 #[pyclass(frozen, module = "foregather._foregather")]
@@ -56,7 +56,7 @@ pub(crate) struct BarrierMembers {
 impl BarrierMembers {
     #[new]
     fn new(barrier: &Barrier, name: Option<String>) -> Self {
-        Self { barrier: barrier.0.clone(), label: Arc::new(Label { kind: Kind::Barrier, name }) }
+        Self { barrier: barrier.0.clone(), label: Arc::new(Label { kind: LabelKind::Barrier, name }) }
     }
 
     /// member(rank)
@@ -113,8 +113,8 @@ impl Member {
     /// wait(timeout=None)
     /// --
     ///
-    /// Waits until all members have arrived. After a timeout or a signal's exception the arrival stays: the next
-    /// call goes on with the same wait.
+    /// Waits until all members have arrived. After a timeout or a signal's exception the arrival stays: the
+    /// next call goes on with the same wait.
     #[pyo3(signature = (timeout = None))]
     fn wait(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let limit = self::timeout(timeout)?;

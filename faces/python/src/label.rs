@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 /// What kind of thing it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum LabelKind {
     Broadcast,
     Channel,
     Barrier,
@@ -17,11 +17,11 @@ pub(crate) enum Kind {
 
 /// A kind, and the name that the program gave it.
 pub(crate) struct Label {
-    pub(crate) kind: Kind,
+    pub(crate) kind: LabelKind,
     pub(crate) name: Option<String>,
 }
 
-impl Kind {
+impl LabelKind {
     pub(crate) fn of(kind: &str) -> PyResult<Self> {
         match kind {
             "broadcast" => Ok(Self::Broadcast),
@@ -31,7 +31,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for LabelKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Broadcast => "broadcast",
@@ -52,13 +52,13 @@ impl Label {
     /// The other side with that rank.
     fn peer(&self, rank: Option<Rank>) -> String {
         match (self.kind, rank) {
-            (Kind::Channel, Some(0)) => "the sender".to_owned(),
-            (Kind::Channel, _) => "the receiver".to_owned(),
-            (Kind::Broadcast, Some(0)) => "the writer".to_owned(),
-            (Kind::Broadcast, Some(rank)) => format!("reader {rank}"),
-            (Kind::Broadcast, None) => "a reader".to_owned(),
-            (Kind::Barrier, Some(rank)) => format!("rank {rank}"),
-            (Kind::Barrier, None) => "a member".to_owned(),
+            (LabelKind::Channel, Some(0)) => "the sender".to_owned(),
+            (LabelKind::Channel, _) => "the receiver".to_owned(),
+            (LabelKind::Broadcast, Some(0)) => "the writer".to_owned(),
+            (LabelKind::Broadcast, Some(rank)) => format!("reader {rank}"),
+            (LabelKind::Broadcast, None) => "a reader".to_owned(),
+            (LabelKind::Barrier, Some(rank)) => format!("rank {rank}"),
+            (LabelKind::Barrier, None) => "a member".to_owned(),
         }
     }
 
@@ -85,7 +85,7 @@ impl Label {
             Cause::PeerLost { rank, .. } => {
                 format!("{self}: the process of {} has died; make a new {kind} for the others", self.peer(Some(rank)))
             }
-            Cause::Poisoned { by } if kind == Kind::Barrier => {
+            Cause::Poisoned { by } if kind == LabelKind::Barrier => {
                 format!("{self}: {} has failed or left; make a new {kind} for the others", self.peer(by))
             }
             Cause::Poisoned { by } => {
@@ -97,7 +97,7 @@ impl Label {
             Cause::Closed { peer: Some(peer) } => {
                 format!("{self}: {} has closed it, and all its messages are read", self.peer(Some(peer)))
             }
-            Cause::Closed { peer: None } if kind == Kind::Channel => format!("{self}: the receiver has closed it"),
+            Cause::Closed { peer: None } if kind == LabelKind::Channel => format!("{self}: the receiver has closed it"),
             Cause::Closed { peer: None } => format!("{self}: all readers have closed it"),
             Cause::Skipped { messages } => {
                 format!(
@@ -112,7 +112,7 @@ impl Label {
         let span = Nanos(u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX));
         let late = if waited.is_zero() { "yet".to_owned() } else { format!("within {span}") };
         match (self.kind, rank) {
-            (Kind::Barrier, _) => {
+            (LabelKind::Barrier, _) => {
                 format!("{self}: {} did not arrive {late}; call again to go on with the same wait", self.peer(peer))
             }
             (_, 0) => {

@@ -1,7 +1,7 @@
 //! The memory of a queue, and the object that gives out its ends.
 use crate::argument::{descriptor, whole, whole32};
 use crate::handle::keep;
-use crate::label::{Kind, Label};
+use crate::label::{Label, LabelKind};
 use crate::reader::PyReader;
 use crate::writer::PyWriter;
 use core::time::Duration;
@@ -26,7 +26,7 @@ impl PyQueue {
     #[staticmethod]
     #[pyo3(signature = (readers, bytes, skip, kind = "broadcast"))]
     fn create(readers: &Bound<'_, PyAny>, bytes: &Bound<'_, PyAny>, skip: bool, kind: &str) -> PyResult<Self> {
-        let label = Label { kind: Kind::of(kind)?, name: None };
+        let label = Label { kind: LabelKind::of(kind)?, name: None };
         let readers = whole32("number of readers", format_args!("a {kind}"), readers, 1..=MOST_READERS)?;
         let bytes = whole("number of bytes", format_args!("a {kind}"), bytes, BYTES)? as usize;
         let made = if skip { Broadcast::skipping(readers, bytes) } else { Broadcast::create(readers, bytes) };
@@ -37,7 +37,7 @@ impl PyQueue {
     #[staticmethod]
     #[pyo3(signature = (descriptor, kind = "broadcast"))]
     fn attach(py: Python<'_>, descriptor: &Bound<'_, PyAny>, kind: &str) -> PyResult<Self> {
-        let label = Label { kind: Kind::of(kind)?, name: None };
+        let label = Label { kind: LabelKind::of(kind)?, name: None };
         let own = self::descriptor(descriptor)?;
         Broadcast::attach(own).map(Self).map_err(|error| label.raised(py, &error, Duration::ZERO))
     }
@@ -52,8 +52,8 @@ impl PyQueue {
     }
 }
 
-/// What gives out the ends of a queue. The package derives its classes from this, so that no code of Python runs
-/// between the moment at which an end is taken and the return to the caller.
+/// What gives out the ends of a queue. The package derives its classes from this, so that no code of Python
+/// runs between the moment at which an end is taken and the return to the caller.
 #[pyclass(frozen, subclass, weakref, name = "QueueEnds", module = "foregather._foregather")]
 pub(crate) struct QueueEnds {
     queue: Broadcast,
@@ -65,7 +65,7 @@ pub(crate) struct QueueEnds {
 impl QueueEnds {
     #[new]
     fn new(queue: &PyQueue, kind: &str, name: Option<String>, skip: bool) -> PyResult<Self> {
-        Ok(Self { queue: queue.0.clone(), label: Arc::new(Label { kind: Kind::of(kind)?, name }), skip })
+        Ok(Self { queue: queue.0.clone(), label: Arc::new(Label { kind: LabelKind::of(kind)?, name }), skip })
     }
 
     /// writer()
@@ -82,8 +82,8 @@ impl QueueEnds {
     /// reader(rank)
     /// --
     ///
-    /// Returns the reading end of that rank, for this process. Readers count from 1; each rank's end is given out
-    /// once.
+    /// Returns the reading end of that rank, for this process. Readers count from 1; each rank's end is given
+    /// out once.
     fn reader<'py>(&self, py: Python<'py>, rank: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyReader>> {
         self.reader_of(py, self.rank(rank)?)
     }

@@ -1,10 +1,10 @@
 //! The reading end of a queue.
 use crate::argument::timeout;
+use crate::block::MessageBlock;
 use crate::error::{exception, refused};
 use crate::handle::{HandleCall, OwnHandle};
 use crate::label::Label;
 use crate::object::object;
-use crate::reading::Reading;
 use crate::view::MessageBytes;
 use crate::wait::wait;
 use core::ptr::NonNull;
@@ -18,15 +18,15 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::Arc;
 
-/// A reading end. Leaving a `with` block by an exception tells the writer that it has failed. As an iterator it
-/// has all messages until the writer closes the queue.
+/// A reading end. Leaving a `with` block by an exception tells the writer that it has failed. As an iterator
+/// it has all messages until the writer closes the queue.
 #[pyclass(frozen, subclass, weakref, name = "Reader", module = "foregather")]
 pub(crate) struct PyReader {
     reader: OwnHandle<ReadingEnd>,
     label: Arc<Label>,
     queue: Broadcast,
-    /// Whether a message is shown, which no other call may pass. It changes within calls alone, as does the next
-    /// field, so they need no order.
+    /// Whether a message is shown, which no other call may pass. It changes within calls alone, as does the
+    /// next field, so they need no order.
     shows: AtomicBool,
     received: AtomicU64,
     #[pyo3(get)]
@@ -35,8 +35,8 @@ pub(crate) struct PyReader {
     views: bool,
 }
 
-/// The reader, and the next message if that had to be joined: it is kept until it is passed, as one that lies in
-/// the ring is.
+/// The reader, and the next message if that had to be joined: it is kept until it is passed, as one that lies
+/// in the ring is.
 pub(crate) struct ReadingEnd {
     reader: Reader,
     kept: Option<Py<PyBytes>>,
@@ -72,8 +72,8 @@ impl PyReader {
     /// get(timeout=None)
     /// --
     ///
-    /// Waits for an object that was put. Its arrays are copies, and can be written if the original ones could. A
-    /// message that cannot be unpickled is passed, and raises `BadMessage`.
+    /// Waits for an object that was put. Its arrays are copies, and can be written if the original ones
+    /// could. A message that cannot be unpickled is passed, and raises `BadMessage`.
     #[pyo3(signature = (timeout = None))]
     fn get<'py>(&self, py: Python<'py>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         let (owner, bytes) = self.show(py, self::timeout(timeout)?)?;
@@ -89,15 +89,16 @@ impl PyReader {
     /// read(timeout=None)
     /// --
     ///
-    /// Returns a context manager: the next message where it lies in the ring, without a copy, within the block.
+    /// Returns a context manager: the next message where it lies in the ring, without a copy, within the
+    /// block.
     ///
     /// The writer writes over it after the block. An object that still shows it then, such as an array of
     /// `numpy.frombuffer`, is an error: BufferError, and the message stays, as it does after an exception. A
     /// message of more than half the ring is copied, and so are all of a queue that skips.
     #[pyo3(signature = (timeout = None))]
-    fn read(slf: Bound<'_, Self>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<Reading> {
+    fn read(slf: Bound<'_, Self>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<MessageBlock> {
         let limit = self::timeout(timeout)?;
-        Ok(Reading::new(slf.unbind(), limit))
+        Ok(MessageBlock::new(slf.unbind(), limit))
     }
 
     /// ready()
@@ -110,8 +111,8 @@ impl PyReader {
         Ok(end.kept.is_some() || end.reader.is_ready().map_err(|error| self.raised(py, &error))?)
     }
 
-    /// The number of messages that this end has passed, with those that it missed because it was overtaken: after
-    /// an exception it says whether the interrupted call took one.
+    /// The number of messages that this end has passed, with those that it missed because it was overtaken:
+    /// after an exception it says whether the interrupted call took one.
     #[getter]
     fn received(&self) -> u64 {
         self.received.load(Relaxed)
@@ -183,7 +184,8 @@ impl PyReader {
         })
     }
 
-    /// Begins a call, unless a message is shown. No code of Python runs in between: `end_view` waits for this.
+    /// Begins a call, unless a message is shown. No code of Python runs in between: `end_view` waits for
+    /// this.
     fn call_unless_shown(&self, py: Python<'_>) -> PyResult<Option<HandleCall<'_, ReadingEnd>>> {
         let call = self.reader.call(py)?;
         Ok(Some(call).filter(|_| !self.shows.load(Relaxed)))
@@ -224,8 +226,8 @@ impl PyReader {
         Ok(())
     }
 
-    /// Waits for the next message, and shows it until [`PyReader::end_view`]: the object that shows it, and where
-    /// it is.
+    /// Waits for the next message, and shows it until [`PyReader::end_view`]: the object that shows it, and
+    /// where it is.
     pub(crate) fn show<'py>(&self, py: Python<'py>, limit: Option<Duration>) -> PyResult<(Bound<'py, PyAny>, NonNull<[u8]>)> {
         let mut call = self.call(py)?;
         let end = call.open(py)?;

@@ -50,7 +50,8 @@ impl PyWriter {
         self.send_all(py, &Pickled::of(object)?.parts(), timeout)
     }
 
-    /// The number of messages that it has sent: after an exception it says whether the interrupted call sent one.
+    /// The number of messages that it has sent: after an exception it says whether the interrupted call sent
+    /// one.
     #[getter]
     fn sent(&self) -> u64 {
         self.sent.load(Relaxed)

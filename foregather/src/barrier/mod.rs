@@ -185,8 +185,8 @@ impl Barrier {
         Guard(self)
     }
 
-    /// Ends the waits of all threads with [`WaitError::Left`], those that wait now and those that come, for all
-    /// and for ever. A meeting that is complete is not disturbed.
+    /// Ends the waits of all threads with [`WaitError::Left`], those that wait now and those that come, for
+    /// all and for ever. A meeting that is complete is not disturbed.
     ///
     /// ```
     /// use foregather::{Barrier, WaitError};

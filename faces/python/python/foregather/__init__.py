@@ -1,7 +1,7 @@
 """Parallel programs that wait well.
 
 - `Broadcast`: a queue from one process to several. `Channel`: to one other.
-- `Barrier`: processes wait for each other.
+- `Barrier`: processes wait for each other. `foregather.threading.Barrier`: threads do.
 - `simulate`, `results`: what other machines would do; documents of measurements as arrays.
 - `python -m foregather.openmp PROGRAM`, `python -m foregather.blas PROGRAM`: unchanged programs on this library's
   OpenMP runtime and BLAS.

@@ -7,23 +7,23 @@ use pyo3::prelude::*;
 use pyo3::types::PyMemoryView;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The context manager of [`PyReader`]'s `read`. Both of its ends are one call for the interpreter, so no exception
-/// of a signal comes within them; and a block that nothing refers to any more has ended.
-#[pyclass(frozen, name = "Reading", module = "foregather._foregather")]
-pub(crate) struct Reading {
+/// The context manager of [`PyReader`]'s `read`. Both of its ends are one call for the interpreter, so no
+/// exception of a signal comes within them; and a block that nothing refers to any more has ended.
+#[pyclass(frozen, name = "MessageBlock", module = "foregather._foregather")]
+pub(crate) struct MessageBlock {
     reader: Py<PyReader>,
     limit: Option<Duration>,
-    shown: Mutex<Option<Shown>>,
+    shown: Mutex<Option<ViewedMessage>>,
 }
 
 /// A message on show.
-struct Shown {
+struct ViewedMessage {
     owner: Py<PyAny>,
     view: Py<PyMemoryView>,
 }
 
 #[pymethods]
-impl Reading {
+impl MessageBlock {
     fn __enter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
         let reader = self.reader.get();
         let (owner, _) = reader.show(py, self.limit)?;
@@ -31,7 +31,7 @@ impl Reading {
             Ok(view) => view,
             Err(error) => return reader.end_view(py, false).and(Err(error)),
         };
-        *self.shown() = Some(Shown { owner: owner.unbind(), view: view.clone().unbind() });
+        *self.shown() = Some(ViewedMessage { owner: owner.unbind(), view: view.clone().unbind() });
         Ok(view)
     }
 
@@ -49,16 +49,16 @@ impl Reading {
     }
 }
 
-impl Reading {
+impl MessageBlock {
     pub(crate) fn new(reader: Py<PyReader>, limit: Option<Duration>) -> Self {
         Self { reader, limit, shown: Mutex::new(None) }
     }
 
-    fn shown(&self) -> MutexGuard<'_, Option<Shown>> {
+    fn shown(&self) -> MutexGuard<'_, Option<ViewedMessage>> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn end(&self, py: Python<'_>, shown: &Shown, is_read: bool) -> PyResult<()> {
+    fn end(&self, py: Python<'_>, shown: &ViewedMessage, is_read: bool) -> PyResult<()> {
         // Whatever still shows the message is counted next.
         let _ = shown.view.bind(py).call_method0("release");
         let is_kept = exports(shown.owner.bind(py)) > 0;
@@ -72,7 +72,7 @@ impl Reading {
     }
 }
 
-impl Drop for Reading {
+impl Drop for MessageBlock {
     fn drop(&mut self) {
         if let Some(shown) = self.shown().take() {
             let _ = Python::try_attach(|py| {

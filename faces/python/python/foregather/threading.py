@@ -1,0 +1,5 @@
+"""Threads wait for each other: `Barrier` means what `threading.Barrier` of the standard library does."""
+
+from ._foregather import ThreadBarrier as Barrier
+
+__all__ = ["Barrier"]
