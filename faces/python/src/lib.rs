@@ -45,9 +45,10 @@ mod _foregather {
     #[pymodule_export]
     use super::writer::PyWriter;
 
-    /// A class whose name another one has here.
+    /// Adds a class whose name another one has here.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::object::init(module.py())?;
         module.add("ThreadBarrier", module.py().get_type::<super::thread_barrier::ThreadBarrier>())
     }
 }

@@ -31,7 +31,7 @@ impl Pickled {
         let options = PyDict::new(py);
         options.set_item("protocol", PROTOCOL)?;
         options.set_item("buffer_callback", buffers.getattr("append")?)?;
-        let pickle = function(py, &DUMPS, "dumps")?.call((object,), Some(&options))?;
+        let pickle = dumps(py).call((object,), Some(&options))?;
         let raws = buffers.iter().map(|each| buffer("object", &each.call_method0("raw")?));
         let pieces = [buffer("object", &pickle)].into_iter().chain(raws).collect::<PyResult<Vec<_>>>()?;
         let lengths = pieces.iter().map(|piece| piece.len_bytes() as u64);
@@ -59,7 +59,7 @@ pub(crate) fn object<'py>(owner: &Bound<'py, PyAny>, bytes: &[u8]) -> PyResult<B
     options.set_item("buffers", PyList::new(py, buffers.collect::<Vec<_>>())?)?;
     let whole = PyMemoryView::from(owner)?;
     let pickle = whole.get_item(PySlice::new(py, at as isize, (at + length) as isize, 1))?;
-    let loaded = function(py, &LOADS, "loads").and_then(|loads| loads.call((&pickle,), Some(&options)));
+    let loaded = loads(py).call((&pickle,), Some(&options));
     // Whatever still shows them is counted by the caller.
     let _ = pickle.call_method0("release").and_then(|_| whole.call_method0("release"));
     loaded
@@ -80,9 +80,21 @@ fn pieces(bytes: &[u8]) -> Option<Vec<(usize, usize)>> {
         .collect()
 }
 
-static DUMPS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-static LOADS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+static FUNCTIONS: PyOnceLock<[Py<PyAny>; 2]> = PyOnceLock::new();
 
-fn function<'py>(py: Python<'py>, cell: &'static PyOnceLock<Py<PyAny>>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    Ok(cell.get_or_try_init(py, || py.import("pickle")?.getattr(name).map(Bound::unbind))?.bind(py).clone())
+/// Finds the pickler and the unpickler when the module is loaded: a fork during a later search would leave
+/// the child with one that never ends.
+pub(crate) fn init(py: Python<'_>) -> PyResult<()> {
+    let pickle = py.import("pickle")?;
+    let found = [pickle.getattr("dumps")?.unbind(), pickle.getattr("loads")?.unbind()];
+    let _ = FUNCTIONS.set(py, found);
+    Ok(())
+}
+
+fn dumps(py: Python<'_>) -> &Bound<'_, PyAny> {
+    FUNCTIONS.get(py).expect("the module is loaded")[0].bind(py)
+}
+
+fn loads(py: Python<'_>) -> &Bound<'_, PyAny> {
+    FUNCTIONS.get(py).expect("the module is loaded")[1].bind(py)
 }

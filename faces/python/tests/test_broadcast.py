@@ -14,7 +14,7 @@ import pytest
 
 import foregather
 
-CONTEXTS = ["fork", "spawn"]
+CONTEXTS = ["fork", "spawn", "forkserver"]
 
 
 def echo(queue: foregather.Broadcast, rank: int, back: foregather.Channel) -> None:
