@@ -70,7 +70,13 @@ impl Label {
             Cause::Poisoned { by } => ("PeerFailed", by.map(u64::from)),
             Cause::Closed { peer } => ("Closed", peer.map(u64::from)),
             Cause::Skipped { messages } => ("Skipped", Some(*messages)),
-            Cause::Setting { .. } | Cause::Size { .. } | Cause::Rank { .. } | Cause::Length { .. } => {
+            Cause::Length { bytes, room, .. } => {
+                let kind = self.kind;
+                return PyValueError::new_err(format!(
+                    "{self}: a message of {bytes} bytes is too long: expected up to {room} for a {kind} that skips; make it with more bytes"
+                ));
+            }
+            Cause::Setting { .. } | Cause::Size { .. } | Cause::Rank { .. } => {
                 return PyValueError::new_err(format!("{self}: {error}"));
             }
             _ => ("Error", None),

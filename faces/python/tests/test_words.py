@@ -113,6 +113,8 @@ def test_ranks_and_numbers_out_of_range_are_told_what_is_in_range() -> None:
     ]:
         with pytest.raises(ValueError, match=expected):
             call()
+    with foregather.Channel(1 << 10, skip=True).sender() as writer, pytest.raises(ValueError, match="channel: a message of 5000 bytes is too long"):
+        writer.send(bytes(5000))
     # Rank 0 is the writer's, and was not taken by the attempt.
     queue.writer().close()
     with pytest.raises(ValueError, match="rank 0 is taken already"):
