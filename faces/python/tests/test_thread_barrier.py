@@ -75,6 +75,29 @@ def test_threads_keep_step() -> None:
     assert reached == [steps - 1] * parties
 
 
+def test_an_episode_is_complete_with_its_own_threads_alone() -> None:
+    began, goes_on, ends = threading.Event(), threading.Event(), []
+
+    def action() -> None:
+        if not began.is_set():
+            began.set()
+            assert goes_on.wait(20)
+
+    barrier = Barrier(2, action, timeout=20)
+    first = [threading.Thread(target=lambda: ends.append(barrier.wait())) for _ in range(2)]
+    for thread in first:
+        thread.start()
+    assert began.wait(20)
+    # Episodes of other threads pass while the first one is in its action.
+    for _ in range(4):
+        joined(*[barrier.wait] * 2)
+    assert ends == []
+    goes_on.set()
+    for thread in first:
+        thread.join(20)
+    assert sorted(ends) == [0, 1]
+
+
 def test_an_action_that_fails_breaks_it_for_all() -> None:
     def action() -> None:
         raise KeyError("as planned")
