@@ -70,6 +70,7 @@ impl Label {
             Cause::Poisoned { by } => ("PeerFailed", by.map(u64::from)),
             Cause::Closed { peer } => ("Closed", peer.map(u64::from)),
             Cause::Skipped { messages } => ("Skipped", Some(*messages)),
+            Cause::Replaced { rank } => ("Replaced", Some(u64::from(*rank))),
             Cause::Length { bytes, room, .. } => {
                 let kind = self.kind;
                 return PyValueError::new_err(format!(
@@ -88,8 +89,20 @@ impl Label {
         let kind = self.kind;
         match *error.cause() {
             Cause::TimedOut { rank, peer, .. } => self.timed_out(rank, peer, waited),
-            Cause::PeerLost { rank, .. } => {
+            Cause::PeerLost { rank, .. } if kind == LabelKind::Barrier || rank == 0 => {
                 format!("{self}: the process of {} has died; make a new {kind} for the others", self.peer(Some(rank)))
+            }
+            Cause::PeerLost { rank, .. } => {
+                let reader = self.peer(Some(rank));
+                format!(
+                    "{self}: the process of {reader} has died, and the message was sent without it; replace({rank}) gives its place to another process"
+                )
+            }
+            Cause::Replaced { rank } => {
+                format!(
+                    "{self}: another process has the place of {}, because this one was taken for dead; close this end",
+                    self.peer(Some(rank))
+                )
             }
             Cause::Poisoned { by } if kind == LabelKind::Barrier => {
                 format!("{self}: {} has failed or left; make a new {kind} for the others", self.peer(by))

@@ -7,6 +7,7 @@ use crate::writer::PyWriter;
 use core::time::Duration;
 use foregather::Broadcast;
 use foregather::Error;
+use foregather::broadcast::Reader;
 use foregather::engine::Cause;
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
@@ -85,7 +86,18 @@ impl QueueEnds {
     /// Returns the reading end of that rank, for this process. Readers count from 1; each rank's end is given
     /// out once.
     fn reader<'py>(&self, py: Python<'py>, rank: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyReader>> {
-        self.reader_of(py, self.rank(rank)?)
+        let rank = self.rank(rank)?;
+        self.reader_by(py, rank, |queue| queue.reader(rank))
+    }
+
+    /// replace(rank)
+    /// --
+    ///
+    /// Returns the reading end of a rank whose process has died, for this process. It gets the messages that
+    /// the writer begins after this call.
+    fn replace<'py>(&self, py: Python<'py>, rank: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyReader>> {
+        let rank = self.rank(rank)?;
+        self.reader_by(py, rank, |queue| queue.replace(rank))
     }
 
     /// receiver()
@@ -94,7 +106,7 @@ impl QueueEnds {
     /// Returns the receiving end, for this process. It is given out once.
     #[pyo3(name = "_receiver")]
     fn receiver<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyReader>> {
-        self.reader_of(py, 1)
+        self.reader_by(py, 1, |queue| queue.reader(1))
     }
 
     /// The descriptor of its memory.
@@ -122,10 +134,16 @@ impl QueueEnds {
 }
 
 impl QueueEnds {
-    fn reader_of<'py>(&self, py: Python<'py>, rank: u32) -> PyResult<Bound<'py, PyReader>> {
+    /// The reading end that `take` takes.
+    fn reader_by<'py>(
+        &self,
+        py: Python<'py>,
+        rank: u32,
+        take: impl FnOnce(&Broadcast) -> Result<Reader, Error>,
+    ) -> PyResult<Bound<'py, PyReader>> {
         let reader = Bound::new(py, PyReader::closed(&self.label, rank, self.queue.clone(), !self.skip))?;
         keep(reader.as_any())?;
-        reader.get().open_with(self.queue.reader(rank).map_err(|error| self.refusal(py, &error))?);
+        reader.get().open_with(take(&self.queue).map_err(|error| self.refusal(py, &error))?);
         Ok(reader)
     }
 

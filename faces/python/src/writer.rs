@@ -6,7 +6,10 @@ use crate::object::Pickled;
 use crate::queue::{buffer, bytes_of};
 use crate::wait::wait;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::time::Duration;
+use foregather::Error;
 use foregather::broadcast::Writer;
+use foregather::engine::Cause;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -50,11 +53,19 @@ impl PyWriter {
         self.send_all(py, &Pickled::of(object)?.parts(), timeout)
     }
 
-    /// The number of messages that it has sent: after an exception it says whether the interrupted call sent
-    /// one.
+    /// The number of messages that it has sent, with those that were sent without a dead reader: after an
+    /// exception it says whether the interrupted call sent one.
     #[getter]
     fn sent(&self) -> u64 {
         self.sent.load(Relaxed)
+    }
+
+    /// The ranks of readers whose processes have died and that no other process has replaced.
+    #[getter]
+    fn lost(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
+        let mut call = self.writer.call(py)?;
+        let lost = call.open(py)?.lost().map(<[u32]>::to_vec);
+        lost.map_err(|error| self.label.raised(py, &error, Duration::ZERO))
     }
 
     /// close()
@@ -104,13 +115,15 @@ impl PyWriter {
         let writer = call.open(py)?;
         let mut begun = false;
         wait(py, &self.label, limit, |slice| {
-            if core::mem::replace(&mut begun, true) {
-                writer.go_on_timeout(parts, slice)
-            } else {
-                writer.send_timeout(parts, slice)
+            let end = match core::mem::replace(&mut begun, true) {
+                true => writer.go_on_timeout(parts, slice),
+                false => writer.send_timeout(parts, slice),
+            };
+            // One that was sent without a reader which has died was sent.
+            if Error::of(&end).is_none_or(|cause| matches!(cause, Cause::PeerLost { .. })) {
+                self.sent.fetch_add(1, Relaxed);
             }
-        })?;
-        self.sent.fetch_add(1, Relaxed);
-        Ok(())
+            end
+        })
     }
 }

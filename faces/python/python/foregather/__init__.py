@@ -13,7 +13,7 @@ All waits let other threads run, end on Ctrl-C, and name the process that has go
 from . import _interpreter  # noqa: F401 (before the extension is loaded)
 from ._barrier import Barrier
 from ._broadcast import Broadcast, Channel
-from ._errors import BadMessage, Closed, Error, PeerFailed, PeerLost, Skipped, TimedOut
+from ._errors import BadMessage, Closed, Error, PeerFailed, PeerLost, Replaced, Skipped, TimedOut
 from ._foregather import Member, Reader, Writer
 from ._lab import results, simulate
 
@@ -28,6 +28,7 @@ __all__ = [
     "PeerFailed",
     "PeerLost",
     "Reader",
+    "Replaced",
     "Skipped",
     "TimedOut",
     "Writer",

@@ -24,7 +24,7 @@ class TimedOut(_OfRank, TimeoutError):
 
 
 class PeerLost(_OfRank):
-    """The process of a rank has died."""
+    """The process of a rank has died. A writer raises it once for each reader: the message was sent to the others."""
 
 
 class PeerFailed(_OfRank):
@@ -33,6 +33,10 @@ class PeerFailed(_OfRank):
 
 class Closed(_OfRank, EOFError):
     """The others have left in order: nothing more comes."""
+
+
+class Replaced(_OfRank):
+    """Another process has the place of this reader, which was taken for dead."""
 
 
 class Skipped(Error):
