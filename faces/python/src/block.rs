@@ -1,6 +1,6 @@
 //! A block that reads a message where it lies.
 use crate::error::refused;
-use crate::reader::{PyReader, exports};
+use crate::reader::{IN_A_BLOCK, PyReader, exports};
 use core::time::Duration;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
@@ -26,7 +26,7 @@ struct ViewedMessage {
 impl MessageBlock {
     fn __enter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
         let reader = self.reader.get();
-        let (owner, _) = reader.show(py, self.limit)?;
+        let (owner, _) = reader.show(py, self.limit, IN_A_BLOCK)?;
         let view = match PyMemoryView::from(&owner) {
             Ok(view) => view,
             Err(error) => return reader.end_view(py, false).and(Err(error)),

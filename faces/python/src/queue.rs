@@ -26,12 +26,12 @@ pub(crate) struct PyQueue(Broadcast);
 impl PyQueue {
     #[staticmethod]
     #[pyo3(signature = (readers, bytes, skip, kind = "broadcast"))]
-    fn create(readers: &Bound<'_, PyAny>, bytes: &Bound<'_, PyAny>, skip: bool, kind: &str) -> PyResult<Self> {
+    fn create(py: Python<'_>, readers: &Bound<'_, PyAny>, bytes: &Bound<'_, PyAny>, skip: bool, kind: &str) -> PyResult<Self> {
         let label = Label { kind: LabelKind::of(kind)?, name: None };
         let readers = whole32("number of readers", format_args!("a {kind}"), readers, 1..=MOST_READERS)?;
         let bytes = whole("number of bytes", format_args!("a {kind}"), bytes, BYTES)? as usize;
         let made = if skip { Broadcast::skipping(readers, bytes) } else { Broadcast::create(readers, bytes) };
-        Python::attach(|py| made.map(Self).map_err(|error| label.raised(py, &error, Duration::ZERO)))
+        made.map(Self).map_err(|error| label.raised(py, &error, Duration::ZERO))
     }
 
     /// The queue of a descriptor, which stays the caller's.

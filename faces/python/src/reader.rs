@@ -6,17 +6,23 @@ use crate::handle::{HandleCall, OwnHandle};
 use crate::label::Label;
 use crate::object::object;
 use crate::view::MessageBytes;
-use crate::wait::wait;
+use crate::wait::{wait, wait_on};
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use core::time::Duration;
 use foregather::broadcast::Reader;
 use foregather::engine::Cause;
+use foregather::engine::host::clock;
 use foregather::{Broadcast, Error};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::Arc;
+
+/// Where a message is shown: nowhere, in a block, or in a call that unpickles it.
+const NOTHING: u8 = 0;
+pub(crate) const IN_A_BLOCK: u8 = 1;
+const IN_A_CALL: u8 = 2;
 
 /// A reading end. Leaving a `with` block by an exception tells the writer that it has failed. As an iterator
 /// it has all messages until the writer closes the queue.
@@ -25,9 +31,9 @@ pub(crate) struct PyReader {
     reader: OwnHandle<ReadingEnd>,
     label: Arc<Label>,
     queue: Broadcast,
-    /// Whether a message is shown, which no other call may pass. It changes within calls alone, as does the
+    /// Where a message is shown, which no other call may pass. It changes within calls alone, as does the
     /// next field, so they need no order.
-    shows: AtomicBool,
+    shows: AtomicU8,
     received: AtomicU64,
     #[pyo3(get)]
     rank: u32,
@@ -76,7 +82,7 @@ impl PyReader {
     /// could. A message that cannot be unpickled is passed, and raises `BadMessage`.
     #[pyo3(signature = (timeout = None))]
     fn get<'py>(&self, py: Python<'py>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
-        let (owner, bytes) = self.show(py, self::timeout(timeout)?)?;
+        let (owner, bytes) = self.show(py, self::timeout(timeout)?, IN_A_CALL)?;
         // SAFETY: the message lies there until `end_view` passes it, or `owner` is a copy of it.
         let got = object(&owner, unsafe { bytes.as_ref() });
         // A signal's exception comes before the message is passed rather than after, and it stays.
@@ -163,7 +169,7 @@ impl PyReader {
 impl PyReader {
     /// An end that is not taken yet.
     pub(crate) fn closed(label: &Arc<Label>, rank: u32, queue: Broadcast, views: bool) -> Self {
-        let (shows, received) = (AtomicBool::new(false), AtomicU64::new(0));
+        let (shows, received) = (AtomicU8::new(NOTHING), AtomicU64::new(0));
         Self { reader: OwnHandle::closed("reader"), label: label.clone(), queue, shows, received, rank, views }
     }
 
@@ -176,19 +182,21 @@ impl PyReader {
         if let Some(call) = self.call_unless_shown(py)? {
             return Ok(call);
         }
+        let label = &self.label;
+        if self.shows.load(Relaxed) == IN_A_CALL {
+            return Err(refused(py, format!("{label}: this reader is in a call of another thread: it takes one at a time")));
+        }
         // An exception may have left the block within a cycle of references.
         py.import("gc")?.getattr("collect")?.call0()?;
-        self.call_unless_shown(py)?.ok_or_else(|| {
-            let label = &self.label;
-            refused(py, format!("{label}: this reader shows a message: end the block that reads it first"))
-        })
+        self.call_unless_shown(py)?
+            .ok_or_else(|| refused(py, format!("{label}: this reader shows a message: end the block that reads it first")))
     }
 
     /// Begins a call, unless a message is shown. No code of Python runs in between: `end_view` waits for
     /// this.
     fn call_unless_shown(&self, py: Python<'_>) -> PyResult<Option<HandleCall<'_, ReadingEnd>>> {
         let call = self.reader.call(py)?;
-        Ok(Some(call).filter(|_| !self.shows.load(Relaxed)))
+        Ok(Some(call).filter(|_| self.shows.load(Relaxed) == NOTHING))
     }
 
     /// Waits for the next message. It stays until [`PyReader::pass`].
@@ -201,6 +209,7 @@ impl PyReader {
             return Ok(NextMessage::Kept(kept.bind(py).clone()));
         }
         let reader = &mut end.reader;
+        let began = limit.map(|_| clock::now());
         if self.views
             && let Some(shown) = wait(py, &self.label, limit, |slice| reader.view(Some(slice)).map(Carried))?.0
         {
@@ -211,7 +220,8 @@ impl PyReader {
                 self.received.fetch_add(messages, Relaxed);
             }
         };
-        let message = wait(py, &self.label, limit, |slice| reader.receive_timeout(slice).inspect_err(missed))?;
+        let before = began.map_or(Duration::ZERO, |began| Duration::from_nanos((clock::now() - began).0));
+        let message = wait_on(py, &self.label, limit, before, |slice| reader.receive_timeout(slice).inspect_err(missed))?;
         let message = PyBytes::new(py, &message);
         end.kept = Some(message.clone().unbind());
         Ok(NextMessage::Kept(message))
@@ -228,7 +238,12 @@ impl PyReader {
 
     /// Waits for the next message, and shows it until [`PyReader::end_view`]: the object that shows it, and
     /// where it is.
-    pub(crate) fn show<'py>(&self, py: Python<'py>, limit: Option<Duration>) -> PyResult<(Bound<'py, PyAny>, NonNull<[u8]>)> {
+    pub(crate) fn show<'py>(
+        &self,
+        py: Python<'py>,
+        limit: Option<Duration>,
+        to: u8,
+    ) -> PyResult<(Bound<'py, PyAny>, NonNull<[u8]>)> {
         let mut call = self.call(py)?;
         let end = call.open(py)?;
         let shown = match self.next(py, end, limit)? {
@@ -238,14 +253,14 @@ impl PyReader {
             }
             NextMessage::Shown(bytes) => (Bound::new(py, MessageBytes::new(bytes, self.queue.clone()))?.into_any(), bytes),
         };
-        self.shows.store(true, Relaxed);
+        self.shows.store(to, Relaxed);
         Ok(shown)
     }
 
     /// Shows the message no more, and passes it if it has been read.
     pub(crate) fn end_view(&self, py: Python<'_>, is_read: bool) -> PyResult<()> {
         let mut call = self.reader.short_call();
-        if self.shows.swap(false, Relaxed)
+        if self.shows.swap(NOTHING, Relaxed) != NOTHING
             && is_read
             && let Some(end) = call.if_open()
         {

@@ -20,10 +20,19 @@ pub(crate) fn wait<T: Send>(
     timeout: Option<Duration>,
     attempt: impl FnMut(Duration) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
-    match sliced(py, timeout, timed_out, attempt)? {
-        Ok(done) => Ok(done),
-        Err((error, waited)) => Err(label.raised(py, &error, waited)),
-    }
+    wait_on(py, label, timeout, Duration::ZERO, attempt)
+}
+
+/// [`wait`] that goes on with one which has taken `before` of the time.
+pub(crate) fn wait_on<T: Send>(
+    py: Python<'_>,
+    label: &Label,
+    timeout: Option<Duration>,
+    before: Duration,
+    attempt: impl FnMut(Duration) -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    let left = timeout.map(|timeout| timeout.saturating_sub(before));
+    sliced(py, left, timed_out, attempt)?.map_err(|(error, waited)| label.raised(py, &error, before + waited))
 }
 
 /// [`wait`] for any kind of error, of which `again` tells timeouts. Returns the error of the attempt with the

@@ -3,6 +3,7 @@
 import itertools
 import multiprocessing
 import re
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -177,6 +178,34 @@ def everything() -> list[tuple[str, Callable[..., object]]]:
     for make in [*ends, lambda: foregather.Barrier(2), lambda: foregather.threading.Barrier(1), lambda: closed.read(0)]:
         found += of(make)
     return found
+
+
+def test_no_timeout_of_an_end_that_waits_panics() -> None:
+    channel, barrier = foregather.Channel(1 << 10), foregather.Barrier(2)
+    with channel.receiver() as reader, channel.sender() as writer, barrier.member(0) as member:
+        with pytest.raises(foregather.TimedOut):
+            full(writer)
+        empty = foregather.Channel().receiver()
+        waits = [empty.recv, empty.get, lambda limit: empty.read(limit).__enter__(), lambda limit: writer.send(bytes(500), limit), member.wait]
+        waits += [lambda limit: writer.put(bytes(500), limit), lambda limit: writer.send_parts([bytes(500)], limit)]
+        waits += [foregather.threading.Barrier(2).wait, lambda limit: foregather.threading.Barrier(2, None, limit).wait()]
+        for wait, limit in itertools.product(waits, [*VALUES, 1e-3]):
+            if limit is None or (isinstance(limit, int | float) and limit > 0.01):
+                continue
+            with pytest.raises(ORDINARY):
+                wait(limit)
+        assert reader.ready()
+
+
+def test_a_message_in_parts_takes_no_longer_than_the_timeout() -> None:
+    channel = foregather.Channel(1 << 10)
+    with channel.sender() as writer, channel.receiver() as reader:
+        threading.Timer(0.6, lambda: pytest.raises(foregather.TimedOut, writer.send, bytes(5000), 0)).start()
+        began = time.monotonic()
+        with pytest.raises(foregather.TimedOut) as late:
+            reader.recv(timeout=0.8)
+        took = time.monotonic() - began
+        assert 0.8 <= said_s(str(late.value)) <= took + 0.01 and took < 1.2
 
 
 def test_no_argument_ends_in_a_panic() -> None:

@@ -49,7 +49,8 @@ use std::sync::Arc;
 /// come in its place. Three things do more:
 /// - a bounded wait, [`Barrier::wait_timeout`], names the threads that have been here before and have not
 ///   come, and whether they have ended;
-/// - [`Barrier::guard`] makes a panic of a thread end the waits of the others;
+/// - [`Barrier::guard`] makes a panic of a thread end the waits of the others, and [`Barrier::abort`] ends
+///   them at once;
 /// - [`Barrier::members`] gives owned members, each of which says when it has left.
 ///
 /// A child of a fork has none of its parent's threads: there the parent's barrier gives an error,
@@ -131,7 +132,7 @@ impl Barrier {
     /// Waits until as many threads have come as the barrier has members.
     ///
     /// # Errors
-    /// [`WaitError::Left`] if a thread with a [`Guard`] has panicked.
+    /// [`WaitError::Left`] if a thread with a [`Guard`] has panicked, or one has called [`Barrier::abort`].
     #[inline]
     pub fn wait(&self) -> Result<Met, WaitError> {
         seats::wait(&self.0, None)
