@@ -43,6 +43,26 @@ fn a_guard_of_a_thread_that_ends_normally_does_nothing() {
 }
 
 #[test]
+fn abort_ends_the_waits_of_all_but_those_that_are_complete() {
+    bounded(|| {
+        for _ in 0..200 {
+            let barrier = Barrier::new(3);
+            let ends = thread::scope(|threads| {
+                let waits: Vec<_> = (0..2).map(|_| threads.spawn(|| [barrier.wait(), barrier.wait()])).collect();
+                // Complete, although the others may not have noticed.
+                barrier.wait().unwrap();
+                barrier.abort();
+                waits.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+            });
+            for [complete, aborted] in ends {
+                assert!(complete.is_ok() && matches!(aborted, Err(WaitError::Left(_))), "{complete:?}, {aborted:?}");
+            }
+            assert!(matches!(barrier.wait(), Err(WaitError::Left(_))));
+        }
+    });
+}
+
+#[test]
 fn a_panic_of_a_member_names_it() {
     bounded(|| {
         let mut members = Barrier::new(2).members();
