@@ -59,9 +59,6 @@ impl BarrierMembers {
         Self { barrier: barrier.0.clone(), label: Arc::new(Label { kind: LabelKind::Barrier, name }) }
     }
 
-    /// member(rank)
-    /// --
-    ///
     /// Returns the handle of that rank, from 0 on, for this process. Each is given out once.
     fn member<'py>(&self, py: Python<'py>, rank: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Member>> {
         let label = &self.label;
@@ -104,15 +101,13 @@ pub(crate) struct Member {
     label: Arc<Label>,
     /// Changes within calls alone, so it needs no order.
     completed: AtomicU64,
+    /// Its rank.
     #[pyo3(get)]
     rank: u32,
 }
 
 #[pymethods]
 impl Member {
-    /// wait(timeout=None)
-    /// --
-    ///
     /// Waits until all members have arrived. After a timeout or a signal's exception the arrival stays: the
     /// next call goes on with the same wait.
     #[pyo3(signature = (timeout = None))]
@@ -131,9 +126,6 @@ impl Member {
         self.completed.load(Relaxed)
     }
 
-    /// close()
-    /// --
-    ///
     /// Leaves: the others' waits end with an error.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.member.call(py).map(|call| drop(call.take()))

@@ -69,9 +69,6 @@ impl QueueEnds {
         Ok(Self { queue: queue.0.clone(), label: Arc::new(Label { kind: LabelKind::of(kind)?, name }), skip })
     }
 
-    /// writer()
-    /// --
-    ///
     /// Returns the writing end, for this process. It is given out once.
     fn writer<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyWriter>> {
         let writer = Bound::new(py, PyWriter::closed(&self.label))?;
@@ -80,9 +77,6 @@ impl QueueEnds {
         Ok(writer)
     }
 
-    /// reader(rank)
-    /// --
-    ///
     /// Returns the reading end of that rank, for this process. Readers count from 1; each rank's end is given
     /// out once.
     fn reader<'py>(&self, py: Python<'py>, rank: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyReader>> {
@@ -90,9 +84,6 @@ impl QueueEnds {
         self.reader_by(py, rank, |queue| queue.reader(rank))
     }
 
-    /// replace(rank)
-    /// --
-    ///
     /// Returns the reading end of a rank whose process has died, for this process. It gets the messages that
     /// the writer begins after this call.
     fn replace<'py>(&self, py: Python<'py>, rank: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyReader>> {
@@ -100,9 +91,6 @@ impl QueueEnds {
         self.reader_by(py, rank, |queue| queue.replace(rank))
     }
 
-    /// receiver()
-    /// --
-    ///
     /// Returns the receiving end, for this process. It is given out once.
     #[pyo3(name = "_receiver")]
     fn receiver<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyReader>> {

@@ -35,6 +35,7 @@ pub(crate) struct PyReader {
     /// next field, so they need no order.
     shows: AtomicU8,
     received: AtomicU64,
+    /// Its rank.
     #[pyo3(get)]
     rank: u32,
     /// Whether messages can be read where they lie.
@@ -56,9 +57,6 @@ pub(crate) enum NextMessage<'py> {
 
 #[pymethods]
 impl PyReader {
-    /// recv(timeout=None)
-    /// --
-    ///
     /// Waits for the next message, and returns its bytes.
     #[pyo3(signature = (timeout = None))]
     fn recv<'py>(&self, py: Python<'py>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyBytes>> {
@@ -75,9 +73,6 @@ impl PyReader {
         self.pass(py, end).map(|()| message)
     }
 
-    /// get(timeout=None)
-    /// --
-    ///
     /// Waits for an object that was put. Its arrays are copies, and can be written if the original ones
     /// could. A message that cannot be unpickled is passed, and raises `BadMessage`.
     #[pyo3(signature = (timeout = None))]
@@ -92,9 +87,6 @@ impl PyReader {
         signal.and_then(|()| got.map_err(|error| if stays { error } else { self.bad_message(py, error) }))
     }
 
-    /// read(timeout=None)
-    /// --
-    ///
     /// Returns a context manager: the next message where it lies in the ring, without a copy, within the
     /// block.
     ///
@@ -107,9 +99,6 @@ impl PyReader {
         Ok(MessageBlock::new(slf.unbind(), limit))
     }
 
-    /// ready()
-    /// --
-    ///
     /// Returns whether a message is there, or the end of the queue.
     fn ready(&self, py: Python<'_>) -> PyResult<bool> {
         let mut call = self.call(py)?;
@@ -124,17 +113,11 @@ impl PyReader {
         self.received.load(Relaxed)
     }
 
-    /// close()
-    /// --
-    ///
     /// Lets the writer go on without this reader.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.reader.call(py).map(|call| drop(call.take()))
     }
 
-    /// fail()
-    /// --
-    ///
     /// Leaves because this side has failed: the writer gets `PeerFailed`.
     fn fail(&self, py: Python<'_>) -> PyResult<()> {
         self.reader.call(py).map(|call| call.take().map_or((), |end| end.reader.fail()))

@@ -118,9 +118,6 @@ impl ThreadBarrier {
         Ok(Self { parties, action, timeout, state: Mutex::new(State::new(parties)) })
     }
 
-    /// wait(timeout=None)
-    /// --
-    ///
     /// Waits until all parties have arrived. Returns a number from 0 to `parties - 1`, a different one for
     /// each of them.
     #[pyo3(signature = (timeout = None))]
@@ -143,9 +140,6 @@ impl ThreadBarrier {
         self.wait_for(py, &arrival, limit).map(|()| arrival.index)
     }
 
-    /// reset()
-    /// --
-    ///
     /// Makes it as good as new. Threads that wait get `BrokenBarrierError`.
     fn reset(&self) {
         let mut state = self.state();
@@ -155,9 +149,6 @@ impl ThreadBarrier {
         }
     }
 
-    /// abort()
-    /// --
-    ///
     /// Breaks it: waits raise `BrokenBarrierError` from now on, those that have begun as well.
     fn abort(&self) {
         self.state().break_off("another thread has aborted it");

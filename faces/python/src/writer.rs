@@ -24,9 +24,6 @@ pub(crate) struct PyWriter {
 
 #[pymethods]
 impl PyWriter {
-    /// send(message, timeout=None)
-    /// --
-    ///
     /// Sends the bytes of an object with a contiguous buffer: bytes, bytearray, memoryview, a NumPy array.
     #[pyo3(signature = (message, timeout = None))]
     fn send(&self, py: Python<'_>, message: &Bound<'_, PyAny>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
@@ -34,9 +31,6 @@ impl PyWriter {
         self.send_all(py, &[bytes_of(&buffer)], timeout)
     }
 
-    /// send_parts(parts, timeout=None)
-    /// --
-    ///
     /// Sends the bytes of several such objects, one after the other, as one message.
     #[pyo3(signature = (parts, timeout = None))]
     fn send_parts(&self, py: Python<'_>, parts: Vec<Bound<'_, PyAny>>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
@@ -44,9 +38,6 @@ impl PyWriter {
         self.send_all(py, &buffers.iter().map(bytes_of).collect::<Vec<_>>(), timeout)
     }
 
-    /// put(object, timeout=None)
-    /// --
-    ///
     /// Sends any object that can be pickled. The memory of its arrays is copied once, into the ring.
     #[pyo3(signature = (object, timeout = None))]
     fn put(&self, py: Python<'_>, object: &Bound<'_, PyAny>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
@@ -68,17 +59,11 @@ impl PyWriter {
         lost.map_err(|error| self.label.raised(py, &error, Duration::ZERO))
     }
 
-    /// close()
-    /// --
-    ///
     /// Ends the queue in order: readers get what was sent, and then `Closed`.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.writer.call(py).map(|call| drop(call.take()))
     }
 
-    /// fail()
-    /// --
-    ///
     /// Ends the queue because this side has failed: readers get what was sent, and then `PeerFailed`.
     fn fail(&self, py: Python<'_>) -> PyResult<()> {
         self.writer.call(py).map(|call| call.take().map_or((), Writer::fail))
