@@ -148,7 +148,7 @@ def test_a_killed_reader_is_named(context: str) -> None:
         with pytest.raises(foregather.PeerLost) as lost:
             while True:
                 writer.send(b"x" * 1000, timeout=20)
-        assert lost.value.rank == 1 and time.monotonic() - began < 1
+        assert lost.value.rank == 1 and time.monotonic() - began < 5
 
 
 def write_and_wait(queue: foregather.Broadcast, fails: bool) -> None:
