@@ -1,6 +1,7 @@
 //! Members with ranks.
 use crate::{SOON, bounded};
 use foregather::{Barrier, Member, WaitError};
+use std::sync::mpsc;
 use std::thread;
 
 fn pair() -> (Member, Member) {
@@ -68,16 +69,19 @@ fn a_timeout_names_every_missing_member_and_can_be_continued() {
     bounded(|| {
         let mut members: Vec<_> = Barrier::new(4).members().collect();
         let late = members.split_off(2);
+        let (timed_out, told) = mpsc::channel();
         let waits: Vec<_> = members
             .into_iter()
             .map(|mut member| {
+                let timed_out = timed_out.clone();
                 thread::spawn(move || {
                     let error = member.wait_timeout(SOON).unwrap_err();
+                    timed_out.send(()).unwrap();
                     (error, member.wait(), member)
                 })
             })
             .collect();
-        thread::sleep(2 * SOON);
+        waits.iter().for_each(|_| told.recv().unwrap());
         let come: Vec<_> = late.into_iter().map(|mut member| thread::spawn(move || (member.wait(), member))).collect();
         let mut kept = Vec::new();
         for thread in waits {
