@@ -25,7 +25,7 @@ pub use writer::BroadcastWriter;
 use core::cell::Cell;
 use foregather_machine::{ByteStore, Cause, Cpu, Error, Nanos, Rank, SharedLines, WaitContext};
 use foregather_wait::{Policy, Roster, WaitFor, Waiter};
-use place::Place;
+use place::ReaderPlace;
 use record::UNIT;
 use std::sync::Arc;
 
@@ -226,8 +226,8 @@ impl<C: Cpu, B> Shared<C, B> {
         &self.lines[1][REPLACED]
     }
 
-    fn place(&self, rank: Rank) -> Place<'_, C> {
-        Place::over(&self.lines[HEAD + rank as usize - 1])
+    fn place(&self, rank: Rank) -> ReaderPlace<'_, C> {
+        ReaderPlace::over(&self.lines[HEAD + rank as usize - 1])
     }
 
     fn roster(&self) -> Roster<'_, C> {

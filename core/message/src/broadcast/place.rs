@@ -9,9 +9,9 @@ const GENERATION: usize = 2;
 const ADMITTED: usize = 3;
 
 /// A place, by its line of words.
-pub(super) struct Place<'l, C: Cpu>(&'l WordLine<C::Word>);
+pub(super) struct ReaderPlace<'l, C: Cpu>(&'l WordLine<C::Word>);
 
-impl<'l, C: Cpu> Place<'l, C> {
+impl<'l, C: Cpu> ReaderPlace<'l, C> {
     pub(super) fn over(line: &'l WordLine<C::Word>) -> Self {
         Self(line)
     }
