@@ -9,6 +9,7 @@ use foregather_host::child::Child;
 use foregather_host::forks;
 use foregather_machine::{Nanos, SplitMix};
 use std::fs::{File, OpenOptions};
+use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -250,8 +251,19 @@ fn processes_meet_and_a_killed_one_is_named() {
     assert!(matches!(Error::of(&SharedBarrier::create(0)), Some(Cause::Size { .. })));
 }
 
-/// What a child of [`killed_at_random`] says: which rank it has lost, or that the writer has left in order.
+/// What a busy child says: that it has its end, which rank it has lost, or that the writer has left in order.
+const READY: &str = "ready";
 const LOST: &str = "lost rank ";
+
+/// Waits until a child has its end: one that is killed before is lost to no rank.
+fn until_ready(child: &mut Child) {
+    let (mut said, mut byte) = (Vec::new(), [0]);
+    let stdout = child.streams().stdout.as_mut().unwrap();
+    while !said.ends_with(READY.as_bytes()) {
+        assert_eq!(stdout.read(&mut byte).unwrap(), 1, "{}", String::from_utf8_lossy(&said));
+        said.push(byte[0]);
+    }
+}
 
 #[test]
 #[ignore = "started by the other tests"]
@@ -262,6 +274,7 @@ fn busy_child() {
     let end = match rank {
         0 => {
             let mut writer = queue.writer().unwrap();
+            println!("{READY}");
             (0..).find_map(|number| {
                 if number % 64 == 0 {
                     std::thread::sleep(Duration::from_micros(random.below(2_000)));
@@ -271,6 +284,7 @@ fn busy_child() {
         }
         rank => {
             let mut reader = queue.reader(rank).unwrap();
+            println!("{READY}");
             std::iter::repeat_with(|| reader.receive()).find_map(Result::err)
         }
     };
@@ -289,8 +303,9 @@ fn an_end_that_is_killed_at_any_moment_is_named() {
     let mut longest = Duration::ZERO;
     for round in 0..rounds {
         let queue = Broadcast::create(2, [1 << 12, 1 << 16, 1 << 20][random.below(3) as usize]).unwrap();
-        let children: Vec<Child> = (0..3).map(|rank| child_of_rank("busy_child", &queue, rank)).collect();
-        std::thread::sleep(Duration::from_micros(20_000 + random.below(20_000)));
+        let mut children: Vec<Child> = (0..3).map(|rank| child_of_rank("busy_child", &queue, rank)).collect();
+        children.iter_mut().for_each(until_ready);
+        std::thread::sleep(Duration::from_micros(random.below(20_000)));
         let victim = random.below(3) as usize;
         kill(&children[victim]);
         let killed = Instant::now();
