@@ -93,11 +93,27 @@ fn stand_apart(lifeline: RawFd) {
             libc::signal(signal, libc::SIG_IGN);
         }
     }
+    close_all_but(lifeline);
+}
+
+/// Its own copy of the parent's end of the lifeline is among them, so none may stay open, even without
+/// `/proc`.
+fn close_all_but(kept: RawFd) {
+    let own = kept as libc::c_uint;
+    // SAFETY: this process goes on with `kept` alone; it never uses the other descriptors that it has
+    // inherited.
+    let closed = unsafe {
+        let below = if own == 0 { 0 } else { libc::syscall(libc::SYS_close_range, 0, own - 1, 0) };
+        below == 0 && libc::syscall(libc::SYS_close_range, own + 1, libc::c_uint::MAX, 0) == 0
+    };
+    if closed {
+        return;
+    }
+    // Before Linux 5.9, or under a filter.
     let entries = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let open: Vec<RawFd> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    for fd in open.into_iter().filter(|&fd| fd != lifeline) {
-        // SAFETY: this process goes on with `lifeline` alone; it never uses the other descriptors that it has
-        // inherited.
+    for fd in open.into_iter().filter(|&fd| fd != kept) {
+        // SAFETY: this process goes on with `kept` alone.
         unsafe { libc::close(fd) };
     }
 }
