@@ -1,14 +1,14 @@
 //! Processes that never outlive this one: they are killed when their handle is dropped, when a wait for them
 //! takes too long, and by the kernel when this process dies in whatever way.
-use crate::{clock, interrupt};
+use crate::{clock, interrupt, run_state};
 use foregather_machine::{Cause, Error, Nanos};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, getpid, getppid, kill_process_group, parent_process_death_signal, pidfd_open,
-    set_parent_process_death_signal,
+    Pid, PidfdFlags, Resource, Rlimit, Signal, getpid, getppid, getrlimit, kill_process_group, parent_process_death_signal,
+    pidfd_open, set_parent_process_death_signal, setrlimit,
 };
 use std::env;
 use std::fs::File;
@@ -16,14 +16,28 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{self, Command, ExitStatus, Output};
+use std::sync::OnceLock;
 
 /// How long a wait goes without looking for a request to stop.
 const SLICE: Nanos = Nanos::from_ms(50);
+/// How long the end of a process may show before it counts as held by a tracer.
+const HELD: Nanos = Nanos::from_ms(100);
 /// How long a killed process may take to vanish: only one stuck in a driver takes longer than milliseconds.
 const DYING: Nanos = Nanos::from_ms(2_000);
 /// The most that one look at a pipe takes out of it, and all looks together.
 const GULP: usize = 1 << 20;
 const MOST_OUTPUT: usize = 64 << 20;
+
+/// The limit of open files before [`raise_descriptor_limit`].
+static OWN_LIMIT: OnceLock<Rlimit> = OnceLock::new();
+
+/// Lets this process open as many files as it may at most. Children that are started afterwards have the
+/// limit that it had before.
+pub fn raise_descriptor_limit() {
+    let before = *OWN_LIMIT.get_or_init(|| getrlimit(Resource::Nofile));
+    // A refusal leaves the limit as it is, and a lack of descriptors is reported where it occurs.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: before.maximum, ..before });
+}
 
 /// A running child process. Dropping it kills and reaps it.
 #[derive(Debug)]
@@ -34,6 +48,8 @@ pub struct Child {
     name: String,
     /// Does it lead a group of processes, which ends with it?
     leads: bool,
+    /// Since when its end shows and cannot be reaped, because a tracer holds it.
+    held_since: Option<Nanos>,
 }
 
 impl Child {
@@ -49,12 +65,13 @@ impl Child {
         let name = command.get_program().to_string_lossy().into_owned();
         let keep: Vec<RawFd> = keep.iter().map(AsRawFd::as_raw_fd).collect();
         let parent = getpid();
+        let limit = OWN_LIMIT.get().copied();
         // SAFETY: between fork and exec the closure makes system calls only, which are async-signal-safe; it
         // neither allocates nor locks.
-        unsafe { command.pre_exec(move || prepare(parent, &keep)) };
+        unsafe { command.pre_exec(move || prepare(parent, &keep, limit)) };
         let mut process = command.spawn().map_err(|error| not_started(&name, &error))?;
         match pidfd_open(pid_of(&process), PidfdFlags::empty()) {
-            Ok(pidfd) => Ok(Self { process, pidfd, name, leads: false }),
+            Ok(pidfd) => Ok(Self { process, pidfd, name, leads: false, held_since: None }),
             Err(errno) => {
                 // A killed process that is not yet reaped ends soon. If it were not ours, neither call would
                 // have an effect.
@@ -109,8 +126,23 @@ impl Child {
             if status.is_some() || now >= deadline || interrupt::requested() {
                 return Ok(status);
             }
-            wait_for(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], SLICE.min(deadline - now))?;
+            self.sleep(&[], SLICE.min(deadline - now))?;
         }
+    }
+
+    /// Returns whether it ended some time ago and only its tracer, a debugger or profiler, can reap it, and
+    /// the system does not show its status either.
+    pub fn is_held(&self) -> bool {
+        self.held_since.is_some_and(|since| clock::now() >= since + HELD)
+    }
+
+    /// Sleeps until it ends or one of these pipes can be read. The descriptor of a process that a tracer
+    /// holds stays readable, so it is left out, and looks at that child are `timeout` apart.
+    fn sleep(&self, pipes: &[&Stream], timeout: Nanos) -> Result<(), Error> {
+        let own = self.held_since.is_none().then(|| PollFd::new(&self.pidfd, PollFlags::IN));
+        let mut watched: Vec<_> = own.into_iter().collect();
+        watched.extend(pipes.iter().filter_map(|stream| stream.pipe.as_ref()).map(readable));
+        wait_for(&mut watched, timeout).map(drop)
     }
 
     /// Reads its output from its pipes until it ends. The output that its own children write after its end is
@@ -141,9 +173,7 @@ impl Child {
             } else if more {
                 continue;
             } else {
-                let mut watched = vec![PollFd::new(&self.pidfd, PollFlags::IN)];
-                watched.extend([&stdout, &stderr].into_iter().filter_map(|stream| stream.pipe.as_ref()).map(readable));
-                wait_for(&mut watched, SLICE.min(deadline - now))?;
+                self.sleep(&[&stdout, &stderr], SLICE.min(deadline - now))?;
                 continue;
             };
             return Err(self.killed(&trouble, &stderr, &stdout));
@@ -159,7 +189,21 @@ impl Child {
         Error::from(Cause::Unavailable { what, remedy: format!("it was killed; {said}") })
     }
 
+    /// Its status, if it has ended. If a tracer holds it, the kernel's record of the status has to do.
     fn reap(&mut self) -> Result<Option<ExitStatus>, Error> {
+        let mut status = self.try_wait()?;
+        if status.is_none() && !self.alive() {
+            // An end that shows can be reaped, unless it is held.
+            status = self.try_wait()?;
+            let since = *self.held_since.get_or_insert_with(clock::now);
+            if status.is_none() && clock::now() >= since + HELD {
+                status = run_state::unreaped_status(self.id());
+            }
+        }
+        Ok(status)
+    }
+
+    fn try_wait(&mut self) -> Result<Option<ExitStatus>, Error> {
         self.process.try_wait().map_err(|error| os("waiting for a process", &error))
     }
 }
@@ -172,9 +216,10 @@ impl Drop for Child {
         // Fails only if this handle has reaped it already: its number cannot be another process's yet.
         let _ = self.process.kill();
         let deadline = clock::now() + DYING;
-        while clock::now() < deadline && matches!(self.process.try_wait(), Ok(None)) {
+        while clock::now() < deadline && self.alive() {
             let _ = wait_for(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], SLICE);
         }
+        let _ = self.process.try_wait();
     }
 }
 
@@ -226,7 +271,7 @@ fn is_nowhere(name: &str) -> bool {
 }
 
 /// Runs in the child between fork and exec.
-fn prepare(parent: Pid, keep: &[RawFd]) -> io::Result<()> {
+fn prepare(parent: Pid, keep: &[RawFd], limit: Option<Rlimit>) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     // A parent that died before the line above sends no signal any more.
     if getppid() != Some(parent) {
@@ -237,7 +282,7 @@ fn prepare(parent: Pid, keep: &[RawFd]) -> io::Result<()> {
         // here.
         fcntl_setfd(unsafe { BorrowedFd::borrow_raw(fd) }, FdFlags::empty())?;
     }
-    Ok(())
+    limit.map_or(Ok(()), |limit| Ok(setrlimit(Resource::Nofile, limit)?))
 }
 
 fn pid_of(process: &process::Child) -> Pid {
@@ -401,6 +446,39 @@ pub(crate) mod tests {
         assert_eq!(child.wait_until(clock::now() + LONG).unwrap().unwrap().code(), Some(7));
         assert!(!child.alive());
         assert_eq!(child.wait_until(Nanos::ZERO).unwrap().unwrap().code(), Some(7), "asked again");
+    }
+
+    #[test]
+    #[ignore = "runs in a child process of the next test, which names a process to trace"]
+    fn tracer() {
+        let process: libc::pid_t = env::var("TEST_TRACED").unwrap().parse().unwrap();
+        // SAFETY: the call attaches to a process of the test that started this one; it touches no memory.
+        assert_eq!(unsafe { libc::ptrace(libc::PTRACE_SEIZE, process, 0, 0) }, 0);
+        println!("traces");
+        std::thread::sleep(std::time::Duration::from_secs(1_000));
+    }
+
+    #[test]
+    fn a_child_whose_end_a_tracer_holds_has_a_status_all_the_same() {
+        let mut child = shell("exec sleep 1000");
+        let mut tracer = piped(
+            env::current_exe().unwrap().to_str().unwrap(),
+            &["--exact", "child::tests::tracer", "--ignored", "--nocapture", "--test-threads=1"],
+        );
+        tracer.env("TEST_TRACED", child.id().to_string());
+        let mut tracer = Child::spawn(tracer, &[]).unwrap();
+        let mut said = io::BufRead::lines(io::BufReader::new(tracer.streams().stdout.take().unwrap()));
+        assert!(said.any(|line| line.unwrap().ends_with("traces")));
+        rustix::process::kill_process(pid_of(&child.process), Signal::KILL).unwrap();
+        while child.alive() {
+            std::thread::yield_now();
+        }
+        assert_eq!(child.try_wait().unwrap(), None, "the tracer has it");
+        let began = clock::now();
+        let status = child.wait_until(clock::now() + LONG).unwrap().unwrap();
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
+        drop(child);
+        assert!(clock::now() - began < Nanos::from_ms(1_500), "{:?}", clock::now() - began);
     }
 
     #[test]

@@ -19,6 +19,7 @@
 //! - [`terminal`]: its width.
 //! - [`thread_end`]: what a thread does when it ends, but not when its process exits.
 //! - [`interrupt`]: a request to stop that keeps the measurements so far.
+//! - [`job_signals`]: the signals that a launcher gets on behalf of its job.
 //! - [`signals`]: which signals may interrupt a thread.
 //! - [`heap`]: how much memory a piece of work holds.
 //! - [`dl`]: shared libraries that may or may not be installed.
@@ -44,6 +45,7 @@ pub mod guardian;
 pub mod heap;
 pub mod identity;
 pub mod interrupt;
+pub mod job_signals;
 pub mod kept;
 pub mod pause;
 pub mod pthread;

@@ -7,11 +7,21 @@
 use foregather_machine::{CpuId, ThreadId};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::read;
+use rustix::process::geteuid;
+use std::fs::{metadata, read_to_string};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 
 /// Fields after the name of the program: the state, when it was started, and the processor it last ran on.
 const STATE: usize = 0;
+const PARENT: usize = 1;
+const FLAGS: usize = 6;
 const BEGAN: usize = 19;
 const PROCESSOR: usize = 36;
+const EXIT_CODE: usize = 49;
+/// The flag of a process that the kernel is taking down (`PF_EXITING`).
+const EXITING: u32 = 4;
 
 /// The state of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +55,46 @@ pub fn started(process: u32) -> Option<u64> {
 pub(crate) fn proc_is_ours() -> bool {
     let own = std::process::id().to_string();
     rustix::fs::readlink("/proc/self", Vec::new()).is_ok_and(|number| number.as_bytes() == own.as_bytes())
+}
+
+/// The parent of a process. `None` if there is no such process, or the system hides it.
+pub fn parent(process: u32) -> Option<u32> {
+    fields(&read_stat(process)?)?.get(PARENT)?.parse().ok()
+}
+
+/// Returns whether the kernel is taking the process down and has not finished, or will do so once the process
+/// gets a processor: it has been sent SIGKILL.
+pub fn is_ending(process: u32) -> bool {
+    let flags = read_stat(process).and_then(|stat| fields(&stat)?.get(FLAGS)?.parse::<u32>().ok());
+    let killed = |line| status_line(process, line).and_then(|mask| u64::from_str_radix(&mask, 16).ok());
+    let is_killed = |line| killed(line).is_some_and(|mask| mask >> (libc::SIGKILL - 1) & 1 == 1);
+    flags.is_some_and(|flags| flags & EXITING != 0) || is_killed("SigPnd:") || is_killed("ShdPnd:")
+}
+
+/// Returns whether the process has crashed and the kernel is writing its core dump.
+pub fn is_dumping_core(process: u32) -> bool {
+    status_line(process, "CoreDumping:").is_some_and(|value| value == "1")
+}
+
+/// The process that traces another one (a debugger, strace), and so is the only one that can reap it.
+pub fn tracer(process: u32) -> Option<u32> {
+    status_line(process, "TracerPid:")?.parse().ok().filter(|&tracer| tracer > 0)
+}
+
+/// The exit status of a process that has ended and is not reaped. `None` if the system does not
+/// show it to this user.
+pub fn unreaped_status(process: u32) -> Option<ExitStatus> {
+    let stat = read_stat(process).filter(|_| proc_is_ours())?;
+    let fields = fields(&stat)?;
+    let code: i32 = fields.get(EXIT_CODE)?.parse().ok()?;
+    // The kernel writes 0 for a process of another user.
+    let is_shown = || metadata(format!("/proc/{process}")).is_ok_and(|about| about.uid() == geteuid().as_raw());
+    (fields[STATE] == "Z" && (code != 0 || is_shown())).then(|| ExitStatus::from_raw(code))
+}
+
+fn status_line(process: u32, key: &str) -> Option<String> {
+    let text = read_to_string(format!("/proc/{process}/status")).ok().filter(|_| proc_is_ours())?;
+    text.lines().find_map(|line| line.strip_prefix(key)).map(|value| value.trim().to_owned())
 }
 
 fn read_stat(thread: ThreadId) -> Option<Vec<u8>> {
@@ -88,6 +138,24 @@ mod tests {
             assert_eq!(RunState::parse(text), None, "{:?}", str::from_utf8(text));
         }
         assert_eq!(RunState::of(VALUE_MASK), None, "nobody");
+    }
+
+    #[test]
+    fn an_unreaped_child_shows_its_status_and_its_parent() {
+        for (script, code, signal) in [("exit 7", Some(7), None), ("exit 0", Some(0), None), ("kill -9 $$", None, Some(9))] {
+            let mut child = std::process::Command::new("sh").args(["-c", script]).spawn().unwrap();
+            while unreaped_status(child.id()).is_none() {
+                std::thread::yield_now();
+            }
+            let status = unreaped_status(child.id()).unwrap();
+            assert_eq!((status.code(), status.signal()), (code, signal), "{script}");
+            assert_eq!((parent(child.id()), tracer(child.id())), (Some(std::process::id()), None));
+            assert!(is_ending(child.id()) && !is_dumping_core(child.id()));
+            child.wait().unwrap();
+            assert_eq!(unreaped_status(child.id()), None, "reaped");
+        }
+        let here = std::process::id();
+        assert!(unreaped_status(here).is_none() && !is_ending(here) && !is_dumping_core(here));
     }
 
     #[test]
