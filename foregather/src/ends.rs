@@ -15,13 +15,16 @@ pub(crate) fn panicked(rank: Rank) -> Error {
 /// Errors that cross to other ranks are cut to this many characters.
 const LONGEST: usize = 2_000;
 
+/// The distance of a rank that only heard of a failure.
+const HEARD: u8 = 3;
+
 /// How far an error is from the original failure: 0 is the failure itself, 1 found a lock whose holder had
 /// panicked, 2 waited for a rank that had returned, 3 only heard of a failure.
 fn distance(error: &Error) -> u8 {
     match error.cause() {
         Cause::PoisonedLock { .. } => 1,
         Cause::Closed { .. } => 2,
-        Cause::Poisoned { .. } | Cause::PeerLost { .. } | Cause::Elsewhere { .. } => 3,
+        Cause::Poisoned { .. } | Cause::PeerLost { .. } | Cause::Elsewhere { .. } => HEARD,
         _ => 0,
     }
 }
@@ -38,9 +41,27 @@ pub(crate) fn of_threads<R>(ends: Vec<Result<R, Error>>) -> Result<Vec<R>, Error
     errors.into_iter().min_by_key(distance).map_or(Ok(all), Err)
 }
 
+/// Tells the launcher of this rank's own failure, before the others learn of it. A failure that another rank
+/// caused is reported by that rank.
+pub(crate) fn report(session: &Session, error: &Error) {
+    match distance(error) {
+        HEARD => {}
+        nearer => session.report_failure(nearer),
+    }
+}
+
+/// Tells the launcher that this rank's body panicked.
+pub(crate) fn report_panic(session: &Session) {
+    session.report_failure(0);
+}
+
 /// Ends this process's rank: tells all ranks how it ended, and lets a panic go on.
 pub(crate) fn of_this_rank<R>(session: Session, mine: Result<R, Error>, panic: Option<Panic>) -> Result<R, Error> {
+    let is_own = panic.is_some() || mine.as_ref().is_err_and(|error| distance(error) < HEARD);
     let end = of_ranks(&session, mine);
+    if end.is_err() && !is_own {
+        session.let_the_culprit_end();
+    }
     let Some(panic) = panic else { return end };
     drop(session);
     resume_unwind(panic)

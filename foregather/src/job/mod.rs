@@ -103,9 +103,10 @@ fn on_threads<R: Send>(ranks: u32, body: &(impl Fn(&Rank) -> Result<R, Error> + 
         |_| None,
         |cpu, rank| {
             let lane = fabric.lane(cpu, Address { rank, lane: 0 })?;
-            run_body(Rank(Link::Threads(verbs::messenger(lane)?)), body, |panic| {
+            let panicked = |panic| {
                 first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
-            })
+            };
+            run_body(Rank(Link::Threads(verbs::messenger(lane)?)), body, panicked, |_| ())
         },
     )?;
     match first.into_inner().unwrap_or_else(PoisonError::into_inner) {
@@ -121,7 +122,11 @@ fn as_one_rank<R>(body: &impl Fn(&Rank) -> Result<R, Error>) -> Result<R, Error>
         Lanes::Ofi(lanes) => only(lanes).and_then(verbs::messenger).map(Link::Cluster)?,
     };
     let mut first = None;
-    let mine = run_body(Rank(link), body, |panic| first = Some(panic));
+    let panicked = |panic| {
+        ends::report_panic(&session);
+        first = Some(panic);
+    };
+    let mine = run_body(Rank(link), body, panicked, |error| ends::report(&session, error));
     ends::of_this_rank(session, mine, first)
 }
 
@@ -129,8 +134,14 @@ fn only<L>(lanes: Vec<L>) -> Result<L, Error> {
     lanes.into_iter().next().ok_or_else(|| Cause::Setting { what: "a job without lanes", needs: "one" }.into())
 }
 
-/// Runs the body of a rank to its end, and tells the others of that at once.
-fn run_body<R>(me: Rank, body: &impl Fn(&Rank) -> Result<R, Error>, panicked: impl FnOnce(Panic)) -> Result<R, Error> {
+/// Runs the body of a rank to its end, and tells the others of that at once. `failing` is called before they
+/// can know.
+fn run_body<R>(
+    me: Rank,
+    body: &impl Fn(&Rank) -> Result<R, Error>,
+    panicked: impl FnOnce(Panic),
+    failing: impl FnOnce(&Error),
+) -> Result<R, Error> {
     INSIDE.set(true);
     let end = catch_unwind(AssertUnwindSafe(|| body(&me)));
     INSIDE.set(false);
@@ -140,7 +151,10 @@ fn run_body<R>(me: Rank, body: &impl Fn(&Rank) -> Result<R, Error>, panicked: im
     });
     match &result {
         Ok(_) => me.0.leave(),
-        Err(error) => me.0.fail(error),
+        Err(error) => {
+            failing(error);
+            me.0.fail(error);
+        }
     }
     result
 }

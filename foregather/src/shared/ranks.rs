@@ -11,7 +11,7 @@ use foregather_launch::{Job, Lanes, Launcher, Session, detect};
 use foregather_machine::{Address, Cause, Error, Fabric, Words};
 use foregather_shm::{SegmentSpec, ShmFabric};
 use foregather_thread as threads;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Runs `body` on every rank, with memory that all ranks share, and returns the results of this process's
 /// ranks, in order.
@@ -102,7 +102,7 @@ fn of_threads_behind_views<R: Send>(
         |_| None,
         |cpu, rank| {
             let lane = |lane| fabric.lane(cpu, Address { rank, lane });
-            behind_views((0..lanes(1)).map(lane).collect::<Result<_, _>>()?, room, body)
+            behind_views((0..lanes(1)).map(lane).collect::<Result<_, _>>()?, room, body, None)
         },
     )?;
     ends::of_threads(ends)
@@ -113,8 +113,8 @@ fn as_one_rank<R: Send>(body: &(impl Fn(&Shared<'_>) -> Result<R, Error> + Sync)
     let run = || {
         let room = agreed(&session)?;
         match session.lanes(lanes(1))? {
-            Lanes::Shm(lanes) => behind_views(lanes, room, body),
-            Lanes::Ofi(lanes) => behind_views(lanes, room, body),
+            Lanes::Shm(lanes) => behind_views(lanes, room, body, Some(&session)),
+            Lanes::Ofi(lanes) => behind_views(lanes, room, body, Some(&session)),
         }
     };
     let mut first = None;
@@ -141,15 +141,28 @@ fn agreed(job: &Job) -> Result<Room, Error> {
     Ok(least)
 }
 
-/// A rank with a memory of its own, behind views.
-fn behind_views<F, R>(lanes: Vec<F>, room: Room, body: &(impl Fn(&Shared<'_>) -> Result<R, Error> + Sync)) -> Result<R, Error>
+/// A rank with a memory of its own, behind views; under a launcher, which learns of its failure first.
+fn behind_views<F, R>(
+    lanes: Vec<F>,
+    room: Room,
+    body: &(impl Fn(&Shared<'_>) -> Result<R, Error> + Sync),
+    session: Option<&Session>,
+) -> Result<R, Error>
 where
     F: Fabric + Send + 'static,
     <F::Cpu as Words>::Word: Send + Sync,
     for<'a> Views<'a>: From<&'a Thread<'a, F>>,
     R: Send,
 {
-    let program = |thread: &Thread<'_, F>, (): &()| Shared::run(&RankState::new(Link::Views(thread.into())), body);
+    let program = |thread: &Thread<'_, F>, (): &()| {
+        let run = || Shared::run(&RankState::new(Link::Views(thread.into())), body);
+        let Some(session) = session else { return run() };
+        let end = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+            ends::report_panic(session);
+            resume_unwind(panic)
+        });
+        end.inspect_err(|error| ends::report(session, error))
+    };
     let served = run(lanes, settings(room), |_| Ok(()), program)?;
     let ended = served.leave().into_iter().next();
     ended.map(|Ended { result, .. }| result).ok_or_else(|| Cause::Setting { what: "a rank without threads", needs: "one" }.into())

@@ -15,7 +15,7 @@ fn command(words: &[String]) -> Command {
 }
 
 /// Runs a job of `size` ranks; returns its exit code, and its output.
-fn run(size: u32, case: &str, variables: &[(&str, &str)]) -> (Option<i32>, String) {
+pub(crate) fn run(size: u32, case: &str, variables: &[(&str, &str)]) -> (Option<i32>, String) {
     let mut command = command(&program("launcher"));
     command.envs([("TEST_SIZE", size.to_string()), ("TEST_CASE", case.to_owned())]).envs(variables.iter().copied());
     let Output { status, stdout, stderr } = command.output().unwrap();

@@ -1,4 +1,5 @@
 //! Jobs that go well and jobs that do not: every wait ends, and every error names its culprit.
+mod culprit;
 mod failures;
 mod forgotten;
 mod launched;

@@ -2,9 +2,11 @@
 use foregather::engine::Error;
 use foregather::processes::launch::spawn::{self, Plan};
 use foregather::{Rank, job};
+use rustix::process::{Signal, getpid, kill_process};
 use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, abort, exit};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
 const LARGE: usize = 8 << 20;
@@ -33,7 +35,8 @@ fn launcher() {
         exit(98);
     });
     let size = env::var("TEST_SIZE").unwrap().parse().unwrap();
-    exit(spawn::run(&Plan { size, program: program("rank"), ..Plan::default() }).map_or(99, i32::from));
+    let program = program("rank").into_iter().map(Into::into).collect();
+    exit(spawn::run(&Plan { size, program, ..Plan::default() }).map_or(99, i32::from));
 }
 
 /// A process that a rank starts.
@@ -58,6 +61,7 @@ fn rank() {
         "early exit" => early_exit(),
         "dies afterwards" => dies_afterwards(),
         "fails then works" => fails_then_works(),
+        case if case.starts_with("culprit ") => culprit(case),
         case => fails(case),
     };
     if let Err(error) = &end {
@@ -157,6 +161,29 @@ fn fails(case: &str) -> Result<(), Error> {
         return end.map(drop);
     }
     job(1, body).map(drop)
+}
+
+/// Rank 1 fails, and is the last to end, as a program that cleans up is.
+fn culprit(case: &str) -> Result<(), Error> {
+    let mine = AtomicU32::new(0);
+    let end = job(1, |me| {
+        mine.store(me.rank(), Relaxed);
+        me.barrier()?;
+        match case {
+            _ if me.rank() != 1 => {}
+            "culprit panics" => panic!("on purpose"),
+            "culprit errs" => return Err(Error::other("on purpose")),
+            "culprit exits" => exit(7),
+            "culprit aborts" => abort(),
+            _ => return Ok(kill_process(getpid(), Signal::KILL).unwrap()),
+        }
+        me.barrier()
+    });
+    if mine.load(Relaxed) == 1 {
+        std::thread::sleep(Duration::from_millis(300));
+        exit(9);
+    }
+    end.map(drop)
 }
 
 /// Two jobs go well, and then a process dies without having left.

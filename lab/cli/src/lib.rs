@@ -226,7 +226,7 @@ pub struct RunOptions {
     pub no_prefix: bool,
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
-    pub program: Vec<String>,
+    pub program: Vec<OsString>,
 }
 
 fn on_or_off(text: &str) -> Result<bool, String> {

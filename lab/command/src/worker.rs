@@ -8,16 +8,19 @@ use foregather_bench_systems::messages::{self, MessageCell};
 use foregather_host::dl::Library;
 use foregather_host::sched;
 use foregather_jobs::app::AppCell;
+use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 /// Runs the hidden verb that the command line begins with, if it does.
 pub fn run_if_asked() -> Option<ExitCode> {
-    let mut args = std::env::args().skip(1);
-    let verb = args.next()?;
-    let rest: Vec<String> = args.collect();
-    let end = match verb.strip_prefix("__")? {
+    let mut args = std::env::args_os().skip(1);
+    let verb = args.next()?.into_string().ok()?;
+    let verb = verb.strip_prefix("__")?;
+    // What this program tells its children is text.
+    let rest: Vec<String> = args.map(OsString::into_string).collect::<Result<_, _>>().ok()?;
+    let end = match verb {
         BarrierCell::VERB => answer::<BarrierCell>(&rest),
         TeamCell::VERB => answer::<TeamCell>(&rest),
         BlasCell::VERB => answer::<BlasCell>(&rest),

@@ -3,7 +3,9 @@
 //! The order matters. Ranks of Open MPI's `mpirun` within a Slurm allocation inherit the number of the daemon
 //! that started them (`SLURM_PROCID`), so Open MPI comes before Slurm. A batch script has that number too,
 //! but no step: it is one process.
-use crate::{nodes, own, pass};
+use crate::place::{self, PlaceReply};
+use crate::secret::JobKey;
+use crate::{nodes, own};
 use foregather_machine::{Cause, Error, Rank};
 use std::{env, fmt};
 
@@ -63,29 +65,58 @@ pub struct Detected {
 /// is itself a step of `srun`.
 ///
 /// A process that a rank of `foregather run` has started inherits its variables. It is alone all the same,
-/// since the rank, once it has joined, does not hand on the descriptor that goes with them.
+/// since its rank's place is taken. A process that was started as a rank is never alone while its place is
+/// free, whatever a wrapper did to its descriptors or variables.
 ///
 /// # Errors
-/// [`Cause::Refused`] or [`Cause::Rank`] if the variables are invalid.
+/// [`Cause::Refused`] or [`Cause::Rank`] if the variables are invalid, or a wrapper has cleared those of
+/// `foregather run`.
 pub fn detect() -> Result<Detected, Error> {
-    by_variables(|name| env::var(name).ok(), pass::is_here)
+    by_variables(variable, place::ask, place::without_variables)
 }
 
-/// Reads the variables; `has_pass` asks whether this process has the descriptor of that pass.
-fn by_variables(var: impl Fn(&str) -> Option<String>, has_pass: impl Fn(&str) -> bool) -> Result<Detected, Error> {
-    let found = match var(own::LAUNCHER).as_deref().map(str::trim) {
-        None | Some("") if var(own::PASS).is_none_or(|pass| has_pass(&pass)) => find(&var)?,
-        None | Some("" | "none") => ALONE,
+/// The value of a variable. One that is not UTF-8 is shown to be wrong where it is read.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+}
+
+/// Reads the variables. `ask` asks the launcher's socket of that name for a rank's place; `cleared` finds the
+/// rank of a process without variables whose place is free.
+fn by_variables(
+    var: impl Fn(&str) -> Option<String>,
+    ask: impl Fn(&str, Rank, &JobKey) -> Result<PlaceReply, Error>,
+    cleared: impl Fn() -> Option<Rank>,
+) -> Result<Detected, Error> {
+    match var(own::LAUNCHER).as_deref().map(str::trim) {
+        None | Some("") => {}
+        Some("none") => return Ok(ALONE),
         Some(other) => {
             let why = format!("{} may be `none`, and is `{}`", own::LAUNCHER, other.escape_debug());
             return Err(refused(why));
         }
-    };
+    }
+    let found = find(&var)?;
     match found.size {
         Some(size) if size == 0 || size > MOST_RANKS => {
-            Err(refused(format!("{}: a job has 1 to {MOST_RANKS} ranks, not {size}", found.launcher)))
+            return Err(refused(format!("{}: a job has 1 to {MOST_RANKS} ranks, not {size}", found.launcher)));
         }
-        Some(size) if found.rank >= size => Err(Cause::Rank { rank: found.rank, size }.into()),
+        Some(size) if found.rank >= size => return Err(Cause::Rank { rank: found.rank, size }.into()),
+        _ => {}
+    }
+    match found.launcher {
+        Launcher::Own => {
+            let Some(desk) = var(own::DESK).filter(|desk| !desk.is_empty()) else { return Ok(found) };
+            let key = JobKey::new(var(own::SECRET).unwrap_or_default().as_bytes(), found.identity.as_bytes());
+            let is_child = ask(&desk, found.rank, &key)? == PlaceReply::Taken;
+            Ok(if is_child { ALONE } else { found })
+        }
+        Launcher::Alone => cleared().map_or(Ok(found), |rank| {
+            Err(refused(format!(
+                "this process was started as rank {rank} of `foregather run`, and a wrapper (env -i, sudo) has cleared its \
+                 FOREGATHER_ variables: let it pass them on, or set {}=none to run alone",
+                own::LAUNCHER
+            )))
+        }),
         _ => Ok(found),
     }
 }
@@ -145,9 +176,19 @@ mod tests {
     use super::*;
 
     fn of(variables: &[(&str, &str)]) -> Result<Detected, Error> {
+        of_process(variables, None)
+    }
+
+    fn of_process(variables: &[(&str, &str)], cleared: Option<Rank>) -> Result<Detected, Error> {
         by_variables(
             |name| variables.iter().find(|(set, _)| *set == name).map(|(_, value)| (*value).to_owned()),
-            |pass| pass == "here",
+            |desk, rank, _| match desk {
+                "free" => Ok(PlaceReply::Free(rank)),
+                "taken" => Ok(PlaceReply::Taken),
+                "another" => Ok(PlaceReply::Unknown),
+                _ => Err(refused("the launcher does not answer".to_owned())),
+            },
+            || cleared,
         )
     }
 
@@ -206,10 +247,23 @@ mod tests {
         let rank = [("FOREGATHER_RANK", "1"), ("FOREGATHER_SIZE", "2")];
         let with = |more: &[(&'static str, &'static str)]| who(&[&STEP[..], &rank, more].concat());
         let alone = (Launcher::Alone, 0, Some(1), true);
-        assert_eq!(with(&[("FOREGATHER_PASS", "here")]), (Launcher::Own, 1, Some(2), false));
-        assert_eq!(with(&[("FOREGATHER_PASS", "gone")]), alone);
-        assert_eq!(with(&[("FOREGATHER_LAUNCHER", "none"), ("FOREGATHER_PASS", "here")]), alone);
+        let own = (Launcher::Own, 1, Some(2), false);
+        assert_eq!(with(&[("FOREGATHER_DESK", "free")]), own);
+        assert_eq!(with(&[("FOREGATHER_DESK", "taken")]), alone);
+        assert_eq!(with(&[("FOREGATHER_DESK", "another")]), own, "variables of a job within, made by hand");
+        assert_eq!(with(&[("FOREGATHER_LAUNCHER", "none"), ("FOREGATHER_DESK", "free")]), alone);
+        let silent = of(&[&rank[..], &[("FOREGATHER_DESK", "gone")]].concat()).unwrap_err().to_string();
+        assert!(silent.contains("does not answer"), "{silent}");
         assert_eq!(with(&[("FOREGATHER_LAUNCHER", " ")]), (Launcher::Own, 1, Some(2), false));
+    }
+
+    #[test]
+    fn a_rank_whose_variables_were_cleared_is_told_so_unless_it_may_be_alone() {
+        let said = of_process(&[], Some(3)).unwrap_err().to_string();
+        assert!(said.contains("rank 3") && said.contains("env -i") && said.contains("FOREGATHER_LAUNCHER=none"), "{said}");
+        assert_eq!(of_process(&[("FOREGATHER_LAUNCHER", "none")], Some(3)), Ok(ALONE));
+        let hydra = [("PMI_FD", "9"), ("PMI_RANK", "1"), ("PMI_SIZE", "3")];
+        assert_eq!(of_process(&hydra, Some(3)).unwrap().launcher, Launcher::Pmi);
     }
 
     #[test]

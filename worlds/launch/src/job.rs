@@ -5,7 +5,7 @@ use crate::frame::{Frame, MOST_CARD};
 use crate::heartbeat::{self, Shared};
 use crate::join;
 use crate::meet::{Meeting, meet};
-use crate::pass;
+use crate::place;
 use crate::secret::{self, JobKey, Token};
 use crate::settings::Settings;
 use crate::whereabouts::Whereabouts;
@@ -65,11 +65,11 @@ impl Job {
         }
         let settings = Settings::from_env()?;
         let found = detect()?;
-        pass::keep();
+        let root = place::take_own(&found)?;
         if found.size == Some(1) {
             return Self::alone(found.launcher, &settings);
         }
-        Self::begin(found.launcher, meet(&found, &settings)?, &secret::find()?, settings)
+        Self::begin(found.launcher, meet(&found, root, &settings)?, &secret::find()?, settings)
     }
 
     fn alone(launcher: Launcher, settings: &Settings) -> Result<Self, Error> {
@@ -209,6 +209,21 @@ impl Job {
         }
     }
 
+    /// Tells the launcher that this rank has failed by itself, before the other ranks can learn of it: so
+    /// the job ends with this rank's exit code, whichever process ends first. `distance` is 0 for the cause
+    /// of all failures. Does nothing if a rank was lost before, or under a foreign launcher.
+    pub fn report_failure(&self, distance: u8) {
+        if self.failure_detector.lost().is_none() {
+            place::report_failure(distance);
+        }
+    }
+
+    /// Gives the rank that failed first a moment to end: a launcher takes the first end that it sees for the
+    /// cause of the others.
+    pub fn let_the_culprit_end(&self) {
+        std::thread::sleep(AFTERMATH);
+    }
+
     /// Leaves in order. Rank 0 stays until all others have left, too: the coordinator is its thread.
     ///
     /// # Errors
@@ -241,8 +256,7 @@ impl CoordinatorLink {
 impl Drop for Job {
     fn drop(&mut self) {
         if self.failure_detector.lost().is_some() {
-            // A launcher takes the first end that it sees for the cause of the others.
-            std::thread::sleep(AFTERMATH);
+            self.let_the_culprit_end();
         }
         // Without a frame of leaving: the coordinator takes it for a loss, and tells the others.
         if let Some(line) = self.line.take() {

@@ -29,7 +29,7 @@ mod meet;
 mod nodes;
 mod notice;
 mod own;
-mod pass;
+mod place;
 mod pmi1;
 mod pmix;
 mod secret;

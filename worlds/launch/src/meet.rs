@@ -4,15 +4,13 @@
 //! A launcher with a store of keys and values carries rank 0's address. Without one the address follows from
 //! what all ranks know: rank 0's host, and ports made of the job's name, of which rank 0 takes the first that
 //! is free. Another program may sit at one of them: the proofs of [`crate::secret`] tell.
-use crate::detect::{Detected, Launcher};
+use crate::detect::{Detected, Launcher, variable};
 use crate::own;
 use crate::pmi1::Pmi;
 use crate::pmix::Pmix;
 use crate::secret::{self, hex};
 use crate::settings::Settings;
 use foregather_machine::{Cause, Error, Rank};
-use rustix::fd::{FromRawFd, OwnedFd, RawFd};
-use std::env;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 
 /// Ports made of a name: below those that systems assign themselves.
@@ -32,16 +30,16 @@ pub(crate) struct Meeting {
     pub(crate) listener: Option<TcpListener>,
 }
 
-/// Gathers it, with the launcher's help.
-pub(crate) fn meet(found: &Detected, settings: &Settings) -> Result<Meeting, Error> {
-    let var = |name: &str| env::var(name).ok().filter(|text| !text.is_empty());
+/// Gathers it, with the launcher's help. Our own launcher hands rank 0 its socket.
+pub(crate) fn meet(found: &Detected, listener: Option<TcpListener>, settings: &Settings) -> Result<Meeting, Error> {
+    let var = |name: &str| variable(name).filter(|text| !text.is_empty());
     let size = found.size.unwrap_or(0);
     if let Some(root) = var(own::ROOT) {
         if found.size.is_none() {
             let (rank, size) = Pmix::open()?.place()?;
-            return at(root_of(&root, &found.identity)?, rank, size, found, settings);
+            return at(root_of(&root, &found.identity)?, rank, size, listener, settings, &found.identity);
         }
-        return at(root_of(&root, &found.identity)?, found.rank, size, found, settings);
+        return at(root_of(&root, &found.identity)?, found.rank, size, listener, settings, &found.identity);
     }
     match found.launcher {
         Launcher::Own => {
@@ -65,23 +63,30 @@ pub(crate) fn meet(found: &Detected, settings: &Settings) -> Result<Meeting, Err
             let here = [Ipv4Addr::LOCALHOST.to_string()];
             let hosts = if found.one_host { &here[..] } else { &found.hosts };
             let each = |port: u16| hosts.iter().map(move |host| (host.clone(), port));
-            at(ports_of(&found.identity).flat_map(each).collect(), found.rank, size, found, settings)
+            at(ports_of(&found.identity).flat_map(each).collect(), found.rank, size, listener, settings, &found.identity)
         }
     }
 }
 
 /// Meets at an address that all know.
-fn at(candidates: Vec<(String, u16)>, rank: Rank, size: u32, found: &Detected, settings: &Settings) -> Result<Meeting, Error> {
-    let listener = match env::var(own::LISTENER) {
+fn at(
+    candidates: Vec<(String, u16)>,
+    rank: Rank,
+    size: u32,
+    listener: Option<TcpListener>,
+    settings: &Settings,
+    name: &str,
+) -> Result<Meeting, Error> {
+    let listener = match listener {
         _ if rank != 0 => None,
-        Ok(fd) if found.launcher == Launcher::Own => Some(inherited(&fd)?),
-        _ => {
+        Some(listener) => Some(listener),
+        None => {
             let local =
                 candidates.iter().all(|(host, _)| host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback()) || host == "localhost");
             Some(bind(candidates.iter().map(|(_, port)| *port), local, settings)?)
         }
     };
-    Ok(Meeting { rank, size, name: found.identity.clone().into_bytes(), candidates, listener })
+    Ok(Meeting { rank, size, name: name.as_bytes().to_vec(), candidates, listener })
 }
 
 /// Meets at an address that rank 0 puts into the launcher's store.
@@ -112,18 +117,6 @@ fn by_store(
         }
         _ => Err(refused(format!("rank 0 said where it is by `{}`: is it of another version?", told.escape_debug()))),
     }
-}
-
-/// The bound socket that `foregather run` hands to rank 0.
-fn inherited(fd: &str) -> Result<TcpListener, Error> {
-    let number: RawFd =
-        fd.parse().ok().filter(|&fd| fd > 2).ok_or_else(|| refused(format!("{} is no descriptor: `{fd}`", own::LISTENER)))?;
-    // SAFETY: the launcher left the descriptor open for this process to own, and a process joins once, which
-    // `Job::join` ensures.
-    let fd = unsafe { OwnedFd::from_raw_fd(number) };
-    let close_on_exec = rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC);
-    close_on_exec.map_err(|errno| refused(format!("{} is closed: {errno}", own::LISTENER)))?;
-    Ok(TcpListener::from(fd))
 }
 
 /// Binds the first port that is free.

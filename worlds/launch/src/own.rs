@@ -6,18 +6,16 @@ pub(crate) const RANK: &str = "FOREGATHER_RANK";
 pub(crate) const SIZE: &str = "FOREGATHER_SIZE";
 /// The job's name, made anew for each job.
 pub(crate) const JOB: &str = "FOREGATHER_JOB";
-/// The number of a descriptor: the bound socket of rank 0.
-pub(crate) const LISTENER: &str = "FOREGATHER_LISTENER";
 /// Where rank 0 is, as `host:port`, or `host` for ports that follow from the job's name. With any
 /// launcher.
 pub(crate) const ROOT: &str = "FOREGATHER_ROOT";
 /// The secret that a rank must know to join, in hexadecimal digits or any text. With any launcher.
 pub(crate) const SECRET: &str = "FOREGATHER_SECRET";
-/// A descriptor that says whether this process is the rank, or a child of it that has inherited the
-/// variables only.
-pub(crate) const PASS: &str = "FOREGATHER_PASS";
+/// The name of the launcher's socket, which decides whether this process is the rank or a child of it that
+/// has inherited the variables only.
+pub(crate) const DESK: &str = "FOREGATHER_DESK";
 /// The jobs within which a process was started, the innermost last, each with a `/` behind it: it ends
 /// with them.
 pub(crate) const WITHIN: &str = "FOREGATHER_WITHIN";
-/// `none`: ignore other launchers' variables, as in a shell that `srun` has started.
+/// `none`: run alone, whatever launcher has started this process, as in a shell that is a step of `srun`.
 pub(crate) const LAUNCHER: &str = "FOREGATHER_LAUNCHER";

@@ -83,6 +83,20 @@ impl JobKey {
         self.over_end(of_hub, port, rank, how).verify_slice(proof).is_ok()
     }
 
+    /// The proof that a process has the variables of that rank.
+    pub(crate) fn prove_place(&self, rank: Rank) -> Token {
+        self.over_place(rank).finalize().into_bytes().into()
+    }
+
+    /// Checks [`Self::prove_place`], in constant time.
+    pub(crate) fn holds_place(&self, rank: Rank, proof: &Token) -> bool {
+        self.over_place(rank).verify_slice(proof).is_ok()
+    }
+
+    fn over_place(&self, rank: Rank) -> Hmac<Sha256> {
+        keyed(&self.0, &[b"place", &rank.to_le_bytes()])
+    }
+
     fn over_end(&self, of_hub: Token, port: u16, rank: Rank, how: &str) -> Hmac<Sha256> {
         keyed(&self.0, &[b"launcher", &of_hub, &port.to_le_bytes(), &rank.to_le_bytes(), how.as_bytes()])
     }

@@ -1,6 +1,6 @@
 //! The user's settings: variables with a unit, read once when a job begins.
+use crate::detect::variable;
 use foregather_machine::{Cause, Error, Nanos};
-use std::env;
 use std::net::IpAddr;
 
 /// How long a rank may stand still before the others are told that it is lost; `off` for ever.
@@ -36,7 +36,7 @@ impl Settings {
 
     /// The settings of this process's environment.
     pub(crate) fn from_env() -> Result<Self, Error> {
-        Self::from(|name| env::var(name).ok())
+        Self::from(variable)
     }
 
     /// The settings of variables.

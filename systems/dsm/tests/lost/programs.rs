@@ -132,6 +132,7 @@ fn launcher() {
         // Its ranks end with this process.
         exit(98);
     });
-    let plan = Plan { size: SIZE, program: program("state"), ..Plan::default() };
+    let program = program("state").into_iter().map(Into::into).collect();
+    let plan = Plan { size: SIZE, program, ..Plan::default() };
     exit(i32::from(spawn::run(&plan).unwrap()));
 }

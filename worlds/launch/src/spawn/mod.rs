@@ -4,6 +4,12 @@
 //! then SIGTERM, then SIGKILL. Each rank has a process group of its own, which ends with it. A [`Guardian`]
 //! ends processes that have left their group, and all of the job if the launcher is killed or asked twice to
 //! stop: nothing is left behind.
+//!
+//! - [`rank`]: one rank's process and output; [`remote`]: a rank on another host. [`desk`]: which process has
+//!   a rank's place. [`blame`]: which rank failed first.
+//! - [`variables`], [`hosts`]: what each rank is told. [`lines`], [`outlet`]: what ranks print.
+mod blame;
+mod desk;
 mod hosts;
 mod lines;
 mod outlet;
@@ -16,15 +22,18 @@ pub(crate) use variables::FABRIC;
 
 use crate::notice::Notices;
 use crate::settings::Settings;
+use blame::{Blame, Culprit, RankEnd};
+use desk::Desk;
 use foregather_host::guardian::Guardian;
-use foregather_host::{clock, interrupt};
+use foregather_host::job_signals::{JobSignals, stop_here};
+use foregather_host::{child, clock, interrupt};
 use foregather_machine::{Cause, Error, Nanos, Rank};
 use outlet::Outlets;
 use rank::Running;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
+use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
-use std::process::ExitStatus;
 use variables::Variables;
 
 /// The longest time between two looks.
@@ -32,12 +41,12 @@ const SLICE: Nanos = Nanos::from_ms(50);
 /// How long the system may take to end a process that holds much memory, before the launcher gives up
 /// waiting.
 const ENDING: Nanos = Nanos::from_ms(500);
-/// Between asking a rank to end and killing it.
+/// Between SIGINT and SIGTERM after Ctrl-C, and between SIGTERM and SIGKILL.
 const TERMINATING: Nanos = Nanos::from_ms(1_000);
 /// Beyond the time in which ranks learn of a loss: for their messages about it.
 const LAST_WORDS: Nanos = Nanos::from_ms(1_000);
-/// The status that a shell shows for a program ended by Ctrl-C.
-const INTERRUPTED: u8 = 130;
+/// How long the launcher waits, at the job's end, for a tracer to reap a rank whose status is unknown.
+const UNREAPED: Nanos = Nanos::from_ms(30_000);
 /// The status of the command where this machine cannot do its part, as on a full disk.
 const CANNOT: u8 = 3;
 
@@ -47,7 +56,7 @@ pub struct Plan {
     /// The number of ranks.
     pub size: u32,
     /// The program, and its arguments.
-    pub program: Vec<String>,
+    pub program: Vec<OsString>,
     /// The ranks' `FOREGATHER_FABRIC`, if set.
     pub fabric: Option<String>,
     /// The hosts of the ranks, in this order; this host, if the list is empty.
@@ -59,24 +68,40 @@ pub struct Plan {
 }
 
 /// Starts the job and returns when all of it has ended: with 0, or with the exit code of the first rank that
-/// failed (128 and its signal's number, if a signal ended it), or 130 if this program was asked to stop, or
-/// 141 or 3 if the output of ranks cannot be written any more: its reader has gone, or its disk is full. Call
-/// it on a thread that stays.
+/// failed (128 and its signal's number, if a signal ended it; 255 if that cannot be known), or 128 and the
+/// number of the signal that asked this program to stop, or 141 or 3 if the output of ranks cannot be written
+/// any more: its reader has gone, or its disk is full. Call it on a thread that stays. From then on this
+/// process catches the signals of [`JobSignals`] and may open as many files as it may at most.
 ///
 /// # Errors
 /// If a rank cannot be started, or the plan is invalid.
 pub fn run(plan: &Plan) -> Result<u8, Error> {
     let settings = Settings::from_env()?;
-    let variables = Variables::new(plan)?;
+    let (variables, root) = Variables::new(plan)?;
     let (name, jobs) = variables.within();
     let guardian = Guardian::over(&format!("{name}={jobs}"))?;
+    let signals = JobSignals::catch()?;
+    child::raise_descriptor_limit();
     let outlets = Outlets::new()?;
-    let ranks = (0..plan.size).map(|rank| Running::start(plan, rank, &variables)).collect::<Result<_, _>>()?;
+    let desk = Desk::new(plan.size, variables.key(), root)?;
+    let ranks = (0..plan.size).map(|rank| Running::start(plan, rank, &variables, desk.name())).collect::<Result<_, _>>()?;
     let notices = Notices::of(&variables.of(0));
-    // Only rank 0 may answer at the job's port.
-    drop(variables);
     let grace = settings.notice() + LAST_WORDS;
-    let mut job = Job { ranks, ended: Vec::new(), outlets, notices, grace, stage: Stage::Running, code: 0 };
+    let mut job = Job {
+        ranks,
+        blame: Blame::default(),
+        outlets,
+        notices,
+        desk,
+        signals,
+        grace,
+        stage: Stage::Running,
+        code: 0,
+        culprit: None,
+        asked_to_end: None,
+        unknown_since: None,
+        dumping: Vec::new(),
+    };
     job.see_through()?;
     drop(guardian);
     Ok(job.finish())
@@ -88,6 +113,8 @@ enum Stage {
     Running,
     /// A rank failed; the others may still report.
     Failed(Nanos),
+    /// The ranks were interrupted, as by Ctrl-C.
+    Interrupted(Nanos),
     /// The ranks were asked to end.
     Terminating(Nanos),
     /// The ranks were killed.
@@ -96,19 +123,28 @@ enum Stage {
 
 struct Job {
     ranks: Vec<Running>,
-    /// Ranks that showed an end, in this order.
-    ended: Vec<Rank>,
+    blame: Blame,
     outlets: Outlets,
     /// Tells ranks that wait for one that has ended.
     notices: Notices,
+    desk: Desk,
+    signals: JobSignals,
     grace: Nanos,
     stage: Stage,
     code: u8,
+    /// The rank that failed first, once it is known.
+    culprit: Option<(Rank, RankEnd)>,
+    /// The signal by which this process was asked to end the job.
+    asked_to_end: Option<Signal>,
+    /// Since when only ranks are left whose tracer has to reap them.
+    unknown_since: Option<Nanos>,
+    /// Ranks whose core dump was reported.
+    dumping: Vec<Rank>,
 }
 
 impl Job {
     fn see_through(&mut self) -> Result<(), Error> {
-        while self.ranks.iter().any(|rank| !rank.over()) {
+        while self.ranks.iter().any(|rank| !rank.over()) && !self.gives_up() {
             self.wait();
             for rank in &mut self.ranks {
                 rank.pump(&self.outlets);
@@ -118,73 +154,162 @@ impl Job {
             }
             self.note_ends();
             self.reap()?;
+            self.find_culprit();
+            self.heed_signals();
             self.advance();
         }
         Ok(())
     }
 
-    /// The others need a moment to see what one rank's end means for them, so the first end is the one to
-    /// blame.
+    /// Takes down the order in which ranks failed. A rank reports its failure before any other can learn of
+    /// it, so the reports come first.
     fn note_ends(&mut self) {
+        let ranks = &self.ranks;
+        let rank_of = |group: u32| ranks.iter().find(|rank| !rank.over() && rank.process() == group).map(|rank| rank.rank);
+        for report in self.desk.serve(rank_of) {
+            self.blame.reports(report.rank, report.distance);
+        }
         for rank in self.ranks.iter().filter(|rank| rank.shows_an_end()) {
-            if !self.ended.contains(&rank.rank) {
-                self.ended.push(rank.rank);
-            }
+            self.blame.shows_an_end(rank.rank);
         }
     }
 
-    /// Reaps all that have ended. Several may have by now, one because of another: an end by a signal comes
-    /// before its consequences, and then the one that was seen first.
+    /// Reaps all that have ended.
     fn reap(&mut self) -> Result<(), Error> {
-        if !self.ranks.iter().any(Running::has_ended) {
-            return Ok(());
+        if self.ranks.iter().any(Running::is_due) {
+            // The rank that caused one of these ends is at least ending: others notice a moment before it can
+            // be reaped.
+            let until = clock::now() + ENDING;
+            while self.ranks.iter().any(Running::is_ending) && clock::now() < until {
+                self.note_ends();
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
         }
-        // The rank that caused one of these ends is at least ending: others notice a moment before it can be
-        // reaped.
-        let until = clock::now() + ENDING;
-        while self.ranks.iter().any(Running::is_ending) && clock::now() < until {
-            self.note_ends();
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
-        let mut failed = Vec::new();
         for rank in &mut self.ranks {
-            let Some(status) = rank.reap(&self.outlets)? else { continue };
-            self.notices.ended(rank.rank, &told(status));
-            failed.extend((!status.success()).then_some((rank.rank, status)));
-        }
-        failed.sort_by_key(|(rank, _)| self.ended.iter().position(|ended| ended == rank));
-        let first = failed.iter().find(|(_, status)| status.signal().is_some()).or(failed.first());
-        if let (Some((rank, status)), Stage::Running, 0) = (first, self.stage, self.code) {
-            self.code = code_of(*status);
-            self.outlets.say(&format!("rank {rank} {}", told(*status)));
+            let Some(end) = rank.reap(&self.outlets)? else { continue };
+            self.notices.ended(rank.rank, &told(end));
+            self.desk.ended(rank.rank);
+            self.blame.ends(rank.rank, end);
+            if end == RankEnd::Unknown {
+                let (number, process) = (rank.rank, rank.process());
+                let holder =
+                    rank.tracer().map_or("another process".to_owned(), |tracer| format!("its tracer, process {tracer},"));
+                self.outlets.say(&format!("rank {number} (process {process}) has ended, and {holder} holds its exit status"));
+            }
         }
         Ok(())
+    }
+
+    /// Names the rank that failed first, once, and takes its code.
+    fn find_culprit(&mut self) {
+        for rank in self.ranks.iter().filter(|rank| rank.is_dumping_core()) {
+            if !self.dumping.contains(&rank.rank) {
+                self.dumping.push(rank.rank);
+                self.outlets.say(&format!("rank {} has crashed, and the system is writing its core dump", rank.rank));
+            }
+        }
+        match self.culprit {
+            Some((rank, RankEnd::Unknown)) => match self.blame.end_of(rank) {
+                None | Some(RankEnd::Unknown) => {}
+                Some(end) => self.name(rank, end),
+            },
+            None if matches!(self.stage, Stage::Running | Stage::Failed(_)) => {
+                match self.blame.culprit(self.is_dumping() || self.ranks.iter().any(Running::is_settling)) {
+                    Culprit::Nobody => {}
+                    Culprit::Pending => self.fails(),
+                    Culprit::Found(rank, end) => {
+                        self.name(rank, end);
+                        self.fails();
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn name(&mut self, rank: Rank, end: RankEnd) {
+        self.culprit = Some((rank, end));
+        self.code = end.code();
+        if end != RankEnd::Unknown {
+            self.outlets.say(&format!("rank {rank} {}", told(end)));
+        }
+    }
+
+    fn is_dumping(&self) -> bool {
+        self.ranks.iter().any(|rank| self.dumping.contains(&rank.rank) && rank.is_dumping_core())
+    }
+
+    fn fails(&mut self) {
+        if matches!(self.stage, Stage::Running) {
+            self.stage = Stage::Failed(clock::now() + self.grace);
+        }
     }
 
     /// Waits until a rank prints something or ends, or it is time to look.
     fn wait(&self) {
         let of_ranks = self.ranks.iter().flat_map(|rank| rank.watched(&self.outlets));
-        let all = of_ranks.chain([self.outlets.out.roomy(), self.outlets.err.roomy()]);
+        let all = of_ranks.chain([self.outlets.out.roomy(), self.outlets.err.roomy()]).chain(self.desk.watched());
         let mut watched: Vec<_> = all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
         let _ = poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: SLICE.0 as _ }));
     }
 
+    /// Passes on, or acts on, the signals that this process has got.
+    fn heed_signals(&mut self) {
+        let mut came: Vec<_> = self.signals.take().collect();
+        if interrupt::requested() && self.asked_to_end.is_none() {
+            came.push(Signal::INT);
+        }
+        for signal in came {
+            match signal {
+                Signal::USR1 | Signal::USR2 | Signal::CONT => self.signal(signal),
+                Signal::TSTP => {
+                    self.signal(Signal::STOP);
+                    stop_here();
+                    self.signal(Signal::CONT);
+                }
+                // Each further one is a repetition: a terminal that goes away sends several.
+                _ => self.asked_to_end = self.asked_to_end.or(Some(signal)),
+            }
+        }
+    }
+
     fn advance(&mut self) {
         let now = clock::now();
-        let asked = interrupt::requested();
         match self.stage {
-            Stage::Running | Stage::Failed(_) if asked || self.outlets.failed().is_some() => {
-                self.code = if asked { INTERRUPTED } else { self.heard() };
+            Stage::Running | Stage::Failed(_) if self.asked_to_end.is_some() => {
+                let signal = self.asked_to_end.unwrap_or(Signal::TERM);
+                self.code = 128 + signal.as_raw() as u8;
+                if signal == Signal::INT {
+                    // A program that handles Ctrl-C ends as it does without a launcher.
+                    self.signal(Signal::INT);
+                    self.signal(Signal::CONT);
+                    self.stage = Stage::Interrupted(now + TERMINATING);
+                } else {
+                    self.terminate(now);
+                }
+            }
+            Stage::Running | Stage::Failed(_) if self.outlets.failed().is_some() => {
+                self.code = self.heard();
                 self.terminate(now);
             }
-            Stage::Running if self.code != 0 => self.stage = Stage::Failed(now + self.grace),
-            Stage::Failed(until) if now >= until => self.terminate(now),
+            // A signal would end the dump.
+            Stage::Failed(until) if now >= until && !self.is_dumping() => self.terminate(now),
+            Stage::Interrupted(until) if now >= until => self.terminate(now),
             Stage::Terminating(until) if now >= until => {
                 self.signal(Signal::KILL);
                 self.stage = Stage::Killed;
             }
             _ => {}
         }
+    }
+
+    /// Whether only ranks are left that have ended and that their tracers do not reap.
+    fn gives_up(&mut self) -> bool {
+        if self.ranks.iter().any(|rank| !rank.over() && !rank.is_unknown()) {
+            return false;
+        }
+        let since = *self.unknown_since.get_or_insert_with(clock::now);
+        self.asked_to_end.is_some() || clock::now() >= since + UNREAPED
     }
 
     /// The job's code, unless its output cannot be written.
@@ -211,24 +336,23 @@ impl Job {
     }
 
     fn terminate(&mut self, now: Nanos) {
+        // From here on ranks end because they are asked to.
+        if let (0, None, Some((rank, end))) = (self.code, self.culprit, self.blame.first_of_ended()) {
+            self.name(rank, end);
+        }
         self.signal(Signal::TERM);
         // A stopped process gets the signal when it goes on.
         self.signal(Signal::CONT);
         self.stage = Stage::Terminating(now + TERMINATING);
     }
 
-    fn signal(&self, signal: Signal) {
-        self.ranks.iter().filter(|rank| !rank.over()).for_each(|rank| rank.signal(signal));
+    fn signal(&mut self, signal: Signal) {
+        self.ranks.iter_mut().filter(|rank| !rank.over()).for_each(|rank| rank.signal(signal));
     }
 }
 
-fn code_of(status: ExitStatus) -> u8 {
-    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-    // A failure never looks like success.
-    u8::try_from(code).ok().filter(|&code| code > 0).unwrap_or(u8::MAX)
-}
-
-fn told(status: ExitStatus) -> String {
+fn told(end: RankEnd) -> String {
+    let RankEnd::Status(status) = end else { return "ended in an unknown way".to_owned() };
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("ended with code {code}"),
         (None, Some(signal)) => {

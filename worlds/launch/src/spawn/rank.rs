@@ -1,18 +1,21 @@
 //! One rank of a job that this process started: its process, and its output.
+use super::blame::RankEnd;
 use super::lines::Lines;
 use super::outlet::{Outlet, Outlets};
 use super::remote;
 use super::variables::Variables;
 use super::{Plan, os, setting};
+use crate::own;
 use foregather_host::child::Child;
+use foregather_host::run_state;
 use foregather_machine::{Error, Nanos, Rank};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
-use std::fs::{File, read_to_string};
+use std::fs::File;
 use std::io::{ErrorKind, IsTerminal, Read, Write, stdin};
 use std::os::unix::process::CommandExt;
-use std::process::{ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 
 pub(super) struct Running {
     pub(super) rank: Rank,
@@ -25,6 +28,10 @@ pub(super) struct Running {
     /// Open for as long as a rank on another host is to live.
     lifeline: Option<ChildStdin>,
     over: bool,
+    /// Whether its end shows, and it could not be reaped.
+    shows_unreaped: bool,
+    /// Whether its end was reported as [`RankEnd::Unknown`].
+    is_unknown: bool,
 }
 
 struct Pipe {
@@ -33,12 +40,12 @@ struct Pipe {
 }
 
 impl Running {
-    pub(super) fn start(plan: &Plan, rank: Rank, variables: &Variables) -> Result<Self, Error> {
+    pub(super) fn start(plan: &Plan, rank: Rank, variables: &Variables, desk: &str) -> Result<Self, Error> {
         let host = variables.host(rank).filter(|host| !host.is_here());
         let mut command = match host {
             None => {
                 let mut command = Command::new(&plan.program[0]);
-                command.args(&plan.program[1..]).envs(variables.of(rank)).envs([variables.pass()]);
+                command.args(&plan.program[1..]).envs(variables.of(rank)).env(own::DESK, desk);
                 // A terminal has one reader, which must be in its foreground group.
                 command.stdin(if rank == 0 && !stdin().is_terminal() { Stdio::inherit() } else { Stdio::null() });
                 command
@@ -56,16 +63,26 @@ impl Running {
         }
         let (within, jobs) = variables.within();
         command.env(within, jobs).process_group(0);
-        let mut child = Child::spawn(command, &variables.descriptors(rank))?;
+        let mut child = Child::spawn(command, &[])?;
         let lifeline = child.streams().stdin.take();
-        let mut running = Self { rank, out: None, err: None, piped: plan.prefix, child, lifeline, over: false };
+        let mut running = Self {
+            rank,
+            out: None,
+            err: None,
+            piped: plan.prefix,
+            child,
+            lifeline,
+            over: false,
+            shows_unreaped: false,
+            is_unknown: false,
+        };
         if let Some(lifeline) = &mut running.lifeline {
             // Its children there are found by that variable, and told from those of another rank there.
             let mut told = variables.of(rank);
             told.push((within.to_owned(), format!("{jobs}{rank}/")));
             let script = remote::script(&told, &plan.program)?;
             // A shell that does not listen has ended, and will have said why.
-            let _ = lifeline.write_all(script.as_bytes());
+            let _ = lifeline.write_all(&script);
         }
         let streams = running.child.streams();
         let (out, err) = (streams.stdout.take().map(OwnedFd::from), streams.stderr.take().map(OwnedFd::from));
@@ -82,7 +99,8 @@ impl Running {
     pub(super) fn watched(&self, outlets: &Outlets) -> impl Iterator<Item = BorrowedFd<'_>> {
         let pipes = [(&self.out, &outlets.out), (&self.err, &outlets.err)];
         let open = pipes.map(|(pipe, to)| pipe.as_ref().filter(|_| to.has_room()).map(|pipe| pipe.from.as_fd()));
-        open.into_iter().flatten().chain((!self.over).then(|| self.child.pidfd()))
+        // The descriptor of a process that only its tracer can reap is readable all the time.
+        open.into_iter().flatten().chain((!self.over && !self.shows_unreaped).then(|| self.child.pidfd()))
     }
 
     /// Moves its output on, as far as there is room.
@@ -94,37 +112,74 @@ impl Running {
         }
     }
 
-    /// Has it ended, and is that new?
-    pub(super) fn has_ended(&self) -> bool {
+    /// Whether it has ended, and its status is not known.
+    pub(super) fn is_unknown(&self) -> bool {
+        self.is_unknown && !self.over
+    }
+
+    /// Whether its end shows, and its status may be known in a moment.
+    pub(super) fn is_settling(&self) -> bool {
+        self.shows_unreaped && !self.over && !self.is_unknown
+    }
+
+    /// Its process number, which its process group has, too.
+    pub(super) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether its process has ended and is not reaped.
+    fn has_ended(&self) -> bool {
         !self.over && !self.child.alive()
     }
 
-    /// Has it ended, or closed both of its streams? A process that ends closes these before the connections
-    /// by which others notice.
+    /// Whether its end can be looked at now.
+    pub(super) fn is_due(&self) -> bool {
+        self.has_ended() && !self.shows_unreaped
+    }
+
+    /// Whether it has ended, or closed both of its streams: a process that ends closes these before the
+    /// connections by which others notice.
     pub(super) fn shows_an_end(&self) -> bool {
-        self.piped && self.out.is_none() && self.err.is_none() || self.has_ended()
+        self.piped && self.out.is_none() && self.err.is_none() || self.over || self.has_ended()
     }
 
-    /// Is the system taking it down, and not yet done?
+    /// Whether the system is taking it down and not yet done.
     pub(super) fn is_ending(&self) -> bool {
-        /// A flag in `/proc/PID/stat`: `PF_EXITING`.
-        const EXITING: u32 = 4;
-        let text = read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
-        // The program's name, in parentheses, may contain any character. Then: state, parent, group, session,
-        // terminal, its group, flags.
-        let flags = text.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(6)).and_then(|word| word.parse().ok());
-        !self.over && self.child.alive() && flags.is_some_and(|flags: u32| flags & EXITING != 0)
+        !self.over && self.child.alive() && run_state::is_ending(self.child.id())
     }
 
-    /// How it ended, if that is new.
-    pub(super) fn reap(&mut self, outlets: &Outlets) -> Result<Option<ExitStatus>, Error> {
+    /// Whether it has crashed and the system is writing its core dump.
+    pub(super) fn is_dumping_core(&self) -> bool {
+        !self.over && self.child.alive() && run_state::is_dumping_core(self.child.id())
+    }
+
+    /// The process that traces it, and has to reap it.
+    pub(super) fn tracer(&self) -> Option<u32> {
+        run_state::tracer(self.child.id())
+    }
+
+    /// How it ended, if that is new. An end that shows for a while without a status is unknown first, and
+    /// known once it is reaped.
+    pub(super) fn reap(&mut self, outlets: &Outlets) -> Result<Option<RankEnd>, Error> {
         if !self.has_ended() {
             return Ok(None);
         }
         // Until it is reaped no other process has its number. All that it started ends with it.
         self.signal(Signal::KILL);
-        let status = self.child.wait_until(Nanos::ZERO)?;
-        self.over = status.is_some();
+        let end = match self.child.wait_until(Nanos::ZERO)? {
+            Some(status) => {
+                self.over = true;
+                RankEnd::Status(status)
+            }
+            None => {
+                self.shows_unreaped = true;
+                if self.is_unknown || !self.child.is_held() {
+                    return Ok(None);
+                }
+                self.is_unknown = true;
+                RankEnd::Unknown
+            }
+        };
         self.lifeline = None;
         // Its pipes hold no more than their size: there is always room for that.
         for (mut pipe, to) in [(self.out.take(), &outlets.out), (self.err.take(), &outlets.err)] {
@@ -133,7 +188,7 @@ impl Running {
                 pipe.end(to);
             }
         }
-        Ok(status)
+        Ok(Some(end))
     }
 
     /// Was it stopped since the last look?
@@ -142,8 +197,22 @@ impl Running {
         !self.over && matches!(waitid(WaitId::PidFd(self.child.pidfd()), options), Ok(Some(status)) if status.stopped())
     }
 
-    /// Signals the process and all that it has started.
-    pub(super) fn signal(&self, signal: Signal) {
+    /// Signals the process and all that it has started. On another host the signal is for the rank's process;
+    /// a request to end, or an end, is one for the remote shell here, whose end ends the rank.
+    pub(super) fn signal(&mut self, signal: Signal) {
+        let name = match signal {
+            Signal::INT => "INT",
+            Signal::USR1 => "USR1",
+            Signal::USR2 => "USR2",
+            Signal::STOP => "STOP",
+            Signal::CONT => "CONT",
+            _ => "",
+        };
+        if let Some(lifeline) = self.lifeline.as_mut().filter(|_| !name.is_empty()) {
+            // A shell that does not listen has ended.
+            let _ = lifeline.write_all(format!("{name}\n").as_bytes());
+            return;
+        }
         if let Some(group) = Pid::from_raw(self.child.id() as i32) {
             let _ = kill_process_group(group, signal);
         }

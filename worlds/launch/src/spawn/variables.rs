@@ -3,11 +3,9 @@ use super::hosts::Host;
 use super::{Plan, os, setting};
 use crate::detect::MOST_RANKS;
 use crate::own;
-use crate::pass::Pass;
-use crate::secret;
+use crate::secret::{self, JobKey};
 use crate::settings::HOST_ADDRESS;
 use foregather_machine::{Error, Rank};
-use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::env;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 
@@ -18,19 +16,17 @@ pub(super) struct Variables {
     common: Vec<(String, String)>,
     /// The jobs that contain the ranks: this one is the last.
     within: String,
-    /// Bound on this host, if rank 0 will be here.
-    listener: Option<TcpListener>,
-    pass: Pass,
     /// The host of each rank; empty if all are here.
     hosts: Vec<Host>,
 }
 
 impl Variables {
-    pub(super) fn new(plan: &Plan) -> Result<Self, Error> {
+    /// The variables, and the socket bound on this host, if rank 0 will be here.
+    pub(super) fn new(plan: &Plan) -> Result<(Self, Option<TcpListener>), Error> {
         if plan.size == 0 || plan.size > MOST_RANKS {
             return Err(setting("the number of ranks", "1 to 4096"));
         }
-        if plan.program.first().is_none_or(String::is_empty) {
+        if plan.program.first().is_none_or(|program| program.is_empty()) {
             return Err(Error::other("the program's name is empty: write what is to be started behind `--`"));
         }
         let hosts = seats(&plan.hosts, plan.size)?;
@@ -47,7 +43,7 @@ impl Variables {
             ("IPATH_NO_BACKTRACE".to_owned(), "1".to_owned()),
         ];
         common.extend(plan.fabric.iter().map(|fabric| (FABRIC.to_owned(), fabric.clone())));
-        Ok(Self { common, within, listener, pass: Pass::new()?, hosts })
+        Ok((Self { common, within, hosts }, listener))
     }
 
     /// The host of that rank; `None` for this one.
@@ -59,9 +55,6 @@ impl Variables {
     pub(super) fn of(&self, rank: Rank) -> Vec<(String, String)> {
         let mut all = self.common.clone();
         all.push((own::RANK.to_owned(), rank.to_string()));
-        if let (0, Some(listener)) = (rank, &self.listener) {
-            all.push((own::LISTENER.to_owned(), listener.as_raw_fd().to_string()));
-        }
         let address = self.host(rank).and_then(|host| host.address);
         all.extend(address.map(|address| (HOST_ADDRESS.to_owned(), address.to_string())));
         all
@@ -72,15 +65,10 @@ impl Variables {
         (own::WITHIN, &self.within)
     }
 
-    /// The variable of its pass, for a rank of this host.
-    pub(super) fn pass(&self) -> (&str, &str) {
-        (own::PASS, self.pass.text())
-    }
-
-    /// The descriptors that it inherits: its pass, and rank 0 the job's socket.
-    pub(super) fn descriptors(&self, rank: Rank) -> Vec<BorrowedFd<'_>> {
-        let listener = self.listener.as_ref().filter(|_| rank == 0).map(TcpListener::as_fd);
-        [self.pass.fd()].into_iter().chain(listener).collect()
+    /// The key by which ranks prove that they belong to the job.
+    pub(super) fn key(&self) -> JobKey {
+        let said = |name| self.common.iter().find(|(of, _)| of == name).map_or("", |(_, value)| value).as_bytes();
+        JobKey::new(said(own::SECRET), said(own::JOB))
     }
 }
 
@@ -121,7 +109,7 @@ mod tests {
 
     fn plan(size: u32, hosts: &str) -> Plan {
         let hosts = if hosts.is_empty() { vec![] } else { Host::parse(hosts).unwrap() };
-        Plan { size, program: vec!["true".to_owned()], hosts, ..Plan::default() }
+        Plan { size, program: vec!["true".into()], hosts, ..Plan::default() }
     }
 
     fn said(variables: &Variables, rank: Rank, name: &str) -> Option<String> {
@@ -129,23 +117,23 @@ mod tests {
     }
 
     #[test]
-    fn rank_0_alone_inherits_the_socket_and_only_this_host_reaches_it() {
-        let variables = Variables::new(&plan(2, "")).unwrap();
-        assert!(said(&variables, 0, own::LISTENER).is_some() && said(&variables, 1, own::LISTENER).is_none());
+    fn only_this_host_reaches_the_socket_and_each_job_has_its_own_secret() {
+        let (variables, socket) = Variables::new(&plan(2, "")).unwrap();
+        assert!(socket.is_some());
         assert!(said(&variables, 1, own::ROOT).unwrap().starts_with("127.0.0.1:"));
         assert_eq!(said(&variables, 1, own::RANK).as_deref(), Some("1"));
-        let other = Variables::new(&plan(2, "")).unwrap();
+        let (other, _) = Variables::new(&plan(2, "")).unwrap();
         assert_ne!(said(&variables, 0, own::SECRET), said(&other, 0, own::SECRET));
         assert_ne!(said(&variables, 0, own::JOB), said(&other, 0, own::JOB));
     }
 
     #[test]
     fn hosts_are_filled_in_order() {
-        let variables = Variables::new(&plan(3, "me@n1 slots=2\nn2 address=10.0.0.2")).unwrap();
+        let (variables, socket) = Variables::new(&plan(3, "me@n1 slots=2\nn2 address=10.0.0.2")).unwrap();
         assert_eq!(variables.host(1).unwrap().name, "me@n1");
         assert_eq!(said(&variables, 2, HOST_ADDRESS).as_deref(), Some("10.0.0.2"));
         assert_eq!(said(&variables, 2, own::ROOT).as_deref(), Some("n1"));
-        assert!(variables.descriptors(0).len() == 1);
+        assert!(socket.is_none());
         assert!(Variables::new(&plan(4, "n1 slots=2\nn2")).is_err());
     }
 

@@ -109,7 +109,7 @@ fn launcher() {
         // Its ranks end with this process.
         exit(98);
     });
-    let program = program(&env::var("TEST_PROGRAM").unwrap());
+    let program = program(&env::var("TEST_PROGRAM").unwrap()).into_iter().map(Into::into).collect();
     let plan = Plan { size: env::var("TEST_SIZE").unwrap().parse().unwrap(), program, ..Plan::default() };
     exit(spawn::run(&plan).map_or(99, i32::from));
 }

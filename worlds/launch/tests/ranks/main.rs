@@ -3,8 +3,11 @@ mod foreign;
 mod joining;
 mod own;
 mod programs;
+mod signals;
+mod traced;
 mod trouble;
 mod two_hosts;
+mod wrappers;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::os::unix::process::CommandExt;

@@ -5,7 +5,10 @@ use foregather_launch::{Job, Lanes};
 use foregather_machine::{Address, Error, Fabric, Nanos, Park, WaitContext};
 use rustix::process::{Signal, getpid, kill_process};
 use std::env;
+use std::ffi::OsString;
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, exit};
 use std::time::Duration;
 
@@ -36,6 +39,39 @@ fn greets() {
         println!("no rank: {error}");
         exit(1);
     }
+}
+
+/// Becomes [`greets`] without any descriptor but the standard streams.
+#[test]
+#[ignore = "a program of another test"]
+fn closes_descriptors() {
+    // SAFETY: this process goes on with the standard streams alone, until it becomes another program.
+    unsafe { libc::close_range(3, u32::MAX, 0) };
+    let words = crate::program("greets");
+    panic!("{}", Command::new(&words[0]).args(&words[1..]).exec());
+}
+
+/// Starts [`greets`] as a child, before it greets itself.
+#[test]
+#[ignore = "a program of another test"]
+fn has_a_rank_within() {
+    let job = Job::join().unwrap();
+    let (wrapper, words) = (env::var("TEST_WRAPPER").unwrap(), crate::program("greets").join(" "));
+    assert!(Command::new("sh").args(["-c", &format!("{wrapper} {words}")]).status().unwrap().success());
+    let sum: u32 = job.exchange(&[job.rank() as u8 + 1]).unwrap().iter().map(|card| u32::from(card[0])).sum();
+    println!("rank {} of {}, {} here: sum {sum}", job.rank(), job.size(), job.local_ranks().len());
+    job.leave().unwrap();
+}
+
+/// Traces a process, and leaves its end unreaped for as long as it runs.
+#[test]
+#[ignore = "a program of another test"]
+fn tracer() {
+    let process: libc::pid_t = env::var("TEST_TRACED").unwrap().parse().unwrap();
+    // SAFETY: the call attaches to a process of the test that started this one; it touches no memory.
+    assert_eq!(unsafe { libc::ptrace(libc::PTRACE_SEIZE, process, 0, 0) }, 0);
+    println!("traces");
+    std::thread::sleep(Duration::from_secs(1_000));
 }
 
 /// Waits for another rank with few descriptors, and prints the processor time of that.
@@ -252,10 +288,12 @@ fn launcher() {
         // SAFETY: nothing in this process owns the descriptor of standard output.
         assert!(unsafe { libc::dup2(file.as_raw_fd(), 1) } == 1);
     }
-    let program = env::var("TEST_PROGRAM").unwrap().split('\n').map(str::to_owned).collect();
+    let program = env::var_os("TEST_PROGRAM").unwrap().into_vec();
+    let program = program.split(|&byte| byte == b'\n').map(|word| OsString::from_vec(word.to_vec())).collect();
     let size = env::var("TEST_SIZE").unwrap().parse().unwrap();
     let hosts = env::var("TEST_HOSTS").map_or(vec![], |text| Host::parse(&text).unwrap());
-    let remote_shell = ["ip", "netns", "exec"].map(str::to_owned).to_vec();
+    let remote_shell = env::var("TEST_RSH").unwrap_or("ip netns exec".to_owned());
+    let remote_shell = remote_shell.split_whitespace().map(str::to_owned).collect();
     let plan = Plan { size, program, fabric: None, hosts, remote_shell, prefix: true };
     match spawn::run(&plan) {
         Ok(code) => exit(i32::from(code)),

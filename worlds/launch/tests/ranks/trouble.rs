@@ -29,7 +29,7 @@ fn unread(marker: &str) -> Child {
 
 /// Waits for its end without reading its output, within a time that only a stuck launcher exceeds; then
 /// returns its output.
-fn end_of(mut child: Child) -> Output {
+pub(crate) fn end_of(mut child: Child) -> Output {
     let patience = Duration::from_secs(20);
     for _ in 0..patience.as_millis() / 10 {
         if child.try_wait().unwrap().is_some() {
@@ -42,7 +42,7 @@ fn end_of(mut child: Child) -> Output {
 }
 
 /// The process of that rank itself.
-fn process_of(rank: u32, marker: &str) -> Pid {
+pub(crate) fn process_of(rank: u32, marker: &str) -> Pid {
     let number = format!("FOREGATHER_RANK={rank}");
     let all = fs::read_dir("/proc").unwrap().flatten();
     let found = all.filter(|entry| {
@@ -71,7 +71,7 @@ fn a_request_to_stop_is_heard_while_the_output_is_not_taken() {
     let marker = marker("unread-term");
     let child = unread(&marker);
     send(&child, Signal::TERM);
-    assert_eq!(end_of(child).status.code(), Some(130));
+    assert_eq!(end_of(child).status.code(), Some(143));
     wait_until(|| processes_with(&marker) == 0);
 }
 

@@ -1,0 +1,30 @@
+//! The launcher names the rank that failed first and returns its exit code, however it failed and however
+//! long it takes to end.
+use crate::launched::run;
+
+/// Rounds of each way to fail.
+fn rounds() -> u32 {
+    std::env::var("FOREGATHER_SOAK").map_or(4, |rounds| rounds.parse().unwrap())
+}
+
+#[test]
+fn the_first_that_failed_is_named_and_its_code_returned() {
+    for (how, code, said) in [
+        ("panics", 101, "rank 1 ended with code 101"),
+        ("errs", 9, "rank 1 ended with code 9"),
+        ("exits", 7, "rank 1 ended with code 7"),
+        ("aborts", 134, "rank 1 was killed by signal 6 (SIGABRT)"),
+        ("is killed", 137, "rank 1 was killed by signal 9 (SIGKILL)"),
+    ] {
+        let mut wrong = Vec::new();
+        for _ in 0..rounds() {
+            let (ended, text) = run(3, &format!("culprit {how}"), &[]);
+            let last = text.lines().rfind(|line| line.starts_with("foregather: rank ")).unwrap_or_default().to_owned();
+            if ended != Some(code) || last != format!("foregather: {said}") {
+                wrong.push((ended, last));
+            }
+        }
+        println!("{how}: {} of {} right", rounds() as usize - wrong.len(), rounds());
+        assert_eq!(wrong, [], "{how}");
+    }
+}

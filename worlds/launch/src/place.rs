@@ -1,0 +1,305 @@
+//! A rank's place in its job, which the launcher keeps: a process asks whether the place that its variables
+//! name is still free, and takes it when it joins.
+//!
+//! A rank's own children inherit its variables, so variables alone do not make a process a rank. The launcher
+//! decides, at a socket whose name is among the variables: a process that finds its place free is the rank,
+//! whichever wrapper started it and whichever descriptors that closed. A process that finds it taken was
+//! started by the rank, and runs alone. The place is taken for as long as the rank's connection is open.
+//!
+//! A wrapper that clears the variables (`env -i`) leaves a process that looks as if no launcher had started
+//! it. So a process without variables asks the launcher by the number of its parent's process, and refuses to
+//! run alone in a place that is free.
+use crate::detect::{Detected, Launcher, variable};
+use crate::own;
+use crate::secret::{BYTES, JobKey, Token};
+use foregather_host::run_state;
+use foregather_machine::{Cause, Error, Rank};
+use rustix::cmsg_space;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendFlags, recvmsg, send};
+use rustix::process::{getpgrp, getppid};
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::net::TcpListener;
+use std::os::fd::AsFd;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixStream};
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How long the launcher may take to answer: it may be starting thousands of ranks, or be stopped.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Bytes of a [`PlaceRequest`] and of a [`PlaceReply`].
+pub(crate) const REQUEST: usize = 1 + 4 + BYTES;
+pub(crate) const REPLY: usize = 1 + 4;
+
+/// What a process sends to its launcher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PlaceRequest {
+    /// Is that rank's place free?
+    Ask { rank: Rank, proof: Token },
+    /// Gives the place to this process.
+    Take { rank: Rank, proof: Token },
+    /// Is the place of the rank with that process group free?
+    Whose { group: u32 },
+    /// The rank that holds this connection has failed by itself; a lower distance is nearer to the cause.
+    Failed { distance: u32 },
+}
+
+impl PlaceRequest {
+    pub(crate) fn encode(self) -> [u8; REQUEST] {
+        let (kind, number, proof) = match self {
+            Self::Ask { rank, proof } => (b'a', rank, proof),
+            Self::Take { rank, proof } => (b't', rank, proof),
+            Self::Whose { group } => (b'w', group, [0; BYTES]),
+            Self::Failed { distance } => (b'f', distance, [0; BYTES]),
+        };
+        let mut bytes = [0; REQUEST];
+        bytes[0] = kind;
+        bytes[1..5].copy_from_slice(&number.to_le_bytes());
+        bytes[5..].copy_from_slice(&proof);
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (&kind, rest) = bytes.split_first()?;
+        let (number, proof) = rest.split_first_chunk()?;
+        let (number, proof) = (u32::from_le_bytes(*number), proof.try_into().ok()?);
+        match kind {
+            b'a' => Some(Self::Ask { rank: number, proof }),
+            b't' => Some(Self::Take { rank: number, proof }),
+            b'w' => Some(Self::Whose { group: number }),
+            b'f' => Some(Self::Failed { distance: number }),
+            _ => None,
+        }
+    }
+}
+
+/// The launcher's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PlaceReply {
+    /// The place of that rank is free, or was given to this process.
+    Free(Rank),
+    /// Another process has it.
+    Taken,
+    /// The proof or the number is not one of this job.
+    Unknown,
+}
+
+impl PlaceReply {
+    pub(crate) fn encode(self) -> [u8; REPLY] {
+        let (kind, rank) = match self {
+            Self::Free(rank) => (b'f', rank),
+            Self::Taken => (b't', 0),
+            Self::Unknown => (b'u', 0),
+        };
+        let mut bytes = [kind; REPLY];
+        bytes[1..].copy_from_slice(&rank.to_le_bytes());
+        bytes
+    }
+
+    fn decode(bytes: [u8; REPLY]) -> Option<Self> {
+        let [kind, rank @ ..] = bytes;
+        match kind {
+            b'f' => Some(Self::Free(u32::from_le_bytes(rank))),
+            b't' => Some(Self::Taken),
+            b'u' => Some(Self::Unknown),
+            _ => None,
+        }
+    }
+}
+
+/// The name of the socket of a launcher with that process number.
+pub(crate) fn name_of(launcher: u32) -> String {
+    format!("foregather-run-{launcher}")
+}
+
+/// The connection of the process that has taken its place; only that process, not its forks, counts.
+static HELD: Mutex<Option<(u32, UnixStream)>> = Mutex::new(None);
+
+fn held() -> MutexGuard<'static, Option<(u32, UnixStream)>> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The process that was found to be no rank: it stays alone when the rank has ended.
+static ALONE: AtomicU32 = AtomicU32::new(0);
+
+fn is_held() -> bool {
+    held().as_ref().is_some_and(|(owner, _)| *owner == process::id())
+}
+
+/// Returns whether the place of `rank` is free, or this process's own already.
+///
+/// # Errors
+/// If the launcher does not answer.
+pub(crate) fn ask(desk: &str, rank: Rank, key: &JobKey) -> Result<PlaceReply, Error> {
+    if is_held() {
+        return Ok(PlaceReply::Free(rank));
+    }
+    if ALONE.load(Relaxed) == process::id() {
+        return Ok(PlaceReply::Taken);
+    }
+    let request = PlaceRequest::Ask { rank, proof: key.prove_place(rank) };
+    let reply = connect(desk).and_then(|stream| exchange(&stream, request)).map_err(|error| silent(rank, &error))?.0;
+    if reply == PlaceReply::Taken {
+        ALONE.store(process::id(), Relaxed);
+    }
+    Ok(reply)
+}
+
+/// Takes the place for this process, for as long as that lives. Rank 0 gets the job's socket with it.
+fn take(desk: &str, rank: Rank, key: &JobKey) -> Result<Option<TcpListener>, Error> {
+    let request = PlaceRequest::Take { rank, proof: key.prove_place(rank) };
+    let answered = connect(desk).and_then(|stream| Ok((exchange(&stream, request)?, stream)));
+    match answered.map_err(|error| silent(rank, &error))? {
+        ((PlaceReply::Free(_), listener), stream) => {
+            *held() = Some((process::id(), stream));
+            Ok(listener)
+        }
+        ((PlaceReply::Taken, _), _) => {
+            Err(refused(format!("another process has taken the place of rank {rank}: start one at a time")))
+        }
+        // Variables of another job, made by hand.
+        ((PlaceReply::Unknown, _), _) => Ok(None),
+    }
+}
+
+/// Takes the place that this process was found to be started for, if the launcher keeps it.
+///
+/// # Errors
+/// If the launcher does not answer, or another process has taken the place.
+pub(crate) fn take_own(found: &Detected) -> Result<Option<TcpListener>, Error> {
+    let desk = variable(own::DESK).filter(|desk| found.launcher == Launcher::Own && !desk.is_empty());
+    let Some(desk) = desk else { return Ok(None) };
+    let secret = variable(own::SECRET).unwrap_or_default();
+    take(&desk, found.rank, &JobKey::new(secret.as_bytes(), found.identity.as_bytes()))
+}
+
+/// Tells the launcher that this process's rank has failed by itself, before other ranks learn of it.
+pub(crate) fn report_failure(distance: u8) {
+    if let Some((owner, stream)) = &*held()
+        && *owner == process::id()
+    {
+        // A launcher that is gone needs no report.
+        let _ = send(stream, &PlaceRequest::Failed { distance: distance.into() }.encode(), SendFlags::NOSIGNAL);
+    }
+}
+
+/// The rank whose free place this process has, although its variables do not say so: a wrapper has cleared
+/// them.
+pub(crate) fn without_variables() -> Option<Rank> {
+    if ALONE.load(Relaxed) == process::id() {
+        return None;
+    }
+    let group = getpgrp().as_raw_nonzero().get() as u32;
+    let parent = getppid().map(|parent| parent.as_raw_nonzero().get() as u32);
+    let launchers = [parent, run_state::parent(group)];
+    let found = launchers.into_iter().flatten().find_map(|launcher| {
+        let stream = connect(&name_of(launcher)).ok().filter(|stream| is_of(stream, launcher))?;
+        exchange(&stream, PlaceRequest::Whose { group }).ok()
+    });
+    match found {
+        Some((PlaceReply::Free(rank), _)) => Some(rank),
+        _ => {
+            ALONE.store(process::id(), Relaxed);
+            None
+        }
+    }
+}
+
+fn connect(desk: &str) -> io::Result<UnixStream> {
+    let stream = UnixStream::connect_addr(&SocketAddr::from_abstract_name(desk)?)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    Ok(stream)
+}
+
+fn exchange(stream: &UnixStream, request: PlaceRequest) -> io::Result<(PlaceReply, Option<TcpListener>)> {
+    send(stream, &request.encode(), SendFlags::NOSIGNAL)?;
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
+    let mut rights = RecvAncillaryBuffer::new(&mut space);
+    let mut reply = [0; REPLY];
+    let got = recvmsg(stream, &mut [IoSliceMut::new(&mut reply)], &mut rights, RecvFlags::CMSG_CLOEXEC)?;
+    if got.flags.contains(ReturnFlags::CTRUNC) {
+        return Err(io::Error::other("no descriptor is free for the job's socket (ulimit -n)"));
+    }
+    let mut listener = None;
+    for message in rights.drain() {
+        if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+            listener = descriptors.last().map(TcpListener::from);
+        }
+    }
+    let reply = (got.bytes == REPLY).then(|| PlaceReply::decode(reply)).flatten();
+    reply.map(|reply| (reply, listener)).ok_or_else(|| io::Error::other("it closed the connection"))
+}
+
+/// Returns whether the other side is that process, of this user or of root.
+fn is_of(stream: &UnixStream, process: u32) -> bool {
+    peer(stream).is_some_and(|peer| {
+        peer.pid == process as libc::pid_t && (peer.uid == 0 || peer.uid == rustix::process::geteuid().as_raw())
+    })
+}
+
+fn peer(stream: &UnixStream) -> Option<libc::ucred> {
+    use std::os::fd::AsRawFd;
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut bytes = size_of_val(&peer) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `bytes` bytes into `peer`, a plain structure of that size, and the
+    // socket stays open for the call.
+    let got = unsafe {
+        let fd = stream.as_fd().as_raw_fd();
+        libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_PEERCRED, (&raw mut peer).cast(), &raw mut bytes)
+    };
+    (got == 0).then_some(peer)
+}
+
+fn silent(rank: Rank, error: &io::Error) -> Error {
+    refused(format!(
+        "this process was started as rank {rank} of `foregather run`, whose launcher does not answer ({error}): run it in the \
+         launcher's network namespace, or set {}=none to run it alone",
+        own::LAUNCHER
+    ))
+}
+
+fn refused(why: String) -> Error {
+    Error::from(Cause::Refused { why })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn requests_and_replies_come_back(number in 0_u32.., proof in proptest::array::uniform32(0_u8..)) {
+            let all = [
+                PlaceRequest::Ask { rank: number, proof },
+                PlaceRequest::Take { rank: number, proof },
+                PlaceRequest::Whose { group: number },
+                PlaceRequest::Failed { distance: number },
+            ];
+            for request in all {
+                prop_assert_eq!(PlaceRequest::decode(&request.encode()), Some(request));
+            }
+            for reply in [PlaceReply::Free(number), PlaceReply::Taken, PlaceReply::Unknown] {
+                prop_assert_eq!(PlaceReply::decode(reply.encode()), Some(reply));
+            }
+        }
+
+        #[test]
+        fn no_bytes_break_it(bytes in proptest::collection::vec(0_u8.., 0..80)) {
+            if let Some(request) = PlaceRequest::decode(&bytes) {
+                prop_assert_eq!(bytes.len(), REQUEST);
+                prop_assert_eq!(request.encode()[0], bytes[0]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_launcher_that_is_gone_is_an_error_with_a_remedy() {
+        let error = ask("foregather-run-of-nobody", 3, &JobKey::new(b"secret", b"job")).unwrap_err().to_string();
+        assert!(error.contains("rank 3") && error.contains("FOREGATHER_LAUNCHER=none"), "{error}");
+    }
+}

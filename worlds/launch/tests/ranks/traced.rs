@@ -1,0 +1,71 @@
+//! A rank that a debugger or profiler traces, and that is killed: only the tracer can reap it.
+use crate::own::{launcher, shell, wait_until};
+use crate::trouble::{end_of, process_of};
+use crate::{command, program, text};
+use rustix::process::{Signal, kill_process};
+use std::fs::read_to_string;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command};
+use std::time::Instant;
+
+/// Three sleeping ranks, of which the last is traced and killed; and its tracer.
+fn with_a_traced_rank(marker: &str, mut launcher: Command) -> (Child, Child) {
+    let job = launcher.spawn().unwrap();
+    wait_until(|| crate::own::processes_with(marker) >= 5);
+    let rank = process_of(2, marker);
+    let mut tracer = command(&program("tracer"));
+    tracer.env("TEST_TRACED", rank.as_raw_nonzero().to_string());
+    let mut tracer = tracer.spawn().unwrap();
+    let mut said = BufReader::new(tracer.stdout.take().unwrap()).lines();
+    assert!(said.any(|line| line.unwrap().ends_with("traces")));
+    kill_process(rank, Signal::KILL).unwrap();
+    (job, tracer)
+}
+
+fn processor_ticks(process: u32) -> u64 {
+    let stat = read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let fields: Vec<_> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}
+
+#[test]
+fn a_rank_that_nobody_reaps_ends_the_job_at_once_and_gives_its_code() {
+    let marker = format!("TEST_MARKER=traced-{}", std::process::id());
+    let variables = [marker.split_once('=').unwrap(), ("FOREGATHER_PEER_TIMEOUT", "500ms")];
+    let (job, mut tracer) = with_a_traced_rank(&marker, launcher(3, &shell("exec sleep 1000"), &variables));
+    let since = Instant::now();
+    let output = end_of(job);
+    let (text, took) = (text(&output), since.elapsed());
+    tracer.kill().unwrap();
+    tracer.wait().unwrap();
+    assert_eq!(output.status.code(), Some(137), "{text}");
+    assert!(text.contains("rank 2 was killed by signal 9 (SIGKILL)") && took.as_secs() < 15, "{took:?}: {text}");
+}
+
+/// A system that shows no process: the status is known once the tracer has gone.
+#[test]
+fn an_end_of_unknown_status_ends_the_others_and_is_named_once_it_is_reaped() {
+    let hides = "mount -t tmpfs none /proc";
+    if !Command::new("unshare").args(["-m", "sh", "-c", hides]).status().is_ok_and(|status| status.success()) {
+        return eprintln!("skipped: no mount namespaces here");
+    }
+    let marker = format!("TEST_MARKER=hidden-{}", std::process::id());
+    let variables = [marker.split_once('=').unwrap(), ("FOREGATHER_PEER_TIMEOUT", "500ms")];
+    let plain = launcher(3, &shell("exec sleep 1000"), &variables);
+    let mut hidden = command(&["unshare", "-m", "sh", "-c"].map(str::to_owned));
+    hidden.arg(format!("{hides}; exec \"$0\" \"$@\"")).arg(plain.get_program()).args(plain.get_args());
+    hidden.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let (job, mut tracer) = with_a_traced_rank(&marker, hidden);
+    // The survivors are ended; the launcher, and the dead rank, which has no variables any more, stay.
+    wait_until(|| crate::own::processes_with(&marker) <= 2);
+    let before = processor_ticks(job.id());
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let spent = processor_ticks(job.id()) - before;
+    tracer.kill().unwrap();
+    tracer.wait().unwrap();
+    let output = end_of(job);
+    let text = text(&output);
+    assert_eq!(output.status.code(), Some(137), "{text}");
+    assert!(text.contains("has ended, and another process holds its exit status"), "{text}");
+    assert!(text.contains("rank 2 was killed by signal 9 (SIGKILL)") && spent < 20, "{spent} ticks in a second: {text}");
+}
