@@ -161,7 +161,7 @@ fn mapped<S>(
         Shape { backend: settings.backend, most_views: settings.views.max(32), filled: 0, ..Shape::new(pages, settings.views) };
     let space = Arc::new(Space::new(shape)?);
     let table = Arc::clone(allocator.table());
-    let words = Arc::new(WordTable::new(table.minipages()));
+    let words = Arc::new(WordTable::new(table.minipages())?);
     let asked = settings.asking.then(|| Arc::clone(&words));
     let heap = Heap::new(allocator, Known { space: Arc::clone(&space), words: asked, observed: settings.journal > 0 });
     let mut layouts = SharedAllocator::new(heap, ranks, settings.threads);

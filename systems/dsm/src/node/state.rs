@@ -49,8 +49,12 @@ pub struct Node<C: Cpu, P> {
 
 impl<C: Cpu, P: PageStore> Node<C, P> {
     /// A node with `minipages` minipages, all closed.
+    ///
+    /// # Panics
+    /// If there is no memory for their words.
     pub fn new(homes: Homes, minipages: u32, copies: P) -> Self {
-        Self::with_words(homes, Arc::new(WordTable::new(minipages)), copies)
+        let words = WordTable::new(minipages).expect("there is memory for four bytes a minipage");
+        Self::with_words(homes, Arc::new(words), copies)
     }
 
     /// A node whose minipages have these words, all closed: accessors read the words, too.

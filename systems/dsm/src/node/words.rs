@@ -1,9 +1,11 @@
 //! The words of all minipages on one rank: shared by its threads and its server, and read by accessors before
 //! they touch memory.
 use crate::protocol::Word;
+use crate::views::no_memory;
 use crate::{Access, Minipage};
-use bytemuck::allocation::zeroed_slice_box;
+use bytemuck::allocation::try_zeroed_slice_box;
 use core::sync::atomic::{AtomicU32, Ordering::*};
+use foregather_machine::Error;
 
 /// A [`Word`] for each minipage. Zeros take no memory until they are touched.
 #[derive(Debug)]
@@ -11,9 +13,12 @@ pub struct WordTable(Box<[AtomicU32]>);
 
 impl WordTable {
     /// Words for `minipages` minipages, all closed.
-    pub fn new(minipages: u32) -> Self {
+    ///
+    /// # Errors
+    /// [`Cause::Unavailable`](foregather_machine::Cause::Unavailable) if there is no memory for them.
+    pub fn new(minipages: u32) -> Result<Self, Error> {
         debug_assert_eq!(Word::default().bits(), 0);
-        Self(zeroed_slice_box(minipages as usize))
+        try_zeroed_slice_box(minipages as usize).map(Self).map_err(|()| no_memory())
     }
 
     /// How many minipages there can be.

@@ -64,14 +64,15 @@ impl Allocator {
     /// Makes the allocator of an object of that many pages, seen through that many views.
     ///
     /// # Errors
-    /// [`Cause::Setting`] for no pages or views, or more than can be counted.
+    /// [`Cause::Setting`] for no pages or views, or more than can be counted; [`Cause::Unavailable`] if there
+    /// is no memory for its table.
     pub fn new(pages: u32, views: u32) -> Result<Self, Error> {
         if pages == 0 || views == 0 || u64::from(pages) * u64::from(views) >= u64::from(u32::MAX) || views >= 1 << 16 {
             let needs = "at least one of each, fewer than 65536 views, and fewer than 2^32 - 1 pages of all views";
             return Err(Error::from(Cause::Setting { what: "the pages and views of a shared space", needs }));
         }
         Ok(Self {
-            table: Arc::new(MinipageTable::new(pages, views)),
+            table: Arc::new(MinipageTable::new(pages, views)?),
             pages: pages as usize,
             views,
             taken: Vec::new(),

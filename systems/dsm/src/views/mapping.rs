@@ -1,7 +1,7 @@
 //! The memory object and its views: one memory file without a name, mapped side by side in addresses that
 //! were reserved first, so that no library can map anything in between.
 //!
-//! A child of a fork gets none of it: it would change its parent's pages.
+//! A child of a fork gets none of it: it would change its parent's pages. Nor does a core dump.
 use super::layout::PAGE;
 use super::origin::Origin;
 use super::shape::Shape;
@@ -47,6 +47,10 @@ impl Mapping {
         let start: *mut c_void = mapping.base.as_ptr().cast();
         // SAFETY: these are the pages that were just mapped, and no other code has their address yet.
         unsafe { madvise(start, bytes, Advice::LinuxDontFork) }.map_err(refused("hiding views from children", ""))?;
+        // A core dump would have every page once for each view, and the reserve. A kernel that refuses writes
+        // larger dumps.
+        // SAFETY: the pages are those of this new mapping, and the advice changes none of their bytes.
+        let _ = unsafe { madvise(start, bytes, Advice::LinuxDontDump) };
         Ok(mapping)
     }
 

@@ -47,3 +47,4 @@ pub use shape::Shape;
 pub use space::Space;
 pub use stack::Stack;
 pub use table::MinipageTable;
+pub(crate) use table::no_memory;

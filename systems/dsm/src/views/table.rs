@@ -6,8 +6,9 @@
 //! the minipage that has followed.
 use super::layout::{Extent, Span, ViewAddress};
 use crate::Minipage;
-use bytemuck::allocation::zeroed_slice_box;
+use bytemuck::allocation::try_zeroed_slice_box;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use foregather_machine::{Cause, Error};
 
 /// Where an entry's place has the view's number; the offset is below it.
 const VIEW_SHIFT: u32 = 48;
@@ -28,12 +29,18 @@ pub struct MinipageTable {
 }
 
 impl MinipageTable {
+    /// # Errors
+    /// [`Cause::Unavailable`] if there is no memory for it.
+    ///
     /// # Panics
     /// If a view has 2^48 bytes or more, or there are 2^32 - 1 pages of views or more: no space has.
-    pub(super) fn new(pages: u32, views: u32) -> Self {
+    pub(super) fn new(pages: u32, views: u32) -> Result<Self, Error> {
         let vpages = u32::try_from(u64::from(pages) * u64::from(views)).expect("fewer than 2^32 pages of views");
         assert!(vpages < u32::MAX && views < 1 << (64 - VIEW_SHIFT), "{pages} pages, {views} views");
-        Self { pages, vpages: zeroed_slice_box(vpages as usize), entries: zeroed_slice_box(vpages as usize) }
+        let vpages = vpages as usize;
+        let tables = try_zeroed_slice_box(vpages).and_then(|pages| Ok((pages, try_zeroed_slice_box(vpages)?)));
+        let (vpages, entries) = tables.map_err(|()| no_memory())?;
+        Ok(Self { pages, vpages, entries })
     }
 
     /// All numbers of minipages are below this: every page of every view may have one.
@@ -83,4 +90,11 @@ impl MinipageTable {
             vpage.store(number, Release);
         }
     }
+}
+
+/// The error of a table of minipages for which there is no memory.
+pub(crate) fn no_memory() -> Error {
+    let what = "memory for the tables of shared pages".to_owned();
+    let remedy = "raise the limits on data and address space (`ulimit -d`, `ulimit -v`), or share less".to_owned();
+    Cause::Unavailable { what, remedy }.into()
 }

@@ -83,6 +83,10 @@ pub(super) unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context:
     }
     // SAFETY: the call above has filled the set.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, old.as_ptr(), null_mut()) };
+    // Rust's handler leaves the end to a repetition of the fault. A sent signal is not repeated.
+    if sent && action(signal, null()).is_ok_and(|now| now.sa_sigaction == libc::SIG_DFL) {
+        die_of(signal, sent);
+    }
 }
 
 /// The default action. A fault happens again as soon as the handler returns, so a core dump shows where; a

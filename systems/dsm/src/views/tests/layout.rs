@@ -2,7 +2,7 @@
 //! each again.
 use super::even::Even;
 use crate::Minipage;
-use crate::views::{Allocation, Allocator, Extent, GRAIN, PAGE, ViewAddress, Wish};
+use crate::views::{Allocation, Allocator, Extent, GRAIN, PAGE, Shape, Space, ViewAddress, Wish};
 use foregather_machine::Cause;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -219,4 +219,22 @@ fn would_fit(live: &[Extent], page: usize, views: u32, bytes: usize) -> bool {
     let free = |start: usize| here().all(|extent| extent.offset >= start + bytes || extent.offset + extent.bytes <= start);
     let starts = (page * PAGE..=(page + 1) * PAGE - bytes).step_by(GRAIN);
     here().count() < views as usize && starts.into_iter().any(free)
+}
+
+#[test]
+fn views_are_in_no_core_dump() {
+    let space = Space::new(Shape::new(4, 3)).unwrap();
+    let first = space.application(0, 0).addr();
+    let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let mut inside = false;
+    let mut flags = Vec::new();
+    for line in maps.lines() {
+        if let Some((from, _)) = line.split_once('-').filter(|(from, _)| from.bytes().all(|byte| byte.is_ascii_hexdigit())) {
+            let from = usize::from_str_radix(from, 16).unwrap();
+            inside = (first..first + 4 * space.bytes()).contains(&from);
+        } else if let Some(of) = line.strip_prefix("VmFlags:").filter(|_| inside) {
+            flags.push(of.to_owned());
+        }
+    }
+    assert!(!flags.is_empty() && flags.iter().all(|flags| flags.split_whitespace().any(|flag| flag == "dd")), "{flags:?}");
 }

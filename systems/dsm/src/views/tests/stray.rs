@@ -26,6 +26,7 @@ fn a_stray_fault_ends_as_without_us() {
             ("overflow", Some(libc::SIGABRT), None, "has overflowed its stack"),
             ("bus", Some(libc::SIGBUS), None, ""),
             ("sent", Some(libc::SIGSEGV), None, ""),
+            ("sent-to-rust", Some(libc::SIGSEGV), None, ""),
             ("not-mine", Some(0), None, ""),
             ("execute", Some(libc::SIGSEGV), None, ""),
             ("no-stack", Some(0), None, ""),
@@ -81,7 +82,7 @@ fn run_part(part: &str, backend: Backend) -> ! {
         "overflow" => drop(black_box(deeper(0))),
         "bus" => beyond_the_end_of_a_file(),
         // SAFETY: any signal may be raised.
-        "sent" => _ = unsafe { libc::raise(libc::SIGSEGV) },
+        "sent" | "sent-to-rust" => _ = unsafe { libc::raise(libc::SIGSEGV) },
         "not-mine" => {
             drop(serving);
             opener.space.close(page(0, 0)).unwrap();
