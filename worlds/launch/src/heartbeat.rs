@@ -8,7 +8,7 @@ use crate::settings::Settings;
 use crate::watchdog::{CARDS, Watchdog};
 use foregather_host::failure_detector::FailureDetector;
 use foregather_host::signals::Blocked;
-use foregather_host::{clock, sched};
+use foregather_host::{clock, run_state, sched};
 use foregather_machine::{Cause, Error, Nanos, Rank};
 use foregather_ofi::ProgressThread;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -43,9 +43,17 @@ pub(crate) struct Shared {
     pub(crate) leaving: AtomicBool,
     /// Processes of this host, to end those that stood still: they might go on, and write into memory that is
     /// no longer theirs.
-    pub(crate) neighbours: Mutex<Vec<(Rank, OwnedFd)>>,
+    pub(crate) neighbours: Mutex<Vec<Neighbour>>,
     /// The handles of lanes to make progress for.
     pub(crate) tenders: Mutex<Vec<ProgressThread>>,
+}
+
+/// Another rank's process on this host.
+#[derive(Debug)]
+pub(crate) struct Neighbour {
+    pub(crate) rank: Rank,
+    pub(crate) process: u32,
+    pub(crate) pidfd: OwnedFd,
 }
 
 /// Frames that came in, until a thread takes them.
@@ -105,10 +113,12 @@ impl Shared {
 
     fn lose(&self, rank: Rank, quiet: bool) {
         if quiet && rank != self.rank {
-            for (_, process) in lock(&self.neighbours).iter().filter(|(of, _)| *of == rank) {
-                let _ = pidfd_send_signal(process, Signal::KILL);
+            // A process whose core is dumped does not go on, and the signal would cut the dump short.
+            let goes_on = |other: &&Neighbour| other.rank == rank && !run_state::is_dumping_core(other.process);
+            for other in lock(&self.neighbours).iter().filter(goes_on) {
+                let _ = pidfd_send_signal(&other.pidfd, Signal::KILL);
                 let patience = Timespec { tv_sec: 0, tv_nsec: DYING.0 as _ };
-                let _ = poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&patience));
+                let _ = poll(&mut [PollFd::new(&other.pidfd, PollFlags::IN)], Some(&patience));
             }
         }
         self.failure_detector.declare_lost(rank);

@@ -2,7 +2,7 @@
 use crate::coordinator::{self, Coordinator};
 use crate::detect::{Launcher, detect};
 use crate::frame::{Frame, MOST_CARD};
-use crate::heartbeat::{self, Shared};
+use crate::heartbeat::{self, Neighbour, Shared};
 use crate::join;
 use crate::meet::{Meeting, meet};
 use crate::place;
@@ -119,8 +119,12 @@ impl Job {
         let mut neighbours = line.shared.neighbours.lock().unwrap_or_else(PoisonError::into_inner);
         for rank in self.local_ranks().into_iter().filter(|&rank| self.places[rank as usize].pid != here) {
             // A process that has died by now is noticed by its connection.
-            let process = Pid::from_raw(self.places[rank as usize].pid).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
-            neighbours.extend(process.and_then(Result::ok).map(|process| (rank, process)));
+            let process = Pid::from_raw(self.places[rank as usize].pid);
+            let opened = process.and_then(|process| Some((process, pidfd_open(process, PidfdFlags::empty()).ok()?)));
+            neighbours.extend(opened.map(|(process, pidfd)| {
+                let process = process.as_raw_nonzero().get() as u32;
+                Neighbour { rank, process, pidfd }
+            }));
         }
         Ok(())
     }

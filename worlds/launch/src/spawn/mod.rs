@@ -38,9 +38,6 @@ use variables::Variables;
 
 /// The longest time between two looks.
 const SLICE: Nanos = Nanos::from_ms(50);
-/// How long the system may take to end a process that holds much memory, before the launcher gives up
-/// waiting.
-const ENDING: Nanos = Nanos::from_ms(500);
 /// Between SIGINT and SIGTERM after Ctrl-C, and between SIGTERM and SIGKILL.
 const TERMINATING: Nanos = Nanos::from_ms(1_000);
 /// Beyond the time in which ranks learn of a loss: for their messages about it.
@@ -176,15 +173,6 @@ impl Job {
 
     /// Reaps all that have ended.
     fn reap(&mut self) -> Result<(), Error> {
-        if self.ranks.iter().any(Running::is_due) {
-            // The rank that caused one of these ends is at least ending: others notice a moment before it can
-            // be reaped.
-            let until = clock::now() + ENDING;
-            while self.ranks.iter().any(Running::is_ending) && clock::now() < until {
-                self.note_ends();
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
-        }
         for rank in &mut self.ranks {
             let Some(end) = rank.reap(&self.outlets)? else { continue };
             self.notices.ended(rank.rank, &told(end));
@@ -213,16 +201,14 @@ impl Job {
                 None | Some(RankEnd::Unknown) => {}
                 Some(end) => self.name(rank, end),
             },
-            None if matches!(self.stage, Stage::Running | Stage::Failed(_)) => {
-                match self.blame.culprit(self.is_dumping() || self.ranks.iter().any(Running::is_settling)) {
-                    Culprit::Nobody => {}
-                    Culprit::Pending => self.fails(),
-                    Culprit::Found(rank, end) => {
-                        self.name(rank, end);
-                        self.fails();
-                    }
+            None if matches!(self.stage, Stage::Running | Stage::Failed(_)) => match self.blame.culprit(self.may_change()) {
+                Culprit::Nobody => {}
+                Culprit::Pending => self.fails(),
+                Culprit::Found(rank, end) => {
+                    self.name(rank, end);
+                    self.fails();
                 }
-            }
+            },
             _ => {}
         }
     }
@@ -235,8 +221,15 @@ impl Job {
         }
     }
 
+    /// Whether a crashed rank has not ended, since its core is dumped.
     fn is_dumping(&self) -> bool {
-        self.ranks.iter().any(|rank| self.dumping.contains(&rank.rank) && rank.is_dumping_core())
+        self.ranks.iter().any(|rank| self.dumping.contains(&rank.rank) && !rank.over())
+    }
+
+    /// Whether a rank is about to end: others notice a moment before it can be reaped, and it may be the cause
+    /// of their ends.
+    fn may_change(&self) -> bool {
+        self.is_dumping() || self.ranks.iter().any(|rank| rank.is_settling() || rank.is_ending())
     }
 
     fn fails(&mut self) {

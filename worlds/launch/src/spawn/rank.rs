@@ -132,11 +132,6 @@ impl Running {
         !self.over && !self.child.alive()
     }
 
-    /// Whether its end can be looked at now.
-    pub(super) fn is_due(&self) -> bool {
-        self.has_ended() && !self.shows_unreaped
-    }
-
     /// Whether it has ended, or closed both of its streams: a process that ends closes these before the
     /// connections by which others notice.
     pub(super) fn shows_an_end(&self) -> bool {

@@ -63,6 +63,21 @@ fn has_a_rank_within() {
     job.leave().unwrap();
 }
 
+/// Bytes of a core that take longer to write than a rank may stand still.
+pub(crate) const LARGE: usize = 1 << 30;
+
+/// Rank 1 crashes with much memory; all others wait for it.
+#[test]
+#[ignore = "a program of another test"]
+fn crashes() {
+    let job = Job::join().unwrap();
+    if job.rank() != 1 {
+        wait_in_vain(job);
+    }
+    std::mem::forget(std::hint::black_box(vec![7_u8; LARGE]));
+    std::process::abort();
+}
+
 /// Traces a process, and leaves its end unreaped for as long as it runs.
 #[test]
 #[ignore = "a program of another test"]

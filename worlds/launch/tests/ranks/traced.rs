@@ -42,6 +42,28 @@ fn a_rank_that_nobody_reaps_ends_the_job_at_once_and_gives_its_code() {
     assert!(text.contains("rank 2 was killed by signal 9 (SIGKILL)") && took.as_secs() < 15, "{took:?}: {text}");
 }
 
+/// The others are told of a rank that stands still, and end, long before its core is written.
+#[test]
+fn a_rank_that_dumps_its_core_is_blamed_although_others_end_before() {
+    if read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default().starts_with('|') {
+        return eprintln!("skipped: another program takes core dumps here");
+    }
+    let folder = std::env::temp_dir().join(format!("foregather-core-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let words = format!("cd {} && ulimit -c unlimited && exec {}", folder.display(), program("crashes").join(" "));
+    let output = crate::end(launcher(3, &shell(&words), &[("FOREGATHER_PEER_TIMEOUT", "500ms")]));
+    let cores = std::fs::read_dir(&folder).unwrap().flatten();
+    let bytes: u64 = cores.map(|core| core.metadata().unwrap().len()).sum();
+    std::fs::remove_dir_all(folder).unwrap();
+    let text = text(&output);
+    if bytes == 0 {
+        return eprintln!("skipped: no core dumps here");
+    }
+    assert_eq!(output.status.code(), Some(134), "{text}");
+    assert!(text.contains("rank 1 was killed by signal 6 (SIGABRT)"), "{text}");
+    assert!(bytes > crate::programs::LARGE as u64, "it was cut short at {bytes} bytes: {text}");
+}
+
 /// A system that shows no process: the status is known once the tracer has gone.
 #[test]
 fn an_end_of_unknown_status_ends_the_others_and_is_named_once_it_is_reaped() {
