@@ -10,17 +10,18 @@ fn rounds() -> u32 {
 #[test]
 fn the_first_that_failed_is_named_and_its_code_returned() {
     for (how, code, said) in [
-        ("panics", 101, "rank 1 ended with code 101"),
-        ("errs", 9, "rank 1 ended with code 9"),
-        ("exits", 7, "rank 1 ended with code 7"),
-        ("aborts", 134, "rank 1 was killed by signal 6 (SIGABRT)"),
-        ("is killed", 137, "rank 1 was killed by signal 9 (SIGKILL)"),
+        ("panics", 101, "ended with code 101"),
+        ("errs", 9, "ended with code 9"),
+        ("exits", 7, "ended with code 7"),
+        ("aborts", 134, "was killed by signal 6 (SIGABRT)"),
+        ("is killed", 137, "was killed by signal 9 (SIGKILL)"),
     ] {
         let mut wrong = Vec::new();
-        for _ in 0..rounds() {
-            let (ended, text) = run(3, &format!("culprit {how}"), &[]);
+        for round in 0..rounds() {
+            let culprit = (round % 3).to_string();
+            let (ended, text) = run(3, &format!("culprit {how}"), &[("TEST_CULPRIT", &culprit)]);
             let last = text.lines().rfind(|line| line.starts_with("foregather: rank ")).unwrap_or_default().to_owned();
-            if ended != Some(code) || last != format!("foregather: {said}") {
+            if ended != Some(code) || last != format!("foregather: rank {culprit} {said}") {
                 wrong.push((ended, last));
             }
         }

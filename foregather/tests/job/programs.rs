@@ -163,14 +163,15 @@ fn fails(case: &str) -> Result<(), Error> {
     job(1, body).map(drop)
 }
 
-/// Rank 1 fails, and is the last to end, as a program that cleans up is.
+/// One rank fails, and is the last to end, as a program that cleans up is.
 fn culprit(case: &str) -> Result<(), Error> {
-    let mine = AtomicU32::new(0);
+    let culprit = env::var("TEST_CULPRIT").unwrap().parse().unwrap();
+    let mine = AtomicU32::new(u32::MAX);
     let end = job(1, |me| {
         mine.store(me.rank(), Relaxed);
         me.barrier()?;
         match case {
-            _ if me.rank() != 1 => {}
+            _ if me.rank() != culprit => {}
             "culprit panics" => panic!("on purpose"),
             "culprit errs" => return Err(Error::other("on purpose")),
             "culprit exits" => exit(7),
@@ -179,7 +180,7 @@ fn culprit(case: &str) -> Result<(), Error> {
         }
         me.barrier()
     });
-    if mine.load(Relaxed) == 1 {
+    if mine.load(Relaxed) == culprit {
         std::thread::sleep(Duration::from_millis(300));
         exit(9);
     }

@@ -127,9 +127,10 @@ pub enum Verb {
     /// Starts a program as the ranks of a job, which find each other and end together.
     #[command(after_help = "Example: foregather run -n 4 -- ./my-program its arguments\n\
                             Example: foregather run --hosts hosts.txt --fabric ofi:tcp -- ./my-program\n\n\
-                            A file of hosts has a line each: name [slots=N] [address=A]. The program needs no launcher of ours: it \
-                            runs as well under mpiexec, mpirun, srun and prterun.\n\
-                            It ends as the first rank that failed: with its code, or 128 and the number of the signal that killed it.")]
+                            A file of hosts has a line each: name [slots=N] [address=A], or name:N. The program needs no launcher of \
+                            ours: it runs as well under mpiexec, mpirun, srun and prterun.\n\
+                            It exits as the first rank that failed: with its code, or 128 and the number of the signal that killed it. \
+                            Ctrl-C gives ranks SIGINT, then SIGTERM, then SIGKILL; SIGUSR1 and SIGUSR2 are passed on.")]
     Run(RunOptions),
     /// Runs one of five programs on shared memory that its ranks do not have, proves its result, and says
     /// where the time went.
@@ -151,6 +152,24 @@ pub enum Verb {
 }
 
 impl Verb {
+    /// The files that the verb reads, as far as the command line names them.
+    pub fn inputs(&self) -> Vec<PathBuf> {
+        match self {
+            Self::Report { results, .. } => results.clone(),
+            Self::Compare { before, after, .. } => vec![before.clone(), after.clone()],
+            Self::Simulate(simulate) => simulate.plan.iter().map(PathBuf::from).collect(),
+            Self::Exec(exec) => exec.library.iter().cloned().chain(exec.program.first().map(PathBuf::from)).collect(),
+            Self::Run(run) => run.hosts.iter().cloned().collect(),
+            Self::Demo { .. }
+            | Self::Doctor
+            | Self::Measure { .. }
+            | Self::Reproduce(_)
+            | Self::App(_)
+            | Self::Completions { .. }
+            | Self::Man => vec![],
+        }
+    }
+
     /// The files that the verb writes in the end, so that their places can be tried first. Ranks of [`App`]
     /// that print nothing write none of its files, so `app` tries its own.
     pub fn outputs(&self) -> Vec<PathBuf> {

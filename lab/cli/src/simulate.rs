@@ -1,5 +1,6 @@
 //! The options of `simulate`: a plan, or a job that is described here.
 use clap::Args;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Options of `simulate`.
@@ -7,7 +8,7 @@ use std::path::PathBuf;
 pub struct Simulate {
     /// The plan: a file, or the name of a plan that comes with the program. Without one, the job is that of
     /// --threads and its companions.
-    pub plan: Option<String>,
+    pub plan: Option<OsString>,
     /// Writes that job as a plan with comments to a new file, and simulates nothing.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["plan", "list", "set", "full", "dry_run", "trace", "output"])]
     pub new: Option<PathBuf>,

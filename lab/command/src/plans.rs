@@ -30,7 +30,7 @@ pub(crate) fn run(cli: &Cli, options: &Simulate) -> Result<()> {
     let ask = Ask { full, seed_offset, spans, set, ..Ask::default() };
     let plan = match &options.plan {
         Some(name) => {
-            refuse_both(name, &options.job)?;
+            refuse_both(&name.to_string_lossy(), &options.job)?;
             shipped::open(name, &ask)?
         }
         None => {
@@ -115,7 +115,8 @@ fn simulate(cli: &Cli, options: &Simulate, plan: &Plan) -> Result<()> {
     };
     let measurements = simulate::points::measurements(plan, &points);
     let table = simulate::points::table(plan, &measurements);
-    let results = run.end(interrupt::requested(), measurements, vec![], plan.notes());
+    let notes = plan.notes().into_iter().chain(simulate::points::missing(&points, &measurements)).collect();
+    let results = run.end(interrupt::requested(), measurements, vec![], notes);
     let explained = if options.explain { simulate::network::explained::failures(&points)?.join("\n") } else { String::new() };
     if cli.format != Format::Table && options.explain {
         eprintln!("{explained}");

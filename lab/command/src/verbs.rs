@@ -32,6 +32,7 @@ pub fn run(cli: &Cli) -> Result<()> {
         bail!("--format is about results, and this verb prints none: leave it out");
     }
     // What cannot be written is known before the work, not after.
+    output::refuse_overwriting(&cli.verb.inputs(), &cli.verb.outputs())?;
     output::try_places(&cli.verb.outputs())?;
     match &cli.verb {
         Verb::Completions { shell } => {

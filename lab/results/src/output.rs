@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// A place has room for so much, or it is full.
@@ -66,6 +66,30 @@ pub fn try_places<P: AsRef<Path>>(paths: &[P]) -> Result<(), NotWritten> {
         .try_for_each(|path| try_place(&target(path)).map_err(|error| NotWritten::saving(path, error, None)))
 }
 
+/// Refuses places that are one of the command's own inputs, or one place twice: one file would replace the
+/// other. A device or a pipe replaces nothing.
+///
+/// # Errors
+/// The first such place.
+pub fn refuse_overwriting<P: AsRef<Path>>(inputs: &[P], outputs: &[P]) -> Result<()> {
+    let outputs: Vec<_> = outputs.iter().map(AsRef::as_ref).filter(|path| is_replaced(path)).collect();
+    for (at, output) in outputs.iter().enumerate() {
+        let name = output.display().to_string();
+        let is_same = |other: &Path| target(other) == target(output);
+        ensure!(
+            !inputs.iter().map(AsRef::as_ref).filter(|input| input.exists()).any(is_same),
+            "cannot write {}: this command reads it; choose another place",
+            shown(&name)
+        );
+        ensure!(!outputs[..at].iter().any(|other| is_same(other)), "cannot write {} twice; choose another place", shown(&name));
+    }
+    Ok(())
+}
+
+fn is_replaced(path: &Path) -> bool {
+    fs::metadata(path).map_or(true, |about| about.is_file())
+}
+
 fn try_place(target: &Path) -> io::Result<()> {
     match fs::metadata(target) {
         Ok(about) if about.is_dir() => Err(ErrorKind::IsADirectory.into()),
@@ -114,12 +138,12 @@ fn beside(target: &Path) -> PathBuf {
     target.with_file_name(format!(".{name}.{}.part", std::process::id()))
 }
 
-/// A new file among the temporary ones, named after the one that it stands for.
+/// A new file among the temporary ones, for this user alone, named after the one that it stands for.
 fn save(path: &Path, text: &str) -> Option<PathBuf> {
-    let name = path.file_name()?.to_string_lossy();
+    let name = path.file_name()?.to_string_lossy().replace(char::is_whitespace, "-");
     let place = std::env::temp_dir().join(format!("foregather-{}-{name}", std::process::id()));
     // Others may write into that folder, too: what is there already is left alone.
-    let mut file = OpenOptions::new().write(true).create_new(true).open(&place).ok()?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&place).ok()?;
     if file.write_all(text.as_bytes()).is_err() {
         let _ = fs::remove_file(&place);
         return None;
@@ -213,6 +237,33 @@ mod tests {
         fs::remove_file(saved).unwrap();
         let full = write(Path::new("/dev/full"), "worked for").unwrap_err();
         fs::remove_file(full.saved.unwrap()).unwrap();
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_saved_file_is_private_and_has_a_name_without_blanks() {
+        let saved = save(Path::new("standard output"), "x").unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&saved).unwrap().permissions());
+        fs::remove_file(&saved).unwrap();
+        assert_eq!(mode & 0o777, 0o600);
+        assert!(saved.to_string_lossy().ends_with("-standard-output"), "{saved:?}");
+    }
+
+    #[test]
+    fn no_output_replaces_an_input_or_another_output() {
+        let folder = scratch("inputs");
+        let [plan, other, link] = ["plan.toml", "other.json", "link"].map(|name| folder.join(name));
+        fs::write(&plan, "plan").unwrap();
+        std::os::unix::fs::symlink(&plan, &link).unwrap();
+        let around = folder.join("..").join(folder.file_name().unwrap()).join("plan.toml");
+        for same in [&plan, &link, &around] {
+            let error = refuse_overwriting(&[&plan], &[same]).unwrap_err().to_string();
+            assert!(error.contains("this command reads it; choose another place"), "{error}");
+        }
+        assert!(refuse_overwriting(&[&plan], &[&other, &other]).unwrap_err().to_string().contains("twice"));
+        refuse_overwriting(&[&plan], &[&other]).unwrap();
+        let null = PathBuf::from("/dev/null");
+        refuse_overwriting(&[&plan], &[&null, &null]).unwrap();
         fs::remove_dir_all(folder).unwrap();
     }
 

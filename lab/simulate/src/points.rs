@@ -37,6 +37,21 @@ pub fn measurements(plan: &Plan, points: &[Point]) -> Vec<Measurement> {
     all
 }
 
+/// Why measurements have no value, if some have none: their runs came to the limit before the jobs had met.
+pub fn missing(points: &[Point], measurements: &[Measurement]) -> Option<String> {
+    let plain = measurements.iter().filter(|measurement| !measurement.labels.contains_key("state"));
+    let without = plain.clone().filter(|measurement| measurement.summary.mean.is_none()).count();
+    let at_limit = |ran: &Ran| ran.smp().filter(|(study, outcome)| outcome.time >= study.limit).map(|(study, _)| study.limit);
+    let limit = points.iter().flat_map(|point| &point.runs).find_map(at_limit)?;
+    (without > 0).then(|| {
+        let all = plain.count();
+        format!(
+            "{without} of {all} values are missing (-): simulated time ended at the limit of {limit} before the jobs had met; \
+             compute less between barriers, or raise `limit` of [run] in a plan (--set run.limit=\"400 s\")"
+        )
+    })
+}
+
 /// A measurement of these values, named as `simulate/fig3/load=96/policy=CS`, with the circumstances as
 /// labels.
 fn blank(plan: &Plan, labels: &Labels, more: &[(&str, &str)], what: &str, unit: &str, values: Vec<f64>) -> Measurement {

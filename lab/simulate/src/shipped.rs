@@ -3,6 +3,7 @@ use super::plan::{Ask, Plan, meant};
 use anyhow::{Context, Result, bail};
 use foregather_host::regular;
 use foregather_results::table::{ResultTable, in_columns};
+use std::ffi::OsStr;
 use std::path::Path;
 
 macro_rules! shipped {
@@ -62,11 +63,13 @@ pub const SHIPPED: [(&str, &str); 40] = shipped![
 ///
 /// # Errors
 /// If there is none, or something is wrong with it.
-pub fn open(name: &str, ask: &Ask) -> Result<Plan> {
+pub fn open(name: impl AsRef<OsStr>, ask: &Ask) -> Result<Plan> {
+    let path = Path::new(&name);
+    // It is a name only where it is text.
+    let name = &*path.to_string_lossy();
     if let Some((name, text)) = SHIPPED.iter().find(|(shipped, _)| *shipped == name) {
         return Plan::parse(&format!("plans/{name}.toml"), text, ask);
     }
-    let path = Path::new(name);
     if !path.exists() && !name.contains(['.', '/']) {
         let names = SHIPPED.map(|(name, _)| name);
         let (said, listed) = (format!("no plan `{name}` is shipped, and no file has that name"), in_columns(&names));

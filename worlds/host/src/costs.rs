@@ -1,5 +1,5 @@
 //! The machine's costs, measured once and kept: `foregather.machine/1` under the user's cache folder.
-use crate::{facts, regular};
+use crate::{cache, facts, regular};
 use foregather_machine::{Costs, Nanos};
 use serde_json::{Value, json};
 use std::io::{self, ErrorKind};
@@ -27,11 +27,8 @@ pub struct Kept {
 
 /// The place of the file: `FOREGATHER_MACHINE`, or under `XDG_CACHE_HOME`, or under `~/.cache`.
 pub fn path() -> Option<PathBuf> {
-    let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    set("FOREGATHER_MACHINE").or_else(|| {
-        let cache = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))?;
-        Some(cache.join("foregather").join("machine.json"))
-    })
+    let named = env::var_os("FOREGATHER_MACHINE").filter(|value| !value.is_empty()).map(PathBuf::from);
+    named.or_else(|| Some(cache::folder()?.join("machine.json")))
 }
 
 /// Keeps the costs of this machine, in one piece: a reader sees the old file or the whole new one. Returns
@@ -57,7 +54,7 @@ pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
         )
     };
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(|error| named("make", folder, error))?;
+        cache::make(folder).map_err(|error| named("make", folder, error))?;
     }
     if fs::metadata(path).is_ok_and(|about| !about.is_file()) {
         let error = io::Error::new(ErrorKind::InvalidInput, "what is there is no regular file");
@@ -271,6 +268,7 @@ mod tests {
             let mut command = process::Command::new("env");
             command.args(["-u", "FOREGATHER_MACHINE", "-u", "XDG_CACHE_HOME"]);
             let folder = scratch(file.split('/').next().unwrap());
+            fs::create_dir_all(&folder).unwrap();
             let value = if name == "FOREGATHER_MACHINE" { folder.join("m.json") } else { folder.clone() };
             command.arg(format!("{name}={}", value.display())).arg(env::current_exe().unwrap());
             command.args(["--exact", "costs::tests::keeping", "--ignored", "--nocapture"]);

@@ -26,10 +26,12 @@
 //! - [`failure_detector`]: whether a rank of the job was lost, and which waits go on for what since when.
 //! - [`facts`]: the facts of this machine, for the record. [`regular`]: files that users name, read without
 //!   waiting.
+//! - [`cache`]: the folder of files that are kept.
 //! - [`costs`]: what switching costs on it, kept from run to run. [`kept`]: other numbers that are kept
 //!   beside them.
 
 pub mod affinity;
+pub mod cache;
 pub mod cgroup;
 pub mod child;
 pub mod clock;

@@ -123,8 +123,10 @@ fn held() -> MutexGuard<'static, Option<(u32, UnixStream)>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The process that was found to be no rank: it stays alone when the rank has ended.
-static ALONE: AtomicU32 = AtomicU32::new(0);
+/// The process that was found to be a rank's child: it stays alone when the rank has ended.
+static CHILD: AtomicU32 = AtomicU32::new(0);
+/// The process that has no variables and was found to be in no rank's place.
+static UNLAUNCHED: AtomicU32 = AtomicU32::new(0);
 
 fn is_held() -> bool {
     held().as_ref().is_some_and(|(owner, _)| *owner == process::id())
@@ -138,13 +140,13 @@ pub(crate) fn ask(desk: &str, rank: Rank, key: &JobKey) -> Result<PlaceReply, Er
     if is_held() {
         return Ok(PlaceReply::Free(rank));
     }
-    if ALONE.load(Relaxed) == process::id() {
+    if CHILD.load(Relaxed) == process::id() {
         return Ok(PlaceReply::Taken);
     }
     let request = PlaceRequest::Ask { rank, proof: key.prove_place(rank) };
     let reply = connect(desk).and_then(|stream| exchange(&stream, request)).map_err(|error| silent(rank, &error))?.0;
     if reply == PlaceReply::Taken {
-        ALONE.store(process::id(), Relaxed);
+        CHILD.store(process::id(), Relaxed);
     }
     Ok(reply)
 }
@@ -190,7 +192,7 @@ pub(crate) fn report_failure(distance: u8) {
 /// The rank whose free place this process has, although its variables do not say so: a wrapper has cleared
 /// them.
 pub(crate) fn without_variables() -> Option<Rank> {
-    if ALONE.load(Relaxed) == process::id() {
+    if UNLAUNCHED.load(Relaxed) == process::id() {
         return None;
     }
     let group = getpgrp().as_raw_nonzero().get() as u32;
@@ -203,7 +205,7 @@ pub(crate) fn without_variables() -> Option<Rank> {
     match found {
         Some((PlaceReply::Free(rank), _)) => Some(rank),
         _ => {
-            ALONE.store(process::id(), Relaxed);
+            UNLAUNCHED.store(process::id(), Relaxed);
             None
         }
     }

@@ -4,15 +4,15 @@
 //! The proof also covers the port of the coordinator, so a program at another port cannot forward the two
 //! sides' proofs.
 use crate::own;
-use foregather_host::regular;
+use foregather_host::{cache, regular};
 use foregather_machine::{Cause, Error, Rank};
 use hmac::{Hmac, KeyInit, Mac};
 use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::Sha256;
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
 use std::{env, process};
 
 /// Bytes of a secret, of a random number and of a proof.
@@ -140,15 +140,9 @@ pub(crate) fn find() -> Result<Vec<u8>, Error> {
     {
         return Ok(text.into_bytes());
     }
-    let path =
-        path().ok_or_else(|| refused("there is no place for its secret: set FOREGATHER_SECRET, HOME or XDG_CACHE_HOME"))?;
-    of_file(&path)
-}
-
-fn path() -> Option<PathBuf> {
-    let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let cache = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))?;
-    Some(cache.join("foregather").join("secret"))
+    let folder = cache::folder()
+        .ok_or_else(|| refused("there is no place for its secret: set FOREGATHER_SECRET, HOME or XDG_CACHE_HOME"))?;
+    of_file(&folder.join("secret"))
 }
 
 fn of_file(path: &Path) -> Result<Vec<u8>, Error> {
@@ -159,8 +153,7 @@ fn of_file(path: &Path) -> Result<Vec<u8>, Error> {
         return Ok(secret);
     }
     if let Some(folder) = path.parent() {
-        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-        made.map_err(|error| named("making the folder of", &error))?;
+        cache::make(folder).map_err(|error| named("making the folder of", &error))?;
     }
     // Written whole beside its place, then linked there: of all ranks that begin at once one makes it, and no
     // rank reads half of it.

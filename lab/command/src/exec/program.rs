@@ -70,8 +70,12 @@ fn hindrance(bytes: &[u8]) -> Option<&'static str> {
         return Some("it is no program that the loader knows");
     }
     const HERE: Architecture = if cfg!(target_arch = "x86_64") { Architecture::X86_64 } else { Architecture::Aarch64 };
-    let Some(file) = parse(bytes).filter(|file| file.architecture() == HERE) else {
-        return Some("it is for another kind of processor");
+    let file = match parse(bytes) {
+        Some(file) if file.architecture() == HERE => file,
+        Some(_) => return Some("it is for another kind of processor"),
+        // The byte behind the magic number: 1 for 32 bits.
+        None if bytes.get(4) == Some(&1) => return Some("it has 32 bits, and the libraries have 64"),
+        None => return Some("its file is damaged or cut off: build or copy it again"),
     };
     let Some(loader) = loader(&file) else { return Some("it is static, and has no loader") };
     let is_musl = loader.windows(MUSL.len()).any(|part| part == MUSL.as_bytes());
@@ -166,7 +170,10 @@ mod tests {
         assert!(hindrance(&file(here, 1)).unwrap().contains("static"));
         assert!(hindrance(&file(8, 3)).unwrap().contains("another kind"));
         assert!(hindrance(b"MZ").unwrap().contains("no program"));
-        assert!(hindrance(b"\x7fELF").unwrap().contains("another kind"), "a head that is cut off");
+        for cut in [b"\x7fELF".to_vec(), file(here, 3)[..40].to_vec()] {
+            assert!(hindrance(&cut).unwrap().contains("cut off"), "a head that is cut off");
+        }
+        assert!(hindrance(b"\x7fELF\x01\x01\x01\0\0\0").unwrap().contains("32 bits"));
         let mut far = file(here, 3);
         far[32..40].fill(0xff);
         assert!(hindrance(&far).is_some(), "a table beyond the end of all files");

@@ -1,6 +1,7 @@
 //! The command from outside: what it prints, how it ends, and that nothing is left behind.
 mod app;
 mod bad_input;
+mod bytes;
 mod dsm;
 mod exec;
 mod explain;

@@ -160,3 +160,40 @@ fn files_that_are_none_are_refused_and_not_waited_for() {
         assert!(output.status.code() == Some(2) && stderr(&output).contains("not a regular file"), "{}", stderr(&output));
     }
 }
+
+/// The user's plan and results stay as they are.
+#[test]
+fn no_verb_overwrites_what_it_reads() {
+    let plan = plan("input.toml", SMALL);
+    let results = scratch("input.json");
+    assert!(run(&["simulate", &plan, "--quiet", "--output", results.to_str().unwrap()]).status.success());
+    let results = results.to_str().unwrap();
+    let program = scratch("input-program");
+    fs::copy("/bin/true", &program).unwrap();
+    let program = program.to_str().unwrap();
+    for (args, input) in [
+        (&["simulate", &plan, "--output", &plan][..], &plan[..]),
+        (&["simulate", &plan, "--trace", &plan], &plan),
+        (&["report", results, "--output", results], results),
+        (&["exec", "--compare", "2", "--output", program, "--", program], program),
+    ] {
+        let before = fs::read(input).unwrap();
+        let output = run(args);
+        let said = stderr(&output);
+        assert!(
+            output.status.code() == Some(2) && said.contains("this command reads it; choose another place"),
+            "{args:?}: {said}"
+        );
+        assert!(fs::read(input).unwrap() == before, "{args:?}");
+    }
+    let output = run(&["simulate", &plan, "--output", "both.json", "--trace", "both.json"]);
+    assert!(output.status.code() == Some(2) && stderr(&output).contains("twice"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_value_that_is_missing_has_a_reason() {
+    let output = run(&["simulate", "--threads", "4", "--cpus", "2", "--policy", "block", "--compute", "50s"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let said = stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("1 of 1 values are missing (-)") && said.contains("run.limit"), "{said}");
+}

@@ -97,6 +97,16 @@ impl Located {
         if let Value::List(items) = &self.value { Some(items) } else { None }
     }
 
+    /// The name of an item of a list; a job without one is called `job`, or `load`.
+    fn name(&self) -> Option<&str> {
+        match (self.get("name"), self.get("load")) {
+            (Some(Located { value: Value::Text(name), .. }), _) => Some(name),
+            (Some(_), _) => None,
+            (None, Some(Located { value: Value::Flag(true), .. })) => Some("load"),
+            (None, _) => Some("job"),
+        }
+    }
+
     /// Puts a value at a dotted path. Tables that are missing are made; an item of a list is named by its
     /// number, or by its `name`.
     pub(super) fn set(&mut self, path: &str, new: &Located) -> ParseResult<()> {
@@ -111,12 +121,14 @@ impl Located {
                 &mut entries[at].1
             }
             Value::List(items) => {
-                let named =
-                    |item: &Located| matches!(item.get("name"), Some(Located { value: Value::Text(name), .. }) if name == first);
-                let at = first.parse().ok().filter(|&at: &usize| at < items.len()).or_else(|| items.iter().position(named));
-                match at {
-                    Some(at) => &mut items[at],
-                    None => return mistake(line, format!("nothing there is named or numbered `{first}`")),
+                let by_number = first.parse().ok().filter(|&at: &usize| at < items.len());
+                let by_name: Vec<_> = (0..items.len()).filter(|&at| items[at].name() == Some(first)).collect();
+                match (by_number, &by_name[..]) {
+                    (Some(at), _) | (None, &[at]) => &mut items[at],
+                    (None, [_, _, ..]) => {
+                        return mistake(line, format!("{} are named `{first}`: write one's number from 0", by_name.len()));
+                    }
+                    (None, []) => return mistake(line, format!("nothing there is named or numbered `{first}`")),
                 }
             }
             _ => return mistake(line, format!("`{first}` would lie within a plain value")),
@@ -223,6 +235,18 @@ mod tests {
         assert_eq!([jobs[0].line, jobs[1].line], [5, 7]);
         let list = jobs[1].get("list").unwrap();
         assert_eq!((list.line, list.items().unwrap()[1].line), (9, 11));
+    }
+
+    #[test]
+    fn an_item_without_a_name_has_that_of_results() {
+        let mut root = Located::parse("[[job]]\nthreads = 2\n[[job]]\nload = true\nthreads = 1\n").unwrap();
+        let eight = Located { line: 1, value: Value::Whole(8) };
+        root.set("job.load.threads", &eight).unwrap();
+        root.set("job.job.threads", &eight).unwrap();
+        let threads = |item: &Located| matches!(item.get("threads"), Some(Located { value: Value::Whole(8), .. }));
+        assert!(root.get("job").unwrap().items().unwrap().iter().all(threads));
+        let mut two = Located::parse("[[job]]\nthreads = 2\n[[job]]\nthreads = 1\n").unwrap();
+        assert!(two.set("job.job.threads", &eight).unwrap_err().to_string().contains("2 are named `job`"));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The file of hosts: a line for each, `name [slots=N] [address=A]`; a `#` begins a comment.
+//! The file of hosts: a line for each, `name [slots=N] [address=A]`, or `name:N` as for MPICH; a `#` begins a
+//! comment.
 use std::net::IpAddr;
 
 /// The most hosts, and slots.
@@ -45,13 +46,23 @@ fn one(line: &str) -> Result<Option<Host>, String> {
     if name.starts_with('-') || !name.chars().all(sound) {
         return Err(format!("`{}` is no host's name", name.escape_debug()));
     }
-    let mut host = Host { name: name.to_owned(), slots: 1, address: None };
+    // An address of IPv6 has more than one colon.
+    let (name, after_colon) = match name.split_once(':') {
+        Some((name, slots)) if !slots.contains(':') && !name.is_empty() => (name, Some(slots)),
+        _ => (name, None),
+    };
+    let count = |text: &str| text.parse().ok().filter(|n| (1..=MOST as u32).contains(n));
+    let slots = after_colon.map(|text| {
+        count(text).ok_or_else(|| format!("`{name}:{text}`: a number of ranks from 1 to {MOST} belongs after the colon"))
+    });
+    let mut host = Host { name: name.to_owned(), slots: slots.transpose()?.unwrap_or(1), address: None };
     for word in words {
         let wrong = || format!("`{}`: write slots=N or address=A, with A in figures", word.escape_debug());
         match word.split_once('=') {
-            Some(("slots", n)) => {
-                host.slots = n.parse().ok().filter(|n| (1..=MOST as u32).contains(n)).ok_or_else(wrong)?;
+            Some(("slots", _)) if after_colon.is_some() => {
+                return Err(format!("`{}`: the number of ranks stands after the host's name already", word.escape_debug()));
             }
+            Some(("slots", n)) => host.slots = count(n).ok_or_else(wrong)?,
             Some(("address", a)) => host.address = Some(a.parse().map_err(|_| wrong())?),
             _ => return Err(wrong()),
         }
@@ -72,8 +83,26 @@ mod tests {
     }
 
     #[test]
+    fn a_number_after_a_colon_is_that_of_slots_and_an_address_has_more_colons() {
+        let hosts = Host::parse("n1:4 address=10.0.0.1\nme@n2:2\nfd00::7 slots=3").unwrap();
+        let found: Vec<_> = hosts.iter().map(|host| (&host.name[..], host.slots)).collect();
+        assert_eq!(found, [("n1", 4), ("me@n2", 2), ("fd00::7", 3)]);
+    }
+
+    #[test]
     fn mistakes_have_a_line() {
-        for bad in ["n1\nn2 slots=0", "a\nn2 slot=3", "a\n-oProxyCommand=x", "a\nn;rm", "a\nb address=n1", "a\nb slots=5000"] {
+        for bad in [
+            "a\nn2:0",
+            "a\nn2:x",
+            "a\nn2:",
+            "a\nn2:2 slots=2",
+            "n1\nn2 slots=0",
+            "a\nn2 slot=3",
+            "a\n-oProxyCommand=x",
+            "a\nn;rm",
+            "a\nb address=n1",
+            "a\nb slots=5000",
+        ] {
             let error = Host::parse(bad).unwrap_err();
             assert!(error.contains("line 2"), "{error}");
         }

@@ -1,8 +1,8 @@
 //! The output of ranks, line by line, each with its rank before it: lines of several ranks are never mixed.
 use foregather_machine::Rank;
 
-/// A longer line is cut into several.
-const MOST: usize = 64 << 10;
+/// A longer line is cut into several, each with the rank before it.
+const MOST: usize = 16 << 20;
 
 pub(super) struct Lines {
     prefix: String,
@@ -58,9 +58,11 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_cut() {
-        let long = vec![b'x'; MOST / 2];
-        let found = printed(&[&long, &long, &long]);
-        assert_eq!(found.len(), 3 * long.len() + 2 * "[3] \n".len());
+    fn a_line_of_a_few_megabytes_stays_whole_and_one_without_end_is_cut() {
+        let long = vec![b'x'; 3 << 20];
+        assert_eq!(printed(&[&long, b"\n"]), [&b"[3] "[..], &long, b"\n"].concat());
+        let half = vec![b'x'; MOST / 2];
+        let found = printed(&[&half, &half, &half]);
+        assert_eq!(found.len(), 3 * half.len() + 2 * "[3] \n".len());
     }
 }

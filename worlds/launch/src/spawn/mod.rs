@@ -65,10 +65,10 @@ pub struct Plan {
 }
 
 /// Starts the job and returns when all of it has ended: with 0, or with the exit code of the first rank that
-/// failed (128 and its signal's number, if a signal ended it; 255 if that cannot be known), or 128 and the
-/// number of the signal that asked this program to stop, or 141 or 3 if the output of ranks cannot be written
-/// any more: its reader has gone, or its disk is full. Call it on a thread that stays. From then on this
-/// process catches the signals of [`JobSignals`] and may open as many files as it may at most.
+/// failed (128 and its signal's number, if a signal ended it; 255 if that cannot be known), or 130 if
+/// this program was asked to stop (129 and 131 by SIGHUP and SIGQUIT), or 141 or 3 if the output of ranks
+/// cannot be written any more: its reader has gone, or its disk is full. Call it on a thread that stays. From
+/// then on this process catches the signals of [`JobSignals`] and may open as many files as it may at most.
 ///
 /// # Errors
 /// If a rank cannot be started, or the plan is invalid.
@@ -271,7 +271,9 @@ impl Job {
         match self.stage {
             Stage::Running | Stage::Failed(_) if self.asked_to_end.is_some() => {
                 let signal = self.asked_to_end.unwrap_or(Signal::TERM);
-                self.code = 128 + signal.as_raw() as u8;
+                // As all verbs of the command end when they are asked to.
+                let of = if signal == Signal::TERM { Signal::INT } else { signal };
+                self.code = 128 + of.as_raw() as u8;
                 if signal == Signal::INT {
                     // A program that handles Ctrl-C ends as it does without a launcher.
                     self.signal(Signal::INT);

@@ -71,7 +71,7 @@ fn a_request_to_stop_is_heard_while_the_output_is_not_taken() {
     let marker = marker("unread-term");
     let child = unread(&marker);
     send(&child, Signal::TERM);
-    assert_eq!(end_of(child).status.code(), Some(143));
+    assert_eq!(end_of(child).status.code(), Some(130));
     wait_until(|| processes_with(&marker) == 0);
 }
 

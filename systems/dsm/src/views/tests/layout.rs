@@ -1,11 +1,15 @@
 //! No two minipages share a byte or a page of a view, in any order of allocations and frees; a table finds
 //! each again.
+use super::child::{part, run};
 use super::even::Even;
 use crate::Minipage;
-use crate::views::{Allocation, Allocator, Extent, GRAIN, PAGE, Shape, Space, ViewAddress, Wish};
+use crate::node::WordTable;
+use crate::views::{Allocation, Allocator, Backend, Extent, GRAIN, PAGE, Shape, Space, ViewAddress, Wish};
 use foregather_machine::Cause;
 use proptest::prelude::*;
+use rustix::process::{Resource, Rlimit, setrlimit};
 use std::collections::{BTreeMap, BTreeSet};
+use std::process::exit;
 
 fn wish(bytes: usize) -> Wish {
     Wish { bytes, site: 0, chunk: 1 }
@@ -237,4 +241,19 @@ fn views_are_in_no_core_dump() {
         }
     }
     assert!(!flags.is_empty() && flags.iter().all(|flags| flags.split_whitespace().any(|flag| flag == "dd")), "{flags:?}");
+}
+
+const HERE: &str = "views::tests::layout::too_little_memory_for_a_table_is_an_error_with_a_remedy";
+
+#[test]
+fn too_little_memory_for_a_table_is_an_error_with_a_remedy() {
+    if part().is_some() {
+        let limit = Some(50 << 20);
+        setrlimit(Resource::Data, Rlimit { current: limit, maximum: limit }).unwrap();
+        let said = Allocator::new(1 << 22, 8).unwrap_err().to_string();
+        let words = WordTable::new(1 << 25).unwrap_err().to_string();
+        exit(if said.contains("ulimit -d") && words == said { 42 } else { 1 });
+    }
+    let end = run(HERE, "limited", Backend::Mprotect);
+    assert_eq!(end.code, Some(42), "{end:?}");
 }
