@@ -1,5 +1,5 @@
-//! Arguments, variables and folders that are not UTF-8, as file names in Latin-1 are not: they stay as they are,
-//! here and on other hosts, and no verb panics.
+//! Arguments, variables and folders that are not UTF-8, as file names in Latin-1 are not: they stay as they
+//! are, here and on other hosts, and no verb panics.
 use crate::{foregather, scratch, stderr};
 use std::ffi::{OsStr, OsString};
 use std::fs;

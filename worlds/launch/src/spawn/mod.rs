@@ -226,8 +226,8 @@ impl Job {
         self.ranks.iter().any(|rank| self.dumping.contains(&rank.rank) && !rank.over())
     }
 
-    /// Whether a rank is about to end: others notice a moment before it can be reaped, and it may be the cause
-    /// of their ends.
+    /// Whether a rank is about to end: others notice a moment before it can be reaped, and it may be the
+    /// cause of their ends.
     fn may_change(&self) -> bool {
         self.is_dumping() || self.ranks.iter().any(|rank| rank.is_settling() || rank.is_ending())
     }
