@@ -229,7 +229,7 @@ impl Job {
     /// Whether a rank is about to end: others notice a moment before it can be reaped, and it may be the
     /// cause of their ends.
     fn may_change(&self) -> bool {
-        self.is_dumping() || self.ranks.iter().any(|rank| rank.is_settling() || rank.is_ending())
+        self.is_dumping() || self.ranks.iter().any(Running::is_ending)
     }
 
     fn fails(&mut self) {

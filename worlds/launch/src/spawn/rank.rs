@@ -117,11 +117,6 @@ impl Running {
         self.is_unknown && !self.over
     }
 
-    /// Whether its end shows, and its status may be known in a moment.
-    pub(super) fn is_settling(&self) -> bool {
-        self.shows_unreaped && !self.over && !self.is_unknown
-    }
-
     /// Its process number, which its process group has, too.
     pub(super) fn process(&self) -> u32 {
         self.child.id()
@@ -138,9 +133,10 @@ impl Running {
         self.piped && self.out.is_none() && self.err.is_none() || self.over || self.has_ended()
     }
 
-    /// Whether the system is taking it down and not yet done.
+    /// Whether the system is taking it down, or its end shows and its status is not known yet. In this order:
+    /// it may end between the two looks.
     pub(super) fn is_ending(&self) -> bool {
-        !self.over && self.child.alive() && run_state::is_ending(self.child.id())
+        !self.over && !self.is_unknown && (run_state::is_ending(self.child.id()) || !self.child.alive())
     }
 
     /// Whether it has crashed and the system is writing its core dump.
