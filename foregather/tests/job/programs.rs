@@ -165,7 +165,7 @@ fn fails(case: &str) -> Result<(), Error> {
 
 /// One rank fails, and is the last to end, as a program that cleans up is.
 fn culprit(case: &str) -> Result<(), Error> {
-    let culprit = env::var("TEST_CULPRIT").unwrap().parse().unwrap();
+    let culprit: u32 = env::var("TEST_CULPRIT").unwrap().parse().unwrap();
     let mine = AtomicU32::new(u32::MAX);
     let end = job(1, |me| {
         mine.store(me.rank(), Relaxed);
