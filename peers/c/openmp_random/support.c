@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+unsigned long long TOP = 18446744073709500000ull;
 long long sums[4], guarded[7], cells[CELLS], junk[1];
 omp_lock_t locks[2];
 omp_nest_lock_t nest_locks[2];

@@ -15,7 +15,8 @@ extern long long junk[1];
 extern omp_lock_t locks[2];
 extern omp_nest_lock_t nest_locks[2];
 /* Where loops over unsigned numbers begin: beyond all that are signed. */
-#define TOP 18446744073709500000ull
+/* Not a constant, or the compiler would take signed numbers where they do. */
+extern unsigned long long TOP;
 /* Operators by name, as Fortran has no signs for all of them. */
 static inline long long most(long long a, long long b) { return a > b ? a : b; }
 static inline long long least(long long a, long long b) { return a < b ? a : b; }

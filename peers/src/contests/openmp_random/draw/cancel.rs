@@ -88,6 +88,15 @@ impl Drawer {
                 vec![Stmt::Add(Place::at("junk", Expr::Int(0)), Expr::Int(1), Guard::Atomic)],
             ));
         }
+        if self.one_in(2) {
+            let each = self.counter(6, true);
+            let (name, body) = match self.below(2) {
+                0 => ("for", Body::Loops(vec![each], self.may_be_cancelled(&FOR))),
+                _ => ("sections", Body::Sections(vec![self.may_be_cancelled(&SECTIONS), self.may_be_cancelled(&SECTIONS)])),
+            };
+            let clauses = if name == "for" { self.schedule(scope, true).0.into_iter().collect() } else { Vec::new() };
+            block.push(Stmt::Directive(Directive { name, clauses, body }));
+        }
         block.extend(vec![barrier(); self.below(3) as usize]);
         Directive::of("parallel", clauses, vec![Stmt::Together(block)])
     }

@@ -11,7 +11,7 @@ pub(super) const KINDS: &Kinds = &[
     (3, Scope::may_fork, |drawer, scope| drawer.in_order(scope, "parallel for")),
     (3, |scope| scope.team && scope.locals, |drawer, scope| drawer.doacross(scope, "for")),
     (3, Scope::may_fork, |drawer, scope| drawer.doacross(scope, "parallel for")),
-    (4, |scope| scope.may_fork() && scope.once, Drawer::chunks),
+    (4, |scope| scope.may_fork() && scope.once && scope.each() == 1, Drawer::chunks),
 ];
 
 /// A prime: sums in an order that matters stay below it.
@@ -94,7 +94,7 @@ impl Drawer {
             inner.values.push(Expr::call("omp_get_thread_num"));
         }
         inner.level += u32::from(name.starts_with("parallel"));
-        let exclusive = scope.once && !(nowait && scope.again);
+        let exclusive = scope.once && !(nowait && scope.again) && (scope.each() == 1 || name.starts_with("for"));
         let mut block = Vec::new();
         if let Some(from) = self.own_cells(total) {
             let at = position(&loops).op(Op::Add, Expr::Int(from));
@@ -160,10 +160,11 @@ impl Drawer {
         let (height, width) = (1 + self.below(12), 1 + self.below(6));
         let mut loops = vec![self.counter(height, true)];
         if self.one_in(2) {
-            // Both of one kind: gcc 12 is wrong about nests of signed and unsigned loops.
-            let inner = self.counter(width, true);
-            let (first, kind) = if loops[0].kind == Counter::Unsigned { (20_000, Counter::Unsigned) } else { (3, Counter::Long) };
-            loops.push(Loop { first, kind, ..inner });
+            loops.push(self.counter(width, true));
+        }
+        // Programs of gcc 12 hang if one of the loops is over unsigned numbers and another one not, or goes down.
+        if loops.iter().any(|each| each.kind == Counter::Unsigned) {
+            loops.iter_mut().for_each(|each| (each.kind, each.first, each.step) = (Counter::Unsigned, 20_000, each.step.abs()));
         }
         clauses.push(Clause::of("ordered", loops.len().to_string(), Vec::new()));
         let mut inner = scope.lone(height * width);

@@ -165,9 +165,9 @@ impl Drawer {
             clauses.push(Clause::of("depend", "in: ", named(read)));
         }
         clauses.push(Clause::of("depend", format!("{kind}: "), named(write)));
-        let value = read.iter().fold(self.value(scope), |sum, at| sum.op(Op::Add, Expr::Of(cell(at))));
+        let value = read.iter().take(4).fold(self.value(scope), |sum, at| sum.op(Op::Add, Expr::Of(cell(at))));
         let mut block = if slow { vec![nap(50 + self.below(150))] } else { Vec::new() };
-        block.extend(write.iter().map(|at| match kind {
+        block.extend(write.iter().take(8).map(|at| match kind {
             // Those that exclude each other may come in any order.
             "mutexinoutset" => Stmt::Add(cell(at), value.clone().op(Op::Rem, Expr::Int(99_991)), Guard::Plain),
             _ => chain(&cell(at), value.clone()),
