@@ -12,8 +12,7 @@ pub(super) type Reach = BTreeMap<String, usize>;
 
 /// Entries of the runtime that the bodies of this program call.
 pub(super) fn reached(program: &Path) -> Result<Reach> {
-    let listed =
-        Command::new("objdump").args(["-d", "--no-show-raw-insn"]).arg(program).output().context("objdump cannot be started")?;
+    let listed = Command::new("objdump").args(["-d", "--no-show-raw-insn"]).arg(program).output().context("objdump cannot be started")?;
     Ok(calls(&String::from_utf8_lossy(&listed.stdout)))
 }
 
@@ -35,12 +34,33 @@ fn calls(listed: &str) -> Reach {
 }
 
 /// Why no program of this compiler reaches an entry, by the beginning of its name.
-const UNREACHABLE: &[(&str, &str)] = &[("GOMP_offload_", "of programs for devices"), ("GOMP_PLUGIN_", "of plugins for devices")];
+const UNREACHABLE: &[(&str, &str)] = &[
+    ("GOMP_offload_", "called by programs for devices"),
+    ("GOMP_PLUGIN_", "called by plugins for devices"),
+    ("GOMP_parallel_start", "before gcc 4.9"),
+    ("GOMP_parallel_end", "before gcc 4.9"),
+    ("GOMP_parallel_loop_dynamic_start", "before gcc 4.9"),
+    ("GOMP_parallel_loop_guided_start", "before gcc 4.9"),
+    ("GOMP_parallel_loop_runtime_start", "before gcc 4.9"),
+    ("GOMP_parallel_loop_static", "static schedules are compiled in line"),
+    ("GOMP_parallel_sections_start", "before gcc 4.9"),
+    ("GOMP_loop_static_start", "static schedules are compiled in line"),
+    ("GOMP_loop_ull_static_start", "static schedules are compiled in line"),
+    ("GOMP_target_data", "before gcc 5"),
+    ("GOMP_target_update", "before gcc 5"),
+    ("GOMP_target_map_indirect_ptr", "called by programs for devices"),
+    ("GOMP_target", "before gcc 5"),
+    ("GOMP_teams", "before gcc 12"),
+    ("GOMP_add_alloc", "from gcc 14"),
+    ("GOMP_is_alloc", "from gcc 14"),
+    ("GOMP_interop", "from gcc 15"),
+    ("GOMP_taskwait_depend_nowait", "from gcc 13"),
+];
 
 /// A table of all entries of the library, rarest first.
 pub(super) fn table(reach: &Reach, exported: impl Iterator<Item = String>) -> String {
     let mut rows: Vec<(usize, String)> =
-        exported.filter(|name| name.starts_with("GOMP_")).map(|name| (reach.get(&name).copied().unwrap_or(0), name)).collect();
+        exported.filter(|name| name.starts_with("GOMP_") && !name.contains('.')).map(|name| (reach.get(&name).copied().unwrap_or(0), name)).collect();
     rows.sort();
     let mut text = format!("{:>8}  entry\n", "bodies");
     for (count, name) in rows {

@@ -166,6 +166,8 @@ pub(super) enum Kind {
     Long,
     /// The handle of a detached task.
     Event,
+    /// A dependence that is kept, in C.
+    Depend,
 }
 
 /// `count` iterations from `first` on, `step` apart.

@@ -108,6 +108,15 @@ impl Drawer {
             block.push(reduced.update);
             if name.starts_with("parallel") { locals.push(reduced.local) } else { self.share(reduced.local) }
         }
+        if (name.starts_with("parallel") || scope.locals) && total > 0 && self.one_in(3) {
+            let last = self.fresh('l');
+            clauses.push(Clause::of("lastprivate", "", vec![Expr::name(last.clone())]));
+            // Not of what is around: the same loop may be run again at once.
+            let own = Scope { values: loops.iter().map(Loop::value).collect(), ..inner.clone() };
+            block.push(Stmt::Set(Place::name(last.clone()), self.value(&own)));
+            let local = Local::of(last, Kind::Whole, -1);
+            if name.starts_with("parallel") { locals.push(local) } else { self.share(local) }
+        }
         // Constructs may not stand in a loop that is vectorised.
         if !name.ends_with("simd") {
             block.extend(self.block(&inner, 1));
@@ -134,13 +143,14 @@ impl Drawer {
         let each = self.nonempty_or_not(scope);
         let mut inner = scope.lone(each.count.max(1));
         inner.values.push(each.value());
-        let (hash, locals) = self.chained(name);
+        let (hash, mut locals) = self.chained(name);
         let mut block = if self.one_in(3) { vec![self.add(&inner)] } else { Vec::new() };
         if self.one_in(4) {
             block.push(Stmt::If(each.value().op(Op::Rem, Expr::Int(7)).op(Op::Eq, Expr::Int(3)), vec![nap(30)]));
         }
         let set = chain(&Place::name(hash), self.value(&inner));
         block.push(Directive::of("ordered", Vec::new(), vec![set]));
+        self.with_reducing_tasks(scope, &inner, name, &mut clauses, &mut block, &mut locals);
         let stmt = Stmt::Directive(Directive { name, clauses, body: Body::Loops(vec![each], block) });
         self.wrapped(locals, stmt)
     }
@@ -177,7 +187,7 @@ impl Drawer {
         let sinks = (0..loops.len()).map(back).collect();
         // Each number is made of those that the iterations waited for have made; a border of zeros is around.
         let kind = if loops.len() == 1 { Kind::Array(height + 1) } else { Kind::Array((height + 1) * (width + 1)) };
-        let (grid, locals) = if name.starts_with("parallel") {
+        let (grid, mut locals) = if name.starts_with("parallel") {
             let grid = self.fresh('g');
             (grid.clone(), vec![Local::of(grid, kind, 0)])
         } else {
@@ -204,6 +214,7 @@ impl Drawer {
         if self.one_in(3) {
             block.push(self.add(&inner));
         }
+        self.with_reducing_tasks(scope, &inner, name, &mut clauses, &mut block, &mut locals);
         let stmt = Stmt::Directive(Directive { name, clauses, body: Body::Loops(loops, block) });
         self.wrapped(locals, stmt)
     }

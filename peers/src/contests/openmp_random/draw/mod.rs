@@ -98,6 +98,7 @@ const ANYWHERE: &Kinds = &[
     (2, |scope| scope.deep < 4, Drawer::again),
     (2, |scope| scope.deep < 4 && !scope.device, Drawer::orphan),
     (1, |scope| scope.team, Drawer::query),
+    (1, |scope| scope.team && scope.level > 0, |drawer, _| drawer.number_of_threads(&[1, 2, 3])),
     (1, |_| true, Drawer::exception),
 ];
 
@@ -238,7 +239,7 @@ impl Drawer {
                 }
                 Kind::Whole => block.push(Stmt::Add(sum, Expr::name(name.clone()), Guard::Atomic)),
                 Kind::Long => block.push(Stmt::Add(sum, Expr::Call("whole", vec![Expr::name(name.clone())]), Guard::Atomic)),
-                Kind::Event => {}
+                Kind::Event | Kind::Depend => {}
             }
         }
         vec![Stmt::Locals(locals, block)]

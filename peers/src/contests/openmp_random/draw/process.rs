@@ -77,8 +77,7 @@ impl Drawer {
         let mut block = Vec::new();
         let call = |name, arguments| Stmt::Call(Expr::Call(name, arguments));
         if self.one_in(3) {
-            let count = self.pick(&[-1, 0, 1, 2, 3, 4, 5, 8]);
-            block.push(call("omp_set_num_threads", vec![Expr::Int(count)]));
+            block.push(self.number_of_threads(&[-1, 0, 1, 2, 3, 4, 5, 8]));
         }
         if self.one_in(3) {
             let most = self.pick(&[-1, 0, 1, 2, 3, 3, 4]);
@@ -93,6 +92,11 @@ impl Drawer {
             block.push(call("omp_set_schedule", vec![Expr::name(kind), Expr::Int(chunk)]));
         }
         if block.is_empty() { block } else { vec![Stmt::Together(block)] }
+    }
+
+    /// Sets the size of later regions of this thread.
+    pub(super) fn number_of_threads(&mut self, numbers: &[i64]) -> Stmt {
+        Stmt::Call(Expr::Call("omp_set_num_threads", vec![Expr::Int(self.pick(numbers))]))
     }
 
     /// Asks the runtime what the standard fixes.
@@ -136,7 +140,7 @@ impl Drawer {
         (self.cells, self.fresh) = (0, 0);
         let mut block = self.settings();
         let leave = |drawer: &mut Self| Stmt::Call(Expr::Call("leave", vec![Expr::Int(drawer.below(100))]));
-        let kinds = if self.language == Language::Cpp { 8 } else { 6 };
+        let kinds = if self.language == Language::Cpp { 10 } else { 7 };
         match self.below(kinds) {
             // A child has its first region before its parent has, or none.
             0 => {
@@ -174,7 +178,18 @@ impl Drawer {
                 let plugin = self.part(1, Way::ByName("in_plugin"));
                 block.extend([self.region(), plugin, self.region()]);
             }
-            6 => block.extend([self.part(1, Way::Destructor), self.region()]),
+            6 => {
+                let fatal = [Clause::of("at", "execution", vec![]), Clause::of("severity", "fatal", vec![])];
+                let error = Directive::alone("error", fatal.to_vec());
+                block.extend([self.region(), self.by_one_member(|_| error)]);
+            }
+            7 => block.extend([self.part(1, Way::Destructor), self.region()]),
+            8 => {
+                // Members whose objects are destroyed with them, which is not before the process ends.
+                let size = vec![Clause::of("num_threads", "", vec![Expr::Int(1 + self.below(8))])];
+                let linger = Stmt::Call(Expr::call("linger"));
+                block.extend([self.region(), Directive::of("parallel", size, vec![linger]), self.region()]);
+            }
             _ => {
                 let throw = Stmt::Throw(1);
                 block.extend([self.region(), self.by_one_member(|_| throw.clone())]);

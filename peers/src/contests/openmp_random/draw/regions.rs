@@ -61,7 +61,7 @@ impl Drawer {
         let (mut clauses, mut size) = (Vec::new(), MOST_THREADS);
         let most = [MOST_THREADS, 3, 2][scope.level.min(2) as usize];
         // Of nested regions the number of all threads is bounded.
-        if scope.level > 0 || !self.one_in(4) {
+        if scope.level > 1 || scope.level == 1 && !self.one_in(8) || !self.one_in(4) {
             size = 1 + self.below(most);
             clauses.push(Clause::of("num_threads", "", vec![Expr::Int(size)]));
         }
@@ -88,6 +88,9 @@ impl Drawer {
             let name = self.fresh('f');
             clauses.push(Clause::of("firstprivate", "", vec![Expr::name(name.clone())]));
             inner.values.push(Expr::name(name.clone()));
+            if self.one_in(2) {
+                clauses.push(Clause::loose("allocate", "omp_large_cap_mem_alloc: ", vec![Expr::name(name.clone())]));
+            }
             locals.push(Local::of(name, Kind::Whole, self.below(50)));
         }
         let reduced = self.one_in(3).then(|| self.reduction(&inner));
@@ -258,11 +261,20 @@ impl Drawer {
         let inner = Scope { level: 0, locals: false, device: true, ..scope.spawned(1) };
         let block = self.block(&inner, 1);
         self.runtime_is_static = runtime;
-        if scope.may_reduce() && self.one_in(3) {
-            let nowait = vec![Clause::loose("nowait", "", Vec::new())];
-            return Stmt::Together(vec![Directive::of("target", nowait, block), Directive::alone("taskwait", Vec::new())]);
+        let map = |clause, prefix: &str| vec![Clause::of(clause, prefix, vec![Expr::name("cells"), Expr::name("sums")])];
+        let target = Directive::of("target", Vec::new(), block.clone());
+        match self.below(5) {
+            0 if scope.may_reduce() => {
+                let nowait = vec![Clause::loose("nowait", "", Vec::new())];
+                Stmt::Together(vec![Directive::of("target", nowait, block), Directive::alone("taskwait", Vec::new())])
+            }
+            1 => Directive::of("target data", map("map", "tofrom: "), vec![target, Directive::alone("target update", map("from", ""))]),
+            2 => {
+                let enter = Directive::alone("target enter data", map("map", "to: "));
+                Stmt::Together(vec![enter, target, Directive::alone("target exit data", map("map", "from: "))])
+            }
+            _ => target,
         }
-        Directive::of("target", Vec::new(), block)
     }
 
     /// A number too long for one instruction.

@@ -156,7 +156,9 @@ impl Drawer {
     /// A task that uses these cells.
     fn node(&mut self, scope: &Scope, graph: &str, order: &[usize], slow: bool) -> Stmt {
         let cell = |&at: &usize| Place::at(graph, Expr::Int(at as i64));
-        let (read, write) = order.split_at(self.below(order.len() as i64) as usize);
+        // A task that uses all cells writes to all of them.
+        let reads = if order.len() > 64 { 0 } else { self.below(order.len() as i64) as usize };
+        let (read, write) = order.split_at(reads);
         let named = |cells: &[usize]| cells.iter().map(|at| Expr::Of(cell(at))).collect::<Vec<_>>();
         let kind = self.pick(&["out", "inout", "inout", "mutexinoutset"]);
         let mut clauses = vec![Clause::of("shared", "", vec![Expr::name(graph)])];
@@ -164,7 +166,12 @@ impl Drawer {
         if !read.is_empty() {
             clauses.push(Clause::of("depend", "in: ", named(read)));
         }
-        clauses.push(Clause::of("depend", format!("{kind}: "), named(write)));
+        if write.len() > 64 {
+            let all = format!("iterator(int k = 0:{}), {kind}: ", write.len());
+            clauses.push(Clause::of("depend", all, vec![Expr::Of(Place::at(graph, Expr::name("k")))]));
+        } else {
+            clauses.push(Clause::of("depend", format!("{kind}: "), named(write)));
+        }
         let value = read.iter().take(4).fold(self.value(scope), |sum, at| sum.op(Op::Add, Expr::Of(cell(at))));
         let mut block = if slow { vec![nap(50 + self.below(150))] } else { Vec::new() };
         block.extend(write.iter().take(8).map(|at| match kind {
@@ -172,7 +179,24 @@ impl Drawer {
             "mutexinoutset" => Stmt::Add(cell(at), value.clone().op(Op::Rem, Expr::Int(99_991)), Guard::Plain),
             _ => chain(&cell(at), value.clone()),
         }));
+        if self.is_c() && write.len() == 1 && self.one_in(6) {
+            return self.by_object(clauses, block);
+        }
         Directive::of("task", clauses, block)
+    }
+
+    /// A task whose last dependence is kept in an object.
+    fn by_object(&mut self, mut clauses: Vec<Clause>, block: Block) -> Stmt {
+        let object = self.fresh('o');
+        let name = || Clause::of("", "", vec![Expr::name(object.clone())]);
+        let depends = clauses.pop().map_or_else(Vec::new, |depends| vec![name(), depends]);
+        clauses.push(Clause::of("depend", "depobj: ", vec![Expr::name(object.clone())]));
+        let stmts = vec![
+            Directive::alone("depobj", depends),
+            Directive::of("task", clauses, block),
+            Directive::alone("depobj", vec![name(), Clause::of("destroy", "", Vec::new())]),
+        ];
+        Stmt::Locals(vec![Local::of(object, Kind::Depend, 0)], vec![Stmt::Together(stmts)])
     }
 
     /// A task that is over when somebody says so, and one that waits for it.
@@ -236,6 +260,26 @@ impl Drawer {
         let tasks = self.reducing_tasks(&inner.spawned(1), &reduced.clause, &reduced.update);
         let block = tasks.into_iter().map(|task| self.by_one_if_blind(&inner, task)).collect();
         self.wrapped(vec![reduced.local], Directive::of("parallel", clauses, block))
+    }
+
+    /// Sometimes: tasks of an ordered loop that take part in a reduction of it.
+    pub(super) fn with_reducing_tasks(
+        &mut self,
+        scope: &Scope,
+        inner: &Scope,
+        name: &str,
+        clauses: &mut Vec<Clause>,
+        block: &mut Block,
+        locals: &mut Vec<Local>,
+    ) {
+        let is_region = name.starts_with("parallel");
+        if !(is_region || scope.may_reduce()) || !self.one_in(3) {
+            return;
+        }
+        let reduced = self.task_reduction_by(inner);
+        block.extend(self.reducing_tasks(inner, &reduced.clause, &reduced.update));
+        clauses.push(by_tasks(&reduced.clause));
+        if is_region { locals.push(reduced.local) } else { self.share(reduced.local) }
     }
 
     /// A loop, or sections, or a scope, likewise.

@@ -195,6 +195,7 @@ fn local(Local { name, kind, initial, fixed }: &Local) -> String {
         Kind::Array(size) => format!("long long {name}[{size}] = {{0}};"),
         Kind::Long => format!("long double {name} = {initial};"),
         Kind::Event => format!("omp_event_handle_t {name};"),
+        Kind::Depend => format!("omp_depend_t {name};"),
     };
     if *fixed { format!("static {line}") } else { line }
 }

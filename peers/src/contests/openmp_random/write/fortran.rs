@@ -248,5 +248,6 @@ fn local(Local { name, kind, fixed, .. }: &Local) -> String {
         Kind::Array(size) => format!("integer(8){save} :: {name}(0:{})", size - 1),
         Kind::Long => format!("real(10){save} :: {name}"),
         Kind::Event => format!("integer(omp_event_handle_kind) :: {name}"),
+        Kind::Depend => unreachable!("only C keeps dependences"),
     }
 }
