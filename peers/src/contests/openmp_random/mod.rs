@@ -13,10 +13,11 @@ use crate::Trouble;
 use crate::bound::DropIn;
 use anyhow::{Context, Result, ensure};
 use reach::Reach;
-use run::{Bench, Outcome, Verdict};
+use run::{Bench, Comparison, Outcome};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 use std::{env, fs};
 use tree::{Language, Program};
@@ -42,7 +43,8 @@ struct Contest {
 struct Found {
     bodies: usize,
     programs: usize,
-    unsteady: Vec<(u64, &'static str)>,
+    /// Seeds of programs that say nothing, by the reason.
+    useless: BTreeMap<&'static str, Vec<u64>>,
     differences: usize,
     reach: Reach,
 }
@@ -99,99 +101,75 @@ impl Contest {
         let drop_in = DropIn::of(self.library.clone())?;
         run::prepare(place)?;
         println!("seed {}", self.seed);
-        let (next, found) = (AtomicUsize::new(0), Mutex::new(Found::default()));
-        let began = Instant::now();
+        let (next, found, began) = (AtomicU64::new(self.seed), Mutex::new(Found::default()), Instant::now());
         std::thread::scope(|scope| -> Result<()> {
             let job = |number: usize| {
-                let bench = Bench { folder: place.join(number.to_string()), drop_in: &drop_in };
+                let bench = Bench { folder: place.join(number.to_string()), shared: place.to_owned(), drop_in: &drop_in };
                 fs::create_dir_all(&bench.folder)?;
                 while found.lock().expect("no job panics").bodies < self.bodies {
-                    self.one(&bench, place, self.seed.wrapping_add(next.fetch_add(1, Ordering::Relaxed) as u64), &found)?;
+                    self.one(&bench, next.fetch_add(1, Ordering::Relaxed), &found)?;
                 }
                 anyhow::Ok(())
             };
             let jobs: Vec<_> = (0..self.jobs).map(|number| scope.spawn(move || job(number))).collect();
             jobs.into_iter().try_for_each(|job| job.join().expect("no job panics"))
         })?;
-        let found = found.into_inner().expect("no job panics");
-        print!("{}", reach::table(&found.reach, drop_in.exported.iter().cloned()));
-        let Found { bodies, programs, unsteady, differences, .. } = found;
-        println!(
-            "{bodies} bodies in {programs} programs, {:.0} s: {differences} programs differ, {} are unsteady on libgomp {unsteady:?}",
-            began.elapsed().as_secs_f64(),
-            unsteady.len()
-        );
-        ensure!(
-            differences == 0,
-            "{differences} programs do not do the same with {}; see {}",
-            self.library.display(),
-            self.keep.display()
-        );
+        let Found { bodies, programs, useless, differences, reach } = found.into_inner().expect("no job panics");
+        print!("{}", reach::table(&reach, &drop_in.exported));
+        println!("{bodies} bodies in {programs} programs, {} s", began.elapsed().as_secs());
+        for (why, seeds) in &useless {
+            println!("{} useless programs, {why}: seeds {seeds:?}", seeds.len());
+        }
+        let (library, keep) = (self.library.display(), self.keep.display());
+        ensure!(differences == 0, "{differences} programs behave differently with {library}; see the files in {keep}");
+        println!("no program behaves differently with {library}");
         Ok(())
     }
 
     /// Draws, compiles and judges the program of this seed.
-    fn one(&self, bench: &Bench<'_>, shared: &Path, seed: u64, found: &Mutex<Found>) -> Result<()> {
+    fn one(&self, bench: &Bench<'_>, seed: u64, found: &Mutex<Found>) -> Result<()> {
         let is_wanted = |program: &Program| self.only.is_empty() || write::source(program).contains(&self.only);
         let program = draw::program(seed, &self.languages, is_wanted);
-        if let Some(p) = env::var_os("DUMP") {
-            fs::write(p, write::source(&program))?;
-        }
-        bench.build(&program, shared).with_context(|| format!("the program of seed {seed}"))?;
-        let reach = reach::reached(&bench.program())?;
-        let verdict = bench.judge(&program, 1)?;
+        ensure!(!program.bodies.is_empty(), "no body of seed {seed} contains `{}`; correct --only", self.only);
+        let is_built = bench.build(&program).with_context(|| format!("the program of seed {seed}"))?;
+        let reach = if is_built { reach::reached(&bench.program())? } else { Reach::new() };
+        let comparison = if is_built { bench.judge(&program, 1)? } else { Comparison::Useless("the compiler fails") };
         {
             let mut found = found.lock().expect("no job panics");
             found.programs += 1;
-            found.bodies += program.bodies.len().max(1);
-            for (entry, bodies) in reach {
-                *found.reach.entry(entry).or_default() += bodies;
-            }
-            match &verdict {
-                Verdict::Same => return Ok(()),
-                Verdict::Unsteady(why) => found.unsteady.push((seed, why)),
-                Verdict::Unbound | Verdict::Differs { .. } => found.differences += 1,
+            found.bodies += program.bodies.len();
+            reach.into_iter().for_each(|(entry, bodies)| *found.reach.entry(entry).or_default() += bodies);
+            found.differences += usize::from(matches!(comparison, Comparison::Unbound | Comparison::Differs { .. }));
+            if let Comparison::Useless(why) = comparison {
+                found.useless.entry(why).or_default().push(seed);
             }
         }
-        match verdict {
-            Verdict::Differs { theirs, ours } => self.report(bench, shared, seed, &program, &theirs, &ours),
-            Verdict::Unbound => {
-                println!("seed {seed}: the loader did not bind the program to {}", self.library.display());
-                self.save(&program, seed, "unbound", &[])
-            }
-            _ => Ok(()),
+        match comparison {
+            Comparison::Same => Ok(()),
+            Comparison::Useless(_) => self.save(&program, seed, "useless", None),
+            Comparison::Unbound => self.save(&program, seed, "unbound", None),
+            Comparison::Differs { theirs, ours } => self.report(bench, seed, &program, theirs, ours),
         }
     }
 
     /// Shrinks a program that differs, and saves what is left.
-    fn report(
-        &self,
-        bench: &Bench<'_>,
-        shared: &Path,
-        seed: u64,
-        program: &Program,
-        theirs: &Outcome,
-        ours: &Outcome,
-    ) -> Result<()> {
-        println!("seed {seed} ({}): differs in bodies {:?}; shrinking", program.language.name(), run::differing(theirs, ours));
-        let (began, mut last) = (Instant::now(), (theirs.clone(), ours.clone()));
+    fn report(&self, bench: &Bench<'_>, seed: u64, program: &Program, theirs: Outcome, ours: Outcome) -> Result<()> {
+        let bodies = run::differing(&theirs, &ours);
+        println!("seed {seed} ({}): differs in bodies {bodies:?}; shrinking", program.language.name());
+        let (began, mut last) = (Instant::now(), [theirs, ours]);
         let smallest = shrink::shrink(program, |candidate| {
-            if began.elapsed() > SHRINKING || bench.build(candidate, shared).is_err() {
+            if began.elapsed() > SHRINKING || !bench.build(candidate).unwrap_or(false) {
                 return false;
             }
-            match bench.judge(candidate, 5) {
-                Ok(Verdict::Differs { theirs, ours }) => {
-                    last = (theirs, ours);
-                    true
-                }
-                _ => false,
-            }
+            let Ok(Comparison::Differs { theirs, ours }) = bench.judge(candidate, 5) else { return false };
+            last = [theirs, ours];
+            true
         });
-        self.save(&smallest, seed, "differs", &[("libgomp", &last.0), ("ours", &last.1)])
+        self.save(&smallest, seed, "differs", Some(&last))
     }
 
-    /// Writes a program with what there is to know about it at its top.
-    fn save(&self, program: &Program, seed: u64, what: &str, outcomes: &[(&str, &Outcome)]) -> Result<()> {
+    /// Writes a program with how it ended on libgomp and on ours, if that differs, and how to repeat it.
+    fn save(&self, program: &Program, seed: u64, what: &str, outcomes: Option<&[Outcome; 2]>) -> Result<()> {
         fs::create_dir_all(&self.keep)?;
         let (comment, ending) = match program.language {
             Language::C => ("//", "c"),
@@ -200,24 +178,18 @@ impl Contest {
         };
         let languages: Vec<&str> = self.languages.iter().map(|language| language.name()).collect();
         let only = if self.only.is_empty() { String::new() } else { format!(" --only '{}'", self.only) };
-        let mut text = format!(
-            "{comment} cargo xtask peers openmp-random --library {} --seed {seed} --bodies 1 --languages {}{only}\n",
-            self.library.display(),
-            languages.join(",")
+        let (library, languages) = (self.library.display(), languages.join(","));
+        let mut about = format!(
+            "cargo xtask peers openmp-random --library {library} --seed {seed} --bodies 1 --languages {languages}{only}\n"
         );
-        for (name, value) in &program.environment {
-            text += &format!("{comment} {name}={value}\n");
+        program.environment.iter().for_each(|(name, value)| about += &format!("{name}={value}\n"));
+        for (who, outcome) in ["libgomp", "ours"].iter().zip(outcomes.into_iter().flatten()) {
+            outcome.to_string().lines().for_each(|line| about += &format!("{who}: {line}\n"));
         }
-        for (who, outcome) in outcomes {
-            let lines = match outcome {
-                Outcome::Hung => "hangs".to_owned(),
-                Outcome::Ended { status, printed } => format!("{status}\n{printed}"),
-            };
-            lines.lines().for_each(|line| text += &format!("{comment} {who}: {line}\n"));
-        }
+        let about: String = about.lines().map(|line| format!("{comment} {line}\n")).collect();
         let path = self.keep.join(format!("{what}-{seed}.{ending}"));
-        fs::write(&path, text + &write::source(program))?;
-        println!("seed {seed}: see {}", path.display());
+        fs::write(&path, about + &write::source(program))?;
+        println!("seed {seed}: {what}; see {}", path.display());
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A body's functions have its number in their names, so a disassembly says which body a call belongs to.
 use anyhow::{Context, Result};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,8 @@ pub(super) type Reach = BTreeMap<String, usize>;
 
 /// Entries of the runtime that the bodies of this program call.
 pub(super) fn reached(program: &Path) -> Result<Reach> {
-    let listed = Command::new("objdump").args(["-d", "--no-show-raw-insn"]).arg(program).output().context("objdump cannot be started")?;
+    let listed =
+        Command::new("objdump").args(["-d", "--no-show-raw-insn"]).arg(program).output().context("objdump cannot be started")?;
     Ok(calls(&String::from_utf8_lossy(&listed.stdout)))
 }
 
@@ -33,39 +34,37 @@ fn calls(listed: &str) -> Reach {
     reach
 }
 
-/// Why no program of this compiler reaches an entry, by the beginning of its name.
-const UNREACHABLE: &[(&str, &str)] = &[
-    ("GOMP_offload_", "called by programs for devices"),
-    ("GOMP_PLUGIN_", "called by plugins for devices"),
-    ("GOMP_parallel_start", "before gcc 4.9"),
-    ("GOMP_parallel_end", "before gcc 4.9"),
-    ("GOMP_parallel_loop_dynamic_start", "before gcc 4.9"),
-    ("GOMP_parallel_loop_guided_start", "before gcc 4.9"),
-    ("GOMP_parallel_loop_runtime_start", "before gcc 4.9"),
-    ("GOMP_parallel_loop_static", "static schedules are compiled in line"),
-    ("GOMP_parallel_sections_start", "before gcc 4.9"),
-    ("GOMP_loop_static_start", "static schedules are compiled in line"),
-    ("GOMP_loop_ull_static_start", "static schedules are compiled in line"),
-    ("GOMP_target_data", "before gcc 5"),
-    ("GOMP_target_update", "before gcc 5"),
-    ("GOMP_target_map_indirect_ptr", "called by programs for devices"),
-    ("GOMP_target", "before gcc 5"),
-    ("GOMP_teams", "before gcc 12"),
-    ("GOMP_add_alloc", "from gcc 14"),
-    ("GOMP_is_alloc", "from gcc 14"),
-    ("GOMP_interop", "from gcc 15"),
-    ("GOMP_taskwait_depend_nowait", "from gcc 13"),
+/// Why this compiler emits no call of some entries: by their names, or how these begin.
+const NOT_EMITTED: &[(&str, &[&str])] = &[
+    ("emitted for devices only", &["GOMP_offload_", "GOMP_PLUGIN_", "GOMP_target_map_indirect_ptr"]),
+    (
+        "emitted before gcc 4.9",
+        &[
+            "GOMP_parallel_start",
+            "GOMP_parallel_end",
+            "GOMP_parallel_sections_start",
+            "GOMP_parallel_loop_static_start",
+            "GOMP_parallel_loop_dynamic_start",
+            "GOMP_parallel_loop_guided_start",
+            "GOMP_parallel_loop_runtime_start",
+        ],
+    ),
+    ("emitted before gcc 5", &["GOMP_target", "GOMP_target_data", "GOMP_target_update"]),
+    ("emitted before gcc 12", &["GOMP_teams"]),
+    ("never emitted: static loops are compiled in line", &["GOMP_loop_static_start", "GOMP_loop_ull_static_start"]),
+    ("emitted from gcc 13 on", &["GOMP_taskwait_depend_nowait", "GOMP_add_alloc", "GOMP_is_alloc", "GOMP_interop"]),
 ];
 
-/// A table of all entries of the library, rarest first.
-pub(super) fn table(reach: &Reach, exported: impl Iterator<Item = String>) -> String {
-    let mut rows: Vec<(usize, String)> =
-        exported.filter(|name| name.starts_with("GOMP_") && !name.contains('.')).map(|name| (reach.get(&name).copied().unwrap_or(0), name)).collect();
+/// A table of the library's entries, those that the fewest bodies call first.
+pub(super) fn table(reach: &Reach, exported: &HashSet<String>) -> String {
+    let entries = exported.iter().filter(|name| name.starts_with("GOMP_") && !name.contains('.'));
+    let mut rows: Vec<(usize, &String)> = entries.map(|name| (reach.get(name).copied().unwrap_or(0), name)).collect();
     rows.sort();
     let mut text = format!("{:>8}  entry\n", "bodies");
     for (count, name) in rows {
-        let why = UNREACHABLE.iter().find(|(start, _)| count == 0 && name.starts_with(start)).map_or("", |(_, why)| why);
-        let _ = writeln!(text, "{count:>8}  {name:<48} {why}");
+        let is_of = |known: &&str| name == known || known.ends_with('_') && name.starts_with(known);
+        let why = NOT_EMITTED.iter().find(|(_, names)| count == 0 && names.iter().any(is_of)).map_or("", |(why, _)| why);
+        let _ = writeln!(text, "{}", format!("{count:>8}  {name:<50} {why}").trim_end());
     }
     text
 }

@@ -4,10 +4,10 @@ use super::tree::{Language, Program};
 use super::write::source;
 use crate::bound::DropIn;
 use anyhow::{Context, Result, ensure};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use std::{fmt, fs};
 
 /// Sources of what all programs share.
 const SUPPORT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/c/openmp_random");
@@ -22,6 +22,8 @@ const SLOWER: u32 = 20;
 /// Where programs are compiled and run: a folder that one thread uses.
 pub(super) struct Bench<'a> {
     pub(super) folder: PathBuf,
+    /// Where [`prepare`] was.
+    pub(super) shared: PathBuf,
     pub(super) drop_in: &'a DropIn,
 }
 
@@ -32,12 +34,21 @@ pub(super) enum Outcome {
     Hung,
 }
 
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ended { status, printed } => write!(f, "{status}\n{printed}"),
+            Self::Hung => f.write_str("hangs"),
+        }
+    }
+}
+
 /// What the two runs of a program say.
 #[derive(Clone, Debug)]
-pub(super) enum Verdict {
+pub(super) enum Comparison {
     Same,
     /// Why the program is of no use: libgomp itself does not print the same each time, hangs or crashes.
-    Unsteady(&'static str),
+    Useless(&'static str),
     Differs {
         theirs: Outcome,
         ours: Outcome,
@@ -51,15 +62,21 @@ pub(super) fn prepare(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder)?;
     let source = |name| Path::new(SUPPORT).join(name);
     compile(folder, "gcc", &["-c"], &[source("support.c"), "-o".into(), "support.o".into()])?;
-    compile(folder, "gfortran", &["-c"], &[source("support.f90"), "-o".into(), "module.o".into()])
+    compile(folder, "gfortran", &["-c"], &[source("support.f90"), "-o".into(), "module.o".into()])?;
+    Ok(())
 }
 
-fn compile(folder: &Path, compiler: &str, options: &[&str], files: &[PathBuf]) -> Result<()> {
+/// Returns false if the compiler itself fails.
+fn compile(folder: &Path, compiler: &str, options: &[&str], files: &[PathBuf]) -> Result<bool> {
     let mut command = Command::new(compiler);
     command.args(["-O1", "-fopenmp"]).args(QUIET).args(options).args(files).arg("-I").arg(SUPPORT).current_dir(folder);
     let done = command.output().with_context(|| format!("{compiler} cannot be started"))?;
-    ensure!(done.status.success(), "{compiler} refuses {}:\n{}", files[0].display(), String::from_utf8_lossy(&done.stderr));
-    Ok(())
+    let said = String::from_utf8_lossy(&done.stderr);
+    if said.contains("internal compiler error") {
+        return Ok(false);
+    }
+    ensure!(done.status.success(), "{compiler} refuses {}:\n{said}", files[0].display());
+    Ok(true)
 }
 
 impl Bench<'_> {
@@ -67,56 +84,51 @@ impl Bench<'_> {
         self.folder.join("program")
     }
 
-    /// Compiles a program with what is in `shared`, where [`prepare`] was.
-    pub(super) fn build(&self, program: &Program, shared: &Path) -> Result<()> {
+    /// Compiles a program. Returns false if the compiler itself fails.
+    pub(super) fn build(&self, program: &Program) -> Result<bool> {
         let (compiler, name, objects): (_, _, &[&str]) = match program.language {
             Language::C => ("gcc", "program.c", &["support.o"]),
             Language::Cpp => ("g++", "program.cpp", &["support.o"]),
             Language::Fortran => ("gfortran", "program.f90", &["support.o", "module.o"]),
         };
-        let text = source(program);
+        let (text, module) = (source(program), format!("-I{}", self.shared.display()));
         fs::write(self.folder.join(name), &text)?;
-        let include = format!("-I{}", shared.display());
-        let mut options = vec![include.as_str(), "-ffree-line-length-none", "-rdynamic"];
-        if program.language != Language::Fortran {
-            options.remove(1);
-        }
-        let mut files = vec![PathBuf::from(name)];
+        let options: &[&str] = if program.language == Language::Fortran { &[&module, "-ffree-line-length-none"] } else { &[] };
+        let with = |objects: &[&str], more: &[&str]| -> Vec<PathBuf> {
+            let objects = objects.iter().map(|object| self.shared.join(object));
+            [PathBuf::from(name)].into_iter().chain(objects).chain(more.iter().map(PathBuf::from)).collect()
+        };
         if text.contains("in_plugin") {
-            let module = objects[1..].iter().map(|object| shared.join(object));
-            let plugin = files.iter().cloned().chain(module).chain(["-o", "plugin.so"].map(PathBuf::from));
-            let shared = [&options[..2.min(options.len() - 1)], &["-shared", "-fPIC", "-Wl,-Bsymbolic"]].concat();
-            compile(&self.folder, compiler, &shared, &plugin.collect::<Vec<_>>())?;
+            let files = with(&objects[1..], &["-shared", "-fPIC", "-Wl,-Bsymbolic", "-o", "plugin.so"]);
+            compile(&self.folder, compiler, options, &files)?;
         }
-        files.extend(objects.iter().map(|object| shared.join(object)));
-        files.extend(["-ldl", "-pthread", "-o", "program"].map(PathBuf::from));
-        compile(&self.folder, compiler, &options, &files)
+        compile(&self.folder, compiler, options, &with(objects, &["-rdynamic", "-ldl", "-pthread", "-o", "program"]))
     }
 
     /// Runs what was built on both, our library up to `times` times, until a run differs.
-    pub(super) fn judge(&self, program: &Program, times: usize) -> Result<Verdict> {
+    pub(super) fn judge(&self, program: &Program, times: usize) -> Result<Comparison> {
         let (theirs, took, _) = self.run(program, false, LIMIT)?;
         match &theirs {
-            Outcome::Hung => return Ok(Verdict::Unsteady("hangs")),
-            Outcome::Ended { status, .. } if status.contains("SIGSEGV") => return Ok(Verdict::Unsteady("crashes")),
+            Outcome::Hung => return Ok(Comparison::Useless("libgomp hangs")),
+            Outcome::Ended { status, .. } if status.contains("SIGSEGV") => return Ok(Comparison::Useless("libgomp crashes")),
             Outcome::Ended { .. } => {}
         }
         let limit = HANG.max(took * SLOWER);
         for _ in 0..times {
             let (ours, _, bound) = self.run(program, true, limit)?;
             if !bound && ours != Outcome::Hung {
-                return Ok(Verdict::Unbound);
+                return Ok(Comparison::Unbound);
             }
             if ours != theirs {
                 for _ in 0..3 {
                     if self.run(program, false, LIMIT)?.0 != theirs {
-                        return Ok(Verdict::Unsteady("varies"));
+                        return Ok(Comparison::Useless("libgomp varies"));
                     }
                 }
-                return Ok(Verdict::Differs { theirs, ours });
+                return Ok(Comparison::Differs { theirs, ours });
             }
         }
-        Ok(Verdict::Same)
+        Ok(Comparison::Same)
     }
 
     fn run(&self, program: &Program, ours: bool, limit: Duration) -> Result<(Outcome, Duration, bool)> {

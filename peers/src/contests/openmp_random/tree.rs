@@ -35,7 +35,7 @@ pub(super) type Block = Vec<Stmt>;
 #[derive(Clone, Debug)]
 pub(super) enum Stmt {
     Set(Place, Expr),
-    Add(Place, Expr, Guard),
+    Add(Place, Expr, Exclusion),
     If(Expr, Block),
     /// A loop that one thread runs.
     For(Loop, Block),
@@ -68,7 +68,7 @@ pub(super) enum Way {
 
 /// What keeps others out while a number is added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Guard {
+pub(super) enum Exclusion {
     Plain,
     Atomic,
     /// Of this name, or of none.

@@ -1,16 +1,16 @@
 //! Cancelled constructs. One thread, task or iteration cancels, once; what the others still do is open and
 //! goes to `junk`. What is counted is whether the one went on, as it does if cancellation is off or its condition
 //! does not hold; then all the rest is done, too.
-use super::super::tree::{Block, Body, Clause, Directive, Expr, Guard, Op, Place, Stmt};
+use super::super::tree::{Block, Body, Clause, Directive, Exclusion, Expr, Op, Place, Stmt};
 use super::loops::nap;
-use super::{Drawer, Kinds, Scope};
+use super::{Drawer, Kinds, Site};
 
 pub(super) const KINDS: &Kinds = &[
     (3, |scope| scope.team && scope.load() <= 64, |drawer, scope| drawer.cancelled_loop(scope, "for")),
-    (3, Scope::may_fork, |drawer, scope| drawer.cancelled_loop(scope, "parallel for")),
+    (3, Site::may_fork, |drawer, scope| drawer.cancelled_loop(scope, "parallel for")),
     (2, |scope| scope.team && scope.load() <= 64, |drawer, scope| drawer.cancelled_sections(scope, "sections")),
-    (2, Scope::may_fork, |drawer, scope| drawer.cancelled_sections(scope, "parallel sections")),
-    (3, Scope::may_fork, Drawer::cancelled_region),
+    (2, Site::may_fork, |drawer, scope| drawer.cancelled_sections(scope, "parallel sections")),
+    (3, Site::may_fork, Drawer::cancelled_region),
     (3, |scope| scope.load() <= 40 && scope.deep < 5, Drawer::cancelled_group),
 ];
 
@@ -32,13 +32,13 @@ impl Drawer {
         if self.one_in(4) {
             clauses.push(Clause::loose("if", "", vec![Expr::Int(self.below(2))]));
         }
-        let went_on = Stmt::Add(Place::at("sums", Expr::Int(self.below(4))), Expr::Int(1 + self.below(99)), Guard::Atomic);
+        let went_on = Stmt::Add(Place::at("sums", Expr::Int(self.below(4))), Expr::Int(1 + self.below(99)), Exclusion::Atomic);
         vec![Directive::alone(construct.cancel, clauses), went_on]
     }
 
     /// What those do who may be cancelled.
     fn may_be_cancelled(&mut self, construct: &Construct) -> Block {
-        let add = Stmt::Add(Place::at("junk", Expr::Int(0)), Expr::Int(1), Guard::Atomic);
+        let add = Stmt::Add(Place::at("junk", Expr::Int(0)), Expr::Int(1), Exclusion::Atomic);
         let mut block = vec![add.clone()];
         if self.one_in(3) {
             block.insert(0, nap(10));
@@ -50,7 +50,7 @@ impl Drawer {
         block
     }
 
-    fn cancelled_loop(&mut self, scope: &Scope, name: &'static str) -> Stmt {
+    fn cancelled_loop(&mut self, scope: &Site, name: &'static str) -> Stmt {
         let mut clauses = if name.starts_with("parallel") { self.region_clauses(scope).0 } else { Vec::new() };
         clauses.extend(self.schedule(scope, true).0);
         let count = 1 + self.below(30);
@@ -61,7 +61,7 @@ impl Drawer {
         Stmt::Directive(Directive { name, clauses, body: Body::Loops(vec![each], block) })
     }
 
-    fn cancelled_sections(&mut self, scope: &Scope, name: &'static str) -> Stmt {
+    fn cancelled_sections(&mut self, scope: &Site, name: &'static str) -> Stmt {
         let clauses = if name.starts_with("parallel") { self.region_clauses(scope).0 } else { Vec::new() };
         let count = 1 + self.below(5);
         let mut sections: Vec<_> = (0..count).map(|_| self.may_be_cancelled(&SECTIONS)).collect();
@@ -72,7 +72,7 @@ impl Drawer {
     }
 
     /// A region that one of its members cancels, between barriers that the others may or may not pass.
-    fn cancelled_region(&mut self, scope: &Scope) -> Stmt {
+    fn cancelled_region(&mut self, scope: &Site) -> Stmt {
         let (clauses, _) = self.region_clauses(scope);
         let barrier = || Directive::alone("barrier", Vec::new());
         let mut block = vec![barrier(); self.below(2) as usize];
@@ -85,7 +85,7 @@ impl Drawer {
             block.push(Directive::of(
                 "task",
                 Vec::new(),
-                vec![Stmt::Add(Place::at("junk", Expr::Int(0)), Expr::Int(1), Guard::Atomic)],
+                vec![Stmt::Add(Place::at("junk", Expr::Int(0)), Expr::Int(1), Exclusion::Atomic)],
             ));
         }
         if self.one_in(2) {
@@ -101,7 +101,7 @@ impl Drawer {
         Directive::of("parallel", clauses, vec![Stmt::Together(block)])
     }
 
-    fn cancelled_group(&mut self, scope: &Scope) -> Stmt {
+    fn cancelled_group(&mut self, scope: &Site) -> Stmt {
         let count = 1 + self.below(8);
         let one = self.below(count);
         let task = |drawer: &mut Self, number| {

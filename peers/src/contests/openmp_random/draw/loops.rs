@@ -1,16 +1,16 @@
 //! Loops that are divided: by schedules, in order, with dependences between iterations.
-use super::super::tree::{Body, Clause, Counter, Directive, Expr, Guard, Kind, Local, Loop, Op, Place, Stmt};
-use super::{Drawer, Kinds, Scope};
+use super::super::tree::{Body, Clause, Counter, Directive, Exclusion, Expr, Kind, Local, Loop, Op, Place, Stmt};
+use super::{Drawer, Kinds, Site};
 
 pub(super) const KINDS: &Kinds = &[
     (8, |scope| scope.team, |drawer, scope| drawer.divided(scope, "for")),
-    (8, Scope::may_fork, |drawer, scope| drawer.divided(scope, "parallel for")),
-    (2, Scope::may_fork, |drawer, scope| drawer.divided(scope, "parallel for simd")),
+    (8, Site::may_fork, |drawer, scope| drawer.divided(scope, "parallel for")),
+    (2, Site::may_fork, |drawer, scope| drawer.divided(scope, "parallel for simd")),
     (1, |scope| scope.team, |drawer, scope| drawer.divided(scope, "for simd")),
     (3, |scope| scope.team && scope.locals, |drawer, scope| drawer.in_order(scope, "for")),
-    (3, Scope::may_fork, |drawer, scope| drawer.in_order(scope, "parallel for")),
+    (3, Site::may_fork, |drawer, scope| drawer.in_order(scope, "parallel for")),
     (3, |scope| scope.team && scope.locals, |drawer, scope| drawer.doacross(scope, "for")),
-    (3, Scope::may_fork, |drawer, scope| drawer.doacross(scope, "parallel for")),
+    (3, Site::may_fork, |drawer, scope| drawer.doacross(scope, "parallel for")),
     (4, |scope| scope.may_fork() && scope.once && scope.each() == 1, Drawer::chunks),
 ];
 
@@ -29,7 +29,7 @@ impl Drawer {
     }
 
     /// A schedule, or none, and whether it says which member runs which iteration.
-    pub(super) fn schedule(&mut self, scope: &Scope, ordered: bool) -> (Option<Clause>, bool) {
+    pub(super) fn schedule(&mut self, scope: &Site, ordered: bool) -> (Option<Clause>, bool) {
         let mut kind =
             self.pick(&["", "static", "dynamic", "guided", "runtime", "runtime", "auto", "dynamic", "guided"]).to_owned();
         if kind.is_empty() {
@@ -52,7 +52,7 @@ impl Drawer {
         (Some(Clause::loose("schedule", prefix, values)), fixed)
     }
 
-    fn count(&mut self, scope: &Scope) -> i64 {
+    fn count(&mut self, scope: &Site) -> i64 {
         let most = (1_500 / scope.load()).clamp(2, 60);
         match self.below(12) {
             0 => 0,
@@ -62,7 +62,7 @@ impl Drawer {
     }
 
     /// What a loop's directive may have, whatever it is: the schedule, and that of the region if it makes one.
-    fn loop_clauses(&mut self, scope: &Scope, name: &str, ordered: bool) -> (Vec<Clause>, bool) {
+    fn loop_clauses(&mut self, scope: &Site, name: &str, ordered: bool) -> (Vec<Clause>, bool) {
         let (schedule, fixed) = self.schedule(scope, ordered);
         let mut clauses: Vec<Clause> = schedule.into_iter().collect();
         if name.starts_with("parallel") {
@@ -71,7 +71,7 @@ impl Drawer {
         (clauses, fixed)
     }
 
-    fn divided(&mut self, scope: &Scope, name: &'static str) -> Stmt {
+    fn divided(&mut self, scope: &Site, name: &'static str) -> Stmt {
         // gfortran 12 fails on some vectorised loops.
         let name = if self.is_c() { name } else { name.trim_end_matches(" simd") };
         let (mut clauses, fixed) = self.loop_clauses(scope, name, false);
@@ -98,7 +98,7 @@ impl Drawer {
         let mut block = Vec::new();
         if let Some(from) = self.own_cells(total) {
             let at = position(&loops).op(Op::Add, Expr::Int(from));
-            let guard = if exclusive { Guard::Plain } else { Guard::Atomic };
+            let guard = if exclusive { Exclusion::Plain } else { Exclusion::Atomic };
             block.push(Stmt::Add(Place::at("cells", at), self.value(&inner), guard));
         }
         let mut locals = Vec::new();
@@ -112,7 +112,7 @@ impl Drawer {
             let last = self.fresh('l');
             clauses.push(Clause::of("lastprivate", "", vec![Expr::name(last.clone())]));
             // Not of what is around: the same loop may be run again at once.
-            let own = Scope { values: loops.iter().map(Loop::value).collect(), ..inner.clone() };
+            let own = Site { values: loops.iter().map(Loop::value).collect(), ..inner.clone() };
             block.push(Stmt::Set(Place::name(last.clone()), self.value(&own)));
             let local = Local::of(last, Kind::Whole, -1);
             if name.starts_with("parallel") { locals.push(local) } else { self.share(local) }
@@ -125,7 +125,7 @@ impl Drawer {
         self.wrapped(locals, stmt)
     }
 
-    fn nonempty_or_not(&mut self, scope: &Scope) -> Loop {
+    fn nonempty_or_not(&mut self, scope: &Site) -> Loop {
         let count = self.count(scope);
         self.counter(count, true)
     }
@@ -137,7 +137,7 @@ impl Drawer {
     }
 
     /// A number that depends on the order of iterations, which `ordered` fixes.
-    fn in_order(&mut self, scope: &Scope, name: &'static str) -> Stmt {
+    fn in_order(&mut self, scope: &Site, name: &'static str) -> Stmt {
         let (mut clauses, _) = self.loop_clauses(scope, name, true);
         clauses.push(Clause::of("ordered", "", Vec::new()));
         let each = self.nonempty_or_not(scope);
@@ -165,7 +165,7 @@ impl Drawer {
     }
 
     /// A loop, or two, whose iterations wait for earlier ones.
-    fn doacross(&mut self, scope: &Scope, name: &'static str) -> Stmt {
+    fn doacross(&mut self, scope: &Site, name: &'static str) -> Stmt {
         let (mut clauses, _) = self.loop_clauses(scope, name, true);
         let (height, width) = (1 + self.below(12), 1 + self.below(6));
         let mut loops = vec![self.counter(height, true)];
@@ -220,7 +220,7 @@ impl Drawer {
     }
 
     /// Chunks must be as long as asked for: each iteration notes who runs it.
-    fn chunks(&mut self, scope: &Scope) -> Stmt {
+    fn chunks(&mut self, scope: &Site) -> Stmt {
         let kind = self.pick(&["dynamic", "guided", "guided"]);
         let (count, chunk) = (20 + self.below(60), 2 + self.below(12));
         let Some(from) = self.own_cells(count) else { return self.add(scope) };
@@ -247,7 +247,7 @@ impl Drawer {
         block.push(Stmt::Directive(Directive { name: "parallel for", clauses, body: Body::Loops(vec![each], work) }));
         let count_wrong = if kind == "guided" { "short_runs" } else { "torn" };
         let wrong = Expr::Call(count_wrong, vec![Expr::Int(from), Expr::Int(count), Expr::Int(chunk)]);
-        block.push(Stmt::Add(Place::at("sums", Expr::Int(0)), wrong, Guard::Atomic));
+        block.push(Stmt::Add(Place::at("sums", Expr::Int(0)), wrong, Exclusion::Atomic));
         // Who ran what is open.
         block.push(Stmt::Call(Expr::Call("clear", vec![Expr::Int(from), Expr::Int(count)])));
         Stmt::Together(block)

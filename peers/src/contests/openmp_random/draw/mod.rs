@@ -2,7 +2,7 @@
 //!
 //! - A number that several threads change is a sum under a guard (atomic, critical, lock, reduction, mutual
 //!   exclusion of tasks), or is changed in an order that the program fixes (ordered, doacross, dependences).
-//! - A summand is made of values that mean the same wherever it runs ([`Scope::values`]): numbers of loops
+//! - A summand is made of values that mean the same wherever it runs ([`Site::values`]): numbers of loops
 //!   around, and the thread's own number only where each member runs the statement once, or a static schedule
 //!   fixes who runs which iteration. In a *blind* program, whose environment leaves the sizes of teams open,
 //!   thread numbers are never such values, and no member adds by itself.
@@ -17,7 +17,7 @@ mod process;
 mod regions;
 mod tasks;
 
-use super::tree::{Block, Expr, Guard, Kind, Language, Local, Op, Place, Program, Stmt, Way};
+use super::tree::{Block, Exclusion, Expr, Kind, Language, Local, Op, Place, Program, Stmt, Way};
 use foregather_machine::SplitMix;
 
 /// Bodies of one program.
@@ -67,7 +67,7 @@ struct Drawer {
 
 /// Where a statement stands.
 #[derive(Clone, Debug)]
-struct Scope {
+struct Site {
     /// Regions around.
     level: u32,
     /// Does every member of the team run it? Only there constructs that divide work may stand.
@@ -91,7 +91,7 @@ struct Scope {
 }
 
 /// What can be drawn: how likely, where, and how.
-type Kinds = [(u64, fn(&Scope) -> bool, fn(&mut Drawer, &Scope) -> Stmt)];
+type Kinds = [(u64, fn(&Site) -> bool, fn(&mut Drawer, &Site) -> Stmt)];
 
 const ANYWHERE: &Kinds = &[
     (10, |_| true, Drawer::add),
@@ -102,7 +102,7 @@ const ANYWHERE: &Kinds = &[
     (1, |_| true, Drawer::exception),
 ];
 
-impl Scope {
+impl Site {
     /// How often all threads together run it.
     fn load(&self) -> i64 {
         self.times * self.each()
@@ -163,8 +163,8 @@ impl Drawer {
     }
 
     /// The serial part of a body.
-    fn serial(&self) -> Scope {
-        Scope {
+    fn serial(&self) -> Site {
+        Site {
             level: 0,
             team: true,
             once: true,
@@ -180,7 +180,7 @@ impl Drawer {
     }
 
     /// Draws one of the kinds that may stand here.
-    fn choose(&mut self, scope: &Scope, kinds: &[&Kinds]) -> Stmt {
+    fn choose(&mut self, scope: &Site, kinds: &[&Kinds]) -> Stmt {
         let possible: Vec<_> = kinds.iter().flat_map(|kinds| kinds.iter()).filter(|(_, may, _)| may(scope)).collect();
         let mut at = self.dice.below(possible.iter().map(|(weight, ..)| weight).sum());
         for (weight, _, draw) in possible {
@@ -192,14 +192,14 @@ impl Drawer {
         self.add(scope)
     }
 
-    fn stmt(&mut self, scope: &Scope) -> Stmt {
+    fn stmt(&mut self, scope: &Site) -> Stmt {
         if scope.deep > 5 {
             return self.add(scope);
         }
         self.choose(scope, &[ANYWHERE, loops::KINDS, regions::KINDS, tasks::KINDS, cancel::KINDS])
     }
 
-    fn block(&mut self, scope: &Scope, most: i64) -> Block {
+    fn block(&mut self, scope: &Site, most: i64) -> Block {
         (0..=self.below(most)).map(|_| self.stmt(scope)).collect()
     }
 
@@ -235,10 +235,10 @@ impl Drawer {
                     let each = self.counter(*size, false);
                     let weight = each.position().op(Op::Add, Expr::Int(1));
                     let value = Expr::Of(Place::at(name.clone(), each.position())).op(Op::Mul, weight);
-                    block.push(Stmt::For(each, vec![Stmt::Add(sum, value, Guard::Atomic)]));
+                    block.push(Stmt::For(each, vec![Stmt::Add(sum, value, Exclusion::Atomic)]));
                 }
-                Kind::Whole => block.push(Stmt::Add(sum, Expr::name(name.clone()), Guard::Atomic)),
-                Kind::Long => block.push(Stmt::Add(sum, Expr::Call("whole", vec![Expr::name(name.clone())]), Guard::Atomic)),
+                Kind::Whole => block.push(Stmt::Add(sum, Expr::name(name.clone()), Exclusion::Atomic)),
+                Kind::Long => block.push(Stmt::Add(sum, Expr::Call("whole", vec![Expr::name(name.clone())]), Exclusion::Atomic)),
                 Kind::Event | Kind::Depend => {}
             }
         }
@@ -255,7 +255,7 @@ impl Drawer {
     }
 
     /// A value that means the same wherever it is taken.
-    fn value(&mut self, scope: &Scope) -> Expr {
+    fn value(&mut self, scope: &Site) -> Expr {
         let mut value = Expr::Int(1 + self.below(9));
         for _ in 0..self.below(3).min(scope.values.len() as i64) {
             let factor = Expr::Int(1 + self.below(7));
@@ -265,21 +265,21 @@ impl Drawer {
     }
 
     /// A guard, and which of the guarded numbers it guards; without one any number.
-    fn guard(&mut self) -> (Guard, Option<i64>) {
+    fn guard(&mut self) -> (Exclusion, Option<i64>) {
         let number = self.below(2);
         match self.below(9) {
-            0 => (Guard::Critical(""), Some(0)),
-            1 => (Guard::Critical("one"), Some(1)),
-            2 => (Guard::Critical("two"), Some(2)),
-            3 => (Guard::Lock { set: "omp_set_lock", unset: "omp_unset_lock", lock: "locks", number }, Some(3 + number)),
-            4 => (Guard::TestLock { number }, Some(3 + number)),
-            5 => (Guard::Lock { set: "set_twice", unset: "unset_twice", lock: "nest_locks", number }, Some(5 + number)),
-            _ => (Guard::Atomic, None),
+            0 => (Exclusion::Critical(""), Some(0)),
+            1 => (Exclusion::Critical("one"), Some(1)),
+            2 => (Exclusion::Critical("two"), Some(2)),
+            3 => (Exclusion::Lock { set: "omp_set_lock", unset: "omp_unset_lock", lock: "locks", number }, Some(3 + number)),
+            4 => (Exclusion::TestLock { number }, Some(3 + number)),
+            5 => (Exclusion::Lock { set: "set_twice", unset: "unset_twice", lock: "nest_locks", number }, Some(5 + number)),
+            _ => (Exclusion::Atomic, None),
         }
     }
 
     /// Adds a value to a sum, whoever runs it.
-    fn add(&mut self, scope: &Scope) -> Stmt {
+    fn add(&mut self, scope: &Site) -> Stmt {
         let (guard, guarded) = self.guard();
         // A guard keeps out only its own kind: each has a number of its own.
         let to = guarded.map_or_else(|| Place::at("sums", Expr::Int(self.below(4))), |at| Place::at("guarded", Expr::Int(at)));
@@ -288,7 +288,7 @@ impl Drawer {
     }
 
     /// Where it is open how many members there are, only one of them runs the statement.
-    fn by_one_if_blind(&mut self, scope: &Scope, stmt: Stmt) -> Stmt {
+    fn by_one_if_blind(&mut self, scope: &Site, stmt: Stmt) -> Stmt {
         if scope.team && scope.level > 0 && scope.blind {
             return Stmt::If(Expr::call("omp_get_thread_num").op(Op::Eq, Expr::Int(0)), vec![stmt]);
         }
@@ -296,19 +296,19 @@ impl Drawer {
     }
 
     /// A sequential loop around statements.
-    fn again(&mut self, scope: &Scope) -> Stmt {
+    fn again(&mut self, scope: &Site) -> Stmt {
         let count = 1 + self.below(3);
         let each = self.counter(count, false);
-        let mut inner = Scope { again: true, times: scope.times * count, deep: scope.deep + 1, ..scope.clone() };
+        let mut inner = Site { again: true, times: scope.times * count, deep: scope.deep + 1, ..scope.clone() };
         inner.values.push(Expr::name(each.name.clone()));
         let block = self.block(&inner, 2);
         Stmt::For(each, block)
     }
 
     /// A function: its constructs belong to the region of its caller, which it does not see.
-    fn orphan(&mut self, scope: &Scope) -> Stmt {
-        let given = self.value(&Scope { values: scope.settled(), ..scope.clone() });
-        let inner = Scope { values: vec![Expr::given()], locals: false, deep: scope.deep + 1, ..scope.clone() };
+    fn orphan(&mut self, scope: &Site) -> Stmt {
+        let given = self.value(&Site { values: scope.settled(), ..scope.clone() });
+        let inner = Site { values: vec![Expr::given()], locals: false, deep: scope.deep + 1, ..scope.clone() };
         let block = self.block(&inner, 2);
         Stmt::Part(Way::Plain, given, block)
     }

@@ -1,7 +1,7 @@
 //! What a body relies on, and bodies with more than one thread of the host or more than one process, and with
 //! ends of processes.
-use super::super::tree::{Block, Clause, Directive, Expr, Guard, Language, Op, Place, Stmt, Way};
-use super::{Drawer, Kinds, Scope, regions};
+use super::super::tree::{Block, Clause, Directive, Exclusion, Expr, Language, Op, Place, Stmt, Way};
+use super::{Drawer, Kinds, Site, regions};
 
 /// Of the serial part of a body only.
 pub(super) const KINDS: &Kinds = &[
@@ -100,17 +100,17 @@ impl Drawer {
     }
 
     /// Asks the runtime what the standard fixes.
-    pub(super) fn query(&mut self, scope: &Scope) -> Stmt {
+    pub(super) fn query(&mut self, scope: &Site) -> Stmt {
         let queries = if scope.blind || self.one_in(2) { QUERIES } else { SIZES };
         let (name, arguments) = self.pick(queries);
         let arguments = if arguments.is_empty() { vec![] } else { vec![Expr::Int(self.pick(arguments))] };
         let value = Expr::Call(name, arguments).op(Op::Mul, Expr::Int(1 + self.below(5)));
-        let add = Stmt::Add(Place::at("sums", Expr::Int(self.below(4))), value, Guard::Atomic);
+        let add = Stmt::Add(Place::at("sums", Expr::Int(self.below(4))), value, Exclusion::Atomic);
         self.by_one_if_blind(scope, add)
     }
 
     /// Throws out of statements, and catches before the end of the construct.
-    pub(super) fn exception(&mut self, scope: &Scope) -> Stmt {
+    pub(super) fn exception(&mut self, scope: &Site) -> Stmt {
         if self.language != Language::Cpp {
             return self.add(scope);
         }
@@ -123,7 +123,7 @@ impl Drawer {
     /// A part of the program with constructs, and its own settings unknown.
     fn part(&mut self, times: i64, way: Way) -> Stmt {
         let runtime = std::mem::take(&mut self.runtime_is_static);
-        let scope = Scope { once: times == 1, times, deep: 1, values: vec![Expr::given()], locals: times == 1, ..self.serial() };
+        let scope = Site { once: times == 1, times, deep: 1, values: vec![Expr::given()], locals: times == 1, ..self.serial() };
         let block = self.sharing(|drawer| drawer.block(&scope, 2));
         self.runtime_is_static = runtime;
         Stmt::Part(way, Expr::Int(self.below(40)), block)
@@ -151,7 +151,7 @@ impl Drawer {
                 let child = Stmt::Part(
                     Way::By("in_child"),
                     Expr::Int(self.below(40)),
-                    vec![self.add(&Scope { level: 1, ..self.serial() }.lone(1))],
+                    vec![self.add(&Site { level: 1, ..self.serial() }.lone(1))],
                 );
                 block.extend([self.region(), child, self.region()]);
             }

@@ -1,11 +1,11 @@
 //! Regions, and the constructs of a team but loops and tasks.
-use super::super::tree::{Body, Clause, Directive, Expr, Guard, Kind, Local, Op, Place, Stmt};
-use super::{Drawer, Kinds, MOST_THREADS, Scope};
+use super::super::tree::{Body, Clause, Directive, Exclusion, Expr, Kind, Local, Op, Place, Stmt};
+use super::{Drawer, Kinds, MOST_THREADS, Site};
 
 pub(super) const KINDS: &Kinds = &[
-    (12, Scope::may_fork, Drawer::parallel),
+    (12, Site::may_fork, Drawer::parallel),
     (4, |scope| scope.team, |drawer, scope| drawer.sections(scope, "sections")),
-    (3, Scope::may_fork, |drawer, scope| drawer.sections(scope, "parallel sections")),
+    (3, Site::may_fork, |drawer, scope| drawer.sections(scope, "parallel sections")),
     (4, |scope| scope.team, Drawer::single),
     (3, |scope| scope.team, Drawer::copyprivate),
     (2, |scope| scope.team, Drawer::masked),
@@ -37,7 +37,7 @@ pub(super) struct Reduction {
     pub(super) update: Stmt,
 }
 
-impl Scope {
+impl Site {
     /// May a region begin here?
     pub(super) fn may_fork(&self) -> bool {
         self.level < 3 && self.load() <= 16 && self.deep < 5 && !(self.blind && self.team && self.level > 0)
@@ -57,7 +57,7 @@ impl Scope {
 
 impl Drawer {
     /// What each directive that makes a region may have, and how many members the region has at most.
-    pub(super) fn region_clauses(&mut self, scope: &Scope) -> (Vec<Clause>, i64) {
+    pub(super) fn region_clauses(&mut self, scope: &Site) -> (Vec<Clause>, i64) {
         let (mut clauses, mut size) = (Vec::new(), MOST_THREADS);
         let most = [MOST_THREADS, 3, 2][scope.level.min(2) as usize];
         // Of nested regions the number of all threads is bounded.
@@ -80,7 +80,7 @@ impl Drawer {
         (clauses, size)
     }
 
-    pub(super) fn parallel(&mut self, scope: &Scope) -> Stmt {
+    pub(super) fn parallel(&mut self, scope: &Site) -> Stmt {
         let (mut clauses, size) = self.region_clauses(scope);
         let mut inner = scope.region(size);
         let mut locals = Vec::new();
@@ -114,23 +114,23 @@ impl Drawer {
     }
 
     /// A reduction by any operator whose result does not depend on the order.
-    pub(super) fn reduction(&mut self, scope: &Scope) -> Reduction {
+    pub(super) fn reduction(&mut self, scope: &Site) -> Reduction {
         let operators: Vec<usize> = (0..OPERATORS.len()).collect();
         self.reduction_by(&operators, scope)
     }
 
     /// As [`Drawer::reduction`], by an operator that tasks can take part in: gfortran 12 fails on those of users.
-    pub(super) fn task_reduction_by(&mut self, scope: &Scope) -> Reduction {
+    pub(super) fn task_reduction_by(&mut self, scope: &Site) -> Reduction {
         let operators: Vec<usize> = (0..OPERATORS.len() - usize::from(!self.is_c())).collect();
         self.reduction_by(&operators, scope)
     }
 
-    fn reduction_by(&mut self, operators: &[usize], scope: &Scope) -> Reduction {
+    fn reduction_by(&mut self, operators: &[usize], scope: &Site) -> Reduction {
         let (operator, initial, function) = OPERATORS[self.pick(operators)];
         let name = self.fresh('r');
         let (own, value) = (Place::name(name.clone()), self.value(scope));
         let update = if function.is_empty() {
-            Stmt::Add(own, value, Guard::Plain)
+            Stmt::Add(own, value, Exclusion::Plain)
         } else {
             let value = value.op(Op::Add, Expr::Int(0));
             Stmt::Set(own.clone(), Expr::Call(function, vec![Expr::Of(own), value]))
@@ -139,7 +139,7 @@ impl Drawer {
         Reduction { clause, local: Local::of(name, Kind::Whole, initial), update }
     }
 
-    fn sections(&mut self, scope: &Scope, name: &'static str) -> Stmt {
+    fn sections(&mut self, scope: &Site, name: &'static str) -> Stmt {
         let is_region = name.starts_with("parallel");
         let (mut clauses, mut inner) = (Vec::new(), scope.lone(1));
         let mut locals = Vec::new();
@@ -161,7 +161,7 @@ impl Drawer {
         self.wrapped(locals, stmt)
     }
 
-    fn single(&mut self, scope: &Scope) -> Stmt {
+    fn single(&mut self, scope: &Site) -> Stmt {
         let (mut clauses, mut inner) = (Vec::new(), scope.lone(1));
         if self.one_in(3) {
             clauses.push(Clause::loose("nowait", "", Vec::new()));
@@ -172,16 +172,16 @@ impl Drawer {
     }
 
     /// One member sets a variable of its own, and all others have it then.
-    fn copyprivate(&mut self, scope: &Scope) -> Stmt {
+    fn copyprivate(&mut self, scope: &Site) -> Stmt {
         let (own, value) = (self.fresh('p'), self.value(&scope.lone(1)));
         let set = Stmt::Set(Place::name(own.clone()), value);
         let single = Directive::of("single", vec![Clause::of("copyprivate", "", vec![Expr::name(own.clone())])], vec![set]);
         let sum = Place::at("sums", Expr::Int(self.below(4)));
-        let add = self.by_one_if_blind(scope, Stmt::Add(sum, Expr::name(own.clone()), Guard::Atomic));
+        let add = self.by_one_if_blind(scope, Stmt::Add(sum, Expr::name(own.clone()), Exclusion::Atomic));
         Stmt::Locals(vec![Local::of(own, Kind::Whole, -1)], vec![Stmt::Together(vec![single, add])])
     }
 
-    fn masked(&mut self, scope: &Scope) -> Stmt {
+    fn masked(&mut self, scope: &Site) -> Stmt {
         let block = self.block(&scope.lone(1), 1);
         if scope.blind || self.one_in(2) {
             return Directive::of("master", Vec::new(), block);
@@ -191,7 +191,7 @@ impl Drawer {
     }
 
     /// Each member adds to a reduction of its own.
-    fn scope(&mut self, scope: &Scope) -> Stmt {
+    fn scope(&mut self, scope: &Site) -> Stmt {
         let reduced = self.reduction(scope);
         let update = self.by_one_if_blind(scope, reduced.update);
         self.share(reduced.local);
@@ -203,7 +203,7 @@ impl Drawer {
     }
 
     /// Threads keep what is their own from one region to the next of the same size.
-    fn kept(&mut self, scope: &Scope) -> Stmt {
+    fn kept(&mut self, scope: &Site) -> Stmt {
         if scope.blind {
             return self.copyin(scope);
         }
@@ -213,24 +213,24 @@ impl Drawer {
         let set = Stmt::Set(Place::name("kept"), value.clone());
         let check = Stmt::If(
             Expr::name("kept").op(Op::Ne, value),
-            vec![Stmt::Add(Place::at("sums", Expr::Int(3)), Expr::Int(1_000), Guard::Atomic)],
+            vec![Stmt::Add(Place::at("sums", Expr::Int(3)), Expr::Int(1_000), Exclusion::Atomic)],
         );
         Stmt::Together(vec![Directive::of("parallel", clauses(), vec![set]), Directive::of("parallel", clauses(), vec![check])])
     }
 
     /// All members begin with what the first one has.
-    fn copyin(&mut self, scope: &Scope) -> Stmt {
+    fn copyin(&mut self, scope: &Site) -> Stmt {
         let (mut clauses, size) = self.region_clauses(scope);
         clauses.push(Clause::of("copyin", "", vec![Expr::name("kept")]));
         let inner = scope.region(size);
-        let add = Stmt::Add(Place::at("sums", Expr::Int(1)), Expr::name("kept"), Guard::Atomic);
+        let add = Stmt::Add(Place::at("sums", Expr::Int(1)), Expr::name("kept"), Exclusion::Atomic);
         let add = self.by_one_if_blind(&inner, add);
         let set = Stmt::Set(Place::name("kept"), Expr::Int(self.below(1_000)));
         let other = Stmt::Set(Place::name("kept"), Expr::call("omp_get_thread_num"));
         Stmt::Together(vec![set, Directive::of("parallel", clauses, vec![add, other])])
     }
 
-    fn teams(&mut self, scope: &Scope) -> Stmt {
+    fn teams(&mut self, scope: &Site) -> Stmt {
         let name = self.pick(&["teams distribute parallel for", "teams distribute", "target teams distribute parallel for"]);
         let count = 1 + self.below(40);
         let each = self.counter(count, true);
@@ -249,16 +249,16 @@ impl Drawer {
         let mut block = vec![reduced.update];
         if let Some(from) = self.own_cells(count) {
             let at = each.position().op(Op::Add, Expr::Int(from));
-            block.push(Stmt::Add(Place::at("cells", at), self.value(&inner), Guard::Plain));
+            block.push(Stmt::Add(Place::at("cells", at), self.value(&inner), Exclusion::Plain));
         }
         let stmt = Stmt::Directive(Directive { name, clauses, body: Body::Loops(vec![each], block) });
         self.wrapped(vec![reduced.local], stmt)
     }
 
     /// What would run on a device, and runs on the host: it sees none of the region around.
-    fn target(&mut self, scope: &Scope) -> Stmt {
+    fn target(&mut self, scope: &Site) -> Stmt {
         let runtime = std::mem::take(&mut self.runtime_is_static);
-        let inner = Scope { level: 0, locals: false, device: true, ..scope.spawned(1) };
+        let inner = Site { level: 0, locals: false, device: true, ..scope.spawned(1) };
         let block = self.block(&inner, 1);
         self.runtime_is_static = runtime;
         let map = |clause, prefix: &str| vec![Clause::of(clause, prefix, vec![Expr::name("cells"), Expr::name("sums")])];
@@ -268,7 +268,11 @@ impl Drawer {
                 let nowait = vec![Clause::loose("nowait", "", Vec::new())];
                 Stmt::Together(vec![Directive::of("target", nowait, block), Directive::alone("taskwait", Vec::new())])
             }
-            1 => Directive::of("target data", map("map", "tofrom: "), vec![target, Directive::alone("target update", map("from", ""))]),
+            1 => Directive::of(
+                "target data",
+                map("map", "tofrom: "),
+                vec![target, Directive::alone("target update", map("from", ""))],
+            ),
             2 => {
                 let enter = Directive::alone("target enter data", map("map", "to: "));
                 Stmt::Together(vec![enter, target, Directive::alone("target exit data", map("map", "from: "))])
@@ -278,12 +282,12 @@ impl Drawer {
     }
 
     /// A number too long for one instruction.
-    fn wide_atomic(&mut self, scope: &Scope) -> Stmt {
+    fn wide_atomic(&mut self, scope: &Site) -> Stmt {
         if !scope.locals || scope.device {
             return self.add(scope);
         }
         let name = self.local('w', Kind::Long, 0);
-        let stmt = Stmt::Add(Place::name(name), self.value(scope), Guard::Atomic);
+        let stmt = Stmt::Add(Place::name(name), self.value(scope), Exclusion::Atomic);
         self.by_one_if_blind(scope, stmt)
     }
 }

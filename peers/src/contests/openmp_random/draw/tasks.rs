@@ -1,24 +1,24 @@
 //! Tasks: in groups, in loops, with reductions, with dependences, and detached.
-use super::super::tree::{Block, Body, Clause, Directive, Expr, Guard, Kind, Local, Op, Place, Stmt};
+use super::super::tree::{Block, Body, Clause, Directive, Exclusion, Expr, Kind, Local, Op, Place, Stmt};
 use super::loops::{chain, nap};
-use super::{Drawer, Kinds, Scope};
+use super::{Drawer, Kinds, Site};
 
 pub(super) const KINDS: &Kinds = &[
-    (6, Scope::may_spawn, Drawer::task),
-    (3, Scope::may_spawn, Drawer::taskgroup),
-    (4, Scope::may_spawn, |drawer, scope| drawer.taskloop(scope, "taskloop")),
-    (1, Scope::may_spawn, |drawer, scope| drawer.taskloop(scope, "taskloop simd")),
-    (2, Scope::may_fork, |drawer, scope| drawer.taskloop(scope, "parallel master taskloop")),
-    (2, Scope::may_spawn, |_, _| Directive::alone("taskwait", Vec::new())),
+    (6, Site::may_spawn, Drawer::task),
+    (3, Site::may_spawn, Drawer::taskgroup),
+    (4, Site::may_spawn, |drawer, scope| drawer.taskloop(scope, "taskloop")),
+    (1, Site::may_spawn, |drawer, scope| drawer.taskloop(scope, "taskloop simd")),
+    (2, Site::may_fork, |drawer, scope| drawer.taskloop(scope, "parallel master taskloop")),
+    (2, Site::may_spawn, |_, _| Directive::alone("taskwait", Vec::new())),
     (1, |_| true, |_, _| Directive::alone("taskyield", Vec::new())),
     (6, |scope| scope.load() <= 12 && scope.may_spawn(), Drawer::graph),
     (2, |scope| scope.load() <= 40 && scope.may_reduce(), Drawer::detached),
-    (3, Scope::may_reduce, Drawer::task_reduction),
-    (3, Scope::may_fork, |drawer, scope| drawer.region_task_reduction(scope)),
+    (3, Site::may_reduce, Drawer::task_reduction),
+    (3, Site::may_fork, |drawer, scope| drawer.region_task_reduction(scope)),
     (3, |scope| scope.team && scope.locals && scope.may_reduce(), |drawer, scope| drawer.loop_task_reduction(scope)),
 ];
 
-impl Scope {
+impl Site {
     fn may_spawn(&self) -> bool {
         self.load() <= 200 && self.deep < 6
     }
@@ -53,25 +53,25 @@ impl Drawer {
         clauses
     }
 
-    fn task(&mut self, scope: &Scope) -> Stmt {
+    fn task(&mut self, scope: &Site) -> Stmt {
         let clauses = self.task_clauses();
         let mut block = self.block(&scope.spawned(1), 1);
         if self.one_in(6) {
-            block.push(Stmt::Add(Place::at("sums", Expr::Int(0)), Expr::call("omp_in_final"), Guard::Atomic));
+            block.push(Stmt::Add(Place::at("sums", Expr::Int(0)), Expr::call("omp_in_final"), Exclusion::Atomic));
             return self.by_one_if_blind(scope, Directive::of("task", clauses, block));
         }
         let stmt = Directive::of("task", clauses, block);
         self.by_one_if_blind(scope, stmt)
     }
 
-    fn taskgroup(&mut self, scope: &Scope) -> Stmt {
+    fn taskgroup(&mut self, scope: &Site) -> Stmt {
         let inner = scope.spawned(1);
         let block = (0..=self.below(3)).map(|_| self.task(&inner)).collect();
         let stmt = Directive::of("taskgroup", Vec::new(), block);
         self.by_one_if_blind(scope, stmt)
     }
 
-    fn taskloop(&mut self, scope: &Scope, name: &'static str) -> Stmt {
+    fn taskloop(&mut self, scope: &Site, name: &'static str) -> Stmt {
         // gfortran 12 fails on some vectorised loops.
         let name = if self.is_c() { name } else { name.trim_end_matches(" simd") };
         let is_region = name.starts_with("parallel");
@@ -105,7 +105,7 @@ impl Drawer {
                 clauses.push(Clause::loose("nogroup", "", Vec::new()));
             }
             let number = Expr::Int(self.below(4));
-            block.push(Stmt::Add(Place::at("sums", number), self.value(&inner), Guard::Atomic));
+            block.push(Stmt::Add(Place::at("sums", number), self.value(&inner), Exclusion::Atomic));
         }
         if !name.ends_with("simd") {
             block.extend(self.block(&inner, 0));
@@ -116,7 +116,7 @@ impl Drawer {
     }
 
     /// Tasks that depend on each other: what each makes of its cells shows the order in which they ran.
-    fn graph(&mut self, scope: &Scope) -> Stmt {
+    fn graph(&mut self, scope: &Site) -> Stmt {
         let many = self.one_in(2);
         let cells = if many { 65 + self.below(40) } else { 1 + self.below(8) };
         let tasks = if many { cells / 4 + self.below(40) } else { 2 + self.below(10) };
@@ -136,7 +136,7 @@ impl Drawer {
         if self.one_in(3) {
             let cell = Place::at(graph.clone(), Expr::Int(self.below(cells)));
             let wait = Directive::alone("taskwait", vec![Clause::of("depend", "in: ", vec![Expr::Of(cell.clone())])]);
-            block.push(Stmt::Together(vec![wait, Stmt::Add(Place::at("sums", Expr::Int(2)), Expr::Of(cell), Guard::Atomic)]));
+            block.push(Stmt::Together(vec![wait, Stmt::Add(Place::at("sums", Expr::Int(2)), Expr::Of(cell), Exclusion::Atomic)]));
         }
         block.push(Stmt::Together(vec![Directive::alone("taskwait", Vec::new()), self.hashed(&graph, cells)]));
         let local = Local::of(graph, Kind::Array(cells), 0);
@@ -148,13 +148,13 @@ impl Drawer {
         let each = self.counter(cells, false);
         let at = Place::at(graph, each.position());
         let hash = self.fresh('h');
-        let add = Stmt::Add(Place::at("sums", Expr::Int(self.below(4))), Expr::name(hash.clone()), Guard::Atomic);
+        let add = Stmt::Add(Place::at("sums", Expr::Int(self.below(4))), Expr::name(hash.clone()), Exclusion::Atomic);
         let block = vec![Stmt::For(each, vec![chain(&Place::name(hash.clone()), Expr::Of(at))]), add];
         Stmt::Locals(vec![Local::of(hash, Kind::Whole, 1)], vec![Stmt::Together(block)])
     }
 
     /// A task that uses these cells.
-    fn node(&mut self, scope: &Scope, graph: &str, order: &[usize], slow: bool) -> Stmt {
+    fn node(&mut self, scope: &Site, graph: &str, order: &[usize], slow: bool) -> Stmt {
         let cell = |&at: &usize| Place::at(graph, Expr::Int(at as i64));
         // A task that uses all cells writes to all of them.
         let reads = if order.len() > 64 { 0 } else { self.below(order.len() as i64) as usize };
@@ -176,7 +176,7 @@ impl Drawer {
         let mut block = if slow { vec![nap(50 + self.below(150))] } else { Vec::new() };
         block.extend(write.iter().take(8).map(|at| match kind {
             // Those that exclude each other may come in any order.
-            "mutexinoutset" => Stmt::Add(cell(at), value.clone().op(Op::Rem, Expr::Int(99_991)), Guard::Plain),
+            "mutexinoutset" => Stmt::Add(cell(at), value.clone().op(Op::Rem, Expr::Int(99_991)), Exclusion::Plain),
             _ => chain(&cell(at), value.clone()),
         }));
         if self.is_c() && write.len() == 1 && self.one_in(6) {
@@ -200,7 +200,7 @@ impl Drawer {
     }
 
     /// A task that is over when somebody says so, and one that waits for it.
-    fn detached(&mut self, scope: &Scope) -> Stmt {
+    fn detached(&mut self, scope: &Site) -> Stmt {
         let (event, graph) = (self.fresh('e'), self.fresh('d'));
         let cell = Place::at(graph.clone(), Expr::Int(0));
         let depends = |kind: &'static str| {
@@ -223,13 +223,13 @@ impl Drawer {
         block.push(Directive::of("task", depends("inout: "), vec![second]));
         block.extend((!inside).then_some(fulfil));
         block.push(Directive::alone("taskwait", Vec::new()));
-        block.push(Stmt::Add(Place::at("sums", Expr::Int(1)), Expr::Of(cell), Guard::Atomic));
+        block.push(Stmt::Add(Place::at("sums", Expr::Int(1)), Expr::Of(cell), Exclusion::Atomic));
         let locals = vec![Local::of(event, Kind::Event, 0), Local::of(graph, Kind::Array(1), 0)];
         self.by_one_if_blind(scope, Stmt::Locals(locals, vec![Stmt::Together(block)]))
     }
 
     /// Tasks that take part in a reduction of what is around them.
-    fn reducing_tasks(&mut self, scope: &Scope, clause: &Clause, update: &Stmt) -> Block {
+    fn reducing_tasks(&mut self, scope: &Site, clause: &Clause, update: &Stmt) -> Block {
         let one = |drawer: &mut Self| {
             let mut clauses = drawer.task_clauses();
             clauses.push(Clause::of("in_reduction", clause.prefix.clone(), clause.values.clone()));
@@ -242,7 +242,7 @@ impl Drawer {
         (0..=self.below(3)).map(|_| one(self)).collect()
     }
 
-    fn task_reduction(&mut self, scope: &Scope) -> Stmt {
+    fn task_reduction(&mut self, scope: &Site) -> Stmt {
         let inner = scope.spawned(1);
         let reduced = self.task_reduction_by(&inner);
         let block = self.reducing_tasks(&inner, &reduced.clause, &reduced.update);
@@ -252,7 +252,7 @@ impl Drawer {
     }
 
     /// A region whose reduction the tasks of its members take part in.
-    fn region_task_reduction(&mut self, scope: &Scope) -> Stmt {
+    fn region_task_reduction(&mut self, scope: &Site) -> Stmt {
         let (mut clauses, size) = self.region_clauses(scope);
         let inner = scope.region(size);
         let reduced = self.task_reduction_by(&inner.spawned(1));
@@ -265,8 +265,8 @@ impl Drawer {
     /// Sometimes: tasks of an ordered loop that take part in a reduction of it.
     pub(super) fn with_reducing_tasks(
         &mut self,
-        scope: &Scope,
-        inner: &Scope,
+        scope: &Site,
+        inner: &Site,
         name: &str,
         clauses: &mut Vec<Clause>,
         block: &mut Block,
@@ -283,7 +283,7 @@ impl Drawer {
     }
 
     /// A loop, or sections, or a scope, likewise.
-    fn loop_task_reduction(&mut self, scope: &Scope) -> Stmt {
+    fn loop_task_reduction(&mut self, scope: &Site) -> Stmt {
         let name = self.pick(&["for", "for", "for", "sections", "scope"]);
         let count = 1 + self.below(12);
         let inner = scope.lone(if name == "scope" { scope.size } else { count });

@@ -1,11 +1,11 @@
 //! C and C++.
 use super::super::tree::{
-    Block, Body, Counter, Directive, Expr, Guard, Kind, Language, Local, Loop, Op, Place, Program, Stmt, Way,
+    Block, Body, Counter, Directive, Exclusion, Expr, Kind, Language, Local, Loop, Op, Place, Program, Stmt, Way,
 };
-use super::{Lines, clause};
+use super::{SourceText, clause};
 
 pub(super) fn source(program: &Program) -> String {
-    let mut writer = Writer { lines: Lines::default(), functions: String::new(), body: 0, parts: 0 };
+    let mut writer = Writer { lines: SourceText::default(), functions: String::new(), body: 0, parts: 0 };
     writer.lines.line("#include \"support.h\"");
     if program.language == Language::Cpp {
         writer.lines.line("#include \"support.hpp\"");
@@ -29,7 +29,7 @@ pub(super) fn source(program: &Program) -> String {
 }
 
 struct Writer {
-    lines: Lines,
+    lines: SourceText,
     /// Functions of the body that are complete.
     functions: String,
     body: usize,
@@ -82,29 +82,29 @@ impl Writer {
                 self.lines.line("try");
                 self.braces(|writer| writer.block(block));
                 self.lines.line("catch (long long thrown)");
-                self.braces(|writer| writer.add(&Place::at("sums", Expr::Int(1)), &Expr::name("thrown"), Guard::Atomic));
+                self.braces(|writer| writer.add(&Place::at("sums", Expr::Int(1)), &Expr::name("thrown"), Exclusion::Atomic));
             }
             Stmt::Throw(value) => self.lines.line(&format!("throw {value}ll;")),
         }
     }
 
-    fn add(&mut self, to: &Place, value: &Expr, guard: Guard) {
+    fn add(&mut self, to: &Place, value: &Expr, guard: Exclusion) {
         let line = format!("{} += {};", place(to), expr(value));
         match guard {
-            Guard::Plain => self.lines.line(&line),
-            Guard::Atomic => {
+            Exclusion::Plain => self.lines.line(&line),
+            Exclusion::Atomic => {
                 self.lines.line("#pragma omp atomic");
                 self.lines.line(&line);
             }
-            Guard::Critical(name) => {
+            Exclusion::Critical(name) => {
                 self.lines
                     .line(&format!("#pragma omp critical{}", if name.is_empty() { String::new() } else { format!(" ({name})") }));
                 self.lines.line(&line);
             }
-            Guard::Lock { set, unset, lock, number } => {
+            Exclusion::Lock { set, unset, lock, number } => {
                 self.lines.line(&format!("{set}(&{lock}[{number}]); {line} {unset}(&{lock}[{number}]);"));
             }
-            Guard::TestLock { number } => {
+            Exclusion::TestLock { number } => {
                 self.lines.line(&format!("while (!omp_test_lock(&locks[{number}])) nap(1);"));
                 self.lines.line(&format!("{line} omp_unset_lock(&locks[{number}]);"));
             }

@@ -1,12 +1,12 @@
 //! Fortran. Variables of a block, those of loops too, stand in a `block` of it, so that they are as private as
 //! those of C.
 use super::super::tree::{
-    Block, Body, Clause, Counter, Directive, Expr, Guard, Kind, Local, Loop, Op, Place, Program, Stmt, Way,
+    Block, Body, Clause, Counter, Directive, Exclusion, Expr, Kind, Local, Loop, Op, Place, Program, Stmt, Way,
 };
-use super::{Lines, clause};
+use super::{SourceText, clause};
 
 pub(super) fn source(program: &Program) -> String {
-    let mut writer = Writer { lines: Lines::default(), functions: String::new(), body: 0, parts: 0 };
+    let mut writer = Writer { lines: SourceText::default(), functions: String::new(), body: 0, parts: 0 };
     writer.lines.line("module bodies");
     writer.lines.line("  use support");
     // Compilers do not find it in another module.
@@ -31,7 +31,7 @@ pub(super) fn source(program: &Program) -> String {
 }
 
 struct Writer {
-    lines: Lines,
+    lines: SourceText,
     /// Subroutines of the body that are complete.
     functions: String,
     body: usize,
@@ -103,17 +103,17 @@ impl Writer {
         self.lines.line("end block");
     }
 
-    fn add(&mut self, to: &Place, value: &Expr, guard: Guard) {
+    fn add(&mut self, to: &Place, value: &Expr, guard: Exclusion) {
         let line = format!("{0} = {0} + ({1})", place(to), expr(value));
         let around: Vec<String> = match guard {
-            Guard::Plain => vec![line],
-            Guard::Atomic => vec!["!$omp atomic".to_owned(), line],
-            Guard::Critical("") => vec!["!$omp critical".to_owned(), line, "!$omp end critical".to_owned()],
-            Guard::Critical(name) => vec![format!("!$omp critical ({name})"), line, format!("!$omp end critical ({name})")],
-            Guard::Lock { set, unset, lock, number } => {
+            Exclusion::Plain => vec![line],
+            Exclusion::Atomic => vec!["!$omp atomic".to_owned(), line],
+            Exclusion::Critical("") => vec!["!$omp critical".to_owned(), line, "!$omp end critical".to_owned()],
+            Exclusion::Critical(name) => vec![format!("!$omp critical ({name})"), line, format!("!$omp end critical ({name})")],
+            Exclusion::Lock { set, unset, lock, number } => {
                 vec![format!("call {set}({lock}({number}))"), line, format!("call {unset}({lock}({number}))")]
             }
-            Guard::TestLock { number } => vec![
+            Exclusion::TestLock { number } => vec![
                 format!("do while (.not. omp_test_lock(locks({number})))"),
                 "  call nap(1_8)".to_owned(),
                 "end do".to_owned(),

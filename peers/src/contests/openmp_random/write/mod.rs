@@ -14,14 +14,14 @@ pub(super) fn source(program: &Program) -> String {
     }
 }
 
-/// Lines, indented.
+/// SourceText, indented.
 #[derive(Default)]
-struct Lines {
+struct SourceText {
     text: String,
     depth: usize,
 }
 
-impl Lines {
+impl SourceText {
     fn line(&mut self, line: &str) {
         let _ = writeln!(self.text, "{:1$}{line}", "", 2 * self.depth);
     }
