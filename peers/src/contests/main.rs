@@ -2,10 +2,9 @@
 //!
 //! [`simgrid`]: another simulator. [`messages`]: libraries that send messages. [`contrast`]: BLAS libraries,
 //! teams and OpenMP runtimes, by `foregather measure`. [`openmp_suite`]: GCC's own tests of OpenMP.
-//! [`blas_random`]: random calls of our BLAS and of the reference.
+//! [`openmp_random`]: random OpenMP programs.
 #![forbid(unsafe_code)]
 
-mod blas_random;
 mod bound;
 mod contrast;
 mod messages;
@@ -37,16 +36,6 @@ Small calls of one thread, by `foregather measure blas`: ours, OpenBLAS, BLIS, M
 (libblasfeo.so in LD_LIBRARY_PATH), as far as they are installed. Prints medians of R rounds and ratios ours/who: below 1 ours is
 faster. Defaults: orders 2 to 64, levels 1 to 3, cells of 10 ms, 3 rounds.
 
-cargo xtask peers blas-random [--calls N] [--seconds S] [--seed SEED] [--from NUMBER] [--ours FILE] [--call TEXT]
-
-Calls every routine of our BLAS (FILE, else `cargo xtask drop-in blas`) and of the reference (Debian: libblas3) with the same random
-arguments, through Fortran's and C's names, legal and illegal, and compares results, reports of illegal arguments and all bytes beside
-the operands. Results may differ by 4 n roundings of the same routine on absolute values, and where nothing rounds, not at all. Where
-NaN or infinities meet and the standard leaves the answer open, differences are counted and listed with the answers of OpenBLAS
-(libopenblas0-pthread) and MKL (in LD_LIBRARY_PATH), one of which has to be ours. Prints a line for each class of routines; a call whose
-result differs is made as small as it goes and printed as TEXT, which `--call` repeats. Stops after N calls (100000) or S seconds. Exit
-code 1 if a result differs. Needs cc.
-
 cargo xtask peers teams [--threads N,N..] [--runners NAME,NAME..] [--ms MS] [--rounds R]
 
 Fork and join, by `foregather measure teams`: ours, Rust's threads, rayon, fork_union, and every OpenMP runtime that is installed.
@@ -62,7 +51,16 @@ cargo xtask peers openmp-suite --sources DIR --library FILE [--cases N] [--limit
 GCC's own tests of its OpenMP runtime, as they are and with FILE (of `cargo xtask drop-in libgomp`) preloaded; DIR is libgomp/testsuite
 of GCC's sources (Debian: gcc-12-source). Of the cases whose names contain TEXT, and of which FILE has all symbols, runs N, evenly spread,
 else all, S seconds each at most (10). Exit code 1 if one passes as it is and not with FILE, or with FILE takes ten times as long. The loader must say that the program's
-OpenMP symbols are those of FILE.";
+OpenMP symbols are those of FILE.
+
+cargo xtask peers openmp-random --library FILE [--bodies N] [--seed S] [--languages NAME,NAME..] [--jobs J] [--keep DIR] [--only TEXT]
+
+Random OpenMP programs in C, C++ and Fortran, compiled by gcc, g++ and gfortran, run on libgomp and with FILE preloaded: both must print
+the same and exit the same way, with FILE within 10 s or 20 times as long. A program has up to 50 bodies; those with exits, forks or
+plugins have one. Runs programs until N bodies are reached (1000); S defaults to the clock and is printed, and the program number K of S
+is the first one of S + K. A program that differs is shrunk and saved in DIR (openmp-random in the temporary directory) with the command
+that repeats it. TEXT keeps bodies whose text contains it, as `taskloop` or `in_child(`. Prints how many bodies call each entry of FILE,
+and the programs that say nothing because a compiler or libgomp itself fails. Exit code 1 if a program differs.";
 
 /// Why there is no table.
 #[derive(Debug)]
@@ -91,7 +89,6 @@ fn main() -> ExitCode {
         }
         ["messages", options @ ..] => messages::hold(options),
         ["openmp-random", options @ ..] => openmp_random::hold(options),
-        ["blas-random", options @ ..] => blas_random::hold(options),
         ["openmp-suite", options @ ..] => openmp_suite::hold(options),
         words @ ["simgrid", ..] => Plan::parse(words).and_then(|plan| simgrid::hold(&plan)),
         [name, options @ ..] => contrast::hold(name, options),

@@ -1,7 +1,8 @@
 //! Random OpenMP programs on libgomp and on our runtime: both must print the same and end the same way.
 //!
-//! [`draw`] draws a program as a [`tree`], [`write`] prints it in its language, [`run`] compiles it and compares
-//! two runs, [`shrink`] makes what differs small, [`reach`] counts what the programs reach.
+//! [`draw`] draws a program as a [`tree`], [`write`] prints it in its language, [`run`] compiles it and
+//! compares two runs, [`shrink`] makes what differs small, [`reach`] counts the runtime's entries that the
+//! programs call.
 mod draw;
 mod reach;
 mod run;
@@ -13,14 +14,14 @@ use crate::Trouble;
 use crate::bound::DropIn;
 use anyhow::{Context, Result, ensure};
 use reach::Reach;
-use run::{Bench, Comparison, Outcome};
+use run::{Bench, Judgement, Outcome};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 use std::{env, fs};
-use tree::{Language, Program};
+use tree::{Language, TestProgram};
 
 /// Shrinking one program takes no longer.
 const SHRINKING: Duration = Duration::from_secs(120);
@@ -128,32 +129,32 @@ impl Contest {
 
     /// Draws, compiles and judges the program of this seed.
     fn one(&self, bench: &Bench<'_>, seed: u64, found: &Mutex<Found>) -> Result<()> {
-        let is_wanted = |program: &Program| self.only.is_empty() || write::source(program).contains(&self.only);
+        let is_wanted = |program: &TestProgram| self.only.is_empty() || write::source(program).contains(&self.only);
         let program = draw::program(seed, &self.languages, is_wanted);
         ensure!(!program.bodies.is_empty(), "no body of seed {seed} contains `{}`; correct --only", self.only);
         let is_built = bench.build(&program).with_context(|| format!("the program of seed {seed}"))?;
         let reach = if is_built { reach::reached(&bench.program())? } else { Reach::new() };
-        let comparison = if is_built { bench.judge(&program, 1)? } else { Comparison::Useless("the compiler fails") };
+        let comparison = if is_built { bench.judge(&program, 1)? } else { Judgement::Useless("the compiler fails") };
         {
             let mut found = found.lock().expect("no job panics");
             found.programs += 1;
             found.bodies += program.bodies.len();
             reach.into_iter().for_each(|(entry, bodies)| *found.reach.entry(entry).or_default() += bodies);
-            found.differences += usize::from(matches!(comparison, Comparison::Unbound | Comparison::Differs { .. }));
-            if let Comparison::Useless(why) = comparison {
+            found.differences += usize::from(matches!(comparison, Judgement::Unbound | Judgement::Differs { .. }));
+            if let Judgement::Useless(why) = comparison {
                 found.useless.entry(why).or_default().push(seed);
             }
         }
         match comparison {
-            Comparison::Same => Ok(()),
-            Comparison::Useless(_) => self.save(&program, seed, "useless", None),
-            Comparison::Unbound => self.save(&program, seed, "unbound", None),
-            Comparison::Differs { theirs, ours } => self.report(bench, seed, &program, theirs, ours),
+            Judgement::Same => Ok(()),
+            Judgement::Useless(_) => self.save(&program, seed, "useless", None),
+            Judgement::Unbound => self.save(&program, seed, "unbound", None),
+            Judgement::Differs { theirs, ours } => self.report(bench, seed, &program, theirs, ours),
         }
     }
 
     /// Shrinks a program that differs, and saves what is left.
-    fn report(&self, bench: &Bench<'_>, seed: u64, program: &Program, theirs: Outcome, ours: Outcome) -> Result<()> {
+    fn report(&self, bench: &Bench<'_>, seed: u64, program: &TestProgram, theirs: Outcome, ours: Outcome) -> Result<()> {
         let bodies = run::differing(&theirs, &ours);
         println!("seed {seed} ({}): differs in bodies {bodies:?}; shrinking", program.language.name());
         let (began, mut last) = (Instant::now(), [theirs, ours]);
@@ -161,7 +162,7 @@ impl Contest {
             if began.elapsed() > SHRINKING || !bench.build(candidate).unwrap_or(false) {
                 return false;
             }
-            let Ok(Comparison::Differs { theirs, ours }) = bench.judge(candidate, 5) else { return false };
+            let Ok(Judgement::Differs { theirs, ours }) = bench.judge(candidate, 5) else { return false };
             last = [theirs, ours];
             true
         });
@@ -169,7 +170,7 @@ impl Contest {
     }
 
     /// Writes a program with how it ended on libgomp and on ours, if that differs, and how to repeat it.
-    fn save(&self, program: &Program, seed: u64, what: &str, outcomes: Option<&[Outcome; 2]>) -> Result<()> {
+    fn save(&self, program: &TestProgram, seed: u64, what: &str, outcomes: Option<&[Outcome; 2]>) -> Result<()> {
         fs::create_dir_all(&self.keep)?;
         let (comment, ending) = match program.language {
             Language::C => ("//", "c"),
@@ -197,4 +198,26 @@ impl Contest {
 fn language(name: &str) -> Result<Language, Trouble> {
     let known = Language::ALL.into_iter().find(|language| language.name() == name);
     known.ok_or_else(|| Trouble::Usage(format!("invalid --languages `{name}`: expected c, c++ or fortran")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_usage_names_the_culprit() {
+        for (options, culprit) in [
+            (&["--bodies", "0"][..], "invalid --bodies `0`"),
+            (&["--seed", "x"], "invalid --seed `x`"),
+            (&["--languages", "c,ada"], "invalid --languages `ada`"),
+            (&["--body", "1"], "`--body`"),
+            (&["--only"], "`--only` needs a value"),
+            (&[], "--library"),
+        ] {
+            match Contest::parse(options) {
+                Err(Trouble::Usage(what)) => assert!(what.contains(culprit), "{options:?}: {what}"),
+                other => panic!("{options:?}: {other:?}"),
+            }
+        }
+    }
 }

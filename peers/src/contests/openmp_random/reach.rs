@@ -68,3 +68,29 @@ pub(super) fn table(reach: &Reach, exported: &HashSet<String>) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_belongs_to_the_body_in_whose_function_it_is() {
+        let call = |entry: &str| format!("  12:\tcall   1030 <{entry}@plt>\n");
+        let listed = ["0000 <body_3_>:\n", &call("GOMP_parallel"), "0010 <__bodies_MOD_body_3_part_0._omp_fn.1>:\n"].concat()
+            + &call("GOMP_parallel")
+            + "0020 <body_12_>:\n"
+            + &call("GOMP_parallel")
+            + &call("GOMP_barrier")
+            + "0030 <main>:\n"
+            + &call("GOMP_task");
+        let expected = Reach::from([("GOMP_parallel".to_owned(), 2), ("GOMP_barrier".to_owned(), 1)]);
+        assert_eq!(calls(&listed), expected);
+        let exported = ["GOMP_parallel", "GOMP_task", "GOMP_target", "GOMP_4.0"].map(str::to_owned).into();
+        let table = table(&expected, &exported);
+        let rows: Vec<Vec<&str>> = table.lines().skip(1).map(|row| row.split_whitespace().collect()).collect();
+        assert_eq!(
+            rows,
+            [vec!["0", "GOMP_target", "emitted", "before", "gcc", "5"], vec!["0", "GOMP_task"], vec!["2", "GOMP_parallel"]]
+        );
+    }
+}

@@ -1,6 +1,6 @@
 //! A program is compiled, run on libgomp and on the library under test, and the two runs are compared.
 use super::draw::BODIES;
-use super::tree::{Language, Program};
+use super::tree::{Language, TestProgram};
 use super::write::source;
 use crate::bound::DropIn;
 use anyhow::{Context, Result, ensure};
@@ -45,7 +45,7 @@ impl fmt::Display for Outcome {
 
 /// What the two runs of a program say.
 #[derive(Clone, Debug)]
-pub(super) enum Comparison {
+pub(super) enum Judgement {
     Same,
     /// Why the program is of no use: libgomp itself does not print the same each time, hangs or crashes.
     Useless(&'static str),
@@ -85,7 +85,7 @@ impl Bench<'_> {
     }
 
     /// Compiles a program. Returns false if the compiler itself fails.
-    pub(super) fn build(&self, program: &Program) -> Result<bool> {
+    pub(super) fn build(&self, program: &TestProgram) -> Result<bool> {
         let (compiler, name, objects): (_, _, &[&str]) = match program.language {
             Language::C => ("gcc", "program.c", &["support.o"]),
             Language::Cpp => ("g++", "program.cpp", &["support.o"]),
@@ -106,32 +106,32 @@ impl Bench<'_> {
     }
 
     /// Runs what was built on both, our library up to `times` times, until a run differs.
-    pub(super) fn judge(&self, program: &Program, times: usize) -> Result<Comparison> {
+    pub(super) fn judge(&self, program: &TestProgram, times: usize) -> Result<Judgement> {
         let (theirs, took, _) = self.run(program, false, LIMIT)?;
         match &theirs {
-            Outcome::Hung => return Ok(Comparison::Useless("libgomp hangs")),
-            Outcome::Ended { status, .. } if status.contains("SIGSEGV") => return Ok(Comparison::Useless("libgomp crashes")),
+            Outcome::Hung => return Ok(Judgement::Useless("libgomp hangs")),
+            Outcome::Ended { status, .. } if status.contains("SIGSEGV") => return Ok(Judgement::Useless("libgomp crashes")),
             Outcome::Ended { .. } => {}
         }
         let limit = HANG.max(took * SLOWER);
         for _ in 0..times {
             let (ours, _, bound) = self.run(program, true, limit)?;
             if !bound && ours != Outcome::Hung {
-                return Ok(Comparison::Unbound);
+                return Ok(Judgement::Unbound);
             }
             if ours != theirs {
                 for _ in 0..3 {
                     if self.run(program, false, LIMIT)?.0 != theirs {
-                        return Ok(Comparison::Useless("libgomp varies"));
+                        return Ok(Judgement::Useless("libgomp varies"));
                     }
                 }
-                return Ok(Comparison::Differs { theirs, ours });
+                return Ok(Judgement::Differs { theirs, ours });
             }
         }
-        Ok(Comparison::Same)
+        Ok(Judgement::Same)
     }
 
-    fn run(&self, program: &Program, ours: bool, limit: Duration) -> Result<(Outcome, Duration, bool)> {
+    fn run(&self, program: &TestProgram, ours: bool, limit: Duration) -> Result<(Outcome, Duration, bool)> {
         let path = self.program();
         let (bindings, printed) = (self.folder.join("bindings"), self.folder.join("printed"));
         let mut run = Command::new(&path);
@@ -183,4 +183,17 @@ pub(super) fn differing(theirs: &Outcome, ours: &Outcome) -> Vec<usize> {
         .filter_map(|(line, _)| number(line))
         .take(BODIES)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_whose_lines_are_not_the_same_differ() {
+        let printed = |text: &str| Outcome::Ended { status: "exit status: 0".to_owned(), printed: text.to_owned() };
+        let (theirs, ours) = (printed("0: 1\n4: 2\n7: 3\n"), printed("0: 1\n4: 9\n7: 3\n"));
+        assert_eq!(differing(&theirs, &ours), [4]);
+        assert_eq!(differing(&theirs, &Outcome::Hung), []);
+    }
 }

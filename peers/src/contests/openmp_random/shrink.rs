@@ -1,11 +1,11 @@
 //! The smallest program that still fails: bodies are taken out, then statements, then clauses.
 //!
 //! Only what the drawing marks as independent is taken out, so that the outcome stays fixed: statements of
-//! [`Stmt::Together`] go with the others of it, and clauses that say who owns a variable stay.
-use super::tree::{Block, Program, Stmt};
+//! [`Stmt::Together`] go with the others of it, and clauses that decide how a variable is shared stay.
+use super::tree::{Block, Stmt, TestProgram};
 
 /// Takes parts out of the program as long as `fails` says that the rest still fails.
-pub(super) fn shrink(program: &Program, mut fails: impl FnMut(&Program) -> bool) -> Program {
+pub(super) fn shrink(program: &TestProgram, mut fails: impl FnMut(&TestProgram) -> bool) -> TestProgram {
     let mut smallest = program.clone();
     let mut half = smallest.bodies.len().div_ceil(2);
     while half > 0 && smallest.bodies.len() > 1 {
@@ -75,4 +75,24 @@ fn take_clause(block: &mut Block, _: bool, left: &mut usize) -> bool {
         }
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::draw::program;
+    use super::super::tree::Language;
+    use super::super::write::source;
+    use super::*;
+
+    #[test]
+    fn only_what_fails_is_left() {
+        // A program with cancelled loops among others: bodies without them, and all that is around them, go.
+        let wanted = "#pragma omp cancel for";
+        let contains = |program: &TestProgram| source(program).contains(wanted);
+        let program = (0..).map(|seed| program(seed, &[Language::C], |_| true)).find(contains).unwrap();
+        let smallest = shrink(&program, contains);
+        let text = source(&smallest);
+        assert_eq!((smallest.bodies.len(), text.matches("#pragma omp cancel for").count()), (1, 1), "{text}");
+        assert!(smallest.environment.is_empty() && text.lines().count() < 40, "{text}");
+    }
 }

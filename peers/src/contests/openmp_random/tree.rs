@@ -23,7 +23,7 @@ impl Language {
 
 /// Bodies that run one after the other in one process, and the environment that they run in.
 #[derive(Clone, Debug)]
-pub(super) struct Program {
+pub(super) struct TestProgram {
     pub(super) language: Language,
     pub(super) environment: Vec<(&'static str, String)>,
     /// Each with its number, which it keeps when others are taken out.
@@ -34,20 +34,20 @@ pub(super) type Block = Vec<Stmt>;
 
 #[derive(Clone, Debug)]
 pub(super) enum Stmt {
-    Set(Place, Expr),
-    Add(Place, Expr, Exclusion),
+    Set(LValue, Expr),
+    Add(LValue, Expr, Exclusion),
     If(Expr, Block),
     /// A loop that one thread runs.
     For(Loop, Block),
     /// A block with variables of its own.
-    Locals(Vec<Local>, Block),
+    Locals(Vec<LocalVariable>, Block),
     /// Statements that only make sense all together.
     Together(Block),
     Directive(Directive),
     Call(Expr),
     /// A function of its own with this block, called in a certain way. The block reads the argument as
     /// [`Expr::given`] and no variable around.
-    Part(Way, Expr, Block),
+    Part(CallKind, Expr, Block),
     /// Throws, and catches what is thrown, in C++.
     Try(Block),
     Throw(i64),
@@ -55,12 +55,12 @@ pub(super) enum Stmt {
 
 /// How a program calls a part of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum CallKind {
     /// As functions are called: constructs in it are orphaned.
     Plain,
     /// By the function of `support.c` of this name, which is passed the part and the argument.
     By(&'static str),
-    /// As [`Way::By`], but passed the part's name.
+    /// As [`CallKind::By`], but passed the part's name.
     ByName(&'static str),
     /// In the destructor of a static object, in C++.
     Destructor,
@@ -88,7 +88,7 @@ pub(super) enum Exclusion {
 
 /// A variable, or an element of an array.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct LValue {
     pub(super) name: String,
     pub(super) at: Option<Box<Expr>>,
 }
@@ -96,7 +96,7 @@ pub(super) struct Place {
 #[derive(Clone, Debug)]
 pub(super) enum Expr {
     Int(i64),
-    Of(Place),
+    Of(LValue),
     Call(&'static str, Vec<Self>),
     Op(Box<Self>, Op, Box<Self>),
 }
@@ -114,7 +114,7 @@ pub(super) enum Op {
 
 impl Expr {
     pub(super) fn name(name: impl Into<String>) -> Self {
-        Self::Of(Place::name(name))
+        Self::Of(LValue::name(name))
     }
 
     /// The argument of a [`Stmt::Part`].
@@ -131,7 +131,7 @@ impl Expr {
     }
 }
 
-impl Place {
+impl LValue {
     pub(super) fn name(name: impl Into<String>) -> Self {
         Self { name: name.into(), at: None }
     }
@@ -143,7 +143,7 @@ impl Place {
 
 /// A variable of a block.
 #[derive(Clone, Debug)]
-pub(super) struct Local {
+pub(super) struct LocalVariable {
     pub(super) name: String,
     pub(super) kind: Kind,
     pub(super) initial: i64,
@@ -151,7 +151,7 @@ pub(super) struct Local {
     pub(super) fixed: bool,
 }
 
-impl Local {
+impl LocalVariable {
     pub(super) fn of(name: String, kind: Kind, initial: i64) -> Self {
         Self { name, kind, initial, fixed: false }
     }
@@ -160,7 +160,7 @@ impl Local {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Whole,
-    /// So many whole numbers.
+    /// An array of this length.
     Array(i64),
     /// A floating point number that is too long to be added to in one instruction.
     Long,
@@ -174,7 +174,7 @@ pub(super) enum Kind {
 #[derive(Clone, Debug)]
 pub(super) struct Loop {
     pub(super) name: String,
-    pub(super) kind: Counter,
+    pub(super) kind: IndexType,
     pub(super) first: i64,
     pub(super) count: i64,
     pub(super) step: i64,
@@ -183,7 +183,7 @@ pub(super) struct Loop {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Counter {
+pub(super) enum IndexType {
     Int,
     Long,
     /// Of C, from near its greatest number on.
@@ -195,11 +195,11 @@ pub(super) enum Counter {
 pub(super) struct Directive {
     pub(super) name: &'static str,
     pub(super) clauses: Vec<Clause>,
-    pub(super) body: Body,
+    pub(super) body: Associated,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Body {
+pub(super) enum Associated {
     Nothing,
     Block(Block),
     Loops(Vec<Loop>, Block),
@@ -229,11 +229,11 @@ impl Clause {
 
 impl Directive {
     pub(super) fn of(name: &'static str, clauses: Vec<Clause>, block: Block) -> Stmt {
-        Stmt::Directive(Self { name, clauses, body: Body::Block(block) })
+        Stmt::Directive(Self { name, clauses, body: Associated::Block(block) })
     }
 
     pub(super) fn alone(name: &'static str, clauses: Vec<Clause>) -> Stmt {
-        Stmt::Directive(Self { name, clauses, body: Body::Nothing })
+        Stmt::Directive(Self { name, clauses, body: Associated::Nothing })
     }
 }
 
@@ -243,8 +243,8 @@ impl Stmt {
         match self {
             Self::If(_, block) | Self::For(_, block) | Self::Locals(_, block) | Self::Part(_, _, block) => vec![block],
             Self::Together(block) | Self::Try(block) => vec![block],
-            Self::Directive(Directive { body: Body::Block(block) | Body::Loops(_, block), .. }) => vec![block],
-            Self::Directive(Directive { body: Body::Sections(sections), .. }) => sections.iter_mut().collect(),
+            Self::Directive(Directive { body: Associated::Block(block) | Associated::Loops(_, block), .. }) => vec![block],
+            Self::Directive(Directive { body: Associated::Sections(sections), .. }) => sections.iter_mut().collect(),
             Self::Directive(_) | Self::Set(..) | Self::Add(..) | Self::Call(_) | Self::Throw(_) => Vec::new(),
         }
     }

@@ -1,16 +1,18 @@
 //! Loops that are divided: by schedules, in order, with dependences between iterations.
-use super::super::tree::{Body, Clause, Counter, Directive, Exclusion, Expr, Kind, Local, Loop, Op, Place, Stmt};
-use super::{Drawer, Kinds, Site};
+use super::super::tree::{
+    Associated, Clause, Directive, Exclusion, Expr, IndexType, Kind, LValue, LocalVariable, Loop, Op, Stmt,
+};
+use super::{Choices, Drawer, StmtContext};
 
-pub(super) const KINDS: &Kinds = &[
+pub(super) const KINDS: &Choices = &[
     (8, |scope| scope.team, |drawer, scope| drawer.divided(scope, "for")),
-    (8, Site::may_fork, |drawer, scope| drawer.divided(scope, "parallel for")),
-    (2, Site::may_fork, |drawer, scope| drawer.divided(scope, "parallel for simd")),
+    (8, StmtContext::may_fork, |drawer, scope| drawer.divided(scope, "parallel for")),
+    (2, StmtContext::may_fork, |drawer, scope| drawer.divided(scope, "parallel for simd")),
     (1, |scope| scope.team, |drawer, scope| drawer.divided(scope, "for simd")),
     (3, |scope| scope.team && scope.locals, |drawer, scope| drawer.in_order(scope, "for")),
-    (3, Site::may_fork, |drawer, scope| drawer.in_order(scope, "parallel for")),
+    (3, StmtContext::may_fork, |drawer, scope| drawer.in_order(scope, "parallel for")),
     (3, |scope| scope.team && scope.locals, |drawer, scope| drawer.doacross(scope, "for")),
-    (3, Site::may_fork, |drawer, scope| drawer.doacross(scope, "parallel for")),
+    (3, StmtContext::may_fork, |drawer, scope| drawer.doacross(scope, "parallel for")),
     (4, |scope| scope.may_fork() && scope.once && scope.each() == 1, Drawer::chunks),
 ];
 
@@ -18,18 +20,18 @@ pub(super) const KINDS: &Kinds = &[
 const MODULUS: i64 = 1_000_003;
 
 impl Drawer {
-    /// A loop of so many iterations.
+    /// A loop with `count` iterations.
     pub(super) fn counter(&mut self, count: i64, unsigned: bool) -> Loop {
-        let kinds = [Counter::Int, Counter::Long, Counter::Unsigned];
-        let kind = kinds[self.below(if unsigned && self.is_c() { 3 } else { 2 }) as usize];
+        let kinds = [IndexType::Int, IndexType::Long, IndexType::Unsigned, IndexType::Unsigned];
+        let kind = kinds[self.below(if unsigned && self.is_c() { 4 } else { 2 }) as usize];
         let step = (1 + self.below(5)) * if self.one_in(3) { -1 } else { 1 };
-        let first = if kind == Counter::Unsigned { 20_000 + self.below(99) } else { self.below(40) - 20 };
+        let first = if kind == IndexType::Unsigned { 20_000 + self.below(99) } else { self.below(40) - 20 };
         let slack = if count > 0 { self.below(step.abs()) } else { 0 };
         Loop { name: self.fresh('i'), kind, first, count, step, slack }
     }
 
     /// A schedule, or none, and whether it says which member runs which iteration.
-    pub(super) fn schedule(&mut self, scope: &Site, ordered: bool) -> (Option<Clause>, bool) {
+    pub(super) fn schedule(&mut self, scope: &StmtContext, ordered: bool) -> (Option<Clause>, bool) {
         let mut kind =
             self.pick(&["", "static", "dynamic", "guided", "runtime", "runtime", "auto", "dynamic", "guided"]).to_owned();
         if kind.is_empty() {
@@ -40,7 +42,7 @@ impl Drawer {
         if !["runtime", "auto"].contains(&&kind[..]) && !self.one_in(3) {
             values.push(Expr::Int(self.pick(&[1, 1, 2, 3, 5, 7, 16, 1_000])));
         }
-        match self.below(4) {
+        match self.below(3) {
             0 => kind = format!("monotonic:{kind}"),
             1 if !ordered && kind != "static" && kind != "auto" => kind = format!("nonmonotonic:{kind}"),
             _ => {}
@@ -52,7 +54,7 @@ impl Drawer {
         (Some(Clause::loose("schedule", prefix, values)), fixed)
     }
 
-    fn count(&mut self, scope: &Site) -> i64 {
+    fn count(&mut self, scope: &StmtContext) -> i64 {
         let most = (1_500 / scope.load()).clamp(2, 60);
         match self.below(12) {
             0 => 0,
@@ -61,8 +63,8 @@ impl Drawer {
         }
     }
 
-    /// What a loop's directive may have, whatever it is: the schedule, and that of the region if it makes one.
-    fn loop_clauses(&mut self, scope: &Site, name: &str, ordered: bool) -> (Vec<Clause>, bool) {
+    /// Clauses of a loop's directive: its schedule, and those of its region.
+    fn loop_clauses(&mut self, scope: &StmtContext, name: &str, ordered: bool) -> (Vec<Clause>, bool) {
         let (schedule, fixed) = self.schedule(scope, ordered);
         let mut clauses: Vec<Clause> = schedule.into_iter().collect();
         if name.starts_with("parallel") {
@@ -71,7 +73,7 @@ impl Drawer {
         (clauses, fixed)
     }
 
-    fn divided(&mut self, scope: &Site, name: &'static str) -> Stmt {
+    fn divided(&mut self, scope: &StmtContext, name: &'static str) -> Stmt {
         // gfortran 12 fails on some vectorised loops.
         let name = if self.is_c() { name } else { name.trim_end_matches(" simd") };
         let (mut clauses, fixed) = self.loop_clauses(scope, name, false);
@@ -99,10 +101,10 @@ impl Drawer {
         if let Some(from) = self.own_cells(total) {
             let at = position(&loops).op(Op::Add, Expr::Int(from));
             let guard = if exclusive { Exclusion::Plain } else { Exclusion::Atomic };
-            block.push(Stmt::Add(Place::at("cells", at), self.value(&inner), guard));
+            block.push(Stmt::Add(LValue::at("cells", at), self.value(&inner), guard));
         }
         let mut locals = Vec::new();
-        if name.starts_with("parallel") || scope.locals {
+        if (name.starts_with("parallel") || scope.locals) && self.one_in(2) {
             let reduced = self.reduction(&inner);
             clauses.push(reduced.clause);
             block.push(reduced.update);
@@ -112,32 +114,32 @@ impl Drawer {
             let last = self.fresh('l');
             clauses.push(Clause::of("lastprivate", "", vec![Expr::name(last.clone())]));
             // Not of what is around: the same loop may be run again at once.
-            let own = Site { values: loops.iter().map(Loop::value).collect(), ..inner.clone() };
-            block.push(Stmt::Set(Place::name(last.clone()), self.value(&own)));
-            let local = Local::of(last, Kind::Whole, -1);
+            let own = StmtContext { values: loops.iter().map(Loop::value).collect(), ..inner.clone() };
+            block.push(Stmt::Set(LValue::name(last.clone()), self.value(&own)));
+            let local = LocalVariable::of(last, Kind::Whole, -1);
             if name.starts_with("parallel") { locals.push(local) } else { self.share(local) }
         }
         // Constructs may not stand in a loop that is vectorised.
         if !name.ends_with("simd") {
             block.extend(self.block(&inner, 1));
         }
-        let stmt = Stmt::Directive(Directive { name, clauses, body: Body::Loops(loops, block) });
+        let stmt = Stmt::Directive(Directive { name, clauses, body: Associated::Loops(loops, block) });
         self.wrapped(locals, stmt)
     }
 
-    fn nonempty_or_not(&mut self, scope: &Site) -> Loop {
+    fn nonempty_or_not(&mut self, scope: &StmtContext) -> Loop {
         let count = self.count(scope);
         self.counter(count, true)
     }
 
     /// The statement, and variables around it that are added afterwards.
-    pub(super) fn wrapped(&mut self, locals: Vec<Local>, stmt: Stmt) -> Stmt {
+    pub(super) fn wrapped(&mut self, locals: Vec<LocalVariable>, stmt: Stmt) -> Stmt {
         let mut block = self.with_locals(locals, vec![stmt]);
         if block.len() == 1 { block.remove(0) } else { Stmt::Together(block) }
     }
 
     /// A number that depends on the order of iterations, which `ordered` fixes.
-    fn in_order(&mut self, scope: &Site, name: &'static str) -> Stmt {
+    fn in_order(&mut self, scope: &StmtContext, name: &'static str) -> Stmt {
         let (mut clauses, _) = self.loop_clauses(scope, name, true);
         clauses.push(Clause::of("ordered", "", Vec::new()));
         let each = self.nonempty_or_not(scope);
@@ -148,33 +150,33 @@ impl Drawer {
         if self.one_in(4) {
             block.push(Stmt::If(each.value().op(Op::Rem, Expr::Int(7)).op(Op::Eq, Expr::Int(3)), vec![nap(30)]));
         }
-        let set = chain(&Place::name(hash), self.value(&inner));
+        let set = chain(&LValue::name(hash), self.value(&inner));
         block.push(Directive::of("ordered", Vec::new(), vec![set]));
         self.with_reducing_tasks(scope, &inner, name, &mut clauses, &mut block, &mut locals);
-        let stmt = Stmt::Directive(Directive { name, clauses, body: Body::Loops(vec![each], block) });
+        let stmt = Stmt::Directive(Directive { name, clauses, body: Associated::Loops(vec![each], block) });
         self.wrapped(locals, stmt)
     }
 
-    /// A variable for numbers whose order matters, shared by those who run a loop of this name.
-    fn chained(&mut self, name: &str) -> (String, Vec<Local>) {
+    /// A variable for numbers whose order matters, shared by the members that run the loop.
+    fn chained(&mut self, name: &str) -> (String, Vec<LocalVariable>) {
         if name.starts_with("parallel") {
             let hash = self.fresh('h');
-            return (hash.clone(), vec![Local::of(hash, Kind::Whole, 1)]);
+            return (hash.clone(), vec![LocalVariable::of(hash, Kind::Whole, 1)]);
         }
         (self.local('h', Kind::Whole, 1), Vec::new())
     }
 
     /// A loop, or two, whose iterations wait for earlier ones.
-    fn doacross(&mut self, scope: &Site, name: &'static str) -> Stmt {
+    fn doacross(&mut self, scope: &StmtContext, name: &'static str) -> Stmt {
         let (mut clauses, _) = self.loop_clauses(scope, name, true);
         let (height, width) = (1 + self.below(12), 1 + self.below(6));
         let mut loops = vec![self.counter(height, true)];
         if self.one_in(2) {
             loops.push(self.counter(width, true));
         }
-        // Programs of gcc 12 hang if one of the loops is over unsigned numbers and another one not, or goes down.
-        if loops.iter().any(|each| each.kind == Counter::Unsigned) {
-            loops.iter_mut().for_each(|each| (each.kind, each.first, each.step) = (Counter::Unsigned, 20_000, each.step.abs()));
+        // Programs of gcc 12 hang if the loops are signed and unsigned, or unsigned and descending.
+        if loops.iter().any(|each| each.kind == IndexType::Unsigned) {
+            loops.iter_mut().for_each(|each| (each.kind, each.first, each.step) = (IndexType::Unsigned, 20_000, each.step.abs()));
         }
         clauses.push(Clause::of("ordered", loops.len().to_string(), Vec::new()));
         let mut inner = scope.lone(height * width);
@@ -189,14 +191,14 @@ impl Drawer {
         let kind = if loops.len() == 1 { Kind::Array(height + 1) } else { Kind::Array((height + 1) * (width + 1)) };
         let (grid, mut locals) = if name.starts_with("parallel") {
             let grid = self.fresh('g');
-            (grid.clone(), vec![Local::of(grid, kind, 0)])
+            (grid.clone(), vec![LocalVariable::of(grid, kind, 0)])
         } else {
             (self.local('g', kind, 0), Vec::new())
         };
         let at = |up: i64, left: i64| {
             let row = loops[0].position().op(Op::Add, Expr::Int(1 - up));
             let column = loops.get(1).map(|each| each.position().op(Op::Add, Expr::Int(1 - left)));
-            Place::at(
+            LValue::at(
                 grid.clone(),
                 column.map_or(row.clone(), |column| row.op(Op::Mul, Expr::Int(width + 1)).op(Op::Add, column)),
             )
@@ -215,12 +217,12 @@ impl Drawer {
             block.push(self.add(&inner));
         }
         self.with_reducing_tasks(scope, &inner, name, &mut clauses, &mut block, &mut locals);
-        let stmt = Stmt::Directive(Directive { name, clauses, body: Body::Loops(loops, block) });
+        let stmt = Stmt::Directive(Directive { name, clauses, body: Associated::Loops(loops, block) });
         self.wrapped(locals, stmt)
     }
 
-    /// Chunks must be as long as asked for: each iteration notes who runs it.
-    fn chunks(&mut self, scope: &Site) -> Stmt {
+    /// Chunks must be as long as requested: each iteration records the thread that runs it.
+    fn chunks(&mut self, scope: &StmtContext) -> Stmt {
         let kind = self.pick(&["dynamic", "guided", "guided"]);
         let (count, chunk) = (20 + self.below(60), 2 + self.below(12));
         let Some(from) = self.own_cells(count) else { return self.add(scope) };
@@ -238,24 +240,24 @@ impl Drawer {
         }
         let each = self.counter(count, true);
         let mut work = vec![Stmt::Set(
-            Place::at("cells", each.position().op(Op::Add, Expr::Int(from))),
+            LValue::at("cells", each.position().op(Op::Add, Expr::Int(from))),
             Expr::call("omp_get_thread_num").op(Op::Add, Expr::Int(1)),
         )];
         if self.one_in(2) {
             work.push(Stmt::If(each.position().op(Op::Rem, Expr::Int(chunk)).op(Op::Eq, Expr::Int(0)), vec![nap(20)]));
         }
-        block.push(Stmt::Directive(Directive { name: "parallel for", clauses, body: Body::Loops(vec![each], work) }));
+        block.push(Stmt::Directive(Directive { name: "parallel for", clauses, body: Associated::Loops(vec![each], work) }));
         let count_wrong = if kind == "guided" { "short_runs" } else { "torn" };
         let wrong = Expr::Call(count_wrong, vec![Expr::Int(from), Expr::Int(count), Expr::Int(chunk)]);
-        block.push(Stmt::Add(Place::at("sums", Expr::Int(0)), wrong, Exclusion::Atomic));
-        // Who ran what is open.
+        block.push(Stmt::Add(LValue::at("sums", Expr::Int(0)), wrong, Exclusion::Atomic));
+        // Which thread ran which chunk is open.
         block.push(Stmt::Call(Expr::Call("clear", vec![Expr::Int(from), Expr::Int(count)])));
         Stmt::Together(block)
     }
 }
 
 /// `place` becomes another number that depends on what it was.
-pub(super) fn chain(place: &Place, value: Expr) -> Stmt {
+pub(super) fn chain(place: &LValue, value: Expr) -> Stmt {
     let next = Expr::Of(place.clone()).op(Op::Mul, Expr::Int(31)).op(Op::Add, value);
     Stmt::Set(place.clone(), next.op(Op::Rem, Expr::Int(MODULUS)))
 }
@@ -276,7 +278,7 @@ impl Loop {
     /// The number of an iteration, from 0 on.
     pub(super) fn position(&self) -> Expr {
         let mut at = Expr::name(self.name.clone());
-        if self.kind == Counter::Unsigned {
+        if self.kind == IndexType::Unsigned {
             at = at.op(Op::Sub, Expr::name("TOP"));
         }
         let first = Expr::Int(self.first);
@@ -286,7 +288,7 @@ impl Loop {
 
     /// A small number that tells iterations apart.
     pub(super) fn value(&self) -> Expr {
-        if self.kind == Counter::Unsigned { self.position() } else { Expr::name(self.name.clone()) }
+        if self.kind == IndexType::Unsigned { self.position() } else { Expr::name(self.name.clone()) }
     }
 
     /// The number of the iteration before, as `depend(sink)` takes it.

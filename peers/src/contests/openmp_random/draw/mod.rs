@@ -2,10 +2,10 @@
 //!
 //! - A number that several threads change is a sum under a guard (atomic, critical, lock, reduction, mutual
 //!   exclusion of tasks), or is changed in an order that the program fixes (ordered, doacross, dependences).
-//! - A summand is made of values that mean the same wherever it runs ([`Site::values`]): numbers of loops
-//!   around, and the thread's own number only where each member runs the statement once, or a static schedule
-//!   fixes who runs which iteration. In a *blind* program, whose environment leaves the sizes of teams open,
-//!   thread numbers are never such values, and no member adds by itself.
+//! - A summand is made of values that mean the same wherever it runs ([`StmtContext::values`]): numbers of
+//!   loops around, and the thread's own number only where each member runs the statement once, or where a
+//!   static schedule fixes which thread runs which iteration. In a *blind* program, whose environment leaves
+//!   the sizes of teams open, thread numbers are never such values, and no member adds by itself.
 //! - Cells belong to one iteration of one loop.
 //! - Everything that a cancelled construct may or may not do goes to `junk`, which is not printed. One
 //!   thread, task or iteration alone cancels, so that what it does is fixed.
@@ -17,7 +17,7 @@ mod process;
 mod regions;
 mod tasks;
 
-use super::tree::{Block, Exclusion, Expr, Kind, Language, Local, Op, Place, Program, Stmt, Way};
+use super::tree::{Block, CallKind, Exclusion, Expr, Kind, LValue, Language, LocalVariable, Op, Stmt, TestProgram};
 use foregather_machine::SplitMix;
 
 /// Bodies of one program.
@@ -27,20 +27,20 @@ const CELLS: i64 = 4_096;
 const MOST_THREADS: i64 = 8;
 
 /// The program of this seed. `is_wanted` says which bodies it may have.
-pub(super) fn program(seed: u64, languages: &[Language], is_wanted: impl Fn(&Program) -> bool) -> Program {
+pub(super) fn program(seed: u64, languages: &[Language], is_wanted: impl Fn(&TestProgram) -> bool) -> TestProgram {
     let mut dice = SplitMix(SplitMix::mix(seed));
     let language = languages[dice.below(languages.len() as u64) as usize];
     let mut drawer = Drawer { dice, language, blind: false, runtime_is_static: false, locals: Vec::new(), fresh: 0, cells: 0 };
     // Bodies that end the process have one of their own.
-    let alone = drawer.one_in(4);
+    let alone = !drawer.one_in(3);
     let (environment, blind) = drawer.environment();
     drawer.blind = blind;
-    let empty = Program { language, environment, bodies: Vec::new() };
+    let empty = TestProgram { language, environment, bodies: Vec::new() };
     let mut bodies = Vec::new();
     // What is wanted may be impossible in this language.
     for _ in 0..100 * BODIES {
         let body = (bodies.len(), if alone { drawer.process() } else { drawer.body() });
-        let one = Program { bodies: vec![body], ..empty.clone() };
+        let one = TestProgram { bodies: vec![body], ..empty.clone() };
         if is_wanted(&one) {
             bodies.extend(one.bodies);
         }
@@ -48,7 +48,7 @@ pub(super) fn program(seed: u64, languages: &[Language], is_wanted: impl Fn(&Pro
             break;
         }
     }
-    Program { bodies, ..empty }
+    TestProgram { bodies, ..empty }
 }
 
 struct Drawer {
@@ -59,7 +59,7 @@ struct Drawer {
     /// Is `schedule(runtime)` known to be static?
     runtime_is_static: bool,
     /// Variables of the regions around, the innermost last, which all members of that region share.
-    locals: Vec<Vec<Local>>,
+    locals: Vec<Vec<LocalVariable>>,
     fresh: u32,
     /// Cells that have an owner.
     cells: i64,
@@ -67,7 +67,7 @@ struct Drawer {
 
 /// Where a statement stands.
 #[derive(Clone, Debug)]
-struct Site {
+struct StmtContext {
     /// Regions around.
     level: u32,
     /// Does every member of the team run it? Only there constructs that divide work may stand.
@@ -91,9 +91,9 @@ struct Site {
 }
 
 /// What can be drawn: how likely, where, and how.
-type Kinds = [(u64, fn(&Site) -> bool, fn(&mut Drawer, &Site) -> Stmt)];
+type Choices = [(u64, fn(&StmtContext) -> bool, fn(&mut Drawer, &StmtContext) -> Stmt)];
 
-const ANYWHERE: &Kinds = &[
+const ANYWHERE: &Choices = &[
     (10, |_| true, Drawer::add),
     (2, |scope| scope.deep < 4, Drawer::again),
     (2, |scope| scope.deep < 4 && !scope.device, Drawer::orphan),
@@ -102,7 +102,7 @@ const ANYWHERE: &Kinds = &[
     (1, |_| true, Drawer::exception),
 ];
 
-impl Site {
+impl StmtContext {
     /// How often all threads together run it.
     fn load(&self) -> i64 {
         self.times * self.each()
@@ -113,7 +113,7 @@ impl Site {
         if self.team { self.size } else { 1 }
     }
 
-    /// Within a task that whoever comes here makes, `times` of them.
+    /// Within a task that every thread here creates, `times` of them.
     fn spawned(&self, times: i64) -> Self {
         let inner = self.lone(self.each() * times);
         Self { once: inner.once && !self.again, ..inner }
@@ -149,7 +149,7 @@ impl Drawer {
         format!("{letter}{}", self.fresh)
     }
 
-    /// Cells that nobody else has.
+    /// Cells that no other loop uses.
     fn own_cells(&mut self, count: i64) -> Option<i64> {
         let from = self.cells;
         (from + count <= CELLS).then(|| {
@@ -163,8 +163,8 @@ impl Drawer {
     }
 
     /// The serial part of a body.
-    fn serial(&self) -> Site {
-        Site {
+    fn serial(&self) -> StmtContext {
+        StmtContext {
             level: 0,
             team: true,
             once: true,
@@ -180,7 +180,7 @@ impl Drawer {
     }
 
     /// Draws one of the kinds that may stand here.
-    fn choose(&mut self, scope: &Site, kinds: &[&Kinds]) -> Stmt {
+    fn choose(&mut self, scope: &StmtContext, kinds: &[&Choices]) -> Stmt {
         let possible: Vec<_> = kinds.iter().flat_map(|kinds| kinds.iter()).filter(|(_, may, _)| may(scope)).collect();
         let mut at = self.dice.below(possible.iter().map(|(weight, ..)| weight).sum());
         for (weight, _, draw) in possible {
@@ -192,14 +192,14 @@ impl Drawer {
         self.add(scope)
     }
 
-    fn stmt(&mut self, scope: &Site) -> Stmt {
+    fn stmt(&mut self, scope: &StmtContext) -> Stmt {
         if scope.deep > 5 {
             return self.add(scope);
         }
         self.choose(scope, &[ANYWHERE, loops::KINDS, regions::KINDS, tasks::KINDS, cancel::KINDS])
     }
 
-    fn block(&mut self, scope: &Site, most: i64) -> Block {
+    fn block(&mut self, scope: &StmtContext, most: i64) -> Block {
         (0..=self.below(most)).map(|_| self.stmt(scope)).collect()
     }
 
@@ -224,17 +224,17 @@ impl Drawer {
     }
 
     /// The statements, with these variables around them, which are added to the sums afterwards.
-    fn with_locals(&mut self, locals: Vec<Local>, mut block: Block) -> Block {
+    fn with_locals(&mut self, locals: Vec<LocalVariable>, mut block: Block) -> Block {
         if locals.is_empty() {
             return block;
         }
-        for Local { name, kind, .. } in &locals {
-            let sum = Place::at("sums", Expr::Int(self.below(4)));
+        for LocalVariable { name, kind, .. } in &locals {
+            let sum = LValue::at("sums", Expr::Int(self.below(4)));
             match kind {
                 Kind::Array(size) => {
                     let each = self.counter(*size, false);
                     let weight = each.position().op(Op::Add, Expr::Int(1));
-                    let value = Expr::Of(Place::at(name.clone(), each.position())).op(Op::Mul, weight);
+                    let value = Expr::Of(LValue::at(name.clone(), each.position())).op(Op::Mul, weight);
                     block.push(Stmt::For(each, vec![Stmt::Add(sum, value, Exclusion::Atomic)]));
                 }
                 Kind::Whole => block.push(Stmt::Add(sum, Expr::name(name.clone()), Exclusion::Atomic)),
@@ -249,13 +249,13 @@ impl Drawer {
     fn local(&mut self, letter: char, kind: Kind, initial: i64) -> String {
         let name = self.fresh(letter);
         if let Some(locals) = self.locals.last_mut() {
-            locals.push(Local::of(name.clone(), kind, initial));
+            locals.push(LocalVariable::of(name.clone(), kind, initial));
         }
         name
     }
 
     /// A value that means the same wherever it is taken.
-    fn value(&mut self, scope: &Site) -> Expr {
+    fn value(&mut self, scope: &StmtContext) -> Expr {
         let mut value = Expr::Int(1 + self.below(9));
         for _ in 0..self.below(3).min(scope.values.len() as i64) {
             let factor = Expr::Int(1 + self.below(7));
@@ -278,17 +278,17 @@ impl Drawer {
         }
     }
 
-    /// Adds a value to a sum, whoever runs it.
-    fn add(&mut self, scope: &Site) -> Stmt {
+    /// Adds a value to a sum.
+    fn add(&mut self, scope: &StmtContext) -> Stmt {
         let (guard, guarded) = self.guard();
         // A guard keeps out only its own kind: each has a number of its own.
-        let to = guarded.map_or_else(|| Place::at("sums", Expr::Int(self.below(4))), |at| Place::at("guarded", Expr::Int(at)));
+        let to = guarded.map_or_else(|| LValue::at("sums", Expr::Int(self.below(4))), |at| LValue::at("guarded", Expr::Int(at)));
         let stmt = Stmt::Add(to, self.value(scope), guard);
         self.by_one_if_blind(scope, stmt)
     }
 
     /// Where it is open how many members there are, only one of them runs the statement.
-    fn by_one_if_blind(&mut self, scope: &Site, stmt: Stmt) -> Stmt {
+    fn by_one_if_blind(&mut self, scope: &StmtContext, stmt: Stmt) -> Stmt {
         if scope.team && scope.level > 0 && scope.blind {
             return Stmt::If(Expr::call("omp_get_thread_num").op(Op::Eq, Expr::Int(0)), vec![stmt]);
         }
@@ -296,20 +296,53 @@ impl Drawer {
     }
 
     /// A sequential loop around statements.
-    fn again(&mut self, scope: &Site) -> Stmt {
+    fn again(&mut self, scope: &StmtContext) -> Stmt {
         let count = 1 + self.below(3);
         let each = self.counter(count, false);
-        let mut inner = Site { again: true, times: scope.times * count, deep: scope.deep + 1, ..scope.clone() };
+        let mut inner = StmtContext { again: true, times: scope.times * count, deep: scope.deep + 1, ..scope.clone() };
         inner.values.push(Expr::name(each.name.clone()));
         let block = self.block(&inner, 2);
         Stmt::For(each, block)
     }
 
     /// A function: its constructs belong to the region of its caller, which it does not see.
-    fn orphan(&mut self, scope: &Site) -> Stmt {
-        let given = self.value(&Site { values: scope.settled(), ..scope.clone() });
-        let inner = Site { values: vec![Expr::given()], locals: false, deep: scope.deep + 1, ..scope.clone() };
+    fn orphan(&mut self, scope: &StmtContext) -> Stmt {
+        let given = self.value(&StmtContext { values: scope.settled(), ..scope.clone() });
+        let inner = StmtContext { values: vec![Expr::given()], locals: false, deep: scope.deep + 1, ..scope.clone() };
         let block = self.block(&inner, 2);
-        Stmt::Part(Way::Plain, given, block)
+        Stmt::Part(CallKind::Plain, given, block)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::write::source;
+    use super::*;
+
+    #[test]
+    fn the_same_seed_draws_the_same_program() {
+        for seed in 0..20 {
+            let text = || source(&program(seed, &Language::ALL, |_| true));
+            assert_eq!(text(), text(), "seed {seed}");
+        }
+        let texts: std::collections::HashSet<_> = (0..20).map(|seed| source(&program(seed, &Language::ALL, |_| true))).collect();
+        assert_eq!(texts.len(), 20);
+    }
+
+    #[test]
+    fn bodies_that_are_not_wanted_are_left_out() {
+        let is_wanted = |program: &TestProgram| source(program).contains("taskloop");
+        let drawn = program(3, &[Language::C], is_wanted);
+        let alone = |body: &(usize, Block)| TestProgram { bodies: vec![body.clone()], ..drawn.clone() };
+        assert!(!drawn.bodies.is_empty() && drawn.bodies.iter().all(|body| is_wanted(&alone(body))));
+    }
+
+    #[test]
+    fn members_of_a_team_of_open_size_do_not_add_by_themselves() {
+        // `omp_get_num_threads` stands in no program whose environment leaves it open.
+        let open = |program: &TestProgram| program.environment.iter().any(|(name, _)| *name == "OMP_THREAD_LIMIT");
+        let blind = (0..200).map(|seed| program(seed, &[Language::C], |_| true)).filter(open);
+        let texts: Vec<String> = blind.map(|program| source(&program)).collect();
+        assert!(texts.len() > 5 && texts.iter().all(|text| !text.contains("omp_get_num_threads")));
     }
 }

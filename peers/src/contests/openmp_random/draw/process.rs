@@ -1,10 +1,10 @@
 //! What a body relies on, and bodies with more than one thread of the host or more than one process, and with
 //! ends of processes.
-use super::super::tree::{Block, Clause, Directive, Exclusion, Expr, Language, Op, Place, Stmt, Way};
-use super::{Drawer, Kinds, Site, regions};
+use super::super::tree::{Block, CallKind, Clause, Directive, Exclusion, Expr, LValue, Language, Op, Stmt};
+use super::{Choices, Drawer, StmtContext, regions};
 
 /// Of the serial part of a body only.
-pub(super) const KINDS: &Kinds = &[
+pub(super) const KINDS: &Choices = &[
     (2, |_| true, |drawer, _| drawer.threads()),
     (
         1,
@@ -100,17 +100,17 @@ impl Drawer {
     }
 
     /// Asks the runtime what the standard fixes.
-    pub(super) fn query(&mut self, scope: &Site) -> Stmt {
+    pub(super) fn query(&mut self, scope: &StmtContext) -> Stmt {
         let queries = if scope.blind || self.one_in(2) { QUERIES } else { SIZES };
         let (name, arguments) = self.pick(queries);
         let arguments = if arguments.is_empty() { vec![] } else { vec![Expr::Int(self.pick(arguments))] };
         let value = Expr::Call(name, arguments).op(Op::Mul, Expr::Int(1 + self.below(5)));
-        let add = Stmt::Add(Place::at("sums", Expr::Int(self.below(4))), value, Exclusion::Atomic);
+        let add = Stmt::Add(LValue::at("sums", Expr::Int(self.below(4))), value, Exclusion::Atomic);
         self.by_one_if_blind(scope, add)
     }
 
     /// Throws out of statements, and catches before the end of the construct.
-    pub(super) fn exception(&mut self, scope: &Site) -> Stmt {
+    pub(super) fn exception(&mut self, scope: &StmtContext) -> Stmt {
         if self.language != Language::Cpp {
             return self.add(scope);
         }
@@ -121,9 +121,10 @@ impl Drawer {
     }
 
     /// A part of the program with constructs, and its own settings unknown.
-    fn part(&mut self, times: i64, way: Way) -> Stmt {
+    fn part(&mut self, times: i64, way: CallKind) -> Stmt {
         let runtime = std::mem::take(&mut self.runtime_is_static);
-        let scope = Site { once: times == 1, times, deep: 1, values: vec![Expr::given()], locals: times == 1, ..self.serial() };
+        let scope =
+            StmtContext { once: times == 1, times, deep: 1, values: vec![Expr::given()], locals: times == 1, ..self.serial() };
         let block = self.sharing(|drawer| drawer.block(&scope, 2));
         self.runtime_is_static = runtime;
         Stmt::Part(way, Expr::Int(self.below(40)), block)
@@ -132,7 +133,7 @@ impl Drawer {
     /// Threads of the host, each with regions of its own.
     fn threads(&mut self) -> Stmt {
         let way = self.pick(&["on_one_thread", "on_three_threads"]);
-        self.part(3, Way::By(way))
+        self.part(3, CallKind::By(way))
     }
 
     /// A body that ends its process, or has more than one.
@@ -140,23 +141,23 @@ impl Drawer {
         (self.cells, self.fresh) = (0, 0);
         let mut block = self.settings();
         let leave = |drawer: &mut Self| Stmt::Call(Expr::Call("leave", vec![Expr::Int(drawer.below(100))]));
-        let kinds = if self.language == Language::Cpp { 10 } else { 7 };
+        let kinds = if self.language == Language::Cpp { 11 } else { 8 };
         match self.below(kinds) {
             // A child has its first region before its parent has, or none.
             0 => {
-                let child = self.part(1, Way::By("in_child"));
+                let child = self.part(1, CallKind::By("in_child"));
                 block.extend([child, self.region()]);
             }
             1 => {
                 let child = Stmt::Part(
-                    Way::By("in_child"),
+                    CallKind::By("in_child"),
                     Expr::Int(self.below(40)),
-                    vec![self.add(&Site { level: 1, ..self.serial() }.lone(1))],
+                    vec![self.add(&StmtContext { level: 1, ..self.serial() }.lone(1))],
                 );
                 block.extend([self.region(), child, self.region()]);
             }
             2 => {
-                let exit = self.part(1, Way::By("at_exit"));
+                let exit = self.part(1, CallKind::By("at_exit"));
                 block.extend([exit, self.region()]);
                 if self.one_in(2) {
                     let leave = self.by_one_member(leave);
@@ -169,22 +170,22 @@ impl Drawer {
             }
             4 => {
                 let leave = leave(self);
-                let way = Way::By("on_one_thread");
+                let way = CallKind::By("on_one_thread");
                 let region = self.by_one_member(|_| leave.clone());
                 let inner = if self.one_in(2) { region } else { leave };
                 block.extend([self.region(), Stmt::Part(way, Expr::Int(0), vec![inner])]);
             }
             5 => {
-                let plugin = self.part(1, Way::ByName("in_plugin"));
+                let plugin = self.part(1, CallKind::ByName("in_plugin"));
                 block.extend([self.region(), plugin, self.region()]);
             }
-            6 => {
+            6 | 7 => {
                 let fatal = [Clause::of("at", "execution", vec![]), Clause::of("severity", "fatal", vec![])];
                 let error = Directive::alone("error", fatal.to_vec());
                 block.extend([self.region(), self.by_one_member(|_| error)]);
             }
-            7 => block.extend([self.part(1, Way::Destructor), self.region()]),
-            8 => {
+            8 => block.extend([self.part(1, CallKind::Destructor), self.region()]),
+            9 => {
                 // Members whose objects are destroyed with them, which is not before the process ends.
                 let size = vec![Clause::of("num_threads", "", vec![Expr::Int(1 + self.below(8))])];
                 let linger = Stmt::Call(Expr::call("linger"));

@@ -1,11 +1,11 @@
 //! Regions, and the constructs of a team but loops and tasks.
-use super::super::tree::{Body, Clause, Directive, Exclusion, Expr, Kind, Local, Op, Place, Stmt};
-use super::{Drawer, Kinds, MOST_THREADS, Site};
+use super::super::tree::{Associated, Clause, Directive, Exclusion, Expr, Kind, LValue, LocalVariable, Op, Stmt};
+use super::{Choices, Drawer, MOST_THREADS, StmtContext};
 
-pub(super) const KINDS: &Kinds = &[
-    (12, Site::may_fork, Drawer::parallel),
+pub(super) const KINDS: &Choices = &[
+    (12, StmtContext::may_fork, Drawer::parallel),
     (4, |scope| scope.team, |drawer, scope| drawer.sections(scope, "sections")),
-    (3, Site::may_fork, |drawer, scope| drawer.sections(scope, "parallel sections")),
+    (3, StmtContext::may_fork, |drawer, scope| drawer.sections(scope, "parallel sections")),
     (4, |scope| scope.team, Drawer::single),
     (3, |scope| scope.team, Drawer::copyprivate),
     (2, |scope| scope.team, Drawer::masked),
@@ -14,7 +14,7 @@ pub(super) const KINDS: &Kinds = &[
     (2, |scope| scope.level == 0 && scope.team && !scope.device && scope.may_fork(), Drawer::kept),
     (2, |scope| scope.level == 0 && scope.team && !scope.device && scope.may_fork(), Drawer::copyin),
     (3, |scope| scope.level == 0 && scope.team && !scope.device, Drawer::teams),
-    (2, |scope| scope.load() <= 8 && scope.deep < 3 && !scope.device, Drawer::target),
+    (4, |scope| scope.load() <= 8 && scope.deep < 3 && !scope.device, Drawer::target),
     (2, |_| true, Drawer::wide_atomic),
 ];
 
@@ -31,19 +31,19 @@ const OPERATORS: [(&str, i64, &str); 8] = [
 ];
 
 /// A reduction: its clause, its variable, and how a thread adds to its own copy.
-pub(super) struct Reduction {
+pub(super) struct DrawnReduction {
     pub(super) clause: Clause,
-    pub(super) local: Local,
+    pub(super) local: LocalVariable,
     pub(super) update: Stmt,
 }
 
-impl Site {
+impl StmtContext {
     /// May a region begin here?
     pub(super) fn may_fork(&self) -> bool {
         self.level < 3 && self.load() <= 16 && self.deep < 5 && !(self.blind && self.team && self.level > 0)
     }
 
-    /// Within a region of at most so many members, which are visible unless the program is blind.
+    /// Within a region of at most `size` members, which are visible unless the program is blind.
     pub(super) fn region(&self, size: i64) -> Self {
         let mut values = self.settled();
         if !self.blind {
@@ -56,8 +56,8 @@ impl Site {
 }
 
 impl Drawer {
-    /// What each directive that makes a region may have, and how many members the region has at most.
-    pub(super) fn region_clauses(&mut self, scope: &Site) -> (Vec<Clause>, i64) {
+    /// Clauses of a directive that makes a region, and the largest number of members.
+    pub(super) fn region_clauses(&mut self, scope: &StmtContext) -> (Vec<Clause>, i64) {
         let (mut clauses, mut size) = (Vec::new(), MOST_THREADS);
         let most = [MOST_THREADS, 3, 2][scope.level.min(2) as usize];
         // Of nested regions the number of all threads is bounded.
@@ -80,7 +80,7 @@ impl Drawer {
         (clauses, size)
     }
 
-    pub(super) fn parallel(&mut self, scope: &Site) -> Stmt {
+    pub(super) fn parallel(&mut self, scope: &StmtContext) -> Stmt {
         let (mut clauses, size) = self.region_clauses(scope);
         let mut inner = scope.region(size);
         let mut locals = Vec::new();
@@ -91,7 +91,7 @@ impl Drawer {
             if self.one_in(2) {
                 clauses.push(Clause::loose("allocate", "omp_large_cap_mem_alloc: ", vec![Expr::name(name.clone())]));
             }
-            locals.push(Local::of(name, Kind::Whole, self.below(50)));
+            locals.push(LocalVariable::of(name, Kind::Whole, self.below(50)));
         }
         let reduced = self.one_in(3).then(|| self.reduction(&inner));
         let mut update = None;
@@ -107,28 +107,29 @@ impl Drawer {
         self.wrapped(locals, Directive::of("parallel", clauses, block))
     }
 
-    pub(super) fn share(&mut self, local: Local) {
+    pub(super) fn share(&mut self, local: LocalVariable) {
         if let Some(locals) = self.locals.last_mut() {
             locals.push(local);
         }
     }
 
     /// A reduction by any operator whose result does not depend on the order.
-    pub(super) fn reduction(&mut self, scope: &Site) -> Reduction {
+    pub(super) fn reduction(&mut self, scope: &StmtContext) -> DrawnReduction {
         let operators: Vec<usize> = (0..OPERATORS.len()).collect();
         self.reduction_by(&operators, scope)
     }
 
-    /// As [`Drawer::reduction`], by an operator that tasks can take part in: gfortran 12 fails on those of users.
-    pub(super) fn task_reduction_by(&mut self, scope: &Site) -> Reduction {
+    /// As [`Drawer::reduction`], by an operator that tasks can take part in: gfortran 12 fails on those that
+    /// programs declare.
+    pub(super) fn task_reduction_by(&mut self, scope: &StmtContext) -> DrawnReduction {
         let operators: Vec<usize> = (0..OPERATORS.len() - usize::from(!self.is_c())).collect();
         self.reduction_by(&operators, scope)
     }
 
-    fn reduction_by(&mut self, operators: &[usize], scope: &Site) -> Reduction {
+    fn reduction_by(&mut self, operators: &[usize], scope: &StmtContext) -> DrawnReduction {
         let (operator, initial, function) = OPERATORS[self.pick(operators)];
         let name = self.fresh('r');
-        let (own, value) = (Place::name(name.clone()), self.value(scope));
+        let (own, value) = (LValue::name(name.clone()), self.value(scope));
         let update = if function.is_empty() {
             Stmt::Add(own, value, Exclusion::Plain)
         } else {
@@ -136,10 +137,10 @@ impl Drawer {
             Stmt::Set(own.clone(), Expr::Call(function, vec![Expr::Of(own), value]))
         };
         let clause = Clause::of("reduction", format!("{operator}:"), vec![Expr::name(name.clone())]);
-        Reduction { clause, local: Local::of(name, Kind::Whole, initial), update }
+        DrawnReduction { clause, local: LocalVariable::of(name, Kind::Whole, initial), update }
     }
 
-    fn sections(&mut self, scope: &Site, name: &'static str) -> Stmt {
+    fn sections(&mut self, scope: &StmtContext, name: &'static str) -> Stmt {
         let is_region = name.starts_with("parallel");
         let (mut clauses, mut inner) = (Vec::new(), scope.lone(1));
         let mut locals = Vec::new();
@@ -157,11 +158,11 @@ impl Drawer {
             sections.iter_mut().for_each(|section| section.push(reduced.update.clone()));
             if is_region { locals.push(reduced.local) } else { self.share(reduced.local) }
         }
-        let stmt = Stmt::Directive(Directive { name, clauses, body: Body::Sections(sections) });
+        let stmt = Stmt::Directive(Directive { name, clauses, body: Associated::Sections(sections) });
         self.wrapped(locals, stmt)
     }
 
-    fn single(&mut self, scope: &Site) -> Stmt {
+    fn single(&mut self, scope: &StmtContext) -> Stmt {
         let (mut clauses, mut inner) = (Vec::new(), scope.lone(1));
         if self.one_in(3) {
             clauses.push(Clause::loose("nowait", "", Vec::new()));
@@ -172,16 +173,16 @@ impl Drawer {
     }
 
     /// One member sets a variable of its own, and all others have it then.
-    fn copyprivate(&mut self, scope: &Site) -> Stmt {
+    fn copyprivate(&mut self, scope: &StmtContext) -> Stmt {
         let (own, value) = (self.fresh('p'), self.value(&scope.lone(1)));
-        let set = Stmt::Set(Place::name(own.clone()), value);
+        let set = Stmt::Set(LValue::name(own.clone()), value);
         let single = Directive::of("single", vec![Clause::of("copyprivate", "", vec![Expr::name(own.clone())])], vec![set]);
-        let sum = Place::at("sums", Expr::Int(self.below(4)));
+        let sum = LValue::at("sums", Expr::Int(self.below(4)));
         let add = self.by_one_if_blind(scope, Stmt::Add(sum, Expr::name(own.clone()), Exclusion::Atomic));
-        Stmt::Locals(vec![Local::of(own, Kind::Whole, -1)], vec![Stmt::Together(vec![single, add])])
+        Stmt::Locals(vec![LocalVariable::of(own, Kind::Whole, -1)], vec![Stmt::Together(vec![single, add])])
     }
 
-    fn masked(&mut self, scope: &Site) -> Stmt {
+    fn masked(&mut self, scope: &StmtContext) -> Stmt {
         let block = self.block(&scope.lone(1), 1);
         if scope.blind || self.one_in(2) {
             return Directive::of("master", Vec::new(), block);
@@ -191,7 +192,7 @@ impl Drawer {
     }
 
     /// Each member adds to a reduction of its own.
-    fn scope(&mut self, scope: &Site) -> Stmt {
+    fn scope(&mut self, scope: &StmtContext) -> Stmt {
         let reduced = self.reduction(scope);
         let update = self.by_one_if_blind(scope, reduced.update);
         self.share(reduced.local);
@@ -203,34 +204,34 @@ impl Drawer {
     }
 
     /// Threads keep what is their own from one region to the next of the same size.
-    fn kept(&mut self, scope: &Site) -> Stmt {
+    fn kept(&mut self, scope: &StmtContext) -> Stmt {
         if scope.blind {
             return self.copyin(scope);
         }
         let size = vec![Expr::Int(1 + self.below(MOST_THREADS))];
         let clauses = || vec![Clause::of("num_threads", "", size.clone())];
         let value = Expr::call("omp_get_thread_num").op(Op::Mul, Expr::Int(7)).op(Op::Add, Expr::Int(self.below(100)));
-        let set = Stmt::Set(Place::name("kept"), value.clone());
+        let set = Stmt::Set(LValue::name("kept"), value.clone());
         let check = Stmt::If(
             Expr::name("kept").op(Op::Ne, value),
-            vec![Stmt::Add(Place::at("sums", Expr::Int(3)), Expr::Int(1_000), Exclusion::Atomic)],
+            vec![Stmt::Add(LValue::at("sums", Expr::Int(3)), Expr::Int(1_000), Exclusion::Atomic)],
         );
         Stmt::Together(vec![Directive::of("parallel", clauses(), vec![set]), Directive::of("parallel", clauses(), vec![check])])
     }
 
     /// All members begin with what the first one has.
-    fn copyin(&mut self, scope: &Site) -> Stmt {
+    fn copyin(&mut self, scope: &StmtContext) -> Stmt {
         let (mut clauses, size) = self.region_clauses(scope);
         clauses.push(Clause::of("copyin", "", vec![Expr::name("kept")]));
         let inner = scope.region(size);
-        let add = Stmt::Add(Place::at("sums", Expr::Int(1)), Expr::name("kept"), Exclusion::Atomic);
+        let add = Stmt::Add(LValue::at("sums", Expr::Int(1)), Expr::name("kept"), Exclusion::Atomic);
         let add = self.by_one_if_blind(&inner, add);
-        let set = Stmt::Set(Place::name("kept"), Expr::Int(self.below(1_000)));
-        let other = Stmt::Set(Place::name("kept"), Expr::call("omp_get_thread_num"));
+        let set = Stmt::Set(LValue::name("kept"), Expr::Int(self.below(1_000)));
+        let other = Stmt::Set(LValue::name("kept"), Expr::call("omp_get_thread_num"));
         Stmt::Together(vec![set, Directive::of("parallel", clauses, vec![add, other])])
     }
 
-    fn teams(&mut self, scope: &Site) -> Stmt {
+    fn teams(&mut self, scope: &StmtContext) -> Stmt {
         let name = self.pick(&["teams distribute parallel for", "teams distribute", "target teams distribute parallel for"]);
         let count = 1 + self.below(40);
         let each = self.counter(count, true);
@@ -249,21 +250,21 @@ impl Drawer {
         let mut block = vec![reduced.update];
         if let Some(from) = self.own_cells(count) {
             let at = each.position().op(Op::Add, Expr::Int(from));
-            block.push(Stmt::Add(Place::at("cells", at), self.value(&inner), Exclusion::Plain));
+            block.push(Stmt::Add(LValue::at("cells", at), self.value(&inner), Exclusion::Plain));
         }
-        let stmt = Stmt::Directive(Directive { name, clauses, body: Body::Loops(vec![each], block) });
+        let stmt = Stmt::Directive(Directive { name, clauses, body: Associated::Loops(vec![each], block) });
         self.wrapped(vec![reduced.local], stmt)
     }
 
     /// What would run on a device, and runs on the host: it sees none of the region around.
-    fn target(&mut self, scope: &Site) -> Stmt {
+    fn target(&mut self, scope: &StmtContext) -> Stmt {
         let runtime = std::mem::take(&mut self.runtime_is_static);
-        let inner = Site { level: 0, locals: false, device: true, ..scope.spawned(1) };
+        let inner = StmtContext { level: 0, locals: false, device: true, ..scope.spawned(1) };
         let block = self.block(&inner, 1);
         self.runtime_is_static = runtime;
         let map = |clause, prefix: &str| vec![Clause::of(clause, prefix, vec![Expr::name("cells"), Expr::name("sums")])];
         let target = Directive::of("target", Vec::new(), block.clone());
-        match self.below(5) {
+        match self.below(4) {
             0 if scope.may_reduce() => {
                 let nowait = vec![Clause::loose("nowait", "", Vec::new())];
                 Stmt::Together(vec![Directive::of("target", nowait, block), Directive::alone("taskwait", Vec::new())])
@@ -282,12 +283,12 @@ impl Drawer {
     }
 
     /// A number too long for one instruction.
-    fn wide_atomic(&mut self, scope: &Site) -> Stmt {
+    fn wide_atomic(&mut self, scope: &StmtContext) -> Stmt {
         if !scope.locals || scope.device {
             return self.add(scope);
         }
         let name = self.local('w', Kind::Long, 0);
-        let stmt = Stmt::Add(Place::name(name), self.value(scope), Exclusion::Atomic);
+        let stmt = Stmt::Add(LValue::name(name), self.value(scope), Exclusion::Atomic);
         self.by_one_if_blind(scope, stmt)
     }
 }

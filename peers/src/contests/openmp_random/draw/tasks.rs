@@ -1,30 +1,30 @@
 //! Tasks: in groups, in loops, with reductions, with dependences, and detached.
-use super::super::tree::{Block, Body, Clause, Directive, Exclusion, Expr, Kind, Local, Op, Place, Stmt};
+use super::super::tree::{Associated, Block, Clause, Directive, Exclusion, Expr, Kind, LValue, LocalVariable, Op, Stmt};
 use super::loops::{chain, nap};
-use super::{Drawer, Kinds, Site};
+use super::{Choices, Drawer, StmtContext};
 
-pub(super) const KINDS: &Kinds = &[
-    (6, Site::may_spawn, Drawer::task),
-    (3, Site::may_spawn, Drawer::taskgroup),
-    (4, Site::may_spawn, |drawer, scope| drawer.taskloop(scope, "taskloop")),
-    (1, Site::may_spawn, |drawer, scope| drawer.taskloop(scope, "taskloop simd")),
-    (2, Site::may_fork, |drawer, scope| drawer.taskloop(scope, "parallel master taskloop")),
-    (2, Site::may_spawn, |_, _| Directive::alone("taskwait", Vec::new())),
+pub(super) const KINDS: &Choices = &[
+    (6, StmtContext::may_spawn, Drawer::task),
+    (3, StmtContext::may_spawn, Drawer::taskgroup),
+    (4, StmtContext::may_spawn, |drawer, scope| drawer.taskloop(scope, "taskloop")),
+    (1, StmtContext::may_spawn, |drawer, scope| drawer.taskloop(scope, "taskloop simd")),
+    (2, StmtContext::may_fork, |drawer, scope| drawer.taskloop(scope, "parallel master taskloop")),
+    (2, StmtContext::may_spawn, |_, _| Directive::alone("taskwait", Vec::new())),
     (1, |_| true, |_, _| Directive::alone("taskyield", Vec::new())),
     (6, |scope| scope.load() <= 12 && scope.may_spawn(), Drawer::graph),
     (2, |scope| scope.load() <= 40 && scope.may_reduce(), Drawer::detached),
-    (3, Site::may_reduce, Drawer::task_reduction),
-    (3, Site::may_fork, |drawer, scope| drawer.region_task_reduction(scope)),
-    (3, |scope| scope.team && scope.locals && scope.may_reduce(), |drawer, scope| drawer.loop_task_reduction(scope)),
+    (3, StmtContext::may_reduce, Drawer::task_reduction),
+    (3, StmtContext::may_fork, |drawer, scope| drawer.region_task_reduction(scope)),
+    (9, |scope| scope.team && scope.locals && scope.may_reduce(), |drawer, scope| drawer.loop_task_reduction(scope)),
 ];
 
-impl Site {
+impl StmtContext {
     fn may_spawn(&self) -> bool {
         self.load() <= 200 && self.deep < 6
     }
 
-    /// May tasks take part in a reduction here, be detached, or run on a device? Outside of regions that makes
-    /// libgomp forget a loop that is under way, or hang in a later region.
+    /// Returns whether tasks may take part in a reduction here, be detached, or run on a device. Outside of
+    /// regions that makes libgomp forget a loop that is under way, or hang in a later region.
     pub(super) fn may_reduce(&self) -> bool {
         self.may_spawn() && self.level > 0
     }
@@ -53,25 +53,25 @@ impl Drawer {
         clauses
     }
 
-    fn task(&mut self, scope: &Site) -> Stmt {
+    fn task(&mut self, scope: &StmtContext) -> Stmt {
         let clauses = self.task_clauses();
         let mut block = self.block(&scope.spawned(1), 1);
         if self.one_in(6) {
-            block.push(Stmt::Add(Place::at("sums", Expr::Int(0)), Expr::call("omp_in_final"), Exclusion::Atomic));
+            block.push(Stmt::Add(LValue::at("sums", Expr::Int(0)), Expr::call("omp_in_final"), Exclusion::Atomic));
             return self.by_one_if_blind(scope, Directive::of("task", clauses, block));
         }
         let stmt = Directive::of("task", clauses, block);
         self.by_one_if_blind(scope, stmt)
     }
 
-    fn taskgroup(&mut self, scope: &Site) -> Stmt {
+    fn taskgroup(&mut self, scope: &StmtContext) -> Stmt {
         let inner = scope.spawned(1);
         let block = (0..=self.below(3)).map(|_| self.task(&inner)).collect();
         let stmt = Directive::of("taskgroup", Vec::new(), block);
         self.by_one_if_blind(scope, stmt)
     }
 
-    fn taskloop(&mut self, scope: &Site, name: &'static str) -> Stmt {
+    fn taskloop(&mut self, scope: &StmtContext, name: &'static str) -> Stmt {
         // gfortran 12 fails on some vectorised loops.
         let name = if self.is_c() { name } else { name.trim_end_matches(" simd") };
         let is_region = name.starts_with("parallel");
@@ -105,18 +105,18 @@ impl Drawer {
                 clauses.push(Clause::loose("nogroup", "", Vec::new()));
             }
             let number = Expr::Int(self.below(4));
-            block.push(Stmt::Add(Place::at("sums", number), self.value(&inner), Exclusion::Atomic));
+            block.push(Stmt::Add(LValue::at("sums", number), self.value(&inner), Exclusion::Atomic));
         }
         if !name.ends_with("simd") {
             block.extend(self.block(&inner, 0));
         }
-        let stmt = Stmt::Directive(Directive { name, clauses, body: Body::Loops(loops, block) });
+        let stmt = Stmt::Directive(Directive { name, clauses, body: Associated::Loops(loops, block) });
         let stmt = self.wrapped(locals, stmt);
         self.by_one_if_blind(scope, stmt)
     }
 
     /// Tasks that depend on each other: what each makes of its cells shows the order in which they ran.
-    fn graph(&mut self, scope: &Site) -> Stmt {
+    fn graph(&mut self, scope: &StmtContext) -> Stmt {
         let many = self.one_in(2);
         let cells = if many { 65 + self.below(40) } else { 1 + self.below(8) };
         let tasks = if many { cells / 4 + self.below(40) } else { 2 + self.below(10) };
@@ -134,28 +134,29 @@ impl Drawer {
             block.push(self.node(&inner, &graph, &order, slow));
         }
         if self.one_in(3) {
-            let cell = Place::at(graph.clone(), Expr::Int(self.below(cells)));
+            let cell = LValue::at(graph.clone(), Expr::Int(self.below(cells)));
             let wait = Directive::alone("taskwait", vec![Clause::of("depend", "in: ", vec![Expr::Of(cell.clone())])]);
-            block.push(Stmt::Together(vec![wait, Stmt::Add(Place::at("sums", Expr::Int(2)), Expr::Of(cell), Exclusion::Atomic)]));
+            block
+                .push(Stmt::Together(vec![wait, Stmt::Add(LValue::at("sums", Expr::Int(2)), Expr::Of(cell), Exclusion::Atomic)]));
         }
         block.push(Stmt::Together(vec![Directive::alone("taskwait", Vec::new()), self.hashed(&graph, cells)]));
-        let local = Local::of(graph, Kind::Array(cells), 0);
+        let local = LocalVariable::of(graph, Kind::Array(cells), 0);
         self.by_one_if_blind(scope, Stmt::Locals(vec![local], block))
     }
 
     /// The cells of a graph as one number, which is added.
     fn hashed(&mut self, graph: &str, cells: i64) -> Stmt {
         let each = self.counter(cells, false);
-        let at = Place::at(graph, each.position());
+        let at = LValue::at(graph, each.position());
         let hash = self.fresh('h');
-        let add = Stmt::Add(Place::at("sums", Expr::Int(self.below(4))), Expr::name(hash.clone()), Exclusion::Atomic);
-        let block = vec![Stmt::For(each, vec![chain(&Place::name(hash.clone()), Expr::Of(at))]), add];
-        Stmt::Locals(vec![Local::of(hash, Kind::Whole, 1)], vec![Stmt::Together(block)])
+        let add = Stmt::Add(LValue::at("sums", Expr::Int(self.below(4))), Expr::name(hash.clone()), Exclusion::Atomic);
+        let block = vec![Stmt::For(each, vec![chain(&LValue::name(hash.clone()), Expr::Of(at))]), add];
+        Stmt::Locals(vec![LocalVariable::of(hash, Kind::Whole, 1)], vec![Stmt::Together(block)])
     }
 
     /// A task that uses these cells.
-    fn node(&mut self, scope: &Site, graph: &str, order: &[usize], slow: bool) -> Stmt {
-        let cell = |&at: &usize| Place::at(graph, Expr::Int(at as i64));
+    fn node(&mut self, scope: &StmtContext, graph: &str, order: &[usize], slow: bool) -> Stmt {
+        let cell = |&at: &usize| LValue::at(graph, Expr::Int(at as i64));
         // A task that uses all cells writes to all of them.
         let reads = if order.len() > 64 { 0 } else { self.below(order.len() as i64) as usize };
         let (read, write) = order.split_at(reads);
@@ -168,7 +169,7 @@ impl Drawer {
         }
         if write.len() > 64 {
             let all = format!("iterator(int k = 0:{}), {kind}: ", write.len());
-            clauses.push(Clause::of("depend", all, vec![Expr::Of(Place::at(graph, Expr::name("k")))]));
+            clauses.push(Clause::of("depend", all, vec![Expr::Of(LValue::at(graph, Expr::name("k")))]));
         } else {
             clauses.push(Clause::of("depend", format!("{kind}: "), named(write)));
         }
@@ -196,13 +197,13 @@ impl Drawer {
             Directive::of("task", clauses, block),
             Directive::alone("depobj", vec![name(), Clause::of("destroy", "", Vec::new())]),
         ];
-        Stmt::Locals(vec![Local::of(object, Kind::Depend, 0)], vec![Stmt::Together(stmts)])
+        Stmt::Locals(vec![LocalVariable::of(object, Kind::Depend, 0)], vec![Stmt::Together(stmts)])
     }
 
-    /// A task that is over when somebody says so, and one that waits for it.
-    fn detached(&mut self, scope: &Site) -> Stmt {
+    /// A task that completes when its event is fulfilled, and one that waits for it.
+    fn detached(&mut self, scope: &StmtContext) -> Stmt {
         let (event, graph) = (self.fresh('e'), self.fresh('d'));
-        let cell = Place::at(graph.clone(), Expr::Int(0));
+        let cell = LValue::at(graph.clone(), Expr::Int(0));
         let depends = |kind: &'static str| {
             vec![
                 Clause::of("shared", "", vec![Expr::name(graph.clone())]),
@@ -223,13 +224,13 @@ impl Drawer {
         block.push(Directive::of("task", depends("inout: "), vec![second]));
         block.extend((!inside).then_some(fulfil));
         block.push(Directive::alone("taskwait", Vec::new()));
-        block.push(Stmt::Add(Place::at("sums", Expr::Int(1)), Expr::Of(cell), Exclusion::Atomic));
-        let locals = vec![Local::of(event, Kind::Event, 0), Local::of(graph, Kind::Array(1), 0)];
+        block.push(Stmt::Add(LValue::at("sums", Expr::Int(1)), Expr::Of(cell), Exclusion::Atomic));
+        let locals = vec![LocalVariable::of(event, Kind::Event, 0), LocalVariable::of(graph, Kind::Array(1), 0)];
         self.by_one_if_blind(scope, Stmt::Locals(locals, vec![Stmt::Together(block)]))
     }
 
     /// Tasks that take part in a reduction of what is around them.
-    fn reducing_tasks(&mut self, scope: &Site, clause: &Clause, update: &Stmt) -> Block {
+    fn reducing_tasks(&mut self, scope: &StmtContext, clause: &Clause, update: &Stmt) -> Block {
         let one = |drawer: &mut Self| {
             let mut clauses = drawer.task_clauses();
             clauses.push(Clause::of("in_reduction", clause.prefix.clone(), clause.values.clone()));
@@ -242,7 +243,7 @@ impl Drawer {
         (0..=self.below(3)).map(|_| one(self)).collect()
     }
 
-    fn task_reduction(&mut self, scope: &Site) -> Stmt {
+    fn task_reduction(&mut self, scope: &StmtContext) -> Stmt {
         let inner = scope.spawned(1);
         let reduced = self.task_reduction_by(&inner);
         let block = self.reducing_tasks(&inner, &reduced.clause, &reduced.update);
@@ -252,7 +253,7 @@ impl Drawer {
     }
 
     /// A region whose reduction the tasks of its members take part in.
-    fn region_task_reduction(&mut self, scope: &Site) -> Stmt {
+    fn region_task_reduction(&mut self, scope: &StmtContext) -> Stmt {
         let (mut clauses, size) = self.region_clauses(scope);
         let inner = scope.region(size);
         let reduced = self.task_reduction_by(&inner.spawned(1));
@@ -265,12 +266,12 @@ impl Drawer {
     /// Sometimes: tasks of an ordered loop that take part in a reduction of it.
     pub(super) fn with_reducing_tasks(
         &mut self,
-        scope: &Site,
-        inner: &Site,
+        scope: &StmtContext,
+        inner: &StmtContext,
         name: &str,
         clauses: &mut Vec<Clause>,
         block: &mut Block,
-        locals: &mut Vec<Local>,
+        locals: &mut Vec<LocalVariable>,
     ) {
         let is_region = name.starts_with("parallel");
         if !(is_region || scope.may_reduce()) || !self.one_in(3) {
@@ -283,8 +284,8 @@ impl Drawer {
     }
 
     /// A loop, or sections, or a scope, likewise.
-    fn loop_task_reduction(&mut self, scope: &Site) -> Stmt {
-        let name = self.pick(&["for", "for", "for", "sections", "scope"]);
+    fn loop_task_reduction(&mut self, scope: &StmtContext) -> Stmt {
+        let name = self.pick(&["for", "for", "for", "for", "sections", "sections", "scope", "scope"]);
         let count = 1 + self.below(12);
         let inner = scope.lone(if name == "scope" { scope.size } else { count });
         let reduced = self.task_reduction_by(&inner);
@@ -293,10 +294,10 @@ impl Drawer {
         let body = match name {
             "for" => {
                 clauses.extend(self.schedule(scope, false).0);
-                Body::Loops(vec![self.counter(count, true)], tasks)
+                Associated::Loops(vec![self.counter(count, true)], tasks)
             }
-            "sections" => Body::Sections(tasks.into_iter().map(|task| vec![task]).collect()),
-            _ => Body::Block(tasks.into_iter().map(|task| self.by_one_if_blind(scope, task)).collect()),
+            "sections" => Associated::Sections(tasks.into_iter().map(|task| vec![task]).collect()),
+            _ => Associated::Block(tasks.into_iter().map(|task| self.by_one_if_blind(scope, task)).collect()),
         };
         self.share(reduced.local);
         Stmt::Directive(Directive { name, clauses, body })

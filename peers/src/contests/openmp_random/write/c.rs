@@ -1,10 +1,11 @@
 //! C and C++.
 use super::super::tree::{
-    Block, Body, Counter, Directive, Exclusion, Expr, Kind, Language, Local, Loop, Op, Place, Program, Stmt, Way,
+    Associated, Block, CallKind, Directive, Exclusion, Expr, IndexType, Kind, LValue, Language, LocalVariable, Loop, Op, Stmt,
+    TestProgram,
 };
 use super::{SourceText, clause};
 
-pub(super) fn source(program: &Program) -> String {
+pub(super) fn source(program: &TestProgram) -> String {
     let mut writer = Writer { lines: SourceText::default(), functions: String::new(), body: 0, parts: 0 };
     writer.lines.line("#include \"support.h\"");
     if program.language == Language::Cpp {
@@ -82,13 +83,13 @@ impl Writer {
                 self.lines.line("try");
                 self.braces(|writer| writer.block(block));
                 self.lines.line("catch (long long thrown)");
-                self.braces(|writer| writer.add(&Place::at("sums", Expr::Int(1)), &Expr::name("thrown"), Exclusion::Atomic));
+                self.braces(|writer| writer.add(&LValue::at("sums", Expr::Int(1)), &Expr::name("thrown"), Exclusion::Atomic));
             }
             Stmt::Throw(value) => self.lines.line(&format!("throw {value}ll;")),
         }
     }
 
-    fn add(&mut self, to: &Place, value: &Expr, guard: Exclusion) {
+    fn add(&mut self, to: &LValue, value: &Expr, guard: Exclusion) {
         let line = format!("{} += {};", place(to), expr(value));
         match guard {
             Exclusion::Plain => self.lines.line(&line),
@@ -115,13 +116,13 @@ impl Writer {
         let clauses: String = clauses.iter().map(|each| clause(each, &each.prefix, expr)).collect();
         self.lines.line(&format!("#pragma omp {name}{clauses}"));
         match body {
-            Body::Nothing => {}
-            Body::Block(block) => self.braces(|writer| writer.block(block)),
-            Body::Loops(loops, block) => {
+            Associated::Nothing => {}
+            Associated::Block(block) => self.braces(|writer| writer.block(block)),
+            Associated::Loops(loops, block) => {
                 loops.iter().for_each(|each| self.lines.line(&head(each)));
                 self.braces(|writer| writer.block(block));
             }
-            Body::Sections(sections) => self.braces(|writer| {
+            Associated::Sections(sections) => self.braces(|writer| {
                 for section in sections {
                     writer.lines.line("#pragma omp section");
                     writer.braces(|writer| writer.block(section));
@@ -130,20 +131,20 @@ impl Writer {
         }
     }
 
-    fn part(&mut self, way: Way, given: &str, block: &Block) {
+    fn part(&mut self, way: CallKind, given: &str, block: &Block) {
         let name = format!("body_{}_part_{}", self.body, self.parts);
         self.parts += 1;
         self.function(&format!("HIDDEN void {name}(long long given)"), block);
         match way {
-            Way::Plain => self.lines.line(&format!("{name}({given});")),
-            Way::By(function) => self.lines.line(&format!("{function}({name}, {given});")),
-            Way::ByName(function) => self.lines.line(&format!("{function}(\"{name}\", {given});")),
-            Way::Destructor => self.functions.push_str(&format!("static Farewell farewell_{name}({name}, 0);\n")),
+            CallKind::Plain => self.lines.line(&format!("{name}({given});")),
+            CallKind::By(function) => self.lines.line(&format!("{function}({name}, {given});")),
+            CallKind::ByName(function) => self.lines.line(&format!("{function}(\"{name}\", {given});")),
+            CallKind::Destructor => self.functions.push_str(&format!("static Farewell farewell_{name}({name}, 0);\n")),
         }
     }
 }
 
-fn place(place: &Place) -> String {
+fn place(place: &LValue) -> String {
     match &place.at {
         Some(at) => format!("{}[{}]", place.name, expr(at)),
         None => place.name.clone(),
@@ -181,15 +182,15 @@ fn sign(op: Op) -> &'static str {
 /// The head of a loop. Unsigned numbers are as near to the greatest one as the loop allows.
 fn head(Loop { name, kind, first, count, step, slack }: &Loop) -> String {
     let (kind, from) = match kind {
-        Counter::Int => ("int", ""),
-        Counter::Long => ("long long", ""),
-        Counter::Unsigned => ("unsigned long long", "TOP + "),
+        IndexType::Int => ("int", ""),
+        IndexType::Long => ("long long", ""),
+        IndexType::Unsigned => ("unsigned long long", "TOP + "),
     };
     let (bound, less) = (first + count * step - slack * step.signum(), if *step > 0 { '<' } else { '>' });
     format!("for ({kind} {name} = {from}{first}; {name} {less} {from}{bound}; {name} += {step})")
 }
 
-fn local(Local { name, kind, initial, fixed }: &Local) -> String {
+fn local(LocalVariable { name, kind, initial, fixed }: &LocalVariable) -> String {
     let line = match kind {
         Kind::Whole => format!("long long {name} = {initial};"),
         Kind::Array(size) => format!("long long {name}[{size}] = {{0}};"),

@@ -1,11 +1,12 @@
-//! Fortran. Variables of a block, those of loops too, stand in a `block` of it, so that they are as private as
-//! those of C.
+//! Fortran. Variables of a block, those of loops too, stand in a `block` of it, so that they are as private
+//! as those of C.
 use super::super::tree::{
-    Block, Body, Clause, Counter, Directive, Exclusion, Expr, Kind, Local, Loop, Op, Place, Program, Stmt, Way,
+    Associated, Block, CallKind, Clause, Directive, Exclusion, Expr, IndexType, Kind, LValue, LocalVariable, Loop, Op, Stmt,
+    TestProgram,
 };
 use super::{SourceText, clause};
 
-pub(super) fn source(program: &Program) -> String {
+pub(super) fn source(program: &TestProgram) -> String {
     let mut writer = Writer { lines: SourceText::default(), functions: String::new(), body: 0, parts: 0 };
     writer.lines.line("module bodies");
     writer.lines.line("  use support");
@@ -80,7 +81,7 @@ impl Writer {
                 writer.loops(std::slice::from_ref(each), block);
             }),
             Stmt::Locals(locals, block) => self.declaring(locals.iter().map(local), |writer| {
-                for Local { name, kind, initial, .. } in locals.iter().filter(|local| local.kind != Kind::Event) {
+                for LocalVariable { name, kind, initial, .. } in locals.iter().filter(|local| local.kind != Kind::Event) {
                     let initial = if *kind == Kind::Long { initial.to_string() } else { format!("{initial}_8") };
                     writer.lines.line(&format!("{name} = {initial}"));
                 }
@@ -103,7 +104,7 @@ impl Writer {
         self.lines.line("end block");
     }
 
-    fn add(&mut self, to: &Place, value: &Expr, guard: Exclusion) {
+    fn add(&mut self, to: &LValue, value: &Expr, guard: Exclusion) {
         let line = format!("{0} = {0} + ({1})", place(to), expr(value));
         let around: Vec<String> = match guard {
             Exclusion::Plain => vec![line],
@@ -133,18 +134,18 @@ impl Writer {
         let last: String = clauses.iter().filter(ends).map(written).collect();
         let (first, last) = (format!("!$omp {name}{first}"), format!("!$omp end {name}{last}"));
         match body {
-            Body::Nothing => self.lines.line(&first),
-            Body::Block(block) => {
+            Associated::Nothing => self.lines.line(&first),
+            Associated::Block(block) => {
                 self.lines.line(&first);
                 self.inside(|writer| writer.structured(block));
                 self.lines.line(&last);
             }
-            Body::Loops(loops, block) => self.declaring(loops.iter().map(declared), |writer| {
+            Associated::Loops(loops, block) => self.declaring(loops.iter().map(declared), |writer| {
                 writer.lines.line(&first);
                 writer.loops(loops, block);
                 writer.lines.line(&last);
             }),
-            Body::Sections(sections) => {
+            Associated::Sections(sections) => {
                 self.lines.line(&first);
                 for section in sections {
                     self.lines.line("!$omp section");
@@ -165,16 +166,16 @@ impl Writer {
         self.lines.line("end do");
     }
 
-    fn part(&mut self, way: Way, given: &Expr, block: &Block) {
+    fn part(&mut self, way: CallKind, given: &Expr, block: &Block) {
         let name = format!("body_{}_part_{}", self.body, self.parts);
         self.parts += 1;
         self.function(&format!("recursive subroutine {name}(given) bind(c)"), true, block);
         let given = format!("int({}, 8)", expr(given));
         match way {
-            Way::Plain => self.lines.line(&format!("call {name}({given})")),
-            Way::By(function) => self.lines.line(&format!("call {function}(c_funloc({name}), {given})")),
-            Way::ByName(function) => self.lines.line(&format!("call {function}('{name}' // c_null_char, {given})")),
-            Way::Destructor => unreachable!("Fortran has no destructors of static objects"),
+            CallKind::Plain => self.lines.line(&format!("call {name}({given})")),
+            CallKind::By(function) => self.lines.line(&format!("call {function}(c_funloc({name}), {given})")),
+            CallKind::ByName(function) => self.lines.line(&format!("call {function}('{name}' // c_null_char, {given})")),
+            CallKind::Destructor => unreachable!("Fortran has no destructors of static objects"),
         }
     }
 }
@@ -190,7 +191,7 @@ fn argument(clause: &Clause, value: &Expr) -> String {
     if ["if", "final"].contains(&clause.name) { logical(value) } else { expr(value) }
 }
 
-fn place(place: &Place) -> String {
+fn place(place: &LValue) -> String {
     match &place.at {
         Some(at) => format!("{}({})", place.name, expr(at)),
         None => place.name.clone(),
@@ -238,10 +239,10 @@ fn logical(value: &Expr) -> String {
 }
 
 fn declared(Loop { name, kind, .. }: &Loop) -> String {
-    format!("integer({}) :: {name}", if *kind == Counter::Int { 4 } else { 8 })
+    format!("integer({}) :: {name}", if *kind == IndexType::Int { 4 } else { 8 })
 }
 
-fn local(Local { name, kind, fixed, .. }: &Local) -> String {
+fn local(LocalVariable { name, kind, fixed, .. }: &LocalVariable) -> String {
     let save = if *fixed { ", save" } else { "" };
     match kind {
         Kind::Whole => format!("integer(8){save} :: {name}"),

@@ -2,12 +2,12 @@
 mod c;
 mod fortran;
 
-use super::tree::{Clause, Expr, Language, Program};
+use super::tree::{Clause, Expr, Language, TestProgram};
 use std::fmt::Write;
 
 /// The text of a program. Each body is a function whose name, and that of each function of its own, begins
 /// with `body_N_`.
-pub(super) fn source(program: &Program) -> String {
+pub(super) fn source(program: &TestProgram) -> String {
     match program.language {
         Language::C | Language::Cpp => c::source(program),
         Language::Fortran => fortran::source(program),
