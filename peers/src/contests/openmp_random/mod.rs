@@ -134,11 +134,14 @@ impl Contest {
         ensure!(!program.bodies.is_empty(), "no body of seed {seed} contains `{}`; correct --only", self.only);
         let is_built = bench.build(&program).with_context(|| format!("the program of seed {seed}"))?;
         let reach = if is_built { reach::reached(&bench.program())? } else { Reach::new() };
-        let comparison = if is_built { bench.judge(&program, 1)? } else { Judgement::Useless("the compiler fails") };
+        let comparison = if is_built { bench.judge(&program, 1, run::HANG)? } else { Judgement::Useless("the compiler fails") };
         {
             let mut found = found.lock().expect("no job panics");
             found.programs += 1;
             found.bodies += program.bodies.len();
+            if found.bodies % 1_000 < program.bodies.len() {
+                println!("{} bodies", found.bodies);
+            }
             reach.into_iter().for_each(|(entry, bodies)| *found.reach.entry(entry).or_default() += bodies);
             found.differences += usize::from(matches!(comparison, Judgement::Unbound | Judgement::Differs { .. }));
             if let Judgement::Useless(why) = comparison {
@@ -162,7 +165,7 @@ impl Contest {
             if began.elapsed() > SHRINKING || !bench.build(candidate).unwrap_or(false) {
                 return false;
             }
-            let Ok(Judgement::Differs { theirs, ours }) = bench.judge(candidate, 5) else { return false };
+            let Ok(Judgement::Differs { theirs, ours }) = bench.judge(candidate, 5, run::SHORT_HANG) else { return false };
             last = [theirs, ours];
             true
         });
