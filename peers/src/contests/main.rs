@@ -2,9 +2,11 @@
 //!
 //! [`simgrid`]: another simulator. [`messages`]: libraries that send messages. [`contrast`]: BLAS libraries,
 //! teams and OpenMP runtimes, by `foregather measure`. [`openmp_suite`]: GCC's own tests of OpenMP.
+//! [`blas_random`]: random calls of our BLAS and of the reference.
 //! [`openmp_random`]: random OpenMP programs.
 #![forbid(unsafe_code)]
 
+mod blas_random;
 mod bound;
 mod contrast;
 mod messages;
@@ -35,6 +37,16 @@ cargo xtask peers blas [--sizes N,N..] [--routines NAME,NAME..] [--runners NAME,
 Small calls of one thread, by `foregather measure blas`: ours, OpenBLAS, BLIS, MKL, LIBXSMM (of Debian's libxsmm-dev) and BLASFEO
 (libblasfeo.so in LD_LIBRARY_PATH), as far as they are installed. Prints medians of R rounds and ratios ours/who: below 1 ours is
 faster. Defaults: orders 2 to 64, levels 1 to 3, cells of 10 ms, 3 rounds.
+
+cargo xtask peers blas-random [--calls N] [--seconds S] [--seed SEED] [--from NUMBER] [--ours FILE] [--call TEXT]
+
+Calls every routine of our BLAS (FILE, else `cargo xtask drop-in blas`) and of the reference (Debian: libblas3) with the same random
+arguments, through Fortran's and C's names, legal and illegal, and compares results, reports of illegal arguments and all bytes beside
+the operands. Results may differ by 4 n roundings of the same routine on absolute values, and where nothing rounds, not at all. Where
+NaN or infinities meet and the standard leaves the answer open, differences are counted and listed with the answers of OpenBLAS
+(libopenblas0-pthread) and MKL (in LD_LIBRARY_PATH), one of which has to be ours. Prints a line for each class of routines; a call whose
+result differs is made as small as it goes and printed as TEXT, which `--call` repeats. Stops after N calls (100000) or S seconds. Exit
+code 1 if a result differs. Needs cc.
 
 cargo xtask peers teams [--threads N,N..] [--runners NAME,NAME..] [--ms MS] [--rounds R]
 
@@ -89,6 +101,7 @@ fn main() -> ExitCode {
         }
         ["messages", options @ ..] => messages::hold(options),
         ["openmp-random", options @ ..] => openmp_random::hold(options),
+        ["blas-random", options @ ..] => blas_random::hold(options),
         ["openmp-suite", options @ ..] => openmp_suite::hold(options),
         words @ ["simgrid", ..] => Plan::parse(words).and_then(|plan| simgrid::hold(&plan)),
         [name, options @ ..] => contrast::hold(name, options),

@@ -264,7 +264,7 @@ impl Drawer {
         self.runtime_is_static = runtime;
         let map = |clause, prefix: &str| vec![Clause::of(clause, prefix, vec![Expr::name("cells"), Expr::name("sums")])];
         let target = Directive::of("target", Vec::new(), block.clone());
-        match self.below(4) {
+        let stmt = match self.below(4) {
             0 if scope.may_reduce() => {
                 let nowait = vec![Clause::loose("nowait", "", Vec::new())];
                 Stmt::Together(vec![Directive::of("target", nowait, block), Directive::alone("taskwait", Vec::new())])
@@ -279,7 +279,8 @@ impl Drawer {
                 Stmt::Together(vec![enter, target, Directive::alone("target exit data", map("map", "from: "))])
             }
             _ => target,
-        }
+        };
+        self.by_one_if_blind(scope, stmt)
     }
 
     /// A number too long for one instruction.
