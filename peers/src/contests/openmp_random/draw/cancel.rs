@@ -77,7 +77,7 @@ impl Drawer {
     fn and_later(&mut self, scope: &StmtContext, name: &'static str, region: Vec<Clause>, cancelled: Stmt) -> Stmt {
         let (count, rounds) = (1 + self.below(20), 1 + self.below(3));
         let (round, each) = (self.counter(rounds, false), self.counter(count, true));
-        let mut inner = scope.lone(count * rounds);
+        let mut inner = scope.within(name, count * rounds);
         inner.values.extend([round.value(), each.value()]);
         let add = Stmt::Add(LValue::at("sums", Expr::Int(self.below(4))), self.value(&inner), Exclusion::Atomic);
         let clauses = region.into_iter().chain(self.schedule(scope, true).0).collect();

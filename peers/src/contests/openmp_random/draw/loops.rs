@@ -9,9 +9,9 @@ pub(super) const KINDS: &Choices = &[
     (8, StmtContext::may_fork, |drawer, scope| drawer.divided(scope, "parallel for")),
     (2, StmtContext::may_fork, |drawer, scope| drawer.divided(scope, "parallel for simd")),
     (1, |scope| scope.team, |drawer, scope| drawer.divided(scope, "for simd")),
-    (3, |scope| scope.team && scope.locals, |drawer, scope| drawer.in_order(scope, "for")),
+    (4, |scope| scope.team && scope.locals, |drawer, scope| drawer.in_order(scope, "for")),
     (3, StmtContext::may_fork, |drawer, scope| drawer.in_order(scope, "parallel for")),
-    (3, |scope| scope.team && scope.locals, |drawer, scope| drawer.doacross(scope, "for")),
+    (4, |scope| scope.team && scope.locals, |drawer, scope| drawer.doacross(scope, "for")),
     (3, StmtContext::may_fork, |drawer, scope| drawer.doacross(scope, "parallel for")),
     (4, |scope| scope.may_fork() && scope.once && scope.each() == 1, Drawer::chunks),
 ];
@@ -90,7 +90,7 @@ impl Drawer {
             clauses.push(Clause::of("collapse", loops.len().to_string(), Vec::new()));
         }
         let total = loops.iter().map(|each| each.count).product::<i64>();
-        let mut inner = scope.lone(total.max(1));
+        let mut inner = scope.within(name, total.max(1));
         inner.values.extend(loops.iter().map(Loop::value));
         if fixed && !name.ends_with("simd") {
             inner.values.push(Expr::call("omp_get_thread_num"));
@@ -143,7 +143,7 @@ impl Drawer {
         let (mut clauses, _) = self.loop_clauses(scope, name, true);
         clauses.push(Clause::of("ordered", "", Vec::new()));
         let each = self.nonempty_or_not(scope);
-        let mut inner = scope.lone(each.count.max(1));
+        let mut inner = scope.within(name, each.count.max(1));
         inner.values.push(each.value());
         let (hash, mut locals) = self.chained(name);
         let mut block = if self.one_in(3) { vec![self.add(&inner)] } else { Vec::new() };
@@ -179,7 +179,7 @@ impl Drawer {
             loops.iter_mut().for_each(|each| (each.kind, each.first, each.step) = (IndexType::Unsigned, 20_000, each.step.abs()));
         }
         clauses.push(Clause::of("ordered", loops.len().to_string(), Vec::new()));
-        let mut inner = scope.lone(height * width);
+        let mut inner = scope.within(name, height * width);
         inner.values.extend(loops.iter().map(Loop::value));
         let back = |at: usize| {
             let vector =

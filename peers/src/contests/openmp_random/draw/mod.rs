@@ -125,6 +125,12 @@ impl StmtContext {
         Self { team: false, once: alone, times: self.times * times, deep: self.deep + 1, values: self.settled(), ..self.clone() }
     }
 
+    /// Within a construct of this name that gives a team `times` pieces of work. One that makes a region gives
+    /// them to as many teams as members are here.
+    fn within(&self, name: &str, times: i64) -> Self {
+        if name.starts_with("parallel") { self.spawned(times) } else { self.lone(times) }
+    }
+
     /// Values that any thread of the team sees as the same: those that are not the thread's own.
     fn settled(&self) -> Vec<Expr> {
         self.values.iter().filter(|value| !matches!(value, Expr::Call(..))).cloned().collect()

@@ -142,7 +142,7 @@ impl Drawer {
 
     fn sections(&mut self, scope: &StmtContext, name: &'static str) -> Stmt {
         let is_region = name.starts_with("parallel");
-        let (mut clauses, mut inner) = (Vec::new(), scope.lone(1));
+        let (mut clauses, mut inner) = (Vec::new(), scope.within(name, 1));
         let mut locals = Vec::new();
         if is_region {
             clauses = self.region_clauses(scope).0;

@@ -274,7 +274,7 @@ impl Drawer {
         locals: &mut Vec<LocalVariable>,
     ) {
         let is_region = name.starts_with("parallel");
-        if !(is_region || scope.may_reduce()) || !self.one_in(3) {
+        if !(is_region || scope.may_reduce()) || self.one_in(5) {
             return;
         }
         let reduced = self.task_reduction_by(inner);
