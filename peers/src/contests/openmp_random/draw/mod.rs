@@ -125,8 +125,8 @@ impl StmtContext {
         Self { team: false, once: alone, times: self.times * times, deep: self.deep + 1, values: self.settled(), ..self.clone() }
     }
 
-    /// Within a construct of this name that gives a team `times` pieces of work. One that makes a region gives
-    /// them to as many teams as members are here.
+    /// Within a construct of this name that gives a team `times` pieces of work. If it makes a region, each
+    /// member here has such a team.
     fn within(&self, name: &str, times: i64) -> Self {
         if name.starts_with("parallel") { self.spawned(times) } else { self.lone(times) }
     }
