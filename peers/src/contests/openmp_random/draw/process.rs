@@ -186,10 +186,10 @@ impl Drawer {
             }
             8 => block.extend([self.part(1, CallKind::Destructor), self.region()]),
             9 => {
-                // Members whose objects are destroyed with them, which is not before the process ends.
+                // Members' own objects are destroyed when the process ends; a smaller region might end members.
                 let size = vec![Clause::of("num_threads", "", vec![Expr::Int(1 + self.below(8))])];
                 let linger = Stmt::Call(Expr::call("linger"));
-                block.extend([self.region(), Directive::of("parallel", size, vec![linger]), self.region()]);
+                block.extend([self.region(), Directive::of("parallel", size, vec![linger])]);
             }
             _ => {
                 let throw = Stmt::Throw(1);
