@@ -186,7 +186,7 @@ impl Drawer {
             }
             8 => block.extend([self.part(1, CallKind::Destructor), self.region()]),
             9 => {
-                // Members' own objects are destroyed when the process ends; a smaller region might end members.
+                // A smaller region afterwards would end members, and so destroy their objects.
                 let size = vec![Clause::of("num_threads", "", vec![Expr::Int(1 + self.below(8))])];
                 let linger = Stmt::Call(Expr::call("linger"));
                 block.extend([self.region(), Directive::of("parallel", size, vec![linger])]);
