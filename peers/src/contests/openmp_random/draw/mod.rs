@@ -30,11 +30,21 @@ const MOST_THREADS: i64 = 8;
 pub(super) fn program(seed: u64, languages: &[Language], is_wanted: impl Fn(&TestProgram) -> bool) -> TestProgram {
     let mut dice = SplitMix(SplitMix::mix(seed));
     let language = languages[dice.below(languages.len() as u64) as usize];
-    let mut drawer = Drawer { dice, language, blind: false, runtime_is_static: false, locals: Vec::new(), fresh: 0, cells: 0 };
+    let mut drawer = Drawer {
+        dice,
+        language,
+        blind: false,
+        is_bound: false,
+        runtime_is_static: false,
+        locals: Vec::new(),
+        fresh: 0,
+        cells: 0,
+    };
     // Bodies that end the process have one of their own.
     let alone = !drawer.one_in(3);
     let (environment, blind) = drawer.environment();
     drawer.blind = blind;
+    drawer.is_bound = environment.iter().any(|(name, _)| *name == "OMP_PROC_BIND");
     let empty = TestProgram { language, environment, bodies: Vec::new() };
     let mut bodies = Vec::new();
     // What is wanted may be impossible in this language.
@@ -56,6 +66,8 @@ struct Drawer {
     language: Language,
     /// Are the sizes of teams open?
     blind: bool,
+    /// Are threads bound to places?
+    is_bound: bool,
     /// Is `schedule(runtime)` known to be static?
     runtime_is_static: bool,
     /// Variables of the regions around, the innermost last, which all members of that region share.
