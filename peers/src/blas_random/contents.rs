@@ -46,7 +46,8 @@ impl NumberType {
         self.least() * self.epsilon()
     }
 
-    fn most(self) -> f64 {
+    /// The greatest finite number.
+    pub(super) fn most(self) -> f64 {
         if self.double { f64::MAX } else { f64::from(f32::MAX) }
     }
 
