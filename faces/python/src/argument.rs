@@ -3,7 +3,8 @@
 use core::fmt::Display;
 use core::ops::RangeInclusive;
 use core::time::Duration;
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::buffer::PyUntypedBuffer;
+use pyo3::exceptions::{PyBufferError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
@@ -66,4 +67,27 @@ pub(crate) fn descriptor(given: &Bound<'_, PyAny>) -> PyResult<OwnedFd> {
 
 fn shown(given: &Bound<'_, PyAny>) -> String {
     given.repr().map_or_else(|_| "value".to_owned(), |value| value.to_string_lossy().into_owned())
+}
+
+/// The buffer of an object, in one piece.
+pub(crate) fn buffer(parameter: &str, object: &Bound<'_, PyAny>) -> PyResult<PyUntypedBuffer> {
+    let buffer = PyUntypedBuffer::get(object).map_err(|_| {
+        PyTypeError::new_err(format!("{parameter}: an object with a buffer is needed, such as bytes or an array"))
+    })?;
+    if buffer.is_c_contiguous() {
+        Ok(buffer)
+    } else {
+        Err(PyBufferError::new_err(format!("{parameter}: the buffer is not contiguous; send a copy of it")))
+    }
+}
+
+/// The bytes of a buffer, which are copied once.
+pub(crate) fn bytes_of(buffer: &PyUntypedBuffer) -> &[u8] {
+    if buffer.len_bytes() == 0 {
+        return &[];
+    }
+    // SAFETY: the buffer is contiguous, and stays where it is as long as it is held. Its bytes are copied
+    // once: what another thread of the program stores there meanwhile may or may not be sent, as with any
+    // buffer that is written while it is read.
+    unsafe { core::slice::from_raw_parts(buffer.buf_ptr().cast(), buffer.len_bytes()) }
 }

@@ -1,7 +1,7 @@
 //! The library for Python: the extension module of the package `foregather`, whose Python part is in
 //! `python/`.
 //!
-//! - `queue.rs`: a queue. `writer.rs`, `reader.rs`: its ends. `object.rs`: objects as messages. `block.rs`,
+//! - `queue.rs`: a queue. `writer.rs`, `reader`: its ends. `object.rs`: objects as messages. `reader/block.rs`,
 //!   `view.rs`: a message where it lies, as a block and as a buffer.
 //! - `barrier.rs`: a barrier of processes. `thread_barrier.rs`: one of threads.
 //! - `handle.rs`: a handle until it is closed. `wait.rs`: waits without the interpreter's lock, which Ctrl-C
@@ -12,7 +12,6 @@
 //! interrupted.
 mod argument;
 mod barrier;
-mod block;
 mod error;
 mod handle;
 mod label;
@@ -35,9 +34,9 @@ mod _foregather {
     #[pymodule_export]
     use super::barrier::{Barrier, BarrierMembers, Member};
     #[pymodule_export]
-    use super::block::MessageBlock;
-    #[pymodule_export]
     use super::queue::{PyQueue, QueueEnds};
+    #[pymodule_export]
+    use super::reader::MessageBlock;
     #[pymodule_export]
     use super::reader::PyReader;
     #[pymodule_export]

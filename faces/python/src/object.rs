@@ -1,6 +1,6 @@
 //! Objects as messages: the number of buffers, their lengths and that of the pickle, the pickle, the buffers;
 //! all of them at multiples of a cache line.
-use crate::queue::{buffer, bytes_of};
+use crate::argument::{buffer, bytes_of};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

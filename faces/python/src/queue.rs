@@ -9,8 +9,7 @@ use foregather::Broadcast;
 use foregather::Error;
 use foregather::broadcast::Reader;
 use foregather::engine::Cause;
-use pyo3::buffer::PyUntypedBuffer;
-use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
@@ -155,26 +154,4 @@ impl QueueEnds {
             _ => label.raised(py, error, Duration::ZERO),
         }
     }
-}
-
-/// The buffer of an object, in one piece.
-pub(crate) fn buffer(parameter: &str, object: &Bound<'_, PyAny>) -> PyResult<PyUntypedBuffer> {
-    let buffer = PyUntypedBuffer::get(object).map_err(|_| {
-        PyTypeError::new_err(format!("{parameter}: an object with a buffer is needed, such as bytes or an array"))
-    })?;
-    if buffer.is_c_contiguous() {
-        Ok(buffer)
-    } else {
-        Err(PyBufferError::new_err(format!("{parameter}: the buffer is not contiguous; send a copy of it")))
-    }
-}
-
-pub(crate) fn bytes_of(buffer: &PyUntypedBuffer) -> &[u8] {
-    if buffer.len_bytes() == 0 {
-        return &[];
-    }
-    // SAFETY: the buffer is contiguous, and stays where it is as long as it is held. Its bytes are copied
-    // once: what another thread of the program stores there meanwhile may or may not be sent, as with any
-    // buffer that is written while it is read.
-    unsafe { core::slice::from_raw_parts(buffer.buf_ptr().cast(), buffer.len_bytes()) }
 }

@@ -1,9 +1,8 @@
 //! The writing end of a queue.
-use crate::argument::timeout;
+use crate::argument::{buffer, bytes_of, timeout};
 use crate::handle::OwnHandle;
 use crate::label::Label;
 use crate::object::Pickled;
-use crate::queue::{buffer, bytes_of};
 use crate::wait::wait;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use core::time::Duration;

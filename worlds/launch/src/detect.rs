@@ -7,7 +7,7 @@ use crate::place::{self, PlaceReply};
 use crate::secret::JobKey;
 use crate::{nodes, own};
 use foregather_machine::{Cause, Error, Rank};
-use std::{env, fmt};
+use std::fmt;
 
 /// More ranks than this are a mistake.
 pub(crate) const MOST_RANKS: u32 = 4_096;
@@ -72,12 +72,7 @@ pub struct Detected {
 /// [`Cause::Refused`] or [`Cause::Rank`] if the variables are invalid, or a wrapper has cleared those of
 /// `foregather run`.
 pub fn detect() -> Result<Detected, Error> {
-    by_variables(variable, place::ask, place::without_variables)
-}
-
-/// The value of a variable. One that is not UTF-8 is shown to be wrong where it is read.
-pub(crate) fn variable(name: &str) -> Option<String> {
-    env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+    by_variables(own::variable, place::ask, place::without_variables)
 }
 
 /// Reads the variables. `ask` asks the launcher's socket of that name for a rank's place; `cleared` finds the

@@ -65,7 +65,10 @@ impl Job {
         }
         let settings = Settings::from_env()?;
         let found = detect()?;
-        let root = place::take_own(&found)?;
+        let root = match found.launcher {
+            Launcher::Own => place::take_own(found.rank, &found.identity)?,
+            _ => None,
+        };
         if found.size == Some(1) {
             return Self::alone(found.launcher, &settings);
         }

@@ -4,8 +4,8 @@
 //! A launcher with a store of keys and values carries rank 0's address. Without one the address follows from
 //! what all ranks know: rank 0's host, and ports made of the job's name, of which rank 0 takes the first that
 //! is free. Another program may sit at one of them: the proofs of [`crate::secret`] tell.
-use crate::detect::{Detected, Launcher, variable};
-use crate::own;
+use crate::detect::{Detected, Launcher};
+use crate::own::{self, variable};
 use crate::pmi1::Pmi;
 use crate::pmix::Pmix;
 use crate::secret::{self, hex};

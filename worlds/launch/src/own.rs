@@ -1,4 +1,5 @@
-//! The variables of our own launcher.
+//! The variables of our own launcher, and how variables are read.
+use std::env;
 
 /// The rank.
 pub(crate) const RANK: &str = "FOREGATHER_RANK";
@@ -19,3 +20,8 @@ pub(crate) const DESK: &str = "FOREGATHER_DESK";
 pub(crate) const WITHIN: &str = "FOREGATHER_WITHIN";
 /// `none`: run alone, whatever launcher has started this process, as in a shell that is a step of `srun`.
 pub(crate) const LAUNCHER: &str = "FOREGATHER_LAUNCHER";
+
+/// The value of a variable. One that is not UTF-8 is shown to be wrong where it is read.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+}

@@ -9,8 +9,7 @@
 //! A wrapper that clears the variables (`env -i`) leaves a process that looks as if no launcher had started
 //! it. So a process without variables asks the launcher by the number of its parent's process, and refuses to
 //! run alone in a place that is free.
-use crate::detect::{Detected, Launcher, variable};
-use crate::own;
+use crate::own::{self, variable};
 use crate::secret::{BYTES, JobKey, Token};
 use foregather_host::run_state;
 use foregather_machine::{Cause, Error, Rank};
@@ -168,15 +167,14 @@ fn take(desk: &str, rank: Rank, key: &JobKey) -> Result<Option<TcpListener>, Err
     }
 }
 
-/// Takes the place that this process was found to be started for, if the launcher keeps it.
+/// Takes the place of a rank of that job of `foregather run`, if the launcher keeps it.
 ///
 /// # Errors
 /// If the launcher does not answer, or another process has taken the place.
-pub(crate) fn take_own(found: &Detected) -> Result<Option<TcpListener>, Error> {
-    let desk = variable(own::DESK).filter(|desk| found.launcher == Launcher::Own && !desk.is_empty());
-    let Some(desk) = desk else { return Ok(None) };
+pub(crate) fn take_own(rank: Rank, job: &str) -> Result<Option<TcpListener>, Error> {
+    let Some(desk) = variable(own::DESK).filter(|desk| !desk.is_empty()) else { return Ok(None) };
     let secret = variable(own::SECRET).unwrap_or_default();
-    take(&desk, found.rank, &JobKey::new(secret.as_bytes(), found.identity.as_bytes()))
+    take(&desk, rank, &JobKey::new(secret.as_bytes(), job.as_bytes()))
 }
 
 /// Tells the launcher that this process's rank has failed by itself, before other ranks learn of it.

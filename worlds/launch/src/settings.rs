@@ -1,5 +1,5 @@
 //! The user's settings: variables with a unit, read once when a job begins.
-use crate::detect::variable;
+use crate::own::variable;
 use foregather_machine::{Cause, Error, Nanos};
 use std::net::IpAddr;
 

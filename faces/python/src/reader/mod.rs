@@ -1,6 +1,9 @@
 //! The reading end of a queue.
+mod block;
+
+pub(crate) use block::MessageBlock;
+
 use crate::argument::timeout;
-use crate::block::MessageBlock;
 use crate::error::{exception, refused};
 use crate::handle::{HandleCall, OwnHandle};
 use crate::label::Label;

@@ -1,6 +1,6 @@
 //! A block that reads a message where it lies.
+use super::{IN_A_BLOCK, PyReader, exports};
 use crate::error::refused;
-use crate::reader::{IN_A_BLOCK, PyReader, exports};
 use core::time::Duration;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
