@@ -84,8 +84,8 @@ fn crashes() {
 fn tracer() {
     let process: libc::pid_t = env::var("TEST_TRACED").unwrap().parse().unwrap();
     // SAFETY: the call attaches to a process of the test that started this one; it touches no memory.
-    assert_eq!(unsafe { libc::ptrace(libc::PTRACE_SEIZE, process, 0, 0) }, 0);
-    println!("traces");
+    let traces = unsafe { libc::ptrace(libc::PTRACE_SEIZE, process, 0, 0) } == 0;
+    println!("{}", if traces { "traces" } else { "may not" });
     std::thread::sleep(Duration::from_secs(1_000));
 }
 
