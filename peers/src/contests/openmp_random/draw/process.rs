@@ -211,7 +211,9 @@ impl Drawer {
 
     /// A region of which one member does this while the others wait for it.
     fn by_one_member(&mut self, draw: impl FnOnce(&mut Self) -> Stmt) -> Stmt {
-        let who = Expr::call("omp_get_thread_num").op(Op::Eq, Expr::Int(self.below(2)));
+        // Where the environment leaves the team's size open, only the first member is sure to exist.
+        let number = if self.blind { 0 } else { self.below(2) };
+        let who = Expr::call("omp_get_thread_num").op(Op::Eq, Expr::Int(number));
         let stmt = Stmt::If(who, vec![draw(self)]);
         let size = vec![Clause::of("num_threads", "", vec![Expr::Int(2 + self.below(3))])];
         Directive::of("parallel", size, vec![stmt, Directive::alone("barrier", Vec::new())])
