@@ -1,6 +1,6 @@
 //! Random OpenMP programs on libgomp and on our runtime: both must print the same and end the same way.
 //!
-//! [`draw`] draws a program as a [`tree`], [`write`] prints it in its language, [`run`] compiles it and
+//! [`draw`] draws a program as a [`tree`], [`mod@write`] prints it in its language, [`run`] compiles it and
 //! compares two runs, [`shrink`] makes what differs small, [`reach`] counts the runtime's entries that the
 //! programs call.
 mod draw;
