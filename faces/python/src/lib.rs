@@ -1,8 +1,8 @@
 //! The library for Python: the extension module of the package `foregather`, whose Python part is in
 //! `python/`.
 //!
-//! - `queue.rs`: a queue. `writer.rs`, `reader`: its ends. `object.rs`: objects as messages. `reader/block.rs`,
-//!   `view.rs`: a message where it lies, as a block and as a buffer.
+//! - `queue.rs`: a queue. `writer.rs`, `reader`: its ends. `object.rs`: objects as messages.
+//!   `reader/block.rs`, `view.rs`: a message where it lies, as a block and as a buffer.
 //! - `barrier.rs`: a barrier of processes. `thread_barrier.rs`: one of threads.
 //! - `handle.rs`: a handle until it is closed. `wait.rs`: waits without the interpreter's lock, which Ctrl-C
 //!   ends. `argument.rs`: arguments, checked. `label.rs`, `error.rs`: errors as exceptions.

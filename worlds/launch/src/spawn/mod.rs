@@ -5,9 +5,9 @@
 //! ends processes that have left their group, and all of the job if the launcher is killed or asked twice to
 //! stop: nothing is left behind.
 //!
-//! - [`rank`]: one rank's process and output; [`remote`]: a rank on another host. [`desk`]: which process has
-//!   a rank's place. [`blame`]: which rank failed first.
-//! - [`variables`], [`hosts`]: what each rank is told. [`lines`], [`outlet`]: what ranks print.
+//! - `rank`: one rank's process and output; `remote`: a rank on another host. `desk`: which process has
+//!   a rank's place. `blame`: which rank failed first.
+//! - `variables`, `hosts`: what each rank is told. `lines`, `outlet`: what ranks print.
 mod blame;
 mod desk;
 mod hosts;

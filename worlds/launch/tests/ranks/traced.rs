@@ -8,8 +8,8 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command};
 use std::time::Instant;
 
-/// Three sleeping ranks, of which the last is traced and killed; and its tracer. `None` if this process may not
-/// trace another one.
+/// Three sleeping ranks, of which the last is traced and killed; and its tracer. `None` if this process may
+/// not trace another one.
 fn with_a_traced_rank(marker: &str, mut launcher: Command) -> Option<(Child, Child)> {
     let mut job = launcher.spawn().unwrap();
     wait_until(|| crate::own::processes_with(marker) >= 5);
