@@ -229,7 +229,8 @@ impl Drawer {
         let (mut clauses, _) = self.region_clauses(scope);
         let mut block = Vec::new();
         match self.below(4) {
-            0 => {
+            // Within a region the members' schedules would differ, which later loops must not.
+            0 if scope.level == 0 => {
                 let which = if kind == "guided" { "omp_sched_guided" } else { "omp_sched_dynamic" };
                 self.runtime_is_static = false;
                 block.push(Stmt::Call(Expr::Call("omp_set_schedule", vec![Expr::name(which), Expr::Int(chunk)])));
