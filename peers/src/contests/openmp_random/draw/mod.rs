@@ -34,7 +34,7 @@ pub(super) fn program(seed: u64, languages: &[Language], is_wanted: impl Fn(&Tes
         dice,
         language,
         blind: false,
-        is_bound: false,
+        keeps_copies: true,
         runtime_is_static: false,
         locals: Vec::new(),
         fresh: 0,
@@ -44,7 +44,7 @@ pub(super) fn program(seed: u64, languages: &[Language], is_wanted: impl Fn(&Tes
     let alone = !drawer.one_in(3);
     let (environment, blind) = drawer.environment();
     drawer.blind = blind;
-    drawer.is_bound = environment.iter().any(|(name, _)| *name == "OMP_PROC_BIND");
+    drawer.keeps_copies = environment.iter().all(|(name, _)| *name != "OMP_PROC_BIND");
     let empty = TestProgram { language, environment, bodies: Vec::new() };
     let mut bodies = Vec::new();
     // What is wanted may be impossible in this language.
@@ -66,8 +66,8 @@ struct Drawer {
     language: Language,
     /// Are the sizes of teams open?
     blind: bool,
-    /// Are threads bound to places?
-    is_bound: bool,
+    /// Whether threads keep their `threadprivate` values from one region to the next.
+    keeps_copies: bool,
     /// Is `schedule(runtime)` known to be static?
     runtime_is_static: bool,
     /// Variables of the regions around, the innermost last, which all members of that region share.

@@ -139,6 +139,8 @@ impl Drawer {
     /// A body that ends its process, or has more than one.
     pub(super) fn process(&mut self) -> Block {
         (self.cells, self.fresh) = (0, 0);
+        // An exit handler may run within a region, where no region keeps the members of the last one.
+        self.keeps_copies = false;
         let mut block = self.settings();
         let leave = |drawer: &mut Self| Stmt::Call(Expr::Call("leave", vec![Expr::Int(drawer.below(100))]));
         let kinds = if self.language == Language::Cpp { 11 } else { 8 };

@@ -205,8 +205,8 @@ impl Drawer {
 
     /// Threads keep what is their own from one region to the next of the same size.
     fn kept(&mut self, scope: &StmtContext) -> Stmt {
-        // libgomp does not always keep them where it binds threads.
-        if scope.blind || self.is_bound {
+        // libgomp does not keep them where it binds threads.
+        if scope.blind || !self.keeps_copies {
             return self.copyin(scope);
         }
         let size = vec![Expr::Int(1 + self.below(MOST_THREADS))];
