@@ -46,7 +46,7 @@ def built(prefix: Path) -> ctypes.CDLL:
 def blocks(library: ctypes.CDLL, barriers: list[foregather.Barrier], rank: int, count: int) -> list[tuple[float, float, float]]:
     """Nanoseconds a call of Python, of Python with a limit, and of C, block by block."""
     wait = barriers[0].member(rank).wait
-    theirs = os.dup(barriers[1]._barrier.fileno())
+    theirs = os.dup(barriers[1].fileno())
     member = ctypes.c_void_p()
 
     def python() -> None:

@@ -65,13 +65,21 @@ pub(super) fn drawn(seed: u64, number: u64) -> BlasCall {
             SlotKind::Increment => call.arguments[at] = Argument::Int(increment(&call, at, &mut random)),
             SlotKind::Leading => {
                 let most = if random.below(4) == 0 { 7 } else { 1 };
-                let more = if columns(&call, at) <= 1 && random.below(200) == 0 { 1 << 30 } else { random.below(most) as i64 };
+                let more = if columns(&call, at) <= 1 && random.below(200) == 0 { 1 << 24 } else { random.below(most) as i64 };
                 call.arguments[at] = Argument::Int(call.least_leading(at) + more);
             }
             _ => {}
         }
     }
-    if signature.ordered && scale != Scale::Shared && face != Face::Neither && !is_composed(signature) && random.below(12) == 0 {
+    // An illegal option leaves open how long a vector is, which must not take the machine's memory.
+    let is_wide = call.arguments.iter().any(|argument| matches!(argument, Argument::Int(number) if number.abs() > 1 << 12));
+    if !is_wide
+        && signature.ordered
+        && scale != Scale::Shared
+        && face != Face::Neither
+        && !is_composed(signature)
+        && random.below(12) == 0
+    {
         spoil(&mut call, &mut random);
     }
     call

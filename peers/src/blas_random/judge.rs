@@ -89,8 +89,15 @@ impl Bench {
         let Some(first) = disagreeing.first() else { return Ok(Judgement::Same) };
         let text =
             format!("{}: reference {:e}, ours {:e}, tolerance {:e}", first.what, first.theirs, first.ours, first.tolerance);
-        let may_be_open = |c: &Component| call.contents == Contents::Special || c.may_overflow;
+        // The numbers of a substitution grow from row to row.
+        let solves = call.contents == Contents::Wide && matches!(call.signature.root, "trsv" | "tbsv" | "tpsv" | "trsm");
+        let may_be_open = |c: &Component| call.contents == Contents::Special || c.may_overflow || solves;
         let is_open = disagreeing.iter().all(|c| may_be_open(c) && class(c.theirs) != class(c.ours));
+        if call.signature.root == "gemmtr" && call.int("k") <= 0 {
+            // What an infinite or undefined factor of no products gives, no text says; the reference has no such
+            // routine, and its `gemm` gives one result for each option.
+            return Ok(if is_open { Judgement::Open(text) } else { Judgement::Different(text) });
+        }
         if is_open { self.open(call, &operands, &disagreeing, text) } else { Ok(Judgement::Different(text)) }
     }
 

@@ -50,21 +50,34 @@ fn size<T: Scalar>(value: T) -> T::Real {
     unit * ((re / unit) * (re / unit) + (im / unit) * (im / unit)).sqrt()
 }
 
+/// A number as its size, in a unit that is a power of two, and its direction: so the smallest numbers do not
+/// round.
+fn polar<T: Scalar>(value: T) -> (T::Real, T::Real, T) {
+    let (re, im) = (value.re().abs(), value.im().abs());
+    let larger = if re > im { re } else { im };
+    let unit = if larger > T::Real::ZERO && larger.is_finite() { larger.binade() } else { T::Real::ONE };
+    let scaled = T::new(value.re() / unit, value.im() / unit);
+    let length = size(scaled);
+    (unit, length, T::new(scaled.re() / length, scaled.im() / length))
+}
+
 fn complex_rotg<T: Scalar>(a: &mut T, b: T) -> (T::Real, T) {
     let (zero, one) = (T::Real::ZERO, T::Real::ONE);
     let (f, g) = (size(*a), size(b));
     if g == zero {
         return (one, T::ZERO);
     }
-    let turned = |value: T, size: T::Real| T::new(value.re() / size, value.im() / size);
+    let (unit_b, of_b, direction_b) = polar(b);
     if f == zero {
         *a = T::real(g);
-        return (zero, turned(b, g).conj());
+        return (zero, direction_b.conj());
     }
-    let norm = size(T::new(f, g));
-    let phase = turned(*a, f);
-    *a = phase.scale(norm);
-    (f / norm, phase * turned(b, norm).conj())
+    let (unit_a, of_a, direction_a) = polar(*a);
+    let unit = if unit_a > unit_b { unit_a } else { unit_b };
+    let (p, q) = (of_a * (unit_a / unit), of_b * (unit_b / unit));
+    let norm = size(T::new(p, q));
+    *a = direction_a.scale(norm * unit);
+    (p / norm, direction_a * direction_b.conj().scale(q / norm))
 }
 
 /// Makes the modified rotation that turns `(sqrt(d1) * x1, sqrt(d2) * y1)` into a vector whose second part is

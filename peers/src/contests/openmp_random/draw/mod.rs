@@ -42,7 +42,12 @@ pub(super) fn program(seed: u64, languages: &[Language], is_wanted: impl Fn(&Tes
     };
     // Bodies that end the process have one of their own.
     let alone = !drawer.one_in(3);
-    let (environment, blind) = drawer.environment();
+    let (mut environment, blind) = drawer.environment();
+    if alone {
+        // The process may end within a region, and its exit handlers with constructs of a team that is not
+        // known to have one member.
+        environment.retain(|(name, _)| *name != "OMP_DYNAMIC");
+    }
     drawer.blind = blind;
     drawer.keeps_copies = environment.iter().all(|(name, _)| *name != "OMP_PROC_BIND");
     let empty = TestProgram { language, environment, bodies: Vec::new() };
