@@ -136,8 +136,7 @@ pub trait Surroundings {
     fn is_copying(&self) -> bool {
         false
     }
-    /// Returns whether an awaited member has not published where it runs: it has not started yet, or cannot
-    /// publish anything.
+    /// Returns whether the awaited members cannot publish where they run.
     fn has_unseen(&self) -> bool {
         false
     }

@@ -18,7 +18,7 @@ macro_rules! facts {
 }
 
 facts! {
-    0 HERE "an awaited member was last seen on my processor, or was never seen in a team larger than its processors";
+    0 HERE "an awaited member was last seen on my processor, or publishes nothing in a team larger than its processors";
     1 CROWDED "that was so again and again";
     2 STRANGER "somebody else computes on my processor: a yield came back after a quarter of a tick, now or, beside a crowd, lately";
     3 DISTRUSTED "lately a yield of mine went to a stranger";

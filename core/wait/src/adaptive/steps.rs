@@ -204,7 +204,7 @@ impl AdaptiveState {
     }
 
     /// Returns whether an awaited member needs this thread's processor, as far as is known: it was last seen
-    /// there, or it was never seen and the team has more members than processors. Publishes where this thread
+    /// there, or publishes nothing and the team has more members than processors. Publishes where this thread
     /// runs, if that is new.
     fn is_any_here(&mut self, wait: &Progress<'_>) -> bool {
         self.now.place = wait.around.publish_cpu();

@@ -134,12 +134,6 @@ fn a_member_that_was_never_seen_may_need_this_processor_if_there_are_too_few() {
         team.whom.set(Awaits::Unseen(threads));
         assert_eq!(first_steps(&team)[1], then, "one of {threads} threads on 2 processors");
     }
-    for (places, then) in [(&[1, 1][..], Yield), (&[1], SPIN)] {
-        let team = Team::new(places);
-        // The second thread has not started yet.
-        team.roster().vacate(&team.others[0], 1);
-        assert_eq!(first_steps(&team)[1], then, "{} threads on 2 processors", places.len() + 1);
-    }
     let team = Team::new(&[]);
     team.me.affinity.set(Some(Affinity { width: 1, ..BOTH }));
     team.whom.set(Awaits::Unseen(2));
