@@ -94,8 +94,8 @@ impl Bench {
         let may_be_open = |c: &Component| call.contents == Contents::Special || c.may_overflow || solves;
         let is_open = disagreeing.iter().all(|c| may_be_open(c) && class(c.theirs) != class(c.ours));
         if call.signature.root == "gemmtr" && call.int("k") <= 0 {
-            // What an infinite factor of no products gives, no text says; the reference has no such routine, and
-            // its `gemm` gives one result for each option.
+            // No text says what an infinite factor of no products gives. The reference has no such routine,
+            // and its `gemm` gives one result for each option.
             return Ok(if is_open { Judgement::Open(text) } else { Judgement::Different(text) });
         }
         if is_open { self.open(call, &operands, &disagreeing, text) } else { Ok(Judgement::Different(text)) }
