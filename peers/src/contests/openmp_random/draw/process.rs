@@ -159,12 +159,9 @@ impl Drawer {
                 block.extend([self.region(), child, self.region()]);
             }
             2 => {
+                // It runs outside of regions: what a handler's tasks and loops do within one, no text says.
                 let exit = self.part(1, CallKind::By("at_exit"));
                 block.extend([exit, self.region()]);
-                if self.one_in(2) {
-                    let leave = self.by_one_member(leave);
-                    block.push(leave);
-                }
             }
             3 => {
                 let leave = self.by_one_member(leave);
