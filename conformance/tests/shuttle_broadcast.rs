@@ -190,7 +190,7 @@ fn a_place_that_is_given_away_at_any_moment_gets_whole_messages_to_the_end() {
     }
 }
 
-/// A place by hand, whose former holder reads on: does its successor have a word of its own?
+/// A place by hand, whose former holder reads on, and whether its successor has a word of its own.
 fn by_hand_replaced(has_own_word: bool) {
     let shared = Arc::new((Word::default(), [Word::default(), Word::default()], Torn::own(16)));
     team(3, move |rank| {
@@ -240,8 +240,8 @@ fn a_successor_that_shares_the_word_of_the_former_holder_is_found() {
     check_random(|| by_hand_replaced(false), SCHEDULES);
 }
 
-/// An admission by hand: the writer admits a successor and leaves. Does the successor look at its place
-/// before it looks whether the writer has left?
+/// An admission by hand: the writer admits a successor and leaves. `place_first`: the successor looks at its
+/// place before it looks whether the writer has left.
 fn by_hand_admission(place_first: bool) {
     const LEFT: u32 = 2;
     let shared = Arc::new((Word::default(), Word::default()));

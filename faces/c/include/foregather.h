@@ -102,7 +102,7 @@ static inline int fg_barrier_members(uint32_t size, fg_barrier_member **into) {
 }
 int fg_barrier_member_wait(fg_barrier_member *member, int64_t timeout_ns, int *leads);
 /* The one wait of threads without a time limit: a member that does not arrive, and is not destroyed, keeps the others
- * for ever. Where that may happen, call fg_barrier_member_wait() with a limit first, and this one after it.
+ * forever. Where that may happen, call fg_barrier_member_wait() with a limit first, and this one after it.
  * Waits, and leaves with the other members at one moment: `slack_ns` after the last has come, half a second at most,
  * and the longest if members ask for different ones. A negative slack is one that the member has learnt from its own
  * releases. Behind `late_ns`, unless that is null, is how much later the member could go on, or 0; that of the others
@@ -170,7 +170,7 @@ static inline int fg_broadcast_skipping(uint32_t readers, size_t bytes, fg_broad
 }
 /* The queue of another process, by a descriptor of its memory, which stays the caller's. FG_SYSTEM for a descriptor
  * of something else, such as a barrier. All processes of a queue belong to one pid namespace, as those of one
- * container do: elsewhere nobody can tell whether another one lives, and waits end with FG_SYSTEM. */
+ * container do: elsewhere no process can tell whether another one lives, and waits end with FG_SYSTEM. */
 int fg_broadcast_attach_of(uint32_t version, int descriptor, fg_broadcast **into);
 static inline int fg_broadcast_attach(int descriptor, fg_broadcast **into) {
     return fg_broadcast_attach_of(FG_VERSION, descriptor, into);

@@ -19,7 +19,7 @@ pub struct BroadcastReader<C: Cpu, B: ByteStore> {
     least: u64,
     /// Has the writer admitted it? Until then it knows no position.
     is_admitted: bool,
-    /// Does it not know yet the number of its first message, since it has come in place of another reader?
+    /// Whether the number of its first message is unknown, because it has replaced another reader.
     is_new: bool,
     /// The parts that have arrived of a message of several records. They stay here until the message is
     /// whole, over as many calls as that takes.
