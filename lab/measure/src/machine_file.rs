@@ -1,16 +1,19 @@
-//! The machine's costs where a measurement or a claim needs them: kept ones, if they were measured with care.
+//! The machine's costs where a measurement or a claim needs them: kept ones, or measured now.
 use anyhow::Result;
-use foregather_host::costs::{self, Kept};
-use foregather_host::interrupt;
+use foregather_host::costs::{self, KeptCosts};
+use foregather_host::{clock, interrupt};
 use foregather_machine::Costs;
 use foregather_results::{Level, NoiseMeter};
 use std::sync::OnceLock;
 
+/// Measurements that confirm each other are this many seconds apart: one disturbance must not spoil them all.
+const APART_S: u64 = 60;
+
 /// Those of this process: several experiments in one reckon with the same.
 static KNOWN: OnceLock<Costs> = OnceLock::new();
 
-/// The kept costs, or those measured now (a fifth of a second) and kept if that is possible. What a program
-/// has measured in passing is measured again, and so is what cannot be used.
+/// The kept costs, or those measured now (a fifth of a second) and kept if that is possible. Kept costs that are
+/// unusual and not confirmed are measured again.
 ///
 /// # Errors
 /// If they cannot be measured.
@@ -26,7 +29,7 @@ pub fn load_or_measure() -> Result<Costs> {
 
 fn load_or_measure_now() -> Result<Costs> {
     match costs::load() {
-        Ok(Some(Kept { costs, quick: false })) => return Ok(costs),
+        Ok(Some(kept)) if !is_to_be_confirmed(&kept, clock::unix_seconds()) => return Ok(kept.costs),
         Ok(_) => {}
         Err(error) => eprintln!("foregather: {error}"),
     }
@@ -35,11 +38,15 @@ fn load_or_measure_now() -> Result<Costs> {
     if let Err(why) = keep(costs, meter.stop(&[]).verdict) {
         eprintln!("foregather: {why}");
     }
-    Ok(costs)
+    Ok(costs::load().ok().flatten().map_or(costs, |kept| kept.costs))
 }
 
-/// Keeps costs that were measured with care, and says where. What was measured on a machine that others had,
-/// or was interrupted, takes no place: the policies of every program would reckon with it from then on.
+fn is_to_be_confirmed(kept: &KeptCosts, now_unix_s: u64) -> bool {
+    !kept.unconfirmed.is_empty() && kept.measured_unix_s.is_none_or(|then| now_unix_s.abs_diff(then) >= APART_S)
+}
+
+/// Keeps measured costs, and says where. Costs that were measured while other programs used the machine, or in an
+/// interrupted run, are not kept: the policies of every program would use them from then on.
 ///
 /// # Errors
 /// Why they are not kept; then those of an earlier run stay.
@@ -49,10 +56,21 @@ pub(super) fn keep(costs: Costs, noise: Level) -> Result<String, String> {
         return Err(not("the run was interrupted"));
     }
     if noise == Level::Unusable {
-        return Err(not("others had the machine meanwhile, so the run is unusable; measure again when it is quiet"));
+        return Err(not("other programs used the processors, so the run is unusable; measure again when the machine is idle"));
     }
-    match costs::store(Kept { costs, quick: false }) {
-        Ok(path) => Ok(format!("this machine's costs are kept in {}", path.display())),
+    match costs::store(costs) {
+        Ok((path, kept)) => {
+            let unusual = kept.unconfirmed.iter().map(|(name, cost)| format!("{name} is {}", cost.0)).collect::<Vec<_>>();
+            let unusual = if unusual.is_empty() {
+                String::new()
+            } else {
+                format!(
+                    "; {}: unusual, so the nearest usual value is used until two further runs, a minute apart, confirm it",
+                    unusual.join(", ")
+                )
+            };
+            Ok(format!("this machine's costs are kept in {}{unusual}", path.display()))
+        }
         Err(error) => Err(not(&error.to_string())),
     }
 }

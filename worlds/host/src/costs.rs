@@ -1,5 +1,7 @@
-//! The machine's costs, measured once and kept: `foregather.machine/1` under the user's cache folder.
-use crate::{cache, facts, regular};
+//! The machine's costs, kept from run to run: `foregather.machine/1` under the user's cache folder. Verbs that need
+//! them measure them; programs that find none use typical ones.
+use crate::kept::Measured;
+use crate::{cache, clock, facts, regular};
 use foregather_machine::{Costs, Nanos};
 use serde_json::{Value, json};
 use std::io::{self, ErrorKind};
@@ -16,13 +18,37 @@ const PRICE: [Nanos; 2] = [Nanos(1), Nanos::from_ms(100)];
 /// The least and the greatest possible tick: from a hundred thousand to ten of them a second.
 const TICK: [Nanos; 2] = [Nanos::from_us(10), Nanos::from_ms(100)];
 
-/// Costs, and how well they are known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kept {
-    /// The costs themselves.
+/// The costs in a file, and how far they can be trusted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptCosts {
+    /// The costs to use: unusual ones count only if they are confirmed.
     pub costs: Costs,
-    /// Did a program that needed them measure them in passing, without care?
-    pub quick: bool,
+    /// When they were measured last, in seconds since 1970.
+    pub measured_unix_s: Option<u64>,
+    /// The costs that are unusual and not confirmed yet, as they were measured last: name and value.
+    pub unconfirmed: Vec<(&'static str, Nanos)>,
+    measured: [Measured; 6],
+}
+
+impl KeptCosts {
+    fn new(measured: [Measured; 6], measured_unix_s: Option<u64>) -> Self {
+        let [least, most] = Costs::USUAL.map(|costs| costs.to_array());
+        let usual = |at: usize| [least[at].0, most[at].0];
+        let costs = Costs::from_array(std::array::from_fn(|at| Nanos(measured[at].value(usual(at)))));
+        let unsure = (0..measured.len()).filter(|&at| !measured[at].is_confirmed(usual(at)));
+        let unconfirmed = unsure.map(|at| (Costs::NAMES[at], Nanos(measured[at].newest()))).collect();
+        Self { costs, measured_unix_s, unconfirmed, measured }
+    }
+
+    /// Costs that were measured once.
+    pub fn once(costs: Costs, measured_unix_s: Option<u64>) -> Self {
+        Self::new(costs.to_array().map(|cost| Measured::once(cost.0)), measured_unix_s)
+    }
+
+    /// The costs as they were measured last, usual or not.
+    pub fn newest(&self) -> Costs {
+        Costs::from_array(std::array::from_fn(|at| Nanos(self.measured[at].newest())))
+    }
 }
 
 /// The place of the file: `FOREGATHER_MACHINE`, or under `XDG_CACHE_HOME`, or under `~/.cache`.
@@ -31,18 +57,22 @@ pub fn path() -> Option<PathBuf> {
     named.or_else(|| Some(cache::folder()?.join("machine.json")))
 }
 
-/// Keeps the costs of this machine, in one piece: a reader sees the old file or the whole new one. Returns
-/// its path.
+/// Adds a measurement of this machine's costs to those that are kept. A reader of the file sees the old or the
+/// whole new one. Returns the path, and what programs use from now on.
 ///
 /// # Errors
-/// If one of them is beyond its bounds, there is no place for them, or it cannot be written; the former file
-/// stays.
-pub fn store(kept: Kept) -> io::Result<PathBuf> {
-    bounded(&kept.costs).map_err(|why| io::Error::new(ErrorKind::InvalidData, why))?;
+/// If one of the costs is beyond its bounds, there is no place for them, or the file cannot be written; the former
+/// file stays.
+pub fn store(costs: Costs) -> io::Result<(PathBuf, KeptCosts)> {
+    bounded(&costs).map_err(|why| io::Error::new(ErrorKind::InvalidData, why))?;
     let nowhere = || io::Error::new(ErrorKind::NotFound, "no cache folder: set HOME, XDG_CACHE_HOME or FOREGATHER_MACHINE");
     let path = path().ok_or_else(nowhere)?;
-    write(&path, &text(kept))?;
-    Ok(path)
+    // A file that cannot be used is replaced.
+    let mut measured = load_measured(&path).ok().flatten().map(|(measured, _)| measured).unwrap_or_default();
+    measured.iter_mut().zip(costs.to_array()).for_each(|(measured, cost)| measured.add(cost.0));
+    let now = clock::unix_seconds();
+    write(&path, &text(&measured, now))?;
+    Ok((path, KeptCosts::new(measured, Some(now))))
 }
 
 /// Writes a file in one piece, and makes its folder if needed. It leaves anything but a regular file alone.
@@ -69,33 +99,45 @@ pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
 }
 
 /// The costs kept for this very machine; `None` if there are none, or they are another machine's. The tick is
-/// the kernel's own if it tells.
+/// the kernel's own if it is known.
 ///
 /// # Errors
 /// Why the file's costs cannot be used; they must be measured again.
-pub fn load() -> io::Result<Option<Kept>> {
+pub fn load() -> io::Result<Option<KeptCosts>> {
     let Some(path) = path() else { return Ok(None) };
-    let kept = match value(&path) {
+    let Some((measured, measured_unix_s)) = load_measured(&path)? else { return Ok(None) };
+    let mut kept = KeptCosts::new(measured, measured_unix_s);
+    if let Some(tick) = facts::tick() {
+        kept.costs.tick = tick;
+        kept.unconfirmed.retain(|&(name, _)| name != "tick_ns");
+    }
+    Ok(Some(kept))
+}
+
+/// What this machine's file has.
+fn load_measured(path: &Path) -> io::Result<Option<([Measured; 6], Option<u64>)>> {
+    let kept = match value(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         read => read?,
     };
     let (model, kernel) = facts::model_and_kernel();
     let of_this = kept["cpu"].as_str() == model.as_deref() && kept["kernel"].as_str() == Some(&kernel);
-    // Costs of another machine may be of another version: they are of no use, and no error.
-    if !of_this && kept["schema"].as_str() == Some(SCHEMA) {
+    // Costs of another machine may be of another version: they are of no use, and no error. Neither are those that
+    // an earlier version measured in passing.
+    if (!of_this && kept["schema"].as_str() == Some(SCHEMA)) || kept["quick"] == json!(true) {
         return Ok(None);
     }
-    let mut kept = parse(&kept).map_err(|why| unusable(&path, &why))?;
-    kept.costs.tick = facts::tick().unwrap_or(kept.costs.tick);
-    Ok(Some(kept))
+    let measured = parse(&kept).map_err(|why| unusable(path, &why))?;
+    Ok(Some((measured, kept["measured_unix_s"].as_u64())))
 }
 
-/// The costs in a file, of whichever machine.
+/// The costs in a file of any machine, as they were measured last.
 ///
 /// # Errors
 /// If it cannot be read, or is no such file.
 pub fn read(path: &Path) -> io::Result<Costs> {
-    Ok(parse(&value(path)?).map_err(|why| unusable(path, &why))?.costs)
+    let measured = parse(&value(path)?).map_err(|why| unusable(path, &why))?;
+    Ok(KeptCosts::new(measured, None).newest())
 }
 
 /// The content of a file as JSON, whatever it says.
@@ -109,57 +151,33 @@ fn unusable(path: &Path, why: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, format!("{} has no costs of a machine: {why}", path.display()))
 }
 
-fn text(kept: Kept) -> String {
-    let ((model, kernel), costs) = (facts::model_and_kernel(), kept.costs);
-    let mut file = json!({
-        "schema": SCHEMA,
-        // The machine that the costs belong to: another processor or kernel has others.
-        "cpu": model,
-        "kernel": kernel,
-        "local_switch_ns": costs.local_switch.0,
-        "remote_wake_ns": costs.remote_wake.0,
-        "waker_ns": costs.waker.0,
-        "yield_switch_ns": costs.yield_switch.0,
-        "line_round_trip_ns": costs.line_round_trip.0,
-        "tick_ns": costs.tick.0,
-    });
-    if kept.quick {
-        file["quick"] = true.into();
+fn text(measured: &[Measured; 6], measured_unix_s: u64) -> String {
+    let (model, kernel) = facts::model_and_kernel();
+    // The machine that the costs belong to: another processor or kernel has others.
+    let mut file = json!({ "schema": SCHEMA, "cpu": model, "kernel": kernel, "measured_unix_s": measured_unix_s });
+    for (name, measured) in Costs::NAMES.into_iter().zip(measured) {
+        file[name] = measured.to_json();
     }
     format!("{file:#}\n")
 }
 
-fn parse(kept: &Value) -> Result<Kept, String> {
+fn parse(kept: &Value) -> Result<[Measured; 6], String> {
     if kept["schema"].as_str() != Some(SCHEMA) {
         return Err(format!("its schema is {}, not {SCHEMA:?}; {REMEDY}", kept["schema"]));
     }
-    let cost = |name: &str| match kept[name].as_u64() {
-        Some(ns) => Ok(Nanos(ns)),
-        _ => Err(format!("{name:?} is {}, not a whole number; {REMEDY}", kept[name])),
-    };
-    let costs = Costs {
-        local_switch: cost("local_switch_ns")?,
-        remote_wake: cost("remote_wake_ns")?,
-        waker: cost("waker_ns")?,
-        yield_switch: cost("yield_switch_ns")?,
-        line_round_trip: cost("line_round_trip_ns")?,
-        tick: cost("tick_ns")?,
-    };
-    bounded(&costs)?;
-    Ok(Kept { costs, quick: kept["quick"].as_bool().unwrap_or(false) })
+    let mut all: [Measured; 6] = Default::default();
+    for (name, measured) in Costs::NAMES.into_iter().zip(&mut all) {
+        let found = Measured::from_json(&kept[name]);
+        *measured = found.ok_or_else(|| format!("{name:?} is {}, not 1 to 3 whole numbers; {REMEDY}", kept[name]))?;
+    }
+    bounded(&KeptCosts::new(all.clone(), None).newest())?;
+    Ok(all)
 }
 
 /// Checks that each cost is one that a machine can have.
 fn bounded(costs: &Costs) -> Result<(), String> {
-    let Costs { local_switch, remote_wake, waker, yield_switch, line_round_trip, tick } = *costs;
-    for (name, cost, [least, most]) in [
-        ("local_switch_ns", local_switch, PRICE),
-        ("remote_wake_ns", remote_wake, PRICE),
-        ("waker_ns", waker, PRICE),
-        ("yield_switch_ns", yield_switch, PRICE),
-        ("line_round_trip_ns", line_round_trip, PRICE),
-        ("tick_ns", tick, TICK),
-    ] {
+    for (name, cost) in Costs::NAMES.into_iter().zip(costs.to_array()) {
+        let [least, most] = if name == "tick_ns" { TICK } else { PRICE };
         if !(least..=most).contains(&cost) {
             return Err(format!("{name:?} is {}, not {} to {}; {REMEDY}", cost.0, least.0, most.0));
         }
@@ -186,17 +204,36 @@ mod tests {
         env::temp_dir().join(format!("foregather-costs-{}", process::id())).join(name)
     }
 
+    fn once(costs: Costs) -> [Measured; 6] {
+        KeptCosts::once(costs, None).measured
+    }
+
     #[test]
     fn costs_come_back_as_they_were_kept() {
-        for quick in [false, true] {
-            let kept = Kept { costs: COSTS, quick };
-            assert_eq!(parse(&serde_json::from_str(&text(kept)).unwrap()), Ok(kept));
+        let measured = once(COSTS);
+        assert_eq!(parse(&serde_json::from_str(&text(&measured, 7)).unwrap()), Ok(measured));
+    }
+
+    #[test]
+    fn each_kept_cost_that_is_wrong_twentyfold_is_used_within_its_usual_range_only() {
+        let [least, most] = Costs::USUAL.map(|costs| costs.to_array());
+        for at in 0..Costs::NAMES.len() {
+            for (times, over) in [(20, 1), (1, 20)] {
+                let mut costs = Costs::TYPICAL.to_array();
+                costs[at] = Nanos(costs[at].0 * times / over);
+                let kept = KeptCosts::new(once(Costs::from_array(costs)), None);
+                assert_eq!(kept.unconfirmed, [(Costs::NAMES[at], costs[at])]);
+                assert_eq!(kept.newest().to_array(), costs);
+                let mut used = Costs::TYPICAL.to_array();
+                used[at] = if times > over { most[at] } else { least[at] };
+                assert_eq!(kept.costs.to_array(), used);
+            }
         }
     }
 
     #[test]
     fn malformed_files_are_refused_with_a_reason() {
-        let good: Value = serde_json::from_str(&text(Kept { costs: COSTS, quick: false })).unwrap();
+        let good: Value = serde_json::from_str(&text(&once(COSTS), 7)).unwrap();
         for (name, value) in [
             ("schema", json!("foregather.machine/2")),
             ("waker_ns", json!(0)),
@@ -232,16 +269,21 @@ mod tests {
     fn keeping() {
         let path = path().unwrap();
         assert_eq!(load().unwrap(), None, "{}", path.display());
-        let kept = Kept { costs: COSTS, quick: true };
-        assert_eq!(store(kept).unwrap(), path);
-        // The tick as the kernel tells it, whatever was measured.
-        let told = Kept { costs: Costs { tick: facts::tick().unwrap_or(COSTS.tick), ..COSTS }, ..kept };
-        assert_eq!(load().unwrap(), Some(told));
+        let tick = facts::tick().unwrap_or(COSTS.tick);
+        let (stored, kept) = store(COSTS).unwrap();
+        assert_eq!((stored, kept.newest()), (path.clone(), COSTS));
+        assert!(kept.measured_unix_s.is_some_and(|then| then <= clock::unix_seconds()));
+        let costs = || load().unwrap().unwrap().costs;
+        // The tick is the kernel's own, whatever was measured.
+        assert_eq!((costs().tick, costs().waker), (tick, Costs::USUAL[0].waker), "far too cheap, and measured once");
         let absurd = Costs { waker: Nanos::MAX, ..COSTS };
-        assert!(store(Kept { costs: absurd, quick: false }).unwrap_err().to_string().contains("waker_ns"));
-        assert_eq!(load().unwrap(), Some(told), "what was good stays");
+        assert!(store(absurd).unwrap_err().to_string().contains("waker_ns"));
+        store(COSTS).unwrap();
+        assert_eq!(costs().waker, Costs::USUAL[0].waker, "measured twice");
+        store(COSTS).unwrap();
+        assert_eq!(costs(), Costs { tick, ..COSTS }, "measured three times");
         let good = fs::read_to_string(&path).unwrap();
-        fs::write(&path, good.replace("\"waker_ns\": 3", "\"waker_ns\": 18446744073709551615")).unwrap();
+        fs::write(&path, good.replacen("\"waker_ns\": [\n    3,", "\"waker_ns\": [\n    \"3\",", 1)).unwrap();
         let error = load().unwrap_err().to_string();
         assert!(error.contains("waker_ns") && error.contains("foregather measure waits"), "{error}");
         fs::write(&path, good.replace(&facts::machine().kernel, "another kernel")).unwrap();
@@ -251,11 +293,11 @@ mod tests {
         // Opening a pipe for reading would wait for a writer.
         mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         assert!(load().unwrap_err().to_string().contains("a pipe"));
-        assert!(store(kept).unwrap_err().to_string().contains("no regular file"));
+        assert!(store(COSTS).unwrap_err().to_string().contains("no regular file"));
         assert!(fs::metadata(&path).unwrap().file_type().is_fifo(), "it is not replaced");
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
-        assert!(store(kept).unwrap_err().to_string().contains("FOREGATHER_MACHINE"));
+        assert!(store(COSTS).unwrap_err().to_string().contains("FOREGATHER_MACHINE"));
     }
 
     #[test]

@@ -1,13 +1,84 @@
-//! Numbers that a library has measured on this machine and need not measure again: a small file for each
-//! library, beside the machine's costs.
+//! Numbers that were measured on this machine and are kept from run to run: a small file for each library, beside
+//! the machine's costs.
+//!
+//! One wrong measurement must not slow a machine forever. So each number keeps its last measurements, and one that
+//! is outside of the usual range is used only if two further measurements confirm it.
 use crate::{costs, facts, regular};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
-/// Numbers by their names.
-pub type Numbers = BTreeMap<String, u64>;
+/// How many measurements of a number are kept: one, and two that confirm it.
+const MEASUREMENTS: usize = 3;
+/// Measurements that confirm each other differ by this factor at most.
+const AGREE: u64 = 2;
+
+/// Measured numbers by their names.
+pub type Numbers = BTreeMap<String, Measured>;
+
+/// The last measurements of one number, the newest last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Measured(Vec<u64>);
+
+impl Measured {
+    /// No measurement.
+    pub const NONE: Self = Self(Vec::new());
+
+    /// One measurement.
+    pub fn once(value: u64) -> Self {
+        Self(vec![value])
+    }
+
+    /// Adds a measurement; forgets the oldest one if there are too many.
+    pub fn add(&mut self, value: u64) {
+        self.0.push(value);
+        let excess = self.0.len().saturating_sub(MEASUREMENTS);
+        self.0.drain(..excess);
+    }
+
+    /// Returns the newest measurement; 0 if there is none.
+    pub fn newest(&self) -> u64 {
+        self.0.last().copied().unwrap_or(0)
+    }
+
+    /// Returns whether the newest measurement may be used as it is: it is usual, or two others confirm it.
+    pub fn is_confirmed(&self, [least, most]: [u64; 2]) -> bool {
+        let (low, high) = (self.0.iter().min().copied().unwrap_or(0), self.0.iter().max().copied().unwrap_or(0));
+        let agree = || high <= low.saturating_mul(AGREE);
+        (least..=most).contains(&self.newest()) || self.is_complete() && agree()
+    }
+
+    /// Returns whether there is no measurement.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns whether there are as many measurements as are kept.
+    pub fn is_complete(&self) -> bool {
+        self.0.len() == MEASUREMENTS
+    }
+
+    /// Returns the value to use: the newest measurement if it is confirmed, otherwise the nearest usual value.
+    pub fn value(&self, usual: [u64; 2]) -> u64 {
+        let newest = self.newest();
+        if self.is_confirmed(usual) { newest } else { newest.clamp(usual[0], usual[1]) }
+    }
+
+    /// The measurements as JSON.
+    pub(crate) fn to_json(&self) -> Value {
+        json!(self.0)
+    }
+
+    /// Reads measurements: one number, or an array of them.
+    pub(crate) fn from_json(value: &Value) -> Option<Self> {
+        let all: Vec<u64> = match value {
+            Value::Array(all) => all.iter().map(Value::as_u64).collect::<Option<_>>()?,
+            one => vec![one.as_u64()?],
+        };
+        (1..=MEASUREMENTS).contains(&all.len()).then_some(Self(all))
+    }
+}
 
 /// The file of that library's numbers: beside the machine's costs, `machine.NAME.json` if those are in
 /// `machine.json`.
@@ -43,7 +114,7 @@ pub fn store(name: &str, schema: &str, numbers: &Numbers) -> io::Result<PathBuf>
 
 fn text(schema: &str, numbers: &Numbers) -> String {
     let (model, kernel) = facts::model_and_kernel();
-    let numbers: Map<String, Value> = numbers.iter().map(|(name, &number)| (name.clone(), number.into())).collect();
+    let numbers: Map<String, Value> = numbers.iter().map(|(name, number)| (name.clone(), number.to_json())).collect();
     let file = json!({ "schema": schema, "cpu": model, "kernel": kernel, "numbers": numbers });
     format!("{file:#}\n")
 }
@@ -59,7 +130,8 @@ fn parse(text: &str, schema: &str) -> Result<Numbers, String> {
     }
     let numbers = kept["numbers"].as_object().ok_or("it has no numbers")?;
     let number = |(name, value): (&String, &Value)| {
-        value.as_u64().map(|value| (name.clone(), value)).ok_or_else(|| format!("{name:?} is {value}, not a whole number"))
+        let measured = Measured::from_json(value).ok_or_else(|| format!("{name:?} is {value}, not 1 to 3 whole numbers"))?;
+        Ok((name.clone(), measured))
     };
     numbers.iter().map(number).collect()
 }
@@ -72,19 +144,46 @@ mod tests {
 
     #[test]
     fn numbers_come_back_as_they_were_kept() {
-        let numbers = Numbers::from([("dot".to_owned(), 7), ("gemm".to_owned(), u64::MAX)]);
+        let mut twice = Measured::once(7);
+        twice.add(8);
+        let numbers = Numbers::from([("dot".to_owned(), twice), ("gemm".to_owned(), Measured::once(u64::MAX))]);
         assert_eq!(parse(&text(SCHEMA, &numbers), SCHEMA), Ok(numbers));
+        let old = text(SCHEMA, &Numbers::from([("dot".to_owned(), Measured::once(7))])).replace("[\n      7\n    ]", "7");
+        assert!(old.contains(": 7"), "{old}");
+        assert_eq!(parse(&old, SCHEMA).unwrap()["dot"], Measured::once(7), "one number is one measurement");
+    }
+
+    #[test]
+    fn an_unusual_measurement_is_used_after_two_that_confirm_it() {
+        let usual = [10, 90];
+        let mut measured = Measured::once(30);
+        assert_eq!((measured.value(usual), measured.is_confirmed(usual)), (30, true));
+        measured.add(500);
+        assert_eq!((measured.value(usual), measured.is_confirmed(usual)), (90, false));
+        measured.add(600);
+        assert_eq!(measured.value(usual), 90, "an older measurement disagrees");
+        measured.add(400);
+        assert_eq!((measured.value(usual), measured.is_confirmed(usual)), (400, true));
+        measured.add(2);
+        assert_eq!((measured.value(usual), measured.is_complete()), (10, true));
+        measured.add(50);
+        assert_eq!(measured.value(usual), 50, "a usual one needs no confirmation");
+        assert_eq!(Measured::default().value(usual), 10);
     }
 
     #[test]
     fn what_is_of_another_schema_or_machine_or_malformed_is_ignored_with_its_reason() {
-        let good: Value = serde_json::from_str(&text(SCHEMA, &Numbers::from([("dot".to_owned(), 7)]))).unwrap();
+        let numbers = Numbers::from([("dot".to_owned(), Measured::once(7))]);
+        let good: Value = serde_json::from_str(&text(SCHEMA, &numbers)).unwrap();
         for (key, value, why) in [
             ("schema", json!("foregather.test/0"), "foregather.test/0"),
             ("kernel", json!("another"), "another processor or kernel"),
             ("cpu", json!("another"), "another processor or kernel"),
             ("numbers", json!([1]), "no numbers"),
             ("numbers", json!({ "dot": -1 }), "dot"),
+            ("numbers", json!({ "dot": [] }), "dot"),
+            ("numbers", json!({ "dot": [1, 2, 3, 4] }), "dot"),
+            ("numbers", json!({ "dot": [1, "2"] }), "dot"),
         ] {
             let mut wrong = good.clone();
             wrong[key] = value;

@@ -3,6 +3,7 @@
 use super::{Check, Status, check, missing, note_unless};
 use foregather_blas::{Routine, kept_crossovers};
 use foregather_host::affinity::{self, Mask};
+use foregather_host::costs::KeptCosts;
 use foregather_host::{cgroup, clock, costs, facts, sched, scout, usage};
 use foregather_machine::{Costs, CpuId, Nanos, Placement};
 use foregather_team::{Allowed, Team};
@@ -11,8 +12,8 @@ use foregather_thread::Thread;
 /// How long a processor gets to be found idle.
 const SCOUTING: Nanos = Nanos::from_ms(30);
 
-/// What to do about costs that are not known well.
-const MEASURE: &str = "`foregather measure waits` measures them with care and keeps them";
+/// What to do about costs that are not known, or not confirmed.
+const MEASURE: &str = "`foregather measure waits` on an idle machine measures and keeps them";
 
 /// All signals, and the costs that they are weighed by.
 pub(super) fn signals() -> Vec<Check> {
@@ -20,7 +21,7 @@ pub(super) fn signals() -> Vec<Check> {
         Ok(kept) => (kept, None),
         Err(error) => (None, Some(check("machine costs: file", Status::Note, error.to_string(), MEASURE))),
     };
-    let costs = machine_costs(kept.is_some_and(|kept| !kept.quick));
+    let costs = machine_costs(kept.as_ref());
     let signals = [cpu_ids(), thread_clocks(), scouting(), moving(), quota(), class(), cycle_clock()];
     refusal.into_iter().chain([costs]).chain(signals).collect()
 }
@@ -30,15 +31,24 @@ fn signal(name: &'static str, there: bool, found: impl Into<String>, remedy: &st
     if there { check(name, Status::Ok, found, "") } else { missing(name, found, remedy, costs) }
 }
 
-/// Kept ones, or those that any program takes that needs them.
-fn machine_costs(careful: bool) -> Check {
-    let Costs { local_switch, remote_wake, waker, yield_switch, tick, .. } = Thread::current().costs();
-    let found = format!(
+/// The costs that programs use, where they come from, and which of them are not confirmed.
+fn machine_costs(kept: Option<&KeptCosts>) -> Check {
+    let Costs { local_switch, remote_wake, waker, yield_switch, tick, .. } =
+        kept.map_or_else(|| Thread::current().costs(), |kept| kept.costs);
+    let mut found = format!(
         "local hand-over {yield_switch} by yield, {local_switch} by blocking; remote block and wake {remote_wake}, {waker} of it \
-         in the waker; tick {tick}{}",
-        if careful { "" } else { "; typical ones, or measured in passing" }
+         in the waker; tick {tick}; "
     );
-    check("machine costs", note_unless(careful), found, if careful { "" } else { MEASURE })
+    found += &match kept {
+        None => "typical ones, not measured here".to_owned(),
+        Some(kept) => kept.measured_unix_s.map_or_else(|| "date unknown".to_owned(), |then| format!("measured {}", clock::date(then))),
+    };
+    let unconfirmed = kept.map_or(&[][..], |kept| &kept.unconfirmed);
+    for (name, cost) in unconfirmed {
+        found += &format!("; {name} was measured as {}, which is unusual and not confirmed yet", cost.0);
+    }
+    let is_known = kept.is_some() && unconfirmed.is_empty();
+    check("machine costs", note_unless(is_known), found, if is_known { "" } else { MEASURE })
 }
 
 fn cpu_ids() -> Check {
@@ -222,6 +232,16 @@ mod tests {
         }
         let alone = size(&Allowed { processors: 4, quota: None, wanted: Some(1) }, 4, name);
         assert!(alone.found.contains("serial") && alone.remedy.contains(name), "{alone:?}");
+    }
+
+    #[test]
+    fn costs_have_a_date_and_unconfirmed_ones_are_named() {
+        let kept = |remote_wake| KeptCosts::once(Costs { remote_wake, ..Costs::TYPICAL }, Some(1_795_000_000));
+        let known = machine_costs(Some(&kept(Costs::TYPICAL.remote_wake)));
+        assert!(known.status == Status::Ok && known.found.contains("measured 2026-11-18"), "{known:?}");
+        let unsure = machine_costs(Some(&kept(Nanos(257_000))));
+        assert!(unsure.found.contains("remote_wake_ns was measured as 257000") && unsure.remedy.contains("measure waits"));
+        assert!(machine_costs(None).found.contains("not measured here"));
     }
 
     #[test]

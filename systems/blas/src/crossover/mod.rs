@@ -14,6 +14,7 @@ pub(crate) use routine::{COUNT, Level, memory, work};
 use foregather_host::clock;
 use foregather_machine::Nanos;
 use foregather_team::{Allowed, Team};
+use kept::KeptSizes;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -58,8 +59,8 @@ struct CrossoverTable {
 struct Learning {
     /// Whether the file has been read.
     read: bool,
-    /// The routines whose crossovers the file has, or would have if it could be written.
-    kept: [bool; COUNT],
+    /// What the file has of each routine, or would have if it could be written.
+    kept: [KeptSizes; COUNT],
     /// What cannot be used or kept, and why.
     trouble: Vec<String>,
 }
@@ -70,7 +71,7 @@ static TABLE: CrossoverTable = CrossoverTable {
     last_ns: AtomicU64::new(0),
     awake_ns: AtomicU64::new(0),
     alone_under: AtomicU32::new(UNKNOWN_LIMIT),
-    learning: Mutex::new(Learning { read: false, kept: [false; COUNT], trouble: Vec::new() }),
+    learning: Mutex::new(Learning { read: false, kept: [KeptSizes::NONE; COUNT], trouble: Vec::new() }),
 };
 
 /// The words of routines whose crossovers are not known.
@@ -173,34 +174,39 @@ fn read_file(learning: &mut Learning, members: u32) {
     learning.read = true;
     TABLE.awake_ns.store(measure::awake().0, Relaxed);
     match kept::load(members) {
-        Ok(all) => all.into_iter().for_each(|(routine, sizes)| {
-            learning.kept[routine as usize] = true;
-            publish(routine, sizes);
+        Ok(all) => all.into_iter().for_each(|(routine, kept)| {
+            if kept.is_settled(routine) {
+                publish(routine, kept.sizes(routine));
+            }
+            learning.kept[routine as usize] = kept;
         }),
         Err(why) => learning.trouble.push(why),
     }
 }
 
-/// Measures a routine, and keeps what is found for programs to come if it is of the whole team.
+/// Measures a routine, and keeps the result for later programs if it is of the whole team.
 fn measure_and_keep(routine: Routine, members: u32, limited: bool, learning: &mut Learning) -> Sizes {
     let found = measure::measure(routine, members);
     let sizes = found.sizes.unwrap_or_else(|| Sizes::unmeasured(routine));
-    publish(routine, sizes);
     let why_not = match (found.calm, limited) {
-        (false, _) => Some("members came late, so others are at work"),
+        (false, _) => Some("members came late, so other programs use the processors"),
         (true, true) => Some("the program limits the team"),
         (true, false) => None,
     };
-    learning.kept[routine as usize] = why_not.is_none();
+    let kept = &mut learning.kept[routine as usize];
+    // A measurement that is not kept holds for this process only, and like a first one within the usual range.
+    let mut now = if why_not.is_some() { KeptSizes::NONE } else { kept.clone() };
+    now.add(sizes);
+    let sizes = now.sizes(routine);
+    publish(routine, sizes);
     if let Some(why) = why_not {
-        // It holds for this process only; the next process tries again.
         learning.trouble.push(format!("the crossover of {} is not kept: {why}: it will be measured again", routine.name()));
-    } else {
-        let kept = Routine::ALL.iter().filter(|&&routine| learning.kept[routine as usize]);
-        let all = kept.filter_map(|&routine| known(routine).map(|sizes| (routine, sizes)));
-        if let Err(why) = kept::store(members, all) {
-            learning.trouble.push(why);
-        }
+        return sizes;
+    }
+    *kept = now;
+    let kept = Routine::ALL.into_iter().zip(learning.kept.iter().cloned()).filter(|(_, kept)| !kept.is_empty());
+    if let Err(why) = kept::store(members, kept) {
+        learning.trouble.push(why);
     }
     sizes
 }

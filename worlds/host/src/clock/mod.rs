@@ -76,6 +76,17 @@ pub fn unix_seconds() -> u64 {
     counter::kernel(ClockId::Realtime) / 1_000_000_000
 }
 
+/// Formats seconds since 1970 as a date, `2026-11-27`, in UTC.
+pub fn date(unix_s: u64) -> String {
+    let seconds = libc::time_t::try_from(unix_s).unwrap_or(libc::time_t::MAX);
+    // SAFETY: `tm` is a C structure of numbers and a pointer, for which zeros are valid values.
+    let mut parts: libc::tm = unsafe { std::mem::zeroed() };
+    // SAFETY: gmtime_r(3) reads the number and writes the structure, both of which are this function's own. It
+    // returns null if the year does not fit, and then leaves the structure as it was.
+    unsafe { libc::gmtime_r(&raw const seconds, &raw mut parts) };
+    format!("{:04}-{:02}-{:02}", i64::from(parts.tm_year) + 1_900, parts.tm_mon + 1, parts.tm_mday)
+}
+
 /// The relation of counter and time: factors in units of 2^-32.
 struct Conversion {
     tsc: bool,
