@@ -8,6 +8,8 @@
 //! episodes says which of them counts.
 
 pub mod team;
+#[cfg(test)]
+mod wrong_costs;
 
 use super::figures::geomean_and_worst;
 use super::rows::Row;
