@@ -2,7 +2,7 @@
 use crate::forks;
 use core::cell::OnceCell;
 use foregather_machine::{Cause, Error, Nanos};
-use rustix::process::setpriority_process;
+use rustix::process::{getpriority_process, setpriority_process};
 use std::fs;
 use std::os::unix::fs::FileExt;
 
@@ -90,9 +90,9 @@ pub fn round_robin_slice() -> Option<Nanos> {
     text.trim().parse().ok().filter(|&ms| ms > 0).map(Nanos::from_ms)
 }
 
-/// Asks for turns of that length for the calling thread, 0.1 to 100 ms, while its class is
-/// [`SchedClass::Other`]; it keeps them in [`SchedClass::Idle`]. Linux has had that since 6.12; earlier
-/// kernels, and filters that forbid the call, leave turns as they are: `false`.
+/// Asks for time slices of that length for the calling thread, 0.1 to 100 ms, whose class is
+/// [`SchedClass::Other`] from then on. Linux has had that since 6.12; earlier kernels, and filters that forbid the
+/// call, leave time slices as they are: `false`.
 pub fn set_slice(slice: Nanos) -> bool {
     /// The first version of `struct sched_attr`, which all kernels know.
     #[repr(C)]
@@ -107,7 +107,8 @@ pub fn set_slice(slice: Nanos) -> bool {
         period: u64,
     }
     let (size, policy) = (size_of::<Attributes>() as u32, libc::SCHED_OTHER as u32);
-    let wanted = Attributes { size, policy, flags: 0, nice: 0, priority: 0, runtime: slice.0, deadline: 0, period: 0 };
+    let nice = getpriority_process(None).unwrap_or(0);
+    let wanted = Attributes { size, policy, flags: 0, nice, priority: 0, runtime: slice.0, deadline: 0, period: 0 };
     // SAFETY: the call reads `size` bytes of `wanted`, which outlives it, and concerns the calling thread (0)
     // only.
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) == 0 }
