@@ -3,12 +3,13 @@
 //! [`simgrid`]: another simulator. [`messages`]: libraries that send messages. [`contrast`]: BLAS libraries,
 //! teams and OpenMP runtimes, by `foregather measure`. [`openmp_suite`]: GCC's own tests of OpenMP.
 //! [`blas_random`]: random calls of our BLAS and of the reference.
-//! [`openmp_random`]: random OpenMP programs.
+//! [`openmp_random`]: random OpenMP programs. [`exit_delay`]: the time to exit under load.
 #![forbid(unsafe_code)]
 
 mod blas_random;
 mod bound;
 mod contrast;
+mod exit_delay;
 mod messages;
 mod openmp_random;
 mod openmp_suite;
@@ -58,6 +59,12 @@ cargo xtask peers openmp [--threads N,N..] [--runners NAME,NAME..] [--ms MS] [--
 Constructs of OpenMP with a microsecond of work, alone and beside hogs, by `foregather measure openmp`: ours (of `cargo xtask drop-in
 libgomp`), and every runtime that is installed. Defaults: 2, 4 and 8 members, cells of 100 ms, 3 rounds.
 
+cargo xtask peers exit-delay --library FILE [--runs N] [--hogs N,N..]
+
+A program with four OpenMP threads ends by exit, _exit, abort and SIGKILL, beside N busy processes (0, 1, 2 and 4): microseconds from its
+last instruction to the end of its parent's wait, with FILE (of `cargo xtask drop-in libgomp`) preloaded as it is and without scouts, and
+on libgomp; 50 runs each, in turn. Needs cc.
+
 cargo xtask peers openmp-suite --sources DIR --library FILE [--cases N] [--limit S] [--folders NAME,NAME..] [--only TEXT]
 
 GCC's own tests of its OpenMP runtime, as they are and with FILE (of `cargo xtask drop-in libgomp`) preloaded; DIR is libgomp/testsuite
@@ -102,6 +109,7 @@ fn main() -> ExitCode {
         ["messages", options @ ..] => messages::hold(options),
         ["openmp-random", options @ ..] => openmp_random::hold(options),
         ["blas-random", options @ ..] => blas_random::hold(options),
+        ["exit-delay", options @ ..] => exit_delay::hold(options),
         ["openmp-suite", options @ ..] => openmp_suite::hold(options),
         words @ ["simgrid", ..] => Plan::parse(words).and_then(|plan| simgrid::hold(&plan)),
         [name, options @ ..] => contrast::hold(name, options),

@@ -41,7 +41,9 @@ fn machine_costs(kept: Option<&KeptCosts>) -> Check {
     );
     found += &match kept {
         None => "typical ones, not measured here".to_owned(),
-        Some(kept) => kept.measured_unix_s.map_or_else(|| "date unknown".to_owned(), |then| format!("measured {}", clock::date(then))),
+        Some(kept) => {
+            kept.measured_unix_s.map_or_else(|| "date unknown".to_owned(), |then| format!("measured {}", clock::date(then)))
+        }
     };
     let unconfirmed = kept.map_or(&[][..], |kept| &kept.unconfirmed);
     for (name, cost) in unconfirmed {
@@ -77,8 +79,7 @@ fn thread_clocks() -> Check {
 }
 
 fn scouting() -> Check {
-    const REMEDY: &str =
-        "allow one more thread (ulimit -u); under a real-time class allow sched_setscheduler, too (see the container's seccomp filter)";
+    const REMEDY: &str = "allow one more thread (ulimit -u); under a real-time class allow sched_setscheduler, too (see the container's seccomp filter)";
     const COSTS: &str = "without scouts: no team finds idle processors";
     const NAME: &str = "signal: scout";
     if Thread::current().idle(affinity::current()).is_none() {

@@ -9,15 +9,8 @@ use foregather_machine::{Costs, Nanos};
 use foregather_wait::Policy;
 
 /// Teams that fit two processors and teams that do not, on an idle machine and under load.
-const ROWS: [&str; 7] = [
-    "2t, 0 us",
-    "2t, 20 us",
-    "4t exponential, 20 us",
-    "8t, 5 us",
-    "2t + 1 hog, 5 us",
-    "5t + 1 hog, 1 us",
-    "8t + 2 hogs, 20 us",
-];
+const ROWS: [&str; 7] =
+    ["2t, 0 us", "2t, 20 us", "4t exponential, 20 us", "8t, 5 us", "2t + 1 hog, 5 us", "5t + 1 hog, 1 us", "8t + 2 hogs, 20 us"];
 
 /// Microseconds per barrier of each row, the mean over all seeds.
 fn times_us(costs: &Costs) -> Vec<f64> {
