@@ -2,7 +2,7 @@
 //! where it runs, whether it does, and whether it has arrived. The words may be in a segment that several
 //! processes map.
 use crate::adaptive::Way;
-use foregather_machine::{Cpu, CpuId, Nanos, Rank, ThreadId, VALUE_MASK, WordLine};
+use foregather_machine::{Affinity, Cpu, CpuId, Nanos, Rank, ThreadId, VALUE_MASK, WordLine};
 
 /// The second word of the first line: the stamp of the time until which the team is crowded out, and a bit
 /// that says how it waits; 0 if it never was.
@@ -150,11 +150,18 @@ impl<'t, C: Cpu> Roster<'t, C> {
         (cpu.fetch_add(word, 1) == 0).then(|| Turn { word, cpu })
     }
 
-    /// Moves a member to the first processor without a member, whatever else may run there. Returns whether
-    /// it has gone.
+    /// Returns where this member may be moved, if the team has no more members than processors. In a larger team
+    /// a processor without members is most likely one that other programs use, and the team would wait there for
+    /// their time slices.
+    fn room(self, cpu: &C, rank: Rank) -> Option<Affinity> {
+        cpu.affinity().filter(|affinity| self.size() <= affinity.width && self.movable(cpu, rank))
+    }
+
+    /// Moves a member to the first processor without a member, if the team has no more members than processors.
+    /// Returns whether it has gone.
     pub async fn leave(self, cpu: &C, rank: Rank) -> bool {
         self.publish_cpu(cpu, rank, cpu.place());
-        let Some(affinity) = cpu.affinity().filter(|_| self.movable(cpu, rank)) else { return false };
+        let Some(affinity) = self.room(cpu, rank) else { return false };
         let crowds = self.crowds(cpu, affinity.beyond);
         let empty = |&at: &CpuId| crowds.get(at as usize) == Some(&0) && cpu.allows(at);
         let (Some(target), Some(_turn)) = ((0..affinity.beyond).find(empty), self.begin_move(cpu)) else { return false };
@@ -165,10 +172,10 @@ impl<'t, C: Cpu> Roster<'t, C> {
         gone
     }
 
-    /// Keeps a member off the processor where another one was last, if it is elsewhere itself, until
-    /// `Placement::keep_off(None)` frees it. Returns whether it is kept off.
+    /// Keeps a member off the processor where another one was last, if it is elsewhere itself and the team has no
+    /// more members than processors, until `Placement::keep_off(None)` frees it. Returns whether it is kept off.
     pub fn keep_off(self, cpu: &C, rank: Rank, other: Rank) -> bool {
-        let there = self.cpu_of(cpu, other).filter(|_| self.movable(cpu, rank));
+        let there = self.cpu_of(cpu, other).filter(|_| self.room(cpu, rank).is_some());
         there.is_some() && cpu.place() != there && cpu.keep_off(there)
     }
 

@@ -121,6 +121,13 @@ pub(crate) fn join_league(league: League) {
     TASK.with(|task| task.set(ImplicitTask { league, ..task.get() }));
 }
 
+/// The number of threads that there are if each thread of the regions around this one opens a region of one thread: the
+/// product of their sizes.
+pub(crate) fn teams_around() -> u64 {
+    let sizes = (0..=task().level).filter_map(ancestor).map(|task| u64::from(task.size));
+    sizes.fold(1, u64::saturating_mul)
+}
+
 /// The task of this thread, or of the thread that opened the region, `level` regions deep. `None` if there is
 /// none so deep.
 pub fn ancestor(level: u32) -> Option<ImplicitTask> {

@@ -11,7 +11,7 @@ use crate::tasking::{self, SeatPart};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use foregather_host::thread_end::PerThread;
-use foregather_host::{forks, per_thread};
+use foregather_host::{affinity, forks, per_thread};
 use foregather_machine::{Error, Placement};
 use foregather_team::protocol::HelpAfter;
 use foregather_team::{Member, Panic, Threads};
@@ -54,8 +54,9 @@ thread_local! {
 // What is rare stays out of the frames of what is not: a host thread may have the least stack that there is.
 impl Pool {
     #[inline(never)]
-    fn new(most: u32) -> Result<Self, Error> {
-        let (policy, _) = settings().policy(&Thread::current().costs());
+    fn new(size: u32) -> Result<Self, Error> {
+        let most = size.max(ROOM);
+        let policy = policy_for(size);
         let threads = Threads::new(most, policy, settings().stack_bytes)?;
         if let Some(account) = threads.account() {
             statistics::keep(WaitPlace::Join, 0, account);
@@ -146,6 +147,22 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         self.crews.iter().flatten().for_each(|crew| crew.retire());
+    }
+}
+
+/// Returns how members of a region of `size` wait for each other. Teams within teams that have more threads than
+/// processors together sleep at once: each of them would take the threads of the others for background load, and look
+/// for processors that the others have left.
+fn policy_for(size: u32) -> Policy {
+    let (policy, _) = settings().policy(&Thread::current().costs());
+    let is_adaptive = matches!(policy, Policy::Adaptive(_));
+    if is_adaptive
+        && here::task().active > 0
+        && here::teams_around().saturating_mul(size.into()) > affinity::allowed().len() as u64
+    {
+        Policy::Block
+    } else {
+        policy
     }
 }
 
@@ -355,5 +372,27 @@ fn take_pool(depth: usize, size: u32) -> Option<Pool> {
         Some(pool) if pool.generation != forks::generation() => pool.forget(),
         _ => {}
     }
-    Pool::new(size.max(ROOM)).ok()
+    Pool::new(size).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    #[test]
+    fn teams_within_teams_sleep_at_once_if_they_are_more_threads_than_processors() {
+        let processors = affinity::allowed().len() as u32;
+        let is_adaptive = |policy| matches!(policy, Policy::Adaptive(_));
+        assert!(is_adaptive(policy_for(processors * 2)), "a team that is not within another one");
+        let found = Mutex::new(Vec::new());
+        let part = || found.lock().unwrap().push((policy_for(1), policy_for(processors)));
+        parallel(Opening { threads: 2, ..Opening::default() }, &part);
+        let found = found.into_inner().unwrap();
+        assert_eq!(found.len(), 2);
+        for (one, many) in found {
+            assert_eq!(is_adaptive(one), processors >= 2);
+            assert_eq!(many, Policy::Block, "twice as many threads as processors");
+        }
+    }
 }
