@@ -62,6 +62,9 @@ pub struct BarrierCell {
     pub fork_join: bool,
     /// For how long to measure.
     pub span_ns: u64,
+    /// For how long the team runs before that.
+    #[serde(default)]
+    pub settle_ns: u64,
     /// What [`crate::Work::iterations_per_us`] gave, once for all that are compared.
     pub iterations_per_us: f64,
 }
@@ -93,7 +96,7 @@ impl Cell for BarrierCell {
     }
 
     fn at_most(&self) -> Nanos {
-        Nanos(self.span_ns) * 2 + COLLAPSED
+        Nanos(self.span_ns + self.settle_ns) * 2 + COLLAPSED
     }
 
     fn run(&self) -> Result<Option<CellResult>, String> {
@@ -263,6 +266,7 @@ mod tests {
             pins: vec![],
             fork_join,
             span_ns: 5_000_000,
+            settle_ns: 0,
             iterations_per_us: Work::iterations_per_us(),
         };
         assert_eq!(BarrierCell::from_arg(&cell.to_arg()), Ok(cell.clone()));

@@ -2,6 +2,7 @@
 use crate::{BarrierCell, CellResult, Work};
 use foregather_host::usage::{self, Switches};
 use foregather_host::{affinity, clock};
+use foregather_machine::Nanos;
 use hdrhistogram::Histogram;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -49,7 +50,7 @@ impl Meter {
         let (cpu_ns, switches) = (usage::process_cpu().0, usage::process_switches());
         let spans = histogram();
         let began = clock::cycles();
-        let end = began + clock::nanos_to_cycles(foregather_machine::Nanos(cell.span_ns));
+        let end = began + clock::nanos_to_cycles(Nanos(cell.span_ns));
         Self { began, last: began, end, cpu_ns, switches, spans }
     }
 
@@ -129,15 +130,21 @@ impl<'c> Episodes<'c> {
         }
         meeting.start()?;
         let mut meter = (rank == 0).then(|| Meter::begin(cell));
-        let mut episode = 0;
+        let settled = clock::cycles() + clock::nanos_to_cycles(Nanos(cell.settle_ns));
+        let (mut episode, mut settling) = (0, 0);
         loop {
             if cell.fork_join {
                 meeting.wait()?;
             }
             work.run();
             // The last episode is announced before a barrier, so all members know of it behind that barrier.
-            if meter.as_mut().is_some_and(Meter::tick) {
-                self.last_episode.store(episode, Relaxed);
+            if let Some(meter) = &mut meter {
+                if cell.settle_ns > 0 && episode == settling && clock::cycles() < settled {
+                    *meter = Meter::begin(cell);
+                    settling += 1;
+                } else if meter.tick() {
+                    self.last_episode.store(episode, Relaxed);
+                }
             }
             meeting.wait()?;
             if episode.is_multiple_of(SAMPLE) && exits.len() < SAMPLES {
@@ -149,7 +156,7 @@ impl<'c> Episodes<'c> {
             episode += 1;
         }
         if let Some(meter) = meter {
-            *self.result.lock().expect("nobody panics with it") = Some(meter.finish(episode + 1));
+            *self.result.lock().expect("nobody panics with it") = Some(meter.finish(episode + 1 - settling));
         }
         self.exits.lock().expect("nobody panics with it")[rank as usize] = exits;
         Ok(())

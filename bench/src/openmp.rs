@@ -30,6 +30,10 @@ pub enum Construct {
     TaskChain,
     /// Eight times eight tasks of one member, each of which comes after its left and its upper neighbour.
     TaskStencil,
+    /// A loop of as many iterations as members, one each, that enter an ordered part in order.
+    Ordered,
+    /// A region whose members open a region of as many threads each, four at most.
+    Nested,
 }
 
 /// What to measure. Hogs are the caller's business.
@@ -46,13 +50,16 @@ pub struct OpenMpCell {
     pub body_ns: u64,
     /// For how long to measure.
     pub span_ns: u64,
+    /// For how long the team runs before that.
+    #[serde(default)]
+    pub settle_ns: u64,
     /// What [`crate::Work::iterations_per_us`] gave, once for all that are compared.
     pub iterations_per_us: f64,
 }
 
 impl Construct {
     /// All, in the order of tables.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Region,
         Self::Barrier,
         Self::Single,
@@ -62,29 +69,54 @@ impl Construct {
         Self::TaskTree,
         Self::TaskChain,
         Self::TaskStencil,
+        Self::Ordered,
+        Self::Nested,
     ];
+    /// The most members of an inner region of [`Construct::Nested`].
+    pub const INNER_MOST: u32 = 4;
     /// Chunks of a [`Construct::Dynamic`] loop.
     pub const CHUNKS: u32 = 64;
 
     /// Its name in results.
     pub fn name(self) -> &'static str {
-        ["region", "barrier", "single", "dynamic", "critical", "task-wait", "task-tree", "task-chain", "task-stencil"]
-            [self as usize]
+        match self {
+            Self::Region => "region",
+            Self::Barrier => "barrier",
+            Self::Single => "single",
+            Self::Dynamic => "dynamic",
+            Self::Critical => "critical",
+            Self::TaskWait => "task-wait",
+            Self::TaskTree => "task-tree",
+            Self::TaskChain => "task-chain",
+            Self::TaskStencil => "task-stencil",
+            Self::Ordered => "ordered",
+            Self::Nested => "nested",
+        }
     }
 }
 
 impl OpenMpCell {
     /// The same as regions of a team.
     pub fn as_regions(&self) -> TeamCell {
-        let Self { threads, body_ns, span_ns, iterations_per_us, .. } = *self;
-        TeamCell { runner: self.runtime.clone(), threads, body_ns, span_ns, iterations_per_us }
+        let Self { threads, body_ns, span_ns, settle_ns, iterations_per_us, .. } = *self;
+        TeamCell { runner: self.runtime.clone(), threads, body_ns, span_ns, settle_ns, iterations_per_us }
     }
 
     /// The same as episodes within one region.
     pub fn as_episodes(&self) -> BarrierCell {
-        let Self { threads, body_ns, span_ns, iterations_per_us, .. } = *self;
+        let Self { threads, body_ns, span_ns, settle_ns, iterations_per_us, .. } = *self;
         let (waiter, shape) = (self.runtime.clone(), WorkDistribution::Constant);
-        BarrierCell { waiter, threads, grain_ns: body_ns, shape, pins: vec![], fork_join: false, span_ns, iterations_per_us }
+        BarrierCell {
+            waiter,
+            threads,
+            grain_ns: body_ns,
+            shape,
+            pins: vec![],
+            fork_join: false,
+            span_ns,
+            settle_ns,
+            iterations_per_us,
+        }
     }
 }
 
@@ -97,7 +129,7 @@ impl Cell for OpenMpCell {
     }
 
     fn at_most(&self) -> Nanos {
-        Nanos(self.span_ns) * 2 + COLLAPSED
+        Nanos(self.span_ns + self.settle_ns) * 2 + COLLAPSED
     }
 
     fn run(&self) -> Result<Option<CellResult>, String> {

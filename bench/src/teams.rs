@@ -34,6 +34,9 @@ pub struct TeamCell {
     pub body_ns: u64,
     /// For how long to measure.
     pub span_ns: u64,
+    /// For how long the team runs before that, if a quarter of the span is shorter.
+    #[serde(default)]
+    pub settle_ns: u64,
     /// What [`crate::Work::iterations_per_us`] gave, once for all that are compared.
     pub iterations_per_us: f64,
 }
@@ -47,7 +50,7 @@ impl Cell for TeamCell {
     }
 
     fn at_most(&self) -> Nanos {
-        Nanos(self.span_ns) * 2 + COLLAPSED
+        Nanos(self.span_ns + self.settle_ns) * 2 + COLLAPSED
     }
 
     fn run(&self) -> Result<Option<CellResult>, String> {
@@ -108,7 +111,7 @@ pub fn measure(cell: &TeamCell, mut region: impl FnMut(&(dyn Fn() + Sync))) -> C
         }
         (regions, last - began)
     };
-    run(cell.span_ns / WARM_UP, None);
+    run(cell.settle_ns.max(cell.span_ns / WARM_UP), None);
     let mut times = Histogram::new_with_max(LONGEST.0, 3).expect("three digits of a minute fit");
     let (cpu, switches) = (usage::process_cpu(), usage::process_switches());
     let (episodes, wall) = run(cell.span_ns, Some(&mut times));
@@ -134,7 +137,7 @@ mod tests {
 
     fn cell(runner: &str) -> TeamCell {
         let iterations_per_us = Work::iterations_per_us();
-        TeamCell { runner: runner.into(), threads: 3, body_ns: 1_000, span_ns: 5_000_000, iterations_per_us }
+        TeamCell { runner: runner.into(), threads: 3, body_ns: 1_000, span_ns: 5_000_000, settle_ns: 0, iterations_per_us }
     }
 
     #[test]

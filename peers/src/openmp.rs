@@ -30,9 +30,14 @@ struct Calls {
     dynamic_start: unsafe extern "C" fn(c_long, c_long, c_long, c_long, *mut c_long, *mut c_long) -> bool,
     dynamic_next: unsafe extern "C" fn(*mut c_long, *mut c_long) -> bool,
     loop_end: unsafe extern "C" fn(),
+    ordered_loop_start: unsafe extern "C" fn(c_long, c_long, c_long, c_long, *mut c_long, *mut c_long) -> bool,
+    ordered_loop_next: unsafe extern "C" fn(*mut c_long, *mut c_long) -> bool,
+    ordered_start: unsafe extern "C" fn(),
+    ordered_end: unsafe extern "C" fn(),
     thread_num: unsafe extern "C" fn() -> c_int,
     num_threads: unsafe extern "C" fn() -> c_int,
     set_dynamic: unsafe extern "C" fn(c_int),
+    set_active_levels: unsafe extern "C" fn(c_int),
     tasks: TaskCalls,
 }
 
@@ -62,14 +67,22 @@ impl Calls {
                 dynamic_start: function(&library, "GOMP_loop_nonmonotonic_dynamic_start")?,
                 dynamic_next: function(&library, "GOMP_loop_nonmonotonic_dynamic_next")?,
                 loop_end: function(&library, "GOMP_loop_end")?,
+                ordered_loop_start: function(&library, "GOMP_loop_ordered_static_start")?,
+                ordered_loop_next: function(&library, "GOMP_loop_ordered_static_next")?,
+                ordered_start: function(&library, "GOMP_ordered_start")?,
+                ordered_end: function(&library, "GOMP_ordered_end")?,
                 thread_num: function(&library, "omp_get_thread_num")?,
                 num_threads: function(&library, "omp_get_num_threads")?,
                 set_dynamic: function(&library, "omp_set_dynamic")?,
+                set_active_levels: function(&library, "omp_set_max_active_levels")?,
                 tasks: TaskCalls { make: function(&library, "GOMP_task")?, wait: function(&library, "GOMP_taskwait")? },
             }
         };
-        // SAFETY: a plain call of the runtime.
-        unsafe { (calls.set_dynamic)(0) };
+        // SAFETY: plain calls of the runtime.
+        unsafe {
+            (calls.set_dynamic)(0);
+            (calls.set_active_levels)(2);
+        }
         Ok(calls)
     }
 
@@ -86,7 +99,17 @@ impl Calls {
         // are this call's own.
         unsafe {
             match construct {
-                Construct::Region | Construct::Barrier => (self.barrier)(),
+                Construct::Region | Construct::Nested | Construct::Barrier => (self.barrier)(),
+                Construct::Ordered => {
+                    let (mut from, mut to, size) = (0, 0, (self.num_threads)().into());
+                    let mut more = (self.ordered_loop_start)(0, size, 1, 1, &raw mut from, &raw mut to);
+                    while more {
+                        (self.ordered_start)();
+                        (self.ordered_end)();
+                        more = (self.ordered_loop_next)(&raw mut from, &raw mut to);
+                    }
+                    (self.loop_end)();
+                }
                 Construct::Single => {
                     std::hint::black_box((self.single_start)());
                     (self.barrier)();
@@ -150,6 +173,13 @@ pub(crate) fn regions(runtime: &Runtime, cell: &TeamCell) -> Result<CellResult, 
     Ok(measure(cell, |body| calls.region(cell.threads, &|_| body())))
 }
 
+/// A parallel region for every region of the cell, in which each member opens another one.
+fn nested(runtime: &Runtime, cell: &TeamCell) -> Result<CellResult, Trouble> {
+    let calls = Calls::of(runtime)?;
+    let inner = cell.threads.min(Construct::INNER_MOST);
+    Ok(measure(cell, |body| calls.region(cell.threads, &|_| calls.region(inner, &|_| body()))))
+}
+
 /// All runtimes, for the caller.
 pub(crate) fn list() -> Value {
     let runtimes = PEERS.iter().filter(|peer| matches!(peer.barrier, Barrier::OpenMp(_))).map(roster::describe);
@@ -166,13 +196,15 @@ pub(crate) fn run_cell(text: &str) -> Result<String, Trouble> {
     peer.settle_environment();
     clock::init();
     give_up_after(Duration::from_nanos(cell.span_ns).saturating_add(GRACE));
-    let result = if cell.construct == Construct::Region {
-        regions(runtime, &cell.as_regions())?
-    } else {
-        let (calls, inner) = (Calls::of(runtime)?, cell.as_episodes());
-        let episodes = Episodes::new(&inner);
-        run_construct(&calls, cell.construct, &inner, &episodes);
-        episodes.result().ok_or_else(|| Trouble::Failed("member 0 did not get through".to_owned()))?
+    let result = match cell.construct {
+        Construct::Region => regions(runtime, &cell.as_regions())?,
+        Construct::Nested => nested(runtime, &cell.as_regions())?,
+        construct => {
+            let (calls, inner) = (Calls::of(runtime)?, cell.as_episodes());
+            let episodes = Episodes::new(&inner);
+            run_construct(&calls, construct, &inner, &episodes);
+            episodes.result().ok_or_else(|| Trouble::Failed("member 0 did not get through".to_owned()))?
+        }
     };
     serde_json::to_string(&result).map_err(|error| Trouble::Failed(error.to_string()))
 }

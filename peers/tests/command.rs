@@ -89,13 +89,14 @@ fn cell(waiter: &str, threads: u32) -> BarrierCell {
         pins: affinity::allowed(),
         fork_join: false,
         span_ns: 5_000_000,
+        settle_ns: 0,
         iterations_per_us: Work::iterations_per_us(),
     }
 }
 
 fn team_cell(runner: &str, threads: u32) -> TeamCell {
     let iterations_per_us = Work::iterations_per_us();
-    TeamCell { runner: runner.into(), threads, body_ns: 500, span_ns: 5_000_000, iterations_per_us }
+    TeamCell { runner: runner.into(), threads, body_ns: 500, span_ns: 5_000_000, settle_ns: 0, iterations_per_us }
 }
 
 fn blas_cell(runner: &str, routine: Routine) -> BlasCell {

@@ -78,6 +78,15 @@ pub enum Measure {
                             Example: foregather measure openmp --output openmp.json && foregather report openmp.json"
     )]
     OpenMp(OpenMp),
+    /// How much slower than the best way to wait ours is, in rows that no policy was tuned to: drawn constructs of OpenMP,
+    /// or drawn barriers, by ours, by ours again (whose regret is the noise), by our `block` and `spin`, and by other
+    /// runtimes; each cell in processes of its own.
+    #[command(after_help = "Example: foregather measure regret --draw 7 --rows 60 --state regret.jsonl\n\
+                            Example: foregather measure regret --draw 7 --rows 60 --barriers --starts 15 --output regret.json\n\
+                            Example: foregather measure regret --wrong-costs --rows 8 --starts 4 --ms 2000 --settle 1000\n\n\
+                            The best column is chosen by every other start, and the regret computed by the others. With --state a run \
+                            that was interrupted goes on where it ended.")]
+    Regret(Regret),
     /// What calls of a BLAS cost alone and shared: vectors, a matrix and a vector, products, LU, over the
     /// size; alone on the machine and beside hogs, back to back and after pauses; and every other BLAS that
     /// is installed, each in a process of its own.
@@ -214,9 +223,44 @@ pub struct OpenMp {
     #[command(flatten)]
     pub matrix: TeamMatrix,
     /// Only these constructs, separated by commas: region, barrier, single, dynamic, critical, task-wait,
-    /// task-tree, task-chain, task-stencil.
+    /// task-tree, task-chain, task-stencil, ordered, nested.
     #[arg(long)]
     pub constructs: Option<String>,
+}
+
+/// Options of `measure regret`.
+#[derive(Args, Clone, Debug)]
+pub struct Regret {
+    /// Rows drawn by this seed, or by one taken from the clock.
+    #[arg(long, value_name = "SEED")]
+    pub draw: Option<u64>,
+    /// How many rows are drawn.
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub rows: u32,
+    /// Barriers instead of constructs of OpenMP.
+    #[arg(long)]
+    pub barriers: bool,
+    /// Instead of other ways to wait: ours with each kept cost twenty times too dear and twenty times too cheap.
+    #[arg(long)]
+    pub wrong_costs: bool,
+    /// Another build of our OpenMP runtime, as a column `old`.
+    #[arg(long, value_name = "FILE", conflicts_with = "barriers")]
+    pub old: Option<std::path::PathBuf>,
+    /// Only these columns, separated by commas.
+    #[arg(long)]
+    pub columns: Option<String>,
+    /// How many processes of each cell.
+    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(2..=1_000))]
+    pub starts: u32,
+    /// Milliseconds that one process measures.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    pub ms: u64,
+    /// Milliseconds that it runs before that.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(0..=60_000))]
+    pub settle: u64,
+    /// A file to which each result is added, and from which an interrupted run goes on.
+    #[arg(long)]
+    pub state: Option<std::path::PathBuf>,
 }
 
 /// Options of `measure messages`.

@@ -56,6 +56,13 @@ pub struct Within<'a> {
 }
 
 impl CellProgram {
+    /// The same program, with a further variable in its environment.
+    #[must_use]
+    pub(super) fn with(mut self, name: &str, value: &str) -> Self {
+        self.env.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
     /// The peers' program, with this in its environment.
     pub(super) fn of_peers(path: PathBuf, env: Vec<(String, String)>) -> Self {
         Self { peers: Some(path), env }

@@ -13,6 +13,7 @@
 //! - [`dsm`](mod@dsm): what faults of shared memory cost, and what many views do.
 //! - [`teams`](mod@teams): what a fork and a join cost.
 //! - [`openmp`](mod@openmp): what the constructs of OpenMP cost, by our runtime and others.
+//! - [`regret`](mod@regret): how much slower than the best way to wait ours is, in drawn rows.
 //! - [`blas`](mod@blas): what calls of a BLAS cost alone and shared, and from which size on they are shared.
 //! - [`product`](mod@product): a product of matrices beside NumPy's. [`pipe`](mod@pipe): a message beside a
 //!   pipe.
@@ -36,6 +37,7 @@ pub mod openmp;
 pub mod peers;
 pub mod pipe;
 pub mod product;
+pub mod regret;
 mod shift;
 pub mod skew;
 pub mod teams;
@@ -81,6 +83,7 @@ pub fn experiment(asked: &Measure) -> &dyn Experiment {
         Measure::Dsm(options) => options,
         Measure::Teams(options) => options,
         Measure::OpenMp(options) => options,
+        Measure::Regret(options) => options,
         Measure::Blas(options) => options,
     }
 }

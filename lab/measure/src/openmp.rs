@@ -66,7 +66,15 @@ impl Experiment for OpenMp {
             let name = |runner: &Runner| format!("{}: {}", row.name(), runner.name);
             let runs = matrix.row(Surroundings { hogs, ..Surroundings::default() }, &runners, name, |runner, _| {
                 let (runtime, span_ns) = (runner.name.clone(), ms * 1_000_000);
-                runner.run(&OpenMpCell { runtime, construct, threads, body_ns: BODY_NS, span_ns, iterations_per_us })
+                runner.run(&OpenMpCell {
+                    runtime,
+                    construct,
+                    threads,
+                    body_ns: BODY_NS,
+                    span_ns,
+                    settle_ns: 0,
+                    iterations_per_us,
+                })
             })?;
             let found = runners.iter().zip(&runs).map(|(runner, runs)| one(row, &runner.name, &runs.results, runs.collapsed));
             matrix.found.measurements.extend(found);
@@ -137,7 +145,7 @@ mod tests {
             rows(&OpenMp { matrix, constructs: constructs.map(str::to_owned) })
         };
         let (all, brief) = (of(false, vec![], None).unwrap(), of(true, vec![3], None).unwrap());
-        assert_eq!((all.len(), brief.len()), (81, 18));
+        assert_eq!((all.len(), brief.len()), (99, 22));
         assert_eq!(brief[1], Row { construct: Construct::Region, threads: 3, hogs: 1 });
         let some = of(true, vec![], Some("single, task-tree")).unwrap();
         assert_eq!((some.len(), some[2].construct), (4, Construct::TaskTree));

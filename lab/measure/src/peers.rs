@@ -86,7 +86,7 @@ fn list(output: &Output) -> Option<Vec<Peer>> {
 pub(super) struct Runner {
     /// Its name in results.
     pub(super) name: String,
-    program: CellProgram,
+    pub(super) program: CellProgram,
 }
 
 /// All that may run cells of one kind.

@@ -70,7 +70,7 @@ impl Experiment for Teams {
             let runs = matrix.row(beside, &runners, name, |runner, _| {
                 let (body_ns, span_ns) = (u64::from(row.body_us) * 1_000, ms * 1_000_000);
                 let name = runner.name.clone();
-                runner.run(&TeamCell { runner: name, threads: row.threads, body_ns, span_ns, iterations_per_us })
+                runner.run(&TeamCell { runner: name, threads: row.threads, body_ns, span_ns, settle_ns: 0, iterations_per_us })
             })?;
             matrix.found.measurements.extend(measurements(row, &runners, &runs));
         }

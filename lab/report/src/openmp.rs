@@ -11,7 +11,7 @@ use foregather_results::Measurement;
 use foregather_results::number::{digits, quantity};
 
 /// Constructs in plain words; those with tasks have a figure of their own.
-const PLAIN: [(&str, &str); 9] = [
+const PLAIN: [(&str, &str); 11] = [
     ("region", "parallel region"),
     ("barrier", "barrier"),
     ("single", "single"),
@@ -21,6 +21,8 @@ const PLAIN: [(&str, &str); 9] = [
     ("task-tree", "a tree of tasks"),
     ("task-chain", "a chain of tasks"),
     ("task-stencil", "a stencil of tasks"),
+    ("ordered", "ordered loop"),
+    ("nested", "nested regions"),
 ];
 
 fn is_of_tasks(m: &Measurement) -> bool {

@@ -118,24 +118,32 @@ impl Comparison {
     }
 }
 
-fn pair(a: &Measurement, b: &Measurement, floor: f64) -> Option<Pair> {
-    let (da, db) = (a.distribution()?, b.distribution()?);
-    let (ma, mb) = (da.quantile(0.5), db.quantile(0.5));
+/// The ratio of the second median to the first, and the bootstrap interval that holds it with 95 %. `None` if there is
+/// no ratio.
+pub fn ratio_of_medians(a: &Distribution, b: &Distribution) -> Option<[f64; 3]> {
+    let (ma, mb) = (a.quantile(0.5), b.quantile(0.5));
     if ma <= 0.0 || mb <= 0.0 {
-        return None; // no ratio exists
+        return None;
     }
     let mut random = SplitMix(0x5eed);
-    let (ra, rb) = (medians(&da, &mut random), medians(&db, &mut random));
+    let (ra, rb) = (medians(a, &mut random), medians(b, &mut random));
     let ratios: Vec<f64> = ra.iter().zip(&rb).map(|(a, b)| b / a).collect();
     let ratios = Distribution::of_values(&ratios);
     let (low, high) = ratios.map_or((0.0, f64::INFINITY), |r| (r.quantile(0.025), r.quantile(0.975)));
+    Some([mb / ma, low, high])
+}
+
+fn pair(a: &Measurement, b: &Measurement, floor: f64) -> Option<Pair> {
+    let (da, db) = (a.distribution()?, b.distribution()?);
+    let (ma, mb) = (da.quantile(0.5), db.quantile(0.5));
+    let [ratio, low, high] = ratio_of_medians(&da, &db)?;
     let allowance = floor.max(drift(a)).max(drift(b));
     let mark = match (low / (1.0 + allowance) > 1.0, high * (1.0 + allowance) < 1.0, a.unit.ends_with("/s")) {
         (true, _, false) | (_, true, true) => Mark::Slower,
         (true, _, true) | (_, true, false) => Mark::Faster,
         _ => Mark::Same,
     };
-    Some(Pair { id: a.id.clone(), unit: a.unit.clone(), a: ma, b: mb, ratio: mb / ma, low, high, allowance, mark })
+    Some(Pair { id: a.id.clone(), unit: a.unit.clone(), a: ma, b: mb, ratio, low, high, allowance, mark })
 }
 
 /// The least by which two runs of the same thing differ on a machine as quiet as this.

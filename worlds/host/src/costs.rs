@@ -75,6 +75,14 @@ pub fn store(costs: Costs) -> io::Result<(PathBuf, KeptCosts)> {
     Ok((path, KeptCosts::new(measured, Some(now))))
 }
 
+/// Writes costs as if they had been measured once, into a file that [`path`] may name in another process.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn write_once(path: &Path, costs: Costs) -> io::Result<()> {
+    write(path, &text(&KeptCosts::once(costs, None).measured, clock::unix_seconds()))
+}
+
 /// Writes a file in one piece, and makes its folder if needed. It leaves anything but a regular file alone.
 pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     let named = |what: &str, path: &Path, error: io::Error| {

@@ -179,6 +179,7 @@ fn matrix(rows: &[Row], waiters: &[Waiter], repetitions: u32, ms: u64, (seed, qu
             pins: if row.pinned { affinity::allowed() } else { vec![] },
             fork_join: row.fork_join,
             span_ns: Nanos::from_ms(ms * if row.quota.is_some() { QUOTA_LENGTHS } else { 1 }).0,
+            settle_ns: 0,
             iterations_per_us,
         };
         let waiters = taken(row);

@@ -88,6 +88,7 @@ impl Cells {
             pins: pins.to_vec(),
             fork_join: false,
             span_ns: (self.span * case.lengths()).0,
+            settle_ns: 0,
             iterations_per_us: self.iterations_per_us,
         };
         let throttled = || quota.and_then(QuotaGroup::throttled);

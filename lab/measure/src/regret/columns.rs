@@ -1,0 +1,153 @@
+//! The columns: ours twice, our fixed policies, and other runtimes; or ours with one kept cost wrong.
+use super::rows::{Row, Subject};
+use crate::barriers::waiters;
+use crate::cells::{CellProgram, Within};
+use crate::peers::{RunnerSet, program};
+use anyhow::{Context, Error, Result, bail};
+use foregather_bench::openmp::OpenMpCell;
+use foregather_bench::{BarrierCell, CellResult};
+use foregather_cli::{Barriers, Regret};
+use foregather_host::costs::{self, KeptCosts};
+use foregather_machine::{Costs, Nanos};
+use std::path::{Path, PathBuf};
+use std::{env, fs, process};
+
+/// What ours is called, and ours again.
+pub(super) const OURS: &str = "ours";
+pub(super) const AGAIN: &str = "ours again";
+const RUNTIMES: RunnerSet =
+    RunnerSet { own: &[], list: "list-openmp", without: "no runtime of OpenMP can be measured", unknown: "is no OpenMP runtime" };
+/// The peers that a row is compared with.
+const PEERS: [&str; 6] = ["gomp", "gomp-passive", "omp", "omp-passive", "pthread", "rust-std"];
+
+/// One column.
+#[derive(Clone)]
+pub(super) struct Column {
+    pub(super) name: String,
+    program: CellProgram,
+    /// The runtime or barrier, by the name that its program knows.
+    spec: String,
+}
+
+/// All columns that the options ask for, ours first. The folder holds files that they need.
+pub(super) fn columns(options: &Regret, costs: &Costs, notes: &mut Vec<String>, folder: &ScratchFolder) -> Result<Vec<Column>> {
+    let mut all = if options.barriers { of_barriers(costs, notes)? } else { of_constructs(options, notes)? };
+    if options.wrong_costs {
+        let ours = all.swap_remove(0);
+        all = wrong_costs(&ours, costs, folder.path(), options.barriers)?;
+    }
+    if let Some(wanted) = &options.columns {
+        let wanted: Vec<&str> = wanted.split(',').map(str::trim).collect();
+        if let Some(name) = wanted.iter().find(|name| all.iter().all(|column| column.name != **name)) {
+            let names: Vec<&str> = all.iter().map(|column| column.name.as_str()).collect();
+            bail!("--columns: `{name}` is no column; there are {}", names.join(", "));
+        }
+        all.retain(|column| column.name == OURS || wanted.contains(&column.name.as_str()));
+    }
+    Ok(all)
+}
+
+fn of_constructs(options: &Regret, notes: &mut Vec<String>) -> Result<Vec<Column>> {
+    let runners = RUNTIMES.runners(None, notes)?;
+    let ours =
+        runners.iter().find(|runner| runner.name == "foregather").context("build ours by `cargo xtask drop-in libgomp`")?;
+    let column = |name: &str, program: CellProgram| Column { name: name.to_owned(), program, spec: ours.name.clone() };
+    let own = || ours.program.clone();
+    let mut all = vec![
+        column(OURS, own()),
+        column(AGAIN, own()),
+        column("block", own().with("FOREGATHER_WAIT", "block")),
+        column("spin", own().with("FOREGATHER_WAIT", "spin")),
+    ];
+    if let Some(old) = &options.old {
+        let old = old.canonicalize().with_context(|| format!("--old: {} cannot be found", old.display()))?;
+        all.push(column("old", own().with("FOREGATHER_GOMP", &old.to_string_lossy())));
+    }
+    let peers = runners.into_iter().filter(|runner| PEERS.contains(&runner.name.as_str()));
+    all.extend(peers.map(|runner| Column { spec: runner.name.clone(), name: runner.name, program: runner.program }));
+    Ok(all)
+}
+
+fn of_barriers(costs: &Costs, notes: &mut Vec<String>) -> Result<Vec<Column>> {
+    if program().is_none() {
+        notes.push(format!("only one peer is compared: build the others by `{}`", crate::peers::BUILD));
+    }
+    let (known, missing) = waiters::waiters(&Barriers { draw: Some(None), ..Barriers::default() }, costs);
+    notes.extend(missing);
+    let column = |name: &str, spec: &str| {
+        let waiter = known.iter().find(|waiter| waiter.name == spec).with_context(|| format!("no waiter {spec}"))?;
+        Ok::<_, Error>(Column { name: name.to_owned(), program: waiter.program.clone(), spec: waiter.spec.clone() })
+    };
+    let mut all = vec![
+        column(OURS, waiters::CANDIDATE)?,
+        column(AGAIN, waiters::CANDIDATE)?,
+        column("block", "central/block")?,
+        column("spin", "central/spin")?,
+    ];
+    all.extend(PEERS.iter().filter_map(|peer| column(peer, peer).ok()));
+    Ok(all)
+}
+
+/// Ours with the costs as they are, again, and with each of them wrong.
+fn wrong_costs(ours: &Column, right: &Costs, folder: &Path, barriers: bool) -> Result<Vec<Column>> {
+    let file = |name: &str, costs: Costs| {
+        let path = folder.join(format!("{}.json", name.replace([' ', '/'], "-")));
+        costs::write_once(&path, costs).with_context(|| format!("cannot write {}", path.display()))?;
+        let program = ours.program.clone().with("FOREGATHER_MACHINE", &path.to_string_lossy());
+        // A barrier's program is given its costs, which are those that it would use; an OpenMP runtime reads the file.
+        let used = Costs { tick: right.tick, ..KeptCosts::once(costs, None).costs };
+        let spec = if barriers { waiters::own(waiters::CANDIDATE, &used).map_err(Error::msg)?.spec } else { ours.spec.clone() };
+        Ok::<_, Error>(Column { name: name.to_owned(), program, spec })
+    };
+    let mut all = vec![file(OURS, *right)?, file(AGAIN, *right)?];
+    for (at, name) in Costs::NAMES.into_iter().enumerate() {
+        for (sign, times, over) in [("x", 20, 1), ("/", 1, 20)] {
+            let mut costs = right.to_array();
+            costs[at] = Nanos((costs[at].0 * times / over).max(1));
+            all.push(file(&format!("{} {sign} 20", name.trim_end_matches("_ns")), Costs::from_array(costs))?);
+        }
+    }
+    Ok(all)
+}
+
+impl Column {
+    /// Runs a cell of this column; `None` if it was not done in its time.
+    pub(super) fn run(&self, row: &Row, options: &Regret, iterations_per_us: f64) -> Result<Option<CellResult>> {
+        let [span_ns, settle_ns] = [options.ms, options.settle].map(|ms| ms * 1_000_000);
+        let (threads, grain_ns) = (row.threads, u64::from(row.grain_us) * 1_000);
+        match row.subject {
+            Subject::Construct(construct) => {
+                let (runtime, body_ns) = (self.spec.clone(), grain_ns);
+                let cell = OpenMpCell { runtime, construct, threads, body_ns, span_ns, settle_ns, iterations_per_us };
+                self.program.run(&cell, Within::default())
+            }
+            Subject::Barrier(shape) => {
+                let (waiter, pins, fork_join) = (self.spec.clone(), vec![], false);
+                let cell =
+                    BarrierCell { waiter, threads, grain_ns, shape, pins, fork_join, span_ns, settle_ns, iterations_per_us };
+                self.program.run(&cell, Within::default())
+            }
+        }
+    }
+}
+
+/// A folder that goes with its owner.
+pub(super) struct ScratchFolder(PathBuf);
+
+impl ScratchFolder {
+    pub(super) fn new() -> Result<Self> {
+        let path = env::temp_dir().join(format!("foregather-regret-{}", process::id()));
+        fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        Ok(Self(path))
+    }
+
+    fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for ScratchFolder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
