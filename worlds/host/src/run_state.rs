@@ -8,7 +8,7 @@ use foregather_machine::{CpuId, ThreadId};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::read;
 use rustix::process::geteuid;
-use std::fs::{metadata, read_to_string};
+use std::fs::{metadata, read_dir, read_to_string};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -63,12 +63,28 @@ pub fn parent(process: u32) -> Option<u32> {
 }
 
 /// Returns whether the kernel is taking the process down and has not finished, or will do so once the process
-/// gets a processor: it has been sent SIGKILL.
+/// gets a processor: each of its threads is exiting, or has been sent SIGKILL.
 pub fn is_ending(process: u32) -> bool {
-    let flags = read_stat(process).and_then(|stat| fields(&stat)?.get(FLAGS)?.parse::<u32>().ok());
-    let killed = |line| status_line(process, line).and_then(|mask| u64::from_str_radix(&mask, 16).ok());
+    let Ok(threads) = read_dir(format!("/proc/{process}/task")) else { return false };
+    let mut threads = threads.flatten().filter_map(|thread| thread.file_name().to_str()?.parse().ok()).peekable();
+    threads.peek().is_some() && proc_is_ours() && threads.all(is_ending_thread)
+}
+
+/// Returns whether that thread exits, has been sent SIGKILL, or has exited.
+fn is_ending_thread(thread: ThreadId) -> bool {
+    let Some(stat) = read_stat(thread) else { return true };
+    let flags = fields(&stat).and_then(|fields| fields.get(FLAGS)?.parse::<u32>().ok());
+    let killed = |line| status_line(thread, line).and_then(|mask| u64::from_str_radix(&mask, 16).ok());
     let is_killed = |line| killed(line).is_some_and(|mask| mask >> (libc::SIGKILL - 1) & 1 == 1);
     flags.is_some_and(|flags| flags & EXITING != 0) || is_killed("SigPnd:") || is_killed("ShdPnd:")
+}
+
+/// Returns the exit status of a process whose end is certain, before it can be reaped: its first thread has
+/// exited, and the others will. One of the idle class may need seconds for that on a busy machine, and one
+/// that a debugger traces exits once the debugger allows it. `None` for all other processes, and if the
+/// system does not show the status to this user.
+pub fn coming_status(process: u32) -> Option<ExitStatus> {
+    unreaped_status(process).filter(|_| is_ending(process))
 }
 
 /// Returns whether the process has crashed and the kernel is writing its core dump.
@@ -81,8 +97,8 @@ pub fn tracer(process: u32) -> Option<u32> {
     status_line(process, "TracerPid:")?.parse().ok().filter(|&tracer| tracer > 0)
 }
 
-/// The exit status of a process that has ended and is not reaped. `None` if the system does not
-/// show it to this user.
+/// The exit status of a process whose first thread has exited, and that is not reaped. `None` if the system
+/// does not show it to this user.
 pub fn unreaped_status(process: u32) -> Option<ExitStatus> {
     let stat = read_stat(process).filter(|_| proc_is_ours())?;
     let fields = fields(&stat)?;
@@ -149,6 +165,7 @@ mod tests {
             }
             let status = unreaped_status(child.id()).unwrap();
             assert_eq!((status.code(), status.signal()), (code, signal), "{script}");
+            assert_eq!(coming_status(child.id()), Some(status), "{script}");
             assert_eq!((parent(child.id()), tracer(child.id())), (Some(std::process::id()), None));
             assert!(is_ending(child.id()) && !is_dumping_core(child.id()));
             child.wait().unwrap();
@@ -156,6 +173,24 @@ mod tests {
         }
         let here = std::process::id();
         assert!(unreaped_status(here).is_none() && !is_ending(here) && !is_dumping_core(here));
+    }
+
+    /// The first thread of a process may exit before its other threads, and the process goes on.
+    #[test]
+    fn a_process_is_not_ending_while_one_of_its_threads_goes_on() {
+        let program = "import ctypes, threading, time\n\
+                       threading.Thread(target=time.sleep, args=(1000,)).start()\n\
+                       ctypes.CDLL(None).pthread_exit(None)";
+        let Ok(mut child) = std::process::Command::new("python3").args(["-c", program]).spawn() else {
+            return eprintln!("skipped: python3 is missing");
+        };
+        while unreaped_status(child.id()).is_none() && child.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        let seen = (is_ending(child.id()), coming_status(child.id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(seen, (false, None));
     }
 
     #[test]

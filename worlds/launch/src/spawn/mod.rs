@@ -190,6 +190,9 @@ impl Job {
 
     /// Names the rank that failed first, once, and takes its code.
     fn find_culprit(&mut self) {
+        if self.blame.first_of_ended().is_some() {
+            self.foresee_ends();
+        }
         for rank in self.ranks.iter().filter(|rank| rank.is_dumping_core()) {
             if !self.dumping.contains(&rank.rank) {
                 self.dumping.push(rank.rank);
@@ -210,6 +213,18 @@ impl Job {
                 }
             },
             _ => {}
+        }
+    }
+
+    /// Takes down ends that are certain. A lost rank may be slower to end than those that know of it: its
+    /// slowest thread counts, and one of the idle class hardly runs on a busy machine.
+    fn foresee_ends(&mut self) {
+        for rank in &self.ranks {
+            if self.blame.end_of(rank.rank).is_none()
+                && let Some(end) = rank.coming_end()
+            {
+                self.blame.ends(rank.rank, end);
+            }
         }
     }
 

@@ -139,6 +139,12 @@ impl Running {
         !self.over && !self.is_unknown && (run_state::is_ending(self.child.id()) || !self.child.alive())
     }
 
+    /// How it will have ended, if that is certain although it cannot be reaped yet.
+    pub(super) fn coming_end(&self) -> Option<RankEnd> {
+        let status = (!self.over && !self.is_unknown).then(|| run_state::coming_status(self.child.id()));
+        status.flatten().map(RankEnd::Status)
+    }
+
     /// Whether it has crashed and the system is writing its core dump.
     pub(super) fn is_dumping_core(&self) -> bool {
         !self.over && self.child.alive() && run_state::is_dumping_core(self.child.id())

@@ -89,6 +89,14 @@ fn tracer() {
     std::thread::sleep(Duration::from_secs(1_000));
 }
 
+/// A rank with a thread of that name.
+#[test]
+#[ignore = "a program of another test"]
+fn has_two_threads() {
+    let thread = std::thread::Builder::new().name("lingers".to_owned());
+    thread.spawn(|| std::thread::sleep(Duration::from_secs(1_000))).unwrap().join().unwrap();
+}
+
 /// Waits for another rank with few descriptors, and prints the processor time of that.
 #[test]
 #[ignore = "a program of another test"]

@@ -1,32 +1,43 @@
-//! A rank that a debugger or profiler traces, and that is killed: only the tracer can reap it.
+//! A rank that a debugger or profiler traces, as a whole or one thread of it, and that is killed: only the
+//! tracer can reap that.
 use crate::own::{launcher, shell, wait_until};
 use crate::trouble::{end_of, process_of};
 use crate::{command, program, text};
-use rustix::process::{Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs::read_to_string;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command};
 use std::time::Instant;
 
-/// Three sleeping ranks, of which the last is traced and killed; and its tracer. `None` if this process may
-/// not trace another one.
-fn with_a_traced_rank(marker: &str, mut launcher: Command) -> Option<(Child, Child)> {
-    let mut job = launcher.spawn().unwrap();
-    wait_until(|| crate::own::processes_with(marker) >= 5);
-    let rank = process_of(2, marker);
+/// The tracer of a process or of one of its threads. `None` if this process may not trace another one.
+fn trace(thread: i32) -> Option<Child> {
     let mut tracer = command(&program("tracer"));
-    tracer.env("TEST_TRACED", rank.as_raw_nonzero().to_string());
+    tracer.env("TEST_TRACED", thread.to_string());
     let mut tracer = tracer.spawn().unwrap();
     let mut said = BufReader::new(tracer.stdout.take().unwrap()).lines().map(Result::unwrap);
     if said.find(|line| line.ends_with("traces") || line.ends_with("may not")).unwrap().ends_with("not") {
-        tracer.kill().unwrap();
-        tracer.wait().unwrap();
-        job.kill().unwrap();
-        job.wait().unwrap();
+        end_now(tracer);
         assert!(std::env::var("FOREGATHER_REQUIRE_PARTS").is_err(), "this process may not trace another one");
         eprintln!("skipped: this process may not trace another one");
         return None;
     }
+    Some(tracer)
+}
+
+fn end_now(mut process: Child) {
+    process.kill().unwrap();
+    process.wait().unwrap();
+}
+
+/// Three sleeping ranks, of which the last is traced and killed; and its tracer.
+fn with_a_traced_rank(marker: &str, mut launcher: Command) -> Option<(Child, Child)> {
+    let job = launcher.spawn().unwrap();
+    wait_until(|| crate::own::processes_with(marker) >= 5);
+    let rank = process_of(2, marker);
+    let Some(tracer) = trace(rank.as_raw_nonzero().get()) else {
+        end_now(job);
+        return None;
+    };
     kill_process(rank, Signal::KILL).unwrap();
     Some((job, tracer))
 }
@@ -42,14 +53,50 @@ fn a_rank_that_nobody_reaps_ends_the_job_at_once_and_gives_its_code() {
     let marker = format!("TEST_MARKER=traced-{}", std::process::id());
     let variables = [marker.split_once('=').unwrap(), ("FOREGATHER_PEER_TIMEOUT", "500ms")];
     let traced = with_a_traced_rank(&marker, launcher(3, &shell("exec sleep 1000"), &variables));
-    let Some((job, mut tracer)) = traced else { return };
+    let Some((job, tracer)) = traced else { return };
     let since = Instant::now();
     let output = end_of(job);
     let (text, took) = (text(&output), since.elapsed());
-    tracer.kill().unwrap();
-    tracer.wait().unwrap();
+    end_now(tracer);
     assert_eq!(output.status.code(), Some(137), "{text}");
     assert!(text.contains("rank 2 was killed by signal 9 (SIGKILL)") && took.as_secs() < 15, "{took:?}: {text}");
+}
+
+/// One thread of a rank holds its end up, as one of the idle class does on a busy machine. Another rank fails
+/// meanwhile, because of the first one.
+#[test]
+fn a_killed_rank_is_blamed_although_its_last_thread_ends_later_than_the_others() {
+    let marker = format!("TEST_MARKER=lingers-{}", std::process::id());
+    let go = std::env::temp_dir().join(format!("foregather-lingers-{}", std::process::id()));
+    let rank_0 = format!("while [ ! -e {} ]; do sleep 0.05; done; exit 1", go.display());
+    let words = format!("if [ $FOREGATHER_RANK = 0 ]; then {rank_0}; fi; exec {}", program("has_two_threads").join(" "));
+    let variables = [marker.split_once('=').unwrap(), ("FOREGATHER_PEER_TIMEOUT", "500ms")];
+    let mut job = launcher(2, &shell(&words), &variables).spawn().unwrap();
+    let mut rank = None;
+    wait_until(|| {
+        rank = (crate::own::processes_with(&marker) >= 4).then(|| process_of(1, &marker));
+        rank.is_some_and(|rank| second_thread(rank).is_some())
+    });
+    let rank = rank.unwrap();
+    let Some(tracer) = trace(second_thread(rank).unwrap()) else { return end_now(job) };
+    kill_process(rank, Signal::KILL).unwrap();
+    std::fs::write(&go, "").unwrap();
+    let mut said = BufReader::new(job.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let blamed = said.find(|line| line.contains("foregather: rank "));
+    end_now(tracer);
+    let output = end_of(job);
+    std::fs::remove_file(go).unwrap();
+    assert_eq!(blamed.as_deref(), Some("foregather: rank 1 was killed by signal 9 (SIGKILL)"));
+    assert_eq!(output.status.code(), Some(137), "{}", text(&output));
+}
+
+/// A thread of that process beside its first one.
+fn second_thread(process: Pid) -> Option<i32> {
+    let process = process.as_raw_nonzero().get();
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).ok()?.flatten();
+    let named =
+        |thread: &i32| read_to_string(format!("/proc/{process}/task/{thread}/comm")).is_ok_and(|name| name.trim() == "lingers");
+    threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok()).find(named)
 }
 
 /// The others are told of a rank that stands still, and end, long before its core is written.
@@ -87,14 +134,13 @@ fn an_end_of_unknown_status_ends_the_others_and_is_named_once_it_is_reaped() {
     let mut hidden = command(&["unshare", "-m", "sh", "-c"].map(str::to_owned));
     hidden.arg(format!("{hides}; exec \"$0\" \"$@\"")).arg(plain.get_program()).args(plain.get_args());
     hidden.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let Some((job, mut tracer)) = with_a_traced_rank(&marker, hidden) else { return };
+    let Some((job, tracer)) = with_a_traced_rank(&marker, hidden) else { return };
     // The survivors are ended; the launcher, and the dead rank, which has no variables any more, stay.
     wait_until(|| crate::own::processes_with(&marker) <= 2);
     let before = processor_ticks(job.id());
     std::thread::sleep(std::time::Duration::from_secs(1));
     let spent = processor_ticks(job.id()) - before;
-    tracer.kill().unwrap();
-    tracer.wait().unwrap();
+    end_now(tracer);
     let output = end_of(job);
     let text = text(&output);
     assert_eq!(output.status.code(), Some(137), "{text}");
