@@ -60,6 +60,7 @@ impl Errno {
         match self.0 {
             23 => Some("the whole machine has too many open files: close some, or raise the sysctl fs.file-max"),
             24 => Some("raise the limit of open files (ulimit -n)"),
+            27 => Some("raise the limit of file sizes (ulimit -f), which counts for shared memory, too"),
             _ => None,
         }
     }

@@ -333,11 +333,24 @@ impl Coordinator {
                     self.seats[at] = RankStatus::Left;
                     return self.deal();
                 }
+                Frame::Lost { rank, .. } => self.ending(rank),
                 _ => return self.lose(at as Rank, false),
             }
         }
         if flushed.is_err() || open.is_err() {
             self.lose(at as Rank, false);
+        }
+    }
+
+    /// A rank has seen that the process of another one is being taken down. It sends nothing more, but it may
+    /// have left in order.
+    fn ending(&mut self, rank: Rank) {
+        let is_taken = |seats: &[RankStatus]| matches!(seats.get(rank as usize), Some(RankStatus::Taken { .. }));
+        if is_taken(&self.seats) {
+            self.hear(rank as usize);
+        }
+        if is_taken(&self.seats) {
+            self.lose(rank, false);
         }
     }
 

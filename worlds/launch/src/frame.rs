@@ -6,7 +6,7 @@ use foregather_machine::{Rank, shown};
 
 /// Changes whenever a frame does. The first bytes of [`Frame::Hello`] and [`Frame::Join`] never change, so
 /// every version can tell.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 const MAGIC: [u8; 8] = *b"foregath";
 
 /// The longest card that a rank may show.
@@ -36,7 +36,8 @@ pub(crate) enum Frame {
     Card { round: u32, bytes: Vec<u8> },
     /// The cards of all ranks.
     Cards { round: u32, cards: Vec<Vec<u8>> },
-    /// That rank is gone; `quiet`: it stands still, so its process may still exist.
+    /// That rank is gone; `quiet`: it stands still, so its process may still exist. A rank tells the
+    /// coordinator so of another one whose process the system is taking down.
     Lost { rank: Rank, quiet: bool },
     /// The rank leaves in order.
     Leave,

@@ -56,6 +56,13 @@ pub(crate) struct Neighbour {
     pub(crate) pidfd: OwnedFd,
 }
 
+impl Neighbour {
+    /// Whether its process can still run, or a thread of it has not exited.
+    fn is_there(&self) -> bool {
+        !matches!(poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&Timespec::default())), Ok(1..))
+    }
+}
+
 /// Frames that came in, until a thread takes them.
 #[derive(Debug, Default)]
 struct Mail {
@@ -125,6 +132,17 @@ impl Shared {
         self.changed.notify_all();
     }
 
+    /// A rank of this host whose process the system is taking down, of those that this rank looks after: the
+    /// next living one in the order of ranks, and rank 0. A process keeps its connection open until its last
+    /// thread exits, and one of the idle class needs seconds for that on a busy machine.
+    fn ending_neighbour(&self) -> Option<Rank> {
+        let neighbours = lock(&self.neighbours);
+        let (before, behind) = neighbours.split_at(neighbours.partition_point(|other| other.rank < self.rank));
+        let next = behind.iter().chain(before).find(|other| other.is_there());
+        let hub = neighbours.iter().find(|other| other.rank == 0);
+        next.into_iter().chain(hub).find(|other| run_state::is_ending(other.process)).map(|other| other.rank)
+    }
+
     /// Makes progress for the lanes that still exist. `true`: one of them needed it.
     fn tend(&self) -> bool {
         let mut some = false;
@@ -140,8 +158,8 @@ impl Shared {
 
 /// Starts the thread.
 pub(crate) fn start(shared: Arc<Shared>, inbox: Inbox, settings: Settings) -> Result<JoinHandle<()>, Error> {
-    let heartbeat =
-        Heartbeat { shared, inbox, quiet: 0, ticks: 0, most: quiet_ticks(&settings), watchdog: Watchdog::new(settings.watchdog) };
+    let (most, watchdog) = (quiet_ticks(&settings), Watchdog::new(settings.watchdog));
+    let heartbeat = Heartbeat { shared, inbox, quiet: 0, ticks: 0, most, watchdog, reported: None };
     let _blocked = Blocked::but_faults();
     Builder::new().name("steward".to_owned()).spawn(move || heartbeat.run()).map_err(|error| {
         let (what, remedy) = ("starting a thread", "raise the limit of processes (ulimit -u)");
@@ -157,6 +175,8 @@ struct Heartbeat {
     ticks: u64,
     most: u64,
     watchdog: Watchdog,
+    /// The last rank that was reported to the coordinator as ending.
+    reported: Option<Rank>,
 }
 
 impl Heartbeat {
@@ -242,6 +262,15 @@ impl Heartbeat {
         let absent = lock(&self.shared.mail).absent.clone();
         self.watchdog.look(&self.shared.failure_detector, self.shared.rank, &absent);
         self.tell_of_loss();
+        match self.shared.ending_neighbour() {
+            // The coordinator goes with it.
+            Some(0) => return false,
+            Some(rank) if self.reported != Some(rank) => {
+                self.reported = Some(rank);
+                self.shared.send(&Frame::Lost { rank, quiet: false });
+            }
+            _ => {}
+        }
         self.quiet <= self.most
     }
 }

@@ -14,9 +14,10 @@ use crate::secret::{BYTES, JobKey, Token};
 use foregather_host::run_state;
 use foregather_machine::{Cause, Error, Rank};
 use rustix::cmsg_space;
+use rustix::io::retry_on_intr;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendFlags, recvmsg, send};
 use rustix::process::{getpgrp, getppid};
-use std::io::{self, IoSliceMut};
+use std::io::{self, ErrorKind, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::net::TcpListener;
 use std::os::fd::AsFd;
@@ -210,17 +211,25 @@ pub(crate) fn without_variables() -> Option<Rank> {
 }
 
 fn connect(desk: &str) -> io::Result<UnixStream> {
-    let stream = UnixStream::connect_addr(&SocketAddr::from_abstract_name(desk)?)?;
+    let address = SocketAddr::from_abstract_name(desk)?;
+    let stream = loop {
+        match UnixStream::connect_addr(&address) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            connected => break connected?,
+        }
+    };
     stream.set_read_timeout(Some(PATIENCE))?;
     Ok(stream)
 }
 
 fn exchange(stream: &UnixStream, request: PlaceRequest) -> io::Result<(PlaceReply, Option<TcpListener>)> {
-    send(stream, &request.encode(), SendFlags::NOSIGNAL)?;
+    // A signal's handler ends such a call; with a time limit the system never begins it again.
+    retry_on_intr(|| send(stream, &request.encode(), SendFlags::NOSIGNAL))?;
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
     let mut rights = RecvAncillaryBuffer::new(&mut space);
     let mut reply = [0; REPLY];
-    let got = recvmsg(stream, &mut [IoSliceMut::new(&mut reply)], &mut rights, RecvFlags::CMSG_CLOEXEC)?;
+    let flags = RecvFlags::CMSG_CLOEXEC;
+    let got = retry_on_intr(|| recvmsg(stream, &mut [IoSliceMut::new(&mut reply)], &mut rights, flags))?;
     if got.flags.contains(ReturnFlags::CTRUNC) {
         return Err(io::Error::other("no descriptor is free for the job's socket (ulimit -n)"));
     }
@@ -295,6 +304,35 @@ mod tests {
                 prop_assert_eq!(request.encode()[0], bytes[0]);
             }
         }
+    }
+
+    extern "C" fn nothing(_: libc::c_int) {}
+
+    #[test]
+    fn a_signal_does_not_end_the_wait_for_the_launcher() {
+        // SAFETY: all zeros are a valid `sigaction`: no flags, so calls that the signal ends are not begun
+        // again; the handler does nothing.
+        let handled = unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as usize;
+            libc::sigaction(libc::SIGURG, &raw const action, std::ptr::null_mut())
+        };
+        assert_eq!(handled, 0);
+        let (rank, launcher) = UnixStream::pair().unwrap();
+        rank.set_read_timeout(Some(PATIENCE)).unwrap();
+        // SAFETY: the call has no requirements.
+        let waiting = unsafe { libc::pthread_self() };
+        let answers = std::thread::spawn(move || {
+            for _ in 0..5 {
+                std::thread::sleep(Duration::from_millis(10));
+                // SAFETY: that thread runs until it has joined this one.
+                assert_eq!(unsafe { libc::pthread_kill(waiting, libc::SIGURG) }, 0);
+            }
+            send(&launcher, &PlaceReply::Free(3).encode(), SendFlags::NOSIGNAL).unwrap();
+        });
+        let reply = exchange(&rank, PlaceRequest::Whose { group: 3 });
+        answers.join().unwrap();
+        assert_eq!(reply.unwrap().0, PlaceReply::Free(3));
     }
 
     #[test]

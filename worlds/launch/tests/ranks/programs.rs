@@ -78,23 +78,38 @@ fn crashes() {
     std::process::abort();
 }
 
-/// Traces a process, and leaves its end unreaped for as long as it runs.
+/// Traces a process or a thread, and leaves its end unreaped for as long as it runs; with `TEST_EXIT` it does
+/// not let the thread exit either.
 #[test]
 #[ignore = "a program of another test"]
 fn tracer() {
     let process: libc::pid_t = env::var("TEST_TRACED").unwrap().parse().unwrap();
+    let options = if env::var("TEST_EXIT").is_ok() { libc::PTRACE_O_TRACEEXIT } else { 0 };
     // SAFETY: the call attaches to a process of the test that started this one; it touches no memory.
-    let traces = unsafe { libc::ptrace(libc::PTRACE_SEIZE, process, 0, 0) } == 0;
+    let traces = unsafe { libc::ptrace(libc::PTRACE_SEIZE, process, 0, options) } == 0;
     println!("{}", if traces { "traces" } else { "may not" });
     std::thread::sleep(Duration::from_secs(1_000));
 }
 
-/// A rank with a thread of that name.
+fn start_a_thread() -> std::thread::JoinHandle<()> {
+    let thread = std::thread::Builder::new().name("lingers".to_owned());
+    thread.spawn(|| std::thread::sleep(Duration::from_secs(1_000))).unwrap()
+}
+
+/// A process with a thread of that name.
 #[test]
 #[ignore = "a program of another test"]
 fn has_two_threads() {
-    let thread = std::thread::Builder::new().name("lingers".to_owned());
-    thread.spawn(|| std::thread::sleep(Duration::from_secs(1_000))).unwrap().join().unwrap();
+    start_a_thread().join().unwrap();
+}
+
+/// A rank with a thread of that name, which waits for the others.
+#[test]
+#[ignore = "a program of another test"]
+fn waits_with_two_threads() {
+    let job = Job::join().unwrap();
+    start_a_thread();
+    wait_in_vain(job);
 }
 
 /// Waits for another rank with few descriptors, and prints the processor time of that.

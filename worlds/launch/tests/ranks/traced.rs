@@ -10,9 +10,9 @@ use std::process::{Child, Command};
 use std::time::Instant;
 
 /// The tracer of a process or of one of its threads. `None` if this process may not trace another one.
-fn trace(thread: i32) -> Option<Child> {
+fn trace(thread: i32, variables: &[(&str, &str)]) -> Option<Child> {
     let mut tracer = command(&program("tracer"));
-    tracer.env("TEST_TRACED", thread.to_string());
+    tracer.env("TEST_TRACED", thread.to_string()).envs(variables.iter().copied());
     let mut tracer = tracer.spawn().unwrap();
     let mut said = BufReader::new(tracer.stdout.take().unwrap()).lines().map(Result::unwrap);
     if said.find(|line| line.ends_with("traces") || line.ends_with("may not")).unwrap().ends_with("not") {
@@ -34,7 +34,7 @@ fn with_a_traced_rank(marker: &str, mut launcher: Command) -> Option<(Child, Chi
     let job = launcher.spawn().unwrap();
     wait_until(|| crate::own::processes_with(marker) >= 5);
     let rank = process_of(2, marker);
-    let Some(tracer) = trace(rank.as_raw_nonzero().get()) else {
+    let Some(tracer) = trace(rank.as_raw_nonzero().get(), &[]) else {
         end_now(job);
         return None;
     };
@@ -72,13 +72,8 @@ fn a_killed_rank_is_blamed_although_its_last_thread_ends_later_than_the_others()
     let words = format!("if [ $FOREGATHER_RANK = 0 ]; then {rank_0}; fi; exec {}", program("has_two_threads").join(" "));
     let variables = [marker.split_once('=').unwrap(), ("FOREGATHER_PEER_TIMEOUT", "500ms")];
     let mut job = launcher(2, &shell(&words), &variables).spawn().unwrap();
-    let mut rank = None;
-    wait_until(|| {
-        rank = (crate::own::processes_with(&marker) >= 4).then(|| process_of(1, &marker));
-        rank.is_some_and(|rank| second_thread(rank).is_some())
-    });
-    let rank = rank.unwrap();
-    let Some(tracer) = trace(second_thread(rank).unwrap()) else { return end_now(job) };
+    let rank = rank_with_two_threads(1, &marker);
+    let Some(tracer) = trace(second_thread(rank).unwrap(), &[]) else { return end_now(job) };
     kill_process(rank, Signal::KILL).unwrap();
     std::fs::write(&go, "").unwrap();
     let mut said = BufReader::new(job.stderr.take().unwrap()).lines().map(Result::unwrap);
@@ -88,6 +83,38 @@ fn a_killed_rank_is_blamed_although_its_last_thread_ends_later_than_the_others()
     std::fs::remove_file(go).unwrap();
     assert_eq!(blamed.as_deref(), Some("foregather: rank 1 was killed by signal 9 (SIGKILL)"));
     assert_eq!(output.status.code(), Some(137), "{}", text(&output));
+}
+
+/// The connection of a killed rank ends with its last thread.
+#[test]
+fn a_killed_rank_is_known_before_its_last_thread_ends() {
+    for victim in [0, 2] {
+        let marker = format!("TEST_MARKER=held-{victim}-{}", std::process::id());
+        let variables = [marker.split_once('=').unwrap(), ("FOREGATHER_PEER_TIMEOUT", "60s")];
+        let mut job = launcher(4, &program("waits_with_two_threads"), &variables).spawn().unwrap();
+        let all: Vec<_> = (0..4).map(|rank| rank_with_two_threads(rank, &marker)).collect();
+        let rank = all[victim];
+        let Some(tracer) = trace(second_thread(rank).unwrap(), &[("TEST_EXIT", "1")]) else { return end_now(job) };
+        let (since, expected) = (Instant::now(), format!("lost Some({victim})"));
+        kill_process(rank, Signal::KILL).unwrap();
+        let said = BufReader::new(job.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let knew = said.filter(|line| line.contains(&expected)).take(3).count();
+        let took = since.elapsed();
+        end_now(tracer);
+        let output = end_of(job);
+        assert!(knew == 3 && took.as_secs() < 15, "{knew} knew of rank {victim} within {took:?}");
+        assert_eq!(output.status.code(), Some(137), "{}", text(&output));
+    }
+}
+
+/// The process of that rank of a job, once it has its second thread.
+fn rank_with_two_threads(rank: u32, marker: &str) -> Pid {
+    let mut found = None;
+    wait_until(|| {
+        found = (crate::own::processes_with(marker) >= 4).then(|| process_of(rank, marker));
+        found.is_some_and(|rank| second_thread(rank).is_some())
+    });
+    found.unwrap()
 }
 
 /// A thread of that process beside its first one.
