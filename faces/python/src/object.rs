@@ -3,9 +3,10 @@
 use crate::argument::{buffer, bytes_of};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::PyValueError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyByteArray, PyDict, PyList, PyMemoryView, PySlice};
+use pyo3::types::{PyByteArray, PyDict, PyList, PyMemoryView};
 
 const ALIGN: usize = 64;
 const ZEROS: [u8; ALIGN] = [0; ALIGN];
@@ -58,11 +59,20 @@ pub(crate) fn object<'py>(owner: &Bound<'py, PyAny>, bytes: &[u8]) -> PyResult<B
     let options = PyDict::new(py);
     options.set_item("buffers", PyList::new(py, buffers.collect::<Vec<_>>())?)?;
     let whole = PyMemoryView::from(owner)?;
-    let pickle = whole.get_item(PySlice::new(py, at as isize, (at + length) as isize, 1))?;
+    let pickle = part(&whole, at, at + length)?;
     let loaded = loads(py).call((&pickle,), Some(&options));
     // Whatever still shows them is counted by the caller.
     let _ = pickle.call_method0("release").and_then(|_| whole.call_method0("release"));
     loaded
+}
+
+/// A view of those bytes of a view. `PySlice::new` of pyo3 would leak the two numbers at every call.
+fn part<'py>(view: &Bound<'py, PyMemoryView>, from: usize, to: usize) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: the call takes a valid object and returns a new reference, or null with an exception set.
+    unsafe {
+        let part = ffi::PySequence_GetSlice(view.as_ptr(), from as isize, to as isize);
+        Bound::from_owned_ptr_or_err(view.py(), part)
+    }
 }
 
 /// Where the pickle and the buffers are; `None` if the bytes are no object.

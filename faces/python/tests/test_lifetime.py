@@ -233,3 +233,25 @@ def test_a_subinterpreter_is_refused_and_the_main_one_works() -> None:
 def test_a_free_threaded_interpreter_stays_free() -> None:
     ended = run("import foregather, sys; print(sys._is_gil_enabled())")
     assert (ended.stdout, ended.stderr) == ("False\n", "")
+
+
+def test_a_message_leaves_no_memory_behind() -> None:
+    channel = foregather.Channel(bytes=1 << 16)
+    sender, receiver = channel.sender(), channel.receiver()
+
+    def some() -> int:
+        for number in range(1_000):
+            sender.put([0] * 400)
+            assert len(receiver.get()) == 400
+            sender.send(bytes(1_000))
+            receiver.recv()
+            sender.send(bytes(1_000))
+            with receiver.read() as message:
+                assert message.nbytes == 1_000
+            with pytest.raises(foregather.TimedOut):
+                receiver.get(timeout=0)
+        return sys.getallocatedblocks()
+
+    some()
+    before = some()
+    assert some() - before < 100
