@@ -176,6 +176,13 @@ pub enum Cause {
         /// The longest that fits.
         room: usize,
     },
+    /// A message that is no whole number of the receiver's elements.
+    Elements {
+        /// Its length.
+        bytes: usize,
+        /// The bytes of an element.
+        element: usize,
+    },
     /// A setting that contradicts itself or another one.
     Setting {
         /// What is wrong.
@@ -364,6 +371,10 @@ impl fmt::Display for Cause {
             Self::Rank { rank, size } => no_such_rank(f, *rank, *size),
             Self::Slot { slot, slots } => write!(f, "there is no slot {slot}: the endpoint has {slots}"),
             Self::Length { what, bytes, room } => write!(f, "{what} of {bytes} bytes does not fit: there is room for {room}"),
+            Self::Elements { bytes, element } => write!(
+                f,
+                "a message of {bytes} bytes is no whole number of elements of {element} bytes; receive the type that was sent"
+            ),
             Self::Setting { what, needs } => write!(f, "{what} cannot be like that: needed is {needs}"),
             Self::Unposted { from, tag } => write!(
                 f,

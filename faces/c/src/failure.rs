@@ -91,7 +91,7 @@ impl From<Error> for Refusal {
             Cause::Wait(ref wait) => (code_of(wait), wait.missing().first().and_then(|missing| missing.rank), 0),
             Cause::Size { .. } | Cause::Setting { .. } => (SETTING, None, 0),
             Cause::Rank { .. } => (RANK, None, 0),
-            Cause::Length { .. } | Cause::Mismatch { .. } => (LENGTH, None, 0),
+            Cause::Length { .. } | Cause::Elements { .. } | Cause::Mismatch { .. } => (LENGTH, None, 0),
             Cause::Busy { peer, .. } => (BUSY, Some(peer), 0),
             Cause::Deadlock { ref ranks, .. } => (DEADLOCK, ranks.first().copied(), 0),
             Cause::Elsewhere { rank, .. } => (FAILED, Some(rank), 0),

@@ -95,7 +95,7 @@ unsafe fn came(bytes: usize, length: *mut usize) {
 /// As [`came`].
 unsafe fn answer(came_or_not: Result<usize, Refusal>, length: *mut usize) -> Result<(), Refusal> {
     let too_long = |failure: &Refusal| match failure.error.as_ref().map(Error::cause) {
-        Some(Cause::Length { bytes, .. }) => Some(*bytes),
+        Some(Cause::Length { bytes, .. } | Cause::Elements { bytes, .. }) => Some(*bytes),
         _ => None,
     };
     if let Some(bytes) = came_or_not.as_ref().map_or_else(too_long, |bytes| Some(*bytes)) {

@@ -1,6 +1,6 @@
 //! The handle of a rank, for its body.
 use super::link::{Link, over};
-use super::verbs;
+use super::verbs::{self, Call, call};
 use bytemuck::{NoUninit, Pod, cast_slice, cast_slice_mut};
 use foregather_machine::{Error, Member};
 use foregather_message::collective::{Element, sum};
@@ -80,7 +80,7 @@ impl Rank {
     /// which is known within about a second; else as [`Rank`] says.
     #[inline]
     pub fn send<T: NoUninit>(&self, to: u32, data: &[T]) -> Result<(), Error> {
-        over!(&self.0, messenger => verbs::send(messenger, to, cast_slice(data)))
+        over!(&self.0, messenger => verbs::send(messenger, to, cast_slice(data))).map_err(|error| call!("send").failed(error))
     }
 
     /// Waits for the next message of that rank, and puts its elements into the beginning of `into`. Returns
@@ -96,12 +96,14 @@ impl Rank {
     /// ```
     ///
     /// # Errors
-    /// `Cause::Length`, with both lengths in bytes, for a message that is longer than `into` or no whole
-    /// number of elements: it is taken all the same, and the next one is right. `Cause::Rank`,
+    /// `Cause::Length`, with both lengths in bytes, for a message that is longer than `into`, and
+    /// `Cause::Elements` for one that is no whole number of elements: it is taken all the same, and the next
+    /// one is right. `Cause::Rank`,
     /// `Cause::Deadlock` as for [`send`](Self::send); else as [`Rank`] says.
     #[inline]
     pub fn receive<T: Pod>(&self, from: u32, into: &mut [T]) -> Result<usize, Error> {
         over!(&self.0, messenger => verbs::receive(messenger, from, cast_slice_mut(into), size_of::<T>()))
+            .map_err(|error| call!("receive").failed(error))
     }
 
     /// Receives a message of any length, into memory of its own.
@@ -116,10 +118,10 @@ impl Rank {
     /// ```
     ///
     /// # Errors
-    /// `Cause::Length` if it is no whole number of elements or there is no memory for it; else as
+    /// `Cause::Elements` if it is no whole number of elements, `Cause::Length` if there is no memory for it; else as
     /// [`receive`](Self::receive).
     pub fn receive_vec<T: Pod>(&self, from: u32) -> Result<Vec<T>, Error> {
-        over!(&self.0, messenger => verbs::receive_vec(messenger, from))
+        over!(&self.0, messenger => verbs::receive_vec(messenger, from)).map_err(|error| call!("receive").failed(error))
     }
 
     /// Sends `out` to that rank and receives its message into the beginning of `into`. Returns how many
@@ -141,6 +143,7 @@ impl Rank {
     pub fn exchange<T: Pod>(&self, peer: u32, out: &[T], into: &mut [T]) -> Result<usize, Error> {
         let (out, into) = (cast_slice(out), cast_slice_mut(into));
         over!(&self.0, messenger => verbs::exchange(messenger, messenger.rank(), peer, out, into, size_of::<T>()))
+            .map_err(|error| call!("exchange").failed(error))
     }
 
     /// Waits until all ranks are here, by `log2` of their number messages, one after the other.
@@ -154,7 +157,7 @@ impl Rank {
     /// As [`Rank`] says.
     #[inline]
     pub fn barrier(&self) -> Result<(), Error> {
-        over!(&self.0, messenger => verbs::barrier(messenger))
+        over!(&self.0, messenger => verbs::barrier(messenger)).map_err(|error| call!("barrier" together).failed(error))
     }
 
     /// Combines the values of all ranks, in the order of ranks by a fixed tree: the same bits on every rank.
@@ -168,7 +171,7 @@ impl Rank {
     /// # Errors
     /// `Cause::Mismatch` if ranks give values of different sizes; else as [`Rank`] says.
     pub fn reduce<T: Element>(&self, value: T, combine: impl Fn(T, T) -> T) -> Result<T, Error> {
-        over!(&self.0, messenger => verbs::reduce(messenger, value, combine))
+        self.reduce_in(call!("reduce" together), value, combine)
     }
 
     /// The sum of all ranks' values: integers wrap, floats are added by the tree of [`reduce`](Self::reduce).
@@ -181,7 +184,11 @@ impl Rank {
     /// # Errors
     /// As [`reduce`](Self::reduce).
     pub fn sum<T: Element>(&self, value: T) -> Result<T, Error> {
-        self.reduce(value, sum)
+        self.reduce_in(call!("sum" together), value, sum)
+    }
+
+    fn reduce_in<T: Element>(&self, call: Call, value: T, combine: impl Fn(T, T) -> T) -> Result<T, Error> {
+        over!(&self.0, messenger => verbs::reduce(messenger, value, combine)).map_err(|error| call.failed(error))
     }
 
     /// Copies `root`'s `data` to all ranks, into `data` everywhere, of the same length.
@@ -200,5 +207,6 @@ impl Rank {
     /// `Cause::Rank` if there is no such root, `Cause::Mismatch` if lengths differ; else as [`Rank`] says.
     pub fn broadcast<T: Pod>(&self, root: u32, data: &mut [T]) -> Result<(), Error> {
         over!(&self.0, messenger => verbs::broadcast(messenger, root, cast_slice_mut(data)))
+            .map_err(|error| call!("broadcast" together).failed(error))
     }
 }

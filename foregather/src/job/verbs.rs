@@ -68,13 +68,56 @@ fn reserve<T>(into: &mut Vec<T>, elements: usize) -> Result<(), Error> {
     into.try_reserve_exact(elements).map_err(|_| Cause::Length { what: "a message", bytes, room: 0 }.into())
 }
 
+/// A call of the program, in the words of errors.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// What ranks that wait for each other are told of it.
+    pub(super) in_circle: &'static str,
+}
+
+/// The [`Call`] of a name; one `together` is made by all ranks, so a rank that waits for it in a circle meets
+/// another call.
+macro_rules! call {
+    ($name:literal) => {
+        $crate::job::verbs::Call { name: concat!("`", $name, "`"), in_circle: concat!("`", $name, "`") }
+    };
+    ($name:literal together) => {
+        $crate::job::verbs::Call {
+            name: concat!("`", $name, "`"),
+            in_circle: concat!(
+                "`",
+                $name,
+                "`, and another rank is in another call: all ranks call `barrier`, `sum`, `reduce` and `broadcast` in the same order"
+            ),
+        }
+    };
+}
+pub(super) use call;
+
+impl Call {
+    /// The error of this call, in the program's words: what it waits for within the protocols says nothing to
+    /// the user.
+    #[cold]
+    pub(super) fn failed(self, error: Error) -> Error {
+        match *error.cause() {
+            Cause::Deadlock { ref ranks, .. } => Cause::Deadlock { ranks: ranks.clone(), doing: self.in_circle }.into(),
+            Cause::PeerLost { rank, since, doing } if !doing.is_empty() => {
+                Cause::PeerLost { rank, since, doing: self.name }.into()
+            }
+            _ => error,
+        }
+    }
+}
+
 /// The number of elements in these bytes.
 #[inline]
-fn elements(bytes: usize, element: usize, room: usize) -> Result<usize, Error> {
+fn elements(bytes: usize, element: usize) -> Result<usize, Error> {
     match bytes.checked_div(element) {
         Some(elements) if bytes.is_multiple_of(element) => Ok(elements),
         None if bytes == 0 => Ok(0),
-        _ => Err(Cause::Length { what: "a message (not of whole elements)", bytes, room }.into()),
+        _ => Err(Cause::Elements { bytes, element }.into()),
     }
 }
 
@@ -83,17 +126,17 @@ fn elements(bytes: usize, element: usize, room: usize) -> Result<usize, Error> {
 pub(super) fn receive<F: Fabric>(messenger: &Messenger<F>, from: Rank, into: &mut [u8], element: usize) -> Result<usize, Error> {
     let room = into.len();
     let bytes = take(messenger, from, |bytes| {
-        elements(bytes, element, room)?;
-        into.get_mut(..bytes).ok_or_else(|| Cause::Length { what: "a message", bytes, room }.into())
+        let place = into.get_mut(..bytes).ok_or(Cause::Length { what: "a message", bytes, room })?;
+        elements(bytes, element).map(|_| place)
     })?;
-    elements(bytes, element, room)
+    elements(bytes, element)
 }
 
 /// Takes the next message, of any length.
 pub(super) fn receive_vec<F: Fabric, T: bytemuck::Pod>(messenger: &Messenger<F>, from: Rank) -> Result<Vec<T>, Error> {
     let mut all = Vec::new();
     take(messenger, from, |bytes| {
-        let elements = elements(bytes, size_of::<T>(), size_of::<T>())?;
+        let elements = elements(bytes, size_of::<T>())?;
         reserve(&mut all, elements)?;
         all.resize(elements, T::zeroed());
         Ok(bytemuck::cast_slice_mut(&mut all))
@@ -114,7 +157,7 @@ pub(super) fn exchange<F: Fabric>(
         let room = into.len();
         let place = into.get_mut(..out.len()).ok_or(Cause::Length { what: "a message", bytes: out.len(), room })?;
         place.copy_from_slice(out);
-        return elements(out.len(), element, room);
+        return elements(out.len(), element);
     }
     // The received message may be the caller's error: the other side still gets the one that it needs.
     block_on(messenger.scope(async |scope| {

@@ -40,14 +40,14 @@ fn a_shorter_message_is_counted_and_one_of_no_whole_elements_is_an_error() {
     assert_eq!(first(8, |me| me.receive(0, &mut [0_u32; 5])), Ok(2));
     assert_eq!(first(0, |me| me.receive(0, &mut [0_u32; 5])), Ok(0));
     assert_eq!(first(0, |me| me.receive(0, &mut [[0_u32; 0]; 5])), Ok(0));
-    for receive in [
-        |me: &Rank| me.receive(0, &mut [0_u32; 5]),
-        |me: &Rank| me.receive_vec::<u32>(0).map(|all| all.len()),
-        |me: &Rank| me.receive(0, &mut [[0_u32; 0]; 5]),
-    ] {
+    for receive in [|me: &Rank| me.receive(0, &mut [0_u32; 5]), |me: &Rank| me.receive_vec::<u32>(0).map(|all| all.len())] {
         let end = first(7, receive);
-        assert!(matches!(Error::of(&end), Some(Cause::Length { bytes: 7, .. })), "{end:?}");
+        assert!(matches!(Error::of(&end), Some(Cause::Elements { bytes: 7, element: 4 })), "{end:?}");
     }
+    let end = first(7, |me| me.receive(0, &mut [[0_u32; 0]; 5]));
+    assert!(matches!(Error::of(&end), Some(Cause::Length { bytes: 7, room: 0, .. })), "{end:?}");
+    let said = first(28, |me| me.receive(0, &mut [0_f64; 5])).unwrap_err().to_string();
+    assert_eq!(said, "a message of 28 bytes is no whole number of elements of 8 bytes; receive the type that was sent");
 }
 
 #[test]

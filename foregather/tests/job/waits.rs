@@ -75,6 +75,30 @@ fn circles(ranks: u32, act: impl Fn(&Rank) -> Result<(), Error> + Sync + Send + 
     heard.iter().map(circle).collect()
 }
 
+/// The name of the call is one of the user's, and a call of all ranks says that another rank made another
+/// one.
+#[test]
+fn ranks_that_wait_for_each_other_are_told_in_which_calls() {
+    let said = |of: fn(&Rank) -> Result<(), Error>| {
+        let said = Mutex::new(vec![String::new(); 2]);
+        let _ = job(2, |me| {
+            let end = of(me);
+            said.lock().unwrap()[me.rank() as usize] = end.as_ref().unwrap_err().to_string();
+            std::thread::sleep(Duration::from_millis(100));
+            end
+        });
+        said.into_inner().unwrap()
+    };
+    let calls = said(|me| if me.rank() == 0 { me.barrier() } else { me.sum(1_u32).map(drop) });
+    for (said, call) in calls.iter().zip(["barrier", "sum"]) {
+        assert!(said.contains(&format!("waiting in: `{call}`, and another rank is in another call")), "{said}");
+        assert!(said.contains("all ranks call `barrier`, `sum`, `reduce` and `broadcast` in the same order"), "{said}");
+    }
+    for said in said(|me| me.receive(1 - me.rank(), &mut [0_u8]).map(drop)) {
+        assert!(said.contains("waiting in: `receive`;"), "{said}");
+    }
+}
+
 #[test]
 fn ranks_that_wait_for_each_other_are_told_who_they_are() {
     let next = |me: &Rank| (me.rank() + 1) % me.size();

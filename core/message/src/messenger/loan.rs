@@ -109,7 +109,7 @@ impl<F: Fabric> Messenger<F> {
             let fetched = || (!self.with(to).loans.ours.get()).then_some(Ok(()));
             match fetched() {
                 Some(fetched) => fetched?,
-                None => self.until("its packet to be fetched", Waiting::To(to), fetched).await?,
+                None => self.until("a part of a collective operation to be fetched", Waiting::To(to), fetched).await?,
             }
             drop(lending);
             Ok(out)

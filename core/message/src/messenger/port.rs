@@ -163,7 +163,7 @@ impl<F: Fabric> Messenger<F> {
         };
         match post() {
             Some(sent) => sent,
-            None => self.until("room for a packet", Waiting::Room(to), post).await,
+            None => self.until("room for a part of a collective operation", Waiting::Room(to), post).await,
         }
     }
 
@@ -174,7 +174,7 @@ impl<F: Fabric> Messenger<F> {
         let come = || take(count).map(Ok);
         match come() {
             Some(taken) => taken,
-            None => self.until("a null message", Waiting::Signal(peer), come).await,
+            None => self.until("the arrival at a barrier", Waiting::Signal(peer), come).await,
         }
     }
 
@@ -314,7 +314,7 @@ impl<F: Fabric> Port for Messenger<F> {
             };
             let come = match arrived() {
                 Some(come) => come?,
-                None => self.until("a packet", Waiting::Packet(from), arrived).await?,
+                None => self.until("its part of a collective operation", Waiting::Packet(from), arrived).await?,
             };
             match come {
                 Come::Whole(message) => {
