@@ -93,6 +93,8 @@ fn simulate(cli: &Cli, options: &Simulate, plan: &Plan) -> Result<()> {
     if options.explain && !plan.is_network() {
         bail!("--explain says why shifts on a network failed, and {} is about processors: leave it out", plan.name());
     }
+    let outputs: Vec<_> = [&options.output, &options.trace].into_iter().flatten().cloned().collect();
+    output::refuse_overwriting(&plan.inputs(), &outputs)?;
     let estimate = simulate::estimate::of_plan(plan, affinity::allowed().len())?;
     if options.dry_run {
         eprintln!("{estimate}");

@@ -190,6 +190,27 @@ fn no_verb_overwrites_what_it_reads() {
     assert!(output.status.code() == Some(2) && stderr(&output).contains("twice"), "{}", stderr(&output));
 }
 
+/// The files that a plan names are the user's, too.
+#[test]
+fn no_verb_overwrites_what_its_plan_reads() {
+    let times = scratch("times.txt");
+    fs::write(&times, "1 us\n2 us\n").unwrap();
+    let job = "[[job]]\nthreads = 2\nbarriers = 2\npolicy = \"block\"\ncompute = { trace = \"times.txt\" }\n";
+    let traced = plan("traced.toml", &format!("schema = \"foregather.plan/1\"\n[machine]\ncpus = 2\n{job}"));
+    assert!(run(&["simulate", &traced, "--quiet"]).status.success());
+    let link = scratch("link-to-times");
+    let _ = fs::remove_file(&link);
+    std::os::unix::fs::symlink(&times, &link).unwrap();
+    for option in ["--output", "--trace"] {
+        for place in [&times, &link] {
+            let output = run(&["simulate", &traced, "--quiet", option, place.to_str().unwrap()]);
+            let said = stderr(&output);
+            assert!(output.status.code() == Some(2) && said.contains("this command reads it; choose another place"), "{said}");
+            assert_eq!(fs::read_to_string(&times).unwrap(), "1 us\n2 us\n", "{option} {}", place.display());
+        }
+    }
+}
+
 #[test]
 fn a_value_that_is_missing_has_a_reason() {
     let output = run(&["simulate", "--threads", "4", "--cpus", "2", "--policy", "block", "--compute", "50s"]);

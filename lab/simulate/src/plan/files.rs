@@ -2,7 +2,7 @@
 use super::read::nanos;
 use foregather_host::{costs, regular};
 use foregather_machine::{Costs, Nanos};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -16,13 +16,15 @@ type Trace = Arc<[Nanos]>;
 pub(super) struct Files {
     folder: PathBuf,
     traces: Mutex<BTreeMap<String, Result<Trace, String>>>,
+    /// Files with the costs of other machines that were read.
+    costs: Mutex<BTreeSet<PathBuf>>,
     machine: OnceLock<Option<Costs>>,
 }
 
 impl Files {
     /// Paths are relative to `folder`.
     pub(super) fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), traces: Mutex::default(), machine: OnceLock::new() }
+        Self { folder: folder.to_owned(), traces: Mutex::default(), costs: Mutex::default(), machine: OnceLock::new() }
     }
 
     /// The costs kept for this machine.
@@ -42,7 +44,17 @@ impl Files {
 
     /// The costs in a file of another machine.
     pub(super) fn costs(&self, path: &str) -> Result<Costs, String> {
-        costs::read(&self.folder.join(path)).map_err(|error| error.to_string())
+        let path = self.folder.join(path);
+        let read = costs::read(&path).map_err(|error| error.to_string());
+        self.costs.lock().expect("nobody panics with this lock").insert(path);
+        read
+    }
+
+    /// The files that were read.
+    pub(super) fn inputs(&self) -> Vec<PathBuf> {
+        let traces = self.traces.lock().expect("nobody panics while reading a trace");
+        let costs = self.costs.lock().expect("nobody panics with this lock");
+        traces.keys().map(|path| self.folder.join(path)).chain(costs.iter().cloned()).collect()
     }
 
     /// The times in a file, one a line.

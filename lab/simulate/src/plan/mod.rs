@@ -213,6 +213,11 @@ impl Plan {
         self.root.get("network").is_some()
     }
 
+    /// The files that it names and that were read: traces, and costs of other machines.
+    pub fn inputs(&self) -> Vec<PathBuf> {
+        self.files.inputs()
+    }
+
     /// The numbers that its runs give.
     pub(super) fn metrics(&self) -> &'static [Metric] {
         metrics_of(self.is_network())
