@@ -9,7 +9,8 @@ use foregather_machine::{Cause, Error};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, Mode, SealFlags, fchmod, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use rustix::param::page_size;
 
 /// The expected content of a descriptor.
 const WHAT: &str = "a shared segment of this program in the descriptor";
@@ -79,6 +80,17 @@ impl Mapping {
         Err(this.map_or_else(refusal(), |_| wrong("it is at 0".to_owned())))
     }
 
+    /// Keeps the pages that lie behind byte `from` out of core dumps. The kernel would write all of them,
+    /// and take memory for those that no process has touched yet. A kernel that refuses writes larger dumps.
+    pub(crate) fn keep_out_of_cores(&self, from: usize) {
+        let first = from.next_multiple_of(page_size());
+        if first < self.bytes {
+            let start = self.at(first).as_ptr().cast();
+            // SAFETY: the pages are of this mapping, and the advice changes none of their bytes.
+            let _ = unsafe { madvise(start, self.bytes - first, Advice::LinuxDontDump) };
+        }
+    }
+
     /// The descriptor, for a child to inherit.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
@@ -141,7 +153,7 @@ mod tests {
             let mapping = Mapping::new(bytes).unwrap();
             let (first, last) = (mapping.at(0).addr().get(), mapping.at(bytes - 1).addr().get());
             assert_eq!([permissions(first), permissions(last)], ["rw-s", "rw-s"], "{bytes}");
-            let (before, behind) = (first - 1, (last + 1).next_multiple_of(rustix::param::page_size()));
+            let (before, behind) = (first - 1, (last + 1).next_multiple_of(page_size()));
             assert_eq!([permissions(before), permissions(behind)], ["---p", "---p"], "{bytes}");
         }
     }

@@ -146,6 +146,7 @@ impl Segment {
         header.bytes.store(shape.bytes as u64, Relaxed);
         header.kind.store(kind as u32, Relaxed);
         header.magic.store(MAGIC, Release);
+        segment.keep_bytes_out_of_cores();
         Ok(segment)
     }
 
@@ -188,7 +189,13 @@ impl Segment {
             }));
         }
         segment.shape = shape;
+        segment.keep_bytes_out_of_cores();
         Ok(segment)
+    }
+
+    /// Words stay in core dumps: they say which process waits for which.
+    fn keep_bytes_out_of_cores(&self) {
+        self.mapping.keep_out_of_cores(self.shape.lines() * LINE);
     }
 
     /// [`Segment::attach`] to a descriptor that this process has inherited under that number.
@@ -328,6 +335,27 @@ mod tests {
         assert!(there.iter().all(|line| std::ptr::from_ref(line).addr() % LINE == 0));
         let objects = Arc::new(Segment::new(0, 2).unwrap());
         assert!(objects.lines().is_empty());
+    }
+
+    #[test]
+    fn bytes_are_in_no_core_dump_and_words_are() {
+        // The flags of the pages at an address, as the kernel lists them.
+        fn flags(address: usize) -> String {
+            let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+            let range = |line: &str| {
+                let (from, to) = line.split_once(' ')?.0.split_once('-')?;
+                Some(usize::from_str_radix(from, 16).ok()?..usize::from_str_radix(to, 16).ok()?)
+            };
+            let of = maps.lines().skip_while(|line| !range(line).is_some_and(|range| range.contains(&address)));
+            of.skip(1).find(|line| line.starts_with("VmFlags:")).unwrap_or_default().to_owned()
+        }
+        let one = Segment::with_bytes(2, 1 << 20).unwrap();
+        let two = Segment::inherited(one.fd().as_raw_fd()).unwrap();
+        for segment in [&one, &two] {
+            let first = segment.bytes_address().addr().get();
+            let (words, last) = (flags(first - 1), flags(first + (1 << 20) - 1));
+            assert!(!words.contains(" dd") && last.contains(" dd"), "{words}; {last}");
+        }
     }
 
     #[test]

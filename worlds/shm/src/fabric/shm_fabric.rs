@@ -140,6 +140,7 @@ impl ShmFabric {
     }
 
     fn over(mapping: Mapping, layout: Layout) -> Self {
+        mapping.keep_out_of_cores(0);
         Self { mapping, layout, attached: OnceLock::new(), meeting: Mutex::new(()) }
     }
 
