@@ -314,6 +314,20 @@ fn no_such_rank(f: &mut fmt::Formatter<'_>, rank: Rank, size: u32) -> fmt::Resul
     }
 }
 
+/// A refusal of the system; without a number it is only known that there was one.
+fn refused(f: &mut fmt::Formatter<'_>, what: &str, errno: i32, remedy: &'static str) -> fmt::Result {
+    let (suggested, errno) = (Some(remedy).filter(|remedy| !remedy.is_empty()), Errno(errno));
+    write!(f, "{what} failed")?;
+    // The attempt suggests the usual remedy; some numbers need another one.
+    let remedy = if errno.0 == 0 {
+        suggested
+    } else {
+        write!(f, ": {errno}")?;
+        errno.remedy().or(suggested).or(errno.advice())
+    };
+    remedy.map_or(Ok(()), |remedy| write!(f, "; {remedy}"))
+}
+
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -380,15 +394,7 @@ impl fmt::Display for Cause {
                 f,
                 "the forced message {tag} of rank {from} came before its receive was posted and is lost: synchronise the two, or send it by the long protocol"
             ),
-            Self::Os { what, errno: 0, remedy: "" } => write!(f, "{what} failed"),
-            Self::Os { what, errno: 0, remedy } => write!(f, "{what} failed; {remedy}"),
-            Self::Os { what, errno, remedy } => {
-                let errno = Errno(*errno);
-                write!(f, "{what} failed: {errno}")?;
-                // The attempt suggests the usual remedy; some numbers need another one.
-                let suggested = Some(*remedy).filter(|remedy| !remedy.is_empty());
-                errno.remedy().or(suggested).or(errno.advice()).map_or(Ok(()), |remedy| write!(f, "; {remedy}"))
-            }
+            Self::Os { what, errno, remedy } => refused(f, what, *errno, remedy),
             Self::Unavailable { what, remedy } => write!(f, "{what} is missing; {remedy}"),
         }
     }
