@@ -5,6 +5,7 @@ use crate::failure::{Refusal, SETTING, SYSTEM};
 use crate::slots::{self, Handle, Thing};
 use core::ffi::c_int;
 use foregather::Broadcast;
+use foregather::engine::host::forks;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 impl Thing for Broadcast {
@@ -23,8 +24,7 @@ pub(crate) unsafe fn copy_of(descriptor: c_int) -> Result<OwnedFd, Refusal> {
     }
     // SAFETY: by this function's contract, and -1 was refused; one that is not open is refused by the system.
     let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
-    borrowed
-        .try_clone_to_owned()
+    forks::undivided(|| borrowed.try_clone_to_owned())
         .map_err(|error| Refusal::new(SYSTEM, format!("descriptor {descriptor} cannot be copied: {error}")))
 }
 

@@ -3,6 +3,7 @@
 use core::fmt::Display;
 use core::ops::RangeInclusive;
 use core::time::Duration;
+use foregather::engine::host::forks;
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyBufferError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -62,7 +63,8 @@ pub(crate) fn descriptor(given: &Bound<'_, PyAny>) -> PyResult<OwnedFd> {
     let number = whole32("descriptor", "shared memory", given, 0..=i32::MAX as u32)?;
     // SAFETY: it is no negative number. The system alone judges the copy, and refuses a number that is
     // closed.
-    Ok(unsafe { BorrowedFd::borrow_raw(number as i32) }.try_clone_to_owned()?)
+    let given = unsafe { BorrowedFd::borrow_raw(number as i32) };
+    Ok(forks::undivided(|| given.try_clone_to_owned())?)
 }
 
 fn shown(given: &Bound<'_, PyAny>) -> String {

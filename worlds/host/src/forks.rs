@@ -65,6 +65,10 @@ pub fn generation_now() -> u32 {
 
 /// Changes a table, or reads it under its lock. A fork waits until this returns, so that no child inherits
 /// the lock while it is held. `change` must neither fork nor wait for another thread.
+///
+/// A descriptor that has an owner in memory is opened like that, too: the kernel copies the descriptors
+/// before the memory, so a child could have an owner of a descriptor that it lacks, and close another file of
+/// that number.
 pub fn undivided<T>(change: impl FnOnce() -> T) -> T {
     struct Changed;
     impl Drop for Changed {

@@ -5,6 +5,7 @@
 //! memory once they are touched.
 use crate::os::refused;
 use core::ptr::{NonNull, null_mut};
+use foregather_host::forks;
 use foregather_machine::{Cause, Error};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, Mode, SealFlags, fchmod, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
@@ -41,7 +42,8 @@ impl Mapping {
     pub(crate) fn new(bytes: usize) -> Result<Self, Error> {
         const REMEDY: &str = "raise the memory limit of this process or container, or allow memfd_create in its seccomp filter";
         let refusal = || refused("making a shared segment", REMEDY);
-        let fd = memfd_create("foregather", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).map_err(refusal())?;
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let fd = forks::undivided(|| memfd_create("foregather", flags)).map_err(refusal())?;
         fchmod(&fd, Mode::RUSR | Mode::WUSR).map_err(refusal())?;
         ftruncate(&fd, bytes as u64).map_err(refusal())?;
         fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL).map_err(refusal())?;
@@ -134,6 +136,8 @@ pub(crate) fn wrong(remedy: String) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
+    use rustix::fd::AsRawFd;
 
     /// The permissions of the pages at an address, as the kernel lists them.
     fn permissions(address: usize) -> String {
@@ -145,6 +149,36 @@ mod tests {
             (parse(from)..parse(to)).contains(&address).then(|| rest[..4].to_owned())
         });
         found.unwrap_or_default()
+    }
+
+    /// The system copies the table of descriptors before the memory.
+    #[test]
+    fn a_child_of_a_fork_has_the_descriptor_of_each_mapping_that_it_has() {
+        let (published, stop) = (AtomicI32::new(-1), AtomicBool::new(false));
+        let missing = std::thread::scope(|threads| {
+            threads.spawn(|| {
+                let mut before = None;
+                while !stop.load(Relaxed) {
+                    let mapping = Mapping::new(4_096).unwrap();
+                    published.store(mapping.fd().as_raw_fd(), Relaxed);
+                    // Goes once another one is published.
+                    drop(before.replace(mapping));
+                }
+                published.store(-1, Relaxed);
+            });
+            let missing = |_: &i32| {
+                let ended = forks::in_child(|| {
+                    let fd = published.load(Relaxed);
+                    // SAFETY: the call takes any number.
+                    i32::from(fd >= 0 && unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0)
+                });
+                ended.exit_status() != Some(0)
+            };
+            let missing = (0..1_000).filter(missing).count();
+            stop.store(true, Relaxed);
+            missing
+        });
+        assert_eq!(missing, 0, "of 1,000 children");
     }
 
     #[test]

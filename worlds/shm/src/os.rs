@@ -1,4 +1,5 @@
 //! What several files use of the operating system: refusals as errors, descriptors by number, times.
+use foregather_host::forks;
 use foregather_machine::{Cause, Error, Nanos};
 use rustix::fd::{FromRawFd, OwnedFd, RawFd};
 
@@ -19,7 +20,7 @@ pub(crate) fn last_errno() -> i32 {
 /// A descriptor that a parent left open under this number, duplicated so that it has an owner here.
 pub(crate) fn inherited(number: RawFd) -> Result<OwnedFd, Error> {
     // SAFETY: the call takes any number; the kernel refuses those that are not open.
-    let duplicate = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
+    let duplicate = forks::undivided(|| unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) });
     if duplicate < 0 {
         return Err(last("finding an inherited descriptor", "start this program through the lab only, which leaves it open"));
     }
