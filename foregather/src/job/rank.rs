@@ -1,6 +1,6 @@
 //! The handle of a rank, for its body.
 use super::link::{Link, over};
-use super::verbs::{self, Call, call};
+use super::verbs::{self, RankCall, call};
 use bytemuck::{NoUninit, Pod, cast_slice, cast_slice_mut};
 use foregather_machine::{Error, Member};
 use foregather_message::collective::{Element, sum};
@@ -118,8 +118,8 @@ impl Rank {
     /// ```
     ///
     /// # Errors
-    /// `Cause::Elements` if it is no whole number of elements, `Cause::Length` if there is no memory for it; else as
-    /// [`receive`](Self::receive).
+    /// `Cause::Elements` if it is no whole number of elements, `Cause::Length` if there is no memory for it;
+    /// else as [`receive`](Self::receive).
     pub fn receive_vec<T: Pod>(&self, from: u32) -> Result<Vec<T>, Error> {
         over!(&self.0, messenger => verbs::receive_vec(messenger, from)).map_err(|error| call!("receive").failed(error))
     }
@@ -187,7 +187,7 @@ impl Rank {
         self.reduce_in(call!("sum" together), value, sum)
     }
 
-    fn reduce_in<T: Element>(&self, call: Call, value: T, combine: impl Fn(T, T) -> T) -> Result<T, Error> {
+    fn reduce_in<T: Element>(&self, call: RankCall, value: T, combine: impl Fn(T, T) -> T) -> Result<T, Error> {
         over!(&self.0, messenger => verbs::reduce(messenger, value, combine)).map_err(|error| call.failed(error))
     }
 

@@ -70,21 +70,21 @@ fn reserve<T>(into: &mut Vec<T>, elements: usize) -> Result<(), Error> {
 
 /// A call of the program, in the words of errors.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Call {
+pub(super) struct RankCall {
     /// Its name.
     pub(super) name: &'static str,
     /// What ranks that wait for each other are told of it.
     pub(super) in_circle: &'static str,
 }
 
-/// The [`Call`] of a name; one `together` is made by all ranks, so a rank that waits for it in a circle meets
-/// another call.
+/// The [`RankCall`] of a name. One `together` is made by all ranks: in a circle another rank is in another
+/// call.
 macro_rules! call {
     ($name:literal) => {
-        $crate::job::verbs::Call { name: concat!("`", $name, "`"), in_circle: concat!("`", $name, "`") }
+        $crate::job::verbs::RankCall { name: concat!("`", $name, "`"), in_circle: concat!("`", $name, "`") }
     };
     ($name:literal together) => {
-        $crate::job::verbs::Call {
+        $crate::job::verbs::RankCall {
             name: concat!("`", $name, "`"),
             in_circle: concat!(
                 "`",
@@ -96,7 +96,7 @@ macro_rules! call {
 }
 pub(super) use call;
 
-impl Call {
+impl RankCall {
     /// The error of this call, in the program's words: what it waits for within the protocols says nothing to
     /// the user.
     #[cold]

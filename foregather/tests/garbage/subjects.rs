@@ -113,15 +113,17 @@ impl Queue {
     }
 }
 
-/// Does one shared mapping hold all of these addresses?
+/// Returns whether a shared mapping holds all of these addresses. The kernel lists a mapping in parts, of
+/// which some are in no core dump; between two mappings there are pages of no file.
 fn maps(from: usize, to: usize) -> bool {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let parse = |text| usize::from_str_radix(text, 16).unwrap_or(0);
-    maps.lines().filter(|line| line.contains("memfd:foregather")).any(|line| {
-        let (start, end) =
-            line.split(' ').next().and_then(|range| range.split_once('-')).map_or((0, 0), |(a, b)| (parse(a), parse(b)));
-        start <= from && to <= end
-    })
+    let parts = maps
+        .lines()
+        .filter(|line| line.contains("memfd:foregather"))
+        .map(|line| line.split(' ').next().and_then(|range| range.split_once('-')).map_or((0, 0), |(a, b)| (parse(a), parse(b))));
+    // In the order of their addresses.
+    parts.fold(from, |seen, (start, end)| if start <= seen && seen < end { end } else { seen }) >= to
 }
 
 /// A barrier, and its members.
