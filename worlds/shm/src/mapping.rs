@@ -12,6 +12,7 @@ use rustix::fs::{MemfdFlags, Mode, SealFlags, fchmod, fcntl_add_seals, fcntl_get
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 use rustix::param::page_size;
+use rustix::process::{Resource, getrlimit};
 
 /// The expected content of a descriptor.
 const WHAT: &str = "a shared segment of this program in the descriptor";
@@ -42,6 +43,10 @@ impl Mapping {
     pub(crate) fn new(bytes: usize) -> Result<Self, Error> {
         const REMEDY: &str = "raise the memory limit of this process or container, or allow memfd_create in its seccomp filter";
         let refusal = || refused("making a shared segment", REMEDY);
+        // The system would end the process by SIGXFSZ.
+        if getrlimit(Resource::Fsize).current.is_some_and(|limit| limit < bytes as u64) {
+            return Err(refusal()(Errno::FBIG));
+        }
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let fd = forks::undivided(|| memfd_create("foregather", flags)).map_err(refusal())?;
         fchmod(&fd, Mode::RUSR | Mode::WUSR).map_err(refusal())?;
@@ -149,6 +154,17 @@ mod tests {
             (parse(from)..parse(to)).contains(&address).then(|| rest[..4].to_owned())
         });
         found.unwrap_or_default()
+    }
+
+    #[test]
+    fn a_limit_of_file_sizes_is_an_error_with_its_remedy() {
+        let ended = forks::in_child(|| {
+            let limit = rustix::process::Rlimit { current: Some(1 << 16), maximum: Some(1 << 16) };
+            rustix::process::setrlimit(Resource::Fsize, limit).unwrap();
+            let refused = Mapping::new(1 << 17).unwrap_err().to_string();
+            i32::from(!refused.contains("ulimit -f") || Mapping::new(1 << 16).is_err())
+        });
+        assert_eq!(ended.exit_status(), Some(0), "{ended:?}");
     }
 
     /// The system copies the table of descriptors before the memory.
