@@ -40,9 +40,10 @@ impl Costs {
         tick: Nanos(4_000_000),
     };
 
-    /// The least and the greatest value that programs use without confirmation: a third of the typical cost, and
-    /// three times it. One measurement outside of this range more often shows a disturbed or sleeping machine
-    /// than an unusual one. On an idle virtual machine, for example, a wake-up took 257 us; under load it took 19.
+    /// The least and the greatest value that programs use without confirmation: a third of the typical
+    /// cost, and three times it. One measurement outside of this range more often shows a disturbed or
+    /// sleeping machine than an unusual one. On an idle virtual machine, for example, a wake-up took 257
+    /// us; under load it took 19.
     pub const USUAL: [Self; 2] = [Self::TYPICAL.scaled(1, 3), Self::TYPICAL.scaled(3, 1)];
 
     /// The names of the costs in files, in the order of [`Costs::to_array`].

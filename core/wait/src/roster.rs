@@ -150,15 +150,15 @@ impl<'t, C: Cpu> Roster<'t, C> {
         (cpu.fetch_add(word, 1) == 0).then(|| Turn { word, cpu })
     }
 
-    /// Returns where this member may be moved, if the team has no more members than processors. In a larger team
-    /// a processor without members is most likely one that other programs use, and the team would wait there for
-    /// their time slices.
+    /// Returns where this member may be moved, if the team has no more members than processors. In a larger
+    /// team a processor without members is most likely one that other programs use, and the team would wait
+    /// there for their time slices.
     fn room(self, cpu: &C, rank: Rank) -> Option<Affinity> {
         cpu.affinity().filter(|affinity| self.size() <= affinity.width && self.movable(cpu, rank))
     }
 
-    /// Moves a member to the first processor without a member, if the team has no more members than processors.
-    /// Returns whether it has gone.
+    /// Moves a member to the first processor without a member, if the team has no more members than
+    /// processors. Returns whether it has gone.
     pub async fn leave(self, cpu: &C, rank: Rank) -> bool {
         self.publish_cpu(cpu, rank, cpu.place());
         let Some(affinity) = self.room(cpu, rank) else { return false };
@@ -172,8 +172,9 @@ impl<'t, C: Cpu> Roster<'t, C> {
         gone
     }
 
-    /// Keeps a member off the processor where another one was last, if it is elsewhere itself and the team has no
-    /// more members than processors, until `Placement::keep_off(None)` frees it. Returns whether it is kept off.
+    /// Keeps a member off the processor where another one was last, if it is elsewhere itself and the team
+    /// has no more members than processors, until `Placement::keep_off(None)` frees it. Returns whether it
+    /// is kept off.
     pub fn keep_off(self, cpu: &C, rank: Rank, other: Rank) -> bool {
         let there = self.cpu_of(cpu, other).filter(|_| self.room(cpu, rank).is_some());
         there.is_some() && cpu.place() != there && cpu.keep_off(there)

@@ -78,9 +78,9 @@ pub enum Measure {
                             Example: foregather measure openmp --output openmp.json && foregather report openmp.json"
     )]
     OpenMp(OpenMp),
-    /// How much slower than the best way to wait ours is, in rows that no policy was tuned to: drawn constructs of OpenMP,
-    /// or drawn barriers, by ours, by ours again (whose regret is the noise), by our `block` and `spin`, and by other
-    /// runtimes; each cell in processes of its own.
+    /// How much slower than the best way to wait ours is, in rows that no policy was tuned to: drawn
+    /// constructs of OpenMP, or drawn barriers, by ours, by ours again (whose regret is the noise), by our
+    /// `block` and `spin`, and by other runtimes; each cell in processes of its own.
     #[command(after_help = "Example: foregather measure regret --draw 7 --rows 60 --state regret.jsonl\n\
                             Example: foregather measure regret --draw 7 --rows 60 --barriers --starts 15 --output regret.json\n\
                             Example: foregather measure regret --wrong-costs --rows 8 --starts 4 --ms 2000 --settle 1000\n\n\
@@ -240,7 +240,8 @@ pub struct Regret {
     /// Barriers instead of constructs of OpenMP.
     #[arg(long)]
     pub barriers: bool,
-    /// Instead of other ways to wait: ours with each kept cost twenty times too dear and twenty times too cheap.
+    /// Instead of other ways to wait: ours with each kept cost twenty times too dear and twenty times too
+    /// cheap.
     #[arg(long)]
     pub wrong_costs: bool,
     /// Another build of our OpenMP runtime, as a column `old`.

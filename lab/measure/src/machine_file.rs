@@ -12,8 +12,8 @@ const APART_S: u64 = 60;
 /// Those of this process: several experiments in one reckon with the same.
 static KNOWN: OnceLock<Costs> = OnceLock::new();
 
-/// The kept costs, or those measured now (a fifth of a second) and kept if that is possible. Kept costs that are
-/// unusual and not confirmed are measured again.
+/// The kept costs, or those measured now (a fifth of a second) and kept if that is possible. Kept costs
+/// that are unusual and not confirmed are measured again.
 ///
 /// # Errors
 /// If they cannot be measured.
@@ -45,8 +45,8 @@ fn is_to_be_confirmed(kept: &KeptCosts, now_unix_s: u64) -> bool {
     !kept.unconfirmed.is_empty() && kept.measured_unix_s.is_none_or(|then| now_unix_s.abs_diff(then) >= APART_S)
 }
 
-/// Keeps measured costs, and says where. Costs that were measured while other programs used the machine, or in an
-/// interrupted run, are not kept: the policies of every program would use them from then on.
+/// Keeps measured costs, and says where. Costs that were measured while other programs used the machine, or
+/// in an interrupted run, are not kept: the policies of every program would use them from then on.
 ///
 /// # Errors
 /// Why they are not kept; then those of an earlier run stay.

@@ -118,8 +118,8 @@ impl Comparison {
     }
 }
 
-/// The ratio of the second median to the first, and the bootstrap interval that holds it with 95 %. `None` if there is
-/// no ratio.
+/// The ratio of the second median to the first, and the bootstrap interval that holds it with 95 %. `None`
+/// if there is no ratio.
 pub fn ratio_of_medians(a: &Distribution, b: &Distribution) -> Option<[f64; 3]> {
     let (ma, mb) = (a.quantile(0.5), b.quantile(0.5));
     if ma <= 0.0 || mb <= 0.0 {

@@ -13,17 +13,17 @@ const WAYS: [&str; 4] = ["exit", "_exit", "abort", "kill"];
 const LIMIT: Nanos = Nanos::from_ms(60_000);
 
 /// What runs the program.
-struct Column {
+struct ExitColumn {
     name: &'static str,
     preload: bool,
     environment: &'static [(&'static str, &'static str)],
 }
 
 /// The first one is what the others are compared with.
-const COLUMNS: [Column; 3] = [
-    Column { name: "scouts off", preload: true, environment: &[("FOREGATHER_PLACEMENT", "off")] },
-    Column { name: "as it is", preload: true, environment: &[] },
-    Column { name: "libgomp", preload: false, environment: &[("OMP_WAIT_POLICY", "passive")] },
+const COLUMNS: [ExitColumn; 3] = [
+    ExitColumn { name: "scouts off", preload: true, environment: &[("FOREGATHER_PLACEMENT", "off")] },
+    ExitColumn { name: "as it is", preload: true, environment: &[] },
+    ExitColumn { name: "libgomp", preload: false, environment: &[("OMP_WAIT_POLICY", "passive")] },
 ];
 
 /// Prints a table of exit times for each number of busy processes and each way to end.
@@ -82,7 +82,7 @@ fn busy() -> Result<Child> {
 }
 
 /// Microseconds from the time that the program writes to the end of the wait for it.
-fn time_us(program: &Path, way: &str, library: &Path, column: &Column) -> Result<u64> {
+fn time_us(program: &Path, way: &str, library: &Path, column: &ExitColumn) -> Result<u64> {
     let mut command = Command::new(program);
     command.arg(way).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     command.envs(column.environment.iter().copied());

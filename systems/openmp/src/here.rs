@@ -121,8 +121,8 @@ pub(crate) fn join_league(league: League) {
     TASK.with(|task| task.set(ImplicitTask { league, ..task.get() }));
 }
 
-/// The number of threads that there are if each thread of the regions around this one opens a region of one thread: the
-/// product of their sizes.
+/// The number of threads that there are if each thread of the regions around this one opens a region of one
+/// thread: the product of their sizes.
 pub(crate) fn teams_around() -> u64 {
     let sizes = (0..=task().level).filter_map(ancestor).map(|task| u64::from(task.size));
     sizes.fold(1, u64::saturating_mul)

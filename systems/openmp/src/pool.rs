@@ -150,9 +150,9 @@ impl Drop for Pool {
     }
 }
 
-/// Returns how members of a region of `size` wait for each other. Teams within teams that have more threads than
-/// processors together sleep at once: each of them would take the threads of the others for background load, and look
-/// for processors that the others have left.
+/// Returns how members of a region of `size` wait for each other. Teams within teams that have more threads
+/// than processors together sleep at once: each of them would take the threads of the others for background
+/// load, and look for processors that the others have left.
 fn policy_for(size: u32) -> Policy {
     let (policy, _) = settings().policy(&Thread::current().costs());
     let is_adaptive = matches!(policy, Policy::Adaptive(_));

@@ -9,8 +9,8 @@ use foregather_wait::Policy;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Runs one region of a team of `size` in which the leader and the first worker are on the first processor. Returns
-/// where the worker ran before and after it left the leader, if it did.
+/// Runs one region of a team of `size` in which the leader and the first worker are on the first processor.
+/// Returns where the worker ran before and after it left the leader, if it did.
 fn region(size: u32) -> Option<(u32, u32)> {
     let allowed = affinity::allowed();
     let team = ForkJoin::<Thread>::new(size).unwrap();

@@ -1,5 +1,5 @@
-//! The machine's costs, kept from run to run: `foregather.machine/1` under the user's cache folder. Verbs that need
-//! them measure them; programs that find none use typical ones.
+//! The machine's costs, kept from run to run: `foregather.machine/1` under the user's cache folder. Verbs
+//! that need them measure them; programs that find none use typical ones.
 use crate::kept::Measured;
 use crate::{cache, clock, facts, regular};
 use foregather_machine::{Costs, Nanos};
@@ -57,12 +57,12 @@ pub fn path() -> Option<PathBuf> {
     named.or_else(|| Some(cache::folder()?.join("machine.json")))
 }
 
-/// Adds a measurement of this machine's costs to those that are kept. A reader of the file sees the old or the
-/// whole new one. Returns the path, and what programs use from now on.
+/// Adds a measurement of this machine's costs to those that are kept. A reader of the file sees the old or
+/// the whole new one. Returns the path, and what programs use from now on.
 ///
 /// # Errors
-/// If one of the costs is beyond its bounds, there is no place for them, or the file cannot be written; the former
-/// file stays.
+/// If one of the costs is beyond its bounds, there is no place for them, or the file cannot be written; the
+/// former file stays.
 pub fn store(costs: Costs) -> io::Result<(PathBuf, KeptCosts)> {
     bounded(&costs).map_err(|why| io::Error::new(ErrorKind::InvalidData, why))?;
     let nowhere = || io::Error::new(ErrorKind::NotFound, "no cache folder: set HOME, XDG_CACHE_HOME or FOREGATHER_MACHINE");
@@ -130,8 +130,8 @@ fn load_measured(path: &Path) -> io::Result<Option<([Measured; 6], Option<u64>)>
     };
     let (model, kernel) = facts::model_and_kernel();
     let of_this = kept["cpu"].as_str() == model.as_deref() && kept["kernel"].as_str() == Some(&kernel);
-    // Costs of another machine may be of another version: they are of no use, and no error. Neither are those that
-    // an earlier version measured in passing.
+    // Costs of another machine may be of another version: they are of no use, and no error. Neither are
+    // those that an earlier version measured in passing.
     if (!of_this && kept["schema"].as_str() == Some(SCHEMA)) || kept["quick"] == json!(true) {
         return Ok(None);
     }

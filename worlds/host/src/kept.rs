@@ -1,8 +1,8 @@
-//! Numbers that were measured on this machine and are kept from run to run: a small file for each library, beside
-//! the machine's costs.
+//! Numbers that were measured on this machine and are kept from run to run: a small file for each library,
+//! beside the machine's costs.
 //!
-//! One wrong measurement must not slow a machine forever. So each number keeps its last measurements, and one that
-//! is outside of the usual range is used only if two further measurements confirm it.
+//! One wrong measurement must not slow a machine forever. So each number keeps its last measurements, and
+//! one that is outside of the usual range is used only if two further measurements confirm it.
 use crate::{costs, facts, regular};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -59,7 +59,8 @@ impl Measured {
         self.0.len() == MEASUREMENTS
     }
 
-    /// Returns the value to use: the newest measurement if it is confirmed, otherwise the nearest usual value.
+    /// Returns the value to use: the newest measurement if it is confirmed, otherwise the nearest usual
+    /// value.
     pub fn value(&self, usual: [u64; 2]) -> u64 {
         let newest = self.newest();
         if self.is_confirmed(usual) { newest } else { newest.clamp(usual[0], usual[1]) }

@@ -91,8 +91,8 @@ pub fn round_robin_slice() -> Option<Nanos> {
 }
 
 /// Asks for time slices of that length for the calling thread, 0.1 to 100 ms, whose class is
-/// [`SchedClass::Other`] from then on. Linux has had that since 6.12; earlier kernels, and filters that forbid the
-/// call, leave time slices as they are: `false`.
+/// [`SchedClass::Other`] from then on. Linux has had that since 6.12; earlier kernels, and filters that
+/// forbid the call, leave time slices as they are: `false`.
 pub fn set_slice(slice: Nanos) -> bool {
     /// The first version of `struct sched_attr`, which all kernels know.
     #[repr(C)]

@@ -1,6 +1,6 @@
-//! The costs of switching here: kept from an earlier measurement, or else typical ones. A program never measures
-//! them itself: its first regions come before that could end, and a thread that measures at the lowest priority can
-//! delay the end of its process by seconds under load.
+//! The costs of switching here: kept from an earlier measurement, or else typical ones. A program never
+//! measures them itself: its first regions come before that could end, and a thread that measures at the
+//! lowest priority can delay the end of its process by seconds under load.
 use foregather_host::forks::Once;
 use foregather_host::{costs, facts};
 use foregather_machine::Costs;

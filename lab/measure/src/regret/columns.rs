@@ -1,5 +1,5 @@
 //! The columns: ours twice, our fixed policies, and other runtimes; or ours with one kept cost wrong.
-use super::rows::{Row, Subject};
+use super::rows::{EpisodeKind, Row};
 use crate::barriers::waiters;
 use crate::cells::{CellProgram, Within};
 use crate::peers::{RunnerSet, program};
@@ -22,7 +22,7 @@ const PEERS: [&str; 6] = ["gomp", "gomp-passive", "omp", "omp-passive", "pthread
 
 /// One column.
 #[derive(Clone)]
-pub(super) struct Column {
+pub(super) struct Candidate {
     pub(super) name: String,
     program: CellProgram,
     /// The runtime or barrier, by the name that its program knows.
@@ -30,7 +30,12 @@ pub(super) struct Column {
 }
 
 /// All columns that the options ask for, ours first. The folder holds files that they need.
-pub(super) fn columns(options: &Regret, costs: &Costs, notes: &mut Vec<String>, folder: &ScratchFolder) -> Result<Vec<Column>> {
+pub(super) fn columns(
+    options: &Regret,
+    costs: &Costs,
+    notes: &mut Vec<String>,
+    folder: &ScratchFolder,
+) -> Result<Vec<Candidate>> {
     let mut all = if options.barriers { of_barriers(costs, notes)? } else { of_constructs(options, notes)? };
     if options.wrong_costs {
         let ours = all.swap_remove(0);
@@ -47,11 +52,11 @@ pub(super) fn columns(options: &Regret, costs: &Costs, notes: &mut Vec<String>, 
     Ok(all)
 }
 
-fn of_constructs(options: &Regret, notes: &mut Vec<String>) -> Result<Vec<Column>> {
+fn of_constructs(options: &Regret, notes: &mut Vec<String>) -> Result<Vec<Candidate>> {
     let runners = RUNTIMES.runners(None, notes)?;
     let ours =
         runners.iter().find(|runner| runner.name == "foregather").context("build ours by `cargo xtask drop-in libgomp`")?;
-    let column = |name: &str, program: CellProgram| Column { name: name.to_owned(), program, spec: ours.name.clone() };
+    let column = |name: &str, program: CellProgram| Candidate { name: name.to_owned(), program, spec: ours.name.clone() };
     let own = || ours.program.clone();
     let mut all = vec![
         column(OURS, own()),
@@ -64,11 +69,11 @@ fn of_constructs(options: &Regret, notes: &mut Vec<String>) -> Result<Vec<Column
         all.push(column("old", own().with("FOREGATHER_GOMP", &old.to_string_lossy())));
     }
     let peers = runners.into_iter().filter(|runner| PEERS.contains(&runner.name.as_str()));
-    all.extend(peers.map(|runner| Column { spec: runner.name.clone(), name: runner.name, program: runner.program }));
+    all.extend(peers.map(|runner| Candidate { spec: runner.name.clone(), name: runner.name, program: runner.program }));
     Ok(all)
 }
 
-fn of_barriers(costs: &Costs, notes: &mut Vec<String>) -> Result<Vec<Column>> {
+fn of_barriers(costs: &Costs, notes: &mut Vec<String>) -> Result<Vec<Candidate>> {
     if program().is_none() {
         notes.push(format!("only one peer is compared: build the others by `{}`", crate::peers::BUILD));
     }
@@ -76,7 +81,7 @@ fn of_barriers(costs: &Costs, notes: &mut Vec<String>) -> Result<Vec<Column>> {
     notes.extend(missing);
     let column = |name: &str, spec: &str| {
         let waiter = known.iter().find(|waiter| waiter.name == spec).with_context(|| format!("no waiter {spec}"))?;
-        Ok::<_, Error>(Column { name: name.to_owned(), program: waiter.program.clone(), spec: waiter.spec.clone() })
+        Ok::<_, Error>(Candidate { name: name.to_owned(), program: waiter.program.clone(), spec: waiter.spec.clone() })
     };
     let mut all = vec![
         column(OURS, waiters::CANDIDATE)?,
@@ -89,15 +94,16 @@ fn of_barriers(costs: &Costs, notes: &mut Vec<String>) -> Result<Vec<Column>> {
 }
 
 /// Ours with the costs as they are, again, and with each of them wrong.
-fn wrong_costs(ours: &Column, right: &Costs, folder: &Path, barriers: bool) -> Result<Vec<Column>> {
+fn wrong_costs(ours: &Candidate, right: &Costs, folder: &Path, barriers: bool) -> Result<Vec<Candidate>> {
     let file = |name: &str, costs: Costs| {
         let path = folder.join(format!("{}.json", name.replace([' ', '/'], "-")));
         costs::write_once(&path, costs).with_context(|| format!("cannot write {}", path.display()))?;
         let program = ours.program.clone().with("FOREGATHER_MACHINE", &path.to_string_lossy());
-        // A barrier's program is given its costs, which are those that it would use; an OpenMP runtime reads the file.
+        // A barrier's program is given its costs, which are those that it would use; an OpenMP runtime
+        // reads the file.
         let used = Costs { tick: right.tick, ..KeptCosts::once(costs, None).costs };
         let spec = if barriers { waiters::own(waiters::CANDIDATE, &used).map_err(Error::msg)?.spec } else { ours.spec.clone() };
-        Ok::<_, Error>(Column { name: name.to_owned(), program, spec })
+        Ok::<_, Error>(Candidate { name: name.to_owned(), program, spec })
     };
     let mut all = vec![file(OURS, *right)?, file(AGAIN, *right)?];
     for (at, name) in Costs::NAMES.into_iter().enumerate() {
@@ -110,18 +116,18 @@ fn wrong_costs(ours: &Column, right: &Costs, folder: &Path, barriers: bool) -> R
     Ok(all)
 }
 
-impl Column {
+impl Candidate {
     /// Runs a cell of this column; `None` if it was not done in its time.
     pub(super) fn run(&self, row: &Row, options: &Regret, iterations_per_us: f64) -> Result<Option<CellResult>> {
         let [span_ns, settle_ns] = [options.ms, options.settle].map(|ms| ms * 1_000_000);
         let (threads, grain_ns) = (row.threads, u64::from(row.grain_us) * 1_000);
-        match row.subject {
-            Subject::Construct(construct) => {
+        match row.kind {
+            EpisodeKind::Construct(construct) => {
                 let (runtime, body_ns) = (self.spec.clone(), grain_ns);
                 let cell = OpenMpCell { runtime, construct, threads, body_ns, span_ns, settle_ns, iterations_per_us };
                 self.program.run(&cell, Within::default())
             }
-            Subject::Barrier(shape) => {
+            EpisodeKind::Barrier(shape) => {
                 let (waiter, pins, fork_join) = (self.spec.clone(), vec![], false);
                 let cell =
                     BarrierCell { waiter, threads, grain_ns, shape, pins, fork_join, span_ns, settle_ns, iterations_per_us };

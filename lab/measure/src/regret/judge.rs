@@ -1,5 +1,6 @@
-//! The regret of a row: how much longer ours takes than the best column. The best column is chosen by every other
-//! process, and the regret computed by the rest: otherwise the column that was lucky would count as the best.
+//! The regret of a row: how much longer ours takes than the best column. The best column is chosen by every
+//! other process, and the regret computed by the rest: otherwise the column that was lucky would count as
+//! the best.
 use foregather_results::Distribution;
 use foregather_results::compare::ratio_of_medians;
 

@@ -1,6 +1,8 @@
-//! Regret: how much slower ours is than the best way to wait, row by row, in rows that no policy was tuned to.
+//! Regret: how much slower ours is than the best way to wait, row by row, in rows that no policy was tuned
+//! to.
 //!
-//! - `rows`: what is drawn. `columns`: ways to wait, among them ours a second time, whose regret is the noise.
+//! - `rows`: what is drawn. `columns`: ways to wait, among them ours a second time, whose regret is the
+//!   noise.
 //! - `judge`: the best column is chosen by every other process, and the regret computed by the others.
 //! - `state`: results so far, so that an interrupted run goes on.
 mod columns;
@@ -11,7 +13,7 @@ mod state;
 use crate::matrix::{Matrix, Order};
 use crate::{Experiment, Measured, machine_file};
 use anyhow::{Result, ensure};
-use columns::{AGAIN, Column, OURS, ScratchFolder};
+use columns::{AGAIN, Candidate, OURS, ScratchFolder};
 use foregather_bench::Work;
 use foregather_cli::Regret;
 use foregather_host::{affinity, clock};
@@ -75,7 +77,7 @@ impl Experiment for Regret {
         let mut matrix = Matrix::new("regret", cells, self.starts, Order::Random(seed), quiet);
         let mut found = BTreeMap::new();
         for row in &rows {
-            let name = |column: &Column| format!("{}: {}", row.name, column.name);
+            let name = |column: &Candidate| format!("{}: {}", row.name, column.name);
             let runs = matrix.row(row.surroundings(), &columns, name, |column, turn| {
                 let key = (row.name.as_str(), column.name.as_str(), turn.repetition);
                 if let Some(time) = state.known(key) {
@@ -109,13 +111,13 @@ impl Experiment for Regret {
     }
 }
 
-/// The measurements of a row. The ratio of ours and of its repetition is the regret against the best column; that of
-/// another column is against ours.
-fn row_of(row: &Row, columns: &[Column], times: &[Times], cpus: u32, wrong_costs: bool) -> Vec<Measurement> {
+/// The measurements of a row. The ratio of ours and of its repetition is the regret against the best
+/// column; that of another column is against ours.
+fn row_of(row: &Row, columns: &[Candidate], times: &[Times], cpus: u32, wrong_costs: bool) -> Vec<Measurement> {
     let us: Vec<Vec<f64>> = times.iter().map(|times| times.us.clone()).collect();
     let pair: Vec<Vec<f64>> = us.iter().take(2).cloned().collect();
     let cpu_of = |at: usize| Distribution::of_values(&times[at].cpu_us).map_or(f64::NAN, |all| all.quantile(0.5));
-    let one = |(at, column): (usize, &Column)| {
+    let one = |(at, column): (usize, &Candidate)| {
         let (against, interval) = match column.name.as_str() {
             OURS if !wrong_costs => judge::regret(&us, at)?,
             // The noise: ours against the better of two columns that are the same.

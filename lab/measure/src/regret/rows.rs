@@ -7,7 +7,7 @@ use foregather_machine::SplitMix;
 
 /// What the members of a row do between two waits, and how they wait.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Subject {
+pub(super) enum EpisodeKind {
     Construct(Construct),
     Barrier(WorkDistribution),
 }
@@ -16,7 +16,7 @@ pub(super) enum Subject {
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) name: String,
-    pub(super) subject: Subject,
+    pub(super) kind: EpisodeKind,
     pub(super) threads: u32,
     pub(super) grain_us: u32,
     pub(super) hogs: u32,
@@ -64,7 +64,7 @@ fn barrier(row: rows::Row) -> Row {
     debug_assert!(matches!(row.class(), LoadClass::DrawnAlone | LoadClass::DrawnCrowded | LoadClass::DrawnDisturbed));
     let name = row.name();
     let rows::Row { threads, hogs, stranger, grain_us, shape, .. } = row;
-    Row { name, subject: Subject::Barrier(shape), threads, grain_us, hogs, stranger }
+    Row { name, kind: EpisodeKind::Barrier(shape), threads, grain_us, hogs, stranger }
 }
 
 /// A third of the rows have no background load, and a third of the others a load that comes and goes.
@@ -81,7 +81,7 @@ fn construct(random: &mut SplitMix) -> Row {
         (hogs, stranger) => format!(" + {hogs} {stranger}"),
     };
     let name = format!("{}, {threads}t{load}, {grain_us} us", construct.name());
-    Row { name, subject: Subject::Construct(construct), threads, grain_us, hogs, stranger }
+    Row { name, kind: EpisodeKind::Construct(construct), threads, grain_us, hogs, stranger }
 }
 
 fn pick<T: Copy>(random: &mut SplitMix, of: &[T]) -> T {
@@ -101,7 +101,7 @@ mod tests {
         let rows = draw(1, 1_500, false, 2);
         assert_eq!(rows.iter().map(|row| row.name.as_str()).collect::<BTreeSet<_>>().len(), rows.len());
         let some = |holds: &dyn Fn(&Row) -> bool| assert!(rows.iter().any(holds));
-        Construct::ALL.iter().for_each(|&construct| some(&|row| row.subject == Subject::Construct(construct)));
+        Construct::ALL.iter().for_each(|&construct| some(&|row| row.kind == EpisodeKind::Construct(construct)));
         [2, 16].iter().for_each(|&threads| some(&|row| row.threads == threads));
         (0..=4).for_each(|hogs| some(&|row| row.hogs == hogs));
         BURSTS_MS.iter().for_each(|&ms| some(&|row| row.stranger == Stranger::Bursts(ms)));

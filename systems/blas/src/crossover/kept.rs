@@ -32,8 +32,8 @@ impl KeptSizes {
         self.cold.add(sizes.cold);
     }
 
-    /// Returns the crossovers to use. Under load a routine may seem never to be worth a team; such a measurement
-    /// counts only if two others confirm it.
+    /// Returns the crossovers to use. Under load a routine may seem never to be worth a team; such a
+    /// measurement counts only if two others confirm it.
     pub(super) fn sizes(&self, routine: Routine) -> Sizes {
         let warm = self.warm.value(usual(routine));
         Sizes { warm, cold: self.cold.value(usual_after_a_pause(warm)).max(warm) }

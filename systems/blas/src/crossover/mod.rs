@@ -194,7 +194,8 @@ fn measure_and_keep(routine: Routine, members: u32, limited: bool, learning: &mu
         (true, false) => None,
     };
     let kept = &mut learning.kept[routine as usize];
-    // A measurement that is not kept holds for this process only, and like a first one within the usual range.
+    // A measurement that is not kept holds for this process only, and like a first one within the usual
+    // range.
     let mut now = if why_not.is_some() { KeptSizes::NONE } else { kept.clone() };
     now.add(sizes);
     let sizes = now.sizes(routine);

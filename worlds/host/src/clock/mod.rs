@@ -81,8 +81,8 @@ pub fn date(unix_s: u64) -> String {
     let seconds = libc::time_t::try_from(unix_s).unwrap_or(libc::time_t::MAX);
     // SAFETY: `tm` is a C structure of numbers and a pointer, for which zeros are valid values.
     let mut parts: libc::tm = unsafe { std::mem::zeroed() };
-    // SAFETY: gmtime_r(3) reads the number and writes the structure, both of which are this function's own. It
-    // returns null if the year does not fit, and then leaves the structure as it was.
+    // SAFETY: gmtime_r(3) reads the number and writes the structure, both of which are this function's own.
+    // It returns null if the year does not fit, and then leaves the structure as it was.
     unsafe { libc::gmtime_r(&raw const seconds, &raw mut parts) };
     format!("{:04}-{:02}-{:02}", i64::from(parts.tm_year) + 1_900, parts.tm_mon + 1, parts.tm_mday)
 }

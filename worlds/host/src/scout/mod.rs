@@ -1,11 +1,11 @@
-//! Is a processor idle? A scout is sent: a thread that yields as soon as it runs there. If it comes back at once, no
-//! other thread wants that processor. Otherwise the other thread has its time slice first, and the scout is late. The
-//! thread that asks does not wait.
+//! Is a processor idle? A scout is sent: a thread that yields as soon as it runs there. If it comes back at
+//! once, no other thread wants that processor. Otherwise the other thread has its time slice first, and the
+//! scout is late. The thread that asks does not wait.
 //!
-//! The scout is of the ordinary class, with the shortest time slice there is. On a busy processor it costs two context
-//! switches, once in 3 ms at most. A thread of the idle class would cost none, but it may wait there for seconds, and
-//! its process cannot exit before it has run once more: with busy processes on two processors, programs that had
-//! done their work exited up to 7.6 s late.
+//! The scout is of the ordinary class, with the shortest time slice there is. On a busy processor it costs
+//! two context switches, once in 3 ms at most. A thread of the idle class would cost none, but it may wait
+//! there for seconds, and its process cannot exit before it has run once more: with busy processes on two
+//! processors, programs that had done their work exited up to 7.6 s late.
 //!
 //! # States
 //!
@@ -64,8 +64,8 @@ pub use desk::Counts;
 /// The stack of the scout's thread: it calls hardly any function.
 const STACK_BYTES: usize = 64 << 10;
 
-/// A yield forfeits a time slice, and neither the scout nor its process can exit before it has run once more: so
-/// the shortest time slice there is.
+/// A yield forfeits a time slice, and neither the scout nor its process can exit before it has run once
+/// more: so the shortest time slice there is.
 const SLICE: Nanos = Nanos::from_us(100);
 
 static DESK: ScoutQueue = ScoutQueue::new();

@@ -1,5 +1,5 @@
-//! What one wrong kept cost does to the adaptive policy, in simulated time: twenty times too dear, and twenty times
-//! too cheap.
+//! What one wrong kept cost does to the adaptive policy, in simulated time: twenty times too dear, and
+//! twenty times too cheap.
 use super::super::rows::Row;
 use super::team::{Start, Team};
 use crate::calibration::Calibration;
