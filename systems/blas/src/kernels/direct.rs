@@ -18,14 +18,26 @@ pub(crate) const ORDER: usize = 64;
 /// Columns of the result that are summed at a time.
 const TOGETHER: usize = 4;
 
+/// `c = alpha * a * b + beta * c`, with at most [`ORDER`] terms; only the triangle `kept` of `c`, if there is
+/// one. If `beta` is nought `c` is not read.
+#[inline(always)]
+pub(crate) fn direct<T: Scalar>(alpha: T, a: Factor<'_, T>, b: Factor<'_, T>, beta: T, kept: Option<Uplo>, c: MatrixMut<'_, T>) {
+    if c.layout.down == 1 { by_columns(alpha, a, b, beta, kept, c) } else { by_rows(alpha, a, b, beta, kept, c) }
+}
+
+/// The transposed product, whose result has columns side by side.
+#[inline(never)]
+fn by_rows<T: Scalar>(alpha: T, a: Factor<'_, T>, b: Factor<'_, T>, beta: T, kept: Option<Uplo>, c: MatrixMut<'_, T>) {
+    by_columns(alpha, b.t(), a.t(), beta, kept.map(Uplo::flip), c.t());
+}
+
 by_processor! {
-    /// `c = alpha * a * b + beta * c`, with at most [`ORDER`] terms; only the triangle `kept` of `c`, if
-    /// there is one. If `beta` is nought `c` is not read.
-    fn direct(alpha: T, a: Factor<'_, T>, b: Factor<'_, T>, beta: T, kept: Option<Uplo>, c: MatrixMut<'_, T>) = direct_body
+    /// The product, if the columns of `c` lie side by side.
+    fn by_columns(alpha: T, a: Factor<'_, T>, b: Factor<'_, T>, beta: T, kept: Option<Uplo>, c: MatrixMut<'_, T>) = direct_body by is_wide
 }
 
 #[inline(always)]
-fn direct_body<T: Scalar, const FUSED: bool>(
+fn direct_body<T: Scalar, const FUSED: bool, const WIDE: bool>(
     alpha: T,
     a: Factor<'_, T>,
     b: Factor<'_, T>,
@@ -33,17 +45,22 @@ fn direct_body<T: Scalar, const FUSED: bool>(
     kept: Option<Uplo>,
     c: MatrixMut<'_, T>,
 ) {
-    let (a, b, kept, c) = if c.layout.down == 1 { (a, b, kept, c) } else { (b.t(), a.t(), kept.map(Uplo::flip), c.t()) };
     let (rows, depth, cols) = (c.row_count(), a.matrix.col_count(), c.col_count());
     let fit = a.matrix.row_count() == rows && b.matrix.row_count() == depth && b.matrix.col_count() == cols;
     assert!(c.layout.down == 1 && fit && depth <= ORDER, "shapes of a direct product");
-    let mut product = Direct::<_, FUSED> { alpha, a, b, beta, kept, c };
-    // Two registers of 256 bits in double precision, four of which fit beside each other.
-    if size_of::<T>() == 4 { in_pieces::<16>(rows, &mut product) } else { in_pieces::<8>(rows, &mut product) }
+    let mut product = Direct::<_, FUSED, WIDE> { alpha, a, b, beta, kept, c };
+    match (size_of::<T>(), WIDE && !T::COMPLEX) {
+        // Two registers of 512 bits for each of eight columns: two units with four steps each have enough to do.
+        (4, true) => in_pieces::<32>(rows, &mut product),
+        (_, true) => in_pieces::<16>(rows, &mut product),
+        // Two registers of 256 bits in double precision, four of which fit beside each other.
+        (4, false) => in_pieces::<16>(rows, &mut product),
+        (_, false) => in_pieces::<8>(rows, &mut product),
+    }
 }
 
 /// A product whose shapes fit, with the columns of `c` side by side.
-struct Direct<'a, 'c, T, const FUSED: bool> {
+struct Direct<'a, 'c, T, const FUSED: bool, const WIDE: bool> {
     alpha: T,
     a: Factor<'a, T>,
     b: Factor<'a, T>,
@@ -52,27 +69,36 @@ struct Direct<'a, 'c, T, const FUSED: bool> {
     c: MatrixMut<'c, T>,
 }
 
-impl<T: Scalar, const FUSED: bool> Pieces for Direct<'_, '_, T, FUSED> {
+impl<T: Scalar, const FUSED: bool, const WIDE: bool> Pieces for Direct<'_, '_, T, FUSED, WIDE> {
     /// Some rows of the result.
     #[inline(always)]
     fn piece<const ROWS: usize>(&mut self, row: usize) {
         let (depth, Factor { matrix, conj }) = (self.a.matrix.col_count(), self.a);
-        if matrix.layout.down == 1 && !(conj && T::COMPLEX) {
-            return self.rows::<ROWS>(row, matrix.block(row..row + ROWS, 0..depth));
-        }
-        let mut copy = [[T::ZERO; ROWS]; ORDER];
-        for at in 0..ROWS {
-            for (k, line) in copy[..depth].iter_mut().enumerate() {
-                // SAFETY: the matrix has this row, and as many columns as there are terms.
-                line[at] = unsafe { matrix.element(row + at, k) }.conj_if(conj);
-            }
-        }
-        let copied = Matrix::columns(copy.as_flattened(), ROWS, depth, ROWS).expect("there is room for all terms");
-        self.rows::<ROWS>(row, copied);
+        let copy;
+        let a = if matrix.layout.down == 1 && !(conj && T::COMPLEX) {
+            matrix.block(row..row + ROWS, 0..depth)
+        } else {
+            copy = copied::<T, ROWS>(self.a, row);
+            Matrix::columns(copy.as_flattened(), ROWS, depth, ROWS).expect("there is room for all terms")
+        };
+        self.rows::<ROWS>(row, a);
     }
 }
 
-impl<T: Scalar, const FUSED: bool> Direct<'_, '_, T, FUSED> {
+/// Some rows of a factor, a line for each column.
+#[inline(always)]
+fn copied<T: Scalar, const ROWS: usize>(a: Factor<'_, T>, row: usize) -> [[T; ROWS]; ORDER] {
+    let mut copy = [[T::ZERO; ROWS]; ORDER];
+    for at in 0..ROWS {
+        for (k, line) in copy[..a.matrix.col_count()].iter_mut().enumerate() {
+            // SAFETY: the matrix has this row, and as many columns as there are terms.
+            line[at] = unsafe { a.matrix.element(row + at, k) }.conj_if(a.conj);
+        }
+    }
+    copy
+}
+
+impl<T: Scalar, const FUSED: bool, const WIDE: bool> Direct<'_, '_, T, FUSED, WIDE> {
     /// Some rows of the result, given those of the left factor.
     #[inline(always)]
     fn rows<const ROWS: usize>(&mut self, row: usize, a: Matrix<'_, T>) {
@@ -82,6 +108,10 @@ impl<T: Scalar, const FUSED: bool> Direct<'_, '_, T, FUSED> {
             Some(Uplo::Upper) => row.min(self.c.col_count())..self.c.col_count(),
         };
         let mut col = cols.start;
+        while WIDE && !T::COMPLEX && cols.end - col >= 2 * TOGETHER {
+            self.block::<ROWS, { 2 * TOGETHER }>(row, col, a);
+            col += 2 * TOGETHER;
+        }
         while cols.end - col >= TOGETHER {
             self.block::<ROWS, TOGETHER>(row, col, a);
             col += TOGETHER;

@@ -68,24 +68,35 @@ fn detect() -> Unit {
 /// Whether every processor of the architecture can fuse a multiplication with an addition.
 pub(super) const PLAIN_FUSES: bool = cfg!(target_arch = "aarch64");
 
-/// Makes a function of a loop `body::<T, FUSED>` that runs the loop as compiled for this processor.
+impl Unit {
+    /// Whether its registers have 512 bits.
+    pub(super) const fn is_wide(self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return matches!(self, Self::Avx512);
+        #[cfg(not(target_arch = "x86_64"))]
+        false
+    }
+}
+
+/// Makes a function of a loop `body::<T, FUSED>` that runs the loop as compiled for this processor. With
+/// `by is_wide` the loop is `body::<T, FUSED, WIDE>`: a property of the unit is one more parameter.
 macro_rules! by_processor {
-    ($(#[$doc:meta])* fn $name:ident($($arg:ident: $kind:ty),* $(,)?) $(-> $out:ty)? = $body:ident) => {
+    ($(#[$doc:meta])* fn $name:ident($($arg:ident: $kind:ty),* $(,)?) $(-> $out:ty)? = $body:ident $(by $of:ident)?) => {
         $(#[$doc])*
         #[inline(always)]
         pub(crate) fn $name<T: $crate::scalar::Scalar>($($arg: $kind),*) $(-> $out)? {
             fn plain<T: $crate::scalar::Scalar>($($arg: $kind),*) $(-> $out)? {
-                $body::<T, { $crate::kernels::dispatch::PLAIN_FUSES }>($($arg),*)
+                $body::<T, { $crate::kernels::dispatch::PLAIN_FUSES } $(, { $crate::kernels::dispatch::Unit::Plain.$of() })?>($($arg),*)
             }
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx512f,avx512vl,fma")]
                 fn avx512<T: $crate::scalar::Scalar>($($arg: $kind),*) $(-> $out)? {
-                    $body::<T, true>($($arg),*)
+                    $body::<T, true $(, { $crate::kernels::dispatch::Unit::Avx512.$of() })?>($($arg),*)
                 }
                 #[target_feature(enable = "avx2,fma")]
                 fn avx2<T: $crate::scalar::Scalar>($($arg: $kind),*) $(-> $out)? {
-                    $body::<T, true>($($arg),*)
+                    $body::<T, true $(, { $crate::kernels::dispatch::Unit::Avx2.$of() })?>($($arg),*)
                 }
                 // There is one call, of the chosen loop: so the function is short enough to become a part of
                 // its callers.

@@ -146,7 +146,12 @@ impl<'a, T: Scalar> Matrix<'a, T> {
     #[inline(always)]
     #[must_use]
     pub fn op(self, trans: Trans) -> Self {
-        if trans == Trans::No { self } else { self.t() }
+        // Field by field, so that they stay in registers.
+        let Layout { rows, cols, down, right } = self.layout;
+        let as_it_is = trans == Trans::No;
+        let pick = |one, other| if as_it_is { one } else { other };
+        let (rows, cols) = if as_it_is { (rows, cols) } else { (cols, rows) };
+        Self { layout: Layout { rows, cols, down: pick(down, right), right: pick(right, down) }, ..self }
     }
 
     /// An element.
@@ -274,6 +279,7 @@ impl<'a, T: Scalar> MatrixMut<'a, T> {
     }
 
     /// The same elements, for a shorter time.
+    #[inline(always)]
     pub fn reborrow(&mut self) -> MatrixMut<'_, T> {
         MatrixMut { first: self.first, layout: self.layout, held: PhantomData }
     }

@@ -57,17 +57,18 @@ pub(crate) fn product<T: Scalar>(alpha: T, a: Factor<'_, T>, b: Factor<'_, T>, b
     if rows == 0 || cols == 0 {
         return;
     }
+    // Each call gets a view of its own: so this one stays in registers.
     if alpha == T::ZERO || la.cols == 0 {
-        return scale(beta, &mut c);
+        return scale(beta, &mut c.reborrow());
     }
     // The crate has a short way of its own for sums of products of rows and columns that both lie side by
     // side.
     let dots = !T::COMPLEX && la.right == 1 && la.down != 1 && lb.down == 1;
     // The bound does not depend on the columns, since a part has fewer of them than the whole.
     if rows.max(la.cols) <= if dots { SMALL_DOTS } else { SMALL_ORDER } {
-        return direct::direct(alpha, a, b, beta, None, c);
+        return direct::direct(alpha, a, b, beta, None, c.reborrow());
     }
-    packed(alpha, a, b, beta, c);
+    packed(alpha, a, b, beta, c.reborrow());
 }
 
 /// The product by the crate, for shapes that fit and are not empty.
