@@ -37,6 +37,8 @@ pub(crate) trait ReturnKind<F> {
 pub(crate) struct Int;
 /// A number passed by reference in Fortran, and by value in C if it is real.
 pub(crate) struct By<T>(PhantomData<T>);
+/// Integers that the routine writes: pivots, or the outcome. Fortran alone has such.
+pub(crate) struct Ints;
 /// An option, `None` if it is invalid.
 pub(crate) struct OptionArg<O>(PhantomData<O>);
 /// The position of an element: from 1 in Fortran, where 0 is nowhere; from 0 in C.
@@ -50,6 +52,8 @@ pub(crate) trait Integer: Copy {
     fn wide(self) -> isize;
     /// The integer of an element's position.
     fn position(at: usize) -> Self;
+    /// The integer that says that the argument at that position is wrong.
+    fn wrong(position: u32) -> Self;
 }
 
 macro_rules! integer {
@@ -60,6 +64,9 @@ macro_rules! integer {
             }
             fn position(at: usize) -> Self {
                 at as Self
+            }
+            fn wrong(position: u32) -> Self {
+                -(position as Self)
             }
         }
     )* };
@@ -121,6 +128,14 @@ impl<I: Integer> Argument<Fortran<I>> for Int {
     unsafe fn value(raw: *const I) -> isize {
         // SAFETY: by this method's contract `raw` points to a readable integer.
         unsafe { *raw }.wide()
+    }
+}
+
+impl<I: Integer> Argument<Fortran<I>> for Ints {
+    type Raw = *mut I;
+    type Value = *mut I;
+    unsafe fn value(raw: *mut I) -> *mut I {
+        raw
     }
 }
 

@@ -17,6 +17,7 @@
 //! ```
 #![deny(unsafe_code)]
 
+mod cholesky;
 mod crossover;
 mod error;
 mod grid;
@@ -28,9 +29,12 @@ mod level3;
 mod lu;
 mod options;
 mod parts;
+mod qr;
 mod scalar;
+mod sweep;
 mod team;
 
+pub use cholesky::cholesky;
 pub use crossover::{Crossover, Routine, crossovers, kept_crossovers};
 pub use error::{Cause, Error};
 pub use grid::Grid;
@@ -56,5 +60,6 @@ pub use level3::trsm::{Trsm, trsm};
 pub use lu::{Lu, lu, lu_on, residual};
 pub use options::{Diag, Order, Side, Trans, Uplo};
 pub use parts::Parts;
+pub use qr::{qr, qr_on};
 pub use scalar::{Real, Scalar, c32, c64};
 pub use team::on;

@@ -2,6 +2,7 @@
 //! standard's lists, so that a wrong line of the table cannot agree with itself. `.ci/blas` shows that the
 //! built library works under real programs.
 mod errors;
+mod lapack;
 mod level1;
 mod level2;
 mod level3;

@@ -1,31 +1,25 @@
-//! The LU factorisation with partial pivoting, by blocks of columns from left to right; a team shares the
-//! rest of each step.
+//! The LU factorisation with partial pivoting, by blocks of columns from left to right.
 //!
-//! Each step factors a block of columns in the caller and then updates all columns to its right. That result
-//! is split: a member exchanges the rows of its columns, solves with the block's triangle, and subtracts the
-//! product. So there is one fork and one join a step, and a column's numbers are the same whichever member
-//! computes it.
+//! A factored block updates columns on its right: their rows are exchanged, the block's triangle is solved
+//! with, and the product is subtracted.
 mod check;
 mod panel;
 
 pub use check::residual;
 
-use crate::crossover::{Routine, memory, work, worth_waking};
+use crate::crossover::{Routine, memory, worth_waking};
 use crate::grid::Grid;
 use crate::kernels::matrix::{Factor, Matrix, MatrixMut};
-use crate::kernels::product::{columns, product};
+use crate::kernels::product::product;
 use crate::kernels::shared::Shared;
 use crate::level3::trsm::Trsm;
 use crate::options::{Diag, Side, Trans, Uplo};
 use crate::parts::Parts;
 use crate::scalar::Scalar;
+use crate::sweep::{BLOCK, Blocked, sweep};
 use crate::team::on;
 use foregather_team::Team;
 use std::ops::Range;
-
-/// Columns of a block: deep enough for the product's kernels, and few enough that the block itself takes a
-/// small part of the time.
-const BLOCK: usize = 64;
 
 /// The pivots of a factorisation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,36 +53,38 @@ pub fn lu_on<T: Scalar>(team: &Team, a: MatrixMut<'_, T>) -> Lu {
 }
 
 fn factors<T: Scalar>(team: &Team, worth: impl Fn(Routine, u64) -> bool, mut a: MatrixMut<'_, T>) -> Lu {
-    let (rows, cols) = (a.row_count(), a.col_count());
-    let steps = rows.min(cols);
-    let mut pivots = vec![0; steps];
-    let mut singular = None;
-    for from in (0..steps).step_by(BLOCK) {
-        let width = BLOCK.min(steps - from);
-        let (mut panel, right) = split_columns(a.reborrow().block(from..rows, from..cols), width);
-        let chosen = &mut pivots[from..from + width];
-        let nought = panel::factor(panel.reborrow(), chosen);
-        singular = singular.or(nought.map(|at| from + at));
-        if right.col_count() > 0 {
-            let size = work::<T>(right.row_count(), right.col_count(), width);
-            share(team, worth(Routine::Gemm, size), Update::new(panel.view(), chosen, right));
-        }
-        chosen.iter_mut().for_each(|pivot| *pivot += from);
+    let rows = a.row_count();
+    let steps = rows.min(a.col_count());
+    let (mut pivots, mut singular) = (Vec::with_capacity(steps), None);
+    for (found, from) in sweep(&Eliminate, team, &worth, a.reborrow()).iter().zip((0..).step_by(BLOCK)) {
+        singular = singular.or(found.singular.map(|at| from + at));
+        pivots.extend(found.pivots.iter().map(|pivot| from + pivot));
     }
     let size = memory::<T>(rows * steps);
     share(team, worth(Routine::Swap, size), Exchange::new(&pivots, a));
     Lu { pivots, singular }
 }
 
+/// Blocks are factored with pivots of their own; columns on their right are exchanged, solved and reduced.
+struct Eliminate;
+
+impl<T: Scalar> Blocked<T> for Eliminate {
+    type Block = Lu;
+
+    fn factor(&self, block: MatrixMut<'_, T>) -> Lu {
+        let mut pivots = vec![0; block.col_count()];
+        let singular = panel::factor(block, &mut pivots);
+        Lu { pivots, singular }
+    }
+
+    fn update(&self, block: Matrix<'_, T>, known: &Lu, right: MatrixMut<'_, T>) {
+        update(block, &known.pivots, right);
+    }
+}
+
 /// Computes a call on the team if that is worth it.
 fn share<P: Parts>(team: &Team, worth: bool, call: P) -> P::Output {
     if worth { on(team, call) } else { call.whole() }
-}
-
-/// The columns before `col`, and the others.
-fn split_columns<T: Scalar>(a: MatrixMut<'_, T>, col: usize) -> (MatrixMut<'_, T>, MatrixMut<'_, T>) {
-    let (left, right) = a.t().split_rows(col);
-    (left.t(), right.t())
 }
 
 /// Exchanges row `i` with row `pivots[i]`, in order.
@@ -113,42 +109,6 @@ fn update<T: Scalar>(block: Matrix<'_, T>, pivots: &[usize], mut a: MatrixMut<'_
     solve.expect("the triangle has as many rows as what stands above").whole();
     let rest = Factor::plain(block.block(width..rows, 0..width));
     product(-T::ONE, rest, Factor::plain(above.view()), T::ONE, below);
-}
-
-/// The update of the columns right of a block.
-struct Update<'a, T> {
-    block: Matrix<'a, T>,
-    pivots: &'a [usize],
-    right: Shared<MatrixMut<'a, T>>,
-}
-
-impl<'a, T: Scalar> Update<'a, T> {
-    fn new(block: Matrix<'a, T>, pivots: &'a [usize], right: MatrixMut<'a, T>) -> Self {
-        // Cells wide enough for the smallest product that a run of columns goes through.
-        let below = block.row_count() - block.col_count();
-        let least = if below == 0 { block.col_count() } else { below.min(block.col_count()) };
-        // A single row goes its own way through the kernels.
-        let grid = if below == 1 { Grid::single(right.col_count()) } else { columns::<T>(least.min(16), right.layout) };
-        Self { block, pivots, right: Shared::columns(right, grid) }
-    }
-}
-
-impl<T: Scalar> Parts for Update<'_, T> {
-    type Output = ();
-
-    fn cells(&self) -> usize {
-        self.right.cells()
-    }
-
-    fn part(&self, cells: Range<usize>) {
-        update(self.block, self.pivots, self.right.take(cells).0);
-    }
-
-    fn finish(self) {}
-
-    fn whole(self) {
-        update(self.block, self.pivots, self.right.into_whole());
-    }
 }
 
 /// The exchanges of later steps in the columns of earlier blocks: not needed before the end.

@@ -1,10 +1,11 @@
 //! A tall block of columns, factored by one thread: in halves, so that most of the work is products, down to
 //! a few columns.
-use super::{exchange, split_columns, update};
+use super::{exchange, update};
 use crate::kernels::level1::{axpy, scal};
 use crate::kernels::matrix::MatrixMut;
 use crate::level1::reduce::iamax_here;
 use crate::scalar::{Real, Scalar};
+use crate::sweep::split_columns;
 
 /// This many columns are factored one after the other.
 const NARROW: usize = 8;
