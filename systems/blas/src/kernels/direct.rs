@@ -74,28 +74,28 @@ impl<T: Scalar, const FUSED: bool, const WIDE: bool> Pieces for Direct<'_, '_, T
     #[inline(always)]
     fn piece<const ROWS: usize>(&mut self, row: usize) {
         let (depth, Factor { matrix, conj }) = (self.a.matrix.col_count(), self.a);
-        let copy;
+        let mut copy: [[T; ROWS]; ORDER];
         let a = if matrix.layout.down == 1 && !(conj && T::COMPLEX) {
             matrix.block(row..row + ROWS, 0..depth)
         } else {
-            copy = copied::<T, ROWS>(self.a, row);
+            copy = [[T::ZERO; ROWS]; ORDER];
+            // Through memory, as in `block`: a factor that is not copied needs none of these addresses.
+            copy_rows(self.a, black_box(row), &mut copy[..depth]);
             Matrix::columns(copy.as_flattened(), ROWS, depth, ROWS).expect("there is room for all terms")
         };
         self.rows::<ROWS>(row, a);
     }
 }
 
-/// Some rows of a factor, a line for each column.
+/// Copies some rows of a factor, a line for each of its columns.
 #[inline(always)]
-fn copied<T: Scalar, const ROWS: usize>(a: Factor<'_, T>, row: usize) -> [[T; ROWS]; ORDER] {
-    let mut copy = [[T::ZERO; ROWS]; ORDER];
+fn copy_rows<T: Scalar, const ROWS: usize>(a: Factor<'_, T>, row: usize, lines: &mut [[T; ROWS]]) {
     for at in 0..ROWS {
-        for (k, line) in copy[..a.matrix.col_count()].iter_mut().enumerate() {
+        for (k, line) in lines.iter_mut().enumerate() {
             // SAFETY: the matrix has this row, and as many columns as there are terms.
             line[at] = unsafe { a.matrix.element(row + at, k) }.conj_if(a.conj);
         }
     }
-    copy
 }
 
 impl<T: Scalar, const FUSED: bool, const WIDE: bool> Direct<'_, '_, T, FUSED, WIDE> {
@@ -128,6 +128,10 @@ impl<T: Scalar, const FUSED: bool, const WIDE: bool> Direct<'_, '_, T, FUSED, WI
     /// A block of registers.
     #[inline(always)]
     fn block<const ROWS: usize, const COLS: usize>(&mut self, row: usize, col: usize, a: Matrix<'_, T>) {
+        // Through memory: else the compiler computes the addresses of all kinds of blocks before the first one,
+        // for results that have few blocks.
+        let mut b = self.b.matrix;
+        [b.layout.down, b.layout.right, self.c.layout.right] = black_box([b.layout.down, b.layout.right, self.c.layout.right]);
         let mut sums = [[T::ZERO; ROWS]; COLS];
         for k in 0..a.col_count() {
             // SAFETY: `Matrix::piece`: the left factor has `ROWS` rows here, side by side, and the column
@@ -136,7 +140,7 @@ impl<T: Scalar, const FUSED: bool, const WIDE: bool> Direct<'_, '_, T, FUSED, WI
             for at in 0..COLS {
                 // SAFETY: `Matrix::element`: the right factor has a row for each column of the left one, and
                 // the columns of the result.
-                let factor = unsafe { self.b.matrix.element(k, col + at) }.conj_if(self.b.conj);
+                let factor = unsafe { b.element(k, col + at) }.conj_if(self.b.conj);
                 sums[at] = plus::<T, FUSED, ROWS>(sums[at], factor, line);
             }
         }
@@ -145,6 +149,7 @@ impl<T: Scalar, const FUSED: bool, const WIDE: bool> Direct<'_, '_, T, FUSED, WI
             && row < col + COLS
         {
             // Through memory, so that otherwise all is done in registers.
+            let [row, col] = black_box([row, col]);
             for (at, sums) in black_box(sums).iter().enumerate() {
                 // SAFETY: `MatrixMut::piece_mut`: the result has these rows side by side, and this column.
                 let line = unsafe { self.c.piece_mut::<ROWS>(row, col + at) };
