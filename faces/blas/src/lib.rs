@@ -2,8 +2,8 @@
 //!
 //! A routine is one line of [`table`]; the macros of [`export`] make its Fortran and C symbols for 32-bit and
 //! 64-bit integers from it. [`argument`] says how each face passes an argument, [`level1`] to [`level3`]
-//! and [`lapack`] check arguments in the standard's order and make views of the caller's memory, [`xerbla`] reports a wrong
-//! argument.
+//! and [`lapack`] check arguments in the standard's order and make views of the caller's memory, [`xerbla`]
+//! reports a wrong argument.
 //!
 //! A panic here is an error of this library: it ends the process with its message, as in every `extern "C"`
 //! function.

@@ -61,7 +61,7 @@ pub(crate) fn sweep<T: Scalar, F: Blocked<T>>(
         left -= width;
         let next = BLOCK.min(left);
         let size = work::<T>(right.row_count(), right.col_count(), width);
-        let step = Step::new(how, block.view(), &blocks[blocks.len() - 1], next, right.reborrow());
+        let step = BlockUpdate::new(how, block.view(), &blocks[blocks.len() - 1], next, right.reborrow());
         if worth(Routine::Gemm, size) {
             team.run(|member| step.work(member.rank() == 0, member.size()));
         }
@@ -75,7 +75,7 @@ pub(crate) fn sweep<T: Scalar, F: Blocked<T>>(
 }
 
 /// The update by one block, and the factorisation of the next.
-struct Step<'a, T, F: Blocked<T>>
+struct BlockUpdate<'a, T, F: Blocked<T>>
 where
     T: Scalar,
 {
@@ -90,7 +90,7 @@ where
     taken: AtomicUsize,
 }
 
-impl<'a, T: Scalar, F: Blocked<T>> Step<'a, T, F> {
+impl<'a, T: Scalar, F: Blocked<T>> BlockUpdate<'a, T, F> {
     fn new(how: &'a F, block: Matrix<'a, T>, known: &'a F::Block, next: usize, right: MatrixMut<'a, T>) -> Self {
         // Cells wide enough for the smallest product that a run of columns goes through.
         let below = block.row_count() - block.col_count();

@@ -50,7 +50,7 @@ fn direct_body<T: Scalar, const FUSED: bool, const WIDE: bool>(
     assert!(c.layout.down == 1 && fit && depth <= ORDER, "shapes of a direct product");
     let mut product = Direct::<_, FUSED, WIDE> { alpha, a, b, beta, kept, c };
     match (size_of::<T>(), WIDE && !T::COMPLEX) {
-        // Two registers of 512 bits for each of eight columns: two units with four steps each have enough to do.
+        // Two registers of 512 bits for each of eight columns: two units with four steps each are busy.
         (4, true) => in_pieces::<32>(rows, &mut product),
         (_, true) => in_pieces::<16>(rows, &mut product),
         // Two registers of 256 bits in double precision, four of which fit beside each other.
@@ -128,8 +128,8 @@ impl<T: Scalar, const FUSED: bool, const WIDE: bool> Direct<'_, '_, T, FUSED, WI
     /// A block of registers.
     #[inline(always)]
     fn block<const ROWS: usize, const COLS: usize>(&mut self, row: usize, col: usize, a: Matrix<'_, T>) {
-        // Through memory: else the compiler computes the addresses of all kinds of blocks before the first one,
-        // for results that have few blocks.
+        // Through memory: else the compiler computes the addresses of all kinds of blocks before the first
+        // one, for results that have few blocks.
         let mut b = self.b.matrix;
         [b.layout.down, b.layout.right, self.c.layout.right] = black_box([b.layout.down, b.layout.right, self.c.layout.right]);
         let mut sums = [[T::ZERO; ROWS]; COLS];

@@ -73,8 +73,8 @@ fn narrow<T: Scalar>(mut a: MatrixMut<'_, T>, mut triangle: MatrixMut<'_, T>) {
     }
 }
 
-/// The reflector that turns a vector, `alpha` above `x`, into a real number above noughts: `I - tau * v * v^H`
-/// of its adjoint, `v` being one above what becomes of `x`. Returns that number and `tau`.
+/// Computes the reflector `I - tau * v * v^H` whose adjoint maps a vector, `alpha` above `x`, to a real
+/// number above zeros. `x` becomes `v` without its first element, which is one. Returns the number and `tau`.
 fn reflector<T: Scalar>(alpha: T, mut x: VectorMut<'_, T>) -> (T, T) {
     let norm = nrm2_here(x.view());
     if norm == T::Real::ZERO && alpha.im() == T::Real::ZERO {
