@@ -12,8 +12,8 @@ use crate::sweep::split_columns;
 const SMALL: usize = 16;
 
 /// Replaces the triangle `uplo` of a symmetric or Hermitian matrix by its factor: `A = L * L^H`, or
-/// `A = U^H * U`. The other triangle and imaginary parts on the diagonal are not read. The team of the process
-/// shares steps that are worth it.
+/// `A = U^H * U`. The other triangle and imaginary parts on the diagonal are not read. The team of the
+/// process shares steps that are worth it.
 ///
 /// Returns the first step, from nought, whose pivot is not positive, if there is one: then the matrix is not
 /// positive definite, and from that column on nothing is factored.
