@@ -98,26 +98,27 @@ fn average_absolute_deviation(values: &[f64]) -> f64 {
 /// A point's runs, each beside the one with the same seed that speedups are over.
 fn see<'a>(plan: &Plan, points: &'a [Point], point: &'a Point, of: Option<&'a str>) -> impl Iterator<Item = View<'a>> {
     let baseline = plan.baseline(point.number).map(|number| &points[number]);
-    let best_ns = best(plan, points, point, of);
+    let best_and_own_ns = best_and_own(plan, points, point, of);
     point.runs.iter().map(move |ran| match &ran.played {
         RunResult::Smp(study, outcome) => {
             let over = baseline.and_then(|point| point.runs.iter().find(|other| other.seed == ran.seed));
-            View::Smp(Seen { study, outcome, of, over: over.and_then(Ran::smp), best_ns })
+            View::Smp(Seen { study, outcome, of, over: over.and_then(Ran::smp), best_and_own_ns })
         }
         RunResult::Network(_, summary) => View::Network(summary),
     })
 }
 
-/// The shortest time of all choices that regrets are over, each averaged over its seeds: a lucky seed is no
-/// choice.
-fn best(plan: &Plan, points: &[Point], point: &Point, of: Option<&str>) -> Option<f64> {
+/// The shortest time of all choices that regrets are over, and the point's own, each averaged over its seeds:
+/// a lucky seed is no choice.
+fn best_and_own(plan: &Plan, points: &[Point], point: &Point, of: Option<&str>) -> Option<[f64; 2]> {
     let mean = |number: usize| {
         let runs = points[number].runs.iter().filter_map(Ran::smp);
         let all: Vec<f64> =
-            runs.map(|(study, outcome)| Seen { study, outcome, of, over: None, best_ns: None }.elapsed_ns()).collect();
+            runs.map(|(study, outcome)| Seen { study, outcome, of, over: None, best_and_own_ns: None }.elapsed_ns()).collect();
         all.iter().sum::<f64>() / all.len() as f64
     };
-    plan.rivals(point.number)?.map(mean).filter(|ns| ns.is_finite()).min_by(f64::total_cmp)
+    let best = plan.rivals(point.number)?.map(mean).filter(|ns| ns.is_finite()).min_by(f64::total_cmp)?;
+    Some([best, mean(point.number)])
 }
 
 /// What the first seed of a point recorded: states of the first job's threads, and spins window by window.
@@ -183,7 +184,9 @@ pub fn table(plan: &Plan, measurements: &[Measurement]) -> ResultTable {
     let mut table = ResultTable::new(down.iter().chain(&columns).cloned());
     for row in rows {
         let mean = |column: &String| means.get(&(row.clone(), column.clone())).copied().flatten();
-        let cells = columns.iter().map(|column| mean(column).map_or_else(|| "-".to_owned(), |mean| digits(mean, 4)));
+        // What is left of a sum of differences around nothing is rounding.
+        let exact = |mean: f64| if mean.abs() < 1e-12 { 0.0 } else { mean };
+        let cells = columns.iter().map(|column| mean(column).map_or_else(|| "-".to_owned(), |mean| digits(exact(mean), 4)));
         table.rows.push(row.iter().cloned().chain(cells).collect());
     }
     if figure.best.is_some() {

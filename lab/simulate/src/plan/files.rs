@@ -37,11 +37,6 @@ impl Files {
         self.machine.get().is_some()
     }
 
-    /// The costs kept for this machine, or else typical ones.
-    pub(super) fn machine_or_typical(&self) -> Costs {
-        self.machine().unwrap_or(Costs::TYPICAL)
-    }
-
     /// The costs in a file of another machine.
     pub(super) fn costs(&self, path: &str) -> Result<Costs, String> {
         let path = self.folder.join(path);

@@ -110,11 +110,11 @@ pub(super) fn machine(node: &Located, files: &Files) -> ParseResult<MachineSpec>
     Ok(MachineSpec { cpus, prices, scheduler, ties: table.ties.map_or(base.ties, Ties::from), resolution })
 }
 
-/// The paper's prices; under today's scheduler measured ones.
+/// The paper's prices; under today's scheduler typical ones, so a plan gives the same numbers everywhere.
 fn prices(table: Option<PriceTable>, today: bool, files: &Files) -> ParseResult<Prices> {
     let base = match table.as_ref().and_then(|table| table.calibration.as_ref()) {
         Some((line, word)) => Prices::measured(&calibration(word, *line, files)?),
-        None if today => Prices::measured(&files.machine_or_typical()),
+        None if today => Prices::measured(&Costs::TYPICAL),
         None => Prices::TSAFRIR_2002,
     };
     Ok(table.map_or(base, |table| table.over(base)))
