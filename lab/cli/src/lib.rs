@@ -179,7 +179,7 @@ impl Verb {
             Self::Measure { output, .. } => output.iter().cloned().collect(),
             Self::Simulate(simulate) => [&simulate.output, &simulate.trace].into_iter().flatten().cloned().collect(),
             Self::Exec(exec) => exec.output.iter().cloned().collect(),
-            Self::Reproduce(reproduce) => reproduce.output.iter().cloned().collect(),
+            Self::Reproduce(reproduce) => [&reproduce.output, &reproduce.record].into_iter().flatten().cloned().collect(),
             Self::Doctor | Self::Compare { .. } | Self::Run(_) | Self::App(_) | Self::Completions { .. } | Self::Man => vec![],
         }
     }
@@ -279,6 +279,10 @@ pub struct Reproduce {
     /// Feitelson 2002.
     #[arg(long)]
     pub full: bool,
+    /// Runs the programs of Itzkovitz & Schuster 1999 here, writes their journals to this file, and judges by
+    /// them instead of by the shipped ones. On an unusable machine the verdicts are withheld.
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
     /// Ends with 1 if a claim does not hold here.
     #[arg(long)]
     pub check: bool,

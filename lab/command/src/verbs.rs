@@ -113,11 +113,11 @@ fn run_app(cli: &Cli, options: &App) -> Result<()> {
 
 fn reproduce_claims(cli: &Cli, options: &Reproduce) -> Result<()> {
     let run = Run::begin("reproduce", None);
-    let found = reproduce::run(
-        options.paper.as_deref(),
-        options.figure.as_deref(),
-        &reproduce::Trial { quiet: cli.quiet, full: options.full },
-    )?;
+    if let Some(journals) = &options.record {
+        reproduce::record_journals(options.paper.as_deref(), journals, cli.quiet)?;
+    }
+    let trial = reproduce::Trial { quiet: cli.quiet, full: options.full, journals: options.record.clone() };
+    let found = reproduce::run(options.paper.as_deref(), options.figure.as_deref(), &trial)?;
     let mut results = run.end(interrupt::requested(), found.measurements, vec![], found.notes);
     results.timelines = found.timelines;
     let settled = reproduce::settle(found.tried, &results.noise);

@@ -110,6 +110,8 @@ pub struct Claim {
     pub fitted_because: Option<String>,
     /// Where our model has it from, so that agreement is by construction.
     pub given_because: Option<String>,
+    /// Why no run can decide it: the number is shown without a verdict.
+    pub not_comparable_because: Option<String>,
     /// What makes it differ.
     pub fails_with: Option<FailsWith>,
     /// The experiment that tries it.

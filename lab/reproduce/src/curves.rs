@@ -2,10 +2,14 @@
 use super::{Answer, Findings, Trial};
 use anyhow::Result;
 use foregather_results::Measurement;
-use foregather_simulate::{self as simulate, Ask, Plan, Point, Running, points, shipped};
+use foregather_simulate::{self as simulate, Ask, Plan, Point, Ran, Running, points, shipped};
 
 /// The measurements of one plan.
-pub(super) struct Curves(Vec<Measurement>);
+pub(super) struct Curves {
+    all: Vec<Measurement>,
+    /// The same without each of its seeds, if there are several.
+    left_out: Vec<Curves>,
+}
 
 /// Some of them.
 pub(super) struct Series<'c>(Vec<&'c Measurement>);
@@ -23,7 +27,8 @@ pub(super) fn runs(plan: &Plan, trial: &Trial) -> Result<Vec<Point>> {
 /// Runs a shipped plan; its measurements are kept.
 pub(super) fn curves(name: &str, trial: &Trial, findings: &mut Findings) -> Result<Curves> {
     let plan = plan(name, trial)?;
-    let all = points::measurements(&plan, &runs(&plan, trial)?);
+    let found = Curves::of(&plan, runs(&plan, trial)?);
+    let all = &found.all;
     findings.measurements.extend(all.iter().cloned());
     // A plan of jobs counts barriers, one of networks trials.
     for (figure, what) in [("barriers", "barriers of each job"), ("trials", "trials of each seed")] {
@@ -32,22 +37,65 @@ pub(super) fn curves(name: &str, trial: &Trial, findings: &mut Findings) -> Resu
             findings.notes.push(format!("{name}: {} points, {:.0} {what} on average", all.len(), mean(&counts)));
         }
     }
-    Ok(Curves(all))
+    Ok(found)
+}
+
+/// A shipped plan with changes.
+pub(super) fn changed(name: &str, changes: &[(&str, &str)]) -> Result<Plan> {
+    let set = changes.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+    shipped::open(name, &Ask { set, ..Ask::default() })
 }
 
 /// Runs a shipped plan with changes, to hold it against the plan itself.
 pub(super) fn varied(name: &str, trial: &Trial, changes: &[(&str, &str)]) -> Result<Curves> {
-    let set = changes.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
-    let plan = shipped::open(name, &Ask { set, ..Ask::default() })?;
-    Ok(Curves(points::measurements(&plan, &runs(&plan, trial)?)))
+    let plan = changed(name, changes)?;
+    Ok(Curves::of(&plan, runs(&plan, trial)?))
 }
 
 impl Curves {
+    fn of(plan: &Plan, mut points: Vec<Point>) -> Self {
+        let all = points::measurements(plan, &points);
+        let seeds = points.iter().map(|point| point.runs.len()).min().unwrap_or(0);
+        let mut left_out = vec![];
+        for seed in 0..if seeds > 1 { seeds } else { 0 } {
+            let taken: Vec<Ran> = points.iter_mut().map(|point| point.runs.remove(seed)).collect();
+            left_out.push(Self { all: points::measurements(plan, &points), left_out: vec![] });
+            points.iter_mut().zip(taken).for_each(|(point, ran)| point.runs.insert(seed, ran));
+        }
+        Self { all, left_out }
+    }
+
+    /// The number of its seeds.
+    pub(super) fn seeds(&self) -> usize {
+        self.left_out.len().max(1)
+    }
+
+    /// The same without one of its seeds.
+    pub(super) fn leaving_out(&self, seed: Option<usize>) -> &Self {
+        seed.map_or(self, |seed| &self.left_out[seed])
+    }
+
+    /// What comes of a number of all seeds, a value for each seed.
+    pub(super) fn pseudo_values(&self, of: impl Fn(&Self) -> f64) -> Vec<f64> {
+        pseudo_values(self.seeds(), |seed| of(self.leaving_out(seed)))
+    }
+
+    /// A number of all seeds, with its interval.
+    pub(super) fn number(&self, of: impl Fn(&Self) -> f64, why: impl Into<String>) -> Answer {
+        sampled(self.seeds(), |seed| of(self.leaving_out(seed)), why)
+    }
+
+    /// Several numbers of all seeds, all of which are asked for: the least and the largest, with their
+    /// intervals.
+    pub(super) fn each(&self, of: impl Fn(&Self) -> Vec<f64>, why: impl Into<String>) -> Answer {
+        each_sampled(self.seeds(), |seed| of(self.leaving_out(seed)), why)
+    }
+
     /// Those with these labels.
     pub(super) fn with(&self, labels: &[(&str, &str)]) -> Series<'_> {
         let fits = |m: &&Measurement| labels.iter().all(|(name, value)| m.labels.get(*name).is_some_and(|label| label == value));
         Series(
-            self.0
+            self.all
                 .iter()
                 .filter(fits)
                 .filter(|m| !m.labels.contains_key("state") || labels.iter().any(|l| l.0 == "state"))
@@ -58,7 +106,7 @@ impl Curves {
     /// The different values of a label.
     pub(super) fn labels(&self, name: &str) -> Vec<&str> {
         let mut all = Vec::new();
-        for value in self.0.iter().filter_map(|m| m.labels.get(name)) {
+        for value in self.all.iter().filter_map(|m| m.labels.get(name)) {
             if !all.contains(&value.as_str()) {
                 all.push(value.as_str());
             }
@@ -87,22 +135,6 @@ impl Series<'_> {
         mean(&self.all(figure))
     }
 
-    /// What is drawn, over the load; `of` makes one number of the mean curve. A value for each seed: what the
-    /// number would be if all seeds had moved it as that one does (the jackknife), so their mean and its
-    /// interval are the number's.
-    pub(super) fn pseudo_values(&self, of: impl Fn(&[(f64, f64)]) -> f64) -> Vec<f64> {
-        let seeds = self.0.iter().map(|m| m.values.as_ref().map_or(0, Vec::len)).min().unwrap_or(0);
-        let without = |left_out: Option<usize>| {
-            let at = |m: &Measurement| {
-                let kept = (0..seeds).filter(|&seed| Some(seed) != left_out);
-                Some((load(m)?, mean(&kept.map(|seed| m.values.as_ref().map_or(f64::NAN, |all| all[seed])).collect::<Vec<_>>())))
-            };
-            of(&self.0.iter().filter_map(|m| at(m)).collect::<Vec<_>>())
-        };
-        let (all, n) = (without(None), seeds as f64);
-        (0..seeds).map(|seed| n * all - (n - 1.0) * without(Some(seed))).collect()
-    }
-
     /// Every value of every measurement: one a seed, or one a sample.
     pub(super) fn values(&self) -> Vec<f64> {
         self.0.iter().flat_map(|m| m.values.iter().flatten().copied()).collect()
@@ -125,6 +157,32 @@ pub(super) fn falls_below(points: &[(f64, f64)], height: f64) -> Option<f64> {
     let last = points.iter().rposition(|p| p.1 >= height)?;
     let ((x0, y0), (x1, y1)) = (points[last], *points.get(last + 1)?);
     Some(x0 + (x1 - x0) * (y0 - height) / (y0 - y1))
+}
+
+/// A value for each seed: what a number would be if all seeds had moved it as that one does (the jackknife),
+/// so their mean and its interval are the number's. `of` is given the seed that is left out.
+fn pseudo_values(seeds: usize, of: impl Fn(Option<usize>) -> f64) -> Vec<f64> {
+    let (all, n) = (of(None), seeds as f64);
+    if seeds < 2 { vec![all] } else { (0..seeds).map(|seed| n * all - (n - 1.0) * of(Some(seed))).collect() }
+}
+
+/// A number of several seeds, with its interval; `of` is given the seed that is left out.
+pub(super) fn sampled(seeds: usize, of: impl Fn(Option<usize>) -> f64, why: impl Into<String>) -> Answer {
+    match pseudo_values(seeds, of)[..] {
+        [one] => number(one, why),
+        ref values if values.iter().all(|value| value.is_finite()) => Answer::Sample(values.to_vec(), why.into()),
+        _ => Answer::CannotTry("the simulation gave no number".into()),
+    }
+}
+
+/// The least and the largest of several numbers of several seeds; `of` is given the seed that is left out.
+pub(super) fn each_sampled(seeds: usize, of: impl Fn(Option<usize>) -> Vec<f64>, why: impl Into<String>) -> Answer {
+    if seeds < 2 {
+        return each(of(None), why);
+    }
+    let ends = [f64::min as fn(f64, f64) -> f64, f64::max];
+    let end = |end| pseudo_values(seeds, |seed| of(seed).into_iter().reduce(end).unwrap_or(f64::NAN));
+    Answer::EachSample(ends.map(end).to_vec(), why.into())
 }
 
 /// A number, unless there is none.
@@ -152,10 +210,16 @@ mod tests {
     #[test]
     fn seeds_move_the_mean_curves_number_as_much_as_they_differ() {
         let point = |load: &str, values: Vec<f64>| Measurement::from_values(load, "w", "x", values).label("load", load);
-        let all = Curves(vec![point("1x", vec![2.0, 3.0]), point("2x", vec![4.0, 6.0, 9.0])]);
-        let moved = |of: fn(&[(f64, f64)]) -> f64| all.with(&[]).pseudo_values(of);
-        assert_eq!(moved(|curve| curve.iter().map(|p| p.0 * p.1).sum()), [10.0, 15.0], "a mean's are the seeds' own");
-        assert_eq!(moved(|curve| curve[0].1.powi(2)), [2.0 * 6.25 - 9.0, 2.0 * 6.25 - 4.0]);
+        let of = |one: &[f64], two: &[f64]| vec![point("1x", one.to_vec()), point("2x", two.to_vec())];
+        let only = |one: f64, two: f64| Curves { all: of(&[one], &[two]), left_out: vec![] };
+        let all = Curves { all: of(&[2.0, 3.0], &[4.0, 6.0]), left_out: vec![only(3.0, 6.0), only(2.0, 4.0)] };
+        let mean_at = |all: &Curves, load: &str| mean(&all.with(&[("load", load)]).values());
+        let sum = |all: &Curves| mean_at(all, "1x") + mean_at(all, "2x");
+        assert_eq!(all.pseudo_values(sum), [6.0, 9.0], "a mean's are the seeds' own");
+        assert_eq!(all.pseudo_values(|all| mean_at(all, "1x").powi(2)), [2.0 * 6.25 - 9.0, 2.0 * 6.25 - 4.0]);
+        let both = |all: &Curves| vec![mean_at(all, "1x"), mean_at(all, "2x")];
+        assert!(matches!(all.each(both, ""), Answer::EachSample(ends, _) if ends == [[2.0, 3.0], [4.0, 6.0]]));
+        assert!(matches!(only(2.0, 4.0).number(sum, ""), Answer::Number(number, _) if number == 6.0));
     }
 
     #[test]

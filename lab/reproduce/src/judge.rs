@@ -15,6 +15,8 @@ pub enum Answer {
     Sample(Vec<f64>, String),
     /// Several numbers, each of which has to lie in the band.
     Each(Vec<f64>, String),
+    /// Several numbers, each once for each seed: each mean's interval is held against the band.
+    EachSample(Vec<Vec<f64>>, String),
     /// A plain fact, where nothing is to be counted or measured: whether it is so, what was found, and why.
     Holds(bool, String, String),
     /// It cannot be tried here; why.
@@ -52,14 +54,12 @@ impl ClaimBand {
         if self.holds(number) { Outcome::Holds } else { Outcome::Differs }
     }
 
-    /// The mean's interval against the band: undecided if it reaches over an edge.
-    fn judge_interval(self, low: f64, high: f64) -> Outcome {
-        if high < self.least || low > self.most {
-            Outcome::Differs
-        } else if self.holds(low) && self.holds(high) {
-            Outcome::Holds
-        } else {
-            Outcome::HoldsWithinNoise
+    /// The mean and its interval against the band: a mean outside differs however far its interval reaches, a
+    /// mean inside holds, within noise if its interval reaches over an edge.
+    fn judge_interval(self, [mean, low, high]: [f64; 3]) -> Outcome {
+        match self.judge(mean) {
+            Outcome::Holds if !(self.holds(low) && self.holds(high)) => Outcome::HoldsWithinNoise,
+            verdict => verdict,
         }
     }
 }
@@ -85,11 +85,13 @@ fn untried(why: impl Into<String>) -> Judged {
 }
 
 fn of_sample(values: &[f64], band: Option<ClaimBand>, why: &str) -> Judged {
-    let [mean, low, high] = interval_of_mean(values);
-    let verdict = band.map_or(Outcome::NotComparable, |band| band.judge_interval(low, high));
+    let interval @ [mean, low, high] = interval_of_mean(values);
+    let verdict = band.map_or(Outcome::NotComparable, |band| band.judge_interval(interval));
     let doubt = match verdict {
-        Outcome::HoldsWithinNoise if band.is_some_and(|band| band.holds(mean)) => ", which reaches out of the band",
-        Outcome::HoldsWithinNoise => ", which reaches into the band, with its mean outside",
+        Outcome::HoldsWithinNoise => ", which reaches out of the band",
+        Outcome::Differs if band.is_some_and(|band| low <= band.most && band.least <= high) => {
+            ", which reaches into the band, with its mean outside"
+        }
         _ => "",
     };
     let words = format!("95 % interval of {} seeds {} to {}{doubt}", values.len(), digits(low, 4), digits(high, 4));
@@ -103,6 +105,19 @@ fn of_each(values: &[f64], band: Option<ClaimBand>, why: String) -> Judged {
     (Some(Value::Text(format!("{} to {}", digits(low, 4), digits(high, 4)))), verdict, why)
 }
 
+fn of_each_sample(samples: &[Vec<f64>], band: Option<ClaimBand>, why: &str) -> Judged {
+    let intervals: Vec<[f64; 3]> = samples.iter().map(|values| interval_of_mean(values)).collect();
+    let means: Vec<f64> = intervals.iter().map(|[mean, ..]| *mean).collect();
+    let (got, verdict, _) = of_each(&means, band, String::new());
+    let words: Vec<String> =
+        intervals.iter().map(|[_, low, high]| format!("{} to {}", digits(*low, 4), digits(*high, 4))).collect();
+    let reaches = |band: ClaimBand| intervals.iter().any(|&interval| band.judge_interval(interval) == Outcome::HoldsWithinNoise);
+    let doubtful = verdict == Outcome::Holds && band.is_some_and(reaches);
+    let (verdict, doubt) = if doubtful { (Outcome::HoldsWithinNoise, ", which reach out of the band") } else { (verdict, "") };
+    let words = format!("95 % intervals of {} seeds {}{doubt}", samples[0].len(), words.join(" and "));
+    (got, verdict, if why.is_empty() { words } else { format!("{why}; {words}") })
+}
+
 fn judged(answer: Answer, band: Option<ClaimBand>) -> Judged {
     match answer {
         Answer::CannotTry(why) => untried(why),
@@ -113,6 +128,12 @@ fn judged(answer: Answer, band: Option<ClaimBand>) -> Judged {
         Answer::Sample(values, _) | Answer::Each(values, _) if values.is_empty() || values.iter().any(|v| !v.is_finite()) => {
             untried("the experiment gave no numbers")
         }
+        Answer::EachSample(samples, _)
+            if samples.is_empty() || samples.iter().any(|all| all.is_empty() || all.iter().any(|v| !v.is_finite())) =>
+        {
+            untried("the experiment gave no numbers")
+        }
+        Answer::EachSample(samples, why) => of_each_sample(&samples, band, &why),
         Answer::Number(number, why) => {
             (Some(Value::Number(number)), band.map_or(Outcome::NotComparable, |band| band.judge(number)), why)
         }
@@ -127,6 +148,7 @@ pub(super) fn judge(paper: &Paper, claim: &Claim, answer: Answer) -> Verdict {
     let (got, verdict, found) = judged(answer, band);
     let agrees = matches!(verdict, Outcome::Holds | Outcome::HoldsWithinNoise);
     let verdict = match verdict {
+        _ if claim.not_comparable_because.is_some() => Outcome::NotComparable,
         _ if agrees && claim.given_because.is_some() => Outcome::Given,
         _ if agrees && claim.fitted_because.is_some() => Outcome::Fitted,
         verdict => verdict,
@@ -135,6 +157,7 @@ pub(super) fn judge(paper: &Paper, claim: &Claim, answer: Answer) -> Verdict {
         Outcome::Given => claim.given_because.as_deref(),
         Outcome::Fitted => claim.fitted_because.as_deref(),
         Outcome::Differs => claim.differs_because.as_deref(),
+        Outcome::NotComparable => claim.not_comparable_because.as_deref(),
         _ => None,
     };
     let words = [found.as_str(), because.unwrap_or_default(), claim.expected_reason.as_deref().unwrap_or_default()];
@@ -189,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn seeds_that_reach_over_an_edge_leave_it_undecided() {
+    fn a_mean_decides_and_its_interval_says_whether_noise_could_change_that() {
         let sample = |values: &[f64]| verdict(&at_least(2.0), Answer::Sample(values.to_vec(), String::new()));
         assert_eq!(sample(&[2.5, 2.6, 2.55]).verdict, Outcome::Holds);
         assert_eq!(sample(&[1.5, 1.6, 1.55]).verdict, Outcome::Differs);
@@ -197,7 +220,7 @@ mod tests {
         assert_eq!(inside.verdict, Outcome::HoldsWithinNoise);
         assert!(inside.reason.contains("reaches out of the band"), "{}", inside.reason);
         let outside = sample(&[1.997, 2.008, 1.980, 2.019, 1.989]);
-        assert_eq!(outside.verdict, Outcome::HoldsWithinNoise);
+        assert_eq!(outside.verdict, Outcome::Differs, "an interval that touches the band is no agreement");
         assert!(outside.reason.contains("with its mean outside"), "{}", outside.reason);
         assert_eq!(sample(&[2.1]).verdict, Outcome::Holds, "one seed is a number");
         assert_eq!(sample(&[]).verdict, Outcome::NotComparable);
@@ -212,6 +235,21 @@ mod tests {
     }
 
     #[test]
+    fn each_mean_has_to_lie_in_the_band_and_the_widest_interval_says_how_surely() {
+        let each = |samples: &[&[f64]]| {
+            let samples = samples.iter().map(|values| values.to_vec()).collect();
+            verdict(&at_least(2.0), Answer::EachSample(samples, "lowest and highest".into()))
+        };
+        let (sure, near, below) = ([2.5, 2.6, 2.55], [1.99, 2.04, 2.05], [1.9, 1.95, 1.92]);
+        assert_eq!(each(&[&sure, &sure]).verdict, Outcome::Holds);
+        let doubtful = each(&[&near, &sure]);
+        assert_eq!(doubtful.verdict, Outcome::HoldsWithinNoise);
+        assert!(doubtful.reason.contains("which reach out of the band"), "{}", doubtful.reason);
+        assert_eq!(each(&[&below, &sure]).verdict, Outcome::Differs);
+        assert_eq!(each(&[&[]]).verdict, Outcome::NotComparable);
+    }
+
+    #[test]
     fn inputs_are_given_and_fits_are_fitted_unless_they_differ() {
         let given = Claim { given_because: Some("Table I".into()), ..at_least(2.0) };
         let fitted = Claim { fitted_because: Some("chosen".into()), ..at_least(2.0) };
@@ -219,6 +257,16 @@ mod tests {
         assert_eq!([number(&given, 1.0), number(&fitted, 1.0)], [Outcome::Differs, Outcome::Differs]);
         let spread = Answer::Sample(vec![1.9, 2.2, 2.3], String::new());
         assert_eq!(verdict(&fitted, spread).verdict, Outcome::Fitted);
+    }
+
+    #[test]
+    fn what_no_run_can_decide_keeps_its_number_and_gets_no_verdict() {
+        let other = Claim { not_comparable_because: Some("another program".into()), ..at_least(2.0) };
+        for answer in [1.0, 3.0] {
+            let verdict = verdict(&other, Answer::Number(answer, "counted".into()));
+            assert_eq!((verdict.verdict, verdict.got), (Outcome::NotComparable, Some(Value::Number(answer))));
+            assert_eq!(verdict.reason, "counted; another program");
+        }
     }
 
     #[test]

@@ -16,13 +16,14 @@ mod points;
 pub mod seidel;
 pub mod tsafrir;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use claims::{Claim, Paper};
 use foregather_host::{affinity, interrupt};
 use foregather_results::{Level, Measurement, Noise, Outcome, Timeline, Verdict};
 pub use judge::Answer;
 pub use points::MEASURED;
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 /// What an experiment gave.
 #[derive(Default)]
@@ -45,12 +46,33 @@ impl Findings {
 }
 
 /// How experiments are run.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Trial {
     /// No progress on standard error.
     pub quiet: bool,
     /// With the finer grids and more seeds of the plans.
     pub full: bool,
+    /// A file of journals that [`record_journals`] has written, in place of the shipped ones.
+    pub journals: Option<PathBuf>,
+}
+
+/// The paper whose claims are judged by recorded journals.
+const RECORDED: &str = "itzkovitz-schuster1999";
+
+/// Runs the programs of Itzkovitz & Schuster 1999 on this machine and writes their journals to a file, from
+/// which the shipped ones are made. If the file is one of journals already, it keeps its latest recordings of
+/// the program of which no two runs are alike.
+///
+/// # Errors
+/// If another paper is chosen, a program fails, or the file cannot be written.
+pub fn record_journals(paper: Option<&str>, file: &Path, quiet: bool) -> Result<()> {
+    if paper != Some(RECORDED) {
+        bail!("no journals are recorded for `{}`; choose {RECORDED}", paper.unwrap_or("all papers"));
+    }
+    let earlier = file.exists().then(|| std::fs::read(file)).transpose();
+    let earlier = earlier.with_context(|| format!("cannot read {}", file.display()))?;
+    let archive = itzkovitz::record_all(earlier.as_deref(), quiet)?;
+    std::fs::write(file, archive).with_context(|| format!("cannot write {}", file.display()))
 }
 
 /// An experiment by its name in `papers/`.
@@ -59,19 +81,31 @@ pub struct Experiment {
     run: fn(&Trial, &mut Findings) -> Result<()>,
     /// Does it need two processors?
     between_processors: bool,
-    /// Does this machine decide what comes out? A simulation gives the same everywhere.
+    /// Whether this machine decides what comes out. A simulation gives the same everywhere.
     measured: bool,
+    /// Whether it replays recorded journals: shipped ones are the same everywhere, new ones are measured.
+    replays_journals: bool,
 }
 
 /// Registers an experiment in virtual time.
 pub const fn experiment(name: &'static str, run: fn(&Trial, &mut Findings) -> Result<()>) -> Experiment {
-    Experiment { name, run, between_processors: false, measured: false }
+    Experiment { name, run, between_processors: false, measured: false, replays_journals: false }
 }
 
 impl Experiment {
     /// The same experiment, as one that measures this machine: a disturbed run of it says nothing.
     const fn measured(self) -> Self {
         Self { measured: true, ..self }
+    }
+
+    /// The same experiment, as one that replays recorded journals.
+    const fn by_journals(self) -> Self {
+        Self { replays_journals: true, ..self }
+    }
+
+    /// Returns whether this machine decides what comes out in such a trial.
+    fn is_measured(&self, trial: &Trial) -> bool {
+        self.measured || (self.replays_journals && trial.journals.is_some())
     }
 
     /// The same experiment, as one that needs two processors.
@@ -189,7 +223,7 @@ pub fn run(paper: Option<&str>, figure: Option<&str>, trial: &Trial) -> Result<R
                 all.tried.push(Tried {
                     verdict: judge::judge(paper, claim, answer),
                     expected_to_differ: claim.differs_because.is_some(),
-                    measured: experiment.measured,
+                    measured: experiment.is_measured(trial),
                 });
             }
         }
@@ -202,11 +236,11 @@ pub fn run(paper: Option<&str>, figure: Option<&str>, trial: &Trial) -> Result<R
 #[cfg(test)]
 fn as_known(paper: &str, experiments: &[(&str, usize)]) {
     for &(experiment, claims) in experiments {
-        let found = run(Some(paper), Some(experiment), &Trial { quiet: true, full: false }).unwrap();
+        let found = run(Some(paper), Some(experiment), &Trial { quiet: true, ..Trial::default() }).unwrap();
         let settled = settle(found.tried, &Noise::default());
         assert_eq!(settled.verdicts.len(), claims, "{experiment}");
         assert_eq!((settled.differences, settled.surprises), (vec![], vec![]), "{experiment}");
-        let untried = |v: &&Verdict| v.verdict == Outcome::NotComparable && v.expected.is_some();
+        let untried = |v: &&Verdict| v.verdict == Outcome::NotComparable && v.expected.is_some() && v.got.is_none();
         assert_eq!(settled.verdicts.iter().find(untried), None, "{experiment}");
     }
 }

@@ -51,7 +51,7 @@ pub enum Outcome {
     Differs,
     /// Within its band, with all of its 95 % interval where several seeds gave one.
     Holds,
-    /// The interval reaches over an edge of the band: with these seeds it is undecided.
+    /// The mean lies in its band, and its interval reaches over an edge: other seeds may decide otherwise.
     #[serde(rename = "holds within noise")]
     HoldsWithinNoise,
     /// Our model was fitted to it, so agreement proves nothing.

@@ -67,6 +67,7 @@ fn covered(paper: &Paper, without: usize) -> String {
         (Standing::ExpectedToDiffer, "are expected to differ"),
         (Standing::Fitted, "are fitted"),
         (Standing::Given, "are given"),
+        (Standing::NotComparable, "cannot be compared"),
         (Standing::NoNumber, "have no number"),
     ];
     let told = words.map(|(standing, words)| (count(standing), words)).into_iter().filter(|(count, _)| *count > 0);
@@ -171,7 +172,7 @@ mod tests {
         assert_eq!(found("fails-with = 0", "fails-with = \"m\""), [""; 0]);
         assert!(matches!(&found("fails-with = 0\n", "")[..], [one] if one.contains("nothing makes it fail")));
         assert!(matches!(&found("fails-with = 0", "fails-with = \"n\"")[..], [one] if one.contains("no mutant `n`")));
-        for because in ["differs-because", "fitted-because", "given-because"] {
+        for because in ["differs-because", "fitted-because", "given-because", "not-comparable-because"] {
             assert_eq!(found("fails-with = 0", &format!("{because} = \"b\"")), [""; 0]);
         }
     }

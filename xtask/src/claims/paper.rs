@@ -48,6 +48,8 @@ pub(super) struct Claim {
     fitted_because: Option<String>,
     /// Which input of the model it is, so that agreement is by construction.
     given_because: Option<String>,
+    /// Why no run can decide it.
+    not_comparable_because: Option<String>,
     /// What makes it differ.
     pub(super) fails_with: Option<FailsWith>,
     /// The experiment's name, or `plan:` and a file.
@@ -85,6 +87,7 @@ pub(super) enum Standing {
     ExpectedToDiffer,
     Fitted,
     Given,
+    NotComparable,
     NoNumber,
 }
 
@@ -151,6 +154,7 @@ impl Claim {
             _ if self.differs_because.is_some() => Standing::ExpectedToDiffer,
             _ if self.fitted_because.is_some() => Standing::Fitted,
             _ if self.given_because.is_some() => Standing::Given,
+            _ if self.not_comparable_because.is_some() => Standing::NotComparable,
             _ if self.expected_reason.is_some() && self.thresholds() == 0 => Standing::NoNumber,
             _ => Standing::MayHold,
         }
@@ -170,7 +174,7 @@ impl Claim {
         let thresholds = self.thresholds();
         let ends = [self.at_least, self.at_most].into_iter().flatten().chain(self.between.into_iter().flatten());
         let ordered = self.between.is_none_or(|[least, most]| least <= most) && ends.into_iter().all(f64::is_finite);
-        let because = [&self.differs_because, &self.fitted_because, &self.given_because];
+        let because = [&self.differs_because, &self.fitted_because, &self.given_because, &self.not_comparable_because];
         let yes_no = self.kind == ClaimKind::YesNo;
         let wrong = [
             (!is_id(&self.id), "the id must be letters, digits and single dashes"),
@@ -189,7 +193,11 @@ impl Claim {
             (self.given_because.as_deref().is_some_and(blank), "`given-because` is empty: say why or leave it out"),
             (
                 because.into_iter().flatten().count() > 1,
-                "what was fitted or given cannot be expected to differ: name one of `differs-`, `fitted-` and `given-because`",
+                "a claim has one standing: name one of `differs-`, `fitted-`, `given-` and `not-comparable-because`",
+            ),
+            (
+                self.not_comparable_because.as_deref().is_some_and(blank),
+                "`not-comparable-because` is empty: say why or leave it out",
             ),
             (
                 thresholds + usize::from(self.tolerance.is_some()) > 1,
@@ -323,6 +331,8 @@ check = "ping-pong"
         assert_one("check", "fitted-because = \" \"\ncheck", 5, "`fitted-because`");
         assert_one("check", "fitted-because = \"a\"\ndiffers-because = \"b\"\ncheck", 5, "name one of");
         assert_one("check", "given-because = \"\"\ncheck", 5, "`given-because`");
+        assert_one("check", "not-comparable-because = \" \"\ncheck", 5, "`not-comparable-because`");
+        assert_one("check", "not-comparable-because = \"a\"\ngiven-because = \"b\"\ncheck", 5, "name one of");
         assert_one("check", "fitted-because = \"a\"\ngiven-because = \"b\"\ncheck", 5, "name one of");
         assert_eq!(spoilt("check", "fitted-because = \"its length was chosen for it\"\ncheck"), []);
     }

@@ -55,7 +55,7 @@ fn cube(all: &mut PageSimulations, quiet: bool) -> Result<()> {
 
 impl PageSimulations {
     fn claims(&mut self, paper: &str, figure: &str, quiet: bool) -> Result<()> {
-        let found = reproduce::run(Some(paper), Some(figure), &Trial { quiet, full: false })?;
+        let found = reproduce::run(Some(paper), Some(figure), &Trial { quiet, ..Trial::default() })?;
         self.tried.extend(found.tried);
         self.measurements.extend(found.measurements);
         self.timelines.extend(found.timelines);

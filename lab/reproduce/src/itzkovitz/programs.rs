@@ -1,21 +1,20 @@
 //! The five programs on 1, 2, 4 and 8 hosts: speedups and where the time went (figure 6), and what the paper
 //! says of them (section 4.3).
+use super::archive::{Archive, CHUNK, EIGHT, HOSTS, TOURS, tsp_take, water};
 use super::number;
-use super::recording::{Recording, record_once, record_quietly};
+use super::recording::Recording;
 use super::stage::{Scenario, Show};
 use crate::{Answer, Findings, Trial};
 use anyhow::Result;
+use foregather_apps::App;
 use foregather_apps::is::Is;
 use foregather_apps::lu::Lu;
 use foregather_apps::sor::Sor;
 use foregather_apps::tsp::Tsp;
 use foregather_apps::water::Water;
-use foregather_bench_apps::Program;
 use foregather_dsm::node::WaitKind;
 use foregather_results::apps;
 
-/// Hosts that the paper had.
-pub(super) const HOSTS: [u32; 4] = [1, 2, 4, 8];
 /// What the programs compute on one processor of today, from the start of the clock on, in milliseconds: an
 /// AMD EPYC with a counter of 2.6 GHz, the least of a dozen runs, most of them beside other work. A number of
 /// its own, since what a run here takes is 1 to 3 times that, as others use the machine: verdicts must not
@@ -41,18 +40,11 @@ pub(super) struct Programme {
 }
 
 impl Programme {
-    /// Runs the program on 1, 2, 4 and 8 ranks.
-    pub(super) fn record(program: &Program) -> Result<Self> {
-        Self::of(program, record_quietly)
-    }
-
-    fn of(program: &Program, record: impl Fn(&Program, u32, Option<&Recording>) -> Result<Recording>) -> Result<Self> {
-        let mut runs: Vec<Recording> = vec![];
-        for hosts in HOSTS {
-            runs.push(record(program, hosts, runs.first())?);
-        }
-        let scale = scale(program.name(), &runs[0]);
-        Ok(Self { name: program.name(), runs, scale })
+    /// Takes the program's recordings on 1, 2, 4 and 8 hosts; `recording` is their name.
+    pub(super) fn of(archive: &Archive, name: &'static str, recording: &str) -> Result<Self> {
+        let runs = HOSTS.iter().map(|&hosts| archive.get(recording, hosts)).collect::<Result<Vec<Recording>>>()?;
+        let scale = scale(name, &runs[0]);
+        Ok(Self { name, runs, scale })
     }
 
     /// The run on eight hosts.
@@ -104,9 +96,14 @@ impl Programme {
 }
 
 /// How long a program with the paper's input computes on one processor, as a part of what was written down.
-pub(super) fn scale(program: &str, alone: &Recording) -> f64 {
+fn scale(program: &str, alone: &Recording) -> f64 {
     let (_, ms) = ALONE_MS.into_iter().find(|&(name, _)| name == program).expect("it is one of the five");
     ms / MS / alone.computed().max(1) as f64
+}
+
+/// How long computing takes, in percent of what is recorded, if it takes [`PACE_PERCENT`] of its time today.
+pub(super) fn pace(program: &str, run: &Recording) -> u64 {
+    (PACE_PERCENT as f64 * scale(program, run)).max(1.0) as u64
 }
 
 /// How many times as quick.
@@ -128,24 +125,22 @@ fn parts(show: &Show) -> [f64; apps::PARTS.len()] {
     parts
 }
 
-pub(super) fn figure6(_: &Trial, found: &mut Findings) -> Result<()> {
+pub(super) fn figure6(trial: &Trial, found: &mut Findings) -> Result<()> {
+    let archive = Archive::of(trial)?;
     let then = Scenario::millipage_1999();
     let mut draw = |programme: &Programme| -> Result<()> {
         programme.figure("simulated, 1999", &then, PACE_PERCENT, found)?;
         programme.figure("simulated, 1999, no sweeper", &Scenario::event_driven_1999(), PACE_PERCENT, found)?;
         programme.figure("simulated, today", &Scenario::modern(), TODAY_PERCENT, found)
     };
-    let sor = Programme::record(&Sor::paper().into())?;
-    draw(&sor)?;
-    let is = Programme::record(&Is::paper().into())?;
-    draw(&is)?;
-    let lu = Programme::record(&Lu::paper().into())?;
-    draw(&lu)?;
-    let water = Programme::record(&Water { chunk: 4, ..Water::paper() }.into())?;
-    draw(&water)?;
-    // Which rank takes which tour differs from run to run.
-    let tsp = Programme::of(&Tsp::paper().into(), record_once)?;
-    draw(&tsp)?;
+    let sor = Programme::of(&archive, Sor::NAME, Sor::NAME)?;
+    let is = Programme::of(&archive, Is::NAME, Is::NAME)?;
+    let lu = Programme::of(&archive, Lu::NAME, Lu::NAME)?;
+    let water = Programme::of(&archive, Water::NAME, &water(CHUNK))?;
+    let tsp = Programme::of(&archive, Tsp::NAME, Tsp::NAME)?;
+    for programme in [&sor, &is, &lu, &water, &tsp] {
+        draw(programme)?;
+    }
     apps::speedups(&mut found.measurements);
     for (claim, programme) in [("is-speedup", &is), ("sor-speedup", &sor), ("lu-speedup", &lu)] {
         let all = PACES.iter().map(|&pace| programme.speedup(&then, pace)).collect::<Result<Vec<f64>>>()?;
@@ -157,23 +152,48 @@ pub(super) fn figure6(_: &Trial, found: &mut Findings) -> Result<()> {
         );
         found.answer(claim, number(all[1], why));
     }
-    let more = (1..TOURS).map(|_| record_once(&Tsp::paper().into(), HOSTS[3], tsp.runs.first()));
-    let tours = more.collect::<Result<Vec<Recording>>>()?;
+    // Which rank takes which tour differs from run to run, and two of three faults are TSP's.
+    let tours = (1..TOURS).map(|take| archive.get(&tsp_take(take), EIGHT)).collect::<Result<Vec<Recording>>>()?;
+    found.answer("tsp-speedup", number(tsp.speedup(&then, PACE_PERCENT)?, "simulated on eight hosts of 1999"));
+    service(&[&sor, &is, &lu, &water, &tsp], found)?;
     delays(&[&sor, &is, &lu, &water], &tsp, &tours, found)?;
     Ok(())
 }
 
-/// TSP's runs on eight hosts, of which no two are alike, and two of three faults are its own.
-const TOURS: usize = 5;
 /// From there on eight hosts are close to linear.
 const NEARLY: f64 = 7.0;
+
+/// The share of eight hosts' time that they wait for faults, and what is left of it once servers are told at
+/// once (figure 6, the caption).
+fn service(all: &[&Programme], found: &mut Findings) -> Result<()> {
+    let waits = |programme: &Programme, stage: &Scenario| -> Result<(f64, f64)> {
+        let show = programme.eight().replay(&programme.at(stage, PACE_PERCENT))?;
+        let (count, us) = show.faults();
+        let hosts = show.threads.iter().map(|played| played.span.as_us()).sum::<f64>();
+        Ok((count as f64 * us, count as f64 * us / hosts))
+    };
+    let (mut shares, mut left, mut words) = (vec![], vec![], vec![]);
+    for programme in all {
+        let (late, share) = waits(programme, &Scenario::millipage_1999())?;
+        let (at_once, _) = waits(programme, &Scenario::event_driven_1999())?;
+        words.push(format!("{} {:.1} %", programme.name, share * 100.0));
+        shares.push(share);
+        left.push(at_once / late.max(f64::MIN_POSITIVE));
+    }
+    let words = format!("simulated on eight hosts of 1999: {}", words.join(", "));
+    found.answer("fault-service-small", Answer::Each(shares, words));
+    found.answer("fault-service-shrinks", Answer::Each(left, "the five programs, if servers are told at once".into()));
+    Ok(())
+}
 
 /// How long requests took, and how much of that was due to servers that were not told at once (section 4.3).
 fn delays(all: &[&Programme], tsp: &Programme, tours: &[Recording], found: &mut Findings) -> Result<()> {
     let mean = |stage: &Scenario, tour: &Recording| -> Result<(f64, String)> {
         let (mut count, mut sum, mut each) = (0, 0.0, vec![]);
         for (programme, run) in all.iter().map(|&programme| (programme, programme.eight())).chain([(tsp, tour)]) {
-            let (faults, us) = run.replay(&programme.at(stage, PACE_PERCENT))?.faults();
+            // Recordings of other hours computed for other times; all are scaled to the same.
+            let pace_percent = pace(programme.name, run);
+            let (faults, us) = run.replay(&Scenario { pace_percent, ..stage.clone() })?.faults();
             count += faults;
             sum += us * faults as f64;
             each.push(format!("{} {us:.0}", programme.name));

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use foregather_apps::Outcome;
 use foregather_bench_apps::Program;
 use foregather_dsm::journal::{Event, Journal, Operation};
-use foregather_dsm::memory::Settings;
+use foregather_dsm::memory::{Settings, Site};
 use foregather_dsm::protocol::Counts;
 use foregather_dsm::replay::{Grain, Relaxed, RelaxedPrices, relax};
 use foregather_dsm::{Access, Minipage};
@@ -21,13 +21,13 @@ pub(super) const PAGE: u32 = 4_096;
 /// What the threads of a program did, on one number of ranks.
 pub(super) struct Recording {
     pub(super) journals: Vec<Journal>,
-    pub(super) outcome: Outcome<()>,
-    minipages: u32,
+    pub(super) sites: Vec<Site>,
+    pub(super) minipages: u32,
 }
 
 /// Runs a program on `ranks` ranks of this process, and has its threads write journals. The result must be
 /// right.
-pub(super) fn record(program: &Program, ranks: u32) -> Result<Recording> {
+pub(super) fn record(program: &Program, ranks: u32) -> Result<(Recording, Outcome<()>)> {
     // The paper's programs fault.
     let settings = Settings { journal: ROOM, policy: Some(Policy::Block), asking: false, ..program.settings() };
     let (mut outcome, prove) = program.here(ranks, settings)?;
@@ -41,7 +41,8 @@ pub(super) fn record(program: &Program, ranks: u32) -> Result<Recording> {
     }
     let minipages = count(&outcome);
     thin(&mut journals, &Grain::pages(&outcome.sites, minipages, PAGE));
-    Ok(Recording { journals, outcome, minipages })
+    let sites = outcome.sites.clone();
+    Ok((Recording { journals, sites, minipages }, outcome))
 }
 
 /// How many minipages there are.
@@ -52,7 +53,7 @@ fn count(outcome: &Outcome<()>) -> u32 {
 /// Runs it once; all threads together compute for as long as one of them `alone`. For programs of which no
 /// two runs are alike.
 pub(super) fn record_once(program: &Program, ranks: u32, alone: Option<&Recording>) -> Result<Recording> {
-    let mut run = record(program, ranks)?;
+    let (mut run, _) = record(program, ranks)?;
     if let Some(alone) = alone {
         run.divide(alone.computed());
     }
@@ -64,9 +65,9 @@ pub(super) fn record_once(program: &Program, ranks: u32, alone: Option<&Recordin
 /// they also share caches, and what a signal takes to come and go is no computing. Only for programs that
 /// share out their work alike in every run.
 pub(super) fn record_quietly(program: &Program, ranks: u32, alone: Option<&Recording>) -> Result<Recording> {
-    let mut run = record(program, ranks)?;
+    let (mut run, _) = record(program, ranks)?;
     for _ in 1..TIMES {
-        run.hurry(&record(program, ranks)?);
+        run.hurry(&record(program, ranks)?.0);
     }
     if let Some(alone) = alone {
         run.divide(alone.computed());
@@ -116,13 +117,13 @@ impl Recording {
 
     /// Plays it as it was.
     pub(super) fn replay(&self, stage: &Scenario) -> Result<Show> {
-        let bytes = Grain::minipages(&self.outcome.sites, self.minipages);
+        let bytes = Grain::minipages(&self.sites, self.minipages);
         replay(stage, &self.journals, &Arc::from(bytes.bytes()))
     }
 
     /// The journals as if pages had been shared, not minipages, and how long these are.
     fn by_pages(&self) -> (Vec<Journal>, Arc<[u32]>) {
-        let grain = Grain::pages(&self.outcome.sites, self.minipages, PAGE);
+        let grain = Grain::pages(&self.sites, self.minipages, PAGE);
         let journals = self.journals.iter().map(|journal| grain.applied(journal.clone())).collect();
         (journals, Arc::from(grain.bytes()))
     }
@@ -146,7 +147,7 @@ impl Recording {
 
     /// How long each minipage is, in bytes.
     pub(super) fn lengths(&self) -> Vec<u32> {
-        Grain::minipages(&self.outcome.sites, self.minipages).bytes().to_vec()
+        Grain::minipages(&self.sites, self.minipages).bytes().to_vec()
     }
 }
 

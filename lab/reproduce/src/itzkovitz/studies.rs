@@ -1,8 +1,9 @@
 //! What programs do to help: LU's prefetches, WATER's chunks, TSP's units and its push (section 4.3 and what
 //! follows).
+use super::archive::{Archive, CHUNKS as LEVELS, EIGHT, TSP_SILENT, UNITS, tsp_in_units, water};
 use super::costs::fault;
-use super::programs::{PACE_PERCENT, Programme, scale, speedup};
-use super::recording::{PAGE, Recording, bytes, record, record_quietly, total};
+use super::programs::{PACE_PERCENT, Programme, pace, speedup};
+use super::recording::{PAGE, Recording, bytes, total};
 use super::stage::{Scenario, Show};
 use super::{count, number};
 use crate::points::Points;
@@ -19,19 +20,15 @@ use foregather_dsm::replay::{Profile, Relaxed, RelaxedPrices};
 use foregather_dsm::{Access, Minipage};
 use foregather_machine::Nanos;
 
-/// The paper's hosts.
-const HOSTS: u32 = 8;
 /// What TreadMarks published for WATER on eight processors (Keleher, Cox, Dwarkadas & Zwaenepoel 1994).
 const RELAXED: f64 = 4.0;
-/// Units of TSP, in bytes: a tour's length, powers of two around it, and a page.
-const UNITS: [u32; 4] = [128, 148, 256, 4_096];
 const CHUNKS: Points = Points::itzkovitz(
     ["water-chunks", "WATER, simulated: the chunking level", "speedup on eight hosts", "x"],
     ["level", "hosts of"],
 );
 
-pub(super) fn prefetch(_: &Trial, found: &mut Findings) -> Result<()> {
-    let lu = Programme::record(&Lu::paper().into())?;
+pub(super) fn prefetch(trial: &Trial, found: &mut Findings) -> Result<()> {
+    let lu = Programme::of(&Archive::of(trial)?, Lu::NAME, Lu::NAME)?;
     let gain = |stage: Scenario| -> Result<(f64, Show, Show)> {
         let stage = lu.at(&stage, PACE_PERCENT);
         let with = lu.eight().replay(&stage)?;
@@ -62,19 +59,16 @@ fn waits(show: &Show) -> String {
 }
 
 pub(super) fn chunks(trial: &Trial, found: &mut Findings) -> Result<()> {
-    let water = |chunk| Water { chunk, ..Water::paper() };
-    let alone = record_quietly(&water(1).into(), 1, None)?;
-    let scale = scale(Water::NAME, &alone);
-    let at = |stage: Scenario| Scenario { pace_percent: (PACE_PERCENT as f64 * scale) as u64, ..stage };
-    let (then, told) = (at(Scenario::millipage_1999()), at(Scenario::event_driven_1999()));
-    let one = alone.replay(&then)?;
-    let levels: &[u32] =
-        if trial.full { &[1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128] } else { &[1, 2, 4, 8, 16, 32, 64, 128] };
+    let archive = Archive::of(trial)?;
+    // All together compute for as long as one of them, at each level.
+    let at = |stage: Scenario, run: &Recording| Scenario { pace_percent: pace(Water::NAME, run), ..stage };
+    let alone = archive.get(&water(1), 1)?;
+    let one = alone.replay(&at(Scenario::millipage_1999(), &alone))?;
     let (mut all, mut first) = (vec![], None);
-    for &level in levels {
-        let run = record_quietly(&water(level).into(), HOSTS, Some(&alone))?;
-        for (series, stage) in [("1999", &then), ("1999, no sweeper", &told)] {
-            let show = run.replay(stage)?;
+    for level in LEVELS {
+        let run = archive.get(&water(level), EIGHT)?;
+        for (series, stage) in [("1999", Scenario::millipage_1999()), ("1999, no sweeper", Scenario::event_driven_1999())] {
+            let show = run.replay(&at(stage, &run))?;
             let quicker = speedup(&one, &show);
             let counts = total(&show.traffic);
             let point = CHUNKS.point(series, level as usize, vec![quicker]).figure("competing", f64::from(counts.competing));
@@ -86,7 +80,8 @@ pub(super) fn chunks(trial: &Trial, found: &mut Findings) -> Result<()> {
         first.get_or_insert(run);
     }
     let first = first.expect("there is a level");
-    let best = all.iter().copied().reduce(|best, next| if next.1 > best.1 { next } else { best }).unwrap_or_default();
+    let (then, told) = (at(Scenario::millipage_1999(), &first), at(Scenario::event_driven_1999(), &first));
+    let best = all.iter().copied().reduce(|best: (u32, f64), next| if next.1 > best.1 { next } else { best }).unwrap_or_default();
     let text = all.iter().map(|(level, quicker)| format!("{quicker:.2} at {level}")).collect::<Vec<_>>().join(", ");
     let why = format!("simulated on eight hosts of 1999: {text}");
     found.answer("water-chunking-helps", number(best.1 / all[0].1, format!("level {}, {why}", best.0)));
@@ -164,16 +159,15 @@ const MINIMUM: usize = 3;
 
 /// What managers counted of one site's minipages.
 fn of_site(show: &Show, run: &Recording, site: usize) -> Vec<(Minipage, Counts)> {
-    let minipages = &run.outcome.sites[site].minipages;
+    let minipages = &run.sites[site].minipages;
     show.traffic.iter().filter(|(minipage, _)| minipages.contains(minipage)).copied().collect()
 }
 
-pub(super) fn tours(_: &Trial, found: &mut Findings) -> Result<()> {
-    let stage = Scenario { pace_percent: PACE_PERCENT, ..Scenario::millipage_1999() };
+pub(super) fn tours(trial: &Trial, found: &mut Findings) -> Result<()> {
+    let archive = Archive::of(trial)?;
     let mut all = vec![];
     for unit_bytes in UNITS {
-        let run = record(&Tsp { unit_bytes, ..Tsp::paper() }.into(), HOSTS)?;
-        let show = run.replay(&stage)?;
+        let (run, show) = tour(&archive, &tsp_in_units(unit_bytes))?;
         let tours = of_site(&show, &run, TOURS);
         let (bytes, tours) = (bytes(&tours, &run.lengths()), total(&tours));
         all.push(Units { span_ms: show.span().as_us() / 1e3, tours, bytes, faults: u64::from(tours.reads + tours.writes) });
@@ -189,18 +183,23 @@ pub(super) fn tours(_: &Trial, found: &mut Findings) -> Result<()> {
     let why =
         format!("simulated on eight hosts of 1999; {}", text(&|units| format!("{} B in {:.0} ms", units.bytes, units.span_ms)));
     found.answer("tsp-units-bytes", number(own.bytes as f64 / page.bytes.max(1) as f64, why));
-    push(&stage, found)?;
-    Ok(())
+    push(&archive, found)
 }
 
-fn push(stage: &Scenario, found: &mut Findings) -> Result<()> {
-    let reads = |push| -> Result<(u32, u64, f64)> {
-        let run = record(&Tsp { push, ..Tsp::paper() }.into(), HOSTS)?;
-        let show = run.replay(stage)?;
+/// A recording of TSP, as played on eight hosts of 1999.
+fn tour(archive: &Archive, name: &str) -> Result<(Recording, Show)> {
+    let run = archive.get(name, EIGHT)?;
+    let show = run.replay(&Scenario { pace_percent: pace(Tsp::NAME, &run), ..Scenario::millipage_1999() })?;
+    Ok((run, show))
+}
+
+fn push(archive: &Archive, found: &mut Findings) -> Result<()> {
+    let reads = |name| -> Result<(u32, u64, f64)> {
+        let (run, show) = tour(archive, name)?;
         let counts = total(&of_site(&show, &run, MINIMUM));
         Ok((counts.reads, show.waited().count(WaitKind::ReadFault), show.span().as_us() / 1e3))
     };
-    let (with, without) = (reads(true)?, reads(false)?);
+    let (with, without) = (reads(Tsp::NAME)?, reads(TSP_SILENT)?);
     let why = format!(
         "simulated on eight hosts of 1999: {} reads of the minimum with it, {} without; {:.0} and {:.0} ms",
         with.0, without.0, with.2, without.2

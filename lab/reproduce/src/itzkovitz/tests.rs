@@ -1,6 +1,9 @@
 //! Simulated verdicts do not change; a journal plays the same every time, and as it was while it ran.
-use super::recording::{Recording, bytes, record, total};
+use super::archive::{Archive, EIGHT};
+use super::recording::{bytes, record, total};
 use super::stage::Scenario;
+use crate::Trial;
+use foregather_apps::Outcome;
 use foregather_apps::is::Is;
 use foregather_apps::lu::Lu;
 use foregather_apps::sor::Sor;
@@ -12,8 +15,8 @@ fn faults(waited: &Stats) -> u64 {
 }
 
 /// Faults of all threads by kind, as they were while it ran, from the start of the clock on.
-fn waited(run: &Recording) -> Stats {
-    run.outcome.threads.iter().fold(Stats::default(), |sum, played| sum.plus(&played.stats))
+fn waited(outcome: &Outcome<()>) -> Stats {
+    outcome.threads.iter().fold(Stats::default(), |sum, played| sum.plus(&played.stats))
 }
 
 #[test]
@@ -25,13 +28,13 @@ fn simulated_claims_come_out_as_they_are_known_to() {
 fn what_is_played_is_what_ran_wherever_nobody_can_come_first() {
     let lu = record(&Lu { prefetch: false, ..Lu::small() }.into(), 4).unwrap();
     let is = record(&Is { keys_log2: 12, values_log2: 9, iterations: 2, regions: 8 }.into(), 4).unwrap();
-    for run in [lu, is] {
+    for (run, outcome) in [lu, is] {
         let show = run.replay(&Scenario::event_driven_1999()).unwrap();
-        assert_eq!(faults(&show.waited()), faults(&waited(&run)));
-        assert_eq!(show.waited().count(WaitKind::Upgrade), waited(&run).count(WaitKind::Upgrade));
-        let (here, there) = (total(&run.outcome.traffic), total(&show.traffic));
+        assert_eq!(faults(&show.waited()), faults(&waited(&outcome)));
+        assert_eq!(show.waited().count(WaitKind::Upgrade), waited(&outcome).count(WaitKind::Upgrade));
+        let (here, there) = (total(&outcome.traffic), total(&show.traffic));
         assert_eq!((there.reads, there.writes, there.invalidated), (here.reads, here.writes, here.invalidated));
-        assert_eq!(bytes(&show.traffic, &run.lengths()), bytes(&run.outcome.traffic, &run.lengths()));
+        assert_eq!(bytes(&show.traffic, &run.lengths()), bytes(&outcome.traffic, &run.lengths()));
     }
 }
 
@@ -43,17 +46,17 @@ fn what_is_played_is_what_ran_wherever_nobody_can_come_first() {
 fn sor_has_one_to_two_faults_for_each_row_at_a_border_and_half_iteration() {
     const HOSTS: u32 = 4;
     let sor = Sor::small();
-    let run = record(&sor.into(), HOSTS).unwrap();
+    let (run, outcome) = record(&sor.into(), HOSTS).unwrap();
     let least = 2 * u64::from(HOSTS - 1) * 2 * (sor.iterations as u64 - 1);
     let played = run.replay(&Scenario::event_driven_1999()).unwrap();
-    for waited in [waited(&run), played.waited()] {
+    for waited in [waited(&outcome), played.waited()] {
         assert!((least..=2 * least + least / 10).contains(&faults(&waited)), "{} of {least}", faults(&waited));
     }
 }
 
 #[test]
 fn a_journal_plays_the_same_every_time_and_more_slowly_if_servers_are_told_late() {
-    let run = record(&Lu { prefetch: false, ..Lu::small() }.into(), 3).unwrap();
+    let (run, _) = record(&Lu { prefetch: false, ..Lu::small() }.into(), 3).unwrap();
     // So slow that the timer fires while a thread computes, whatever the build.
     let slow = |stage: Scenario| Scenario { pace_percent: 1_000, ..stage };
     let (late, again) =
@@ -66,10 +69,19 @@ fn a_journal_plays_the_same_every_time_and_more_slowly_if_servers_are_told_late(
 
 #[test]
 fn every_stage_plays_every_journal_to_its_end() {
-    let run = record(&Is { keys_log2: 12, values_log2: 9, iterations: 2, regions: 8 }.into(), 8).unwrap();
+    let (run, _) = record(&Is { keys_log2: 12, values_log2: 9, iterations: 2, regions: 8 }.into(), 8).unwrap();
     for stage in [Scenario::millipage_1999(), Scenario::event_driven_1999(), Scenario::modern()] {
         let stage = Scenario { pace_percent: 3_000, ..stage };
         let pages = run.play_by_pages(&stage).unwrap();
         assert_eq!((run.replay(&stage).unwrap().threads.len(), pages.threads.len()), (8, 8));
     }
+}
+
+/// Nothing of it comes from this machine.
+#[test]
+fn shipped_journals_play_the_same_on_every_machine() {
+    let is = Archive::of(&Trial::default()).unwrap().get("is", EIGHT).unwrap();
+    let stage = Scenario { pace_percent: 3_000, ..Scenario::millipage_1999() };
+    let show = is.replay(&stage).unwrap();
+    assert_eq!((faults(&show.waited()), show.frames, show.span().0), (1_200, 8_752, 309_508_350));
 }

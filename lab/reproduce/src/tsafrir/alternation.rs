@@ -1,11 +1,11 @@
 //! Figures 1 and 2 of Tsafrir & Feitelson 2002: jobs fall into two sets that run by turns (§3); how little of
 //! that the scheduler changes for homogeneous sets (§5.1); figures 3 and 4 (§4.1): peaks at the multiples of
 //! a divisor, and the moment at which a job falls into step.
-use crate::curves::{Curves, curves, each, falls_below, mean, number, parted, plan, runs, varied};
-use crate::{Findings, Trial};
+use crate::curves::{Curves, changed, curves, falls_below, mean, number, parted, plan, runs, sampled, varied};
+use crate::{Answer, Findings, Trial};
 use anyhow::Result;
 use foregather_machine::Nanos;
-use foregather_sim::smp::{Granularity, Job, MachineSpec, Record, Sample, Stop, Study, run, transition};
+use foregather_sim::smp::{Granularity, Job, MachineSpec, Outcome, Record, Sample, Stop, Study, Window, run, transition};
 use foregather_simulate::{Ran, points};
 use foregather_wait::Policy;
 
@@ -14,34 +14,41 @@ const MEDIUM: [&str; 3] = ["4 medium", "10 medium", "16 medium"];
 
 pub(super) fn fig1(trial: &Trial, found: &mut Findings) -> Result<()> {
     let all = curves("fig1", trial, found)?;
-    let series = |name: &str, figure: &str| all.with(&[("jobs", name)]).over_load(figure);
-    let from = |names: &[&str], least: f64, figure: &str| -> Vec<f64> {
-        let points = names.iter().flat_map(|name| series(name, figure));
-        points.filter(|p| p.0 >= least).map(|p| p.1).collect()
+    let late = "sizes 4 to 16 from 80 threads on";
+    let fine = |all: &Curves| from(all, &SIZES, 80.0, "ssr_percent");
+    found.answer("fig1-fine-plateau", all.each(fine, late));
+    found.answer("fig1-medium-plateau", all.each(|all| from(all, &MEDIUM, 80.0, "ssr_percent"), late));
+    found.answer("fig1-below-half-beyond-twice", all.each(|all| from(all, &SIZES, 64.5, "ssr_percent"), "fine sizes 4 to 16"));
+    let moves = |all: &Curves| SIZES.iter().chain(&MEDIUM).map(|name| spread(&from(all, &[name], 96.0, "ssr_percent"))).collect();
+    found.answer("fig1-load-invariant", all.each(moves, "how far each series moves from 96 threads on"));
+    let at = |all: &Curves, names: &[&str], load: f64| -> Vec<f64> {
+        let points = names.iter().flat_map(|name| series(all, name, "ssr_percent"));
+        points.filter(|p| p.0 == load).map(|p| p.1).collect()
     };
-    found.answer("fig1-fine-plateau", each(from(&SIZES, 80.0, "ssr_percent"), "sizes 4 to 16 from 80 threads on"));
-    found.answer("fig1-medium-plateau", each(from(&MEDIUM, 80.0, "ssr_percent"), "sizes 4 to 16 from 80 threads on"));
-    let moves: Vec<f64> = SIZES.iter().chain(&MEDIUM).map(|name| spread(&from(&[name], 96.0, "ssr_percent"))).collect();
-    found.answer("fig1-load-invariant", each(moves, "how far each series moves from 96 threads on"));
-    let at_40 = |name: &&str| series(name, "ssr_percent").into_iter().find(|p| p.0 == 40.0).map(|p| p.1);
-    let above: Vec<f64> = SIZES[..3].iter().filter_map(at_40).collect();
-    found.answer("fig1-intermediate-load", each(above, "4, 8 and 10 threads"));
-    let mean_over_sizes: Vec<(f64, f64)> = series(SIZES[0], "ssr_percent")
-        .iter()
-        .map(|(load, _)| {
-            let at = |name: &&str| series(name, "ssr_percent").into_iter().find(|p| p.0 == *load).map(|p| p.1);
-            (*load, mean(&SIZES.iter().filter_map(at).collect::<Vec<_>>()))
-        })
-        .collect();
-    let crossing = falls_below(&mean_over_sizes, 50.0).unwrap_or(f64::NAN);
-    found.answer(
-        "fig1-reasonable-up-to-twice",
-        number(crossing / 32.0, format!("the mean of fine sizes 4 to 16 falls below 50 % at {crossing:.0} threads")),
-    );
-    let index = mean(&from(&SIZES, 64.0, "alternation"));
-    found.answer("threads-alternate", number(index, "mean over fine sizes 4 to 16 from 64 threads on"));
-    found.answer("half-of-a-full-machine", each(from(&SIZES, 64.0, "compute_share"), "fine sizes 4 to 16 from 64 threads on"));
+    found.answer("fig1-intermediate-load", all.each(|all| at(all, &SIZES[..3], 40.0), "4, 8 and 10 threads"));
+    let crossing = |all: &Curves| {
+        let loads = series(all, SIZES[0], "ssr_percent").into_iter().map(|p| p.0);
+        let means: Vec<(f64, f64)> = loads.map(|load| (load, mean(&at(all, &SIZES, load)))).collect();
+        falls_below(&means, 50.0).unwrap_or(f64::NAN)
+    };
+    let why = format!("the mean of fine sizes 4 to 16 falls below 50 % at {:.0} threads", crossing(&all));
+    found.answer("fig1-reasonable-up-to-twice", all.number(|all| crossing(all) / 32.0, why));
+    let index = |all: &Curves| mean(&from(all, &SIZES, 64.0, "alternation"));
+    found.answer("threads-alternate", all.number(index, "mean over fine sizes 4 to 16 from 64 threads on"));
+    let share = |all: &Curves| from(all, &SIZES, 64.0, "compute_share");
+    found.answer("half-of-a-full-machine", all.each(share, "fine sizes 4 to 16 from 64 threads on"));
     Ok(())
+}
+
+/// A job's curve in figure 1.
+fn series(all: &Curves, name: &str, figure: &str) -> Vec<(f64, f64)> {
+    all.with(&[("jobs", name)]).over_load(figure)
+}
+
+/// The values of several curves from a load on.
+fn from(all: &Curves, names: &[&str], least: f64, figure: &str) -> Vec<f64> {
+    let points = names.iter().flat_map(|name| series(all, name, figure));
+    points.filter(|p| p.0 >= least).map(|p| p.1).collect()
 }
 
 fn spread(values: &[f64]) -> f64 {
@@ -54,9 +61,9 @@ pub(super) fn fig2(trial: &Trial, found: &mut Findings) -> Result<()> {
     let running: Vec<f64> = state("computing").iter().zip(state("spinning")).map(|(a, b)| a + b).collect();
     let late = &running[running.len() / 2..];
     let together = late.iter().filter(|&&threads| threads >= 10.0).count() as f64 / late.len() as f64;
-    let index = all.with(&[]).mean("alternation");
+    let index = |all: &Curves| all.with(&[]).mean("alternation");
     found.answer("fig2-two-sets", number(together, "samples of the second half with all ten running"));
-    found.answer("fig2-success-follows-failure", number(index, "mean over all jobs"));
+    found.answer("fig2-success-follows-failure", all.number(index, "mean over all jobs"));
     Ok(())
 }
 
@@ -73,33 +80,40 @@ pub(super) fn initial_placement(_: &Trial, found: &mut Findings) -> Result<()> {
         shuffled: true,
         record: Record { sample: Nanos::from_us(5), ..Record::NOTHING },
     };
-    let mut together = 0;
+    let mut together = Vec::new();
     for seed in 0..SEEDS {
         study.seed = seed;
         let outcome = run(&study, || true).map_err(anyhow::Error::msg)?;
         // The second sample: at 5 us every processor still switches to its first thread.
-        together += u64::from(outcome.recorded.samples[1].states[0] == 4);
+        together.push(f64::from(u8::from(outcome.recorded.samples[1].states[0] == 4)));
     }
-    found.answer("placed-together-by-chance", number(together as f64 / SEEDS as f64, format!("of {SEEDS} random starts")));
+    found.answer("placed-together-by-chance", Answer::Sample(together, "random starts".into()));
     Ok(())
 }
 
 pub(super) fn six(trial: &Trial, found: &mut Findings) -> Result<()> {
     let all = curves("homogeneous", trial, found)?;
-    let at = |scheduler: &str, policy: &str, threads: &str, load: f64| {
+    let at = |all: &Curves, scheduler: &str, policy: &str, threads: &str, load: f64| {
         let series = all.with(&[("scheduler", scheduler), ("policy", policy), ("threads", threads)]).over_load("ssr_percent");
         series.into_iter().find(|p| p.0 == load).map_or(f64::NAN, |p| p.1)
     };
-    let ratio = mean(&["4", "10"].map(|threads| at("Linux 2.4", "CS", threads, 96.0) / at("round robin", "CS", threads, 96.0)));
-    found.answer("six-homogeneous-like-rr", number(ratio, "jobs of 4 and 10 threads, spinning CS"));
-    let nearly_twice = ["4", "10"].map(|threads| at("Linux 2.4", "2CS+", threads, 60.0));
-    found.answer("six-homogeneous-up-to-twice", each(nearly_twice.to_vec(), "4 and 10 threads, 60 in all, 2CS+"));
+    let ratio = |all: &Curves| {
+        let of = |threads| at(all, "Linux 2.4", "CS", threads, 96.0) / at(all, "round robin", "CS", threads, 96.0);
+        mean(&["4", "10"].map(of))
+    };
+    found.answer("six-homogeneous-like-rr", all.number(ratio, "jobs of 4 and 10 threads, spinning CS"));
+    let nearly_twice = |all: &Curves| ["4", "10"].map(|threads| at(all, "Linux 2.4", "2CS+", threads, 60.0)).to_vec();
+    found.answer("six-homogeneous-up-to-twice", all.each(nearly_twice, "4 and 10 threads, 60 in all, 2CS+"));
 
     let all = curves("six", trial, found)?;
-    let rate = |workload| all.with(&[("scheduler", "Linux 2.4"), ("workload", workload), ("load", "96")]).mean("ssr_percent");
-    let [single, heterogeneous, homogeneous] = ["single", "heterogeneous", "homogeneous"].map(rate);
+    let rates = |all: &Curves| {
+        let of = |workload| all.with(&[("scheduler", "Linux 2.4"), ("workload", workload), ("load", "96")]).mean("ssr_percent");
+        ["single", "heterogeneous", "homogeneous"].map(of)
+    };
+    let [single, heterogeneous, homogeneous] = rates(&all);
     let got = format!("{single:.0}, {heterogeneous:.0}, {homogeneous:.0} % for single, heterogeneous, homogeneous");
-    found.answer("six-linux-favours-fine-grain", each(vec![single - heterogeneous, heterogeneous - homogeneous], got));
+    let steps = |all: &Curves| rates(all).windows(2).map(|pair| pair[0] - pair[1]).collect();
+    found.answer("six-linux-favours-fine-grain", all.each(steps, got));
     Ok(())
 }
 
@@ -111,16 +125,24 @@ const MULTIPLES: &str = "{ from = 48, to = 208, step = 16 }";
 
 pub(super) fn fig3(trial: &Trial, found: &mut Findings) -> Result<()> {
     let all = curves("fig3", trial, found)?;
-    let points = all.with(&[]).over_load("ssr_percent");
-    let beyond: Vec<_> = points.into_iter().filter(|p| p.0 > 32.0).collect();
-    let (peaks, others) = parted(&beyond, |load| load % 16.0 == 0.0);
-    let (peak, base) = (mean(&peaks), mean(&others));
-    found.answer("fig3-peaks", number(peak, format!("mean of {} multiples of 16", peaks.len())));
-    found.answer("fig3-base", number(base, format!("mean of {} other loads", others.len())));
-    found.answer("fig3-peaks-stand-out", number(peak - base, format!("{peak:.0} % against {base:.0} %")));
+    let parts = |all: &Curves| {
+        let points = all.with(&[]).over_load("ssr_percent");
+        let beyond: Vec<_> = points.into_iter().filter(|p| p.0 > 32.0).collect();
+        parted(&beyond, |load| load % 16.0 == 0.0)
+    };
+    let peak = |all: &Curves| mean(&parts(all).0);
+    let base = |all: &Curves| mean(&parts(all).1);
+    let (peaks, others) = parts(&all);
+    found.answer("fig3-peaks", all.number(peak, format!("mean of {} multiples of 16", peaks.len())));
+    found.answer("fig3-base", all.number(base, format!("mean of {} other loads", others.len())));
+    let got = format!("{:.0} % against {:.0} %", peak(&all), base(&all));
+    found.answer("fig3-peaks-stand-out", all.number(|all| peak(all) - base(all), got));
     let without = varied("fig3", trial, &[("sweep.load", MULTIPLES), ("machine.linux24.bonus-ticks", "0")])?;
-    let bare = without.with(&[]).mean("ssr_percent");
-    found.answer("fig3-needs-the-bonus", number(peak - bare, format!("{peak:.0} % with the bonus, {bare:.0} % without")));
+    let bare = |all: &Curves| all.with(&[]).mean("ssr_percent");
+    let got = format!("{:.0} % with the bonus, {:.0} % without", peak(&all), bare(&without));
+    let seeds = all.seeds().min(without.seeds());
+    let gain = |seed| peak(all.leaving_out(seed)) - bare(without.leaving_out(seed));
+    found.answer("fig3-needs-the-bonus", sampled(seeds, gain, got));
     Ok(())
 }
 
@@ -134,13 +156,18 @@ pub(super) fn divisors(trial: &Trial, found: &mut Findings) -> Result<()> {
         let (peaks, others) = parted(&all.with(&[("case", case)]).over_load("ssr_percent"), |load| load % divisor == 0.0);
         mean(&peaks) - mean(&others)
     };
-    let rises = CASES.map(|case| rise(case, &all));
-    let got =
-        CASES.iter().zip(rises).map(|((case, divisor), rise)| format!("{case}: {rise:.0} points at multiples of {divisor}"));
+    let rises = |all: &Curves| CASES.map(|case| rise(case, all)).to_vec();
+    let got = CASES
+        .iter()
+        .zip(rises(&all))
+        .map(|((case, divisor), rise)| format!("{case}: {rise:.0} points at multiples of {divisor}"));
     let got = got.collect::<Vec<_>>().join(", ");
-    found.answer("peaks-follow-divisors", each(rises.to_vec(), got));
+    found.answer("peaks-follow-divisors", all.each(rises, got));
     Ok(())
 }
+
+/// A load that is no multiple of 16, near the 96 of figure 4.
+const OTHER_LOAD: &str = "100";
 
 pub(super) fn fig4(trial: &Trial, found: &mut Findings) -> Result<()> {
     let plan = plan("fig4", trial)?;
@@ -148,16 +175,20 @@ pub(super) fn fig4(trial: &Trial, found: &mut Findings) -> Result<()> {
     found.measurements = points::measurements(&plan, &points);
     // Strips of one seed are enough to look at.
     found.measurements.retain(|m| !m.labels.contains_key("state") || m.labels.get("seed").is_some_and(|seed| seed == "1"));
-    let (mut seeds, mut in_step, mut grown) = (0_u32, 0_u32, 0_u32);
-    let (mut together, mut together_before) = (Vec::new(), Vec::new());
+    let (mut in_step, mut grown) = (Vec::new(), Vec::new());
+    let (mut together, mut together_before, mut passed) = (Vec::new(), Vec::new(), Vec::new());
     for (study, outcome) in points.iter().flat_map(|point| &point.runs).filter_map(Ran::smp) {
-        seeds += 1;
         let (record, recorded) = (study.record, &outcome.recorded);
-        let Some(at) = transition(&recorded.windows, IN_STEP_PERCENT) else { continue };
-        in_step += 1;
+        let at = transition(&recorded.windows, IN_STEP_PERCENT);
+        in_step.push(f64::from(u8::from(at.is_some())));
+        let Some(at) = at else { continue };
+        // A spin that succeeds is a further barrier without giving up the processor.
+        let spins = |of: fn(&Window) -> u64| recorded.windows[..at].iter().map(of).sum::<u64>() as f64;
+        let (succeeded, failed) = (spins(|window| window.succeeded), spins(|window| window.failed));
+        passed.extend((succeeded + failed > 0.0).then(|| succeeded / (succeeded + failed)));
         let first = ((at as u64 + 1) * record.window.0 / record.sample.0) as usize;
         let (before, after) = recorded.samples.split_at(first.min(recorded.samples.len()));
-        grown += u32::from(before.iter().any(|sample| sample.native == study.jobs[0].threads));
+        grown.push(f64::from(u8::from(before.iter().any(|sample| sample.native == study.jobs[0].threads))));
         // Computing and spinning are both running.
         let as_one = |states: [u32; 4]| [states[0] + states[1], states[2], states[3]].contains(&study.jobs[0].threads);
         let share =
@@ -165,15 +196,18 @@ pub(super) fn fig4(trial: &Trial, found: &mut Findings) -> Result<()> {
         together.push(share(after));
         together_before.push(share(before));
     }
-    found.answer("fig4-transition", number(f64::from(in_step) / f64::from(seeds), format!("{in_step} of {seeds} seeds")));
-    found.answer(
-        "fig4-together",
-        number(
-            mean(&together),
-            format!("of the samples after the transition, {:.2} before; mean of the seeds", mean(&together_before)),
-        ),
-    );
-    let got = format!("{grown} of {in_step} seeds with a transition");
-    found.answer("native-set-grows-first", number(f64::from(grown) / f64::from(in_step), got));
+    let count = |all: &[f64]| format!("{:.0} of {}", all.iter().sum::<f64>(), all.len());
+    let (stepped, grew) = (format!("{} seeds", count(&in_step)), format!("{} seeds with a transition", count(&grown)));
+    found.answer("fig4-transition", Answer::Sample(in_step, stepped));
+    let why = format!("of the samples after the transition, {:.2} before; mean of the seeds", mean(&together_before));
+    found.answer("fig4-together", Answer::Sample(together, why));
+    found.answer("native-set-grows-first", Answer::Sample(grown, grew));
+    found.answer("one-barrier-before-the-transition", Answer::Sample(passed, "of the spins before the transition".into()));
+    let points = runs(&changed("fig4", &[("load", OTHER_LOAD)])?, trial)?;
+    let stays =
+        |(_, outcome): (_, &Outcome)| f64::from(u8::from(transition(&outcome.recorded.windows, IN_STEP_PERCENT).is_some()));
+    let lasting: Vec<f64> = points.iter().flat_map(|point| &point.runs).filter_map(Ran::smp).map(stays).collect();
+    let got = format!("{} seeds among {OTHER_LOAD} threads", count(&lasting));
+    found.answer("transition-ends-at-other-loads", Answer::Sample(lasting, got));
     Ok(())
 }

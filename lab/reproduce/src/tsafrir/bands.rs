@@ -2,7 +2,7 @@
 use crate::Trial;
 use crate::curves::varied;
 
-const TRIAL: Trial = Trial { full: false, quiet: true };
+const TRIAL: Trial = Trial { full: false, quiet: true, journals: None };
 const TWO: &str = r#"{ AB = "block", "2CS+" = "two-phase:14us" }"#;
 
 /// The figure's 2CS+ at those labels.
