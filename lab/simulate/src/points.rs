@@ -185,7 +185,7 @@ pub fn table(plan: &Plan, measurements: &[Measurement]) -> ResultTable {
     for row in rows {
         let mean = |column: &String| means.get(&(row.clone(), column.clone())).copied().flatten();
         // What is left of a sum of differences around nothing is rounding.
-        let exact = |mean: f64| if mean.abs() < 1e-12 { 0.0 } else { mean };
+        let exact = |mean: f64| if mean.abs() < 1e-9 { 0.0 } else { mean };
         let cells = columns.iter().map(|column| mean(column).map_or_else(|| "-".to_owned(), |mean| digits(exact(mean), 4)));
         table.rows.push(row.iter().cloned().chain(cells).collect());
     }
