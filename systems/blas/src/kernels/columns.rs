@@ -184,6 +184,10 @@ pub(super) fn both<T: Scalar, const FUSED: bool, const WIDTH: usize>(
     if size_of::<T>() == 4 { sweep.all::<8>() } else { sweep.all::<4>() }
 }
 
+/// A value that begins where a cache line does.
+#[repr(align(64))]
+struct Aligned<A>(A);
+
 /// Columns that are multiplied with `x`, each as `row` makes it, and, if `ADD`, added to `y`, as `column`
 /// makes it. All have the same length.
 struct Sweep<'a, T, Column, Row, const FUSED: bool, const ADD: bool, const WIDTH: usize> {
@@ -212,8 +216,8 @@ where
                 at += LANES;
             }
             // Through memory: else the compiler lays what is added below side by side in registers, and
-            // shuffles in the loop.
-            lanes = black_box(lanes);
+            // shuffles in the loop. Registers stored across two cache lines would be read late.
+            lanes = black_box(Aligned(lanes)).0;
         }
         // As many lanes as there are, eight or four.
         let mut eight: [[T; 8]; WIDTH] = lanes.map(|lanes| from_fn(|lane| lanes[lane % LANES]));
