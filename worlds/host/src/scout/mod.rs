@@ -2,7 +2,7 @@
 //! once, no other thread wants that processor. Otherwise the other thread has its time slice first, and the
 //! scout is late. The thread that asks does not wait.
 //!
-//! The scout is of the ordinary class, with the shortest time slice there is. On a busy processor it costs
+//! The scout is of the ordinary class. On a busy processor it costs
 //! two context switches, once in 3 ms at most. A thread of the idle class would cost none, but it may wait
 //! there for seconds, and its process cannot exit before it has run once more: with busy processes on two
 //! processors, programs that had done their work exited up to 7.6 s late.
@@ -64,9 +64,11 @@ pub use desk::Counts;
 /// The stack of the scout's thread: it calls hardly any function.
 const STACK_BYTES: usize = 64 << 10;
 
-/// A yield forfeits a time slice, and neither the scout nor its process can exit before it has run once
-/// more: so the shortest time slice there is.
-const SLICE: Nanos = Nanos::from_us(100);
+/// A yield forfeits a time slice. A busy processor must be busy for longer than an idle one takes to
+/// answer: at slices of 3 ms the scout is back too early in one of six looks at a busy processor, at 5 ms
+/// in none. And neither the scout nor its process can exit before it has run once more: so not longer than
+/// that.
+const SLICE: Nanos = Nanos::from_us(5_000);
 
 static DESK: ScoutQueue = ScoutQueue::new();
 
