@@ -90,12 +90,13 @@ pub fn round_robin_slice() -> Option<Nanos> {
     text.trim().parse().ok().filter(|&ms| ms > 0).map(Nanos::from_ms)
 }
 
-/// Asks for time slices of that length for the calling thread, 0.1 to 100 ms, whose class is
-/// [`SchedClass::Other`] from then on. Linux has had that since 6.12; earlier kernels, and filters that
-/// forbid the call, leave time slices as they are: `false`.
+/// Makes the calling thread one of [`SchedClass::Other`] with time slices of that length, 0.1 to 100 ms.
+/// Returns whether it has them: earlier kernels than Linux 6.12, and filters that forbid the call, leave
+/// time slices as they are.
 pub fn set_slice(slice: Nanos) -> bool {
     /// The first version of `struct sched_attr`, which all kernels know.
     #[repr(C)]
+    #[derive(Default)]
     struct Attributes {
         size: u32,
         policy: u32,
@@ -108,10 +109,15 @@ pub fn set_slice(slice: Nanos) -> bool {
     }
     let (size, policy) = (size_of::<Attributes>() as u32, libc::SCHED_OTHER as u32);
     let nice = getpriority_process(None).unwrap_or(0);
-    let wanted = Attributes { size, policy, flags: 0, nice, priority: 0, runtime: slice.0, deadline: 0, period: 0 };
-    // SAFETY: the call reads `size` bytes of `wanted`, which outlives it, and concerns the calling thread (0)
-    // only.
-    unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) == 0 }
+    let wanted = Attributes { size, policy, nice, runtime: slice.0, ..Attributes::default() };
+    let mut found = Attributes::default();
+    // SAFETY: the first call reads `size` bytes of `wanted`, the second writes at most `size` bytes into
+    // `found`; both outlive the calls, which concern the calling thread (0) only.
+    unsafe {
+        libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) == 0
+            && libc::syscall(libc::SYS_sched_getattr, 0, &raw mut found, size, 0) == 0
+            && found.runtime == slice.0
+    }
 }
 
 /// Gives the calling thread, and the threads that it starts from now on, a nice value: -20 (much) to 19

@@ -79,7 +79,7 @@ fn thread_clocks() -> Check {
 }
 
 fn scouting() -> Check {
-    const REMEDY: &str = "allow one more thread (ulimit -u); under a real-time class allow sched_setscheduler, too (see the container's seccomp filter)";
+    const REMEDY: &str = "allow one more thread (ulimit -u); allow sched_setattr (see the container's seccomp filter)";
     const COSTS: &str = "without scouts: no team finds idle processors";
     const NAME: &str = "signal: scout";
     if Thread::current().idle(affinity::current()).is_none() {

@@ -2,10 +2,11 @@
 //! once, no other thread wants that processor. Otherwise the other thread has its time slice first, and the
 //! scout is late. The thread that asks does not wait.
 //!
-//! The scout is of the ordinary class. On a busy processor it costs
-//! two context switches, once in 3 ms at most. A thread of the idle class would cost none, but it may wait
-//! there for seconds, and its process cannot exit before it has run once more: with busy processes on two
-//! processors, programs that had done their work exited up to 7.6 s late.
+//! The scout is of the ordinary class. On a busy processor it costs two context switches, once in 3 ms at
+//! most. A thread of the idle class would cost none, but it may wait there for seconds, and its process
+//! cannot exit before it has run once more: under load, programs that had done their work exited up to 7.6
+//! s late. Only where the kernel has no time slices of a thread's own (before Linux 6.12) is the scout of
+//! the idle class: with the usual slice it would take busy processors for idle ones.
 //!
 //! # States
 //!
@@ -14,9 +15,9 @@
 //! | scout | means | a question |
 //! |---|---|---|
 //! | absent | this process has asked nothing yet, or was forked off one that had | starts it; `Some(false)` |
-//! | starting | its thread has not begun | `Some(false)` |
+//! | starting | its thread sets its slice or class | `Some(false)` |
 //! | ready | its thread's number is known | see below |
-//! | never | no thread, or no right to leave a real-time class | `None` |
+//! | never | no thread, or no right to either | `None` |
 //!
 //! The last question is *open* until it is answered. An answer counts if it came promptly (a busy processor
 //! lets the scout in, too, after a turn), from the processor that was asked about, and is not stale.
@@ -114,11 +115,9 @@ impl Kernel for Linux {
 
 /// The scout's life.
 fn serve() {
-    // It has the class of the thread that started it, and a thread of a real-time class sees no other one.
-    if sched::is_realtime() && sched::set_class(sched::SchedClass::Other, 0).is_err() {
+    if !sched::set_slice(SLICE) && sched::set_class(sched::SchedClass::Idle, 0).is_err() {
         return DESK.refused();
     }
-    sched::set_slice(SLICE);
     let mut answered = DESK.enter(usage::this_thread());
     loop {
         DESK.sleep(answered, |question, number| futex::wait(question, number, None, Scope::Private));
@@ -203,7 +202,8 @@ mod tests {
         assert_eq!(blocked(&format!("{scout}/status")) | 1 << 31 | 1 << 32, !(1 << 8 | 1 << 18));
         let policy = fs::read_to_string(format!("{scout}/stat")).unwrap();
         let policy = policy.rsplit(')').next().unwrap().split_ascii_whitespace().nth(38).unwrap().to_owned();
-        assert_eq!(policy, libc::SCHED_OTHER.to_string());
+        let wanted = if sched::set_slice(SLICE) { libc::SCHED_OTHER } else { libc::SCHED_IDLE };
+        assert_eq!(policy, wanted.to_string());
     }
 
     /// Does the scout come back, wherever it is sent, within ten seconds?
