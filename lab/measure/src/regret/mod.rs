@@ -75,7 +75,6 @@ impl Experiment for Regret {
         let iterations_per_us = Work::iterations_per_us();
         let cells = rows.len() * columns.len();
         let mut matrix = Matrix::new("regret", cells, self.starts, Order::Random(seed), quiet);
-        let mut found = BTreeMap::new();
         for row in &rows {
             let name = |column: &Candidate| format!("{}: {}", row.name, column.name);
             let runs = matrix.row(row.surroundings(), &columns, name, |column, turn| {
@@ -95,7 +94,6 @@ impl Experiment for Regret {
             };
             let times: Vec<Times> = runs.iter().map(|runs| times(&runs.results)).collect();
             matrix.found.measurements.extend(row_of(row, &columns, &times, cpus, self.wrong_costs));
-            found.insert(row.name.clone(), times);
         }
         let summaries = summaries(&matrix.found.measurements);
         matrix.found.measurements.extend(summaries);
