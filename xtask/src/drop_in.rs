@@ -78,6 +78,11 @@ pub(crate) fn strip(file: &Path) -> Result<()> {
     done(Command::new("strip").arg("--strip-debug").arg(file)).context("`strip` comes with binutils")
 }
 
+/// Takes the names out of a program as well: nothing links with it, and they are a tenth of a wheel.
+pub(crate) fn strip_program(file: &Path) -> Result<()> {
+    done(Command::new("strip").arg("--strip-all").arg(file)).context("`strip` comes with binutils")
+}
+
 /// The OpenMP runtime, to be preloaded; and below `gomp` the same under the name that programs link with.
 /// Returns where the first is.
 fn libgomp() -> Result<PathBuf> {

@@ -5,7 +5,7 @@
 use crate::{Trouble, drop_in};
 use anyhow::{Context, Result};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub(crate) const HELP: &str = "\
@@ -20,9 +20,9 @@ const FACE: &str = "faces/python";
 pub(crate) fn run(arguments: &[&str]) -> Result<bool, Trouble> {
     let face = drop_in::root()?.join(FACE);
     let (scripts, libraries) = (face.join("foregather.data/scripts"), face.join("python/foregather/lib"));
-    put(&drop_in::cargo_build("foregather-lab")?.join("foregather"), &scripts)?;
+    drop_in::strip_program(&put(&drop_in::cargo_build("foregather-lab")?.join("foregather"), &scripts)?)?;
     for name in drop_in::NAMES {
-        put(&drop_in::library(name)?, &libraries)?;
+        drop_in::strip(&put(&drop_in::library(name)?, &libraries)?)?;
     }
     let python = std::env::var_os("FOREGATHER_PYTHON").unwrap_or_else(|| "python3".into());
     let mut maturin = Command::new(python);
@@ -31,11 +31,11 @@ pub(crate) fn run(arguments: &[&str]) -> Result<bool, Trouble> {
     Ok(true)
 }
 
-/// Puts a program or a library into a folder of the wheel, without the lines of its source.
-fn put(file: &Path, folder: &Path) -> Result<()> {
+/// Copies a program or a library into a folder of the wheel; returns the path of the copy.
+fn put(file: &Path, folder: &Path) -> Result<PathBuf> {
     let name = file.file_name().context("a file has a name")?;
     fs::create_dir_all(folder)?;
     let there = folder.join(name);
     fs::copy(file, &there).with_context(|| format!("{}", file.display()))?;
-    drop_in::strip(&there)
+    Ok(there)
 }
