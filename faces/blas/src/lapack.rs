@@ -5,8 +5,8 @@ use crate::level2::matrix_mut;
 use crate::site::{Site, sound};
 use foregather_blas::{Error, Lu, MatrixMut, Real, Scalar, Uplo};
 
-/// The columns of a block in the reference set, which says by this how large an area of work it wants.
-/// Programs allocate what they are told here and may pass it to other routines of the set.
+/// The columns of a block in the reference LAPACK. A workspace query answers by it: programs allocate a
+/// work area of that length, and may pass it to other routines.
 const REFERENCE_BLOCK: isize = 32;
 
 /// Writes the outcome for the first of these that is true, reports it, and returns `None`.

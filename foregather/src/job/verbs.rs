@@ -73,7 +73,7 @@ fn reserve<T>(into: &mut Vec<T>, elements: usize) -> Result<(), Error> {
 pub(super) struct RankCall {
     /// Its name.
     pub(super) name: &'static str,
-    /// What ranks that wait for each other are told of it.
+    /// The call in an error about ranks that wait for each other.
     pub(super) in_circle: &'static str,
 }
 

@@ -1,6 +1,6 @@
 //! The machine's costs, kept from run to run: `foregather.machine/1` under the user's cache folder. Verbs
 //! that need them measure them; programs that find none use typical ones.
-use crate::kept::Measured;
+use crate::kept::KeptNumber;
 use crate::{cache, clock, facts, regular};
 use foregather_machine::{Costs, Nanos};
 use serde_json::{Value, json};
@@ -27,11 +27,11 @@ pub struct KeptCosts {
     pub measured_unix_s: Option<u64>,
     /// The costs that are unusual and not confirmed yet, as they were measured last: name and value.
     pub unconfirmed: Vec<(&'static str, Nanos)>,
-    measured: [Measured; 6],
+    measured: [KeptNumber; 6],
 }
 
 impl KeptCosts {
-    fn new(measured: [Measured; 6], measured_unix_s: Option<u64>) -> Self {
+    fn new(measured: [KeptNumber; 6], measured_unix_s: Option<u64>) -> Self {
         let [least, most] = Costs::USUAL.map(|costs| costs.to_array());
         let usual = |at: usize| [least[at].0, most[at].0];
         let costs = Costs::from_array(std::array::from_fn(|at| Nanos(measured[at].value(usual(at)))));
@@ -42,7 +42,7 @@ impl KeptCosts {
 
     /// Costs that were measured once.
     pub fn once(costs: Costs, measured_unix_s: Option<u64>) -> Self {
-        Self::new(costs.to_array().map(|cost| Measured::once(cost.0)), measured_unix_s)
+        Self::new(costs.to_array().map(|cost| KeptNumber::once(cost.0)), measured_unix_s)
     }
 
     /// The costs as they were measured last, usual or not.
@@ -123,7 +123,7 @@ pub fn load() -> io::Result<Option<KeptCosts>> {
 }
 
 /// What this machine's file has.
-fn load_measured(path: &Path) -> io::Result<Option<([Measured; 6], Option<u64>)>> {
+fn load_measured(path: &Path) -> io::Result<Option<([KeptNumber; 6], Option<u64>)>> {
     let kept = match value(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         read => read?,
@@ -159,7 +159,7 @@ fn unusable(path: &Path, why: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, format!("{} has no costs of a machine: {why}", path.display()))
 }
 
-fn text(measured: &[Measured; 6], measured_unix_s: u64) -> String {
+fn text(measured: &[KeptNumber; 6], measured_unix_s: u64) -> String {
     let (model, kernel) = facts::model_and_kernel();
     // The machine that the costs belong to: another processor or kernel has others.
     let mut file = json!({ "schema": SCHEMA, "cpu": model, "kernel": kernel, "measured_unix_s": measured_unix_s });
@@ -169,13 +169,13 @@ fn text(measured: &[Measured; 6], measured_unix_s: u64) -> String {
     format!("{file:#}\n")
 }
 
-fn parse(kept: &Value) -> Result<[Measured; 6], String> {
+fn parse(kept: &Value) -> Result<[KeptNumber; 6], String> {
     if kept["schema"].as_str() != Some(SCHEMA) {
         return Err(format!("its schema is {}, not {SCHEMA:?}; {REMEDY}", kept["schema"]));
     }
-    let mut all: [Measured; 6] = Default::default();
+    let mut all: [KeptNumber; 6] = Default::default();
     for (name, measured) in Costs::NAMES.into_iter().zip(&mut all) {
-        let found = Measured::from_json(&kept[name]);
+        let found = KeptNumber::from_json(&kept[name]);
         *measured = found.ok_or_else(|| format!("{name:?} is {}, not 1 to 3 whole numbers; {REMEDY}", kept[name]))?;
     }
     bounded(&KeptCosts::new(all.clone(), None).newest())?;
@@ -212,7 +212,7 @@ mod tests {
         env::temp_dir().join(format!("foregather-costs-{}", process::id())).join(name)
     }
 
-    fn once(costs: Costs) -> [Measured; 6] {
+    fn once(costs: Costs) -> [KeptNumber; 6] {
         KeptCosts::once(costs, None).measured
     }
 

@@ -14,14 +14,14 @@ const MEASUREMENTS: usize = 3;
 /// Measurements that confirm each other differ by this factor at most.
 const AGREE: u64 = 2;
 
-/// Measured numbers by their names.
-pub type Numbers = BTreeMap<String, Measured>;
+/// KeptNumber numbers by their names.
+pub type Numbers = BTreeMap<String, KeptNumber>;
 
 /// The last measurements of one number, the newest last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Measured(Vec<u64>);
+pub struct KeptNumber(Vec<u64>);
 
-impl Measured {
+impl KeptNumber {
     /// No measurement.
     pub const NONE: Self = Self(Vec::new());
 
@@ -131,7 +131,7 @@ fn parse(text: &str, schema: &str) -> Result<Numbers, String> {
     }
     let numbers = kept["numbers"].as_object().ok_or("it has no numbers")?;
     let number = |(name, value): (&String, &Value)| {
-        let measured = Measured::from_json(value).ok_or_else(|| format!("{name:?} is {value}, not 1 to 3 whole numbers"))?;
+        let measured = KeptNumber::from_json(value).ok_or_else(|| format!("{name:?} is {value}, not 1 to 3 whole numbers"))?;
         Ok((name.clone(), measured))
     };
     numbers.iter().map(number).collect()
@@ -145,19 +145,19 @@ mod tests {
 
     #[test]
     fn numbers_come_back_as_they_were_kept() {
-        let mut twice = Measured::once(7);
+        let mut twice = KeptNumber::once(7);
         twice.add(8);
-        let numbers = Numbers::from([("dot".to_owned(), twice), ("gemm".to_owned(), Measured::once(u64::MAX))]);
+        let numbers = Numbers::from([("dot".to_owned(), twice), ("gemm".to_owned(), KeptNumber::once(u64::MAX))]);
         assert_eq!(parse(&text(SCHEMA, &numbers), SCHEMA), Ok(numbers));
-        let old = text(SCHEMA, &Numbers::from([("dot".to_owned(), Measured::once(7))])).replace("[\n      7\n    ]", "7");
+        let old = text(SCHEMA, &Numbers::from([("dot".to_owned(), KeptNumber::once(7))])).replace("[\n      7\n    ]", "7");
         assert!(old.contains(": 7"), "{old}");
-        assert_eq!(parse(&old, SCHEMA).unwrap()["dot"], Measured::once(7), "one number is one measurement");
+        assert_eq!(parse(&old, SCHEMA).unwrap()["dot"], KeptNumber::once(7), "one number is one measurement");
     }
 
     #[test]
     fn an_unusual_measurement_is_used_after_two_that_confirm_it() {
         let usual = [10, 90];
-        let mut measured = Measured::once(30);
+        let mut measured = KeptNumber::once(30);
         assert_eq!((measured.value(usual), measured.is_confirmed(usual)), (30, true));
         measured.add(500);
         assert_eq!((measured.value(usual), measured.is_confirmed(usual)), (90, false));
@@ -169,12 +169,12 @@ mod tests {
         assert_eq!((measured.value(usual), measured.is_complete()), (10, true));
         measured.add(50);
         assert_eq!(measured.value(usual), 50, "a usual one needs no confirmation");
-        assert_eq!(Measured::default().value(usual), 10);
+        assert_eq!(KeptNumber::default().value(usual), 10);
     }
 
     #[test]
     fn what_is_of_another_schema_or_machine_or_malformed_is_ignored_with_its_reason() {
-        let numbers = Numbers::from([("dot".to_owned(), Measured::once(7))]);
+        let numbers = Numbers::from([("dot".to_owned(), KeptNumber::once(7))]);
         let good: Value = serde_json::from_str(&text(SCHEMA, &numbers)).unwrap();
         for (key, value, why) in [
             ("schema", json!("foregather.test/0"), "foregather.test/0"),

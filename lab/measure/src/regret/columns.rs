@@ -1,5 +1,5 @@
 //! The columns: ours twice, our fixed policies, and other runtimes; or ours with one kept cost wrong.
-use super::rows::{EpisodeKind, Row};
+use super::rows::{DrawnRow, EpisodeKind};
 use crate::barriers::waiters;
 use crate::cells::{CellProgram, Within};
 use crate::peers::{RunnerSet, program};
@@ -118,7 +118,7 @@ fn wrong_costs(ours: &Candidate, right: &Costs, folder: &Path, barriers: bool) -
 
 impl Candidate {
     /// Runs a cell of this column; `None` if it was not done in its time.
-    pub(super) fn run(&self, row: &Row, options: &Regret, iterations_per_us: f64) -> Result<Option<CellResult>> {
+    pub(super) fn run(&self, row: &DrawnRow, options: &Regret, iterations_per_us: f64) -> Result<Option<CellResult>> {
         let [span_ns, settle_ns] = [options.ms, options.settle].map(|ms| ms * 1_000_000);
         let (threads, grain_ns) = (row.threads, u64::from(row.grain_us) * 1_000);
         match row.kind {

@@ -21,8 +21,8 @@ use foregather_results::table::Shows::{Count, Figure, Label, Median};
 use foregather_results::table::{Heading, ResultTable, texts};
 use foregather_results::{Distribution, Measurement, Results};
 use judge::{Interval, geomean};
-use rows::Row;
-use state::{State, Time};
+use rows::DrawnRow;
+use state::{RegretLog, Time};
 use std::collections::BTreeMap;
 
 const ID: &str = "regret/";
@@ -48,7 +48,7 @@ const CLASSES: [Heading; 7] = [
 
 /// What a column came to in a row, in the order of its processes.
 #[derive(Clone, Debug, Default)]
-struct Times {
+struct ColumnTimes {
     us: Vec<f64>,
     cpu_us: Vec<f64>,
 }
@@ -71,7 +71,7 @@ impl Experiment for Regret {
         let cpus = affinity::allowed().len() as u32;
         let rows = rows::draw(seed, self.rows as usize, self.barriers, cpus);
         notes.push(format!("{} rows drawn by seed {seed}; `--draw {seed}` draws them again", rows.len()));
-        let mut state = State::open(self.state.as_deref(), seed)?;
+        let mut state = RegretLog::open(self.state.as_deref(), seed)?;
         let iterations_per_us = Work::iterations_per_us();
         let cells = rows.len() * columns.len();
         let mut matrix = Matrix::new("regret", cells, self.starts, Order::Random(seed), quiet);
@@ -88,11 +88,11 @@ impl Experiment for Regret {
                 state.keep(key, time)?;
                 Ok(Some(time))
             })?;
-            let times = |runs: &Vec<Time>| Times {
+            let times = |runs: &Vec<Time>| ColumnTimes {
                 us: runs.iter().map(|time| time.us).collect(),
                 cpu_us: runs.iter().map(|time| time.cpu_us).collect(),
             };
-            let times: Vec<Times> = runs.iter().map(|runs| times(&runs.results)).collect();
+            let times: Vec<ColumnTimes> = runs.iter().map(|runs| times(&runs.results)).collect();
             matrix.found.measurements.extend(row_of(row, &columns, &times, cpus, self.wrong_costs));
         }
         let summaries = summaries(&matrix.found.measurements);
@@ -111,7 +111,7 @@ impl Experiment for Regret {
 
 /// The measurements of a row. The ratio of ours and of its repetition is the regret against the best
 /// column; that of another column is against ours.
-fn row_of(row: &Row, columns: &[Candidate], times: &[Times], cpus: u32, wrong_costs: bool) -> Vec<Measurement> {
+fn row_of(row: &DrawnRow, columns: &[Candidate], times: &[ColumnTimes], cpus: u32, wrong_costs: bool) -> Vec<Measurement> {
     let us: Vec<Vec<f64>> = times.iter().map(|times| times.us.clone()).collect();
     let pair: Vec<Vec<f64>> = us.iter().take(2).cloned().collect();
     let cpu_of = |at: usize| Distribution::of_values(&times[at].cpu_us).map_or(f64::NAN, |all| all.quantile(0.5));

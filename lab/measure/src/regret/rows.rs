@@ -14,7 +14,7 @@ pub(super) enum EpisodeKind {
 
 /// One row.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
+pub(super) struct DrawnRow {
     pub(super) name: String,
     pub(super) kind: EpisodeKind,
     pub(super) threads: u32,
@@ -28,7 +28,7 @@ const BURSTS_MS: [u32; 5] = [1, 2, 5, 10, 20];
 const MOST_THREADS: u64 = 16;
 const MOST_HOGS: u64 = 4;
 
-impl Row {
+impl DrawnRow {
     pub(super) fn surroundings(&self) -> Surroundings {
         Surroundings { hogs: self.hogs, stranger: self.stranger, ..Surroundings::default() }
     }
@@ -45,12 +45,12 @@ impl Row {
 }
 
 /// Draws `count` different rows, the same ones for the same seed.
-pub(super) fn draw(seed: u64, count: usize, barriers: bool, cpus: u32) -> Vec<Row> {
+pub(super) fn draw(seed: u64, count: usize, barriers: bool, cpus: u32) -> Vec<DrawnRow> {
     if barriers {
         return rows::draw(seed, count, cpus).into_iter().map(barrier).collect();
     }
     let mut random = SplitMix(SplitMix::mix(seed));
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<DrawnRow> = Vec::new();
     while rows.len() < count {
         let row = construct(&mut random);
         if rows.iter().all(|other| other.name != row.name) {
@@ -60,15 +60,15 @@ pub(super) fn draw(seed: u64, count: usize, barriers: bool, cpus: u32) -> Vec<Ro
     rows
 }
 
-fn barrier(row: rows::Row) -> Row {
+fn barrier(row: rows::Row) -> DrawnRow {
     debug_assert!(matches!(row.class(), LoadClass::DrawnAlone | LoadClass::DrawnCrowded | LoadClass::DrawnDisturbed));
     let name = row.name();
     let rows::Row { threads, hogs, stranger, grain_us, shape, .. } = row;
-    Row { name, kind: EpisodeKind::Barrier(shape), threads, grain_us, hogs, stranger }
+    DrawnRow { name, kind: EpisodeKind::Barrier(shape), threads, grain_us, hogs, stranger }
 }
 
 /// A third of the rows have no background load, and a third of the others a load that comes and goes.
-fn construct(random: &mut SplitMix) -> Row {
+fn construct(random: &mut SplitMix) -> DrawnRow {
     let construct = pick(random, &Construct::ALL);
     let most = if construct == Construct::Nested { 8 } else { MOST_THREADS };
     let threads = if random.below(3) == 0 { 2 } else { 2 + random.below(most - 1) as u32 };
@@ -81,7 +81,7 @@ fn construct(random: &mut SplitMix) -> Row {
         (hogs, stranger) => format!(" + {hogs} {stranger}"),
     };
     let name = format!("{}, {threads}t{load}, {grain_us} us", construct.name());
-    Row { name, kind: EpisodeKind::Construct(construct), threads, grain_us, hogs, stranger }
+    DrawnRow { name, kind: EpisodeKind::Construct(construct), threads, grain_us, hogs, stranger }
 }
 
 fn pick<T: Copy>(random: &mut SplitMix, of: &[T]) -> T {
@@ -100,7 +100,7 @@ mod tests {
         assert_ne!(names(7), names(8));
         let rows = draw(1, 1_500, false, 2);
         assert_eq!(rows.iter().map(|row| row.name.as_str()).collect::<BTreeSet<_>>().len(), rows.len());
-        let some = |holds: &dyn Fn(&Row) -> bool| assert!(rows.iter().any(holds));
+        let some = |holds: &dyn Fn(&DrawnRow) -> bool| assert!(rows.iter().any(holds));
         Construct::ALL.iter().for_each(|&construct| some(&|row| row.kind == EpisodeKind::Construct(construct)));
         [2, 16].iter().for_each(|&threads| some(&|row| row.threads == threads));
         (0..=4).for_each(|hogs| some(&|row| row.hogs == hogs));

@@ -26,11 +26,11 @@ impl Time {
     }
 }
 
-/// Row, column and number of the process.
+/// DrawnRow, column and number of the process.
 pub(super) type Key<'a> = (&'a str, &'a str, u32);
 
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct LogEntry {
     seed: u64,
     row: String,
     column: String,
@@ -39,13 +39,13 @@ struct Line {
 }
 
 /// The results of this seed.
-pub(super) struct State {
+pub(super) struct RegretLog {
     seed: u64,
     known: BTreeMap<(String, String, u32), Time>,
     file: Option<File>,
 }
 
-impl State {
+impl RegretLog {
     /// Reads the results of `seed` in that file, to which others are added.
     pub(super) fn open(path: Option<&Path>, seed: u64) -> Result<Self> {
         let mut state = Self { seed, known: BTreeMap::new(), file: None };
@@ -56,10 +56,10 @@ impl State {
         };
         // The last line of a run that was killed may be cut.
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        let parsed = lines.iter().filter_map(|line| serde_json::from_str::<Line>(line).ok());
-        let parsed: Vec<Line> = parsed.collect();
+        let parsed = lines.iter().filter_map(|line| serde_json::from_str::<LogEntry>(line).ok());
+        let parsed: Vec<LogEntry> = parsed.collect();
         ensure!(parsed.len() + 1 >= lines.len(), "{} has lines that are no results; name another file", path.display());
-        for Line { row, column, start, time, .. } in parsed.into_iter().filter(|line| line.seed == seed) {
+        for LogEntry { row, column, start, time, .. } in parsed.into_iter().filter(|line| line.seed == seed) {
             state.known.insert((row, column, start), time);
         }
         let file = OpenOptions::new().create(true).append(true).open(path);
@@ -76,7 +76,7 @@ impl State {
     }
 
     pub(super) fn keep(&mut self, (row, column, start): Key<'_>, time: Time) -> Result<()> {
-        let line = Line { seed: self.seed, row: row.to_owned(), column: column.to_owned(), start, time };
+        let line = LogEntry { seed: self.seed, row: row.to_owned(), column: column.to_owned(), start, time };
         if let Some(file) = &mut self.file {
             writeln!(file, "{}", serde_json::to_string(&line)?).context("cannot keep a result")?;
         }
@@ -93,15 +93,15 @@ mod tests {
     fn results_come_back_for_their_seed_even_after_a_cut_line() {
         let path = std::env::temp_dir().join(format!("foregather-regret-state-{}", std::process::id()));
         let (key, time) = (("2t, 1 us", "ours", 3), Time { us: 1.5, cpu_us: 3.0 });
-        State::open(Some(&path), 7).unwrap().keep(key, time).unwrap();
+        RegretLog::open(Some(&path), 7).unwrap().keep(key, time).unwrap();
         std::fs::write(&path, std::fs::read_to_string(&path).unwrap() + "{\"seed\": 7, \"ro").unwrap();
-        let mut state = State::open(Some(&path), 7).unwrap();
+        let mut state = RegretLog::open(Some(&path), 7).unwrap();
         assert_eq!((state.known(key), state.known(("2t, 1 us", "ours", 4))), (Some(time), None));
         state.keep(("2t, 1 us", "ours", 4), time).unwrap();
-        let of = |seed| State::open(Some(&path), seed).unwrap().known(("2t, 1 us", "ours", 4));
+        let of = |seed| RegretLog::open(Some(&path), seed).unwrap().known(("2t, 1 us", "ours", 4));
         assert_eq!((of(7), of(8)), (Some(time), None));
         std::fs::write(&path, "this is\nanother file\n").unwrap();
-        assert!(State::open(Some(&path), 7).is_err());
+        assert!(RegretLog::open(Some(&path), 7).is_err());
         std::fs::remove_file(&path).unwrap();
     }
 }

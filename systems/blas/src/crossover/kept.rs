@@ -1,7 +1,7 @@
 //! Crossovers kept from run to run: `foregather.crossovers/2`, two numbers a routine and the size of the team
 //! they hold for.
 use super::{Routine, Sizes};
-use foregather_host::kept::{self, Measured, Numbers};
+use foregather_host::kept::{self, KeptNumber, Numbers};
 use std::path::PathBuf;
 
 /// Unoptimised code has other crossovers.
@@ -16,12 +16,12 @@ const USUAL_AFTER_A_PAUSE: u64 = 32;
 /// The measurements of one routine's crossovers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct KeptSizes {
-    warm: Measured,
-    cold: Measured,
+    warm: KeptNumber,
+    cold: KeptNumber,
 }
 
 impl KeptSizes {
-    pub(super) const NONE: Self = Self { warm: Measured::NONE, cold: Measured::NONE };
+    pub(super) const NONE: Self = Self { warm: KeptNumber::NONE, cold: KeptNumber::NONE };
 
     pub(super) fn is_empty(&self) -> bool {
         self.warm.is_empty()
@@ -85,14 +85,14 @@ fn keys(routine: Routine) -> [String; 2] {
 
 fn numbers(members: u32, all: impl Iterator<Item = (Routine, KeptSizes)>) -> Numbers {
     let sizes = all.flat_map(|(routine, kept)| keys(routine).into_iter().zip([kept.warm, kept.cold]));
-    sizes.chain([(MEMBERS.to_owned(), Measured::once(members.into()))]).collect()
+    sizes.chain([(MEMBERS.to_owned(), KeptNumber::once(members.into()))]).collect()
 }
 
 fn parse(numbers: &Numbers, members: u32) -> Result<Vec<(Routine, KeptSizes)>, String> {
     if numbers.is_empty() {
         return Ok(Vec::new());
     }
-    let of = numbers.get(MEMBERS).map_or(0, Measured::newest);
+    let of = numbers.get(MEMBERS).map_or(0, KeptNumber::newest);
     if of != u64::from(members) {
         return Err(format!("kept crossovers are ignored: they are of a team of {of}, and this one has {members} members"));
     }
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     fn once(warm: u64, cold: u64) -> KeptSizes {
-        KeptSizes { warm: Measured::once(warm), cold: Measured::once(cold) }
+        KeptSizes { warm: KeptNumber::once(warm), cold: KeptNumber::once(cold) }
     }
 
     #[test]
