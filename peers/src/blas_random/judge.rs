@@ -112,8 +112,7 @@ impl Bench {
         }
         let before: Vec<Vec<u8>> = operands.iter().map(|operand| operand.bytes.clone()).collect();
         let is_finite = |value: [f64; 2]| value.iter().all(|part| part.is_finite());
-        let is_as_good =
-            |c: &Component| !is_finite(c.theirs_whole) && (!is_finite(c.ours_whole) || (c.ours_is_bounded && !c.may_overflow));
+        let is_as_good = |c: &Component| !is_finite(c.theirs_whole) && (!is_finite(c.ours_whole) || c.ours_is_bounded);
         let mut agreeing: Vec<bool> = of.iter().map(is_as_good).collect();
         for other in &mut self.others {
             let Ok(left) = other.call(call, operands, &before, &mut self.others_memory) else { continue };
