@@ -104,8 +104,9 @@ impl Bench {
         if is_open { self.open(call, &operands, &disagreeing, text) } else { Ok(Judgement::Different(text)) }
     }
 
-    /// Asks the others: where they are here, one of them has to agree with us whether a component is finite,
-    /// unless only the reference's is not and ours is within its bound. Which of infinity and NaN it is else depends on the order of operations.
+    /// Asks the others: where they are here, one of them has to agree with us whether a component is
+    /// finite, unless only the reference's is not and ours is within its bound. Which of infinity and NaN
+    /// it is else depends on the order of operations.
     fn open(&mut self, call: &BlasCall, operands: &[Operand], of: &[Component], mut text: String) -> Result<Judgement, Trouble> {
         if self.others.is_empty() {
             return Ok(Judgement::Open(text));
