@@ -14,7 +14,7 @@ const MEASUREMENTS: usize = 3;
 /// Measurements that confirm each other differ by this factor at most.
 const AGREE: u64 = 2;
 
-/// KeptNumber numbers by their names.
+/// Measured numbers by their names.
 pub type Numbers = BTreeMap<String, KeptNumber>;
 
 /// The last measurements of one number, the newest last.

@@ -26,7 +26,7 @@ impl Time {
     }
 }
 
-/// DrawnRow, column and number of the process.
+/// Row, column and number of the process.
 pub(super) type Key<'a> = (&'a str, &'a str, u32);
 
 #[derive(Serialize, Deserialize)]

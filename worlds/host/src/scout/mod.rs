@@ -4,8 +4,8 @@
 //!
 //! The scout is of the ordinary class. On a busy processor it costs two context switches, once in 3 ms at
 //! most. A thread of the idle class would cost none, but it may wait there for seconds, and its process
-//! cannot exit before it has run once more: under load, programs that had done their work exited up to 7.6
-//! s late. Only where the kernel has no time slices of a thread's own (before Linux 6.12) is the scout of
+//! cannot exit before it has run once more: under load, programs that had done their work exited up to
+//! 7.6 s late. Only where the kernel has no time slices of a thread's own (before Linux 6.12) is the scout of
 //! the idle class: with the usual slice it would take busy processors for idle ones.
 //!
 //! # States
