@@ -35,7 +35,7 @@ pub use histogram::Histogram;
 pub use multiple::Multiple;
 pub use name::ParsePolicyError;
 pub use policy::Policy;
-pub use roster::{CrowdedOut, Roster};
+pub use roster::Roster;
 pub use snapshot::Snapshot;
 pub use strategy::{Effect, Interest, Progress, Step, Strategy, Surroundings};
 pub use wait_for::WaitFor;

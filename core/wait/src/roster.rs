@@ -1,30 +1,7 @@
 //! The members of a team: for each member one line of words that it alone writes, so that others can tell
 //! where it runs, whether it does, and whether it has arrived. The words may be in a segment that several
 //! processes map.
-use crate::adaptive::Way;
-use foregather_machine::{Affinity, Cpu, CpuId, Nanos, Rank, ThreadId, VALUE_MASK, WordLine};
-
-/// The second word of the first line: the stamp of the time until which the team is crowded out, and a bit
-/// that says how it waits; 0 if it never was.
-const CROWDED_OUT: usize = 1;
-/// The time published there is at most this many stamps, some four seconds, ahead: stamps wrap after weeks.
-const AHEAD: u32 = 1 << 12;
-
-/// A time in units of about a millisecond, never 0.
-fn stamp(at: Nanos) -> u32 {
-    ((at.0 >> 20) as u32 & (VALUE_MASK >> 1)).max(1)
-}
-
-/// What a member has published of strangers that take turns from its team.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CrowdedOut {
-    /// How all wait.
-    pub way: Way,
-    /// For how much longer, to a millisecond.
-    pub left: Nanos,
-    /// The word: whichever member finds another one than it has published is not the last that did.
-    pub word: u32,
-}
+use foregather_machine::{Affinity, Cpu, CpuId, Rank, ThreadId, VALUE_MASK, WordLine};
 
 /// The words of a member's line.
 const ARRIVED: usize = 0;
@@ -32,13 +9,14 @@ const ARRIVED: usize = 0;
 const PLACE: usize = 1;
 const THREAD: usize = 2;
 const AFFINITY: usize = 3;
+/// In every line, written by any member: what members have noted of a processor.
+const NOTE: usize = 4;
 /// In place of an affinity: this member must not be moved, so no member is.
 const FIXED: u32 = VALUE_MASK;
 
 /// The members of a team, as all of them see it.
 pub struct Roster<'t, C: Cpu> {
-    /// Line 0 has the word of the member that moves at present and the stamp until which the team is crowded
-    /// out; then a line for each member.
+    /// Line 0 has the word of the member that moves at present; then a line for each member.
     lines: &'t [WordLine<C::Word>],
 }
 
@@ -127,21 +105,11 @@ impl<'t, C: Cpu> Roster<'t, C> {
         cpu.store(self.word(rank, AFFINITY), FIXED);
     }
 
-    /// Do strangers take turns from a team that is larger than its processors, as far as a member has found
-    /// lately?
+    /// The word for notes on a processor. A team that is larger than its processors has more lines than these;
+    /// processors whose numbers are far apart may share one.
     #[inline]
-    pub(crate) fn crowded_out(self, cpu: &C, now: Nanos) -> Option<CrowdedOut> {
-        let word = cpu.load(&self.lines[0][CROWDED_OUT]);
-        let left = (word >> 1).wrapping_sub(stamp(now)) & (VALUE_MASK >> 1);
-        let way = if word & 1 == 0 { Way::Asleep } else { Way::Yielding };
-        (word != 0 && left != 0 && left <= AHEAD).then_some(CrowdedOut { way, left: Nanos(u64::from(left) << 20), word })
-    }
-
-    /// Publishes until when the team is crowded out, and how it waits; a past time ends it. Returns the word.
-    pub(crate) fn crowd_out(self, cpu: &C, until: Nanos, way: Way) -> u32 {
-        let word = stamp(until) << 1 | u32::from(way == Way::Yielding);
-        cpu.store(&self.lines[0][CROWDED_OUT], word);
-        word
+    pub(crate) fn note(self, place: CpuId) -> &'t C::Word {
+        &self.lines[place as usize % self.lines.len()][NOTE]
     }
 
     /// Takes the right to move, which one member has at a time, until it is dropped.

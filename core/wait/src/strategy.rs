@@ -3,8 +3,6 @@
 //! A policy is one [`Strategy`] in a file of its own. [`Waiter::wait`](crate::Waiter::wait) asks it for a
 //! [`Step`], takes the step in its world, and tells it the effect; the waiter sees to the event, poison,
 //! deadlines and lost peers.
-use crate::adaptive::Way;
-use crate::roster::CrowdedOut;
 use crate::{Account, Waited};
 use foregather_machine::{Affinity, CpuId, Nanos, Rank, ThreadId};
 
@@ -195,16 +193,14 @@ pub trait Surroundings {
         let _ = cpu;
         None
     }
-    /// What a member has published of strangers that take turns from a team larger than its processors.
-    fn crowded_out(&self, now: Nanos) -> Option<CrowdedOut> {
-        let _ = now;
-        None
-    }
-    /// Publishes to all members until when the team is crowded out, and how it waits; a past time ends it.
-    /// Returns the word that they see.
-    fn crowd_out(&self, until: Nanos, way: Way) -> u32 {
-        let _ = (until, way);
+    /// What members have noted of a processor; 0: nothing.
+    fn note_of(&self, place: CpuId) -> u32 {
+        let _ = place;
         0
+    }
+    /// Notes that word of a processor, for all members.
+    fn note(&self, place: CpuId, word: u32) {
+        let _ = (place, word);
     }
     /// May members be moved? Only if all have come and all may use the same processors.
     fn is_movable(&self) -> bool {

@@ -1,7 +1,6 @@
 //! The members that a thread waits for, and what it may ask about them meanwhile.
 use crate::Surroundings;
-use crate::adaptive::Way;
-use crate::roster::{CrowdedOut, Roster, Turn};
+use crate::roster::{Roster, Turn};
 use core::cell::{Cell, RefCell};
 use foregather_machine::{Affinity, Cpu, CpuId, Nanos, Rank, ThreadId, VALUE_MASK};
 
@@ -157,13 +156,15 @@ impl<C: Cpu> Surroundings for Around<'_, C> {
         self.cpu.idle(cpu)
     }
 
-    fn crowded_out(&self, now: Nanos) -> Option<CrowdedOut> {
+    fn note_of(&self, place: CpuId) -> u32 {
         // A wait for a message gives way by a row of its own.
-        self.whom.roster().filter(|_| !self.is_message())?.crowded_out(self.cpu, now)
+        self.whom.roster().filter(|_| !self.is_message()).map_or(0, |roster| self.cpu.load(roster.note(place)))
     }
 
-    fn crowd_out(&self, until: Nanos, way: Way) -> u32 {
-        self.whom.roster().map_or(0, |roster| roster.crowd_out(self.cpu, until, way))
+    fn note(&self, place: CpuId, word: u32) {
+        if let Some(roster) = self.whom.roster() {
+            self.cpu.store(roster.note(place), word);
+        }
     }
 
     fn is_movable(&self) -> bool {

@@ -1,169 +1,165 @@
-//! What the members of a team that is larger than its processors know of strangers beside it: one member
-//! finds them, all members sleep, and that one watches whether the strangers have gone.
+//! What the members of a team that is larger than its processors know of strangers beside it: on which
+//! processors one took a turn lately.
 //!
 //! In such a team each pause offers the processor, and a stranger takes a whole turn of it, for which all
-//! members wait. If each member had to learn that for itself, each would lose a turn, one after the other. So
-//! the first one tells all: until it says that the strangers have gone they sleep at once, keep their claim
-//! to the processor, and lose no turns.
+//! members wait. So the first member that loses a turn notes it for all. Until the note ends, members on that
+//! processor sleep at once, keep their claim to it, and lose no turns. On the others they hand over by yields
+//! as before: a team that slept everywhere beside one hog would take half as long again.
 //!
-//! A team that is alone loses turns, too, now and then: to the host, or to a thread of the kernel. It passes
-//! its barriers more slowly asleep, and its processors are idle in between, as scouts can tell. The member
-//! that found the strangers sends a scout to each processor in turn, and ends the team's sleep when most
-//! scouts come back at once. One scout that does proves nothing: beside a hog, too, it finds a moment now and
-//! then. If the next turn is lost soon, the next scouts are sent later and later.
-//!
-//! Where strangers have few of the processors or little of the time, a team that hands over by yields may
-//! still be many times as fast as one that sleeps. No member can see that, so the same member measures it
-//! (`trial.rs`).
-//!
-//! A member beside a stranger may be the last at every barrier, and then never waits: it looks at nothing. So
-//! if the one that watches is not heard of for some ticks, the next member that waits watches instead.
-use super::trial::{Way, YieldTrial};
+//! Nobody sees a stranger go. The note ends by itself, and the next yield there tells whether it has gone: if
+//! not, that turn is lost, and the next note is twice as long. A note's length is bounded by the number of
+//! processors, so that beside a stranger on each of them the team loses a thirty-second of its time at most.
 use super::{Adaptive, Rules};
 use crate::{Progress, Surroundings};
-use foregather_machine::{CpuId, Nanos, reached};
+use foregather_machine::{CpuId, Nanos, VALUE_MASK, reached};
 
-/// For how many ticks the team believes in strangers that no member has seen again.
-const RENEWED: u64 = 32;
-/// If it was not renewed for this number of ticks, another member watches from then on.
-const UNHEARD: u64 = 4;
-/// A turn that is lost within this number of ticks after the end was taken by the same strangers.
-const SOON: u64 = 8;
-/// The most ticks for which no scout is sent.
+/// The ticks of the first note, and of the longest one for each processor.
+const FIRST: u64 = 4;
 const LONGEST: u64 = 32;
-/// The weight of a busy processor against an idle one, and how far idle ones must outweigh busy ones in a
-/// team that is alone. Alone nine of ten scouts come back, beside hogs none to four.
-const BUSY: u32 = 2;
-const ALONE: u32 = 16;
+/// A turn that is lost within this number of ticks after a note's end was taken by the same stranger.
+const SOON: u64 = 8;
+/// The bits in which a note says how often its length was doubled.
+const DOUBLED: u32 = 4;
+/// Times are kept in units of about a millisecond, and wrap after some 18 hours.
+const UNIT: u32 = 20;
+const STAMPS: u32 = VALUE_MASK >> DOUBLED;
+/// A note is never longer than this: what seems to be ended so much before it was made is over.
+const AHEAD: u32 = STAMPS / 64;
 
-/// One member's part in finding strangers and watching them.
-#[derive(Default)]
-pub(super) struct Crowd {
-    /// If this member found the strangers: the processor that it asks about, at first the one where it lost a
-    /// turn, and when it asks.
-    watch: Option<(CpuId, Nanos)>,
-    /// The word that it published last, and when.
-    published: (u32, Nanos),
-    /// The weight of the answers so far: idle processors less busy ones.
-    idle: u32,
-    /// When this member last said that the strangers had gone, and for how long it had not asked before.
-    ended: Option<Nanos>,
-    unasked: Nanos,
-    /// The comparison of sleep with yields.
-    trial: YieldTrial,
-    /// What its last look found.
-    out: Option<Way>,
-}
-
-impl Crowd {
-    /// Is the team crowded out, as its last look found?
-    pub(super) fn is_out(&self) -> bool {
-        self.out.is_some()
-    }
-
-    /// This member lost a turn to a stranger on processor `place`.
-    pub(super) fn lost_a_turn(&mut self, of: Adaptive, wait: &Progress<'_>, place: Option<CpuId>) {
-        let (around, now) = (wait.around, wait.around.now());
-        let may = !of.without.has(Rules::SLEEP_IN_CROWD) && !around.is_message() && around.is_movable();
-        let over = may && around.affinity().is_some_and(|affinity| affinity.width < around.size());
-        let Some(place) = place.filter(|_| over && around.crowded_out(now).is_none()) else { return };
-        let soon = self.ended.is_some_and(|ended| now < ended + of.tick * SOON);
-        self.unasked = if soon { (self.unasked * 2).max(of.tick).min(of.tick * LONGEST) } else { Nanos::ZERO };
-        self.begin(of, wait, (place, now + self.unasked), now);
-    }
-
-    /// It watches from now on.
-    fn begin(&mut self, of: Adaptive, wait: &Progress<'_>, watch: (CpuId, Nanos), now: Nanos) {
-        (self.watch, self.idle) = (Some(watch), 0);
-        self.trial = YieldTrial::begin(of, wait.account.waits());
-        self.publish(of, wait, Way::Asleep, now);
-    }
-
-    fn publish(&mut self, of: Adaptive, wait: &Progress<'_>, way: Way, now: Nanos) {
-        self.published = (wait.around.crowd_out(now + of.tick * RENEWED, way), now);
-    }
-
-    /// Is the team crowded out? If so, and if this member watches, it sends a scout, whose answer may end
-    /// that.
-    pub(super) fn look(&mut self, of: Adaptive, wait: &Progress<'_>, now: Nanos) -> Found {
-        let Some(out) = wait.around.crowded_out(now) else {
-            self.out = None;
-            self.give_up();
-            return Found::Room;
-        };
-        self.out = Some(out.way);
-        if out.word != self.published.0 {
-            self.give_up();
-        }
-        if self.watch.is_none() && out.left + of.tick * UNHEARD < of.tick * RENEWED {
-            self.take_over(of, wait, now);
-        }
-        let Some((place, from)) = self.watch else { return Found::Out(out.way) };
-        let way = self.trial.look(of, now, wait.account);
-        if way != out.way || now >= self.published.1 + of.tick {
-            self.publish(of, wait, way, now);
-        }
-        self.out = Some(way);
-        if way == Way::Asleep && now >= from { self.ask(of, wait, place) } else { Found::Out(way) }
-    }
-
-    /// Another member has said that the strangers have gone, or watches instead.
-    fn give_up(&mut self) {
-        if self.watch.take().is_some() {
-            reached("adaptive:9");
-        }
-    }
-
-    /// The member that watched has gone, or arrives last each time. Where no scout can be sent, no member
-    /// watches, and the team's belief ends by itself.
-    fn take_over(&mut self, of: Adaptive, wait: &Progress<'_>, now: Nanos) {
-        if let Some(place) = wait.around.publish_cpu().filter(|&place| wait.around.is_idle(place).is_some()) {
-            self.begin(of, wait, (place, now), now);
-        }
-    }
-
-    fn ask(&mut self, of: Adaptive, wait: &Progress<'_>, place: CpuId) -> Found {
-        let around = wait.around;
-        let idle = around.is_idle(place);
-        wait.account.scouted(idle == Some(true));
-        let now = around.now();
-        let again = now + of.patience_with_scouts();
-        match idle {
-            Some(true) => {
-                let next = next(around, place);
-                // The scout is sent on; the answer that it gives at this moment was known before.
-                let _ = around.is_idle(next);
-                (self.watch, self.idle) = (Some((next, again)), self.idle + 1);
-            }
-            Some(false) => (self.watch, self.idle) = (Some((place, again)), self.idle.saturating_sub(BUSY)),
-            None => {
-                // No member renews it, so it ends by itself.
-                self.watch = None;
-                return Found::Out(Way::Asleep);
-            }
-        }
-        if self.idle < ALONE {
-            return Found::Out(Way::Asleep);
-        }
-        around.crowd_out(now, Way::Asleep);
-        (self.watch, self.ended, self.out) = (None, Some(now), None);
-        Found::Ended
-    }
-}
-
-/// What a look found.
+/// A word about one processor: until when a stranger is believed there. 0: nothing was ever noted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
-    /// No stranger takes turns from the team.
-    Room,
-    /// Strangers take turns, and all members wait that way.
-    Out(Way),
-    /// Strangers took turns; this look found that they have gone.
-    Ended,
+struct Note(u32);
+
+fn stamp(at: Nanos) -> u32 {
+    (at.0 >> UNIT) as u32 & STAMPS
 }
 
-/// The next processor that the team may use.
-fn next(around: &dyn Surroundings, place: CpuId) -> CpuId {
-    let beyond = around.affinity().map_or(0, |affinity| affinity.beyond);
-    (place + 1..beyond).chain(0..place).find(|&cpu| around.allows(cpu)).unwrap_or(place)
+impl Note {
+    fn new(now: Nanos, span: Nanos, doubled: u32) -> Self {
+        // One unit more, as both ends are rounded down.
+        let span = ((span.0 >> UNIT) as u32 + 1).min(AHEAD);
+        let until = (stamp(now).wrapping_add(span) & STAMPS).max(1);
+        Self(until << DOUBLED | doubled)
+    }
+
+    /// The units of time from `now` until it ends.
+    fn left(self, now: Nanos) -> Option<u32> {
+        let left = (self.0 >> DOUBLED).wrapping_sub(stamp(now)) & STAMPS;
+        (self.0 != 0 && left != 0 && left <= AHEAD).then_some(left)
+    }
+
+    /// Has it ended a few ticks ago?
+    fn ended_soon(self, now: Nanos, tick: Nanos) -> bool {
+        let ended = stamp(now).wrapping_sub(self.0 >> DOUBLED) & STAMPS;
+        self.0 != 0 && u64::from(ended) <= (tick * SOON).0 >> UNIT
+    }
+
+    /// The note of a member that loses a turn now; `None`: another one knows it already.
+    fn renewed(self, now: Nanos, tick: Nanos, processors: u32) -> Option<Self> {
+        if self.left(now).is_some() {
+            return None;
+        }
+        let is_soon = self.ended_soon(now, tick);
+        let longest = tick * LONGEST * u64::from(processors.max(1));
+        let doubled = if is_soon { self.0 & ((1 << DOUBLED) - 1) } else { 0 };
+        let span = (tick * FIRST * (1 << doubled)).min(longest);
+        let again = if is_soon { (doubled + 1).min((1 << DOUBLED) - 1) } else { 1 };
+        Some(Self::new(now, span, again))
+    }
+}
+
+/// This member lost a turn to a stranger on processor `place`. Returns whether all know it now.
+pub(super) fn lost_a_turn(of: Adaptive, wait: &Progress<'_>, place: Option<CpuId>) -> bool {
+    let around = wait.around;
+    let (Some(place), Some(affinity)) = (place, around.affinity()) else { return false };
+    if of.without.has(Rules::SLEEP_IN_CROWD) || around.is_message() || affinity.width >= around.size() {
+        return false;
+    }
+    let now = around.now();
+    match Note(around.note_of(place)).renewed(now, of.tick, affinity.width) {
+        Some(note) => around.note(place, note.0),
+        None => reached("adaptive:9"),
+    }
+    true
+}
+
+/// Did a stranger take a turn on that processor lately?
+pub(super) fn is_believed(around: &dyn Surroundings, place: CpuId, now: Nanos) -> bool {
+    Note(around.note_of(place)).left(now).is_some()
+}
+
+/// Has any processor below `beyond` a stranger, or had one a few ticks ago? Then one that has few members is
+/// most likely a stranger's, and no member moves there.
+pub(super) fn is_any_believed(of: Adaptive, around: &dyn Surroundings, beyond: CpuId, now: Nanos) -> bool {
+    (0..beyond).map(|place| Note(around.note_of(place))).any(|note| note.left(now).is_some() || note.ended_soon(now, of.tick))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Account, Waited};
+    use core::cell::Cell;
+    use foregather_machine::{Affinity, Costs, Rank};
+
+    const TICK: Nanos = Nanos::from_ms(4);
+
+    #[test]
+    fn notes_double_while_the_stranger_stays_and_are_bounded() {
+        let (mut now, mut note) = (Nanos::from_ms(77), Note(0));
+        for expected in [16, 32, 64, 128, 256, 256, 256] {
+            assert_eq!(note.left(now), None);
+            note = note.renewed(now, TICK, 2).unwrap();
+            let left = u64::from(note.left(now).unwrap());
+            assert!((expected * 9 / 10..=expected + 1).contains(&left), "{left} of {expected}");
+            assert_eq!(note.renewed(now, TICK, 2), None, "known already");
+            now += Nanos((left + 3) << UNIT);
+        }
+        note = note.renewed(now + TICK * 9 + Nanos::from_ms(300), TICK, 2).unwrap();
+        assert!(note.left(now + TICK * 9 + Nanos::from_ms(300)).unwrap() <= 17, "long after it is news");
+    }
+
+    #[test]
+    fn a_note_ends_when_the_clock_of_stamps_wraps() {
+        let wrap = Nanos((u64::from(STAMPS) + 1) << UNIT);
+        for before in [1, 2, 5, 9] {
+            let now = Nanos(wrap.0 - (before << UNIT));
+            let note = Note(0).renewed(now, TICK, 2).unwrap();
+            assert!(note.left(now).is_some() && note.left(now + TICK * 5).is_none());
+        }
+    }
+
+    /// Three members on two processors, of which each has the same word.
+    struct Around(Cell<u32>);
+
+    impl Surroundings for Around {
+        fn now(&self) -> Nanos {
+            Nanos::from_ms(100)
+        }
+        fn size(&self) -> Rank {
+            3
+        }
+        fn affinity(&self) -> Option<Affinity> {
+            Some(Affinity { fingerprint: 7, width: 2, beyond: 2 })
+        }
+        fn note_of(&self, _: CpuId) -> u32 {
+            self.0.get()
+        }
+        fn note(&self, _: CpuId, word: u32) {
+            self.0.set(word);
+        }
+    }
+
+    #[test]
+    fn of_two_members_that_lose_a_turn_at_once_the_second_leaves_the_note_as_it_is() {
+        let (around, account) = (Around(Cell::new(0)), Account::default());
+        let (waited, began, max_spin) = (Waited::first_look(false), Nanos::ZERO, Nanos::MAX);
+        let wait = Progress { waited, began, max_spin, account: &account, around: &around };
+        let of = Adaptive::new(&Costs::TYPICAL);
+        assert!(lost_a_turn(of, &wait, Some(0)));
+        let first = around.0.get();
+        assert!(lost_a_turn(of, &wait, Some(0)));
+        assert!(first != 0 && around.0.get() == first);
+        #[cfg(feature = "probes")]
+        assert!(foregather_machine::reached_here().contains_key("adaptive:9"));
+    }
 }

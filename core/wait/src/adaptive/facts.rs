@@ -32,22 +32,19 @@ facts! {
     11 MOVABLE "members may be moved, and I may move now";
     12 EMPTIER "another processor has fewer members than mine";
     13 MUCH_EMPTIER "it has at least two fewer";
-    14 FAR_EMPTIER "it has at least three fewer";
-    15 IDLE "a scout came back from it";
-    16 TINY "an episode takes less than two local hand-overs";
-    17 LONG "an episode takes more than six of them";
-    18 FITS "the team has two members, and as many processors";
-    19 PULLABLE "members may be moved, and I have not pulled one lately";
-    20 DISTURBED "others had my processor, a few ticks ago at most: while I spun, or, if I wait for messages, for a twentieth of the time";
-    21 CHEAP "to hand over on one processor costs clearly less than a remote wake-up";
-    22 MESSAGE "I wait for a message, and nobody copies from my memory meanwhile";
-    23 BRIEF_OVER "I have waited for longer than two local hand-overs";
-    24 LOPSIDED "my processor has at least twice its even part of the members";
-    25 CROWDED_OUT "the team is larger than its processors, and a stranger took a turn from it";
-    26 ROOMY "an episode takes longer than a remote wake-up";
-    27 OVERFULL "the team is larger than its processors";
-    28 YIELDING "beside those strangers episodes were far shorter when all waited with yields only";
-    29 EXPECTED "messages come regularly, and the next one is not due yet";
+    14 IDLE "a scout came back from it";
+    15 TINY "an episode takes less than two local hand-overs";
+    16 LONG "an episode takes more than six of them";
+    17 FITS "the team has two members, and as many processors";
+    18 PULLABLE "members may be moved, and I have not pulled one lately";
+    19 DISTURBED "others had my processor, a few ticks ago at most: while I spun, or, if I wait for messages, for a twentieth of the time";
+    20 CHEAP "to hand over on one processor costs clearly less than a remote wake-up";
+    21 MESSAGE "I wait for a message, and nobody copies from my memory meanwhile";
+    22 BRIEF_OVER "I have waited for longer than two local hand-overs";
+    23 CROWDED_OUT "the team is larger than its processors, and a stranger took a turn on mine lately";
+    24 ROOMY "an episode takes longer than a remote wake-up";
+    25 OVERFULL "the team is larger than its processors";
+    26 EXPECTED "messages come regularly, and the next one is not due yet";
 }
 
 impl Facts {

@@ -12,12 +12,10 @@ mod rhythm;
 mod state;
 mod steps;
 mod table;
-mod trial;
 
 pub use facts::Facts;
 pub(crate) use state::AdaptiveState;
 pub use table::{Action, Rule, Rules, TABLE, decide};
-pub use trial::Way;
 
 use foregather_machine::{Costs, Nanos};
 

@@ -1,5 +1,4 @@
 //! What a member learns from wait to wait. Every bound is a multiple of one of the machine's three costs.
-use super::crowd::Crowd;
 use super::rhythm::{Due, Rhythm};
 use super::{Adaptive, Facts, Rules};
 use crate::Surroundings;
@@ -46,8 +45,8 @@ pub(crate) struct AdaptiveState {
     /// How long it had waited for its processor when it last asked, and when that was.
     queued: Option<Nanos>,
     asked: Nanos,
-    /// Its part in what the team knows of strangers.
-    pub(super) crowd: Crowd,
+    /// Was a stranger believed on its processor, at its last decision?
+    pub(super) crowded_out: bool,
     /// When messages come.
     pub(super) rhythm: Rhythm,
     /// The wait that it is in.
@@ -97,7 +96,7 @@ impl AdaptiveState {
             undisturbed_from: Nanos::ZERO,
             queued: None,
             asked: Nanos::ZERO,
-            crowd: Crowd::default(),
+            crowded_out: false,
             rhythm: Rhythm::new(of.remote),
             now: ThisWait::default(),
         }
@@ -105,7 +104,7 @@ impl AdaptiveState {
 
     /// Shall the next wait begin with blind pauses?
     pub(super) fn blinks(&self) -> bool {
-        self.lately == 0 && !self.crowd.is_out() && !self.of.without.has(Rules::BLINK)
+        self.lately == 0 && !self.crowded_out && !self.of.without.has(Rules::BLINK)
     }
 
     /// A wait begins that the blind pauses did not end.

@@ -1,7 +1,6 @@
 //! One wait by the decision table, from the end of the blind pauses on.
-use super::crowd::Found;
+use super::crowd::{is_any_believed, is_believed, lost_a_turn};
 use super::state::{PREEMPTED, ThisWait};
-use super::trial::Way;
 use super::{Action, AdaptiveState, Facts, Rules, TABLE, decide};
 use crate::{Effect, Interest, Progress, Step, Strategy};
 use foregather_machine::{Nanos, ThreadId, reached};
@@ -12,9 +11,6 @@ const MOST_ASKED: usize = 4;
 
 /// Yields that came back at once for this many bounds of a spin were in vain.
 const IN_VAIN: u64 = 2;
-
-/// Where all members wait with yields only, a wait that takes this number of ticks goes on asleep.
-const OVERDUE: u64 = 2;
 
 impl Strategy for AdaptiveState {
     fn spins(&self) -> bool {
@@ -89,7 +85,7 @@ impl Strategy for AdaptiveState {
                     self.preempted(now);
                 }
                 if missing > self.of.slow() {
-                    self.crowd.lost_a_turn(self.of, wait, self.now.place);
+                    lost_a_turn(self.of, wait, self.now.place);
                 }
             }
             Effect::Yielded(span) => {
@@ -99,8 +95,9 @@ impl Strategy for AdaptiveState {
                 // A leader's turn is as long as a stranger's.
                 let stranger = !wait.around.is_leader_at(self.now.place) && self.has_yielded(span);
                 self.now.lasting |= Facts::STRANGER.when(stranger);
-                if stranger {
-                    self.crowd.lost_a_turn(self.of, wait, self.now.place);
+                if stranger && lost_a_turn(self.of, wait, self.now.place) {
+                    // The note says where; elsewhere yields are as good as before.
+                    self.trust_again();
                 }
             }
             Effect::Asked(runs) => self.is_answered(runs),
@@ -170,17 +167,10 @@ impl AdaptiveState {
         let in_vain = self.now.in_vain >= of.bound() * IN_VAIN;
         let overfull = || width(wait).is_some_and(|width| width > 1 && width < around.size());
         facts |= Facts::OVERFULL.when(!in_vain && facts.has(Facts::BOUND) && overfull());
-        match self.crowd.look(of, wait, now) {
-            Found::Room => {}
-            Found::Out(way) => {
-                let yields = way == Way::Yielding && elapsed < of.tick * OVERDUE;
-                return facts | Facts::CROWDED_OUT | Facts::YIELDING.when(yields);
-            }
-            Found::Ended => {
-                // The stranger that took that turn has gone.
-                self.trust_again();
-                facts = facts.without(Facts::DISTRUSTED);
-            }
+        self.now.place = around.publish_cpu();
+        self.crowded_out = self.now.place.is_some_and(|here| is_believed(around, here, now));
+        if self.crowded_out {
+            return facts | Facts::CROWDED_OUT;
         }
         if self.is_any_here(wait) && !in_vain {
             self.found_here();
@@ -204,10 +194,8 @@ impl AdaptiveState {
     }
 
     /// Returns whether an awaited member needs this thread's processor, as far as is known: it was last seen
-    /// there, or publishes nothing and the team has more members than processors. Publishes where this thread
-    /// runs, if that is new.
+    /// there, or publishes nothing and the team has more members than processors.
     fn is_any_here(&mut self, wait: &Progress<'_>) -> bool {
-        self.now.place = wait.around.publish_cpu();
         let Some(here) = self.now.place else { return false };
         let found = wait.around.find(&mut |other| wait.around.cpu_of(other) == Some(here));
         self.now.whom = found.or(self.now.whom);
@@ -221,20 +209,21 @@ impl AdaptiveState {
 
     /// May members move, and is there an emptier processor?
     fn ways_out(&mut self, wait: &Progress<'_>) -> Facts {
-        let around = wait.around;
+        let (around, now) = (wait.around, wait.around.now());
         self.now.fewer = 0;
-        let movable = self.may_place() && self.may_move(around.now()) && around.is_movable();
+        let movable = self.may_place() && self.may_move(now) && around.is_movable();
         let (Some(affinity), Some(here), true) = (around.affinity(), self.now.place, movable) else { return Facts::NONE };
+        if is_any_believed(self.of, around, affinity.beyond, now) {
+            return Facts::NONE;
+        }
         let crowds = around.crowds(affinity.beyond.max(here + 1));
         let allowed = (0..affinity.beyond).filter(|&other| other != here && around.allows(other));
         let Some(target) = allowed.min_by_key(|&other| crowds[other as usize]) else { return Facts::MOVABLE };
-        let (mine, fewer) = (crowds[here as usize], crowds[here as usize].saturating_sub(crowds[target as usize]));
+        let fewer = crowds[here as usize].saturating_sub(crowds[target as usize]);
         (self.now.target, self.now.fewer) = (target, fewer);
         Facts::MOVABLE
             | Facts::EMPTIER.when(fewer >= 1)
             | Facts::MUCH_EMPTIER.when(fewer >= 2)
-            | Facts::FAR_EMPTIER.when(fewer >= 3)
-            | Facts::LOPSIDED.when(u64::from(mine) * u64::from(affinity.width) >= 2 * u64::from(around.size()))
             | Facts::IDLE.when(self.now.idle == Some(target) || self.of.without.has(Rules::SCOUT))
     }
 

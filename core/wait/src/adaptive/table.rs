@@ -56,21 +56,12 @@ const CROWD: Facts = Facts::HERE.union(Facts::CROWDED).union(Facts::MOVABLE);
 const FLIGHT: Facts = Facts::STRANGER.union(Facts::MOVABLE).union(Facts::EMPTIER);
 
 /// The rows, first come first.
-pub const TABLE: [Rule; 19] = [
-    unless(
-        rule(
-            "yield-in-crowd",
-            Facts::CROWDED_OUT.union(Facts::YIELDING),
-            Action::Yield,
-            "measured: the team gets back more than it gives away, since strangers have few processors or little of the time",
-        ),
-        Facts::REALTIME,
-    ),
+pub const TABLE: [Rule; 17] = [
     rule(
         "sleep-in-crowd",
         Facts::CROWDED_OUT,
         Action::Park,
-        "every pause of any member is paid with a turn that all wait for; sleepers keep their claim, wherever they are",
+        "each pause here is paid with a turn that all members wait for; a sleeper keeps its claim to the processor",
     ),
     rule(
         "doze",
@@ -86,12 +77,6 @@ pub const TABLE: [Rule; 19] = [
             "a stranger computes on my processor, and there is little work that would be done one after the other elsewhere",
         ),
         Facts::ROOMY,
-    ),
-    rule(
-        "leave-crowd",
-        CROWD.union(Facts::FAR_EMPTIER).union(Facts::LOPSIDED),
-        Action::Move,
-        "even if a stranger has half of that processor, the team gains: it waits for its largest crowd, and others are far smaller",
     ),
     rule(
         "split-tiny",
@@ -181,9 +166,8 @@ impl Rules {
     pub const NONE: Self = Self(0);
     /// The blind pauses before the first decision.
     pub(crate) const BLINK: Self = Self(1 << TABLE.len());
-    pub(crate) const YIELD_IN_CROWD: Self = Self(1);
-    pub(crate) const SLEEP_IN_CROWD: Self = Self(1 << 1);
-    pub(crate) const SCOUT: Self = Self(1 << 7);
+    pub(crate) const SLEEP_IN_CROWD: Self = Self(1);
+    pub(crate) const SCOUT: Self = Self(1 << 5);
 
     /// The rule of that name; `blink` for the blind pauses. Spinning and sleeping cannot be switched off:
     /// without them there would be nothing left to do.
@@ -256,8 +240,6 @@ mod tests {
             (CROWD | Facts::EMPTIER | Facts::MUCH_EMPTIER, "scout"),
             (CROWD | Facts::EMPTIER | Facts::MUCH_EMPTIER | Facts::IDLE, "spread"),
             (CROWD | Facts::EMPTIER | Facts::MUCH_EMPTIER | Facts::TINY, "split-tiny"),
-            (CROWD | Facts::EMPTIER | Facts::MUCH_EMPTIER | Facts::FAR_EMPTIER | Facts::LOPSIDED, "leave-crowd"),
-            (CROWD | Facts::EMPTIER | Facts::MUCH_EMPTIER | Facts::FAR_EMPTIER, "scout"),
             (FLIGHT, "flee"),
             (Facts::EXPECTED | Facts::HERE | Facts::CHEAP, "doze"),
             (FLIGHT | Facts::CROWDED_OUT, "sleep-in-crowd"),

@@ -25,8 +25,7 @@ fn not_to_be_moved(team: &Team) {
 /// Where the others are for [`provoke`].
 fn places(rule: &str) -> &'static [CpuId] {
     match rule {
-        "leave-crowd" => &[0, 0],
-        "sleep-in-crowd" | "yield-in-crowd" => &[0, 1],
+        "sleep-in-crowd" => &[0, 1],
         "let-pass" => &[1, 1],
         "spin" | "ask" | "stay" | "pull" | "sleep" | "give-way" => &[1],
         _ => &[0],
@@ -40,19 +39,13 @@ fn provoke(rule: &str, team: &Team) {
             team.me.yield_span.set(MS * 2);
             waits(team, 1, MS * 5);
         }
-        "yield-in-crowd" => {
-            team.me.yield_span.set(MS * 2);
-            waits(team, 1, MS * 5);
-            team.me.idle.set(Some(false));
-            waits(team, 40, US * 500);
-        }
         "spread" => {
             crowd(team);
             team.me.idle.set(Some(true));
             team.me.pass(MS);
             waits(team, 1, US * 30);
         }
-        "leave-crowd" | "scout" => crowd(team),
+        "scout" => crowd(team),
         "split-tiny" => waits(team, 40, Nanos(700)),
         "sleep-beside-stranger" => {
             not_to_be_moved(team);
@@ -172,17 +165,6 @@ fn a_member_flees_only_if_there_is_little_to_compute() {
     }
 }
 
-/// Four of five members on one processor, while a stranger may run on the other one: that has three fewer,
-/// and still the team would gain little.
-#[test]
-fn a_crowd_is_left_for_a_strangers_processor_only_if_it_is_twice_its_even_part() {
-    for (places, expected) in [([0, 0, 0, 0], 1), ([0, 0, 0, 1], 0)] {
-        let team = Team::new(&places);
-        crowd(&team);
-        assert_eq!((followed(&team, "leave-crowd"), team.snapshot().moves), (expected, expected), "{places:?}");
-    }
-}
-
 /// The slow yield was in an earlier wait, in which another member moved; it is not forgotten while the crowd
 /// is there.
 #[test]
@@ -210,7 +192,7 @@ fn a_rule_that_is_switched_off_is_not_followed_and_waits_still_end() {
 
 #[test]
 fn an_account_tells_what_was_done() {
-    for (rule, acts) in [("spread", [1, 0, 0, 1, 1]), ("leave-crowd", [1, 0, 0, 0, 0]), ("pull", [0, 0, 1, 0, 0])] {
+    for (rule, acts) in [("spread", [1, 0, 0, 1, 1]), ("pull", [0, 0, 1, 0, 0])] {
         let team = Team::new(places(rule));
         provoke(rule, &team);
         let all = team.snapshot();

@@ -121,9 +121,9 @@ impl Team {
         &self.lines[0][0]
     }
 
-    /// The word that says until when the team is crowded out.
-    pub(crate) fn crowded_out(&self) -> &Cell<u32> {
-        &self.lines[0][1]
+    /// What is noted of a processor.
+    pub(crate) fn note(&self, place: CpuId) -> &Cell<u32> {
+        &self.lines[place as usize % self.lines.len()][4]
     }
 
     /// Waits in an episode whose event comes `span` later.
