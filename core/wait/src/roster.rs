@@ -105,7 +105,7 @@ impl<'t, C: Cpu> Roster<'t, C> {
         cpu.store(self.word(rank, AFFINITY), FIXED);
     }
 
-    /// The word for notes on a processor. A team that is larger than its processors has more lines than these;
+    /// The word for notes on a processor. A team that is larger than its processors has a line for each;
     /// processors whose numbers are far apart may share one.
     #[inline]
     pub(crate) fn note(self, place: CpuId) -> &'t C::Word {

@@ -133,7 +133,7 @@ fn while_somebody_else_moves_it_waits_for_one_bound() {
     assert!(foregather_machine::reached_here().contains_key("adaptive:4"));
     team.mover().set(0);
     team.me.pass(OF.remote);
-    assert!((0..40).any(|_| team.wait(TINY).did.contains(&Move(1))));
+    assert!((0..400).any(|_| team.wait(TINY).did.contains(&Move(1))));
 }
 
 /// Another program has set another mask since, on purpose.
