@@ -243,6 +243,15 @@ impl Error {
         result.as_ref().err().map(Self::cause)
     }
 
+    /// Returns whether a wait gave up because its time was over.
+    pub fn is_timed_out(&self) -> bool {
+        match self.cause() {
+            Cause::TimedOut { .. } => true,
+            Cause::Wait(error) => error.timed_out(),
+            _ => false,
+        }
+    }
+
     /// The process of `rank` was lost at `since`, and with it what `why` waits for.
     #[cold]
     pub fn peer_lost(rank: Rank, since: Nanos, why: &crate::WaitContext) -> Self {

@@ -1,8 +1,9 @@
 //! Jobs: one function on every rank, on threads of this process or on processes that a launcher has started.
 //!
 //! - this file: [`job`], how ranks begin and end. [`rank`]: the handle; [`verbs`]: its operations, once for
-//!   every fabric.
+//!   every fabric; [`call`]: their names in errors, and their timeouts.
 //! - [`link`]: the three fabrics. [`ends`]: which error is reported.
+mod call;
 mod link;
 mod rank;
 mod verbs;

@@ -1,7 +1,9 @@
 //! The handle of a rank, for its body.
 use super::link::{Link, over};
-use super::verbs::{self, RankCall, call};
+use super::call::{RankCall, call};
+use super::verbs;
 use bytemuck::{NoUninit, Pod, cast_slice, cast_slice_mut};
+use core::time::Duration;
 use foregather_machine::{Error, Member};
 use foregather_message::collective::{Element, sum};
 
@@ -30,6 +32,15 @@ use foregather_message::collective::{Element, sum};
 ///
 /// **Together**: all ranks call [`barrier`](Self::barrier), [`sum`](Self::sum), [`reduce`](Self::reduce),
 /// [`broadcast`](Self::broadcast) in the same order, with values of the same size.
+///
+/// # Timeouts
+/// Every call has a form that gives up after a `timeout` with `Cause::TimedOut`, which names the call and how
+/// long it lasted. [`receive_timeout`](Self::receive_timeout) and
+/// [`receive_vec_timeout`](Self::receive_vec_timeout) take nothing then, and may be called again. Any other
+/// call has taken part in something that cannot be undone: this rank gives up. Its own further calls end with
+/// `Cause::Poisoned` by its rank, and so do those of all ranks that need it. A rank that arrives late may still
+/// complete this one call, if this rank had sent all that it needs; its next call fails. Return the error. A
+/// timeout of zero only looks.
 ///
 /// # Errors
 /// Every call can fail because of another rank: `Cause::Poisoned` names one that failed, `Cause::Closed` one
@@ -80,7 +91,21 @@ impl Rank {
     /// which is known within about a second; else as [`Rank`] says.
     #[inline]
     pub fn send<T: NoUninit>(&self, to: u32, data: &[T]) -> Result<(), Error> {
-        over!(&self.0, messenger => verbs::send(messenger, to, cast_slice(data))).map_err(|error| call!("send").failed(error))
+        self.send_in(call!("send"), to, data)
+    }
+
+    /// [`send`](Self::send) that gives up after `timeout`. Then the message is lost, and this rank can only
+    /// [return](Self#timeouts).
+    ///
+    /// # Errors
+    /// `Cause::TimedOut`; else as [`send`](Self::send).
+    pub fn send_timeout<T: NoUninit>(&self, to: u32, data: &[T], timeout: Duration) -> Result<(), Error> {
+        self.send_in(call!("send").within(timeout), to, data)
+    }
+
+    #[inline]
+    fn send_in<T: NoUninit>(&self, call: RankCall, to: u32, data: &[T]) -> Result<(), Error> {
+        over!(&self.0, messenger => call.run(messenger, || verbs::send(messenger, to, cast_slice(data))))
     }
 
     /// Waits for the next message of that rank, and puts its elements into the beginning of `into`. Returns
@@ -102,8 +127,43 @@ impl Rank {
     /// `Cause::Deadlock` as for [`send`](Self::send); else as [`Rank`] says.
     #[inline]
     pub fn receive<T: Pod>(&self, from: u32, into: &mut [T]) -> Result<usize, Error> {
-        over!(&self.0, messenger => verbs::receive(messenger, from, cast_slice_mut(into), size_of::<T>()))
-            .map_err(|error| call!("receive").failed(error))
+        self.receive_in(call!("receive"), from, into)
+    }
+
+    /// [`receive`](Self::receive) that gives up after `timeout`. Nothing is lost: the next call receives the
+    /// message.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let polls = foregather::job(2, |me| {
+    ///     if me.rank() == 0 {
+    ///         std::thread::sleep(Duration::from_millis(20));
+    ///         return me.send(1, &[7_u32]).map(|()| 0);
+    ///     }
+    ///     for polls in 0.. {
+    ///         match me.receive_timeout(0, &mut [0_u32], Duration::from_millis(1)) {
+    ///             Ok(_) => return Ok(polls),
+    ///             Err(error) if error.is_timed_out() => {} // do something else meanwhile
+    ///             Err(error) => return Err(error),
+    ///         }
+    ///     }
+    ///     Ok(0)
+    /// })?;
+    /// assert!(polls[1] > 0);
+    /// # Ok::<(), foregather::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Cause::TimedOut`; else as [`receive`](Self::receive).
+    pub fn receive_timeout<T: Pod>(&self, from: u32, into: &mut [T], timeout: Duration) -> Result<usize, Error> {
+        self.receive_in(call!("receive").within(timeout), from, into)
+    }
+
+    #[inline]
+    fn receive_in<T: Pod>(&self, call: RankCall, from: u32, into: &mut [T]) -> Result<usize, Error> {
+        let into = cast_slice_mut(into);
+        over!(&self.0, messenger => call.take(messenger, from, || verbs::receive(messenger, from, into, size_of::<T>())))
     }
 
     /// Receives a message of any length, into memory of its own.
@@ -121,7 +181,17 @@ impl Rank {
     /// `Cause::Elements` if it is no whole number of elements, `Cause::Length` if there is no memory for it;
     /// else as [`receive`](Self::receive).
     pub fn receive_vec<T: Pod>(&self, from: u32) -> Result<Vec<T>, Error> {
-        over!(&self.0, messenger => verbs::receive_vec(messenger, from)).map_err(|error| call!("receive").failed(error))
+        over!(&self.0, messenger => call!("receive_vec").take(messenger, from, || verbs::receive_vec(messenger, from)))
+    }
+
+    /// [`receive_vec`](Self::receive_vec) that gives up after `timeout`, as
+    /// [`receive_timeout`](Self::receive_timeout) does.
+    ///
+    /// # Errors
+    /// `Cause::TimedOut`; else as [`receive_vec`](Self::receive_vec).
+    pub fn receive_vec_timeout<T: Pod>(&self, from: u32, timeout: Duration) -> Result<Vec<T>, Error> {
+        let call = call!("receive_vec").within(timeout);
+        over!(&self.0, messenger => call.take(messenger, from, || verbs::receive_vec(messenger, from)))
     }
 
     /// Sends `out` to that rank and receives its message into the beginning of `into`. Returns how many
@@ -141,9 +211,23 @@ impl Rank {
     /// # Errors
     /// As [`receive`](Self::receive): `out` has been sent all the same.
     pub fn exchange<T: Pod>(&self, peer: u32, out: &[T], into: &mut [T]) -> Result<usize, Error> {
+        self.exchange_in(call!("exchange"), peer, out, into)
+    }
+
+    /// [`exchange`](Self::exchange) that gives up after `timeout`. Then this rank can only
+    /// [return](Self#timeouts).
+    ///
+    /// # Errors
+    /// `Cause::TimedOut`; else as [`exchange`](Self::exchange).
+    pub fn exchange_timeout<T: Pod>(&self, peer: u32, out: &[T], into: &mut [T], timeout: Duration) -> Result<usize, Error> {
+        self.exchange_in(call!("exchange").within(timeout), peer, out, into)
+    }
+
+    fn exchange_in<T: Pod>(&self, call: RankCall, peer: u32, out: &[T], into: &mut [T]) -> Result<usize, Error> {
         let (out, into) = (cast_slice(out), cast_slice_mut(into));
-        over!(&self.0, messenger => verbs::exchange(messenger, messenger.rank(), peer, out, into, size_of::<T>()))
-            .map_err(|error| call!("exchange").failed(error))
+        over!(&self.0, messenger => {
+            call.run(messenger, || verbs::exchange(messenger, messenger.rank(), peer, out, into, size_of::<T>()))
+        })
     }
 
     /// Waits until all ranks are here, by `log2` of their number messages, one after the other.
@@ -157,7 +241,30 @@ impl Rank {
     /// As [`Rank`] says.
     #[inline]
     pub fn barrier(&self) -> Result<(), Error> {
-        over!(&self.0, messenger => verbs::barrier(messenger)).map_err(|error| call!("barrier" together).failed(error))
+        over!(&self.0, messenger => call!("barrier" together).run(messenger, || verbs::barrier(messenger)))
+    }
+
+    /// [`barrier`](Self::barrier) that gives up after `timeout`. Then this rank can only
+    /// [return](Self#timeouts).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let end = foregather::job(2, |me| {
+    ///     if me.rank() == 1 {
+    ///         std::thread::sleep(Duration::from_millis(50)); // too late
+    ///     }
+    ///     me.barrier_timeout(Duration::from_millis(10))
+    /// });
+    /// // `barrier`: rank 0 waited in vain for 10.06 ms; rank 1 did not come
+    /// assert!(end.unwrap_err().is_timed_out());
+    /// ```
+    ///
+    /// # Errors
+    /// `Cause::TimedOut`; else as [`barrier`](Self::barrier).
+    pub fn barrier_timeout(&self, timeout: Duration) -> Result<(), Error> {
+        let call = call!("barrier" together).within(timeout);
+        over!(&self.0, messenger => call.run(messenger, || verbs::barrier(messenger)))
     }
 
     /// Combines the values of all ranks, in the order of ranks by a fixed tree: the same bits on every rank.
@@ -174,6 +281,20 @@ impl Rank {
         self.reduce_in(call!("reduce" together), value, combine)
     }
 
+    /// [`reduce`](Self::reduce) that gives up after `timeout`. Then this rank can only
+    /// [return](Self#timeouts).
+    ///
+    /// # Errors
+    /// `Cause::TimedOut`; else as [`reduce`](Self::reduce).
+    pub fn reduce_timeout<T: Element>(
+        &self,
+        value: T,
+        combine: impl Fn(T, T) -> T,
+        timeout: Duration,
+    ) -> Result<T, Error> {
+        self.reduce_in(call!("reduce" together).within(timeout), value, combine)
+    }
+
     /// The sum of all ranks' values: integers wrap, floats are added by the tree of [`reduce`](Self::reduce).
     ///
     /// ```
@@ -187,8 +308,16 @@ impl Rank {
         self.reduce_in(call!("sum" together), value, sum)
     }
 
+    /// [`sum`](Self::sum) that gives up after `timeout`. Then this rank can only [return](Self#timeouts).
+    ///
+    /// # Errors
+    /// `Cause::TimedOut`; else as [`sum`](Self::sum).
+    pub fn sum_timeout<T: Element>(&self, value: T, timeout: Duration) -> Result<T, Error> {
+        self.reduce_in(call!("sum" together).within(timeout), value, sum)
+    }
+
     fn reduce_in<T: Element>(&self, call: RankCall, value: T, combine: impl Fn(T, T) -> T) -> Result<T, Error> {
-        over!(&self.0, messenger => verbs::reduce(messenger, value, combine)).map_err(|error| call.failed(error))
+        over!(&self.0, messenger => call.run(messenger, || verbs::reduce(messenger, value, combine)))
     }
 
     /// Copies `root`'s `data` to all ranks, into `data` everywhere, of the same length.
@@ -206,7 +335,19 @@ impl Rank {
     /// # Errors
     /// `Cause::Rank` if there is no such root, `Cause::Mismatch` if lengths differ; else as [`Rank`] says.
     pub fn broadcast<T: Pod>(&self, root: u32, data: &mut [T]) -> Result<(), Error> {
-        over!(&self.0, messenger => verbs::broadcast(messenger, root, cast_slice_mut(data)))
-            .map_err(|error| call!("broadcast" together).failed(error))
+        self.broadcast_in(call!("broadcast" together), root, data)
+    }
+
+    /// [`broadcast`](Self::broadcast) that gives up after `timeout`. Then this rank can only
+    /// [return](Self#timeouts).
+    ///
+    /// # Errors
+    /// `Cause::TimedOut`; else as [`broadcast`](Self::broadcast).
+    pub fn broadcast_timeout<T: Pod>(&self, root: u32, data: &mut [T], timeout: Duration) -> Result<(), Error> {
+        self.broadcast_in(call!("broadcast" together).within(timeout), root, data)
+    }
+
+    fn broadcast_in<T: Pod>(&self, call: RankCall, root: u32, data: &mut [T]) -> Result<(), Error> {
+        over!(&self.0, messenger => call.run(messenger, || verbs::broadcast(messenger, root, cast_slice_mut(data))))
     }
 }

@@ -68,49 +68,6 @@ fn reserve<T>(into: &mut Vec<T>, elements: usize) -> Result<(), Error> {
     into.try_reserve_exact(elements).map_err(|_| Cause::Length { what: "a message", bytes, room: 0 }.into())
 }
 
-/// A call of the program, in the words of errors.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RankCall {
-    /// Its name.
-    pub(super) name: &'static str,
-    /// The call in an error about ranks that wait for each other.
-    pub(super) in_circle: &'static str,
-}
-
-/// The [`RankCall`] of a name. One `together` is made by all ranks: in a circle another rank is in another
-/// call.
-macro_rules! call {
-    ($name:literal) => {
-        $crate::job::verbs::RankCall { name: concat!("`", $name, "`"), in_circle: concat!("`", $name, "`") }
-    };
-    ($name:literal together) => {
-        $crate::job::verbs::RankCall {
-            name: concat!("`", $name, "`"),
-            in_circle: concat!(
-                "`",
-                $name,
-                "`, and another rank is in another call: all ranks call `barrier`, `sum`, `reduce` and `broadcast` in the same order"
-            ),
-        }
-    };
-}
-pub(super) use call;
-
-impl RankCall {
-    /// The error of this call, in the program's words: what it waits for within the protocols says nothing to
-    /// the user.
-    #[cold]
-    pub(super) fn failed(self, error: Error) -> Error {
-        match *error.cause() {
-            Cause::Deadlock { ref ranks, .. } => Cause::Deadlock { ranks: ranks.clone(), doing: self.in_circle }.into(),
-            Cause::PeerLost { rank, since, doing } if !doing.is_empty() => {
-                Cause::PeerLost { rank, since, doing: self.name }.into()
-            }
-            _ => error,
-        }
-    }
-}
-
 /// The number of elements in these bytes.
 #[inline]
 fn elements(bytes: usize, element: usize) -> Result<usize, Error> {

@@ -6,6 +6,7 @@ mod launched;
 mod nested;
 mod programs;
 mod sizes;
+mod timeouts;
 mod waits;
 
 use std::sync::mpsc::channel;

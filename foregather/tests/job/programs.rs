@@ -199,6 +199,23 @@ fn dies_afterwards() -> Result<(), Error> {
     Ok(())
 }
 
+/// Rank 1 asks for a long message again and again until it has come.
+fn receives_late(me: &Rank) -> Result<(), Error> {
+    if me.rank() == 0 {
+        std::thread::sleep(Duration::from_millis(200));
+        me.send(1, &vec![5_u8; LARGE])?;
+    } else {
+        let (mut into, mut polls) = (vec![0_u8; LARGE], 0);
+        while let Err(error) = me.receive_timeout(0, &mut into, Duration::from_millis(5)) {
+            assert!(error.is_timed_out(), "{error}");
+            polls += 1;
+        }
+        assert!(into == vec![5; LARGE] && polls > 0);
+        say("received after a timeout");
+    }
+    me.barrier_timeout(Duration::from_secs(30))
+}
+
 fn body(case: &str, me: &Rank) -> Result<(), Error> {
     let (next, before) = neighbours(me);
     let victim = me.rank() == 1;
@@ -216,6 +233,14 @@ fn body(case: &str, me: &Rank) -> Result<(), Error> {
         "dies in send" if victim => return me.send(next, &vec![0; LARGE]),
         "dies in receive" if victim => return me.receive(next, &mut [0_u8]).map(drop),
         "dies in barrier" if victim => return me.barrier(),
+        "receives late" => return receives_late(me),
+        "arrives late" => {
+            if me.rank() == 2 {
+                std::thread::sleep(Duration::from_millis(300));
+            }
+            // Rank 2 may still complete the first one, since the others have sent what it needs.
+            return (0..2).try_for_each(|_| me.sum_timeout(1_u32, Duration::from_millis(50)).map(drop));
+        }
         "dies in sum" if victim => return me.sum(1_u32).map(drop),
         // Its receiver computes, and so do the ranks that it waits for.
         "dies in send" | "dies in barrier" | "dies in sum" => std::thread::sleep(Duration::from_millis(400)),

@@ -95,7 +95,7 @@ impl Waiting {
     /// The one rank that can end this wait, by a frame.
     fn chased(self) -> Option<Rank> {
         match self {
-            Self::From(peer) | Self::To(peer) | Self::Packet(peer) | Self::Signal(Some(peer)) => Some(peer),
+            Self::From(peer) | Self::Whole(peer) | Self::To(peer) | Self::Packet(peer) | Self::Signal(Some(peer)) => Some(peer),
             Self::Signal(None) | Self::Room(_) | Self::Any | Self::Nothing => None,
         }
     }

@@ -45,6 +45,11 @@ impl<F: Fabric> Messenger<F> {
         self.fabric.peek(self.address(from), |bits, bytes| read(head(bits), bytes))
     }
 
+    /// The kind of the frame at the head of the ring from `from`, whatever was taken in before it.
+    pub(super) fn head_in_ring(&self, from: Rank) -> Option<FrameKind> {
+        self.fabric.peek(self.address(from), |bits, _| Head::unpack(bits).map(|head: Head| head.kind)).flatten()
+    }
+
     #[cold]
     pub(super) fn front(&self, from: Rank) -> Option<Front> {
         let kept = self.unexpected.read(from, |arrived| match arrived {

@@ -10,9 +10,11 @@
 //!   [`unexpected`]: what came before it was asked for; [`front`]: the head of a connection. [`piece`],
 //!   [`frame`]: the pieces and frames on the wire.
 //! - [`chase`]: which ranks wait for which, and whether that goes round.
+//! - [`bounded`]: waits that may end before their event.
 //! - [`port`]: null messages and sized packets over the same frames; [`loan`]: long packets that stay where
 //!   they are. [`settings`]: thresholds.
 
+mod bounded;
 mod chase;
 mod connection;
 mod frame;
@@ -189,7 +191,8 @@ impl<F: Fabric> Messenger<F> {
     /// Leaves in order: messages that were sent can still be received, and only peers that wait for more are
     /// told. Owned memory that was sent must have been fetched ([`Messenger::settle`]).
     pub fn leave(mut self) {
-        self.leaves = true;
+        // An end that was abandoned has nothing in order.
+        self.leaves = !self.fails.get();
         self.fabric.leave();
     }
 

@@ -15,6 +15,8 @@ use foregather_wait::{Roster, WaitFor};
 pub(super) enum Waiting {
     /// A message of that rank, read in place.
     From(Rank),
+    /// All of a message of that rank, of which nothing is read yet.
+    Whole(Rank),
     /// A message of any rank.
     Any,
     /// That the rank takes something.
@@ -32,7 +34,7 @@ pub(super) enum Waiting {
 impl Waiting {
     pub(super) fn peer(self) -> Option<Rank> {
         match self {
-            Self::From(peer) | Self::To(peer) | Self::Room(peer) | Self::Packet(peer) => Some(peer),
+            Self::From(peer) | Self::Whole(peer) | Self::To(peer) | Self::Room(peer) | Self::Packet(peer) => Some(peer),
             Self::Signal(peer) => peer,
             Self::Any | Self::Nothing => None,
         }
@@ -392,7 +394,7 @@ impl<F: Fabric> Messenger<F> {
         while let Some(drained) = self.fabric.peek(at, |bits, bytes| self.drain_frame(from, bits, bytes)) {
             let (costs, offer) = match drained.inspect_err(|_| self.give_up(from))? {
                 Drained::Done(costs) => (costs, None),
-                Drained::Offer(_) if waiting == Waiting::Nothing => {
+                Drained::Offer(_) if waiting == Waiting::Nothing || waiting == Waiting::Whole(from) => {
                     with.unpacking.held.set(true);
                     break;
                 }

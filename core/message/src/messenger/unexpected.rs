@@ -1,6 +1,6 @@
 //! Unexpected messages, as MPI calls those that have come before the program asked for them: copied, so that
 //! they hide no frame that must be obeyed.
-use super::frame::Head;
+use super::frame::{FrameKind, Head};
 use super::rendezvous::Offer;
 use core::cell::{Cell, RefCell};
 use foregather_machine::Rank;
@@ -23,6 +23,13 @@ impl Arrived {
             Self::Offered(_) => 0,
         }
     }
+
+    fn is_end(&self) -> bool {
+        match self {
+            Self::Frame(head, _) => head.kind == FrameKind::Last,
+            Self::Fetched(..) | Self::Offered(_) => true,
+        }
+    }
 }
 
 struct Entry {
@@ -37,6 +44,8 @@ struct FromRank {
     entries: VecDeque<Entry>,
     /// How many of them are offers that wait with their sender.
     offered: usize,
+    /// How many of them are offers, or end a message.
+    ends: usize,
 }
 
 /// What has come of all ranks.
@@ -65,6 +74,11 @@ impl Unexpected {
         !self.is_empty() && !self.of[from as usize].borrow().entries.is_empty()
     }
 
+    /// Returns whether the end of a message of that rank has come, or an offer.
+    pub(super) fn has_end(&self, from: Rank) -> bool {
+        !self.is_empty() && self.of[from as usize].borrow().ends > 0
+    }
+
     /// The messages take too much memory: the credit of the next frame waits until it is read.
     pub(super) fn is_full(&self) -> bool {
         self.bytes.get() > self.most_bytes
@@ -81,6 +95,7 @@ impl Unexpected {
         self.bytes.set(self.bytes.get() + arrived.bytes());
         let mut queue = self.of[from as usize].borrow_mut();
         queue.offered += usize::from(matches!(arrived, Arrived::Offered(_)));
+        queue.ends += usize::from(arrived.is_end());
         queue.entries.push_back(Entry { arrived, unpaid });
     }
 
@@ -94,6 +109,7 @@ impl Unexpected {
         let mut queue = self.of[from as usize].borrow_mut();
         let entry = queue.entries.pop_front()?;
         queue.offered -= usize::from(matches!(entry.arrived, Arrived::Offered(_)));
+        queue.ends -= usize::from(entry.arrived.is_end());
         self.entries.set(self.entries.get() - 1);
         self.bytes.set(self.bytes.get() - entry.arrived.bytes());
         Some(entry.unpaid)
