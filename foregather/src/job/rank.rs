@@ -1,6 +1,6 @@
 //! The handle of a rank, for its body.
-use super::link::{Link, over};
 use super::call::{RankCall, call};
+use super::link::{Link, over};
 use super::verbs;
 use bytemuck::{NoUninit, Pod, cast_slice, cast_slice_mut};
 use core::time::Duration;
@@ -286,12 +286,7 @@ impl Rank {
     ///
     /// # Errors
     /// `Cause::TimedOut`; else as [`reduce`](Self::reduce).
-    pub fn reduce_timeout<T: Element>(
-        &self,
-        value: T,
-        combine: impl Fn(T, T) -> T,
-        timeout: Duration,
-    ) -> Result<T, Error> {
+    pub fn reduce_timeout<T: Element>(&self, value: T, combine: impl Fn(T, T) -> T, timeout: Duration) -> Result<T, Error> {
         self.reduce_in(call!("reduce" together).within(timeout), value, combine)
     }
 

@@ -1,12 +1,15 @@
 //! A value behind a lock.
+use super::meeting::RankPlace;
 use super::plain::Plain;
 use super::state::RankState;
 use super::views::Views;
 use bytemuck::allocation::{try_zeroed_box, zeroed_box};
 use core::fmt;
 use core::slice::{from_mut, from_ref};
+use core::time::Duration;
 use foregather_dsm::memory as dsm;
-use foregather_machine::{Cause, Error, Rank};
+use foregather_machine::{Cause, Error, Nanos, Rank};
+use foregather_thread::Word;
 use std::sync::{Arc, Mutex};
 
 /// A value that all ranks change, one at a time: a counter, a histogram.
@@ -44,13 +47,19 @@ pub struct Locked<'a, T: Plain> {
 /// The place of the value.
 pub(super) enum LockedValue<'a, T: Plain> {
     /// In this process.
-    Plain(Arc<Mutex<Guarded<T>>>),
+    Plain(&'a RankPlace<'a>, Arc<PlainLock<T>>),
     /// The only element of an array, by the lock of that number.
     Views(Views<'a>, dsm::Array<T>, u32),
 }
 
-/// The data behind a lock of this process.
-pub(super) struct Guarded<T> {
+/// A lock of this process. Ranks wait for its word, so the mutex is free for the one that has that.
+pub(super) struct PlainLock<T> {
+    word: Word,
+    guarded: Mutex<Guarded<T>>,
+}
+
+/// The data behind it.
+struct Guarded<T> {
     value: Box<T>,
     /// The lent copy, which takes the value's place if `act` ends well.
     draft: Box<T>,
@@ -58,10 +67,10 @@ pub(super) struct Guarded<T> {
     holder: Rank,
 }
 
-impl<T: Plain> Guarded<T> {
+impl<T: Plain> PlainLock<T> {
     /// # Errors
     /// [`Cause::Setting`] for a value of no bytes; [`Cause::Unavailable`] if there is no room.
-    pub(super) fn zero() -> Result<Arc<Mutex<Self>>, Error> {
+    pub(super) fn zero() -> Result<Arc<Self>, Error> {
         if T::CELLS == 0 {
             return Err(Cause::Setting { what: "a locked value", needs: "at least one byte" }.into());
         }
@@ -70,14 +79,14 @@ impl<T: Plain> Guarded<T> {
             remedy: "share less, or run where more memory is free".to_owned(),
         };
         let (value, draft) = (try_zeroed_box().map_err(no_room)?, try_zeroed_box().map_err(no_room)?);
-        Ok(Arc::new(Mutex::new(Self { value, draft, holder: 0 })))
+        Ok(Arc::new(Self { word: Word::zero(), guarded: Mutex::new(Guarded { value, draft, holder: 0 }) }))
     }
 }
 
 impl<T: Plain> Clone for LockedValue<'_, T> {
     fn clone(&self) -> Self {
         match self {
-            Self::Plain(value) => Self::Plain(Arc::clone(value)),
+            Self::Plain(place, value) => Self::Plain(place, Arc::clone(value)),
             Self::Views(views, array, lock) => Self::Views(*views, array.clone(), *lock),
         }
     }
@@ -100,10 +109,33 @@ impl<'a, T: Plain> Locked<'a, T> {
     /// # Panics
     /// If `act` panics: nothing is stored, the lock is left, and the panic goes on.
     pub fn with<R>(&self, act: impl FnOnce(&mut T) -> R) -> Result<R, Error> {
+        self.with_in(None, act)
+    }
+
+    /// [`Locked::with`] that gives up when the lock is not free within `timeout`; `act` may take longer. Then
+    /// this rank can only [return](crate::Shared#timeouts).
+    ///
+    /// # Errors
+    /// [`Cause::TimedOut`]; else as [`Locked::with`].
+    ///
+    /// # Panics
+    /// As [`Locked::with`].
+    pub fn with_timeout<R>(&self, timeout: Duration, act: impl FnOnce(&mut T) -> R) -> Result<R, Error> {
+        self.with_in(Some(timeout), act)
+    }
+
+    fn with_in<R>(&self, timeout: Option<Duration>, act: impl FnOnce(&mut T) -> R) -> Result<R, Error> {
         let _alone = self.rank.lock()?;
+        self.rank.within("`Locked::with`", timeout, |deadline| self.with_until(deadline, act))
+    }
+
+    fn with_until<R>(&self, deadline: Nanos, act: impl FnOnce(&mut T) -> R) -> Result<R, Error> {
         match &self.value {
-            LockedValue::Plain(value) => {
-                let mut guarded = value.lock().map_err(|poisoned| Cause::PoisonedLock { by: poisoned.get_ref().holder })?;
+            LockedValue::Plain(place, value) => {
+                // Left after the mutex.
+                let _held = place.lock(&value.word, deadline)?;
+                let mut guarded =
+                    value.guarded.lock().map_err(|poisoned| Cause::PoisonedLock { by: poisoned.get_ref().holder })?;
                 guarded.holder = self.rank.rank();
                 let Guarded { value, draft, .. } = &mut *guarded;
                 **draft = **value;
@@ -111,7 +143,7 @@ impl<'a, T: Plain> Locked<'a, T> {
                 core::mem::swap(value, draft);
                 Ok(result)
             }
-            LockedValue::Views(views, array, lock) => views.locked(*lock, || {
+            LockedValue::Views(views, array, lock) => views.locked(*lock, deadline, || {
                 let mut own = zeroed_box::<T>();
                 array.load_for_update(0, from_mut(&mut own));
                 let result = act(&mut own);
@@ -127,6 +159,14 @@ impl<'a, T: Plain> Locked<'a, T> {
     /// As [`Locked::with`].
     pub fn get(&self) -> Result<T, Error> {
         self.with(|value| *value)
+    }
+
+    /// [`Locked::get`] that gives up as [`Locked::with_timeout`] does.
+    ///
+    /// # Errors
+    /// As [`Locked::with_timeout`].
+    pub fn get_timeout(&self, timeout: Duration) -> Result<T, Error> {
+        self.with_timeout(timeout, |value| *value)
     }
 }
 

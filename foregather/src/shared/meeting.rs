@@ -4,8 +4,9 @@ use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use foregather_barrier::{Algorithm, BarrierMember, CachePadded, Group};
 use foregather_dsm::memory::Call;
-use foregather_machine::{Error, Rank, block_on};
-use foregather_thread::Thread;
+use foregather_machine::{Cause, Clock, Error, Nanos, Placement, Rank, WaitContext, block_on};
+use foregather_thread::{Scope, Thread, Word};
+use foregather_wait::{Policy, WaitFor, Waiter};
 use std::sync::{Mutex, PoisonError};
 
 /// Where ranks meet.
@@ -28,8 +29,23 @@ struct Brought {
 pub(super) struct RankPlace<'a> {
     meeting: &'a RankMeeting,
     rank: Rank,
-    member: RefCell<BarrierMember<Thread>>,
+    /// `None` once this rank has given up.
+    member: RefCell<Option<BarrierMember<Thread>>>,
     turn: Cell<usize>,
+    /// When a call of all ranks must end.
+    deadline: Cell<Nanos>,
+    cpu: Thread,
+    /// How this rank waits for locks.
+    waiter: Waiter,
+}
+
+/// A lock that its rank has, as long as this lives.
+pub(super) struct HeldLock<'a>(&'a Word);
+
+impl Drop for HeldLock<'_> {
+    fn drop(&mut self) {
+        self.0.unlock(Scope::Private);
+    }
 }
 
 impl RankMeeting {
@@ -43,8 +59,9 @@ impl RankMeeting {
     /// # Errors
     /// If that rank has its place already.
     pub(super) fn join(&self, cpu: Thread, rank: Rank) -> Result<RankPlace<'_>, Error> {
-        let member = RefCell::new(self.group.join(cpu, rank)?);
-        Ok(RankPlace { meeting: self, rank, member, turn: Cell::new(0) })
+        let member = RefCell::new(Some(self.group.join(cpu, rank)?));
+        let waiter = Waiter::new(Policy::adaptive(&cpu.costs()), rank);
+        Ok(RankPlace { meeting: self, rank, member, turn: Cell::new(0), deadline: Cell::new(Nanos::MAX), cpu, waiter })
     }
 }
 
@@ -57,6 +74,32 @@ impl RankPlace<'_> {
         self.meeting.group.size()
     }
 
+    pub(super) fn now(&self) -> Nanos {
+        self.cpu.now()
+    }
+
+    pub(super) fn set_deadline(&self, deadline: Nanos) {
+        self.deadline.set(deadline);
+    }
+
+    /// This rank goes on no more: the others' calls end with an error that names it.
+    pub(super) fn give_up(&self) {
+        self.member.take();
+    }
+
+    /// # Errors
+    /// [`Cause::Poisoned`] once this rank has given up.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        if self.member.borrow().is_some() { Ok(()) } else { Err(Cause::Poisoned { by: Some(self.rank) }.into()) }
+    }
+
+    /// Waits until the lock is free, until `deadline` at most, and takes it.
+    pub(super) fn lock<'w>(&self, word: &'w Word, deadline: Nanos) -> Result<HeldLock<'w>, Error> {
+        let why = || (WaitContext::new("a lock", self.rank).until(deadline), WaitFor::Unseen(self.size()));
+        let taken = self.waiter.wait(&self.cpu, word, false, why, || word.try_lock().then_some(()));
+        block_on(taken.finish()).map(|()| HeldLock(word))
+    }
+
     /// Meets the others, all of which make this call.
     ///
     /// # Errors
@@ -64,13 +107,22 @@ impl RankPlace<'_> {
     /// the rank that has failed.
     pub(super) fn meet(&self, call: Call) -> Result<(), Error> {
         self.next(self.rank).call.store(call.bits(), Relaxed);
-        block_on(self.member.borrow_mut().wait())?;
+        self.wait()?;
         // Only then: ranks that have not left the meeting before may still read what was brought to it.
         self.turn.set(1 - self.turn.get());
         // All ranks have left that meeting by now, and have read what was brought there.
         *self.next(self.rank).value.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let all = (0..self.size()).map(|rank| Call::from_bits(self.brought(rank).call.load(Relaxed)));
         all.reduce(Call::and).map_or(Ok(()), Call::check)
+    }
+
+    fn wait(&self) -> Result<(), Error> {
+        let mut member = self.member.borrow_mut();
+        let member = member.as_mut().ok_or(Cause::Poisoned { by: Some(self.rank) })?;
+        match self.deadline.get() {
+            Nanos::MAX => block_on(member.wait()),
+            deadline => block_on(member.wait_for(deadline - self.now())),
+        }
     }
 
     /// Meets the others; every rank gets what all have brought, in their order.

@@ -1,7 +1,7 @@
 //! A rank among those that share memory.
 use super::array::Array;
 use super::elements::Elements;
-use super::locked::{Guarded, Locked, LockedValue};
+use super::locked::{Locked, LockedValue, PlainLock};
 use super::meeting::combined;
 use super::plain::Plain;
 use super::rows::Rows;
@@ -9,6 +9,8 @@ use super::state::{Link, RankState};
 use core::any::type_name;
 use core::fmt;
 use core::ops::Range;
+use core::panic::Location;
+use core::time::Duration;
 use foregather_dsm::memory::{self as dsm, Call};
 use foregather_machine::Error;
 use foregather_message::collective::{self, Element};
@@ -44,6 +46,14 @@ use foregather_message::collective::{self, Element};
 /// assert_eq!(rough, [1.0; 3]);
 /// # Ok::<(), foregather::Error>(())
 /// ```
+///
+/// # Timeouts
+/// Every call that waits for other ranks has a form that gives up after a `timeout` with
+/// [`TimedOut`](crate::engine::Cause::TimedOut), which names the call and how long it lasted. What all ranks
+/// have begun, or a place in line for a lock, cannot be taken back, so this rank gives up: its own further calls
+/// end with [`Poisoned`](crate::engine::Cause::Poisoned) by its rank, and so do those of all ranks that need it.
+/// A rank of a launcher that arrives late may still complete this one call, if this rank had sent all that it
+/// needs; its next call fails. Return the error.
 pub struct Shared<'a>(&'a RankState<'a>);
 
 impl<'a> Shared<'a> {
@@ -81,7 +91,32 @@ impl<'a> Shared<'a> {
     /// [`Setting`](crate::engine::Cause::Setting) if another rank calls something else;
     /// [`Refused`](crate::engine::Cause::Refused) within [`Locked::with`].
     pub fn barrier(&self) -> Result<(), Error> {
-        self.0.meet("a barrier", Call::new("barrier", &[]))
+        self.barrier_in(None)
+    }
+
+    /// [`Shared::barrier`] that gives up after `timeout`. Then this rank can only [return](Self#timeouts).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let end = foregather::shared(2, |me| {
+    ///     if me.rank() == 1 {
+    ///         std::thread::sleep(Duration::from_millis(50)); // too late
+    ///     }
+    ///     me.barrier_timeout(Duration::from_millis(10))
+    /// });
+    /// // `barrier`: rank 0 waited in vain for 10.06 ms; rank 1 did not come
+    /// assert!(end.unwrap_err().is_timed_out());
+    /// ```
+    ///
+    /// # Errors
+    /// [`TimedOut`](crate::engine::Cause::TimedOut); else as [`Shared::barrier`].
+    pub fn barrier_timeout(&self, timeout: Duration) -> Result<(), Error> {
+        self.barrier_in(Some(timeout))
+    }
+
+    fn barrier_in(&self, timeout: Option<Duration>) -> Result<(), Error> {
+        self.0.within("`barrier`", timeout, |_| self.0.meet("a barrier", Call::new("barrier", &[])))
     }
 
     /// The sum of all ranks' values, of the same bits on every rank, whether ranks are threads or processes.
@@ -91,6 +126,14 @@ impl<'a> Shared<'a> {
     /// As [`Shared::barrier`].
     pub fn sum<T: Element + Send + 'static>(&self, value: T) -> Result<T, Error> {
         self.reduce(value, collective::sum)
+    }
+
+    /// [`Shared::sum`] that gives up after `timeout`. Then this rank can only [return](Self#timeouts).
+    ///
+    /// # Errors
+    /// As [`Shared::barrier_timeout`].
+    pub fn sum_timeout<T: Element + Send + 'static>(&self, value: T, timeout: Duration) -> Result<T, Error> {
+        self.reduce_in("`sum`", Some(timeout), value, collective::sum)
     }
 
     /// Combines the values of all ranks, in rank order: `combine` is called on every rank, with the same
@@ -108,12 +151,38 @@ impl<'a> Shared<'a> {
     /// # Panics
     /// If `combine` panics.
     pub fn reduce<T: Element + Send + 'static>(&self, value: T, combine: impl Fn(T, T) -> T) -> Result<T, Error> {
+        self.reduce_in("`reduce`", None, value, combine)
+    }
+
+    /// [`Shared::reduce`] that gives up after `timeout`. Then this rank can only [return](Self#timeouts).
+    ///
+    /// # Errors
+    /// As [`Shared::barrier_timeout`].
+    ///
+    /// # Panics
+    /// If `combine` panics.
+    pub fn reduce_timeout<T: Element + Send + 'static>(
+        &self,
+        value: T,
+        combine: impl Fn(T, T) -> T,
+        timeout: Duration,
+    ) -> Result<T, Error> {
+        self.reduce_in("`reduce`", Some(timeout), value, combine)
+    }
+
+    fn reduce_in<T: Element + Send + 'static>(
+        &self,
+        name: &'static str,
+        timeout: Option<Duration>,
+        value: T,
+        combine: impl Fn(T, T) -> T,
+    ) -> Result<T, Error> {
         self.0.together("a reduction")?;
         let call = Call::new(type_name::<T>(), &[0]);
-        match &self.0.link {
+        self.0.within(name, timeout, |_| match &self.0.link {
             Link::Plain(place) => Ok(combined(&place.exchange(call, value)?, combine)),
             Link::Views(views) => views.reduce(call, value, combine),
-        }
+        })
     }
 
     /// Makes `len` elements that all ranks share, zeros at first. A barrier, too.
@@ -124,12 +193,27 @@ impl<'a> Shared<'a> {
     /// nothing has changed, and the program can go on.
     #[track_caller]
     pub fn array<T: Plain>(&self, len: usize) -> Result<Array<T>, Error> {
+        self.array_in(None, len)
+    }
+
+    /// [`Shared::array`] that gives up after `timeout`. Then this rank can only [return](Self#timeouts).
+    ///
+    /// # Errors
+    /// [`TimedOut`](crate::engine::Cause::TimedOut); else as [`Shared::array`].
+    #[track_caller]
+    pub fn array_timeout<T: Plain>(&self, len: usize, timeout: Duration) -> Result<Array<T>, Error> {
+        self.array_in(Some(timeout), len)
+    }
+
+    #[track_caller]
+    fn array_in<T: Plain>(&self, timeout: Option<Duration>, len: usize) -> Result<Array<T>, Error> {
         self.0.together("an allocation")?;
-        let call = Call::new(type_name::<T>(), &[1, len as u64]);
-        Ok(Array::of(match &self.0.link {
-            Link::Plain(place) => place.make(call, || Elements::of_this_process(len))?,
-            Link::Views(views) => views.array(call, len)?,
-        }))
+        let (call, place) = (Call::new(type_name::<T>(), &[1, len as u64]), Location::caller());
+        let made = self.0.within("`array`", timeout, |_| match &self.0.link {
+            Link::Plain(meeting) => meeting.make(call, || Elements::of_this_process(len)),
+            Link::Views(views) => views.array(call, len, place),
+        });
+        made.map(Array::of)
     }
 
     /// Makes `rows` rows of `columns` elements that all ranks share, zeros at first. A barrier, too.
@@ -138,13 +222,27 @@ impl<'a> Shared<'a> {
     /// As [`Shared::array`].
     #[track_caller]
     pub fn rows<T: Plain>(&self, rows: usize, columns: usize) -> Result<Rows<T>, Error> {
+        self.rows_in(None, (rows, columns))
+    }
+
+    /// [`Shared::rows`] that gives up after `timeout`. Then this rank can only [return](Self#timeouts).
+    ///
+    /// # Errors
+    /// As [`Shared::array_timeout`].
+    #[track_caller]
+    pub fn rows_timeout<T: Plain>(&self, rows: usize, columns: usize, timeout: Duration) -> Result<Rows<T>, Error> {
+        self.rows_in(Some(timeout), (rows, columns))
+    }
+
+    #[track_caller]
+    fn rows_in<T: Plain>(&self, timeout: Option<Duration>, (rows, columns): (usize, usize)) -> Result<Rows<T>, Error> {
         self.0.together("an allocation")?;
-        let call = Call::new(type_name::<T>(), &[2, rows as u64, columns as u64]);
-        let elements = match &self.0.link {
-            Link::Plain(place) => place.make(call, || Elements::of_this_process(rows.saturating_mul(columns)))?,
-            Link::Views(views) => views.rows(call, rows, columns)?,
-        };
-        Ok(Rows::of(elements, (rows, columns)))
+        let (call, place) = (Call::new(type_name::<T>(), &[2, rows as u64, columns as u64]), Location::caller());
+        let made = self.0.within("`rows`", timeout, |_| match &self.0.link {
+            Link::Plain(meeting) => meeting.make(call, || Elements::of_this_process(rows.saturating_mul(columns))),
+            Link::Views(views) => views.rows(call, (rows, columns), place),
+        });
+        made.map(|elements| Rows::of(elements, (rows, columns)))
     }
 
     /// Makes a value that ranks change one at a time, zero at first. A barrier, too.
@@ -153,16 +251,30 @@ impl<'a> Shared<'a> {
     /// As [`Shared::array`].
     #[track_caller]
     pub fn locked<T: Plain>(&self) -> Result<Locked<'a, T>, Error> {
+        self.locked_in(None)
+    }
+
+    /// [`Shared::locked`] that gives up after `timeout`. Then this rank can only [return](Self#timeouts).
+    ///
+    /// # Errors
+    /// As [`Shared::array_timeout`].
+    #[track_caller]
+    pub fn locked_timeout<T: Plain>(&self, timeout: Duration) -> Result<Locked<'a, T>, Error> {
+        self.locked_in(Some(timeout))
+    }
+
+    #[track_caller]
+    fn locked_in<T: Plain>(&self, timeout: Option<Duration>) -> Result<Locked<'a, T>, Error> {
         self.0.together("an allocation")?;
-        let call = Call::new(type_name::<T>(), &[3]);
-        let value = match &self.0.link {
-            Link::Plain(place) => LockedValue::Plain(place.make(call, Guarded::zero)?),
+        let (call, place) = (Call::new(type_name::<T>(), &[3]), Location::caller());
+        let made = self.0.within("`locked`", timeout, |_| match &self.0.link {
+            Link::Plain(meeting) => Ok(LockedValue::Plain(meeting, meeting.make(call, PlainLock::zero)?)),
             Link::Views(views) => {
-                let array = views.allocate(call, (1, 1), "a locked value")?;
-                LockedValue::Views(*views, array, self.0.next_lock())
+                let array = views.allocate(call, (1, 1), place, "a locked value")?;
+                Ok(LockedValue::Views(*views, array, self.0.next_lock()))
             }
-        };
-        Ok(Locked::of(self.0, value))
+        });
+        made.map(|value| Locked::of(self.0, value))
     }
 }
 

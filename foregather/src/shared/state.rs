@@ -2,8 +2,9 @@
 use super::meeting::RankPlace;
 use super::views::Views;
 use core::cell::Cell;
+use core::time::Duration;
 use foregather_dsm::memory::Call;
-use foregather_machine::{Cause, Error, Rank};
+use foregather_machine::{Cause, Error, Nanos, Rank};
 
 /// The data that a rank and its locks share.
 pub(super) struct RankState<'a> {
@@ -59,11 +60,64 @@ impl<'a> RankState<'a> {
 
     /// Checks that it may wait for other ranks.
     pub(super) fn together(&self, what: &str) -> Result<(), Error> {
+        if let Link::Plain(place) = &self.link {
+            // Before it brings anything: a late rank may still read what it brought last.
+            place.check()?;
+        }
         if !self.locked.get() {
             return Ok(());
         }
         let why = format!("{what} within `Locked::with`, where other ranks may wait for this one: leave the lock first");
         Err(Cause::Refused { why }.into())
+    }
+
+    /// Makes the call of that name, which waits for other ranks, for at most `timeout`: `act` gets its
+    /// deadline. A call that all ranks have begun, or a place in line, cannot be taken back: if its time is
+    /// over this rank gives up, and the others learn of it.
+    pub(super) fn within<R>(
+        &self,
+        name: &'static str,
+        timeout: Option<Duration>,
+        act: impl FnOnce(Nanos) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let Some(timeout) = timeout else { return act(Nanos::MAX) };
+        let began = self.now();
+        let deadline = began + Nanos(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
+        self.set_deadline(deadline);
+        let end = act(deadline);
+        self.set_deadline(Nanos::MAX);
+        end.map_err(|error| match *error.cause() {
+            Cause::TimedOut { rank, peer, .. } => {
+                if let Link::Plain(place) = &self.link {
+                    place.give_up();
+                }
+                Cause::TimedOut { what: name, rank, peer: self.late(peer), waited_ns: (self.now() - began).0 }.into()
+            }
+            _ => error,
+        })
+    }
+
+    /// The rank that an error names as late. Ranks behind views wait for one another in turn, so of more than
+    /// two the awaited one may itself wait for the late one.
+    fn late(&self, peer: Option<Rank>) -> Option<Rank> {
+        match &self.link {
+            Link::Plain(_) => peer,
+            Link::Views(views) => peer.filter(|_| views.size() == 2),
+        }
+    }
+
+    fn now(&self) -> Nanos {
+        match &self.link {
+            Link::Plain(place) => place.now(),
+            Link::Views(views) => views.now(),
+        }
+    }
+
+    fn set_deadline(&self, deadline: Nanos) {
+        match &self.link {
+            Link::Plain(place) => place.set_deadline(deadline),
+            Link::Views(views) => views.set_deadline(deadline),
+        }
     }
 
     pub(super) fn meet(&self, what: &str, call: Call) -> Result<(), Error> {

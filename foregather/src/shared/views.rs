@@ -5,7 +5,7 @@ use core::fmt::Display;
 use core::panic::Location;
 use foregather_dsm::memory::{self as dsm, Call, Settings};
 use foregather_dsm::views::{Backend, PAGE, Room};
-use foregather_machine::{Cause, Error, Rank};
+use foregather_machine::{Cause, Clock, Error, Nanos, Rank};
 use foregather_message::collective::Element;
 use foregather_shm::{Lane, Process};
 use foregather_thread::Thread;
@@ -68,34 +68,45 @@ impl Views<'_> {
         over!(self, thread => thread.reduce(value, combine))
     }
 
-    pub(super) fn locked<R>(self, lock: u32, act: impl FnOnce() -> R) -> Result<R, Error> {
-        over!(self, thread => thread.locked(lock, act))
+    pub(super) fn locked<R>(self, lock: u32, deadline: Nanos, act: impl FnOnce() -> R) -> Result<R, Error> {
+        over!(self, thread => thread.locked_until(lock, deadline, act))
+    }
+
+    pub(super) fn now(self) -> Nanos {
+        over!(self, thread => thread.messenger().now())
+    }
+
+    /// Bounds the calls of all ranks.
+    pub(super) fn set_deadline(self, deadline: Nanos) {
+        over!(self, thread => thread.messenger().set_deadline(deadline));
     }
 
     /// The unit is about a page.
-    #[track_caller]
-    pub(super) fn array<T: Plain>(self, call: Call, len: usize) -> Result<Elements<T>, Error> {
+    pub(super) fn array<T: Plain>(self, call: Call, len: usize, place: &'static Location<'static>) -> Result<Elements<T>, Error> {
         let unit = (PAGE / size_of::<T>().max(1)).clamp(1, len.max(1));
-        self.allocate(call, (len, unit), format_args!("{len} elements")).map(Elements::Views)
+        self.allocate(call, (len, unit), place, format_args!("{len} elements")).map(Elements::Views)
     }
 
     /// The unit is a row.
-    #[track_caller]
-    pub(super) fn rows<T: Plain>(self, call: Call, rows: usize, columns: usize) -> Result<Elements<T>, Error> {
+    pub(super) fn rows<T: Plain>(
+        self,
+        call: Call,
+        (rows, columns): (usize, usize),
+        place: &'static Location<'static>,
+    ) -> Result<Elements<T>, Error> {
         let len = rows.saturating_mul(columns);
-        self.allocate(call, (len, columns), format_args!("{rows} rows of {columns} elements")).map(Elements::Views)
+        self.allocate(call, (len, columns), place, format_args!("{rows} rows of {columns} elements")).map(Elements::Views)
     }
 
-    /// If there is no room, the error names the call and what gives more room.
-    #[track_caller]
+    /// If there is no room, the error names the call at `place` and what gives more room.
     pub(super) fn allocate<T: Plain>(
         self,
         call: Call,
         (len, unit): (usize, usize),
+        place: &'static Location<'static>,
         what: impl Display,
     ) -> Result<dsm::Array<T>, Error> {
-        let place = Location::caller();
-        over!(self, thread => thread.array_by(call, len, unit)).map_err(|error| match error.cause() {
+        over!(self, thread => thread.array_by(call, (len, unit), place)).map_err(|error| match error.cause() {
             Cause::Unavailable { .. } => {
                 let what = format!("room for {what} of {} bytes, asked for at {place},", size_of::<T>());
                 Cause::Unavailable { what, remedy: more_room() }.into()

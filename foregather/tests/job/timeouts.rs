@@ -33,7 +33,10 @@ fn a_receive_that_timed_out_takes_nothing_and_is_called_again() {
                     _ => {
                         let (mut into, mut polls) = (vec![0; bytes], 0);
                         let error = me.receive_timeout(0, &mut into, SHORT).unwrap_err();
-                        assert!(matches!(error.cause(), Cause::TimedOut { what: "`receive`", rank: 1, peer: Some(0), .. }), "{error}");
+                        assert!(
+                            matches!(error.cause(), Cause::TimedOut { what: "`receive`", rank: 1, peer: Some(0), .. }),
+                            "{error}"
+                        );
                         while let Err(error) = me.receive_timeout(0, &mut into, Duration::from_micros(300)) {
                             assert!(error.is_timed_out(), "{error}");
                             polls += 1;
@@ -171,7 +174,11 @@ fn a_send_or_an_exchange_that_nobody_takes_gives_up() {
             });
             (end.unwrap_err(), told.into_inner().unwrap())
         });
-        assert!(matches!(end.0.cause(), Cause::TimedOut { what, rank: 0, peer: Some(1), .. } if *what == name), "{name}: {}", end.0);
+        assert!(
+            matches!(end.0.cause(), Cause::TimedOut { what, rank: 0, peer: Some(1), .. } if *what == name),
+            "{name}: {}",
+            end.0
+        );
         assert!(matches!(end.1[..], [Err(ref told)] if matches!(told.cause(), Cause::Poisoned { by: Some(0) })), "{:?}", end.1);
     }
 }

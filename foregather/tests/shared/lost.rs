@@ -152,6 +152,30 @@ fn ends() {
     }
 }
 
+#[test]
+fn processes_give_up_as_threads_do() {
+    let (code, said) = job("shm", "late", "", 0);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("waits 0: `sum`: rank 0 waited in vain for "), "{said}");
+    assert!(said.contains("waits 1: rank 0 has failed"), "{said}");
+}
+
+/// Rank 1 arrives when rank 0 has given up.
+#[test]
+#[ignore = "a part of another test"]
+fn late() {
+    let end = shared(99, |me| {
+        if me.rank() == 1 {
+            std::thread::sleep(Duration::from_millis(400));
+        }
+        let limit = Duration::from_millis(if me.rank() == 0 { 50 } else { 20_000 });
+        let end = (0..2).try_for_each(|_| me.sum_timeout(1_u32, limit).map(drop));
+        say(&format!("waits {}: {}", me.rank(), end.as_ref().unwrap_err()));
+        end
+    });
+    exit(i32::from(end.is_err()));
+}
+
 /// Ranks that all end well: the launcher's size wins, and each gives one result.
 #[test]
 #[ignore = "a part of another test"]

@@ -7,5 +7,6 @@ mod life;
 mod lost;
 mod panics;
 mod ranges;
+mod timeouts;
 mod values;
 mod views;

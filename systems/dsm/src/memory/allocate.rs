@@ -58,14 +58,18 @@ impl<F: Fabric> Thread<'_, F> {
         self.chunked(len, unit, 1)
     }
 
-    /// Allocates as [`Thread::array`], for a caller that names the call itself: all threads of all ranks make
-    /// `call`.
+    /// Allocates as [`Thread::array`], for a caller that names the call itself, made at `place`: all threads of
+    /// all ranks make `call`.
     ///
     /// # Errors
     /// As [`Thread::array`].
-    #[track_caller]
-    pub fn array_by<T: Plain>(&self, call: Call, len: usize, unit: usize) -> Result<Array<T>, Error> {
-        let (shape, place) = (ArrayLayout { len, unit, level: 1 }, Location::caller());
+    pub fn array_by<T: Plain>(
+        &self,
+        call: Call,
+        (len, unit): (usize, usize),
+        place: &'static Location<'static>,
+    ) -> Result<Array<T>, Error> {
+        let shape = ArrayLayout { len, unit, level: 1 };
         self.collective(call, || self.give(shape, place))
     }
 

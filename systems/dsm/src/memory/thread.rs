@@ -176,8 +176,22 @@ impl<F: Fabric> Thread<'_, F> {
     /// # Panics
     /// If `act` panics.
     pub fn locked<R>(&self, lock: u32, act: impl FnOnce() -> R) -> Result<R, Error> {
+        self.locked_until(lock, Nanos::MAX, act)
+    }
+
+    /// [`Thread::locked`] that gives up when the lock is not free by `deadline`. A thread that stands in line
+    /// cannot leave it, so its rank gives up altogether.
+    ///
+    /// # Errors
+    /// [`Cause::TimedOut`]; else as [`Thread::locked`].
+    ///
+    /// # Panics
+    /// If `act` panics.
+    pub fn locked_until<R>(&self, lock: u32, deadline: Nanos, act: impl FnOnce() -> R) -> Result<R, Error> {
         self.known("lock", lock)?;
-        observer::doing(Operation::Lock(lock), || block_on(self.requester().lock(self.node, LockId(lock))))?;
+        let take = || block_on(self.requester().lock_until(self.node, LockId(lock), deadline));
+        let taken = observer::doing(Operation::Lock(lock), take);
+        taken.map_err(|error| if error.is_timed_out() { self.broken(error) } else { error })?;
         let result = catch_unwind(AssertUnwindSafe(act));
         let leave = || block_on(self.requester().unlock(self.node, LockId(lock), result.is_err()));
         let left = observer::doing(Operation::Unlock(lock), leave);

@@ -19,6 +19,8 @@ pub struct Requester<F: Fabric> {
     stats: Stats,
     /// Whether its server knows that it cannot go on.
     stopping: bool,
+    /// When the wait for a lock must end.
+    deadline: Nanos,
 }
 
 impl<F: Fabric> Requester<F> {
@@ -28,7 +30,7 @@ impl<F: Fabric> Requester<F> {
         let client = Client::new(here, node.homes());
         node.stopped().enroll(here.lane);
         let (waiter, links) = (Waiter::new(policy, here.rank), Links::new(&lane));
-        Self { lane, client, waiter, links, stats: Stats::default(), stopping: false }
+        Self { lane, client, waiter, links, stats: Stats::default(), stopping: false, deadline: Nanos::MAX }
     }
 
     /// Its lane.
@@ -178,9 +180,21 @@ impl<F: Fabric> Requester<F> {
     /// [`Cause::Refused`] if this thread holds it, [`Cause::PoisonedLock`] if a thread panicked with it held;
     /// a lost rank.
     pub async fn lock<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, lock: LockId) -> Result<(), Error> {
+        self.lock_until(node, lock, Nanos::MAX).await
+    }
+
+    /// [`Requester::lock`] that gives up at `deadline`.
+    ///
+    /// # Errors
+    /// [`Cause::TimedOut`]: it still stands in line, so it must [stop](Self::stop). Else as
+    /// [`Requester::lock`].
+    pub async fn lock_until<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, lock: LockId, deadline: Nanos) -> Result<(), Error> {
         let began = self.lane.now();
         let (to, message) = self.client.lock(lock);
-        self.ask(node, to, message).await?;
+        self.deadline = deadline;
+        let locked = self.ask(node, to, message).await;
+        self.deadline = Nanos::MAX;
+        locked?;
         self.stats.add(WaitKind::Lock, self.lane.now() - began);
         Ok(())
     }
@@ -232,7 +246,7 @@ impl<F: Fabric> Requester<F> {
         node.check()?;
         let Self { lane, links, waiter, .. } = self;
         let mut transfer = Transfer::new(message);
-        let why = WaitContext::new("credits for a request", lane.here().rank).of(to.rank);
+        let why = WaitContext::new("credits for a request", lane.here().rank).of(to.rank).until(self.deadline);
         let mut sent = || -> Result<Option<()>, Error> {
             // Credits come as frames.
             if !transfer.send(lane, links, to, node)?
@@ -249,7 +263,7 @@ impl<F: Fabric> Requester<F> {
     async fn ask<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, to: Address, message: Message) -> Result<(), Error> {
         self.send(node, to, message).await?;
         let Self { lane, links, waiter, .. } = self;
-        let why = WaitContext::new("a reply about shared memory", lane.here().rank);
+        let why = WaitContext::new("a reply about shared memory", lane.here().rank).until(self.deadline);
         let reply = || come(lane, links, node).transpose();
         let (from, message) = waiter.on_lane(lane, why, None, reply).await??;
         self.settle(node, from, message).await
