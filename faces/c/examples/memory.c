@@ -24,11 +24,11 @@ static int body(fg_shared_rank *me, void *data) {
     int code;
     (void)data;
     if ((code = fg_shared_rank_rank(me, &rank)) || (code = fg_shared_rank_size(me, &size))) return code;
-    if ((code = fg_shared_rank_array(me, sizeof(uint64_t), BINS, &task.bins))) return code;
-    if ((code = fg_shared_rank_lock(me, &lock))) return code;
+    if ((code = fg_shared_rank_array(me, FG_FOR_EVER, sizeof(uint64_t), BINS, &task.bins))) return code;
+    if ((code = fg_shared_rank_lock(me, FG_FOR_EVER, &lock))) return code;
     size_t end = fg_share_begins(NUMBERS, rank + 1, size);
     for (size_t number = fg_share_begins(NUMBERS, rank, size); number < end; number++) task.own[number * number % BINS]++;
-    if ((code = fg_shared_lock_with(lock, add, &task)) || (code = fg_shared_rank_barrier(me))) return code;
+    if ((code = fg_shared_lock_with(lock, FG_FOR_EVER, add, &task)) || (code = fg_shared_rank_barrier(me, FG_FOR_EVER))) return code;
     if (rank > 0) return FG_OK;
     if ((code = fg_shared_array_load(task.bins, 0, BINS, task.own))) return code;
     for (int bin = 0; bin < BINS; bin++) printf("%lu%c", (unsigned long)task.own[bin], bin + 1 < BINS ? ' ' : '\n');

@@ -212,31 +212,36 @@ module foregather
             type(c_ptr), value :: me
             integer(c_int32_t), intent(out) :: into
         end function
-        integer(c_int) function fg_rank_send(me, to, at, bytes) bind(c)
-            import :: c_int, c_int32_t, c_size_t, c_ptr
+        integer(c_int) function fg_rank_send(me, timeout_ns, to, at, bytes) bind(c)
+            import :: c_int, c_int32_t, c_int64_t, c_size_t, c_ptr
             type(c_ptr), value :: me, at
+            integer(c_int64_t), value :: timeout_ns
             integer(c_int32_t), value :: to
             integer(c_size_t), value :: bytes
         end function
-        integer(c_int) function fg_rank_receive(me, from, into, room, bytes) bind(c)
-            import :: c_int, c_int32_t, c_size_t, c_ptr
+        integer(c_int) function fg_rank_receive(me, timeout_ns, from, into, room, bytes) bind(c)
+            import :: c_int, c_int32_t, c_int64_t, c_size_t, c_ptr
             type(c_ptr), value :: me, into
+            integer(c_int64_t), value :: timeout_ns
             integer(c_int32_t), value :: from
             integer(c_size_t), value :: room
             integer(c_size_t), intent(out) :: bytes
         end function
-        integer(c_int) function fg_rank_barrier(me) bind(c)
-            import :: c_int, c_ptr
+        integer(c_int) function fg_rank_barrier(me, timeout_ns) bind(c)
+            import :: c_int, c_int64_t, c_ptr
             type(c_ptr), value :: me
+            integer(c_int64_t), value :: timeout_ns
         end function
-        integer(c_int) function fg_rank_sum_double(me, value) bind(c)
-            import :: c_int, c_double, c_ptr
+        integer(c_int) function fg_rank_sum_double(me, timeout_ns, value) bind(c)
+            import :: c_int, c_int64_t, c_double, c_ptr
             type(c_ptr), value :: me
+            integer(c_int64_t), value :: timeout_ns
             real(c_double), intent(inout) :: value
         end function
-        integer(c_int) function fg_rank_broadcast(me, root, at, bytes) bind(c)
-            import :: c_int, c_int32_t, c_size_t, c_ptr
+        integer(c_int) function fg_rank_broadcast(me, timeout_ns, root, at, bytes) bind(c)
+            import :: c_int, c_int32_t, c_int64_t, c_size_t, c_ptr
             type(c_ptr), value :: me, at
+            integer(c_int64_t), value :: timeout_ns
             integer(c_int32_t), value :: root
             integer(c_size_t), value :: bytes
         end function
@@ -257,24 +262,28 @@ module foregather
             type(c_ptr), value :: me
             integer(c_int32_t), intent(out) :: into
         end function
-        integer(c_int) function fg_shared_rank_barrier(me) bind(c)
-            import :: c_int, c_ptr
+        integer(c_int) function fg_shared_rank_barrier(me, timeout_ns) bind(c)
+            import :: c_int, c_int64_t, c_ptr
             type(c_ptr), value :: me
+            integer(c_int64_t), value :: timeout_ns
         end function
-        integer(c_int) function fg_shared_rank_sum_double(me, value) bind(c)
-            import :: c_int, c_double, c_ptr
+        integer(c_int) function fg_shared_rank_sum_double(me, timeout_ns, value) bind(c)
+            import :: c_int, c_int64_t, c_double, c_ptr
             type(c_ptr), value :: me
+            integer(c_int64_t), value :: timeout_ns
             real(c_double), intent(inout) :: value
         end function
-        integer(c_int) function fg_shared_rank_array(me, bytes, count, into) bind(c)
-            import :: c_int, c_size_t, c_ptr
+        integer(c_int) function fg_shared_rank_array(me, timeout_ns, bytes, count, into) bind(c)
+            import :: c_int, c_int64_t, c_size_t, c_ptr
             type(c_ptr), value :: me
+            integer(c_int64_t), value :: timeout_ns
             integer(c_size_t), value :: bytes, count
             type(c_ptr), intent(out) :: into
         end function
-        integer(c_int) function fg_shared_rank_lock(me, into) bind(c)
-            import :: c_int, c_ptr
+        integer(c_int) function fg_shared_rank_lock(me, timeout_ns, into) bind(c)
+            import :: c_int, c_int64_t, c_ptr
             type(c_ptr), value :: me
+            integer(c_int64_t), value :: timeout_ns
             type(c_ptr), intent(out) :: into
         end function
         ! `first` counts from 0 on; `into` and `from` are c_loc of the elements.
@@ -288,9 +297,10 @@ module foregather
             type(c_ptr), value :: array, from
             integer(c_size_t), value :: first, count
         end function
-        integer(c_int) function fg_shared_lock_with(lock, work, data) bind(c)
-            import :: c_int, c_ptr, c_funptr
+        integer(c_int) function fg_shared_lock_with(lock, timeout_ns, work, data) bind(c)
+            import :: c_int, c_int64_t, c_ptr, c_funptr
             type(c_ptr), value :: lock, data
+            integer(c_int64_t), value :: timeout_ns
             type(c_funptr), value :: work
         end function
     end interface

@@ -262,18 +262,22 @@ static inline int fg_job(uint32_t ranks, int (*body)(fg_rank *me, void *data), v
 }
 int fg_rank_rank(fg_rank *me, uint32_t *into);
 int fg_rank_size(fg_rank *me, uint32_t *into);
-/* Returns when the message may be changed: up to 64 KiB when it is copied, beyond when it was fetched. */
-int fg_rank_send(fg_rank *me, uint32_t to, const void *at, size_t bytes);
+/* After FG_TIMED_OUT from fg_rank_receive() nothing is lost: the next call receives the message. After FG_TIMED_OUT
+ * from any other function of a rank, also of one that shares memory, the rank has given up: its further calls, and
+ * those of all ranks that need it, fail with FG_POISONED. Return the code from `body`.
+ *
+ * Returns when the message may be changed: up to 64 KiB when it is copied, beyond when it was fetched. */
+int fg_rank_send(fg_rank *me, int64_t timeout_ns, uint32_t to, const void *at, size_t bytes);
 /* The next message of that rank. FG_LENGTH for one that is longer than `room`: its length is behind `bytes`, and it
  * is taken all the same. */
-int fg_rank_receive(fg_rank *me, uint32_t from, void *into, size_t room, size_t *bytes);
+int fg_rank_receive(fg_rank *me, int64_t timeout_ns, uint32_t from, void *into, size_t room, size_t *bytes);
 /* Sends one message to that rank and receives one; the other does the same. */
-int fg_rank_exchange(fg_rank *me, uint32_t peer, const void *at, size_t bytes_out, void *into, size_t room, size_t *bytes);
+int fg_rank_exchange(fg_rank *me, int64_t timeout_ns, uint32_t peer, const void *at, size_t bytes_out, void *into, size_t room, size_t *bytes);
 /* All ranks call these in the same order. A sum is added by a fixed tree, with the same bits on every rank. */
-int fg_rank_barrier(fg_rank *me);
-int fg_rank_sum_double(fg_rank *me, double *value);
-int fg_rank_sum_int64(fg_rank *me, int64_t *value);
-int fg_rank_broadcast(fg_rank *me, uint32_t root, void *at, size_t bytes);
+int fg_rank_barrier(fg_rank *me, int64_t timeout_ns);
+int fg_rank_sum_double(fg_rank *me, int64_t timeout_ns, double *value);
+int fg_rank_sum_int64(fg_rank *me, int64_t timeout_ns, int64_t *value);
+int fg_rank_broadcast(fg_rank *me, int64_t timeout_ns, uint32_t root, void *at, size_t bytes);
 
 /* ---- Memory that ranks share ---- */
 
@@ -293,19 +297,19 @@ int fg_shared_rank_rank(fg_shared_rank *me, uint32_t *into);
 int fg_shared_rank_size(fg_shared_rank *me, uint32_t *into);
 /* All ranks call these five in the same order, with the same numbers. Behind each of them all ranks load what any has
  * stored before it. */
-int fg_shared_rank_barrier(fg_shared_rank *me);
-int fg_shared_rank_sum_double(fg_shared_rank *me, double *value);
-int fg_shared_rank_sum_int64(fg_shared_rank *me, int64_t *value);
+int fg_shared_rank_barrier(fg_shared_rank *me, int64_t timeout_ns);
+int fg_shared_rank_sum_double(fg_shared_rank *me, int64_t timeout_ns, double *value);
+int fg_shared_rank_sum_int64(fg_shared_rank *me, int64_t timeout_ns, int64_t *value);
 /* `count` elements of 1, 2, 4 or 8 bytes, zeros at first. They last as long as `body`. */
-int fg_shared_rank_array(fg_shared_rank *me, size_t bytes, size_t count, fg_shared_array **into);
-int fg_shared_rank_lock(fg_shared_rank *me, fg_shared_lock **into);
+int fg_shared_rank_array(fg_shared_rank *me, int64_t timeout_ns, size_t bytes, size_t count, fg_shared_array **into);
+int fg_shared_rank_lock(fg_shared_rank *me, int64_t timeout_ns, fg_shared_lock **into);
 /* Copies elements out, and in: `count` from `first` on. Each is the old or the new value, whole; several are so
  * behind a barrier or a lock. Memory of the caller's is aligned as an element is. */
 int fg_shared_array_load(fg_shared_array *array, size_t first, size_t count, void *into);
 int fg_shared_array_store(fg_shared_array *array, size_t first, size_t count, const void *from);
-/* Calls `work` while no other rank has the lock. Within `work` a rank takes no lock, and makes no call that all ranks
+/* Calls `work` while no other rank has the lock; `timeout_ns` is for the lock alone. Within `work` a rank takes no lock, and makes no call that all ranks
  * make together: FG_SYSTEM. `work` may neither longjmp out nor throw. */
-int fg_shared_lock_with(fg_shared_lock *lock, void (*work)(void *data), void *data);
+int fg_shared_lock_with(fg_shared_lock *lock, int64_t timeout_ns, void (*work)(void *data), void *data);
 
 #ifdef __cplusplus
 }

@@ -41,6 +41,9 @@ private:
     std::uint64_t messages_;
 };
 
+/// No time limit.
+constexpr nanoseconds forever = nanoseconds::max();
+
 namespace detail {
 
 inline void check(int code) {
@@ -54,7 +57,10 @@ inline bool in_time(int code) {
 }
 
 /// A time limit: a negative span only looks.
-inline std::int64_t limit(nanoseconds span) { return span.count() < 0 ? 0 : span.count(); }
+inline std::int64_t limit(nanoseconds span) {
+    if (span == forever) return FG_FOR_EVER;
+    return span.count() < 0 ? 0 : span.count();
+}
 
 /// The one owner of a handle.
 template <typename T, int (*destroy)(T *)>
@@ -343,34 +349,35 @@ private:
     explicit shared_barrier(fg_shared_barrier *handle) : owner(handle) {}
 };
 
-/// A rank of a job, while its function runs.
+/// A rank of a job, while its function runs. A call whose timeout is over throws FG_TIMED_OUT: only receive() may
+/// be called again, and any other call was the rank's last.
 class rank {
 public:
     explicit rank(fg_rank *handle) noexcept : handle_(handle) {}
     std::uint32_t number() const { return get(fg_rank_rank); }
     std::uint32_t size() const { return get(fg_rank_size); }
-    void send(std::uint32_t to, const void *at, std::size_t bytes) {
-        detail::check(fg_rank_send(handle_, to, at, bytes));
+    void send(std::uint32_t to, const void *at, std::size_t bytes, nanoseconds timeout = forever) {
+        detail::check(fg_rank_send(handle_, detail::limit(timeout), to, at, bytes));
     }
     /// Returns the length of the message.
-    std::size_t receive(std::uint32_t from, void *into, std::size_t room) {
+    std::size_t receive(std::uint32_t from, void *into, std::size_t room, nanoseconds timeout = forever) {
         std::size_t bytes = 0;
-        detail::check(fg_rank_receive(handle_, from, into, room, &bytes));
+        detail::check(fg_rank_receive(handle_, detail::limit(timeout), from, into, room, &bytes));
         return bytes;
     }
-    void wait() { detail::check(fg_rank_barrier(handle_)); }
-    double sum(double value) {
-        detail::check(fg_rank_sum_double(handle_, &value));
+    void wait(nanoseconds timeout = forever) { detail::check(fg_rank_barrier(handle_, detail::limit(timeout))); }
+    double sum(double value, nanoseconds timeout = forever) {
+        detail::check(fg_rank_sum_double(handle_, detail::limit(timeout), &value));
         return value;
     }
     template <typename Integer, std::enable_if_t<std::is_integral<Integer>::value, int> = 0>
-    std::int64_t sum(Integer value) {
+    std::int64_t sum(Integer value, nanoseconds timeout = forever) {
         std::int64_t all = value;
-        detail::check(fg_rank_sum_int64(handle_, &all));
+        detail::check(fg_rank_sum_int64(handle_, detail::limit(timeout), &all));
         return all;
     }
-    void broadcast(std::uint32_t root, void *at, std::size_t bytes) {
-        detail::check(fg_rank_broadcast(handle_, root, at, bytes));
+    void broadcast(std::uint32_t root, void *at, std::size_t bytes, nanoseconds timeout = forever) {
+        detail::check(fg_rank_broadcast(handle_, detail::limit(timeout), root, at, bytes));
     }
 
 private:
@@ -446,7 +453,7 @@ public:
     explicit shared_lock(fg_shared_lock *handle) noexcept : handle_(handle) {}
     /// Calls `work()` while no other rank has the lock; what it throws goes on here.
     template <typename F>
-    void with(F &&work) {
+    void with(F &&work, nanoseconds timeout = forever) {
         detail::call<std::remove_reference_t<F>> call{work};
         auto once = [](void *data) {
             auto &call = *static_cast<detail::call<std::remove_reference_t<F>> *>(data);
@@ -456,7 +463,7 @@ public:
                 call.thrown.keep();
             }
         };
-        detail::check(fg_shared_lock_with(handle_, once, &call));
+        detail::check(fg_shared_lock_with(handle_, detail::limit(timeout), once, &call));
         call.thrown.rethrow();
     }
 
@@ -464,30 +471,34 @@ private:
     fg_shared_lock *handle_;
 };
 
-/// A rank that shares memory, while its function runs.
+/// A rank that shares memory, while its function runs. A call whose timeout is over throws FG_TIMED_OUT, and was
+/// the rank's last.
 class shared_rank {
 public:
     explicit shared_rank(fg_shared_rank *handle) noexcept : handle_(handle) {}
     std::uint32_t number() const { return get(fg_shared_rank_rank); }
     std::uint32_t size() const { return get(fg_shared_rank_size); }
-    void wait() { detail::check(fg_shared_rank_barrier(handle_)); }
-    double sum(double value) {
-        detail::check(fg_shared_rank_sum_double(handle_, &value));
+    void wait(nanoseconds timeout = forever) { detail::check(fg_shared_rank_barrier(handle_, detail::limit(timeout))); }
+    double sum(double value, nanoseconds timeout = forever) {
+        detail::check(fg_shared_rank_sum_double(handle_, detail::limit(timeout), &value));
         return value;
     }
     template <typename Integer, std::enable_if_t<std::is_integral<Integer>::value, int> = 0>
-    std::int64_t sum(Integer value) {
+    std::int64_t sum(Integer value, nanoseconds timeout = forever) {
         std::int64_t all = value;
-        detail::check(fg_shared_rank_sum_int64(handle_, &all));
+        detail::check(fg_shared_rank_sum_int64(handle_, detail::limit(timeout), &all));
         return all;
     }
     template <typename T>
-    shared_array<T> array(std::size_t count) {
-        auto make = [&](auto into) { return fg_shared_rank_array(handle_, sizeof(T), count, into); };
+    shared_array<T> array(std::size_t count, nanoseconds timeout = forever) {
+        auto make = [&](auto into) {
+            return fg_shared_rank_array(handle_, detail::limit(timeout), sizeof(T), count, into);
+        };
         return shared_array<T>(detail::made<fg_shared_array>(make));
     }
-    shared_lock lock() {
-        return shared_lock(detail::made<fg_shared_lock>([&](auto into) { return fg_shared_rank_lock(handle_, into); }));
+    shared_lock lock(nanoseconds timeout = forever) {
+        auto make = [&](auto into) { return fg_shared_rank_lock(handle_, detail::limit(timeout), into); };
+        return shared_lock(detail::made<fg_shared_lock>(make));
     }
 
 private:

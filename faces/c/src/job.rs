@@ -1,5 +1,5 @@
 //! Jobs: one function of C on every rank.
-use crate::border::{bytes, call, check, place, room};
+use crate::border::{bytes, call, check, limit, place, room};
 use crate::failure::{INVALID, Refusal};
 use crate::lent::{self, Lent, run};
 use crate::slots::{Handle, Thing};
@@ -7,6 +7,7 @@ use crate::team::{Data, no_function};
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use foregather::engine::Cause;
+use foregather::engine::message::collective::Element;
 use foregather::{Error, Rank, job};
 
 impl Thing for Lent<Rank> {
@@ -60,11 +61,14 @@ pub(crate) unsafe extern "C" fn fg_rank_size(rank: Handle, into: *mut u32) -> c_
 /// # Safety
 /// `at` is null, or points to `length` bytes that are not written during the call.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_rank_send(rank: Handle, to: u32, at: *const c_void, length: usize) -> c_int {
+pub(crate) unsafe extern "C" fn fg_rank_send(rank: Handle, timeout_ns: i64, to: u32, at: *const c_void, length: usize) -> c_int {
     call(|| {
         // SAFETY: by this function's contract.
         let message = unsafe { bytes(at.cast(), length) }?;
-        with(rank, |me| me.send(to, message))
+        with(rank, |me| match limit(timeout_ns) {
+            None => me.send(to, message),
+            Some(timeout) => me.send_timeout(to, message, timeout),
+        })
     })
 }
 
@@ -111,6 +115,7 @@ unsafe fn answer(came_or_not: Result<usize, Refusal>, length: *mut usize) -> Res
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fg_rank_receive(
     rank: Handle,
+    timeout_ns: i64,
     from: u32,
     into: *mut c_void,
     size: usize,
@@ -119,8 +124,12 @@ pub(crate) unsafe extern "C" fn fg_rank_receive(
     call(|| {
         // SAFETY: by this function's contract.
         let into = unsafe { cleared(into, size) }?;
+        let came = with(rank, |me| match limit(timeout_ns) {
+            None => me.receive(from, into),
+            Some(timeout) => me.receive_timeout(from, into, timeout),
+        });
         // SAFETY: by this function's contract.
-        unsafe { answer(with(rank, |me| me.receive(from, into)), length) }
+        unsafe { answer(came, length) }
     })
 }
 
@@ -130,6 +139,7 @@ pub(crate) unsafe extern "C" fn fg_rank_receive(
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fg_rank_exchange(
     rank: Handle,
+    timeout_ns: i64,
     peer: u32,
     at: *const c_void,
     bytes_out: usize,
@@ -140,30 +150,47 @@ pub(crate) unsafe extern "C" fn fg_rank_exchange(
     call(|| {
         // SAFETY: by this function's contract.
         let (out, into) = unsafe { (bytes(at.cast(), bytes_out)?, cleared(into, size)?) };
+        let came = with(rank, |me| match limit(timeout_ns) {
+            None => me.exchange(peer, out, into),
+            Some(timeout) => me.exchange_timeout(peer, out, into, timeout),
+        });
         // SAFETY: by this function's contract.
-        unsafe { answer(with(rank, |me| me.exchange(peer, out, into)), length) }
+        unsafe { answer(came, length) }
     })
 }
 
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn fg_rank_barrier(rank: Handle) -> c_int {
-    call(|| with(rank, Rank::barrier))
+pub(crate) extern "C" fn fg_rank_barrier(rank: Handle, timeout_ns: i64) -> c_int {
+    call(|| with(rank, |me| limit(timeout_ns).map_or_else(|| me.barrier(), |timeout| me.barrier_timeout(timeout))))
 }
 
 /// # Safety
 /// `value` is null, or the caller's alone.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_rank_sum_double(rank: Handle, value: *mut f64) -> c_int {
+pub(crate) unsafe extern "C" fn fg_rank_sum_double(rank: Handle, timeout_ns: i64, value: *mut f64) -> c_int {
     // SAFETY: by this function's contract.
-    unsafe { sum(value, |value| with(rank, |me| me.sum(value))) }
+    unsafe { sum_of_all(rank, timeout_ns, value) }
 }
 
 /// # Safety
 /// `value` is null, or the caller's alone.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_rank_sum_int64(rank: Handle, value: *mut i64) -> c_int {
+pub(crate) unsafe extern "C" fn fg_rank_sum_int64(rank: Handle, timeout_ns: i64, value: *mut i64) -> c_int {
     // SAFETY: by this function's contract.
-    unsafe { sum(value, |value| with(rank, |me| me.sum(value))) }
+    unsafe { sum_of_all(rank, timeout_ns, value) }
+}
+
+/// # Safety
+/// As [`sum`].
+unsafe fn sum_of_all<T: Element>(rank: Handle, timeout_ns: i64, value: *mut T) -> c_int {
+    let of_all = |value| {
+        with(rank, |me| match limit(timeout_ns) {
+            None => me.sum(value),
+            Some(timeout) => me.sum_timeout(value, timeout),
+        })
+    };
+    // SAFETY: by this function's contract.
+    unsafe { sum(value, of_all) }
 }
 
 /// # Safety
@@ -180,10 +207,19 @@ pub(crate) unsafe fn sum<T: Copy>(value: *mut T, sum: impl FnOnce(T) -> Result<T
 /// # Safety
 /// `at` is null, or points to `length` bytes that are the caller's alone.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_rank_broadcast(rank: Handle, root: u32, at: *mut c_void, length: usize) -> c_int {
+pub(crate) unsafe extern "C" fn fg_rank_broadcast(
+    rank: Handle,
+    timeout_ns: i64,
+    root: u32,
+    at: *mut c_void,
+    length: usize,
+) -> c_int {
     call(|| {
         // SAFETY: by this function's contract.
         let data = unsafe { cleared(at, length) }?;
-        with(rank, |me| me.broadcast(root, data))
+        with(rank, |me| match limit(timeout_ns) {
+            None => me.broadcast(root, data),
+            Some(timeout) => me.broadcast_timeout(root, data, timeout),
+        })
     })
 }

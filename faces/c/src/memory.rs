@@ -1,5 +1,5 @@
 //! Memory that ranks share: one function of C on every rank.
-use crate::border::{call, check, elements, elements_mut, place};
+use crate::border::{call, check, elements, elements_mut, limit, place};
 use crate::failure::{Refusal, SETTING};
 use crate::job::{Function, sum};
 use crate::lent::{Lent, Loan, run, with};
@@ -9,7 +9,7 @@ use core::cell::RefCell;
 use core::ffi::{c_int, c_void};
 use core::ptr;
 use foregather::engine::message::collective::Element;
-use foregather::{Array, Locked, Plain, Shared, shared};
+use foregather::{Array, Error, Locked, Plain, Shared, shared};
 use std::rc::Rc;
 
 /// A rank while its function runs, whatever the lifetimes say, and what that has made.
@@ -130,31 +130,48 @@ pub(crate) unsafe extern "C" fn fg_shared_rank_size(rank: Handle, into: *mut u32
 }
 
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn fg_shared_rank_barrier(rank: Handle) -> c_int {
-    call(|| with_rank(rank, |me| Ok(me.rank.barrier()?)))
+pub(crate) extern "C" fn fg_shared_rank_barrier(rank: Handle, timeout_ns: i64) -> c_int {
+    let barrier = |me: &Sharer| match limit(timeout_ns) {
+        None => me.rank.barrier(),
+        Some(timeout) => me.rank.barrier_timeout(timeout),
+    };
+    call(|| with_rank(rank, |me| Ok(barrier(me)?)))
 }
 
 /// # Safety
 /// `value` is null, or the caller's alone.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_shared_rank_sum_double(rank: Handle, value: *mut f64) -> c_int {
+pub(crate) unsafe extern "C" fn fg_shared_rank_sum_double(rank: Handle, timeout_ns: i64, value: *mut f64) -> c_int {
     // SAFETY: by this function's contract.
-    unsafe { sum_of_all(rank, value) }
+    unsafe { sum_of_all(rank, timeout_ns, value) }
 }
 
 /// # Safety
 /// `value` is null, or the caller's alone.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_shared_rank_sum_int64(rank: Handle, value: *mut i64) -> c_int {
+pub(crate) unsafe extern "C" fn fg_shared_rank_sum_int64(rank: Handle, timeout_ns: i64, value: *mut i64) -> c_int {
     // SAFETY: by this function's contract.
-    unsafe { sum_of_all(rank, value) }
+    unsafe { sum_of_all(rank, timeout_ns, value) }
 }
 
 /// # Safety
 /// As [`sum`].
-unsafe fn sum_of_all<T: Element + Send + 'static>(rank: Handle, value: *mut T) -> c_int {
+unsafe fn sum_of_all<T: Element + Send + 'static>(rank: Handle, timeout_ns: i64, value: *mut T) -> c_int {
+    let of_all = |value| {
+        with_rank(rank, |me| match limit(timeout_ns) {
+            None => Ok(me.rank.sum(value)?),
+            Some(timeout) => Ok(me.rank.sum_timeout(value, timeout)?),
+        })
+    };
     // SAFETY: by this function's contract.
-    unsafe { sum(value, |value| with_rank(rank, |me| Ok(me.rank.sum(value)?))) }
+    unsafe { sum(value, of_all) }
+}
+
+fn array<T: Plain>(rank: &Shared<'_>, timeout_ns: i64, count: usize) -> Result<Array<T>, Error> {
+    match limit(timeout_ns) {
+        None => rank.array(count),
+        Some(timeout) => rank.array_timeout(count, timeout),
+    }
 }
 
 /// Puts the handle of what a rank makes into `into`, or null.
@@ -174,13 +191,19 @@ unsafe fn made(rank: Handle, into: *mut Handle, make: impl FnOnce(&Sharer) -> Re
 /// # Safety
 /// `into` is null, or the caller's alone.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_shared_rank_array(rank: Handle, bytes: usize, count: usize, into: *mut Handle) -> c_int {
+pub(crate) unsafe extern "C" fn fg_shared_rank_array(
+    rank: Handle,
+    timeout_ns: i64,
+    bytes: usize,
+    count: usize,
+    into: *mut Handle,
+) -> c_int {
     let make = |me: &Sharer| {
         me.arrays.lend(match bytes {
-            1 => AnyArray::One(me.rank.array(count)?),
-            2 => AnyArray::Two(me.rank.array(count)?),
-            4 => AnyArray::Four(me.rank.array(count)?),
-            8 => AnyArray::Eight(me.rank.array(count)?),
+            1 => AnyArray::One(array(me.rank, timeout_ns, count)?),
+            2 => AnyArray::Two(array(me.rank, timeout_ns, count)?),
+            4 => AnyArray::Four(array(me.rank, timeout_ns, count)?),
+            8 => AnyArray::Eight(array(me.rank, timeout_ns, count)?),
             _ => return Err(Refusal::new(SETTING, format!("elements have 1, 2, 4 or 8 bytes, not {bytes}"))),
         })
     };
@@ -191,9 +214,15 @@ pub(crate) unsafe extern "C" fn fg_shared_rank_array(rank: Handle, bytes: usize,
 /// # Safety
 /// `into` is null, or the caller's alone.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_shared_rank_lock(rank: Handle, into: *mut Handle) -> c_int {
+pub(crate) unsafe extern "C" fn fg_shared_rank_lock(rank: Handle, timeout_ns: i64, into: *mut Handle) -> c_int {
+    let make = |me: &Sharer| {
+        me.locks.lend(match limit(timeout_ns) {
+            None => me.rank.locked()?,
+            Some(timeout) => me.rank.locked_timeout(timeout)?,
+        })
+    };
     // SAFETY: by this function's contract.
-    unsafe { made(rank, into, |me| me.locks.lend(me.rank.locked()?)) }
+    unsafe { made(rank, into, make) }
 }
 
 /// # Safety
@@ -231,12 +260,17 @@ pub(crate) unsafe extern "C" fn fg_shared_array_store(array: Handle, first: usiz
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fg_shared_lock_with(
     lock: Handle,
+    timeout_ns: i64,
     work: Option<unsafe extern "C" fn(*mut c_void)>,
     data: *mut c_void,
 ) -> c_int {
     call(|| {
         let work = work.ok_or_else(no_function)?;
         // SAFETY: by this function's contract.
-        with(lock, |lock: &Locked<'static, u8>| lock.with(|_| unsafe { work(data) }))
+        let work = |_: &mut u8| unsafe { work(data) };
+        with(lock, |lock: &Locked<'static, u8>| match limit(timeout_ns) {
+            None => lock.with(work),
+            Some(timeout) => lock.with_timeout(timeout, work),
+        })
     })
 }

@@ -338,12 +338,12 @@ unsafe extern "C" fn fails(me: Handle, data: *mut c_void) -> c_int {
         assert_eq!(fg_rank_rank(me, &raw mut rank), 0);
         match (rank, data.addr()) {
             (0, 1) => {
-                assert_eq!(fg_rank_send(me, 1, b"long".as_ptr().cast(), 4), 0);
-                fg_rank_receive(me, 1, (&raw mut byte).cast(), 1, null_mut())
+                assert_eq!(fg_rank_send(me, -1, 1, b"long".as_ptr().cast(), 4), 0);
+                fg_rank_receive(me, -1, 1, (&raw mut byte).cast(), 1, null_mut())
             }
-            (0, _) => fg_rank_barrier(me),
+            (0, _) => fg_rank_barrier(me, -1),
             (_, 1) => {
-                let code = fg_rank_receive(me, 0, (&raw mut byte).cast(), 1, &raw mut length);
+                let code = fg_rank_receive(me, -1, 0, (&raw mut byte).cast(), 1, &raw mut length);
                 assert_eq!(length, 4);
                 code
             }
@@ -366,15 +366,66 @@ fn a_job_gives_the_error_of_the_rank_that_failed() {
     assert_eq!(unsafe { fg_job_of(VERSION, 2, None, null_mut()) }, INVALID);
 }
 
+/// Rank 0 asks for a message until rank 1, which is late, has sent it. Then rank 1 does not come to a barrier.
+unsafe extern "C" fn is_late(me: Handle, _: *mut c_void) -> c_int {
+    let (mut rank, mut byte, mut one) = (9, 0_u8, 1.0);
+    let nap = |ms| std::thread::sleep(std::time::Duration::from_millis(ms));
+    // SAFETY: the places are this function's own.
+    unsafe {
+        assert_eq!(fg_rank_rank(me, &raw mut rank), 0);
+        if rank == 1 {
+            nap(30);
+            assert_eq!(fg_rank_send(me, 1_000_000_000, 0, b"x".as_ptr().cast(), 1), 0);
+            nap(200);
+            return fg_rank_sum_double(me, -1, &raw mut one);
+        }
+        assert_eq!(fg_rank_receive(me, 0, 1, (&raw mut byte).cast(), 1, null_mut()), TIMED_OUT);
+        assert!(message().starts_with("`receive`: rank 0 waited in vain for ") && fg_error_rank() == 1, "{}", message());
+        while fg_rank_receive(me, 1_000_000, 1, (&raw mut byte).cast(), 1, null_mut()) == TIMED_OUT {}
+        assert_eq!(byte, b'x');
+        let code = fg_rank_barrier(me, 20_000_000);
+        assert!(code == TIMED_OUT && message().starts_with("`barrier`: rank 0 waited in vain for 2"), "{}", message());
+        assert_eq!(fg_rank_barrier(me, -1), POISONED);
+        fg_rank_barrier(me, 0);
+        code
+    }
+}
+
+/// As [`is_late`], in shared memory.
+unsafe extern "C" fn shares_late(me: Handle, _: *mut c_void) -> c_int {
+    let (mut rank, mut lock, mut one) = (9, Handle::NULL, 1.0);
+    // SAFETY: the places are this function's own.
+    unsafe {
+        assert_eq!(fg_shared_rank_rank(me, &raw mut rank), 0);
+        assert_eq!(fg_shared_rank_lock(me, 60_000_000_000, &raw mut lock), 0);
+        if rank == 1 {
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            return fg_shared_rank_barrier(me, -1).max(fg_shared_rank_barrier(me, -1));
+        }
+        let code = fg_shared_rank_sum_double(me, 20_000_000, &raw mut one);
+        assert!(message().starts_with("`sum`: rank 0 waited in vain for 2"), "{}", message());
+        assert_eq!(fg_shared_rank_barrier(me, -1), POISONED);
+        code
+    }
+}
+
+#[test]
+fn a_rank_that_is_late_is_a_timeout() {
+    // SAFETY: the functions take no pointer.
+    let ends =
+        unsafe { [fg_job_of(VERSION, 2, Some(is_late), null_mut()), fg_shared_of(VERSION, 2, Some(shares_late), null_mut())] };
+    assert!(ends.iter().all(|code| [TIMED_OUT, FAILED, POISONED].contains(code)), "{ends:?} {}", message());
+}
+
 /// Tries what cannot be done with shared memory, and keeps the handle of an array.
 unsafe extern "C" fn misuses(me: Handle, kept: *mut c_void) -> c_int {
     let (mut array, mut lock, mut into, mut four) = (Handle::NULL, Handle::NULL, Handle(7), [9_u32; 4]);
     let at = four.as_mut_ptr();
     // SAFETY: the places are this function's own, and `kept` is an atomic.
     unsafe {
-        let bad = [fg_shared_rank_array(me, 3, 8, &raw mut into), fg_shared_rank_array(me, 8, 0, &raw mut into)];
+        let bad = [fg_shared_rank_array(me, -1, 3, 8, &raw mut into), fg_shared_rank_array(me, -1, 8, 0, &raw mut into)];
         assert_eq!((bad, into), ([SETTING; 2], Handle::NULL), "{}", message());
-        assert_eq!(fg_shared_rank_array(me, 4, 10, &raw mut array), 0);
+        assert_eq!(fg_shared_rank_array(me, -1, 4, 10, &raw mut array), 0);
         assert_eq!(fg_shared_array_load(array, 7, 4, at.cast()), SETTING);
         assert_eq!(message(), "there are no 4 elements from 7 on, of 10");
         assert_eq!(fg_shared_array_store(array, usize::MAX, 1, at.cast()), SETTING);
@@ -384,14 +435,17 @@ unsafe extern "C" fn misuses(me: Handle, kept: *mut c_void) -> c_int {
         );
         assert!(message().contains("elements of 4 bytes cannot begin at"), "{}", message());
         assert_eq!((fg_shared_array_load(array, 6, 4, at.cast()), four), (0, [0; 4]));
-        assert_eq!([fg_shared_lock_with(array, None, null_mut()), fg_shared_rank_lock(array, &raw mut lock)], [INVALID; 2]);
-        assert_eq!(fg_shared_rank_lock(me, &raw mut lock), 0);
-        let elsewhere = std::thread::scope(|threads| threads.spawn(move || fg_shared_rank_barrier(me)).join().unwrap());
+        assert_eq!(
+            [fg_shared_lock_with(array, -1, None, null_mut()), fg_shared_rank_lock(array, -1, &raw mut lock)],
+            [INVALID; 2]
+        );
+        assert_eq!(fg_shared_rank_lock(me, -1, &raw mut lock), 0);
+        let elsewhere = std::thread::scope(|threads| threads.spawn(move || fg_shared_rank_barrier(me, -1)).join().unwrap());
         assert_eq!(elsewhere, INVALID);
         (*kept.cast::<AtomicU64>()).store(array.0, Relaxed);
         let mut given = (me, lock);
-        assert_eq!(fg_shared_lock_with(lock, Some(meets), (&raw mut given).cast()), 0);
-        fg_shared_rank_barrier(me)
+        assert_eq!(fg_shared_lock_with(lock, -1, Some(meets), (&raw mut given).cast()), 0);
+        fg_shared_rank_barrier(me, -1)
     }
 }
 
@@ -400,7 +454,7 @@ unsafe extern "C" fn meets(given: *mut c_void) {
     // SAFETY: `misuses` passes these two.
     let (me, lock) = unsafe { *given.cast::<(Handle, Handle)>() };
     // SAFETY: the function does not come to be called.
-    let codes = unsafe { [fg_shared_rank_barrier(me), fg_shared_lock_with(lock, Some(meets), given)] };
+    let codes = unsafe { [fg_shared_rank_barrier(me, -1), fg_shared_lock_with(lock, -1, Some(meets), given)] };
     assert_eq!(codes, [SYSTEM; 2], "{}", message());
 }
 
