@@ -366,7 +366,7 @@ fn a_job_gives_the_error_of_the_rank_that_failed() {
     assert_eq!(unsafe { fg_job_of(VERSION, 2, None, null_mut()) }, INVALID);
 }
 
-/// Rank 0 asks for a message until rank 1, which is late, has sent it. Then rank 1 does not come to a barrier.
+/// Rank 0 asks for a message until rank 1, which is late, has sent it. Then rank 1 is late at a barrier.
 unsafe extern "C" fn is_late(me: Handle, _: *mut c_void) -> c_int {
     let (mut rank, mut byte, mut one) = (9, 0_u8, 1.0);
     let nap = |ms| std::thread::sleep(std::time::Duration::from_millis(ms));

@@ -34,13 +34,13 @@ use foregather_message::collective::{Element, sum};
 /// [`broadcast`](Self::broadcast) in the same order, with values of the same size.
 ///
 /// # Timeouts
-/// Every call has a form that gives up after a `timeout` with `Cause::TimedOut`, which names the call and how
-/// long it lasted. [`receive_timeout`](Self::receive_timeout) and
-/// [`receive_vec_timeout`](Self::receive_vec_timeout) take nothing then, and may be called again. Any other
-/// call has taken part in something that cannot be undone: this rank gives up. Its own further calls end with
-/// `Cause::Poisoned` by its rank, and so do those of all ranks that need it. A rank that arrives late may still
-/// complete this one call, if this rank had sent all that it needs; its next call fails. Return the error. A
-/// timeout of zero only looks.
+/// Every call has a form that gives up after a `timeout` with `Cause::TimedOut`, which names the call and
+/// how long it lasted. [`receive_timeout`](Self::receive_timeout) and
+/// [`receive_vec_timeout`](Self::receive_vec_timeout) take nothing then, and may be called again. Any
+/// other call has taken part in something that cannot be undone: this rank gives up. Its own further
+/// calls end with `Cause::Poisoned` by its rank, and so do those of all ranks that need it. A rank that
+/// arrives late may still complete this one call, if this rank had sent all that it needs; its next call
+/// fails. Return the error. A timeout of zero only looks.
 ///
 /// # Errors
 /// Every call can fail because of another rank: `Cause::Poisoned` names one that failed, `Cause::Closed` one

@@ -49,11 +49,11 @@ use foregather_message::collective::{self, Element};
 ///
 /// # Timeouts
 /// Every call that waits for other ranks has a form that gives up after a `timeout` with
-/// [`TimedOut`](crate::engine::Cause::TimedOut), which names the call and how long it lasted. What all ranks
-/// have begun, or a place in line for a lock, cannot be taken back, so this rank gives up: its own further calls
-/// end with [`Poisoned`](crate::engine::Cause::Poisoned) by its rank, and so do those of all ranks that need it.
-/// A rank of a launcher that arrives late may still complete this one call, if this rank had sent all that it
-/// needs; its next call fails. Return the error.
+/// [`TimedOut`](crate::engine::Cause::TimedOut), which names the call and how long it lasted. What all
+/// ranks have begun, or a place in line for a lock, cannot be taken back, so this rank gives up: its own
+/// further calls end with [`Poisoned`](crate::engine::Cause::Poisoned) by its rank, and so do those of
+/// all ranks that need it. A rank that arrives late may still complete this one call, if
+/// this rank had sent all that it needs; its next call fails. Return the error.
 pub struct Shared<'a>(&'a RankState<'a>);
 
 impl<'a> Shared<'a> {

@@ -134,7 +134,7 @@ fn a_call_of_all_ranks_that_timed_out_ends_the_job_for_the_late_rank_too() {
         assert!(what == name && waited_ns >= SHORT.as_nanos() as u64, "{first}");
         assert!(first.to_string().starts_with(&format!("{name}: rank {rank} waited in vain for ")), "{first}");
         assert!(matches!(then.as_ref().unwrap().cause(), Cause::Poisoned { by: Some(_) }), "{name}: {then:?}");
-        // The late rank is told who gave up, then or at its next call: a broadcast's root only sends.
+        // The late rank is told which rank gave up, then or at its next call: a broadcast's root only sends.
         let heard = told[2].iter().flatten().next().unwrap();
         assert!(matches!(heard.cause(), Cause::Poisoned { by: Some(0 | 1) }), "{name}: {heard}");
         assert!(end.is_timed_out(), "{name}: {end}");

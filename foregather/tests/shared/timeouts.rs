@@ -41,7 +41,7 @@ fn a_call_of_all_ranks_that_timed_out_ends_it_for_the_late_rank_too() {
         let Cause::TimedOut { what, rank: 0, peer: Some(1), waited_ns } = *first.cause() else { panic!("{name}: {first}") };
         assert!(what == name && waited_ns >= SHORT.as_nanos() as u64, "{first}");
         assert!(matches!(then.cause(), Cause::Poisoned { by: Some(0) }), "{name}: {then}");
-        // The late rank is told who gave up, at this call or at its next one.
+        // The late rank is told which rank gave up, at this call or at its next one.
         let heard = told[1].iter().flatten().next().unwrap();
         assert!(matches!(heard.cause(), Cause::Poisoned { by: Some(0) }), "{name}: {heard}");
         assert!(end.as_ref().unwrap_err().is_timed_out(), "{name}: {end:?}");

@@ -34,6 +34,7 @@ impl Settings {
             ("OMP_AFFINITY_FORMAT", places.format.clone()),
             ("OMP_ALLOCATOR", self.allocator.text.clone()),
             ("OMP_TARGET_OFFLOAD", devices.offload.name().to_owned()),
+            ("FOREGATHER_THREADS_BY", self.why_threads.clone()),
         ];
         if shown == Shown::All {
             let looks = self.spin_looks.map_or_else(String::new, |looks| looks.to_string());
@@ -51,13 +52,26 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foregather_team::Allowed;
+    use foregather_team::{Allowed, Share};
+
+    #[test]
+    fn the_default_size_of_a_region_has_its_reason() {
+        let share = Some(Share { members: 2, variable: "MPI_LOCALNRANKS" });
+        let allowed = Allowed { processors: 4, quota: None, wanted: None, share };
+        let text = Settings::read(|_| None, allowed, &[0, 1, 2, 3]).text(Shown::Standard);
+        assert!(text.contains("  OMP_NUM_THREADS = '2'\n"), "{text}");
+        assert!(text.contains("  FOREGATHER_THREADS_BY = '4 processors, a share of 2 by MPI_LOCALNRANKS'\n"), "{text}");
+        let of = |name: &str| (name == "OMP_NUM_THREADS").then(|| "3".to_owned());
+        let settings = Settings::read(of, allowed, &[0, 1, 2, 3]);
+        assert_eq!((settings.icvs.threads, settings.processors), (3, 4));
+        assert!(settings.text(Shown::Standard).contains("  FOREGATHER_THREADS_BY = 'OMP_NUM_THREADS'\n"));
+    }
 
     #[test]
     fn the_settings_stand_line_by_line() {
         let variables = [("OMP_PROC_BIND", "close,spread"), ("OMP_PLACES", "{0:2},{3}"), ("OMP_SCHEDULE", "guided,4")];
         let of = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
-        let settings = Settings::read(of, Allowed { processors: 4, quota: None, wanted: None }, &[0, 1, 2, 3]);
+        let settings = Settings::read(of, Allowed { processors: 4, quota: None, wanted: None, share: None }, &[0, 1, 2, 3]);
         let text = settings.text(Shown::Standard);
         for line in
             ["_OPENMP = '201511'", "OMP_PROC_BIND = 'CLOSE,SPREAD'", "OMP_PLACES = '{0:2},{3}'", "OMP_SCHEDULE = 'GUIDED,4'"]

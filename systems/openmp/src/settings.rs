@@ -43,6 +43,8 @@ pub struct Settings {
     pub stats: bool,
     /// Processors that the program may use.
     pub processors: u32,
+    /// Why regions have their default size.
+    pub why_threads: String,
     /// What was not understood, and is ignored: a sentence each.
     pub complaints: Vec<String>,
 }
@@ -67,7 +69,7 @@ pub fn settings() -> &'static Settings {
         return settings;
     }
     let read = || {
-        let allowed = Allowed { wanted: None, ..Allowed::now() };
+        let allowed = Allowed::by_default();
         if !BINDING.iter().any(|name| settings::variable(name).is_some()) {
             return Settings::read(settings::variable, allowed, &affinity::allowed());
         }
@@ -125,6 +127,7 @@ impl Settings {
         // Several sizes, or places, are a wish for nested regions.
         let lists = threads.len() > 1 || places.is_list;
         let active_levels = levels.unwrap_or(if nested == Some(true) || nested.is_none() && lists { MOST_LEVELS } else { 1 });
+        let why_threads = if threads.is_empty() { allowed.to_string() } else { "OMP_NUM_THREADS".to_owned() };
         let mut complaints = reader.complaints;
         if of("FOREGATHER").is_some_and(|value| value == "off") {
             complaints.push("FOREGATHER=off, but the program has no other OpenMP runtime: this one serves it".to_owned());
@@ -153,6 +156,7 @@ impl Settings {
             wait: of("FOREGATHER_WAIT"),
             stats: of("FOREGATHER_STATS").is_some(),
             processors: allowed.processors.max(1),
+            why_threads,
             complaints,
         }
     }
@@ -231,7 +235,7 @@ mod tests {
 
     fn read(variables: &[(&str, &str)]) -> Settings {
         let of = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
-        Settings::read(of, Allowed { processors: 8, quota: Some(3.5), wanted: None }, &[0, 1, 2, 3, 4, 5, 6, 7])
+        Settings::read(of, Allowed { processors: 8, quota: Some(3.5), wanted: None, share: None }, &[0, 1, 2, 3, 4, 5, 6, 7])
     }
 
     #[test]

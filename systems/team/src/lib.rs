@@ -40,7 +40,7 @@ mod team;
 
 pub use handover::{Panic, Threads, WorkersPart};
 pub use report::Report;
-pub use size::Allowed;
+pub use size::{Allowed, Share};
 pub use slices::{for_each, reduce};
 pub use team::Team;
 

@@ -223,6 +223,12 @@ fn parallelism() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
 }
 
+/// Returns how many processors are online.
+pub fn online() -> u32 {
+    let list = std::fs::read_to_string("/sys/devices/system/cpu/online").ok().and_then(|list| parse_list(&list));
+    list.filter(|list| !list.is_empty()).map_or_else(parallelism, |list| list.len() as u32)
+}
+
 /// The scheduler's tick, if the kernel tells: the coarse clock advances once a tick.
 pub fn tick() -> Option<Nanos> {
     let step = clock_getres(ClockId::MonotonicCoarse);

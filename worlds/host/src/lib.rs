@@ -56,6 +56,7 @@ pub mod run_state;
 pub mod sched;
 pub mod scout;
 pub mod settings;
+pub mod siblings;
 pub mod signals;
 pub mod terminal;
 pub mod thread_end;

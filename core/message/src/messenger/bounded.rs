@@ -39,8 +39,8 @@ impl<F: Fabric> Messenger<F> {
         Ok(held && self.head_in_ring(from).is_some_and(|kind| matches!(kind, FrameKind::Last | FrameKind::Offer)))
     }
 
-    /// Ends all messages with all peers, which learn that this rank gives up. Its further calls fail, too. For
-    /// a rank that cannot go on, but has not come to its end yet ([`Messenger::fail`]).
+    /// Ends all messages with all peers, which learn that this rank gives up. Its further calls fail, too.
+    /// For a rank that cannot go on, but has not come to its end yet ([`Messenger::fail`]).
     pub fn abandon(&self) {
         let here = Lost::on(self.here.rank);
         self.fails.set(true);

@@ -179,6 +179,8 @@ fn size(allowed: &Allowed, online: u32, setting: &str) -> Check {
         ("the machine", String::new())
     } else if members >= allowed.processors {
         ("affinity", "allow it more processors (taskset, cpuset), unless that is wanted".to_owned())
+    } else if let Some(share) = allowed.share.filter(|share| share.members == members) {
+        (share.variable, "set OMP_NUM_THREADS, or FOREGATHER_SIBLINGS=off to take no account of other processes".to_owned())
     } else if allowed.wanted == Some(members) {
         (setting, format!("raise or unset {setting}, unless it is wanted"))
     } else {
@@ -216,22 +218,26 @@ fn crossovers(members: u32) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use foregather_team::Share;
 
     #[test]
     fn what_bounds_a_team_is_named_with_its_remedy() {
         let name = "OMP_NUM_THREADS";
         for (allowed, bound, status) in [
-            (Allowed { processors: 4, quota: None, wanted: None }, "4 by the machine", Status::Ok),
-            (Allowed { processors: 4, quota: Some(8.0), wanted: Some(6) }, "4 by the machine", Status::Ok),
-            (Allowed { processors: 2, quota: None, wanted: None }, "2 by affinity", Status::Note),
-            (Allowed { processors: 4, quota: Some(1.5), wanted: None }, "2 by the quota", Status::Note),
-            (Allowed { processors: 4, quota: Some(2.5), wanted: Some(2) }, "2 by OMP_NUM_THREADS", Status::Note),
+            (Allowed { processors: 4, quota: None, wanted: None, share: None }, "4 by the machine", Status::Ok),
+            (Allowed { processors: 4, quota: Some(8.0), wanted: Some(6), share: None }, "4 by the machine", Status::Ok),
+            (Allowed { processors: 2, quota: None, wanted: None, share: None }, "2 by affinity", Status::Note),
+            (Allowed { processors: 4, quota: Some(1.5), wanted: None, share: None }, "2 by the quota", Status::Note),
+            (Allowed { processors: 4, quota: Some(2.5), wanted: Some(2), share: None }, "2 by OMP_NUM_THREADS", Status::Note),
         ] {
             let check = size(&allowed, 4, name);
             assert!(check.found.starts_with(bound) && check.status == status, "{check:?}");
             assert_eq!(check.remedy.is_empty(), status == Status::Ok, "{check:?}");
         }
-        let alone = size(&Allowed { processors: 4, quota: None, wanted: Some(1) }, 4, name);
+        let share = Some(Share { members: 2, variable: "MPI_LOCALNRANKS" });
+        let shared = size(&Allowed { processors: 4, quota: None, wanted: None, share }, 4, name);
+        assert!(shared.found.starts_with("2 by MPI_LOCALNRANKS") && shared.remedy.contains("FOREGATHER_SIBLINGS"), "{shared:?}");
+        let alone = size(&Allowed { processors: 4, quota: None, wanted: Some(1), share: None }, 4, name);
         assert!(alone.found.contains("serial") && alone.remedy.contains(name), "{alone:?}");
     }
 

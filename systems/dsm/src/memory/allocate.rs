@@ -58,8 +58,8 @@ impl<F: Fabric> Thread<'_, F> {
         self.chunked(len, unit, 1)
     }
 
-    /// Allocates as [`Thread::array`], for a caller that names the call itself, made at `place`: all threads of
-    /// all ranks make `call`.
+    /// Allocates as [`Thread::array`], for a caller that names the call itself, made at `place`: all
+    /// threads of all ranks make `call`.
     ///
     /// # Errors
     /// As [`Thread::array`].

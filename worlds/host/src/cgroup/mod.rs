@@ -34,6 +34,12 @@ pub fn recent_quota() -> Option<f64> {
     Some(f64::from_bits(CPUS.load(Relaxed))).filter(|cpus| cpus.is_finite())
 }
 
+/// The processors of the cpuset that the control groups set for this process; `None` if they set none.
+pub fn cpuset() -> Option<Vec<u32>> {
+    let read = |path: &std::path::Path| fs::read_to_string(path).ok();
+    places().iter().find_map(|place| place.cpuset(read)).and_then(|list| crate::facts::parse_list(&list))
+}
+
 /// The versions in use for processor time: `v1`, `v2`, `v1 and v2` or `none`.
 pub fn version() -> &'static str {
     let places = places();

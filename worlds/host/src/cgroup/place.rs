@@ -92,6 +92,15 @@ impl CgroupDir {
     }
 }
 
+impl CgroupDir {
+    /// The cpuset in force, as a list: that of the innermost group that has one. Only the second version has
+    /// it in this hierarchy.
+    pub(super) fn cpuset(&self, read: impl Fn(&Path) -> Option<String>) -> Option<String> {
+        let groups = self.own.ancestors().take_while(|group| group.starts_with(&self.mount));
+        groups.filter_map(|group| read(&group.join("cpuset.cpus.effective"))).find(|list| !list.trim().is_empty())
+    }
+}
+
 /// Microseconds of processor time a period (-1: no limit), and the period.
 fn parse_v1(quota: &str, period: &str) -> Option<f64> {
     // -1 is no number of this type, like any other text that sets no limit.
