@@ -12,9 +12,9 @@ static void *work(void *at) {
     for (long round = 0; round < ROUNDS; round++) {
         numbers[me] = round + me;
         /* All numbers are there, and later: all have read them. */
-        if (fg_barrier_member_wait(members[me], FG_FOR_EVER, NULL)) goto failed;
+        if (fg_barrier_member_wait(members[me], FG_INFINITE, NULL)) goto failed;
         for (int each = 0; each < THREADS; each++) sums[me] += numbers[each];
-        if (fg_barrier_member_wait(members[me], FG_FOR_EVER, NULL)) goto failed;
+        if (fg_barrier_member_wait(members[me], FG_INFINITE, NULL)) goto failed;
     }
     return NULL;
 failed:

@@ -18,7 +18,7 @@ static int child(fg_broadcast *queue) {
     int code;
     /* The queue is inherited; its ends are each one process's. */
     if (fg_broadcast_reader(queue, 1, &reader)) return failed("reader");
-    while ((code = fg_reader_view(reader, FG_FOR_EVER, &at, &bytes)) == FG_OK) {
+    while ((code = fg_reader_view(reader, FG_INFINITE, &at, &bytes)) == FG_OK) {
         memcpy(&number, at, sizeof number);
         sum += number;
         fg_reader_pass(reader);
@@ -38,7 +38,7 @@ int main(void) {
     if (pid == 0) _exit(child(queue));
     if (fg_broadcast_writer(queue, &writer)) return failed("writer");
     for (long number = 1; number <= 1000; number++)
-        if (fg_writer_send(writer, FG_FOR_EVER, &number, sizeof number)) return failed("send");
+        if (fg_writer_send(writer, FG_INFINITE, &number, sizeof number)) return failed("send");
     fg_writer_destroy(writer);
     fg_broadcast_destroy(queue);
     waitpid(pid, &status, 0);

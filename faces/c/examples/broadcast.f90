@@ -27,13 +27,13 @@ program broadcast
     call check(fg_broadcast_writer(queue, writer))
     call check(fg_broadcast_reader(queue, 1_c_int32_t, reader))
     out = [(real(at, c_double), at=1, 10)]
-    call check(fg_writer_send(writer, FG_FOR_EVER, c_loc(out), 80_c_size_t))
+    call check(fg_writer_send(writer, FG_INFINITE, c_loc(out), 80_c_size_t))
     call check(fg_writer_destroy(writer))
     ! It does not fit, and stays.
-    code = fg_reader_receive(reader, FG_FOR_EVER, c_loc(long), 16_c_size_t, bytes)
+    code = fg_reader_receive(reader, FG_INFINITE, c_loc(long), 16_c_size_t, bytes)
     if (code /= FG_LENGTH .or. bytes /= 80) error stop 'a message that does not fit'
-    call check(fg_reader_receive(reader, FG_FOR_EVER, c_loc(numbers), 80_c_size_t, bytes))
-    code = fg_reader_receive(reader, FG_FOR_EVER, c_loc(numbers), 80_c_size_t, bytes)
+    call check(fg_reader_receive(reader, FG_INFINITE, c_loc(numbers), 80_c_size_t, bytes))
+    code = fg_reader_receive(reader, FG_INFINITE, c_loc(numbers), 80_c_size_t, bytes)
 
     call check(fg_team_create(2_c_int32_t, team))
     call check(fg_team_run(team, c_funloc(add), c_loc(numbers)))

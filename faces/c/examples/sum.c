@@ -11,9 +11,9 @@ struct task {
 
 static void add(uint32_t member, uint32_t members, void *data) {
     struct task *task = data;
-    size_t end = fg_share_begins(COUNT, member + 1, members);
+    size_t end = fg_share_begin(COUNT, member + 1, members);
     double sum = 0;
-    for (size_t at = fg_share_begins(COUNT, member, members); at < end; at++) sum += task->numbers[at];
+    for (size_t at = fg_share_begin(COUNT, member, members); at < end; at++) sum += task->numbers[at];
     task->sums[member] = sum;
 }
 

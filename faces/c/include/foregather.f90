@@ -12,7 +12,7 @@ module foregather
         FG_REPLACED = 18
     ! The version of this module: 0.1.0.
     integer(c_int32_t), parameter :: FG_VERSION = 4096_c_int32_t
-    integer(c_int64_t), parameter :: FG_FOR_EVER = -1_c_int64_t
+    integer(c_int64_t), parameter :: FG_INFINITE = -1_c_int64_t
 
     ! The functions that teams and jobs call: pass c_funloc of one like these.
     abstract interface
@@ -202,7 +202,7 @@ module foregather
             type(c_funptr), value :: body
             type(c_ptr), value :: data
         end function
-        integer(c_int) function fg_rank_rank(me, into) bind(c)
+        integer(c_int) function fg_rank_number(me, into) bind(c)
             import :: c_int, c_int32_t, c_ptr
             type(c_ptr), value :: me
             integer(c_int32_t), intent(out) :: into
@@ -252,7 +252,7 @@ module foregather
             type(c_funptr), value :: body
             type(c_ptr), value :: data
         end function
-        integer(c_int) function fg_shared_rank_rank(me, into) bind(c)
+        integer(c_int) function fg_shared_rank_number(me, into) bind(c)
             import :: c_int, c_int32_t, c_ptr
             type(c_ptr), value :: me
             integer(c_int32_t), intent(out) :: into

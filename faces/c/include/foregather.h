@@ -1,8 +1,8 @@
 /* foregather: parallel programs that wait well, for C and C++. SPDX: MIT OR Apache-2.0
  *
- * Functions return 0, or a code of fg_code; fg_error_message() then has the sentence. Functions that make
- * something put its handle behind `into`, or null if they fail. Time limits are in nanoseconds, and negative ones
- * are none; 0 only looks.
+ * Functions return 0, or a code of fg_code; fg_error_message() then has the sentence. Constructors store the new
+ * handle in `*into`, or NULL on failure. Timeouts are in nanoseconds. A negative timeout (FG_INFINITE) waits
+ * forever; 0 polls.
  *
  * A handle that is null, destroyed, made up or of another kind is FG_INVALID, never a crash: handles are numbers,
  * and point nowhere. One handle of a barrier, team, broadcast or shared barrier may be used by several threads at
@@ -28,8 +28,8 @@
 #define FG_VERSION_PATCH 0
 #define FG_VERSION ((uint32_t)FG_VERSION_MAJOR << 24 | (uint32_t)FG_VERSION_MINOR << 12 | (uint32_t)FG_VERSION_PATCH)
 
-/* No time limit. */
-#define FG_FOR_EVER ((int64_t)-1)
+/* The timeout of a call that waits forever. */
+#define FG_INFINITE ((int64_t)-1)
 
 #ifdef __cplusplus
 extern "C" {
@@ -90,9 +90,9 @@ int fg_barrier_create_of(uint32_t version, uint32_t size, fg_barrier **into);
 static inline int fg_barrier_create(uint32_t size, fg_barrier **into) {
     return fg_barrier_create_of(FG_VERSION, size, into);
 }
-/* Behind `leads`, unless that is null, is 1 in exactly one thread of the meeting. After FG_TIMED_OUT the arrival
+/* Behind `is_leader`, unless that is null, is 1 in exactly one thread of the meeting. After FG_TIMED_OUT the arrival
  * stays: the thread's next wait goes on with it. */
-int fg_barrier_wait(fg_barrier *barrier, int64_t timeout_ns, int *leads);
+int fg_barrier_wait(fg_barrier *barrier, int64_t timeout_ns, int *is_leader);
 int fg_barrier_destroy(fg_barrier *barrier);
 
 /* `size` members of a new barrier, by rank. Each is for one thread at a time; rank 0 leads. */
@@ -100,7 +100,7 @@ int fg_barrier_members_of(uint32_t version, uint32_t size, fg_barrier_member **i
 static inline int fg_barrier_members(uint32_t size, fg_barrier_member **into) {
     return fg_barrier_members_of(FG_VERSION, size, into);
 }
-int fg_barrier_member_wait(fg_barrier_member *member, int64_t timeout_ns, int *leads);
+int fg_barrier_member_wait(fg_barrier_member *member, int64_t timeout_ns, int *is_leader);
 /* The one wait of threads without a time limit: a member that does not arrive, and is not destroyed, keeps the others
  * forever. Where that may happen, call fg_barrier_member_wait() with a limit first, and this one after it.
  * Waits, and leaves with the other members at one moment: `slack_ns` after the last has come, half a second at most,
@@ -140,7 +140,7 @@ int fg_team_statistics(fg_team *team, char *into, size_t size, size_t *length);
 int fg_team_destroy(fg_team *team);
 
 /* A member's share of `count` things: from the result on, up to that of the next member. */
-static inline size_t fg_share_begins(size_t count, uint32_t member, uint32_t members) {
+static inline size_t fg_share_begin(size_t count, uint32_t member, uint32_t members) {
     size_t whole = members ? count / members : 0, rest = members ? count % members : 0;
     return member * whole + (rest < member ? rest : member);
 }
@@ -153,7 +153,7 @@ typedef struct fg_writer fg_writer;
 typedef struct fg_reader fg_reader;
 /* Some bytes of a message. */
 typedef struct fg_part {
-    const void *at;
+    const void *data;
     size_t bytes;
 } fg_part;
 
@@ -195,23 +195,23 @@ int fg_broadcast_destroy(fg_broadcast *broadcast);
  *
  * FG_PEER_LOST says once that the process of a reader has died: the message was sent to the other readers, and the
  * next call sends the next one. If no reader is left, each call returns it. */
-int fg_writer_send(fg_writer *writer, int64_t timeout_ns, const void *at, size_t bytes);
+int fg_writer_send(fg_writer *writer, int64_t timeout_ns, const void *data, size_t bytes);
 /* One message of several parts. */
 int fg_writer_send_parts(fg_writer *writer, int64_t timeout_ns, const fg_part *parts, size_t count);
 int fg_writer_go_on(fg_writer *writer, int64_t timeout_ns, const fg_part *parts, size_t count);
 /* The ranks of the readers whose processes have died, as far as no other one has their places since and got a
- * message: at most `room` of them. Their number is stored in `*count` unless that is null. */
-int fg_writer_lost(fg_writer *writer, uint32_t *into, size_t room, size_t *count);
+ * message: at most `capacity` of them. Their number is stored in `*count` unless that is null. */
+int fg_writer_lost(fg_writer *writer, uint32_t *into, size_t capacity, size_t *count);
 int fg_writer_statistics(fg_writer *writer, char *into, size_t size, size_t *length);
 /* Ends the queue in order: readers get all that was sent, and then FG_CLOSED. */
 int fg_writer_destroy(fg_writer *writer);
 
 /* Copies the next message, and puts its length behind `bytes` unless that is null. FG_LENGTH for one that is longer
- * than `room`: its length is behind `bytes`, and it stays for the next call. */
-int fg_reader_receive(fg_reader *reader, int64_t timeout_ns, void *into, size_t room, size_t *bytes);
+ * than `capacity`: its length is behind `bytes`, and it stays for the next call. */
+int fg_reader_receive(fg_reader *reader, int64_t timeout_ns, void *into, size_t capacity, size_t *bytes);
 /* Where the next message lies in the ring. It stays there until fg_reader_pass(). FG_IN_PIECES for one that is in
  * several pieces, and wherever the writer waits for no reader: receive that one. */
-int fg_reader_view(fg_reader *reader, int64_t timeout_ns, const void **at, size_t *bytes);
+int fg_reader_view(fg_reader *reader, int64_t timeout_ns, const void **data, size_t *bytes);
 int fg_reader_pass(fg_reader *reader);
 /* Behind `into` is 1 if a message is there, or the end. */
 int fg_reader_is_ready(fg_reader *reader, int *into);
@@ -260,24 +260,24 @@ int fg_job_of(uint32_t version, uint32_t ranks, int (*body)(fg_rank *me, void *d
 static inline int fg_job(uint32_t ranks, int (*body)(fg_rank *me, void *data), void *data) {
     return fg_job_of(FG_VERSION, ranks, body, data);
 }
-int fg_rank_rank(fg_rank *me, uint32_t *into);
+int fg_rank_number(fg_rank *me, uint32_t *into);
 int fg_rank_size(fg_rank *me, uint32_t *into);
 /* After FG_TIMED_OUT from fg_rank_receive() nothing is lost: the next call receives the message. After FG_TIMED_OUT
  * from any other function of a rank, also of one that shares memory, the rank has given up: its further calls, and
  * those of all ranks that need it, fail with FG_POISONED. Return the code from `body`.
  *
  * Returns when the message may be changed: up to 64 KiB when it is copied, beyond when it was fetched. */
-int fg_rank_send(fg_rank *me, int64_t timeout_ns, uint32_t to, const void *at, size_t bytes);
-/* The next message of that rank. FG_LENGTH for one that is longer than `room`: its length is behind `bytes`, and it
+int fg_rank_send(fg_rank *me, int64_t timeout_ns, uint32_t to, const void *data, size_t bytes);
+/* The next message of that rank. FG_LENGTH for one that is longer than `capacity`: its length is behind `bytes`, and it
  * is taken all the same. */
-int fg_rank_receive(fg_rank *me, int64_t timeout_ns, uint32_t from, void *into, size_t room, size_t *bytes);
+int fg_rank_receive(fg_rank *me, int64_t timeout_ns, uint32_t from, void *into, size_t capacity, size_t *bytes);
 /* Sends one message to that rank and receives one; the other does the same. */
-int fg_rank_exchange(fg_rank *me, int64_t timeout_ns, uint32_t peer, const void *at, size_t bytes_out, void *into, size_t room, size_t *bytes);
+int fg_rank_exchange(fg_rank *me, int64_t timeout_ns, uint32_t peer, const void *data, size_t bytes_out, void *into, size_t capacity, size_t *bytes);
 /* All ranks call these in the same order. A sum is added by a fixed tree, with the same bits on every rank. */
 int fg_rank_barrier(fg_rank *me, int64_t timeout_ns);
 int fg_rank_sum_double(fg_rank *me, int64_t timeout_ns, double *value);
 int fg_rank_sum_int64(fg_rank *me, int64_t timeout_ns, int64_t *value);
-int fg_rank_broadcast(fg_rank *me, int64_t timeout_ns, uint32_t root, void *at, size_t bytes);
+int fg_rank_broadcast(fg_rank *me, int64_t timeout_ns, uint32_t root, void *data, size_t bytes);
 
 /* ---- Memory that ranks share ---- */
 
@@ -293,7 +293,7 @@ int fg_shared_of(uint32_t version, uint32_t ranks, int (*body)(fg_shared_rank *m
 static inline int fg_shared(uint32_t ranks, int (*body)(fg_shared_rank *me, void *data), void *data) {
     return fg_shared_of(FG_VERSION, ranks, body, data);
 }
-int fg_shared_rank_rank(fg_shared_rank *me, uint32_t *into);
+int fg_shared_rank_number(fg_shared_rank *me, uint32_t *into);
 int fg_shared_rank_size(fg_shared_rank *me, uint32_t *into);
 /* All ranks call these five in the same order, with the same numbers. Behind each of them all ranks load what any has
  * stored before it. */

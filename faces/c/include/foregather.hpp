@@ -58,7 +58,7 @@ inline bool in_time(int code) {
 
 /// A time limit: a negative span only looks.
 inline std::int64_t limit(nanoseconds span) {
-    if (span == forever) return FG_FOR_EVER;
+    if (span == forever) return FG_INFINITE;
     return span.count() < 0 ? 0 : span.count();
 }
 
@@ -136,7 +136,7 @@ public:
     /// True in exactly one thread of the meeting.
     bool wait() {
         int leads = 0;
-        detail::check(fg_barrier_wait(get(), FG_FOR_EVER, &leads));
+        detail::check(fg_barrier_wait(get(), FG_INFINITE, &leads));
         return leads != 0;
     }
     /// False if not all have come in time: the next wait goes on.
@@ -147,7 +147,7 @@ public:
 class member : public detail::owner<fg_barrier_member, fg_barrier_member_destroy> {
 public:
     using owner::owner;
-    void wait() { detail::check(fg_barrier_member_wait(get(), FG_FOR_EVER, nullptr)); }
+    void wait() { detail::check(fg_barrier_member_wait(get(), FG_INFINITE, nullptr)); }
     bool try_wait(nanoseconds span) {
         return detail::in_time(fg_barrier_member_wait(get(), detail::limit(span), nullptr));
     }
@@ -233,7 +233,7 @@ private:
 class writer : public detail::owner<fg_writer, fg_writer_destroy> {
 public:
     using owner::owner;
-    void send(const void *at, std::size_t bytes) { detail::check(fg_writer_send(get(), FG_FOR_EVER, at, bytes)); }
+    void send(const void *at, std::size_t bytes) { detail::check(fg_writer_send(get(), FG_INFINITE, at, bytes)); }
     void send(const std::string &message) { send(message.data(), message.size()); }
     bool try_send(const void *at, std::size_t bytes, nanoseconds span) {
         return detail::in_time(fg_writer_send(get(), detail::limit(span), at, bytes));
@@ -257,7 +257,7 @@ public:
     /// The next message. Throws FG_CLOSED at the end.
     std::string receive() {
         std::string message;
-        receive_into(message, FG_FOR_EVER);
+        receive_into(message, FG_INFINITE);
         return message;
     }
     /// False at the time limit.
@@ -321,7 +321,7 @@ private:
 class shared_member : public detail::owner<fg_shared_member, fg_shared_member_destroy> {
 public:
     using owner::owner;
-    void wait() { detail::check(fg_shared_member_wait(get(), FG_FOR_EVER)); }
+    void wait() { detail::check(fg_shared_member_wait(get(), FG_INFINITE)); }
     bool try_wait(nanoseconds span) { return detail::in_time(fg_shared_member_wait(get(), detail::limit(span))); }
     std::string statistics() const { return detail::text(fg_shared_member_statistics, get()); }
 };
@@ -354,7 +354,7 @@ private:
 class rank {
 public:
     explicit rank(fg_rank *handle) noexcept : handle_(handle) {}
-    std::uint32_t number() const { return get(fg_rank_rank); }
+    std::uint32_t number() const { return get(fg_rank_number); }
     std::uint32_t size() const { return get(fg_rank_size); }
     void send(std::uint32_t to, const void *at, std::size_t bytes, nanoseconds timeout = forever) {
         detail::check(fg_rank_send(handle_, detail::limit(timeout), to, at, bytes));
@@ -476,7 +476,7 @@ private:
 class shared_rank {
 public:
     explicit shared_rank(fg_shared_rank *handle) noexcept : handle_(handle) {}
-    std::uint32_t number() const { return get(fg_shared_rank_rank); }
+    std::uint32_t number() const { return get(fg_shared_rank_number); }
     std::uint32_t size() const { return get(fg_shared_rank_size); }
     void wait(nanoseconds timeout = forever) { detail::check(fg_shared_rank_barrier(handle_, detail::limit(timeout))); }
     double sum(double value, nanoseconds timeout = forever) {

@@ -39,7 +39,7 @@ fn with<T>(rank: Handle, body: impl FnOnce(&Rank) -> Result<T, Error>) -> Result
 /// # Safety
 /// `into` is null, or the caller's alone.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_rank_rank(rank: Handle, into: *mut u32) -> c_int {
+pub(crate) unsafe extern "C" fn fg_rank_number(rank: Handle, into: *mut u32) -> c_int {
     call(|| {
         // SAFETY: by this function's contract.
         unsafe { place(into) }?.write(with(rank, |me| Ok(me.rank()))?);

@@ -110,7 +110,7 @@ fn with_rank<R>(rank: Handle, body: impl FnOnce(&Sharer) -> Result<R, Refusal>) 
 /// # Safety
 /// `into` is null, or the caller's alone.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_shared_rank_rank(rank: Handle, into: *mut u32) -> c_int {
+pub(crate) unsafe extern "C" fn fg_shared_rank_number(rank: Handle, into: *mut u32) -> c_int {
     call(|| {
         // SAFETY: by this function's contract.
         unsafe { place(into) }?.write(with_rank(rank, |me| Ok(me.rank.rank()))?);

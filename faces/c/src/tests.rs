@@ -335,7 +335,7 @@ unsafe extern "C" fn fails(me: Handle, data: *mut c_void) -> c_int {
     let (mut rank, mut byte, mut length) = (9, 0_u8, 0);
     // SAFETY: the places are this function's own.
     unsafe {
-        assert_eq!(fg_rank_rank(me, &raw mut rank), 0);
+        assert_eq!(fg_rank_number(me, &raw mut rank), 0);
         match (rank, data.addr()) {
             (0, 1) => {
                 assert_eq!(fg_rank_send(me, -1, 1, b"long".as_ptr().cast(), 4), 0);
@@ -348,7 +348,7 @@ unsafe extern "C" fn fails(me: Handle, data: *mut c_void) -> c_int {
                 code
             }
             (_, handle) if handle > 100 => {
-                std::thread::scope(|threads| threads.spawn(move || fg_rank_rank(me, null_mut())).join().unwrap())
+                std::thread::scope(|threads| threads.spawn(move || fg_rank_number(me, null_mut())).join().unwrap())
             }
             (_, code) => code as c_int,
         }
@@ -372,7 +372,7 @@ unsafe extern "C" fn is_late(me: Handle, _: *mut c_void) -> c_int {
     let nap = |ms| std::thread::sleep(std::time::Duration::from_millis(ms));
     // SAFETY: the places are this function's own.
     unsafe {
-        assert_eq!(fg_rank_rank(me, &raw mut rank), 0);
+        assert_eq!(fg_rank_number(me, &raw mut rank), 0);
         if rank == 1 {
             nap(30);
             assert_eq!(fg_rank_send(me, 1_000_000_000, 0, b"x".as_ptr().cast(), 1), 0);
@@ -396,7 +396,7 @@ unsafe extern "C" fn shares_late(me: Handle, _: *mut c_void) -> c_int {
     let (mut rank, mut lock, mut one) = (9, Handle::NULL, 1.0);
     // SAFETY: the places are this function's own.
     unsafe {
-        assert_eq!(fg_shared_rank_rank(me, &raw mut rank), 0);
+        assert_eq!(fg_shared_rank_number(me, &raw mut rank), 0);
         assert_eq!(fg_shared_rank_lock(me, 60_000_000_000, &raw mut lock), 0);
         if rank == 1 {
             std::thread::sleep(std::time::Duration::from_millis(200));

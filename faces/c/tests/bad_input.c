@@ -29,7 +29,7 @@ int main(void) {
     char text[8];
     size_t length;
 
-    said("null", fg_barrier_wait(NULL, FG_FOR_EVER, NULL));
+    said("null", fg_barrier_wait(NULL, FG_INFINITE, NULL));
     said("a place that is null", fg_barrier_create(1, NULL));
     said("a size of 0", fg_barrier_create(0, &barrier));
     said("header 0.2", fg_barrier_create_of(FG_VERSION + (1u << 12), 1, &barrier));
@@ -59,18 +59,18 @@ int main(void) {
 
     pid_t pid = fork();
     if (pid == 0) {
-        said("in a child: a barrier", fg_barrier_wait(barrier, FG_FOR_EVER, NULL));
+        said("in a child: a barrier", fg_barrier_wait(barrier, FG_INFINITE, NULL));
         said("in a child: a reader", fg_reader_receive(reader, 0, text, sizeof text, NULL));
         said("in a child: destroyed", fg_reader_destroy(reader));
         said("in a child: a team", fg_team_create(2, &team) || fg_team_run(team, nothing, NULL));
-        _exit(fg_broadcast_writer(queue, &writer) || fg_writer_send(writer, FG_FOR_EVER, "child", 5));
+        _exit(fg_broadcast_writer(queue, &writer) || fg_writer_send(writer, FG_INFINITE, "child", 5));
     }
     waitpid(pid, &status, 0);
-    code = fg_reader_receive(reader, FG_FOR_EVER, text, 3, &length);
+    code = fg_reader_receive(reader, FG_INFINITE, text, 3, &length);
     printf("too long: %d of %zu\n", code, length);
-    code = fg_reader_receive(reader, FG_FOR_EVER, text, sizeof text, &length);
+    code = fg_reader_receive(reader, FG_INFINITE, text, sizeof text, &length);
     printf("it stayed: %d %.*s\n", code, (int)length, text);
-    code = fg_reader_receive(reader, FG_FOR_EVER, text, sizeof text, &length);
+    code = fg_reader_receive(reader, FG_INFINITE, text, sizeof text, &length);
     printf("its writer ended without a word: %d by rank %d, status %d\n", code, fg_error_rank(), status);
     return 0;
 }

@@ -27,7 +27,7 @@ int loop(int descriptor, unsigned rank, int calls, fg_shared_member **member) {
     int code = 0;
     if (!*member && ((code = fg_shared_barrier_attach(descriptor, &barrier)) || (code = fg_shared_barrier_member(barrier, rank, member))))
         return code;
-    for (int call = 0; call < calls && !code; call++) code = fg_shared_member_wait(*member, FG_FOR_EVER);
+    for (int call = 0; call < calls && !code; call++) code = fg_shared_member_wait(*member, FG_INFINITE);
     return code;
 }
 """
