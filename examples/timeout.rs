@@ -18,7 +18,7 @@ fn main() -> Result<(), WaitError> {
     first.wait()?;
     let mut timeouts = 0;
     while let Err(error) = first.wait_timeout(Duration::from_millis(10)) {
-        if !error.timed_out() {
+        if !error.is_timed_out() {
             return Err(error);
         }
         timeouts += 1;

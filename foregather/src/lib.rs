@@ -86,7 +86,7 @@
 //! match barrier.wait_timeout(Duration::from_millis(20)) {
 //!     Ok(_) => unreachable!("no other thread is here"),
 //!     // 1 did not come within 20.1ms; the next call waits on
-//!     Err(error) if error.timed_out() => println!("{error}"),
+//!     Err(error) if error.is_timed_out() => println!("{error}"),
 //!     Err(error) => println!("for ever: {error}"),
 //! }
 //! ```
@@ -119,19 +119,19 @@ mod shared;
 #[cfg(feature = "broadcast")]
 mod shared_barrier;
 
-pub use barrier::{Barrier, Guard, Member, Met};
+pub use barrier::{Barrier, BarrierWaitResult, Member, PanicGuard};
 #[cfg(feature = "broadcast")]
 #[doc(inline)]
 pub use broadcast::Broadcast;
 #[doc(inline)]
-pub use foregather_machine::{Error, Missing, WaitError, Who};
+pub use foregather_machine::{Error, Missing, Participant, WaitError};
 #[cfg(feature = "team")]
 #[doc(inline)]
 pub use foregather_team::{Team, for_each, reduce};
 #[cfg(feature = "job")]
 pub use job::{Rank, job};
 #[cfg(feature = "shared")]
-pub use shared::{Array, Locked, Plain, Rows, Shared, shared};
+pub use shared::{Array, Locked, Rows, Shared, SharedElement, shared};
 
 /// Linear algebra that a team shares, with the same bits for any team.
 #[cfg(feature = "blas")]

@@ -247,7 +247,7 @@ impl Error {
     pub fn is_timed_out(&self) -> bool {
         match self.cause() {
             Cause::TimedOut { .. } => true,
-            Cause::Wait(error) => error.timed_out(),
+            Cause::Wait(error) => error.is_timed_out(),
             _ => false,
         }
     }

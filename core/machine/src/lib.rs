@@ -75,5 +75,5 @@ pub use ready::{Ready, block_on, ready};
 pub use shown::shown;
 pub use split_mix::SplitMix;
 pub use time::{Clock, Nanos};
-pub use wait_error::{Missing, WaitError, Who};
+pub use wait_error::{Missing, Participant, WaitError};
 pub use words::{CounterOf, SharedWord, VALUE_MASK, Words};

@@ -7,13 +7,13 @@ use core::time::Duration;
 ///
 /// ```
 /// # use foregather_machine as foregather;
-/// use foregather::Who;
+/// use foregather::Participant;
 ///
-/// let who = Who { rank: Some(1), name: Some("reader".to_owned()), ended: true };
+/// let who = Participant { rank: Some(1), name: Some("reader".to_owned()), ended: true };
 /// assert_eq!(who.to_string(), "rank 1 (thread `reader`), which has ended");
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Who {
+pub struct Participant {
     /// Its rank, or the seat that its thread has taken.
     pub rank: Option<Rank>,
     /// The name of its thread.
@@ -25,7 +25,7 @@ pub struct Who {
 /// The name of the parent process after a fork.
 const PARENT: &str = "the parent process";
 
-impl Who {
+impl Participant {
     #[doc(hidden)]
     /// A thread of the parent process: a fork copies shared memory, but only one of the threads.
     pub fn parent() -> Self {
@@ -38,7 +38,7 @@ impl Who {
     }
 }
 
-impl fmt::Display for Who {
+impl fmt::Display for Participant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.rank, &self.name) {
             (Some(rank), Some(name)) => write!(f, "rank {rank} (thread `{name}`)")?,
@@ -55,11 +55,11 @@ impl fmt::Display for Who {
 ///
 /// ```
 /// # use foregather_machine as foregather;
-/// use foregather::{Missing, WaitError, Who};
+/// use foregather::{Missing, WaitError, Participant};
 /// use std::time::Duration;
 ///
 /// // A barrier of threads without ranks: one has been here before, and its seat is number 1.
-/// let missing = Missing { waited: Duration::from_millis(20), count: 2, who: vec![Who::rank(1)] };
+/// let missing = Missing { waited: Duration::from_millis(20), count: 2, who: vec![Participant::rank(1)] };
 /// assert_eq!(
 ///     WaitError::TimedOut(Box::new(missing)).to_string(),
 ///     "2 did not come within 20.0ms: rank 1; and 1 that never came before; the next call waits on"
@@ -73,7 +73,7 @@ pub struct Missing {
     pub count: usize,
     /// The known ones among them: all members with ranks, with the name of their thread once it has waited
     /// there; of threads without ranks those that have been here before. The others are only counted.
-    pub who: Vec<Who>,
+    pub who: Vec<Participant>,
 }
 
 /// Why a wait ended without a meeting: three variants, each of which asks for another reaction.
@@ -108,19 +108,19 @@ pub enum WaitError {
     /// Not yet. The arrival stays: the next call goes on with this wait.
     TimedOut(Box<Missing>),
     /// Never: a member has left, or its thread has panicked. Make a new barrier.
-    Left(Box<Who>),
+    Left(Box<Participant>),
     /// Never: a process has died or stands still.
-    Lost(Box<Who>),
+    Lost(Box<Participant>),
 }
 
 impl WaitError {
-    /// May the next call succeed?
-    pub fn timed_out(&self) -> bool {
+    /// Returns whether the next call may succeed.
+    pub fn is_timed_out(&self) -> bool {
         matches!(self, Self::TimedOut(_))
     }
 
     /// The threads or ranks that have not come, or never will, as far as their names are known.
-    pub fn missing(&self) -> &[Who] {
+    pub fn missing(&self) -> &[Participant] {
         match self {
             Self::TimedOut(missing) => &missing.who,
             Self::Left(who) | Self::Lost(who) => core::slice::from_ref(who),
@@ -164,15 +164,15 @@ mod tests {
 
     #[test]
     fn a_sentence_names_those_who_are_known_and_counts_the_others() {
-        let ended = Who { rank: Some(0), name: Some("mayfly".to_owned()), ended: true };
-        let missing = Missing { waited: Duration::from_micros(10_123), count: 3, who: vec![ended.clone(), Who::rank(1)] };
+        let ended = Participant { rank: Some(0), name: Some("mayfly".to_owned()), ended: true };
+        let missing = Missing { waited: Duration::from_micros(10_123), count: 3, who: vec![ended.clone(), Participant::rank(1)] };
         let error = WaitError::TimedOut(Box::new(missing));
         assert_eq!(
             format!("{error:?}"),
             "3 did not come within 10.1ms: rank 0 (thread `mayfly`), which has ended; rank 1; and 1 that never came before; the next \
              call waits on"
         );
-        assert_eq!(error.missing(), [ended, Who::rank(1)]);
+        assert_eq!(error.missing(), [ended, Participant::rank(1)]);
     }
 
     #[test]

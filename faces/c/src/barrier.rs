@@ -5,7 +5,7 @@ use crate::slots::{self, Handle, Thing};
 use core::ffi::{c_char, c_int};
 use core::mem::MaybeUninit;
 use foregather::engine::{Account, Punctual};
-use foregather::{Barrier, Member, Met};
+use foregather::{Barrier, BarrierWaitResult, Member};
 use std::sync::{Arc, Mutex};
 
 impl Thing for Barrier {
@@ -37,7 +37,7 @@ fn size_of_barrier(size: u32) -> Result<usize, Refusal> {
 ///
 /// # Safety
 /// `leads` is null, or points to a number that no other thread uses during the call.
-unsafe fn met(met: Met, leads: *mut c_int) {
+unsafe fn met(met: BarrierWaitResult, leads: *mut c_int) {
     // SAFETY: by this function's contract.
     if let Some(leads) = unsafe { leads.cast::<MaybeUninit<c_int>>().as_mut() } {
         leads.write(met.is_leader().into());

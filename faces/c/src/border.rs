@@ -4,7 +4,7 @@ use crate::slots::{self, Handle, Thing};
 use core::ffi::{c_char, c_int};
 use core::mem::MaybeUninit;
 use core::time::Duration;
-use foregather::Plain;
+use foregather::SharedElement;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
@@ -63,7 +63,7 @@ pub(crate) unsafe fn bytes<'a>(at: *const u8, length: usize) -> Result<&'a [u8],
 ///
 /// # Safety
 /// `at` is null, or points to `count` elements that are not written during `'a`.
-pub(crate) unsafe fn elements<'a, T: Plain>(at: *const T, count: usize) -> Result<&'a [T], Refusal> {
+pub(crate) unsafe fn elements<'a, T: SharedElement>(at: *const T, count: usize) -> Result<&'a [T], Refusal> {
     check_aligned(at, count)?;
     // SAFETY: by this function's contract; length and alignment were checked.
     Ok(if count == 0 { &[] } else { unsafe { core::slice::from_raw_parts(at, count) } })
@@ -72,7 +72,7 @@ pub(crate) unsafe fn elements<'a, T: Plain>(at: *const T, count: usize) -> Resul
 /// # Safety
 /// `at` is null, or points to `count` elements that no other thread uses during `'a`. C knows no
 /// uninitialised bytes; they are read by no code before they are written.
-pub(crate) unsafe fn elements_mut<'a, T: Plain>(at: *mut T, count: usize) -> Result<&'a mut [T], Refusal> {
+pub(crate) unsafe fn elements_mut<'a, T: SharedElement>(at: *mut T, count: usize) -> Result<&'a mut [T], Refusal> {
     check_aligned(at, count)?;
     // SAFETY: by this function's contract; length and alignment were checked.
     Ok(if count == 0 { &mut [] } else { unsafe { core::slice::from_raw_parts_mut(at, count) } })

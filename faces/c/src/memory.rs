@@ -9,7 +9,7 @@ use core::cell::RefCell;
 use core::ffi::{c_int, c_void};
 use core::ptr;
 use foregather::engine::message::collective::Element;
-use foregather::{Array, Error, Locked, Plain, Shared, shared};
+use foregather::{Array, Error, Locked, Shared, SharedElement, shared};
 use std::rc::Rc;
 
 /// A rank while its function runs, whatever the lifetimes say, and what that has made.
@@ -77,7 +77,7 @@ macro_rules! typed {
 }
 
 /// Are there as many elements from `first` on?
-fn has_all<T: Plain>(array: &Array<T>, first: usize, count: usize) -> Result<(), Refusal> {
+fn has_all<T: SharedElement>(array: &Array<T>, first: usize, count: usize) -> Result<(), Refusal> {
     match array.len().checked_sub(first) {
         Some(rest) if count <= rest => Ok(()),
         _ => Err(Refusal::new(SETTING, format!("there are no {count} elements from {first} on, of {}", array.len()))),
@@ -167,7 +167,7 @@ unsafe fn sum_of_all<T: Element + Send + 'static>(rank: Handle, timeout_ns: i64,
     unsafe { sum(value, of_all) }
 }
 
-fn array<T: Plain>(rank: &Shared<'_>, timeout_ns: i64, count: usize) -> Result<Array<T>, Error> {
+fn array<T: SharedElement>(rank: &Shared<'_>, timeout_ns: i64, count: usize) -> Result<Array<T>, Error> {
     match limit(timeout_ns) {
         None => rank.array(count),
         Some(timeout) => rank.array_timeout(count, timeout),

@@ -213,9 +213,9 @@ impl ThreadBarrier {
 
     fn wait_for(&self, py: Python<'_>, arrival: &Arrival, limit: Option<Duration>) -> PyResult<()> {
         let barrier = &arrival.episode.barrier;
-        let waited = match sliced(py, limit, WaitError::timed_out, |slice| barrier.wait_timeout(slice)) {
+        let waited = match sliced(py, limit, WaitError::is_timed_out, |slice| barrier.wait_timeout(slice)) {
             Ok(Ok(_)) => return Ok(()),
-            Ok(Err((error, waited))) if error.timed_out() => waited,
+            Ok(Err((error, waited))) if error.is_timed_out() => waited,
             Ok(Err(_)) => {
                 return Err(broken(py, arrival.episode.why_aborted.get().map_or("another thread has left it", |why| why)));
             }

@@ -1,10 +1,10 @@
 //! Members of a barrier that own their place, with ranks.
-use super::{Met, deadline_of};
+use super::{BarrierWaitResult, deadline_of};
 use core::fmt;
 use core::time::Duration;
 use foregather_barrier::{Algorithm, BarrierMember, Group, Punctual};
 use foregather_host::{clock, forks};
-use foregather_machine::{Cause, Error, Missing, Nanos, WaitError, Who, block_on};
+use foregather_machine::{Cause, Error, Missing, Nanos, Participant, WaitError, block_on};
 use foregather_thread::{Thread, own};
 use foregather_wait::Account;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -90,7 +90,7 @@ impl Member {
     /// # Errors
     /// [`WaitError::Left`] if a member has gone away: the others can never meet again.
     #[inline]
-    pub fn wait(&mut self) -> Result<Met, WaitError> {
+    pub fn wait(&mut self) -> Result<BarrierWaitResult, WaitError> {
         self.arrive()?;
         match block_on(self.inner.wait()) {
             Ok(()) => Ok(self.met()),
@@ -112,7 +112,7 @@ impl Member {
     ///     late.wait().map(drop)
     /// });
     /// while let Err(error) = first.wait_timeout(Duration::from_millis(5)) {
-    ///     if !error.timed_out() {
+    ///     if !error.is_timed_out() {
     ///         return Err(error);
     ///     }
     ///     println!("{error}"); // 1 did not come within 5.1ms: rank 1; the next call waits on
@@ -124,7 +124,7 @@ impl Member {
     /// # Errors
     /// [`WaitError::TimedOut`] with the ranks of the members that have not come, and the names of the threads
     /// in which they have waited before; [`WaitError::Left`] as [`Member::wait`].
-    pub fn wait_timeout(&mut self, span: Duration) -> Result<Met, WaitError> {
+    pub fn wait_timeout(&mut self, span: Duration) -> Result<BarrierWaitResult, WaitError> {
         self.arrive()?;
         let (began, deadline) = deadline_of(span);
         match block_on(self.inner.wait_for(deadline - began)) {
@@ -174,8 +174,8 @@ impl Member {
     }
 
     #[inline]
-    fn met(&self) -> Met {
-        Met { is_leader: self.inner.rank() == 0 }
+    fn met(&self) -> BarrierWaitResult {
+        BarrierWaitResult { is_leader: self.inner.rank() == 0 }
     }
 
     #[inline]
@@ -184,7 +184,7 @@ impl Member {
         if self.mark != mark {
             self.enroll(mark);
         }
-        if self.forks == forks::generation_now() { Ok(()) } else { Err(WaitError::Left(Box::new(Who::parent()))) }
+        if self.forks == forks::generation_now() { Ok(()) } else { Err(WaitError::Left(Box::new(Participant::parent()))) }
     }
 
     /// Notes that the member is on another thread than before.
@@ -199,7 +199,7 @@ impl Member {
     #[cold]
     fn explain(&self, began: Nanos, error: &Error) -> WaitError {
         let names = self.names.lock();
-        let who = |rank: u32| Who { name: names[rank as usize].clone(), ..Who::rank(rank) };
+        let who = |rank: u32| Participant { name: names[rank as usize].clone(), ..Participant::rank(rank) };
         match *error.cause() {
             Cause::TimedOut { .. } => {
                 let who: Vec<_> = self.inner.missing().into_iter().map(who).collect();
@@ -207,7 +207,7 @@ impl Member {
                 WaitError::TimedOut(Box::new(Missing { waited, count: who.len(), who }))
             }
             Cause::PeerLost { rank, .. } => WaitError::Lost(Box::new(who(rank))),
-            Cause::Poisoned { by } => WaitError::Left(Box::new(by.map_or_else(Who::default, who))),
+            Cause::Poisoned { by } => WaitError::Left(Box::new(by.map_or_else(Participant::default, who))),
             _ => WaitError::Left(Box::default()),
         }
     }

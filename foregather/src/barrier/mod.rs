@@ -9,7 +9,7 @@ use self::state::State;
 use core::sync::atomic::Ordering::Relaxed;
 use core::time::Duration;
 use foregather_host::clock;
-use foregather_machine::{Nanos, WaitError, Who};
+use foregather_machine::{Nanos, Participant, WaitError};
 use foregather_thread::own;
 use std::sync::Arc;
 
@@ -81,7 +81,7 @@ pub struct Barrier(Arc<State>);
 /// assert_eq!(leaders, 1);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Met {
+pub struct BarrierWaitResult {
     is_leader: bool,
 }
 
@@ -107,9 +107,9 @@ pub struct Met {
 /// Nothing while the thread does not panic. A guard that is leaked guards nothing.
 #[must_use = "a guard that is dropped at once guards nothing"]
 #[derive(Debug)]
-pub struct Guard<'b>(&'b Barrier);
+pub struct PanicGuard<'b>(&'b Barrier);
 
-impl Met {
+impl BarrierWaitResult {
     /// Whether this thread is the leader of the meeting. Exactly one of its threads is: the last to come, or,
     /// of members with ranks, rank 0.
     #[must_use]
@@ -132,9 +132,10 @@ impl Barrier {
     /// Waits until as many threads have come as the barrier has members.
     ///
     /// # Errors
-    /// [`WaitError::Left`] if a thread with a [`Guard`] has panicked, or one has called [`Barrier::abort`].
+    /// [`WaitError::Left`] if a thread with a [`PanicGuard`] has panicked, or one has called
+    /// [`Barrier::abort`].
     #[inline]
-    pub fn wait(&self) -> Result<Met, WaitError> {
+    pub fn wait(&self) -> Result<BarrierWaitResult, WaitError> {
         seats::wait(&self.0, None)
     }
 
@@ -148,7 +149,7 @@ impl Barrier {
     /// let barrier = Barrier::new(2);
     /// std::thread::scope(|threads| {
     ///     let error = barrier.wait_timeout(Duration::from_millis(5)).unwrap_err();
-    ///     assert!(error.timed_out()); // "1 did not come within 5.0ms; the next call waits on"
+    ///     assert!(error.is_timed_out()); // "1 did not come within 5.0ms; the next call waits on"
     ///     threads.spawn(|| barrier.wait());
     ///     barrier.wait() // goes on with the same meeting
     /// })?;
@@ -158,7 +159,7 @@ impl Barrier {
     /// # Errors
     /// [`WaitError::TimedOut`] says how many threads have not come, and which of those that have been here
     /// before; [`WaitError::Left`] as [`Barrier::wait`].
-    pub fn wait_timeout(&self, span: Duration) -> Result<Met, WaitError> {
+    pub fn wait_timeout(&self, span: Duration) -> Result<BarrierWaitResult, WaitError> {
         seats::wait(&self.0, Some(span))
     }
 
@@ -182,8 +183,8 @@ impl Barrier {
     /// });
     /// assert_eq!(error.missing()[0].name.as_deref(), Some("reader"));
     /// ```
-    pub fn guard(&self) -> Guard<'_> {
-        Guard(self)
+    pub fn guard(&self) -> PanicGuard<'_> {
+        PanicGuard(self)
     }
 
     /// Ends the waits of all threads with [`WaitError::Left`], those that wait now and those that come, for
@@ -200,7 +201,7 @@ impl Barrier {
     /// });
     /// ```
     pub fn abort(&self) {
-        self.0.leave(Who { name: own::name(), ..Who::default() });
+        self.0.leave(Participant { name: own::name(), ..Participant::default() });
     }
 
     /// Owned members with ranks, each for a thread of its own. A member that is dropped has left, and the
@@ -224,7 +225,7 @@ impl core::fmt::Debug for Barrier {
     }
 }
 
-impl Drop for Guard<'_> {
+impl Drop for PanicGuard<'_> {
     fn drop(&mut self) {
         if own::is_panicking() {
             self.0.abort();

@@ -1,6 +1,6 @@
 //! The seats that a thread has at barriers: one cache a thread, the barrier that was used last first.
 use super::state::{Hold, State};
-use super::{Met, deadline_of};
+use super::{BarrierWaitResult, deadline_of};
 use core::cell::RefCell;
 use core::sync::atomic::Ordering::Relaxed;
 use core::time::Duration;
@@ -21,7 +21,7 @@ struct Entry {
 
 /// This thread waits at the barrier.
 #[inline]
-pub(super) fn wait(state: &Arc<State>, span: Option<Duration>) -> Result<Met, WaitError> {
+pub(super) fn wait(state: &Arc<State>, span: Option<Duration>) -> Result<BarrierWaitResult, WaitError> {
     let waited = SEATS.try_with(|seats| {
         let mut seats = seats.borrow_mut();
         match seats.first_mut() {
@@ -59,14 +59,14 @@ impl Entry {
     }
 
     #[inline]
-    fn wait(&mut self, span: Option<Duration>) -> Result<Met, WaitError> {
+    fn wait(&mut self, span: Option<Duration>) -> Result<BarrierWaitResult, WaitError> {
         self.state.check()?;
         if self.seat.is_taken(self.state.roster()) {
             self.sit_elsewhere();
         }
         let (began, deadline) = span.map_or((Nanos::ZERO, Nanos::MAX), deadline_of);
         match self.seat.try_wait(&self.state.central(), self.state.roster()) {
-            Some(is_leader) => Ok(Met { is_leader }),
+            Some(is_leader) => Ok(BarrierWaitResult { is_leader }),
             None => self.wait_longer(began, deadline),
         }
     }
@@ -74,7 +74,7 @@ impl Entry {
     /// A function of its own, so that the shortest waits stay short.
     #[cold]
     #[inline(never)]
-    fn wait_longer(&mut self, began: Nanos, deadline: Nanos) -> Result<Met, WaitError> {
+    fn wait_longer(&mut self, began: Nanos, deadline: Nanos) -> Result<BarrierWaitResult, WaitError> {
         let (state, seat) = (&self.state, &self.seat);
         let meeting = seat.pending().unwrap_or_default();
         block_on(seat.wait(&state.central(), state.roster(), deadline))
@@ -83,7 +83,7 @@ impl Entry {
         if self.hold.is_none() {
             self.sit_elsewhere();
         }
-        Ok(Met { is_leader: false })
+        Ok(BarrierWaitResult { is_leader: false })
     }
 
     /// Another thread has the seat now, or there was none.

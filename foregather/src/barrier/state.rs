@@ -3,7 +3,7 @@ use core::sync::atomic::{AtomicBool, Ordering::*};
 use core::time::Duration;
 use foregather_barrier::{Central, Seat};
 use foregather_host::{clock, forks};
-use foregather_machine::{Cause, Error, Missing, Nanos, VALUE_MASK, WaitError, Who, WordLine, Words};
+use foregather_machine::{Cause, Error, Missing, Nanos, Participant, VALUE_MASK, WaitError, WordLine, Words};
 use foregather_thread::{Thread, Word, own};
 use foregather_wait::Roster;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -31,7 +31,7 @@ struct Names {
     free: Vec<u32>,
     holders: Vec<Holder>,
     /// The first thread that left.
-    left: Option<Who>,
+    left: Option<Participant>,
     /// The number of the next claim.
     claims: u64,
 }
@@ -40,7 +40,7 @@ struct Names {
 struct Holder {
     /// The claim by which the thread took the seat; 0 for none.
     claim: u64,
-    who: Who,
+    who: Participant,
 }
 
 /// A thread's right to a seat.
@@ -95,7 +95,7 @@ impl State {
         let rank = names.free.pop().or_else(|| (0..names.holders.len() as u32).find(idle))?;
         names.claims += 1;
         let claim = names.claims;
-        let who = Who { rank: Some(rank), name: own::name(), ended: false };
+        let who = Participant { rank: Some(rank), name: own::name(), ended: false };
         names.holders[rank as usize] = Holder { claim, who };
         // The thread that had an idle seat sees by its word that it has lost it.
         cpu.store(self.roster().arrived(rank), meeting as u32 & VALUE_MASK);
@@ -114,7 +114,7 @@ impl State {
     }
 
     /// Makes all later waits fail, and name `who`.
-    pub(super) fn leave(&self, who: Who) {
+    pub(super) fn leave(&self, who: Participant) {
         self.names().left.get_or_insert(who);
         self.left.store(true, Release);
         Thread::current().poison(self.central().epoch());
@@ -129,7 +129,7 @@ impl State {
     #[cold]
     fn refusal(&self) -> WaitError {
         let left = self.left.load(Acquire).then(|| self.names().left.clone()).flatten();
-        WaitError::Left(Box::new(left.unwrap_or_else(Who::parent)))
+        WaitError::Left(Box::new(left.unwrap_or_else(Participant::parent)))
     }
 
     fn tickets(&self) -> u64 {
@@ -147,7 +147,7 @@ impl State {
         let arrived = meeting.wrapping_add(1) as u32 & VALUE_MASK;
         let names = self.names();
         let seated = names.holders.iter().filter(|holder| holder.claim != 0).map(|holder| &holder.who);
-        let behind = |who: &&Who| who.rank.is_some_and(|rank| cpu.load(self.roster().arrived(rank)) != arrived);
+        let behind = |who: &&Participant| who.rank.is_some_and(|rank| cpu.load(self.roster().arrived(rank)) != arrived);
         let waited = Duration::from_nanos((clock::now() - began).0);
         let who = seated.filter(behind).cloned().collect();
         WaitError::TimedOut(Box::new(Missing { waited, count: (size - came) as usize, who }))

@@ -1,6 +1,6 @@
 //! Elements in a row.
 use super::elements::Elements;
-use super::plain::Plain;
+use super::plain::SharedElement;
 use core::fmt;
 use core::marker::PhantomData;
 
@@ -36,13 +36,13 @@ use core::marker::PhantomData;
 /// 4 KiB) that another rank has written since.
 ///
 /// It belongs to its rank's thread (it is not `Send`): other threads get copies of what they need.
-pub struct Array<T: Plain> {
+pub struct Array<T: SharedElement> {
     elements: Elements<T>,
     /// A thread that is no rank could not touch it behind views.
     _here: PhantomData<*const ()>,
 }
 
-impl<T: Plain> Array<T> {
+impl<T: SharedElement> Array<T> {
     pub(super) fn of(elements: Elements<T>) -> Self {
         Self { elements, _here: PhantomData }
     }
@@ -101,13 +101,13 @@ impl<T: Plain> Array<T> {
     }
 }
 
-impl<T: Plain> Clone for Array<T> {
+impl<T: SharedElement> Clone for Array<T> {
     fn clone(&self) -> Self {
         Self::of(self.elements.clone())
     }
 }
 
-impl<T: Plain> fmt::Debug for Array<T> {
+impl<T: SharedElement> fmt::Debug for Array<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Array").field("len", &self.len()).finish_non_exhaustive()
     }

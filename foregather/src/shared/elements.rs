@@ -1,5 +1,5 @@
 //! Consecutive elements, in the memory of this process or behind views.
-use super::plain::Plain;
+use super::plain::SharedElement;
 use bytemuck::allocation::try_zeroed_slice_box;
 use core::ops::Range;
 use foregather_dsm::memory as dsm;
@@ -7,14 +7,14 @@ use foregather_machine::{Cause, Error};
 use std::sync::Arc;
 
 /// A clone has the same elements. They are zeros at first, and take no memory until a rank touches them.
-pub(super) enum Elements<T: Plain> {
+pub(super) enum Elements<T: SharedElement> {
     /// Elements of this process.
     Cells(Arc<Box<[T::Cell]>>),
     /// Elements of ranks each of which has its own memory.
     Views(dsm::Array<T>),
 }
 
-impl<T: Plain> Clone for Elements<T> {
+impl<T: SharedElement> Clone for Elements<T> {
     fn clone(&self) -> Self {
         match self {
             Self::Cells(cells) => Self::Cells(Arc::clone(cells)),
@@ -23,7 +23,7 @@ impl<T: Plain> Clone for Elements<T> {
     }
 }
 
-impl<T: Plain> Elements<T> {
+impl<T: SharedElement> Elements<T> {
     /// # Errors
     /// [`Cause::Setting`] for no elements, or for elements of no bytes; [`Cause::Unavailable`] if there is no
     /// room.
@@ -97,7 +97,7 @@ impl<T: Plain> Elements<T> {
 /// The cells of one element.
 #[inline]
 #[track_caller]
-fn cells_of<T: Plain>(cells: &[T::Cell], at: usize) -> &[T::Cell] {
+fn cells_of<T: SharedElement>(cells: &[T::Cell], at: usize) -> &[T::Cell] {
     let len = cells.len() / T::CELLS;
     if at < len { &cells[at * T::CELLS..][..T::CELLS] } else { no_element(at, len) }
 }
@@ -105,14 +105,14 @@ fn cells_of<T: Plain>(cells: &[T::Cell], at: usize) -> &[T::Cell] {
 /// A function of its own: the way of threads stays short.
 #[inline(never)]
 #[track_caller]
-fn get<T: Plain>(array: &dsm::Array<T>, at: usize) -> T {
+fn get<T: SharedElement>(array: &dsm::Array<T>, at: usize) -> T {
     if at < array.len() { array.get(at) } else { no_element(at, array.len()) }
 }
 
 /// A function of its own, too.
 #[inline(never)]
 #[track_caller]
-fn set<T: Plain>(array: &dsm::Array<T>, at: usize, value: T) {
+fn set<T: SharedElement>(array: &dsm::Array<T>, at: usize, value: T) {
     if at < array.len() { array.set(at, value) } else { no_element(at, array.len()) }
 }
 
@@ -123,6 +123,6 @@ fn no_element(at: usize, len: usize) -> ! {
 }
 
 /// The cells of those elements; the caller has checked that they exist.
-fn within<T: Plain>(first: usize, len: usize) -> Range<usize> {
+fn within<T: SharedElement>(first: usize, len: usize) -> Range<usize> {
     first * T::CELLS..(first + len) * T::CELLS
 }

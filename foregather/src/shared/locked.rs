@@ -1,6 +1,6 @@
 //! A value behind a lock.
 use super::meeting::RankPlace;
-use super::plain::Plain;
+use super::plain::SharedElement;
 use super::state::RankState;
 use super::views::Views;
 use bytemuck::allocation::{try_zeroed_box, zeroed_box};
@@ -39,13 +39,13 @@ use std::sync::{Arc, Mutex};
 /// # Cost
 /// Threads: some tens of nanoseconds and two copies of the value. Ranks of a launcher: two messages to the
 /// lock's manager and a fault for the value; so gather changes, and take the lock for all of them.
-pub struct Locked<'a, T: Plain> {
+pub struct Locked<'a, T: SharedElement> {
     rank: &'a RankState<'a>,
     value: LockedValue<'a, T>,
 }
 
 /// The place of the value.
-pub(super) enum LockedValue<'a, T: Plain> {
+pub(super) enum LockedValue<'a, T: SharedElement> {
     /// In this process.
     Plain(&'a RankPlace<'a>, Arc<PlainLock<T>>),
     /// The only element of an array, by the lock of that number.
@@ -67,7 +67,7 @@ struct Guarded<T> {
     holder: Rank,
 }
 
-impl<T: Plain> PlainLock<T> {
+impl<T: SharedElement> PlainLock<T> {
     /// # Errors
     /// [`Cause::Setting`] for a value of no bytes; [`Cause::Unavailable`] if there is no room.
     pub(super) fn zero() -> Result<Arc<Self>, Error> {
@@ -83,7 +83,7 @@ impl<T: Plain> PlainLock<T> {
     }
 }
 
-impl<T: Plain> Clone for LockedValue<'_, T> {
+impl<T: SharedElement> Clone for LockedValue<'_, T> {
     fn clone(&self) -> Self {
         match self {
             Self::Plain(place, value) => Self::Plain(place, Arc::clone(value)),
@@ -92,7 +92,7 @@ impl<T: Plain> Clone for LockedValue<'_, T> {
     }
 }
 
-impl<'a, T: Plain> Locked<'a, T> {
+impl<'a, T: SharedElement> Locked<'a, T> {
     pub(super) fn of(rank: &'a RankState<'a>, value: LockedValue<'a, T>) -> Self {
         Self { rank, value }
     }
@@ -170,13 +170,13 @@ impl<'a, T: Plain> Locked<'a, T> {
     }
 }
 
-impl<T: Plain> Clone for Locked<'_, T> {
+impl<T: SharedElement> Clone for Locked<'_, T> {
     fn clone(&self) -> Self {
         Self::of(self.rank, self.value.clone())
     }
 }
 
-impl<T: Plain> fmt::Debug for Locked<'_, T> {
+impl<T: SharedElement> fmt::Debug for Locked<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Locked").finish_non_exhaustive()
     }

@@ -9,9 +9,9 @@ use bytemuck::{Pod, Zeroable};
 /// types that it can be implemented for.
 ///
 /// ```
-/// use foregather::{Array, Plain};
+/// use foregather::{Array, SharedElement};
 ///
-/// fn largest<T: Plain + PartialOrd>(all: &Array<T>) -> T {
+/// fn largest<T: SharedElement + PartialOrd>(all: &Array<T>) -> T {
 ///     (1..all.len()).map(|at| all.get(at)).fold(all.get(0), |most, it| if it > most { it } else { most })
 /// }
 ///
@@ -26,7 +26,7 @@ use bytemuck::{Pod, Zeroable};
 /// assert_eq!(largest, [99.0, 99.0]);
 /// # Ok::<(), foregather::Error>(())
 /// ```
-pub trait Plain: Pod + Send + Sync + InCells {}
+pub trait SharedElement: Pod + Send + Sync + InCells {}
 
 /// A value as cells that are loaded and stored one by one: relaxed atomics, so two threads at one cell are no
 /// data race.
@@ -43,7 +43,7 @@ pub trait InCells: Sized {
 
 macro_rules! numbers {
     ($($number:ident in $cell:ident: $pack:expr, $unpack:expr;)*) => {$(
-        impl Plain for $number {}
+        impl SharedElement for $number {}
 
         impl InCells for $number {
             type Cell = core::sync::atomic::$cell;
@@ -78,9 +78,9 @@ numbers! {
     f64 in AtomicU64: f64::to_bits, f64::from_bits;
 }
 
-impl<T: Plain, const N: usize> Plain for [T; N] {}
+impl<T: SharedElement, const N: usize> SharedElement for [T; N] {}
 
-impl<T: Plain, const N: usize> InCells for [T; N] {
+impl<T: SharedElement, const N: usize> InCells for [T; N] {
     type Cell = T::Cell;
     const CELLS: usize = N * T::CELLS;
 

@@ -3,7 +3,7 @@ use super::array::Array;
 use super::elements::Elements;
 use super::locked::{Locked, LockedValue, PlainLock};
 use super::meeting::combined;
-use super::plain::Plain;
+use super::plain::SharedElement;
 use super::rows::Rows;
 use super::state::{Link, RankState};
 use core::any::type_name;
@@ -192,7 +192,7 @@ impl<'a> Shared<'a> {
     /// [`Unavailable`](crate::engine::Cause::Unavailable) if there is no room. Then all ranks get the error,
     /// nothing has changed, and the program can go on.
     #[track_caller]
-    pub fn array<T: Plain>(&self, len: usize) -> Result<Array<T>, Error> {
+    pub fn array<T: SharedElement>(&self, len: usize) -> Result<Array<T>, Error> {
         self.array_in(None, len)
     }
 
@@ -201,12 +201,12 @@ impl<'a> Shared<'a> {
     /// # Errors
     /// [`TimedOut`](crate::engine::Cause::TimedOut); else as [`Shared::array`].
     #[track_caller]
-    pub fn array_timeout<T: Plain>(&self, len: usize, timeout: Duration) -> Result<Array<T>, Error> {
+    pub fn array_timeout<T: SharedElement>(&self, len: usize, timeout: Duration) -> Result<Array<T>, Error> {
         self.array_in(Some(timeout), len)
     }
 
     #[track_caller]
-    fn array_in<T: Plain>(&self, timeout: Option<Duration>, len: usize) -> Result<Array<T>, Error> {
+    fn array_in<T: SharedElement>(&self, timeout: Option<Duration>, len: usize) -> Result<Array<T>, Error> {
         self.0.together("an allocation")?;
         let (call, place) = (Call::new(type_name::<T>(), &[1, len as u64]), Location::caller());
         let made = self.0.within("`array`", timeout, |_| match &self.0.link {
@@ -221,7 +221,7 @@ impl<'a> Shared<'a> {
     /// # Errors
     /// As [`Shared::array`].
     #[track_caller]
-    pub fn rows<T: Plain>(&self, rows: usize, columns: usize) -> Result<Rows<T>, Error> {
+    pub fn rows<T: SharedElement>(&self, rows: usize, columns: usize) -> Result<Rows<T>, Error> {
         self.rows_in(None, (rows, columns))
     }
 
@@ -230,12 +230,12 @@ impl<'a> Shared<'a> {
     /// # Errors
     /// As [`Shared::array_timeout`].
     #[track_caller]
-    pub fn rows_timeout<T: Plain>(&self, rows: usize, columns: usize, timeout: Duration) -> Result<Rows<T>, Error> {
+    pub fn rows_timeout<T: SharedElement>(&self, rows: usize, columns: usize, timeout: Duration) -> Result<Rows<T>, Error> {
         self.rows_in(Some(timeout), (rows, columns))
     }
 
     #[track_caller]
-    fn rows_in<T: Plain>(&self, timeout: Option<Duration>, (rows, columns): (usize, usize)) -> Result<Rows<T>, Error> {
+    fn rows_in<T: SharedElement>(&self, timeout: Option<Duration>, (rows, columns): (usize, usize)) -> Result<Rows<T>, Error> {
         self.0.together("an allocation")?;
         let (call, place) = (Call::new(type_name::<T>(), &[2, rows as u64, columns as u64]), Location::caller());
         let made = self.0.within("`rows`", timeout, |_| match &self.0.link {
@@ -250,7 +250,7 @@ impl<'a> Shared<'a> {
     /// # Errors
     /// As [`Shared::array`].
     #[track_caller]
-    pub fn locked<T: Plain>(&self) -> Result<Locked<'a, T>, Error> {
+    pub fn locked<T: SharedElement>(&self) -> Result<Locked<'a, T>, Error> {
         self.locked_in(None)
     }
 
@@ -259,12 +259,12 @@ impl<'a> Shared<'a> {
     /// # Errors
     /// As [`Shared::array_timeout`].
     #[track_caller]
-    pub fn locked_timeout<T: Plain>(&self, timeout: Duration) -> Result<Locked<'a, T>, Error> {
+    pub fn locked_timeout<T: SharedElement>(&self, timeout: Duration) -> Result<Locked<'a, T>, Error> {
         self.locked_in(Some(timeout))
     }
 
     #[track_caller]
-    fn locked_in<T: Plain>(&self, timeout: Option<Duration>) -> Result<Locked<'a, T>, Error> {
+    fn locked_in<T: SharedElement>(&self, timeout: Option<Duration>) -> Result<Locked<'a, T>, Error> {
         self.0.together("an allocation")?;
         let (call, place) = (Call::new(type_name::<T>(), &[3]), Location::caller());
         let made = self.0.within("`locked`", timeout, |_| match &self.0.link {

@@ -1,6 +1,6 @@
 //! Elements in rows, each of which travels as one.
 use super::elements::Elements;
-use super::plain::Plain;
+use super::plain::SharedElement;
 use core::fmt;
 use core::marker::PhantomData;
 
@@ -34,7 +34,7 @@ use core::marker::PhantomData;
 /// # Cost
 /// Threads: a quarter of a nanosecond an element of a row, as a copy. Ranks of a launcher: half a nanosecond,
 /// and a fault, some microseconds within a host, for each row that another rank has written since.
-pub struct Rows<T: Plain> {
+pub struct Rows<T: SharedElement> {
     elements: Elements<T>,
     rows: usize,
     columns: usize,
@@ -42,7 +42,7 @@ pub struct Rows<T: Plain> {
     _here: PhantomData<*const ()>,
 }
 
-impl<T: Plain> Rows<T> {
+impl<T: SharedElement> Rows<T> {
     pub(super) fn of(elements: Elements<T>, (rows, columns): (usize, usize)) -> Self {
         Self { elements, rows, columns, _here: PhantomData }
     }
@@ -128,13 +128,13 @@ impl<T: Plain> Rows<T> {
     }
 }
 
-impl<T: Plain> Clone for Rows<T> {
+impl<T: SharedElement> Clone for Rows<T> {
     fn clone(&self) -> Self {
         Self::of(self.elements.clone(), (self.rows, self.columns))
     }
 }
 
-impl<T: Plain> fmt::Debug for Rows<T> {
+impl<T: SharedElement> fmt::Debug for Rows<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rows").field("rows", &self.rows).field("columns", &self.columns).finish_non_exhaustive()
     }

@@ -1,6 +1,6 @@
 //! Ranks that share no memory, or act as if: threads of `foregather_dsm`, over any fabric.
 use super::elements::Elements;
-use super::plain::Plain;
+use super::plain::SharedElement;
 use core::fmt::Display;
 use core::panic::Location;
 use foregather_dsm::memory::{self as dsm, Call, Settings};
@@ -82,13 +82,18 @@ impl Views<'_> {
     }
 
     /// The unit is about a page.
-    pub(super) fn array<T: Plain>(self, call: Call, len: usize, place: &'static Location<'static>) -> Result<Elements<T>, Error> {
+    pub(super) fn array<T: SharedElement>(
+        self,
+        call: Call,
+        len: usize,
+        place: &'static Location<'static>,
+    ) -> Result<Elements<T>, Error> {
         let unit = (PAGE / size_of::<T>().max(1)).clamp(1, len.max(1));
         self.allocate(call, (len, unit), place, format_args!("{len} elements")).map(Elements::Views)
     }
 
     /// The unit is a row.
-    pub(super) fn rows<T: Plain>(
+    pub(super) fn rows<T: SharedElement>(
         self,
         call: Call,
         (rows, columns): (usize, usize),
@@ -99,7 +104,7 @@ impl Views<'_> {
     }
 
     /// If there is no room, the error names the call at `place` and what gives more room.
-    pub(super) fn allocate<T: Plain>(
+    pub(super) fn allocate<T: SharedElement>(
         self,
         call: Call,
         (len, unit): (usize, usize),

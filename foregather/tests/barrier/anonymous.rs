@@ -56,7 +56,7 @@ fn an_arrival_outlasts_its_timeout() {
         let barrier = Arc::new(Barrier::new(2));
         for _ in 0..50 {
             let error = barrier.wait_timeout(Duration::from_micros(100)).unwrap_err();
-            assert!(error.timed_out());
+            assert!(error.is_timed_out());
             let other = {
                 let barrier = Arc::clone(&barrier);
                 thread::spawn(move || barrier.wait().unwrap().is_leader())
@@ -73,7 +73,7 @@ fn an_arrival_outlasts_its_timeout() {
 fn a_meeting_that_ended_meanwhile_is_over_at_once() {
     bounded(|| {
         let barrier = Barrier::new(2);
-        assert!(barrier.wait_timeout(Duration::ZERO).unwrap_err().timed_out());
+        assert!(barrier.wait_timeout(Duration::ZERO).unwrap_err().is_timed_out());
         thread::scope(|threads| threads.spawn(|| barrier.wait().unwrap()).join().unwrap());
         assert!(barrier.wait_timeout(Duration::ZERO).is_ok());
     });
@@ -118,7 +118,7 @@ fn more_threads_than_members_take_turns() {
                         let met = loop {
                             match barrier.wait_timeout(Duration::from_micros(50)) {
                                 Ok(met) => break met,
-                                Err(error) => assert!(error.timed_out(), "{error}"),
+                                Err(error) => assert!(error.is_timed_out(), "{error}"),
                             }
                         };
                         leaders.fetch_add(met.is_leader().into(), Relaxed);

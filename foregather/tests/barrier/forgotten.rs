@@ -13,7 +13,7 @@ fn a_member_that_is_forgotten_never_comes_and_a_bounded_wait_names_it() {
         forget(second);
         for _ in 0..3 {
             let error = first.wait_timeout(Duration::from_millis(2)).unwrap_err();
-            assert!(error.timed_out() && error.missing()[0].rank == Some(1), "{error}");
+            assert!(error.is_timed_out() && error.missing()[0].rank == Some(1), "{error}");
         }
     });
 }
@@ -23,10 +23,10 @@ fn a_member_that_is_forgotten_in_the_middle_of_a_meeting_has_arrived() {
     bounded(|| {
         let mut members = Barrier::new(2).members();
         let (mut first, mut second) = (members.next().unwrap(), members.next().unwrap());
-        assert!(second.wait_timeout(Duration::ZERO).unwrap_err().timed_out());
+        assert!(second.wait_timeout(Duration::ZERO).unwrap_err().is_timed_out());
         forget(second);
         first.wait().unwrap();
-        assert!(first.wait_timeout(Duration::from_millis(1)).unwrap_err().timed_out(), "the next one is without it");
+        assert!(first.wait_timeout(Duration::from_millis(1)).unwrap_err().is_timed_out(), "the next one is without it");
     });
 }
 
@@ -42,7 +42,7 @@ fn a_guard_that_is_forgotten_guards_nothing() {
                 })
                 .join();
         });
-        assert!(barrier.wait_timeout(Duration::from_millis(1)).unwrap_err().timed_out());
+        assert!(barrier.wait_timeout(Duration::from_millis(1)).unwrap_err().is_timed_out());
     });
 }
 

@@ -1,10 +1,10 @@
 //! All kinds of values, and sums of them.
 use crate::bounded::bounded;
 use crate::views::behind_views;
-use foregather::{Error, Plain, Shared, shared};
+use foregather::{Error, Shared, SharedElement, shared};
 
 /// One rank writes, in each of the ways, and all read, in each of them.
-fn travels<T: Plain + PartialEq + std::fmt::Debug>(me: &Shared<'_>, values: [T; 3]) -> Result<(), Error> {
+fn travels<T: SharedElement + PartialEq + std::fmt::Debug>(me: &Shared<'_>, values: [T; 3]) -> Result<(), Error> {
     let (array, rows, locked) = (me.array::<T>(7)?, me.rows::<T>(2, 5)?, me.locked::<[T; 3]>()?);
     if me.rank() == me.size() - 1 {
         array.set(0, values[0]);

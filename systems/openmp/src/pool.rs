@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use foregather_host::thread_end::PerThread;
 use foregather_host::{affinity, forks, per_thread};
 use foregather_machine::{Error, Placement};
-use foregather_team::protocol::HelpAfter;
+use foregather_team::protocol::HelpPolicy;
 use foregather_team::{Member, Panic, Threads};
 use foregather_thread::Thread;
 use foregather_wait::Policy;
@@ -115,7 +115,7 @@ impl Pool {
             }
         };
         statistics::count_region();
-        let (_, panic) = self.threads.run(&part, HelpAfter::Never);
+        let (_, panic) = self.threads.run(&part, HelpPolicy::Never);
         self.over(crew, opening.body, loops.into_inner());
         panic
     }

@@ -20,12 +20,12 @@ pub struct Course {
 
 /// How long a leader that has done its own part waits for members that have not begun theirs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HelpAfter {
+pub enum HelpPolicy {
     /// As long again as its own part took: then waiting has cost no more than doing such a part would have.
-    AsLongAgain,
-    /// Not at all: parts that were not begun have nothing left to do.
-    None,
-    /// For ever: each part is done by its own member, which may meet the others within it.
+    AfterOwnTime,
+    /// Do not wait: parts that were not begun have nothing left to do.
+    AtOnce,
+    /// Never help: each part is done by its own member, which may meet the others within it.
     Never,
 }
 
@@ -54,7 +54,7 @@ impl<C: Cpu> TeamLeader<C> {
     /// # Errors
     /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if a worker has gone; parts may still be under way then.
     #[inline]
-    pub async fn region(&mut self, help_after: HelpAfter, part: impl AsyncFn(Rank)) -> Result<Course, Error> {
+    pub async fn region(&mut self, help_after: HelpPolicy, part: impl AsyncFn(Rank)) -> Result<Course, Error> {
         let leader = &mut self.handle;
         let began = leader.now();
         leader.fork()?;
@@ -70,14 +70,14 @@ impl<C: Cpu> TeamLeader<C> {
     #[cold]
     async fn wait_or_help(
         &mut self,
-        help_after: HelpAfter,
+        help_after: HelpPolicy,
         began: Nanos,
         own: Nanos,
         part: impl AsyncFn(Rank),
     ) -> Result<Course, Error> {
-        let joined = help_after == HelpAfter::AsLongAgain && self.in_time(began, own).await?;
+        let joined = help_after == HelpPolicy::AfterOwnTime && self.in_time(began, own).await?;
         let (leader, mut late) = (&mut self.handle, 0);
-        if help_after == HelpAfter::Never {
+        if help_after == HelpPolicy::Never {
             leader.join().await?;
         } else if !joined {
             while let Some(rank) = leader.take_late()? {

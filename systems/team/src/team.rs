@@ -3,7 +3,7 @@
 use crate::Member;
 use crate::governor::Governor;
 use crate::handover::{Panic, Threads};
-use crate::protocol::HelpAfter;
+use crate::protocol::HelpPolicy;
 use crate::report::{Report, Stats};
 use crate::size::Allowed;
 use core::num::NonZeroU32;
@@ -115,7 +115,7 @@ impl PerProcess {
 
     /// Runs on the team and gives the first panic; `None` if the caller must do it alone.
     #[inline]
-    fn run<F: Fn(Member) + Sync>(&self, team: &Team, work: &F, help_after: HelpAfter) -> Option<Option<Panic>> {
+    fn run<F: Fn(Member) + Sync>(&self, team: &Team, work: &F, help_after: HelpPolicy) -> Option<Option<Panic>> {
         let Some(mut members) = self.lock() else {
             self.stats.busy.fetch_add(1, Relaxed);
             return None;
@@ -224,7 +224,7 @@ impl Team {
     /// With the first panic of a member, after all calls have ended. The team stays as it was.
     #[inline]
     pub fn run(&self, work: impl Fn(Member) + Sync) {
-        self.go(&work, HelpAfter::AsLongAgain);
+        self.go(&work, HelpPolicy::AfterOwnTime);
     }
 
     /// Calls `work` once for every part below `parts`. Members take parts one by one, so a late or slow one
@@ -244,14 +244,14 @@ impl Team {
             }
         };
         if parts > 1 {
-            self.go(&take, HelpAfter::None);
+            self.go(&take, HelpPolicy::AtOnce);
         } else {
             take(Member::ALONE);
         }
     }
 
     #[inline]
-    fn go<F: Fn(Member) + Sync>(&self, work: &F, help_after: HelpAfter) {
+    fn go<F: Fn(Member) + Sync>(&self, work: &F, help_after: HelpPolicy) {
         let generation = forks::generation();
         let ran = if self.own.generation == generation {
             self.own.run(self, work, help_after)

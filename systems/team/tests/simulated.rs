@@ -3,7 +3,7 @@ use foregather_barrier::ForkJoin;
 use foregather_machine::{Clock, Nanos, Placement};
 use foregather_sim::event::Heap;
 use foregather_sim::smp::{Eevdf, MachineSpec, Scheduler, Smp, SmpCpu};
-use foregather_team::protocol::{Course, HelpAfter, TeamLeader, TeamWorker};
+use foregather_team::protocol::{Course, HelpPolicy, TeamLeader, TeamWorker};
 use foregather_wait::Policy;
 use std::cell::{Cell, RefCell};
 
@@ -20,11 +20,11 @@ struct Seen {
 }
 
 /// A team of `size` on `cpus` processors, beside hogs that never stop. Each part computes for [`GRAIN`].
-fn run(cpus: u32, size: u32, hogs: u32, policy: Policy, help_after: HelpAfter) -> Seen {
+fn run(cpus: u32, size: u32, hogs: u32, policy: Policy, help_after: HelpPolicy) -> Seen {
     run_parts_of(GRAIN, cpus, size, hogs, policy, help_after)
 }
 
-fn run_parts_of(grain: Nanos, cpus: u32, size: u32, hogs: u32, policy: Policy, help_after: HelpAfter) -> Seen {
+fn run_parts_of(grain: Nanos, cpus: u32, size: u32, hogs: u32, policy: Policy, help_after: HelpPolicy) -> Seen {
     let machine = MachineSpec { cpus, scheduler: Scheduler::Eevdf(Eevdf::LINUX), ..MachineSpec::tsafrir2002() };
     let team = ForkJoin::new(size).unwrap();
     let (done, courses) = (RefCell::new(vec![vec![0; size as usize]; REGIONS as usize]), RefCell::new(Vec::new()));
@@ -72,7 +72,7 @@ fn policies() -> [Policy; 3] {
 #[test]
 fn each_part_is_done_once_whatever_the_machine() {
     for policy in policies() {
-        for help_after in [HelpAfter::AsLongAgain, HelpAfter::None] {
+        for help_after in [HelpPolicy::AfterOwnTime, HelpPolicy::AtOnce] {
             for (cpus, size, hogs) in [(1, 1, 0), (1, 3, 0), (2, 2, 0), (2, 2, 1), (2, 4, 2), (4, 3, 0), (8, 7, 3)] {
                 let seen = run(cpus, size, hogs, policy, help_after);
                 assert!(seen.done.iter().flatten().all(|&times| times == 1), "{policy:?} {cpus} {size} {hogs}");
@@ -84,7 +84,7 @@ fn each_part_is_done_once_whatever_the_machine() {
 
 #[test]
 fn with_a_processor_each_nobody_is_late_and_a_region_takes_little_more_than_a_part() {
-    let seen = run(4, 4, 0, Policy::default(), HelpAfter::AsLongAgain);
+    let seen = run(4, 4, 0, Policy::default(), HelpPolicy::AfterOwnTime);
     // The first regions find workers that have yet to arrive.
     for course in &seen.courses[10..] {
         assert_eq!((course.own, course.late), (GRAIN, 0));
@@ -96,7 +96,7 @@ fn with_a_processor_each_nobody_is_late_and_a_region_takes_little_more_than_a_pa
 /// waits in vain.
 #[test]
 fn a_leader_alone_on_its_processor_does_the_parts_of_those_who_cannot_come() {
-    let seen = run(1, 3, 0, Policy::TwoPhase { spin: GRAIN * 4 }, HelpAfter::AsLongAgain);
+    let seen = run(1, 3, 0, Policy::TwoPhase { spin: GRAIN * 4 }, HelpPolicy::AfterOwnTime);
     let late: u32 = seen.courses.iter().map(|course| course.late).sum();
     assert!(late > REGIONS / 2, "{late} of {} parts", 2 * REGIONS);
 }
@@ -106,7 +106,7 @@ fn a_leader_alone_on_its_processor_does_the_parts_of_those_who_cannot_come() {
 #[test]
 fn a_team_larger_than_the_machine_keeps_every_processor_at_work() {
     for (grain, most) in [(Nanos::from_us(5), Nanos::from_us(33)), (Nanos::from_us(20), Nanos::from_us(108))] {
-        let seen = run_parts_of(grain, 2, 8, 0, Policy::default(), HelpAfter::AsLongAgain);
+        let seen = run_parts_of(grain, 2, 8, 0, Policy::default(), HelpPolicy::AfterOwnTime);
         let settled = &seen.courses[10..];
         let whole = Nanos(settled.iter().map(|course| course.whole.0).sum::<u64>() / settled.len() as u64);
         assert!(whole <= most, "parts of {grain}: {whole} a region");
@@ -115,12 +115,12 @@ fn a_team_larger_than_the_machine_keeps_every_processor_at_work() {
 
 #[test]
 fn without_patience_whatever_was_not_begun_is_done_by_the_leader() {
-    let seen = run(2, 2, 0, Policy::Block, HelpAfter::None);
+    let seen = run(2, 2, 0, Policy::Block, HelpPolicy::AtOnce);
     assert!(seen.courses.iter().all(|course| course.whole <= GRAIN * 2 + Nanos::from_us(60)), "{:?}", seen.courses);
 }
 
 #[test]
 fn the_same_run_goes_the_same_way() {
-    let again = || run(2, 3, 2, Policy::default(), HelpAfter::AsLongAgain);
+    let again = || run(2, 3, 2, Policy::default(), HelpPolicy::AfterOwnTime);
     assert_eq!(again(), again());
 }

@@ -6,7 +6,7 @@
 //! done (races T6 to T8 of `core/barrier/README.md`). So no member has the pointer before the call has begun
 //! or after it has returned.
 use crate::Member;
-use crate::protocol::{Course, HelpAfter, TeamLeader, TeamWorker};
+use crate::protocol::{Course, HelpPolicy, TeamLeader, TeamWorker};
 use core::any::Any;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -179,7 +179,7 @@ impl Threads {
     /// # Panics
     /// If a region is open.
     #[inline]
-    pub fn run<F: Fn(Member) + Sync>(&mut self, work: &F, patience: HelpAfter) -> (Course, Option<Panic>) {
+    pub fn run<F: Fn(Member) + Sync>(&mut self, work: &F, patience: HelpPolicy) -> (Course, Option<Panic>) {
         assert!(self.opened.is_none(), "a region of this team is open");
         self.leave_job(RegionWork { call: call::<F>, work: core::ptr::from_ref(work).cast(), size: self.width });
         let Self { leader: Some(leader), shared, .. } = self else { not_over("it has no leader") };

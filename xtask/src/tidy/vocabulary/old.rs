@@ -141,7 +141,7 @@ pub(super) const OLD: [Old; 88] = [
     row(T, SYSTEMS, "Tally", "Stats"),
     // Teams of threads.
     row(T, TEAM, "Heat", "IdleSpin"),
-    row(T, ANYWHERE, "Patience", "HelpAfter"),
+    row(T, ANYWHERE, "Patience", "HelpPolicy"),
     row(T, TEAM, "Room", "Migration"),
     row(T, ANYWHERE, "Follower", "TeamWorker"),
     row(SMALL, ANYWHERE, "heir", "fork_child"),

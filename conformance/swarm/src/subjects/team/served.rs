@@ -5,7 +5,7 @@ use crate::draw::Draw;
 use crate::worlds::us;
 use foregather_barrier::ForkJoin;
 use foregather_machine::{Clock, Error, Rank};
-use foregather_team::protocol::{HelpAfter, TeamLeader, TeamWorker};
+use foregather_team::protocol::{HelpPolicy, TeamLeader, TeamWorker};
 use std::cell::{Cell, RefCell};
 
 pub(super) async fn lead<'s>(plan: &Plan, team: &ForkJoin<Cpu<'s>>, board: &RefCell<Board>, cpu: Cpu<'s>) -> Result<(), String> {
@@ -31,7 +31,7 @@ pub(super) async fn lead<'s>(plan: &Plan, team: &ForkJoin<Cpu<'s>>, board: &RefC
                 }
             }
         };
-        let help = draw.pick(&[HelpAfter::AsLongAgain, HelpAfter::None]);
+        let help = draw.pick(&[HelpPolicy::AfterOwnTime, HelpPolicy::AtOnce]);
         let course = match leader.region(help, part).await {
             Ok(course) => course,
             Err(error) => return given_up(0, &error, board),
