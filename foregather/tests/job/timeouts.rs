@@ -143,14 +143,22 @@ fn a_call_of_all_ranks_that_timed_out_ends_the_job_for_the_late_rank_too() {
 
 #[test]
 fn of_two_ranks_the_other_one_is_named() {
-    let end = bounded(|| job(2, |me| if me.rank() == 0 { me.barrier_timeout(SHORT) } else { Ok(nap(LATE)) }));
+    let end = bounded(|| {
+        job(2, |me| {
+            if me.rank() == 0 {
+                return me.barrier_timeout(SHORT);
+            }
+            nap(LATE);
+            Ok(())
+        })
+    });
     let error = end.unwrap_err();
     assert!(matches!(error.cause(), Cause::TimedOut { what: "`barrier`", rank: 0, peer: Some(1), .. }), "{error}");
 }
 
 #[test]
 fn a_send_or_an_exchange_that_nobody_takes_gives_up() {
-    let calls: [(&str, fn(&Rank) -> Result<(), Error>); 3] = [
+    let calls: [Call; 3] = [
         // It stays in its sender's memory.
         ("`send`", |me| me.send_timeout(1, &vec![1_u8; 1 << 20], SHORT)),
         // Copies that find no more room.
