@@ -384,7 +384,7 @@ unsafe extern "C" fn is_late(me: Handle, _: *mut c_void) -> c_int {
         while fg_rank_receive(me, 1_000_000, 1, (&raw mut byte).cast(), 1, null_mut()) == TIMED_OUT {}
         assert_eq!(byte, b'x');
         let code = fg_rank_barrier(me, 20_000_000);
-        assert!(code == TIMED_OUT && message().starts_with("`barrier`: rank 0 waited in vain for 2"), "{}", message());
+        assert!(code == TIMED_OUT && message().starts_with("`barrier`: rank 0 waited in vain for "), "{}", message());
         assert_eq!(fg_rank_barrier(me, -1), POISONED);
         fg_rank_barrier(me, 0);
         code
@@ -403,7 +403,7 @@ unsafe extern "C" fn shares_late(me: Handle, _: *mut c_void) -> c_int {
             return fg_shared_rank_barrier(me, -1).max(fg_shared_rank_barrier(me, -1));
         }
         let code = fg_shared_rank_sum_double(me, 20_000_000, &raw mut one);
-        assert!(message().starts_with("`sum`: rank 0 waited in vain for 2"), "{}", message());
+        assert!(message().starts_with("`sum`: rank 0 waited in vain for "), "{}", message());
         assert_eq!(fg_shared_rank_barrier(me, -1), POISONED);
         code
     }
