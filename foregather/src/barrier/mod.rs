@@ -67,8 +67,8 @@ use std::sync::Arc;
 /// faster today: [`guide`](crate::guide) has the numbers.
 pub struct Barrier(Arc<State>);
 
-/// The result of a wait, as one of the threads sees it: [`BarrierWaitResult::is_leader`] chooses the thread for
-/// work that only one must do.
+/// The result of a wait, as one of the threads sees it: [`BarrierWaitResult::is_leader`] chooses the
+/// thread for work that only one must do.
 ///
 /// ```
 /// use foregather::Barrier;
