@@ -1,21 +1,33 @@
-"""Starts a Python program anew with a library of the wheel before its own."""
+"""What `python -m foregather.openmp` and `python -m foregather.blas` do."""
 
 import os
 import sys
-from pathlib import Path
 from typing import NoReturn
 
-LIBRARIES = Path(__file__).parent / "lib"
+from . import _environment
+
+_VERBS = {"enable": _environment.enable, "disable": _environment.disable, "status": _environment.status}
 
 
-def run(module: str, library: str) -> NoReturn:
-    """Becomes this interpreter with the library preloaded, and the arguments of this program."""
-    arguments = sys.argv[1:]
-    place = LIBRARIES / library
-    if not arguments:
-        sys.exit(f"usage: python -m foregather.{module} SCRIPT [ARGUMENTS], or -m MODULE, or -c CODE, as python has them")
-    if not place.exists():
-        sys.exit(f"foregather.{module}: this installation has no {library}: install a wheel that has it (`cargo xtask wheel` builds one)")
+def main(library: _environment.Library) -> None:
+    """Runs a program with the library, or has all programs of this environment do so."""
+    arguments, module = sys.argv[1:], library.module
+    if not arguments or arguments[0] in ("-h", "--help"):
+        sys.exit(
+            f"usage: python -m foregather.{module} SCRIPT [ARGUMENTS], or -m MODULE, or -c CODE, as python has them\n"
+            f"       python -m foregather.{module} enable | disable | status, for all programs of this environment"
+        )
+    verb = _VERBS.get(arguments[0])
+    if verb is None:
+        _run(library, arguments)
+    if len(arguments) > 1:
+        library.stop(f"unexpected argument {arguments[1]!r}: {arguments[0]} takes none; a script of that name is ./{arguments[0]}")
+    verb(library)
+
+
+def _run(library: _environment.Library, arguments: list[str]) -> NoReturn:
+    """Becomes this interpreter with the library preloaded."""
+    place = str(library.require())
     before = os.environ.get("LD_PRELOAD", "")
-    os.environ["LD_PRELOAD"] = f"{place}:{before}" if before else str(place)
+    os.environ["LD_PRELOAD"] = f"{place}:{before}" if before else place
     os.execv(sys.executable, [sys.executable, *arguments])

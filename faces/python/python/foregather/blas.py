@@ -1,6 +1,10 @@
-"""`python -m foregather.blas SCRIPT`: NumPy and others on this library's BLAS."""
+"""NumPy and others on this library's BLAS.
 
-from ._preload import run
+`python -m foregather.blas SCRIPT` runs one program, `python -m foregather.blas enable` serves all programs of the
+environment, until `disable`; `status` says which.
+"""
+
+from . import _environment, _preload
 
 if __name__ == "__main__":
-    run("blas", "libforegather_blas.so")
+    _preload.main(_environment.BLAS)

@@ -1,6 +1,10 @@
-"""`python -m foregather.openmp SCRIPT`: scikit-learn, LightGBM and others on this library's OpenMP runtime."""
+"""scikit-learn, LightGBM and others on this library's OpenMP runtime.
 
-from ._preload import run
+`python -m foregather.openmp SCRIPT` runs one program, `python -m foregather.openmp enable` serves all programs of the
+environment, until `disable`; `status` says which.
+"""
+
+from . import _environment, _preload
 
 if __name__ == "__main__":
-    run("openmp", "libforegather_gomp.so")
+    _preload.main(_environment.OPENMP)

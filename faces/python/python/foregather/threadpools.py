@@ -1,10 +1,12 @@
 """`import foregather.threadpools`: from then on `threadpoolctl` sees and limits this library's BLAS and OpenMP runtime.
 
 It needs the package threadpoolctl, 3.5 or newer, and the libraries in the process: by `python -m foregather.blas SCRIPT`
-or `python -m foregather.openmp SCRIPT`.
+or `enable`, or the same of `foregather.openmp`.
 """
 
 import ctypes
+from collections.abc import Callable
+from typing import Any
 
 from threadpoolctl import LibController, register  # type: ignore[import-untyped]
 
@@ -37,16 +39,25 @@ class OpenMPController(LibController):  # type: ignore[misc]
     user_api = "openmp"
     internal_api = "foregather_openmp"
     filename_prefixes = ("libforegather_gomp",)
-    check_symbols = ("omp_get_max_threads",)
 
     def get_num_threads(self) -> int:
-        return int(self.dynlib.omp_get_max_threads())
+        return int(_function(self.dynlib, ctypes.c_int, "omp_get_max_threads")())
 
     def set_num_threads(self, num_threads: int) -> None:
-        self.dynlib.omp_set_num_threads(ctypes.c_int(num_threads))
+        _function(self.dynlib, None, "omp_set_num_threads", ctypes.c_int)(num_threads)
 
     def get_version(self) -> None:
         """OpenMP has no call that tells it."""
+
+
+def _function(library: ctypes.CDLL, result: Any, name: str, *arguments: Any) -> Callable[..., Any]:
+    """A function by its name and version: the library of an environment has none for the name alone."""
+    find = ctypes.CDLL(None).dlvsym
+    find.restype, find.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
+    address = find(library._handle, name.encode(), b"OMP_1.0")
+    if address is None:
+        raise AttributeError(f"{library._name}: no function {name} of version OMP_1.0")
+    return ctypes.CFUNCTYPE(result, *arguments)(address)
 
 
 register(BlasController)

@@ -1,0 +1,89 @@
+"""Shared objects of ELF with 64 bits, as far as the libraries of an environment need them."""
+
+import struct
+
+_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SEGMENT = struct.Struct("<IIQQQQQQ")
+_VERSION = struct.Struct("<H")
+_MAGIC = b"\x7fELF\x02\x01\x01"
+
+# Kinds of sections: which versions a library has, and which one each symbol has.
+_VERSIONS, _VERSION_OF_SYMBOL = 0x6FFFFFFD, 0x6FFFFFFF
+_FIRST_VERSION = 2
+_HIDDEN = 0x8000
+
+_MACHINES = {62: "x86_64", 183: "aarch64"}
+
+
+def machine(head: bytes) -> str | None:
+    """Returns the processor that a library is for, or `None` if the head of its file is not one of ELF."""
+    if len(head) < _HEADER.size or not head.startswith(_MAGIC):
+        return None
+    number = _HEADER.unpack_from(head)[2]
+    return _MACHINES.get(number, f"machine {number}")
+
+
+def for_versioned_references(library: bytes) -> bytes:
+    """Returns a copy of a library whose symbols serve only references that name their version.
+
+    Programs that were linked with GCC's libgomp name the version of each symbol. Libraries that were built for another
+    OpenMP runtime, such as MKL's, name none: a part of their calls would go to this library, the other part to their
+    own runtime, and each thread would believe that it is thread 0.
+
+    The loader accepts symbols of the first version without its name in any case: in libforegather_gomp.so those are
+    of OpenACC.
+
+    Raises `ValueError` if the library is damaged.
+    """
+    by_kind = {section[1]: section for section in _sections(library)}
+    if _VERSIONS not in by_kind or _VERSION_OF_SYMBOL not in by_kind:
+        raise ValueError("the library has no versions of symbols")
+    count, (at, size) = by_kind[_VERSIONS][7], by_kind[_VERSION_OF_SYMBOL][4:6]
+    copy = bytearray(library)
+    for place in range(at, at + size, _VERSION.size):
+        (version,) = _VERSION.unpack_from(copy, place)
+        # Higher numbers are versions of symbols that the library needs.
+        if _FIRST_VERSION <= version <= count:
+            _VERSION.pack_into(copy, place, version | _HIDDEN)
+    return bytes(copy)
+
+
+def _sections(library: bytes) -> "list[tuple[int, ...]]":
+    if machine(library) is None:
+        raise ValueError("not a library of ELF with 64 bits")
+    header = _HEADER.unpack_from(library)
+    first, count = header[6], header[12]
+    table = library[first : first + count * _SECTION.size]
+    if len(table) < count * _SECTION.size:
+        raise ValueError("the library is cut off")
+    return list(_SECTION.iter_unpack(table))
+
+
+def with_names(library: bytes, names: "list[str]") -> bytes:
+    """Returns a library without symbols that needs libraries of those names from its own folder.
+
+    If the folder's files of those names are links to a library that is loaded, then the loader knows that one by these
+    names, too, and packages that need them get it. `library` tells the processor.
+    """
+    strings = b"\0" + b"".join(name.encode() + b"\0" for name in [*names, "$ORIGIN"])
+    starts = [strings.index(b"\0" + name.encode() + b"\0") + 1 for name in [*names, "$ORIGIN"]]
+    needed, rpath, string_table, symbol_table, string_bytes, symbol_bytes = 1, 15, 5, 6, 10, 11
+    at = _HEADER.size + 3 * _SEGMENT.size
+    symbols = b"\0" * 24
+    place = at + len(symbols)
+    dynamic_at = (place + len(strings) + 7) // 8 * 8
+    entries = [(needed, start) for start in starts[:-1]] + [(rpath, starts[-1]), (string_table, place)]
+    entries += [(symbol_table, at), (string_bytes, len(strings)), (symbol_bytes, len(symbols)), (0, 0)]
+    dynamic = b"".join(struct.pack("<QQ", *entry) for entry in entries)
+    end = dynamic_at + len(dynamic)
+    number = _HEADER.unpack_from(library)[2]
+    shared_object = 3
+    head = _HEADER.pack(_MAGIC, shared_object, number, 1, 0, _HEADER.size, 0, 0, _HEADER.size, _SEGMENT.size, 3, 0, 0, 0)
+    # All of the file, which the loader may write to because it changes the addresses in the second one; the dynamic section;
+    # and a stack without code, since the loader makes stacks executable for a library that does not say so.
+    whole = _SEGMENT.pack(1, 6, 0, 0, 0, end, end, 1 << 16)
+    part = _SEGMENT.pack(2, 6, dynamic_at, dynamic_at, dynamic_at, len(dynamic), len(dynamic), 8)
+    stack = _SEGMENT.pack(0x6474E551, 6, 0, 0, 0, 0, 0, 16)
+    body = (head + whole + part + stack + symbols + strings).ljust(dynamic_at, b"\0")
+    return body + dynamic
