@@ -3,6 +3,7 @@
 //! The loader puts the libraries before the program's own (`LD_PRELOAD`). Then this process becomes the
 //! program, so that signals, exit code and terminal are its own.
 mod compare;
+mod places;
 mod program;
 
 use crate::finish::finish;
@@ -121,7 +122,7 @@ fn libraries_for(program: &Path, options: &Exec, quiet: bool) -> Result<Vec<Path
     Ok(libraries)
 }
 
-/// The library that the user has named, else those beside this command.
+/// The library that the user has named, else those that are installed with this command.
 fn libraries(options: &Exec) -> Result<Vec<PathBuf>> {
     if let Some(library) = &options.library {
         ensure!(library.is_file(), "{}: no such library", shown(&library.to_string_lossy()));
@@ -129,12 +130,8 @@ fn libraries(options: &Exec) -> Result<Vec<PathBuf>> {
     }
     let here = std::env::current_exe().context("where this command is")?;
     let folder = here.parent().unwrap_or(Path::new("/"));
-    let places = [folder.to_owned(), folder.join("../lib/foregather"), folder.join("../drop-in")];
-    let find = |name: &str| places.iter().map(|place| place.join(name)).find(|library| library.is_file());
-    let needed = |name: &str, chore: &str| {
-        let missing = || format!("{name} is not beside this command: `cargo xtask drop-in {chore}` makes it, --library names it");
-        find(name).ok_or_else(|| Failure::Machine(missing()))
-    };
+    let find = |name: &str| places::find(folder, name);
+    let needed = |name: &str, chore: &str| find(name).ok_or_else(|| Failure::Machine(places::remedy(folder, name, chore)));
     let mut found = vec![needed(OPENMP, "libgomp")?];
     found.extend(find(BARRIERS));
     if options.blas {
