@@ -74,7 +74,7 @@ impl Label {
             Cause::Length { bytes, room, .. } => {
                 let kind = self.kind;
                 return PyValueError::new_err(format!(
-                    "{self}: a message of {bytes} bytes is too long: expected up to {room} for a {kind} that skips; make it with more bytes"
+                    "{self}: a message of {bytes} bytes is too long: expected up to {room} for a {kind} that skips; make it with a greater size"
                 ));
             }
             Cause::Setting { .. } | Cause::Size { .. } | Cause::Rank { .. } => {
@@ -137,7 +137,7 @@ impl Label {
             (_, 0) => {
                 let behind = self.peer(peer);
                 format!(
-                    "{self}: no room for the message {late}: {behind} has not read on; send it again, or make the ring larger"
+                    "{self}: no room for the message {late}: {behind} has not read on; send it again, or make it with a greater size"
                 )
             }
             _ => format!("{self}: no message from {} {late}; call again to go on waiting", self.peer(Some(0))),

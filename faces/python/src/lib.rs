@@ -44,10 +44,11 @@ mod _foregather {
     #[pymodule_export]
     use super::writer::PyWriter;
 
-    /// Adds a class whose name another one has here.
+    /// Adds the version, and a class whose name another one has here.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::object::init(module.py())?;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("ThreadBarrier", module.py().get_type::<super::thread_barrier::ThreadBarrier>())
     }
 }

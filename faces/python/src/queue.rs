@@ -24,11 +24,11 @@ pub(crate) struct PyQueue(Broadcast);
 #[pymethods]
 impl PyQueue {
     #[staticmethod]
-    #[pyo3(signature = (readers, bytes, skip, kind = "broadcast"))]
-    fn create(py: Python<'_>, readers: &Bound<'_, PyAny>, bytes: &Bound<'_, PyAny>, skip: bool, kind: &str) -> PyResult<Self> {
+    #[pyo3(signature = (readers, size, skip, kind = "broadcast"))]
+    fn create(py: Python<'_>, readers: &Bound<'_, PyAny>, size: &Bound<'_, PyAny>, skip: bool, kind: &str) -> PyResult<Self> {
         let label = Label { kind: LabelKind::of(kind)?, name: None };
         let readers = whole32("number of readers", format_args!("a {kind}"), readers, 1..=MOST_READERS)?;
-        let bytes = whole("number of bytes", format_args!("a {kind}"), bytes, BYTES)? as usize;
+        let bytes = whole("size", format_args!("a {kind} in bytes"), size, BYTES)? as usize;
         let made = if skip { Broadcast::skipping(readers, bytes) } else { Broadcast::create(readers, bytes) };
         made.map(Self).map_err(|error| label.raised(py, &error, Duration::ZERO))
     }

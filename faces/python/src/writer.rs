@@ -38,9 +38,9 @@ impl PyWriter {
     }
 
     /// Sends any object that can be pickled. The memory of its arrays is copied once, into the ring.
-    #[pyo3(signature = (object, timeout = None))]
-    fn put(&self, py: Python<'_>, object: &Bound<'_, PyAny>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        self.send_all(py, &Pickled::of(object)?.parts(), timeout)
+    #[pyo3(signature = (message, timeout = None))]
+    fn put(&self, py: Python<'_>, message: &Bound<'_, PyAny>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        self.send_all(py, &Pickled::of(message)?.parts(), timeout)
     }
 
     /// The number of messages that it has sent, with those that were sent without a dead reader: after an

@@ -236,7 +236,7 @@ def test_a_free_threaded_interpreter_stays_free() -> None:
 
 
 def test_a_message_leaves_no_memory_behind() -> None:
-    channel = foregather.Channel(bytes=1 << 16)
+    channel = foregather.Channel(size=1 << 16)
     sender, receiver = channel.sender(), channel.receiver()
 
     def some() -> int:

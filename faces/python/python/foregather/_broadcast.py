@@ -5,22 +5,22 @@ from typing import Any, ClassVar, Self
 
 from . import _ends, _foregather
 
-_BYTES = 64 << 20
+_SIZE = 64 << 20
 
 
 class Broadcast(_foregather.QueueEnds):
     """A queue from one writer to `readers` readers, in processes of one host, all of which get every message.
 
     The writer is rank 0, the readers are ranks 1 and so on; each rank's end is given out once, to any process that has
-    the queue: as an argument of a `multiprocessing.Process`, or through a connection. Once `bytes` are full the writer
+    the queue: as an argument of a `multiprocessing.Process`, or through a connection. Once `size` bytes are full, the writer
     waits for the slowest reader; with `skip` the oldest message goes, a reader that misses some gets `Skipped`, and no
-    message may be longer than five eighths of `bytes`. Errors name the queue by `name`.
+    message may be longer than five eighths of `size`. Errors name the queue by `name`.
     """
 
     _KIND: ClassVar[str] = "broadcast"
 
-    def __new__(cls, readers: int, bytes: int = _BYTES, *, skip: bool = False, name: str | None = None) -> Self:
-        return cls._over(_foregather.Queue.create(readers, bytes, skip), skip, name)
+    def __new__(cls, readers: int, size: int = _SIZE, *, skip: bool = False, name: str | None = None) -> Self:
+        return cls._over(_foregather.Queue.create(readers, size, skip), skip, name)
 
     @classmethod
     def _over(cls, queue: _foregather.Queue, skip: bool, name: str | None) -> Self:
@@ -46,8 +46,8 @@ class Channel(Broadcast):
 
     _KIND = "channel"
 
-    def __new__(cls, bytes: int = _BYTES, *, skip: bool = False, name: str | None = None) -> Self:
-        return cls._over(_foregather.Queue.create(1, bytes, skip, cls._KIND), skip, name)
+    def __new__(cls, size: int = _SIZE, *, skip: bool = False, name: str | None = None) -> Self:
+        return cls._over(_foregather.Queue.create(1, size, skip, cls._KIND), skip, name)
 
     # No code of Python runs after the end is taken.
     sender = _foregather.QueueEnds.writer

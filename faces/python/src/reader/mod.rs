@@ -50,6 +50,8 @@ pub(crate) struct PyReader {
 pub(crate) struct ReadingEnd {
     reader: Reader,
     kept: Option<Py<PyBytes>>,
+    /// The exception of a wait for the next call, which raises it.
+    pending: Option<PyErr>,
 }
 
 /// The next message, which is not passed yet.
@@ -106,7 +108,45 @@ impl PyReader {
     fn ready(&self, py: Python<'_>) -> PyResult<bool> {
         let mut call = self.call(py)?;
         let end = call.open(py)?;
-        Ok(end.kept.is_some() || end.reader.is_ready().map_err(|error| self.raised(py, &error))?)
+        Ok(end.kept.is_some() || end.pending.is_some() || end.reader.is_ready().map_err(|error| self.raised(py, &error))?)
+    }
+
+    /// Waits until the next call need not wait, for that many seconds at most. Returns whether that is so. It
+    /// takes no message, and raises no exception of the queue: both are left to the next call.
+    #[pyo3(name = "_is_ready_within")]
+    fn is_ready_within(&self, py: Python<'_>, seconds: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let limit = timeout(Some(seconds))?;
+        let mut call = self.call(py)?;
+        let end = call.open(py)?;
+        if end.pending.is_some() {
+            return Ok(true);
+        }
+        match self.next(py, end, limit) {
+            Err(error) if error.matches(py, py.import("foregather._errors")?.getattr("TimedOut")?)? => Ok(false),
+            next => {
+                end.pending = next.err();
+                Ok(true)
+            }
+        }
+    }
+
+    /// Waits for the next message without blocking the event loop of asyncio, and returns its bytes. If the
+    /// task is cancelled, the message stays for the next call.
+    fn recv_async(slf: Bound<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
+        in_event_loop(&slf, "recv")
+    }
+
+    /// Waits for an object that was put, as `recv_async` does for bytes.
+    fn get_async(slf: Bound<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
+        in_event_loop(&slf, "get")
+    }
+
+    fn __aiter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __anext__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
+        in_event_loop(&slf, "following")
     }
 
     /// The number of messages that this end has passed, with those that it missed because it was overtaken:
@@ -160,7 +200,7 @@ impl PyReader {
     }
 
     pub(crate) fn open_with(&self, reader: Reader) {
-        self.reader.open_with(ReadingEnd { reader, kept: None });
+        self.reader.open_with(ReadingEnd { reader, kept: None, pending: None });
     }
 
     /// Begins a call that may pass a message.
@@ -191,6 +231,9 @@ impl PyReader {
         struct Carried(Option<NonNull<[u8]>>);
         // SAFETY: an address alone; its bytes are used by the thread that asked for it.
         unsafe impl Send for Carried {}
+        if let Some(error) = end.pending.take() {
+            return Err(error);
+        }
         if let Some(kept) = &end.kept {
             return Ok(NextMessage::Kept(kept.bind(py).clone()));
         }
@@ -269,6 +312,11 @@ impl PyReader {
         raised.set_cause(py, Some(error));
         raised
     }
+}
+
+/// The coroutine of that name for this reader.
+fn in_event_loop<'py>(reader: &Bound<'py, PyReader>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    reader.py().import("foregather._asyncio")?.getattr(name)?.call1((reader,))
 }
 
 /// How many buffers show a message in the ring; none show one that was copied.
