@@ -1,5 +1,6 @@
 """What errors say: the whole time, in the program's words, and what was expected."""
 
+import inspect
 import itertools
 import multiprocessing
 import re
@@ -217,7 +218,9 @@ def test_no_argument_ends_in_a_panic() -> None:
                 if count:
                     arguments[place] = value
                 try:
-                    call(*arguments)
+                    made = call(*arguments)
+                    if inspect.iscoroutine(made):
+                        made.close()
                 except ORDINARY:
                     pass
                 except BaseException as error:

@@ -12,7 +12,7 @@ pub(super) fn find(folder: &Path, name: &str) -> Option<PathBuf> {
     places(folder).into_iter().map(|place| place.join(name)).find(|library| library.is_file())
 }
 
-/// Returns what a user can do who lacks a library, which the chore `chore` builds.
+/// Returns the sentence for a user without a library, which the chore `chore` builds.
 pub(super) fn remedy(folder: &Path, name: &str, chore: &str) -> String {
     let is_built_by_cargo = folder.join(".fingerprint").is_dir();
     let install = if is_built_by_cargo {
