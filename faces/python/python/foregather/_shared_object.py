@@ -80,8 +80,8 @@ def with_names(library: bytes, names: "list[str]") -> bytes:
     number = _HEADER.unpack_from(library)[2]
     shared_object = 3
     head = _HEADER.pack(_MAGIC, shared_object, number, 1, 0, _HEADER.size, 0, 0, _HEADER.size, _SEGMENT.size, 3, 0, 0, 0)
-    # All of the file, which the loader may write to because it changes the addresses in the second one; the dynamic section;
-    # and a stack without code, since the loader makes stacks executable for a library that does not say so.
+    # All of the file, where the loader changes addresses; the dynamic section; and a stack without code, because
+    # the loader makes stacks executable for a library that does not say so.
     whole = _SEGMENT.pack(1, 6, 0, 0, 0, end, end, 1 << 16)
     part = _SEGMENT.pack(2, 6, dynamic_at, dynamic_at, dynamic_at, len(dynamic), len(dynamic), 8)
     stack = _SEGMENT.pack(0x6474E551, 6, 0, 0, 0, 0, 0, 16)
