@@ -151,6 +151,19 @@ def test_an_unusable_library_is_not_enabled(environment: Environment, fault: str
     assert environment.files() == before
 
 
+def test_an_installation_without_libraries_is_named(environment: Environment, program: str) -> None:
+    source = enabled(environment).site / "foregather" / "lib" / "libforegather_gomp.so"
+    image = source.read_bytes()
+    source.unlink()
+    try:
+        status = environment.run("-m", "foregather.openmp", "status")
+        enable = environment.run("-m", "foregather.openmp", "enable")
+    finally:
+        source.write_bytes(image)
+    assert f"enabled, but not loaded: {source} is missing" in status.stdout and status.stderr == "", status
+    assert "this installation has no libforegather_gomp.so; install foregather from a wheel" in enable.stderr, enable
+
+
 def test_a_package_that_has_gone_leaves_the_interpreter_as_it_was(folder: Path, program: str) -> None:
     environment = enabled(Environment(folder / "gone"))
     shutil.rmtree(environment.site / "foregather")

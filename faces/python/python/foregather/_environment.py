@@ -145,9 +145,12 @@ def disable(library: Library) -> None:
 
 def status(library: Library) -> None:
     """Says in a line whether new interpreters load the library, else why not; exits with 1 if they do not."""
-    why = _why_not_loaded(library, dict(os.environ)) if library.line.exists() else f"not enabled for {sys.prefix}"
+    if not library.line.exists():
+        print(f"{library.module}: not enabled for {sys.prefix}")
+        sys.exit(1)
+    why = _why_not_loaded(library, dict(os.environ))
     if why is not None:
-        print(f"{library.module}: {why}")
+        print(f"{library.module}: enabled, but not loaded: {why}")
         sys.exit(1)
     print(f"{library.module}: enabled, and loaded by new interpreters: {library.place}")
     for note in _notes(library):
@@ -266,15 +269,16 @@ def _missing_names() -> list[str]:
 def _why_not_loaded(library: Library, environment: dict[str, str]) -> str | None:
     """Starts an interpreter. Returns `None` if that loads the library, else the reason."""
     place, remedy = library.place, f"run `python -m foregather.{library.module} enable` again"
-    if not place.exists():
-        return f"enabled, but {place} is missing; {remedy}"
+    for path in (library.source, place):
+        if not path.exists():
+            return f"{path} is missing; {remedy}"
     with place.open("rb") as file:
         built_for = _shared_object.machine(file.read(64))
     here = platform.machine()
     if built_for != here:
         return f"{place} is for {built_for or 'no processor'}, and this Python for {here}; install the wheel for {here}"
     if place.stat().st_size != library.source.stat().st_size or library.line.read_bytes() != _line(library):
-        return f"enabled, but for another version or folder of foregather; {remedy}"
+        return f"{library.line} is for another version or folder of foregather; {remedy}"
     answer = _probe(library, environment)
     if isinstance(answer, str):
         return answer
@@ -282,9 +286,9 @@ def _why_not_loaded(library: Library, environment: dict[str, str]) -> str | None
     if is_loaded:
         return None
     if environment.get("FOREGATHER") == "off":
-        return "enabled, but FOREGATHER=off"
+        return "FOREGATHER=off"
     if others:
-        return f"enabled, but another library is loaded before it: {others[0]}"
+        return f"another library is loaded before it: {others[0]}"
     return f"{place} cannot be loaded here: {error or 'new interpreters read no .pth files'}"
 
 
