@@ -111,8 +111,11 @@ fn parse(bytes: &[u8]) -> Option<ElfFile64<'_, Endianness>> {
     ElfFile64::parse(bytes).ok()
 }
 
-/// Constructs of which one runtime must have all, or none: their regions know only their own threads.
-const TOGETHER: [&str; 4] = ["task", "target", "teams", "reductions"];
+/// Constructs of which one runtime must have all, or none: their regions know only their own threads. The last
+/// one begins the regions of Clang's and Intel's compilers, whose runtime also answers `omp_get_thread_num`.
+const TOGETHER: [&str; 5] = ["task", "target", "teams", "reductions", "__kmpc_fork_call"];
+/// How the names of OpenMP runtimes begin.
+const PREFIXES: [&str; 3] = ["GOMP_", "omp_", "__kmpc_"];
 
 /// The first name of such a construct that the program or a library of it needs, and `library` does not have.
 /// What a program loads later is not known.
@@ -127,7 +130,7 @@ pub(super) fn lacks(program: &Path, library: &Path) -> Option<String> {
 fn openmp(bytes: &[u8], needed: bool) -> Vec<String> {
     let Some(file) = parse(bytes) else { return Vec::new() };
     let names = file.dynamic_symbols().filter(|symbol| symbol.is_undefined() == needed).filter_map(|symbol| symbol.name().ok());
-    names.filter(|name| name.starts_with("GOMP_") || name.starts_with("omp_")).map(str::to_owned).collect()
+    names.filter(|name| PREFIXES.iter().any(|prefix| name.starts_with(prefix))).map(str::to_owned).collect()
 }
 
 /// The program's file and those of its libraries, but for the runtime itself: the loader lists them, and runs
