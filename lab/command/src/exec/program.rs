@@ -111,8 +111,8 @@ fn parse(bytes: &[u8]) -> Option<ElfFile64<'_, Endianness>> {
     ElfFile64::parse(bytes).ok()
 }
 
-/// Constructs of which one runtime must have all, or none: their regions know only their own threads. The last
-/// one begins the regions of Clang's and Intel's compilers, whose runtime also answers `omp_get_thread_num`.
+/// Constructs of which one runtime must have all, or none: their regions know only their own threads. The
+/// last one begins the regions of Clang's and Intel's compilers, whose runtime also has `omp_get_thread_num`.
 const TOGETHER: [&str; 5] = ["task", "target", "teams", "reductions", "__kmpc_fork_call"];
 /// How the names of OpenMP runtimes begin.
 const PREFIXES: [&str; 3] = ["GOMP_", "omp_", "__kmpc_"];
