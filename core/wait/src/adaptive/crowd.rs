@@ -6,8 +6,8 @@
 //! processor sleep at once, keep their claim to it, and lose no turns. On the others they hand over by yields
 //! as before: a team that slept everywhere beside one hog would take half as long again.
 //!
-//! No member sees a stranger go. The note ends by itself, and the next yield there tells whether it has gone. If
-//! not, that turn is lost, and the next note is twice as long. A note's length is bounded by the number of
+//! No member sees a stranger go. The note ends by itself, and the next yield there tells whether it has gone.
+//! If not, that turn is lost, and the next note is twice as long. A note's length is bounded by the number of
 //! processors. So beside a stranger on each of them the team loses a thirty-second of its time at most.
 use super::{Adaptive, Rules};
 use crate::{Progress, Surroundings};
