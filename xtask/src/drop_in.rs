@@ -1,13 +1,13 @@
 //! `cargo xtask drop-in libgomp|pthread|blas`: libraries that take the place of those that programs have.
 //!
 //! rustc writes a version script of its own for every shared library, and linkers take one. So the face of
-//! OpenMP, whose symbols have versions, is a static library, which `cc` links once more with the script that
-//! the face's table gives.
-use crate::Trouble;
+//! OpenMP, whose symbols have versions, is a static library, which a C compiler links once more with the
+//! script that the face's table gives.
+use crate::build::{PARTS, Platform, done};
+use crate::{Trouble, elf};
 use anyhow::{Context, Result, ensure};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::{env, fs};
 
 pub(crate) const HELP: &str = "\
 cargo xtask drop-in libgomp|pthread|blas
@@ -16,78 +16,47 @@ Builds libforegather_gomp.so, to be preloaded by programs that use the GNU OpenM
 barriers of POSIX threads, or libforegather_blas.so, by programs with a BLAS, and prints where it is. The first stands in gomp/libgomp.so.1
 beside it, too, for library paths. They keep the names of their functions for debuggers. Needs cc and strip.";
 
+/// The libraries that there are, with the packages that they are built from.
+pub(crate) const DROP_INS: [(&str, &str); 3] = [("libgomp", PARTS[1]), ("pthread", PARTS[2]), ("blas", PARTS[3])];
+
 pub(crate) fn run(names: &[&str]) -> Result<bool, Trouble> {
-    let [name] = names else {
-        return Err(Trouble::Usage(format!("expected one of {}, got `{}`", NAMES.join(", "), names.join(" "))));
+    let found = match names {
+        [name] => DROP_INS.into_iter().find(|(known, _)| known == name),
+        _ => None,
     };
-    if !NAMES.contains(name) {
-        return Err(Trouble::Usage(format!("expected one of {}, got `{name}`", NAMES.join(", "))));
-    }
-    println!("{}", library(name)?.display());
+    let Some((name, package)) = found else {
+        let known = DROP_INS.map(|(known, _)| known).join(", ");
+        return Err(Trouble::Usage(format!("expected one of {known}, got `{}`", names.join(" "))));
+    };
+    let built = Platform::Here.build(&[package])?;
+    println!("{}", library(Platform::Here, name, &built)?.display());
     Ok(true)
 }
 
-/// The libraries that there are.
-pub(crate) const NAMES: [&str; 3] = ["libgomp", "pthread", "blas"];
-
-/// Builds the library of that name. Returns where it is.
-pub(crate) fn library(name: &str) -> Result<PathBuf> {
+/// Makes the library of that name of what cargo has built. Returns where it is.
+pub(crate) fn library(platform: Platform, name: &str, built: &Path) -> Result<PathBuf> {
+    let place = built.with_file_name("drop-in");
+    fs::create_dir_all(&place)?;
     match name {
-        "libgomp" => libgomp(),
-        "pthread" => shared("foregather-pthread-face", "libforegather_pthread.so"),
-        _ => shared("foregather-blas-face", "libforegather_blas.so"),
+        "libgomp" => libgomp(platform, built, &place),
+        "pthread" => shared(platform, &built.join("libforegather_pthread.so"), &place),
+        _ => shared(platform, &built.join("libforegather_blas.so"), &place),
     }
 }
 
-/// The repository.
-pub(crate) fn root() -> Result<&'static Path> {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask stands in the workspace")
-}
-
-/// Builds a package for others to use: as `dist`, or as FOREGATHER_PROFILE says, which is faster if most of
-/// it is built like that already. Returns where cargo leaves it.
-pub(crate) fn cargo_build(package: &str) -> Result<PathBuf> {
-    let root = root()?;
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let (cargo, profile) = (env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), env::var("FOREGATHER_PROFILE"));
-    let profile = profile.unwrap_or_else(|_| "dist".to_owned());
-    done(Command::new(cargo).current_dir(root).args(["build", "--quiet", "--locked", "--profile", &profile, "-p", package]))?;
-    Ok(target.join(profile))
-}
-
-/// Builds a package. Returns where cargo leaves it, and where it shall be.
-pub(crate) fn build(face: &str) -> Result<(PathBuf, PathBuf)> {
-    let built = cargo_build(face)?;
-    let place = built.with_file_name("drop-in");
-    fs::create_dir_all(&place)?;
-    Ok((built, place))
-}
-
 /// A library that needs no other script than rustc's.
-pub(crate) fn shared(face: &str, name: &str) -> Result<PathBuf> {
-    let (built, place) = build(face)?;
-    let library = place.join(name);
-    fs::copy(built.join(name), &library)?;
-    strip(&library)?;
+fn shared(platform: Platform, built: &Path, place: &Path) -> Result<PathBuf> {
+    let library = place.join(built.file_name().context("a library has a name")?);
+    fs::copy(built, &library)?;
+    platform.strip(&library, &["--strip-debug"])?;
     Ok(library)
-}
-
-/// Takes the lines of the source out of a program or a library. The names of its functions stay, so that
-/// debuggers and profilers can show them.
-pub(crate) fn strip(file: &Path) -> Result<()> {
-    done(Command::new("strip").arg("--strip-debug").arg(file)).context("`strip` comes with binutils")
-}
-
-/// Takes the names out of a program as well: nothing links with it, and they are a tenth of a wheel.
-pub(crate) fn strip_program(file: &Path) -> Result<()> {
-    done(Command::new("strip").arg("--strip-all").arg(file)).context("`strip` comes with binutils")
 }
 
 /// The OpenMP runtime, to be preloaded; and below `gomp` the same under the name that programs link with.
 /// Returns where the first is.
-fn libgomp() -> Result<PathBuf> {
-    let (built, place) = build("foregather-openmp-face")?;
-    let script = Command::new(built.join("foregather-gomp-symbols")).output().context("the table of symbols")?;
+fn libgomp(platform: Platform, built: &Path, place: &Path) -> Result<PathBuf> {
+    let mut table = platform.command(&built.join("foregather-gomp-symbols"))?;
+    let script = table.output().context("the table of symbols")?;
     ensure!(script.status.success(), "the table of symbols cannot be printed");
     let versions = place.join("libgomp.map");
     fs::write(&versions, script.stdout)?;
@@ -95,12 +64,16 @@ fn libgomp() -> Result<PathBuf> {
     let [preloaded, linked] = ["libforegather_gomp.so", LIBGOMP].map(|name| place.join(name));
     for library in [&linked, &preloaded] {
         let name = library.file_name().context("a library has a name")?;
-        let mut cc = Command::new("cc");
-        cc.args(["-shared", "-Wl,--gc-sections", "-Wl,-z,nodelete,-z,defs,-z,now,-z,initfirst"]);
+        let (mut cc, unwinder) = platform.linker();
+        cc.args(["-shared", "-Wl,--gc-sections", "-Wl,-z,nodelete,-z,defs,-z,now"]);
         cc.arg(format!("-Wl,-soname,{}", name.display()));
         cc.arg(format!("-Wl,--version-script={}", versions.display()));
         cc.arg("-Wl,--whole-archive").arg(built.join("libforegather_gomp.a")).arg("-Wl,--no-whole-archive");
-        done(cc.args(["-lgcc_s", "-lpthread", "-ldl", "-lm", "-Wl,--strip-debug", "-o"]).arg(library))?;
+        done(cc.args([unwinder, "-lpthread", "-ldl", "-lm", "-o"]).arg(library))?;
+        platform.strip(library, &["--strip-debug"])?;
+        let mut linked = fs::read(library)?;
+        elf::set_init_first(&mut linked).with_context(|| format!("{}", library.display()))?;
+        fs::write(library, linked)?;
     }
     Ok(preloaded)
 }
@@ -108,10 +81,3 @@ fn libgomp() -> Result<PathBuf> {
 /// Where the OpenMP runtime stands under the name that programs link with, beside the drop-in libraries. In a
 /// folder of its own, which a library path may name without the others.
 pub(crate) const LIBGOMP: &str = "gomp/libgomp.so.1";
-
-/// Runs a program to its good end.
-pub(crate) fn done(command: &mut Command) -> Result<()> {
-    let status = command.status().with_context(|| format!("{} cannot be started", command.get_program().display()))?;
-    ensure!(status.success(), "{} ended with {status}", command.get_program().display());
-    Ok(())
-}

@@ -3,11 +3,12 @@
 //! All is laid out in `target/install` first: a build that fails leaves the prefix as it was, and `--check`
 //! has something to compare with. Nothing in it names the prefix, so it may be moved.
 use crate::Trouble;
-use crate::drop_in::{LIBGOMP, NAMES, cargo_build, done, library, root, strip};
+use crate::build::{PARTS, Platform, done, root};
+use crate::drop_in::{DROP_INS, LIBGOMP, library};
+use crate::notices;
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 pub(crate) const HELP: &str = "\
 cargo xtask install --prefix DIR [--check]
@@ -20,9 +21,10 @@ Builds the C library, the drop-in libraries and the command, and lays them out b
   include/                        foregather.h, foregather.hpp, and the source of the Fortran module
   bin/foregather                  the command, with share/man and completions for bash, zsh and fish
   share/foregather/               suppressions for valgrind and ThreadSanitizer
+  share/doc/foregather/           the licences, and those of the crates that are linked in
 
-Prints what it has laid out. `--check` writes nothing, and says what DIR has that differs. Needs cc and strip; the first build takes
-some minutes.";
+Prints what it has laid out. `--check` writes nothing, and says what DIR has that differs. Needs cc and strip. The first build takes
+a few minutes.";
 
 /// Files of the repository, and where they go.
 const COPIES: [(&str, &str); 7] = [
@@ -65,7 +67,7 @@ pub(crate) fn run(words: &[&str]) -> Result<bool, Trouble> {
         // What cannot be written is known before the work.
         try_place(&prefix)?;
     }
-    let stage = lay_out(root()?)?;
+    let stage = lay_out(Platform::Here)?;
     let entries = entries(&stage)?;
     if checks {
         let differing: Vec<_> = entries.iter().filter(|entry| !is_same(&stage.join(entry), &prefix.join(entry))).collect();
@@ -89,10 +91,10 @@ fn try_place(prefix: &Path) -> Result<()> {
         .with_context(|| format!("{} cannot be written; give another --prefix, or the rights", prefix.display()))
 }
 
-/// Builds all, and lays it out beside the other things that are built. Returns where.
-fn lay_out(root: &Path) -> Result<PathBuf> {
-    let built = cargo_build("foregather-c")?;
-    let stage = built.with_file_name("install");
+/// Builds all for a platform and lays it out beside the other things that are built. Returns where.
+pub(crate) fn lay_out(platform: Platform) -> Result<PathBuf> {
+    let (root, built) = (root()?, platform.build(&PARTS)?);
+    let stage = platform.target()?.join("install");
     if stage.exists() {
         fs::remove_dir_all(&stage)?;
     }
@@ -102,36 +104,37 @@ fn lay_out(root: &Path) -> Result<PathBuf> {
     for (from, to) in TEMPLATES {
         write(&stage.join(to), filled(&fs::read_to_string(root.join(from))?).as_bytes())?;
     }
-    c_library(root, &built, &stage.join("lib"))?;
-    for drop_in in NAMES {
-        let drop_in = library(drop_in)?;
+    write(&stage.join("share/doc/foregather").join(notices::FILE), notices::text(platform, &PARTS)?.as_bytes())?;
+    c_library(platform, root, &built, &stage.join("lib"))?;
+    for (drop_in, _) in DROP_INS {
+        let drop_in = library(platform, drop_in, &built)?;
         put(&drop_in, &stage.join("lib/foregather").join(drop_in.file_name().context("a library has a name")?))?;
     }
     put(&built.with_file_name("drop-in").join(LIBGOMP), &stage.join("lib/foregather").join(LIBGOMP))?;
-    let built = cargo_build("foregather-lab")?;
     let command = stage.join("bin/foregather");
     put(&built.join("foregather"), &command)?;
-    strip(&command)?;
+    platform.strip(&command, &["--strip-debug"])?;
     for (words, to) in PRINTED {
-        let said = Command::new(&command).args(words).output().context("the command that was built")?;
-        ensure!(said.status.success(), "`foregather {}` ended with {}", words.join(" "), said.status);
-        write(&stage.join(to), &said.stdout)?;
+        let printed = platform.command(&command)?.args(words).output().context("the command that was built")?;
+        ensure!(printed.status.success(), "`foregather {}` exited with {}", words.join(" "), printed.status);
+        write(&stage.join(to), &printed.stdout)?;
     }
     Ok(stage)
 }
 
 /// The shared library, with the versions of its symbols, and the static one.
-fn c_library(root: &Path, built: &Path, place: &Path) -> Result<()> {
+fn c_library(platform: Platform, root: &Path, built: &Path, place: &Path) -> Result<()> {
     let (archive, library) = (place.join("libforegather.a"), place.join(format!("libforegather.so.{VERSION}")));
     put(&built.join("libforegather_c.a"), &archive)?;
-    let mut cc = Command::new("cc");
+    let (mut cc, unwinder) = platform.linker();
     cc.args(["-shared", "-Wl,--gc-sections", "-Wl,-z,nodelete,-z,defs,-z,now"]);
     cc.arg(format!("-Wl,-soname,libforegather.so.{SO}"));
     cc.arg(format!("-Wl,--version-script={}", root.join("faces/c/foregather.map").display()));
     cc.arg("-Wl,--whole-archive").arg(&archive).arg("-Wl,--no-whole-archive");
-    done(cc.args(["-lgcc_s", "-lpthread", "-ldl", "-lm", "-Wl,--strip-debug", "-o"]).arg(&library))?;
+    done(cc.args([unwinder, "-lpthread", "-ldl", "-lm", "-o"]).arg(&library))?;
+    platform.strip(&library, &["--strip-debug"])?;
     // The standard library's objects have LLVM's bitcode in them, for links that optimise once more.
-    done(Command::new("strip").args(["--strip-debug", "-R", ".llvmbc", "-R", ".llvmcmd"]).arg(&archive))?;
+    platform.strip(&archive, &["--strip-debug", "-R", ".llvmbc", "-R", ".llvmcmd"])?;
     for (to, link) in [
         (format!("libforegather.so.{VERSION}"), format!("libforegather.so.{SO}")),
         (format!("libforegather.so.{SO}"), "libforegather.so".to_owned()),

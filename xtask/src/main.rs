@@ -5,14 +5,18 @@
 //! so every rule is tested on a few lines in memory; only this file chooses the exit code.
 #![forbid(unsafe_code)]
 
+mod build;
 mod claims;
 mod dist;
 mod drop_in;
+mod elf;
 mod examples;
 mod install;
 mod kill;
 mod mutants;
+mod notices;
 mod regret;
+mod rehearsal;
 mod semver;
 mod source;
 mod tidy;
@@ -32,9 +36,10 @@ The chores of this repository.
   cargo xtask peers       other people's work beside ours, in the same run; `cargo xtask peers help` says how
   cargo xtask examples    the programs of examples/, each with exactly the features that it names
   cargo xtask drop-in     a library that takes the place of another: libgomp, pthread, blas
-  cargo xtask dist        what a release consists of: a tarball, the wheel, checksums
+  cargo xtask dist        what a release consists of: a tarball, the wheel, its sources, checksums; for other machines, too
   cargo xtask wheel       the wheel for Python, with the command and the libraries in it
   cargo xtask install     libraries, headers, the command, its manual and completions below a prefix
+  cargo xtask release-rehearsal  a release published to folders, installed from there, and README's lines run
   cargo xtask regret      a run of the barrier matrix against a stored one; `cargo xtask regret help` says how
   cargo xtask semver      the library's public items against those of a revision
   cargo xtask mutants     do the verdicts notice a changed constant? `cargo xtask mutants help` says how
@@ -64,7 +69,7 @@ impl<E: Into<anyhow::Error>> From<E> for Trouble {
 type Chore = fn(&[&str]) -> Result<bool, Trouble>;
 
 /// All chores: name, help, and the function that does it. A chore without help here is a program of its own.
-const CHORES: [(&str, &str, Chore); 13] = [
+const CHORES: [(&str, &str, Chore); 14] = [
     ("tidy", HELP, tidy),
     ("claims", HELP, |_| report(claims::run)),
     ("peers", "", |rest| run_apart(&["-p", "foregather-peers", "--bin", "foregather-contests"], rest)),
@@ -73,6 +78,7 @@ const CHORES: [(&str, &str, Chore); 13] = [
     ("dist", dist::HELP, dist::run),
     ("wheel", wheel::HELP, wheel::run),
     ("install", install::HELP, install::run),
+    ("release-rehearsal", rehearsal::HELP, rehearsal::run),
     ("regret", regret::HELP, regret::run),
     ("semver", semver::HELP, semver::run),
     ("mutants", mutants::HELP, mutants::run),

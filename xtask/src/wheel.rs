@@ -1,34 +1,79 @@
 //! `cargo xtask wheel`: the wheel for Python with the command and the libraries in it.
 //!
-//! maturin builds the extension. What else the wheel has, it takes from folders beside it, which this chore
+//! maturin builds the extension. It takes everything else from folders beside the extension, which this chore
 //! fills.
-use crate::{Trouble, drop_in};
+use crate::build::{GLIBC, PARTS, Platform, done, python, root};
+use crate::{Trouble, drop_in, notices};
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub(crate) const HELP: &str = "\
-cargo xtask wheel [MATURIN ARGUMENTS]
+cargo xtask wheel [--for x86_64|aarch64] [MATURIN ARGUMENTS]
 
-Builds the wheel of faces/python with the command `foregather` and the drop-in libraries in it, into target/wheels. Needs python3 with
-maturin (FOREGATHER_PYTHON names another interpreter), strip and cc.";
+Builds the wheel of faces/python with the command `foregather` and the drop-in libraries in it, into target/wheels. `--for` builds for
+every Linux of that architecture with glibc 2.28 or newer. Needs python3 with maturin, and ziglang for `--for` (FOREGATHER_PYTHON names
+another interpreter), strip and cc.";
 
 /// The package of Python.
 const FACE: &str = "faces/python";
+/// Files of a wheel, and the packages that they are built from.
+const FILES: [(&str, &str); 5] = [
+    ("foregather/_foregather.abi3.so", "foregather-python"),
+    ("bin/foregather", PARTS[4]),
+    ("foregather/lib/libforegather_gomp.so", PARTS[1]),
+    ("foregather/lib/libforegather_pthread.so", PARTS[2]),
+    ("foregather/lib/libforegather_blas.so", PARTS[3]),
+];
 
-pub(crate) fn run(arguments: &[&str]) -> Result<bool, Trouble> {
-    let face = drop_in::root()?.join(FACE);
-    let (scripts, libraries) = (face.join("foregather.data/scripts"), face.join("python/foregather/lib"));
-    drop_in::strip_program(&put(&drop_in::cargo_build("foregather-lab")?.join("foregather"), &scripts)?)?;
-    for name in drop_in::NAMES {
-        drop_in::strip(&put(&drop_in::library(name)?, &libraries)?)?;
-    }
-    let python = std::env::var_os("FOREGATHER_PYTHON").unwrap_or_else(|| "python3".into());
-    let mut maturin = Command::new(python);
-    maturin.current_dir(&face).args(["-m", "maturin", "build", "--release", "--locked", "--out", "../../target/wheels"]);
-    drop_in::done(maturin.args(arguments)).context("maturin builds the wheel: `python3 -m pip install maturin`")?;
+pub(crate) fn run(words: &[&str]) -> Result<bool, Trouble> {
+    let (platform, arguments) = match words {
+        ["--for", architecture, rest @ ..] => (Platform::portable(architecture)?, rest),
+        rest => (Platform::Here, rest),
+    };
+    build(platform, &PARTS[1..], &root()?.join("target/wheels"), arguments)?;
     Ok(true)
+}
+
+/// Builds a wheel into a folder. `packages` are built together with those of its files: the same as a chore
+/// before has built are there already.
+pub(crate) fn build(platform: Platform, packages: &[&str], into: &Path, arguments: &[&str]) -> Result<()> {
+    let face = root()?.join(FACE);
+    let (scripts, libraries) = (face.join("foregather.data/scripts"), face.join("python/foregather/lib"));
+    let built = platform.build(packages)?;
+    // Nothing links with the command, and its names are a tenth of a wheel.
+    platform.strip(&put(&built.join("foregather"), &scripts)?, &["--strip-all"])?;
+    for (name, _) in drop_in::DROP_INS {
+        put(&drop_in::library(platform, name, &built)?, &libraries)?;
+    }
+    let packages = FILES.map(|(_, package)| package);
+    fs::write(face.join(notices::FILE), notices::text(platform, &packages)?)?;
+    if let Some(file) = notices::of_standard_library()? {
+        put(&file, &face)?;
+    }
+    let sbom = platform.target()?.join(notices::SBOM);
+    fs::write(&sbom, notices::sbom(platform, &FILES)?)?;
+    let mut maturin = maturin("build");
+    maturin.args(["--quiet", "--release", "--locked", "--sbom-include"]).arg(sbom).arg("--out").arg(into);
+    if let Some(triple) = platform.triple() {
+        let tag = format!("manylinux_{}", GLIBC.replace('.', "_"));
+        maturin.args(["--target", &triple, "--zig", "--compatibility", &tag]);
+        platform.configure(&mut maturin)?;
+    }
+    done(maturin.args(arguments)).context("maturin builds the wheel: `python3 -m pip install maturin ziglang`")
+}
+
+/// Packs the sources of the extension into a folder.
+pub(crate) fn sources(into: &Path) -> Result<()> {
+    done(maturin("sdist").arg("--out").arg(into)).context("maturin packs the sources: `python3 -m pip install maturin`")
+}
+
+fn maturin(verb: &str) -> Command {
+    let mut maturin = Command::new(python());
+    maturin.args(["-m", "maturin", verb, "--manifest-path"]);
+    maturin.arg(Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name(FACE).join("Cargo.toml"));
+    maturin
 }
 
 /// Copies a program or a library into a folder of the wheel; returns the path of the copy.
