@@ -27,7 +27,8 @@ pub(crate) fn run(words: &[&str]) -> Result<bool, Trouble> {
     };
     let (readme, files) = (fs::read_to_string(root()?.join("README.md"))?, target()?.join("dist-files"));
     let lines = lines::Readme::of(&readme)?;
-    let place = target()?.join("rehearsal");
+    // Outside of the repository: a new crate below it would become a member of its workspace.
+    let place = std::env::temp_dir().join("foregather-rehearsal");
     let _ = fs::remove_dir_all(&place);
     index::fill_wheels(&files, &place.join("simple/foregather"))?;
     index::fill_crates(&place.join("crates"))?;
@@ -41,6 +42,7 @@ pub(crate) fn run(words: &[&str]) -> Result<bool, Trouble> {
     } else {
         room::run_here(&place)?
     }
+    fs::remove_dir_all(&place)?;
     println!("{} blocks of README.md ran from the local index and registry", lines.blocks());
     Ok(true)
 }
