@@ -94,7 +94,9 @@ mod tests {
     fn the_readme_has_lines_for_every_audience() {
         let readme = fs::read_to_string(crate::build::root().unwrap().join("README.md")).unwrap();
         let all = Readme::of(&readme).unwrap().blocks.concat();
-        for line in ["pip install foregather\n", "cargo add foregather", "foregather simulate", "tar -x", "exec --compare"] {
+        for line in
+            ["pip install foregather\n", "cargo add --quiet foregather", "foregather simulate", "tar -x", "exec --compare"]
+        {
             assert!(all.contains(line), "{line}");
         }
     }
