@@ -26,8 +26,8 @@ extern "C" fn load(_: c_int, _: *const *const c_char, environment: *const *const
     affinity::current();
 }
 
-/// Whether the process shall end with statistics: with those of its regions if it had any, and always if this
-/// is its number.
+/// Asks every process to end with statistics if it had regions. The value may be `all`, for the counters of
+/// the waiting policy, too; and the number of the process that prints them in any case, after a colon if both.
 const STATS: &str = "FOREGATHER_STATS";
 
 /// Runs when the process ends.
@@ -38,7 +38,13 @@ pub static END: extern "C" fn() = end;
 extern "C" fn end() {
     let Ok(asked) = std::env::var(STATS) else { return };
     let (here, statistics) = (std::process::id(), statistics());
-    if statistics.regions > 0 || asked == here.to_string() {
+    let (detail, number) = asked.split_once(':').unwrap_or((&asked, &asked));
+    if statistics.regions == 0 && number != here.to_string() {
+        return;
+    }
+    if detail == "all" {
+        eprintln!("foregather: process {here}: {statistics:#}");
+    } else {
         eprintln!("foregather: process {here}: {statistics}");
     }
 }

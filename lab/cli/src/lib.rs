@@ -115,8 +115,8 @@ pub enum Verb {
         #[arg(long)]
         check: bool,
     },
-    /// Runs one program unchanged on Foregather's OpenMP runtime and barriers (`run`: the ranks of a job,
-    /// `app`: five programs of this project, `job`: the library's function).
+    /// Runs one program unchanged on Foregather's OpenMP runtime and barriers (`run` starts the
+    /// ranks of a job, `app` five programs of this project).
     #[command(after_help = "Example: foregather exec -- python3 train.py\n\
                             Example: foregather exec --compare 5 --output fit.json -- python3 train.py && foregather report fit.json\n\n\
                             The libraries go before the program's own, so they serve programs linked with libgomp and wheels that bring \
@@ -199,12 +199,13 @@ pub struct Exec {
     /// Also this project's BLAS, which rounds otherwise than that of the program.
     #[arg(long, conflicts_with = "library")]
     pub blas: bool,
-    /// Each process ends with a table on standard error: its regions, how its threads waited, and which one
-    /// came last.
-    #[arg(long)]
-    pub stats: bool,
-    /// Runs the program with and without the libraries, this often each, in random order, and prints the
-    /// ratio of the times. The program reads nothing, and must print the same each time.
+    /// Each process ends with three sentences on standard error: its regions, how long its threads waited, and
+    /// which one arrived last. `--stats=all` adds the counters of the waiting policy.
+    #[arg(long, value_name = "DETAIL", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "brief")]
+    pub stats: Option<StatsDetail>,
+    /// Runs the program with and without the libraries, this often each, in random order, and says how many
+    /// times as fast it is with them. The program reads nothing, and must print the same each time.
+    /// Ctrl-C keeps the pairs that are complete.
     #[arg(long, value_name = "PAIRS", value_parser = clap::value_parser!(u32).range(2..=1_000), conflicts_with = "stats")]
     pub compare: Option<u32>,
     /// Whether the program must print the same each time.
@@ -220,8 +221,17 @@ pub struct Exec {
     #[arg(short, long, requires = "compare")]
     pub output: Option<PathBuf>,
     /// The program and its arguments.
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(required = true, trailing_var_arg = true)]
     pub program: Vec<OsString>,
+}
+
+/// How much `--stats` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StatsDetail {
+    /// Three sentences.
+    Brief,
+    /// Also the counters of the waiting policy.
+    All,
 }
 
 /// Options of `run`.
@@ -244,7 +254,7 @@ pub struct RunOptions {
     #[arg(long)]
     pub no_prefix: bool,
     /// The program and its arguments.
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(required = true, trailing_var_arg = true)]
     pub program: Vec<OsString>,
 }
 

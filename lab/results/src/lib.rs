@@ -10,7 +10,8 @@
 //!   CSV.
 //! - [`apps`]: what results of programs on shared memory are called. [`compare`](mod@compare): two documents,
 //!   ratio by ratio.
-//! - [`number`]: numbers as they are read. [`progress`]: where a long run stands.
+//! - [`Speedup`]: a ratio of times, and its [`Conclusion`]. [`number`]: numbers as they are read.
+//!   [`progress`]: where a long run stands.
 #![forbid(unsafe_code)]
 pub mod apps;
 pub mod compare;
@@ -21,6 +22,7 @@ pub mod number;
 pub mod output;
 pub mod progress;
 mod run;
+mod speedup;
 pub mod table;
 mod timeline;
 mod verdict;
@@ -30,6 +32,7 @@ pub use measurement::{Distribution, Measurement, Summary};
 pub use noise::{Level, Noise, NoiseMeter};
 pub use run::{Provenance, Run};
 use serde::{Deserialize, Serialize};
+pub use speedup::{Conclusion, Speedup};
 pub use timeline::{Passage, Spell, Timeline};
 pub use verdict::{Outcome, Value, Verdict, counts};
 

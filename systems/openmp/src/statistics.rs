@@ -84,21 +84,32 @@ impl Statistics {
     }
 }
 
+/// Three sentences; the alternate form (`{:#}`) adds the counters of the waiting policy.
 impl fmt::Display for Statistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { regions, joins, barriers, last, cpu } = self;
-        let left = (joins.waited + barriers.waited) - (joins.spun_time + barriers.spun_time);
-        write!(f, "{regions} regions; {cpu} of processors used, {left} of waits left to others")?;
+        let (waited, spun) = (joins.waited + barriers.waited, joins.spun_time + barriers.spun_time);
+        let longest = joins.worst.max(barriers.worst);
+        write!(f, "{regions} regions; the process used {cpu} of processor time.")?;
+        write!(
+            f,
+            "\n  Its threads waited {waited} in all, {spun} of it spinning and {} without using a processor; the longest \
+             wait took {longest}.",
+            waited - spun
+        )?;
+        let all: u64 = last.iter().sum();
+        match last.iter().enumerate().max_by_key(|(_, often)| **often) {
+            Some((rank, often)) if all > 0 => {
+                write!(f, "\n  Thread {rank} arrived last most often, in {} % of all waits.", often * 100 / all)?;
+            }
+            _ => {}
+        }
         for (place, waits) in [("joins", joins), ("barriers", barriers)] {
-            if *waits != Snapshot::default() {
+            if f.alternate() && *waits != Snapshot::default() {
                 write!(f, "\n  {place:<9} {waits}")?;
             }
         }
-        let all: u64 = last.iter().sum();
-        match last.iter().enumerate().max_by_key(|(_, often)| **often) {
-            Some((rank, often)) if all > 0 => write!(f, "\n  last      thread {rank}, {} % of the times", often * 100 / all),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 }
 
@@ -114,7 +125,12 @@ mod tests {
         statistics.add(WaitPlace::Join, 0, waits(1, 400));
         statistics.add(WaitPlace::Barrier, 2, waits(3, 800));
         let said = statistics.to_string();
-        assert!(said.starts_with("8 regions; 3.00 ms of processors used, 900.00 us of waits left to others"), "{said}");
-        assert!(said.ends_with("last      thread 2, 75 % of the times"), "{said}");
+        assert!(said.starts_with("8 regions; the process used 3.00 ms of processor time.\n"), "{said}");
+        let waits = "Its threads waited 1.20 ms in all, 300.00 us of it spinning and 900.00 us without using a processor";
+        assert!(said.contains(waits), "{said}");
+        assert!(said.ends_with("Thread 2 arrived last most often, in 75 % of all waits."), "{said}");
+        assert!(!said.contains("waits: last"), "{said}");
+        let all = format!("{statistics:#}");
+        assert!(all.starts_with(&said) && all.contains("joins     waits: last 1") && all.contains("barriers  waits: last 3"));
     }
 }

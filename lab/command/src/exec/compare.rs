@@ -5,8 +5,9 @@ use foregather_host::child::Child;
 use foregather_host::{clock, interrupt, usage};
 use foregather_machine::{Nanos, SplitMix};
 use foregather_results::number::{digits, quantity};
+use foregather_results::progress::Progress;
 use foregather_results::table::ResultTable;
-use foregather_results::{Measurement, interval_of_mean};
+use foregather_results::{Measurement, Results, Speedup};
 use std::process::{Command, ExitStatus, Stdio};
 
 /// What is compared.
@@ -19,6 +20,8 @@ pub(super) struct ProgramPair {
     pub(super) same_output: bool,
     /// A run that takes longer has failed.
     pub(super) limit: Nanos,
+    /// Whether no progress is shown.
+    pub(super) quiet: bool,
 }
 
 /// What was found.
@@ -41,20 +44,35 @@ struct ProgramRun {
 }
 
 /// Runs the program once each to warm up and then in pairs, in random order within a pair. `command` makes
-/// it, with the libraries or without.
+/// it, with the libraries or without. After an interrupt the pairs that were complete are kept.
 ///
 /// # Errors
-/// If it cannot be started, or this command is interrupted.
+/// If it cannot be started.
 pub(super) fn run(asked: &ProgramPair, command: &dyn Fn(bool) -> Command) -> Result<Compared> {
-    let once = |with| once(command(with), asked.limit);
-    let (mut without, mut with) = (vec![once(false)?], vec![once(true)?]);
+    let mut progress = Progress::new("exec", 2 * (asked.pairs as usize + 1), asked.quiet);
+    let mut once = |with: bool| {
+        progress.step(if with { "with Foregather" } else { "without" });
+        once(command(with), asked.limit)
+    };
+    let (mut without, mut with) = (Vec::new(), Vec::new());
     let mut random = SplitMix(clock::now().0);
-    for _ in 0..asked.pairs {
+    // The first pair warms up.
+    for _ in 0..=asked.pairs {
         let first = random.below(2) == 1;
-        for is_with in [first, !first] {
-            let run = once(is_with)?;
-            if is_with { &mut with } else { &mut without }.push(run);
+        match once(first).and_then(|one| Ok((one, once(!first)?))) {
+            Ok((one, other)) => {
+                let (ours, plain) = if first { (one, other) } else { (other, one) };
+                with.push(ours);
+                without.push(plain);
+            }
+            Err(_) if interrupt::requested() => break,
+            Err(error) => return Err(error),
         }
+    }
+    drop(progress);
+    if without.len() < 2 {
+        let verdict = "no pair of runs was complete".to_owned();
+        return Ok(Compared { measurements: vec![], verdict, failure: None });
     }
     let (verdict, failure) = judge(&without, &with, asked.same_output);
     Ok(Compared { measurements: measurements(&asked.name, &without[1..], &with[1..]), verdict, failure })
@@ -115,9 +133,8 @@ fn measurements(name: &str, without: &[ProgramRun], with: &[ProgramRun]) -> Vec<
     let kinds: [(&str, &str, OfRun); 2] = [("time", "wall time", |run| run.wall), ("cpu", "processor time", |run| run.cpu)];
     let ms = |runs: &[ProgramRun], of: OfRun| runs.iter().map(|run| of(run).0 as f64 / 1e6).collect::<Vec<_>>();
     let both = |(kind, what, of): (&str, &str, OfRun)| {
-        let logs: Vec<f64> =
-            ms(without, of).iter().zip(ms(with, of)).map(|(without, with)| (without / with.max(1e-6)).ln()).collect();
-        let [ratio, least, most] = interval_of_mean(&logs).map(f64::exp);
+        let pairs = ms(without, of).into_iter().zip(ms(with, of).into_iter().map(|ms| ms.max(1e-6)));
+        let Speedup { ratio, least, most, .. } = Speedup::of_pairs(pairs).expect("there is a pair");
         let one = |libraries: &str, runs: &[ProgramRun]| {
             let cut = runs.iter().filter(|run| run.end.is_none()).count();
             Measurement::from_values(
@@ -137,30 +154,62 @@ fn measurements(name: &str, without: &[ProgramRun], with: &[ProgramRun]) -> Vec<
     kinds.into_iter().flat_map(both).collect()
 }
 
-/// For a terminal: medians of both, and how often as fast the program is with the libraries.
-pub(super) fn text(all: &[Measurement]) -> String {
-    let mut table = ResultTable::new(["", "without", "with", "without/with", "least", "most"]);
-    for pair in all.chunks_exact(2) {
+/// For a terminal: the sentence, and what it comes from.
+pub(super) fn text(of: &Results) -> String {
+    let Some(sentence) = sentence(of) else { return "Nothing was compared: no pair of runs was complete.".to_owned() };
+    let mut table = ResultTable::new(["median", "without", "with", "without/with", "95 % from", "to"]);
+    for pair in of.measurements.chunks_exact(2) {
         let [without, with] = [&pair[0], &pair[1]];
         let ratios = ["ratio", "ratio_least", "ratio_most"].map(|name| digits(with.number(name), 3));
         let medians = [without, with].map(|m| quantity(m.median(), "ms"));
         table.rows.push([vec![without.text("kind").to_owned()], medians.to_vec(), ratios.to_vec()].concat());
     }
-    table.to_text()
+    format!("{sentence}\n\n{}", table.to_text())
+}
+
+/// How many times as fast the program is with the libraries, and what follows. `None` without a pair.
+fn sentence(of: &Results) -> Option<String> {
+    let with = of.measurements.get(1)?;
+    let [ratio, least, most] = ["ratio", "ratio_least", "ratio_most"].map(|name| with.number(name));
+    let speedup = Speedup { ratio, least, most, pairs: with.summary.n };
+    let range = match speedup.pairs {
+        1 => "1 pair".to_owned(),
+        pairs => format!("{} to {}, {pairs} pairs", digits(least, 2), digits(most, 2)),
+    };
+    let conclusion = speedup.conclusion(of.noise.verdict);
+    Some(format!("{} times as fast with Foregather ({range}): {conclusion}", digits(ratio, 3)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use foregather_results::{Level, Run};
 
     #[test]
     fn a_program_twice_as_fast_is_said_to_be() {
         let run = |ms: u64| ProgramRun { wall: Nanos::from_ms(ms), cpu: Nanos::from_ms(ms), end: None, output: Vec::new() };
-        let all = measurements("p", &[20, 40, 22].map(run), &[10, 20, 11].map(run));
-        let text = text(&all);
-        let row: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
-        assert_eq!(row, ["time", "22", "ms", "11", "ms", "2", "2", "2"], "{text}");
+        let of = |without: &[u64], with: &[u64], verdict| {
+            let [without, with] = [without, with].map(|all| all.iter().map(|ms| run(*ms)).collect::<Vec<_>>());
+            let mut results = Run::begin("exec", None).end(false, measurements("p", &without, &with), vec![], vec![]);
+            results.noise.verdict = verdict;
+            results
+        };
+        let twice = of(&[20, 40, 22], &[10, 20, 11], Level::Quiet);
+        let shown = text(&twice);
+        let row: Vec<&str> = shown.lines().nth(3).unwrap().split_whitespace().collect();
+        assert_eq!(row, ["time", "22", "ms", "11", "ms", "2", "2", "2"], "{shown}");
+        let all = &twice.measurements;
         assert_eq!((all.len(), all[1].id.as_str(), all[1].number("cut_off")), (4, "program/time/with/p", 3.0));
+        let said = |without: &[u64], with: &[u64], verdict| sentence(&of(without, with, verdict)).unwrap();
+        let faster = said(&[20, 40, 30], &[10, 19, 16], Level::Noisy);
+        assert_eq!(faster, "1.99 times as fast with Foregather (1.7 to 2.3, 3 pairs): faster");
+        let slower = said(&[10, 19, 16], &[20, 40, 30], Level::Quiet);
+        assert_eq!(slower, "0.502 times as fast with Foregather (0.43 to 0.58, 3 pairs): slower");
+        let same = said(&[10, 20], &[20, 10], Level::Quiet);
+        assert!(same.starts_with("1 times as fast") && same.ends_with("2 pairs): no difference seen"), "{same}");
+        let one = said(&[20], &[10], Level::Quiet);
+        assert_eq!(one, "2 times as fast with Foregather (1 pair): one pair is too few: not known");
+        assert!(said(&[20, 40], &[10, 20], Level::Unusable).ends_with("2 pairs): the machine was unusable: not known"));
     }
 
     /// What becomes of a shell's script whose first argument says whether the libraries are there.
@@ -170,7 +219,8 @@ mod tests {
             command.args(["-c", script, "sh", if with { "with" } else { "without" }]);
             command
         };
-        run(&ProgramPair { name: "p".to_owned(), pairs: 2, same_output, limit: Nanos::from_ms(limit_ms) }, &command).unwrap()
+        run(&ProgramPair { name: "p".to_owned(), pairs: 2, same_output, limit: Nanos::from_ms(limit_ms), quiet: true }, &command)
+            .unwrap()
     }
 
     #[test]

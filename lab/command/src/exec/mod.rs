@@ -9,12 +9,13 @@ mod program;
 use crate::finish::finish;
 use anyhow::{Context, Result, ensure};
 use foregather_cli::failure::Failure;
-use foregather_cli::{Cli, Exec};
+use foregather_cli::{Cli, Exec, StatsDetail};
 use foregather_host::interrupt;
 use foregather_machine::{Nanos, shown};
 use foregather_results::Run;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -38,7 +39,8 @@ const STATS: &str = "FOREGATHER_STATS";
 pub(crate) fn run(cli: &Cli, options: &Exec) -> Result<()> {
     let (name, arguments) = options.program.split_first().context("a program")?;
     let Some(program) = program::find(name) else {
-        eprintln!("foregather: {}: no such program in PATH", shown(&name.to_string_lossy()));
+        let (name, is_path) = (name.to_string_lossy(), name.as_bytes().contains(&b'/'));
+        eprintln!("foregather: {}: no such {}", shown(&name), if is_path { "file" } else { "program in PATH" });
         return Err(Failure::Job(NOT_FOUND).into());
     };
     let is_off = std::env::var_os("FOREGATHER").is_some_and(|value| value == "off");
@@ -57,9 +59,10 @@ pub(crate) fn run(cli: &Cli, options: &Exec) -> Result<()> {
         return compare(cli, options, pairs, &|with| command(if with { &libraries } else { &[] }));
     }
     let mut command = command(&libraries);
-    if options.stats {
+    if let Some(detail) = options.stats {
         // The program has this process's number.
-        command.env(STATS, std::process::id().to_string());
+        let (own, all) = (std::process::id(), if detail == StatsDetail::All { "all:" } else { "" });
+        command.env(STATS, format!("{all}{own}"));
     }
     // Comes back only if the program cannot be started.
     let error = command.exec();
@@ -75,11 +78,12 @@ fn compare(cli: &Cli, options: &Exec, pairs: u32, command: &dyn Fn(bool) -> Comm
         pairs,
         same_output: options.same_output,
         limit: Nanos::from_ms(u64::from(options.limit) * 1_000),
+        quiet: cli.quiet,
     };
     let run = Run::begin("exec", None);
     let found = compare::run(&asked, command)?;
     let results = run.end(interrupt::requested(), found.measurements, vec![], vec![found.verdict]);
-    finish(cli, &results, options.output.as_deref(), || compare::text(&results.measurements))?;
+    finish(cli, &results, options.output.as_deref(), || compare::text(&results))?;
     found.failure.map_or(Ok(()), |failure| Err(failure.into()))
 }
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 
 /// A library that every program has already, so that loading it first changes nothing.
-fn harmless() -> String {
+pub(crate) fn harmless() -> String {
     let maps = fs::read_to_string("/proc/self/maps").unwrap();
     maps.lines().filter_map(|line| line.split_whitespace().nth(5)).find(|path| path.contains("libc.so")).unwrap().to_owned()
 }
@@ -44,6 +44,11 @@ fn what_there_is_not_is_said_with_the_exit_codes_of_shells() {
     };
     let (code, said) = end(&["--library", &library, "--", "no-such-program"]);
     assert!(code == Some(127) && said.contains("no-such-program"), "{code:?}: {said}");
+    assert!(said.contains("no such program in PATH"), "{said}");
+    let (code, said) = end(&["--library", &library, "--", "./no-such-file"]);
+    assert!(code == Some(127) && said.contains("./no-such-file: no such file"), "{code:?}: {said}");
+    let (code, said) = end(&["--stat", "--", "true"]);
+    assert!(code == Some(2) && said.contains("'--stat'") && said.contains("'--stats'"), "{code:?}: {said}");
     let (code, said) = end(&["--library", "/no/such.so", "--", "true"]);
     assert!(code == Some(2) && said.contains("/no/such.so"), "{code:?}: {said}");
     // A command that has no libraries beside it, whatever was built here.
@@ -85,6 +90,8 @@ fn a_program_is_compared_with_itself() {
     let (code, said, trouble) = compare(&[], "echo same");
     assert_eq!(code, Some(0), "{trouble}");
     assert!(said.contains("without/with") && trouble.contains("what it prints is the same"), "{said}{trouble}");
+    let sentence = said.lines().next().unwrap_or_default();
+    assert!(sentence.contains("times as fast with Foregather (") && sentence.contains(", 2 pairs): "), "{said}");
     let (code, said, trouble) = compare(&[], "echo \"<$LD_PRELOAD>\"");
     assert!(code == Some(1) && trouble.contains("differs with the libraries"), "{code:?}: {said}{trouble}");
     assert_eq!(compare(&["--same-output", "off"], "echo \"<$LD_PRELOAD>\"").0, Some(0));

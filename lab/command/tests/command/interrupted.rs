@@ -59,6 +59,27 @@ fn a_validation_that_is_interrupted_keeps_its_finished_rows() {
     wait_until(|| processes_with(&marker) == 0);
 }
 
+#[test]
+fn a_comparison_that_is_interrupted_keeps_its_complete_pairs() {
+    let [kept, count] = ["partial-compared.json", "partial-compared.txt"].map(scratch);
+    for file in [&kept, &count] {
+        let _ = std::fs::remove_file(file);
+    }
+    let script = format!("echo run >> {}", count.display());
+    let mut command = foregather(&["exec", "--library", &crate::exec::harmless(), "--compare", "1000", "--output"]);
+    command.arg(&kept).args(["--", "sh", "-c", &script]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    wait_until(|| std::fs::read_to_string(&count).is_ok_and(|runs| runs.lines().count() >= 12));
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&kept).unwrap()).unwrap();
+    let pairs = document["measurements"][1]["summary"]["n"].as_u64().unwrap();
+    assert!((5..1_000).contains(&pairs) && said.contains(&format!(", {pairs} pairs): ")), "{pairs}: {said}");
+    assert_eq!(document["interrupted"], true);
+}
+
 /// Ctrl-C, for that process alone.
 fn interrupt(child: &Child) {
     kill_process(Pid::from_child(child), Signal::INT).unwrap();
