@@ -154,7 +154,8 @@ fn make_report(paths: &[PathBuf], output: &Path, figures: Option<&Path>) -> Resu
         output::try_places(&[folder.join("figure.svg")])?;
     }
     let results = paths.iter().map(|path| Results::read(path)).collect::<Result<Vec<_>>>()?;
-    output::write(output, &report::page(&results))?;
+    let demo: Vec<_> = results.iter().flat_map(demo::side_by_side).collect();
+    output::write(output, &report::page_of_demo(&results, &demo))?;
     if let Some(folder) = figures {
         for figure in report::figures(&results) {
             if let Some(svg) = report::figure_svg(&figure, &results) {

@@ -9,13 +9,13 @@ use super::heat::{Column, ColumnGroup, Heat, Row};
 use super::names::{self, PRODUCT};
 use super::shades::{Shades, share};
 use super::svg::{colour, ink};
-use super::{Drawn, distinct};
+use super::{Drawn, Headline, distinct};
 use foregather_bench::barriers::RUST_STD;
 use foregather_measure::barriers::figures::geomean_and_worst;
 use foregather_measure::barriers::rows::{LoadClass, SUBSETS};
 use foregather_measure::barriers::waiters::CANDIDATE;
 use foregather_results::Measurement;
-use foregather_results::number::quantity;
+use foregather_results::number::{digits, quantity};
 use std::collections::BTreeMap;
 
 /// The groups of waiters as series of bars.
@@ -152,25 +152,45 @@ fn matrix_caption(all: &[Cell<'_>], waiters: &[Contender<'_>], rows: usize) -> S
 }
 
 /// How close the product comes to the best of each row, and how close others do, in a sentence.
-pub(super) fn headline(all: &[Measurement]) -> Option<String> {
+pub(super) fn headline(all: &[Measurement]) -> Option<Headline> {
     let all: Vec<Cell<'_>> = all.iter().enumerate().filter_map(Cell::from).collect();
     let waiters = waiters(&all);
     let product = waiters.iter().find(|w| w.group == ColumnGroup::Product)?;
-    let rows = distinct(all.iter().map(|c| c.row)).len();
-    let peer = |w: &Contender<'_>| format!("{}: {}", names::waiter(w.name), share(w.geomean));
+    let rows = distinct(all.iter().map(|c| c.row));
+    let peer = |w: &Contender<'_>| format!("{}: {}", names::waiter(w.name), number(w.geomean));
     let mut peers: Vec<&Contender<'_>> = waiters.iter().filter(|w| w.group == ColumnGroup::Peer).collect();
     // The best of them, and what most programs have.
     let usual = peers.iter().position(|w| w.name == RUST_STD);
     peers = [peers.first().copied(), usual.filter(|&at| at > 0).map(|at| peers[at])].into_iter().flatten().collect();
     let others: Vec<String> = peers.into_iter().map(peer).collect();
     let others = if others.is_empty() { String::new() } else { format!(" ({})", others.join("; ")) };
-    Some(format!(
-        "Under {} {PRODUCT}'s barrier is {} times as fast as the best other way for each of them, by the geometric mean{others}; under \
-         {} of them it comes to at least .95.",
-        if rows == 1 { "1 load".to_owned() } else { format!("{rows} loads") },
-        share(product.geomean),
-        reached(&all, product.name)
-    ))
+    let (geomean, reached) = (number(product.geomean), reached(&all, product.name));
+    let (about, sentence) = match rows[..] {
+        [row] => {
+            let row = names::row_whole(row);
+            (
+                format!("barriers under the one load {row}"),
+                format!(
+                    "Under the one load {row}, {PRODUCT}'s barrier is {geomean} times as fast as the best other way{others}."
+                ),
+            )
+        }
+        _ => (
+            format!("barriers under {} loads", rows.len()),
+            format!(
+                "Under {} loads, {PRODUCT}'s barrier is {geomean} times as fast as the best other way for each of them, by the \
+                 geometric mean{others}; under {reached} of them it reaches at least 0.95.",
+                rows.len()
+            ),
+        ),
+    };
+    let is_single = all.iter().filter(|c| c.waiter == product.name).all(|c| c.of.summary.n < 2);
+    Some(Headline { about, sentence, is_single })
+}
+
+/// A ratio within a sentence, with two digits behind the point.
+fn number(ratio: f64) -> String {
+    if ratio < 0.1 { digits(ratio, 2) } else { format!("{ratio:.2}") }
 }
 
 /// Geometric mean and worst row of every waiter, class by class; below, over the core and the extended

@@ -1,6 +1,6 @@
 //! Results as one self-contained HTML page, or one figure as stand-alone SVG.
 //!
-//! - [`page`](page()): headline, figures by section, claims, every number on demand, provenance; opens
+//! - [`page`](page()), [`page_of_demo`]: headline, figures by section, claims, every number on demand, provenance; opens
 //!   offline, makes no request, and can be read without scripts.
 //! - [`figure_svg`]: one [`Figure`] with explicit colours, for a README or a paper; [`figures`]: those that
 //!   results may have.
@@ -41,7 +41,7 @@ mod svg;
 mod teams;
 mod timeline;
 
-pub use page::page;
+pub use page::{SideBySide, Way, page, page_of_demo};
 
 use document::Document;
 use foregather_results::{Measurement, Results};
@@ -205,6 +205,15 @@ pub fn figure_svg(figure: &Figure, results: &[Results]) -> Option<String> {
     let (document, drawn) = documents.filter_map(|of| figure.draw(&of).map(|drawn| (of, drawn))).next()?;
     let disturbed = document.is_disturbed() && !figure.is_virtual(&document);
     Some(svg::stand_alone(&drawn.svg.markup, disturbed.then_some(DISTURBED)))
+}
+
+/// What measurements come to, in words for the head of a page.
+struct Headline {
+    /// What the sentence is about: `No conclusion about {about}` is a sentence.
+    about: String,
+    sentence: String,
+    /// Whether everything was measured only once.
+    is_single: bool,
 }
 
 /// The different values, in order of first appearance.

@@ -3,12 +3,13 @@
 //!
 //! Draws measurements `openmp/...` (microseconds, with the labels `construct`, `threads`, `hogs` and
 //! `runner`) and `program/time/...` (milliseconds, with the labels `program` and `libraries`).
+use super::Headline;
 use super::axis::Scale;
 use super::names::{self, PRODUCT};
 use super::spec::{Cell, FigureSpec, Reading, bars, most};
 use foregather_measure::openmp::OPENMP;
-use foregather_results::Measurement;
 use foregather_results::number::{digits, quantity};
+use foregather_results::{Conclusion, Level, Measurement, Speedup};
 
 /// Constructs in plain words; those with tasks have a figure of their own.
 const PLAIN: [(&str, &str); 11] = [
@@ -90,36 +91,78 @@ fn extremes(cells: &[Cell<'_>]) -> String {
 }
 
 /// How long other runtimes take for constructs beside the product's, in a sentence.
-pub(super) fn headline_of_constructs(all: &[Measurement]) -> Option<String> {
+pub(super) fn headline_of_constructs(all: &[Measurement]) -> Option<Headline> {
     let cells: Vec<Cell<'_>> = [&CONSTRUCTS, &TASKS].into_iter().flat_map(|figure| figure.cells(all)).collect();
-    let others = || cells.iter().filter(|cell| !names::is_product(cell.name("runner"))).map(|cell| slower(&cells, cell));
-    let ratios: Vec<f64> = others().filter(|ratio| ratio.is_finite()).collect();
-    let worst = most(cells.iter().filter(|cell| slower(&cells, cell).is_finite()), |cell| slower(&cells, cell))?;
-    let slower_ones = ratios.iter().filter(|ratio| **ratio > 1.0).count();
-    let (runtime, construct, beside) = (worst.name("runner"), worst.name("construct"), worst.name("beside"));
-    (!ratios.is_empty()).then(|| {
-        format!(
-            "In {slower_ones} of {} comparisons another OpenMP runtime takes longer for a construct than {PRODUCT}'s, at most {} times as \
-             long ({runtime}, {construct}, {beside}).",
-            ratios.len(),
-            digits(slower(&cells, worst), 2)
-        )
-    })
+    let compared = || cells.iter().filter(|cell| !names::is_product(cell.name("runner")) && slower(&cells, cell).is_finite());
+    let worst = most(compared(), |cell| slower(&cells, cell))?;
+    let slower_ones = compared().filter(|cell| slower(&cells, cell) > 1.0).count();
+    let [runtime, construct, beside] = ["runner", "construct", "beside"].map(|name| worst.name(name));
+    let ratio = digits(slower(&cells, worst), 2);
+    let (about, sentence) = match compared().count() {
+        1 => (
+            format!("{construct} of {runtime} {beside}"),
+            format!("{runtime} takes {ratio} times as long as {PRODUCT} for {construct} {beside}."),
+        ),
+        count => (
+            format!("{count} comparisons of constructs of OpenMP"),
+            format!(
+                "In {slower_ones} of {count} comparisons another OpenMP runtime takes longer for a construct than {PRODUCT}'s, at most \
+                 {ratio} times as long ({runtime}, {construct}, {beside})."
+            ),
+        ),
+    };
+    Some(Headline { about, sentence, is_single: compared().all(|cell| cell.m.summary.n < 2) })
 }
 
 /// What the libraries do for whole programs, in a sentence.
-pub(super) fn headline_of_programs(all: &[Measurement]) -> Option<String> {
+pub(super) fn headline_of_programs(all: &[Measurement]) -> Option<Headline> {
     let cells = PROGRAMS.cells(all);
-    let ratio = |cell: &Cell<'_>| cell.figure("ratio").unwrap_or(f64::NAN);
-    let told = || cells.iter().filter(|cell| ratio(cell).is_finite());
-    let (best, worst) = (most(told(), ratio)?, most(told(), |cell| -ratio(cell))?);
-    Some(format!(
-        "Whole programs run {} ({}) to {} times ({}) as fast on {PRODUCT} as without it.",
-        digits(ratio(worst), 3),
-        worst.name("program"),
-        digits(ratio(best), 3),
-        best.name("program")
-    ))
+    let told: Vec<(&Cell<'_>, Speedup)> = cells.iter().filter_map(|cell| Some((cell, speedup(cell)?))).collect();
+    let by_ratio = |a: &&(&Cell<'_>, Speedup), b: &&(&Cell<'_>, Speedup)| a.1.ratio.total_cmp(&b.1.ratio);
+    let (worst, best) = (told.iter().min_by(by_ratio)?, told.iter().max_by(by_ratio)?);
+    // How quiet the machine was decides whether the sentence is used at all.
+    let conclusion = |of: &Speedup| of.conclusion(Level::Quiet);
+    let [ratio, least, most] = [best.1.ratio, best.1.least, best.1.most].map(|ratio| digits(ratio, 3));
+    let program = best.0.name("program");
+    let (about, sentence) = if let [one] = &told[..] {
+        (
+            format!("{program}, which ran {least} to {most} times as fast on {PRODUCT} as without it"),
+            format!(
+                "{program} runs {ratio} times as fast on {PRODUCT} as without it ({least} to {most}, {} pairs): {}.",
+                one.1.pairs,
+                conclusion(&one.1)
+            ),
+        )
+    } else {
+        let count = |wanted: Conclusion, what: &str| {
+            let count = told.iter().filter(|(_, of)| conclusion(of) == wanted).count();
+            (count > 0).then(|| format!("{count} {what}"))
+        };
+        let counts = [
+            count(Conclusion::Faster, "faster"),
+            count(Conclusion::Slower, "slower"),
+            count(Conclusion::NoDifference, "with no difference seen"),
+            count(Conclusion::OnePair, "measured once"),
+        ];
+        let counts = counts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        let (slowest, other) = (digits(worst.1.ratio, 3), worst.0.name("program"));
+        (
+            format!("{} whole programs", told.len()),
+            format!(
+                "Of {} whole programs on {PRODUCT}: {counts}; from {slowest} ({other}) to {ratio} times ({program}) as fast as \
+                 without it.",
+                told.len()
+            ),
+        )
+    };
+    Some(Headline { about, sentence, is_single: told.iter().all(|(_, of)| of.pairs < 2) })
+}
+
+/// How many times as fast a program was with the libraries; `None` for a run without them.
+fn speedup(cell: &Cell<'_>) -> Option<Speedup> {
+    let [ratio, least, most] = ["ratio", "ratio_least", "ratio_most"].map(|name| cell.figure(name));
+    let ratio = ratio.filter(|ratio| ratio.is_finite())?;
+    Some(Speedup { ratio, least: least?, most: most?, pairs: cell.m.summary.n })
 }
 
 /// What ids of times of whole programs begin with.
@@ -138,8 +181,8 @@ pub(super) const PROGRAMS: FigureSpec = FigureSpec {
     chart: bars("milliseconds from begin to end", Scale::Linear, "ms"),
     caption: |cells| {
         let told = |cell: &Cell<'_>| {
-            let [ratio, least, most] = ["ratio", "ratio_least", "ratio_most"].map(|name| cell.figure(name));
-            let [ratio, least, most] = [ratio?, least?, most?].map(|ratio| digits(ratio, 3));
+            let Speedup { ratio, least, most, .. } = speedup(cell)?;
+            let [ratio, least, most] = [ratio, least, most].map(|ratio| digits(ratio, 3));
             let without =
                 cells.iter().find(|other| other.name("libraries") == "without" && other.name("program") == cell.name("program"));
             let cut = without.and_then(|without| without.figure("cut_off")).filter(|&cut| cut > 0.0);

@@ -6,7 +6,7 @@ use super::axis::Scale;
 use super::curve::{Curve, Look, Point};
 use super::lines::{AxisSide, Lines, Plot};
 use super::spec::{Cell, Chart, FigureSpec, Reading, least, most, names};
-use super::{Drawn, distinct};
+use super::{Drawn, Headline, distinct};
 use foregather_results::Measurement;
 use foregather_results::number::{quantity, short};
 
@@ -89,7 +89,7 @@ fn scale(m: &Measurement) -> (f64, &str) {
 }
 
 /// How far apart the quickest and the slowest way are in the median, in a sentence.
-pub(super) fn headline(all: &[Measurement]) -> Option<String> {
+pub(super) fn headline(all: &[Measurement]) -> Option<Headline> {
     let cells = METHODS.cells(all);
     let places = names(&cells, "place");
     let place = *places.iter().find(|place| place.contains("two")).or(places.first())?;
@@ -99,8 +99,10 @@ pub(super) fn headline(all: &[Measurement]) -> Option<String> {
     let here = || cells.iter().filter(same).filter(|cell| median(cell) > 0.0);
     let (best, worst) = (least(here(), median)?, most(here(), median)?);
     let told = |cell: &Cell<'_>| format!("{} by {}", quantity(median(cell), &cell.m.unit), cell.name("method"));
-    let words = format!("A round trip between {partners}, {place}, takes {}, and {}, in the median.", told(best), told(worst));
-    (worst.value > best.value).then_some(words)
+    let about = format!("round trips between {partners}, {place}");
+    let sentence = format!("A round trip between {partners}, {place}, takes {} and {}, in the median.", told(best), told(worst));
+    let is_single = here().all(|cell| cell.m.summary.n < 2);
+    (worst.value > best.value).then_some(Headline { about, sentence, is_single })
 }
 
 /// The parts of the id, in words.

@@ -44,6 +44,9 @@ pub(super) struct FigureSpec {
     pub(super) caption: fn(&[Cell<'_>]) -> Option<String>,
 }
 
+/// Curves over fewer points are no chart: their numbers are in the data.
+const POINTS_MIN: usize = 3;
+
 /// The kinds of chart.
 pub(super) enum Chart {
     Bars {
@@ -218,6 +221,9 @@ impl FigureSpec {
             }
         }
         if let Chart::Lines { .. } = self.chart {
+            if texts(&marks, |m| &m.along).len() < POINTS_MIN {
+                return None;
+            }
             caption += &more_than(PLOTS_MAX, texts(&marks, |m| &m.panel).len(), "panels");
             caption += &more_than(CURVES_MAX, texts(&marks, |m| &m.series).len(), "curves");
         }

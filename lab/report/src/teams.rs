@@ -46,7 +46,7 @@ pub(super) const REGIONS: FigureSpec = FigureSpec {
         let first = cells.iter().find(|cell| is_product(cell.name("runner"))).or(cells.first())?;
         let told = |cell: &Cell<'_>| {
             let cpu = cell.figure("cpu_us_per_region");
-            let cpu = cpu.map_or(String::new(), |us| format!(", {} us of them burnt", digits(us, 3)));
+            let cpu = cpu.map_or(String::new(), |us| format!(", with {} us of processor time", digits(us, 3)));
             let [threads, runner, beside] = ["threads", "runner", "beside"].map(|name| cell.name(name));
             format!("{threads} threads by {runner} take {} {beside}{cpu}", quantity(cell.value * 1e3, "ns"))
         };

@@ -15,7 +15,7 @@ use foregather_cli::demo_results;
 use foregather_cli::failure::Failure;
 use foregather_host::{clock, interrupt};
 use foregather_machine::Nanos;
-use foregather_report as report;
+use foregather_report::{self as report, SideBySide};
 use foregather_reproduce as reproduce;
 use foregather_results::{Measurement, Results, Run, output};
 use said::Said;
@@ -23,6 +23,8 @@ use scenes::{Rivals, SCENES};
 use sentence::Sentence;
 use std::path::Path;
 
+/// What its results are called.
+const DEMO: &str = "demo";
 /// The announced time is a multiple of this.
 const STEP: Nanos = Nanos::from_ms(5_000);
 /// Looking around, and writing the page.
@@ -39,7 +41,7 @@ pub fn run(page_at: &Path, quiet: bool) -> Result<()> {
     if !quiet {
         eprintln!("{}\n", screen.wrapped(&announcement(announced), 0));
     }
-    let run = Run::begin("demo", Some(1));
+    let run = Run::begin(DEMO, Some(1));
     let left = || (began + announced) - clock::now();
     let Toured { mut measurements, mut notes, failed } = measure(&rivals, quiet, left)?;
     let simulated = simulated::run(quiet, left)?;
@@ -52,12 +54,19 @@ pub fn run(page_at: &Path, quiet: bool) -> Result<()> {
     results.seconds = (clock::now() - began).as_secs();
     results.timelines = simulated.timelines;
     results.verdicts = reproduce::settle(simulated.tried, &results.noise).verdicts;
-    let page = output::write(page_at, &report::page(std::slice::from_ref(&results)));
+    let page = output::write(page_at, &report::page_of_demo(std::slice::from_ref(&results), &side_by_side(&results)));
     let data_at = demo_results(page_at);
     let kept = keep(&results, Some(&data_at));
     print_kept(&results, Some(&data_at), kept, || said(&results, &failed, &rivals, page_at, &screen))?;
     page?;
     if results.interrupted { Err(Failure::Interrupted.into()) } else { Ok(()) }
+}
+
+/// What the page of a demo shows first; nothing of other results.
+pub(crate) fn side_by_side(results: &Results) -> Vec<SideBySide> {
+    let sentences =
+        SCENES.iter().filter(|_| results.experiment == DEMO).filter_map(|scene| scene.sentence(&results.measurements));
+    sentences.map(|sentence| sentence.side_by_side(results.noise.verdict)).collect()
 }
 
 /// How long the whole takes at most: what is planned, rounded up.

@@ -1,7 +1,9 @@
 //! One line of the demo: what was done, and how long each took for it.
 use crate::screen::NO_BREAK;
-use foregather_results::Distribution;
+use foregather_report::{SideBySide, Way};
+use foregather_results::compare::ratio_of_medians;
 use foregather_results::number::{digits, rounded};
+use foregather_results::{Conclusion, Distribution, Level, Speedup};
 
 /// Less of a difference is none.
 const SAME: f64 = 0.05;
@@ -60,8 +62,8 @@ impl Contestant {
     fn text(&self, kind: SentenceKind, mark: &str) -> String {
         let Self { name, .. } = self;
         match (self.ns(), self.range()) {
-            (Some(_), Some((least, most))) if kind == SentenceKind::Wait => {
-                format!("{name} {mark}{} to {mark}{}", time(least), time(most))
+            (Some(ns), Some((least, most))) if kind == SentenceKind::Wait => {
+                format!("{name} {mark}{} ({} to {})", time(ns), time(least), time(most))
             }
             (Some(ns), _) => format!("{name} {mark}{}", time(ns)),
             (None, _) => format!("{name} did not end in time"),
@@ -107,14 +109,9 @@ impl Sentence {
         Some(other.ns()? / self.ours_ns)
     }
 
-    fn best(&self) -> Option<(&Contestant, f64)> {
-        let timed = self.others.iter().filter_map(|other| Some((other, other.ns()? / self.ours_ns)));
-        timed.min_by(|a, b| a.1.total_cmp(&b.1))
-    }
-
     /// How many times as long as this project the best of the others took.
     pub(super) fn best_other(&self) -> Option<f64> {
-        self.best().map(|(_, ratio)| ratio)
+        self.others.iter().filter_map(|other| Some(other.ns()? / self.ours_ns)).min_by(f64::total_cmp)
     }
 
     /// How many times as long as this project's slowest turn the slowest one of the others took.
@@ -124,19 +121,54 @@ impl Sentence {
         self.others.iter().filter_map(slowest).map(|ns| ns / ours).max_by(f64::total_cmp)
     }
 
-    /// Is another one faster?
-    pub(super) fn is_lost(&self) -> bool {
-        self.faster().is_some()
+    /// How many times as fast as another one this project is; `None` if that one never did it.
+    fn speedup(&self, other: &Contestant) -> Option<Speedup> {
+        let [ours, theirs] = [&self.ours, other].map(|of| Distribution::of_values(&of.turns));
+        let [ratio, least, most] = ratio_of_medians(&ours?, &theirs?)?;
+        Some(Speedup { ratio, least, most, pairs: self.ours.turns.len().min(other.turns.len()) as u64 })
     }
 
-    /// The other one that is faster; none whose slowest turns are far from its fastest.
-    fn faster(&self) -> Option<&Contestant> {
-        self.best().filter(|(other, ratio)| *ratio < 1.0 - SAME && other.range().is_none()).map(|(other, _)| other)
+    /// What follows for this project on a machine that was so quiet or noisy: faster than all others, or slower
+    /// than one of them.
+    pub(super) fn conclusion(&self, noise: Level) -> Conclusion {
+        let all: Vec<Speedup> = self.others.iter().filter_map(|other| self.speedup(other)).collect();
+        let of = |speedup: &Speedup| match speedup.conclusion(noise) {
+            Conclusion::Faster | Conclusion::Slower if (speedup.ratio - 1.0).abs() < SAME => Conclusion::NoDifference,
+            other => other,
+        };
+        let doubts = [Conclusion::Unusable, Conclusion::OnePair, Conclusion::Slower, Conclusion::NoDifference];
+        let found: Vec<Conclusion> = all.iter().map(of).collect();
+        doubts.into_iter().find(|doubt| found.contains(doubt)).unwrap_or(Conclusion::Faster)
+    }
+
+    /// Is another one faster?
+    pub(super) fn is_lost(&self) -> bool {
+        self.conclusion(Level::Quiet) == Conclusion::Slower
     }
 
     /// Is this project faster than all others?
     pub(super) fn is_won(&self) -> bool {
-        self.best_other().is_some_and(|ratio| ratio > 1.0 + SAME)
+        self.conclusion(Level::Quiet) == Conclusion::Faster && self.best_other().is_some()
+    }
+
+    /// The fastest one, where another one is faster.
+    fn faster(&self) -> Option<&Contestant> {
+        let by_ratio = |a: &(&Contestant, f64), b: &(&Contestant, f64)| a.1.total_cmp(&b.1);
+        let best = self.others.iter().filter_map(|other| Some((other, self.speedup(other)?.ratio))).min_by(by_ratio);
+        best.filter(|_| self.is_lost()).map(|(other, _)| other)
+    }
+
+    /// The same for a page.
+    pub(super) fn side_by_side(&self, noise: Level) -> SideBySide {
+        let faster = self.faster();
+        let way = |of: &Contestant| Way {
+            name: of.name.clone(),
+            is_ours: of.name == OURS,
+            is_faster: faster == Some(of),
+            ns: Distribution::of_values(&of.turns).map(|turns| [0.5, 0.0, 1.0].map(|q| turns.quantile(q))),
+        };
+        let ways = [&self.ours].into_iter().chain(&self.others).map(way).collect();
+        SideBySide { about: self.about.clone(), ways, conclusion: self.conclusion(noise) }
     }
 
     /// In words; `mark` stands before each number that is rough.
@@ -169,7 +201,7 @@ pub(super) mod tests {
     use super::*;
 
     pub(in super::super) fn sentence(kind: SentenceKind, about: &str, all: &[(&str, f64)]) -> Sentence {
-        Sentence::new(kind, about.to_owned(), all.iter().map(|(name, ns)| Contestant::new(name, vec![*ns])).collect()).unwrap()
+        Sentence::new(kind, about.to_owned(), all.iter().map(|(name, ns)| Contestant::new(name, vec![*ns; 3])).collect()).unwrap()
     }
 
     pub(in super::super) fn plain(text: &str) -> String {
@@ -220,10 +252,25 @@ pub(super) mod tests {
         let all = [("foregather", vec![6.5e3, 7e3, 6e3]), ("gomp", vec![2.34e6, 6e3, 5e3]), ("omp", vec![9e3, 8e3, 9e3])];
         let all: Vec<Contestant> = all.into_iter().map(|(name, turns)| Contestant::new(name, turns)).collect();
         let region = Sentence::new(SentenceKind::Wait, "A region".to_owned(), all.clone()).unwrap();
-        assert_eq!(said(&region, ""), "A region: libgomp 5 us to 2.3 ms, libomp 9 us, Foregather 6.5 us.");
+        assert_eq!(said(&region, ""), "A region: libgomp 6 us (5 us to 2.3 ms), libomp 9 us, Foregather 6.5 us.");
         assert!(!region.is_won() && !region.is_lost() && region.slowest_other().is_some_and(|ratio| ratio > 330.0));
         let other = Sentence::new(SentenceKind::Other, "A product".to_owned(), all).unwrap();
         assert!(said(&other, "").contains("libgomp 6 us,"));
+    }
+
+    #[test]
+    fn nothing_follows_from_one_turn_or_an_unusable_machine() {
+        let of = |ours: &[f64], theirs: &[f64], noise| {
+            let all = [("team", ours), ("gomp", theirs)].map(|(name, turns)| Contestant::new(name, turns.to_vec()));
+            Sentence::new(SentenceKind::Wait, "A region".to_owned(), all.into()).unwrap().side_by_side(noise).conclusion
+        };
+        let (ours, theirs) = (&[10.0, 11.0, 10.5], &[30.0, 31.0, 33.0]);
+        assert_eq!(of(ours, theirs, Level::Noisy), Conclusion::Faster);
+        assert_eq!(of(theirs, ours, Level::Quiet), Conclusion::Slower);
+        assert_eq!(of(ours, ours, Level::Quiet), Conclusion::NoDifference);
+        assert_eq!(of(&ours[..1], theirs, Level::Quiet), Conclusion::OnePair);
+        assert_eq!(of(ours, theirs, Level::Unusable), Conclusion::Unusable);
+        assert_eq!(of(&[10.0, 100.0, 12.0], &[90.0, 11.0, 30.0], Level::Quiet), Conclusion::NoDifference, "they overlap");
     }
 
     #[test]

@@ -2,14 +2,14 @@
 use super::glossary::Marked;
 use super::origin::date;
 use super::{Document, escape, is_reproduction, papers, several};
-use crate::{barriers, openmp, ping_pong};
+use crate::{Headline, barriers, openmp, ping_pong};
 use foregather_results::{Measurement, Outcome, Results, counts};
 
 /// More sentences are not read.
 const SENTENCES: usize = 3;
 
 /// Says in a sentence what measurements come to, if they are of its kind.
-type Sentence = fn(&[Measurement]) -> Option<String>;
+type Sentence = fn(&[Measurement]) -> Option<Headline>;
 
 /// What figures say of a document, the most telling first.
 const OF_MEASUREMENTS: [Sentence; 4] =
@@ -18,11 +18,11 @@ const OF_MEASUREMENTS: [Sentence; 4] =
 /// The title, the machine, and the headline: what measurements and claims come to, else what the first figure
 /// shows.
 pub(super) fn header(title: &str, documents: &[Document<'_>], first: Option<&str>) -> String {
-    let told: Vec<(&Document<'_>, String)> =
+    let told: Vec<(&Document<'_>, Headline)> =
         OF_MEASUREMENTS.iter().filter_map(|say| documents.iter().find_map(|of| Some((of, say(&of.all)?)))).collect();
-    let disturbed = told.iter().take(SENTENCES).any(|(of, _)| of.is_disturbed());
+    let disturbed = told.iter().any(|(of, _)| of.is_disturbed());
     let warning = if disturbed { "<span class=\"bad word\">Measured on a machine that other programs used.</span> " } else { "" };
-    let mut sentences: Vec<String> = told.into_iter().map(|(_, sentence)| sentence).collect();
+    let mut sentences = of_measurements(told);
     // A reproduction is about the claims first.
     let place = if documents.iter().all(|of| is_reproduction(of.results)) { 0 } else { sentences.len() };
     sentences.splice(place..place, of_claims(documents));
@@ -31,8 +31,38 @@ pub(super) fn header(title: &str, documents: &[Document<'_>], first: Option<&str
         sentences.extend(of_nothing(documents).or_else(|| first.map(one_sentence)));
     }
     let lead = Marked::default().text(&sentences.join(" "));
+    whole(title, documents, &format!("{warning}{lead}"))
+}
+
+/// The title and the machine above a page whose first section says what was found.
+pub(super) fn short(title: &str, documents: &[Document<'_>]) -> String {
+    let disturbed = documents.iter().any(Document::is_disturbed);
+    let warning = "<span class=\"bad word\">Measured on a machine that other programs used: nothing is concluded.</span>";
+    whole(title, documents, if disturbed { warning } else { "" })
+}
+
+fn whole(title: &str, documents: &[Document<'_>], lead: &str) -> String {
     let facts = documents.first().map_or_else(String::new, |first| facts(first.results));
-    format!("<header><h1>{title}</h1>\n<p class=sub>{}</p>\n<p class=lead>{warning}{lead}</p></header>\n", escape(&facts))
+    let lead = if lead.is_empty() { String::new() } else { format!("<p class=lead>{lead}</p>") };
+    format!("<header><h1>{title}</h1>\n<p class=sub>{}</p>\n{lead}</header>\n", escape(&facts))
+}
+
+/// What measurements come to. Runs of an unusable machine and values that were measured once allow no conclusion.
+fn of_measurements(told: Vec<(&Document<'_>, Headline)>) -> Vec<String> {
+    let (mut sentences, mut disturbed, mut single) = (Vec::new(), Vec::new(), Vec::new());
+    for (of, headline) in told {
+        match headline {
+            _ if of.is_disturbed() => disturbed.push(headline.about),
+            _ if headline.is_single => single.push(headline.about),
+            _ => sentences.push(headline.sentence),
+        }
+    }
+    for (about, why) in [(disturbed, "other programs used too much of the machine meanwhile"), (single, "it was measured once")] {
+        if !about.is_empty() {
+            sentences.push(format!("No conclusion about {}: {why}.", about.join(", and about ")));
+        }
+    }
+    sentences
 }
 
 /// The first sentence of a text.

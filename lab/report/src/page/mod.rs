@@ -1,38 +1,55 @@
 //! The page: what the results say, figures by section, claims, and where all of it comes from.
 //!
-//! - `headline`: the results in a few sentences. `placed`: which figure stands where. `claims`: those of
-//!   papers.
+//! - `headline`: the results in a few sentences. `side_by_side`: those of a demo, as bars. `placed`: which
+//!   figure stands where. `claims`: those of papers.
 //! - `origin`: what disturbed the runs, notes, provenance, the data. `glossary`: the words.
 mod claims;
 mod glossary;
 mod headline;
 mod origin;
 mod placed;
+mod side_by_side;
 
 use super::document::Document;
 use super::svg::escape;
 use super::{Drawn, dsm, papers};
 use foregather_results::Results;
 use placed::Placed;
+pub use side_by_side::{SideBySide, Way};
 
 /// One self-contained HTML page from these results, in their order.
 pub fn page(results: &[Results]) -> String {
+    page_of_demo(results, &[])
+}
+
+/// The same page with what a demo has done first; papers and simulations are folded then.
+pub fn page_of_demo(results: &[Results], demo: &[SideBySide]) -> String {
     let documents: Vec<Document<'_>> = results.iter().map(Document::of).collect();
-    let placed = Placed::of(results, &documents);
-    let title = title(results);
+    let placed = Placed::of(results, &documents, demo.is_empty());
     let published = results.iter().map(|of| dsm::published(&of.measurements)).find(|section| !section.is_empty());
+    let of_papers = [placed.papers(&documents), published.unwrap_or_default(), claims::section(results, &placed)].concat();
+    let of_papers = if demo.is_empty() || of_papers.is_empty() {
+        of_papers
+    } else {
+        format!("<details class=more><summary>Papers, and machines in simulation</summary>{of_papers}</details>\n")
+    };
     let main = [
+        side_by_side::section(demo),
         origin::noise(results),
         placed.contents(results),
-        placed.sections(&documents),
-        published.unwrap_or_default(),
-        claims::section(results, &placed),
+        placed.measured(&documents),
+        of_papers,
         origin::notes(results, &documents),
         origin::sources(results),
         glossary::section(),
     ]
     .concat();
-    let header = headline::header(title, &documents, placed.first_caption());
+    let (title, header) = if demo.is_empty() {
+        let title = title(results);
+        (title, headline::header(title, &documents, placed.first_caption()))
+    } else {
+        (MEASURED_HERE, headline::short(MEASURED_HERE, &documents))
+    };
     let (css, js) = (include_str!("page.css"), include_str!("page.js"));
     format!(
         r#"<!doctype html>
@@ -47,6 +64,9 @@ pub fn page(results: &[Results]) -> String {
     )
 }
 
+/// The title of a page about measurements.
+const MEASURED_HERE: &str = "How this machine waits";
+
 /// What the page is about, by what is on it.
 fn title(results: &[Results]) -> &'static str {
     let judged = results.iter().any(|of| !of.verdicts.is_empty());
@@ -55,7 +75,7 @@ fn title(results: &[Results]) -> &'static str {
         (true, true) => "Claims of papers, tried here",
         (true, false) => "How this machine waits, and claims of papers tried here",
         (false, true) => "Machines in simulation",
-        (false, false) => "How this machine waits",
+        (false, false) => MEASURED_HERE,
     }
 }
 

@@ -24,7 +24,7 @@ fn experiment(of: &Results) -> String {
     match papers[..] {
         [] => of.experiment.clone(),
         [ref one] => format!("{} {one}", of.experiment),
-        _ => format!("{} {} papers", of.experiment, papers.len()),
+        _ => format!("{}, with claims of {} papers", of.experiment, papers.len()),
     }
 }
 

@@ -74,7 +74,8 @@ pub(super) struct Placed {
 }
 
 impl Placed {
-    pub(super) fn of(results: &[Results], documents: &[Document<'_>]) -> Self {
+    /// `telling`: the most telling figures stand first.
+    pub(super) fn of(results: &[Results], documents: &[Document<'_>], telling: bool) -> Self {
         let (mut all, mut found, mut ids) = (Vec::<PlacedFigure>::new(), 0, BTreeSet::new());
         for figure in figures(results) {
             let name = figure.name();
@@ -101,7 +102,9 @@ impl Placed {
                 all[before..].iter_mut().for_each(|placed| placed.whose = format!("{}: ", named(documents[placed.of].results)));
             }
         }
-        first(&mut all);
+        if telling {
+            first(&mut all);
+        }
         all.sort_by_key(|placed| (placed.section, placed.order()));
         Self { all, found }
     }
@@ -140,13 +143,29 @@ impl Placed {
         }
         let rest = [("sources", "Where these numbers come from"), ("glossary", "Glossary")];
         rest.into_iter().for_each(|(id, name)| _ = writeln!(text, "<li><a href=\"#{id}\">{name}</a>"));
-        format!("<nav class=\"card toc\" aria-labelledby=contents><h2 id=contents>Contents</h2><ul>{text}</ul></nav>\n")
+        format!(
+            "<nav aria-label=Contents><details class=\"card toc\"><summary>Contents</summary><ul>{text}</ul></details></nav>\n"
+        )
     }
 
-    /// All figures, section by section.
-    pub(super) fn sections(&self, documents: &[Document<'_>]) -> String {
+    /// The figures of what was measured, section by section.
+    pub(super) fn measured(&self, documents: &[Document<'_>]) -> String {
+        self.sections(documents, |section| !section.is_virtual())
+    }
+
+    /// The figures of papers and of other simulations, section by section.
+    pub(super) fn papers(&self, documents: &[Document<'_>]) -> String {
+        let mut text = self.sections(documents, Section::is_virtual);
+        if self.found >= FIGURES_MAX {
+            let _ = writeln!(text, "<p class=sub>The first {FIGURES_MAX} figures are shown; the data have all.</p>");
+        }
+        text
+    }
+
+    fn sections(&self, documents: &[Document<'_>], wanted: fn(Section) -> bool) -> String {
         let mut text = String::new();
-        for section in self.all.chunk_by(|a, b| a.section == b.section) {
+        let wanted = |section: &&[PlacedFigure]| wanted(section[0].section);
+        for section in self.all.chunk_by(|a, b| a.section == b.section).filter(wanted) {
             let id = place(section);
             let _ = writeln!(text, "<section aria-labelledby=\"{id}\"><h2 id=\"{id}\">{}</h2>", heading(section[0].section));
             if let Section::Paper(number) = section[0].section {
@@ -162,10 +181,14 @@ impl Placed {
             }
             text += "</section>\n";
         }
-        if self.found >= FIGURES_MAX {
-            let _ = writeln!(text, "<p class=sub>The first {FIGURES_MAX} figures are shown; the data have all.</p>");
-        }
         text
+    }
+}
+
+impl Section {
+    /// Returns whether its figures are of papers or of simulated plans.
+    fn is_virtual(self) -> bool {
+        matches!(self, Self::Paper(_) | Self::Plans | Self::Topic(Topic::Simulated))
     }
 }
 
@@ -273,7 +296,7 @@ impl PlacedFigure {
         let (title, svg) = (escape(&format!("{}{}", self.whose, drawn.svg.title)), &drawn.svg.markup);
         format!(
             "<figure id=\"{id}\" data-name=\"{name}\" data-of=\"data{}\"{data}><h3 class=unseen>{title}</h3>\
-             <div class=scroll>{svg}</div><figcaption>{warning}{caption}{words}</figcaption></figure>\n",
+             <p class=swipe>Scroll sideways to see the whole figure.</p><div class=scroll>{svg}</div><figcaption>{warning}{caption}{words}</figcaption></figure>\n",
             self.of
         )
     }

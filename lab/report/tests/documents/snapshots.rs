@@ -3,7 +3,7 @@
 use crate::{sample, skew_and_noise, timelines};
 use expect_test::expect_file;
 use foregather_report::page;
-use foregather_results::Results;
+use foregather_results::{Level, Results};
 use std::collections::BTreeMap;
 
 /// Every figure on the page of these results: its caption, its texts line by line, the points of its curves,
@@ -97,5 +97,63 @@ fn figures_are_as_they_were() {
         "transition": of(sample::simulated::transition()),
         "regrets": of(sample::regrets::simulated(2)),
         "timelines": timelines::played(),
+    }
+}
+
+/// What the head of a page says of these results.
+fn lead(results: &Results) -> String {
+    let page = page(std::slice::from_ref(results));
+    let lead = page.split_once("<p class=lead>").map_or("", |(_, rest)| rest.split("</p>").next().unwrap_or_default());
+    lead.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text)).collect()
+}
+
+/// Pages of one, two and many, on quiet, noisy and unusable machines: nothing follows from an unusable one, nor
+/// from values that were measured once.
+#[test]
+fn headlines_conclude_only_where_the_numbers_allow_it() {
+    let [mut one, mut once, mut slower, mut same] = [(); 4].map(|()| sample::teams::programs());
+    let change = |of: &mut Results, name: &str, value: f64| {
+        of.measurements.iter_mut().filter_map(|m| m.figures.get_mut(name)).for_each(|figure| *figure = value);
+    };
+    one.measurements.truncate(2);
+    once.measurements.truncate(2);
+    once.measurements.iter_mut().for_each(|m| m.summary.n = 1);
+    [("ratio", 0.5), ("ratio_least", 0.4), ("ratio_most", 0.6)].map(|(name, value)| change(&mut slower, name, value));
+    [("ratio", 1.1), ("ratio_least", 0.9), ("ratio_most", 1.3)].map(|(name, value)| change(&mut same, name, value));
+    let mut row = sample::barriers(1);
+    let name = row.measurements[0].labels["row"].clone();
+    row.measurements.retain(|m| m.labels.get("row") == Some(&name));
+    let mut row_once = row.clone();
+    row_once.measurements.iter_mut().for_each(|m| m.summary.n = 1);
+    let mut construct = sample::teams::openmp();
+    let first = construct.measurements[0].labels.clone();
+    construct
+        .measurements
+        .retain(|m| ["construct", "hogs", "threads"].iter().all(|name| m.labels.get(*name) == first.get(*name)));
+    let all = [
+        ("one program", one),
+        ("one program, one pair", once),
+        ("two programs", sample::teams::programs()),
+        ("two slower programs", slower),
+        ("two programs without a difference", same),
+        ("one load", row),
+        ("one load, measured once", row_once),
+        ("many loads", sample::barriers(1)),
+        ("one construct", construct),
+        ("many constructs", sample::teams::openmp()),
+        ("round trips", sample::waits()),
+    ];
+    let mut said = String::new();
+    for (name, mut results) in all {
+        for verdict in [Level::Quiet, Level::Noisy, Level::Unusable] {
+            results.noise.verdict = verdict;
+            said += &format!("{name}, {verdict}: {}\n", lead(&results));
+        }
+    }
+    expect_file!["snapshots/headlines.txt"].assert_eq(&said);
+    for line in
+        said.lines().filter(|line| line.contains(", unusable: ") || line.contains(" once, ") || line.contains("one pair, "))
+    {
+        assert!(line.contains("No conclusion about ") && !line.ends_with(": faster."), "{line}");
     }
 }
