@@ -60,16 +60,24 @@ impl Cli {
 /// What the program does, verb by verb.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// A tour of less than a minute on this machine, with a report to open in a browser.
-    #[command(after_help = "Example: foregather demo --output /tmp/tour.html")]
+    /// A tour of about 15 s on this machine, with a report to open in a browser.
+    #[command(after_help = "Example: foregather demo --output /tmp/tour.html\n\
+                            Example: foregather demo --turns 21")]
     Demo {
+        /// How often each way has its turn, in alternating order; 7 times if not given. More turns take longer.
+        #[arg(long, value_parser = clap::value_parser!(u32).range(2..=1_000))]
+        turns: Option<u32>,
         /// Where the page goes; its data goes beside it, ending in .results.json.
         #[arg(short, long, default_value = "foregather-report.html")]
         output: PathBuf,
     },
     /// What this machine has, what it lacks, and how to get that.
     #[command(after_help = "Example: foregather doctor --format json")]
-    Doctor,
+    Doctor {
+        /// Also lists the peers that benchmarks compare with, and what is missing of them.
+        #[arg(long)]
+        peers: bool,
+    },
     /// Measures this machine.
     Measure {
         /// The experiment to run.
@@ -134,9 +142,9 @@ pub enum Verb {
     Run(RunOptions),
     /// Runs one of five programs on shared memory that its ranks do not have, proves its result, and says
     /// where the time went.
-    #[command(after_help = "Example: foregather app sor --hosts 1,2\n\
+    #[command(after_help = "Example: foregather app sor --ranks 1,2\n\
                             Example: foregather app tsp --unit 4096 --explain sharing\n\
-                            Example: foregather app lu --class paper --hosts 1,2 --repeat 5 --output lu.json && foregather report lu.json\n\
+                            Example: foregather app lu --class paper --ranks 1,2 --repeat 5 --output lu.json && foregather report lu.json\n\
                             Example: foregather run --hosts hosts.txt -- foregather app water\n\n\
                             Classes: small and paper; is: S, W and A of the NAS; tsp: burma14, ulysses16, gr17, gr21, ulysses22.\n\
                             Started by a launcher (foregather run, mpirun, srun ...) it is one of that job's ranks, and rank 0 prints.")]
@@ -161,7 +169,7 @@ impl Verb {
             Self::Exec(exec) => exec.library.iter().cloned().chain(exec.program.first().map(PathBuf::from)).collect(),
             Self::Run(run) => run.hosts.iter().cloned().collect(),
             Self::Demo { .. }
-            | Self::Doctor
+            | Self::Doctor { .. }
             | Self::Measure { .. }
             | Self::Reproduce(_)
             | Self::App(_)
@@ -174,13 +182,15 @@ impl Verb {
     /// that print nothing write none of its files, so `app` tries its own.
     pub fn outputs(&self) -> Vec<PathBuf> {
         match self {
-            Self::Demo { output } => vec![output.clone(), demo_results(output)],
+            Self::Demo { output, .. } => vec![output.clone(), demo_results(output)],
             Self::Report { output, .. } => vec![output.clone()],
             Self::Measure { output, .. } => output.iter().cloned().collect(),
             Self::Simulate(simulate) => [&simulate.output, &simulate.trace].into_iter().flatten().cloned().collect(),
             Self::Exec(exec) => exec.output.iter().cloned().collect(),
             Self::Reproduce(reproduce) => [&reproduce.output, &reproduce.record].into_iter().flatten().cloned().collect(),
-            Self::Doctor | Self::Compare { .. } | Self::Run(_) | Self::App(_) | Self::Completions { .. } | Self::Man => vec![],
+            Self::Doctor { .. } | Self::Compare { .. } | Self::Run(_) | Self::App(_) | Self::Completions { .. } | Self::Man => {
+                vec![]
+            }
         }
     }
 }
@@ -307,7 +317,7 @@ pub struct App {
     /// The number of ranks: one number or several, separated by commas, whose times are compared. 2 if not
     /// given.
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=64))]
-    pub hosts: Vec<u32>,
+    pub ranks: Vec<u32>,
     /// Threads of each rank.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub threads: u32,

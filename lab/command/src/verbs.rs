@@ -14,7 +14,7 @@ use foregather_reproduce as reproduce;
 use foregather_results::compare;
 use foregather_results::output;
 use foregather_results::table;
-use foregather_results::{Results, Run};
+use foregather_results::{Noise, Results, Run};
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
@@ -48,14 +48,14 @@ pub fn run(cli: &Cli) -> Result<()> {
             if !(matches!(verb, Verb::App(_)) && app::is_rank()?) {
                 interrupt::install()?;
             }
-            if !matches!(verb, Verb::Doctor | Verb::Run(_)) {
+            if !matches!(verb, Verb::Doctor { .. } | Verb::Run(_)) {
                 refuse_realtime()?;
             }
             match verb {
-                Verb::Doctor => diagnose(cli),
+                Verb::Doctor { peers } => diagnose(cli, *peers),
                 Verb::Run(options) => run::run(options),
                 Verb::App(options) => run_app(cli, options),
-                Verb::Demo { output } => demo::run(output, cli.quiet),
+                Verb::Demo { output, turns } => demo::run(output, *turns, cli.quiet),
                 Verb::Measure { what, output } => measure(cli, foregather_measure::experiment(what), output.as_deref()),
                 Verb::Simulate(options) => plans::run(cli, options),
                 Verb::Reproduce(options) => reproduce_claims(cli, options),
@@ -77,10 +77,10 @@ fn refuse_realtime() -> Result<()> {
     Ok(())
 }
 
-fn diagnose(cli: &Cli) -> Result<()> {
+fn diagnose(cli: &Cli, peers: bool) -> Result<()> {
     let diagnosis = doctor::Diagnosis::gather();
     Ok(print(&match cli.format {
-        Format::Table => diagnosis.to_text(&Screen::of_output()),
+        Format::Table => diagnosis.to_text(peers, &Screen::of_output()),
         Format::Json => serde_json::to_string_pretty(&diagnosis)?,
         Format::Csv => diagnosis.table().to_csv(),
     })?)
@@ -116,9 +116,17 @@ fn reproduce_claims(cli: &Cli, options: &Reproduce) -> Result<()> {
     if let Some(journals) = &options.record {
         reproduce::record_journals(options.paper.as_deref(), journals, cli.quiet)?;
     }
+    if options.paper.is_none() && !cli.quiet {
+        tell("note", &format!("{}; `foregather reproduce PAPER` tries one paper", reproduce::extent()?));
+    }
     let trial = reproduce::Trial { quiet: cli.quiet, full: options.full, journals: options.record.clone() };
     let found = reproduce::run(options.paper.as_deref(), options.figure.as_deref(), &trial)?;
+    let is_measured = found.tried.iter().any(reproduce::Tried::is_measured);
     let mut results = run.end(interrupt::requested(), found.measurements, vec![], found.notes);
+    if !is_measured {
+        // Nothing reaches virtual time.
+        results.noise = Noise::default();
+    }
     results.timelines = found.timelines;
     let settled = reproduce::settle(found.tried, &results.noise);
     results.verdicts = settled.verdicts;

@@ -19,7 +19,7 @@ pub mod tsafrir;
 use anyhow::{Context, Result, bail};
 use claims::{Claim, Paper};
 use foregather_host::{affinity, interrupt};
-use foregather_results::{Level, Measurement, Noise, Outcome, Timeline, Verdict};
+use foregather_results::{Level, Measurement, Noise, Outcome, Timeline, Verdict, meant};
 pub use judge::Answer;
 pub use points::MEASURED;
 use std::collections::BTreeMap;
@@ -146,6 +146,13 @@ pub struct Tried {
     measured: bool,
 }
 
+impl Tried {
+    /// Returns whether this machine decided what came out.
+    pub fn is_measured(&self) -> bool {
+        self.measured
+    }
+}
+
 /// What is left of the verdicts once it is known how quiet the machine was.
 #[derive(Default)]
 pub struct Settled {
@@ -180,6 +187,17 @@ pub fn settle(tried: Vec<Tried>, noise: &Noise) -> Settled {
     settled
 }
 
+/// How much a reproduction of all papers is: `5 papers with 87 claims in 30 experiments`.
+///
+/// # Errors
+/// If the claims cannot be read.
+pub fn extent() -> Result<String> {
+    let papers = claims::papers()?;
+    let experiments: usize = papers.iter().map(|paper| experiments_of(&paper.paper).len()).sum();
+    let claims: usize = papers.iter().map(|paper| paper.claim.len()).sum();
+    Ok(format!("{} papers with {claims} claims in {experiments} experiments, for some minutes", papers.len()))
+}
+
 /// Tries the claims of one paper or of all, of one experiment or of all.
 ///
 /// # Errors
@@ -189,7 +207,8 @@ pub fn run(paper: Option<&str>, figure: Option<&str>, trial: &Trial) -> Result<R
     let known: Vec<_> = papers.iter().map(|p| p.paper.clone()).collect();
     let chosen: Vec<Paper> = papers.into_iter().filter(|p| paper.is_none_or(|name| name == p.paper)).collect();
     if chosen.is_empty() {
-        bail!("no paper `{}`; there are {}", paper.unwrap_or_default(), known.join(", "));
+        let (name, known) = (paper.unwrap_or_default(), known.iter().map(String::as_str).collect::<Vec<_>>());
+        bail!("no paper `{name}`{}", meant(name, &known));
     }
     let mut all = Reproduction::default();
     for paper in &chosen {
@@ -197,7 +216,8 @@ pub fn run(paper: Option<&str>, figure: Option<&str>, trial: &Trial) -> Result<R
         if claims.is_empty() {
             let mut names: Vec<_> = paper.claim.iter().map(|c| c.check.as_str()).collect();
             names.dedup();
-            bail!("no claim of {} is checked by `{}`; there are {}", paper.paper, figure.unwrap_or_default(), names.join(", "));
+            let figure = figure.unwrap_or_default();
+            bail!("no claim of {} is checked by `{figure}`{}", paper.paper, meant(figure, &names));
         }
         for experiment in experiments_of(&paper.paper).iter().filter(|e| claims.iter().any(|c| c.check == e.name)) {
             if interrupt::requested() {

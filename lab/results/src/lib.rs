@@ -10,12 +10,13 @@
 //!   CSV.
 //! - [`apps`]: what results of programs on shared memory are called. [`compare`](mod@compare): two documents,
 //!   ratio by ratio.
-//! - [`Speedup`]: a ratio of times, and its [`Conclusion`]. [`number`]: numbers as they are read.
+//! - [`meant`](fn@meant): the name that a user has misspelt. [`Speedup`]: a ratio of times, and its [`Conclusion`]. [`number`]: numbers as they are read.
 //!   [`progress`]: where a long run stands.
 #![forbid(unsafe_code)]
 pub mod apps;
 pub mod compare;
 mod interval;
+mod meant;
 mod measurement;
 mod noise;
 pub mod number;
@@ -28,6 +29,7 @@ mod timeline;
 mod verdict;
 
 pub use interval::interval_of_mean;
+pub use meant::{meant, misspelt_policy};
 pub use measurement::{Distribution, Measurement, Summary};
 pub use noise::{Level, Noise, NoiseMeter};
 pub use run::{Provenance, Run};

@@ -1,7 +1,8 @@
 //! The plans of `plans/`, built into the program.
-use super::plan::{Ask, Plan, meant};
+use super::plan::{Ask, Plan};
 use anyhow::{Context, Result, bail};
 use foregather_host::regular;
+use foregather_results::meant;
 use foregather_results::table::{ResultTable, in_columns};
 use std::ffi::OsStr;
 use std::path::Path;

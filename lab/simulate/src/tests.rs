@@ -138,7 +138,7 @@ fn threads_may_be_so_many_a_processor() {
     let threads = |text: &str| plan(text).study(0, 1).unwrap().smp().unwrap().jobs[0].threads;
     assert_eq!((threads(&text), threads(SMALL)), (2, 3));
     let error = Plan::parse("small.toml", &SMALL.replace("threads = 3", "threads = \"manyx\""), &Ask::default()).err().unwrap();
-    assert!(error.to_string().contains("`manyx` is no threads"), "{error}");
+    assert!(error.to_string().contains("`threads` is a number, not `manyx`"), "{error}");
 }
 
 /// A rule that is added to the table must be added to the plan.

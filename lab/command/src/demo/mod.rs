@@ -1,4 +1,4 @@
-//! A tour of less than a minute: five things that programs do, each beside what else does it here, in a
+//! A tour of about 15 s: five things that programs do, each beside what else does it here, in a
 //! sentence each; and a page with their figures, and with machines that only exist in simulation.
 //!
 //! - `scenes`: what is measured. `sentence`, `said`: what the terminal shows of it. `simulated`: what only
@@ -19,31 +19,33 @@ use foregather_report::{self as report, SideBySide};
 use foregather_reproduce as reproduce;
 use foregather_results::{Measurement, Results, Run, output};
 use said::Said;
-use scenes::{Rivals, SCENES};
+use scenes::{Rivals, SCENES, TURNS, TurnPlan};
 use sentence::Sentence;
 use std::path::Path;
 
 /// What its results are called.
 const DEMO: &str = "demo";
-/// The announced time is a multiple of this.
-const STEP: Nanos = Nanos::from_ms(5_000);
 /// Looking around, and writing the page.
-const AROUND: Nanos = Nanos::from_ms(1_500);
+const AROUND: Nanos = Nanos::from_ms(700);
+/// The announced time is a multiple of this.
+const SECOND: Nanos = Nanos::from_ms(1_000);
 
 /// Makes the tour; writes the page to `page_at` and its data beside it.
 ///
 /// # Errors
 /// If nothing can be measured, or the page cannot be written.
-pub fn run(page_at: &Path, quiet: bool) -> Result<()> {
+pub fn run(page_at: &Path, turns: Option<u32>, quiet: bool) -> Result<()> {
     let (began, screen) = (clock::now(), Screen::of_output());
     let rivals = Rivals::here();
-    let announced = announced(&rivals);
+    let plan = TurnPlan::new(turns.unwrap_or(TURNS), &rivals);
+    let announced = announced(plan);
     if !quiet {
         eprintln!("{}\n", screen.wrapped(&announcement(announced), 0));
     }
     let run = Run::begin(DEMO, Some(1));
-    let left = || (began + announced) - clock::now();
-    let Toured { mut measurements, mut notes, failed } = measure(&rivals, quiet, left)?;
+    // What does not fit within a fifth more is left out.
+    let left = || (began + announced + Nanos(announced.0 / 5)) - clock::now();
+    let Toured { mut measurements, mut notes, failed } = measure(&rivals, plan, quiet, left)?;
     let simulated = simulated::run(quiet, left)?;
     measurements.extend(simulated.measurements);
     notes.extend(failed.iter().cloned());
@@ -69,17 +71,16 @@ pub(crate) fn side_by_side(results: &Results) -> Vec<SideBySide> {
     sentences.map(|sentence| sentence.side_by_side(results.noise.verdict)).collect()
 }
 
-/// How long the whole takes at most: what is planned, rounded up.
-fn announced(rivals: &Rivals) -> Nanos {
-    let measured = SCENES.iter().fold(Nanos::ZERO, |sum, scene| sum + scene.planned(rivals));
-    let all = measured + simulated::planned() + AROUND;
-    STEP * all.0.div_ceil(STEP.0)
+/// How long the whole takes.
+fn announced(plan: TurnPlan) -> Nanos {
+    let all = plan.planned() + simulated::planned() + AROUND;
+    SECOND * ((all.0 + SECOND.0 / 2) / SECOND.0)
 }
 
 fn announcement(announced: Nanos) -> String {
     let count = SCENES.len();
     format!(
-        "This takes up to {:.0} s: {count} short measurements of this machine, then simulations for a page. Ctrl-C ends it at any \
+        "This takes about {:.0} s: {count} short measurements of this machine, then simulations for a page. Ctrl-C ends it at any \
          time, and keeps what there is by then.",
         announced.as_secs()
     )
@@ -94,13 +95,13 @@ struct Toured {
 }
 
 /// All scenes for which there is time. One that cannot be measured costs the others nothing.
-fn measure(rivals: &Rivals, quiet: bool, left: impl Fn() -> Nanos) -> Result<Toured> {
+fn measure(rivals: &Rivals, plan: TurnPlan, quiet: bool, left: impl Fn() -> Nanos) -> Result<Toured> {
     let (mut all, mut trouble) = (Toured::default(), None);
     for scene in SCENES {
         if interrupt::requested() || left() == Nanos::ZERO {
             break;
         }
-        match scene.measure(rivals, quiet) {
+        match scene.measure(rivals, plan, quiet) {
             Ok(found) => {
                 all.measurements.extend(found.measurements);
                 all.notes.extend(found.notes.into_iter().filter(|note| !all.notes.contains(note)).collect::<Vec<_>>());

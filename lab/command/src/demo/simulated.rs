@@ -20,9 +20,9 @@ type SimulatePart = fn(&mut PageSimulations, bool) -> Result<()>;
 
 /// Each part, and about how long it takes on a quiet machine.
 const PARTS: [(Nanos, SimulatePart); 3] = [
-    (Nanos::from_ms(1_500), cube),
-    (Nanos::from_ms(1_500), |all, quiet| all.claims("tsafrir-feitelson2002", "fig3", quiet)),
-    (Nanos::from_ms(1_500), |all, quiet| all.claims("tsafrir-feitelson2002", "fig4", quiet)),
+    (Nanos::from_ms(800), cube),
+    (Nanos::from_ms(800), |all, quiet| all.claims("tsafrir-feitelson2002", "fig3", quiet)),
+    (Nanos::from_ms(800), |all, quiet| all.claims("tsafrir-feitelson2002", "fig4", quiet)),
 ];
 
 /// How long all parts take.

@@ -42,6 +42,9 @@ pub struct Check {
     /// hardly matters.
     #[serde(skip)]
     pub costs: String,
+    /// Whether only benchmarks need it, to compare with.
+    #[serde(skip)]
+    pub is_peer: bool,
 }
 
 /// All checks.
@@ -53,7 +56,7 @@ pub struct Diagnosis {
 }
 
 fn check(name: &'static str, status: Status, found: impl Into<String>, remedy: impl Into<String>) -> Check {
-    Check { name, status, found: found.into(), remedy: remedy.into(), costs: String::new() }
+    Check { name, status, found: found.into(), remedy: remedy.into(), costs: String::new(), is_peer: false }
 }
 
 /// Something that is not there.
@@ -64,6 +67,11 @@ fn missing(name: &'static str, found: impl Into<String>, remedy: impl Into<Strin
 impl Check {
     fn costing(self, costs: &str) -> Self {
         Self { costs: costs.to_owned(), ..self }
+    }
+
+    /// The same as a part that only benchmarks need.
+    fn of_benchmarks(self) -> Self {
+        Self { is_peer: true, ..self }
     }
 }
 
@@ -82,7 +90,7 @@ impl Diagnosis {
         checks.extend(signals::signals());
         checks.extend(signals::teams());
         checks.extend(libraries());
-        checks.extend(peers());
+        checks.extend(others().into_iter().chain(peers()).map(Check::of_benchmarks));
         Self { schema: "foregather.doctor/1", checks }
     }
 
@@ -190,6 +198,7 @@ fn scheduling() -> Vec<Check> {
         Err(error) => {
             let (why, remedy) = refused(&error);
             missing("quota groups", why, remedy, "without groups of one's own: no measurements under a processor quota")
+                .of_benchmarks()
         }
     };
     let cpus = format!("{allowed:?}");
@@ -204,12 +213,29 @@ fn scheduling() -> Vec<Check> {
     ]
 }
 
-fn libraries() -> Vec<Check> {
-    let library = |name: &'static str, files: &[&str], remedy: &str, costs: &str| match cells::library(files) {
+fn library(name: &'static str, files: &[&str], remedy: &str, costs: &str) -> Check {
+    match cells::library(files) {
         Some(path) => check(name, Status::Ok, path, ""),
         None => missing(name, "not found", remedy, &format!("without {name}: {costs}")),
-    };
-    vec![
+    }
+}
+
+/// Libraries that a user's jobs need.
+fn libraries() -> [Check; 2] {
+    [
+        library("libfabric", &["libfabric.so.1"], "install libfabric (Debian: libfabric1)", "no jobs on several hosts"),
+        library(
+            "PMIx",
+            &["libpmix.so.2"],
+            "install PMIx (Debian: libpmix2)",
+            "no ranks started by srun or other launchers that speak it",
+        ),
+    ]
+}
+
+/// Libraries that are compared with.
+fn others() -> [Check; 3] {
+    [
         library(
             "libgomp",
             &["libgomp.so.1"],
@@ -221,13 +247,6 @@ fn libraries() -> Vec<Check> {
             &["libomp.so.5", "libomp.so"],
             "install LLVM's OpenMP runtime (Debian: libomp5)",
             "no comparison with clang's OpenMP",
-        ),
-        library("libfabric", &["libfabric.so.1"], "install libfabric (Debian: libfabric1)", "no jobs on several hosts"),
-        library(
-            "PMIx",
-            &["libpmix.so.2"],
-            "install PMIx (Debian: libpmix2)",
-            "no ranks started by srun or other launchers that speak it",
         ),
         match product::numpy() {
             Ok(version) => check("NumPy", Status::Ok, version, ""),

@@ -8,14 +8,37 @@ use crate::screen::{Ink, Screen};
 const LEAST_COLUMNS: usize = 24;
 
 impl Diagnosis {
-    /// The whole of it, as wide as the screen.
-    pub fn to_text(&self, screen: &Screen) -> String {
-        self.text_for(screen, Distribution::here(), is_root())
+    /// The whole of it, as wide as the screen; `peers`: also what only benchmarks need.
+    pub fn to_text(&self, peers: bool, screen: &Screen) -> String {
+        self.text_for(peers, screen, Distribution::here(), is_root())
     }
 
-    fn text_for(&self, screen: &Screen, here: Option<Distribution>, root: bool) -> String {
-        let lacking: Vec<&Check> = self.checks.iter().filter(|check| !check.costs.is_empty()).collect();
-        let mut parts = vec![verdict(lacking.len(), screen)];
+    fn text_for(&self, peers: bool, screen: &Screen, here: Option<Distribution>, root: bool) -> String {
+        let lacking = |of_peers: bool| {
+            self.checks.iter().filter(move |check| !check.costs.is_empty() && check.is_peer == of_peers).collect::<Vec<&Check>>()
+        };
+        let (own, of_peers) = (lacking(false), lacking(true));
+        let mut parts = vec![verdict(own.len(), screen)];
+        parts.extend(self.lacking(&own, screen, here, root));
+        match of_peers.len() {
+            0 => {}
+            count if peers => {
+                let what = format!("{} that only benchmarks compare with:", parts_missing(count));
+                parts.push(screen.inked(Ink::Strong, &screen.wrapped(&what, 0)));
+                parts.extend(self.lacking(&of_peers, screen, here, root));
+            }
+            count => {
+                let what = format!("{} that only benchmarks compare with: see `foregather doctor --peers`", parts_missing(count));
+                parts.push(screen.wrapped(&what, 0));
+            }
+        }
+        parts.push(self.details(peers, screen));
+        parts.join("\n\n")
+    }
+
+    /// What is missing with its remedies, and one command for those that have a package.
+    fn lacking(&self, lacking: &[&Check], screen: &Screen, here: Option<Distribution>, root: bool) -> Vec<String> {
+        let mut parts = Vec::new();
         if !lacking.is_empty() {
             let entries = lacking.iter().map(|check| {
                 let remedy = packages::remedy_here(&check.remedy, here);
@@ -28,13 +51,13 @@ impl Diagnosis {
         if let Some(command) = packages::command(remedies, here, root, screen.columns()) {
             parts.push(format!("{}\n{command}", screen.inked(Ink::Strong, &screen.wrapped("To install what has a package:", 0))));
         }
-        parts.push(self.details(screen));
-        parts.join("\n\n")
+        parts
     }
 
     /// What is here, in two columns.
-    fn details(&self, screen: &Screen) -> String {
-        let here: Vec<&Check> = self.checks.iter().filter(|check| check.status != Status::Missing).collect();
+    fn details(&self, peers: bool, screen: &Screen) -> String {
+        let is_shown = |check: &&Check| check.status != Status::Missing && (peers || !check.is_peer);
+        let here: Vec<&Check> = self.checks.iter().filter(is_shown).collect();
         let names = here.iter().map(|check| check.name.len()).max().unwrap_or(0) + 2;
         let mut lines = Vec::new();
         for check in here {
@@ -61,6 +84,11 @@ fn verdict(lacking: usize, screen: &Screen) -> String {
         many => (Ink::Strong, format!("Foregather works here; {many} optional parts are missing:")),
     };
     screen.inked(ink, &screen.wrapped(&what, 0))
+}
+
+/// `1 part is missing`, `3 parts are missing`.
+fn parts_missing(count: usize) -> String {
+    if count == 1 { "1 part is missing".to_owned() } else { format!("{count} parts are missing") }
 }
 
 /// Does this process install without asking for rights?
@@ -93,39 +121,47 @@ mod tests {
                 "not found",
                 "install LLVM's OpenMP runtime (Debian: libomp5)",
                 "without libomp: no comparison with clang's OpenMP",
-            ),
+            )
+            .of_benchmarks(),
             missing(
                 "libfabric",
                 "not found",
                 "install libfabric (Debian: libfabric1)",
                 "without libfabric: no jobs on several hosts",
             ),
-            missing("peers", "not built", "`cargo build -p peers`", "without the program of peers: no comparison with any BLAS"),
+            missing("peers", "not built", "`cargo build -p peers`", "without the program of peers: no comparison with any BLAS")
+                .of_benchmarks(),
         ];
         Diagnosis { schema: "", checks }
     }
 
     fn said(columns: usize, here: Option<Distribution>) -> String {
-        diagnosis().text_for(&Screen::plain(columns), here, false)
+        diagnosis().text_for(true, &Screen::plain(columns), here, false)
     }
 
     #[test]
     fn sixty_columns_have_the_verdict_first_then_what_is_missing_and_one_command() {
         expect_test::expect![[r#"
-            Foregather works here; 4 optional parts are missing:
+            Foregather works here; 2 optional parts are missing:
 
             - without userfaultfd: shared memory works, with dearer
               faults and fewer views
               -> `sysctl vm.unprivileged_userfaultfd=1`
-            - without libomp: no comparison with clang's OpenMP
-              -> install libomp5
             - without libfabric: no jobs on several hosts
               -> install libfabric1
+
+            To install what has a package:
+            sudo apt-get install -y libfabric1
+
+            2 parts are missing that only benchmarks compare with:
+
+            - without libomp: no comparison with clang's OpenMP
+              -> install libomp5
             - without the program of peers: no comparison with any BLAS
               -> `cargo build -p peers`
 
             To install what has a package:
-            sudo apt-get install -y libfabric1 libomp5
+            sudo apt-get install -y libomp5
 
             processor      AMD EPYC 7B13
             caches         L1 data 32K shared by 0, L1 instruction 32K
@@ -141,7 +177,7 @@ mod tests {
     fn twenty_columns_are_enough() {
         expect_test::expect![[r#"
             Foregather works
-            here; 4 optional
+            here; 2 optional
             parts are missing:
 
             - without
@@ -151,15 +187,25 @@ mod tests {
               faults and fewer
               views
               -> `sysctl vm.unprivileged_userfaultfd=1`
-            - without libomp: no
-              comparison with
-              clang's OpenMP
-              -> install openmp
             - without libfabric:
               no jobs on several
               hosts
               -> install
                  libfabric
+
+            To install what has
+            a package:
+            sudo pacman -S --needed \
+              libfabric
+
+            2 parts are missing
+            that only benchmarks
+            compare with:
+
+            - without libomp: no
+              comparison with
+              clang's OpenMP
+              -> install openmp
             - without the
               program of peers:
               no comparison with
@@ -169,7 +215,7 @@ mod tests {
             To install what has
             a package:
             sudo pacman -S --needed \
-              libfabric openmp
+              openmp
 
             processor
               AMD EPYC 7B13
@@ -204,7 +250,20 @@ mod tests {
     #[test]
     fn a_machine_that_has_all_says_so_in_a_line() {
         let checks = vec![check("processor", Status::Ok, "", "")];
-        let said = Diagnosis { schema: "", checks }.text_for(&Screen::plain(60), None, true);
+        let said = Diagnosis { schema: "", checks }.text_for(false, &Screen::plain(60), None, true);
         assert_eq!(said, "Foregather works here, and nothing is missing.\n\nprocessor  -");
+    }
+
+    #[test]
+    fn a_machine_that_lacks_only_peers_lacks_nothing_of_a_users() {
+        let peer = missing("libomp", "not found", "install it", "without libomp: no comparison").of_benchmarks();
+        let of = Diagnosis { schema: "", checks: vec![check("processor", Status::Ok, "x", ""), peer] };
+        let said = |peers| of.text_for(peers, &Screen::plain(200), None, true);
+        assert_eq!(
+            said(false),
+            "Foregather works here, and nothing is missing.\n\n1 part is missing that only benchmarks compare with: see \
+             `foregather doctor --peers`\n\nprocessor  x"
+        );
+        assert!(said(true).contains("that only benchmarks compare with:\n\n- without libomp"), "{}", said(true));
     }
 }

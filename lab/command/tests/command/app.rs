@@ -20,7 +20,7 @@ fn all_five_are_right_as_processes_on_both_back_ends() {
     for app in APPS {
         for backend in backends() {
             // Those are quick; more ranks and other sizes are tried by `.ci/apps`.
-            let document = json(&run(&["app", app, "--hosts", "1,2,3", "--backend", backend, "--format", "json"]));
+            let document = json(&run(&["app", app, "--ranks", "1,2,3", "--backend", backend, "--format", "json"]));
             validate(&document, "results.schema.json");
             let (runs, ranks) = parts(&document);
             assert_eq!((runs.len(), ranks.len()), (3, 6), "{app}, {backend}");
@@ -53,7 +53,7 @@ fn a_launchers_ranks_join_and_the_first_one_tells() {
     let (runs, ranks) = parts(&document);
     assert_eq!((runs.len(), ranks.len()), (1, 3), "{document}");
     assert_eq!(runs[0]["labels"]["ranks"], "3");
-    let output = run(&["run", "-n", "2", "--", program, "app", "sor", "--hosts", "4"]);
+    let output = run(&["run", "-n", "2", "--", program, "app", "sor", "--ranks", "4"]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(stderr(&output).contains("a launcher has started 2"), "{}", stderr(&output));
 }
@@ -62,7 +62,7 @@ fn a_launchers_ranks_join_and_the_first_one_tells() {
 fn ranks_may_be_threads_and_have_threads() {
     let kept = scratch("app.json");
     let kept = kept.to_str().unwrap();
-    let args = ["app", "tsp", "--hosts", "2", "--threads", "2", "--fabric", "threads", "--policy", "block", "--unit", "256"];
+    let args = ["app", "tsp", "--ranks", "2", "--threads", "2", "--fabric", "threads", "--policy", "block", "--unit", "256"];
     let output = foregather(&args).args(["--no-push", "--repeat", "2", "--output", kept]).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     let document: Value = serde_json::from_slice(&std::fs::read(kept).unwrap()).unwrap();
@@ -84,18 +84,18 @@ fn what_makes_no_sense_is_refused_by_name() {
         (&["app", "ep"][..], "is, sor, water, lu, tsp"),
         (&["app", "sor", "--class", "S"], "sor has small, paper"),
         (&["app", "tsp", "--class", "gr48"], "ulysses22"),
-        (&["app", "sor", "--hosts", "65"], "65 is not in 1..=64"),
-        (&["app", "sor", "--hosts", "0"], "0 is not in"),
+        (&["app", "sor", "--ranks", "65"], "65 is not in 1..=64"),
+        (&["app", "sor", "--ranks", "0"], "0 is not in"),
         (&["app", "tsp", "--unit", "3"], "3 is not in 4..="),
         (&["app", "tsp", "--unit", "150"], "a multiple of 4 bytes"),
         (&["app", "lu", "--unit", "148"], "--unit is for tsp only"),
         (&["app", "sor", "--chunk", "2"], "--chunk is for water only"),
         (&["app", "is", "--no-prefetch"], "--no-prefetch is for lu only"),
         (&["app", "is", "--no-push"], "--no-push is for tsp only"),
-        (&["app", "is", "--policy", "spinn"], "no waiting policy"),
+        (&["app", "is", "--policy", "spinn"], "not a waiting policy"),
         (&["app", "is", "--backend", "fancy"], "mprotect"),
         (&["app", "is", "--fabric", "pigeons"], "write threads, shm, ofi"),
-        (&["app", "is", "--hosts", "1,2", "--explain", "races"], "about one run"),
+        (&["app", "is", "--ranks", "1,2", "--explain", "races"], "about one run"),
     ] {
         let output = run(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
@@ -105,7 +105,7 @@ fn what_makes_no_sense_is_refused_by_name() {
 
 #[test]
 fn a_run_that_takes_too_long_is_ended() {
-    let output = run(&["app", "tsp", "--class", "paper", "--hosts", "1", "--within", "1"]);
+    let output = run(&["app", "tsp", "--class", "paper", "--ranks", "1", "--within", "1"]);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     assert!(stderr(&output).contains("within 1s") || stderr(&output).contains("within 1"), "{}", stderr(&output));
 }

@@ -18,7 +18,7 @@ fn usage_is_explained() {
     refused(&["measure", "barriers", "--ms", "0"], 2, "0");
     refused(&["measure", "barriers", "--quick", "--full"], 2, "cannot be used with");
     refused(&["measure", "barriers", "--rows", "17t"], 2, "no row is named like");
-    refused(&["measure", "barriers", "--waiters", "central/spinn"], 2, "no waiting policy");
+    refused(&["measure", "barriers", "--waiters", "central/spinn"], 2, "not a waiting policy");
     refused(&["measure", "barriers", "--validate", "--rows", "V9"], 2, "there are V1 to V8");
     refused(&["measure", "barriers", "--check"], 2, "--validate");
     refused(&["measure", "barriers", "--validate", "--quick"], 2, "cannot be used with");

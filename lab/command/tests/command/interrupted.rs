@@ -139,7 +139,7 @@ fn a_tour_that_has_just_begun_ends_with_a_page() {
     let mut said = std::io::BufReader::new(child.stderr.take().unwrap());
     let mut announced = String::new();
     said.read_line(&mut announced).unwrap();
-    assert!(announced.starts_with("This takes up to "), "{announced}");
+    assert!(announced.starts_with("This takes about "), "{announced}");
     interrupt(&child);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));

@@ -147,7 +147,7 @@ fn jobs_that_make_no_sense_are_refused_in_one_sentence() {
         (&["--threads", "0"], "--threads: `threads` is 1 to 100000, not 0"),
         (&["--threads", "4", "--compute", "-1"], "--compute: `compute`: `-1`: a time cannot be negative"),
         (&["--threads", "4", "--compute", "5"], "--compute: `compute`: a time needs its unit: \"5 us\""),
-        (&["--threads", "4", "--policy", "spinn"], "--policy: `spinn` is no policy; did you mean `spin`?"),
+        (&["--threads", "4", "--policy", "spinn"], "--policy: `spinn` is not a waiting policy; did you mean `spin`?"),
         (&["--new", "fig3"], "--new: `simulate fig3` runs a plan that comes with the program"),
         (&["--new", "/no/such/plan.toml"], "--new: cannot write /no/such/plan.toml"),
         (&["--threads", "4", "--set", "machine.cpu=2"], "--set: unknown key `cpu` in [machine]; did you mean `cpus`?"),

@@ -8,7 +8,7 @@ pub mod output;
 pub mod program;
 pub mod ranks;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use foregather_bench::Cell;
 use foregather_cli::App as Options;
 use foregather_cli::failure::Failure;
@@ -18,7 +18,7 @@ use foregather_launch::{Job, Launcher, detect};
 use foregather_machine::{Costs, Nanos};
 use foregather_measure::cells::{CellProgram, Within};
 use foregather_measure::matrix::{Matrix, Order, Surroundings};
-use foregather_results::Measurement;
+use foregather_results::{Measurement, misspelt_policy};
 use foregather_wait::Policy;
 use ranks::RankResults;
 use serde::{Deserialize, Serialize};
@@ -64,8 +64,8 @@ pub fn run(options: &Options, quiet: bool) -> Result<Option<AppReport>> {
         job.leave()?;
         return start(options, quiet).map(Some);
     }
-    if !options.hosts.is_empty() && options.hosts != [job.size()] {
-        bail!("--hosts says how many ranks to start, and a launcher has started {}: leave it out", job.size());
+    if !options.ranks.is_empty() && options.ranks != [job.size()] {
+        bail!("--ranks says how many ranks to start, and a launcher has started {}: leave it out", job.size());
     }
     if options.fabric.is_some() {
         bail!("--fabric is the launcher's affair here: `foregather run --fabric`, or FOREGATHER_FABRIC for all ranks");
@@ -81,23 +81,25 @@ pub fn run(options: &Options, quiet: bool) -> Result<Option<AppReport>> {
 fn check(options: &Options) -> Result<()> {
     program::of_options(options)?;
     if let Some(policy) = &options.policy {
-        Policy::parse(policy, &Costs::TYPICAL).context("--policy")?;
+        Policy::parse(policy, &Costs::TYPICAL)
+            .map_err(|error| anyhow!(misspelt_policy(policy).unwrap_or_else(|| error.to_string())))
+            .context("--policy")?;
     }
     if let Some(backend) = options.backend.as_deref().and_then(Backend::by_name) {
         backend.available()?;
     }
-    if (options.explain.is_some() || options.trace.is_some()) && (options.hosts.len() > 1 || options.repeat > 1) {
-        bail!("--explain and --trace are about one run: give one number of --hosts, and leave out --repeat");
+    if (options.explain.is_some() || options.trace.is_some()) && (options.ranks.len() > 1 || options.repeat > 1) {
+        bail!("--explain and --trace are about one run: give one number of --ranks, and leave out --repeat");
     }
     Ok(())
 }
 
 /// Starts all runs, one after the other. After an interrupt there are fewer.
 fn start(options: &Options, quiet: bool) -> Result<AppReport> {
-    let hosts = if options.hosts.is_empty() { vec![RANKS] } else { options.hosts.clone() };
-    let matrix = Matrix::new(options.name.name(), hosts.len(), options.repeat, Order::Alternating, quiet);
+    let ranks = if options.ranks.is_empty() { vec![RANKS] } else { options.ranks.clone() };
+    let matrix = Matrix::new(options.name.name(), ranks.len(), options.repeat, Order::Alternating, quiet);
     let name = |ranks: &u32| format!("{ranks} ranks");
-    let runs = matrix.all_or_none().row(Surroundings::default(), &hosts, name, |&ranks, _| one(options, ranks))?;
+    let runs = matrix.all_or_none().row(Surroundings::default(), &ranks, name, |&ranks, _| one(options, ranks))?;
     let answers: Vec<RankResults> = runs.into_iter().flat_map(|runs| runs.results).collect();
     if answers.is_empty() { Err(Failure::Interrupted.into()) } else { Ok(output::found(options, answers)) }
 }

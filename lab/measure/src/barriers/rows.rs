@@ -116,6 +116,7 @@ impl Row {
             (WorkDistribution::Graph, _) => LoadClass::Graph,
             (WorkDistribution::Exponential | WorkDistribution::Imbalanced, _) => LoadClass::Shapes,
             (WorkDistribution::Constant | WorkDistribution::Bimodal | WorkDistribution::SlowMember, _) => LoadClass::Shapes,
+            _ if self.hogs > 0 && self.threads > 2 => LoadClass::Crowded,
             _ if self.hogs > 0 => LoadClass::Hogs,
             (WorkDistribution::Uniform, 2) => {
                 if self.pinned {
@@ -238,6 +239,8 @@ foregather_bench::named! {
         Many = "3-8 threads",
         /// Two members beside processes that want the processor, too.
         Hogs = "hogs",
+        /// Three or more members beside processes that want the processor, too.
+        Crowded = "3-8 threads, hogs",
         /// Five or six members: not a multiple of two processors, and not far above them.
         FiveSix = "5-6 threads",
         /// Exponential work, and members of which every other has three times the work.

@@ -5,6 +5,7 @@ use anyhow::{Result, bail};
 use foregather_bench::barriers::{RUST_STD, parse};
 use foregather_cli::Barriers;
 use foregather_machine::Costs;
+use foregather_results::misspelt_policy;
 use foregather_wait::Policy;
 
 /// A column of the matrix.
@@ -109,6 +110,9 @@ pub fn select(all: Vec<Waiter>, wanted: &str, costs: &Costs) -> Result<Vec<Waite
         match own(&name, costs) {
             Ok(waiter) => chosen.push(waiter),
             Err(error) => {
+                if let Some(hint) = name.split_once('/').and_then(|(_, policy)| misspelt_policy(policy)) {
+                    bail!("--waiters: {name}: {hint}");
+                }
                 let peers: Vec<_> = all.iter().filter(|w| !w.ours).map(|w| w.name.as_str()).collect();
                 bail!("no waiter `{name}`: {error}; peers found here: {}", peers.join(", "));
             }
@@ -183,6 +187,8 @@ mod tests {
     fn an_unknown_waiter_is_said() {
         let error = select(all(), "central/spin,nobody", &Costs::TYPICAL).unwrap_err().to_string();
         assert!(error.contains("nobody") && error.contains("rust-std"), "{error}");
+        let error = select(all(), "central/adaptiv", &Costs::TYPICAL).unwrap_err().to_string();
+        assert!(error.contains("did you mean `adaptive`?"), "{error}");
         assert_eq!(select(all(), "central/two-phase:7us, rust-std", &Costs::TYPICAL).unwrap().len(), 2);
     }
 

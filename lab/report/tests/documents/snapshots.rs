@@ -118,8 +118,12 @@ fn headlines_conclude_only_where_the_numbers_allow_it() {
     one.measurements.truncate(2);
     once.measurements.truncate(2);
     once.measurements.iter_mut().for_each(|m| m.summary.n = 1);
-    [("ratio", 0.5), ("ratio_least", 0.4), ("ratio_most", 0.6)].map(|(name, value)| change(&mut slower, name, value));
-    [("ratio", 1.1), ("ratio_least", 0.9), ("ratio_most", 1.3)].map(|(name, value)| change(&mut same, name, value));
+    for (name, value) in [("ratio", 0.5), ("ratio_least", 0.4), ("ratio_most", 0.6)] {
+        change(&mut slower, name, value);
+    }
+    for (name, value) in [("ratio", 1.1), ("ratio_least", 0.9), ("ratio_most", 1.3)] {
+        change(&mut same, name, value);
+    }
     let mut row = sample::barriers(1);
     let name = row.measurements[0].labels["row"].clone();
     row.measurements.retain(|m| m.labels.get("row") == Some(&name));

@@ -2,10 +2,11 @@
 //! regrets need all choices of the axis that they are over; combinations of the other axes are drawn.
 use super::figure::Figure;
 use super::grid::{combination, product};
-use super::read::{AnyValue, Count, count_at, meant, read as read_table, table};
+use super::read::{AnyValue, Count, count_at, read as read_table, table};
 use super::sweep::Axis;
 use super::tree::{Located, ParseResult, mistake};
 use foregather_machine::SplitMix;
+use foregather_results::meant;
 use std::collections::BTreeSet;
 
 table! { "[draw]" Table { of: (usize, Vec<(usize, String)>); times: (usize, AnyValue), seed: Count<0, { u64::MAX / 2 }> } }

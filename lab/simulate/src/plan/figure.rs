@@ -1,8 +1,9 @@
 //! `[figure]`: which numbers of a plan's runs are shown, over what.
-use super::read::{AnyValue, KEY, choice, meant, read as read_table, table, values};
+use super::read::{AnyValue, KEY, choice, read as read_table, table, values};
 use super::sweep::Axis;
 use super::tree::{Located, ParseResult, mistake};
 use crate::metric::Metric;
+use foregather_results::meant;
 
 table! {
     "[figure]" Table {

@@ -2,10 +2,11 @@
 use super::compute::{CV, GrainName, Kinds, SHAPES, ShapeName};
 use super::files::Files;
 use super::machine;
-use super::read::{AnyValue, Count, KEY, Span, Variation, count, count_at, meant, read as read_table, table, values};
+use super::read::{AnyValue, Count, KEY, Span, Variation, count, count_at, read as read_table, table, values};
 use super::tree::{Located, ParseResult, mistake};
 use foregather_barrier::Algorithm;
 use foregather_machine::{CpuId, Nanos};
+use foregather_results::{meant, misspelt_policy};
 use foregather_sim::smp::{Distribution, Eevdf, Job, MachineSpec, Scheduler};
 use foregather_wait::Policy;
 
@@ -68,7 +69,7 @@ fn load_size(value: &AnyValue) -> Result<Number, String> {
     let AnyValue::Text(word) = value else { return Ok(Number::Of(count(value, 1..=THREADS_MAX.into())? as u32)) };
     match word.strip_suffix('x').and_then(|times| times.trim().parse().ok()) {
         Some(times) => Ok(Number::Times(times)),
-        None => Err(format!("`{word}` is no {KEY}; write 48, or \"1.5x\" for so many threads a processor")),
+        None => Err(format!("`{KEY}` is a number, not `{word}`; write 48, or \"1.5x\" for so many threads a processor")),
     }
 }
 
@@ -163,7 +164,12 @@ pub(super) fn resolved(key: &str, line: usize, number: Number, cpus: u32) -> Par
     let Number::Times(times) = number else { return Ok(number) };
     match (times * f64::from(cpus)).round() {
         threads if (1.0..=f64::from(THREADS_MAX)).contains(&threads) => Ok(Number::Of(threads as u32)),
-        _ => mistake(line, format!("`{times}x` is no {key}; write 48, or \"1.5x\" for so many threads a processor")),
+        _ => mistake(
+            line,
+            format!(
+                "`{key}` is a number of threads, and `{times}x` comes to none; write 48, or \"1.5x\" for so many threads a processor"
+            ),
+        ),
     }
 }
 
@@ -264,14 +270,9 @@ pub(super) fn policy(
         (Some((line, name)), None) => (*line, name.as_str()),
         (None, None) => (0, POLICY),
     };
-    Policy::parse(name, &machine.costs()).or_else(|error| match meant(name, &PLAIN_POLICIES) {
-        hint if hint.contains("did you mean") => mistake(line, format!("`{name}` is no policy{hint}")),
-        _ => mistake(line, error.to_string()),
-    })
+    Policy::parse(name, &machine.costs())
+        .or_else(|error| mistake(line, misspelt_policy(name).unwrap_or_else(|| error.to_string())))
 }
-
-/// Policies without a bound.
-const PLAIN_POLICIES: [&str; 4] = ["adaptive", "block", "spin", "yield"];
 
 pub(super) fn kind(given: Option<&(usize, KindName)>, most_threads: u32) -> ParseResult<Algorithm> {
     let Some((line, KindName(kind))) = given else { return Ok(Algorithm::Central) };

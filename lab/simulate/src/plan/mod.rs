@@ -26,8 +26,8 @@ mod trial;
 
 pub use draft::PlanDraft;
 pub(super) use figure::Figure;
+use foregather_results::meant;
 pub use grid::Labels;
-pub(super) use read::meant;
 use read::table;
 pub use study::Study;
 

@@ -2,6 +2,7 @@
 //! probably meant. A mistake has the line of the nearest key, and its name.
 use super::tree::{Located, Mistake, NOWHERE, ParseResult, Value, mistake};
 use foregather_machine::Nanos;
+use foregather_results::meant;
 use serde::Deserialize;
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{self, DeserializeSeed, Deserializer, Expected, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor};
@@ -414,23 +415,6 @@ fn parts(text: &str, per_ns: f64, name: &str) -> Result<u64, String> {
     }
 }
 
-/// The end of a message about an unknown word: the name that was probably meant, or else all names.
-pub(crate) fn meant(word: &str, names: &[&str]) -> String {
-    let near = names.iter().map(|name| (distance(word, name), name)).min();
-    match near {
-        Some((distance, name)) if distance <= 1 + name.len() / 4 => format!("; did you mean `{name}`?"),
-        _ => format!("; there are {}", names.join(", ")),
-    }
-}
-
-/// How many letters must be changed, added, taken out or swapped with their neighbour. Both words may be
-/// foreign text of any length: their first letters decide.
-fn distance(a: &str, b: &str) -> usize {
-    const MOST: usize = 64;
-    let [a, b] = [a, b].map(|word| word.chars().take(MOST).collect::<String>());
-    strsim::osa_distance(&a, &b)
-}
-
 /// The keys of a table that is read as `T`.
 #[cfg(test)]
 pub(super) fn keys<T: for<'n> Deserialize<'n>>() -> Vec<String> {
@@ -467,21 +451,6 @@ mod tests {
             assert_eq!(picos(text).unwrap_or(0), ps, "{text}");
         }
         assert!(nanos("500 ps").unwrap_err().contains("whole number of nanoseconds"));
-    }
-
-    #[test]
-    fn a_slip_of_the_pen_is_recognised() {
-        let keys = ["threads", "barriers", "name"];
-        for (word, says) in [
-            ("thredas", "did you mean `threads`"),
-            ("barier", "did you mean `barriers`"),
-            ("colour", "there are threads, barriers"),
-        ] {
-            assert!(meant(word, &keys).contains(says), "{word}: {}", meant(word, &keys));
-        }
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!([distance("", &"x".repeat(100_000)), distance(&"x".repeat(100_000), "")], [64; 2]);
-        assert_eq!(distance("abcd", "acbd"), 1);
     }
 
     #[test]

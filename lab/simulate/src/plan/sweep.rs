@@ -1,8 +1,9 @@
 //! `[sweep]`: what is varied. Every combination is a point; a choice puts values into the plan and does
 //! nothing else.
-use super::read::{meant, nanos};
+use super::read::nanos;
 use super::tree::{Located, ParseResult, Value, mistake};
 use foregather_machine::Nanos;
+use foregather_results::meant;
 
 /// More choices on one axis are refused as an oversight.
 const CHOICES_MAX: usize = 10_000;
@@ -124,6 +125,11 @@ fn axis(name: &str, node: &Located) -> ParseResult<Axis> {
 
 fn unknown(name: &str) -> String {
     let short = SHORT.map(|(short, _)| short);
+    if let hint = meant(name, &short)
+        && hint.contains("did you mean")
+    {
+        return format!("`{name}` cannot vary by itself{hint}");
+    }
     format!(
         "`{name}` is neither one of {} nor a dotted key in quotes (\"machine.cpus\"); \
          under a name of your own each choice is a table of such keys",
@@ -267,6 +273,7 @@ mod tests {
             ("load = { from = 0, to = 40, step = 0 }", "leads nowhere"),
             ("load = { from = 0, to = 1000000 }", "too far"),
             ("load = { from = 0, to = 40, stepp = 1 }", "did you mean `step`"),
+            ("polcy = [\"block\", \"spin\"]", "`polcy` cannot vary by itself; did you mean `policy`?"),
             ("load = { from = \"1 us\", to = 40, step = \"1 us\" }", "`a time` is a text"),
             ("laod = [1, 2]", "neither one of load"),
             ("machine.cpus = [1, 2]", "in quotes"),

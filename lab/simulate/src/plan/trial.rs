@@ -1,14 +1,13 @@
 //! `[trial]`: what the nodes do again and again: they come, synchronise, and shift.
 use super::network;
-use super::read::{
-    AnyValue, Count, NONE, Time, choice, count, entry, meant, nanos, read as read_table, table, unless_none, values,
-};
+use super::read::{AnyValue, Count, NONE, Time, choice, count, entry, nanos, read as read_table, table, unless_none, values};
 use super::tree::{Located, ParseResult, Value, mistake};
 use crate::network::study::BYTES_MAX;
 use crate::network::{Interconnect, Shift};
 use foregather_barrier::{Algorithm, SignalCost};
 use foregather_machine::Nanos;
 use foregather_message::Protocol;
+use foregather_results::meant;
 use foregather_sim::net::Skew;
 use serde::de::IgnoredAny;
 

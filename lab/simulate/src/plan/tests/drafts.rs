@@ -49,7 +49,7 @@ fn what_is_wrong_is_said_by_the_name_of_its_answer() {
         (&[("cpus", "4")][..], "how many threads are to wait for each other? say it by --threads 8"),
         (&[("threads", "0")], "--threads: `threads` is 1 to 100000, not 0"),
         (&[("threads", "4,0")], "--threads: `threads` is 1 to 100000, not 0 (at threads = 0, policy = adaptive)"),
-        (&[("threads", "a\"b\\")], "--threads: `a\"b\\` is no threads; write 48"),
+        (&[("threads", "a\"b\\")], "--threads: `threads` is a number, not `a\"b\\`; write 48"),
         (&[("threads", ".5")], "--threads: `threads` is a whole number, not 0.5"),
         (&[four, ("cpus", "nan")], "--cpus: `cpus` is a whole number from 1 to 16384, not a text"),
         (&[four, ("cpus", "0")], "--cpus: `cpus` is 1 to 16384, not 0"),
@@ -58,7 +58,7 @@ fn what_is_wrong_is_said_by_the_name_of_its_answer() {
         (&[four, ("compute", "-1")], "--compute: `compute`: `-1`: a time cannot be negative"),
         (&[four, ("compute", "1us,x")], "--compute: `compute`: `x` is no time"),
         (&[four, ("hogs", "-1")], "--hogs: `hogs` is 0 to 100000, not -1"),
-        (&[four, ("policy", "spinn")], "--policy: `spinn` is no policy; did you mean `spin`?"),
+        (&[four, ("policy", "spinn")], "--policy: `spinn` is not a waiting policy; did you mean `spin`?"),
         (&[four, ("scheduler", "eevf")], "--scheduler: `eevf` is no preset; did you mean `eevdf`?"),
         (&[four, ("scheduler", "linux-2.2"), ("quota", "1")], "--quota: only the scheduler eevdf keeps quotas, not `linux-2.2`"),
         (
