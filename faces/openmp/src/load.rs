@@ -27,7 +27,8 @@ extern "C" fn load(_: c_int, _: *const *const c_char, environment: *const *const
 }
 
 /// Asks every process to end with statistics if it had regions. The value may be `all`, for the counters of
-/// the waiting policy, too; and the number of the process that prints them in any case, after a colon if both.
+/// the waiting policy, too; and the number of the process that prints them in any case, after a colon if
+/// both.
 const STATS: &str = "FOREGATHER_STATS";
 
 /// Runs when the process ends.

@@ -64,7 +64,8 @@ pub enum Verb {
     #[command(after_help = "Example: foregather demo --output /tmp/tour.html\n\
                             Example: foregather demo --turns 21")]
     Demo {
-        /// How often each way has its turn, in alternating order; 7 times if not given. More turns take longer.
+        /// How often each way has its turn, in alternating order; 7 times if not given. More turns take
+        /// longer.
         #[arg(long, value_parser = clap::value_parser!(u32).range(2..=1_000))]
         turns: Option<u32>,
         /// Where the page goes; its data goes beside it, ending in .results.json.
@@ -209,7 +210,8 @@ pub struct Exec {
     /// Also this project's BLAS, which rounds otherwise than that of the program.
     #[arg(long, conflicts_with = "library")]
     pub blas: bool,
-    /// Each process ends with three sentences on standard error: its regions, how long its threads waited, and
+    /// Each process ends with three sentences on standard error: its regions, how long its threads waited,
+    /// and
     /// which one arrived last. `--stats=all` adds the counters of the waiting policy.
     #[arg(long, value_name = "DETAIL", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "brief")]
     pub stats: Option<StatsDetail>,

@@ -1,6 +1,7 @@
 //! Results as one self-contained HTML page, or one figure as stand-alone SVG.
 //!
-//! - [`page`](page()), [`page_of_demo`]: headline, figures by section, claims, every number on demand, provenance; opens
+//! - [`page`](page()), [`page_of_demo`]: headline, figures by section, claims, every number on demand,
+//!   provenance; opens
 //!   offline, makes no request, and can be read without scripts.
 //! - [`figure_svg`]: one [`Figure`] with explicit colours, for a README or a paper; [`figures`]: those that
 //!   results may have.
@@ -41,7 +42,7 @@ mod svg;
 mod teams;
 mod timeline;
 
-pub use page::{SideBySide, Way, page, page_of_demo};
+pub use page::{SideBySide, TimedWay, page, page_of_demo};
 
 use document::Document;
 use foregather_results::{Measurement, Results};

@@ -10,7 +10,8 @@
 //!   CSV.
 //! - [`apps`]: what results of programs on shared memory are called. [`compare`](mod@compare): two documents,
 //!   ratio by ratio.
-//! - [`meant`](fn@meant): the name that a user has misspelt. [`Speedup`]: a ratio of times, and its [`Conclusion`]. [`number`]: numbers as they are read.
+//! - [`meant`](fn@meant): the name that a user has misspelt. [`Speedup`]: a ratio of times, and its
+//!   [`Conclusion`]. [`number`]: numbers as they are read.
 //!   [`progress`]: where a long run stands.
 #![forbid(unsafe_code)]
 pub mod apps;

@@ -43,7 +43,8 @@ impl Progress {
         format!("{name} {begun}/{total}{left}  {what}")
     }
 
-    /// Writes the line over the last one. Spaces cover what was longer, so no terminal has to know a sequence for that.
+    /// Writes the line over the last one. Spaces cover what was longer, so no terminal has to know a sequence
+    /// for that.
     fn show(&mut self, line: &str) {
         let line = shown(line);
         // Progress that cannot be shown is no reason to stop.

@@ -42,7 +42,7 @@ impl Said<'_> {
         end.extend(self.failed.iter().map(|why| screen.wrapped(&format!("Not measured: {why}"), 2)));
         if !self.lacking.is_empty() {
             let lacking = self.lacking.join(", ");
-            let said = format!("Not here: {lacking}. `foregather doctor` says what that costs, and how to get it.");
+            let said = format!("Not here: {lacking}. `foregather doctor --peers` says what that costs, and how to get it.");
             end.push(screen.wrapped(&said, 2));
         }
         parts.push(end.join("\n"));

@@ -122,7 +122,7 @@ pub(super) struct TurnPlan {
 }
 
 impl TurnPlan {
-    /// So many turns, each so long that a round of all takes the same time whatever is here.
+    /// As many turns as asked for. Each is so long that a round of all takes the same time whatever is here.
     pub(super) fn new(turns: u32, rivals: &Rivals) -> Self {
         let waits = SCENES.iter().map(|scene| match scene {
             Scene::Region { .. } => rivals.runners.1.len(),

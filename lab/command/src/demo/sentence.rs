@@ -1,6 +1,6 @@
 //! One line of the demo: what was done, and how long each took for it.
 use crate::screen::NO_BREAK;
-use foregather_report::{SideBySide, Way};
+use foregather_report::{SideBySide, TimedWay};
 use foregather_results::compare::ratio_of_medians;
 use foregather_results::number::{digits, rounded};
 use foregather_results::{Conclusion, Distribution, Level, Speedup};
@@ -128,8 +128,8 @@ impl Sentence {
         Some(Speedup { ratio, least, most, pairs: self.ours.turns.len().min(other.turns.len()) as u64 })
     }
 
-    /// What follows for this project on a machine that was so quiet or noisy: faster than all others, or slower
-    /// than one of them.
+    /// What follows for this project on a machine with that noise: faster than all others, or slower than
+    /// one of them.
     pub(super) fn conclusion(&self, noise: Level) -> Conclusion {
         let all: Vec<Speedup> = self.others.iter().filter_map(|other| self.speedup(other)).collect();
         let of = |speedup: &Speedup| match speedup.conclusion(noise) {
@@ -161,7 +161,7 @@ impl Sentence {
     /// The same for a page.
     pub(super) fn side_by_side(&self, noise: Level) -> SideBySide {
         let faster = self.faster();
-        let way = |of: &Contestant| Way {
+        let way = |of: &Contestant| TimedWay {
             name: of.name.clone(),
             is_ours: of.name == OURS,
             is_faster: faster == Some(of),

@@ -47,7 +47,8 @@ fn whole(title: &str, documents: &[Document<'_>], lead: &str) -> String {
     format!("<header><h1>{title}</h1>\n<p class=sub>{}</p>\n{lead}</header>\n", escape(&facts))
 }
 
-/// What measurements come to. Runs of an unusable machine and values that were measured once allow no conclusion.
+/// What measurements come to. Runs of an unusable machine and values that were measured once allow no
+/// conclusion.
 fn of_measurements(told: Vec<(&Document<'_>, Headline)>) -> Vec<String> {
     let (mut sentences, mut disturbed, mut single) = (Vec::new(), Vec::new(), Vec::new());
     for (of, headline) in told {

@@ -10,14 +10,14 @@ pub struct SideBySide {
     /// What was done.
     pub about: String,
     /// The ways, in the order in which they are shown.
-    pub ways: Vec<Way>,
+    pub ways: Vec<TimedWay>,
     /// What follows for this project.
     pub conclusion: Conclusion,
 }
 
 /// How long one way took.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Way {
+pub struct TimedWay {
     /// Its name.
     pub name: String,
     /// Whether it is this project's.
@@ -52,7 +52,7 @@ fn card(of: &SideBySide) -> String {
     )
 }
 
-fn row(way: &Way, longest: f64) -> String {
+fn row(way: &TimedWay, longest: f64) -> String {
     let mut text = String::new();
     let ours = if way.is_ours { " class=ours" } else { "" };
     let _ = write!(text, "<li{ours}><span class=way>{}</span>", escape(&way.name));

@@ -107,8 +107,8 @@ fn lead(results: &Results) -> String {
     lead.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text)).collect()
 }
 
-/// Pages of one, two and many, on quiet, noisy and unusable machines: nothing follows from an unusable one, nor
-/// from values that were measured once.
+/// Pages of one, two and many, on quiet, noisy and unusable machines: nothing follows from an unusable one,
+/// nor from values that were measured once.
 #[test]
 fn headlines_conclude_only_where_the_numbers_allow_it() {
     let [mut one, mut once, mut slower, mut same] = [(); 4].map(|()| sample::teams::programs());
