@@ -165,8 +165,8 @@ mod tests {
 
             31 s. Figures and all numbers: foregather-report.html
             Not measured: no shared memory
-            Not here: libomp, NumPy. `foregather doctor` says what
-              that costs, and how to get it."#]]
+            Not here: libomp, NumPy. `foregather doctor --peers` says
+              what that costs, and how to get it."#]]
         .assert_eq(&said(&sentences(), &Noise::default(), &["libomp", "NumPy"].map(str::to_owned), 60));
     }
 
