@@ -154,45 +154,48 @@ fn a_waiter_that_does_not_see_who_has_gone_is_found() {
     explore(run(Plan { fault: Fault::NeverChecks, ..PLAN }, meet_until_one_goes));
 }
 
-/// Three members on one processor, two of which may leave it at the same time for the processor of one: only
-/// one does.
-const APART: Plan = Plan { places: &[0, 0, 0, 1], tells: false, ..PLAN };
+/// Three members on one processor, two of which may flee from it at the same time to the processor of one:
+/// only one does. Without the rule that would have them sleep there.
+fn apart(fault: Fault) -> Plan {
+    let of = Adaptive { without: Rules::named("sleep-in-crowd").unwrap(), ..OF };
+    Plan { of, places: &[0, 0, 0, 1], tells: false, fault, ..PLAN }
+}
 
 #[test]
 fn one_moves_at_a_time_and_only_to_where_fewer_are() {
     for kind in [Algorithm::Central, Algorithm::Dissemination] {
-        explore(run(Plan { kind, ..APART }, meet));
+        explore(run(Plan { kind, ..apart(Fault::None) }, meet));
     }
 }
 
 #[test]
 #[should_panic(expected = "moves while another one does")]
 fn a_move_without_the_right_to_it_is_found() {
-    explore(run(Plan { fault: Fault::MovesUnasked, tells: true, ..APART }, meet));
+    explore(run(Plan { tells: true, ..apart(Fault::MovesUnasked) }, meet));
 }
 
 #[test]
 #[should_panic(expected = "is left taken")]
 fn a_right_to_move_that_is_not_given_back_is_found() {
-    explore(run(Plan { fault: Fault::KeepsTheTurn, ..APART }, meet));
+    explore(run(apart(Fault::KeepsTheTurn), meet));
 }
 
 /// No member moves any more, and all waits go on.
 #[test]
 fn who_was_killed_while_it_moved_holds_up_no_other() {
-    explore(run(Plan { fault: Fault::KilledWhileItMoved, ..APART }, meet));
+    explore(run(apart(Fault::KilledWhileItMoved), meet));
 }
 
 #[test]
 #[should_panic(expected = "exceeded max_steps bound")]
 fn a_wait_for_the_right_to_move_is_found() {
-    explore(run(Plan { fault: Fault::WaitsForTheTurn, ..APART }, meet));
+    explore(run(apart(Fault::WaitsForTheTurn), meet));
 }
 
 #[test]
 #[should_panic(expected = "moves to where as many are")]
 fn a_move_that_is_not_known_before_the_next_one_is_found() {
-    explore(run(Plan { fault: Fault::HidesItsMove, ..APART }, meet));
+    explore(run(apart(Fault::HidesItsMove), meet));
 }
 
 /// A move and a fetch, or two fetches, of one member by two others at once. The table lets only pairs fetch,
