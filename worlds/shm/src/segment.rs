@@ -404,7 +404,7 @@ mod tests {
         assert!(message(other).contains("somebody else's"));
         let old = Segment::new(1, 1).unwrap();
         old.header().version.store(VERSION + 1, Relaxed);
-        assert!(message(old.fd().try_clone_to_owned().unwrap()).contains("version 4"));
+        assert!(message(old.fd().try_clone_to_owned().unwrap()).contains(&format!("version {}", VERSION + 1)));
         let queue = Segment::of_kind(SegmentKind::Queue, 1, 0).unwrap();
         assert!(message(queue.fd().try_clone_to_owned().unwrap()).contains("it holds a queue of broadcasts"));
         let unknown = Segment::new(1, 1).unwrap();
