@@ -10,6 +10,7 @@
 mod export;
 mod load;
 mod memory;
+mod other;
 mod table;
 
 pub use export::Entry;

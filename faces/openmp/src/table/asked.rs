@@ -1,6 +1,8 @@
 //! What programs ask of the runtime, and what they set: for C, and for Fortran, whose names end with `_`, and
 //! with `_8_` where an integer of eight bytes goes in.
 use crate::export::entries;
+use crate::other;
+use crate::other::{other, other_at_first};
 use core::ffi::c_int;
 use foregather_host::clock;
 use foregather_openmp::{Kind, MOST_LEVELS, Schedule, ancestor, change, icvs, pause, settings, task, tasking};
@@ -18,6 +20,10 @@ fn max_threads() -> c_int {
 /// thread.
 fn set_num_threads(threads: i64) {
     let threads = u32::try_from(threads.max(1)).unwrap_or(u32::MAX);
+    // Whichever of the two the program means.
+    if let Some(other) = other::any() {
+        (other.set_num_threads)(int(threads));
+    }
     change(|icvs| icvs.threads = threads);
 }
 
@@ -60,10 +66,16 @@ fn schedule() -> (c_int, c_int) {
 }
 
 fn ancestor_num(level: i64) -> c_int {
+    if let Some(other) = other() {
+        return (other.ancestor_thread_num)(c_int::try_from(level).unwrap_or(c_int::MAX));
+    }
     u32::try_from(level).ok().and_then(ancestor).map_or(-1, |task| int(task.rank))
 }
 
 fn team_size(level: i64) -> c_int {
+    if let Some(other) = other() {
+        return (other.team_size)(c_int::try_from(level).unwrap_or(c_int::MAX));
+    }
     u32::try_from(level).ok().and_then(ancestor).map_or(-1, |task| int(task.size))
 }
 
@@ -93,11 +105,11 @@ pub(super) use questions;
 
 questions! {
     "OMP_1.0" {
-        omp_get_thread_num omp_get_thread_num_ -> c_int: int(task().rank);
-        omp_get_num_threads omp_get_num_threads_ -> c_int: int(task().size);
+        omp_get_thread_num omp_get_thread_num_ -> c_int: other_at_first().map_or_else(|| int(task().rank), |other| (other.thread_num)());
+        omp_get_num_threads omp_get_num_threads_ -> c_int: other().map_or_else(|| int(task().size), |other| (other.num_threads)());
         omp_get_max_threads omp_get_max_threads_ -> c_int: max_threads();
         omp_get_num_procs omp_get_num_procs_ -> c_int: int(settings().processors);
-        omp_in_parallel omp_in_parallel_ -> c_int: (task().active > 0).into();
+        omp_in_parallel omp_in_parallel_ -> c_int: other().map_or_else(|| (task().active > 0).into(), |other| (other.in_parallel)());
         omp_get_dynamic omp_get_dynamic_ -> c_int: icvs().dynamic.into();
         omp_get_nested omp_get_nested_ -> c_int: (icvs().active_levels > 1 && icvs().active_levels > task().active).into();
     }
@@ -106,8 +118,8 @@ questions! {
         omp_get_wtick omp_get_wtick_ -> f64: 1e-9;
     }
     "OMP_3.0" {
-        omp_get_level omp_get_level_ -> c_int: int(task().level);
-        omp_get_active_level omp_get_active_level_ -> c_int: int(task().active);
+        omp_get_level omp_get_level_ -> c_int: other().map_or_else(|| int(task().level), |other| (other.level)());
+        omp_get_active_level omp_get_active_level_ -> c_int: other().map_or_else(|| int(task().active), |other| (other.active_level)());
         omp_get_max_active_levels omp_get_max_active_levels_ -> c_int: int(icvs().active_levels);
         omp_get_thread_limit omp_get_thread_limit_ -> c_int: int(icvs().thread_limit);
     }
