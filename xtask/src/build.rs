@@ -81,6 +81,9 @@ impl Platform {
         if let Some(epoch) = epoch()? {
             command.env("SOURCE_DATE_EPOCH", epoch);
         }
+        if let Some(commit) = last_commit("%h")? {
+            command.env("FOREGATHER_COMMIT", commit);
+        }
         Ok(())
     }
 
@@ -165,11 +168,15 @@ pub(crate) fn epoch() -> Result<Option<String>> {
     if let Ok(epoch) = env::var("SOURCE_DATE_EPOCH") {
         return Ok(Some(epoch));
     }
-    let commit = Command::new("git").current_dir(root()?).args(["log", "-1", "--format=%ct"]).output();
-    // A release's sources have no history.
-    let Ok(commit) = commit else { return Ok(None) };
-    let time = String::from_utf8(commit.stdout)?.trim().to_owned();
-    Ok((!time.is_empty()).then_some(time))
+    last_commit("%ct")
+}
+
+/// Returns what git's format says of the last commit; a release's sources have no history.
+fn last_commit(format: &str) -> Result<Option<String>> {
+    let log = ["log", "-1", "--abbrev=12", &format!("--format={format}")];
+    let Ok(commit) = Command::new("git").current_dir(root()?).args(log).output() else { return Ok(None) };
+    let said = String::from_utf8(commit.stdout)?.trim().to_owned();
+    Ok((!said.is_empty()).then_some(said))
 }
 
 /// Returns rustc's flags that replace the paths of this machine.

@@ -156,8 +156,7 @@ impl Provenance {
     /// The circumstances before a run. Complete it afterwards with [`Provenance::finish`].
     pub fn gather() -> Self {
         let (machine, load, time) = (facts::machine(), sched::load().ok(), clock::facts());
-        let commit = git(&["rev-parse", "--short=12", "HEAD"]);
-        let dirty = commit.as_ref().and_then(|_| git(&["status", "--porcelain", "--untracked-files=no"]));
+        let (commit, dirty) = built_from();
         Self {
             cpu: machine.cpu,
             cpus_online: machine.cpus_online,
@@ -178,7 +177,7 @@ impl Provenance {
             thp: machine.thp,
             runnable: (load.map(|l| l.runnable), None),
             steal_ns: (load.map(|l| l.steal.0), None),
-            dirty: dirty.map(|changes| !changes.is_empty()),
+            dirty,
             commit,
             rustc: env!("FOREGATHER_RUSTC").to_owned(),
             foregather: env!("CARGO_PKG_VERSION").to_owned(),
@@ -191,6 +190,17 @@ impl Provenance {
         self.runnable.1 = load.map(|l| l.runnable);
         self.steal_ns.1 = load.map(|l| l.steal.0);
     }
+}
+
+/// Returns the commit that this program was built from, and whether there were changes. A release has its
+/// commit in it, and no path of the machine that built it.
+fn built_from() -> (Option<String>, Option<bool>) {
+    if let Some(commit) = option_env!("FOREGATHER_COMMIT") {
+        return (Some(commit.to_owned()), Some(false));
+    }
+    let commit = git(&["rev-parse", "--short=12", "HEAD"]);
+    let changes = commit.as_ref().and_then(|_| git(&["status", "--porcelain", "--untracked-files=no"]));
+    (commit, changes.map(|changes| !changes.is_empty()))
 }
 
 /// What git says about the checkout that this program was built in; `None` if it is gone, or git is.

@@ -28,22 +28,18 @@ pub(super) enum Unit {
 static UNIT: AtomicU8 = AtomicU8::new(0);
 
 /// This processor's vector unit: one look at one byte.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn unit() -> Unit {
-    #[cfg(target_arch = "x86_64")]
-    {
-        const PLAIN: u8 = Unit::Plain as u8;
-        const AVX2: u8 = Unit::Avx2 as u8;
-        const AVX512: u8 = Unit::Avx512 as u8;
-        match UNIT.load(Relaxed) {
-            AVX512 => Unit::Avx512,
-            AVX2 => Unit::Avx2,
-            PLAIN => Unit::Plain,
-            _ => detect_and_keep(),
-        }
+    const PLAIN: u8 = Unit::Plain as u8;
+    const AVX2: u8 = Unit::Avx2 as u8;
+    const AVX512: u8 = Unit::Avx512 as u8;
+    match UNIT.load(Relaxed) {
+        AVX512 => Unit::Avx512,
+        AVX2 => Unit::Avx2,
+        PLAIN => Unit::Plain,
+        _ => detect_and_keep(),
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    Unit::Plain
 }
 
 #[cfg(target_arch = "x86_64")]
