@@ -10,8 +10,8 @@ use core::sync::atomic::Ordering::{Acquire, Release};
 use foregather_openmp::task;
 use std::cell::Cell;
 
-/// How the files of such runtimes are called.
-const NAMES: [&[u8]; 2] = [b"libiomp5", b"libomp"];
+/// How the names of such runtimes' files begin; `libompitrace.so` is another library.
+const NAMES: [&[u8]; 4] = [b"libiomp5", b"libomp.", b"libomp-", b"libomp5"];
 
 /// Its functions.
 pub(crate) struct OtherRuntime {

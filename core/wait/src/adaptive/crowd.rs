@@ -4,7 +4,7 @@
 //! In such a team each pause offers the processor, and a stranger takes a whole turn of it, for which all
 //! members wait. So the first member that loses a turn notes it for all. Until the note ends, members on that
 //! processor sleep at once, keep their claim to it, and lose no turns. On the others they hand over by yields
-//! as before: a team that slept everywhere beside one hog would take half as long again.
+//! as before: three members that sleep everywhere beside one hog take 1.4 times as long.
 //!
 //! No member sees a stranger go. The note ends by itself, and the next yield there tells whether it has gone.
 //! If not, that turn is lost, and the next note is twice as long. A note's length is bounded by the number of
@@ -28,13 +28,13 @@ const AHEAD: u32 = STAMPS / 64;
 
 /// A word about one processor: until when a stranger is believed there. 0: nothing was ever noted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Note(u32);
+struct StrangerNote(u32);
 
 fn stamp(at: Nanos) -> u32 {
     (at.0 >> UNIT) as u32 & STAMPS
 }
 
-impl Note {
+impl StrangerNote {
     fn new(now: Nanos, span: Nanos, doubled: u32) -> Self {
         // One unit more, as both ends are rounded down.
         let span = ((span.0 >> UNIT) as u32 + 1).min(AHEAD);
@@ -76,7 +76,7 @@ pub(super) fn lost_a_turn(of: Adaptive, wait: &Progress<'_>, place: Option<CpuId
         return false;
     }
     let now = around.now();
-    match Note(around.note_of(place)).renewed(now, of.tick, affinity.width) {
+    match StrangerNote(around.note_of(place)).renewed(now, of.tick, affinity.width) {
         Some(note) => around.note(place, note.0),
         None => reached("adaptive:9"),
     }
@@ -85,13 +85,15 @@ pub(super) fn lost_a_turn(of: Adaptive, wait: &Progress<'_>, place: Option<CpuId
 
 /// Did a stranger take a turn on that processor lately?
 pub(super) fn is_believed(around: &dyn Surroundings, place: CpuId, now: Nanos) -> bool {
-    Note(around.note_of(place)).left(now).is_some()
+    StrangerNote(around.note_of(place)).left(now).is_some()
 }
 
 /// Has any processor below `beyond` a stranger, or had one a few ticks ago? Then one that has few members is
 /// most likely a stranger's, and no member moves there.
 pub(super) fn is_any_believed(of: Adaptive, around: &dyn Surroundings, beyond: CpuId, now: Nanos) -> bool {
-    (0..beyond).map(|place| Note(around.note_of(place))).any(|note| note.left(now).is_some() || note.ended_soon(now, of.tick))
+    (0..beyond)
+        .map(|place| StrangerNote(around.note_of(place)))
+        .any(|note| note.left(now).is_some() || note.ended_soon(now, of.tick))
 }
 
 #[cfg(test)]
@@ -105,7 +107,7 @@ mod tests {
 
     #[test]
     fn notes_double_while_the_stranger_stays_and_are_bounded() {
-        let (mut now, mut note) = (Nanos::from_ms(77), Note(0));
+        let (mut now, mut note) = (Nanos::from_ms(77), StrangerNote(0));
         for expected in [16, 32, 64, 128, 256, 256, 256] {
             assert_eq!(note.left(now), None);
             note = note.renewed(now, TICK, 2).unwrap();
@@ -123,7 +125,7 @@ mod tests {
         let wrap = Nanos((u64::from(STAMPS) + 1) << UNIT);
         for before in [1, 2, 5, 9] {
             let now = Nanos(wrap.0 - (before << UNIT));
-            let note = Note(0).renewed(now, TICK, 2).unwrap();
+            let note = StrangerNote(0).renewed(now, TICK, 2).unwrap();
             assert!(note.left(now).is_some() && note.left(now + TICK * 5).is_none());
         }
     }
