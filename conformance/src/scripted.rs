@@ -59,6 +59,8 @@ pub struct Script {
     pub identity: Cell<Option<ThreadId>>,
     /// Where it may run.
     pub affinity: Cell<Option<Affinity>>,
+    /// What is noted of processors, by number.
+    pub notes: Rc<RefCell<BTreeMap<CpuId, u32>>>,
     /// Whether threads run, by number; else `running` for all.
     pub runs: Rc<RefCell<BTreeMap<ThreadId, Option<bool>>>>,
     /// Whether any thread runs.
@@ -108,6 +110,7 @@ impl Script {
             place: Cell::new(Some(place)),
             identity: Cell::new(Some(identity)),
             affinity: Cell::new(Some(Affinity { fingerprint: 7, width: 2, beyond: 3 })),
+            notes: Rc::default(),
             runs: Rc::default(),
             running: Cell::new(None),
             idle: Cell::new(Some(false)),
@@ -246,6 +249,12 @@ impl Placement for Script {
     }
     fn run_queue_wait(&self) -> Option<Nanos> {
         self.run_queue_wait.get()
+    }
+    fn note_of(&self, cpu: CpuId) -> u32 {
+        self.notes.borrow().get(&cpu).copied().unwrap_or(0)
+    }
+    fn note(&self, cpu: CpuId, word: u32) {
+        self.notes.borrow_mut().insert(cpu, word);
     }
     fn costs(&self) -> Costs {
         Costs::TYPICAL

@@ -15,7 +15,7 @@ impl<T> Deref for CachePadded<T> {
     }
 }
 
-/// Five words and a counter on cache lines of their own, all 0 at first; the owner of the line gives each
+/// Four words and a counter on cache lines of their own, all 0 at first; the owner of the line gives each
 /// word its meaning.
 #[derive(Default)]
 pub struct WordLine<W: SharedWord>(CachePadded<LineWords<W>>);
@@ -24,14 +24,14 @@ pub struct WordLine<W: SharedWord>(CachePadded<LineWords<W>>);
 #[derive(Default)]
 #[repr(C)]
 struct LineWords<W: SharedWord> {
-    words: [W; 5],
+    words: [W; 4],
     counter: W::Counter,
 }
 
 impl<W: SharedWord> WordLine<W> {
     /// The words.
     #[inline]
-    pub fn words(&self) -> &[W; 5] {
+    pub fn words(&self) -> &[W; 4] {
         &self.0.words
     }
 

@@ -71,6 +71,15 @@ pub trait Placement {
     fn run_queue_wait(&self) -> Option<Nanos> {
         None
     }
+    /// What threads of this process have noted of a processor, for each other; 0: nothing.
+    fn note_of(&self, cpu: CpuId) -> u32 {
+        let _ = cpu;
+        0
+    }
+    /// Notes that word of a processor, for all threads of this process.
+    fn note(&self, cpu: CpuId, word: u32) {
+        let _ = (cpu, word);
+    }
     /// What switching costs on this machine.
     fn costs(&self) -> Costs {
         Costs::TYPICAL

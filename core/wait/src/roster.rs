@@ -9,8 +9,6 @@ const ARRIVED: usize = 0;
 const PLACE: usize = 1;
 const THREAD: usize = 2;
 const AFFINITY: usize = 3;
-/// In every line, written by any member: what members have noted of a processor.
-const NOTE: usize = 4;
 /// In place of an affinity: this member must not be moved, so no member is.
 const FIXED: u32 = VALUE_MASK;
 
@@ -103,13 +101,6 @@ impl<'t, C: Cpu> Roster<'t, C> {
     /// From now on no member moves, since one must not.
     pub(crate) fn fix(self, cpu: &C, rank: Rank) {
         cpu.store(self.word(rank, AFFINITY), FIXED);
-    }
-
-    /// The word for notes on a processor. A team that is larger than its processors has a line for each;
-    /// processors whose numbers are far apart may share one.
-    #[inline]
-    pub(crate) fn note(self, place: CpuId) -> &'t C::Word {
-        &self.lines[place as usize % self.lines.len()][NOTE]
     }
 
     /// Takes the right to move, which one member has at a time, until it is dropped.

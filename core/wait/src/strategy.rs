@@ -193,14 +193,14 @@ pub trait Surroundings {
         let _ = cpu;
         None
     }
-    /// What members have noted of a processor; 0: nothing.
-    fn note_of(&self, place: CpuId) -> u32 {
-        let _ = place;
+    /// What threads of this process have noted of a processor; 0: nothing.
+    fn note_of(&self, cpu: CpuId) -> u32 {
+        let _ = cpu;
         0
     }
-    /// Notes that word of a processor, for all members.
-    fn note(&self, place: CpuId, word: u32) {
-        let _ = (place, word);
+    /// Notes that word of a processor, for all threads of this process.
+    fn note(&self, cpu: CpuId, word: u32) {
+        let _ = (cpu, word);
     }
     /// May members be moved? Only if all have come and all may use the same processors.
     fn is_movable(&self) -> bool {

@@ -156,15 +156,12 @@ impl<C: Cpu> Surroundings for Around<'_, C> {
         self.cpu.idle(cpu)
     }
 
-    fn note_of(&self, place: CpuId) -> u32 {
-        // A wait for a message gives way by a row of its own.
-        self.whom.roster().filter(|_| !self.is_message()).map_or(0, |roster| self.cpu.load(roster.note(place)))
+    fn note_of(&self, cpu: CpuId) -> u32 {
+        self.cpu.note_of(cpu)
     }
 
-    fn note(&self, place: CpuId, word: u32) {
-        if let Some(roster) = self.whom.roster() {
-            self.cpu.store(roster.note(place), word);
-        }
+    fn note(&self, cpu: CpuId, word: u32) {
+        self.cpu.note(cpu, word);
     }
 
     fn is_movable(&self) -> bool {

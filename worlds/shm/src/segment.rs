@@ -18,7 +18,7 @@ const LINE: usize = 128;
 /// "foregath" in ASCII: this is one of our segments, and it is ready.
 const MAGIC: u64 = u64::from_be_bytes(*b"foregath");
 /// Changes whenever the layout does, of the header or of any kind of segment.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// The purpose of a segment. A process that attaches names the kind that it expects, so that it never takes
 /// the words of a queue for those of a barrier.

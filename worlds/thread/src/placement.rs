@@ -5,12 +5,21 @@
 use crate::{Guard, Scope, Thread, costs};
 use core::cell::{Cell, RefCell};
 use core::future::Future;
+use core::sync::atomic::{AtomicU32, Ordering::*};
 use foregather_host::affinity::{self, KeepOff, Mask};
 use foregather_host::{cgroup, clock, forks::Once, run_state::RunState, sched, scout, usage};
 use foregather_machine::{Affinity, Costs, CpuId, Nanos, Placement, ThreadId, VALUE_MASK, ready};
 
 /// For how long a mask is believed: other programs may change it at any time.
 const BELIEVED: Nanos = Nanos::from_ms(1_000);
+
+/// What threads of this process have noted of processors. Those whose numbers are equal modulo this one share
+/// a word.
+static NOTES: [AtomicU32; 1024] = [const { AtomicU32::new(0) }; 1024];
+
+fn note_of(cpu: CpuId) -> &'static AtomicU32 {
+    &NOTES[cpu as usize % NOTES.len()]
+}
 
 /// This thread's mask, and what follows from it.
 #[derive(Clone, Copy)]
@@ -131,6 +140,14 @@ impl<G: Guard> Placement for Thread<G> {
         };
         // A thread that ends keeps off nothing.
         KEPT_OFF.try_with(keep).unwrap_or(false)
+    }
+
+    fn note_of(&self, cpu: CpuId) -> u32 {
+        note_of(cpu).load(Relaxed)
+    }
+
+    fn note(&self, cpu: CpuId, word: u32) {
+        note_of(cpu).store(word, Relaxed);
     }
 
     fn costs(&self) -> Costs {

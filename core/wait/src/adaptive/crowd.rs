@@ -1,10 +1,10 @@
-//! What the members of a team that is larger than its processors know of strangers beside it: on which
-//! processors one took a turn lately.
+//! What a process knows of other programs beside its teams: on which processors one took a turn lately.
 //!
-//! In such a team each pause offers the processor, and a stranger takes a whole turn of it, for which all
-//! members wait. So the first member that loses a turn notes it for all. Until the note ends, members on that
-//! processor sleep at once, keep their claim to it, and lose no turns. On the others they hand over by yields
-//! as before: three members that sleep everywhere beside one hog take 1.4 times as long.
+//! In a team that is larger than its processors each pause offers the processor, and another program takes a
+//! whole turn of it, for which all members wait. So the first thread that loses a turn notes it for all teams
+//! of the process. Until the note ends, members of such teams sleep at once on that processor, keep their
+//! claim to it, and lose no turns. On the others they hand over by yields as before: three members that sleep
+//! everywhere beside one busy process take 1.4 times as long.
 //!
 //! No member sees a stranger go. The note ends by itself, and the next yield there tells whether it has gone.
 //! If not, that turn is lost, and the next note is twice as long. A note's length is bounded by the number of
@@ -71,21 +71,27 @@ impl StrangerNote {
 /// This member lost a turn to a stranger on processor `place`. Returns whether all know it now.
 pub(super) fn lost_a_turn(of: Adaptive, wait: &Progress<'_>, place: Option<CpuId>) -> bool {
     let around = wait.around;
-    let (Some(place), Some(affinity)) = (place, around.affinity()) else { return false };
-    if of.without.has(Rules::SLEEP_IN_CROWD) || around.is_message() || affinity.width >= around.size() {
+    let (Some(place), Some(processors)) = (place, processors_of_larger_team(around)) else { return false };
+    if of.without.has(Rules::SLEEP_IN_CROWD) {
         return false;
     }
     let now = around.now();
-    match StrangerNote(around.note_of(place)).renewed(now, of.tick, affinity.width) {
+    match StrangerNote(around.note_of(place)).renewed(now, of.tick, processors) {
         Some(note) => around.note(place, note.0),
         None => reached("adaptive:9"),
     }
     true
 }
 
-/// Did a stranger take a turn on that processor lately?
-pub(super) fn is_believed(around: &dyn Surroundings, place: CpuId, now: Nanos) -> bool {
-    StrangerNote(around.note_of(place)).left(now).is_some()
+/// The number of processors of a team that is larger than that. A wait for a message is none of such a team:
+/// it gives way by a row of its own.
+fn processors_of_larger_team(around: &dyn Surroundings) -> Option<u32> {
+    around.affinity().map(|affinity| affinity.width).filter(|&width| width < around.size() && !around.is_message())
+}
+
+/// Returns whether this member has to keep its processor from a stranger that took a turn there lately.
+pub(super) fn is_crowded_out(around: &dyn Surroundings, place: CpuId, now: Nanos) -> bool {
+    StrangerNote(around.note_of(place)).left(now).is_some() && processors_of_larger_team(around).is_some()
 }
 
 /// Has any processor below `beyond` a stranger, or had one a few ticks ago? Then one that has few members is

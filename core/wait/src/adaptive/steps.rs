@@ -1,5 +1,5 @@
 //! One wait by the decision table, from the end of the blind pauses on.
-use super::crowd::{is_any_believed, is_believed, lost_a_turn};
+use super::crowd::{is_any_believed, is_crowded_out, lost_a_turn};
 use super::state::{PREEMPTED, ThisWait};
 use super::{Action, AdaptiveState, Facts, Rules, TABLE, decide};
 use crate::{Effect, Interest, Progress, Step, Strategy};
@@ -168,7 +168,7 @@ impl AdaptiveState {
         let overfull = || width(wait).is_some_and(|width| width > 1 && width < around.size());
         facts |= Facts::OVERFULL.when(!in_vain && facts.has(Facts::BOUND) && overfull());
         self.now.place = around.publish_cpu();
-        self.crowded_out = self.now.place.is_some_and(|here| is_believed(around, here, now));
+        self.crowded_out = self.now.place.is_some_and(|here| is_crowded_out(around, here, now));
         if self.crowded_out {
             return facts | Facts::CROWDED_OUT;
         }

@@ -4,7 +4,7 @@ use core::cell::Cell;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 pub(crate) use foregather_conformance::scripted::{Did, Script};
-use foregather_machine::{Affinity, CpuId, Error, Nanos, Rank, ThreadId, WaitContext, WordLine, block_on};
+use foregather_machine::{Affinity, CpuId, Error, Nanos, Placement, Rank, ThreadId, WaitContext, WordLine, block_on};
 use foregather_wait::adaptive::{Rules, TABLE};
 use foregather_wait::{Adaptive, Policy, Roster, Snapshot, WaitFor, Waited, Waiter};
 
@@ -122,8 +122,13 @@ impl Team {
     }
 
     /// What is noted of a processor.
-    pub(crate) fn note(&self, place: CpuId) -> &Cell<u32> {
-        &self.lines[place as usize % self.lines.len()][4]
+    pub(crate) fn note_of(&self, place: CpuId) -> u32 {
+        Placement::note_of(&self.me, place)
+    }
+
+    /// Notes that of a processor.
+    pub(crate) fn note(&self, place: CpuId, word: u32) {
+        Placement::note(&self.me, place, word);
     }
 
     /// Waits in an episode whose event comes `span` later.

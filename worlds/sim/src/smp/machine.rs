@@ -7,6 +7,7 @@ use super::record::{Record, Recorded, Sample, Span, State};
 use super::scout::Scouts;
 use crate::word::NONE;
 use foregather_machine::{Costs, CpuId, Nanos, Rank, WaitContext};
+use std::collections::BTreeMap;
 
 /// Stands where a thread's number would: none.
 pub(super) const NOBODY: u32 = NONE;
@@ -126,6 +127,8 @@ pub(super) struct Machine {
     pub(super) prices: Prices,
     pub(super) costs: Costs,
     pub(super) scouts: Scouts,
+    /// What each address space has noted of a processor.
+    pub(super) notes: BTreeMap<(u32, CpuId), u32>,
     pub(super) resolution: Nanos,
     pub(super) counts: Counts,
     pub(super) random: Random,
@@ -178,6 +181,7 @@ impl Machine {
             prices: hardware.prices,
             costs: hardware.costs,
             scouts: Scouts::default(),
+            notes: BTreeMap::new(),
             resolution: hardware.resolution,
             counts: Counts::default(),
             random,
