@@ -215,11 +215,13 @@ impl<C: Cpu, B> TaskTeam<C, B> {
                 }
             }
         }
+        // First of all, so that a member whose children are complete sees that it has no other open tasks.
+        let has_none_left = one_less(cpu, &self.made_by(task).unfinished);
         // In this order: the last member to look for a task finds none only when none is left. This member
         // looks again anyway.
         rings |= parent.is_some_and(|parent| parent.one_child_less(cpu) && !parent.is_done_by(rank));
         rings |= task.group.as_ref().is_some_and(|group| one_less(cpu, &group.unfinished));
-        rings |= one_less(cpu, &self.made_by(task).unfinished) && one_less(cpu, &self.makers.0);
+        rings |= has_none_left && one_less(cpu, &self.makers.0);
         if rings {
             self.ring(cpu);
         }

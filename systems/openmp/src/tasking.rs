@@ -95,15 +95,21 @@ pub fn spawn(made: Made<'_>) -> Spawned {
     }
     let kind = TaskKind { is_final: kind.is_final || is_final, ..kind };
     let deferred = deferred && !is_final;
-    let is_plain = depends.is_empty() && !traits.detached;
     let now = |group, task| TaskNow { is_final: kind.is_final, code: if deferred { code } else { 0 }, group, task };
     let weight = weights::of(code).unwrap_or(WAKE_WEIGHT);
     let is_light = || weight == 0 && traits.priority == 0 && depth() < DEEP;
     let is_full = || here::of_seat(|seat| is_full(&seat.crew.tasks, seat.rank)) != Some(false);
-    if is_plain && (!deferred || is_light() || is_full()) {
+    if depends.is_empty() && !traits.detached && (!deferred || is_light() || is_full()) {
         return Spawned::Now(now(group, None));
     }
-    let (Some(place), Some(parent)) = (place(), current()) else { return Spawned::Now(now(group, None)) };
+    let Some(place) = place() else { return Spawned::Now(now(group, None)) };
+    // The siblings that it comes after were made by this member: where all that it has made are complete, the
+    // task waits for none of them.
+    let is_free = || place.team().unfinished(place.cpu(), place.rank()) == 0;
+    if !traits.detached && (!deferred || is_light() || place.team().size() == 1) && is_free() {
+        return Spawned::Now(now(group, None));
+    }
+    let Some(parent) = current() else { return Spawned::Now(now(group, None)) };
     traits = Traits { priority: traits.priority.min(settings().max_task_priority), undeferred: !deferred, ..traits };
     let task = ThreadTask::new(Some(&parent), group.as_ref().map(|group| Arc::clone(group.group())), traits);
     let task = Arc::new(task.of_weight(weight));

@@ -66,7 +66,9 @@ mod tests {
     #[test]
     fn what_weighs_nothing_is_done_where_it_is_met_if_it_may_be() {
         use crate::tasking::{Made, Spawned, TaskKind, spawn};
+        use core::sync::atomic::{AtomicBool, Ordering::*};
         use foregather_task::{Access, Depend, Traits};
+        use std::sync::Arc;
         let (light, depends) = (0x6000, [Depend { address: 8, access: Access::In }]);
         let plain = Made { deferred: true, kind: TaskKind::default(), traits: Traits::default(), depends: &[], code: light };
         let is_at_once = |made: Made<'_>| match spawn(made) {
@@ -82,10 +84,25 @@ mod tests {
         };
         crate::parallel(2, &|| {
             // The other member may have told by now that it is long.
-            (0..60).for_each(|_| learn(light, Nanos(0), Nanos(6_400)));
+            let is_short = || (0..60).for_each(|_| learn(light, Nanos(0), Nanos(6_400)));
+            is_short();
             assert!(is_at_once(plain));
             assert!(!is_at_once(Made { code: 0, ..plain }), "nothing is known of it");
+            crate::tasking::wait_for_children();
+            is_short();
+            assert!(is_at_once(Made { depends: &depends, ..plain }), "no task is before it");
+            is_short();
+            let goes_on = Arc::new(AtomicBool::new(false));
+            let Spawned::Later(first) = spawn(Made { depends: &depends, code: 0, ..plain }) else { unreachable!() };
+            let waits = Arc::clone(&goes_on);
+            first.hand_over(Box::new(move || {
+                while !waits.load(Acquire) {
+                    std::thread::yield_now()
+                }
+            }));
             assert!(!is_at_once(Made { depends: &depends, ..plain }), "it may have to wait");
+            goes_on.store(true, Release);
+            crate::tasking::wait_for_children();
             assert!(!is_at_once(Made { traits: Traits { priority: 1, ..plain.traits }, ..plain }), "its turn is another one");
             learn(light, Nanos(6_400), Nanos(6_400));
             assert!(!is_at_once(plain), "it was long the last time");
