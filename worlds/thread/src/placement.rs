@@ -159,7 +159,7 @@ impl<G: Guard> Placement for Thread<G> {
 mod tests {
     use super::*;
     use crate::run;
-    use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
+    use core::sync::atomic::AtomicBool;
     use foregather_host::sched::{self, SchedClass};
     use foregather_machine::block_on;
 
