@@ -50,13 +50,19 @@ pub trait Placement {
         None
     }
     /// Moves this thread to `cpu`, and leaves it as free to be moved as it was.
-    fn move_to(&self, cpu: CpuId) -> impl Future<Output = bool> {
+    fn move_to(&self, cpu: CpuId) -> impl Future<Output = bool>
+    where
+        Self: Sized,
+    {
         let _ = cpu;
         ready(false)
     }
     /// Fetches a thread that is ready but does not run to this processor, hands the processor over, and
     /// leaves that thread as free to be moved as it was.
-    fn pull(&self, thread: ThreadId) -> impl Future<Output = bool> {
+    fn pull(&self, thread: ThreadId) -> impl Future<Output = bool>
+    where
+        Self: Sized,
+    {
         let _ = thread;
         ready(false)
     }

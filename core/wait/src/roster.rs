@@ -121,7 +121,7 @@ impl<'t, C: Cpu> Roster<'t, C> {
     pub async fn leave(self, cpu: &C, rank: Rank) -> bool {
         self.publish_cpu(cpu, rank, cpu.place());
         let Some(affinity) = self.room(cpu, rank) else { return false };
-        let crowds = self.crowds(cpu, affinity.beyond);
+        let crowds = crowds(self.size(), affinity.beyond, |rank| self.cpu_of(cpu, rank));
         let empty = |&at: &CpuId| crowds.get(at as usize) == Some(&0) && cpu.allows(at);
         let (Some(target), Some(_turn)) = ((0..affinity.beyond).find(empty), self.begin_move(cpu)) else { return false };
         let gone = cpu.move_to(target).await;
@@ -138,17 +138,17 @@ impl<'t, C: Cpu> Roster<'t, C> {
         let there = self.cpu_of(cpu, other).filter(|_| self.room(cpu, rank).is_some());
         there.is_some() && cpu.place() != there && cpu.keep_off(there)
     }
+}
 
-    /// How many members each processor below `beyond` had when they last published it.
-    pub(crate) fn crowds(self, cpu: &C, beyond: CpuId) -> Vec<u32> {
-        let mut crowds = vec![0; beyond as usize];
-        for place in (0..self.size()).filter_map(|rank| self.cpu_of(cpu, rank)) {
-            if let Some(crowd) = crowds.get_mut(place as usize) {
-                *crowd += 1;
-            }
+/// How many of `size` members each processor below `beyond` had when they last published it.
+pub(crate) fn crowds(size: u32, beyond: CpuId, cpu_of: impl Fn(Rank) -> Option<CpuId>) -> Vec<u32> {
+    let mut crowds = vec![0; beyond as usize];
+    for place in (0..size).filter_map(cpu_of) {
+        if let Some(crowd) = crowds.get_mut(place as usize) {
+            *crowd += 1;
         }
-        crowds
     }
+    crowds
 }
 
 /// The right to move. A wait that is dropped half way through its move gives it back, too.

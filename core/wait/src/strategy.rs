@@ -4,7 +4,7 @@
 //! [`Step`], takes the step in its world, and tells it the effect; the waiter sees to the event, poison,
 //! deadlines and lost peers.
 use crate::{Account, Waited};
-use foregather_machine::{Affinity, CpuId, Nanos, Rank, ThreadId};
+use foregather_machine::{CpuId, Nanos, Placement, Rank, ThreadId};
 
 /// What a waiting thread does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,26 +117,44 @@ pub struct Progress<'w> {
     pub around: &'w dyn Surroundings,
 }
 
-/// What a strategy may ask about the threads around it, and the two things that it may do about them at once.
+/// Whom a wait is for, as far as the strategy is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// Nothing is known.
+    Unknown,
+    /// Members that cannot publish where they run.
+    Unseen,
+    /// Members of a team.
+    Members,
+    /// Workers' wait: members, and then that leader alone, which may compute without bound.
+    Leader(Rank),
+    /// A message, for which a sender is not worth other threads' time.
+    Message,
+    /// A message, while members copy from this one's memory with its help: they are worth other threads' time.
+    Copy,
+}
+
+impl Awaited {
+    /// Returns whether the wait is for a message.
+    pub fn is_message(self) -> bool {
+        matches!(self, Self::Message | Self::Copy)
+    }
+}
+
+/// What a strategy may ask about the threads around it, and the few things that it may do about them at once.
 /// Each question may go unanswered.
 pub trait Surroundings {
     /// The time.
     fn now(&self) -> Nanos;
+    /// What the world tells of this thread, and of processors.
+    fn placement(&self) -> &dyn Placement;
+    /// Whom the wait is for.
+    fn awaited(&self) -> Awaited {
+        Awaited::Unknown
+    }
     /// The number of members of the team.
     fn size(&self) -> u32 {
         1
-    }
-    /// Is the wait for a message, for which a sender is not worth other threads' time?
-    fn is_message(&self) -> bool {
-        false
-    }
-    /// Do members copy from this one's memory meanwhile, with its help? They are worth other threads' time.
-    fn is_copying(&self) -> bool {
-        false
-    }
-    /// Returns whether the awaited members cannot publish where they run.
-    fn has_unseen(&self) -> bool {
-        false
     }
     /// The first awaited member for which `wanted` holds, beginning with the next rank, so that members do
     /// not all find the same one.
@@ -153,62 +171,14 @@ pub trait Surroundings {
         let _ = rank;
         None
     }
-    /// Is the wait one of a worker for its leader?
-    fn is_for_leader(&self) -> bool {
-        false
-    }
-    /// Is a member there that may compute without bound while this one waits: a leader, which goes on without
-    /// it?
-    fn is_leader_at(&self, place: Option<CpuId>) -> bool {
-        let _ = place;
-        false
-    }
     /// The thread of a member.
     fn thread_of(&self, rank: Rank) -> Option<ThreadId> {
         let _ = rank;
         None
     }
-    /// Does that member hold a processor now? Takes a microsecond or two: [`Step::Ask`] looks for the event
-    /// after each question.
-    fn is_running(&self, rank: Rank) -> Option<bool> {
-        let _ = rank;
-        None
-    }
-    /// Where this thread may run; `None` if it must not be moved.
-    fn affinity(&self) -> Option<Affinity> {
-        None
-    }
-    /// May this thread run on `cpu`?
-    fn allows(&self, cpu: CpuId) -> bool {
-        let _ = cpu;
-        false
-    }
-    /// For how long, since its start, this thread has been ready to run while others had its processor.
-    fn run_queue_wait(&self) -> Option<Nanos> {
-        None
-    }
-    /// Has a scout come back from that processor, as one does at once where nothing else runs? The first
-    /// question about a processor sends the scout there; `None`: none can be sent.
-    fn is_idle(&self, cpu: CpuId) -> Option<bool> {
-        let _ = cpu;
-        None
-    }
-    /// What threads of this process have noted of a processor; 0: nothing.
-    fn note_of(&self, cpu: CpuId) -> u32 {
-        let _ = cpu;
-        0
-    }
-    /// Notes that word of a processor, for all threads of this process.
-    fn note(&self, cpu: CpuId, word: u32) {
-        let _ = (cpu, word);
-    }
     /// May members be moved? Only if all have come and all may use the same processors.
     fn is_movable(&self) -> bool {
         false
-    }
-    /// How many members each processor below `beyond` has.
-    fn crowds(&self, beyond: CpuId) -> Vec<u32> {
-        vec![0; beyond as usize]
     }
     /// Takes the right to move, which one member has at a time; given back after [`Step::Move`], by
     /// [`Surroundings::end_move`], or when the wait ends.
@@ -219,4 +189,17 @@ pub trait Surroundings {
     fn end_move(&self) {}
     /// From now on no member is moved, since this one must not be.
     fn forbid_moves(&self) {}
+}
+
+impl dyn Surroundings + '_ {
+    /// Does that member hold a processor now? Takes a microsecond or two: [`Step::Ask`] looks for the event
+    /// after each question.
+    pub fn is_running(&self, rank: Rank) -> Option<bool> {
+        self.thread_of(rank).and_then(|thread| self.placement().running(thread))
+    }
+
+    /// How many processors' worth of time the team may use, as far as is known.
+    pub fn width(&self) -> Option<u32> {
+        self.placement().affinity().map(|affinity| affinity.width)
+    }
 }

@@ -1,8 +1,8 @@
 //! The members that a thread waits for, and what it may ask about them meanwhile.
-use crate::Surroundings;
 use crate::roster::{Roster, Turn};
+use crate::{Awaited, Surroundings};
 use core::cell::{Cell, RefCell};
-use foregather_machine::{Affinity, Cpu, CpuId, Nanos, Rank, ThreadId, VALUE_MASK};
+use foregather_machine::{Cpu, CpuId, Nanos, Placement, Rank, ThreadId, VALUE_MASK};
 
 /// A thread that looks for others looks at this many at most: in a larger team they are as good as all.
 const MOST: u32 = 1_024;
@@ -80,23 +80,26 @@ impl<C: Cpu> Surroundings for Around<'_, C> {
         self.cpu.now()
     }
 
+    fn placement(&self) -> &dyn Placement {
+        self.cpu
+    }
+
+    fn awaited(&self) -> Awaited {
+        match self.whom {
+            WaitFor::All(_) => Awaited::Members,
+            WaitFor::Leader(_, leader) => Awaited::Leader(leader),
+            WaitFor::Message(..) => Awaited::Message,
+            WaitFor::Copy(..) => Awaited::Copy,
+            WaitFor::Unseen(_) => Awaited::Unseen,
+            WaitFor::Unknown => Awaited::Unknown,
+        }
+    }
+
     fn size(&self) -> u32 {
         match self.whom {
             WaitFor::Unseen(size) => size,
             whom => whom.roster().map_or(1, Roster::size),
         }
-    }
-
-    fn has_unseen(&self) -> bool {
-        matches!(self.whom, WaitFor::Unseen(_))
-    }
-
-    fn is_message(&self) -> bool {
-        matches!(self.whom, WaitFor::Message(..) | WaitFor::Copy(..))
-    }
-
-    fn is_copying(&self) -> bool {
-        matches!(self.whom, WaitFor::Copy(..))
     }
 
     fn find(&self, wanted: &mut dyn FnMut(Rank) -> bool) -> Option<Rank> {
@@ -123,53 +126,12 @@ impl<C: Cpu> Surroundings for Around<'_, C> {
         self.whom.roster()?.cpu_of(self.cpu, rank)
     }
 
-    fn is_for_leader(&self) -> bool {
-        matches!(self.whom, WaitFor::Leader(..))
-    }
-
-    fn is_leader_at(&self, place: Option<CpuId>) -> bool {
-        let WaitFor::Leader(roster, leader) = self.whom else { return false };
-        place.is_some() && roster.cpu_of(self.cpu, leader) == place
-    }
-
     fn thread_of(&self, rank: Rank) -> Option<ThreadId> {
         self.whom.roster()?.thread(self.cpu, rank)
     }
 
-    fn is_running(&self, rank: Rank) -> Option<bool> {
-        self.thread_of(rank).and_then(|thread| self.cpu.running(thread))
-    }
-
-    fn affinity(&self) -> Option<Affinity> {
-        self.cpu.affinity()
-    }
-
-    fn allows(&self, cpu: CpuId) -> bool {
-        self.cpu.allows(cpu)
-    }
-
-    fn run_queue_wait(&self) -> Option<Nanos> {
-        self.cpu.run_queue_wait()
-    }
-
-    fn is_idle(&self, cpu: CpuId) -> Option<bool> {
-        self.cpu.idle(cpu)
-    }
-
-    fn note_of(&self, cpu: CpuId) -> u32 {
-        self.cpu.note_of(cpu)
-    }
-
-    fn note(&self, cpu: CpuId, word: u32) {
-        self.cpu.note(cpu, word);
-    }
-
     fn is_movable(&self) -> bool {
         self.whom.roster().is_some_and(|roster| roster.movable(self.cpu, self.rank))
-    }
-
-    fn crowds(&self, beyond: CpuId) -> Vec<u32> {
-        self.whom.roster().map_or_else(Vec::new, |roster| roster.crowds(self.cpu, beyond))
     }
 
     fn begin_move(&self) -> bool {

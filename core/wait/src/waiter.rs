@@ -271,7 +271,7 @@ impl Waiter {
                 cpu.yield_now().await;
                 Effect::Yielded(span())
             }
-            Step::Ask(rank) => Effect::Asked(around.is_running(rank)),
+            Step::Ask(rank) => Effect::Asked((around as &dyn Surroundings).is_running(rank)),
             Step::Scout(target) => Effect::Scouted(cpu.idle(target)),
             Step::Move(target) => Effect::Moved(cpu.move_to(target).await),
             Step::Pull(thread) => Effect::Pulled(cpu.pull(thread).await),

@@ -1,5 +1,5 @@
 //! The choices of the policies that choose anew for every wait, by histories that the tests tell them.
-use foregather_machine::Nanos;
+use foregather_machine::{Nanos, Placement};
 use foregather_wait::{Account, Interest, Outcome, Policy, Progress, Step, Strategy, Surroundings, Waited};
 
 /// One context switch.
@@ -9,9 +9,14 @@ const BLOCK: Nanos = Nanos::ZERO;
 /// There is no other thread to ask after.
 struct Nobody;
 
+impl Placement for Nobody {}
+
 impl Surroundings for Nobody {
     fn now(&self) -> Nanos {
         Nanos::ZERO
+    }
+    fn placement(&self) -> &dyn Placement {
+        self
     }
 }
 

@@ -76,8 +76,8 @@ pub(super) fn lost_a_turn(of: Adaptive, wait: &Progress<'_>, place: Option<CpuId
         return false;
     }
     let now = around.now();
-    match StrangerNote(around.note_of(place)).renewed(now, of.tick, processors) {
-        Some(note) => around.note(place, note.0),
+    match StrangerNote(around.placement().note_of(place)).renewed(now, of.tick, processors) {
+        Some(note) => around.placement().note(place, note.0),
         None => reached("adaptive:9"),
     }
     true
@@ -86,19 +86,19 @@ pub(super) fn lost_a_turn(of: Adaptive, wait: &Progress<'_>, place: Option<CpuId
 /// The number of processors of a team that is larger than that. A wait for a message is none of such a team:
 /// it gives way by a row of its own.
 fn processors_of_larger_team(around: &dyn Surroundings) -> Option<u32> {
-    around.affinity().map(|affinity| affinity.width).filter(|&width| width < around.size() && !around.is_message())
+    around.width().filter(|&width| width < around.size() && !around.awaited().is_message())
 }
 
 /// Returns whether this member has to keep its processor from a stranger that took a turn there lately.
 pub(super) fn is_crowded_out(around: &dyn Surroundings, place: CpuId, now: Nanos) -> bool {
-    StrangerNote(around.note_of(place)).left(now).is_some() && processors_of_larger_team(around).is_some()
+    StrangerNote(around.placement().note_of(place)).left(now).is_some() && processors_of_larger_team(around).is_some()
 }
 
 /// Has any processor below `beyond` a stranger, or had one a few ticks ago? Then one that has few members is
 /// most likely a stranger's, and no member moves there.
 pub(super) fn is_any_believed(of: Adaptive, around: &dyn Surroundings, beyond: CpuId, now: Nanos) -> bool {
     (0..beyond)
-        .map(|place| StrangerNote(around.note_of(place)))
+        .map(|place| StrangerNote(around.placement().note_of(place)))
         .any(|note| note.left(now).is_some() || note.ended_soon(now, of.tick))
 }
 
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use crate::{Account, Waited};
     use core::cell::Cell;
-    use foregather_machine::{Affinity, Costs, Rank};
+    use foregather_machine::{Affinity, Costs, Placement, Rank};
 
     const TICK: Nanos = Nanos::from_ms(4);
 
@@ -139,13 +139,7 @@ mod tests {
     /// Three members on two processors, of which each has the same word.
     struct Around(Cell<u32>);
 
-    impl Surroundings for Around {
-        fn now(&self) -> Nanos {
-            Nanos::from_ms(100)
-        }
-        fn size(&self) -> Rank {
-            3
-        }
+    impl Placement for Around {
         fn affinity(&self) -> Option<Affinity> {
             Some(Affinity { fingerprint: 7, width: 2, beyond: 2 })
         }
@@ -154,6 +148,18 @@ mod tests {
         }
         fn note(&self, _: CpuId, word: u32) {
             self.0.set(word);
+        }
+    }
+
+    impl Surroundings for Around {
+        fn now(&self) -> Nanos {
+            Nanos::from_ms(100)
+        }
+        fn placement(&self) -> &dyn Placement {
+            self
+        }
+        fn size(&self) -> Rank {
+            3
         }
     }
 

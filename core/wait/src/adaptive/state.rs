@@ -200,7 +200,7 @@ impl AdaptiveState {
             return;
         }
         self.asked = now;
-        let queued = around.run_queue_wait();
+        let queued = around.placement().run_queue_wait();
         if let (Some(before), Some(after)) = (core::mem::replace(&mut self.queued, queued), queued)
             && after - before > PREEMPTED.max(span.percent(LOST))
         {

@@ -2,7 +2,8 @@
 use super::crowd::{is_any_believed, is_crowded_out, lost_a_turn};
 use super::state::{PREEMPTED, ThisWait};
 use super::{Action, AdaptiveState, Facts, Rules, TABLE, decide};
-use crate::{Effect, Interest, Progress, Step, Strategy};
+use crate::roster::crowds;
+use crate::{Awaited, Effect, Interest, Progress, Step, Strategy};
 use foregather_machine::{Nanos, ThreadId, reached};
 
 /// The most members that are asked, one after the other, whether they run: each question takes a microsecond
@@ -24,13 +25,13 @@ impl Strategy for AdaptiveState {
     fn begin(&mut self, wait: &Progress<'_>) -> bool {
         let blinks = self.blinks();
         self.begin_wait(wait.began, wait.account.waits());
-        if wait.around.is_message() {
+        if wait.around.awaited().is_message() {
             self.ask_for_lost_time(wait.around, wait.began);
         }
         self.now = ThisWait {
             limit: self.of.bound().min(wait.max_spin),
             lasting: Facts::REALTIME.when(wait.max_spin < Nanos::MAX),
-            window: if wait.around.is_message() { self.rhythm.window(wait.account.waits()) } else { None },
+            window: if wait.around.awaited().is_message() { self.rhythm.window(wait.account.waits()) } else { None },
             ..ThisWait::default()
         };
         blinks
@@ -90,10 +91,13 @@ impl Strategy for AdaptiveState {
             }
             Effect::Yielded(span) => {
                 // Workers that wait for their leader hand the processor to each other, too.
-                let turns = if wait.around.is_for_leader() { u64::from(wait.around.size()) * 2 } else { 1 };
+                let leader = if let Awaited::Leader(rank) = wait.around.awaited() { Some(rank) } else { None };
+                let turns = if leader.is_some() { u64::from(wait.around.size()) * 2 } else { 1 };
                 self.now.in_vain = if span * 2 < self.of.hand_over * turns { self.now.in_vain + span } else { Nanos::ZERO };
                 // A leader's turn is as long as a stranger's.
-                let stranger = !wait.around.is_leader_at(self.now.place) && self.has_yielded(span);
+                let here = self.now.place;
+                let is_leaders = here.is_some() && leader.is_some_and(|leader| wait.around.cpu_of(leader) == here);
+                let stranger = !is_leaders && self.has_yielded(span);
                 self.now.lasting |= Facts::STRANGER.when(stranger);
                 if stranger && lost_a_turn(self.of, wait, self.now.place) {
                     // The note says where; elsewhere yields are as good as before.
@@ -137,16 +141,11 @@ impl Strategy for AdaptiveState {
     }
 
     fn end(&mut self, wait: &Progress<'_>, has_come: bool) {
-        if has_come && wait.around.is_message() {
+        if has_come && wait.around.awaited().is_message() {
             self.rhythm.came(wait.around.now(), wait.account.waits());
         }
         wait.account.awaited(self.now.whom, wait.around.now() - wait.began);
     }
-}
-
-/// The number of processors that the team may use, as far as is known.
-fn width(wait: &Progress<'_>) -> Option<u32> {
-    wait.around.affinity().map(|affinity| affinity.width)
 }
 
 impl AdaptiveState {
@@ -160,12 +159,12 @@ impl AdaptiveState {
         facts |= Facts::CAP.when(elapsed >= of.cap(around.size()).min(wait.max_spin));
         facts |= Facts::DISTURBED.when(self.is_disturbed(now));
         facts |= Facts::EXPECTED.when(self.now.window.is_some_and(|window| now + of.bound() < window.from));
-        facts |= Facts::MESSAGE.when(around.is_message() && !around.is_copying());
+        facts |= Facts::MESSAGE.when(around.awaited() == Awaited::Message);
         facts |= Facts::BRIEF_OVER.when(elapsed > of.brief());
         facts |= Facts::LATE.when(elapsed > self.now.limit + of.slow());
         // The awaited member sleeps, or is elsewhere.
         let in_vain = self.now.in_vain >= of.bound() * IN_VAIN;
-        let overfull = || width(wait).is_some_and(|width| width > 1 && width < around.size());
+        let overfull = || around.width().is_some_and(|width| width > 1 && width < around.size());
         facts |= Facts::OVERFULL.when(!in_vain && facts.has(Facts::BOUND) && overfull());
         self.now.place = around.publish_cpu();
         self.crowded_out = self.now.place.is_some_and(|here| is_crowded_out(around, here, now));
@@ -185,7 +184,7 @@ impl AdaptiveState {
         if facts.has(Facts::READY) && self.may_place() && self.may_pull(now) {
             // If more than two members pulled, each would undo the pull of another, and the team would end up
             // on few processors.
-            let fits = around.size() == 2 && around.affinity().is_some_and(|affinity| affinity.width >= 2);
+            let fits = around.size() == 2 && around.width().is_some_and(|width| width >= 2);
             facts |= Facts::FITS.when(fits);
             facts |= Facts::PULLABLE.when(around.is_movable());
         }
@@ -199,7 +198,8 @@ impl AdaptiveState {
         let Some(here) = self.now.place else { return false };
         let found = wait.around.find(&mut |other| wait.around.cpu_of(other) == Some(here));
         self.now.whom = found.or(self.now.whom);
-        found.is_some() || wait.around.has_unseen() && width(wait).is_some_and(|width| width < wait.around.size())
+        found.is_some()
+            || wait.around.awaited() == Awaited::Unseen && wait.around.width().is_some_and(|width| width < wait.around.size())
     }
 
     /// Under a real-time class no member is placed: a yield would not reach the one that was fetched.
@@ -212,12 +212,14 @@ impl AdaptiveState {
         let (around, now) = (wait.around, wait.around.now());
         self.now.fewer = 0;
         let movable = self.may_place() && self.may_move(now) && around.is_movable();
-        let (Some(affinity), Some(here), true) = (around.affinity(), self.now.place, movable) else { return Facts::NONE };
+        let (Some(affinity), Some(here), true) = (around.placement().affinity(), self.now.place, movable) else {
+            return Facts::NONE;
+        };
         if is_any_believed(self.of, around, affinity.beyond, now) {
             return Facts::NONE;
         }
-        let crowds = around.crowds(affinity.beyond.max(here + 1));
-        let allowed = (0..affinity.beyond).filter(|&other| other != here && around.allows(other));
+        let crowds = crowds(around.size(), affinity.beyond.max(here + 1), |rank| around.cpu_of(rank));
+        let allowed = (0..affinity.beyond).filter(|&other| other != here && around.placement().allows(other));
         let Some(target) = allowed.min_by_key(|&other| crowds[other as usize]) else { return Facts::MOVABLE };
         let fewer = crowds[here as usize].saturating_sub(crowds[target as usize]);
         (self.now.target, self.now.fewer) = (target, fewer);
