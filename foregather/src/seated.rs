@@ -3,17 +3,14 @@
 use core::ops::Range;
 use foregather_host::forks;
 use foregather_machine::{Cause, Error, Placement};
-use foregather_shm::{Process, Seats, Segment, Watch};
+use foregather_shm::{Process, Seats, Watch};
 use foregather_thread::{Word, own};
 use foregather_wait::Policy;
-use std::sync::Arc;
 
-/// A handle, and the seat of its process.
+/// A handle, and the seat of its process. The handle keeps its memory mapped.
 pub(crate) struct Seated<H> {
     what: &'static str,
     pub(crate) seats: Seats,
-    /// Kept mapped.
-    pub(crate) segment: Arc<Segment>,
     /// There until the end goes.
     handle: Option<H>,
     rank: u32,
@@ -29,38 +26,37 @@ impl<H> Seated<H> {
     /// in the seats `watched` has died.
     pub(crate) fn new(
         what: &'static str,
-        memory: (&Arc<Segment>, &Seats),
+        seats: &Seats,
         rank: u32,
         watched: Range<u32>,
         make: impl FnOnce(Process, Policy) -> Result<H, Error>,
         fail: fn(H),
     ) -> Result<Self, Error> {
-        let cpu = Watch::seats(memory.1, watched).process();
+        let cpu = Watch::seats(seats, watched).process();
         let policy = Policy::adaptive(&cpu.costs());
         let handle = make(cpu, policy)?;
-        memory.1.take(rank);
-        Ok(Self::over(what, memory, rank, handle, fail))
+        seats.take(rank);
+        Ok(Self::over(what, seats, rank, handle, fail))
     }
 
     /// [`Seated::new`] in the seat of a process that has died; `lock` is the word of [`Seats::succeed`].
     pub(crate) fn after(
         what: &'static str,
-        memory: (&Arc<Segment>, &Seats),
+        seats: &Seats,
         (rank, lock): (u32, &Word),
         watched: Range<u32>,
         make: impl FnOnce(Process, Policy) -> Result<H, Error>,
         fail: fn(H),
     ) -> Result<Self, Error> {
-        let cpu = Watch::seats(memory.1, watched).process();
+        let cpu = Watch::seats(seats, watched).process();
         let policy = Policy::adaptive(&cpu.costs());
-        let handle = memory.1.succeed(rank, lock, || make(cpu, policy))?;
-        Ok(Self::over(what, memory, rank, handle, fail))
+        let handle = seats.succeed(rank, lock, || make(cpu, policy))?;
+        Ok(Self::over(what, seats, rank, handle, fail))
     }
 
-    fn over(what: &'static str, memory: (&Arc<Segment>, &Seats), rank: u32, handle: H, fail: fn(H)) -> Self {
-        let (segment, seats) = (memory.0.clone(), memory.1.clone());
-        let (handle, forks) = (Some(handle), forks::generation());
-        Self { what, seats, segment, handle, rank, fail, failed: false, forks }
+    fn over(what: &'static str, seats: &Seats, rank: u32, handle: H, fail: fn(H)) -> Self {
+        let (handle, seats, forks) = (Some(handle), seats.clone(), forks::generation());
+        Self { what, seats, handle, rank, fail, failed: false, forks }
     }
 
     /// Ends this side as one that has failed.

@@ -84,9 +84,9 @@ impl SharedBarrier {
     /// `Cause::Rank` if there is no such rank, or its handle was given out before, here or in another
     /// process.
     pub fn member(&self, rank: u32) -> Result<SharedMember, Error> {
-        let (memory, all) = ((&self.segment, &self.seats), 0..self.size());
+        let all = 0..self.size();
         let make = |cpu, policy| self.group.member(cpu, rank, policy);
-        Seated::new(WHAT, memory, rank, all, make, drop).map(SharedMember)
+        Seated::new(WHAT, &self.seats, rank, all, make, drop).map(SharedMember)
     }
 }
 

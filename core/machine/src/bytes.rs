@@ -46,7 +46,8 @@ impl SharedBytes {
         Self(Source::Shared(segment))
     }
 
-    fn words(&self) -> &[AtomicU64] {
+    /// All bytes as words, in the order of memory.
+    pub fn words(&self) -> &[AtomicU64] {
         match &self.0 {
             Source::Own(words) => words,
             Source::Shared(segment) => (**segment).as_ref(),

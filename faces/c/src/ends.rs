@@ -64,7 +64,10 @@ impl Holding {
             return Ok(None);
         }
         match self.reader.view(limit) {
-            Ok(view) => Ok(view.map(|view| (view.as_ptr().cast::<u8>().cast_const(), view.len()))),
+            Ok(view) => Ok(view.map(|view| {
+                let message = view.into_raw();
+                (message.as_ptr().cast::<u8>().cast_const(), message.len())
+            })),
             Err(error) if matches!(error.cause(), Cause::Setting { .. }) => {
                 self.shows = false;
                 Ok(None)

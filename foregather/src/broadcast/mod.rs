@@ -2,6 +2,7 @@
 mod reader;
 mod writer;
 
+pub use foregather_shm::MessageView;
 pub use reader::Reader;
 pub use writer::Writer;
 

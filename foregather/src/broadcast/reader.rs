@@ -1,11 +1,10 @@
 //! A reading end.
 use super::{Shared, deadline_of};
 use crate::seated::Seated;
-use core::ptr::NonNull;
 use core::time::Duration;
 use foregather_machine::{Error, Nanos, SharedBytes, block_on};
 use foregather_message::broadcast::{BroadcastReader, WRITER};
-use foregather_shm::Process;
+use foregather_shm::{MessageView, Process};
 use foregather_wait::Account;
 use std::sync::Arc;
 
@@ -15,16 +14,16 @@ pub struct Reader(Seated<BroadcastReader<Process, SharedBytes>>);
 impl Reader {
     pub(super) fn new(shared: &Arc<Shared>, rank: u32) -> Result<Self, Error> {
         let writer = WRITER..WRITER + 1;
-        let (memory, ring) = ((&shared.segment, &shared.seats), &shared.ring);
-        Seated::new(super::WHAT, memory, rank, writer, |cpu, policy| ring.reader(cpu, rank, policy), BroadcastReader::fail)
+        let ring = &shared.ring;
+        Seated::new(super::WHAT, &shared.seats, rank, writer, |cpu, policy| ring.reader(cpu, rank, policy), BroadcastReader::fail)
             .map(Self)
     }
 
     pub(super) fn replace(shared: &Arc<Shared>, rank: u32) -> Result<Self, Error> {
         let writer = WRITER..WRITER + 1;
-        let (memory, ring) = ((&shared.segment, &shared.seats), &shared.ring);
+        let ring = &shared.ring;
         let make = |cpu, policy| ring.replace(cpu, rank, policy);
-        Seated::after(super::WHAT, memory, (rank, shared.lock()), writer, make, BroadcastReader::fail).map(Self)
+        Seated::after(super::WHAT, &shared.seats, (rank, shared.lock()), writer, make, BroadcastReader::fail).map(Self)
     }
 
     /// Waits for the next message.
@@ -57,21 +56,30 @@ impl Reader {
         block_on(self.0.own()?.receive(&mut message, deadline)).map(|()| message)
     }
 
-    /// Waits for the next message, for `timeout` at most if there is one, and says where it lies in the ring:
-    /// for faces of other languages, whose memory is addresses. The bytes stay there until [`Reader::pass`].
-    /// `None` if it is in several pieces: [`Reader::receive`] joins them.
+    /// Waits for the next message, for `timeout` at most if there is one, and lets it be read where it lies in
+    /// the ring, without a copy. The writer can use that part of the ring again once the view is dropped.
+    /// `None` if the message lies there in several pieces: [`Reader::receive`] joins them.
+    ///
+    /// ```
+    /// let queue = foregather::Broadcast::create(1, 1 << 10)?;
+    /// let (mut writer, mut reader) = (queue.writer()?, queue.reader(1)?);
+    /// writer.send(b"one")?;
+    /// writer.send(b"two")?;
+    /// for expected in [b"one", b"two"] {
+    ///     let message = reader.view(None)?.expect("a short message is one piece");
+    ///     assert_eq!(*message, *expected);
+    /// }
+    /// # Ok::<(), foregather::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Reader::receive_timeout`]; `Cause::Setting` where the writer waits for no reader.
-    pub fn view(&mut self, timeout: Option<Duration>) -> Result<Option<NonNull<[u8]>>, Error> {
-        let base = self.0.segment.bytes_address();
+    pub fn view(&mut self, timeout: Option<Duration>) -> Result<Option<MessageView<'_>>, Error> {
         let deadline = timeout.map_or(Nanos::MAX, deadline_of);
-        let view = block_on(self.0.own()?.view(deadline))?;
-        let start = NonNull::new(base.as_ptr().wrapping_add(view.at)).filter(|_| view.is_whole());
-        Ok(start.map(|start| NonNull::slice_from_raw_parts(start, view.bytes)))
+        MessageView::next(self.0.own()?, deadline)
     }
 
-    /// Gives the bytes that [`Reader::view`] has shown back to the writer.
+    /// Passes the message whose view was taken apart by [`MessageView::into_raw`]; else nothing.
     ///
     /// # Errors
     /// In a child of a fork of the process that took this end; `Cause::Replaced` if another process has this
@@ -83,7 +91,7 @@ impl Reader {
     /// Is a message there, or the end of the queue, so that [`Reader::receive`] need not wait for one?
     ///
     /// # Errors
-    /// As [`Reader::pass`].
+    /// In a child of a fork of the process that took this end.
     pub fn is_ready(&mut self) -> Result<bool, Error> {
         self.0.own().map(|reader| reader.is_ready())
     }
@@ -96,7 +104,7 @@ impl Reader {
     /// How its waits ended.
     ///
     /// # Errors
-    /// As [`Reader::pass`].
+    /// In a child of a fork of the process that took this end.
     pub fn account(&mut self) -> Result<Arc<Account>, Error> {
         self.0.own().map(|reader| reader.account().clone())
     }

@@ -19,9 +19,9 @@ pub struct Writer {
 impl Writer {
     pub(super) fn new(shared: &Arc<Shared>) -> Result<Self, Error> {
         let readers = 1..shared.ring.readers() + 1;
-        let (memory, ring) = ((&shared.segment, &shared.seats), &shared.ring);
+        let ring = &shared.ring;
         let make = |cpu, policy| ring.writer(cpu, policy);
-        let end = Seated::new(super::WHAT, memory, WRITER, readers, make, BroadcastWriter::fail)?;
+        let end = Seated::new(super::WHAT, &shared.seats, WRITER, readers, make, BroadcastWriter::fail)?;
         Ok(Self { end, loss: None })
     }
 

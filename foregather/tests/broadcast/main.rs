@@ -67,6 +67,31 @@ fn a_wait_can_be_bounded_and_repeated() {
 }
 
 #[test]
+fn a_message_read_in_place_is_passed_when_its_view_drops() {
+    let queue = Broadcast::create(1, 1 << 10).unwrap();
+    let (mut writer, mut reader) = (queue.writer().unwrap(), queue.reader(1).unwrap());
+    // More than the ring holds, so the writer needs what is passed.
+    for number in 0..200 {
+        writer.send(&message(number)).unwrap();
+        let view = reader.view(None).unwrap().expect("in one piece");
+        assert_eq!(*view, *message(number));
+    }
+    // One that is leaked, or taken apart, stays.
+    writer.send(b"again").unwrap();
+    core::mem::forget(reader.view(None).unwrap());
+    let raw = reader.view(None).unwrap().map(foregather::broadcast::MessageView::into_raw).unwrap();
+    assert_eq!(raw.len(), 5);
+    assert_eq!(*reader.view(None).unwrap().unwrap(), *b"again");
+    assert!(matches!(reader.view(Some(Duration::ZERO)).unwrap_err().cause(), Cause::TimedOut { .. }));
+    // In several pieces: it is received.
+    std::thread::scope(|threads| {
+        threads.spawn(|| writer.send(&[7; 2_000]).unwrap());
+        assert!(reader.view(None).unwrap().is_none());
+        assert_eq!(reader.receive().unwrap(), [7; 2_000]);
+    });
+}
+
+#[test]
 fn an_end_that_panics_is_named() {
     let queue = Broadcast::create(1, 1 << 10).unwrap();
     let (mut writer, reader) = (queue.writer().unwrap(), queue.reader(1).unwrap());

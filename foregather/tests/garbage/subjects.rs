@@ -101,8 +101,8 @@ impl Queue {
         let ring = (self.ring.end - self.ring.start) as usize;
         let reader = self.reader(number)?;
         let Some(view) = reader.view(Some(limit))? else { return Ok(()) };
-        let (from, bytes) = (view.as_ptr().cast::<u8>().addr(), view.len());
-        reader.pass()?;
+        let (from, bytes) = (view.as_ptr().addr(), view.len());
+        view.pass()?;
         // All views lie in one ring, wherever that is.
         let seen = self.seen.get_or_insert(from..from + bytes);
         *seen = seen.start.min(from)..seen.end.max(from + bytes);

@@ -5,6 +5,7 @@
 //! - [`Process`]: a process's processor, a [`Cpu`](foregather_machine::Cpu) whose waits fail when a watched
 //!   peer dies.
 //! - [`Seats`]: processes that come one after another, and are watched from then on.
+//! - [`MessageView`]: a message of a broadcast, read where it lies in a segment.
 //! - [`ShmFabric`]: memory for the frames of a job's [`Lane`]s, a [`Fabric`](foregather_machine::Fabric) for
 //!   processes and for threads.
 //! - [`kernel`]: the kernel's ways to wait, POSIX and System V semaphores, eventfd, pipe, mutex and condition
@@ -29,6 +30,7 @@
 mod fabric;
 pub mod kernel;
 mod mapping;
+mod message;
 mod object;
 mod os;
 mod process;
@@ -37,6 +39,7 @@ mod segment;
 mod watch;
 
 pub use fabric::{Lane, SegmentSpec, ShmFabric};
+pub use message::MessageView;
 pub use process::{Process, Watch};
 pub use seats::{SeatState, Seats};
 pub use segment::{Segment, SegmentKind};

@@ -1,7 +1,8 @@
 //! A reader's end.
 use super::record::{HEADER, Header, RecordKind, kept, most};
 use super::{BroadcastEnd, LEFT, POSITION, Pace, WRITER};
-use foregather_machine::{ByteStore, Cause, Clock, Cpu, Error, Nanos, Rank};
+use core::sync::atomic::AtomicU64;
+use foregather_machine::{ByteStore, Cause, Clock, Cpu, Error, Nanos, Rank, SharedBytes};
 use foregather_wait::Account;
 use std::sync::Arc;
 
@@ -423,5 +424,16 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
     /// Where the parts of a message are joined.
     pub(super) fn joined_at(&self) -> usize {
         self.joined.as_ptr().addr()
+    }
+}
+
+impl<C: Cpu> BroadcastReader<C, SharedBytes> {
+    /// Returns the words that hold the message of the last [`BroadcastReader::view`], if that is whole, and how
+    /// many bytes it has. The writer stores nothing there before [`BroadcastReader::pass`].
+    pub fn shown(&self) -> Option<(&[AtomicU64], usize)> {
+        let bytes = self.shown.as_ref()?.bytes as usize;
+        let first = (self.end.shared.cycle.offset(self.position) + HEADER) / size_of::<AtomicU64>();
+        let words = self.end.shared.bytes.words().get(first..)?.get(..bytes.div_ceil(size_of::<AtomicU64>()))?;
+        Some((words, bytes))
     }
 }

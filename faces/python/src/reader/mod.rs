@@ -13,7 +13,7 @@ use crate::wait::{wait, wait_on};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use core::time::Duration;
-use foregather::broadcast::Reader;
+use foregather::broadcast::{MessageView, Reader};
 use foregather::engine::Cause;
 use foregather::engine::host::clock;
 use foregather::{Broadcast, Error};
@@ -240,7 +240,11 @@ impl PyReader {
         let reader = &mut end.reader;
         let began = limit.map(|_| clock::now());
         if self.views
-            && let Some(shown) = wait(py, &self.label, limit, |slice| reader.view(Some(slice)).map(Carried))?.0
+            && let Some(shown) = wait(py, &self.label, limit, |slice| {
+                let view = reader.view(Some(slice))?;
+                Ok(Carried(view.map(MessageView::into_raw)))
+            })?
+            .0
         {
             return Ok(NextMessage::Shown(shown));
         }
