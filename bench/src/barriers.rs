@@ -1,6 +1,6 @@
 //! One cell of the barrier matrix: what is asked of a child process, what it comes to, and the barriers that
 //! need no library: ours, of any kind and policy, and Rust's.
-use crate::{Cell, Episodes, Meeting};
+use crate::{Cell, Episodes, Meeting, several, side_by_side};
 use foregather_barrier::{Algorithm, BarrierMember, Group};
 use foregather_machine::{Cause, Costs, Error, Nanos, block_on};
 use foregather_thread::Thread;
@@ -50,6 +50,9 @@ pub struct BarrierCell {
     pub waiter: String,
     /// Members of the team.
     pub threads: u32,
+    /// Teams of that many threads in the process, each of which does all of it.
+    #[serde(default = "several::one", skip_serializing_if = "several::is_one")]
+    pub teams: u32,
     /// Mean computation of a member between two barriers.
     pub grain_ns: u64,
     /// Its variation.
@@ -101,10 +104,10 @@ impl Cell for BarrierCell {
 
     fn run(&self) -> Result<Option<CellResult>, String> {
         let result = if self.waiter == RUST_STD {
-            rust_std(self)
+            side_by_side(self.teams, || rust_std(self))
         } else {
             let (kind, policy) = parse(&self.waiter, &Costs::TYPICAL)?;
-            ours(self, kind, policy)
+            side_by_side(self.teams, || ours(self, kind, policy))
         };
         result.map(Some).map_err(|error| error.to_string())
     }
@@ -154,6 +157,24 @@ pub struct CellResult {
 }
 
 impl CellResult {
+    /// What several teams came to that ran at once: all their episodes, in the sum of their times. Quantiles
+    /// are those of the slowest.
+    pub fn of_all(all: &[Self]) -> Self {
+        let sum = |of: fn(&Self) -> u64| all.iter().map(of).sum();
+        let most = |of: fn(&Self) -> u64| all.iter().map(of).max().unwrap_or(0);
+        Self {
+            episodes: sum(|one| one.episodes),
+            wall_ns: sum(|one| one.wall_ns),
+            cpu_ns: sum(|one| one.cpu_ns),
+            p50_ns: most(|one| one.p50_ns),
+            p99_ns: most(|one| one.p99_ns),
+            max_ns: most(|one| one.max_ns),
+            voluntary: sum(|one| one.voluntary),
+            involuntary: sum(|one| one.involuntary),
+            ..Self::default()
+        }
+    }
+
     /// Episodes a second.
     pub fn episodes_per_s(&self) -> f64 {
         self.episodes as f64 / Nanos(self.wall_ns).as_secs().max(1e-9)
@@ -261,6 +282,7 @@ mod tests {
         let cell = BarrierCell {
             waiter: "central/two-phase:20us".into(),
             threads: 3,
+            teams: 1,
             grain_ns: 500,
             shape: WorkDistribution::Exponential,
             pins: vec![],
@@ -270,6 +292,10 @@ mod tests {
             iterations_per_us: Work::iterations_per_us(),
         };
         assert_eq!(BarrierCell::from_arg(&cell.to_arg()), Ok(cell.clone()));
+        assert!(!cell.to_arg().contains("teams"), "older programs read it, too");
+        let two = BarrierCell { teams: 2, ..cell.clone() };
+        assert_eq!(BarrierCell::from_arg(&two.to_arg()), Ok(two.clone()));
+        assert!(two.run().unwrap().unwrap().wall_ns >= 2 * cell.span_ns);
         let result = cell.run().unwrap().unwrap();
         assert!(result.episodes > 0 && result.wall_ns >= cell.span_ns && result.cpu_ns > 0, "{result:?}");
         assert!(result.p50_ns <= result.p99_ns && result.p99_ns <= result.max_ns, "{result:?}");

@@ -4,7 +4,7 @@
 //!   cells implement it.
 //! - [`BarrierCell`] and [`CellResult`]: one team, one grain, one waiter, some milliseconds. [`barriers`]: by
 //!   our barriers, and by Rust's.
-//! - [`Episodes`]: what every member does, in any barrier.
+//! - [`Episodes`]: what every member does, in any barrier. [`side_by_side`]: several teams at once.
 //! - [`Work`]: computation of a known length that no compiler removes. [`Stranger`]: what disturbs a team.
 //! - [`prices`]: what switching costs on this machine, as [`Costs`](foregather_machine::Costs).
 //! - [`skew`]: what a barrier costs and how unevenly its members leave it. [`loggp`]: what a null message
@@ -29,6 +29,7 @@ pub mod ping_pong;
 pub mod prices;
 pub mod python;
 pub mod queues;
+mod several;
 pub mod shift;
 pub mod skew;
 pub mod teams;
@@ -38,4 +39,5 @@ mod work;
 pub use barriers::{BarrierCell, CellResult, WorkDistribution};
 pub use cell::{Cell, answer, own_verb};
 pub use episodes::{Episodes, Meeting};
+pub use several::side_by_side;
 pub use work::{Stranger, Work, compute, hog};

@@ -1,7 +1,7 @@
 //! What the constructs of an OpenMP runtime cost: cells that the peers' program runs, a runtime a process.
 use crate::barriers::check_team;
 use crate::teams::TeamCell;
-use crate::{BarrierCell, Cell, CellResult, WorkDistribution};
+use crate::{BarrierCell, Cell, CellResult, WorkDistribution, several};
 use foregather_machine::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -18,8 +18,12 @@ pub enum Construct {
     Barrier,
     /// A part that one member does.
     Single,
+    /// A loop of 64 iterations, an equal share for each member.
+    Static,
     /// A loop of 64 chunks, dealt one by one.
     Dynamic,
+    /// A sum to which each member adds once.
+    Reduction,
     /// A critical section, which each member enters once.
     Critical,
     /// 32 tasks of each member, one after the other, each waited for.
@@ -46,6 +50,9 @@ pub struct OpenMpCell {
     pub construct: Construct,
     /// Members.
     pub threads: u32,
+    /// Teams of that many threads in the process, each of which does all of it.
+    #[serde(default = "several::one", skip_serializing_if = "several::is_one")]
+    pub teams: u32,
     /// What each computes before the construct, or within the region.
     pub body_ns: u64,
     /// For how long to measure.
@@ -59,11 +66,13 @@ pub struct OpenMpCell {
 
 impl Construct {
     /// All, in the order of tables.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Region,
         Self::Barrier,
         Self::Single,
+        Self::Static,
         Self::Dynamic,
+        Self::Reduction,
         Self::Critical,
         Self::TaskWait,
         Self::TaskTree,
@@ -74,7 +83,7 @@ impl Construct {
     ];
     /// The most members of an inner region of [`Construct::Nested`].
     pub const INNER_MOST: u32 = 4;
-    /// Chunks of a [`Construct::Dynamic`] loop.
+    /// Chunks of a [`Construct::Dynamic`] loop, and iterations of a [`Construct::Static`] one.
     pub const CHUNKS: u32 = 64;
 
     /// Its name in results.
@@ -83,7 +92,9 @@ impl Construct {
             Self::Region => "region",
             Self::Barrier => "barrier",
             Self::Single => "single",
+            Self::Static => "static",
             Self::Dynamic => "dynamic",
+            Self::Reduction => "reduction",
             Self::Critical => "critical",
             Self::TaskWait => "task-wait",
             Self::TaskTree => "task-tree",
@@ -109,6 +120,7 @@ impl OpenMpCell {
         BarrierCell {
             waiter,
             threads,
+            teams: 1,
             grain_ns: body_ns,
             shape,
             pins: vec![],

@@ -1,7 +1,7 @@
 //! One cell by one peer: from the command line's text to the result's.
 use crate::roster::{self, Barrier, PEERS};
 use crate::{member::give_up_after, native, openmp, trouble::Trouble};
-use foregather_bench::{BarrierCell, Cell, CellResult, Episodes, barriers};
+use foregather_bench::{BarrierCell, Cell, CellResult, Episodes, barriers, side_by_side};
 use foregather_host::{affinity, clock};
 use std::time::Duration;
 
@@ -23,14 +23,16 @@ pub(crate) fn run(text: &str) -> Result<String, Trouble> {
     clock::init();
     give_up_after(Duration::from_nanos(cell.span_ns).saturating_add(GRACE));
 
-    let episodes = Episodes::new(&cell);
-    match peer.barrier {
-        Barrier::RustStd => return json(&barriers::rust_std(&cell)?),
-        Barrier::Hurdles => native::hurdles(&cell, &episodes),
-        Barrier::Pthread => native::pthread(&cell, &episodes)?,
-        Barrier::OpenMp(runtime) => openmp::run(runtime, &cell, &episodes)?,
-    }
-    let result = episodes.result().ok_or_else(|| Trouble::Failed("member 0 did not get through".to_owned()))?;
+    let result = side_by_side(cell.teams, || {
+        let episodes = Episodes::new(&cell);
+        match peer.barrier {
+            Barrier::RustStd => return Ok(barriers::rust_std(&cell)?),
+            Barrier::Hurdles => native::hurdles(&cell, &episodes),
+            Barrier::Pthread => native::pthread(&cell, &episodes)?,
+            Barrier::OpenMp(runtime) => openmp::run(runtime, &cell, &episodes)?,
+        }
+        episodes.result().ok_or_else(|| Trouble::Failed("member 0 did not get through".to_owned()))
+    })?;
     json(&result)
 }
 

@@ -8,10 +8,11 @@ use core::ffi::{c_int, c_long, c_uint, c_void};
 use core::mem::transmute_copy;
 use foregather_bench::openmp::{Construct, OpenMpCell};
 use foregather_bench::teams::{TeamCell, measure};
-use foregather_bench::{BarrierCell, Cell, CellResult, Episodes};
+use foregather_bench::{BarrierCell, Cell, CellResult, Episodes, side_by_side};
 use foregather_host::clock;
 use foregather_host::dl::Library;
 use serde_json::Value;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// How much longer than its span a cell may take before it is given up.
@@ -93,8 +94,9 @@ impl Calls {
         unsafe { (self.parallel)(outlined, (&raw const region).cast_mut().cast(), threads, 0) };
     }
 
-    /// What a member does of the construct, with the barrier at its end.
-    fn meet(&self, construct: Construct, rank: u32) {
+    /// What a member does of the construct, with the barrier at its end; `sum` is that of the team's
+    /// reductions.
+    fn meet(&self, construct: Construct, rank: u32, sum: &AtomicU64) {
         // SAFETY: every member of the region calls this equally often, as `Episodes` guarantees; the numbers
         // are this call's own.
         unsafe {
@@ -117,6 +119,19 @@ impl Calls {
                 Construct::Critical => {
                     (self.critical_start)();
                     (self.critical_end)();
+                    (self.barrier)();
+                }
+                Construct::Static => {
+                    // What a compiler makes of it: the runtime has nothing to do but the barrier.
+                    let (rank, size) = ((self.thread_num)() as u32, (self.num_threads)() as u32);
+                    let part = |rank| rank * Construct::CHUNKS / size;
+                    (part(rank)..part(rank + 1)).for_each(|iteration| {
+                        std::hint::black_box(iteration);
+                    });
+                    (self.barrier)();
+                }
+                Construct::Reduction => {
+                    sum.fetch_add(1, Relaxed);
                     (self.barrier)();
                 }
                 Construct::Dynamic => {
@@ -164,7 +179,8 @@ pub(crate) fn run(runtime: &Runtime, cell: &BarrierCell, episodes: &Episodes<'_>
 }
 
 fn run_construct(calls: &Calls, construct: Construct, cell: &BarrierCell, episodes: &Episodes<'_>) {
-    calls.region(cell.threads, &|rank| member(cell, episodes, rank, || calls.meet(construct, rank)));
+    let sum = AtomicU64::new(0);
+    calls.region(cell.threads, &|rank| member(cell, episodes, rank, || calls.meet(construct, rank, &sum)));
 }
 
 /// A parallel region for every region of the cell.
@@ -196,15 +212,15 @@ pub(crate) fn run_cell(text: &str) -> Result<String, Trouble> {
     peer.settle_environment();
     clock::init();
     give_up_after(Duration::from_nanos(cell.span_ns).saturating_add(GRACE));
-    let result = match cell.construct {
-        Construct::Region => regions(runtime, &cell.as_regions())?,
-        Construct::Nested => nested(runtime, &cell.as_regions())?,
+    let result = side_by_side(cell.teams, || match cell.construct {
+        Construct::Region => regions(runtime, &cell.as_regions()),
+        Construct::Nested => nested(runtime, &cell.as_regions()),
         construct => {
             let (calls, inner) = (Calls::of(runtime)?, cell.as_episodes());
             let episodes = Episodes::new(&inner);
             run_construct(&calls, construct, &inner, &episodes);
-            episodes.result().ok_or_else(|| Trouble::Failed("member 0 did not get through".to_owned()))?
+            episodes.result().ok_or_else(|| Trouble::Failed("member 0 did not get through".to_owned()))
         }
-    };
+    })?;
     serde_json::to_string(&result).map_err(|error| Trouble::Failed(error.to_string()))
 }

@@ -84,6 +84,7 @@ fn cell(waiter: &str, threads: u32) -> BarrierCell {
     BarrierCell {
         waiter: waiter.into(),
         threads,
+        teams: 1,
         grain_ns: 500,
         shape: WorkDistribution::Uniform,
         pins: affinity::allowed(),

@@ -83,9 +83,13 @@ pub enum Measure {
     /// `block` and `spin`, and by other runtimes; each cell in processes of its own.
     #[command(after_help = "Example: foregather measure regret --draw 7 --rows 60 --state regret.jsonl\n\
                             Example: foregather measure regret --draw 7 --rows 60 --barriers --starts 15 --output regret.json\n\
+                            Example: foregather measure regret --draw 7 --ablation --state ablation.jsonl\n\
                             Example: foregather measure regret --wrong-costs --rows 8 --starts 4 --ms 2000 --settle 1000\n\n\
-                            The best column is chosen by every other start, and the regret computed by the others. With --state a run \
-                            that was interrupted goes on where it ended.")]
+                            The best column is chosen by every other start, and the regret computed by the others. A class of rows is \
+                            met if the geometric mean of its regrets is at most 1.10 times the noise floor's (1.03 on an idle machine \
+                            whose processors the threads fit), no row's 95 % interval lies wholly above 1.5, nor above 1.15 against \
+                            our block, and processor time is at most 1.2 times the best columns'. With --state a run that was \
+                            interrupted goes on where it ended, if the options and the programs are still the same.")]
     Regret(Regret),
     /// What calls of a BLAS cost alone and shared: vectors, a matrix and a vector, products, LU, over the
     /// size; alone on the machine and beside hogs, back to back and after pauses; and every other BLAS that
@@ -222,8 +226,8 @@ pub struct OpenMp {
     /// The rows: as those of `measure teams`.
     #[command(flatten)]
     pub matrix: TeamMatrix,
-    /// Only these constructs, separated by commas: region, barrier, single, dynamic, critical, task-wait,
-    /// task-tree, task-chain, task-stencil, ordered, nested.
+    /// Only these constructs, separated by commas: region, barrier, single, static, dynamic, reduction,
+    /// critical, task-wait, task-tree, task-chain, task-stencil, ordered, nested.
     #[arg(long)]
     pub constructs: Option<String>,
 }
@@ -244,9 +248,16 @@ pub struct Regret {
     /// cheap.
     #[arg(long)]
     pub wrong_costs: bool,
-    /// Another build of our OpenMP runtime, as a column `old`.
-    #[arg(long, value_name = "FILE", conflicts_with = "barriers")]
+    /// Instead of other ways to wait: ours without each mechanism that can be switched off.
+    #[arg(long, conflicts_with = "wrong_costs")]
+    pub ablation: bool,
+    /// Another build of our OpenMP runtime, or with --barriers of this command, as a column `old`.
+    #[arg(long, value_name = "FILE")]
     pub old: Option<std::path::PathBuf>,
+    /// A column of ours with this variable in its environment, as often as it is given:
+    /// `--setting FOREGATHER_PLACEMENT=off`.
+    #[arg(long = "setting", value_name = "NAME=VALUE", value_parser = setting)]
+    pub settings: Vec<(String, String)>,
     /// Only these columns, separated by commas.
     #[arg(long)]
     pub columns: Option<String>,
@@ -260,8 +271,13 @@ pub struct Regret {
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(0..=60_000))]
     pub settle: u64,
     /// A file to which each result is added, and from which an interrupted run goes on.
-    #[arg(long)]
+    #[arg(long, value_name = "FILE", requires = "draw")]
     pub state: Option<std::path::PathBuf>,
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    let named = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    named.map(|(name, value)| (name.to_owned(), value.to_owned())).ok_or_else(|| "write NAME=VALUE".to_owned())
 }
 
 /// Options of `measure messages`.

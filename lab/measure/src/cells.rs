@@ -6,6 +6,7 @@ use foregather_host::cgroup::QuotaGroup;
 use foregather_host::child::Child;
 use foregather_machine::Nanos;
 use std::ffi::OsString;
+use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -38,10 +39,21 @@ pub fn library(files: &[&str]) -> Option<String> {
 /// A program that runs cells.
 #[derive(Clone, Debug, Default)]
 pub struct CellProgram {
-    /// The peers' program; otherwise it is this one.
-    peers: Option<PathBuf>,
+    executable: Executable,
     /// What its environment must have.
     env: Vec<(String, String)>,
+}
+
+/// Which one.
+#[derive(Clone, Debug, Default)]
+enum Executable {
+    /// This one.
+    #[default]
+    This,
+    /// Another build of this one.
+    Build(PathBuf),
+    /// The peers' program.
+    Peers(PathBuf),
 }
 
 /// In which circumstances a cell runs.
@@ -65,7 +77,12 @@ impl CellProgram {
 
     /// The peers' program, with this in its environment.
     pub(super) fn of_peers(path: PathBuf, env: Vec<(String, String)>) -> Self {
-        Self { peers: Some(path), env }
+        Self { executable: Executable::Peers(path), env }
+    }
+
+    /// Another build of this program.
+    pub(super) fn of_build(path: PathBuf) -> Self {
+        Self { executable: Executable::Build(path), env: vec![] }
     }
 
     /// Runs a cell that has to end.
@@ -82,10 +99,17 @@ impl CellProgram {
     /// # Errors
     /// If its process cannot be started, or fails.
     pub fn run<C: Cell>(&self, cell: &C, within: Within<'_>) -> Result<Option<C::Answer>> {
-        let mut words: Vec<OsString> = match &self.peers {
-            Some(path) => vec![path.into(), C::VERB.into(), cell.to_arg().into()],
-            None => vec![myself().into(), own_verb::<C>().into(), cell.to_arg().into()],
+        self.start(cell, within)?.end()
+    }
+
+    /// Starts a cell, so that another one can run beside it.
+    pub(super) fn start<C: Cell>(&self, cell: &C, within: Within<'_>) -> Result<RunningCell<C>> {
+        let (program, verb) = match &self.executable {
+            Executable::This => (myself(), own_verb::<C>()),
+            Executable::Build(path) => (path.clone(), own_verb::<C>()),
+            Executable::Peers(path) => (path.clone(), C::VERB.to_owned()),
         };
+        let mut words: Vec<OsString> = vec![program.into(), verb.into(), cell.to_arg().into()];
         if let Some((ranks, fabric)) = within.job {
             behind(&["run", "--no-prefix", "-n", &ranks.to_string(), "--fabric", fabric, "--"], &mut words);
         }
@@ -104,7 +128,21 @@ impl CellProgram {
             group.enter(child.id())?;
             drop(child.streams().stdin.take());
         }
-        let output = match child.output_within(cell.at_most()) {
+        Ok(RunningCell { child, at_most: cell.at_most(), answer: PhantomData })
+    }
+}
+
+/// A cell that was started. It ends with this.
+pub(super) struct RunningCell<C> {
+    child: Child,
+    at_most: Nanos,
+    answer: PhantomData<C>,
+}
+
+impl<C: Cell> RunningCell<C> {
+    /// Its answer; `None` if it was not done in its time from now on.
+    pub(super) fn end(self) -> Result<Option<C::Answer>> {
+        let output = match self.child.output_within(self.at_most) {
             Ok(output) => output,
             Err(_) if !foregather_host::interrupt::requested() => return Ok(None),
             Err(error) => return Err(error.into()),

@@ -70,6 +70,7 @@ impl Experiment for OpenMp {
                     runtime,
                     construct,
                     threads,
+                    teams: 1,
                     body_ns: BODY_NS,
                     span_ns,
                     settle_ns: 0,
@@ -145,7 +146,7 @@ mod tests {
             rows(&OpenMp { matrix, constructs: constructs.map(str::to_owned) })
         };
         let (all, brief) = (of(false, vec![], None).unwrap(), of(true, vec![3], None).unwrap());
-        assert_eq!((all.len(), brief.len()), (99, 22));
+        assert_eq!((all.len(), brief.len()), (117, 26));
         assert_eq!(brief[1], Row { construct: Construct::Region, threads: 3, hogs: 1 });
         let some = of(true, vec![], Some("single, task-tree")).unwrap();
         assert_eq!((some.len(), some[2].construct), (4, Construct::TaskTree));

@@ -20,6 +20,12 @@ pub fn program() -> Option<PathBuf> {
     named.or(Some(beside)).filter(|path| path.is_file())
 }
 
+/// Where our OpenMP runtime is, as that program finds it.
+pub(super) fn own_runtime() -> Option<PathBuf> {
+    let beside = || Some(program()?.parent()?.join("../drop-in/libforegather_gomp.so"));
+    std::env::var_os("FOREGATHER_GOMP").map(PathBuf::from).or_else(beside)
+}
+
 /// One entry of what it lists.
 #[derive(Deserialize)]
 struct Peer {

@@ -12,11 +12,13 @@ use foregather_results::number::{digits, quantity};
 use foregather_results::{Conclusion, Level, Measurement, Speedup};
 
 /// Constructs in plain words; those with tasks have a figure of their own.
-const PLAIN: [(&str, &str); 11] = [
+const PLAIN: [(&str, &str); 13] = [
     ("region", "parallel region"),
     ("barrier", "barrier"),
     ("single", "single"),
+    ("static", "loop of 64 iterations"),
     ("dynamic", "loop of 64 chunks"),
+    ("reduction", "reduction"),
     ("critical", "critical section"),
     ("task-wait", "tasks, each waited for"),
     ("task-tree", "a tree of tasks"),

@@ -8,6 +8,7 @@ mod explain;
 mod interrupted;
 mod messages;
 mod outputs;
+mod regret;
 mod run;
 mod simulate;
 mod terminal;

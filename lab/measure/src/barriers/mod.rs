@@ -174,6 +174,7 @@ fn matrix(rows: &[Row], waiters: &[Waiter], repetitions: u32, ms: u64, (seed, qu
         let cell = |waiter: &Waiter| BarrierCell {
             waiter: waiter.spec.clone(),
             threads: row.threads,
+            teams: 1,
             grain_ns: u64::from(row.grain_us) * 1_000,
             shape: row.shape,
             pins: if row.pinned { affinity::allowed() } else { vec![] },

@@ -83,6 +83,7 @@ impl Cells {
         let cell = BarrierCell {
             waiter: format!("central/{}", budget.policy),
             threads: case.threads,
+            teams: 1,
             grain_ns: GRAIN.0,
             shape: WorkDistribution::Uniform,
             pins: pins.to_vec(),
