@@ -13,8 +13,9 @@ use foregather_team::Team;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// Our runners. `team` has all members, `team-fitting` as many as fit and pay.
-pub const RUNNERS: [&str; 4] = ["team", "team-fitting", "serial", "std-scope"];
+/// Our runners. `team` has all members, `team-fitting` as many as fit and pay; `team-block` always sleeps, and
+/// `team-spin` never.
+pub const RUNNERS: [&str; 6] = ["team", "team-fitting", "team-block", "team-spin", "serial", "std-scope"];
 /// A cell that has not ended by this much over twice its time has collapsed.
 const COLLAPSED: Nanos = Nanos::from_ms(1_500);
 /// The share of the span that comes before it: threads start, policies learn.
@@ -53,6 +54,11 @@ impl Cell for TeamCell {
         Nanos(self.span_ns + self.settle_ns) * 2 + COLLAPSED
     }
 
+    fn env(&self) -> Vec<(String, String)> {
+        let policy = self.runner.strip_prefix("team-").filter(|policy| ["block", "spin"].contains(policy));
+        policy.map(|policy| ("FOREGATHER_WAIT".to_owned(), policy.to_owned())).into_iter().collect()
+    }
+
     fn run(&self) -> Result<Option<CellResult>, String> {
         Ok(Some(measure(self, region(&self.runner, self.threads)?)))
     }
@@ -67,7 +73,8 @@ pub type Region = Box<dyn FnMut(&(dyn Fn() + Sync))>;
 /// If there is no such runner, or it cannot have that many members.
 pub fn region(runner: &str, threads: u32) -> Result<Region, String> {
     Ok(match runner {
-        "team" => {
+        // The environment says how they wait.
+        "team" | "team-block" | "team-spin" => {
             let team = Team::new(threads).map_err(|error| error.to_string())?;
             Box::new(move |body| team.run(|_| body()))
         }

@@ -199,13 +199,14 @@ fn nested(runtime: &Runtime, cell: &TeamCell) -> Result<CellResult, Trouble> {
 /// All runtimes, for the caller.
 pub(crate) fn list() -> Value {
     let runtimes = PEERS.iter().filter(|peer| matches!(peer.barrier, Barrier::OpenMp(_))).map(roster::describe);
-    std::iter::once(roster::describe(&roster::OURS)).chain(runtimes).collect()
+    roster::OURS.iter().map(roster::describe).chain(runtimes).collect()
 }
 
 /// Runs the cell of a construct in `text`; the result as JSON.
 pub(crate) fn run_cell(text: &str) -> Result<String, Trouble> {
     let cell = OpenMpCell::from_arg(text).map_err(Trouble::Usage)?;
-    let found = (cell.runtime == roster::OURS.name).then_some(&roster::OURS).or_else(|| roster::find(&cell.runtime));
+    let ours = const { &roster::OURS }.iter().find(|peer| peer.name == cell.runtime);
+    let found = ours.or_else(|| roster::find(&cell.runtime));
     let Some(peer @ Peer { barrier: Barrier::OpenMp(runtime), .. }) = found else {
         return Err(Trouble::Usage(format!("`{}` is no OpenMP runtime; see `foregather-peers list-openmp`", cell.runtime)));
     };

@@ -73,8 +73,12 @@ pub(crate) const PEERS: [Peer; 12] = [
     peer("iomp-passive", "Intel OpenMP, told to sleep", Barrier::OpenMp(&INTEL), PASSIVE),
 ];
 
-/// Our own runtime, beside the others.
-pub(crate) const OURS: Peer = peer("foregather", "this project's OpenMP runtime", Barrier::OpenMp(&OWN), DEFAULT);
+/// Our own runtime, beside the others: as it comes, and by fixed policies.
+pub(crate) const OURS: [Peer; 3] = [
+    peer("foregather", "this project's OpenMP runtime", Barrier::OpenMp(&OWN), DEFAULT),
+    peer("foregather-block", "the same, which always sleeps", Barrier::OpenMp(&OWN), &[("FOREGATHER_WAIT", "block")]),
+    peer("foregather-spin", "the same, which never sleeps", Barrier::OpenMp(&OWN), &[("FOREGATHER_WAIT", "spin")]),
+];
 
 const fn peer(name: &'static str, what: &'static str, barrier: Barrier, env: &'static [(&'static str, &'static str)]) -> Peer {
     Peer { name, what, barrier, env }

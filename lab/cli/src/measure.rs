@@ -91,6 +91,12 @@ pub enum Measure {
                             our block, and processor time is at most 1.2 times the best columns'. With --state a run that was \
                             interrupted goes on where it ended, if the options and the programs are still the same.")]
     Regret(Regret),
+    /// How long a whole program takes whose threads meet often, by this project's OpenMP runtime, by its
+    /// `block` and `spin`, and by other runtimes, in turn, beside busy processes.
+    #[command(after_help = "Example: foregather measure programs hgb --python venv/bin/python\n\
+                            Example: foregather measure programs hgb --threads 4 --hogs 0,1 --repetitions 3 --format json\n\n\
+                            hgb is scikit-learn's HistGradientBoostingClassifier, in a Python that has scikit-learn.")]
+    Programs(Programs),
     /// What calls of a BLAS cost alone and shared: vectors, a matrix and a vector, products, LU, over the
     /// size; alone on the machine and beside hogs, back to back and after pauses; and every other BLAS that
     /// is installed, each in a process of its own.
@@ -273,6 +279,48 @@ pub struct Regret {
     /// A file to which each result is added, and from which an interrupted run goes on.
     #[arg(long, value_name = "FILE", requires = "draw")]
     pub state: Option<std::path::PathBuf>,
+}
+
+/// A program that is measured as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProgramName {
+    /// Histogram gradient boosting of scikit-learn: 5,000 points, 60 rounds.
+    Hgb,
+}
+
+/// Options of `measure programs`.
+#[derive(Args, Clone, Debug)]
+pub struct Programs {
+    /// Which program.
+    #[arg(value_enum)]
+    pub program: ProgramName,
+    /// The Python that has its packages.
+    #[arg(long, value_name = "FILE", default_value = "python3")]
+    pub python: std::path::PathBuf,
+    /// Numbers of threads, separated by commas; 2, 3, 4 and 8 if not given.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub threads: Vec<u32>,
+    /// Computing processes beside it, separated by commas; 0, 1 and 2 if not given.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=64))]
+    pub hogs: Vec<u32>,
+    /// How often each cell is measured, in another order each time.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub repetitions: u32,
+    /// Seconds after which a run is cut off; it counts with them.
+    #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=3_600))]
+    pub limit: u32,
+    /// Our OpenMP runtime, if it is not beside this command.
+    #[arg(long, value_name = "FILE")]
+    pub library: Option<std::path::PathBuf>,
+    /// Another build of it, as a column `old`.
+    #[arg(long, value_name = "FILE")]
+    pub old: Option<std::path::PathBuf>,
+    /// Only these columns, separated by commas.
+    #[arg(long, value_delimiter = ',')]
+    pub columns: Option<Vec<String>>,
+    /// The seed of the orders.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {

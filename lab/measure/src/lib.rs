@@ -14,6 +14,7 @@
 //! - [`teams`](mod@teams): what a fork and a join cost.
 //! - [`openmp`](mod@openmp): what the constructs of OpenMP cost, by our runtime and others.
 //! - [`regret`](mod@regret): how much slower than the best way to wait ours is, in drawn rows.
+//! - [`programs`](mod@programs): whole programs by our OpenMP runtime and by others.
 //! - [`blas`](mod@blas): what calls of a BLAS cost alone and shared, and from which size on they are shared.
 //! - [`product`](mod@product): a product of matrices beside NumPy's. [`pipe`](mod@pipe): a message beside a
 //!   pipe.
@@ -37,6 +38,7 @@ pub mod openmp;
 pub mod peers;
 pub mod pipe;
 pub mod product;
+pub mod programs;
 pub mod regret;
 mod shift;
 pub mod skew;
@@ -84,6 +86,7 @@ pub fn experiment(asked: &Measure) -> &dyn Experiment {
         Measure::Teams(options) => options,
         Measure::OpenMp(options) => options,
         Measure::Regret(options) => options,
+        Measure::Programs(options) => options,
         Measure::Blas(options) => options,
     }
 }

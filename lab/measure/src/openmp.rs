@@ -2,7 +2,7 @@
 //! own, alone and beside hogs.
 use crate::matrix::{Matrix, Order, Surroundings};
 use crate::peers::{Runner, RunnerSet};
-use crate::teams::{mean_us, or, typical};
+use crate::teams::{mean_us, or, typical, with_regrets};
 use crate::{Experiment, Measured, machine_file};
 use anyhow::{Context, Result, ensure};
 use foregather_bench::openmp::{Construct, OpenMpCell};
@@ -24,10 +24,11 @@ const KIND: RunnerSet =
     RunnerSet { own: &[], list: "list-openmp", without: "no runtime of OpenMP can be measured", unknown: "is no OpenMP runtime" };
 /// What ids of these measurements begin with.
 pub const OPENMP: &str = "openmp/";
-const COLUMNS: [Heading; 6] = [
+const COLUMNS: [Heading; 7] = [
     ("row", Label("row")),
     ("runtime", Label("runner")),
     ("mean us", Median),
+    ("regret", Figure("regret")),
     ("p99", Figure("p99_us")),
     ("cpu us", Figure("cpu_us")),
     ("collapsed", Figure("collapsed")),
@@ -78,7 +79,7 @@ impl Experiment for OpenMp {
                 })
             })?;
             let found = runners.iter().zip(&runs).map(|(runner, runs)| one(row, &runner.name, &runs.results, runs.collapsed));
-            matrix.found.measurements.extend(found);
+            matrix.found.measurements.extend(with_regrets(found.collect()));
         }
         matrix.found.notes.splice(0..0, notes);
         matrix.end()

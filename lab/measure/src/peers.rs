@@ -22,7 +22,8 @@ pub fn program() -> Option<PathBuf> {
 
 /// Where our OpenMP runtime is, as that program finds it.
 pub(super) fn own_runtime() -> Option<PathBuf> {
-    let beside = || Some(program()?.parent()?.join("../drop-in/libforegather_gomp.so"));
+    let program = || program().unwrap_or_else(myself);
+    let beside = || Some(program().parent()?.join("../drop-in/libforegather_gomp.so"));
     std::env::var_os("FOREGATHER_GOMP").map(PathBuf::from).or_else(beside)
 }
 

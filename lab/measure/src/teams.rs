@@ -24,10 +24,11 @@ const KIND: RunnerSet =
 pub const TEAMS: &str = "teams/";
 /// The runner that does all bodies alone.
 const SERIAL: &str = "serial";
-const COLUMNS: [Heading; 10] = [
+const COLUMNS: [Heading; 11] = [
     ("row", Label("row")),
     ("runner", Label("runner")),
     ("mean us", Median),
+    ("regret", Figure("regret")),
     ("p50", Figure("p50_us")),
     ("p99", Figure("p99_us")),
     ("max us", Figure("max_us")),
@@ -107,7 +108,17 @@ pub(super) fn or<'n>(asked: &'n [u32], usual: &'n [u32]) -> &'n [u32] {
 /// All runners of a row.
 fn measurements(row: Row, runners: &[Runner], runs: &[Runs<CellResult>]) -> Vec<Measurement> {
     let serial = runners.iter().position(|runner| runner.name == SERIAL).and_then(|at| typical(&runs[at].results, mean_us));
-    runners.iter().zip(runs).map(|(runner, runs)| one(row, &runner.name, runs, serial)).collect()
+    with_regrets(runners.iter().zip(runs).map(|(runner, runs)| one(row, &runner.name, runs, serial)).collect())
+}
+
+/// The columns of a row, each with its time over that of the best column.
+pub(super) fn with_regrets(row: Vec<Measurement>) -> Vec<Measurement> {
+    let best = row.iter().map(Measurement::median).fold(f64::NAN, f64::min);
+    let regret = |m: Measurement| {
+        let regret = m.median() / best;
+        m.figure("regret", regret)
+    };
+    row.into_iter().map(regret).collect()
 }
 
 fn one(row: Row, runner: &str, runs: &Runs<CellResult>, serial: Option<f64>) -> Measurement {
@@ -183,6 +194,10 @@ mod tests {
         assert_eq!((m.figures["speed_up"], m.figures["processors"], m.figures["cpu_us_per_region"]), (4.0, 2.0, 5.0));
         let collapsed = one(of, "other", &Runs { results: vec![], collapsed: 3 }, alone);
         assert_eq!((collapsed.summary.p50, collapsed.figures["collapsed"]), (None, 3.0));
+        let [team, none] = &with_regrets(vec![m.clone(), collapsed.clone()])[..] else { panic!("two columns") };
+        assert!(team.number("regret") == 1.0 && none.number("regret").is_nan());
+        let faster = Measurement::from_values("faster", "", "us", vec![1.0]);
+        assert_eq!(with_regrets(vec![m.clone(), faster])[0].number("regret"), 2.5);
         let text = table(&[m, collapsed]).to_text();
         assert!(text.lines().count() == 3 && text.contains("2t, 1 us, 0 hogs"), "{text}");
     }

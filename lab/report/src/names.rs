@@ -18,10 +18,14 @@ pub(super) fn product_first<T>(all: &mut [T], name: impl Fn(&T) -> &str) {
 }
 
 /// Libraries, and the ways in which they are used.
-const LIBRARIES: [(&str, &str); 22] = [
+const LIBRARIES: [(&str, &str); 26] = [
     ("foregather", PRODUCT),
     ("team", PRODUCT),
     ("team-fitting", "Foregather, fitting"),
+    ("foregather-block", "Foregather, sleeps"),
+    ("foregather-spin", "Foregather, spins"),
+    ("team-block", "Foregather, sleeps"),
+    ("team-spin", "Foregather, spins"),
     ("foregather-always", "Foregather, always shared"),
     ("foregather-python", "Foregather, from Python"),
     ("rust-std", "Rust std"),

@@ -38,6 +38,8 @@ struct Yardsticks {
     oracle_name: Option<String>,
     oracle_cpu_us: f64,
     best_run: f64,
+    /// Of all waiters.
+    best: f64,
 }
 
 impl Yardsticks {
@@ -49,6 +51,7 @@ impl Yardsticks {
             oracle: oracle.map_or(f64::NAN, |seen| seen.median),
             oracle_name: oracle.map(|seen| seen.waiter.name.clone()),
             oracle_cpu_us: oracle.map_or(f64::NAN, Seen::cpu_us),
+            best: all.iter().map(|seen| seen.median).fold(f64::NAN, f64::max),
             best_run: yardsticks().flat_map(|seen| &seen.rates).copied().fold(f64::NAN, f64::max),
         }
     }
@@ -82,6 +85,7 @@ fn measurement(row: &Row, seen: &Seen<'_>, yardsticks: &Yardsticks) -> Measureme
         Some(oracle) => measured.label("oracle", oracle),
         None => measured,
     }
+    .figure("regret", yardsticks.best / seen.median)
     .figure("share", seen.median / yardsticks.best_peer)
     .figure("oracle_share", seen.median / yardsticks.oracle)
     .figure("strict_share", seen.median / yardsticks.best_run)
@@ -204,6 +208,7 @@ mod tests {
         let found = figures(&waiters(), &[runs(&[500, 600, 700]), runs(&[100, 400, 900]), runs(&[200, 300, 350])]);
         let of = |name: &str| found.iter().map(|figures| figures[name]).collect::<Vec<_>>();
         assert_eq!(of("share"), [2.0, 1.33333, 1.0], "of the peer");
+        assert_eq!(of("regret"), [1.0, 1.5, 2.0], "of any waiter");
         assert_eq!(of("oracle_share"), [1.5, 1.0, 0.75], "of the fixed policy, though the one that chooses is faster");
         assert_eq!(of("strict_share"), [0.666667, 0.444444, 0.333333], "of one lucky run");
         assert_eq!(of("cpu_over_oracle"), [0.666667, 1.0, 1.33333]);

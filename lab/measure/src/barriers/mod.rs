@@ -30,12 +30,13 @@ use waiters::Waiter;
 /// A quota is kept over 100 ms, and what happens within the first of these periods says nothing of it: cells
 /// of the usual 40 ms last for more than five periods.
 const QUOTA_LENGTHS: u64 = 13;
-const CELLS: [Heading; 13] = [
+const CELLS: [Heading; 14] = [
     ("row", Label("row")),
     ("waiter", Label("waiter")),
     ("oracle", Label("oracle")),
     ("n", Count),
     ("us", Figure("us_per_episode")),
+    ("regret", Figure("regret")),
     ("of best peer", Figure("share")),
     ("of oracle", Figure("oracle_share")),
     ("of best run", Figure("strict_share")),
