@@ -129,7 +129,7 @@ pub use foregather_machine::{Error, Missing, Participant, WaitError};
 #[doc(inline)]
 pub use foregather_team::{Team, for_each, reduce};
 #[cfg(feature = "job")]
-pub use job::{Rank, job};
+pub use job::{Communicator, job};
 #[cfg(feature = "shared")]
 pub use shared::{Array, Locked, Rows, Shared, SharedElement, shared};
 

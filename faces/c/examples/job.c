@@ -2,18 +2,18 @@
 #include <foregather.h>
 #include <stdio.h>
 
-static int body(fg_rank *me, void *data) {
+static int body(fg_comm *me, void *data) {
     uint32_t rank, size;
     int64_t token = 0;
     int code;
     (void)data;
-    fg_rank_number(me, &rank);
-    fg_rank_size(me, &size);
-    if (rank > 0 && (code = fg_rank_receive(me, FG_INFINITE, rank - 1, &token, sizeof token, NULL))) return code;
+    fg_comm_rank(me, &rank);
+    fg_comm_size(me, &size);
+    if (rank > 0 && (code = fg_comm_receive(me, FG_INFINITE, rank - 1, &token, sizeof token, NULL))) return code;
     token += rank;
-    if ((code = fg_rank_send(me, FG_INFINITE, (rank + 1) % size, &token, sizeof token))) return code;
+    if ((code = fg_comm_send(me, FG_INFINITE, (rank + 1) % size, &token, sizeof token))) return code;
     if (rank > 0) return FG_OK;
-    if ((code = fg_rank_receive(me, FG_INFINITE, size - 1, &token, sizeof token, NULL))) return code;
+    if ((code = fg_comm_receive(me, FG_INFINITE, size - 1, &token, sizeof token, NULL))) return code;
     printf("%lld\n", (long long)token);
     return FG_OK;
 }

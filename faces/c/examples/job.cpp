@@ -4,17 +4,17 @@
 #include <iostream>
 
 int main() {
-    foregather::job(3, [](foregather::rank &me) {
+    foregather::job(3, [](foregather::communicator &me) {
         char word[5] = "";
-        if (me.number() == 1) std::strcpy(word, "well");
+        if (me.rank() == 1) std::strcpy(word, "well");
         me.broadcast(1, word, sizeof word);
-        auto sum = me.sum(me.number());
+        auto sum = me.sum(me.rank());
         auto half = me.sum(0.5);
-        if (me.number() == 0) std::cout << word << ' ' << sum << ' ' << half << ' ';
+        if (me.rank() == 0) std::cout << word << ' ' << sum << ' ' << half << ' ';
     });
     try {
-        foregather::job(3, [](foregather::rank &me) {
-            if (me.number() == 2) throw std::runtime_error("rank 2 throws");
+        foregather::job(3, [](foregather::communicator &me) {
+            if (me.rank() == 2) throw std::runtime_error("rank 2 throws");
             me.wait();
         });
     } catch (const std::exception &error) {

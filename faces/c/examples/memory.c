@@ -17,18 +17,18 @@ static void add(void *data) {
     fg_shared_array_store(task->bins, 0, BINS, bins);
 }
 
-static int body(fg_shared_rank *me, void *data) {
+static int body(fg_memory *me, void *data) {
     struct task task = {0};
     fg_shared_lock *lock;
     uint32_t rank, size;
     int code;
     (void)data;
-    if ((code = fg_shared_rank_number(me, &rank)) || (code = fg_shared_rank_size(me, &size))) return code;
-    if ((code = fg_shared_rank_array(me, FG_INFINITE, sizeof(uint64_t), BINS, &task.bins))) return code;
-    if ((code = fg_shared_rank_lock(me, FG_INFINITE, &lock))) return code;
+    if ((code = fg_memory_rank(me, &rank)) || (code = fg_memory_size(me, &size))) return code;
+    if ((code = fg_memory_array(me, FG_INFINITE, sizeof(uint64_t), BINS, &task.bins))) return code;
+    if ((code = fg_memory_lock(me, FG_INFINITE, &lock))) return code;
     size_t end = fg_share_begin(NUMBERS, rank + 1, size);
     for (size_t number = fg_share_begin(NUMBERS, rank, size); number < end; number++) task.own[number * number % BINS]++;
-    if ((code = fg_shared_lock_with(lock, FG_INFINITE, add, &task)) || (code = fg_shared_rank_barrier(me, FG_INFINITE))) return code;
+    if ((code = fg_shared_lock_with(lock, FG_INFINITE, add, &task)) || (code = fg_memory_barrier(me, FG_INFINITE))) return code;
     if (rank > 0) return FG_OK;
     if ((code = fg_shared_array_load(task.bins, 0, BINS, task.own))) return code;
     for (int bin = 0; bin < BINS; bin++) printf("%lu%c", (unsigned long)task.own[bin], bin + 1 < BINS ? ' ' : '\n');

@@ -3,23 +3,23 @@
 #include <iostream>
 
 int main() {
-    foregather::shared(3, [](foregather::shared_rank &me) {
+    foregather::shared(3, [](foregather::shared_memory &me) {
         auto numbers = me.array<double>(30);
         auto total = me.array<int>(1);
         auto lock = me.lock();
-        for (std::size_t at = me.number(); at < 30; at += me.size()) numbers.set(at, 0.5);
+        for (std::size_t at = me.rank(); at < 30; at += me.size()) numbers.set(at, 0.5);
         lock.with([&] { total.set(0, total.get(0) + 1); });
         me.wait();
         double all[30], sum = 0;
         numbers.read(0, all, 30);
         for (double number : all) sum += number;
         auto ranks = me.sum(total.get(0));
-        if (me.number() == 0) std::cout << sum << ' ' << ranks << ' ';
+        if (me.rank() == 0) std::cout << sum << ' ' << ranks << ' ';
     });
     try {
-        foregather::shared(3, [](foregather::shared_rank &me) {
+        foregather::shared(3, [](foregather::shared_memory &me) {
             auto lock = me.lock();
-            if (me.number() == 2) lock.with([] { throw std::runtime_error("rank 2 throws"); });
+            if (me.rank() == 2) lock.with([] { throw std::runtime_error("rank 2 throws"); });
             me.wait();
         });
     } catch (const std::exception &error) {

@@ -13,20 +13,20 @@ contains
         type(c_ptr) :: field
 
         if (c_associated(data)) error stop 'no data was passed'
-        body = fg_shared_rank_number(me, rank)
-        if (body == FG_OK) body = fg_shared_rank_size(me, ranks)
-        if (body == FG_OK) body = fg_shared_rank_array(me, FG_INFINITE, 8_c_size_t, columns * rows, field)
+        body = fg_memory_rank(me, rank)
+        if (body == FG_OK) body = fg_memory_size(me, ranks)
+        if (body == FG_OK) body = fg_memory_array(me, FG_INFINITE, 8_c_size_t, columns * rows, field)
         do at = rank, columns - 1, ranks
             column = at
             if (body == FG_OK) body = fg_shared_array_store(field, at * rows, rows, c_loc(column))
         end do
-        if (body == FG_OK) body = fg_shared_rank_barrier(me, FG_INFINITE)
+        if (body == FG_OK) body = fg_memory_barrier(me, FG_INFINITE)
         total = 0
         do at = rank, columns - 1, ranks
             if (body == FG_OK) body = fg_shared_array_load(field, mod(at + 1, columns) * rows, rows, c_loc(column))
             total = total + sum(column)
         end do
-        if (body == FG_OK) body = fg_shared_rank_sum_double(me, FG_INFINITE, total)
+        if (body == FG_OK) body = fg_memory_sum_double(me, FG_INFINITE, total)
         if (body == FG_OK .and. rank == 0) print '(f0.0)', total
     end function
 end module

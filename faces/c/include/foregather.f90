@@ -202,24 +202,24 @@ module foregather
             type(c_funptr), value :: body
             type(c_ptr), value :: data
         end function
-        integer(c_int) function fg_rank_number(me, into) bind(c)
+        integer(c_int) function fg_comm_rank(me, into) bind(c)
             import :: c_int, c_int32_t, c_ptr
             type(c_ptr), value :: me
             integer(c_int32_t), intent(out) :: into
         end function
-        integer(c_int) function fg_rank_size(me, into) bind(c)
+        integer(c_int) function fg_comm_size(me, into) bind(c)
             import :: c_int, c_int32_t, c_ptr
             type(c_ptr), value :: me
             integer(c_int32_t), intent(out) :: into
         end function
-        integer(c_int) function fg_rank_send(me, timeout_ns, to, at, bytes) bind(c)
+        integer(c_int) function fg_comm_send(me, timeout_ns, to, at, bytes) bind(c)
             import :: c_int, c_int32_t, c_int64_t, c_size_t, c_ptr
             type(c_ptr), value :: me, at
             integer(c_int64_t), value :: timeout_ns
             integer(c_int32_t), value :: to
             integer(c_size_t), value :: bytes
         end function
-        integer(c_int) function fg_rank_receive(me, timeout_ns, from, into, room, bytes) bind(c)
+        integer(c_int) function fg_comm_receive(me, timeout_ns, from, into, room, bytes) bind(c)
             import :: c_int, c_int32_t, c_int64_t, c_size_t, c_ptr
             type(c_ptr), value :: me, into
             integer(c_int64_t), value :: timeout_ns
@@ -227,18 +227,18 @@ module foregather
             integer(c_size_t), value :: room
             integer(c_size_t), intent(out) :: bytes
         end function
-        integer(c_int) function fg_rank_barrier(me, timeout_ns) bind(c)
+        integer(c_int) function fg_comm_barrier(me, timeout_ns) bind(c)
             import :: c_int, c_int64_t, c_ptr
             type(c_ptr), value :: me
             integer(c_int64_t), value :: timeout_ns
         end function
-        integer(c_int) function fg_rank_sum_double(me, timeout_ns, value) bind(c)
+        integer(c_int) function fg_comm_sum_double(me, timeout_ns, value) bind(c)
             import :: c_int, c_int64_t, c_double, c_ptr
             type(c_ptr), value :: me
             integer(c_int64_t), value :: timeout_ns
             real(c_double), intent(inout) :: value
         end function
-        integer(c_int) function fg_rank_broadcast(me, timeout_ns, root, at, bytes) bind(c)
+        integer(c_int) function fg_comm_broadcast(me, timeout_ns, root, at, bytes) bind(c)
             import :: c_int, c_int32_t, c_int64_t, c_size_t, c_ptr
             type(c_ptr), value :: me, at
             integer(c_int64_t), value :: timeout_ns
@@ -252,35 +252,35 @@ module foregather
             type(c_funptr), value :: body
             type(c_ptr), value :: data
         end function
-        integer(c_int) function fg_shared_rank_number(me, into) bind(c)
+        integer(c_int) function fg_memory_rank(me, into) bind(c)
             import :: c_int, c_int32_t, c_ptr
             type(c_ptr), value :: me
             integer(c_int32_t), intent(out) :: into
         end function
-        integer(c_int) function fg_shared_rank_size(me, into) bind(c)
+        integer(c_int) function fg_memory_size(me, into) bind(c)
             import :: c_int, c_int32_t, c_ptr
             type(c_ptr), value :: me
             integer(c_int32_t), intent(out) :: into
         end function
-        integer(c_int) function fg_shared_rank_barrier(me, timeout_ns) bind(c)
+        integer(c_int) function fg_memory_barrier(me, timeout_ns) bind(c)
             import :: c_int, c_int64_t, c_ptr
             type(c_ptr), value :: me
             integer(c_int64_t), value :: timeout_ns
         end function
-        integer(c_int) function fg_shared_rank_sum_double(me, timeout_ns, value) bind(c)
+        integer(c_int) function fg_memory_sum_double(me, timeout_ns, value) bind(c)
             import :: c_int, c_int64_t, c_double, c_ptr
             type(c_ptr), value :: me
             integer(c_int64_t), value :: timeout_ns
             real(c_double), intent(inout) :: value
         end function
-        integer(c_int) function fg_shared_rank_array(me, timeout_ns, bytes, count, into) bind(c)
+        integer(c_int) function fg_memory_array(me, timeout_ns, bytes, count, into) bind(c)
             import :: c_int, c_int64_t, c_size_t, c_ptr
             type(c_ptr), value :: me
             integer(c_int64_t), value :: timeout_ns
             integer(c_size_t), value :: bytes, count
             type(c_ptr), intent(out) :: into
         end function
-        integer(c_int) function fg_shared_rank_lock(me, timeout_ns, into) bind(c)
+        integer(c_int) function fg_memory_lock(me, timeout_ns, into) bind(c)
             import :: c_int, c_int64_t, c_ptr
             type(c_ptr), value :: me
             integer(c_int64_t), value :: timeout_ns

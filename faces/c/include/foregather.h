@@ -248,61 +248,62 @@ int fg_shared_member_destroy(fg_shared_member *member);
 
 /* ---- Jobs: ranks that send each other messages ---- */
 
-/* A rank, while the job's function runs, on its thread. */
-typedef struct fg_rank fg_rank;
+/* The ranks of a job, as the calling one reaches them: while the job's function runs, on its thread. */
+typedef struct fg_comm fg_comm;
 
 /* Calls `body` on every rank, and returns when all have ended: `ranks` threads of this process, or, under a
  * launcher (`foregather run -n 4 PROGRAM`, `mpiexec`, `srun`), this process as one rank of as many as that has
  * started. `body` returns 0, or what a function of this library gave, or a number of its own; then the others'
  * calls end with FG_POISONED, and fg_job() gives the error of the first one that failed. It may neither longjmp out
  * nor throw. */
-int fg_job_of(uint32_t version, uint32_t ranks, int (*body)(fg_rank *me, void *data), void *data);
-static inline int fg_job(uint32_t ranks, int (*body)(fg_rank *me, void *data), void *data) {
+int fg_job_of(uint32_t version, uint32_t ranks, int (*body)(fg_comm *me, void *data), void *data);
+static inline int fg_job(uint32_t ranks, int (*body)(fg_comm *me, void *data), void *data) {
     return fg_job_of(FG_VERSION, ranks, body, data);
 }
-int fg_rank_number(fg_rank *me, uint32_t *into);
-int fg_rank_size(fg_rank *me, uint32_t *into);
-/* After FG_TIMED_OUT from fg_rank_receive() nothing is lost: the next call receives the message. After FG_TIMED_OUT
- * from any other function of a rank, also of one that shares memory, the rank has given up: its further calls, and
+int fg_comm_rank(fg_comm *me, uint32_t *into);
+int fg_comm_size(fg_comm *me, uint32_t *into);
+/* After FG_TIMED_OUT from fg_comm_receive() nothing is lost: the next call receives the message. After FG_TIMED_OUT
+ * from any other function of fg_comm or fg_memory the calling rank has given up: its further calls, and
  * those of all ranks that need it, fail with FG_POISONED. Return the code from `body`.
  *
  * Returns when the message may be changed: up to 64 KiB when it is copied, beyond when it was fetched. */
-int fg_rank_send(fg_rank *me, int64_t timeout_ns, uint32_t to, const void *data, size_t bytes);
+int fg_comm_send(fg_comm *me, int64_t timeout_ns, uint32_t to, const void *data, size_t bytes);
 /* The next message of that rank. FG_LENGTH for one that is longer than `capacity`: its length is behind `bytes`, and it
  * is taken all the same. */
-int fg_rank_receive(fg_rank *me, int64_t timeout_ns, uint32_t from, void *into, size_t capacity, size_t *bytes);
+int fg_comm_receive(fg_comm *me, int64_t timeout_ns, uint32_t from, void *into, size_t capacity, size_t *bytes);
 /* Sends one message to that rank and receives one; the other does the same. */
-int fg_rank_exchange(fg_rank *me, int64_t timeout_ns, uint32_t peer, const void *data, size_t bytes_out, void *into, size_t capacity, size_t *bytes);
+int fg_comm_exchange(fg_comm *me, int64_t timeout_ns, uint32_t peer, const void *data, size_t bytes_out, void *into, size_t capacity, size_t *bytes);
 /* All ranks call these in the same order. A sum is added by a fixed tree, with the same bits on every rank. */
-int fg_rank_barrier(fg_rank *me, int64_t timeout_ns);
-int fg_rank_sum_double(fg_rank *me, int64_t timeout_ns, double *value);
-int fg_rank_sum_int64(fg_rank *me, int64_t timeout_ns, int64_t *value);
-int fg_rank_broadcast(fg_rank *me, int64_t timeout_ns, uint32_t root, void *data, size_t bytes);
+int fg_comm_barrier(fg_comm *me, int64_t timeout_ns);
+int fg_comm_sum_double(fg_comm *me, int64_t timeout_ns, double *value);
+int fg_comm_sum_int64(fg_comm *me, int64_t timeout_ns, int64_t *value);
+int fg_comm_broadcast(fg_comm *me, int64_t timeout_ns, uint32_t root, void *data, size_t bytes);
 
 /* ---- Memory that ranks share ---- */
 
-/* A rank, and what it has made, while the function of fg_shared() runs, on its thread. */
-typedef struct fg_shared_rank fg_shared_rank;
+/* The memory that ranks share, as the calling one reaches it, and what it has made: while the function of fg_shared()
+ * runs, on its thread. */
+typedef struct fg_memory fg_memory;
 typedef struct fg_shared_array fg_shared_array;
 typedef struct fg_shared_lock fg_shared_lock;
 
 /* Calls `body` on every rank, as fg_job() does. Ranks that are processes share no memory, but act as if they did: a
  * touch fetches what another rank has written. There a load or store that has become impossible, since a rank has
  * failed, ends the process with a line that says so. */
-int fg_shared_of(uint32_t version, uint32_t ranks, int (*body)(fg_shared_rank *me, void *data), void *data);
-static inline int fg_shared(uint32_t ranks, int (*body)(fg_shared_rank *me, void *data), void *data) {
+int fg_shared_of(uint32_t version, uint32_t ranks, int (*body)(fg_memory *me, void *data), void *data);
+static inline int fg_shared(uint32_t ranks, int (*body)(fg_memory *me, void *data), void *data) {
     return fg_shared_of(FG_VERSION, ranks, body, data);
 }
-int fg_shared_rank_number(fg_shared_rank *me, uint32_t *into);
-int fg_shared_rank_size(fg_shared_rank *me, uint32_t *into);
+int fg_memory_rank(fg_memory *me, uint32_t *into);
+int fg_memory_size(fg_memory *me, uint32_t *into);
 /* All ranks call these five in the same order, with the same numbers. Behind each of them all ranks load what any has
  * stored before it. */
-int fg_shared_rank_barrier(fg_shared_rank *me, int64_t timeout_ns);
-int fg_shared_rank_sum_double(fg_shared_rank *me, int64_t timeout_ns, double *value);
-int fg_shared_rank_sum_int64(fg_shared_rank *me, int64_t timeout_ns, int64_t *value);
+int fg_memory_barrier(fg_memory *me, int64_t timeout_ns);
+int fg_memory_sum_double(fg_memory *me, int64_t timeout_ns, double *value);
+int fg_memory_sum_int64(fg_memory *me, int64_t timeout_ns, int64_t *value);
 /* `count` elements of 1, 2, 4 or 8 bytes, zeros at first. They last as long as `body`. */
-int fg_shared_rank_array(fg_shared_rank *me, int64_t timeout_ns, size_t bytes, size_t count, fg_shared_array **into);
-int fg_shared_rank_lock(fg_shared_rank *me, int64_t timeout_ns, fg_shared_lock **into);
+int fg_memory_array(fg_memory *me, int64_t timeout_ns, size_t bytes, size_t count, fg_shared_array **into);
+int fg_memory_lock(fg_memory *me, int64_t timeout_ns, fg_shared_lock **into);
 /* Copies elements out, and in: `count` from `first` on. Each is the old or the new value, whole; several are so
  * behind a barrier or a lock. Memory of the caller's is aligned as an element is. */
 int fg_shared_array_load(fg_shared_array *array, size_t first, size_t count, void *into);

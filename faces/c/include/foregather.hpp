@@ -349,44 +349,44 @@ private:
     explicit shared_barrier(fg_shared_barrier *handle) : owner(handle) {}
 };
 
-/// A rank of a job, while its function runs. A call whose timeout is over throws FG_TIMED_OUT: only receive() may
+/// The ranks of a job, as the calling one reaches them, while its function runs. A call whose timeout is over throws FG_TIMED_OUT: only receive() may
 /// be called again, and any other call was the rank's last.
-class rank {
+class communicator {
 public:
-    explicit rank(fg_rank *handle) noexcept : handle_(handle) {}
-    std::uint32_t number() const { return get(fg_rank_number); }
-    std::uint32_t size() const { return get(fg_rank_size); }
+    explicit communicator(fg_comm *handle) noexcept : handle_(handle) {}
+    std::uint32_t rank() const { return get(fg_comm_rank); }
+    std::uint32_t size() const { return get(fg_comm_size); }
     void send(std::uint32_t to, const void *at, std::size_t bytes, nanoseconds timeout = forever) {
-        detail::check(fg_rank_send(handle_, detail::limit(timeout), to, at, bytes));
+        detail::check(fg_comm_send(handle_, detail::limit(timeout), to, at, bytes));
     }
     /// Returns the length of the message.
     std::size_t receive(std::uint32_t from, void *into, std::size_t room, nanoseconds timeout = forever) {
         std::size_t bytes = 0;
-        detail::check(fg_rank_receive(handle_, detail::limit(timeout), from, into, room, &bytes));
+        detail::check(fg_comm_receive(handle_, detail::limit(timeout), from, into, room, &bytes));
         return bytes;
     }
-    void wait(nanoseconds timeout = forever) { detail::check(fg_rank_barrier(handle_, detail::limit(timeout))); }
+    void wait(nanoseconds timeout = forever) { detail::check(fg_comm_barrier(handle_, detail::limit(timeout))); }
     double sum(double value, nanoseconds timeout = forever) {
-        detail::check(fg_rank_sum_double(handle_, detail::limit(timeout), &value));
+        detail::check(fg_comm_sum_double(handle_, detail::limit(timeout), &value));
         return value;
     }
     template <typename Integer, std::enable_if_t<std::is_integral<Integer>::value, int> = 0>
     std::int64_t sum(Integer value, nanoseconds timeout = forever) {
         std::int64_t all = value;
-        detail::check(fg_rank_sum_int64(handle_, detail::limit(timeout), &all));
+        detail::check(fg_comm_sum_int64(handle_, detail::limit(timeout), &all));
         return all;
     }
     void broadcast(std::uint32_t root, void *at, std::size_t bytes, nanoseconds timeout = forever) {
-        detail::check(fg_rank_broadcast(handle_, detail::limit(timeout), root, at, bytes));
+        detail::check(fg_comm_broadcast(handle_, detail::limit(timeout), root, at, bytes));
     }
 
 private:
-    std::uint32_t get(int (*what)(fg_rank *, std::uint32_t *)) const {
+    std::uint32_t get(int (*what)(fg_comm *, std::uint32_t *)) const {
         std::uint32_t number = 0;
         detail::check(what(handle_, &number));
         return number;
     }
-    fg_rank *handle_;
+    fg_comm *handle_;
 };
 
 namespace detail {
@@ -416,10 +416,10 @@ void on_ranks(int (*start)(std::uint32_t, int (*)(Rank *, void *), void *), std:
 
 }  // namespace detail
 
-/// Calls `body(rank &)` on every rank. An exception of one ends the others' waits, and goes on in the caller.
+/// Calls `body(communicator &)` on every rank. An exception of one ends the others' waits, and goes on in the caller.
 template <typename F>
 void job(std::uint32_t ranks, F &&body) {
-    detail::on_ranks<rank>(fg_job, ranks, body);
+    detail::on_ranks<communicator>(fg_job, ranks, body);
 }
 
 /// Elements that ranks share, of 1, 2, 4 or 8 bytes. It lasts as long as the function of its rank.
@@ -471,49 +471,49 @@ private:
     fg_shared_lock *handle_;
 };
 
-/// A rank that shares memory, while its function runs. A call whose timeout is over throws FG_TIMED_OUT, and was
+/// The memory that ranks share, as the calling one reaches it, while its function runs. A call whose timeout is over throws FG_TIMED_OUT, and was
 /// the rank's last.
-class shared_rank {
+class shared_memory {
 public:
-    explicit shared_rank(fg_shared_rank *handle) noexcept : handle_(handle) {}
-    std::uint32_t number() const { return get(fg_shared_rank_number); }
-    std::uint32_t size() const { return get(fg_shared_rank_size); }
-    void wait(nanoseconds timeout = forever) { detail::check(fg_shared_rank_barrier(handle_, detail::limit(timeout))); }
+    explicit shared_memory(fg_memory *handle) noexcept : handle_(handle) {}
+    std::uint32_t rank() const { return get(fg_memory_rank); }
+    std::uint32_t size() const { return get(fg_memory_size); }
+    void wait(nanoseconds timeout = forever) { detail::check(fg_memory_barrier(handle_, detail::limit(timeout))); }
     double sum(double value, nanoseconds timeout = forever) {
-        detail::check(fg_shared_rank_sum_double(handle_, detail::limit(timeout), &value));
+        detail::check(fg_memory_sum_double(handle_, detail::limit(timeout), &value));
         return value;
     }
     template <typename Integer, std::enable_if_t<std::is_integral<Integer>::value, int> = 0>
     std::int64_t sum(Integer value, nanoseconds timeout = forever) {
         std::int64_t all = value;
-        detail::check(fg_shared_rank_sum_int64(handle_, detail::limit(timeout), &all));
+        detail::check(fg_memory_sum_int64(handle_, detail::limit(timeout), &all));
         return all;
     }
     template <typename T>
     shared_array<T> array(std::size_t count, nanoseconds timeout = forever) {
         auto make = [&](auto into) {
-            return fg_shared_rank_array(handle_, detail::limit(timeout), sizeof(T), count, into);
+            return fg_memory_array(handle_, detail::limit(timeout), sizeof(T), count, into);
         };
         return shared_array<T>(detail::made<fg_shared_array>(make));
     }
     shared_lock lock(nanoseconds timeout = forever) {
-        auto make = [&](auto into) { return fg_shared_rank_lock(handle_, detail::limit(timeout), into); };
+        auto make = [&](auto into) { return fg_memory_lock(handle_, detail::limit(timeout), into); };
         return shared_lock(detail::made<fg_shared_lock>(make));
     }
 
 private:
-    std::uint32_t get(int (*what)(fg_shared_rank *, std::uint32_t *)) const {
+    std::uint32_t get(int (*what)(fg_memory *, std::uint32_t *)) const {
         std::uint32_t number = 0;
         detail::check(what(handle_, &number));
         return number;
     }
-    fg_shared_rank *handle_;
+    fg_memory *handle_;
 };
 
-/// Calls `body(shared_rank &)` on every rank, as job() does, with memory that they share.
+/// Calls `body(shared_memory &)` on every rank, as job() does, with memory that they share.
 template <typename F>
 void shared(std::uint32_t ranks, F &&body) {
-    detail::on_ranks<shared_rank>(fg_shared, ranks, body);
+    detail::on_ranks<shared_memory>(fg_shared, ranks, body);
 }
 
 }  // namespace foregather

@@ -8,9 +8,9 @@ use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use foregather::engine::Cause;
 use foregather::engine::message::collective::Element;
-use foregather::{Error, Rank, job};
+use foregather::{Communicator, Error, job};
 
-impl Thing for Lent<Rank> {
+impl Thing for Lent<Communicator> {
     const KIND: u64 = 9;
     const NAME: &'static str = "job's rank";
     const INHERITED: bool = false;
@@ -32,14 +32,14 @@ pub(crate) unsafe extern "C" fn fg_job_of(version: u32, ranks: u32, body: Option
     })
 }
 
-fn with<T>(rank: Handle, body: impl FnOnce(&Rank) -> Result<T, Error>) -> Result<T, Refusal> {
+fn with<T>(rank: Handle, body: impl FnOnce(&Communicator) -> Result<T, Error>) -> Result<T, Refusal> {
     lent::with(rank, body)
 }
 
 /// # Safety
 /// `into` is null, or the caller's alone.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_rank_number(rank: Handle, into: *mut u32) -> c_int {
+pub(crate) unsafe extern "C" fn fg_comm_rank(rank: Handle, into: *mut u32) -> c_int {
     call(|| {
         // SAFETY: by this function's contract.
         unsafe { place(into) }?.write(with(rank, |me| Ok(me.rank()))?);
@@ -50,7 +50,7 @@ pub(crate) unsafe extern "C" fn fg_rank_number(rank: Handle, into: *mut u32) -> 
 /// # Safety
 /// `into` is null, or the caller's alone.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_rank_size(rank: Handle, into: *mut u32) -> c_int {
+pub(crate) unsafe extern "C" fn fg_comm_size(rank: Handle, into: *mut u32) -> c_int {
     call(|| {
         // SAFETY: by this function's contract.
         unsafe { place(into) }?.write(with(rank, |me| Ok(me.size()))?);
@@ -61,7 +61,7 @@ pub(crate) unsafe extern "C" fn fg_rank_size(rank: Handle, into: *mut u32) -> c_
 /// # Safety
 /// `at` is null, or points to `length` bytes that are not written during the call.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_rank_send(rank: Handle, timeout_ns: i64, to: u32, at: *const c_void, length: usize) -> c_int {
+pub(crate) unsafe extern "C" fn fg_comm_send(rank: Handle, timeout_ns: i64, to: u32, at: *const c_void, length: usize) -> c_int {
     call(|| {
         // SAFETY: by this function's contract.
         let message = unsafe { bytes(at.cast(), length) }?;
@@ -113,7 +113,7 @@ unsafe fn answer(came_or_not: Result<usize, Refusal>, length: *mut usize) -> Res
 /// `into` is null or has room for `size` bytes, `length` is null or a number, and both are the caller's
 /// alone.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_rank_receive(
+pub(crate) unsafe extern "C" fn fg_comm_receive(
     rank: Handle,
     timeout_ns: i64,
     from: u32,
@@ -135,9 +135,9 @@ pub(crate) unsafe extern "C" fn fg_rank_receive(
 
 /// # Safety
 /// `at` is null or points to `bytes_out` bytes that are not written during the call; the rest as
-/// [`fg_rank_receive`], and `into` is apart from it.
+/// [`fg_comm_receive`], and `into` is apart from it.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_rank_exchange(
+pub(crate) unsafe extern "C" fn fg_comm_exchange(
     rank: Handle,
     timeout_ns: i64,
     peer: u32,
@@ -160,14 +160,14 @@ pub(crate) unsafe extern "C" fn fg_rank_exchange(
 }
 
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn fg_rank_barrier(rank: Handle, timeout_ns: i64) -> c_int {
+pub(crate) extern "C" fn fg_comm_barrier(rank: Handle, timeout_ns: i64) -> c_int {
     call(|| with(rank, |me| limit(timeout_ns).map_or_else(|| me.barrier(), |timeout| me.barrier_timeout(timeout))))
 }
 
 /// # Safety
 /// `value` is null, or the caller's alone.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_rank_sum_double(rank: Handle, timeout_ns: i64, value: *mut f64) -> c_int {
+pub(crate) unsafe extern "C" fn fg_comm_sum_double(rank: Handle, timeout_ns: i64, value: *mut f64) -> c_int {
     // SAFETY: by this function's contract.
     unsafe { sum_of_all(rank, timeout_ns, value) }
 }
@@ -175,7 +175,7 @@ pub(crate) unsafe extern "C" fn fg_rank_sum_double(rank: Handle, timeout_ns: i64
 /// # Safety
 /// `value` is null, or the caller's alone.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_rank_sum_int64(rank: Handle, timeout_ns: i64, value: *mut i64) -> c_int {
+pub(crate) unsafe extern "C" fn fg_comm_sum_int64(rank: Handle, timeout_ns: i64, value: *mut i64) -> c_int {
     // SAFETY: by this function's contract.
     unsafe { sum_of_all(rank, timeout_ns, value) }
 }
@@ -207,7 +207,7 @@ pub(crate) unsafe fn sum<T: Copy>(value: *mut T, sum: impl FnOnce(T) -> Result<T
 /// # Safety
 /// `at` is null, or points to `length` bytes that are the caller's alone.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_rank_broadcast(
+pub(crate) unsafe extern "C" fn fg_comm_broadcast(
     rank: Handle,
     timeout_ns: i64,
     root: u32,

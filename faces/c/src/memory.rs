@@ -110,7 +110,7 @@ fn with_rank<R>(rank: Handle, body: impl FnOnce(&Sharer) -> Result<R, Refusal>) 
 /// # Safety
 /// `into` is null, or the caller's alone.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_shared_rank_number(rank: Handle, into: *mut u32) -> c_int {
+pub(crate) unsafe extern "C" fn fg_memory_rank(rank: Handle, into: *mut u32) -> c_int {
     call(|| {
         // SAFETY: by this function's contract.
         unsafe { place(into) }?.write(with_rank(rank, |me| Ok(me.rank.rank()))?);
@@ -121,7 +121,7 @@ pub(crate) unsafe extern "C" fn fg_shared_rank_number(rank: Handle, into: *mut u
 /// # Safety
 /// `into` is null, or the caller's alone.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_shared_rank_size(rank: Handle, into: *mut u32) -> c_int {
+pub(crate) unsafe extern "C" fn fg_memory_size(rank: Handle, into: *mut u32) -> c_int {
     call(|| {
         // SAFETY: by this function's contract.
         unsafe { place(into) }?.write(with_rank(rank, |me| Ok(me.rank.size()))?);
@@ -130,7 +130,7 @@ pub(crate) unsafe extern "C" fn fg_shared_rank_size(rank: Handle, into: *mut u32
 }
 
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn fg_shared_rank_barrier(rank: Handle, timeout_ns: i64) -> c_int {
+pub(crate) extern "C" fn fg_memory_barrier(rank: Handle, timeout_ns: i64) -> c_int {
     let barrier = |me: &Sharer| match limit(timeout_ns) {
         None => me.rank.barrier(),
         Some(timeout) => me.rank.barrier_timeout(timeout),
@@ -141,7 +141,7 @@ pub(crate) extern "C" fn fg_shared_rank_barrier(rank: Handle, timeout_ns: i64) -
 /// # Safety
 /// `value` is null, or the caller's alone.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_shared_rank_sum_double(rank: Handle, timeout_ns: i64, value: *mut f64) -> c_int {
+pub(crate) unsafe extern "C" fn fg_memory_sum_double(rank: Handle, timeout_ns: i64, value: *mut f64) -> c_int {
     // SAFETY: by this function's contract.
     unsafe { sum_of_all(rank, timeout_ns, value) }
 }
@@ -149,7 +149,7 @@ pub(crate) unsafe extern "C" fn fg_shared_rank_sum_double(rank: Handle, timeout_
 /// # Safety
 /// `value` is null, or the caller's alone.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_shared_rank_sum_int64(rank: Handle, timeout_ns: i64, value: *mut i64) -> c_int {
+pub(crate) unsafe extern "C" fn fg_memory_sum_int64(rank: Handle, timeout_ns: i64, value: *mut i64) -> c_int {
     // SAFETY: by this function's contract.
     unsafe { sum_of_all(rank, timeout_ns, value) }
 }
@@ -191,7 +191,7 @@ unsafe fn made(rank: Handle, into: *mut Handle, make: impl FnOnce(&Sharer) -> Re
 /// # Safety
 /// `into` is null, or the caller's alone.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_shared_rank_array(
+pub(crate) unsafe extern "C" fn fg_memory_array(
     rank: Handle,
     timeout_ns: i64,
     bytes: usize,
@@ -214,7 +214,7 @@ pub(crate) unsafe extern "C" fn fg_shared_rank_array(
 /// # Safety
 /// `into` is null, or the caller's alone.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fg_shared_rank_lock(rank: Handle, timeout_ns: i64, into: *mut Handle) -> c_int {
+pub(crate) unsafe extern "C" fn fg_memory_lock(rank: Handle, timeout_ns: i64, into: *mut Handle) -> c_int {
     let make = |me: &Sharer| {
         me.locks.lend(match limit(timeout_ns) {
             None => me.rank.locked()?,

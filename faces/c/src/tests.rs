@@ -335,20 +335,20 @@ unsafe extern "C" fn fails(me: Handle, data: *mut c_void) -> c_int {
     let (mut rank, mut byte, mut length) = (9, 0_u8, 0);
     // SAFETY: the places are this function's own.
     unsafe {
-        assert_eq!(fg_rank_number(me, &raw mut rank), 0);
+        assert_eq!(fg_comm_rank(me, &raw mut rank), 0);
         match (rank, data.addr()) {
             (0, 1) => {
-                assert_eq!(fg_rank_send(me, -1, 1, b"long".as_ptr().cast(), 4), 0);
-                fg_rank_receive(me, -1, 1, (&raw mut byte).cast(), 1, null_mut())
+                assert_eq!(fg_comm_send(me, -1, 1, b"long".as_ptr().cast(), 4), 0);
+                fg_comm_receive(me, -1, 1, (&raw mut byte).cast(), 1, null_mut())
             }
-            (0, _) => fg_rank_barrier(me, -1),
+            (0, _) => fg_comm_barrier(me, -1),
             (_, 1) => {
-                let code = fg_rank_receive(me, -1, 0, (&raw mut byte).cast(), 1, &raw mut length);
+                let code = fg_comm_receive(me, -1, 0, (&raw mut byte).cast(), 1, &raw mut length);
                 assert_eq!(length, 4);
                 code
             }
             (_, handle) if handle > 100 => {
-                std::thread::scope(|threads| threads.spawn(move || fg_rank_number(me, null_mut())).join().unwrap())
+                std::thread::scope(|threads| threads.spawn(move || fg_comm_rank(me, null_mut())).join().unwrap())
             }
             (_, code) => code as c_int,
         }
@@ -372,21 +372,21 @@ unsafe extern "C" fn is_late(me: Handle, _: *mut c_void) -> c_int {
     let nap = |ms| std::thread::sleep(std::time::Duration::from_millis(ms));
     // SAFETY: the places are this function's own.
     unsafe {
-        assert_eq!(fg_rank_number(me, &raw mut rank), 0);
+        assert_eq!(fg_comm_rank(me, &raw mut rank), 0);
         if rank == 1 {
             nap(30);
-            assert_eq!(fg_rank_send(me, 1_000_000_000, 0, b"x".as_ptr().cast(), 1), 0);
+            assert_eq!(fg_comm_send(me, 1_000_000_000, 0, b"x".as_ptr().cast(), 1), 0);
             nap(200);
-            return fg_rank_sum_double(me, -1, &raw mut one);
+            return fg_comm_sum_double(me, -1, &raw mut one);
         }
-        assert_eq!(fg_rank_receive(me, 0, 1, (&raw mut byte).cast(), 1, null_mut()), TIMED_OUT);
+        assert_eq!(fg_comm_receive(me, 0, 1, (&raw mut byte).cast(), 1, null_mut()), TIMED_OUT);
         assert!(message().starts_with("`receive`: rank 0 waited in vain for ") && fg_error_rank() == 1, "{}", message());
-        while fg_rank_receive(me, 1_000_000, 1, (&raw mut byte).cast(), 1, null_mut()) == TIMED_OUT {}
+        while fg_comm_receive(me, 1_000_000, 1, (&raw mut byte).cast(), 1, null_mut()) == TIMED_OUT {}
         assert_eq!(byte, b'x');
-        let code = fg_rank_barrier(me, 20_000_000);
+        let code = fg_comm_barrier(me, 20_000_000);
         assert!(code == TIMED_OUT && message().starts_with("`barrier`: rank 0 waited in vain for "), "{}", message());
-        assert_eq!(fg_rank_barrier(me, -1), POISONED);
-        fg_rank_barrier(me, 0);
+        assert_eq!(fg_comm_barrier(me, -1), POISONED);
+        fg_comm_barrier(me, 0);
         code
     }
 }
@@ -396,15 +396,15 @@ unsafe extern "C" fn shares_late(me: Handle, _: *mut c_void) -> c_int {
     let (mut rank, mut lock, mut one) = (9, Handle::NULL, 1.0);
     // SAFETY: the places are this function's own.
     unsafe {
-        assert_eq!(fg_shared_rank_number(me, &raw mut rank), 0);
-        assert_eq!(fg_shared_rank_lock(me, 60_000_000_000, &raw mut lock), 0);
+        assert_eq!(fg_memory_rank(me, &raw mut rank), 0);
+        assert_eq!(fg_memory_lock(me, 60_000_000_000, &raw mut lock), 0);
         if rank == 1 {
             std::thread::sleep(std::time::Duration::from_millis(200));
-            return fg_shared_rank_barrier(me, -1).max(fg_shared_rank_barrier(me, -1));
+            return fg_memory_barrier(me, -1).max(fg_memory_barrier(me, -1));
         }
-        let code = fg_shared_rank_sum_double(me, 20_000_000, &raw mut one);
+        let code = fg_memory_sum_double(me, 20_000_000, &raw mut one);
         assert!(message().starts_with("`sum`: rank 0 waited in vain for "), "{}", message());
-        assert_eq!(fg_shared_rank_barrier(me, -1), POISONED);
+        assert_eq!(fg_memory_barrier(me, -1), POISONED);
         code
     }
 }
@@ -423,9 +423,9 @@ unsafe extern "C" fn misuses(me: Handle, kept: *mut c_void) -> c_int {
     let at = four.as_mut_ptr();
     // SAFETY: the places are this function's own, and `kept` is an atomic.
     unsafe {
-        let bad = [fg_shared_rank_array(me, -1, 3, 8, &raw mut into), fg_shared_rank_array(me, -1, 8, 0, &raw mut into)];
+        let bad = [fg_memory_array(me, -1, 3, 8, &raw mut into), fg_memory_array(me, -1, 8, 0, &raw mut into)];
         assert_eq!((bad, into), ([SETTING; 2], Handle::NULL), "{}", message());
-        assert_eq!(fg_shared_rank_array(me, -1, 4, 10, &raw mut array), 0);
+        assert_eq!(fg_memory_array(me, -1, 4, 10, &raw mut array), 0);
         assert_eq!(fg_shared_array_load(array, 7, 4, at.cast()), SETTING);
         assert_eq!(message(), "there are no 4 elements from 7 on, of 10");
         assert_eq!(fg_shared_array_store(array, usize::MAX, 1, at.cast()), SETTING);
@@ -435,17 +435,14 @@ unsafe extern "C" fn misuses(me: Handle, kept: *mut c_void) -> c_int {
         );
         assert!(message().contains("elements of 4 bytes cannot begin at"), "{}", message());
         assert_eq!((fg_shared_array_load(array, 6, 4, at.cast()), four), (0, [0; 4]));
-        assert_eq!(
-            [fg_shared_lock_with(array, -1, None, null_mut()), fg_shared_rank_lock(array, -1, &raw mut lock)],
-            [INVALID; 2]
-        );
-        assert_eq!(fg_shared_rank_lock(me, -1, &raw mut lock), 0);
-        let elsewhere = std::thread::scope(|threads| threads.spawn(move || fg_shared_rank_barrier(me, -1)).join().unwrap());
+        assert_eq!([fg_shared_lock_with(array, -1, None, null_mut()), fg_memory_lock(array, -1, &raw mut lock)], [INVALID; 2]);
+        assert_eq!(fg_memory_lock(me, -1, &raw mut lock), 0);
+        let elsewhere = std::thread::scope(|threads| threads.spawn(move || fg_memory_barrier(me, -1)).join().unwrap());
         assert_eq!(elsewhere, INVALID);
         (*kept.cast::<AtomicU64>()).store(array.0, Relaxed);
         let mut given = (me, lock);
         assert_eq!(fg_shared_lock_with(lock, -1, Some(meets), (&raw mut given).cast()), 0);
-        fg_shared_rank_barrier(me, -1)
+        fg_memory_barrier(me, -1)
     }
 }
 
@@ -454,7 +451,7 @@ unsafe extern "C" fn meets(given: *mut c_void) {
     // SAFETY: `misuses` passes these two.
     let (me, lock) = unsafe { *given.cast::<(Handle, Handle)>() };
     // SAFETY: the function does not come to be called.
-    let codes = unsafe { [fg_shared_rank_barrier(me, -1), fg_shared_lock_with(lock, -1, Some(meets), given)] };
+    let codes = unsafe { [fg_memory_barrier(me, -1), fg_shared_lock_with(lock, -1, Some(meets), given)] };
     assert_eq!(codes, [SYSTEM; 2], "{}", message());
 }
 

@@ -4,7 +4,7 @@ use foregather::engine::message::{Cheaper, Messenger, Mode, Receive, Safer, Sett
 use foregather::engine::{Address, Error, Fabric, block_on};
 use foregather::processes::shm::{SegmentSpec, ShmFabric};
 use foregather::threads::Thread;
-use foregather::{Rank, job};
+use foregather::{Communicator, job};
 
 /// Pairs of batches, and round trips in each.
 const PAIRS: usize = 101;
@@ -14,7 +14,7 @@ type Letter = [u64; 4];
 
 pub(crate) fn run() {
     let (below, door) = pairs().expect("two threads and a segment").into_iter().unzip();
-    print("round trip of 32 bytes", &[("Messenger", below), ("Rank", door)], 0);
+    print("round trip of 32 bytes", &[("Messenger", below), ("Communicator", door)], 0);
 }
 
 /// Pairs of the messenger's and the rank's cost.
@@ -48,7 +48,7 @@ fn batch(trip: impl Fn() -> Result<(), Error>) -> Result<Cost, Error> {
     ended.map(|()| cost)
 }
 
-fn by_door(me: &Rank) -> Result<(), Error> {
+fn by_door(me: &Communicator) -> Result<(), Error> {
     let (letter, mut into): (Letter, Letter) = ([7; 4], [0; 4]);
     if me.rank() == 0 {
         me.send(1, &letter)?;

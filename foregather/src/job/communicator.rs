@@ -46,9 +46,9 @@ use foregather_message::collective::{Element, sum};
 /// Every call can fail because of another rank: `Cause::Poisoned` names one that failed, `Cause::Closed` one
 /// that has returned, `Cause::PeerLost` one whose process has died or stands still. `Cause::Deadlock` names
 /// ranks that wait for each other. After an error messages to and from that rank may be lost: return it.
-pub struct Rank(pub(super) Link);
+pub struct Communicator(pub(super) Link);
 
-impl Rank {
+impl Communicator {
     /// Its number, from 0.
     ///
     /// ```
@@ -88,7 +88,7 @@ impl Rank {
     ///
     /// # Errors
     /// `Cause::Rank` if there is no such rank; `Cause::Deadlock` if it can only be received after this call,
-    /// which is known within about a second; else as [`Rank`] says.
+    /// which is known within about a second; else as [`Communicator`] says.
     #[inline]
     pub fn send<T: NoUninit>(&self, to: u32, data: &[T]) -> Result<(), Error> {
         self.send_in(call!("send"), to, data)
@@ -124,7 +124,7 @@ impl Rank {
     /// `Cause::Length`, with both lengths in bytes, for a message that is longer than `into`, and
     /// `Cause::Elements` for one that is no whole number of elements: it is taken all the same, and the next
     /// one is right. `Cause::Rank`,
-    /// `Cause::Deadlock` as for [`send`](Self::send); else as [`Rank`] says.
+    /// `Cause::Deadlock` as for [`send`](Self::send); else as [`Communicator`] says.
     #[inline]
     pub fn receive<T: Pod>(&self, from: u32, into: &mut [T]) -> Result<usize, Error> {
         self.receive_in(call!("receive"), from, into)
@@ -238,7 +238,7 @@ impl Rank {
     /// ```
     ///
     /// # Errors
-    /// As [`Rank`] says.
+    /// As [`Communicator`] says.
     #[inline]
     pub fn barrier(&self) -> Result<(), Error> {
         over!(&self.0, messenger => call!("barrier" together).run(messenger, || verbs::barrier(messenger)))
@@ -276,7 +276,7 @@ impl Rank {
     /// ```
     ///
     /// # Errors
-    /// `Cause::Mismatch` if ranks give values of different sizes; else as [`Rank`] says.
+    /// `Cause::Mismatch` if ranks give values of different sizes; else as [`Communicator`] says.
     pub fn reduce<T: Element>(&self, value: T, combine: impl Fn(T, T) -> T) -> Result<T, Error> {
         self.reduce_in(call!("reduce" together), value, combine)
     }
@@ -328,7 +328,7 @@ impl Rank {
     /// ```
     ///
     /// # Errors
-    /// `Cause::Rank` if there is no such root, `Cause::Mismatch` if lengths differ; else as [`Rank`] says.
+    /// `Cause::Rank` if there is no such root, `Cause::Mismatch` if lengths differ; else as [`Communicator`] says.
     pub fn broadcast<T: Pod>(&self, root: u32, data: &mut [T]) -> Result<(), Error> {
         self.broadcast_in(call!("broadcast" together), root, data)
     }

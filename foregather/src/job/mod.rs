@@ -4,11 +4,11 @@
 //!   every fabric; [`call`]: their names in errors, and their timeouts.
 //! - [`link`]: the three fabrics. [`ends`]: which error is reported.
 mod call;
+mod communicator;
 mod link;
-mod rank;
 mod verbs;
 
-pub use rank::Rank;
+pub use communicator::Communicator;
 
 use crate::ends::{self, Panic};
 use core::cell::Cell;
@@ -46,7 +46,7 @@ use std::sync::{Mutex, PoisonError};
 ///
 /// **Under a launcher** (`foregather run -n 3 program`, `mpiexec`, `mpirun`, `srun`, `prterun`) this process
 /// is one rank, on the calling thread. The launcher sets the number of ranks, and `ranks` is ignored, so ask
-/// [`Rank::size`]. Only the result of *this* rank is returned: send others what they should have. The first
+/// [`Communicator::size`]. Only the result of *this* rank is returned: send others what they should have. The first
 /// call joins the job, later ones go on with it, in the same order on all ranks, and the end of the process
 /// leaves it. `FOREGATHER_LAUNCHER=none` switches launchers off: set it in an interactive shell that `srun`
 /// has started, which is itself a step of one rank. A process that a rank of `foregather run` starts is no
@@ -62,7 +62,7 @@ use std::sync::{Mutex, PoisonError};
 ///
 /// A body's own errors become [`Error`]s by [`Error::other`]:
 /// `let file = File::open(path).map_err(Error::other)?;`. A program that needs a certain number of ranks
-/// compares [`Rank::size`] with it first.
+/// compares [`Communicator::size`] with it first.
 ///
 /// A call within a `body` is refused, with or without a launcher.
 ///
@@ -80,7 +80,7 @@ use std::sync::{Mutex, PoisonError};
 /// # Panics
 /// If `body` panics: the others fail at once and blame its rank; the first panic goes on in the caller after
 /// all have ended.
-pub fn job<R: Send>(ranks: u32, body: impl Fn(&Rank) -> Result<R, Error> + Sync) -> Result<Vec<R>, Error> {
+pub fn job<R: Send>(ranks: u32, body: impl Fn(&Communicator) -> Result<R, Error> + Sync) -> Result<Vec<R>, Error> {
     if ranks == 0 {
         return Err(Cause::Size { what: "a job", size: 0, needs: "at least one rank" }.into());
     }
@@ -96,7 +96,7 @@ thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-fn on_threads<R: Send>(ranks: u32, body: &(impl Fn(&Rank) -> Result<R, Error> + Sync)) -> Result<Vec<R>, Error> {
+fn on_threads<R: Send>(ranks: u32, body: &(impl Fn(&Communicator) -> Result<R, Error> + Sync)) -> Result<Vec<R>, Error> {
     let fabric = ShmFabric::between_threads(SegmentSpec::new(ranks, 1))?;
     let first = Mutex::new(None);
     let ends = foregather_thread::run(
@@ -107,7 +107,7 @@ fn on_threads<R: Send>(ranks: u32, body: &(impl Fn(&Rank) -> Result<R, Error> + 
             let panicked = |panic| {
                 first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
             };
-            run_body(Rank(Link::Threads(verbs::messenger(lane)?)), body, panicked, |_| ())
+            run_body(Communicator(Link::Threads(verbs::messenger(lane)?)), body, panicked, |_| ())
         },
     )?;
     match first.into_inner().unwrap_or_else(PoisonError::into_inner) {
@@ -116,7 +116,7 @@ fn on_threads<R: Send>(ranks: u32, body: &(impl Fn(&Rank) -> Result<R, Error> + 
     }
 }
 
-fn as_one_rank<R>(body: &impl Fn(&Rank) -> Result<R, Error>) -> Result<R, Error> {
+fn as_one_rank<R>(body: &impl Fn(&Communicator) -> Result<R, Error>) -> Result<R, Error> {
     let session = Session::begin()?;
     let link = match session.lanes(1)? {
         Lanes::Shm(lanes) => only(lanes).and_then(verbs::messenger).map(Link::Processes)?,
@@ -127,7 +127,7 @@ fn as_one_rank<R>(body: &impl Fn(&Rank) -> Result<R, Error>) -> Result<R, Error>
         ends::report_panic(&session);
         first = Some(panic);
     };
-    let mine = run_body(Rank(link), body, panicked, |error| ends::report(&session, error));
+    let mine = run_body(Communicator(link), body, panicked, |error| ends::report(&session, error));
     ends::of_this_rank(session, mine, first)
 }
 
@@ -138,8 +138,8 @@ fn only<L>(lanes: Vec<L>) -> Result<L, Error> {
 /// Runs the body of a rank to its end, and tells the others of that at once. `failing` is called before they
 /// can know.
 fn run_body<R>(
-    me: Rank,
-    body: &impl Fn(&Rank) -> Result<R, Error>,
+    me: Communicator,
+    body: &impl Fn(&Communicator) -> Result<R, Error>,
     panicked: impl FnOnce(Panic),
     failing: impl FnOnce(&Error),
 ) -> Result<R, Error> {

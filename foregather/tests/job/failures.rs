@@ -1,12 +1,12 @@
 //! Ranks that are threads and fail: the others end, and blame them.
 use crate::bounded;
 use foregather::engine::{Cause, Error};
-use foregather::{Rank, job};
+use foregather::{Communicator, job};
 use std::panic::catch_unwind;
 use std::sync::Mutex;
 
 /// The call in which the others are when rank 1 fails.
-fn wait(me: &Rank, verb: usize) -> Result<(), Error> {
+fn wait(me: &Communicator, verb: usize) -> Result<(), Error> {
     match verb {
         0 => me.barrier(),
         1 => me.sum(1_u32).map(drop),
@@ -82,11 +82,11 @@ fn a_panic_is_told_to_the_others_and_goes_on_in_the_caller() {
 #[test]
 fn a_rank_out_of_range_is_named_and_a_job_of_one_says_how_to_start_more() {
     for act in [
-        |me: &Rank| me.send(3, &[0_u8]),
-        |me: &Rank| me.receive(3, &mut [0_u8]).map(drop),
-        |me: &Rank| me.receive_vec::<u8>(3).map(drop),
-        |me: &Rank| me.broadcast(3, &mut [0_u8]),
-        |me: &Rank| me.exchange(3, &[0_u8], &mut [0]).map(drop),
+        |me: &Communicator| me.send(3, &[0_u8]),
+        |me: &Communicator| me.receive(3, &mut [0_u8]).map(drop),
+        |me: &Communicator| me.receive_vec::<u8>(3).map(drop),
+        |me: &Communicator| me.broadcast(3, &mut [0_u8]),
+        |me: &Communicator| me.exchange(3, &[0_u8], &mut [0]).map(drop),
     ] {
         let end = bounded(move || job(2, act));
         assert!(matches!(Error::of(&end), Some(Cause::Rank { rank: 3, size: 2 })), "{end:?}");

@@ -1,7 +1,7 @@
 //! The programs of these tests' processes: ignored tests of this executable, which starts itself.
 use foregather::engine::Error;
 use foregather::processes::launch::spawn::{self, Plan};
-use foregather::{Rank, job};
+use foregather::{Communicator, job};
 use rustix::process::{Signal, getpid, kill_process};
 use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -70,7 +70,7 @@ fn rank() {
     exit(i32::from(end.is_err()));
 }
 
-fn neighbours(me: &Rank) -> (u32, u32) {
+fn neighbours(me: &Communicator) -> (u32, u32) {
     ((me.rank() + 1) % me.size(), (me.rank() + me.size() - 1) % me.size())
 }
 
@@ -147,7 +147,7 @@ fn fails_then_works() -> Result<(), Error> {
 
 /// Rank 1 fails, in the way and at the point that the case names; the others report what they hear.
 fn fails(case: &str) -> Result<(), Error> {
-    let body = |me: &Rank| {
+    let body = |me: &Communicator| {
         let end = body(case, me);
         say(&format!("body {}: {}", me.rank(), end.as_ref().err().map_or("done".to_owned(), Error::to_string)));
         end
@@ -192,7 +192,7 @@ fn culprit(case: &str) -> Result<(), Error> {
 
 /// Two jobs go well, and then a process dies without having left.
 fn dies_afterwards() -> Result<(), Error> {
-    job(1, Rank::barrier)?;
+    job(1, Communicator::barrier)?;
     if job(1, |me| Ok(me.rank()))? == [1] {
         abort();
     }
@@ -200,7 +200,7 @@ fn dies_afterwards() -> Result<(), Error> {
 }
 
 /// Rank 1 asks for a long message again and again until it has come.
-fn receives_late(me: &Rank) -> Result<(), Error> {
+fn receives_late(me: &Communicator) -> Result<(), Error> {
     if me.rank() == 0 {
         std::thread::sleep(Duration::from_millis(200));
         me.send(1, &vec![5_u8; LARGE])?;
@@ -216,7 +216,7 @@ fn receives_late(me: &Rank) -> Result<(), Error> {
     me.barrier_timeout(Duration::from_secs(30))
 }
 
-fn body(case: &str, me: &Rank) -> Result<(), Error> {
+fn body(case: &str, me: &Communicator) -> Result<(), Error> {
     let (next, before) = neighbours(me);
     let victim = me.rank() == 1;
     if victim && case.contains("dies in") {

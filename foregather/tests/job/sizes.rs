@@ -1,11 +1,11 @@
 //! Sender and receiver, or the ranks of a collective call, that do not agree about sizes.
 use crate::bounded;
 use foregather::engine::{Cause, Error};
-use foregather::{Rank, job};
+use foregather::{Communicator, job};
 
 /// Rank 0 sends `sent` bytes and then three; returns rank 1's result of the first receive, and whether it
 /// gets the second.
-fn first(sent: usize, receive: impl Fn(&Rank) -> Result<usize, Error> + Sync + Send + 'static) -> Result<usize, Error> {
+fn first(sent: usize, receive: impl Fn(&Communicator) -> Result<usize, Error> + Sync + Send + 'static) -> Result<usize, Error> {
     let mut ends = bounded(move || {
         job(2, |me| {
             if me.rank() == 0 {
@@ -40,7 +40,9 @@ fn a_shorter_message_is_counted_and_one_of_no_whole_elements_is_an_error() {
     assert_eq!(first(8, |me| me.receive(0, &mut [0_u32; 5])), Ok(2));
     assert_eq!(first(0, |me| me.receive(0, &mut [0_u32; 5])), Ok(0));
     assert_eq!(first(0, |me| me.receive(0, &mut [[0_u32; 0]; 5])), Ok(0));
-    for receive in [|me: &Rank| me.receive(0, &mut [0_u32; 5]), |me: &Rank| me.receive_vec::<u32>(0).map(|all| all.len())] {
+    for receive in
+        [|me: &Communicator| me.receive(0, &mut [0_u32; 5]), |me: &Communicator| me.receive_vec::<u32>(0).map(|all| all.len())]
+    {
         let end = first(7, receive);
         assert!(matches!(Error::of(&end), Some(Cause::Elements { bytes: 7, element: 4 })), "{end:?}");
     }

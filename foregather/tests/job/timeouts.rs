@@ -2,7 +2,7 @@
 use crate::bounded;
 use crate::launched::run;
 use foregather::engine::{Cause, Error};
-use foregather::{Rank, job};
+use foregather::{Communicator, job};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -94,7 +94,7 @@ fn a_receive_ends_at_once_when_its_sender_has_gone_or_does_not_exist() {
     assert_eq!(end, Ok(vec![(); 2]));
 }
 
-type Call = (&'static str, fn(&Rank) -> Result<(), Error>);
+type Call = (&'static str, fn(&Communicator) -> Result<(), Error>);
 
 /// Each call that all ranks make, with a short timeout.
 const TOGETHER: [Call; 4] = [
@@ -106,7 +106,7 @@ const TOGETHER: [Call; 4] = [
 
 /// Rank 2 arrives late; the others have given up by then. Returns what the ranks were told, by rank, and the
 /// end of the job.
-fn late(call: fn(&Rank) -> Result<(), Error>) -> (Vec<[Option<Error>; 2]>, Error) {
+fn late(call: fn(&Communicator) -> Result<(), Error>) -> (Vec<[Option<Error>; 2]>, Error) {
     bounded(move || {
         let told = Mutex::new(vec![[None, None]; 3]);
         let end = job(3, |me| {

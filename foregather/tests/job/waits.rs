@@ -1,7 +1,7 @@
 //! Ranks that wait for each other.
 use crate::bounded;
 use foregather::engine::{Cause, Error};
-use foregather::{Rank, job};
+use foregather::{Communicator, job};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ fn a_rank_may_send_to_itself() {
 }
 
 /// The ranks of the circle that every rank was told of.
-fn circles(ranks: u32, act: impl Fn(&Rank) -> Result<(), Error> + Sync + Send + 'static) -> Vec<Vec<u32>> {
+fn circles(ranks: u32, act: impl Fn(&Communicator) -> Result<(), Error> + Sync + Send + 'static) -> Vec<Vec<u32>> {
     let heard = bounded(move || {
         let heard = Mutex::new(Vec::new());
         let end = job(ranks, |me| {
@@ -79,7 +79,7 @@ fn circles(ranks: u32, act: impl Fn(&Rank) -> Result<(), Error> + Sync + Send + 
 /// one.
 #[test]
 fn ranks_that_wait_for_each_other_are_told_in_which_calls() {
-    let said = |of: fn(&Rank) -> Result<(), Error>| {
+    let said = |of: fn(&Communicator) -> Result<(), Error>| {
         let said = Mutex::new(vec![String::new(); 2]);
         let _ = job(2, |me| {
             let end = of(me);
@@ -101,7 +101,7 @@ fn ranks_that_wait_for_each_other_are_told_in_which_calls() {
 
 #[test]
 fn ranks_that_wait_for_each_other_are_told_who_they_are() {
-    let next = |me: &Rank| (me.rank() + 1) % me.size();
+    let next = |me: &Communicator| (me.rank() + 1) % me.size();
     for ranks in 1..5 {
         let all: Vec<u32> = (0..ranks).collect();
         let told = circles(ranks, move |me| me.receive(next(me), &mut [0_u8]).map(drop));

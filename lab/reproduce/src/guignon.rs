@@ -13,7 +13,7 @@ use foregather_measure::cells::{CellProgram, Within};
 use foregather_measure::machine_file;
 use foregather_measure::waits::{Circumstance, Placement, matrix, mean_cycles, measurement, ping_pongs};
 use foregather_results::{Distribution, Measurement};
-use foregather_team::{Member, Team};
+use foregather_team::{Team, TeamMember};
 use std::collections::BTreeMap;
 use std::hint::black_box;
 
@@ -151,10 +151,10 @@ fn parameters(_: &Trial, found: &mut Findings) -> Result<()> {
     let team = Team::new(2)?;
     let words: [u64; 16] = std::array::from_fn(|at| at as u64);
     let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = words;
-    let one = |_: Member| {
+    let one = |_: TeamMember| {
         black_box(a);
     };
-    let sixteen = |_: Member| {
+    let sixteen = |_: TeamMember| {
         black_box([a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]);
     };
     let (mut few, mut many) = (Vec::new(), Vec::new());

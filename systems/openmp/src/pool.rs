@@ -14,7 +14,7 @@ use foregather_host::thread_end::PerThread;
 use foregather_host::{affinity, forks, per_thread};
 use foregather_machine::{Error, Placement};
 use foregather_team::protocol::HelpPolicy;
-use foregather_team::{Member, Panic, Threads};
+use foregather_team::{Panic, TeamMember, Threads};
 use foregather_thread::Thread;
 use foregather_wait::Policy;
 use std::panic::resume_unwind;
@@ -103,7 +103,7 @@ impl Pool {
     fn run(&mut self, crew: &Arc<Crew>, opening: Opening, body: &(impl Fn() + Sync)) -> Option<Panic> {
         crew.expect_tasks(self.may_make_tasks(opening.body));
         let (start, loops) = (Start::of(crew.size(), opening), AtomicU32::new(0));
-        let part = |member: Member| {
+        let part = |member: TeamMember| {
             let seat = seat(crew, member.rank());
             let _back = enter(&start, member.rank(), Some(Rc::clone(&seat)));
             affinity_format::show_if_asked();
@@ -295,7 +295,7 @@ pub fn open(opening: impl Into<Opening>, body: impl Fn() + Send + Sync + 'static
             let start = Arc::new(Start::of(crew.size(), opening));
             let (shared, begin) = (Arc::clone(&crew), Arc::clone(&start));
             statistics::count_region();
-            pool.threads.open(Box::new(move |member: Member| {
+            pool.threads.open(Box::new(move |member: TeamMember| {
                 let seat = seat(&shared, member.rank());
                 let _back = enter(&begin, member.rank(), Some(Rc::clone(&seat)));
                 affinity_format::show_if_asked();

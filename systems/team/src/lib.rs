@@ -48,15 +48,15 @@ use core::ops::Range;
 
 /// One of the threads that do a call's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct TeamMember {
     rank: u32,
     size: u32,
 }
 
-impl Member {
+impl TeamMember {
     const ALONE: Self = Self { rank: 0, size: 1 };
 
-    /// Its number, below [`Member::size`]; the caller's is 0.
+    /// Its number, below [`TeamMember::size`]; the caller's is 0.
     pub fn rank(self) -> u32 {
         self.rank
     }
@@ -85,7 +85,7 @@ mod tests {
     fn shares_are_even_and_together_all() {
         for size in 1..=7 {
             for count in [0, 1, 2, 6, 7, 8, 100] {
-                let shares: Vec<_> = (0..size).map(|rank| Member { rank, size }.share(count)).collect();
+                let shares: Vec<_> = (0..size).map(|rank| TeamMember { rank, size }.share(count)).collect();
                 assert_eq!(shares.iter().flat_map(Clone::clone).collect::<Vec<_>>(), (0..count).collect::<Vec<_>>());
                 let lengths = shares.iter().map(Range::len);
                 assert!(lengths.clone().max().unwrap() - lengths.min().unwrap() <= 1, "{shares:?}");

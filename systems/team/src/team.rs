@@ -1,6 +1,6 @@
 //! The team that programs use: calls of one closure by several threads, and what keeps that from being slower
 //! than one thread.
-use crate::Member;
+use crate::TeamMember;
 use crate::governor::Governor;
 use crate::handover::{Panic, Threads};
 use crate::protocol::HelpPolicy;
@@ -115,7 +115,7 @@ impl PerProcess {
 
     /// Runs on the team and gives the first panic; `None` if the caller must do it alone.
     #[inline]
-    fn run<F: Fn(Member) + Sync>(&self, team: &Team, work: &F, help_after: HelpPolicy) -> Option<Option<Panic>> {
+    fn run<F: Fn(TeamMember) + Sync>(&self, team: &Team, work: &F, help_after: HelpPolicy) -> Option<Option<Panic>> {
         let Some(mut members) = self.lock() else {
             self.stats.busy.fetch_add(1, Relaxed);
             return None;
@@ -223,7 +223,7 @@ impl Team {
     /// # Panics
     /// With the first panic of a member, after all calls have ended. The team stays as it was.
     #[inline]
-    pub fn run(&self, work: impl Fn(Member) + Sync) {
+    pub fn run(&self, work: impl Fn(TeamMember) + Sync) {
         self.go(&work, HelpPolicy::AfterOwnTime);
     }
 
@@ -237,7 +237,7 @@ impl Team {
     pub fn split(&self, parts: usize, work: impl Fn(usize) + Sync) {
         // On this call's stack: only members with a part of this region have it.
         let next = AtomicUsize::new(0);
-        let take = |_: Member| {
+        let take = |_: TeamMember| {
             // Relaxed: the number is all that is handed over.
             while let Some(part) = Some(next.fetch_add(1, Relaxed)).filter(|&part| part < parts) {
                 work(part);
@@ -246,12 +246,12 @@ impl Team {
         if parts > 1 {
             self.go(&take, HelpPolicy::AtOnce);
         } else {
-            take(Member::ALONE);
+            take(TeamMember::ALONE);
         }
     }
 
     #[inline]
-    fn go<F: Fn(Member) + Sync>(&self, work: &F, help_after: HelpPolicy) {
+    fn go<F: Fn(TeamMember) + Sync>(&self, work: &F, help_after: HelpPolicy) {
         let generation = forks::generation();
         let ran = if self.own.generation == generation {
             self.own.run(self, work, help_after)
@@ -259,7 +259,7 @@ impl Team {
             self.own.fork_child(generation).and_then(|child| child.run(self, work, help_after))
         };
         match ran {
-            None => work(Member::ALONE),
+            None => work(TeamMember::ALONE),
             Some(None) => {}
             Some(Some(panic)) => resume_unwind(panic),
         }

@@ -1,5 +1,5 @@
 //! What a call promises: every part is done exactly once, by whichever thread, whatever else goes on.
-use foregather_team::{Member, Team};
+use foregather_team::{Team, TeamMember};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
@@ -61,7 +61,7 @@ fn what_members_write_is_seen_by_the_caller_and_what_it_wrote_by_them() {
     for round in 1..=500 {
         data.fill(round);
         let sums: Vec<AtomicUsize> = (0..3).map(|_| AtomicUsize::new(0)).collect();
-        team.run(|member: Member| {
+        team.run(|member: TeamMember| {
             let sum: u64 = data[member.share(data.len())].iter().sum();
             sums[member.rank() as usize].store(sum as usize, Relaxed);
         });

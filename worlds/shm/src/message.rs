@@ -16,10 +16,7 @@ impl<'a> MessageView<'a> {
     ///
     /// # Errors
     /// As [`BroadcastReader::view`].
-    pub fn next(
-        reader: &'a mut BroadcastReader<Process, SharedBytes>,
-        deadline: Nanos,
-    ) -> Result<Option<Self>, Error> {
+    pub fn next(reader: &'a mut BroadcastReader<Process, SharedBytes>, deadline: Nanos) -> Result<Option<Self>, Error> {
         let is_whole = block_on(reader.view(deadline))?.is_whole();
         Ok(is_whole.then_some(Self(reader)))
     }

@@ -5,7 +5,7 @@
 //! the pointer only after it has taken a part of that region, and the region is over only when all parts are
 //! done (races T6 to T8 of `core/barrier/README.md`). So no member has the pointer before the call has begun
 //! or after it has returned.
-use crate::Member;
+use crate::TeamMember;
 use crate::protocol::{Course, HelpPolicy, TeamLeader, TeamWorker};
 use core::any::Any;
 use core::cell::UnsafeCell;
@@ -20,12 +20,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub type Panic = Box<dyn Any + Send>;
 
 /// What the workers of a region do whose leader is somewhere else.
-pub type WorkersPart = Box<dyn Fn(Member) + Send + Sync>;
+pub type WorkersPart = Box<dyn Fn(TeamMember) + Send + Sync>;
 
 /// What a region works on: one cache line.
 #[derive(Clone, Copy)]
 struct RegionWork {
-    call: unsafe fn(*const (), Member) -> Result<(), Panic>,
+    call: unsafe fn(*const (), TeamMember) -> Result<(), Panic>,
     work: *const (),
     size: u32,
 }
@@ -47,7 +47,7 @@ unsafe impl Send for WorkDesk {}
 
 impl WorkDesk {
     fn new() -> Self {
-        let job = RegionWork { call: call::<fn(Member)>, work: core::ptr::null(), size: 0 };
+        let job = RegionWork { call: call::<fn(TeamMember)>, work: core::ptr::null(), size: 0 };
         Self { job: CachePadded(UnsafeCell::new(job)), panicked: AtomicBool::new(false), panic: Mutex::new(None) }
     }
 
@@ -61,7 +61,7 @@ impl WorkDesk {
         // until all parts are done.
         let job = unsafe { *self.job.0.get() };
         // SAFETY: `call` was made for what `work` points to, which is borrowed until all parts are done.
-        if let Err(panic) = unsafe { (job.call)(job.work, Member { rank, size: job.size }) } {
+        if let Err(panic) = unsafe { (job.call)(job.work, TeamMember { rank, size: job.size }) } {
             self.keep(panic);
         }
     }
@@ -88,7 +88,7 @@ impl WorkDesk {
 ///
 /// # Safety
 /// `work` points to a living `F`.
-unsafe fn call<F: Fn(Member)>(work: *const (), member: Member) -> Result<(), Panic> {
+unsafe fn call<F: Fn(TeamMember)>(work: *const (), member: TeamMember) -> Result<(), Panic> {
     // SAFETY: by this function's contract `work` points to a living `F`.
     let work = unsafe { &*work.cast::<F>() };
     catch_unwind(AssertUnwindSafe(|| work(member)))
@@ -179,7 +179,7 @@ impl Threads {
     /// # Panics
     /// If a region is open.
     #[inline]
-    pub fn run<F: Fn(Member) + Sync>(&mut self, work: &F, patience: HelpPolicy) -> (Course, Option<Panic>) {
+    pub fn run<F: Fn(TeamMember) + Sync>(&mut self, work: &F, patience: HelpPolicy) -> (Course, Option<Panic>) {
         assert!(self.opened.is_none(), "a region of this team is open");
         self.leave_job(RegionWork { call: call::<F>, work: core::ptr::from_ref(work).cast(), size: self.width });
         let Self { leader: Some(leader), shared, .. } = self else { not_over("it has no leader") };

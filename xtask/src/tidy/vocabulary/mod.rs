@@ -164,7 +164,7 @@ pub(super) const SHARED: [(&str, &str); 28] = [
     ("Link", "one end of a connection between two"),
     ("Machine", "the computer that is measured or simulated, as far as its reader looks at it"),
     ("Measured", "what a measurement gave"),
-    ("Member", "one of those who meet, or share work"),
+    ("Member", "one of those who meet"),
     ("Noise", "what disturbs a run from outside"),
     ("Outcome", "what came of a run or a wait"),
     ("Placement", "on which processors threads run"),
