@@ -8,6 +8,9 @@ use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, Rank, SharedLines, VAL
 use foregather_wait::{Account, Outcome, Policy, Wait, WaitFor, Waiter};
 use std::sync::Arc;
 
+/// The name of its waits in errors.
+const WHAT: &str = "barrier";
+
 /// The shared part of all members. Over the words of a segment it may be shared by processes: each makes a
 /// group of its own over them. A clone is a handle of the same group.
 pub struct Group<C: Cpu>(pub(crate) Arc<Shared<C>>);
@@ -159,7 +162,7 @@ impl<C: Cpu> Shared<C> {
     pub(crate) fn explain(&self, cpu: &C, rank: Rank, error: Error) -> Error {
         let members = self.membership();
         let poison = |lost| self.poison(cpu, lost, Gone::Lost);
-        members.explain(cpu, self.algorithm.name(), error, || members.missing(cpu, rank), poison)
+        members.explain(cpu, WHAT, error, || members.missing(cpu, rank), poison)
     }
 }
 
@@ -259,7 +262,7 @@ impl<C: Cpu> BarrierMember<C> {
 
     /// What a wait at the central barrier is, and for which members.
     pub(crate) fn why(&self, deadline: Nanos) -> (WaitContext, WaitFor<'_, C>) {
-        (WaitContext::new(self.group.algorithm.name(), self.rank()).until(deadline), WaitFor::All(self.group.signals.roster()))
+        (WaitContext::new(WHAT, self.rank()).until(deadline), WaitFor::All(self.group.signals.roster()))
     }
 
     /// This member, the last to arrive at the central barrier, ends the meeting.
@@ -334,7 +337,7 @@ impl<C: Cpu> BarrierMember<C> {
     /// One episode over null messages.
     async fn exchange_signals(&self, deadline: Nanos) -> Result<(), Error> {
         let (algorithm, cpu) = (self.group.algorithm, self.end.cpu());
-        self.end.begin(WaitContext::new(algorithm.name(), self.rank()).until(deadline), self.account().sample());
+        self.end.begin(WaitContext::new(WHAT, self.rank()).until(deadline), self.account().sample());
         cpu.run_inline(algorithm.over(&self.end)).await.inspect_err(|_| self.account().failed())?;
         let waited = self.end.waited();
         // If every message was there already, this member came last, or soon enough not to matter.

@@ -353,11 +353,14 @@ impl fmt::Display for Cause {
                 write!(f, "rank {by} panicked while it held this lock: nobody gets it any more; make a new one")
             }
             Self::TimedOut { what, rank, peer, waited_ns } => {
-                write!(f, "{what}: rank {rank} waited in vain")?;
+                write!(f, "{what}: rank {rank} timed out")?;
                 if *waited_ns > 0 {
-                    write!(f, " for {}", Nanos(*waited_ns))?;
+                    write!(f, " after {}", Nanos(*waited_ns))?;
                 }
-                peer.map_or(Ok(()), |peer| write!(f, "; rank {peer} did not come"))
+                match peer {
+                    Some(peer) => write!(f, " waiting for rank {peer}; allow more time, or find what holds rank {peer} up"),
+                    None => f.write_str("; allow more time, or find which rank is late"),
+                }
             }
             Self::Other { why } => f.write_str(why),
             Self::Wait(error) => fmt::Display::fmt(error, f),
@@ -429,6 +432,17 @@ mod tests {
         assert!(said("writing", 28, "").contains("ENOSPC (No space left on device); free some space"));
         assert!(said("mapping", 1, "").contains("seccomp"));
         assert!(said("making a thread", 11, "").contains("pids"));
+    }
+
+    #[test]
+    fn a_timeout_names_the_late_rank_and_a_remedy() {
+        let why = crate::WaitContext::new("broadcast", 1).since(Nanos::from_ms(10));
+        let late = |why: crate::WaitContext| Error::timed_out(&why, Nanos::from_ms(210)).to_string();
+        assert_eq!(
+            late(why.of(0)),
+            "broadcast: rank 1 timed out after 200 ms waiting for rank 0; allow more time, or find what holds rank 0 up"
+        );
+        assert_eq!(late(why), "broadcast: rank 1 timed out after 200 ms; allow more time, or find which rank is late");
     }
 
     #[test]

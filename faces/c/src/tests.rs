@@ -380,11 +380,11 @@ unsafe extern "C" fn is_late(me: Handle, _: *mut c_void) -> c_int {
             return fg_comm_sum_double(me, -1, &raw mut one);
         }
         assert_eq!(fg_comm_receive(me, 0, 1, (&raw mut byte).cast(), 1, null_mut()), TIMED_OUT);
-        assert!(message().starts_with("`receive`: rank 0 waited in vain for ") && fg_error_rank() == 1, "{}", message());
+        assert!(message().starts_with("`receive`: rank 0 timed out after ") && fg_error_rank() == 1, "{}", message());
         while fg_comm_receive(me, 1_000_000, 1, (&raw mut byte).cast(), 1, null_mut()) == TIMED_OUT {}
         assert_eq!(byte, b'x');
         let code = fg_comm_barrier(me, 20_000_000);
-        assert!(code == TIMED_OUT && message().starts_with("`barrier`: rank 0 waited in vain for "), "{}", message());
+        assert!(code == TIMED_OUT && message().starts_with("`barrier`: rank 0 timed out after "), "{}", message());
         assert_eq!(fg_comm_barrier(me, -1), POISONED);
         fg_comm_barrier(me, 0);
         code
@@ -403,7 +403,7 @@ unsafe extern "C" fn shares_late(me: Handle, _: *mut c_void) -> c_int {
             return fg_memory_barrier(me, -1).max(fg_memory_barrier(me, -1));
         }
         let code = fg_memory_sum_double(me, 20_000_000, &raw mut one);
-        assert!(message().starts_with("`sum`: rank 0 waited in vain for "), "{}", message());
+        assert!(message().starts_with("`sum`: rank 0 timed out after "), "{}", message());
         assert_eq!(fg_memory_barrier(me, -1), POISONED);
         code
     }

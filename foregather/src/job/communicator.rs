@@ -256,7 +256,8 @@ impl Communicator {
     ///     }
     ///     me.barrier_timeout(Duration::from_millis(10))
     /// });
-    /// // `barrier`: rank 0 waited in vain for 10.06 ms; rank 1 did not come
+    /// // `barrier`: rank 0 timed out after 10.06 ms waiting for rank 1; allow more time, or find what holds
+    /// // rank 1 up
     /// assert!(end.unwrap_err().is_timed_out());
     /// ```
     ///

@@ -132,7 +132,7 @@ fn a_call_of_all_ranks_that_timed_out_ends_the_job_for_the_late_rank_too() {
         let first = first.as_ref().unwrap();
         let Cause::TimedOut { what, rank, peer: None, waited_ns } = *first.cause() else { panic!("{name}: {first}") };
         assert!(what == name && waited_ns >= SHORT.as_nanos() as u64, "{first}");
-        assert!(first.to_string().starts_with(&format!("{name}: rank {rank} waited in vain for ")), "{first}");
+        assert!(first.to_string().starts_with(&format!("{name}: rank {rank} timed out after ")), "{first}");
         assert!(matches!(then.as_ref().unwrap().cause(), Cause::Poisoned { by: Some(_) }), "{name}: {then:?}");
         // The late rank is told which rank gave up, then or at its next call: a broadcast's root only sends.
         let heard = told[2].iter().flatten().next().unwrap();
@@ -230,7 +230,7 @@ fn processes_time_out_as_threads_do() {
     assert_eq!((code, text.matches("received after a timeout").count()), (Some(0), 1), "{text}");
     let (code, text) = run(3, "arrives late", &[]);
     assert_eq!(code, Some(1), "{text}");
-    assert!((0..2).any(|rank| text.contains(&format!("body {rank}: `sum`: rank {rank} waited in vain for "))), "{text}");
+    assert!((0..2).any(|rank| text.contains(&format!("body {rank}: `sum`: rank {rank} timed out after "))), "{text}");
     assert!(text.contains("body 2: rank 0 has failed") || text.contains("body 2: rank 1 has failed"), "{text}");
     assert_eq!(text.matches("the job: ").count(), 3, "{text}");
 }

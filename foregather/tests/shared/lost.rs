@@ -156,7 +156,7 @@ fn ends() {
 fn processes_give_up_as_threads_do() {
     let (code, said) = job("shm", "late", "", 0);
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("waits 0: `sum`: rank 0 waited in vain for "), "{said}");
+    assert!(said.contains("waits 0: `sum`: rank 0 timed out after "), "{said}");
     assert!(said.contains("waits 1: rank 0 has failed"), "{said}");
 }
 

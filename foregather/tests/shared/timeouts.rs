@@ -67,7 +67,7 @@ fn a_lock_that_is_not_left_in_time_ends_the_wait_for_it() {
             sleep(LATE);
             let error = value.with_timeout(SHORT, |value| *value += 1).unwrap_err();
             assert!(matches!(error.cause(), Cause::TimedOut { what: "`Locked::with`", rank: 0, .. }), "{error}");
-            assert!(error.to_string().starts_with("`Locked::with`: rank 0 waited in vain for "), "{error}");
+            assert!(error.to_string().starts_with("`Locked::with`: rank 0 timed out after "), "{error}");
             assert!(value.get().is_err() && me.barrier().is_err());
             Err(error)
         })
