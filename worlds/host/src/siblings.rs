@@ -36,6 +36,8 @@ fn is_off(of: &impl Fn(&str) -> Option<String>) -> bool {
 /// The launchers, each with the variable that it sets for a process and that of their number on this host.
 fn named_by(of: impl Fn(&str) -> Option<String>) -> Option<Siblings> {
     let plain = [
+        // `foregather run`: the rank, and the number of ranks on this host.
+        ("FOREGATHER_RANK", "FOREGATHER_LOCAL_SIZE"),
         // pytest-xdist: a worker's name, and how many workers the session has.
         ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"),
         // Open MPI: the rank among the processes of the job on this host, and their number.
@@ -92,6 +94,7 @@ mod tests {
     fn each_launcher_says_how_many_processes_a_host_has() {
         let xdist = [("PYTEST_XDIST_WORKER", "gw1"), ("PYTEST_XDIST_WORKER_COUNT", "4")];
         assert_eq!(named(&xdist), Some((4, "PYTEST_XDIST_WORKER_COUNT")));
+        assert_eq!(named(&[("FOREGATHER_RANK", "0"), ("FOREGATHER_LOCAL_SIZE", "3")]), Some((3, "FOREGATHER_LOCAL_SIZE")));
         let ompi = [("OMPI_COMM_WORLD_LOCAL_RANK", "0"), ("OMPI_COMM_WORLD_LOCAL_SIZE", "2")];
         assert_eq!(named(&ompi), Some((2, "OMPI_COMM_WORLD_LOCAL_SIZE")));
         assert_eq!(named(&[("MPI_LOCALRANKID", "1"), ("MPI_LOCALNRANKS", "8")]), Some((8, "MPI_LOCALNRANKS")));

@@ -13,6 +13,8 @@ use std::net::{IpAddr, Ipv4Addr, TcpListener};
 pub(crate) const FABRIC: &str = "FOREGATHER_FABRIC";
 
 pub(super) struct Variables {
+    /// The number of ranks.
+    size: u32,
     common: Vec<(String, String)>,
     /// The jobs that contain the ranks: this one is the last.
     within: String,
@@ -43,7 +45,7 @@ impl Variables {
             ("IPATH_NO_BACKTRACE".to_owned(), "1".to_owned()),
         ];
         common.extend(plan.fabric.iter().map(|fabric| (FABRIC.to_owned(), fabric.clone())));
-        Ok((Self { common, within, hosts }, listener))
+        Ok((Self { size: plan.size, common, within, hosts }, listener))
     }
 
     /// The host of that rank; `None` for this one.
@@ -51,10 +53,17 @@ impl Variables {
         self.hosts.get(rank as usize)
     }
 
+    /// Returns how many ranks are on the host of that rank.
+    fn on_host_of(&self, rank: Rank) -> usize {
+        let name = self.host(rank).map(|host| &host.name);
+        (0..self.size).filter(|&other| self.host(other).map(|host| &host.name) == name).count()
+    }
+
     /// The variables of that rank.
     pub(super) fn of(&self, rank: Rank) -> Vec<(String, String)> {
         let mut all = self.common.clone();
         all.push((own::RANK.to_owned(), rank.to_string()));
+        all.push((own::LOCAL_SIZE.to_owned(), self.on_host_of(rank).to_string()));
         let address = self.host(rank).and_then(|host| host.address);
         all.extend(address.map(|address| (HOST_ADDRESS.to_owned(), address.to_string())));
         all
@@ -133,6 +142,8 @@ mod tests {
         assert_eq!(variables.host(1).unwrap().name, "me@n1");
         assert_eq!(said(&variables, 2, HOST_ADDRESS).as_deref(), Some("10.0.0.2"));
         assert_eq!(said(&variables, 2, own::ROOT).as_deref(), Some("n1"));
+        let local = [0, 1, 2].map(|rank| said(&variables, rank, own::LOCAL_SIZE).unwrap());
+        assert_eq!(local, ["2", "2", "1"]);
         assert!(socket.is_none());
         assert!(Variables::new(&plan(4, "n1 slots=2\nn2")).is_err());
     }
