@@ -43,8 +43,7 @@ const TEMPLATES: [(&str, &str); 3] = [
     ("faces/c/cmake/foregatherConfigVersion.cmake.in", "lib/cmake/foregather/foregatherConfigVersion.cmake"),
 ];
 /// What the command prints.
-const PRINTED: [(&[&str], &str); 4] = [
-    (&["man"], "share/man/man1/foregather.1"),
+const PRINTED: [(&[&str], &str); 3] = [
     (&["completions", "bash"], "share/bash-completion/completions/foregather"),
     (&["completions", "zsh"], "share/zsh/site-functions/_foregather"),
     (&["completions", "fish"], "share/fish/vendor_completions.d/foregather.fish"),
@@ -119,7 +118,13 @@ pub(crate) fn lay_out(platform: Platform) -> Result<PathBuf> {
         ensure!(printed.status.success(), "`foregather {}` exited with {}", words.join(" "), printed.status);
         write(&stage.join(to), &printed.stdout)?;
     }
+    manual(platform, &command, &stage)?;
     Ok(stage)
+}
+
+/// Writes the command's manual pages, one for each verb, below a prefix.
+pub(crate) fn manual(platform: Platform, command: &Path, prefix: &Path) -> Result<()> {
+    done(platform.command(command)?.args(["man", "--directory"]).arg(prefix.join("share/man/man1")))
 }
 
 /// The shared library, with the versions of its symbols, and the static one.

@@ -3,7 +3,7 @@
 //! maturin builds the extension. It takes everything else from folders beside the extension, which this chore
 //! fills.
 use crate::build::{GLIBC, PARTS, Platform, done, python, root};
-use crate::{Trouble, drop_in, notices};
+use crate::{Trouble, drop_in, install, notices};
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,9 @@ pub(crate) fn build(platform: Platform, packages: &[&str], into: &Path, argument
     let (scripts, libraries) = (face.join("foregather.data/scripts"), face.join("python/foregather/lib"));
     let built = platform.build(packages)?;
     // Nothing links with the command, and its names are a tenth of a wheel.
-    platform.strip(&put(&built.join("foregather"), &scripts)?, &["--strip-all"])?;
+    let command = put(&built.join("foregather"), &scripts)?;
+    platform.strip(&command, &["--strip-all"])?;
+    install::manual(platform, &command, &face.join("foregather.data/data"))?;
     for (name, _) in drop_in::DROP_INS {
         put(&drop_in::library(platform, name, &built)?, &libraries)?;
     }

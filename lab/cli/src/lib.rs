@@ -157,7 +157,11 @@ pub enum Verb {
     },
     /// Prints the manual page, as `man` reads it.
     #[command(after_help = "To read it: foregather man | man -l -")]
-    Man,
+    Man {
+        /// Writes the pages of all verbs into this folder instead, such as `~/.local/share/man/man1`.
+        #[arg(long, value_name = "DIR")]
+        directory: Option<PathBuf>,
+    },
 }
 
 impl Verb {
@@ -175,7 +179,7 @@ impl Verb {
             | Self::Reproduce(_)
             | Self::App(_)
             | Self::Completions { .. }
-            | Self::Man => vec![],
+            | Self::Man { .. } => vec![],
         }
     }
 
@@ -189,7 +193,12 @@ impl Verb {
             Self::Simulate(simulate) => [&simulate.output, &simulate.trace].into_iter().flatten().cloned().collect(),
             Self::Exec(exec) => exec.output.iter().cloned().collect(),
             Self::Reproduce(reproduce) => [&reproduce.output, &reproduce.record].into_iter().flatten().cloned().collect(),
-            Self::Doctor { .. } | Self::Compare { .. } | Self::Run(_) | Self::App(_) | Self::Completions { .. } | Self::Man => {
+            Self::Doctor { .. }
+            | Self::Compare { .. }
+            | Self::Run(_)
+            | Self::App(_)
+            | Self::Completions { .. }
+            | Self::Man { .. } => {
                 vec![]
             }
         }

@@ -27,7 +27,10 @@ pub fn run(cli: &Cli) -> Result<()> {
         table::fit(columns);
     }
     if cli.format != Format::Table
-        && matches!(&cli.verb, Verb::Exec(Exec { compare: None, .. }) | Verb::Run(_) | Verb::Completions { .. } | Verb::Man)
+        && matches!(
+            &cli.verb,
+            Verb::Exec(Exec { compare: None, .. }) | Verb::Run(_) | Verb::Completions { .. } | Verb::Man { .. }
+        )
     {
         bail!("--format is about results, and this verb prints none: leave it out");
     }
@@ -40,7 +43,8 @@ pub fn run(cli: &Cli) -> Result<()> {
             clap_complete::generate(*shell, &mut Cli::whole_command(), "foregather", &mut script);
             Ok(stdout().write_all(&script)?)
         }
-        Verb::Man => Ok(clap_mangen::Man::new(Cli::whole_command()).render(&mut stdout())?),
+        Verb::Man { directory: None } => Ok(clap_mangen::Man::new(Cli::whole_command()).render(&mut stdout())?),
+        Verb::Man { directory: Some(folder) } => write_manual(folder),
         Verb::Exec(options) => exec::run(cli, options),
         Verb::Report { results, output, figures } => make_report(results, output, figures.as_deref()),
         Verb::Compare { before, after, check } => compare_files(cli, before, after, *check),
@@ -63,6 +67,13 @@ pub fn run(cli: &Cli) -> Result<()> {
             }
         }
     }
+}
+
+/// Writes the manual pages of the command and of each verb.
+fn write_manual(folder: &Path) -> Result<()> {
+    std::fs::create_dir_all(folder)
+        .and_then(|()| clap_mangen::generate_to(Cli::whole_command(), folder))
+        .map_err(|error| Failure::Machine(format!("{}: {error}; give another --directory", folder.display())).into())
 }
 
 /// Hogs and the spinners of peers know no bound: under a real-time class they would take the machine away.

@@ -1,6 +1,7 @@
 //! Each verb does what it says.
 use crate::{foregather, json, run, scratch, stderr, validate};
 use foregather_host::{affinity, facts};
+use std::fs;
 use std::process::Command;
 
 const ONE_ROW: [&str; 12] = [
@@ -271,4 +272,18 @@ fn help_completions_and_manual_are_there() {
         assert!(run(&["completions", shell]).stdout.len() > 1_000);
     }
     assert!(String::from_utf8_lossy(&run(&["man"]).stdout).contains(".TH foregather"));
+
+    let folder = scratch("manual");
+    let into = folder.to_str().unwrap();
+    assert!(run(&["man", "--directory", into]).status.success());
+    let page = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+    // Every page that the first one refers to is there.
+    let all = page("foregather.1");
+    let verbs: Vec<_> = all.lines().filter_map(|line| line.strip_prefix("foregather\\-")?.strip_suffix("(1)")).collect();
+    assert!(verbs.len() > 8 && verbs.contains(&"doctor"), "{verbs:?}");
+    for verb in verbs {
+        assert!(page(&format!("foregather-{verb}.1")).contains(&format!("foregather {verb}")), "{verb}");
+    }
+    let refused = run(&["man", "--directory", "/proc/manual"]);
+    assert!(refused.status.code() == Some(3) && stderr(&refused).contains("/proc/manual: "), "{}", stderr(&refused));
 }
