@@ -19,7 +19,7 @@ Builds the C library, the drop-in libraries and the command, and lays them out b
   lib/foregather/                 drop-in libraries: OpenMP runtime, barriers of POSIX threads, BLAS
   lib/foregather/gomp/            the OpenMP runtime as libgomp.so.1, for a library path
   include/                        foregather.h, foregather.hpp, and the source of the Fortran module
-  bin/foregather                  the command, with share/man and completions for bash, zsh and fish
+  bin/foregather                  the command, with a manual page for each verb and completions for bash, zsh and fish
   share/foregather/               suppressions for valgrind and ThreadSanitizer
   share/doc/foregather/           the licences, and those of the crates that are linked in
 
