@@ -1,5 +1,6 @@
 //! What the constructs of an OpenMP runtime cost: cells that the peers' program runs, a runtime a process.
 use crate::barriers::check_team;
+use crate::named;
 use crate::teams::TeamCell;
 use crate::{BarrierCell, Cell, CellResult, WorkDistribution, several};
 use foregather_machine::Nanos;
@@ -7,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 /// A cell that has not ended by this much over twice its time has collapsed.
 const COLLAPSED: Nanos = Nanos::from_ms(1_500);
+
+/// A process that has not ended by this much over twice its time will not be waited for any longer.
+const LATEST_END: Nanos = Nanos::from_ms(20_000);
 
 /// What is measured; each but the region ends with a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -145,6 +149,58 @@ impl Cell for OpenMpCell {
     }
 
     fn run(&self) -> Result<Option<CellResult>, String> {
+        Err("OpenMP runtimes are in the peers' program".to_owned())
+    }
+}
+
+named! {
+    /// How a process ends.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum ProcessEnd {
+        /// It returns from `main`.
+        Exit = "exit",
+        /// Without exit handlers, by `_exit`.
+        AtOnce = "_exit",
+        /// By SIGABRT, from itself.
+        Abort = "abort",
+        /// By SIGKILL.
+        Kill = "SIGKILL",
+    }
+}
+
+/// A process that runs empty regions by our runtime, and then ends in some way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EndCell {
+    /// How it ends.
+    pub end: ProcessEnd,
+    /// Members of the regions.
+    pub threads: u32,
+    /// For how long they run.
+    pub span_ns: u64,
+}
+
+/// The last that is heard of a process that ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndStamp {
+    /// When it began to end, as the clock says it to all processes of a machine.
+    pub began_ns: u64,
+}
+
+impl Cell for EndCell {
+    const VERB: &'static str = "end-cell";
+    type Answer = EndStamp;
+
+    fn check(&self) -> Result<(), String> {
+        check_team(self.threads, 1.0)
+    }
+
+    fn at_most(&self) -> Nanos {
+        Nanos(self.span_ns) * 2 + LATEST_END
+    }
+
+    fn run(&self) -> Result<Option<EndStamp>, String> {
         Err("OpenMP runtimes are in the peers' program".to_owned())
     }
 }

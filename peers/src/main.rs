@@ -25,6 +25,7 @@ const USAGE: &str = "usage:
   foregather-peers team-cell CELL                         CELL is the JSON of one cell of `measure teams`
   foregather-peers list-openmp
   foregather-peers openmp-cell CELL                       CELL is the JSON of one cell of `measure openmp`
+  foregather-peers end-cell CELL                          CELL is the JSON of one cell of `measure ends`
   foregather-peers list-blas
   foregather-peers blas-cell CELL                         CELL is the JSON of one cell of `measure blas`
   foregather-peers blas-random --ours FILE --reference FILE --handler FILE [OPTIONS]   for `cargo xtask peers blas-random`
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         ["team-cell", text] => teams::run(text),
         ["list-openmp"] => Ok(openmp::list().to_string()),
         ["openmp-cell", text] => openmp::run_cell(text),
+        ["end-cell", text] => openmp::run_and_end(text),
         ["list-blas"] => Ok(blas::list().to_string()),
         ["blas-cell", text] => blas::run(text),
         ["blas-random", ref options @ ..] => blas_random::run(options),

@@ -6,12 +6,14 @@ use crate::tasks::TaskCalls;
 use crate::trouble::Trouble;
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use core::mem::transmute_copy;
-use foregather_bench::openmp::{Construct, OpenMpCell};
+use foregather_bench::openmp::{Construct, EndCell, EndStamp, OpenMpCell, ProcessEnd};
 use foregather_bench::teams::{TeamCell, measure};
 use foregather_bench::{BarrierCell, Cell, CellResult, Episodes, side_by_side};
 use foregather_host::clock;
 use foregather_host::dl::Library;
+use foregather_machine::Nanos;
 use serde_json::Value;
+use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -224,4 +226,38 @@ pub(crate) fn run_cell(text: &str) -> Result<String, Trouble> {
         }
     })?;
     serde_json::to_string(&result).map_err(|error| Trouble::Failed(error.to_string()))
+}
+
+/// Runs regions by our runtime, says when it ends, and ends. Only an error returns.
+pub(crate) fn run_and_end(text: &str) -> Result<String, Trouble> {
+    let EndCell { end, threads, span_ns } = EndCell::from_arg(text).map_err(Trouble::Usage)?;
+    let [ours @ Peer { barrier: Barrier::OpenMp(runtime), .. }, ..] = &roster::OURS else { unreachable!("ours is of OpenMP") };
+    ours.settle_environment();
+    clock::init();
+    let calls = Calls::of(runtime)?;
+    let over = clock::now() + Nanos(span_ns);
+    while clock::now() < over {
+        calls.region(threads, &|_| {});
+    }
+    let failed = |error: std::io::Error| Trouble::Failed(error.to_string());
+    // A core file would take its own time.
+    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit is read during the call only.
+    unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const none) };
+    let stamp = EndStamp { began_ns: clock::now().0 };
+    let line = serde_json::to_string(&stamp).map_err(|error| Trouble::Failed(error.to_string()))?;
+    let mut output = std::io::stdout().lock();
+    writeln!(output, "{line}").and_then(|()| output.flush()).map_err(failed)?;
+    drop(output);
+    match end {
+        ProcessEnd::Exit => std::process::exit(0),
+        ProcessEnd::Abort => std::process::abort(),
+        // SAFETY: ends the process.
+        ProcessEnd::AtOnce => unsafe { libc::_exit(0) },
+        ProcessEnd::Kill => {
+            // SAFETY: a signal to this process, which ends by it.
+            unsafe { libc::raise(libc::SIGKILL) };
+            Err(Trouble::Failed("SIGKILL did not end this process".to_owned()))
+        }
+    }
 }

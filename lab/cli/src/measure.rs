@@ -97,6 +97,13 @@ pub enum Measure {
                             Example: foregather measure programs hgb --threads 4 --hogs 0,1 --repetitions 3 --format json\n\n\
                             hgb is scikit-learn's HistGradientBoostingClassifier, in a Python that has scikit-learn.")]
     Programs(Programs),
+    /// How long a process that has used this project's OpenMP runtime takes to end, by exit, `_exit`, abort and
+    /// SIGKILL, beside up to four hogs, with kept costs and without; against the same runtime without scouts.
+    #[command(after_help = "Example: foregather measure ends --runs 50\n\
+                            Example: foregather measure ends --hogs 0,2 --runs 10 --format json\n\n\
+                            Met if the median is at most one tick later than without scouts, and the worst at most three. Needs the \
+                            peers' program and `cargo xtask drop-in libgomp`.")]
+    Ends(Ends),
     /// What calls of a BLAS cost alone and shared: vectors, a matrix and a vector, products, LU, over the
     /// size; alone on the machine and beside hogs, back to back and after pauses; and every other BLAS that
     /// is installed, each in a process of its own.
@@ -279,6 +286,23 @@ pub struct Regret {
     /// A file to which each result is added, and from which an interrupted run goes on.
     #[arg(long, value_name = "FILE", requires = "draw")]
     pub state: Option<std::path::PathBuf>,
+}
+
+/// Options of `measure ends`.
+#[derive(Args, Clone, Debug)]
+pub struct Ends {
+    /// How many processes of each cell.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub runs: u32,
+    /// Computing processes beside them, separated by commas; 0 to 4 if not given.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=64))]
+    pub hogs: Vec<u32>,
+    /// Members of the regions that a process runs before its end.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub threads: u32,
+    /// The seed of the orders.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
 }
 
 /// A program that is measured as a whole.

@@ -8,7 +8,7 @@ use foregather_machine::Nanos;
 use std::ffi::OsString;
 use std::marker::PhantomData;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 /// This program.
 pub fn myself() -> PathBuf {
@@ -142,16 +142,34 @@ pub(super) struct RunningCell<C> {
 impl<C: Cell> RunningCell<C> {
     /// Its answer; `None` if it was not done in its time from now on.
     pub(super) fn end(self) -> Result<Option<C::Answer>> {
-        let output = match self.child.output_within(self.at_most) {
-            Ok(output) => output,
-            Err(_) if !foregather_host::interrupt::requested() => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
-        let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        let Some(output) = self.output()? else { return Ok(None) };
         if !output.status.success() {
             bail!("a cell failed ({}): {}", output.status, said(&output.stderr));
         }
-        let line = said(&output.stdout);
-        serde_json::from_str(&line).map(Some).with_context(|| format!("a cell answered `{line:.200}`"))
+        answer::<C>(&output).map(Some)
     }
+
+    /// The same of a cell that ends its process itself, by a signal or otherwise.
+    pub(super) fn end_in_any_way(self) -> Result<Option<C::Answer>> {
+        let Some(output) = self.output()? else { return Ok(None) };
+        let complaint = || format!("{}; {}", output.status, said(&output.stderr));
+        answer::<C>(&output).with_context(complaint).map(Some)
+    }
+
+    fn output(self) -> Result<Option<Output>> {
+        match self.child.output_within(self.at_most) {
+            Ok(output) => Ok(Some(output)),
+            Err(_) if !foregather_host::interrupt::requested() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn said(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim().to_owned()
+}
+
+fn answer<C: Cell>(output: &Output) -> Result<C::Answer> {
+    let line = said(&output.stdout);
+    serde_json::from_str(&line).with_context(|| format!("a cell answered `{line:.200}`"))
 }

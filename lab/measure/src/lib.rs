@@ -15,6 +15,7 @@
 //! - [`openmp`](mod@openmp): what the constructs of OpenMP cost, by our runtime and others.
 //! - [`regret`](mod@regret): how much slower than the best way to wait ours is, in drawn rows.
 //! - [`programs`](mod@programs): whole programs by our OpenMP runtime and by others.
+//! - [`ends`](mod@ends): how long processes take to end.
 //! - [`blas`](mod@blas): what calls of a BLAS cost alone and shared, and from which size on they are shared.
 //! - [`product`](mod@product): a product of matrices beside NumPy's. [`pipe`](mod@pipe): a message beside a
 //!   pipe.
@@ -30,6 +31,7 @@ pub mod broadcast;
 mod calibration;
 pub mod cells;
 pub mod dsm;
+pub mod ends;
 pub mod machine_file;
 pub mod matrix;
 pub mod messages;
@@ -87,6 +89,7 @@ pub fn experiment(asked: &Measure) -> &dyn Experiment {
         Measure::OpenMp(options) => options,
         Measure::Regret(options) => options,
         Measure::Programs(options) => options,
+        Measure::Ends(options) => options,
         Measure::Blas(options) => options,
     }
 }

@@ -189,16 +189,16 @@ impl Candidate {
 }
 
 /// A folder that goes with its owner.
-pub(super) struct ScratchFolder(PathBuf);
+pub(crate) struct ScratchFolder(PathBuf);
 
 impl ScratchFolder {
-    pub(super) fn new() -> Result<Self> {
-        let path = env::temp_dir().join(format!("foregather-regret-{}", process::id()));
+    pub(crate) fn new() -> Result<Self> {
+        let path = env::temp_dir().join(format!("foregather-measure-{}", process::id()));
         fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
         Ok(Self(path))
     }
 
-    fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 }

@@ -14,7 +14,8 @@ use crate::cells::myself;
 use crate::matrix::{Matrix, Order};
 use crate::{Experiment, Measured, machine_file, peers};
 use anyhow::{Result, ensure};
-use columns::{AGAIN, BLOCK, Candidate, OURS, ScratchFolder};
+pub(super) use columns::ScratchFolder;
+use columns::{AGAIN, BLOCK, Candidate, OURS};
 use foregather_bench::Work;
 use foregather_cli::Regret;
 use foregather_host::{affinity, clock, interrupt};
@@ -221,6 +222,7 @@ impl<'a> SeenRow<'a> {
             .label("row", row.name.clone())
             .label("class", row.class(self.cpus))
             .label("column", column.name.clone())
+            .label("episodes", row.episodes())
             .figure("cpu_us", self.times[at].cpu_us())
             .figure("foreign_percent", self.foreign_percent)
     }

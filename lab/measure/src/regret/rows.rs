@@ -51,6 +51,14 @@ impl DrawnRow {
         Surroundings { hogs: self.hogs, stranger: self.stranger, ..Surroundings::default() }
     }
 
+    /// What is measured of it.
+    pub(super) fn episodes(&self) -> &'static str {
+        match self.kind {
+            EpisodeKind::Construct(_) => "constructs of OpenMP",
+            EpisodeKind::Barrier(_) => "barriers",
+        }
+    }
+
     /// Rows over which one mean is computed.
     pub(super) fn class(&self, cpus: u32) -> &'static str {
         let teams = if self.groups == Groups::One { 1 } else { 2 };
