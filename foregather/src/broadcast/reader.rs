@@ -56,8 +56,8 @@ impl Reader {
         block_on(self.0.own()?.receive(&mut message, deadline)).map(|()| message)
     }
 
-    /// Waits for the next message, for `timeout` at most if there is one, and lets it be read where it lies in
-    /// the ring, without a copy. The writer can use that part of the ring again once the view is dropped.
+    /// Waits for the next message, for `timeout` at most if there is one, and lets it be read where it lies
+    /// in the ring, without a copy. The writer can use that part of the ring again once the view is dropped.
     /// `None` if the message lies there in several pieces: [`Reader::receive`] joins them.
     ///
     /// ```

@@ -329,7 +329,8 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// `Cause::Rank` if there is no such root, `Cause::Mismatch` if lengths differ; else as [`Communicator`] says.
+    /// `Cause::Rank` if there is no such root, `Cause::Mismatch` if lengths differ; else as [`Communicator`]
+    /// says.
     pub fn broadcast<T: Pod>(&self, root: u32, data: &mut [T]) -> Result<(), Error> {
         self.broadcast_in(call!("broadcast" together), root, data)
     }

@@ -5,8 +5,8 @@ use core::ptr::NonNull;
 use foregather_machine::{Error, Nanos, SharedBytes, block_on};
 use foregather_message::broadcast::BroadcastReader;
 
-/// A message in the ring of a broadcast, as bytes. Dropping it passes the message: from then on the writer may
-/// use that part of the ring again. If it is leaked, the next call of the reader finds the same message.
+/// A message in the ring of a broadcast, as bytes. Dropping it passes the message: from then on the writer
+/// may use that part of the ring again. If it is leaked, the next call of the reader finds the same message.
 ///
 /// All processes of a queue are trusted to store into its memory by this library only.
 pub struct MessageView<'a>(&'a mut BroadcastReader<Process, SharedBytes>);
@@ -44,9 +44,9 @@ impl Deref for MessageView<'_> {
 
     fn deref(&self) -> &[u8] {
         let Some((words, bytes)) = self.0.shown() else { return &[] };
-        // SAFETY: the words hold at least `bytes` bytes, are mapped as long as the reader lives, and have been
-        // stored before the record was published. By the contract of `BroadcastReader::shown` nobody stores
-        // there before the message is passed, which needs this view by value or the end of its borrow.
+        // SAFETY: the words hold at least `bytes` bytes, are mapped as long as the reader lives, and have
+        // been stored before the record was published. By the contract of `BroadcastReader::shown` no thread
+        // stores there before the message is passed, which needs this view by value or ends its borrow.
         unsafe { core::slice::from_raw_parts(words.as_ptr().cast(), bytes) }
     }
 }

@@ -428,8 +428,8 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
 }
 
 impl<C: Cpu> BroadcastReader<C, SharedBytes> {
-    /// Returns the words that hold the message of the last [`BroadcastReader::view`], if that is whole, and how
-    /// many bytes it has. The writer stores nothing there before [`BroadcastReader::pass`].
+    /// Returns the words that hold the message of the last [`BroadcastReader::view`], if that is whole, and
+    /// how many bytes it has. The writer stores nothing there before [`BroadcastReader::pass`].
     pub fn shown(&self) -> Option<(&[AtomicU64], usize)> {
         let bytes = self.shown.as_ref()?.bytes as usize;
         let first = (self.end.shared.cycle.offset(self.position) + HEADER) / size_of::<AtomicU64>();
