@@ -47,11 +47,11 @@ use std::sync::{Mutex, PoisonError};
 /// **Under a launcher** (`foregather run -n 3 program`, `mpiexec`, `mpirun`, `srun`, `prterun`) this process
 /// is one rank, on the calling thread. The launcher sets the number of ranks, and `ranks` is ignored, so ask
 /// [`Communicator::size`]. Only the result of *this* rank is returned: send others what they should have.
-/// The first call joins the job, later ones go on with it, in the same order on all ranks, and the end of the process
-/// leaves it. `FOREGATHER_LAUNCHER=none` switches launchers off: set it in an interactive shell that `srun`
-/// has started, which is itself a step of one rank. A process that a rank of `foregather run` starts is no
-/// rank. A rank that stands still for `FOREGATHER_PEER_TIMEOUT` (`2s`) counts as lost; with `off` only a dead
-/// one does.
+/// The first call joins the job, later ones go on with it, in the same order on all ranks, and the end of
+/// the process leaves it. `FOREGATHER_LAUNCHER=none` switches launchers off: set it in an interactive
+/// shell that `srun` has started, which is itself a step of one rank. A process that a rank of
+/// `foregather run` starts is no rank. A rank that stands still for `FOREGATHER_PEER_TIMEOUT` (`2s`)
+/// counts as lost; with `off` only a dead one does.
 ///
 /// ```text
 /// $ ring                           $ foregather run -n 3 ring       $ mpiexec -n 3 ring
