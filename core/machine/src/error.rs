@@ -440,9 +440,9 @@ mod tests {
         let late = |why: crate::WaitContext| Error::timed_out(&why, Nanos::from_ms(210)).to_string();
         assert_eq!(
             late(why.of(0)),
-            "broadcast: rank 1 timed out after 200 ms waiting for rank 0; allow more time, or find what holds rank 0 up"
+            "broadcast: rank 1 timed out after 200.00 ms waiting for rank 0; allow more time, or find what holds rank 0 up"
         );
-        assert_eq!(late(why), "broadcast: rank 1 timed out after 200 ms; allow more time, or find which rank is late");
+        assert_eq!(late(why), "broadcast: rank 1 timed out after 200.00 ms; allow more time, or find which rank is late");
     }
 
     #[test]
