@@ -213,7 +213,7 @@ fn copy(finished: fn(&Duel, u32) -> bool) {
             })
         };
         let (duel, chunks) = &*shared;
-        duel.open(CHUNKS);
+        duel.open(CHUNKS, u32::MAX);
         while let Some(chunk) = duel.claim_top() {
             // SAFETY: the getter has claimed the chunk, so no other thread touches it; loom checks it.
             chunks[chunk as usize].with_mut(|chunk| unsafe { *chunk += 1 });
@@ -267,7 +267,7 @@ fn lists(read_first: bool) {
         for copy in 1..=2 {
             // SAFETY: the helper has finished its claims, so no thread reads the list; loom checks it.
             list.with_mut(|list| unsafe { *list = copy });
-            duel.open(1);
+            duel.open(1, u32::MAX);
             let helpers = duel.close();
             while duel.finished(helpers).is_none() {
                 thread::yield_now();
@@ -287,4 +287,62 @@ fn a_list_that_is_read_within_a_claim_stays() {
 #[should_panic(expected = "Causality violation")]
 fn a_list_that_is_read_before_the_claim_changes() {
     lists(true);
+}
+
+/// Chunks of a copy and slots of a stage: the second chunk needs the slot of the first.
+const STAGED: u32 = 2;
+
+/// Race 13: a helper stages chunks in one slot, which the getter empties and then `raise`s the limit for.
+fn stage(raise: fn(&Duel, u32), before_it_empties: bool) {
+    loom::model(move || {
+        let shared = Arc::new((Duel::new(), UnsafeCell::new(0_u32)));
+        let helper = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let (duel, slot) = &*shared;
+                let mut staged = 0;
+                while staged < STAGED {
+                    match duel.claim_bottom() {
+                        Some(chunk) => {
+                            assert!(duel.has_room(chunk));
+                            // SAFETY: the chunk is claimed and below the limit; loom checks it.
+                            slot.with_mut(|slot| unsafe { *slot = chunk + 1 });
+                            duel.wrote(true);
+                            staged += 1;
+                        }
+                        None => thread::yield_now(),
+                    }
+                }
+            })
+        };
+        let (duel, slot) = &*shared;
+        duel.open(STAGED, 1);
+        for chunk in 0..STAGED {
+            while duel.written() <= chunk {
+                thread::yield_now();
+            }
+            if before_it_empties {
+                raise(duel, chunk + 2);
+            }
+            // SAFETY: the chunk is staged, and the limit keeps the helper from the slot; loom checks it.
+            slot.with(|slot| assert_eq!(unsafe { *slot }, chunk + 1));
+            if !before_it_empties {
+                raise(duel, chunk + 2);
+            }
+        }
+        assert_eq!((duel.close(), duel.finished(STAGED)), (STAGED, Some(true)));
+        helper.join().unwrap();
+    });
+}
+
+#[test]
+fn a_slot_of_a_stage_is_filled_again_once_it_was_emptied() {
+    stage(Duel::raise, false);
+}
+
+/// The negative control of race 13.
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn a_limit_that_is_raised_before_the_slot_is_emptied_is_found() {
+    stage(Duel::raise, true);
 }

@@ -9,6 +9,8 @@ pub(crate) struct Duel {
     claims: AtomicU64,
     /// How many chunks the helper has finished.
     written: AtomicU32,
+    /// The helper claims chunks below this one only.
+    limit: AtomicU32,
     /// Nonzero if the helper could not write one of them.
     failed: AtomicU32,
 }
@@ -24,13 +26,15 @@ const fn split(claims: u64) -> (u32, u32) {
 impl Duel {
     #[cfg(loom)]
     pub(crate) fn new() -> Self {
-        Self { claims: AtomicU64::new(0), written: AtomicU32::new(0), failed: AtomicU32::new(0) }
+        Self { claims: AtomicU64::new(0), written: AtomicU32::new(0), limit: AtomicU32::new(0), failed: AtomicU32::new(0) }
     }
 
-    /// The getter: frees `chunks` chunks. Nothing may be claimed from before.
-    pub(crate) fn open(&self, chunks: u32) {
+    /// The getter: frees `chunks` chunks, of which the helper may claim those below `limit`. Nothing may be
+    /// claimed from before.
+    pub(crate) fn open(&self, chunks: u32, limit: u32) {
         self.written.store(0, Relaxed);
         self.failed.store(0, Relaxed);
+        self.limit.store(limit, Relaxed);
         self.claims.store(claims(0, chunks), Release);
     }
 
@@ -43,14 +47,25 @@ impl Duel {
         self.claims.fetch_update(AcqRel, Acquire, next).ok().map(|before| split(before).1 - 1)
     }
 
-    /// The helper: takes the lowest free chunk. It then sees what the getter wrote before [`Duel::open`],
-    /// which stays until [`Duel::wrote`].
+    /// The getter: lets the helper claim the chunks below `limit`. It has read the slots that they use.
+    pub(crate) fn raise(&self, limit: u32) {
+        self.limit.store(limit, Release);
+    }
+
+    /// The helper, within a claim: returns whether it may use the slot of that chunk. A limit of another copy
+    /// may have let it claim the chunk.
+    pub(crate) fn has_room(&self, chunk: u32) -> bool {
+        chunk < self.limit.load(Acquire)
+    }
+
+    /// The helper: takes the lowest free chunk below the limit. It then sees what the getter wrote before
+    /// [`Duel::open`], which stays until [`Duel::wrote`].
     #[inline]
     pub(crate) fn claim_bottom(&self) -> Option<u32> {
         let mut now = self.claims.load(Relaxed);
         loop {
             let (helper, getter) = split(now);
-            if helper >= getter {
+            if helper >= getter || !self.has_room(helper) {
                 return None;
             }
             match self.claims.compare_exchange_weak(now, claims(helper + 1, getter), AcqRel, Relaxed) {
@@ -66,6 +81,17 @@ impl Duel {
             self.failed.store(1, Relaxed);
         }
         self.written.fetch_add(1, Release);
+    }
+
+    /// The getter: returns how many chunks the helper has finished.
+    pub(crate) fn written(&self) -> u32 {
+        self.written.load(Acquire)
+    }
+
+    /// The getter: returns whether a chunk is free.
+    pub(crate) fn has_free(&self) -> bool {
+        let (helper, getter) = split(self.claims.load(Relaxed));
+        helper < getter
     }
 
     /// The getter: no chunk is free from now on. Returns how many chunks are the helper's.

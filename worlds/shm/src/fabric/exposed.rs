@@ -1,4 +1,5 @@
 //! The exposures that a lane uses, and for what.
+use super::help::HelpTimes;
 use super::pieces::Piece;
 use super::shape::EXPOSURES;
 use core::cell::{Cell, RefCell};
@@ -11,6 +12,9 @@ pub(crate) struct Exposed {
     pub(super) entries: Box<[Entry]>,
     /// Lists that a call needs while it runs.
     pub(super) scratch: RefCell<[Vec<Piece>; 2]>,
+    /// The getter's list, while this lane helps: also in the middle of a call of its own.
+    pub(super) helping: RefCell<Vec<Piece>>,
+    pub(super) times: HelpTimes,
 }
 
 /// Odd generations are exposed.
@@ -23,7 +27,14 @@ pub(super) struct Entry {
 impl Default for Exposed {
     fn default() -> Self {
         let entries = (0..EXPOSURES).map(|_| Entry::default()).collect();
-        Self { free: Cell::new(u64::MAX), used: Cell::new(0), entries, scratch: RefCell::default() }
+        Self {
+            free: Cell::new(u64::MAX),
+            used: Cell::new(0),
+            entries,
+            scratch: RefCell::default(),
+            helping: RefCell::default(),
+            times: HelpTimes::default(),
+        }
     }
 }
 

@@ -29,6 +29,8 @@ pub(crate) struct Contest {
     pub(crate) duel: Duel,
     /// One more than the getter's port.
     getter: AtomicU32,
+    /// Nonzero if the helper copies chunks to its stage, and does not write them.
+    staged: AtomicU32,
     chunk: AtomicUsize,
     total: AtomicUsize,
     /// Where the bytes go.
@@ -81,11 +83,12 @@ impl Exposure {
 
 impl Contest {
     /// A getter: may it begin? One getter at a time.
-    pub(crate) fn begin(&self, port: usize, total: usize, chunk: usize) -> bool {
+    pub(crate) fn begin(&self, port: usize, total: usize, chunk: usize, staged: bool) -> bool {
         let begun = self.getter.compare_exchange(0, port as u32 + 1, AcqRel, Relaxed).is_ok();
         if begun {
             self.total.store(total, Relaxed);
             self.chunk.store(chunk, Relaxed);
+            self.staged.store(staged.into(), Relaxed);
         }
         begun
     }
@@ -99,6 +102,11 @@ impl Contest {
     pub(crate) fn terms(&self) -> (usize, usize, usize) {
         let getter = self.getter.load(Relaxed).wrapping_sub(1) as usize;
         (getter, self.total.load(Relaxed), self.chunk.load(Relaxed))
+    }
+
+    /// The helper, within a claim: returns whether it copies the chunk to its stage.
+    pub(crate) fn is_staged(&self) -> bool {
+        self.staged.load(Relaxed) != 0
     }
 }
 
@@ -187,9 +195,9 @@ mod tests {
     #[test]
     fn one_getter_at_a_time_is_helped() {
         let exposure = exposure();
-        assert!(exposure.contest.begin(3, 100, 10) && !exposure.contest.begin(4, 1, 1));
+        assert!(exposure.contest.begin(3, 100, 10, false) && !exposure.contest.begin(4, 1, 1, false));
         assert_eq!(exposure.contest.terms(), (3, 100, 10));
         exposure.contest.end();
-        assert!(exposure.contest.begin(4, 1, 1));
+        assert!(exposure.contest.begin(4, 1, 1, true) && exposure.contest.is_staged());
     }
 }

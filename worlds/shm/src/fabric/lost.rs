@@ -135,9 +135,9 @@ fn a_getter_that_is_lost_is_helped_in_vain() {
     let bytes = vec![7; BYTES];
     let number = expose(&lane, &bytes);
     let contest = &lane.fabric().exposure(0, number).contest;
-    assert!(contest.begin(1, BYTES, BYTES / 2));
+    assert!(contest.begin(1, BYTES, BYTES / 2, false));
     contest.target.write(&[super::pieces::Piece { at: place, bytes: BYTES }]);
-    contest.duel.open(2);
+    contest.duel.open(2, u32::MAX);
     drop(stranger);
     assert!(lane.progress());
     assert_eq!((contest.duel.close(), contest.duel.finished(1)), (1, Some(false)));

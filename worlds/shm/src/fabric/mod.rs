@@ -5,6 +5,7 @@ mod attached;
 mod duel;
 mod exposed;
 mod exposure;
+mod help;
 mod lane;
 #[cfg(test)]
 mod lost;
@@ -16,6 +17,7 @@ mod reading;
 mod ring;
 mod shape;
 mod shm_fabric;
+mod stage;
 mod tolls;
 
 pub use lane::Lane;

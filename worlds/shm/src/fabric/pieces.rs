@@ -111,6 +111,17 @@ pub(crate) unsafe fn transfer(
     Ok(())
 }
 
+/// The parts of the pieces that make up that range of their bytes.
+pub(crate) fn parts_within(pieces: &[Piece], range: Range<usize>) -> impl Iterator<Item = Piece> {
+    let mut start = 0_usize;
+    pieces.iter().filter_map(move |piece| {
+        let (first, end) = (range.start.max(start), range.end.min(start.saturating_add(piece.bytes)));
+        let part = (first < end).then(|| Piece { at: piece.at + (first - start), bytes: end - first });
+        start = start.saturating_add(piece.bytes);
+        part
+    })
+}
+
 /// The pieces of these slices.
 pub(crate) fn of_shared(slices: &[&[u8]]) -> impl Iterator<Item = Piece> {
     slices.iter().map(|slice| Piece { at: slice.as_ptr().expose_provenance(), bytes: slice.len() })
@@ -174,6 +185,18 @@ mod tests {
                     assert_eq!(to[at], if range.contains(&at) { from[at] } else { before[at] }, "{way:?} {range:?} {at}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn the_parts_within_a_range_are_all_of_its_bytes_and_nothing_else() {
+        let mut bytes: Vec<u8> = (0..200).collect();
+        let pieces: Vec<_> = of_mutable(&mut cut(&mut bytes, 13)).collect();
+        for range in [0..200, 0..1, 12..14, 13..26, 199..200, 50..50, 190..300] {
+            let parts = parts_within(&pieces, range.clone());
+            let seen: Vec<usize> = parts.flat_map(|part| (0..part.bytes).map(move |at| part.at + at)).collect();
+            let first = pieces[1].at;
+            assert_eq!(seen, range.clone().filter(|&at| at < 200).map(|at| first + at).collect::<Vec<_>>(), "{range:?}");
         }
     }
 

@@ -1,9 +1,13 @@
 //! A lane's part in copies from memory to memory: the memory that it exposes, the memory that it gets, and
 //! how both sides of a long copy share the work.
 use super::exposure::{Contest, Exposure, MOST_PIECES};
+use super::help::Help;
 use super::lane::Lane;
-use super::pieces::{CopyDirection, Errno, Piece, of_mutable, of_shared, total, transfer};
+use super::pieces::{CopyDirection, Errno, GATHER, Piece, of_mutable, of_shared, total, transfer};
 use super::shape::{BUFFER, EXPOSURES};
+use super::stage::{STAGE_CHUNK, STAGE_SLOTS, staged_chunk};
+use core::ops::Range;
+use foregather_host::pause::pause;
 use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Key, Nanos, WaitContext, block_on, reached};
 use foregather_thread::Word;
 use foregather_wait::Policy;
@@ -14,6 +18,9 @@ const BOTH_SIDES: usize = 16 << 10;
 /// neither side waits long for the other one's last.
 const CHUNK_LEAST: usize = 32 << 10;
 const CHUNK_MOST: usize = 256 << 10;
+/// How long a getter waits for a chunk of the stage before it reads one itself: several times what a helper that
+/// is at work needs for a chunk.
+const PATIENCE: Nanos = Nanos::from_us(3);
 /// How long a getter spins for a chunk that its helper has begun.
 const SPIN: Nanos = Nanos::from_us(50);
 /// How long a getter lets its helper finish a chunk after the job has failed.
@@ -25,6 +32,27 @@ const NUMBER_BITS: u32 = EXPOSURES.trailing_zeros();
 
 fn chunk_of(total: usize) -> usize {
     (total / 8).clamp(CHUNK_LEAST, CHUNK_MOST).min(total.div_ceil(2)).next_multiple_of(BUFFER)
+}
+
+/// A copy by both sides, as its getter knows it.
+struct Copy<'a> {
+    from: Address,
+    /// That of `from`.
+    port: usize,
+    contest: &'a Contest,
+    staged: bool,
+    bytes: usize,
+    /// Bytes of a chunk.
+    chunk: usize,
+    /// Where the bytes go.
+    target: &'a [Piece],
+}
+
+impl Copy<'_> {
+    fn range(&self, chunk: u32) -> Range<usize> {
+        let start = chunk as usize * self.chunk;
+        start..(start + self.chunk).min(self.bytes)
+    }
 }
 
 impl<C: Cpu<Word = Word>> Lane<C> {
@@ -123,49 +151,104 @@ impl<C: Cpu<Word = Word>> Lane<C> {
             // has finished.
             unsafe { transfer(CopyDirection::Read, pid, target, source, range) }.map_err(|errno| self.failed(from, errno))
         };
-        let chunk = chunk_of(bytes);
         let contest = &exposure.contest;
         let together = bytes >= BOTH_SIDES && from != self.here && target.len() <= MOST_PIECES && self.may_help(from);
-        if together && contest.begin(self.port, bytes, chunk) {
-            contest.target.write(target);
-            let copied = self.both_sides(from, contest, bytes, chunk, read);
-            contest.end();
-            return copied;
+        if !together {
+            return read(0..bytes);
         }
-        read(0..bytes)
+        let port = self.fabric.port_of(from)?;
+        let few = source.len().max(target.len()) <= GATHER;
+        let staged = few && self.exposed.times.choose(bytes) == Help::Stages && self.fabric.take_stage(port, self.port);
+        let help = if staged { Help::Stages } else { Help::Writes };
+        let chunk = if staged { staged_chunk(bytes) } else { chunk_of(bytes) };
+        if !contest.begin(self.port, bytes, chunk, staged) {
+            if staged {
+                self.fabric.free_stage(port);
+            }
+            return read(0..bytes);
+        }
+        contest.target.write(target);
+        let began = self.cpu.now();
+        let copied = self.both_sides(&Copy { from, port, contest, staged, bytes, chunk, target }, read);
+        self.exposed.times.record(bytes, help, self.cpu.now() - began);
+        contest.end();
+        if staged {
+            self.fabric.free_stage(port);
+        }
+        copied
     }
 
-    /// Reads chunks from the upper end until there are none, and then waits for the helper's last one.
-    fn both_sides(
-        &self,
-        from: Address,
-        contest: &Contest,
-        bytes: usize,
-        chunk: usize,
-        read: impl Fn(core::ops::Range<usize>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let duel = &contest.duel;
-        duel.open(bytes.div_ceil(chunk) as u32);
-        let mut copied = Ok(());
+    /// Reads chunks from the upper end until there are none, and then waits for the helper's last one. With a
+    /// stage it first waits a little for the helper, whose chunks it takes as they come.
+    fn both_sides(&self, copy: &Copy<'_>, read: impl Fn(Range<usize>) -> Result<(), Error>) -> Result<(), Error> {
+        let duel = &copy.contest.duel;
+        duel.open(copy.bytes.div_ceil(copy.chunk) as u32, if copy.staged { STAGE_SLOTS } else { u32::MAX });
+        let (mut taken, mut copied) = (0, Ok(()));
+        if copy.staged {
+            self.take_staged(copy, &mut taken);
+        }
         while let (Some(next), Ok(())) = (duel.claim_top(), &copied) {
-            copied = read(next as usize * chunk..((next as usize + 1) * chunk).min(bytes));
+            copied = read(copy.range(next));
+            if copy.staged {
+                self.take_staged(copy, &mut taken);
+            }
         }
         let helpers = duel.close();
+        while copy.staged && taken < helpers {
+            let come = || (duel.written() > taken).then_some(());
+            if come().is_none() {
+                self.until_helped(copy.from, come)?;
+            }
+            self.take_chunk(copy, &mut taken);
+        }
         let finished = || duel.finished(helpers);
         let well = match finished() {
             Some(well) => well,
-            None => self.until_helped(from, finished)?,
+            None => self.until_helped(copy.from, finished)?,
         };
         copied?;
-        if well { Ok(()) } else { read(0..(helpers as usize * chunk).min(bytes)) }
+        if well { Ok(()) } else { read(0..(helpers as usize * copy.chunk).min(copy.bytes)) }
+    }
+
+    /// Takes chunks from the stage until none is free, or the helper lets the getter wait for long. Meanwhile
+    /// it helps lanes that read from here.
+    fn take_staged(&self, copy: &Copy<'_>, taken: &mut u32) {
+        let duel = &copy.contest.duel;
+        let mut last = self.cpu.now();
+        while duel.has_free() {
+            if duel.written() > *taken {
+                self.take_chunk(copy, taken);
+                last = self.cpu.now();
+            } else if !(self.exposed.any() && self.help_getters()) {
+                if self.cpu.now() - last > PATIENCE {
+                    return;
+                }
+                pause();
+            }
+        }
+    }
+
+    fn take_chunk(&self, copy: &Copy<'_>, taken: &mut u32) {
+        // SAFETY: the caller's call of `get` borrows the pieces of the list until the copy has ended, and this
+        // side alone writes to them.
+        unsafe { self.fabric.empty_stage(copy.port, *taken, copy.target, copy.range(*taken)) };
+        *taken += 1;
+        copy.contest.duel.raise(*taken + STAGE_SLOTS);
     }
 
     /// Waits for a helper in the middle of a chunk. If the job fails, the helper is killed before this wait
     /// reports it, since it must not write later.
     #[cold]
-    fn until_helped(&self, from: Address, finished: impl Fn() -> Option<bool>) -> Result<bool, Error> {
+    fn until_helped<T>(&self, from: Address, finished: impl Fn() -> Option<T>) -> Result<T, Error> {
         let why = WaitContext::new("the other side of a copy", self.here.rank).of(from.rank).since(self.cpu.now());
-        let error = match self.until(&why, &finished) {
+        let finished_or_help = || {
+            let found = finished();
+            if found.is_none() {
+                self.help_getters();
+            }
+            found
+        };
+        let error = match self.until(&why, finished_or_help) {
             Ok(well) => return Ok(well),
             Err(error) => error,
         };
@@ -189,27 +272,31 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         Err(error)
     }
 
-    /// Writes a chunk for each getter.
+    /// Writes a chunk for each getter, or stages as many as there is room for.
     #[cold]
     pub(super) fn help_getters(&self) -> bool {
         let mut helped = false;
         for number in self.exposed.numbers() {
             let contest = &self.fabric.exposure(self.port, number).contest;
-            if let Some(chunk) = contest.duel.claim_bottom() {
+            for _ in 0..STAGE_SLOTS {
+                let Some(chunk) = contest.duel.claim_bottom() else { break };
                 helped = true;
                 // Afterwards the contest may be another getter's.
-                let (getter, ..) = contest.terms();
-                contest.duel.wrote(self.write_chunk(number, contest, chunk));
+                let ((getter, ..), staged) = (contest.terms(), contest.is_staged());
+                contest.duel.wrote(self.help_with(number, contest, chunk));
                 if getter < self.fabric.layout.ports {
                     self.ring_bell(getter);
+                }
+                if !staged {
+                    break;
                 }
             }
         }
         helped
     }
 
-    /// Writes one chunk that this lane has claimed: from its own list, to the getter's.
-    fn write_chunk(&self, number: usize, contest: &Contest, chunk: u32) -> bool {
+    /// Copies one chunk that this lane has claimed: from its own list to its stage, or to the getter's list.
+    fn help_with(&self, number: usize, contest: &Contest, chunk: u32) -> bool {
         let (getter, bytes, size) = contest.terms();
         let source = self.exposed.entries[number].pieces.borrow();
         let start = (chunk as usize).saturating_mul(size);
@@ -217,12 +304,21 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         if getter >= self.fabric.layout.ports || start >= end || total(&source).is_none_or(|exposed| end > exposed) {
             return false;
         }
+        if contest.is_staged() {
+            let fits = size <= STAGE_CHUNK && contest.duel.has_room(chunk);
+            if fits {
+                // SAFETY: by the contract of `LastingPieces` the pieces stay in place until `unexpose`. The
+                // chunk is claimed, and below the limit: the getter has emptied its slot.
+                unsafe { self.fabric.fill_stage(self.port, chunk, &source, start..end) };
+            }
+            return fits;
+        }
         let getter = self.fabric.address_of(getter);
         if !self.may_help(getter) {
             return false;
         }
         let pid = self.pid(getter);
-        let [_, target] = &mut *self.exposed.scratch.borrow_mut();
+        let target = &mut *self.exposed.helping.borrow_mut();
         if contest.target.read(pid, target).is_err() {
             return false;
         }

@@ -2,6 +2,7 @@
 use super::exposure::Exposure;
 use super::pieces::GATHER;
 use super::ring::{INLINE, Slot};
+use super::stage::STAGE;
 use core::mem::size_of;
 use foregather_machine::{Cause, Error, Limits};
 
@@ -46,6 +47,7 @@ pub(crate) struct Layout {
     pub(crate) port_lines: usize,
     pub(crate) rosters: usize,
     pub(crate) exposures: usize,
+    pub(crate) stages: usize,
     pub(crate) rings: usize,
     pub(crate) buffers: usize,
     pub(crate) bytes: usize,
@@ -77,7 +79,8 @@ impl SegmentSpec {
         let port_lines = members + self.ranks as usize * LINE;
         let rosters = port_lines + ports * PORT_LINES * LINE;
         let exposures = rosters + self.lanes as usize * (1 + self.ranks as usize) * LINE;
-        let rings = exposures + ports * EXPOSURES * size_of::<Exposure>();
+        let stages = (exposures + ports * EXPOSURES * size_of::<Exposure>()).next_multiple_of(BUFFER);
+        let rings = stages + ports * STAGE;
         let buffers = (rings + ports * ports * ring_bytes(credits)).next_multiple_of(BUFFER);
         Ok(Layout {
             shape: self,
@@ -89,6 +92,7 @@ impl SegmentSpec {
             port_lines,
             rosters,
             exposures,
+            stages,
             rings,
             buffers,
             bytes: buffers + ports * ports * (credits as usize + 1) * BUFFER,
@@ -155,8 +159,16 @@ mod tests {
     #[test]
     fn parts_follow_each_other_and_begin_at_lines() {
         let layout = SegmentSpec::new(3, 2).layout().unwrap();
-        let parts =
-            [layout.members, layout.port_lines, layout.rosters, layout.exposures, layout.rings, layout.buffers, layout.bytes];
+        let parts = [
+            layout.members,
+            layout.port_lines,
+            layout.rosters,
+            layout.exposures,
+            layout.stages,
+            layout.rings,
+            layout.buffers,
+            layout.bytes,
+        ];
         assert!(
             parts.is_sorted() && parts.iter().all(|part| part.is_multiple_of(LINE)) && layout.buffers.is_multiple_of(BUFFER),
             "{layout:?}"

@@ -3,6 +3,7 @@ use super::attached::{Attached, MemberInfo};
 use super::exposure::Exposure;
 use super::ring::{Ring, Slot};
 use super::shape::{BUFFER, EXPOSURES, LINE, Layout, PORT_LINES, SegmentSpec};
+use super::stage::{STAGE, STAGE_CHUNK, STAGE_SLOTS};
 use crate::mapping::{Mapping, wrong};
 use crate::os::inherited;
 use core::mem::{align_of, size_of};
@@ -16,7 +17,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 /// "fg-lanes" in ASCII: this is one of our fabrics, and it is ready.
 const MAGIC: u64 = u64::from_be_bytes(*b"fg-lanes");
 /// Changes whenever the layout does.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The first page. All fields are written before the magic number, but for `come`.
 #[repr(C)]
@@ -43,6 +44,8 @@ pub(crate) struct Port {
 
 pub(crate) struct PortState {
     pub(crate) taken: AtomicU32,
+    /// One more than the port whose copy uses this port's stage.
+    pub(crate) stage: AtomicU32,
     pub(crate) left: AtomicU32,
 }
 
@@ -224,6 +227,16 @@ impl ShmFabric {
         // SAFETY: port and number were checked; the layout has that many exposures there, aligned, within the
         // mapping. Exposures are atomics, for which any bytes are valid.
         unsafe { self.at(at).cast().as_ref() }
+    }
+
+    /// A slot of a port's stage.
+    ///
+    /// # Panics
+    /// If there is no such port.
+    #[inline]
+    pub(crate) fn stage(&self, port: usize, chunk: u32) -> NonNull<[u8; STAGE_CHUNK]> {
+        assert!(port < self.layout.ports);
+        self.at(self.layout.stages + port * STAGE + (chunk % STAGE_SLOTS) as usize * STAGE_CHUNK).cast()
     }
 
     /// The ring from one port to another.
