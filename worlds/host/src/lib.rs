@@ -26,6 +26,7 @@
 //! - [`failure_detector`]: whether a rank of the job was lost, and which waits go on for what since when.
 //! - [`facts`]: the facts of this machine, for the record. [`regular`]: files that users name, read without
 //!   waiting.
+//! - [`watched`]: other programs, seen from outside.
 //! - [`cache`]: the folder of files that are kept.
 //! - [`costs`]: what switching costs on it, kept from run to run. [`kept`]: other numbers that are kept
 //!   beside them.
@@ -62,3 +63,4 @@ pub mod terminal;
 pub mod thread_end;
 pub mod topology;
 pub mod usage;
+pub mod watched;

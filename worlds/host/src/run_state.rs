@@ -122,7 +122,7 @@ fn read_stat(thread: ThreadId) -> Option<Vec<u8>> {
 }
 
 /// The fields after the name, which stands in parentheses and may itself contain any character.
-fn fields(stat: &[u8]) -> Option<Vec<&str>> {
+pub(crate) fn fields(stat: &[u8]) -> Option<Vec<&str>> {
     let name_ends = stat.iter().rposition(|&byte| byte == b')')?;
     Some(str::from_utf8(stat.get(name_ends + 1..)?).ok()?.split_ascii_whitespace().collect())
 }

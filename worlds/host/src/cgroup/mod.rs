@@ -34,6 +34,30 @@ pub fn recent_quota() -> Option<f64> {
     Some(f64::from_bits(CPUS.load(Relaxed))).filter(|cpus| cpus.is_finite())
 }
 
+/// [`quota`] of another process.
+pub fn quota_of(process: u32) -> Option<f64> {
+    let read = |path: &std::path::Path| fs::read_to_string(path).ok();
+    places_of(process).iter().filter_map(|place| place.limit(read)).min_by(f64::total_cmp)
+}
+
+/// How often, and for how long, a group was stopped because its quota was used up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Throttling {
+    /// Periods of the quota in which the group had work.
+    pub periods: u64,
+    /// Those of them in which it was stopped.
+    pub throttled: u64,
+    /// How long it was stopped, added up over processors.
+    pub stopped: Nanos,
+}
+
+/// The throttling of the groups around a process: of the one that was stopped most. `None` if they have no
+/// quota, or the system hides it.
+pub fn throttling_of(process: u32) -> Option<Throttling> {
+    let read = |path: &std::path::Path| fs::read_to_string(path).ok();
+    places_of(process).iter().filter_map(|place| place.throttling(read)).max_by_key(|found| found.throttled)
+}
+
 /// The processors of the cpuset that the control groups set for this process; `None` if they set none.
 pub fn cpuset() -> Option<Vec<u32>> {
     let read = |path: &std::path::Path| fs::read_to_string(path).ok();
@@ -53,6 +77,11 @@ pub fn version() -> &'static str {
 }
 
 fn places() -> Vec<CgroupDir> {
-    let read = |path| fs::read_to_string(path).unwrap_or_default();
-    place::find(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo"))
+    places_of(std::process::id())
+}
+
+/// The groups of a process, in the hierarchies that this one has mounted.
+fn places_of(process: u32) -> Vec<CgroupDir> {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    place::find(&read(&format!("/proc/{process}/cgroup")), &read("/proc/self/mountinfo"))
 }

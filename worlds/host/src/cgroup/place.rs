@@ -1,5 +1,7 @@
 //! This process's place in the mounted hierarchies, and its limits there. Functions of text, so that other
 //! machines' files can be tested.
+use super::Throttling;
+use foregather_machine::Nanos;
 use std::path::{Component, Path, PathBuf};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +103,21 @@ impl CgroupDir {
     }
 }
 
+impl CgroupDir {
+    /// The counters of the group around this one that was stopped most often.
+    pub(super) fn throttling(&self, read: impl Fn(&Path) -> Option<String>) -> Option<Throttling> {
+        let groups = self.own.ancestors().take_while(|group| group.starts_with(&self.mount));
+        groups.filter_map(|group| parse_stat(&read(&group.join("cpu.stat"))?)).max_by_key(|found| found.throttled)
+    }
+}
+
+/// `cpu.stat` of both versions: the first counts nanoseconds, the second microseconds.
+fn parse_stat(text: &str) -> Option<Throttling> {
+    let number = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.trim().parse::<u64>().ok());
+    let stopped = number("throttled_usec").map(Nanos::from_us).or_else(|| number("throttled_time").map(Nanos));
+    Some(Throttling { periods: number("nr_periods")?, throttled: number("nr_throttled")?, stopped: stopped? })
+}
+
 /// Microseconds of processor time a period (-1: no limit), and the period.
 fn parse_v1(quota: &str, period: &str) -> Option<f64> {
     // -1 is no number of this type, like any other text that sets no limit.
@@ -138,6 +155,21 @@ mod tests {
         let found = find("9:cpuset:/other\n4:cpu,cpuacct:/jobs/7\n0::/x\n", V1);
         let mount = "/sys/fs/cgroup/cpu,cpuacct";
         assert_eq!(found, [CgroupDir { version: Version::V1, mount: mount.into(), own: format!("{mount}/jobs/7").into() }]);
+    }
+
+    #[test]
+    fn throttling_is_that_of_the_group_that_was_stopped_most() {
+        let place = CgroupDir { version: Version::V2, mount: "/m".into(), own: "/m/a/b".into() };
+        let inner = "usage_usec 9\nnr_periods 10\nnr_throttled 2\nthrottled_usec 7\n";
+        let outer = "nr_periods 30\nnr_throttled 5\nthrottled_time 9000\n";
+        let read = |path: &Path| match path.to_str() {
+            Some("/m/a/b/cpu.stat") => Some(inner.to_owned()),
+            Some("/m/a/cpu.stat") => Some(outer.to_owned()),
+            _ => None,
+        };
+        assert_eq!(place.throttling(read), Some(Throttling { periods: 30, throttled: 5, stopped: Nanos::from_us(9) }));
+        assert_eq!(parse_stat(inner), Some(Throttling { periods: 10, throttled: 2, stopped: Nanos::from_us(7) }));
+        assert_eq!(parse_stat("usage_usec 9\n"), None, "a group without a quota");
     }
 
     #[test]

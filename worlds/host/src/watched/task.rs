@@ -1,0 +1,227 @@
+//! Threads of other processes: what they do at this moment, and how long they ran and waited so far.
+use super::numbers;
+use crate::run_state::{self, fields};
+use foregather_machine::{CpuId, Nanos, ThreadId};
+use std::fs;
+
+/// Fields of `stat` after the name: the state, page faults that needed a disk, and the last processor.
+const STATE: usize = 0;
+const DISK_FAULTS: usize = 9;
+const PROCESSOR: usize = 36;
+
+/// What a thread does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskState {
+    /// It runs, or is ready to.
+    Runnable,
+    /// It sleeps until something happens.
+    Sleeping,
+    /// It sleeps until a device has answered.
+    Device,
+    /// A signal or a debugger has stopped it.
+    Stopped,
+    /// It has exited.
+    Exited,
+}
+
+/// The system call in which a thread sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SystemCall {
+    /// It waits for a word in memory, at this address.
+    Futex {
+        /// Where the word is.
+        address: u64,
+        /// Returns whether the wait ends by itself.
+        has_timeout: bool,
+    },
+    /// It sleeps for some time.
+    Sleep,
+    /// It waits for events of several files, or for a signal.
+    Events,
+    /// It waits for a child process.
+    Child,
+    /// It reads, writes or synchronises a file.
+    File,
+    /// None of the above.
+    Other,
+}
+
+/// One look at a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskReading {
+    /// Its process.
+    pub process: u32,
+    /// Its number.
+    pub thread: ThreadId,
+    /// What it does.
+    pub state: TaskState,
+    /// How long it has run so far.
+    pub ran: Nanos,
+    /// How long it has been ready without a processor so far.
+    pub queued: Nanos,
+    /// The processor on which it was last.
+    pub cpu: CpuId,
+    /// Page faults so far that needed a disk.
+    pub disk_faults: u64,
+    /// Where it sleeps; `None` if it runs, or the system does not show it.
+    pub call: Option<SystemCall>,
+}
+
+/// What changes seldom in a thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskFacts {
+    /// The name that it has given itself.
+    pub name: String,
+    /// The processors on which it may run.
+    pub allowed: Vec<CpuId>,
+    /// How often it was preempted so far.
+    pub preempted: u64,
+}
+
+/// Looks at all threads of a process. None if it has ended. Takes about 15 us for each.
+pub fn read_threads(process: u32) -> Vec<TaskReading> {
+    numbers(&format!("/proc/{process}/task")).into_iter().filter_map(|thread| read_thread(process, thread)).collect()
+}
+
+fn read_thread(process: u32, thread: ThreadId) -> Option<TaskReading> {
+    let folder = format!("/proc/{process}/task/{thread}");
+    let stat = fs::read(format!("{folder}/stat")).ok()?;
+    let (state, cpu, disk_faults) = parse_stat(&stat)?;
+    // Absent where the kernel keeps no such counts: the thread then seems to sleep.
+    let counts = fs::read_to_string(format!("{folder}/schedstat")).unwrap_or_default();
+    let (ran, queued) = parse_schedstat(&counts).unwrap_or_default();
+    let sleeps = matches!(state, TaskState::Sleeping | TaskState::Device);
+    let call = if sleeps { fs::read_to_string(format!("{folder}/syscall")).ok() } else { None };
+    Some(TaskReading { process, thread, state, ran, queued, cpu, disk_faults, call: call.and_then(|text| parse_call(&text)) })
+}
+
+/// The name, mask and preemptions of a thread. `None` if it has ended.
+pub fn read_facts(process: u32, thread: ThreadId) -> Option<TaskFacts> {
+    parse_status(&fs::read_to_string(format!("/proc/{process}/task/{thread}/status")).ok()?)
+}
+
+/// Returns whether this user may see in which system calls the threads of a process sleep.
+pub fn shows_calls(process: u32) -> bool {
+    fs::read_to_string(format!("/proc/{process}/syscall")).is_ok()
+}
+
+/// A process and all processes that it has started and that have not left it.
+pub fn family(process: u32) -> Vec<u32> {
+    let parents: Vec<(u32, u32)> =
+        super::processes().into_iter().filter_map(|each| Some((each, run_state::parent(each)?))).collect();
+    let mut family = vec![process];
+    let mut at = 0;
+    while let Some(&parent) = family.get(at) {
+        family.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(each, _)| *each));
+        at += 1;
+    }
+    family
+}
+
+fn parse_stat(stat: &[u8]) -> Option<(TaskState, CpuId, u64)> {
+    let fields = fields(stat)?;
+    let state = match *fields.get(STATE)? {
+        "R" => TaskState::Runnable,
+        "D" => TaskState::Device,
+        "T" | "t" => TaskState::Stopped,
+        "Z" | "X" => TaskState::Exited,
+        _ => TaskState::Sleeping,
+    };
+    Some((state, fields.get(PROCESSOR)?.parse().ok()?, fields.get(DISK_FAULTS)?.parse().ok()?))
+}
+
+fn parse_schedstat(text: &str) -> Option<(Nanos, Nanos)> {
+    let mut words = text.split_ascii_whitespace().map(|word| word.parse().map(Nanos));
+    Some((words.next()?.ok()?, words.next()?.ok()?))
+}
+
+/// `202 0x7f.. 0x80 0x0 0x0 ..`: the number and the arguments; `running`, or -1 outside of a call.
+fn parse_call(text: &str) -> Option<SystemCall> {
+    let mut words = text.split_ascii_whitespace();
+    let number: i64 = words.next()?.parse().ok()?;
+    let mut argument = || u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok();
+    Some(match number {
+        libc::SYS_futex => {
+            let address = argument()?;
+            SystemCall::Futex { address, has_timeout: argument().zip(argument()).and(argument())? != 0 }
+        }
+        libc::SYS_nanosleep | libc::SYS_clock_nanosleep => SystemCall::Sleep,
+        libc::SYS_wait4 | libc::SYS_waitid => SystemCall::Child,
+        libc::SYS_ppoll | libc::SYS_pselect6 | libc::SYS_epoll_pwait | libc::SYS_rt_sigtimedwait | libc::SYS_rt_sigsuspend => {
+            SystemCall::Events
+        }
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_poll | libc::SYS_select | libc::SYS_epoll_wait | libc::SYS_pause => SystemCall::Events,
+        libc::SYS_read | libc::SYS_write | libc::SYS_pread64 | libc::SYS_pwrite64 | libc::SYS_fsync | libc::SYS_fdatasync => {
+            SystemCall::File
+        }
+        libc::SYS_readv | libc::SYS_writev | libc::SYS_preadv | libc::SYS_pwritev | libc::SYS_msync | libc::SYS_sync => {
+            SystemCall::File
+        }
+        _ => SystemCall::Other,
+    })
+}
+
+fn parse_status(text: &str) -> Option<TaskFacts> {
+    let line = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
+    Some(TaskFacts {
+        name: line("Name:")?.to_owned(),
+        allowed: crate::facts::parse_list(line("Cpus_allowed_list:")?)?,
+        preempted: line("nonvoluntary_ctxt_switches:")?.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::affinity;
+    use crate::usage::this_thread;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn calls_are_read_and_malformed_ones_refused() {
+        let futex = format!("{} 0x7f00 0x189 0x0 0x0 0x0 0xffffffff 0x7ffd 0x7f01\n", libc::SYS_futex);
+        assert_eq!(parse_call(&futex), Some(SystemCall::Futex { address: 0x7f00, has_timeout: false }));
+        let timed = format!("{} 0x10 0x189 0x0 0x7ffc 0x0 0x0 0x1 0x2\n", libc::SYS_futex);
+        assert_eq!(parse_call(&timed), Some(SystemCall::Futex { address: 16, has_timeout: true }));
+        assert_eq!(parse_call(&format!("{} 0x3 0x0\n", libc::SYS_fsync)), Some(SystemCall::File));
+        assert_eq!(parse_call(&format!("{} 0x0\n", libc::SYS_clock_nanosleep)), Some(SystemCall::Sleep));
+        assert_eq!(parse_call("-1 0x7ffd 0x7f01\n"), Some(SystemCall::Other), "in a page fault");
+        for nothing in ["running\n", "", &format!("{} 0x7f00\n", libc::SYS_futex)] {
+            assert_eq!(parse_call(nothing), None, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn a_busy_thread_of_this_process_is_seen_to_run_on_its_processor() {
+        let cpu = affinity::allowed()[0];
+        let busy = std::thread::spawn(move || {
+            affinity::pin(cpu).unwrap();
+            let me = this_thread();
+            let read = || read_threads(std::process::id()).into_iter().find(|each| each.thread == me).unwrap();
+            let (before, began) = (read(), Instant::now());
+            while began.elapsed() < Duration::from_millis(30) {}
+            (before, read(), read_facts(std::process::id(), me).unwrap())
+        });
+        let (before, after, facts) = busy.join().unwrap();
+        assert!(after.ran + after.queued > before.ran + before.queued + Nanos::from_ms(20), "{before:?} {after:?}");
+        assert_eq!((after.state, after.cpu, after.call), (TaskState::Runnable, cpu, None));
+        assert_eq!(facts.allowed, [cpu]);
+    }
+
+    #[test]
+    fn a_sleeping_child_shows_its_call_and_belongs_to_the_family() {
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let is_asleep = || read_threads(child.id()).iter().any(|each| each.call == Some(SystemCall::Sleep));
+        while !is_asleep() && shows_calls(child.id()) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let (seen, family) = (read_threads(child.id()), family(std::process::id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(seen.len() == 1 && seen[0].state == TaskState::Sleeping, "{seen:?}");
+        assert!(family.contains(&child.id()));
+        assert_eq!(read_threads(child.id()), [], "it has ended");
+    }
+}
