@@ -9,8 +9,14 @@ use std::process::Command;
 use std::{env, fs};
 
 /// The packages of all libraries, and that of the command.
-pub(crate) const PARTS: [&str; 5] =
-    ["foregather-c", "foregather-openmp-face", "foregather-pthread-face", "foregather-blas-face", "foregather-lab"];
+pub(crate) const PARTS: [&str; 6] = [
+    "foregather-c",
+    "foregather-openmp-face",
+    "foregather-pthread-face",
+    "foregather-blas-face",
+    "foregather-lab",
+    "foregather-watch-face",
+];
 /// The oldest glibc on which portable builds run: that of RHEL 8. Wheels name it `manylinux_2_28`.
 pub(crate) const GLIBC: &str = "2.28";
 /// The architectures of portable builds.

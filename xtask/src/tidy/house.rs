@@ -46,7 +46,7 @@ const fn room(directory: &'static str, package: &'static str, wing: Wing, floor:
     Room { directory, package, wing, floor }
 }
 
-const ROOMS: [Room; 38] = [
+const ROOMS: [Room; 40] = [
     room("core/machine", "foregather-machine", Core, 0),
     room("core/wait", "foregather-wait", Core, 1),
     room("core/barrier", "foregather-barrier", Core, 2),
@@ -62,6 +62,7 @@ const ROOMS: [Room; 38] = [
     room("systems/blas", "foregather-blas", System, 1),
     room("systems/dsm", "foregather-dsm", System, 1),
     room("systems/openmp", "foregather-openmp", System, 1),
+    room("systems/watch", "foregather-watch", System, 1),
     room("apps", "foregather-apps", System, 2),
     room("conformance", "foregather-conformance", Conformance, 0),
     room("conformance/swarm", "foregather-swarm", Swarm, 0),
@@ -80,6 +81,7 @@ const ROOMS: [Room; 38] = [
     room("lab/command", "foregather-lab", Lab, 4),
     room("foregather", "foregather", Roof, 0),
     room("faces/pthread", "foregather-pthread-face", Roof, 1),
+    room("faces/watch", "foregather-watch-face", Roof, 1),
     room("faces/c", "foregather-c", Roof, 1),
     room("faces/python", "foregather-python", Roof, 1),
     room("examples", "foregather-examples", Roof, 1),

@@ -1,0 +1,20 @@
+//! `libforegather_watch.so`: records when threads of a program arrive, wait and go on, for `foregather advise`.
+//!
+//! Each function here has the name of one of a runtime or of the C library, notes what its caller begins,
+//! calls the function that the program would have called without this library, and notes its end. It changes
+//! no argument that a program can see, no result and no error. Without the page that `advise` names in the
+//! environment it only passes calls on.
+//!
+//! [`openmp`]: regions and barriers of the GNU runtime. [`threads`]: creation, barriers, condition variables
+//! and mutexes of POSIX threads. [`record`]: the page and this thread's slot. [`next`]: the functions that
+//! the program would have called.
+//!
+//! All functions may be unwound through, because the C library ends cancelled threads by unwinding.
+
+mod next;
+mod openmp;
+mod record;
+mod threads;
+
+pub use openmp::*;
+pub use threads::*;

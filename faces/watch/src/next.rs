@@ -1,0 +1,77 @@
+//! The functions that the program would have called without this library.
+use core::ffi::{CStr, c_void};
+use core::mem::MaybeUninit;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, Ordering::*};
+
+/// A function of the next library, found at its first call.
+pub(crate) struct Next {
+    name: &'static CStr,
+    found: AtomicPtr<c_void>,
+}
+
+impl Next {
+    pub(crate) const fn new(name: &'static CStr) -> Self {
+        Self { name, found: AtomicPtr::new(null_mut()) }
+    }
+
+    /// Its address; null if no library has it.
+    #[inline]
+    pub(crate) fn get(&self) -> *mut c_void {
+        let found = self.found.load(Acquire);
+        if found.is_null() { self.find() } else { found }
+    }
+
+    #[cold]
+    fn find(&self) -> *mut c_void {
+        // SAFETY: the name ends with a zero; the handle asks for the libraries after this one.
+        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+        self.found.store(found, Release);
+        found
+    }
+}
+
+/// The function of that name which a caller sees whose code is at `code`: wheels load a runtime of their own
+/// that no other library sees. Null if there is none.
+pub(crate) fn seen_from(code: *const c_void, name: &CStr) -> *mut c_void {
+    let mut about = MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: the call writes into `about`, for which zeros are valid, and looks the address up.
+    let about = unsafe {
+        if libc::dladdr(code, about.as_mut_ptr()) == 0 {
+            return null_mut();
+        }
+        about.assume_init()
+    };
+    if about.dli_fname.is_null() {
+        return null_mut();
+    }
+    // SAFETY: the name is the loader's, which ends with a zero. The object is loaded already, so nothing of
+    // it is executed; the handle is closed again, and the caller's own code keeps the object loaded.
+    unsafe {
+        let handle = libc::dlopen(about.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+        if handle.is_null() {
+            return null_mut();
+        }
+        let found = libc::dlsym(handle, name.as_ptr());
+        libc::dlclose(handle);
+        found
+    }
+}
+
+/// The name of the object that contains an address, and its offset there: `libgomp.so.1+0x1f20`.
+pub(crate) fn place(code: *const c_void) -> String {
+    let mut about = MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: as above; the names are the loader's, which end with a zero.
+    unsafe {
+        if libc::dladdr(code, about.as_mut_ptr()) == 0 {
+            return String::new();
+        }
+        let about = about.assume_init();
+        if about.dli_fname.is_null() {
+            return String::new();
+        }
+        let file = CStr::from_ptr(about.dli_fname).to_string_lossy();
+        let offset = code.addr() - about.dli_fbase.addr();
+        format!("{}+{offset:#x}", file.rsplit('/').next().unwrap_or_default())
+    }
+}

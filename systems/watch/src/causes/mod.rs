@@ -1,0 +1,193 @@
+//! Causes of waits, a function each, from an observation to a verdict with its evidence.
+//!
+//! A cause states the time of threads that it explains. One that explains less than a tenth of the time of
+//! all threads is left out, so a program that is well gets no advice. The largest comes first, but a cause
+//! that brings about another one stands above it.
+mod partners;
+mod pools;
+mod processors;
+mod stuck;
+
+use crate::{Observation, Remedy};
+use foregather_machine::Nanos;
+use serde::Serialize;
+
+/// Why threads wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WaitCause {
+    /// Nobody moves any more.
+    Hang,
+    /// The system refused threads.
+    RefusedThreads,
+    /// The control group's quota is used up.
+    Quota,
+    /// The hypervisor ran other machines.
+    Steal,
+    /// Masks leave processors unused.
+    Mask,
+    /// Several processes of one program each have a pool.
+    Processes,
+    /// Workers of a pool have pools of their own.
+    NestedPools,
+    /// Two pools of a process run at the same time.
+    TwoPools,
+    /// One pool has more threads than processors.
+    LargePool,
+    /// Another program has a processor.
+    OtherProgram,
+    /// A member sleeps in a file or a device while others wait for it.
+    IoBehindBarrier,
+    /// A mutex is held most of the time.
+    LockConvoy,
+    /// Members arrive late because their parts take longer.
+    LateThread,
+    /// Regions are shorter than it takes to begin and end them.
+    TinyRegions,
+    /// Workers spin while there is nothing to do.
+    IdleSpin,
+}
+
+impl WaitCause {
+    /// All causes.
+    pub const ALL: [Self; 15] = [
+        Self::Hang,
+        Self::RefusedThreads,
+        Self::Quota,
+        Self::Steal,
+        Self::Mask,
+        Self::Processes,
+        Self::NestedPools,
+        Self::TwoPools,
+        Self::LargePool,
+        Self::OtherProgram,
+        Self::IoBehindBarrier,
+        Self::LockConvoy,
+        Self::LateThread,
+        Self::TinyRegions,
+        Self::IdleSpin,
+    ];
+
+    /// Its name in a table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Hang => "hang",
+            Self::RefusedThreads => "refused threads",
+            Self::Quota => "quota",
+            Self::Steal => "steal",
+            Self::Mask => "mask",
+            Self::Processes => "processes x threads",
+            Self::NestedPools => "nested pools",
+            Self::TwoPools => "two pools",
+            Self::LargePool => "large pool",
+            Self::OtherProgram => "other program",
+            Self::IoBehindBarrier => "I/O behind a barrier",
+            Self::LockConvoy => "lock convoy",
+            Self::LateThread => "late thread",
+            Self::TinyRegions => "tiny regions",
+            Self::IdleSpin => "idle spin",
+        }
+    }
+
+    /// Causes that this one brings about.
+    fn brings_about(self) -> &'static [Self] {
+        use WaitCause::*;
+        match self {
+            Hang | RefusedThreads => &Self::ALL,
+            Quota | Mask => &[OtherProgram, LargePool, LateThread, LockConvoy, TinyRegions, IdleSpin],
+            Processes | NestedPools => &[TwoPools, LargePool, LateThread, TinyRegions, IdleSpin, OtherProgram],
+            TwoPools | LargePool => &[LateThread, TinyRegions, IdleSpin, OtherProgram],
+            Steal | OtherProgram => &[LateThread, TinyRegions],
+            IoBehindBarrier | LockConvoy => &[LateThread, IdleSpin],
+            LateThread | TinyRegions => &[IdleSpin],
+            IdleSpin => &[],
+        }
+    }
+}
+
+/// How certain a verdict is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Certainty {
+    /// The evidence leaves no other cause.
+    Sure,
+    /// Other causes would look alike.
+    Likely,
+}
+
+impl Certainty {
+    /// As it is printed.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Sure => "sure",
+            Self::Likely => "likely",
+        }
+    }
+}
+
+/// A cause that holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NamedCause {
+    /// Which one.
+    pub cause: WaitCause,
+    /// How certain.
+    pub certainty: Certainty,
+    /// The time of threads that it explains.
+    #[serde(rename = "explains_ns", serialize_with = "nanos")]
+    pub explains: Nanos,
+    /// The verdict in a sentence.
+    pub verdict: String,
+    /// What was seen that decides.
+    pub evidence: String,
+    /// What mends it.
+    pub remedy: Remedy,
+}
+
+fn nanos<S: serde::Serializer>(time: &Nanos, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_u64(time.0)
+}
+
+/// The least share of the time of all threads that a cause explains.
+const LEAST: f64 = 0.1;
+
+/// Judges an observation by one cause.
+type Judge = fn(&Observation) -> Option<NamedCause>;
+
+const JUDGES: [Judge; 12] = [
+    stuck::hang,
+    stuck::refused,
+    processors::quota,
+    processors::steal,
+    processors::mask,
+    pools::crowded,
+    processors::other_program,
+    partners::io,
+    partners::convoy,
+    partners::late,
+    partners::tiny,
+    partners::idle_spin,
+];
+
+/// All causes that hold, the one to mend first first.
+pub fn judge(seen: &Observation) -> Vec<NamedCause> {
+    let least = Nanos((seen.spent().total().0 as f64 * LEAST) as u64).max(Nanos((seen.elapsed().0 as f64 * 0.05) as u64));
+    let holds = |found: &NamedCause| found.explains > Nanos::ZERO && found.explains >= least;
+    let mut causes: Vec<NamedCause> = JUDGES.iter().filter_map(|judge| judge(seen)).filter(holds).collect();
+    causes.sort_by_key(|found| (core::cmp::Reverse(found.explains), found.cause));
+    // Each cause goes above the first of those that it brings about.
+    let order: Vec<WaitCause> = causes.iter().map(|found| found.cause).collect();
+    for cause in order.into_iter().rev() {
+        let at = causes.iter().position(|found| found.cause == cause);
+        let below = causes.iter().position(|found| found.cause != cause && cause.brings_about().contains(&found.cause));
+        if let (Some(at), Some(below)) = (at, below)
+            && below < at
+        {
+            let found = causes.remove(at);
+            causes.insert(below, found);
+        }
+    }
+    causes
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! Causes that lie in the program: late members, small regions, locks, and spins without work.
+use super::processors::seconds;
+use super::{Certainty, NamedCause, WaitCause};
+use crate::{Observation, Remedy, Rounding, TimeSplit, cures};
+use foregather_host::watched::page::{Activity, Counts};
+use foregather_machine::Nanos;
+
+/// How late members spent the time in which others waited for them.
+fn held_up(seen: &Observation) -> TimeSplit {
+    let mut sum = TimeSplit::default();
+    for account in seen.ledger.threads.values() {
+        sum.ran += account.held_up.ran;
+        sum.ready += account.held_up.ready;
+        sum.device += account.held_up.device;
+        sum.asleep += account.held_up.asleep;
+    }
+    sum
+}
+
+/// A part of a time.
+fn part(time: Nanos, of: Nanos, whole: Nanos) -> Nanos {
+    Nanos((time.0 as f64 * of.0 as f64 / whole.0.max(1) as f64) as u64)
+}
+
+fn counts(seen: &Observation) -> Counts {
+    let mut sum = Counts::default();
+    for record in seen.ledger.threads.values().filter_map(|account| account.recorded.as_ref()) {
+        let one = &record.counts;
+        sum.regions += one.regions;
+        sum.region_ns += one.region_ns;
+        sum.parts += one.parts;
+        sum.part_ns += one.part_ns;
+        sum.locks += one.locks;
+        sum.lock_ns += one.lock_ns;
+    }
+    sum
+}
+
+pub(super) fn io(seen: &Observation) -> Option<NamedCause> {
+    let (held_up, spent) = (held_up(seen), seen.spent());
+    let waits = spent.late + spent.spun;
+    let share = held_up.device.0 as f64 / held_up.total().0.max(1) as f64;
+    let (last, often) = seen.episodes.most_often_last()?;
+    (share >= 0.3).then(|| NamedCause {
+        cause: WaitCause::IoBehindBarrier,
+        certainty: if share >= 0.5 { Certainty::Sure } else { Certainty::Likely },
+        explains: part(waits, held_up.device, held_up.total()),
+        verdict: format!("others wait at a barrier while thread {last} reads, writes or sleeps"),
+        evidence: format!(
+            "the last member was in a system call for {:.0} % of the waits; thread {last} was last in {:.0} % of {} episodes",
+            share * 100.0,
+            often * 100.0,
+            seen.episodes.count
+        ),
+        remedy: cures::step("move that call out of the region, or overlap it with work"),
+    })
+}
+
+pub(super) fn convoy(seen: &Observation) -> Option<NamedCause> {
+    let (spent, counts) = (seen.spent(), counts(seen));
+    (counts.locks >= 10).then(|| NamedCause {
+        cause: WaitCause::LockConvoy,
+        certainty: Certainty::Sure,
+        explains: spent.lock,
+        verdict: format!("threads queue for a mutex; {:.1} of them run at a time", seen.parallelism()),
+        evidence: format!("a mutex was found locked {} times, for {:.1} s in all", counts.locks, seconds(Nanos(counts.lock_ns))),
+        remedy: cures::step("hold the mutex for less work, or give each thread data of its own"),
+    })
+}
+
+pub(super) fn late(seen: &Observation) -> Option<NamedCause> {
+    let (held_up, spent) = (held_up(seen), seen.spent());
+    let episodes = &seen.episodes;
+    let (last, share) = episodes.most_often_last().filter(|_| episodes.count >= 10)?;
+    let waits = (spent.late + spent.spun).min(episodes.waited);
+    let explains = part(waits, held_up.ran, held_up.total());
+    let is_same = share >= (1.5 / f64::from(episodes.members.max(1))).max(0.6);
+    let name = seen.ledger.threads.get(&last).and_then(|account| account.facts.as_ref()).map(|facts| facts.name.clone());
+    let shorter = seen.per_elapsed(episodes.lead).min(1.0) * 100.0;
+    let verdict = if is_same {
+        format!("thread {last} ({}) has more work than its partners", name.unwrap_or_default())
+    } else {
+        "parts of a region take unequal time, and the last thread changes".to_owned()
+    };
+    Some(NamedCause {
+        cause: WaitCause::LateThread,
+        certainty: if is_same { Certainty::Sure } else { Certainty::Likely },
+        explains,
+        verdict,
+        evidence: format!(
+            "it was last in {:.0} % of {} episodes; if it were on time: -{shorter:.0} %",
+            share * 100.0,
+            episodes.count
+        ),
+        remedy: cures::step("divide the work more evenly, for example by schedule(dynamic)"),
+    })
+}
+
+/// A part that is shorter does not pay for a region.
+const SHORT: Nanos = Nanos::from_us(20);
+
+pub(super) fn tiny(seen: &Observation) -> Option<NamedCause> {
+    let counts = counts(seen);
+    if counts.regions < 1_000 || counts.parts == 0 {
+        return None;
+    }
+    let (region, part) = (Nanos(counts.region_ns / counts.regions), Nanos(counts.part_ns / counts.parts));
+    let overhead = 1.0 - part.0 as f64 / region.0.max(1) as f64;
+    let team = counts.parts as f64 / counts.regions as f64;
+    let busy = seen.per_elapsed(Nanos(counts.region_ns));
+    (part < SHORT && overhead >= 0.4 && busy >= 0.2).then(|| NamedCause {
+        cause: WaitCause::TinyRegions,
+        certainty: Certainty::Sure,
+        explains: Nanos(((region - part).0 as f64 * counts.regions as f64 * team) as u64).min(seen.spent().total()),
+        verdict: format!("regions do {:.1} us of work a thread, and take {:.1} us", micros(part), micros(region)),
+        evidence: format!("{} regions in {:.1} s", counts.regions, seconds(seen.elapsed())),
+        remedy: Remedy {
+            command: cures::threads(seen, 1).command,
+            step: "open one region around the loop that repeats them, or run them in one thread".to_owned(),
+            rounding: Rounding::MayChange,
+        },
+    })
+}
+
+pub(super) fn idle_spin(seen: &Observation) -> Option<NamedCause> {
+    let spent = seen.spent();
+    let is_spinner = |account: &&crate::ThreadAccount| account.during(Activity::Idle).ran > Nanos::ZERO;
+    let spinners = seen.ledger.threads.values().filter(is_spinner).count();
+    (spinners > 0).then(|| NamedCause {
+        cause: WaitCause::IdleSpin,
+        certainty: Certainty::Sure,
+        explains: spent.idle_spun,
+        verdict: format!("{spinners} workers spin while no region is open"),
+        evidence: format!("they ran for {:.1} s without work", seconds(spent.idle_spun)),
+        remedy: cures::sleeping(seen),
+    })
+}
+
+fn micros(time: Nanos) -> f64 {
+    time.0 as f64 / 1e3
+}

@@ -1,0 +1,106 @@
+//! Causes that take processors away: a quota, the hypervisor, masks, and other programs.
+use super::{Certainty, NamedCause, WaitCause};
+use crate::{Observation, Remedy, Rounding, cures};
+use foregather_machine::Nanos;
+
+pub(super) fn quota(seen: &Observation) -> Option<NamedCause> {
+    let throttling = seen.throttling.filter(|found| found.throttled >= 2)?;
+    let share = throttling.throttled as f64 / throttling.periods.max(1) as f64;
+    let quota = seen.quota.unwrap_or_default();
+    let waits = seen.spent();
+    // While a group is stopped, its threads are ready, or wait for one that is.
+    let explains = throttling.stopped.max(waits.ready).min(waits.ready + waits.late + waits.spun);
+    (share >= 0.1).then(|| NamedCause {
+        cause: WaitCause::Quota,
+        certainty: Certainty::Sure,
+        explains,
+        verdict: format!("{:.1} threads want a processor within a quota of {quota:.1}", seen.demand()),
+        evidence: format!(
+            "throttled in {} of {} periods, stopped for {:.1} s",
+            throttling.throttled,
+            throttling.periods,
+            seconds(throttling.stopped)
+        ),
+        remedy: within(seen, quota),
+    })
+}
+
+/// Threads that fit into a quota, or sleep while they wait.
+fn within(seen: &Observation, quota: f64) -> Remedy {
+    let fits = (quota.floor() as u32).max(1);
+    if seen.busy().count() as u32 > fits {
+        cures::threads(seen, fits)
+    } else {
+        cures::step("raise the quota (cpu.max, or the container's CPU limit)")
+    }
+}
+
+pub(super) fn steal(seen: &Observation) -> Option<NamedCause> {
+    let all = seen.load.steal + seen.load.busy;
+    let share = seen.load.steal.0 as f64 / all.0.max(1) as f64;
+    let spent = seen.spent();
+    Some(NamedCause {
+        cause: WaitCause::Steal,
+        certainty: Certainty::Sure,
+        explains: Nanos((spent.total().0 as f64 * share) as u64),
+        verdict: format!("the hypervisor took {:.0} % of the processor time", share * 100.0),
+        evidence: format!("steal of {:.1} s in {:.1} s", seconds(seen.load.steal), seconds(seen.elapsed())),
+        remedy: cures::step("move to a host with free processors, or to one with dedicated processors"),
+    })
+}
+
+pub(super) fn mask(seen: &Observation) -> Option<NamedCause> {
+    let allowed = seen.allowed();
+    let count = allowed.len();
+    let lacks = count < seen.usable.len() && seen.demand() > count as f64 * 1.1;
+    lacks.then(|| {
+        let list: Vec<String> = allowed.iter().map(ToString::to_string).collect();
+        let plural = if count == 1 { "processor" } else { "processors" };
+        NamedCause {
+            cause: WaitCause::Mask,
+            certainty: Certainty::Sure,
+            explains: seen.spent().ready,
+            verdict: format!("all {} busy threads may run only on {plural} {}", seen.busy().count(), list.join(",")),
+            evidence: format!("Cpus_allowed has {count} of {} usable processors", seen.usable.len()),
+            remedy: cures::unbound(seen, &seen.usable),
+        }
+    })
+}
+
+pub(super) fn other_program(seen: &Observation) -> Option<NamedCause> {
+    let named = seen.competitors.iter().find(|other| !seen.siblings.contains(&other.process));
+    let named = named.filter(|other| seen.per_elapsed(other.cpu) >= 0.1);
+    let foreign = if named.is_some() { seen.foreign() } else { seen.hidden() };
+    let spent = seen.spent();
+    // Of the waits for a processor, the share of which more threads than processors are not the cause.
+    let excess = (seen.demand() - f64::from(seen.processors())).max(0.0);
+    let share = foreign / (foreign + excess).max(f64::MIN_POSITIVE);
+    let held_up = seen.ledger.threads.values().fold(Nanos::ZERO, |sum, account| sum + account.held_up.ready);
+    let held_up = held_up.min(spent.late + spent.spun);
+    // A thread waits for a processor no longer than another one has it.
+    let fits = spent.ready.0 as f64 * share <= foreign * 1.5 * seen.elapsed().0 as f64;
+    let waits =
+        format!("threads were ready without a processor for {:.1} of {:.1} s", seconds(spent.ready), seconds(seen.elapsed()));
+    let (certainty, verdict, evidence, command) = match named {
+        Some(other) => (
+            Certainty::Sure,
+            format!("{} (process {}) uses processor {} at the same time", other.name, other.process, other.last_cpu),
+            format!("it ran for {:.1} s; {waits}", seconds(other.cpu)),
+            Some(format!("renice -n 19 -p {}", other.process)),
+        ),
+        None => (Certainty::Likely, format!("programs that are not visible here use {foreign:.1} processors"), waits, None),
+    };
+    let step = "stop the other program, or let it run only when a processor is free".to_owned();
+    (foreign >= 0.1 && fits).then(|| NamedCause {
+        cause: WaitCause::OtherProgram,
+        certainty,
+        explains: Nanos(((spent.ready + held_up).0 as f64 * share) as u64),
+        verdict,
+        evidence,
+        remedy: Remedy { command, step, rounding: Rounding::SameBits },
+    })
+}
+
+pub(super) fn seconds(time: Nanos) -> f64 {
+    time.0 as f64 / 1e9
+}

@@ -1,0 +1,115 @@
+//! Cures by rule: settings of the runtimes that a program has mapped, put before its command.
+use crate::Observation;
+use foregather_machine::CpuId;
+use serde::Serialize;
+
+/// Whether a cure may change the last digits of results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Rounding {
+    /// It changes how threads wait or where they run, and no result.
+    #[serde(rename = "same bits")]
+    SameBits,
+    /// Another number of threads, BLAS or runtime adds up in another order.
+    #[serde(rename = "may change rounding")]
+    MayChange,
+}
+
+impl Rounding {
+    /// As it is printed.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::SameBits => "same bits",
+            Self::MayChange => "may change rounding",
+        }
+    }
+}
+
+/// What mends a cause.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Remedy {
+    /// A command to paste; `None` if no setting helps.
+    pub command: Option<String>,
+    /// What to do, in words.
+    pub step: String,
+    /// What it may do to results.
+    pub rounding: Rounding,
+}
+
+/// Runtimes and their variables for the number of threads.
+const SIZES: [(&str, &str); 8] = [
+    ("libgomp", "OMP_NUM_THREADS"),
+    ("libomp", "OMP_NUM_THREADS"),
+    ("libiomp5", "OMP_NUM_THREADS"),
+    ("foregather", "OMP_NUM_THREADS"),
+    ("OpenBLAS", "OPENBLAS_NUM_THREADS"),
+    ("MKL", "MKL_NUM_THREADS"),
+    ("BLIS", "BLIS_NUM_THREADS"),
+    ("foregather (BLAS)", "FOREGATHER_THREADS"),
+];
+/// Runtimes and what lets their idle threads sleep.
+const SLEEPS: [(&str, &str); 4] = [
+    ("libgomp", "OMP_WAIT_POLICY=passive"),
+    ("libomp", "KMP_BLOCKTIME=0"),
+    ("libiomp5", "KMP_BLOCKTIME=0"),
+    ("OpenBLAS", "OPENBLAS_THREAD_TIMEOUT=4"),
+];
+/// Variables that bind threads.
+const BINDINGS: [&str; 4] = ["GOMP_CPU_AFFINITY", "OMP_PLACES", "OMP_PROC_BIND", "KMP_AFFINITY"];
+
+/// No setting helps: a step in words alone.
+pub(crate) fn step(step: impl Into<String>) -> Remedy {
+    Remedy { command: None, step: step.into(), rounding: Rounding::SameBits }
+}
+
+/// As many threads as that in each runtime of the program.
+pub(crate) fn threads(seen: &Observation, count: u32) -> Remedy {
+    sized(seen, |_, _| count, format!("start no more than {count} threads"))
+}
+
+/// That many threads in the first runtime, and one in all others.
+pub(crate) fn one_pool(seen: &Observation, count: u32) -> Remedy {
+    let words = format!("give one pool {count} threads and the other pools 1");
+    sized(seen, |_, is_first| if is_first { count } else { 1 }, words)
+}
+
+fn sized(seen: &Observation, count: impl Fn(&str, bool) -> u32, words: String) -> Remedy {
+    let mut set: Vec<(&str, u32)> = Vec::new();
+    for (runtime, variable) in SIZES {
+        if seen.uses(runtime) && !set.iter().any(|(known, _)| *known == variable) {
+            let is_first = set.is_empty();
+            set.push((variable, count(runtime, is_first)));
+        }
+    }
+    let settings: Vec<String> = set.iter().map(|(variable, count)| format!("{variable}={count}")).collect();
+    Remedy { command: before(seen, &settings.join(" ")), step: words, rounding: Rounding::MayChange }
+}
+
+/// Threads that wait asleep. A step alone if the program has no runtime with such a setting.
+pub(crate) fn sleeping(seen: &Observation) -> Remedy {
+    let mut settings: Vec<&str> = Vec::new();
+    for (runtime, setting) in SLEEPS {
+        if seen.uses(runtime) && !settings.contains(&setting) {
+            settings.push(setting);
+        }
+    }
+    let command = before(seen, &settings.join(" "));
+    Remedy { command, step: "let waiting threads sleep instead of spinning".to_owned(), rounding: Rounding::SameBits }
+}
+
+/// Threads that may run on all of these processors.
+pub(crate) fn unbound(seen: &Observation, usable: &[CpuId]) -> Remedy {
+    let bound: Vec<&str> = BINDINGS.into_iter().filter(|name| seen.setting(name).is_some()).collect();
+    let list: Vec<String> = usable.iter().map(CpuId::to_string).collect();
+    let prefix = if bound.is_empty() {
+        format!("taskset -c {}", list.join(","))
+    } else {
+        format!("env {}", bound.iter().map(|name| format!("-u {name}")).collect::<Vec<_>>().join(" "))
+    };
+    let words = "let threads run on all processors; if the program binds them itself, change that";
+    Remedy { command: before(seen, &prefix), step: words.to_owned(), rounding: Rounding::SameBits }
+}
+
+/// The command with words before it, if there are any.
+pub(crate) fn before(seen: &Observation, words: &str) -> Option<String> {
+    (!words.is_empty()).then(|| format!("{words} {}", seen.command.as_deref().unwrap_or("COMMAND")))
+}

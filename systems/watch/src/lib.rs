@@ -1,0 +1,21 @@
+//! Why the threads of a program wait: from what was seen of it to causes and cures. No function here reads
+//! anything: the same recording gives the same advice.
+//!
+//! - [`Ledger`]: looks at threads, added up by what they did. [`EpisodeTally`]: episodes of barriers, added
+//!   up by who arrived last.
+//! - [`Observation`]: all that was seen of one program. [`causes`]: what explains its waits, a function each.
+//! - [`Remedy`]: a command or a step that mends a cause. [`layers`]: which layer of watching decides which
+//!   cause.
+#![forbid(unsafe_code)]
+
+pub mod causes;
+mod cures;
+mod episodes;
+pub mod layers;
+mod ledger;
+mod observation;
+
+pub use cures::{Remedy, Rounding};
+pub use episodes::EpisodeTally;
+pub use ledger::{Ledger, ThreadAccount, TimeSplit};
+pub use observation::{Observation, SpentTimes};

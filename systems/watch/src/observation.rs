@@ -1,0 +1,162 @@
+//! All that was seen of one program.
+use crate::{EpisodeTally, Ledger, ThreadAccount};
+use foregather_host::cgroup::Throttling;
+use foregather_host::sched::SystemLoad;
+use foregather_host::watched::page::{Activity, Creations};
+use foregather_host::watched::program::ProgramFacts;
+use foregather_host::watched::surroundings::Competitor;
+use foregather_machine::{CpuId, Nanos};
+use std::collections::BTreeSet;
+
+/// A program, as it was seen for some time.
+#[derive(Clone, Debug, Default)]
+pub struct Observation {
+    /// Its threads and those of the processes that it started.
+    pub ledger: Ledger,
+    /// Its barriers, as far as the preload library saw them.
+    pub episodes: EpisodeTally,
+    /// What the preload library counted; `None` if it was not there.
+    pub creations: Option<Creations>,
+    /// Its processes, the first one first.
+    pub programs: Vec<ProgramFacts>,
+    /// Processes of the same user and the same file as the first one, it included.
+    pub siblings: BTreeSet<u32>,
+    /// The processors of the cpuset, else all that are online.
+    pub usable: Vec<CpuId>,
+    /// How many processors' worth of time the control groups allow.
+    pub quota: Option<f64>,
+    /// Its throttling while it was watched.
+    pub throttling: Option<Throttling>,
+    /// Processor times of the machine while it was watched.
+    pub load: SystemLoad,
+    /// How long some thread of the machine was ready without a processor (PSI); `None` if the kernel does not
+    /// count.
+    pub pressure: Option<Nanos>,
+    /// Other programs that ran meanwhile, the busiest first.
+    pub competitors: Vec<Competitor>,
+    /// How the user started it: what a cure is put before. `None` for a program that was already running.
+    pub command: Option<String>,
+}
+
+/// The time of all threads, by how it was spent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpentTimes {
+    /// On a processor, in the program's own code or in parts of regions; spins that nothing shows, too.
+    pub work: Nanos,
+    /// On a processor, waiting for others in an open region or at a barrier.
+    pub spun: Nanos,
+    /// On a processor, as an idle worker of a runtime.
+    pub idle_spun: Nanos,
+    /// Ready without a processor.
+    pub ready: Nanos,
+    /// Asleep until the last member arrives.
+    pub late: Nanos,
+    /// Waiting for mutexes.
+    pub lock: Nanos,
+    /// Asleep for all other reasons: not counted as waits.
+    pub other: Nanos,
+}
+
+impl SpentTimes {
+    /// The time in which threads worked or waited for each other or for a processor.
+    pub fn total(&self) -> Nanos {
+        self.work + self.spun + self.idle_spun + self.ready + self.late + self.lock
+    }
+}
+
+impl Observation {
+    /// How long was watched.
+    pub fn elapsed(&self) -> Nanos {
+        self.ledger.elapsed()
+    }
+
+    /// Returns whether the preload library recorded anything.
+    pub fn has_records(&self) -> bool {
+        self.ledger.threads.values().any(|account| account.recorded.is_some())
+    }
+
+    /// All threads' times.
+    pub fn spent(&self) -> SpentTimes {
+        let mut spent = SpentTimes::default();
+        for account in self.ledger.threads.values() {
+            let during = |activity| account.during(activity);
+            let (own, part) = (during(Activity::Own), during(Activity::Part));
+            let (arrived, idle) = (during(Activity::Arrived), during(Activity::Idle));
+            let (lock, condition) = (during(Activity::Lock), during(Activity::Condition));
+            spent.work += own.ran + part.ran + condition.ran;
+            spent.spun += arrived.ran;
+            spent.idle_spun += idle.ran;
+            spent.ready += account.total.ready;
+            spent.late += arrived.asleep + arrived.device;
+            spent.lock += lock.ran + lock.asleep;
+            let asleep = [own, part, idle, condition].into_iter().fold(Nanos::ZERO, |sum, each| sum + each.asleep + each.device);
+            spent.other += asleep;
+        }
+        spent
+    }
+
+    /// The mean number of threads that ran.
+    pub fn parallelism(&self) -> f64 {
+        self.per_elapsed(self.ledger.threads.values().fold(Nanos::ZERO, |sum, account| sum + account.total.ran))
+    }
+
+    /// The mean number of threads that ran or were ready to.
+    pub fn demand(&self) -> f64 {
+        self.per_elapsed(self.ledger.threads.values().fold(Nanos::ZERO, |sum, account| sum + account.wanted()))
+    }
+
+    /// A time as a share of the time that was watched.
+    pub fn per_elapsed(&self, time: Nanos) -> f64 {
+        time.0 as f64 / self.elapsed().0.max(1) as f64
+    }
+
+    /// The threads that wanted a processor for a fifth of the time or more.
+    pub fn busy(&self) -> impl Iterator<Item = &ThreadAccount> {
+        self.ledger.threads.values().filter(|account| self.per_elapsed(account.wanted()) >= 0.2)
+    }
+
+    /// The processors on which its busy threads may run.
+    pub fn allowed(&self) -> BTreeSet<CpuId> {
+        let masks = self.busy().filter_map(|account| account.facts.as_ref());
+        let allowed: BTreeSet<CpuId> = masks.flat_map(|facts| facts.allowed.iter().copied()).collect();
+        if allowed.is_empty() { self.usable.iter().copied().collect() } else { allowed }
+    }
+
+    /// The largest number of threads that can run at once: by masks and quota, rounded up.
+    pub fn processors(&self) -> u32 {
+        let allowed = self.allowed().len().max(1) as f64;
+        self.quota.map_or(allowed, |quota| allowed.min(quota)).ceil() as u32
+    }
+
+    /// Mean processors that other programs used, as far as they can be seen one by one.
+    pub fn foreign(&self) -> f64 {
+        let used = self.competitors.iter().filter(|other| !self.siblings.contains(&other.process));
+        self.per_elapsed(used.fold(Nanos::ZERO, |sum, other| sum + other.cpu))
+    }
+
+    /// Mean processors that were used, and not by processes that can be seen.
+    pub fn hidden(&self) -> f64 {
+        let seen = self.competitors.iter().fold(Nanos::ZERO, |sum, other| sum + other.cpu);
+        let own = self.ledger.threads.values().fold(Nanos::ZERO, |sum, account| sum + account.total.ran);
+        self.per_elapsed(self.load.busy - seen - own)
+    }
+
+    /// Returns whether a runtime is mapped in the first process.
+    pub fn uses(&self, runtime: &str) -> bool {
+        self.programs.first().is_some_and(|program| program.runtimes.iter().any(|each| each == runtime))
+    }
+
+    /// A setting that the first process was started with.
+    pub fn setting(&self, name: &str) -> Option<&str> {
+        let program = self.programs.first()?;
+        program.settings.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The name of a thread's pool, as a reader knows it: the library without versions and addresses.
+    pub fn pool_name(&self, pool: &str) -> String {
+        let library = pool.split_once('+').map_or(pool, |(library, _)| library);
+        let stem = library.split_once(".so").map_or(library, |(stem, _)| stem);
+        let own = self.programs.first().is_some_and(|program| program.name == library);
+        if own { format!("{library} itself") } else { stem.split_once("-").map_or(stem, |(stem, _)| stem).to_owned() }
+    }
+}
