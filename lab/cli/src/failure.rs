@@ -14,6 +14,8 @@ pub enum Failure {
     Machine(String),
     /// A job ended with that exit code; the job itself has said why.
     Job(u8),
+    /// A program that was watched exited with that code, also after Ctrl-C.
+    Program(u8),
     /// The user asked the program to stop; results so far are kept.
     Interrupted,
 }
@@ -23,6 +25,7 @@ impl fmt::Display for Failure {
         match self {
             Self::Check(what) | Self::Machine(what) => f.write_str(what),
             Self::Job(code) => write!(f, "the job ended with code {code}"),
+            Self::Program(code) => write!(f, "the program exited with code {code}"),
             Self::Interrupted => f.write_str("interrupted; the results are partial"),
         }
     }
@@ -39,6 +42,9 @@ pub fn exit_code(end: anyhow::Result<()>) -> ExitCode {
     if error.chain().any(broken_pipe) {
         return ExitCode::SUCCESS;
     }
+    if let Some(&Failure::Program(code)) = error.downcast_ref() {
+        return ExitCode::from(code);
+    }
     if !matches!(error.downcast_ref(), Some(Failure::Job(_))) {
         eprintln!("foregather: {}", sentence(&format!("{error:#}")));
     }
@@ -51,7 +57,7 @@ pub fn exit_code(end: anyhow::Result<()>) -> ExitCode {
         Some(Failure::Check(_)) => 1,
         Some(Failure::Machine(_)) => 3,
         Some(Failure::Interrupted) => 130,
-        Some(&Failure::Job(code)) => code,
+        Some(&(Failure::Job(code) | Failure::Program(code))) => code,
         None if machine => 3,
         None => 2,
     })

@@ -7,6 +7,7 @@ mod measure;
 mod simulate;
 
 use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use foregather_machine::Nanos;
 pub use measure::*;
 use serde::{Deserialize, Serialize};
 pub use simulate::{JobOptions, Simulate};
@@ -133,6 +134,13 @@ pub enum Verb {
                             FOREGATHER=off changes nothing. Exit code and signals are the program's; 127: there is none, 126: it cannot be \
                             started.")]
     Exec(Exec),
+    /// Watches one program and says why its threads wait, and what mends that: the program as it is, or
+    /// one that runs.
+    #[command(after_help = "Example: foregather advise -- python3 train.py\n\
+                            Example: foregather advise --pid 4711 --for 10s\n\n\
+                            Needs no rights but those of the same user. The advice goes to standard error; output and exit code are the \
+                            program's (128 and the number of the signal that killed it). Ctrl-C prints what was seen so far.")]
+    Advise(Advise),
     /// Starts a program as the ranks of a job, which find each other and end together.
     #[command(after_help = "Example: foregather run -n 4 -- ./my-program its arguments\n\
                             Example: foregather run --hosts hosts.txt --fabric ofi:tcp -- ./my-program\n\n\
@@ -172,6 +180,7 @@ impl Verb {
             Self::Compare { before, after, .. } => vec![before.clone(), after.clone()],
             Self::Simulate(simulate) => simulate.plan.iter().map(PathBuf::from).collect(),
             Self::Exec(exec) => exec.library.iter().cloned().chain(exec.program.first().map(PathBuf::from)).collect(),
+            Self::Advise(advise) => advise.library.iter().cloned().chain(advise.program.first().map(PathBuf::from)).collect(),
             Self::Run(run) => run.hosts.iter().cloned().collect(),
             Self::Demo { .. }
             | Self::Doctor { .. }
@@ -192,6 +201,7 @@ impl Verb {
             Self::Measure { output, .. } => output.iter().cloned().collect(),
             Self::Simulate(simulate) => [&simulate.output, &simulate.trace].into_iter().flatten().cloned().collect(),
             Self::Exec(exec) => exec.output.iter().cloned().collect(),
+            Self::Advise(advise) => advise.output.iter().cloned().collect(),
             Self::Reproduce(reproduce) => [&reproduce.output, &reproduce.record].into_iter().flatten().cloned().collect(),
             Self::Doctor { .. }
             | Self::Compare { .. }
@@ -244,6 +254,40 @@ pub struct Exec {
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true)]
     pub program: Vec<OsString>,
+}
+
+/// Options of `advise`.
+#[derive(Args, Clone, Debug)]
+pub struct Advise {
+    /// Watches the process of this number, and those that it has started, instead of starting a program.
+    #[arg(long, conflicts_with_all = ["program", "library"], required_unless_present = "program", value_parser = clap::value_parser!(u32).range(1..))]
+    pub pid: Option<u32>,
+    /// Watches for this time, such as 10s or 500ms; until the program exits if not given.
+    #[arg(long = "for", value_name = "TIME", value_parser = span)]
+    pub span: Option<Nanos>,
+    /// The preload library that records barriers; the one beside this command if not given.
+    #[arg(long)]
+    pub library: Option<PathBuf>,
+    /// Watches by /proc alone and loads no library into the program.
+    #[arg(long, conflicts_with = "library")]
+    pub no_preload: bool,
+    /// Also writes the advice to this file, as JSON.
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
+    /// The program and its arguments.
+    #[arg(trailing_var_arg = true)]
+    pub program: Vec<OsString>,
+}
+
+/// A time of at least 100 ms: `10s`, `500ms`, or a number of seconds.
+fn span(text: &str) -> Result<Nanos, String> {
+    let (number, unit_ms) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
+        (Some(number), _) => (number, 1.0),
+        (None, number) => (number.unwrap_or(text), 1_000.0),
+    };
+    let milliseconds = number.trim().parse::<f64>().ok().map(|number| number * unit_ms);
+    let fits = milliseconds.filter(|milliseconds| (100.0..=86_400_000.0).contains(milliseconds));
+    fits.map(|milliseconds| Nanos::from_ms(milliseconds as u64)).ok_or_else(|| "write 100ms to 86400s, such as 10s".to_owned())
 }
 
 /// How much `--stats` prints.

@@ -1,7 +1,7 @@
 //! What answers each verb: gather, print, write.
 use crate::finish::{finish, finish_with, print, tell};
 use crate::screen::Screen;
-use crate::{demo, doctor, exec, plans};
+use crate::{advise, demo, doctor, exec, plans};
 use anyhow::{Context, Result, bail};
 use foregather_cli::failure::Failure;
 use foregather_cli::{App, Cli, Exec, Format, Reproduce, Verb};
@@ -46,6 +46,7 @@ pub fn run(cli: &Cli) -> Result<()> {
         Verb::Man { directory: None } => Ok(clap_mangen::Man::new(Cli::whole_command()).render(&mut stdout())?),
         Verb::Man { directory: Some(folder) } => write_manual(folder),
         Verb::Exec(options) => exec::run(cli, options),
+        Verb::Advise(options) => advise::run(cli, options),
         Verb::Report { results, output, figures } => make_report(results, output, figures.as_deref()),
         Verb::Compare { before, after, check } => compare_files(cli, before, after, *check),
         verb => {

@@ -3,8 +3,8 @@
 //! The loader puts the libraries before the program's own (`LD_PRELOAD`). Then this process becomes the
 //! program, so that signals, exit code and terminal are its own.
 mod compare;
-mod places;
-mod program;
+pub(crate) mod places;
+pub(crate) mod program;
 
 use crate::finish::finish;
 use anyhow::{Context, Result, ensure};
@@ -38,20 +38,13 @@ const STATS: &str = "FOREGATHER_STATS";
 /// Without the libraries, or if there is no such program.
 pub(crate) fn run(cli: &Cli, options: &Exec) -> Result<()> {
     let (name, arguments) = options.program.split_first().context("a program")?;
-    let Some(program) = program::find(name) else {
-        let (name, is_path) = (name.to_string_lossy(), name.as_bytes().contains(&b'/'));
-        eprintln!("foregather: {}: no such {}", shown(&name), if is_path { "file" } else { "program in PATH" });
-        return Err(Failure::Job(NOT_FOUND).into());
-    };
+    let program = find_program(name)?;
     let is_off = std::env::var_os("FOREGATHER").is_some_and(|value| value == "off");
     let libraries = if is_off { Vec::new() } else { libraries_for(&program, options, cli.quiet)? };
     let command = |libraries: &[PathBuf]| {
         let mut command = Command::new(&program);
         command.arg0(name).args(arguments);
-        if !libraries.is_empty() {
-            command.env(PRELOAD, first(libraries, std::env::var_os(PRELOAD)));
-            command.env(SANITIZER.0, first(&[SANITIZER.1], std::env::var_os(SANITIZER.0)));
-        }
+        preload(&mut command, libraries);
         command
     };
     if let Some(pairs) = options.compare {
@@ -68,6 +61,18 @@ pub(crate) fn run(cli: &Cli, options: &Exec) -> Result<()> {
     let error = command.exec();
     eprintln!("foregather: {}: {error}", shown(&program.to_string_lossy()));
     Err(Failure::Job(NOT_STARTED).into())
+}
+
+/// The file of the program that a user names.
+///
+/// # Errors
+/// The exit code of shells if there is none, after a line that says so.
+pub(crate) fn find_program(name: &OsStr) -> Result<PathBuf> {
+    program::find(name).ok_or_else(|| {
+        let (name, is_path) = (name.to_string_lossy(), name.as_bytes().contains(&b'/'));
+        eprintln!("foregather: {}: no such {}", shown(&name), if is_path { "file" } else { "program in PATH" });
+        Failure::Job(NOT_FOUND).into()
+    })
 }
 
 fn compare(cli: &Cli, options: &Exec, pairs: u32, command: &dyn Fn(bool) -> Command) -> Result<()> {
@@ -96,6 +101,14 @@ fn first<P: AsRef<OsStr>>(entries: &[P], named: Option<OsString>) -> OsString {
     let named = named.filter(|named| !named.is_empty());
     let all: Vec<&OsStr> = entries.iter().map(AsRef::as_ref).chain(named.as_deref()).collect();
     all.join(OsStr::new(":"))
+}
+
+/// Lets a command load libraries before its own.
+pub(crate) fn preload(command: &mut Command, libraries: &[PathBuf]) {
+    if !libraries.is_empty() {
+        command.env(PRELOAD, first(libraries, std::env::var_os(PRELOAD)));
+        command.env(SANITIZER.0, first(&[SANITIZER.1], std::env::var_os(SANITIZER.0)));
+    }
 }
 
 /// The libraries that fit the program. A line says which do not, unless the user wants it quiet.

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 const IN_PACKAGE: &str = "foregather/lib";
 
 /// Finds a library for the command in `folder`.
-pub(super) fn find(folder: &Path, name: &str) -> Option<PathBuf> {
+pub(crate) fn find(folder: &Path, name: &str) -> Option<PathBuf> {
     places(folder).into_iter().map(|place| place.join(name)).find(|library| library.is_file())
 }
 
 /// Returns the sentence for a user without a library, which the chore `chore` builds.
-pub(super) fn remedy(folder: &Path, name: &str, chore: &str) -> String {
+pub(crate) fn remedy(folder: &Path, name: &str, chore: &str) -> String {
     let is_built_by_cargo = folder.join(".fingerprint").is_dir();
     let install = if is_built_by_cargo {
         format!("build it by `cargo xtask drop-in {chore}`")

@@ -17,7 +17,7 @@ const SCRIPTS: usize = 4;
 const LINE: u64 = 4 << 10;
 
 /// The file that a name stands for, as shells find it.
-pub(super) fn find(name: &OsStr) -> Option<PathBuf> {
+pub(crate) fn find(name: &OsStr) -> Option<PathBuf> {
     let is_program = |path: &PathBuf| fs::metadata(path).is_ok_and(|of| of.is_file() && of.permissions().mode() & 0o111 != 0);
     if name.as_bytes().contains(&b'/') {
         return Some(PathBuf::from(name)).filter(|path| path.exists());
@@ -29,7 +29,7 @@ pub(super) fn find(name: &OsStr) -> Option<PathBuf> {
 ///
 /// # Errors
 /// Why the loader would not put a library before those of the program.
-pub(super) fn what(program: &Path) -> Result<Option<PathBuf>, &'static str> {
+pub(crate) fn what(program: &Path) -> Result<Option<PathBuf>, &'static str> {
     let mut program = program.to_owned();
     for _ in 0..SCRIPTS {
         let Ok(metadata) = fs::metadata(&program) else { return Ok(None) };
@@ -93,14 +93,14 @@ fn loader<'f>(file: &ElfFile64<'f, Endianness>) -> Option<&'f [u8]> {
 
 /// Returns whether programs linked with musl can run here. They inherit `LD_PRELOAD` from a program that
 /// starts them, and do not start if it names a library that needs the GNU C library.
-pub(super) fn has_musl() -> bool {
+pub(crate) fn has_musl() -> bool {
     let names = fs::read_dir("/lib").into_iter().flatten().flatten().map(|entry| entry.file_name());
     names.into_iter().any(|name| name.as_bytes().starts_with(MUSL.as_bytes()))
 }
 
 /// The path of a library that only the loader of the GNU C library finds: it replaces `$LIB` by the name of a
 /// folder such as `lib64`, and musl's loader does not, and ignores what it cannot open.
-pub(super) fn for_glibc_alone(library: &Path) -> PathBuf {
+pub(crate) fn for_glibc_alone(library: &Path) -> PathBuf {
     // No folder of that name lies more than four folders deep.
     let mut path = OsString::from("/$LIB/../../../..");
     path.push(library);
@@ -119,7 +119,7 @@ const PREFIXES: [&str; 3] = ["GOMP_", "omp_", "__kmpc_"];
 
 /// The first name of such a construct that the program or a library of it needs, and `library` does not have.
 /// What a program loads later is not known.
-pub(super) fn lacks(program: &Path, library: &Path) -> Option<String> {
+pub(crate) fn lacks(program: &Path, library: &Path) -> Option<String> {
     let has: HashSet<String> = openmp(&fs::read(library).ok()?, false).into_iter().collect();
     let needed = |file: &PathBuf| fs::read(file).map(|bytes| openmp(&bytes, true)).unwrap_or_default();
     let is_lacking = |name: &String| TOGETHER.iter().any(|part| name.contains(part)) && !has.contains(name);

@@ -1,4 +1,5 @@
 //! The command from outside: what it prints, how it ends, and that nothing is left behind.
+mod advise;
 mod app;
 mod bad_input;
 mod bytes;

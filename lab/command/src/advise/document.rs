@@ -1,0 +1,86 @@
+//! The advice as JSON: `lab/results/schema/advice.schema.json` describes it.
+use super::Advice;
+use foregather_machine::Nanos;
+use foregather_watch::causes::NamedCause;
+use serde::Serialize;
+
+#[derive(Serialize)]
+pub(super) struct Document<'a> {
+    schema: &'static str,
+    program: Option<&'a str>,
+    runtimes: &'a [String],
+    settings: Vec<String>,
+    watched_s: f64,
+    threads: usize,
+    processors: usize,
+    quota: Option<f64>,
+    parallelism: f64,
+    demand: f64,
+    steal_ns: u64,
+    pressure_ns: Option<u64>,
+    spent_ns: Spent,
+    episodes: Episodes,
+    causes: &'a [NamedCause],
+    has_records: bool,
+    not_seen: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Spent {
+    work: u64,
+    spun: u64,
+    idle_spun: u64,
+    ready: u64,
+    late: u64,
+    lock: u64,
+    other: u64,
+}
+
+#[derive(Serialize)]
+struct Episodes {
+    count: u64,
+    lost: u64,
+    waited_ns: u64,
+    last_thread: Option<u32>,
+    last_share: Option<f64>,
+    on_time_saves: f64,
+}
+
+pub(super) fn of(advice: &Advice) -> Document<'_> {
+    let seen = &advice.seen;
+    let spent = seen.spent();
+    let program = seen.programs.first();
+    let [work, spun, idle_spun, ready, late, lock, other] =
+        [spent.work, spent.spun, spent.idle_spun, spent.ready, spent.late, spent.lock, spent.other].map(|time: Nanos| time.0);
+    let last = seen.episodes.most_often_last();
+    Document {
+        schema: "foregather.advice/1",
+        program: program.map(|program| program.name.as_str()),
+        runtimes: program.map_or(&[], |program| &program.runtimes),
+        settings: program
+            .into_iter()
+            .flat_map(|program| &program.settings)
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect(),
+        watched_s: seen.elapsed().0 as f64 / 1e9,
+        threads: seen.ledger.threads.len(),
+        processors: seen.allowed().len(),
+        quota: seen.quota,
+        parallelism: seen.parallelism(),
+        demand: seen.demand(),
+        steal_ns: seen.load.steal.0,
+        pressure_ns: seen.pressure.map(|pressure| pressure.0),
+        spent_ns: Spent { work, spun, idle_spun, ready, late, lock, other },
+        episodes: Episodes {
+            count: seen.episodes.count,
+            lost: seen.episodes.lost,
+            waited_ns: seen.episodes.waited.0,
+            last_thread: last.map(|(thread, _)| thread),
+            last_share: last.map(|(_, share)| share),
+            on_time_saves: seen.per_elapsed(seen.episodes.lead).min(1.0),
+        },
+        causes: &advice.causes,
+        has_records: seen.has_records(),
+        not_seen: &advice.not_seen,
+    }
+}

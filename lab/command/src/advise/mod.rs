@@ -1,0 +1,196 @@
+//! `advise`: why the threads of a program wait, and what mends that.
+//!
+//! [`watcher`] looks at the program until it exits; `systems/watch` judges what it saw; [`text`] prints the
+//! screen, and [`document`] the same as JSON.
+mod document;
+mod text;
+mod watcher;
+
+use crate::exec;
+use crate::finish::tell;
+use anyhow::{Context, Result, bail};
+use foregather_cli::failure::Failure;
+use foregather_cli::{Advise, Cli, Format};
+use foregather_host::child::Child;
+use foregather_host::watched::{page, program, task};
+use foregather_host::{clock, interrupt};
+use foregather_machine::{Nanos, shown};
+use foregather_results::output;
+use foregather_watch::causes::{self, NamedCause};
+use foregather_watch::{Observation, layers};
+use std::ffi::OsString;
+use std::io::{Write, stderr};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+use watcher::Watcher;
+
+/// The preload library.
+const LIBRARY: &str = "libforegather_watch.so";
+
+/// What is printed: an observation, judged.
+pub(super) struct Advice {
+    pub(super) seen: Observation,
+    pub(super) causes: Vec<NamedCause>,
+    /// What could not be seen, and why.
+    pub(super) not_seen: Vec<String>,
+}
+
+/// Watches a program and prints the advice.
+///
+/// # Errors
+/// The program's own exit code; without a program, or if it cannot be watched.
+pub(crate) fn run(cli: &Cli, options: &Advise) -> Result<()> {
+    if cli.format == Format::Csv {
+        bail!("--format csv is about rows of results: use table or json");
+    }
+    interrupt::install()?;
+    match options.pid {
+        Some(process) => attach(cli, options, process),
+        None => launch(cli, options),
+    }
+}
+
+fn attach(cli: &Cli, options: &Advise, process: u32) -> Result<()> {
+    let Some(facts) = program::read(process).filter(|_| program::is_running(process)) else {
+        bail!("process {process} is not running here: name one of this pid namespace, and see that /proc is mounted");
+    };
+    if program::user(process) != program::user(std::process::id()) {
+        bail!("process {process} ({}) belongs to another user: run advise as that user", shown(&facts.name));
+    }
+    let mut watcher = Watcher::new(process, None, None);
+    watcher.not_seen.extend(without_records("a program that was already running"));
+    let deadline = options.span.map_or(Nanos::MAX, |span| clock::now() + span);
+    while program::is_running(process) && clock::now() < deadline && !interrupt::requested() {
+        watcher.look();
+        let pause = watcher.pause().min(deadline - clock::now());
+        std::thread::sleep(Duration::from_nanos(pause.0));
+    }
+    report(cli, options, watcher.finish())
+}
+
+fn launch(cli: &Cli, options: &Advise) -> Result<()> {
+    let (name, arguments) = options.program.split_first().context("a program")?;
+    let path = exec::find_program(name)?;
+    let mut command = Command::new(&path);
+    command.arg0(name).args(arguments);
+    let mut not_seen = None;
+    let mut recording = None;
+    match recorder(options, &path) {
+        Ok(library) => {
+            let (page, descriptor) = page::WatchPage::create()?;
+            command.env(page::VARIABLE, page::WatchPage::path(&descriptor));
+            exec::preload(&mut command, &[library]);
+            recording = Some((page, descriptor));
+        }
+        Err(why) => not_seen = without_records(&why),
+    }
+    let mut child = Child::spawn(command, &[])?;
+    let page: Option<(page::WatchPage, OwnedFd)> = recording;
+    let mut watcher = Watcher::new(child.id(), page.as_ref().map(|(page, _)| *page), Some(command_line(&options.program)));
+    watcher.not_seen.extend(not_seen);
+    let deadline = options.span.map_or(Nanos::MAX, |span| clock::now() + span);
+    let mut ended = None;
+    while ended.is_none() && clock::now() < deadline && !interrupt::requested() {
+        watcher.look();
+        ended = child.wait_until(deadline.min(clock::now() + watcher.pause()))?;
+    }
+    report(cli, options, watcher.finish())?;
+    let status = match ended {
+        Some(status) => status,
+        None => wait(&mut child)?,
+    };
+    match exit_code(status) {
+        0 => Ok(()),
+        code => Err(Failure::Program(code).into()),
+    }
+}
+
+/// Waits until the program exits, after the advice is printed. A second Ctrl-C ends this process.
+fn wait(child: &mut Child) -> Result<ExitStatus> {
+    loop {
+        if let Some(status) = child.wait_until(Nanos::MAX)? {
+            return Ok(status);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// As shells show the end of a program.
+fn exit_code(status: ExitStatus) -> u8 {
+    status.code().map_or_else(|| 128 + status.signal().unwrap_or(0) as u8, |code| code as u8)
+}
+
+/// The preload library for a program, or why there is none.
+fn recorder(options: &Advise, program: &Path) -> Result<PathBuf, String> {
+    if options.no_preload {
+        return Err("--no-preload".to_owned());
+    }
+    let is_java = program.file_name().is_some_and(|name| name == "java");
+    if is_java {
+        return Err("Java starts and parks its threads itself".to_owned());
+    }
+    exec::program::what(program).map_err(str::to_owned)?;
+    let library = match &options.library {
+        Some(library) if library.is_file() => library.clone(),
+        Some(library) => return Err(format!("{}: no such library", shown(&library.to_string_lossy()))),
+        None => {
+            let here = std::env::current_exe().map_err(|error| error.to_string())?;
+            let folder = here.parent().unwrap_or(Path::new("/"));
+            let found = exec::places::find(folder, LIBRARY);
+            found.ok_or_else(|| exec::places::remedy(folder, LIBRARY, "watch"))?
+        }
+    };
+    let library = std::fs::canonicalize(library).map_err(|error| error.to_string())?;
+    Ok(if exec::program::has_musl() { exec::program::for_glibc_alone(&library) } else { library })
+}
+
+/// The line about causes of which `/proc` knows nothing.
+fn without_records(why: &str) -> Option<String> {
+    let blind: Vec<&str> = layers::blind_without_preload().map(causes::WaitCause::name).collect();
+    Some(format!("{} (/proc alone does not show them; no preload library: {why})", blind.join(", ")))
+}
+
+/// The command as a user would type it again, cut to what fits on a line.
+fn command_line(program: &[OsString]) -> String {
+    const MOST: usize = 60;
+    let quoted = |word: &OsString| {
+        let word = word.to_string_lossy();
+        let is_plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c));
+        if is_plain { word.into_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    };
+    let line = program.iter().map(quoted).collect::<Vec<_>>().join(" ");
+    let line = shown(&line);
+    if line.chars().count() <= MOST { line.into_owned() } else { line.chars().take(MOST - 3).collect::<String>() + "..." }
+}
+
+fn report(cli: &Cli, options: &Advise, (seen, mut not_seen): (Observation, Vec<String>)) -> Result<()> {
+    if seen.episodes.lost > 0 {
+        not_seen.push(format!("{} episodes of barriers, of {}", seen.episodes.lost, seen.episodes.count + seen.episodes.lost));
+    }
+    let without = seen.creations.map_or(0, |creations| creations.without_slot);
+    if without > 0 {
+        not_seen.push(format!("what {without} threads did: the page of records has no more room"));
+    }
+    let advice = Advice { causes: causes::judge(&seen), seen, not_seen };
+    let document = serde_json::to_string_pretty(&document::of(&advice))? + "\n";
+    if let Some(path) = &options.output {
+        output::write(path, &document)?;
+    }
+    let text = match cli.format {
+        Format::Json => document,
+        _ => text::screen(&advice),
+    };
+    // The program may have closed what this process shares with it.
+    if let Err(error) = stderr().write_all(text.as_bytes()) {
+        tell("warning", &format!("the advice cannot be printed: {error}"));
+    }
+    Ok(())
+}
+
+/// Returns whether system calls of a process are hidden from this user.
+fn hides_calls(process: u32) -> bool {
+    !task::shows_calls(process)
+}

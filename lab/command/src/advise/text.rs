@@ -1,0 +1,134 @@
+//! The screen: at most 24 lines of 80 columns.
+use super::Advice;
+use foregather_machine::{Nanos, shown};
+use foregather_results::table::wrapped_within;
+use foregather_watch::causes::NamedCause;
+
+const COLUMNS: usize = 80;
+const LINES: usize = 24;
+/// The width of a bar of 100 %.
+const BAR: f64 = 26.0;
+/// A share below this is not shown.
+const LEAST: f64 = 0.005;
+const INDENT: usize = 7;
+
+pub(super) fn screen(advice: &Advice) -> String {
+    let mut lines = vec![headline(advice)];
+    lines.extend(bars(advice));
+    match advice.causes.split_first() {
+        None => lines.extend(wrapped("CAUSE", &nothing(advice))),
+        Some((first, others)) => {
+            lines.extend(wrapped("CAUSE", &format!("{} [{}]", first.verdict, first.certainty.label())));
+            lines.extend(wrapped("", &first.evidence));
+            lines.extend(cure(first));
+            lines.extend(others.iter().take(3).flat_map(|cause| wrapped("ALSO", &other(advice, cause))));
+        }
+    }
+    if advice.not_seen.is_empty() {
+        lines.push("not seen: switches within the kernel".to_owned());
+    } else {
+        lines.extend(text_lines(&format!("not seen: {}", advice.not_seen.join("; "))));
+    }
+    lines.truncate(LINES);
+    lines.join("\n") + "\n"
+}
+
+fn headline(advice: &Advice) -> String {
+    let seen = &advice.seen;
+    let name = seen.programs.first().map_or("the program", |program| program.name.as_str());
+    let processors = seen.allowed().len();
+    let quota = seen.quota.map_or(String::new(), |quota| format!(" (quota {quota:.1})"));
+    let plural = if processors == 1 { "processor" } else { "processors" };
+    let line = format!(
+        "{}: {:.1} s, {} threads on {processors} {plural}{quota}, mean parallelism {:.1}",
+        shown(name),
+        seconds(seen.elapsed()),
+        seen.ledger.threads.len(),
+        seen.parallelism()
+    );
+    line.chars().take(COLUMNS).collect()
+}
+
+fn bars(advice: &Advice) -> Vec<String> {
+    let seen = &advice.seen;
+    let spent = seen.spent();
+    let total = spent.total();
+    if total == Nanos::ZERO {
+        return vec!["  no thread ran or waited for another one".to_owned()];
+    }
+    let throttled = seen.throttling.filter(|found| found.throttled > 0);
+    let throttled = throttled.map(|found| format!("throttled {} times, {:.1} s", found.throttled, seconds(found.stopped)));
+    let last = seen
+        .episodes
+        .most_often_last()
+        .map(|(thread, share)| format!("thread {thread} last in {:.0} % of {}", share * 100.0, seen.episodes.count));
+    let work = if seen.has_records() { "work" } else { "work or spin" };
+    let rows = [
+        (work, spent.work, None),
+        ("spun at a barrier", spent.spun, None),
+        ("spun without work", spent.idle_spun, None),
+        ("ready, no processor", spent.ready, throttled),
+        ("slept, late partner", spent.late, last),
+        ("waited for a mutex", spent.lock, None),
+    ];
+    let mut lines = Vec::new();
+    for (name, time, note) in rows {
+        let share = time.0 as f64 / total.0 as f64;
+        if share >= LEAST {
+            let bar = "#".repeat((share * BAR).round() as usize);
+            lines.push(
+                format!("  {name:<19} {:>4.0} %  {bar:<14} {}", share * 100.0, note.unwrap_or_default()).trim_end().to_owned(),
+            );
+        }
+    }
+    let lead = seen.per_elapsed(seen.episodes.lead).min(1.0) * 100.0;
+    if lead >= 1.0 {
+        lines.push(format!("  if the last thread of each episode were on time: -{lead:.0} %"));
+    }
+    lines
+}
+
+/// The sentence for a program that is well.
+fn nothing(advice: &Advice) -> String {
+    let spent = advice.seen.spent();
+    let waits = spent.total() - spent.work;
+    if waits.0 as f64 <= spent.total().0 as f64 * 0.1 {
+        "nothing to mend".to_owned()
+    } else {
+        "nothing to mend: no single cause explains a tenth of the time".to_owned()
+    }
+}
+
+fn cure(cause: &NamedCause) -> Vec<String> {
+    let label = cause.remedy.rounding.label();
+    match &cause.remedy.command {
+        Some(command) => {
+            // A command is pasted, so it is not wrapped.
+            let mut lines = vec![format!("CURE   {}", shown(command))];
+            lines.extend(wrapped("", &format!("{} ({label})", cause.remedy.step)));
+            lines
+        }
+        None => wrapped("CURE", &format!("no setting: {}", cause.remedy.step)),
+    }
+}
+
+fn other(advice: &Advice, cause: &NamedCause) -> String {
+    let share = cause.explains.0 as f64 / advice.seen.spent().total().0.max(1) as f64;
+    format!("{} ({:.0} %, {}): {}", cause.cause.name(), share.min(1.0) * 100.0, cause.certainty.label(), cause.verdict)
+}
+
+fn wrapped(head: &str, text: &str) -> Vec<String> {
+    text_lines(&format!("{head:<INDENT$}{text}"))
+}
+
+fn text_lines(text: &str) -> Vec<String> {
+    // The head keeps its blanks: only the rest is wrapped.
+    let (head, rest) = text.split_at(INDENT.min(text.len()));
+    let body = wrapped_within(&shown(rest), 0, COLUMNS - INDENT);
+    let indent = " ".repeat(INDENT);
+    body.lines().enumerate().map(|(at, line)| format!("{}{line}", if at == 0 { head } else { &indent })).collect()
+}
+
+fn seconds(time: Nanos) -> f64 {
+    time.0 as f64 / 1e9
+}

@@ -1,0 +1,200 @@
+//! Looks at a program and its processes, as often as a budget of processor time allows.
+use super::hides_calls;
+use foregather_host::watched::page::{self, WatchPage};
+use foregather_host::watched::program::{self, ProgramFacts};
+use foregather_host::watched::surroundings::{self, SurroundingsReading};
+use foregather_host::watched::task;
+use foregather_host::{affinity, cgroup, facts, sched, usage};
+use foregather_machine::{CpuId, Nanos};
+use foregather_watch::{EpisodeTally, Ledger, Observation};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Looks are at least this far apart.
+const SHORTEST: Nanos = Nanos::from_ms(10);
+const LONGEST: Nanos = Nanos::from_ms(1_000);
+/// Of one processor, watching takes this part, after a credit: short programs are looked at as often as long
+/// ones.
+const BUDGET: u64 = 200;
+const CREDIT: Nanos = Nanos::from_ms(100);
+/// The first look at what changes seldom, and the longest time between two of them.
+const FIRST_FACTS: Nanos = Nanos::from_ms(30);
+const FACTS_APART: Nanos = Nanos::from_ms(1_000);
+
+pub(super) struct Watcher {
+    root: u32,
+    page: Option<WatchPage>,
+    command: Option<String>,
+    ledger: Ledger,
+    episodes: EpisodeTally,
+    next_episode: u64,
+    programs: BTreeMap<u32, ProgramFacts>,
+    siblings: BTreeSet<u32>,
+    family: Vec<u32>,
+    before: SurroundingsReading,
+    throttling: Option<cgroup::Throttling>,
+    quota: Option<f64>,
+    usable: Vec<CpuId>,
+    next_facts: Nanos,
+    facts_apart: Nanos,
+    /// What all looks took.
+    cost: Nanos,
+    pub(super) not_seen: Vec<String>,
+}
+
+impl Watcher {
+    pub(super) fn new(root: u32, page: Option<WatchPage>, command: Option<String>) -> Self {
+        let before = surroundings::read(root);
+        let mut not_seen = Vec::new();
+        if hides_calls(root) {
+            not_seen.push("system calls of sleeping threads: the system hides them".to_owned());
+        }
+        Self {
+            root,
+            page,
+            command,
+            ledger: Ledger::default(),
+            episodes: EpisodeTally::default(),
+            next_episode: 0,
+            programs: BTreeMap::new(),
+            siblings: BTreeSet::new(),
+            family: vec![root],
+            throttling: before.throttling,
+            before,
+            quota: cgroup::quota_of(root),
+            usable: usable(),
+            next_facts: page::now() + FIRST_FACTS,
+            facts_apart: FIRST_FACTS,
+            cost: Nanos::ZERO,
+            not_seen,
+        }
+    }
+
+    /// Looks at all threads once.
+    pub(super) fn look(&mut self) {
+        let began = usage::thread_cpu();
+        let at = page::now();
+        let recorded = self.page.map(|page| page.threads()).unwrap_or_default();
+        let recording: BTreeSet<u32> = recorded.iter().map(|record| record.process).chain(self.family.iter().copied()).collect();
+        let readings: Vec<_> = recording.iter().flat_map(|&process| task::read_threads(process)).collect();
+        // A process that has exited and is not reaped yet still has a thread.
+        if readings.iter().all(|reading| reading.state == task::TaskState::Exited) {
+            return;
+        }
+        let known = self.ledger.threads.len();
+        self.ledger.add(at, &readings, &recorded);
+        self.take_episodes();
+        if at >= self.next_facts {
+            self.look_around(&recording);
+            self.next_facts = page::now() + self.facts_apart;
+            self.facts_apart = Nanos(self.facts_apart.0 * 2).min(FACTS_APART);
+        } else if self.ledger.threads.len() != known {
+            self.note_threads(|account| account.facts.is_none());
+        }
+        self.cost += usage::thread_cpu() - began;
+    }
+
+    /// How long to pause after a look. Pauses differ, so that looks do not keep step with the program.
+    pub(super) fn pause(&self) -> Nanos {
+        let paid_until = Nanos((self.cost - CREDIT).0.saturating_mul(BUDGET));
+        let pause = (paid_until - self.ledger.elapsed()).max(SHORTEST).min(LONGEST);
+        let part = (self.ledger.looks * 618 + 300) % 1_000;
+        Nanos(pause.0 * (700 + part * 6 / 10) / 1_000)
+    }
+
+    fn take_episodes(&mut self) {
+        let Some(page) = self.page else { return };
+        let episodes = &mut self.episodes;
+        let lost = page.episodes(&mut self.next_episode, |episode| episodes.add(&episode));
+        self.episodes.lost += lost;
+    }
+
+    /// Looks at what changes seldom.
+    fn look_around(&mut self, recording: &BTreeSet<u32>) {
+        self.family = task::family(self.root);
+        for &process in self.family.iter().chain(recording) {
+            if let Some(facts) = program::read(process) {
+                self.programs.insert(process, facts);
+            }
+        }
+        if program::is_running(self.root) {
+            self.siblings.extend(program::same_programs(self.root));
+            self.throttling_now();
+        }
+        self.note_threads(|_| true);
+    }
+
+    fn throttling_now(&mut self) {
+        if let Some(now) = cgroup::throttling_of(self.root) {
+            self.throttling = Some(now);
+            // The program may have been moved into a group after it was started.
+            self.before.throttling.get_or_insert(now);
+            self.quota = cgroup::quota_of(self.root);
+        }
+    }
+
+    fn note_threads(&mut self, wants: impl Fn(&foregather_watch::ThreadAccount) -> bool) {
+        let wanted: Vec<_> = self
+            .ledger
+            .threads
+            .values()
+            .filter(|account| account.seen == self.ledger.ended && wants(account))
+            .map(|account| (account.last.process, account.last.thread))
+            .collect();
+        for (process, thread) in wanted {
+            if let Some(facts) = task::read_facts(process, thread) {
+                self.ledger.note(thread, facts);
+            }
+        }
+    }
+
+    /// All that was seen, and what could not be.
+    pub(super) fn finish(mut self) -> (Observation, Vec<String>) {
+        self.take_episodes();
+        self.throttling_now();
+        if let Some(page) = self.page {
+            self.ledger.settle(&page.threads());
+        }
+        let after = surroundings::read(self.root);
+        let own = std::process::id();
+        let is_ours = |process: u32| process == own || process == self.root || self.programs.contains_key(&process);
+        let competitors = surroundings::competitors(&self.before, &after, is_ours);
+        let (load, earlier) = (after.load, self.before.load);
+        let load = sched::SystemLoad {
+            steal: load.steal - earlier.steal,
+            busy: load.busy - earlier.busy,
+            idle: load.idle - earlier.idle,
+            ..load
+        };
+        let throttling = self.throttling.zip(self.before.throttling).map(|(now, before)| cgroup::Throttling {
+            periods: now.periods.saturating_sub(before.periods),
+            throttled: now.throttled.saturating_sub(before.throttled),
+            stopped: now.stopped - before.stopped,
+        });
+        let mut programs: Vec<ProgramFacts> = self.programs.into_values().collect();
+        programs.sort_by_key(|program| (program.process != self.root, program.process));
+        let seen = Observation {
+            ledger: self.ledger,
+            episodes: self.episodes,
+            creations: self.page.map(|page| page.creations()),
+            programs,
+            siblings: self.siblings,
+            usable: self.usable,
+            quota: self.quota,
+            throttling,
+            load,
+            pressure: after.pressure.zip(self.before.pressure).map(|(after, before)| after - before),
+            competitors,
+            command: self.command,
+        };
+        (seen, self.not_seen)
+    }
+}
+
+/// The processors of the cpuset, else those that are online.
+fn usable() -> Vec<CpuId> {
+    cgroup::cpuset().unwrap_or_else(|| {
+        let own = affinity::allowed();
+        let online: Vec<CpuId> = (0..facts::online()).collect();
+        if own.len() > online.len() { own } else { online }
+    })
+}

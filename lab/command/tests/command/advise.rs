@@ -1,0 +1,58 @@
+//! `advise`: a program is watched, and keeps its output and its exit code.
+use super::{foregather, scratch, stderr, validate};
+use std::process::{Command, Stdio};
+
+#[test]
+fn the_programs_output_and_exit_code_are_its_own_and_the_advice_is_apart() {
+    let kept = scratch("advice.json");
+    let advise = |script: &str| {
+        let arguments = ["advise", "--no-preload", "--output", kept.to_str().unwrap(), "--", "sh", "-c", script];
+        foregather(&arguments).output().unwrap()
+    };
+    let said = advise("echo own; sleep 0.3; exit 7");
+    assert_eq!((said.status.code(), &said.stdout[..]), (Some(7), &b"own\n"[..]), "{}", stderr(&said));
+    let screen = stderr(&said);
+    assert!(screen.contains("CAUSE  nothing to mend") && screen.contains("no preload library: --no-preload"), "{screen}");
+    assert!(screen.lines().count() <= 24 && screen.lines().all(|line| line.chars().count() <= 80), "{screen}");
+    validate(&serde_json::from_str(&std::fs::read_to_string(&kept).unwrap()).unwrap(), "advice.schema.json");
+    assert_eq!(advise("kill -TERM $$").status.code(), Some(128 + 15), "as shells show it");
+}
+
+#[test]
+fn a_busy_pair_on_one_processor_is_named_by_proc_alone() {
+    // Whatever else runs here, two loops that share a mask of one processor wait for each other.
+    let kept = scratch("pair.json");
+    let script = "taskset -p -c 0 $$ >/dev/null; (while :; do :; done) & one=$!; (while :; do :; done) & sleep 2; kill $one $!";
+    let arguments = ["advise", "--no-preload", "--output", kept.to_str().unwrap(), "--", "sh", "-c", script];
+    let said = foregather(&arguments).output().unwrap();
+    let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&kept).unwrap()).unwrap();
+    validate(&document, "advice.schema.json");
+    let causes: Vec<&str> = document["causes"].as_array().unwrap().iter().filter_map(|cause| cause["cause"].as_str()).collect();
+    let is_alone = std::thread::available_parallelism().is_ok_and(|processors| processors.get() == 1);
+    assert!(causes.contains(&"mask") || is_alone, "{}", stderr(&said));
+}
+
+#[test]
+fn what_cannot_be_watched_is_said() {
+    let end = |arguments: &[&str]| {
+        let said = foregather(&[&["advise"], arguments].concat()).output().unwrap();
+        (said.status.code(), stderr(&said))
+    };
+    let (code, said) = end(&["--", "no-such-program"]);
+    assert!(code == Some(127) && said.contains("no such program in PATH"), "{code:?}: {said}");
+    let (code, said) = end(&["--pid", "4194303"]);
+    assert!(code == Some(2) && said.contains("process 4194303 is not running here"), "{code:?}: {said}");
+    for wrong in [&["--for", "10ms", "--", "true"][..], &["--pid", "1", "--", "true"], &[]] {
+        assert_eq!(end(wrong).0, Some(2), "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_running_process_is_watched_for_the_time_that_is_asked_for() {
+    let mut sleeper = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
+    let said = foregather(&["advise", "--pid", &sleeper.id().to_string(), "--for", "300ms"]).output().unwrap();
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+    assert!(said.status.success() && stderr(&said).contains("nothing to mend"), "{}", stderr(&said));
+    assert!(said.stdout.is_empty());
+}
