@@ -52,8 +52,8 @@ impl HelpTimes {
         other
     }
 
-    /// Records the time of a copy. The shortest recent time counts, since a side may be preempted; each longer
-    /// one raises it by an eighth at most.
+    /// Records the time of a copy. The shortest recent time counts, because a side may be preempted; each
+    /// longer one raises it by an eighth at most.
     pub(crate) fn record(&self, bytes: usize, help: Help, took: Nanos) {
         let best = &self.0[bytes.max(1).ilog2() as usize].best[help as usize];
         let took = u32::try_from(took.0).unwrap_or(u32::MAX).max(1);

@@ -18,8 +18,8 @@ const BOTH_SIDES: usize = 16 << 10;
 /// neither side waits long for the other one's last.
 const CHUNK_LEAST: usize = 32 << 10;
 const CHUNK_MOST: usize = 256 << 10;
-/// How long a getter waits for a chunk of the stage before it reads one itself: several times what a helper that
-/// is at work needs for a chunk.
+/// How long a getter waits for a chunk of the stage before it reads one itself: several times what a helper
+/// that is at work needs for a chunk.
 const PATIENCE: Nanos = Nanos::from_us(3);
 /// How long a getter spins for a chunk that its helper has begun.
 const SPIN: Nanos = Nanos::from_us(50);
@@ -35,7 +35,7 @@ fn chunk_of(total: usize) -> usize {
 }
 
 /// A copy by both sides, as its getter knows it.
-struct Copy<'a> {
+struct JointCopy<'a> {
     from: Address,
     /// That of `from`.
     port: usize,
@@ -48,7 +48,7 @@ struct Copy<'a> {
     target: &'a [Piece],
 }
 
-impl Copy<'_> {
+impl JointCopy<'_> {
     fn range(&self, chunk: u32) -> Range<usize> {
         let start = chunk as usize * self.chunk;
         start..(start + self.chunk).min(self.bytes)
@@ -169,7 +169,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         }
         contest.target.write(target);
         let began = self.cpu.now();
-        let copied = self.both_sides(&Copy { from, port, contest, staged, bytes, chunk, target }, read);
+        let copied = self.both_sides(&JointCopy { from, port, contest, staged, bytes, chunk, target }, read);
         self.exposed.times.record(bytes, help, self.cpu.now() - began);
         contest.end();
         if staged {
@@ -180,7 +180,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
 
     /// Reads chunks from the upper end until there are none, and then waits for the helper's last one. With a
     /// stage it first waits a little for the helper, whose chunks it takes as they come.
-    fn both_sides(&self, copy: &Copy<'_>, read: impl Fn(Range<usize>) -> Result<(), Error>) -> Result<(), Error> {
+    fn both_sides(&self, copy: &JointCopy<'_>, read: impl Fn(Range<usize>) -> Result<(), Error>) -> Result<(), Error> {
         let duel = &copy.contest.duel;
         duel.open(copy.bytes.div_ceil(copy.chunk) as u32, if copy.staged { STAGE_SLOTS } else { u32::MAX });
         let (mut taken, mut copied) = (0, Ok(()));
@@ -212,7 +212,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
 
     /// Takes chunks from the stage until none is free, or the helper lets the getter wait for long. Meanwhile
     /// it helps lanes that read from here.
-    fn take_staged(&self, copy: &Copy<'_>, taken: &mut u32) {
+    fn take_staged(&self, copy: &JointCopy<'_>, taken: &mut u32) {
         let duel = &copy.contest.duel;
         let mut last = self.cpu.now();
         while duel.has_free() {
@@ -228,9 +228,9 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         }
     }
 
-    fn take_chunk(&self, copy: &Copy<'_>, taken: &mut u32) {
-        // SAFETY: the caller's call of `get` borrows the pieces of the list until the copy has ended, and this
-        // side alone writes to them.
+    fn take_chunk(&self, copy: &JointCopy<'_>, taken: &mut u32) {
+        // SAFETY: the caller's call of `get` borrows the pieces of the list until the copy has ended, and
+        // this side alone writes to them.
         unsafe { self.fabric.empty_stage(copy.port, *taken, copy.target, copy.range(*taken)) };
         *taken += 1;
         copy.contest.duel.raise(*taken + STAGE_SLOTS);
