@@ -78,9 +78,14 @@ fn libgomp(platform: Platform, built: &Path, place: &Path) -> Result<PathBuf> {
         elf::set_init_first(&mut linked).with_context(|| format!("{}", library.display()))?;
         fs::write(library, linked)?;
     }
+    let full = place.join(LIBGOMP_FULL);
+    let _ = fs::remove_file(&full);
+    std::os::unix::fs::symlink(linked.file_name().context("a library has a name")?, &full)?;
     Ok(preloaded)
 }
 
 /// Where the OpenMP runtime stands under the name that programs link with, beside the drop-in libraries. In a
 /// folder of its own, which a library path may name without the others.
 pub(crate) const LIBGOMP: &str = "gomp/libgomp.so.1";
+/// The same by the name that a few extensions, such as numba's, need; a link.
+pub(crate) const LIBGOMP_FULL: &str = "gomp/libgomp.so.1.0.0";

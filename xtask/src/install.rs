@@ -4,7 +4,7 @@
 //! has something to compare with. Nothing in it names the prefix, so it may be moved.
 use crate::Trouble;
 use crate::build::{PARTS, Platform, done, root};
-use crate::drop_in::{DROP_INS, LIBGOMP, library};
+use crate::drop_in::{DROP_INS, LIBGOMP, LIBGOMP_FULL, library};
 use crate::notices;
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -17,7 +17,7 @@ Builds the C library, the drop-in libraries and the command, and lays them out b
 
   lib/libforegather.so, .a        the library for C, C++ and Fortran, with lib/pkgconfig and lib/cmake
   lib/foregather/                 drop-in libraries: OpenMP runtime, barriers of POSIX threads, BLAS
-  lib/foregather/gomp/            the OpenMP runtime as libgomp.so.1, for a library path
+  lib/foregather/gomp/            the OpenMP runtime as libgomp.so.1 and libgomp.so.1.0.0, for a library path
   include/                        foregather.h, foregather.hpp, and the source of the Fortran module
   bin/foregather                  the command, with a manual page for each verb and completions for bash, zsh and fish
   share/foregather/               suppressions for valgrind and ThreadSanitizer
@@ -109,7 +109,9 @@ pub(crate) fn lay_out(platform: Platform) -> Result<PathBuf> {
         let drop_in = library(platform, drop_in, &built)?;
         put(&drop_in, &stage.join("lib/foregather").join(drop_in.file_name().context("a library has a name")?))?;
     }
-    put(&built.with_file_name("drop-in").join(LIBGOMP), &stage.join("lib/foregather").join(LIBGOMP))?;
+    for name in [LIBGOMP, LIBGOMP_FULL] {
+        put(&built.with_file_name("drop-in").join(name), &stage.join("lib/foregather").join(name))?;
+    }
     let command = stage.join("bin/foregather");
     put(&built.join("foregather"), &command)?;
     platform.strip(&command, &["--strip-debug"])?;
