@@ -17,6 +17,7 @@ mod barriers;
 mod bars;
 mod curve;
 mod document;
+mod drawn;
 mod dsm;
 mod heat;
 mod legend;
@@ -85,7 +86,7 @@ enum Topic {
 }
 
 /// The figures that are chosen by what was measured, in the order of the page.
-const FIGURES: [(&str, Topic, DrawFigure); 29] = [
+const FIGURES: [(&str, Topic, DrawFigure); 31] = [
     ("barriers", Topic::Barriers, barriers::matrix),
     ("barrier-classes", Topic::Barriers, barriers::classes),
     ("barrier-regret", Topic::Barriers, regret::of_barriers),
@@ -93,9 +94,11 @@ const FIGURES: [(&str, Topic, DrawFigure); 29] = [
     ("ablation", Topic::Barriers, |all| studies::ABLATION.draw(all)),
     ("predictions", Topic::Barriers, |all| studies::PREDICTIONS.draw(all)),
     ("skew", Topic::Barriers, skew::draw),
+    ("drawn-regret", Topic::Teams, |all| drawn::REGRETS.draw(all)),
     ("openmp", Topic::Teams, |all| openmp::CONSTRUCTS.draw(all)),
     ("openmp-tasks", Topic::Teams, |all| openmp::TASKS.draw(all)),
     ("programs", Topic::Teams, |all| openmp::PROGRAMS.draw(all)),
+    ("program-runtimes", Topic::Teams, |all| drawn::RUNTIMES.draw(all)),
     ("teams", Topic::Teams, |all| teams::REGIONS.draw(all)),
     ("queue-late", Topic::Queues, |all| queues::LATE.draw(all)),
     ("queue-burnt", Topic::Queues, |all| queues::BURNT.draw(all)),

@@ -114,10 +114,14 @@ fn check_python(python: &Path, module: &str, package: &str) -> Result<()> {
     let mut command = Command::new(python);
     command.args(["-c", &format!("import {module}")]);
     let shown = python.display();
-    let remedy =
-        format!("install it there (`{shown} -m pip install {package}`), or name a Python that has {package} by --python");
-    let output = output(command, LOADS).with_context(|| format!("--python {shown} cannot be run; {remedy}"))?;
-    ensure!(output.status.success(), "--python {shown} cannot import {module} ({}); {remedy}", complaint(&output));
+    let run = output(command, LOADS);
+    let output = run.with_context(|| format!("--python {shown} cannot be run; name a Python that has {package}"))?;
+    ensure!(
+        output.status.success(),
+        "--python {shown} cannot import {module} ({}); install it there (`{shown} -m pip install {package}`), or name a Python \
+         that has {package} by --python",
+        complaint(&output)
+    );
     Ok(())
 }
 
@@ -257,7 +261,7 @@ mod tests {
     fn an_interpreter_without_the_package_is_named_with_the_remedy() {
         let error =
             |python: &str| format!("{:#}", check_python(Path::new(python), "no_such_module", "some-package").unwrap_err());
-        assert!(error("/no/such/python").contains("--python /no/such/python cannot be run; install it there"));
+        assert!(error("/no/such/python").contains("--python /no/such/python cannot be run; name a Python that has some-package"));
         let without = error("false");
         assert!(without.contains("cannot import no_such_module (no complaint)") && without.contains("some-package by --python"));
     }

@@ -21,6 +21,8 @@ fn everything() -> Vec<Results> {
             sample::ablation(),
             sample::predictions(),
             sample::regrets::drawn(),
+            sample::regrets::judged(),
+            sample::regrets::of_runtimes(),
             skew_and_noise::skew(),
             skew_and_noise::noise(2),
             sample::messages::messages(),

@@ -77,6 +77,8 @@ fn figures_are_as_they_were() {
         "ablation": sample::ablation(),
         "predictions": sample::predictions(),
         "drawn": sample::regrets::drawn(),
+        "judged": sample::regrets::judged(),
+        "runtimes": sample::regrets::of_runtimes(),
         "butterfly": sample::butterfly(),
         "skew": skew_and_noise::skew(),
         "skew-old": skew_and_noise::old_skew(),

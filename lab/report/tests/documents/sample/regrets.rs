@@ -36,6 +36,46 @@ pub(crate) fn simulated(machines: usize) -> Vec<Measurement> {
     all
 }
 
+/// Results as `measure regret` gives them: our column in three rows of two classes, and another one.
+pub(crate) fn judged() -> Results {
+    let mut results = empty("measure regret");
+    for (row, class, [ratio, low, high], block_low, verdict) in [
+        ("single, 2t, 5 us", "idle machine, threads fit", [1.0, 0.9, 1.1], 0.6, ""),
+        ("critical, 7t + 2 hogs, 20 us", "background load, oversubscribed", [2.4, 1.7, 3.1], 1.2, "above 1.5, block above 1.15"),
+        ("nested, 2 teams of 3t + 1 bursts:5, 0 us", "background load, oversubscribed", [1.3, 0.8, 1.9], 1.0, ""),
+    ] {
+        let m = |column: &str, times: f64| {
+            let m =
+                Measurement::from_values(format!("regret/{row}/{column}"), "one episode", "us", vec![9.0 * times, 10.0 * times]);
+            m.label("row", row).label("class", class).label("column", column).label("episodes", "constructs of OpenMP")
+        };
+        let ours = m("ours", ratio).label("against", "gomp-passive").label("verdict", verdict).figure("floor", 1.04);
+        let ours = ours.figure("ratio", ratio).figure("low", low).figure("high", high).figure("block_low", block_low);
+        results.measurements.push(ours);
+        results.measurements.push(m("gomp-passive", 1.0).label("against", "ours").figure("ratio", 1.0 / ratio));
+    }
+    results
+}
+
+/// Results as `measure programs hgb` gives them.
+pub(crate) fn of_runtimes() -> Results {
+    let mut results = empty("measure programs");
+    for (threads, hogs, runner, seconds, regret) in [
+        ("2", "0", "foregather", 0.15, 1.07),
+        ("2", "0", "gomp-passive", 1.4, 10.0),
+        ("2", "0", "omp", 0.14, 1.0),
+        ("4", "1", "foregather", 0.52, 1.3),
+        ("4", "1", "gomp-passive", 0.4, 1.0),
+        ("4", "1", "omp", 15.0, 37.5),
+    ] {
+        let id = format!("programs/hgb/{threads}t/{hogs}h/{runner}");
+        let m = Measurement::from_values(id, "a program", "s", vec![seconds * 0.9, seconds, seconds * 1.2]);
+        let m = m.label("program", "hgb").label("threads", threads).label("hogs", hogs).label("runner", runner);
+        results.measurements.push(m.figure("regret", regret));
+    }
+    results
+}
+
 /// Results as `measure barriers --draw` gives them: the adaptive waiter's shares in eight rows, and a peer
 /// beside it.
 pub(crate) fn drawn() -> Results {
