@@ -13,8 +13,8 @@ use foregather_team::Team;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// Our runners. `team` has all members, `team-fitting` as many as fit and pay; `team-block` always sleeps, and
-/// `team-spin` never.
+/// Our runners. `team` has all members, `team-fitting` as many as fit and pay; `team-block` always sleeps,
+/// and `team-spin` never.
 pub const RUNNERS: [&str; 6] = ["team", "team-fitting", "team-block", "team-spin", "serial", "std-scope"];
 /// A cell that has not ended by this much over twice its time has collapsed.
 const COLLAPSED: Nanos = Nanos::from_ms(1_500);

@@ -36,16 +36,16 @@ const COLUMNS: [Heading; 9] = [
 
 /// One column: with scouts or without, with kept costs or without.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Column {
+struct EndColumn {
     scouts: bool,
     kept: bool,
 }
 
-const ALL: [Column; 4] = [
-    Column { scouts: true, kept: true },
-    Column { scouts: false, kept: true },
-    Column { scouts: true, kept: false },
-    Column { scouts: false, kept: false },
+const ALL: [EndColumn; 4] = [
+    EndColumn { scouts: true, kept: true },
+    EndColumn { scouts: false, kept: true },
+    EndColumn { scouts: true, kept: false },
+    EndColumn { scouts: false, kept: false },
 ];
 
 impl Experiment for Ends {
@@ -69,7 +69,7 @@ impl Experiment for Ends {
         let mut matrix = Matrix::new("ends", cells, self.runs, Order::Random(self.seed), quiet).all_or_none();
         for (end, hogs) in rows {
             let beside = Surroundings { hogs, ..Surroundings::default() };
-            let name = |column: &Column| format!("{}, {hogs} hogs: {}", end.name(), column.name());
+            let name = |column: &EndColumn| format!("{}, {hogs} hogs: {}", end.name(), column.name());
             let cell = EndCell { end, threads: self.threads, span_ns: SPAN_NS };
             let runs = matrix.row(beside, &ALL, name, |column, _| {
                 // A process may keep what it has measured.
@@ -91,7 +91,7 @@ impl Experiment for Ends {
     }
 }
 
-impl Column {
+impl EndColumn {
     fn name(self) -> &'static str {
         if self.scouts { "ours" } else { "without scouts" }
     }
@@ -106,7 +106,7 @@ fn judged(end: ProcessEnd, hogs: u32, runs: &[Runs<f64>], costs: &Costs) -> Vec<
     let all: Vec<Measurement> = ALL.iter().zip(runs).map(|(&column, runs)| one(end, hogs, column, runs)).collect();
     let tick_ms = costs.tick.0 as f64 / 1e6;
     let verdict = |at: usize| {
-        let without = ALL.iter().position(|other| *other == Column { scouts: false, ..ALL[at] });
+        let without = ALL.iter().position(|other| *other == EndColumn { scouts: false, ..ALL[at] });
         let (with, without) = (&all[at], &all[without.expect("each column has its counterpart")]);
         let later = with.median() - without.median() <= TICKS.0 * tick_ms;
         let worst = with.number("worst_ms") - without.number("worst_ms") <= TICKS.1 * tick_ms;
@@ -120,7 +120,7 @@ fn judged(end: ProcessEnd, hogs: u32, runs: &[Runs<f64>], costs: &Costs) -> Vec<
     all.iter().zip(verdicts).map(|(m, verdict)| m.clone().label("verdict", verdict)).collect()
 }
 
-fn one(end: ProcessEnd, hogs: u32, column: Column, runs: &Runs<f64>) -> Measurement {
+fn one(end: ProcessEnd, hogs: u32, column: EndColumn, runs: &Runs<f64>) -> Measurement {
     let id = format!("{ENDS}{}/{hogs}h/{}/{}", end.name(), column.costs(), column.name());
     let worst = runs.results.iter().copied().fold(f64::NAN, f64::max);
     Measurement::from_values(id, "from a process's last act until it was waited for", "ms", runs.results.clone())

@@ -41,7 +41,7 @@ const COLUMNS: [Heading; 8] = [
 
 /// One column: a runtime, how it is put under the program, and how it is set.
 #[derive(Clone, Debug, PartialEq)]
-struct Column {
+struct RuntimeColumn {
     name: String,
     env: Vec<(&'static str, String)>,
 }
@@ -82,7 +82,7 @@ impl Experiment for Programs {
         let rows: Vec<Row> = rows(self);
         let mut matrix = Matrix::new("programs", rows.len() * columns.len(), self.repetitions, Order::Random(self.seed), quiet);
         for row in rows {
-            let name = |column: &Column| format!("{}: {}", row.name(), column.name);
+            let name = |column: &RuntimeColumn| format!("{}: {}", row.name(), column.name);
             let beside = Surroundings { hogs: row.hogs, ..Surroundings::default() };
             let limit = Nanos::from_ms(1_000 * u64::from(self.limit));
             let runs = matrix.row(beside, &columns, name, |column, _| run(&self.python, column, row.threads, limit))?;
@@ -137,11 +137,11 @@ fn complaint(output: &Output) -> String {
 }
 
 /// All columns that are here, ours first.
-fn columns(options: &Programs, notes: &mut Vec<String>) -> Result<Vec<Column>> {
+fn columns(options: &Programs, notes: &mut Vec<String>) -> Result<Vec<RuntimeColumn>> {
     let column = |name: &str, preload: Option<&Path>, more: Option<(&'static str, &str)>| {
         let preload = preload.map(|path| ("LD_PRELOAD", path.display().to_string()));
         let more = more.map(|(name, value)| (name, value.to_owned()));
-        Column { name: name.to_owned(), env: preload.into_iter().chain(more).collect() }
+        RuntimeColumn { name: name.to_owned(), env: preload.into_iter().chain(more).collect() }
     };
     let whole = |path: &PathBuf, option: &str| {
         path.canonicalize().with_context(|| format!("{option}: {} cannot be found", path.display()))
@@ -180,7 +180,7 @@ fn columns(options: &Programs, notes: &mut Vec<String>) -> Result<Vec<Column>> {
 }
 
 /// Runs the program once; `None` if it took too long.
-fn run(python: &Path, column: &Column, threads: u32, limit: Nanos) -> Result<Option<Printed>> {
+fn run(python: &Path, column: &RuntimeColumn, threads: u32, limit: Nanos) -> Result<Option<Printed>> {
     let mut command = Command::new(python);
     let foreign = std::env::vars_os().map(|(name, _)| name);
     let foreign = foreign.filter(|name| name.to_str().is_some_and(|name| FOREIGN.iter().any(|start| name.starts_with(start))));
@@ -201,7 +201,7 @@ fn run(python: &Path, column: &Column, threads: u32, limit: Nanos) -> Result<Opt
 }
 
 /// A run that was cut off counts with its limit: it would have taken longer.
-fn one(row: Row, column: &Column, runs: &Runs<Printed>, limit_s: u32) -> Measurement {
+fn one(row: Row, column: &RuntimeColumn, runs: &Runs<Printed>, limit_s: u32) -> Measurement {
     let cut = (0..runs.collapsed).map(|_| f64::from(limit_s));
     let seconds = runs.results.iter().map(|run| run.seconds).chain(cut).collect();
     let id = format!("{PROGRAMS}hgb/{}t/{}h/{}", row.threads, row.hogs, column.name);
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn a_run_that_was_cut_off_counts_with_its_limit() {
         let run = |seconds| Printed { seconds, cpu_seconds: 2.0 * seconds };
-        let (row, column) = (Row { threads: 4, hogs: 1 }, Column { name: "gomp".to_owned(), env: vec![] });
+        let (row, column) = (Row { threads: 4, hogs: 1 }, RuntimeColumn { name: "gomp".to_owned(), env: vec![] });
         let m = one(row, &column, &Runs { results: vec![run(1.0), run(3.0)], collapsed: 1 }, 15);
         assert_eq!((m.id.as_str(), m.median(), m.summary.max), ("programs/hgb/4t/1h/gomp", 3.0, Some(15.0)));
         assert_eq!((m.number("cpu_s"), m.number("collapsed")), (4.0, 1.0));
