@@ -98,7 +98,8 @@ pub enum Measure {
                             hgb is scikit-learn's HistGradientBoostingClassifier, in a Python that has scikit-learn.")]
     Programs(Programs),
     /// How long a process that has used this project's OpenMP runtime takes to end, by exit, `_exit`, abort
-    /// and SIGKILL, beside up to four hogs, with kept costs and without; against the same runtime without scouts.
+    /// and SIGKILL, beside up to four hogs, with kept costs and without; against the same runtime without
+    /// scouts.
     #[command(after_help = "Example: foregather measure ends --runs 50\n\
                             Example: foregather measure ends --hogs 0,2 --runs 10 --format json\n\n\
                             Met if the median is at most one tick later than without scouts, and the worst at most three. Needs the \
