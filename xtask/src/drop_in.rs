@@ -1,4 +1,5 @@
-//! `cargo xtask drop-in libgomp|pthread|blas|watch`: libraries that take the place of those that programs have.
+//! `cargo xtask drop-in libgomp|pthread|blas|watch`: libraries that are loaded before those that programs
+//! have.
 //!
 //! rustc writes a version script of its own for every shared library, and linkers take one. So the face of
 //! OpenMP, whose symbols have versions, is a static library, which a C compiler links once more with the

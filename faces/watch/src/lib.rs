@@ -1,4 +1,5 @@
-//! `libforegather_watch.so`: records when threads of a program arrive, wait and go on, for `foregather advise`.
+//! `libforegather_watch.so`: records when threads of a program arrive, wait and go on, for
+//! `foregather advise`.
 //!
 //! Each function here has the name of one of a runtime or of the C library, notes what its caller begins,
 //! calls the function that the program would have called without this library, and notes its end. It changes

@@ -2,7 +2,7 @@
 //!
 //! A region's function is replaced by [`part`], which calls it. The region's own data lives on its leader's
 //! stack: the runtime returns to the leader when all members have returned.
-use crate::next::{Next, seen_from};
+use crate::next::{NextFunction, seen_from};
 use crate::record::{self, Arrivals};
 use core::cell::Cell;
 use core::ffi::{CStr, c_int, c_long, c_uint, c_void};
@@ -11,11 +11,11 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
 use foregather_host::watched::page::{self, Activity, ThreadSlot};
 
-type Body = unsafe extern "C-unwind" fn(*mut c_void);
+type RegionBody = unsafe extern "C-unwind" fn(*mut c_void);
 
 /// A region that is open.
 struct Region {
-    body: Body,
+    body: RegionBody,
     data: *mut c_void,
     number: u64,
     leader: u32,
@@ -46,7 +46,7 @@ unsafe extern "C-unwind" fn part(region: *mut c_void) {
     let began = page::now();
     let outer = REGION.replace(region);
     slot.begin(Activity::Part, region.number, began);
-    // SAFETY: as above.
+    // SAFETY: the program's function with the program's data, as its runtime would call it.
     unsafe { (region.body)(region.data) };
     REGION.set(outer);
     let now = page::now();
@@ -57,9 +57,9 @@ unsafe extern "C-unwind" fn part(region: *mut c_void) {
 }
 
 /// Opens a region by `call`, which gets the function and the data for the runtime.
-fn open(body: Body, data: *mut c_void, call: impl FnOnce(Body, *mut c_void)) {
-    static NEXT: Next = Next::new(c"omp_get_num_threads");
-    static LAST: Last = Last::new();
+fn open(body: RegionBody, data: *mut c_void, call: impl FnOnce(RegionBody, *mut c_void)) {
+    static NEXT: NextFunction = NextFunction::new(c"omp_get_num_threads");
+    static LAST: LastCaller = LastCaller::new();
     let (Some(page), Some(slot)) = (record::page(), record::slot()) else { return call(body, data) };
     let size = LAST.of(body as *const c_void, c"omp_get_num_threads", &NEXT, core::ptr::null());
     let number = page.next_region();
@@ -95,12 +95,12 @@ macro_rules! regions {
         /// As that function.
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name(body: unsafe extern "C-unwind" fn(*mut c_void), data: *mut c_void, $($argument: $kind),*) {
-            static NEXT: Next = Next::new(to_c(concat!(stringify!($name), "\0")));
-            static LAST: Last = Last::new();
+            static NEXT: NextFunction = NextFunction::new(to_c(concat!(stringify!($name), "\0")));
+            static LAST: LastCaller = LastCaller::new();
             let found = LAST.of(body as *const c_void, to_c(concat!(stringify!($name), "\0")), &NEXT, $name as *const c_void);
             // SAFETY: the runtime's function of this name, with the arguments of the program.
             open(body, data, |body, data| unsafe {
-                transmute::<*mut c_void, unsafe extern "C-unwind" fn(Body, *mut c_void, $($kind),*)>(found)(body, data, $($argument),*)
+                transmute::<*mut c_void, unsafe extern "C-unwind" fn(RegionBody, *mut c_void, $($kind),*)>(found)(body, data, $($argument),*)
             });
         }
     )*};
@@ -115,19 +115,19 @@ const fn to_c(name: &'static str) -> &'static CStr {
 }
 
 /// The function that the last caller used, and that caller's code.
-struct Last {
+struct LastCaller {
     code: AtomicPtr<c_void>,
     found: AtomicPtr<c_void>,
 }
 
-impl Last {
+impl LastCaller {
     const fn new() -> Self {
         Self { code: AtomicPtr::new(null_mut()), found: AtomicPtr::new(null_mut()) }
     }
 
     /// The runtime's function for a caller. Ends the process, as the loader would, if there is none.
     #[inline]
-    fn of(&self, code: *const c_void, name: &CStr, next: &Next, own: *const c_void) -> *mut c_void {
+    fn of(&self, code: *const c_void, name: &CStr, next: &NextFunction, own: *const c_void) -> *mut c_void {
         let found = self.found.load(Acquire);
         // A pair that is being replaced has one half of each caller: both are looked at again then.
         if self.code.load(Acquire) == code.cast_mut() && !found.is_null() && self.found.load(Acquire) == found {
@@ -191,8 +191,8 @@ macro_rules! barriers {
         /// As that function.
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name() -> $kind {
-            static NEXT: Next = Next::new(to_c(concat!(stringify!($name), "\0")));
-            static LAST: Last = Last::new();
+            static NEXT: NextFunction = NextFunction::new(to_c(concat!(stringify!($name), "\0")));
+            static LAST: LastCaller = LastCaller::new();
             let code = REGION.get();
             // SAFETY: a thread resets the pointer before its region ends.
             let code = unsafe { code.as_ref() }.map_or($name as *const c_void, |region| region.body as *const c_void);

@@ -1,5 +1,5 @@
 //! Creation, barriers, condition variables and mutexes of POSIX threads.
-use crate::next::{Next, place};
+use crate::next::{NextFunction, place};
 use crate::record::{self, Arrivals};
 use core::ffi::{c_int, c_uint, c_void};
 use core::mem::transmute;
@@ -34,7 +34,7 @@ unsafe extern "C-unwind" fn begin(birth: *mut c_void) -> *mut c_void {
 /// Declares a function of the C library as it is called.
 macro_rules! next {
     ($name:literal, fn($($kind:ty),*) -> $result:ty) => {{
-        static NEXT: Next = Next::new($name);
+        static NEXT: NextFunction = NextFunction::new($name);
         let found = NEXT.get();
         if found.is_null() {
             return libc::ENOSYS;
@@ -64,7 +64,7 @@ pub unsafe extern "C-unwind" fn pthread_create(
     record::slot();
     let pool = page.name(place(start as *const c_void).as_bytes());
     let birth = Box::into_raw(Box::new(Birth { start, argument, creator: this_thread(), pool }));
-    // SAFETY: as above; `begin` takes the box.
+    // SAFETY: the caller's promise is that of the C library's function; `begin` takes the box.
     let error = unsafe { next(thread, attributes, begin, birth.cast()) };
     page.count_creation(error);
     if error != 0 {
@@ -75,17 +75,17 @@ pub unsafe extern "C-unwind" fn pthread_create(
 }
 
 /// A barrier of the program, by its address.
-struct Known {
+struct KnownBarrier {
     address: AtomicU64,
     members: AtomicU32,
     arrivals: Arrivals,
 }
 
 const BARRIERS: usize = 256;
-static KNOWN: [Known; BARRIERS] =
-    [const { Known { address: AtomicU64::new(0), members: AtomicU32::new(0), arrivals: Arrivals::new(0) } }; BARRIERS];
+static KNOWN: [KnownBarrier; BARRIERS] =
+    [const { KnownBarrier { address: AtomicU64::new(0), members: AtomicU32::new(0), arrivals: Arrivals::new(0) } }; BARRIERS];
 
-fn known(address: u64) -> Option<&'static Known> {
+fn known(address: u64) -> Option<&'static KnownBarrier> {
     KNOWN.iter().find(|known| known.address.load(Acquire) == address)
 }
 
@@ -101,7 +101,7 @@ pub unsafe extern "C-unwind" fn pthread_barrier_init(
 ) -> c_int {
     let next = next!(c"pthread_barrier_init", fn(*mut pthread_barrier_t, *const pthread_barrierattr_t, c_uint) -> c_int);
     let address = barrier.addr() as u64;
-    let free = |known: &&Known| known.address.compare_exchange(0, address, AcqRel, Relaxed).is_ok();
+    let free = |known: &&KnownBarrier| known.address.compare_exchange(0, address, AcqRel, Relaxed).is_ok();
     if record::page().is_some()
         && let Some(place) = known(address).or_else(|| KNOWN.iter().find(free))
     {
@@ -184,13 +184,13 @@ pub unsafe extern "C-unwind" fn pthread_mutex_lock(mutex: *mut pthread_mutex_t) 
         return attempted;
     }
     let Some(slot) = record::slot() else {
-        // SAFETY: as above.
+        // SAFETY: the caller's promise is that of the C library's function.
         return unsafe { next(mutex) };
     };
     let began = page::now();
     slot.waits_for(holder(mutex));
     let before = slot.begin(Activity::Lock, mutex.addr() as u64, began);
-    // SAFETY: as above.
+    // SAFETY: the caller's promise is that of the C library's function.
     let result = unsafe { next(mutex) };
     let now = page::now();
     slot.resume(before, now);

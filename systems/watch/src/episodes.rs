@@ -1,4 +1,4 @@
-//! Episodes of barriers, added up by who arrived last.
+//! Episodes of barriers, added up by the thread that arrived last.
 use foregather_host::watched::page::BarrierEpisode;
 use foregather_machine::{Nanos, ThreadId};
 use std::collections::BTreeMap;

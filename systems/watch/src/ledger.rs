@@ -6,7 +6,7 @@
 //!
 //! An interval is longer than most regions, so its times cannot be charged to the activity at its end. Sums
 //! over a whole recording are exact; they are shared among activities by what looks found at their moments.
-use foregather_host::watched::page::{Activity, Recorded};
+use foregather_host::watched::page::{Activity, RecordedThread};
 use foregather_host::watched::task::{SystemCall, TaskFacts, TaskReading, TaskState};
 use foregather_machine::{CpuId, Nanos, ThreadId};
 use std::collections::BTreeMap;
@@ -61,7 +61,7 @@ pub struct ThreadAccount {
     /// Its name, mask and preemptions; `None` before the first look at them.
     pub facts: Option<TaskFacts>,
     /// What the preload library recorded last; `None` without it.
-    pub recorded: Option<Recorded>,
+    pub recorded: Option<RecordedThread>,
     /// What the intervals so far had too much.
     carried: i64,
 }
@@ -99,7 +99,8 @@ impl ThreadAccount {
         self.total.ran + self.total.ready
     }
 
-    /// Adds the interval since the look before. Returns its length, charged to the state that this look found.
+    /// Adds the interval since the look before. Returns its length, charged to the state that this look
+    /// found.
     fn add(&mut self, reading: &TaskReading, at: Nanos, activity: Activity) -> TimeSplit {
         let interval = at - self.seen;
         let (ran, queued) = (reading.ran - self.last.ran, reading.queued - self.last.queued);
@@ -161,7 +162,7 @@ const MOVES: f64 = 0.002;
 
 impl Ledger {
     /// Adds a look at all threads, with what the preload library recorded of them.
-    pub fn add(&mut self, at: Nanos, readings: &[TaskReading], recorded: &[Recorded]) {
+    pub fn add(&mut self, at: Nanos, readings: &[TaskReading], recorded: &[RecordedThread]) {
         if self.looks == 0 {
             (self.began, self.moved) = (at, at);
         }
@@ -206,7 +207,7 @@ impl Ledger {
     }
 
     /// Takes over the last counts of threads, after the last look.
-    pub fn settle(&mut self, recorded: &[Recorded]) {
+    pub fn settle(&mut self, recorded: &[RecordedThread]) {
         for record in recorded {
             let account = self.threads.get_mut(&record.thread).filter(|account| account.last.process == record.process);
             if let Some(known) = account.and_then(|account| account.recorded.as_mut()) {
@@ -238,8 +239,8 @@ mod tests {
         TaskReading { process: 1, thread, state, ran, queued, cpu: 0, disk_faults: 0, call: None }
     }
 
-    fn recorded(thread: ThreadId, activity: Activity) -> Recorded {
-        Recorded {
+    fn recorded(thread: ThreadId, activity: Activity) -> RecordedThread {
+        RecordedThread {
             process: 1,
             thread,
             creator: 0,

@@ -2,7 +2,7 @@
 //! anything: the same recording gives the same advice.
 //!
 //! - [`Ledger`]: looks at threads, added up by what they did. [`EpisodeTally`]: episodes of barriers, added
-//!   up by who arrived last.
+//!   up by the thread that arrived last.
 //! - [`Observation`]: all that was seen of one program. [`causes`]: what explains its waits, a function each.
 //! - [`Remedy`]: a command or a step that mends a cause. [`layers`]: which layer of watching decides which
 //!   cause.

@@ -19,7 +19,7 @@ pub(super) struct Document<'a> {
     steal_ns: u64,
     pressure_ns: Option<u64>,
     spent_ns: Spent,
-    episodes: Episodes,
+    episodes: EpisodeSummary,
     causes: &'a [NamedCause],
     has_records: bool,
     not_seen: &'a [String],
@@ -37,7 +37,7 @@ struct Spent {
 }
 
 #[derive(Serialize)]
-struct Episodes {
+struct EpisodeSummary {
     count: u64,
     lost: u64,
     waited_ns: u64,
@@ -71,7 +71,7 @@ pub(super) fn of(advice: &Advice) -> Document<'_> {
         steal_ns: seen.load.steal.0,
         pressure_ns: seen.pressure.map(|pressure| pressure.0),
         spent_ns: Spent { work, spun, idle_spun, ready, late, lock, other },
-        episodes: Episodes {
+        episodes: EpisodeSummary {
             count: seen.episodes.count,
             lost: seen.episodes.lost,
             waited_ns: seen.episodes.waited.0,

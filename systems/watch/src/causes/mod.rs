@@ -16,7 +16,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WaitCause {
-    /// Nobody moves any more.
+    /// No thread moves any more.
     Hang,
     /// The system refused threads.
     RefusedThreads,

@@ -1,4 +1,4 @@
-//! More threads than processors: why there are so many.
+//! More threads than processors: what made that number.
 use super::{Certainty, NamedCause, WaitCause};
 use crate::{Observation, ThreadAccount, cures};
 use foregather_machine::{Nanos, ThreadId};
@@ -29,7 +29,7 @@ pub(super) fn crowded(seen: &Observation) -> Option<NamedCause> {
     Some(NamedCause { cause, certainty, explains, verdict, evidence, remedy })
 }
 
-type Verdict = (WaitCause, Certainty, String, crate::Remedy);
+type PoolVerdict = (WaitCause, Certainty, String, crate::Remedy);
 
 /// Mean processors that processes of the same program used which this one did not start.
 fn foreign_siblings(seen: &Observation) -> f64 {
@@ -37,7 +37,7 @@ fn foreign_siblings(seen: &Observation) -> f64 {
     seen.per_elapsed(same.fold(Nanos::ZERO, |sum, other| sum + other.cpu))
 }
 
-fn processes(seen: &Observation, others: f64) -> Option<Verdict> {
+fn processes(seen: &Observation, others: f64) -> Option<PoolVerdict> {
     let mut busy: BTreeMap<u32, u32> = BTreeMap::new();
     seen.busy().for_each(|account| *busy.entry(account.last.process).or_default() += 1);
     let pools: Vec<(u32, u32)> =
@@ -63,7 +63,7 @@ fn processes(seen: &Observation, others: f64) -> Option<Verdict> {
 }
 
 /// Workers that other workers have created.
-fn nested(seen: &Observation) -> Option<Verdict> {
+fn nested(seen: &Observation) -> Option<PoolVerdict> {
     let workers: BTreeSet<ThreadId> =
         recorded(seen).filter(|(_, record)| !record.pool.is_empty()).map(|(account, _)| account.last.thread).collect();
     let inner: Vec<&ThreadAccount> =
@@ -89,7 +89,7 @@ fn nested(seen: &Observation) -> Option<Verdict> {
     })
 }
 
-fn two_pools(seen: &Observation) -> Option<Verdict> {
+fn two_pools(seen: &Observation) -> Option<PoolVerdict> {
     let mut pools: BTreeMap<String, (Nanos, u32)> = BTreeMap::new();
     for (account, record) in recorded(seen).filter(|(_, record)| !record.pool.is_empty()) {
         let pool = pools.entry(record.pool.clone()).or_default();
@@ -112,7 +112,7 @@ fn two_pools(seen: &Observation) -> Option<Verdict> {
     })
 }
 
-fn one_pool(seen: &Observation) -> Verdict {
+fn one_pool(seen: &Observation) -> PoolVerdict {
     let (count, processors) = (seen.busy().count(), seen.processors());
     let certainty = if seen.has_records() { Certainty::Sure } else { Certainty::Likely };
     let plural = if processors == 1 { "processor" } else { "processors" };
@@ -124,6 +124,6 @@ fn one_pool(seen: &Observation) -> Verdict {
     )
 }
 
-fn recorded(seen: &Observation) -> impl Iterator<Item = (&ThreadAccount, &foregather_host::watched::page::Recorded)> {
+fn recorded(seen: &Observation) -> impl Iterator<Item = (&ThreadAccount, &foregather_host::watched::page::RecordedThread)> {
     seen.ledger.threads.values().filter_map(|account| Some((account, account.recorded.as_ref()?)))
 }

@@ -1,4 +1,4 @@
-//! Programs that do not get on: nobody moves, or the system refused threads.
+//! Programs that do not get on: no thread moves, or the system refused threads.
 use super::processors::seconds;
 use super::{Certainty, NamedCause, WaitCause};
 use crate::{Observation, ThreadAccount, cures};
@@ -6,7 +6,7 @@ use foregather_host::watched::page::Activity;
 use foregather_host::watched::task::{SystemCall, TaskState};
 use foregather_machine::Nanos;
 
-/// For so long nobody has moved in a program that hangs, or for half of a shorter time of watching.
+/// For so long no thread has moved in a program that hangs, or for half of a shorter time of watching.
 const STILL: Nanos = Nanos::from_ms(5_000);
 const LEAST_STILL: Nanos = Nanos::from_ms(800);
 
@@ -32,12 +32,12 @@ pub(super) fn hang(seen: &Observation) -> Option<NamedCause> {
     let holder = waiter.recorded.as_ref().map_or(0, |record| record.holder);
     let verdict = match doing {
         Some(Activity::Lock) if holder != 0 => {
-            format!("nobody moves: thread {thread} waits for a mutex that thread {holder} holds")
+            format!("no thread moves: thread {thread} waits for a mutex that thread {holder} holds")
         }
-        Some(Activity::Lock) => format!("nobody moves: thread {thread} waits for a mutex"),
-        Some(Activity::Arrived) => format!("nobody moves: thread {thread} waits at a barrier for a member that never arrives"),
-        Some(Activity::Condition) => format!("nobody moves: thread {thread} waits at a condition variable"),
-        _ => format!("nobody moves: all {} threads wait for each other", stuck.len()),
+        Some(Activity::Lock) => format!("no thread moves: thread {thread} waits for a mutex"),
+        Some(Activity::Arrived) => format!("no thread moves: thread {thread} waits at a barrier for a member that never arrives"),
+        Some(Activity::Condition) => format!("no thread moves: thread {thread} waits at a condition variable"),
+        _ => format!("no thread moves: all {} threads wait for each other", stuck.len()),
     };
     let address = match waiter.last.call {
         Some(SystemCall::Futex { address, .. }) => format!(" (futex {address:#x})"),

@@ -1,7 +1,7 @@
 //! Causes, on made-up recordings.
 use super::*;
 use foregather_host::cgroup::Throttling;
-use foregather_host::watched::page::{Activity, BarrierEpisode, Counts, Creations, Recorded};
+use foregather_host::watched::page::{Activity, BarrierEpisode, Counts, Creations, RecordedThread};
 use foregather_host::watched::program::ProgramFacts;
 use foregather_host::watched::surroundings::Competitor;
 use foregather_host::watched::task::{SystemCall, TaskFacts, TaskReading, TaskState};
@@ -36,8 +36,8 @@ fn reading(of: &Actor, at_ms: u64) -> TaskReading {
     TaskReading { process: of.process, thread: of.thread, state: of.state, ran, queued, cpu: 0, disk_faults: 0, call: of.call }
 }
 
-fn record(of: &Actor) -> Option<Recorded> {
-    Some(Recorded {
+fn record(of: &Actor) -> Option<RecordedThread> {
+    Some(RecordedThread {
         process: of.process,
         thread: of.thread,
         creator: of.creator,

@@ -92,7 +92,7 @@ pub struct ThreadSlot {
 
 /// One reading of a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recorded {
+pub struct RecordedThread {
     /// Its process.
     pub process: u32,
     /// Its number.
@@ -339,12 +339,12 @@ impl WatchPage {
     }
 
     /// Reads all slots that are taken.
-    pub fn threads(&self) -> Vec<Recorded> {
+    pub fn threads(&self) -> Vec<RecordedThread> {
         let taken = (self.0.slots_taken.load(Acquire) as usize).min(SLOTS);
         self.0.slots[..taken].iter().filter(|slot| slot.thread.load(Acquire) != 0).map(|slot| self.read(slot)).collect()
     }
 
-    fn read(&self, slot: &ThreadSlot) -> Recorded {
+    fn read(&self, slot: &ThreadSlot) -> RecordedThread {
         let subject = slot.subject.load(Relaxed);
         let mut activity = ACTIVITIES[(slot.activity.load(Relaxed) as usize).min(ACTIVITIES.len() - 1)];
         let leader = (slot.leader.load(Relaxed) as usize).checked_sub(1).and_then(|leader| self.0.slots.get(leader));
@@ -367,7 +367,7 @@ impl WatchPage {
             &counts.yields,
         ]
         .map(|count| count.load(Relaxed));
-        Recorded {
+        RecordedThread {
             process: slot.process.load(Relaxed),
             thread: slot.thread.load(Relaxed),
             creator: slot.creator.load(Relaxed),
