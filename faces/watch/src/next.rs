@@ -61,7 +61,8 @@ pub(crate) fn seen_from(code: *const c_void, name: &CStr) -> *mut c_void {
 /// The name of the object that contains an address, and its offset there: `libgomp.so.1+0x1f20`.
 pub(crate) fn place(code: *const c_void) -> String {
     let mut about = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: the call writes into `about`, for which zeros are valid, and looks the address up; the names are the loader's, which end with a zero.
+    // SAFETY: the call writes into `about`, for which zeros are valid, and looks the address up;
+    // the names are the loader's, which end with a zero.
     unsafe {
         if libc::dladdr(code, about.as_mut_ptr()) == 0 {
             return String::new();
