@@ -253,7 +253,7 @@ impl Placement for Script {
     fn note_of(&self, cpu: CpuId) -> u32 {
         self.notes.borrow().get(&cpu).copied().unwrap_or(0)
     }
-    fn note(&self, cpu: CpuId, word: u32) {
+    fn set_note(&self, cpu: CpuId, word: u32) {
         self.notes.borrow_mut().insert(cpu, word);
     }
     fn costs(&self) -> Costs {

@@ -83,7 +83,7 @@ pub trait Placement {
         0
     }
     /// Notes that word of a processor, for all threads of this process.
-    fn note(&self, cpu: CpuId, word: u32) {
+    fn set_note(&self, cpu: CpuId, word: u32) {
         let _ = (cpu, word);
     }
     /// What switching costs on this machine.

@@ -37,7 +37,7 @@ pub use name::ParsePolicyError;
 pub use policy::Policy;
 pub use roster::Roster;
 pub use snapshot::Snapshot;
-pub use strategy::{Awaited, Effect, Interest, Progress, Step, Strategy, Surroundings};
+pub use strategy::{Effect, Interest, Progress, Step, Strategy, Surroundings, WaitTarget};
 pub use wait_for::WaitFor;
 pub use waited::{Outcome, Waited};
 pub use waiter::{Wait, Waiter};

@@ -117,9 +117,9 @@ pub struct Progress<'w> {
     pub around: &'w dyn Surroundings,
 }
 
-/// Whom a wait is for, as far as the strategy is told.
+/// What a wait is for, as far as the strategy is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Awaited {
+pub enum WaitTarget {
     /// Nothing is known.
     Unknown,
     /// Members that cannot publish where they run.
@@ -130,11 +130,12 @@ pub enum Awaited {
     Leader(Rank),
     /// A message, for which a sender is not worth other threads' time.
     Message,
-    /// A message, while members copy from this one's memory with its help: they are worth other threads' time.
+    /// A message, while members copy from this one's memory with its help. They are worth other threads'
+    /// time.
     Copy,
 }
 
-impl Awaited {
+impl WaitTarget {
     /// Returns whether the wait is for a message.
     pub fn is_message(self) -> bool {
         matches!(self, Self::Message | Self::Copy)
@@ -148,9 +149,9 @@ pub trait Surroundings {
     fn now(&self) -> Nanos;
     /// What the world tells of this thread, and of processors.
     fn placement(&self) -> &dyn Placement;
-    /// Whom the wait is for.
-    fn awaited(&self) -> Awaited {
-        Awaited::Unknown
+    /// What the wait is for.
+    fn awaited(&self) -> WaitTarget {
+        WaitTarget::Unknown
     }
     /// The number of members of the team.
     fn size(&self) -> u32 {

@@ -1,6 +1,6 @@
 //! The members that a thread waits for, and what it may ask about them meanwhile.
 use crate::roster::{Roster, Turn};
-use crate::{Awaited, Surroundings};
+use crate::{Surroundings, WaitTarget};
 use core::cell::{Cell, RefCell};
 use foregather_machine::{Cpu, CpuId, Nanos, Placement, Rank, ThreadId, VALUE_MASK};
 
@@ -84,14 +84,14 @@ impl<C: Cpu> Surroundings for Around<'_, C> {
         self.cpu
     }
 
-    fn awaited(&self) -> Awaited {
+    fn awaited(&self) -> WaitTarget {
         match self.whom {
-            WaitFor::All(_) => Awaited::Members,
-            WaitFor::Leader(_, leader) => Awaited::Leader(leader),
-            WaitFor::Message(..) => Awaited::Message,
-            WaitFor::Copy(..) => Awaited::Copy,
-            WaitFor::Unseen(_) => Awaited::Unseen,
-            WaitFor::Unknown => Awaited::Unknown,
+            WaitFor::All(_) => WaitTarget::Members,
+            WaitFor::Leader(_, leader) => WaitTarget::Leader(leader),
+            WaitFor::Message(..) => WaitTarget::Message,
+            WaitFor::Copy(..) => WaitTarget::Copy,
+            WaitFor::Unseen(_) => WaitTarget::Unseen,
+            WaitFor::Unknown => WaitTarget::Unknown,
         }
     }
 

@@ -146,7 +146,7 @@ impl<G: Guard> Placement for Thread<G> {
         note_of(cpu).load(Relaxed)
     }
 
-    fn note(&self, cpu: CpuId, word: u32) {
+    fn set_note(&self, cpu: CpuId, word: u32) {
         note_of(cpu).store(word, Relaxed);
     }
 

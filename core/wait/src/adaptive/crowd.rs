@@ -77,7 +77,7 @@ pub(super) fn lost_a_turn(of: Adaptive, wait: &Progress<'_>, place: Option<CpuId
     }
     let now = around.now();
     match StrangerNote(around.placement().note_of(place)).renewed(now, of.tick, processors) {
-        Some(note) => around.placement().note(place, note.0),
+        Some(note) => around.placement().set_note(place, note.0),
         None => reached("adaptive:9"),
     }
     true
@@ -146,7 +146,7 @@ mod tests {
         fn note_of(&self, _: CpuId) -> u32 {
             self.0.get()
         }
-        fn note(&self, _: CpuId, word: u32) {
+        fn set_note(&self, _: CpuId, word: u32) {
             self.0.set(word);
         }
     }

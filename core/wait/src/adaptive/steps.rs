@@ -3,7 +3,7 @@ use super::crowd::{is_any_believed, is_crowded_out, lost_a_turn};
 use super::state::{PREEMPTED, ThisWait};
 use super::{Action, AdaptiveState, Facts, Rules, TABLE, decide};
 use crate::roster::crowds;
-use crate::{Awaited, Effect, Interest, Progress, Step, Strategy};
+use crate::{Effect, Interest, Progress, Step, Strategy, WaitTarget};
 use foregather_machine::{Nanos, ThreadId, reached};
 
 /// The most members that are asked, one after the other, whether they run: each question takes a microsecond
@@ -91,7 +91,7 @@ impl Strategy for AdaptiveState {
             }
             Effect::Yielded(span) => {
                 // Workers that wait for their leader hand the processor to each other, too.
-                let leader = if let Awaited::Leader(rank) = wait.around.awaited() { Some(rank) } else { None };
+                let leader = if let WaitTarget::Leader(rank) = wait.around.awaited() { Some(rank) } else { None };
                 let turns = if leader.is_some() { u64::from(wait.around.size()) * 2 } else { 1 };
                 self.now.in_vain = if span * 2 < self.of.hand_over * turns { self.now.in_vain + span } else { Nanos::ZERO };
                 // A leader's turn is as long as a stranger's.
@@ -159,7 +159,7 @@ impl AdaptiveState {
         facts |= Facts::CAP.when(elapsed >= of.cap(around.size()).min(wait.max_spin));
         facts |= Facts::DISTURBED.when(self.is_disturbed(now));
         facts |= Facts::EXPECTED.when(self.now.window.is_some_and(|window| now + of.bound() < window.from));
-        facts |= Facts::MESSAGE.when(around.awaited() == Awaited::Message);
+        facts |= Facts::MESSAGE.when(around.awaited() == WaitTarget::Message);
         facts |= Facts::BRIEF_OVER.when(elapsed > of.brief());
         facts |= Facts::LATE.when(elapsed > self.now.limit + of.slow());
         // The awaited member sleeps, or is elsewhere.
@@ -199,7 +199,7 @@ impl AdaptiveState {
         let found = wait.around.find(&mut |other| wait.around.cpu_of(other) == Some(here));
         self.now.whom = found.or(self.now.whom);
         found.is_some()
-            || wait.around.awaited() == Awaited::Unseen && wait.around.width().is_some_and(|width| width < wait.around.size())
+            || wait.around.awaited() == WaitTarget::Unseen && wait.around.width().is_some_and(|width| width < wait.around.size())
     }
 
     /// Under a real-time class no member is placed: a yield would not reach the one that was fetched.

@@ -40,7 +40,7 @@ fn the_first_lost_turn_makes_all_members_on_that_processor_sleep() {
     assert!(here != 0 && elsewhere == 0);
 
     let other = Team::new(CROWD);
-    other.note(0, here);
+    other.set_note(0, here);
     assert_eq!(other.wait(US * 30).did, [Did::SpinBriefly, Did::Park], "it learns of it after its first blind pauses");
     assert_eq!(other.wait(US * 30).did, [Did::Park]);
     other.me.place.set(Some(1));
@@ -78,7 +78,7 @@ fn the_member_that_lost_the_turn_yields_on_another_processor() {
 fn nobody_moves_while_a_stranger_is_believed_anywhere() {
     let team = Team::without("sleep-in-crowd", &[0, 0, 0, 0]);
     for noted in [true, false] {
-        team.note(1, if noted { note(&team, OF.tick * 9) } else { 0 });
+        team.set_note(1, if noted { note(&team, OF.tick * 9) } else { 0 });
         for _ in 0..50 {
             team.wait(US * 3);
         }

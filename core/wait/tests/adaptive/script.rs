@@ -127,8 +127,8 @@ impl Team {
     }
 
     /// Notes that of a processor.
-    pub(crate) fn note(&self, place: CpuId, word: u32) {
-        Placement::note(&self.me, place, word);
+    pub(crate) fn set_note(&self, place: CpuId, word: u32) {
+        Placement::set_note(&self.me, place, word);
     }
 
     /// Waits in an episode whose event comes `span` later.

@@ -134,7 +134,7 @@ impl<Q: Queue> Placement for SmpCpu<'_, Q> {
         let machine = &self.kernel.borrow().machine;
         machine.notes.get(&(machine.thread(self.thread).spec.space, cpu)).copied().unwrap_or(0)
     }
-    fn note(&self, cpu: CpuId, word: u32) {
+    fn set_note(&self, cpu: CpuId, word: u32) {
         let machine = &mut self.kernel.borrow_mut().machine;
         machine.notes.insert((machine.thread(self.thread).spec.space, cpu), word);
     }
