@@ -91,6 +91,8 @@ pub(crate) struct Machine {
     pub(crate) places: Vec<AtomicU32>,
     masks: Vec<AtomicU32>,
     moving: AtomicU32,
+    /// What is noted of each processor.
+    notes: Vec<AtomicU32>,
     scout: Mutex<Scout>,
     /// The first rule of a move that was broken. A member that panics would also poison its group, in the
     /// middle of anything.
@@ -109,6 +111,7 @@ impl Machine {
             places: plan.places.iter().map(|&place| AtomicU32::new(place)).collect(),
             masks: plan.places.iter().map(|_| AtomicU32::new(Self::own(plan.processors))).collect(),
             moving: AtomicU32::new(0),
+            notes: (0..plan.processors).map(|_| AtomicU32::new(0)).collect(),
             scout: Mutex::default(),
             broken: Mutex::default(),
         }
@@ -260,6 +263,12 @@ impl Placement for Placed {
             scout.question = (scout.question.0 + 1, cpu);
         }
         Some(false)
+    }
+    fn note_of(&self, cpu: CpuId) -> u32 {
+        self.machine.notes[cpu as usize].load(SeqCst)
+    }
+    fn set_note(&self, cpu: CpuId, word: u32) {
+        self.machine.notes[cpu as usize].store(word, SeqCst);
     }
     async fn move_to(&self, cpu: CpuId) -> bool {
         let (machine, from) = (&self.machine, self.here());
