@@ -270,8 +270,9 @@ fn a_thread_that_yields_may_do_a_child() {
 /// the member that waits, for which the maker has a thousand times as long.
 #[test]
 fn a_light_task_is_done_by_another_member_if_its_maker_stays_away() {
-    // One that uses something is not done where it is met.
-    const LIGHT: Made<'static> = Made { code: 0x2000, depends: &[Depend { address: 8, access: Access::In }], ..PLAIN };
+    // One with a priority is not done where it is met, although there are no priorities unless a user asks.
+    const URGENT: Traits = Traits { priority: 1, undeferred: false, detached: false };
+    const LIGHT: Made<'static> = Made { code: 0x2000, traits: URGENT, ..PLAIN };
     parallel(2, &|| {
         if single() {
             for _ in 0..200 {
