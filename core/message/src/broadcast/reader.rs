@@ -1,8 +1,11 @@
 //! A reader's end.
 use super::record::{HEADER, Header, RecordKind, kept, most};
 use super::{BroadcastEnd, LEFT, POSITION, Pace, WRITER};
+#[cfg(not(loom))]
 use core::sync::atomic::AtomicU64;
-use foregather_machine::{ByteStore, Cause, Clock, Cpu, Error, Nanos, Rank, SharedBytes};
+#[cfg(not(loom))]
+use foregather_machine::SharedBytes;
+use foregather_machine::{ByteStore, Cause, Clock, Cpu, Error, Nanos, Rank};
 use foregather_wait::Account;
 use std::sync::Arc;
 
@@ -427,6 +430,8 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
     }
 }
 
+// Under loom the words of shared bytes are loom's own, which are no plain memory.
+#[cfg(not(loom))]
 impl<C: Cpu> BroadcastReader<C, SharedBytes> {
     /// Returns the words that hold the message of the last [`BroadcastReader::view`], if that is whole, and
     /// how many bytes it has. The writer stores nothing there before [`BroadcastReader::pass`].
