@@ -194,13 +194,7 @@ fn hostile_text_is_shown_and_never_obeyed() {
     let mut drawn = sample::regrets::drawn().measurements;
     drawn.iter_mut().for_each(|m| _ = m.labels.insert("oracle".to_owned(), evil.to_owned()));
     results.measurements.extend(drawn);
-    let mut judged = sample::regrets::judged().measurements;
-    judged
-        .iter_mut()
-        .for_each(|m| ["row", "class", "against"].iter().for_each(|name| *m.labels.entry((*name).into()).or_default() += evil));
-    let mut runtimes = sample::regrets::of_runtimes().measurements;
-    runtimes.iter_mut().for_each(|m| *m.labels.entry("program".to_owned()).or_default() += evil);
-    results.measurements.extend(judged.into_iter().chain(runtimes));
+    results.measurements.extend(sample::regrets::hostile(evil));
     let mut space = sample::regrets::simulated(1);
     space.iter_mut().for_each(|m| {
         m.labels.insert(evil.to_owned(), evil.to_owned());

@@ -76,6 +76,16 @@ pub(crate) fn of_runtimes() -> Results {
     results
 }
 
+/// Judged rows and programs whose labels end in that text.
+pub(crate) fn hostile(evil: &str) -> Vec<Measurement> {
+    let (mut rows, mut programs) = (judged().measurements, of_runtimes().measurements);
+    for m in &mut rows {
+        ["row", "class", "against"].into_iter().for_each(|name| *m.labels.entry(name.to_owned()).or_default() += evil);
+    }
+    programs.iter_mut().for_each(|m| *m.labels.entry("program".to_owned()).or_default() += evil);
+    rows.into_iter().chain(programs).collect()
+}
+
 /// Results as `measure barriers --draw` gives them: the adaptive waiter's shares in eight rows, and a peer
 /// beside it.
 pub(crate) fn drawn() -> Results {
