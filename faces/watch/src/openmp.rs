@@ -9,7 +9,7 @@ use core::ffi::{CStr, c_int, c_long, c_uint, c_void};
 use core::mem::transmute;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
-use foregather_host::watched::page::{self, Activity, ThreadSlot};
+use foregather_host::watched::page::{self, ThreadActivity, ThreadSlot};
 
 type RegionBody = unsafe extern "C-unwind" fn(*mut c_void);
 
@@ -45,12 +45,12 @@ unsafe extern "C-unwind" fn part(region: *mut c_void) {
     slot.join(region.leader, members);
     let began = page::now();
     let outer = REGION.replace(region);
-    slot.begin(Activity::Part, region.number, began);
+    slot.begin(ThreadActivity::Part, region.number, began);
     // SAFETY: the program's function with the program's data, as its runtime would call it.
     unsafe { (region.body)(region.data) };
     REGION.set(outer);
     let now = page::now();
-    slot.begin(Activity::Arrived, region.number, now);
+    slot.begin(ThreadActivity::Arrived, region.number, now);
     ThreadSlot::add(&slot.counts.parts, 1);
     ThreadSlot::add(&slot.counts.part_ns, (now - began).0);
     region.arrivals.arrive(members, now);
@@ -76,7 +76,7 @@ fn open(body: RegionBody, data: *mut c_void, call: impl FnOnce(RegionBody, *mut 
     };
     let is_nested = !REGION.get().is_null();
     let outer = slot.open(number);
-    let before = slot.begin(Activity::Part, number, began);
+    let before = slot.begin(ThreadActivity::Part, number, began);
     call(part, (&raw const region).cast_mut().cast());
     let now = page::now();
     slot.open(outer);
@@ -176,7 +176,7 @@ fn barrier<T>(wait: impl FnOnce() -> T) -> T {
     let Some(slot) = record::slot() else { return wait() };
     let now = page::now();
     region.arrivals.arrive(region.members.load(Relaxed), now);
-    let before = slot.begin(Activity::Arrived, region.number, now);
+    let before = slot.begin(ThreadActivity::Arrived, region.number, now);
     let result = wait();
     slot.resume(before, page::now());
     result

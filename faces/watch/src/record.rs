@@ -3,7 +3,7 @@ use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use foregather_host::forks::{self, Once};
 use foregather_host::usage::this_thread;
-use foregather_host::watched::page::{self, Activity, BarrierEpisode, ThreadSlot, WatchPage};
+use foregather_host::watched::page::{self, RecordedEpisode, ThreadActivity, ThreadSlot, WatchPage};
 use foregather_machine::Nanos;
 use std::path::Path;
 
@@ -47,7 +47,7 @@ pub(crate) fn take(creator: u32, pool: u32) -> Option<&'static ThreadSlot> {
 
 /// Runs `wait` as an activity of the calling thread.
 #[inline]
-pub(crate) fn during<T>(activity: Activity, subject: u64, wait: impl FnOnce() -> T) -> T {
+pub(crate) fn during<T>(activity: ThreadActivity, subject: u64, wait: impl FnOnce() -> T) -> T {
     let Some(slot) = slot() else { return wait() };
     let before = slot.begin(activity, subject, page::now());
     let result = wait();
@@ -99,7 +99,7 @@ impl Arrivals {
         let waited = Nanos((own * u64::from(members)).saturating_sub(worked));
         let second = if second == 0 { now } else { Nanos(second.min(now.0)) };
         if let Some(page) = page() {
-            page.record(&BarrierEpisode {
+            page.record(&RecordedEpisode {
                 process: std::process::id(),
                 last: this_thread(),
                 members,

@@ -5,7 +5,7 @@ use core::ffi::{c_int, c_uint, c_void};
 use core::mem::transmute;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use foregather_host::usage::this_thread;
-use foregather_host::watched::page::{self, Activity, ThreadSlot};
+use foregather_host::watched::page::{self, ThreadActivity, ThreadSlot};
 use libc::{pthread_attr_t, pthread_barrier_t, pthread_barrierattr_t, pthread_cond_t, pthread_mutex_t, pthread_t, timespec};
 
 type Start = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
@@ -141,7 +141,7 @@ pub unsafe extern "C-unwind" fn pthread_barrier_wait(barrier: *mut pthread_barri
         place.arrivals.arrive(members, page::now());
     }
     // SAFETY: the caller's promise is that of the C library's function.
-    record::during(Activity::Arrived, address, || unsafe { next(barrier) })
+    record::during(ThreadActivity::Arrived, address, || unsafe { next(barrier) })
 }
 
 /// `pthread_cond_wait`.
@@ -152,7 +152,7 @@ pub unsafe extern "C-unwind" fn pthread_barrier_wait(barrier: *mut pthread_barri
 pub unsafe extern "C-unwind" fn pthread_cond_wait(condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) -> c_int {
     let next = next!(c"pthread_cond_wait", fn(*mut pthread_cond_t, *mut pthread_mutex_t) -> c_int);
     // SAFETY: the caller's promise is that of the C library's function.
-    record::during(Activity::Condition, condition.addr() as u64, || unsafe { next(condition, mutex) })
+    record::during(ThreadActivity::Condition, condition.addr() as u64, || unsafe { next(condition, mutex) })
 }
 
 /// `pthread_cond_timedwait`.
@@ -167,7 +167,7 @@ pub unsafe extern "C-unwind" fn pthread_cond_timedwait(
 ) -> c_int {
     let next = next!(c"pthread_cond_timedwait", fn(*mut pthread_cond_t, *mut pthread_mutex_t, *const timespec) -> c_int);
     // SAFETY: the caller's promise is that of the C library's function.
-    record::during(Activity::Condition, condition.addr() as u64, || unsafe { next(condition, mutex, until) })
+    record::during(ThreadActivity::Condition, condition.addr() as u64, || unsafe { next(condition, mutex, until) })
 }
 
 /// `pthread_mutex_lock`. A mutex that is free is taken at once, by a call that takes it in the same way.
@@ -189,7 +189,7 @@ pub unsafe extern "C-unwind" fn pthread_mutex_lock(mutex: *mut pthread_mutex_t) 
     };
     let began = page::now();
     slot.waits_for(holder(mutex));
-    let before = slot.begin(Activity::Lock, mutex.addr() as u64, began);
+    let before = slot.begin(ThreadActivity::Lock, mutex.addr() as u64, began);
     // SAFETY: the caller's promise is that of the C library's function.
     let result = unsafe { next(mutex) };
     let now = page::now();

@@ -1,5 +1,5 @@
 //! Episodes of barriers, added up by the thread that arrived last.
-use foregather_host::watched::page::BarrierEpisode;
+use foregather_host::watched::page::RecordedEpisode;
 use foregather_machine::{Nanos, ThreadId};
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub struct EpisodeTally {
 
 impl EpisodeTally {
     /// Adds an episode.
-    pub fn add(&mut self, episode: &BarrierEpisode) {
+    pub fn add(&mut self, episode: &RecordedEpisode) {
         self.count += 1;
         self.waited += episode.waited;
         self.worked += episode.worked;
@@ -51,7 +51,7 @@ mod tests {
         assert_eq!(tally.most_often_last(), None);
         for (last, second, arrived) in [(5, 10, 30), (5, 10, 20), (6, 10, 11), (5, 40, 50)] {
             let (second, arrived) = (Nanos(second), Nanos(arrived));
-            tally.add(&BarrierEpisode { last, members: 4, second, arrived, waited: Nanos(7), ..BarrierEpisode::default() });
+            tally.add(&RecordedEpisode { last, members: 4, second, arrived, waited: Nanos(7), ..RecordedEpisode::default() });
         }
         assert_eq!(tally.most_often_last(), Some((5, 0.75)));
         assert_eq!((tally.waited, tally.lead, tally.members), (Nanos(28), Nanos(41), 4));

@@ -6,7 +6,7 @@
 //!
 //! An interval is longer than most regions, so its times cannot be charged to the activity at its end. Sums
 //! over a whole recording are exact; they are shared among activities by what looks found at their moments.
-use foregather_host::watched::page::{Activity, RecordedThread};
+use foregather_host::watched::page::{RecordedThread, ThreadActivity};
 use foregather_host::watched::task::{SystemCall, TaskFacts, TaskReading, TaskState};
 use foregather_machine::{CpuId, Nanos, ThreadId};
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ pub struct ThreadAccount {
     /// Its times over all activities.
     pub total: TimeSplit,
     /// For how long looks found it runnable, in a device and asleep, by activity.
-    moments: BTreeMap<Activity, [Nanos; 3]>,
+    moments: BTreeMap<ThreadActivity, [Nanos; 3]>,
     /// How it spent the time in which others waited for it, times the number of those.
     pub held_up: TimeSplit,
     /// The processors on which it was seen, each with the time that it ran there.
@@ -82,7 +82,7 @@ impl ThreadAccount {
     }
 
     /// Its times in one activity.
-    pub fn during(&self, activity: Activity) -> TimeSplit {
+    pub fn during(&self, activity: ThreadActivity) -> TimeSplit {
         let found = |state: usize| self.moments.values().map(|moments| moments[state].0).sum::<u64>();
         let own = self.moments.get(&activity).copied().unwrap_or_default();
         let all = [found(0), found(1), found(2)];
@@ -101,7 +101,7 @@ impl ThreadAccount {
 
     /// Adds the interval since the look before. Returns its length, charged to the state that this look
     /// found.
-    fn add(&mut self, reading: &TaskReading, at: Nanos, activity: Activity) -> TimeSplit {
+    fn add(&mut self, reading: &TaskReading, at: Nanos, activity: ThreadActivity) -> TimeSplit {
         let interval = at - self.seen;
         let (ran, queued) = (reading.ran - self.last.ran, reading.queued - self.last.queued);
         let lacking = interval.0 as i64 - ran.0 as i64 - queued.0 as i64 + self.carried;
@@ -134,11 +134,12 @@ impl ThreadAccount {
     /// Returns whether it is a member of a team that may be waiting for it.
     fn may_be_late(&self) -> bool {
         let Some(recorded) = &self.recorded else { return false };
-        recorded.activity == Activity::Part || (recorded.team > 1 && !self.has_arrived() && recorded.activity != Activity::Idle)
+        recorded.activity == ThreadActivity::Part
+            || (recorded.team > 1 && !self.has_arrived() && recorded.activity != ThreadActivity::Idle)
     }
 
     fn has_arrived(&self) -> bool {
-        self.recorded.as_ref().is_some_and(|recorded| recorded.activity == Activity::Arrived)
+        self.recorded.as_ref().is_some_and(|recorded| recorded.activity == ThreadActivity::Arrived)
     }
 }
 
@@ -173,7 +174,7 @@ impl Ledger {
             // The record of a thread that has exited may bear the number of a new one.
             let record = recorded.iter().rfind(|each| (each.process, each.thread) == (reading.process, reading.thread));
             account.recorded = record.cloned().or(account.recorded.take());
-            let activity = account.recorded.as_ref().map_or(Activity::Own, |recorded| recorded.activity);
+            let activity = account.recorded.as_ref().map_or(ThreadActivity::Own, |recorded| recorded.activity);
             let before = account.last.ran;
             spent.push((reading.thread, account.add(reading, at, activity)));
             if (reading.ran - before).0 as f64 > interval.0 as f64 * MOVES {
@@ -232,14 +233,14 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foregather_host::watched::page::Counts;
+    use foregather_host::watched::page::ActivityCounts;
 
     fn reading(thread: ThreadId, state: TaskState, ran_ms: u64, queued_ms: u64) -> TaskReading {
         let (ran, queued) = (Nanos::from_ms(ran_ms), Nanos::from_ms(queued_ms));
         TaskReading { process: 1, thread, state, ran, queued, cpu: 0, disk_faults: 0, call: None }
     }
 
-    fn recorded(thread: ThreadId, activity: Activity) -> RecordedThread {
+    fn recorded(thread: ThreadId, activity: ThreadActivity) -> RecordedThread {
         RecordedThread {
             process: 1,
             thread,
@@ -250,7 +251,7 @@ mod tests {
             subject: 0,
             holder: 0,
             team: 2,
-            counts: Counts::default(),
+            counts: ActivityCounts::default(),
         }
     }
 
@@ -287,7 +288,8 @@ mod tests {
     #[test]
     fn who_has_not_arrived_is_charged_with_the_waits_of_the_others() {
         let mut ledger = Ledger::default();
-        let records = [recorded(1, Activity::Part), recorded(2, Activity::Arrived), recorded(3, Activity::Arrived)];
+        let records =
+            [recorded(1, ThreadActivity::Part), recorded(2, ThreadActivity::Arrived), recorded(3, ThreadActivity::Arrived)];
         let look = |at: u64, device: Option<SystemCall>| {
             let late = TaskReading { call: device, ..reading(1, TaskState::Sleeping, 0, 0) };
             (Nanos::from_ms(at), [late, reading(2, TaskState::Runnable, at, 0), reading(3, TaskState::Sleeping, 0, 0)])
@@ -297,7 +299,7 @@ mod tests {
             ledger.add(at, &readings, &records);
         }
         assert_eq!(ledger.threads[&1].held_up, TimeSplit { device: Nanos::from_ms(40), ..TimeSplit::default() });
-        assert_eq!(ledger.threads[&2].during(Activity::Arrived).ran, Nanos::from_ms(20));
+        assert_eq!(ledger.threads[&2].during(ThreadActivity::Arrived).ran, Nanos::from_ms(20));
         assert_eq!(ledger.threads[&2].held_up, TimeSplit::default());
     }
 }

@@ -2,7 +2,7 @@
 use crate::{EpisodeTally, Ledger, ThreadAccount};
 use foregather_host::cgroup::Throttling;
 use foregather_host::sched::SystemLoad;
-use foregather_host::watched::page::{Activity, Creations};
+use foregather_host::watched::page::{Creations, ThreadActivity};
 use foregather_host::watched::program::ProgramFacts;
 use foregather_host::watched::surroundings::Competitor;
 use foregather_machine::{CpuId, Nanos};
@@ -80,9 +80,9 @@ impl Observation {
         let mut spent = SpentTimes::default();
         for account in self.ledger.threads.values() {
             let during = |activity| account.during(activity);
-            let (own, part) = (during(Activity::Own), during(Activity::Part));
-            let (arrived, idle) = (during(Activity::Arrived), during(Activity::Idle));
-            let (lock, condition) = (during(Activity::Lock), during(Activity::Condition));
+            let (own, part) = (during(ThreadActivity::Own), during(ThreadActivity::Part));
+            let (arrived, idle) = (during(ThreadActivity::Arrived), during(ThreadActivity::Idle));
+            let (lock, condition) = (during(ThreadActivity::Lock), during(ThreadActivity::Condition));
             spent.work += own.ran + part.ran + condition.ran;
             spent.spun += arrived.ran;
             spent.idle_spun += idle.ran;

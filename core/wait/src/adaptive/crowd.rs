@@ -89,7 +89,8 @@ fn processors_of_larger_team(around: &dyn Surroundings) -> Option<u32> {
     around.width().filter(|&width| width < around.size() && !around.awaited().is_message())
 }
 
-/// Returns whether this member has to keep its processor from a stranger that took a turn there lately.
+/// Returns whether another program took a turn on that processor lately, in a team that is larger than its
+/// processors.
 pub(super) fn is_crowded_out(around: &dyn Surroundings, place: CpuId, now: Nanos) -> bool {
     StrangerNote(around.placement().note_of(place)).left(now).is_some() && processors_of_larger_team(around).is_some()
 }

@@ -5,7 +5,7 @@ use foregather_watch::causes::NamedCause;
 use serde::Serialize;
 
 #[derive(Serialize)]
-pub(super) struct Document<'a> {
+pub(super) struct AdviceDocument<'a> {
     schema: &'static str,
     program: Option<&'a str>,
     runtimes: &'a [String],
@@ -46,14 +46,14 @@ struct EpisodeSummary {
     on_time_saves: f64,
 }
 
-pub(super) fn of(advice: &Advice) -> Document<'_> {
+pub(super) fn of(advice: &Advice) -> AdviceDocument<'_> {
     let seen = &advice.seen;
     let spent = seen.spent();
     let program = seen.programs.first();
     let [work, spun, idle_spun, ready, late, lock, other] =
         [spent.work, spent.spun, spent.idle_spun, spent.ready, spent.late, spent.lock, spent.other].map(|time: Nanos| time.0);
     let last = seen.episodes.most_often_last();
-    Document {
+    AdviceDocument {
         schema: "foregather.advice/1",
         program: program.map(|program| program.name.as_str()),
         runtimes: program.map_or(&[], |program| &program.runtimes),

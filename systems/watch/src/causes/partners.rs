@@ -2,7 +2,7 @@
 use super::processors::seconds;
 use super::{Certainty, NamedCause, WaitCause};
 use crate::{Observation, Remedy, Rounding, TimeSplit, cures};
-use foregather_host::watched::page::{Activity, Counts};
+use foregather_host::watched::page::{ActivityCounts, ThreadActivity};
 use foregather_machine::Nanos;
 
 /// How late members spent the time in which others waited for them.
@@ -22,8 +22,8 @@ fn part(time: Nanos, of: Nanos, whole: Nanos) -> Nanos {
     Nanos((time.0 as f64 * of.0 as f64 / whole.0.max(1) as f64) as u64)
 }
 
-fn counts(seen: &Observation) -> Counts {
-    let mut sum = Counts::default();
+fn counts(seen: &Observation) -> ActivityCounts {
+    let mut sum = ActivityCounts::default();
     for record in seen.ledger.threads.values().filter_map(|account| account.recorded.as_ref()) {
         let one = &record.counts;
         sum.regions += one.regions;
@@ -124,7 +124,7 @@ pub(super) fn tiny(seen: &Observation) -> Option<NamedCause> {
 
 pub(super) fn idle_spin(seen: &Observation) -> Option<NamedCause> {
     let spent = seen.spent();
-    let is_spinner = |account: &&crate::ThreadAccount| account.during(Activity::Idle).ran > Nanos::ZERO;
+    let is_spinner = |account: &&crate::ThreadAccount| account.during(ThreadActivity::Idle).ran > Nanos::ZERO;
     let spinners = seen.ledger.threads.values().filter(is_spinner).count();
     (spinners > 0).then(|| NamedCause {
         cause: WaitCause::IdleSpin,

@@ -2,7 +2,7 @@
 use super::processors::seconds;
 use super::{Certainty, NamedCause, WaitCause};
 use crate::{Observation, ThreadAccount, cures};
-use foregather_host::watched::page::Activity;
+use foregather_host::watched::page::ThreadActivity;
 use foregather_host::watched::task::{SystemCall, TaskState};
 use foregather_machine::Nanos;
 
@@ -31,12 +31,14 @@ pub(super) fn hang(seen: &Observation) -> Option<NamedCause> {
     let thread = waiter.last.thread;
     let holder = waiter.recorded.as_ref().map_or(0, |record| record.holder);
     let verdict = match doing {
-        Some(Activity::Lock) if holder != 0 => {
+        Some(ThreadActivity::Lock) if holder != 0 => {
             format!("no thread moves: thread {thread} waits for a mutex that thread {holder} holds")
         }
-        Some(Activity::Lock) => format!("no thread moves: thread {thread} waits for a mutex"),
-        Some(Activity::Arrived) => format!("no thread moves: thread {thread} waits at a barrier for a member that never arrives"),
-        Some(Activity::Condition) => format!("no thread moves: thread {thread} waits at a condition variable"),
+        Some(ThreadActivity::Lock) => format!("no thread moves: thread {thread} waits for a mutex"),
+        Some(ThreadActivity::Arrived) => {
+            format!("no thread moves: thread {thread} waits at a barrier for a member that never arrives")
+        }
+        Some(ThreadActivity::Condition) => format!("no thread moves: thread {thread} waits at a condition variable"),
         _ => format!("no thread moves: all {} threads wait for each other", stuck.len()),
     };
     let address = match waiter.last.call {
@@ -63,9 +65,9 @@ fn is_stuck(account: &ThreadAccount) -> bool {
     }
 }
 
-fn partner_activity(account: &ThreadAccount) -> Option<Activity> {
+fn partner_activity(account: &ThreadAccount) -> Option<ThreadActivity> {
     let activity = account.recorded.as_ref()?.activity;
-    matches!(activity, Activity::Arrived | Activity::Lock | Activity::Condition).then_some(activity)
+    matches!(activity, ThreadActivity::Arrived | ThreadActivity::Lock | ThreadActivity::Condition).then_some(activity)
 }
 
 pub(super) fn refused(seen: &Observation) -> Option<NamedCause> {

@@ -1,7 +1,7 @@
 //! Causes, on made-up recordings.
 use super::*;
 use foregather_host::cgroup::Throttling;
-use foregather_host::watched::page::{Activity, BarrierEpisode, Counts, Creations, RecordedThread};
+use foregather_host::watched::page::{ActivityCounts, Creations, RecordedEpisode, RecordedThread, ThreadActivity};
 use foregather_host::watched::program::ProgramFacts;
 use foregather_host::watched::surroundings::Competitor;
 use foregather_host::watched::task::{SystemCall, TaskFacts, TaskReading, TaskState};
@@ -10,33 +10,33 @@ use std::collections::BTreeMap;
 
 /// A thread that does the same all the time, in thousandths of it.
 #[derive(Clone)]
-struct Actor {
+struct PlantedThread {
     process: u32,
     thread: ThreadId,
     ran: u64,
     queued: u64,
     state: TaskState,
     call: Option<SystemCall>,
-    activity: Option<Activity>,
+    activity: Option<ThreadActivity>,
     creator: ThreadId,
     pool: &'static str,
     allowed: Vec<u32>,
-    counts: Counts,
+    counts: ActivityCounts,
 }
 
-fn actor(thread: ThreadId, ran: u64, queued: u64, activity: Activity) -> Actor {
+fn actor(thread: ThreadId, ran: u64, queued: u64, activity: ThreadActivity) -> PlantedThread {
     let state = if ran + queued > 0 { TaskState::Runnable } else { TaskState::Sleeping };
     let pool = if thread == 1 { "" } else { "libgomp.so.1+0x20" };
-    let (creator, counts, activity) = (1, Counts::default(), Some(activity));
-    Actor { process: 1, thread, ran, queued, state, call: None, activity, creator, pool, allowed: vec![0, 1], counts }
+    let (creator, counts, activity) = (1, ActivityCounts::default(), Some(activity));
+    PlantedThread { process: 1, thread, ran, queued, state, call: None, activity, creator, pool, allowed: vec![0, 1], counts }
 }
 
-fn reading(of: &Actor, at_ms: u64) -> TaskReading {
+fn reading(of: &PlantedThread, at_ms: u64) -> TaskReading {
     let (ran, queued) = (Nanos(of.ran * at_ms * 1_000), Nanos(of.queued * at_ms * 1_000));
     TaskReading { process: of.process, thread: of.thread, state: of.state, ran, queued, cpu: 0, disk_faults: 0, call: of.call }
 }
 
-fn record(of: &Actor) -> Option<RecordedThread> {
+fn record(of: &PlantedThread) -> Option<RecordedThread> {
     Some(RecordedThread {
         process: of.process,
         thread: of.thread,
@@ -52,7 +52,7 @@ fn record(of: &Actor) -> Option<RecordedThread> {
 }
 
 /// These threads, watched for three seconds.
-fn watched(actors: &[Actor]) -> Observation {
+fn watched(actors: &[PlantedThread]) -> Observation {
     let mut seen = Observation {
         programs: vec![ProgramFacts { process: 1, name: "sum".into(), runtimes: vec!["libgomp".into()], settings: vec![] }],
         siblings: [1].into(),
@@ -77,7 +77,7 @@ fn with_episodes(mut seen: Observation, last: ThreadId, count: u64, late_us: u64
     for number in 0..count {
         let arrived = Nanos::from_ms(number + 1);
         let (second, waited) = (arrived - Nanos::from_us(late_us), Nanos::from_us(late_us));
-        seen.episodes.add(&BarrierEpisode { process: 1, last, members: 2, second, arrived, waited, worked: Nanos::from_ms(1) });
+        seen.episodes.add(&RecordedEpisode { process: 1, last, members: 2, second, arrived, waited, worked: Nanos::from_ms(1) });
     }
     seen
 }
@@ -88,14 +88,14 @@ fn first(seen: &Observation) -> Option<(WaitCause, Certainty)> {
 
 #[test]
 fn a_program_that_is_well_gets_no_advice() {
-    assert_eq!(first(&watched(&[actor(1, 1_000, 0, Activity::Part), actor(2, 990, 10, Activity::Part)])), None);
-    assert_eq!(first(&watched(&[actor(1, 0, 0, Activity::Own)])), None, "it sleeps");
+    assert_eq!(first(&watched(&[actor(1, 1_000, 0, ThreadActivity::Part), actor(2, 990, 10, ThreadActivity::Part)])), None);
+    assert_eq!(first(&watched(&[actor(1, 0, 0, ThreadActivity::Own)])), None, "it sleeps");
     assert_eq!(first(&Observation::default()), None, "nothing was seen");
 }
 
 #[test]
 fn a_quota_is_named_by_its_throttling() {
-    let mut seen = watched(&[actor(1, 250, 750, Activity::Part), actor(2, 250, 750, Activity::Part)]);
+    let mut seen = watched(&[actor(1, 250, 750, ThreadActivity::Part), actor(2, 250, 750, ThreadActivity::Part)]);
     seen.quota = Some(0.5);
     seen.throttling = Some(Throttling { periods: 30, throttled: 28, stopped: Nanos::from_ms(2_000) });
     assert_eq!(first(&seen), Some((WaitCause::Quota, Certainty::Sure)));
@@ -105,7 +105,7 @@ fn a_quota_is_named_by_its_throttling() {
 
 #[test]
 fn a_mask_stands_above_the_pool_that_it_makes_too_large() {
-    let narrow = |thread| Actor { allowed: vec![1], ..actor(thread, 500, 500, Activity::Part) };
+    let narrow = |thread| PlantedThread { allowed: vec![1], ..actor(thread, 500, 500, ThreadActivity::Part) };
     let seen = watched(&[narrow(1), narrow(2)]);
     let causes: Vec<_> = judge(&seen).into_iter().map(|found| found.cause).collect();
     assert_eq!(causes, [WaitCause::Mask, WaitCause::LargePool]);
@@ -120,10 +120,10 @@ fn a_mask_stands_above_the_pool_that_it_makes_too_large() {
 #[test]
 fn pools_are_told_apart_by_who_created_their_threads() {
     let crowd = |pools: [(&'static str, ThreadId); 4]| {
-        let actors: Vec<Actor> = pools
+        let actors: Vec<PlantedThread> = pools
             .into_iter()
             .zip(1..)
-            .map(|((pool, creator), thread)| Actor { pool, creator, ..actor(thread, 500, 500, Activity::Part) })
+            .map(|((pool, creator), thread)| PlantedThread { pool, creator, ..actor(thread, 500, 500, ThreadActivity::Part) })
             .collect();
         first(&watched(&actors))
     };
@@ -131,13 +131,14 @@ fn pools_are_told_apart_by_who_created_their_threads() {
     assert_eq!(crowd([("", 0), (one, 1), (one, 1), (one, 1)]), Some((WaitCause::LargePool, Certainty::Sure)));
     assert_eq!(crowd([("", 0), (one, 1), (two, 1), (two, 1)]), Some((WaitCause::TwoPools, Certainty::Sure)));
     assert_eq!(crowd([("", 0), (two, 1), (one, 2), (one, 2)]), Some((WaitCause::NestedPools, Certainty::Sure)));
-    let unseen: Vec<Actor> = (1..=4).map(|thread| Actor { activity: None, ..actor(thread, 500, 500, Activity::Own) }).collect();
+    let unseen: Vec<PlantedThread> =
+        (1..=4).map(|thread| PlantedThread { activity: None, ..actor(thread, 500, 500, ThreadActivity::Own) }).collect();
     assert_eq!(first(&watched(&unseen)), Some((WaitCause::LargePool, Certainty::Likely)), "by /proc alone");
 }
 
 #[test]
 fn processes_of_one_program_are_counted_together() {
-    let other = |thread, process| Actor { process, ..actor(thread, 500, 500, Activity::Part) };
+    let other = |thread, process| PlantedThread { process, ..actor(thread, 500, 500, ThreadActivity::Part) };
     let mut seen = watched(&[other(1, 1), other(2, 1), other(3, 9), other(4, 9)]);
     seen.siblings.insert(9);
     assert_eq!(first(&seen), Some((WaitCause::Processes, Certainty::Sure)));
@@ -146,7 +147,7 @@ fn processes_of_one_program_are_counted_together() {
 
 #[test]
 fn another_program_is_named_if_threads_wait_for_its_processor() {
-    let mut seen = watched(&[actor(1, 1_000, 0, Activity::Arrived), actor(2, 500, 500, Activity::Part)]);
+    let mut seen = watched(&[actor(1, 1_000, 0, ThreadActivity::Arrived), actor(2, 500, 500, ThreadActivity::Part)]);
     assert_eq!(first(&seen), None, "nobody else was there");
     seen.competitors = vec![Competitor { process: 77, name: "cc1".into(), cpu: Nanos::from_ms(1_500), last_cpu: 1 }];
     assert_eq!(first(&seen), Some((WaitCause::OtherProgram, Certainty::Sure)));
@@ -157,31 +158,40 @@ fn another_program_is_named_if_threads_wait_for_its_processor() {
 
 #[test]
 fn a_late_member_is_told_by_how_it_spent_the_waits_of_the_others() {
-    let waiter = actor(1, 0, 0, Activity::Arrived);
-    let works = with_episodes(watched(&[waiter.clone(), actor(2, 1_000, 0, Activity::Part)]), 2, 3_000, 500);
+    let waiter = actor(1, 0, 0, ThreadActivity::Arrived);
+    let works = with_episodes(watched(&[waiter.clone(), actor(2, 1_000, 0, ThreadActivity::Part)]), 2, 3_000, 500);
     assert_eq!(first(&works), Some((WaitCause::LateThread, Certainty::Sure)));
     assert!(judge(&works)[0].evidence.contains("-50 %"), "{}", judge(&works)[0].evidence);
-    let reads = Actor { state: TaskState::Sleeping, call: Some(SystemCall::File), ..actor(2, 0, 0, Activity::Part) };
+    let reads =
+        PlantedThread { state: TaskState::Sleeping, call: Some(SystemCall::File), ..actor(2, 0, 0, ThreadActivity::Part) };
     let reads = with_episodes(watched(&[waiter.clone(), reads]), 2, 3_000, 500);
     assert_eq!(first(&reads), Some((WaitCause::IoBehindBarrier, Certainty::Sure)));
-    let mut changing = with_episodes(watched(&[waiter, actor(2, 1_000, 0, Activity::Part)]), 2, 1_500, 500);
+    let mut changing = with_episodes(watched(&[waiter, actor(2, 1_000, 0, ThreadActivity::Part)]), 2, 1_500, 500);
     changing = with_episodes(changing, 1, 1_500, 500);
     assert_eq!(first(&changing), Some((WaitCause::LateThread, Certainty::Likely)));
 }
 
 #[test]
 fn locks_regions_and_idle_workers_are_named_by_their_counts() {
-    let mut locks = actor(2, 0, 0, Activity::Lock);
-    locks.counts = Counts { locks: 500, lock_ns: 2_900_000_000, ..Counts::default() };
-    assert_eq!(first(&watched(&[actor(1, 1_000, 0, Activity::Own), locks])), Some((WaitCause::LockConvoy, Certainty::Sure)));
-    let mut leader = actor(1, 1_000, 0, Activity::Part);
-    leader.counts =
-        Counts { regions: 1_000_000, region_ns: 2_900_000_000, parts: 2_000_000, part_ns: 1_000_000_000, ..Counts::default() };
-    let tiny = watched(&[leader.clone(), actor(2, 1_000, 0, Activity::Arrived)]);
+    let mut locks = actor(2, 0, 0, ThreadActivity::Lock);
+    locks.counts = ActivityCounts { locks: 500, lock_ns: 2_900_000_000, ..ActivityCounts::default() };
+    assert_eq!(
+        first(&watched(&[actor(1, 1_000, 0, ThreadActivity::Own), locks])),
+        Some((WaitCause::LockConvoy, Certainty::Sure))
+    );
+    let mut leader = actor(1, 1_000, 0, ThreadActivity::Part);
+    leader.counts = ActivityCounts {
+        regions: 1_000_000,
+        region_ns: 2_900_000_000,
+        parts: 2_000_000,
+        part_ns: 1_000_000_000,
+        ..ActivityCounts::default()
+    };
+    let tiny = watched(&[leader.clone(), actor(2, 1_000, 0, ThreadActivity::Arrived)]);
     assert_eq!(first(&tiny), Some((WaitCause::TinyRegions, Certainty::Sure)));
     leader.counts.part_ns = 5_000_000_000;
-    assert_eq!(first(&watched(&[leader, actor(2, 1_000, 0, Activity::Part)])), None, "regions that pay");
-    let idle = watched(&[actor(1, 1_000, 0, Activity::Own), actor(2, 1_000, 0, Activity::Idle)]);
+    assert_eq!(first(&watched(&[leader, actor(2, 1_000, 0, ThreadActivity::Part)])), None, "regions that pay");
+    let idle = watched(&[actor(1, 1_000, 0, ThreadActivity::Own), actor(2, 1_000, 0, ThreadActivity::Idle)]);
     assert_eq!(first(&idle), Some((WaitCause::IdleSpin, Certainty::Sure)));
     assert_eq!(judge(&idle)[0].remedy.command.as_deref(), Some("OMP_WAIT_POLICY=passive ./sum"));
     assert_eq!(judge(&idle)[0].remedy.rounding, crate::Rounding::SameBits);
@@ -189,21 +199,25 @@ fn locks_regions_and_idle_workers_are_named_by_their_counts() {
 
 #[test]
 fn a_hang_needs_threads_that_only_others_can_wake() {
-    let sleeper = |thread, call, activity| Actor { call: Some(call), ..actor(thread, 0, 0, activity) };
+    let sleeper = |thread, call, activity| PlantedThread { call: Some(call), ..actor(thread, 0, 0, activity) };
     let futex = SystemCall::Futex { address: 0x10, has_timeout: false };
-    let stuck = watched(&[sleeper(1, futex, Activity::Arrived), sleeper(2, futex, Activity::Own)]);
+    let stuck = watched(&[sleeper(1, futex, ThreadActivity::Arrived), sleeper(2, futex, ThreadActivity::Own)]);
     assert_eq!(first(&stuck), Some((WaitCause::Hang, Certainty::Sure)));
     for call in [SystemCall::Sleep, SystemCall::Events, SystemCall::Child, SystemCall::Futex { address: 0x10, has_timeout: true }]
     {
-        let waits = watched(&[sleeper(1, futex, Activity::Condition), sleeper(2, call, Activity::Own)]);
+        let waits = watched(&[sleeper(1, futex, ThreadActivity::Condition), sleeper(2, call, ThreadActivity::Own)]);
         assert_eq!(first(&waits), None, "{call:?}");
     }
 }
 
 #[test]
 fn refused_threads_stand_above_what_they_bring_about() {
-    let mut seen =
-        with_episodes(watched(&[actor(1, 0, 0, Activity::Arrived), actor(2, 1_000, 0, Activity::Part)]), 2, 3_000, 500);
+    let mut seen = with_episodes(
+        watched(&[actor(1, 0, 0, ThreadActivity::Arrived), actor(2, 1_000, 0, ThreadActivity::Part)]),
+        2,
+        3_000,
+        500,
+    );
     seen.creations = Some(Creations { created: 2, refused: 3, errno: 11, without_slot: 0 });
     let causes: BTreeMap<_, _> = judge(&seen).into_iter().enumerate().map(|(at, found)| (found.cause, at)).collect();
     assert!(causes[&WaitCause::RefusedThreads] < causes[&WaitCause::LateThread], "{causes:?}");

@@ -22,7 +22,7 @@ const NAME_BYTES: usize = 56;
 
 /// What a thread does, as far as a wrapped function shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Activity {
+pub enum ThreadActivity {
     /// The program's own code, outside of any region.
     Own,
     /// Its part of a parallel region.
@@ -37,10 +37,16 @@ pub enum Activity {
     Lock,
 }
 
-/// What a thread writes into its slot. `Arrived` at a region's end becomes [`Activity::Idle`] when the region
-/// closes, which only its leader's slot shows.
-const ACTIVITIES: [Activity; 6] =
-    [Activity::Own, Activity::Part, Activity::Arrived, Activity::Idle, Activity::Condition, Activity::Lock];
+/// What a thread writes into its slot. `Arrived` at a region's end becomes [`ThreadActivity::Idle`] when the
+/// region closes, which only its leader's slot shows.
+const ACTIVITIES: [ThreadActivity; 6] = [
+    ThreadActivity::Own,
+    ThreadActivity::Part,
+    ThreadActivity::Arrived,
+    ThreadActivity::Idle,
+    ThreadActivity::Condition,
+    ThreadActivity::Lock,
+];
 
 /// Counts of one thread. Times are in nanoseconds.
 #[derive(Debug, Default)]
@@ -103,7 +109,7 @@ pub struct RecordedThread {
     /// thread.
     pub pool: String,
     /// What it does, and since when.
-    pub activity: Activity,
+    pub activity: ThreadActivity,
     /// See `activity`.
     pub since: Nanos,
     /// The address or region that it waits for.
@@ -113,13 +119,13 @@ pub struct RecordedThread {
     /// The size of its last team.
     pub team: u32,
     /// Its counts.
-    pub counts: Counts,
+    pub counts: ActivityCounts,
 }
 
 /// A copy of [`ThreadCounts`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "as in ThreadCounts")]
-pub struct Counts {
+pub struct ActivityCounts {
     pub regions: u64,
     pub region_ns: u64,
     pub parts: u64,
@@ -132,7 +138,7 @@ pub struct Counts {
 
 /// One episode of a barrier, or the end of a region, at which all members have arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BarrierEpisode {
+pub struct RecordedEpisode {
     /// Its process.
     pub process: u32,
     /// The thread that arrived last.
@@ -150,7 +156,7 @@ pub struct BarrierEpisode {
 }
 
 #[repr(C)]
-struct Entry {
+struct PageEntry {
     stamp: AtomicU64,
     fields: [AtomicU64; 7],
 }
@@ -168,7 +174,7 @@ struct Layout {
     /// The highest number of a region so far.
     regions: AtomicU64,
     slots: [ThreadSlot; SLOTS],
-    ring: [Entry; EPISODES],
+    ring: [PageEntry; EPISODES],
     names: [[AtomicU64; NAME_BYTES / 8]; NAMES],
 }
 
@@ -304,19 +310,19 @@ impl WatchPage {
 
     /// Records an episode.
     #[inline]
-    pub fn record(&self, episode: &BarrierEpisode) {
+    pub fn record(&self, episode: &RecordedEpisode) {
         let ticket = self.0.episodes.fetch_add(1, Relaxed);
         let entry = &self.0.ring[ticket as usize % EPISODES];
         entry.stamp.store(0, Relaxed);
         core::sync::atomic::fence(Release);
-        let BarrierEpisode { process, last, members, second, arrived, waited, worked } = *episode;
+        let RecordedEpisode { process, last, members, second, arrived, waited, worked } = *episode;
         let values = [process.into(), last.into(), members.into(), second.0, arrived.0, waited.0, worked.0];
         entry.fields.iter().zip(values).for_each(|(field, value)| field.store(value, Relaxed));
         entry.stamp.store(ticket + 1, Release);
     }
 
     /// Takes the episodes from number `*next` on, and returns how many were lost.
-    pub fn episodes(&self, next: &mut u64, mut take: impl FnMut(BarrierEpisode)) -> u64 {
+    pub fn episodes(&self, next: &mut u64, mut take: impl FnMut(RecordedEpisode)) -> u64 {
         let end = self.0.episodes.load(Acquire);
         let first = (*next).max(end.saturating_sub(EPISODES as u64));
         let mut lost = first - *next;
@@ -332,7 +338,7 @@ impl WatchPage {
             }
             let [process, last, members] = [process, last, members].map(|value| value as u32);
             let [second, arrived, waited, worked] = [second, arrived, waited, worked].map(Nanos);
-            take(BarrierEpisode { process, last, members, second, arrived, waited, worked });
+            take(RecordedEpisode { process, last, members, second, arrived, waited, worked });
         }
         *next = end;
         lost
@@ -348,10 +354,10 @@ impl WatchPage {
         let subject = slot.subject.load(Relaxed);
         let mut activity = ACTIVITIES[(slot.activity.load(Relaxed) as usize).min(ACTIVITIES.len() - 1)];
         let leader = (slot.leader.load(Relaxed) as usize).checked_sub(1).and_then(|leader| self.0.slots.get(leader));
-        if let (Activity::Arrived, Some(leader)) = (activity, leader)
+        if let (ThreadActivity::Arrived, Some(leader)) = (activity, leader)
             && leader.open_region.load(Relaxed) != subject
         {
-            activity = Activity::Idle;
+            activity = ThreadActivity::Idle;
         }
         let pool = (slot.pool.load(Relaxed) as usize).checked_sub(1).and_then(|at| self.0.names.get(at));
         let bytes: Vec<u8> = pool.into_iter().flatten().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect();
@@ -377,7 +383,7 @@ impl WatchPage {
             subject,
             holder: slot.holder.load(Relaxed),
             team: slot.team.load(Relaxed),
-            counts: Counts { regions, region_ns, parts, part_ns, nested, locks, lock_ns, yields },
+            counts: ActivityCounts { regions, region_ns, parts, part_ns, nested, locks, lock_ns, yields },
         }
     }
 
@@ -396,7 +402,7 @@ impl WatchPage {
 impl ThreadSlot {
     /// Begins an activity. Returns the one before, for [`ThreadSlot::resume`].
     #[inline]
-    pub fn begin(&self, activity: Activity, subject: u64, now: Nanos) -> (u32, u64) {
+    pub fn begin(&self, activity: ThreadActivity, subject: u64, now: Nanos) -> (u32, u64) {
         let before = (self.activity.load(Relaxed), self.subject.load(Relaxed));
         self.since.store(now.0, Relaxed);
         self.subject.store(subject, Relaxed);
@@ -450,8 +456,8 @@ impl ThreadSlot {
 mod tests {
     use super::*;
 
-    fn episode(number: u32) -> BarrierEpisode {
-        BarrierEpisode { last: number, members: 2, waited: Nanos(u64::from(number)), ..BarrierEpisode::default() }
+    fn episode(number: u32) -> RecordedEpisode {
+        RecordedEpisode { last: number, members: 2, waited: Nanos(u64::from(number)), ..RecordedEpisode::default() }
     }
 
     #[test]
@@ -460,12 +466,12 @@ mod tests {
         let other = WatchPage::open(Path::new(&WatchPage::path(&file))).unwrap();
         let pool = other.name(b"libgomp.so.1+0x20");
         let slot = other.slot(7, 8, 3, pool).unwrap();
-        slot.begin(Activity::Lock, 0x10, Nanos(5));
+        slot.begin(ThreadActivity::Lock, 0x10, Nanos(5));
         slot.waits_for(9);
         ThreadSlot::add(&slot.counts.locks, 2);
         other.record(&episode(1));
         let seen = page.threads();
-        let expected = (7, 8, 3, "libgomp.so.1+0x20", Activity::Lock, 0x10, 9, 2);
+        let expected = (7, 8, 3, "libgomp.so.1+0x20", ThreadActivity::Lock, 0x10, 9, 2);
         let one = &seen[0];
         let got =
             (one.process, one.thread, one.creator, one.pool.as_str(), one.activity, one.subject, one.holder, one.counts.locks);
@@ -484,11 +490,11 @@ mod tests {
         let region = page.next_region();
         leader.open(region);
         worker.join(page.index(leader), 2);
-        worker.begin(Activity::Arrived, region, Nanos(1));
+        worker.begin(ThreadActivity::Arrived, region, Nanos(1));
         let doing = || page.threads()[1].activity;
-        assert_eq!(doing(), Activity::Arrived);
+        assert_eq!(doing(), ThreadActivity::Arrived);
         leader.open(0);
-        assert_eq!(doing(), Activity::Idle);
+        assert_eq!(doing(), ThreadActivity::Idle);
     }
 
     #[test]
