@@ -17,6 +17,7 @@ mod layout;
 mod library;
 mod options;
 mod reference;
+mod rotation;
 mod shrink;
 mod table;
 mod worker;
