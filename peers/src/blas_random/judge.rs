@@ -21,7 +21,7 @@ pub(super) struct Bench {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Judgement {
     Same,
-    /// The standard leaves the answer open, or the reference is known to be wrong: the text lists the answers.
+    /// The standard leaves the answer open, or the reference is known to be wrong: the text has the answers.
     Open(String),
     Different(String),
 }

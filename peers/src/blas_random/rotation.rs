@@ -1,7 +1,7 @@
 //! Judges modified rotations by what they do, where the reference's matrix is wrong.
 //!
-//! LAPACK 3.11's `?rotmg` sets h21 and h12 to -1 and 1 whenever it rescales a matrix that it has rescaled before, so
-//! that this matrix no longer turns the vector.
+//! LAPACK 3.11's `?rotmg` sets h21 and h12 to -1 and 1 whenever it rescales a matrix that it has rescaled
+//! before, so that this matrix no longer turns the vector.
 use super::call::BlasCall;
 use super::contents::Operand;
 
