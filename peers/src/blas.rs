@@ -1,5 +1,5 @@
-//! The BLAS of other projects, each alone and with as many threads as the cell asks for: found at run time,
-//! never linked with.
+//! The BLAS of other projects, and ours as a file, each alone and with as many threads as the cell asks for:
+//! found at run time, never linked with.
 use crate::member::give_up_after;
 use crate::trouble::Trouble;
 use core::ffi::c_void;
@@ -31,7 +31,17 @@ struct Peer {
 const WHEEL: &str = "put a link `libscipy_openblas64_.so` to the library that NumPy's wheel has in numpy.libs into a folder, and name \
                      that in LD_LIBRARY_PATH";
 
-const PEERS: [Peer; 6] = [
+const PEERS: [Peer; 7] = [
+    Peer {
+        name: "drop-in",
+        what: "this project's BLAS as the file that programs load",
+        libraries: &["libforegather_blas.so"],
+        remedy: "build it by `cargo xtask drop-in blas`, and name its folder in LD_LIBRARY_PATH",
+        around: ["", ""],
+        threads: "foregather_blas_set_num_threads",
+        wide: [false, false],
+        gemm_only: None,
+    },
     Peer {
         name: "openblas",
         what: "OpenBLAS",
