@@ -6,16 +6,20 @@
 //! no argument that a program can see, no result and no error. Without the page that `advise` names in the
 //! environment it only passes calls on.
 //!
-//! [`openmp`]: regions and barriers of the GNU runtime. [`threads`]: creation, barriers, condition variables
+//! [`openmp`]: regions and barriers of the GNU runtime. [`ompt`]: those of LLVM's and Intel's, which report
+//! them by callbacks. [`region`]: what both have in common. [`threads`]: creation, barriers, condition variables
 //! and mutexes of POSIX threads. [`record`]: the page and this thread's slot. [`next`]: the functions that
 //! the program would have called.
 //!
 //! All functions may be unwound through, because the C library ends cancelled threads by unwinding.
 
 mod next;
+mod ompt;
 mod openmp;
 mod record;
+mod region;
 mod threads;
 
+pub use ompt::*;
 pub use openmp::*;
 pub use threads::*;

@@ -58,6 +58,68 @@ pub(crate) fn seen_from(code: *const c_void, name: &CStr) -> *mut c_void {
     }
 }
 
+/// A caller's code, and the function that it was given.
+struct KnownCaller {
+    code: AtomicPtr<c_void>,
+    found: AtomicPtr<c_void>,
+}
+
+/// The functions of one name that callers see, each looked up once.
+pub(crate) struct KnownCallers([KnownCaller; CALLERS]);
+
+const CALLERS: usize = 256;
+/// So many places are tried for a caller. One that finds none is looked up each time.
+const TRIED: usize = 8;
+
+impl KnownCallers {
+    pub(crate) const fn new() -> Self {
+        Self([const { KnownCaller { code: AtomicPtr::new(null_mut()), found: AtomicPtr::new(null_mut()) } }; CALLERS])
+    }
+
+    /// The function for a caller: the one that its object sees, else the next one. Ends the process, as the
+    /// loader would, if there is none.
+    #[inline]
+    pub(crate) fn of(&self, code: *const c_void, name: &CStr, next: &NextFunction, own: *const c_void) -> *mut c_void {
+        for known in self.places(code) {
+            if known.code.load(Acquire) == code.cast_mut() {
+                let found = known.found.load(Acquire);
+                if !found.is_null() {
+                    return found;
+                }
+            }
+        }
+        self.look_up(code, name, next, own)
+    }
+
+    fn places(&self, code: *const c_void) -> impl Iterator<Item = &KnownCaller> {
+        // Functions begin at multiples of 16 in most objects.
+        let first = (code.addr() >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
+        (0..TRIED).map(move |at| &self.0[(first + at) % CALLERS])
+    }
+
+    #[cold]
+    fn look_up(&self, code: *const c_void, name: &CStr, next: &NextFunction, own: *const c_void) -> *mut c_void {
+        let seen = seen_from(code, name);
+        let found = if seen.is_null() || seen.cast_const() == own { next.get() } else { seen };
+        if found.is_null() {
+            missing(name);
+        }
+        let is_free = |known: &&KnownCaller| known.code.compare_exchange(null_mut(), code.cast_mut(), AcqRel, Relaxed).is_ok();
+        if let Some(known) = self.places(code).find(is_free) {
+            known.found.store(found, Release);
+        }
+        found
+    }
+}
+
+#[cold]
+fn missing(name: &CStr) -> ! {
+    eprintln!("libforegather_watch.so: the program calls {}, and no library has it", name.to_string_lossy());
+    // As the loader's status for a symbol that is missing.
+    // SAFETY: ends the process at once.
+    unsafe { libc::_exit(127) }
+}
+
 /// The name of the object that contains an address, and its offset there: `libgomp.so.1+0x1f20`.
 pub(crate) fn place(code: *const c_void) -> String {
     let mut about = MaybeUninit::<libc::Dl_info>::zeroed();

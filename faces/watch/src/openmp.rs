@@ -1,107 +1,95 @@
-//! Regions and barriers of the GNU OpenMP runtime.
+//! Regions and barriers of the GNU OpenMP runtime, and of others by its names.
 //!
 //! A region's function is replaced by [`part`], which calls it. The region's own data lives on its leader's
 //! stack: the runtime returns to the leader when all members have returned.
-use crate::next::{NextFunction, seen_from};
-use crate::record::{self, Arrivals};
+use crate::next::{KnownCallers, NextFunction};
+use crate::record;
+use crate::region::{Part, Region};
 use core::cell::Cell;
 use core::ffi::{CStr, c_int, c_long, c_uint, c_void};
 use core::mem::transmute;
-use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
-use foregather_host::watched::page::{self, ThreadActivity, ThreadSlot};
+use core::sync::atomic::Ordering::*;
+use foregather_host::watched::page::{self, ThreadActivity};
 
 type RegionBody = unsafe extern "C-unwind" fn(*mut c_void);
 
-/// A region that is open.
-struct Region {
+/// A region, as the runtime hands it to the threads that execute it.
+#[repr(C)]
+struct GompRegion {
+    /// Where the runtime looks for the reductions of a region that has some.
+    reductions: *mut c_void,
     body: RegionBody,
     data: *mut c_void,
-    number: u64,
-    leader: u32,
-    /// How many members it has, once the first one has asked.
-    members: AtomicU32,
     size: unsafe extern "C-unwind" fn() -> c_int,
-    arrivals: Arrivals,
+    region: Region,
 }
 
 thread_local! {
     /// The region of which this thread executes a part.
-    static REGION: Cell<*const Region> = const { Cell::new(core::ptr::null()) };
+    static REGION: Cell<*const GompRegion> = const { Cell::new(core::ptr::null()) };
+    /// Whether this thread is opening a region: a runtime that reports it by callbacks, too, is not heard.
+    static OPENS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Returns whether the calling thread is opening a region that is recorded here.
+pub(crate) fn is_opening() -> bool {
+    OPENS.replace(false)
 }
 
 /// Executes a part of a region.
-unsafe extern "C-unwind" fn part(region: *mut c_void) {
+unsafe extern "C-unwind" fn part(gomp: *mut c_void) {
     // SAFETY: only `open` hands this function out, together with a region that lives until all parts have
     // returned.
-    let region = unsafe { &*region.cast::<Region>() };
+    let gomp = unsafe { &*gomp.cast::<GompRegion>() };
+    OPENS.set(false);
     let Some(slot) = record::slot() else {
         // SAFETY: the program's function with the program's data, as its runtime would call it.
-        return unsafe { (region.body)(region.data) };
+        return unsafe { (gomp.body)(gomp.data) };
     };
     // SAFETY: the runtime's `omp_get_num_threads`, which any thread may call.
-    let members = unsafe { (region.size)() }.unsigned_abs();
-    region.members.store(members, Relaxed);
-    slot.join(region.leader, members);
-    let began = page::now();
-    let outer = REGION.replace(region);
-    slot.begin(ThreadActivity::Part, region.number, began);
+    let members = unsafe { (gomp.size)() }.unsigned_abs();
+    let part = Part::begin(&gomp.region, members, slot);
+    let outer = REGION.replace(gomp);
     // SAFETY: the program's function with the program's data, as its runtime would call it.
-    unsafe { (region.body)(region.data) };
+    unsafe { (gomp.body)(gomp.data) };
     REGION.set(outer);
-    let now = page::now();
-    slot.begin(ThreadActivity::Arrived, region.number, now);
-    ThreadSlot::add(&slot.counts.parts, 1);
-    ThreadSlot::add(&slot.counts.part_ns, (now - began).0);
-    region.arrivals.arrive(members, now);
+    part.arrive(&gomp.region, slot);
+    part.end(slot);
 }
 
 /// Opens a region by `call`, which gets the function and the data for the runtime.
-fn open(body: RegionBody, data: *mut c_void, call: impl FnOnce(RegionBody, *mut c_void)) {
+fn open<T>(body: RegionBody, data: *mut c_void, reductions: *mut c_void, call: impl FnOnce(RegionBody, *mut c_void) -> T) -> T {
     static NEXT: NextFunction = NextFunction::new(c"omp_get_num_threads");
-    static LAST: LastCaller = LastCaller::new();
+    static KNOWN: KnownCallers = KnownCallers::new();
     let (Some(page), Some(slot)) = (record::page(), record::slot()) else { return call(body, data) };
-    let size = LAST.of(body as *const c_void, c"omp_get_num_threads", &NEXT, core::ptr::null());
-    let number = page.next_region();
-    let began = page::now();
-    let region = Region {
-        body,
-        data,
-        number,
-        leader: page.index(slot),
-        members: AtomicU32::new(0),
-        // SAFETY: OpenMP says what a function of this name takes and gives.
-        size: unsafe { transmute::<*mut c_void, unsafe extern "C-unwind" fn() -> c_int>(size) },
-        arrivals: Arrivals::new(began.0),
-    };
-    let is_nested = !REGION.get().is_null();
-    let outer = slot.open(number);
-    let before = slot.begin(ThreadActivity::Part, number, began);
-    call(part, (&raw const region).cast_mut().cast());
-    let now = page::now();
-    slot.open(outer);
-    slot.resume(before, now);
-    ThreadSlot::add(&slot.counts.regions, 1);
-    ThreadSlot::add(&slot.counts.region_ns, (now - began).0);
-    ThreadSlot::add(&slot.counts.nested, u64::from(is_nested && region.members.load(Relaxed) > 1));
+    let size = KNOWN.of(body as *const c_void, c"omp_get_num_threads", &NEXT, core::ptr::null());
+    // SAFETY: OpenMP says what a function of this name takes and gives.
+    let size = unsafe { transmute::<*mut c_void, unsafe extern "C-unwind" fn() -> c_int>(size) };
+    let region = Region::open(page, slot);
+    let gomp = GompRegion { reductions, body, data, size, region };
+    OPENS.set(true);
+    let result = call(part, (&raw const gomp).cast_mut().cast());
+    OPENS.set(false);
+    gomp.region.close(slot);
+    result
 }
 
 /// Declares functions that open a region: their name, and their arguments after the function and its data.
 macro_rules! regions {
-    ($($name:ident($($argument:ident: $kind:ty),*);)*) => {$(
+    ($($name:ident($($argument:ident: $kind:ty),*) -> $result:ty, $reductions:expr;)*) => {$(
         /// Opens a region, as the GNU runtime's function of this name.
         ///
         /// # Safety
         /// As that function.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C-unwind" fn $name(body: unsafe extern "C-unwind" fn(*mut c_void), data: *mut c_void, $($argument: $kind),*) {
+        pub unsafe extern "C-unwind" fn $name(body: unsafe extern "C-unwind" fn(*mut c_void), data: *mut c_void, $($argument: $kind),*) -> $result {
             static NEXT: NextFunction = NextFunction::new(to_c(concat!(stringify!($name), "\0")));
-            static LAST: LastCaller = LastCaller::new();
-            let found = LAST.of(body as *const c_void, to_c(concat!(stringify!($name), "\0")), &NEXT, $name as *const c_void);
+            static KNOWN: KnownCallers = KnownCallers::new();
+            let found = KNOWN.of(body as *const c_void, to_c(concat!(stringify!($name), "\0")), &NEXT, $name as *const c_void);
             // SAFETY: the runtime's function of this name, with the arguments of the program.
-            open(body, data, |body, data| unsafe {
-                transmute::<*mut c_void, unsafe extern "C-unwind" fn(RegionBody, *mut c_void, $($kind),*)>(found)(body, data, $($argument),*)
-            });
+            open(body, data, $reductions(data), |body, data| unsafe {
+                transmute::<*mut c_void, unsafe extern "C-unwind" fn(RegionBody, *mut c_void, $($kind),*) -> $result>(found)(body, data, $($argument),*)
+            })
         }
     )*};
 }
@@ -114,65 +102,35 @@ const fn to_c(name: &'static str) -> &'static CStr {
     }
 }
 
-/// The function that the last caller used, and that caller's code.
-struct LastCaller {
-    code: AtomicPtr<c_void>,
-    found: AtomicPtr<c_void>,
+/// A region without reductions.
+const fn none(_data: *mut c_void) -> *mut c_void {
+    core::ptr::null_mut()
 }
 
-impl LastCaller {
-    const fn new() -> Self {
-        Self { code: AtomicPtr::new(null_mut()), found: AtomicPtr::new(null_mut()) }
-    }
-
-    /// The runtime's function for a caller. Ends the process, as the loader would, if there is none.
-    #[inline]
-    fn of(&self, code: *const c_void, name: &CStr, next: &NextFunction, own: *const c_void) -> *mut c_void {
-        let found = self.found.load(Acquire);
-        // A pair that is being replaced has one half of each caller: both are looked at again then.
-        if self.code.load(Acquire) == code.cast_mut() && !found.is_null() && self.found.load(Acquire) == found {
-            return found;
-        }
-        let seen = seen_from(code, name);
-        let found = if seen.is_null() || seen.cast_const() == own { next.get() } else { seen };
-        if found.is_null() {
-            missing(name);
-        }
-        if self.code.load(Relaxed).is_null() {
-            // Only the first caller is kept, so the two halves always fit.
-            if self.found.compare_exchange(null_mut(), found, AcqRel, Relaxed).is_ok() {
-                self.code.store(code.cast_mut(), Release);
-            }
-        }
-        found
-    }
-}
-
-#[cold]
-fn missing(name: &CStr) -> ! {
-    eprintln!("libforegather_watch.so: the program calls {}, and no library has it", name.to_string_lossy());
-    // As the loader's status for a symbol that is missing.
-    // SAFETY: ends the process at once.
-    unsafe { libc::_exit(127) }
+/// The description of a region's reductions, to which its data begins with a pointer.
+fn first_word(data: *mut c_void) -> *mut c_void {
+    // SAFETY: the compiler lays out the data of such a region like this, for the runtime to read.
+    unsafe { data.cast::<*mut c_void>().read() }
 }
 
 regions! {
-    GOMP_parallel(threads: c_uint, flags: c_uint);
-    GOMP_parallel_loop_static(threads: c_uint, start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint);
-    GOMP_parallel_loop_dynamic(threads: c_uint, start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint);
-    GOMP_parallel_loop_guided(threads: c_uint, start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint);
-    GOMP_parallel_loop_nonmonotonic_dynamic(threads: c_uint, start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint);
-    GOMP_parallel_loop_nonmonotonic_guided(threads: c_uint, start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint);
-    GOMP_parallel_loop_runtime(threads: c_uint, start: c_long, end: c_long, step: c_long, flags: c_uint);
-    GOMP_parallel_loop_nonmonotonic_runtime(threads: c_uint, start: c_long, end: c_long, step: c_long, flags: c_uint);
-    GOMP_parallel_loop_maybe_nonmonotonic_runtime(threads: c_uint, start: c_long, end: c_long, step: c_long, flags: c_uint);
-    GOMP_parallel_sections(threads: c_uint, count: c_uint, flags: c_uint);
+    GOMP_parallel(threads: c_uint, flags: c_uint) -> (), none;
+    GOMP_parallel_loop_static(threads: c_uint, start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint) -> (), none;
+    GOMP_parallel_loop_dynamic(threads: c_uint, start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint) -> (), none;
+    GOMP_parallel_loop_guided(threads: c_uint, start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint) -> (), none;
+    GOMP_parallel_loop_nonmonotonic_dynamic(threads: c_uint, start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint) -> (), none;
+    GOMP_parallel_loop_nonmonotonic_guided(threads: c_uint, start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint) -> (), none;
+    GOMP_parallel_loop_runtime(threads: c_uint, start: c_long, end: c_long, step: c_long, flags: c_uint) -> (), none;
+    GOMP_parallel_loop_nonmonotonic_runtime(threads: c_uint, start: c_long, end: c_long, step: c_long, flags: c_uint) -> (), none;
+    GOMP_parallel_loop_maybe_nonmonotonic_runtime(threads: c_uint, start: c_long, end: c_long, step: c_long, flags: c_uint) -> (), none;
+    GOMP_parallel_sections(threads: c_uint, count: c_uint, flags: c_uint) -> (), none;
+    GOMP_parallel_reductions(threads: c_uint, flags: c_uint) -> c_uint, first_word;
 }
 
 /// Waits at a barrier of the region of which this thread executes a part.
 fn barrier<T>(wait: impl FnOnce() -> T) -> T {
     // SAFETY: a thread resets the pointer before its region ends.
-    let Some(region) = (unsafe { REGION.get().as_ref() }) else { return wait() };
+    let Some(GompRegion { region, .. }) = (unsafe { REGION.get().as_ref() }) else { return wait() };
     let Some(slot) = record::slot() else { return wait() };
     let now = page::now();
     region.arrivals.arrive(region.members.load(Relaxed), now);
@@ -192,11 +150,11 @@ macro_rules! barriers {
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name() -> $kind {
             static NEXT: NextFunction = NextFunction::new(to_c(concat!(stringify!($name), "\0")));
-            static LAST: LastCaller = LastCaller::new();
+            static KNOWN: KnownCallers = KnownCallers::new();
             let code = REGION.get();
             // SAFETY: a thread resets the pointer before its region ends.
             let code = unsafe { code.as_ref() }.map_or($name as *const c_void, |region| region.body as *const c_void);
-            let found = LAST.of(code, to_c(concat!(stringify!($name), "\0")), &NEXT, $name as *const c_void);
+            let found = KNOWN.of(code, to_c(concat!(stringify!($name), "\0")), &NEXT, $name as *const c_void);
             // SAFETY: the runtime's function of this name.
             barrier(|| unsafe { transmute::<*mut c_void, unsafe extern "C-unwind" fn() -> $kind>(found)() })
         }

@@ -1,0 +1,82 @@
+//! Open regions of any OpenMP runtime, and the parts of them that threads execute.
+use crate::record::Arrivals;
+use core::cell::Cell;
+use core::sync::atomic::{AtomicU32, Ordering::*};
+use foregather_host::watched::page::{self, ThreadActivity, ThreadSlot, WatchPage};
+use foregather_machine::Nanos;
+
+/// A region that is open.
+pub(crate) struct Region {
+    pub(crate) number: u64,
+    leader: u32,
+    /// How many members it has, once the first one has begun.
+    pub(crate) members: AtomicU32,
+    pub(crate) arrivals: Arrivals,
+    began: Nanos,
+    /// The region that its leader had open before, and what the leader did.
+    outer: u64,
+    before: (u32, u64),
+}
+
+impl Region {
+    /// Opens a region, of which the calling thread is the leader.
+    pub(crate) fn open(page: &WatchPage, slot: &ThreadSlot) -> Self {
+        let number = page.next_region();
+        let began = page::now();
+        let outer = slot.open(number);
+        let before = slot.begin(ThreadActivity::Part, number, began);
+        let (leader, members) = (page.index(slot), AtomicU32::new(0));
+        Self { number, leader, members, arrivals: Arrivals::new(began.0), began, outer, before }
+    }
+
+    /// Closes it, on its leader: all members have arrived.
+    pub(crate) fn close(&self, slot: &ThreadSlot) {
+        let now = page::now();
+        slot.open(self.outer);
+        slot.resume(self.before, now);
+        let is_nested = self.before.0 == ThreadActivity::Part as u32 && self.members.load(Relaxed) > 1;
+        ThreadSlot::add(&slot.counts.regions, 1);
+        ThreadSlot::add(&slot.counts.region_ns, (now - self.began).0);
+        ThreadSlot::add(&slot.counts.nested, u64::from(is_nested));
+    }
+}
+
+/// A part of a region, on the thread that executes it.
+pub(crate) struct Part {
+    number: u64,
+    members: u32,
+    began: Nanos,
+    arrived: Cell<Option<Nanos>>,
+}
+
+impl Part {
+    /// Begins a part on the calling thread, which is one of so many members.
+    pub(crate) fn begin(region: &Region, members: u32, slot: &ThreadSlot) -> Self {
+        region.members.store(members, Relaxed);
+        slot.join(region.leader, members);
+        let began = page::now();
+        slot.begin(ThreadActivity::Part, region.number, began);
+        Self { number: region.number, members, began, arrived: Cell::new(None) }
+    }
+
+    /// Arrives at a barrier of the region, or at its end. The region may close as soon as all members have.
+    pub(crate) fn arrive(&self, region: &Region, slot: &ThreadSlot) {
+        let now = page::now();
+        self.arrived.set(Some(now));
+        slot.begin(ThreadActivity::Arrived, self.number, now);
+        region.arrivals.arrive(self.members, now);
+    }
+
+    /// Goes on after a barrier.
+    pub(crate) fn go_on(&self, slot: &ThreadSlot) {
+        slot.begin(ThreadActivity::Part, self.number, page::now());
+    }
+
+    /// Ends the part at its last arrival. The region may be closed already.
+    pub(crate) fn end(&self, slot: &ThreadSlot) {
+        let arrived = self.arrived.get().unwrap_or_else(page::now);
+        slot.begin(ThreadActivity::Arrived, self.number, arrived);
+        ThreadSlot::add(&slot.counts.parts, 1);
+        ThreadSlot::add(&slot.counts.part_ns, (arrived - self.began).0);
+    }
+}
