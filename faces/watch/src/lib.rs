@@ -22,4 +22,5 @@ mod threads;
 
 pub use ompt::*;
 pub use openmp::*;
+pub use record::foregather_watch_has_open_region;
 pub use threads::*;

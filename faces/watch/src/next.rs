@@ -2,17 +2,22 @@
 use core::ffi::{CStr, c_void};
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering::*};
+
+/// How the name of the runtime begins that `foregather exec` puts before all others.
+const REPLACEMENT: &str = "libforegather_gomp.so";
 
 /// A function of the next library, found at its first call.
 pub(crate) struct NextFunction {
     name: &'static CStr,
     found: AtomicPtr<c_void>,
+    /// Whether it belongs to the runtime that `foregather exec` puts before all others.
+    replaces: AtomicBool,
 }
 
 impl NextFunction {
     pub(crate) const fn new(name: &'static CStr) -> Self {
-        Self { name, found: AtomicPtr::new(null_mut()) }
+        Self { name, found: AtomicPtr::new(null_mut()), replaces: AtomicBool::new(false) }
     }
 
     /// Its address; null if no library has it.
@@ -26,8 +31,16 @@ impl NextFunction {
     fn find(&self) -> *mut c_void {
         // SAFETY: the name ends with a zero; the handle asks for the libraries after this one.
         let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+        self.replaces.store(place(found).starts_with(REPLACEMENT), Relaxed);
         self.found.store(found, Release);
         found
+    }
+
+    /// The same, if it serves all callers, also those with a runtime of their own.
+    #[inline]
+    pub(crate) fn replacement(&self) -> Option<*mut c_void> {
+        let found = self.get();
+        self.replaces.load(Relaxed).then_some(found)
     }
 }
 
@@ -99,8 +112,10 @@ impl KnownCallers {
 
     #[cold]
     fn look_up(&self, code: *const c_void, name: &CStr, next: &NextFunction, own: *const c_void) -> *mut c_void {
-        let seen = seen_from(code, name);
-        let found = if seen.is_null() || seen.cast_const() == own { next.get() } else { seen };
+        let found = next.replacement().unwrap_or_else(|| {
+            let seen = seen_from(code, name);
+            if seen.is_null() || seen.cast_const() == own { next.get() } else { seen }
+        });
         if found.is_null() {
             missing(name);
         }

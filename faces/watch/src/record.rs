@@ -1,5 +1,6 @@
 //! The page, and the slot of the calling thread.
 use core::cell::Cell;
+use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use foregather_host::forks::{self, Once};
 use foregather_host::usage::this_thread;
@@ -43,6 +44,13 @@ pub(crate) fn take(creator: u32, pool: u32) -> Option<&'static ThreadSlot> {
     let slot = page.slot(std::process::id(), this_thread(), creator, pool);
     TAKEN.try_with(|taken| taken.set(Some(Taken { generation, slot }))).ok()?;
     slot
+}
+
+/// Returns whether a thread of this process has a parallel region open: 1, or 0. For the thread that looks at
+/// lines of Python.
+#[unsafe(no_mangle)]
+pub extern "C" fn foregather_watch_has_open_region(thread: u32) -> c_int {
+    page().is_some_and(|page| page.has_open_region(std::process::id(), thread)).into()
 }
 
 /// Runs `wait` as an activity of the calling thread.

@@ -350,6 +350,13 @@ impl WatchPage {
         self.0.slots[..taken].iter().filter(|slot| slot.thread.load(Acquire) != 0).map(|slot| self.read(slot)).collect()
     }
 
+    /// Returns whether a thread has a parallel region open.
+    pub fn has_open_region(&self, process: u32, thread: ThreadId) -> bool {
+        let taken = (self.0.slots_taken.load(Acquire) as usize).min(SLOTS);
+        let is_its = |slot: &&ThreadSlot| slot.thread.load(Acquire) == thread && slot.process.load(Relaxed) == process;
+        self.0.slots[..taken].iter().filter(is_its).any(|slot| slot.open_region.load(Relaxed) != 0)
+    }
+
     fn read(&self, slot: &ThreadSlot) -> RecordedThread {
         let subject = slot.subject.load(Relaxed);
         let mut activity = ACTIVITIES[(slot.activity.load(Relaxed) as usize).min(ACTIVITIES.len() - 1)];
@@ -493,8 +500,10 @@ mod tests {
         worker.begin(ThreadActivity::Arrived, region, Nanos(1));
         let doing = || page.threads()[1].activity;
         assert_eq!(doing(), ThreadActivity::Arrived);
+        let opens = |thread| page.has_open_region(1, thread);
+        assert_eq!((opens(1), opens(2), opens(3)), (true, false, false));
         leader.open(0);
-        assert_eq!(doing(), ThreadActivity::Idle);
+        assert_eq!((doing(), opens(1)), (ThreadActivity::Idle, false));
     }
 
     #[test]
