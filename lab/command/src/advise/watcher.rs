@@ -34,6 +34,8 @@ pub(super) struct Watcher {
     throttling: Option<cgroup::Throttling>,
     quota: Option<f64>,
     usable: Vec<CpuId>,
+    /// Processor times of the machine at the first look and at the last one.
+    loads: Option<(sched::SystemLoad, sched::SystemLoad)>,
     next_facts: Nanos,
     facts_apart: Nanos,
     /// What all looks took.
@@ -62,6 +64,7 @@ impl Watcher {
             before,
             quota: cgroup::quota_of(root),
             usable: usable(),
+            loads: None,
             next_facts: page::now() + FIRST_FACTS,
             facts_apart: FIRST_FACTS,
             cost: Nanos::ZERO,
@@ -83,6 +86,9 @@ impl Watcher {
         let known = self.ledger.threads.len();
         self.ledger.add(at, &readings, &recorded);
         self.take_episodes();
+        if let Ok(load) = sched::load() {
+            self.loads = Some((self.loads.map_or(load, |(first, _)| first), load));
+        }
         if at >= self.next_facts {
             self.look_around(&recording);
             self.next_facts = page::now() + self.facts_apart;
@@ -110,7 +116,10 @@ impl Watcher {
 
     /// Looks at what changes seldom.
     fn look_around(&mut self, recording: &BTreeSet<u32>) {
+        let own = std::process::id();
         self.family = task::family(self.root);
+        // The program may have started this command to be watched.
+        self.family.retain(|&process| process != own);
         for &process in self.family.iter().chain(recording) {
             if let Some(facts) = program::read(process) {
                 self.programs.insert(process, facts);
@@ -158,7 +167,8 @@ impl Watcher {
         let own = std::process::id();
         let is_ours = |process: u32| process == own || process == self.root || self.programs.contains_key(&process);
         let competitors = surroundings::competitors(&self.before, &after, is_ours);
-        let (load, earlier) = (after.load, self.before.load);
+        // Those of the time that the ledger covers: the program may have run on after the last look.
+        let (earlier, load) = self.loads.unwrap_or((self.before.load, after.load));
         let load = sched::SystemLoad {
             steal: load.steal - earlier.steal,
             busy: load.busy - earlier.busy,
@@ -185,6 +195,7 @@ impl Watcher {
             pressure: after.pressure.zip(self.before.pressure).map(|(after, before)| after - before),
             competitors,
             command: self.command,
+            python: None,
         };
         (seen, self.not_seen)
     }
