@@ -137,7 +137,8 @@ pub enum Verb {
     /// Watches one program and says why its threads wait, and what mends that: the program as it is, or
     /// one that runs.
     #[command(after_help = "Example: foregather advise -- python3 train.py\n\
-                            Example: foregather advise --pid 4711 --for 10s\n\n\
+                            Example: foregather advise --pid 4711 --for 10s\n\
+                            Example: python -m foregather.advise train.py\n\n\
                             Needs no rights but those of the same user. The advice goes to standard error; output and exit code are the \
                             program's (128 and the number of the signal that killed it). Ctrl-C prints what was seen so far.")]
     Advise(Advise),
@@ -271,6 +272,9 @@ pub struct Advise {
     /// Watches by /proc alone and loads no library into the program.
     #[arg(long, conflicts_with = "library")]
     pub no_preload: bool,
+    /// Reads in the end which lines of Python were executed: a file of `python -m foregather.advise`.
+    #[arg(long, hide = true)]
+    pub python_lines: Option<PathBuf>,
     /// Also writes the advice to this file, as JSON.
     #[arg(short, long)]
     pub output: Option<PathBuf>,

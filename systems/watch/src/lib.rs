@@ -2,7 +2,7 @@
 //! anything: the same recording gives the same advice.
 //!
 //! - [`Ledger`]: looks at threads, added up by what they did. [`EpisodeTally`]: episodes of barriers, added
-//!   up by the thread that arrived last.
+//!   up by the thread that arrived last. [`PythonLines`]: which lines opened regions.
 //! - [`Observation`]: all that was seen of one program. [`causes`]: what explains its waits, a function each.
 //! - [`Remedy`]: a command or a step that mends a cause. [`layers`]: which layer of watching decides which
 //!   cause.
@@ -14,8 +14,10 @@ mod episodes;
 pub mod layers;
 mod ledger;
 mod observation;
+mod python;
 
 pub use cures::{Remedy, Rounding};
 pub use episodes::EpisodeTally;
 pub use ledger::{Ledger, ThreadAccount, TimeSplit};
 pub use observation::{Observation, SpentTimes};
+pub use python::{PythonLine, PythonLines};

@@ -1,5 +1,5 @@
 //! All that was seen of one program.
-use crate::{EpisodeTally, Ledger, ThreadAccount};
+use crate::{EpisodeTally, Ledger, PythonLines, ThreadAccount};
 use foregather_host::cgroup::Throttling;
 use foregather_host::sched::SystemLoad;
 use foregather_host::watched::page::{Creations, ThreadActivity};
@@ -36,6 +36,8 @@ pub struct Observation {
     pub competitors: Vec<Competitor>,
     /// How the user started it: what a cure is put before. `None` for a program that was already running.
     pub command: Option<String>,
+    /// The lines of Python that were seen; `None` if nobody looked.
+    pub python: Option<PythonLines>,
 }
 
 /// The time of all threads, by how it was spent.

@@ -2,6 +2,7 @@
 use super::Advice;
 use foregather_machine::Nanos;
 use foregather_watch::causes::NamedCause;
+use foregather_watch::{PythonLine, PythonLines};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -21,6 +22,7 @@ pub(super) struct AdviceDocument<'a> {
     spent_ns: Spent,
     episodes: EpisodeSummary,
     causes: &'a [NamedCause],
+    python: Option<Lines<'a>>,
     has_records: bool,
     not_seen: &'a [String],
 }
@@ -44,6 +46,27 @@ struct EpisodeSummary {
     last_thread: Option<u32>,
     last_share: Option<f64>,
     on_time_saves: f64,
+}
+
+#[derive(Serialize)]
+struct Lines<'a> {
+    looks: u64,
+    lines: Vec<Line<'a>>,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    place: &'a str,
+    with_region: u64,
+    looks: u64,
+}
+
+fn line(line: &PythonLine) -> Line<'_> {
+    Line { place: &line.place, with_region: line.with_region, looks: line.looks }
+}
+
+fn lines(python: &PythonLines) -> Lines<'_> {
+    Lines { looks: python.looks, lines: python.lines.iter().map(line).collect() }
 }
 
 pub(super) fn of(advice: &Advice) -> AdviceDocument<'_> {
@@ -80,6 +103,7 @@ pub(super) fn of(advice: &Advice) -> AdviceDocument<'_> {
             on_time_saves: seen.per_elapsed(seen.episodes.lead).min(1.0),
         },
         causes: &advice.causes,
+        python: seen.python.as_ref().map(lines),
         has_records: seen.has_records(),
         not_seen: &advice.not_seen,
     }

@@ -17,7 +17,7 @@ use foregather_host::{clock, interrupt};
 use foregather_machine::{Nanos, shown};
 use foregather_results::output;
 use foregather_watch::causes::{self, NamedCause};
-use foregather_watch::{Observation, layers};
+use foregather_watch::{Observation, PythonLines, layers};
 use std::ffi::OsString;
 use std::io::{Write, stderr};
 use std::os::fd::OwnedFd;
@@ -166,7 +166,14 @@ fn command_line(program: &[OsString]) -> String {
     if line.chars().count() <= MOST { line.into_owned() } else { line.chars().take(MOST - 3).collect::<String>() + "..." }
 }
 
-fn report(cli: &Cli, options: &Advise, (seen, mut not_seen): (Observation, Vec<String>)) -> Result<()> {
+fn report(cli: &Cli, options: &Advise, (mut seen, mut not_seen): (Observation, Vec<String>)) -> Result<()> {
+    if let Some(path) = &options.python_lines {
+        let lines = PythonLines::parse(&std::fs::read(path).unwrap_or_default());
+        if lines.looks == 0 {
+            not_seen.push("lines of Python: the interpreter exited early, or was started with -E, -I or -S".to_owned());
+        }
+        seen.python = Some(lines);
+    }
     if seen.episodes.lost > 0 {
         not_seen.push(format!("{} episodes of barriers, of {}", seen.episodes.lost, seen.episodes.count + seen.episodes.lost));
     }

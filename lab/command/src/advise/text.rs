@@ -2,6 +2,7 @@
 use super::Advice;
 use foregather_machine::{Nanos, shown};
 use foregather_results::table::wrapped_within;
+use foregather_watch::PythonLines;
 use foregather_watch::causes::NamedCause;
 
 const COLUMNS: usize = 80;
@@ -16,10 +17,14 @@ pub(super) fn screen(advice: &Advice) -> String {
     let mut lines = vec![headline(advice)];
     lines.extend(bars(advice));
     match advice.causes.split_first() {
-        None => lines.extend(wrapped("CAUSE", &nothing(advice))),
+        None => {
+            lines.extend(wrapped("CAUSE", &nothing(advice)));
+            lines.extend(python(advice));
+        }
         Some((first, others)) => {
             lines.extend(wrapped("CAUSE", &format!("{} [{}]", first.verdict, first.certainty.label())));
             lines.extend(wrapped("", &first.evidence));
+            lines.extend(python(advice));
             lines.extend(cure(first));
             lines.extend(others.iter().take(3).flat_map(|cause| wrapped("ALSO", &other(advice, cause))));
         }
@@ -97,6 +102,12 @@ fn nothing(advice: &Advice) -> String {
     } else {
         "nothing to mend: no single cause explains a tenth of the time".to_owned()
     }
+}
+
+/// The line of Python that opens the regions, or takes the time.
+fn python(advice: &Advice) -> Vec<String> {
+    let line = advice.seen.python.as_ref().and_then(PythonLines::costly);
+    line.map(|line| wrapped("PYTHON", &line)).unwrap_or_default()
 }
 
 fn cure(cause: &NamedCause) -> Vec<String> {
