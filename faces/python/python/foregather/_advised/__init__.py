@@ -1,0 +1,1 @@
+"""What `foregather.advise` puts into the interpreter of a program."""
