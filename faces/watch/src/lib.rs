@@ -7,9 +7,9 @@
 //! environment it only passes calls on.
 //!
 //! [`openmp`]: regions and barriers of the GNU runtime. [`ompt`]: those of LLVM's and Intel's, which report
-//! them by callbacks. [`region`]: what both have in common. [`threads`]: creation, barriers, condition variables
-//! and mutexes of POSIX threads. [`record`]: the page and this thread's slot. [`next`]: the functions that
-//! the program would have called.
+//! them by callbacks. [`region`]: what both have in common. [`threads`]: creation, barriers, condition
+//! variables and mutexes of POSIX threads. [`record`]: the page and this thread's slot. [`next`]: the
+//! functions that the program would have called.
 //!
 //! All functions may be unwound through, because the C library ends cancelled threads by unwinding.
 

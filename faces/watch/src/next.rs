@@ -36,7 +36,7 @@ impl NextFunction {
         found
     }
 
-    /// The same, if it serves all callers, also those with a runtime of their own.
+    /// Its address, if it serves all callers, also those with a runtime of their own.
     #[inline]
     pub(crate) fn replacement(&self) -> Option<*mut c_void> {
         let found = self.get();
@@ -81,7 +81,7 @@ struct KnownCaller {
 pub(crate) struct KnownCallers([KnownCaller; CALLERS]);
 
 const CALLERS: usize = 256;
-/// So many places are tried for a caller. One that finds none is looked up each time.
+/// How many places are tried for a caller. One that finds none is looked up each time.
 const TRIED: usize = 8;
 
 impl KnownCallers {

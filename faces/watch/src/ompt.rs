@@ -2,11 +2,12 @@
 //! `ompt_start_tool` in all libraries, registers the callbacks below and calls them where threads arrive.
 //!
 //! A runtime keeps a word for each region and each task of a team; here they point to a [`Region`] and a
-//! [`Part`]. A worker's part ends when the worker is needed again, and its region may be closed by then.
+//! [`RegionPart`]. A worker's part ends when the worker is needed again, and its region may be closed by
+//! then.
 use crate::next::NextFunction;
 use crate::openmp::is_opening;
 use crate::record;
-use crate::region::{Part, Region};
+use crate::region::{Region, RegionPart};
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::mem::transmute;
 use core::ptr::null_mut;
@@ -25,7 +26,7 @@ pub struct ToolFunctions {
 type Lookup = unsafe extern "C" fn(*const c_char) -> *mut c_void;
 type StartTool = unsafe extern "C" fn(c_uint, *const c_char) -> *const ToolFunctions;
 /// A runtime's word for a region or a task.
-type Word = *mut c_void;
+type ToolWord = *mut c_void;
 
 /// Numbers of the specification.
 const PARALLEL_BEGIN: c_int = 3;
@@ -86,9 +87,9 @@ extern "C" fn finalize(_data: *mut c_void) {}
 
 /// Opens a region, on its leader.
 unsafe extern "C" fn parallel_begin(
-    _task: *mut Word,
+    _task: *mut ToolWord,
     _frame: *const c_void,
-    region: *mut Word,
+    region: *mut ToolWord,
     _asked: c_uint,
     flags: c_int,
     _code: *const c_void,
@@ -103,7 +104,7 @@ unsafe extern "C" fn parallel_begin(
 }
 
 /// Closes a region, on its leader.
-unsafe extern "C" fn parallel_end(region: *mut Word, _task: *mut Word, _flags: c_int, _code: *const c_void) {
+unsafe extern "C" fn parallel_end(region: *mut ToolWord, _task: *mut ToolWord, _flags: c_int, _code: *const c_void) {
     // SAFETY: `parallel_begin` wrote the word, and all members have arrived, so none uses the region.
     let Some(region) = (unsafe { take::<Region>(region) }) else { return };
     if let Some(slot) = record::slot() {
@@ -114,8 +115,8 @@ unsafe extern "C" fn parallel_end(region: *mut Word, _task: *mut Word, _flags: c
 /// Begins or ends a part of a region.
 unsafe extern "C" fn implicit_task(
     endpoint: c_int,
-    region: *mut Word,
-    task: *mut Word,
+    region: *mut ToolWord,
+    task: *mut ToolWord,
     members: c_uint,
     _index: c_uint,
     flags: c_int,
@@ -128,22 +129,22 @@ unsafe extern "C" fn implicit_task(
         // SAFETY: the region is open while its parts begin, and the word of the new task is this thread's.
         unsafe {
             if let Some(region) = at::<Region>(region) {
-                task.write(Box::into_raw(Box::new(Part::begin(region, members, slot))).cast());
+                task.write(Box::into_raw(Box::new(RegionPart::begin(region, members, slot))).cast());
             }
         }
     // SAFETY: this function wrote the word when the task began, on this thread.
-    } else if let Some(part) = unsafe { take::<Part>(task) } {
+    } else if let Some(part) = unsafe { take::<RegionPart>(task) } {
         part.end(slot);
     }
 }
 
 /// Begins or ends a wait of a part.
-unsafe extern "C" fn sync_region(kind: c_int, endpoint: c_int, region: *mut Word, task: *mut Word, _code: *const c_void) {
+unsafe extern "C" fn sync_region(kind: c_int, endpoint: c_int, region: *mut ToolWord, task: *mut ToolWord, _code: *const c_void) {
     if !BARRIERS.contains(&kind) {
         return;
     }
     // SAFETY: the word is that of this thread's task, which no other thread uses.
-    let (Some(slot), Some(part)) = (record::slot(), unsafe { at::<Part>(task) }) else { return };
+    let (Some(slot), Some(part)) = (record::slot(), unsafe { at::<RegionPart>(task) }) else { return };
     if endpoint != BEGIN {
         part.go_on(slot);
     // SAFETY: a member that has not arrived yet keeps its region open.
@@ -156,7 +157,7 @@ unsafe extern "C" fn sync_region(kind: c_int, endpoint: c_int, region: *mut Word
 ///
 /// # Safety
 /// The word, if there is one, is zero or points to a `T` of this library that outlives the reference.
-unsafe fn at<'a, T>(word: *mut Word) -> Option<&'a T> {
+unsafe fn at<'a, T>(word: *mut ToolWord) -> Option<&'a T> {
     // SAFETY: the caller promises it.
     unsafe { word.as_ref()?.cast::<T>().as_ref() }
 }
@@ -165,7 +166,7 @@ unsafe fn at<'a, T>(word: *mut Word) -> Option<&'a T> {
 ///
 /// # Safety
 /// As for [`at`]; it was a box, and no reference to it is used any more.
-unsafe fn take<T>(word: *mut Word) -> Option<Box<T>> {
+unsafe fn take<T>(word: *mut ToolWord) -> Option<Box<T>> {
     // SAFETY: the caller promises it.
     unsafe {
         let found = core::mem::replace(word.as_mut()?, null_mut()).cast::<T>();

@@ -4,7 +4,7 @@
 //! stack: the runtime returns to the leader when all members have returned.
 use crate::next::{KnownCallers, NextFunction};
 use crate::record;
-use crate::region::{Part, Region};
+use crate::region::{Region, RegionPart};
 use core::cell::Cell;
 use core::ffi::{CStr, c_int, c_long, c_uint, c_void};
 use core::mem::transmute;
@@ -48,7 +48,7 @@ unsafe extern "C-unwind" fn part(gomp: *mut c_void) {
     };
     // SAFETY: the runtime's `omp_get_num_threads`, which any thread may call.
     let members = unsafe { (gomp.size)() }.unsigned_abs();
-    let part = Part::begin(&gomp.region, members, slot);
+    let part = RegionPart::begin(&gomp.region, members, slot);
     let outer = REGION.replace(gomp);
     // SAFETY: the program's function with the program's data, as its runtime would call it.
     unsafe { (gomp.body)(gomp.data) };

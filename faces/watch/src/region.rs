@@ -42,15 +42,15 @@ impl Region {
 }
 
 /// A part of a region, on the thread that executes it.
-pub(crate) struct Part {
+pub(crate) struct RegionPart {
     number: u64,
     members: u32,
     began: Nanos,
     arrived: Cell<Option<Nanos>>,
 }
 
-impl Part {
-    /// Begins a part on the calling thread, which is one of so many members.
+impl RegionPart {
+    /// Begins a part on the calling thread, which is one of `members`.
     pub(crate) fn begin(region: &Region, members: u32, slot: &ThreadSlot) -> Self {
         region.members.store(members, Relaxed);
         slot.join(region.leader, members);

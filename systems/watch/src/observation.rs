@@ -36,7 +36,7 @@ pub struct Observation {
     pub competitors: Vec<Competitor>,
     /// How the user started it: what a cure is put before. `None` for a program that was already running.
     pub command: Option<String>,
-    /// The lines of Python that were seen; `None` if nobody looked.
+    /// The lines of Python that were seen; `None` if no thread looked.
     pub python: Option<PythonLines>,
 }
 

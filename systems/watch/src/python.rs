@@ -35,8 +35,9 @@ pub struct PythonLines {
 }
 
 impl PythonLines {
-    /// Adds up what interpreters wrote, each into a part of the file that ends with a zero: a line with its number
-    /// of looks, then a line `WITH_REGION <tab> LOOKS <tab> PLACE` for each place. Other lines are left out.
+    /// Adds up what interpreters wrote, each into a part of the file that ends with a zero: a line with its
+    /// number of looks, then a line `WITH_REGION <tab> LOOKS <tab> PLACE` for each place. Other lines are
+    /// left out.
     pub fn parse(file: &[u8]) -> Self {
         let mut looks = 0;
         let mut places: BTreeMap<String, (u64, u64)> = BTreeMap::new();
@@ -58,9 +59,9 @@ impl PythonLines {
         Self { looks, lines }
     }
 
-    /// The line to name, in a sentence: the user's line that has regions open most of the time, else the one that
-    /// is executed most of the time. `None` if it was seen in less than a twentieth of the looks, or if there were
-    /// few.
+    /// The line to name, in a sentence: the user's line that has regions open most of the time, else the one
+    /// that is executed most of the time. `None` if it was seen in less than a twentieth of the looks, or if
+    /// there were few.
     pub fn costly(&self) -> Option<String> {
         let sentence = |count: fn(&PythonLine) -> u64, verb: &str| {
             let mut users: BTreeMap<&str, u64> = BTreeMap::new();
@@ -84,7 +85,7 @@ mod tests {
 
     #[test]
     fn the_line_that_opens_regions_is_named_before_the_one_that_takes_longer() {
-        let file = b"100\n0\t60\ttrain.py:3\n30\t35\tfit.py:9 <- train.py:4\nbroken\n\0\0100\n5\t5\tfit.py:9 <- train.py:4\n\0";
+        let file = b"100\n0\t60\ttrain.py:3\n30\t35\tfit.py:9 <- train.py:4\nbroken\n\0\x00100\n5\t5\tfit.py:9 <- train.py:4\n\0";
         let lines = PythonLines::parse(file);
         let first = PythonLine { place: "fit.py:9 <- train.py:4".to_owned(), with_region: 35, looks: 40 };
         assert_eq!((lines.looks, lines.lines.len(), &lines.lines[0]), (200, 2, &first));

@@ -22,7 +22,7 @@ pub(super) struct AdviceDocument<'a> {
     spent_ns: Spent,
     episodes: EpisodeSummary,
     causes: &'a [NamedCause],
-    python: Option<Lines<'a>>,
+    python: Option<PythonSummary<'a>>,
     has_records: bool,
     not_seen: &'a [String],
 }
@@ -49,24 +49,24 @@ struct EpisodeSummary {
 }
 
 #[derive(Serialize)]
-struct Lines<'a> {
+struct PythonSummary<'a> {
     looks: u64,
-    lines: Vec<Line<'a>>,
+    lines: Vec<PlaceSummary<'a>>,
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct PlaceSummary<'a> {
     place: &'a str,
     with_region: u64,
     looks: u64,
 }
 
-fn line(line: &PythonLine) -> Line<'_> {
-    Line { place: &line.place, with_region: line.with_region, looks: line.looks }
+fn line(line: &PythonLine) -> PlaceSummary<'_> {
+    PlaceSummary { place: &line.place, with_region: line.with_region, looks: line.looks }
 }
 
-fn lines(python: &PythonLines) -> Lines<'_> {
-    Lines { looks: python.looks, lines: python.lines.iter().map(line).collect() }
+fn lines(python: &PythonLines) -> PythonSummary<'_> {
+    PythonSummary { looks: python.looks, lines: python.lines.iter().map(line).collect() }
 }
 
 pub(super) fn of(advice: &Advice) -> AdviceDocument<'_> {
