@@ -152,8 +152,11 @@ pub struct Ledger {
     pub began: Nanos,
     /// See `began`.
     pub ended: Nanos,
-    /// The last look at which a thread had run since the look before.
+    /// The last look at which a thread had run since the look before, but for the very last look: threads that
+    /// a signal ends run for a moment.
     pub moved: Nanos,
+    /// The last look, if a thread had run then.
+    moving: Option<Nanos>,
     /// How many looks there were.
     pub looks: u64,
 }
@@ -168,17 +171,19 @@ impl Ledger {
             (self.began, self.moved) = (at, at);
         }
         let interval = at - self.ended;
+        self.moved = self.moving.take().unwrap_or(self.moved);
+        // The record of a thread that has exited may bear the number of a new one, which comes later.
+        let recorded: BTreeMap<_, _> = recorded.iter().map(|each| ((each.process, each.thread), each)).collect();
         let mut spent: Vec<(ThreadId, TimeSplit)> = Vec::new();
         for reading in readings {
             let account = self.threads.entry(reading.thread).or_insert_with(|| ThreadAccount::new(reading, at));
-            // The record of a thread that has exited may bear the number of a new one.
-            let record = recorded.iter().rfind(|each| (each.process, each.thread) == (reading.process, reading.thread));
+            let record = recorded.get(&(reading.process, reading.thread)).copied();
             account.recorded = record.cloned().or(account.recorded.take());
             let activity = account.recorded.as_ref().map_or(ThreadActivity::Own, |recorded| recorded.activity);
             let before = account.last.ran;
             spent.push((reading.thread, account.add(reading, at, activity)));
             if (reading.ran - before).0 as f64 > interval.0 as f64 * MOVES {
-                self.moved = at;
+                self.moving = Some(at);
             }
         }
         self.hold_up(&spent);

@@ -58,12 +58,17 @@ pub(super) fn io(seen: &Observation) -> Option<NamedCause> {
 
 pub(super) fn convoy(seen: &Observation) -> Option<NamedCause> {
     let (spent, counts) = (seen.spent(), counts(seen));
-    (counts.locks >= 10).then(|| NamedCause {
+    // One wait may be long: who holds the mutex may take it again before a thread that it wakes has a processor.
+    (spent.lock > Nanos::ZERO).then(|| NamedCause {
         cause: WaitCause::LockConvoy,
         certainty: Certainty::Sure,
         explains: spent.lock,
         verdict: format!("threads queue for a mutex; {:.1} of them run at a time", seen.parallelism()),
-        evidence: format!("a mutex was found locked {} times, for {:.1} s in all", counts.locks, seconds(Nanos(counts.lock_ns))),
+        evidence: format!(
+            "a mutex was found locked {} times; threads waited for {:.1} s in all",
+            counts.locks,
+            seconds(spent.lock)
+        ),
         remedy: cures::step("hold the mutex for less work, or give each thread data of its own"),
     })
 }

@@ -179,6 +179,8 @@ fn locks_regions_and_idle_workers_are_named_by_their_counts() {
         first(&watched(&[actor(1, 1_000, 0, ThreadActivity::Own), locks])),
         Some((WaitCause::LockConvoy, Certainty::Sure))
     );
+    let starved = watched(&[actor(1, 1_000, 0, ThreadActivity::Own), actor(2, 0, 0, ThreadActivity::Lock)]);
+    assert_eq!(first(&starved), Some((WaitCause::LockConvoy, Certainty::Sure)), "in its first wait");
     let mut leader = actor(1, 1_000, 0, ThreadActivity::Part);
     leader.counts = ActivityCounts {
         regions: 1_000_000,
@@ -203,6 +205,13 @@ fn a_hang_needs_threads_that_only_others_can_wake() {
     let futex = SystemCall::Futex { address: 0x10, has_timeout: false };
     let stuck = watched(&[sleeper(1, futex, ThreadActivity::Arrived), sleeper(2, futex, ThreadActivity::Own)]);
     assert_eq!(first(&stuck), Some((WaitCause::Hang, Certainty::Sure)));
+    // A signal ends it while it is looked at.
+    let mut dying = stuck.clone();
+    let end = dying.ledger.ended;
+    let mut last = reading(&sleeper(1, futex, ThreadActivity::Arrived), 3_010);
+    last.ran += Nanos::from_us(300);
+    dying.ledger.add(end + Nanos::from_ms(10), &[last, reading(&sleeper(2, futex, ThreadActivity::Own), 3_010)], &[]);
+    assert_eq!(first(&dying), Some((WaitCause::Hang, Certainty::Sure)), "it ran when it was ended");
     for call in [SystemCall::Sleep, SystemCall::Events, SystemCall::Child, SystemCall::Futex { address: 0x10, has_timeout: true }]
     {
         let waits = watched(&[sleeper(1, futex, ThreadActivity::Condition), sleeper(2, call, ThreadActivity::Own)]);

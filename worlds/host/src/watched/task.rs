@@ -2,12 +2,17 @@
 use super::numbers;
 use crate::run_state::{self, fields};
 use foregather_machine::{CpuId, Nanos, ThreadId};
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 
-/// Fields of `stat` after the name: the state, page faults that needed a disk, and the last processor.
+/// Fields of `stat` after the name: the state, the kernel's flags of a task, page faults that needed a disk,
+/// and the last processor.
 const STATE: usize = 0;
+const FLAGS: usize = 6;
 const DISK_FAULTS: usize = 9;
 const PROCESSOR: usize = 36;
+/// The flag of a task that is on its way out (PF_EXITING): it runs, but nothing of the program.
+const EXITING: u64 = 4;
 
 /// What a thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +25,7 @@ pub enum TaskState {
     Device,
     /// A signal or a debugger has stopped it.
     Stopped,
-    /// It has exited.
+    /// It has exited, or is about to.
     Exited,
 }
 
@@ -85,14 +90,24 @@ pub fn read_threads(process: u32) -> Vec<TaskReading> {
 
 fn read_thread(process: u32, thread: ThreadId) -> Option<TaskReading> {
     let folder = format!("/proc/{process}/task/{thread}");
-    let stat = fs::read(format!("{folder}/stat")).ok()?;
-    let (state, cpu, disk_faults) = parse_stat(&stat)?;
+    let mut bytes = [0; SHORT];
+    let (state, cpu, disk_faults) = parse_stat(read_short(&format!("{folder}/stat"), &mut bytes)?)?;
     // Absent where the kernel keeps no such counts: the thread then seems to sleep.
-    let counts = fs::read_to_string(format!("{folder}/schedstat")).unwrap_or_default();
-    let (ran, queued) = parse_schedstat(&counts).unwrap_or_default();
+    let counts = read_short(&format!("{folder}/schedstat"), &mut bytes).unwrap_or_default();
+    let (ran, queued) = str::from_utf8(counts).ok().and_then(parse_schedstat).unwrap_or_default();
     let sleeps = matches!(state, TaskState::Sleeping | TaskState::Device);
-    let call = if sleeps { fs::read_to_string(format!("{folder}/syscall")).ok() } else { None };
-    Some(TaskReading { process, thread, state, ran, queued, cpu, disk_faults, call: call.and_then(|text| parse_call(&text)) })
+    let call = if sleeps { read_short(&format!("{folder}/syscall"), &mut bytes) } else { None };
+    let call = call.and_then(|text| parse_call(str::from_utf8(text).ok()?));
+    Some(TaskReading { process, thread, state, ran, queued, cpu, disk_faults, call })
+}
+
+/// Longer than the files of a thread that are read at each look.
+const SHORT: usize = 1_024;
+
+/// Reads a file of `/proc` that is shorter than the buffer, by one call: it is read at each look.
+fn read_short<'a>(path: &str, bytes: &'a mut [u8; SHORT]) -> Option<&'a [u8]> {
+    let length = File::open(path).ok()?.read(bytes).ok()?;
+    Some(&bytes[..length])
 }
 
 /// The name, mask and preemptions of a thread. `None` if it has ended.
@@ -125,6 +140,7 @@ fn parse_stat(stat: &[u8]) -> Option<(TaskState, CpuId, u64)> {
         "D" => TaskState::Device,
         "T" | "t" => TaskState::Stopped,
         "Z" | "X" => TaskState::Exited,
+        _ if fields.get(FLAGS)?.parse::<u64>().ok()? & EXITING != 0 => TaskState::Exited,
         _ => TaskState::Sleeping,
     };
     Some((state, fields.get(PROCESSOR)?.parse().ok()?, fields.get(DISK_FAULTS)?.parse().ok()?))
@@ -190,6 +206,20 @@ mod tests {
         for nothing in ["running\n", "", &format!("{} 0x7f00\n", libc::SYS_futex)] {
             assert_eq!(parse_call(nothing), None, "{nothing}");
         }
+    }
+
+    #[test]
+    fn a_thread_that_is_on_its_way_out_has_exited() {
+        let stat = |state: &str, flags: u64| {
+            let rest: Vec<String> =
+                (0..40).map(|field| if field == FLAGS { flags.to_string() } else { "7".to_owned() }).collect();
+            let line = format!("11 (a) b) {state} {}", rest[1..].join(" "));
+            parse_stat(line.as_bytes()).map(|(state, ..)| state)
+        };
+        assert_eq!(stat("R", 0x40_0000), Some(TaskState::Runnable));
+        assert_eq!(stat("R", 0x40_0404), Some(TaskState::Exited));
+        assert_eq!(stat("S", 0x404), Some(TaskState::Exited));
+        assert_eq!(parse_stat(b"11 (a) R 1"), None);
     }
 
     #[test]
