@@ -31,6 +31,7 @@ mod page;
 mod papers;
 mod ping_pong;
 mod plans;
+mod planted;
 mod published;
 mod queues;
 mod regret;
@@ -82,11 +83,12 @@ enum Topic {
     Messages,
     Memory,
     Noise,
+    Advice,
     Simulated,
 }
 
 /// The figures that are chosen by what was measured, in the order of the page.
-const FIGURES: [(&str, Topic, DrawFigure); 31] = [
+const FIGURES: [(&str, Topic, DrawFigure); 32] = [
     ("barriers", Topic::Barriers, barriers::matrix),
     ("barrier-classes", Topic::Barriers, barriers::classes),
     ("barrier-regret", Topic::Barriers, regret::of_barriers),
@@ -117,6 +119,7 @@ const FIGURES: [(&str, Topic, DrawFigure); 31] = [
     ("app-breakdown", Topic::Memory, apps::breakdown),
     ("noise-trace", Topic::Noise, noise::trace),
     ("noise-line", Topic::Noise, noise::line),
+    ("advice", Topic::Advice, |all| planted::VERDICTS.draw(all)),
     ("butterfly", Topic::Simulated, |all| studies::BUTTERFLY.draw(all)),
 ];
 

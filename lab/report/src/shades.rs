@@ -108,6 +108,12 @@ impl Shades {
         Self::new(2, bands, |v| format!("{v:.0}"))
     }
 
+    /// The scale of counts of verdicts: those of wrong ones are below zero, and printed without the sign.
+    pub(super) fn verdicts() -> Self {
+        let band = |(below, name, hue): (f64, &str, usize)| Band { below, name: name.to_owned(), hue };
+        Self { bands: [(0.0, "wrong", 2), (f64::INFINITY, "right", 8)].map(band).into(), number: |v| digits(v.abs(), 3) }
+    }
+
     /// A scale for any values, from the least to the greatest: of values that differ by more than
     /// [`DECADES_FROM`] times by their magnitudes, else most of them would look alike.
     pub(super) fn between(low: f64, high: f64) -> Self {

@@ -250,6 +250,7 @@ fn heading(section: Section) -> String {
         Section::Topic(Topic::Messages) => "Messages",
         Section::Topic(Topic::Memory) => "Shared memory",
         Section::Topic(Topic::Noise) => "What disturbs busy processors",
+        Section::Topic(Topic::Advice) => "Why programs wait",
         Section::Topic(Topic::Simulated) => "Simulated networks",
         Section::Plans => "Simulated machines",
         Section::Paper(number) => return escape(&papers::all()[number].cited()),

@@ -78,6 +78,7 @@ fn figures_are_as_they_were() {
         "predictions": sample::predictions(),
         "drawn": sample::regrets::drawn(),
         "judged": sample::regrets::judged(),
+        "advice": sample::advice::verdicts(),
         "runtimes": sample::regrets::of_runtimes(),
         "butterfly": sample::butterfly(),
         "skew": skew_and_noise::skew(),

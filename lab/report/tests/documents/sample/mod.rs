@@ -1,6 +1,7 @@
 //! Made-up results of the size and shape that a demo yields, for tests of pages and documents. None of these
 //! numbers was measured; the shipped program contains none of them.
 
+pub(crate) mod advice;
 pub(crate) mod apps;
 pub(crate) mod dsm;
 pub(crate) mod messages;

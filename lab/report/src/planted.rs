@@ -1,0 +1,60 @@
+//! Programs with one planted fault each under `foregather advise`: which cause it names, and how certain it is.
+//!
+//! Draws measurements `advise/...` (a cause that was named for a kind: the labels `kind`, `said` and `fault`,
+//! the figures `runs`, `right` and `sure`, and of all runs of the kind `runs_of_kind`, `right_of_kind` and
+//! `sure_of_kind`).
+use super::shades::Shades;
+use super::spec::{Cell, Chart, FigureSpec, Reading, figure};
+use foregather_results::Measurement;
+use std::collections::BTreeMap;
+
+/// The bar: a kind counts if so many of its runs are right.
+const COUNTS: f64 = 0.9;
+
+/// The runs, below zero if the cause is not the planted one.
+fn runs(m: &Measurement) -> Option<f64> {
+    let (runs, right) = (figure(m, "runs")?, figure(m, "right")?);
+    Some(if right * 2.0 >= runs { runs } else { -runs })
+}
+
+/// A row for each kind, a column for each cause; right verdicts first, so that they lie on the diagonal.
+pub(super) const VERDICTS: FigureSpec = FigureSpec {
+    of: &["advise/"],
+    names: |m| {
+        let [kind, said] = ["kind", "said"].map(|name| Some(m.labels.get(name)?.replace('-', " ")));
+        let [runs, right, sure] = ["runs_of_kind", "right_of_kind", "sure_of_kind"].map(|name| figure(m, name));
+        let kind = if m.labels.get("fault")? == "yes" { kind? } else { format!("no fault: {}", kind?) };
+        Some(vec![("row", format!("{kind} ({} of {}, {} sure)", right?, runs?, sure?)), ("cause", said?)])
+    },
+    keep: |cells| cells.sort_by_key(|cell| cell.value < 0.0),
+    title: "Which cause advise names for a planted fault",
+    values: &[("", |m| Some(Reading::of(runs(m)?)))],
+    series: "{cause}",
+    along: "{row}",
+    chart: Chart::Heat { scale: "runs, by the cause that was named", shades: Shades::verdicts },
+    caption,
+    ..FigureSpec::PLAIN
+};
+
+fn caption(cells: &[Cell<'_>]) -> Option<String> {
+    let sum = |name: &str| cells.iter().filter_map(|cell| cell.figure(name)).sum::<f64>();
+    let kinds = |fault: &str| -> BTreeMap<&str, (f64, f64)> {
+        let of_fault = cells.iter().filter(|cell| cell.name("fault") == fault);
+        let counted = |cell: &Cell<'_>| Some((cell.figure("right_of_kind")?, cell.figure("runs_of_kind")?));
+        of_fault.filter_map(|cell| Some((&*cell.m.labels["kind"], counted(cell)?))).collect()
+    };
+    let (faults, clean) = (kinds("yes"), kinds("no"));
+    let counting = faults.values().filter(|(right, runs)| *right >= COUNTS * runs).count();
+    let [silent, of] =
+        [|(right, _): &(f64, f64)| *right, |(_, runs): &(f64, f64)| *runs].map(|part| clean.values().map(part).sum::<f64>());
+    let sure_and_right: f64 = cells.iter().filter(|cell| cell.value > 0.0).filter_map(|cell| cell.figure("sure")).sum();
+    (!cells.is_empty()).then(|| {
+        format!(
+            "A row is a kind of program, in brackets how many of its runs were named right and how many verdicts were sure. {counting} of \
+             {} kinds of faults are named right in 9 of 10 runs; {silent} of {of} runs without a fault are silent; of {} sure verdicts \
+             {sure_and_right} are right.",
+            faults.len(),
+            sum("sure")
+        )
+    })
+}
