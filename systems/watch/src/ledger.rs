@@ -109,6 +109,8 @@ impl ThreadAccount {
         let rest = Nanos(lacking.max(0) as u64);
         let mut split = TimeSplit { ran, ready: queued, ..TimeSplit::default() };
         let mut moment = TimeSplit::default();
+        // Who slept at the look before may have woken just now: its time in the run queue shows at the next look.
+        let has_slept = self.last.state != TaskState::Runnable;
         let state = match (reading.state, reading.call) {
             (TaskState::Runnable, _) => 0,
             (TaskState::Device, _) | (_, Some(SystemCall::File | SystemCall::Sleep)) => 1,
@@ -116,7 +118,7 @@ impl ThreadAccount {
         };
         match state {
             0 => {
-                split.ready += rest;
+                *(if has_slept { &mut split.asleep } else { &mut split.ready }) += rest;
                 let wanted = split.ran + split.ready;
                 moment.ran = Nanos((interval.0 as f64 * split.ran.0 as f64 / wanted.0.max(1) as f64) as u64);
                 moment.ready = interval - moment.ran;
@@ -288,6 +290,19 @@ mod tests {
         };
         (5..200).for_each(|ten| later(&mut ledger, ten * 10, 28 + (ten - 4) * 10 + if ten % 2 == 0 { 3 } else { 0 }));
         assert!(ledger.threads[&1].total.ready.0 <= Nanos::from_ms(25).0, "jitter adds up to one jitter");
+    }
+
+    #[test]
+    fn a_thread_that_wakes_at_a_look_has_not_waited_since_the_look_before() {
+        let mut ledger = Ledger::default();
+        let mut look = |at, state, queued| ledger.add(Nanos::from_ms(at), &[reading(1, state, 0, queued)], &[]);
+        look(0, TaskState::Sleeping, 0);
+        look(1_000, TaskState::Runnable, 0);
+        look(1_010, TaskState::Runnable, 0);
+        look(1_020, TaskState::Sleeping, 12);
+        let total = ledger.threads[&1].total;
+        assert!(total.ready >= Nanos::from_ms(10) && total.ready <= Nanos::from_ms(22), "{total:?}");
+        assert!(total.asleep >= Nanos::from_ms(990), "{total:?}");
     }
 
     #[test]

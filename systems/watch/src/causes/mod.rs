@@ -89,6 +89,11 @@ impl WaitCause {
         }
     }
 
+    /// Returns whether its time is known only from what looks found.
+    fn rests_on_looks(self) -> bool {
+        matches!(self, Self::IoBehindBarrier | Self::LockConvoy | Self::LateThread | Self::IdleSpin)
+    }
+
     /// Causes that this one brings about.
     fn brings_about(self) -> &'static [Self] {
         use WaitCause::*;
@@ -150,6 +155,9 @@ fn nanos<S: serde::Serializer>(time: &Nanos, to: S) -> Result<S::Ok, S::Error> {
 /// The least share of the time of all threads that a cause explains.
 const LEAST: f64 = 0.1;
 
+/// With fewer looks than that, what looks found is a hint.
+const LOOKS: u64 = 50;
+
 /// Judges an observation by one cause.
 type Judge = fn(&Observation) -> Option<NamedCause>;
 
@@ -173,6 +181,9 @@ pub fn judge(seen: &Observation) -> Vec<NamedCause> {
     let least = Nanos((seen.spent().total().0 as f64 * LEAST) as u64).max(Nanos((seen.elapsed().0 as f64 * 0.05) as u64));
     let holds = |found: &NamedCause| found.explains > Nanos::ZERO && found.explains >= least;
     let mut causes: Vec<NamedCause> = JUDGES.iter().filter_map(|judge| judge(seen)).filter(holds).collect();
+    for found in causes.iter_mut().filter(|found| found.cause.rests_on_looks() && seen.ledger.looks < LOOKS) {
+        found.certainty = Certainty::Likely;
+    }
     causes.sort_by_key(|found| (core::cmp::Reverse(found.explains), found.cause));
     // Each cause goes above the first of those that it brings about.
     let order: Vec<WaitCause> = causes.iter().map(|found| found.cause).collect();

@@ -2,7 +2,7 @@
 use super::processors::seconds;
 use super::{Certainty, NamedCause, WaitCause};
 use crate::{Observation, Remedy, Rounding, TimeSplit, cures};
-use foregather_host::watched::page::{ActivityCounts, ThreadActivity};
+use foregather_host::watched::page::{ActivityCounts, RecordedThread, ThreadActivity};
 use foregather_machine::Nanos;
 
 /// How late members spent the time in which others waited for them.
@@ -22,23 +22,26 @@ fn part(time: Nanos, of: Nanos, whole: Nanos) -> Nanos {
     Nanos((time.0 as f64 * of.0 as f64 / whole.0.max(1) as f64) as u64)
 }
 
+fn recorded(seen: &Observation) -> impl Iterator<Item = &RecordedThread> {
+    seen.ledger.threads.values().filter_map(|account| account.recorded.as_ref())
+}
+
 fn counts(seen: &Observation) -> ActivityCounts {
     let mut sum = ActivityCounts::default();
-    for record in seen.ledger.threads.values().filter_map(|account| account.recorded.as_ref()) {
+    for record in recorded(seen) {
         let one = &record.counts;
         sum.regions += one.regions;
         sum.region_ns += one.region_ns;
         sum.parts += one.parts;
         sum.part_ns += one.part_ns;
         sum.locks += one.locks;
-        sum.lock_ns += one.lock_ns;
     }
     sum
 }
 
 pub(super) fn io(seen: &Observation) -> Option<NamedCause> {
     let (held_up, spent) = (held_up(seen), seen.spent());
-    let waits = spent.late + spent.spun;
+    let waits = (spent.late + spent.spun).min(seen.episodes.waited);
     let share = held_up.device.0 as f64 / held_up.total().0.max(1) as f64;
     let (last, often) = seen.episodes.most_often_last()?;
     (share >= 0.3).then(|| NamedCause {
@@ -131,10 +134,14 @@ pub(super) fn idle_spin(seen: &Observation) -> Option<NamedCause> {
     let spent = seen.spent();
     let is_spinner = |account: &&crate::ThreadAccount| account.during(ThreadActivity::Idle).ran > Nanos::ZERO;
     let spinners = seen.ledger.threads.values().filter(is_spinner).count();
+    // A worker is idle for no longer than its leader has no region open, and leaders know that exactly.
+    let leaders = recorded(seen).map(|record| record.counts).filter(|counts| counts.regions > 0);
+    let open = Nanos(leaders.map(|counts| counts.region_ns).min().unwrap_or(0));
+    let most = Nanos((seen.elapsed() - open).0 * spinners as u64);
     (spinners > 0).then(|| NamedCause {
         cause: WaitCause::IdleSpin,
         certainty: Certainty::Sure,
-        explains: spent.idle_spun,
+        explains: spent.idle_spun.min(most),
         verdict: format!("{spinners} workers spin while no region is open"),
         evidence: format!("they ran for {:.1} s without work", seconds(spent.idle_spun)),
         remedy: cures::sleeping(seen),

@@ -197,6 +197,13 @@ fn locks_regions_and_idle_workers_are_named_by_their_counts() {
     assert_eq!(first(&idle), Some((WaitCause::IdleSpin, Certainty::Sure)));
     assert_eq!(judge(&idle)[0].remedy.command.as_deref(), Some("OMP_WAIT_POLICY=passive ./sum"));
     assert_eq!(judge(&idle)[0].remedy.rounding, crate::Rounding::SameBits);
+    let mut busy = actor(1, 1_000, 0, ThreadActivity::Part);
+    busy.counts = ActivityCounts { regions: 400, region_ns: 2_950_000_000, ..ActivityCounts::default() };
+    let open = watched(&[busy, actor(2, 1_000, 0, ThreadActivity::Idle)]);
+    assert_eq!(first(&open), None, "looks that fell between regions by chance");
+    let mut few = idle;
+    few.ledger.looks = 20;
+    assert_eq!(first(&few), Some((WaitCause::IdleSpin, Certainty::Likely)), "few looks");
 }
 
 #[test]
