@@ -5,13 +5,16 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use foregather_host::forks::{self, Once};
 use foregather_host::usage::this_thread;
 use foregather_host::watched::page::{self, RecordedEpisode, ThreadActivity, ThreadSlot, WatchPage};
-use foregather_machine::Nanos;
+use foregather_machine::{Nanos, ThreadId};
 use std::path::Path;
 
-/// A thread's slot, and the generation of the process that took it: a forked child needs one of its own.
+/// A thread's slot, and the generation of the process that took it: a forked child needs one of its own. The
+/// numbers are kept because a system call for each would take longer than all else that is recorded.
 #[derive(Clone, Copy)]
 struct Taken {
     generation: u32,
+    process: u32,
+    thread: ThreadId,
     slot: Option<&'static ThreadSlot>,
 }
 
@@ -24,6 +27,15 @@ thread_local! {
 pub(crate) fn page() -> Option<&'static WatchPage> {
     static PAGE: Once<Option<WatchPage>> = Once::new();
     PAGE.get_or_compute(|| WatchPage::open(Path::new(&std::env::var_os(page::VARIABLE)?))).as_ref()
+}
+
+/// Opens the page when the library is loaded: the program may close descriptors or change its user later.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_LOAD: extern "C" fn() = open_page;
+
+extern "C" fn open_page() {
+    page();
 }
 
 /// The slot of the calling thread. `None` without a page, without room, and in a thread that is exiting.
@@ -41,8 +53,9 @@ pub(crate) fn slot() -> Option<&'static ThreadSlot> {
 pub(crate) fn take(creator: u32, pool: u32) -> Option<&'static ThreadSlot> {
     let page = page()?;
     let generation = forks::generation();
-    let slot = page.slot(std::process::id(), this_thread(), creator, pool);
-    TAKEN.try_with(|taken| taken.set(Some(Taken { generation, slot }))).ok()?;
+    let (process, thread) = (std::process::id(), this_thread());
+    let slot = page.slot(process, thread, creator, pool);
+    TAKEN.try_with(|taken| taken.set(Some(Taken { generation, process, thread, slot }))).ok()?;
     slot
 }
 
@@ -89,7 +102,7 @@ impl Arrivals {
         self.arrived.store(0, Relaxed);
     }
 
-    /// Counts the calling thread. The last of the members records the episode and begins the next one: the
+    /// Counts the calling thread, which has a slot. The last of the members records the episode and begins the next one: the
     /// others are still at the barrier then.
     #[inline]
     pub(crate) fn arrive(&self, members: u32, now: Nanos) {
@@ -106,10 +119,11 @@ impl Arrivals {
         self.began.store(now.0, Relaxed);
         let waited = Nanos((own * u64::from(members)).saturating_sub(worked));
         let second = if second == 0 { now } else { Nanos(second.min(now.0)) };
-        if let Some(page) = page() {
+        let taken = TAKEN.try_with(Cell::get).ok().flatten();
+        if let Some((page, taken)) = page().zip(taken) {
             page.record(&RecordedEpisode {
-                process: std::process::id(),
-                last: this_thread(),
+                process: taken.process,
+                last: taken.thread,
                 members,
                 second,
                 arrived: now,
