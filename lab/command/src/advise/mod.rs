@@ -128,9 +128,8 @@ fn recorder(options: &Advise, program: &Path) -> Result<PathBuf, String> {
     if options.no_preload {
         return Err("--no-preload".to_owned());
     }
-    let is_java = program.file_name().is_some_and(|name| name == "java");
-    if is_java {
-        return Err("Java starts and parks its threads itself".to_owned());
+    if let Some(language) = exec::program::own_threads(program) {
+        return Err(format!("{language} starts and parks its threads itself"));
     }
     exec::program::what(program).map_err(str::to_owned)?;
     let library = match &options.library {

@@ -59,7 +59,8 @@ fn bars(advice: &Advice) -> Vec<String> {
     let spent = seen.spent();
     let total = spent.total();
     if total == Nanos::ZERO {
-        return vec!["  no thread ran or waited for another one".to_owned()];
+        let threads = if advice.seen.ledger.threads.is_empty() { "was seen" } else { "ran or waited for another one" };
+        return vec![format!("  no thread {threads}")];
     }
     let throttled = seen.throttling.filter(|found| found.throttled > 0);
     let throttled = throttled.map(|found| format!("throttled {} times, {:.1} s", found.throttled, seconds(found.stopped)));
@@ -96,6 +97,9 @@ fn bars(advice: &Advice) -> Vec<String> {
 /// The sentence for a program that is well.
 fn nothing(advice: &Advice) -> String {
     let spent = advice.seen.spent();
+    if advice.seen.ledger.threads.is_empty() {
+        return "unknown".to_owned();
+    }
     let waits = spent.total() - spent.work;
     if waits.0 as f64 <= spent.total().0 as f64 * 0.1 {
         "nothing to mend".to_owned()

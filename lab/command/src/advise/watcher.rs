@@ -13,12 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 const SHORTEST: Nanos = Nanos::from_ms(10);
 const LONGEST: Nanos = Nanos::from_ms(1_000);
 /// Of one processor, watching takes this part, after a credit: short programs are looked at as often as long
-/// ones.
-const BUDGET: u64 = 200;
-const CREDIT: Nanos = Nanos::from_ms(100);
-/// The first look at what changes seldom, and the longest time between two of them.
+/// ones. Both together are half a percent of one processor from 20 s on.
+const BUDGET: u64 = 400;
+const CREDIT: Nanos = Nanos::from_ms(40);
+/// The first look at what changes seldom, and the longest time between two of them: one takes
+/// several times as long as a look.
 const FIRST_FACTS: Nanos = Nanos::from_ms(30);
-const FACTS_APART: Nanos = Nanos::from_ms(1_000);
+const FACTS_APART: Nanos = Nanos::from_ms(4_000);
 
 pub(super) struct Watcher {
     root: u32,
@@ -38,7 +39,8 @@ pub(super) struct Watcher {
     loads: Option<(sched::SystemLoad, sched::SystemLoad)>,
     next_facts: Nanos,
     facts_apart: Nanos,
-    /// What all looks took.
+    /// The processor time that this thread had used before, and what watching took since then.
+    unwatched: Nanos,
     cost: Nanos,
     pub(super) not_seen: Vec<String>,
 }
@@ -67,6 +69,7 @@ impl Watcher {
             loads: None,
             next_facts: page::now() + FIRST_FACTS,
             facts_apart: FIRST_FACTS,
+            unwatched: usage::thread_cpu(),
             cost: Nanos::ZERO,
             not_seen,
         }
@@ -74,7 +77,6 @@ impl Watcher {
 
     /// Looks at all threads once.
     pub(super) fn look(&mut self) {
-        let began = usage::thread_cpu();
         let at = page::now();
         let recorded = self.page.map(|page| page.threads()).unwrap_or_default();
         let recording: BTreeSet<u32> = recorded.iter().map(|record| record.process).chain(self.family.iter().copied()).collect();
@@ -92,11 +94,11 @@ impl Watcher {
         if at >= self.next_facts {
             self.look_around(&recording);
             self.next_facts = page::now() + self.facts_apart;
-            self.facts_apart = Nanos(self.facts_apart.0 * 2).min(FACTS_APART);
+            self.facts_apart = Nanos(self.facts_apart.0 * 4).min(FACTS_APART);
         } else if self.ledger.threads.len() != known {
             self.note_threads(|account| account.facts.is_none());
         }
-        self.cost += usage::thread_cpu() - began;
+        self.cost = usage::thread_cpu() - self.unwatched;
     }
 
     /// How long to pause after a look. Pauses differ, so that looks do not keep step with the program.
@@ -162,6 +164,9 @@ impl Watcher {
         self.throttling_now();
         if let Some(page) = self.page {
             self.ledger.settle(&page.threads());
+        }
+        if self.ledger.threads.is_empty() {
+            self.not_seen.push("all threads: /proc is not mounted, or shows no processes of this user".to_owned());
         }
         let after = surroundings::read(self.root);
         let own = std::process::id();

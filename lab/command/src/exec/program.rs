@@ -111,6 +111,15 @@ fn parse(bytes: &[u8]) -> Option<ElfFile64<'_, Endianness>> {
     ElfFile64::parse(bytes).ok()
 }
 
+/// The language whose runtime starts and parks the threads of a program itself, whatever libraries it has.
+pub(crate) fn own_threads(program: &Path) -> Option<&'static str> {
+    if program.file_name().is_some_and(|name| name == "java") {
+        return Some("Java");
+    }
+    let bytes = fs::read(program).ok()?;
+    parse(&bytes)?.section_by_name(".go.buildinfo").is_some().then_some("Go")
+}
+
 /// Constructs of which one runtime must have all, or none: their regions know only their own threads. The
 /// last one begins the regions of Clang's and Intel's compilers, whose runtime also has `omp_get_thread_num`.
 const TOGETHER: [&str; 5] = ["task", "target", "teams", "reductions", "__kmpc_fork_call"];
