@@ -1,4 +1,5 @@
-//! Programs with one planted fault each under `foregather advise`: which cause it names, and how certain it is.
+//! Programs with one planted fault each under `foregather advise`: which cause it names, and how certain it
+//! is.
 //!
 //! Draws measurements `advise/...` (a cause that was named for a kind: the labels `kind`, `said` and `fault`,
 //! the figures `runs`, `right` and `sure`, and of all runs of the kind `runs_of_kind`, `right_of_kind` and
@@ -8,7 +9,7 @@ use super::spec::{Cell, Chart, FigureSpec, Reading, figure};
 use foregather_results::Measurement;
 use std::collections::BTreeMap;
 
-/// The bar: a kind counts if so many of its runs are right.
+/// A kind counts if this share of its runs is right.
 const COUNTS: f64 = 0.9;
 
 /// The runs, below zero if the cause is not the planted one.
@@ -50,9 +51,9 @@ fn caption(cells: &[Cell<'_>]) -> Option<String> {
     let sure_and_right: f64 = cells.iter().filter(|cell| cell.value > 0.0).filter_map(|cell| cell.figure("sure")).sum();
     (!cells.is_empty()).then(|| {
         format!(
-            "A row is a kind of program, in brackets how many of its runs were named right and how many verdicts were sure. {counting} of \
-             {} kinds of faults are named right in 9 of 10 runs; {silent} of {of} runs without a fault are silent; of {} sure verdicts \
-             {sure_and_right} are right.",
+            "{counting} of {} kinds of faults are named right in 9 of 10 runs, {silent} of {of} runs without a fault are silent, and of {} \
+             sure verdicts {sure_and_right} are right. A row is a kind of program; in brackets: how many of its runs were named right, and \
+             how many verdicts were sure.",
             faults.len(),
             sum("sure")
         )

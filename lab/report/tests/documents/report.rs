@@ -196,11 +196,7 @@ fn hostile_text_is_shown_and_never_obeyed() {
     drawn.iter_mut().for_each(|m| _ = m.labels.insert("oracle".to_owned(), evil.to_owned()));
     results.measurements.extend(drawn);
     results.measurements.extend(sample::regrets::hostile(evil));
-    let mut verdicts = sample::advice::verdicts().measurements;
-    verdicts
-        .iter_mut()
-        .for_each(|m| ["kind", "said"].into_iter().for_each(|name| *m.labels.entry(name.to_owned()).or_default() += evil));
-    results.measurements.extend(verdicts);
+    results.measurements.extend(sample::advice::hostile(evil));
     let mut space = sample::regrets::simulated(1);
     space.iter_mut().for_each(|m| {
         m.labels.insert(evil.to_owned(), evil.to_owned());

@@ -3,8 +3,8 @@
 use super::empty;
 use foregather_results::{Measurement, Results};
 
-/// Results as `.ci/advise --result` gives them: two kinds of faults, one of them taken for another one once, and
-/// a program without a fault.
+/// Results as `.ci/advise --result` gives them: two kinds of faults, one of them taken for another one once,
+/// and a program without a fault.
 pub(crate) fn verdicts() -> Results {
     let mut results = empty("advise planted");
     for (kind, fault, said, [runs, right, sure], [right_of_kind, runs_of_kind, sure_of_kind]) in [
@@ -26,4 +26,13 @@ pub(crate) fn verdicts() -> Results {
         results.measurements.push(m.figure("right_of_kind", right_of_kind).figure("runs_of_kind", runs_of_kind));
     }
     results
+}
+
+/// The same with labels that end in that text.
+pub(crate) fn hostile(evil: &str) -> Vec<Measurement> {
+    let mut all = verdicts().measurements;
+    for m in &mut all {
+        ["kind", "said"].into_iter().for_each(|name| *m.labels.entry(name.to_owned()).or_default() += evil);
+    }
+    all
 }
