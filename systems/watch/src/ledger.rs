@@ -109,7 +109,8 @@ impl ThreadAccount {
         let rest = Nanos(lacking.max(0) as u64);
         let mut split = TimeSplit { ran, ready: queued, ..TimeSplit::default() };
         let mut moment = TimeSplit::default();
-        // Who slept at the look before may have woken just now: its time in the run queue shows at the next look.
+        // A thread that slept at the look before may have woken just now: its time in the run queue shows at the
+        // next look.
         let has_slept = self.last.state != TaskState::Runnable;
         let state = match (reading.state, reading.call) {
             (TaskState::Runnable, _) => 0,
@@ -154,8 +155,8 @@ pub struct Ledger {
     pub began: Nanos,
     /// See `began`.
     pub ended: Nanos,
-    /// The last look at which a thread had run since the look before, but for the very last look: threads that
-    /// a signal ends run for a moment.
+    /// The last look at which a thread had run since the look before, but for the very last look: threads
+    /// that a signal ends run for a moment.
     pub moved: Nanos,
     /// The last look, if a thread had run then.
     moving: Option<Nanos>,

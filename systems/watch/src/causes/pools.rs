@@ -12,7 +12,9 @@ pub(super) fn crowded(seen: &Observation) -> Option<NamedCause> {
     let processors = seen.processors();
     let (demand, foreign) = (seen.demand(), seen.foreign());
     let siblings = foreign_siblings(seen);
-    let excess = demand + siblings - f64::from(processors);
+    // Members of a team take turns, and the mean demand may hide those that sleep until the last one arrives.
+    let team = f64::from(seen.episodes.members);
+    let excess = (demand + siblings).max(team) - f64::from(processors);
     if excess < 0.15 * f64::from(processors) {
         return None;
     }

@@ -137,6 +137,18 @@ fn pools_are_told_apart_by_who_created_their_threads() {
 }
 
 #[test]
+fn a_team_larger_than_its_processors_is_a_large_pool_even_if_its_members_sleep_at_times() {
+    let sleeping = TaskState::Sleeping;
+    let member = |thread| PlantedThread { state: sleeping, ..actor(thread, 490, 240, ThreadActivity::Part) };
+    let mut seen = with_episodes(watched(&[member(1), member(2), member(3)]), 2, 1_000, 900);
+    seen.episodes.members = 3;
+    assert!(seen.demand() < 2.3, "{}", seen.demand());
+    assert_eq!(first(&seen), Some((WaitCause::LargePool, Certainty::Sure)));
+    seen.episodes.members = 2;
+    assert_ne!(first(&seen).map(|found| found.0), Some(WaitCause::LargePool), "two on two processors");
+}
+
+#[test]
 fn processes_of_one_program_are_counted_together() {
     let other = |thread, process| PlantedThread { process, ..actor(thread, 500, 500, ThreadActivity::Part) };
     let mut seen = watched(&[other(1, 1), other(2, 1), other(3, 9), other(4, 9)]);
