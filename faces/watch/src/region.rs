@@ -10,7 +10,7 @@ thread_local! {
     static NUMBER: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The number of a new region: those of one thread follow each other, so that the page's counter, which threads
+/// The number of a new region. Those of one thread follow each other, so the page's counter, which threads
 /// share, is seldom touched.
 fn next_region(page: &WatchPage) -> u64 {
     const OF_A_THREAD: u64 = 1 << 32;
