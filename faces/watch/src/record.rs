@@ -102,8 +102,8 @@ impl Arrivals {
         self.arrived.store(0, Relaxed);
     }
 
-    /// Counts the calling thread, which has a slot. The last of the members records the episode and begins the
-    /// next one: the others are still at the barrier then.
+    /// Counts the calling thread, which has a slot. The last of the members records the episode and begins
+    /// the next one: the others are still at the barrier then.
     #[inline]
     pub(crate) fn arrive(&self, members: u32, now: Nanos) {
         let own = now.0.saturating_sub(self.began.load(Relaxed));

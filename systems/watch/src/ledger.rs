@@ -109,8 +109,8 @@ impl ThreadAccount {
         let rest = Nanos(lacking.max(0) as u64);
         let mut split = TimeSplit { ran, ready: queued, ..TimeSplit::default() };
         let mut moment = TimeSplit::default();
-        // A thread that slept at the look before may have woken just now: its time in the run queue shows at the
-        // next look.
+        // A thread that slept at the look before may have woken just now: its time in the run queue shows at
+        // the next look.
         let has_slept = self.last.state != TaskState::Runnable;
         let state = match (reading.state, reading.call) {
             (TaskState::Runnable, _) => 0,

@@ -195,8 +195,7 @@ fn hostile_text_is_shown_and_never_obeyed() {
     let mut drawn = sample::regrets::drawn().measurements;
     drawn.iter_mut().for_each(|m| _ = m.labels.insert("oracle".to_owned(), evil.to_owned()));
     results.measurements.extend(drawn);
-    results.measurements.extend(sample::regrets::hostile(evil));
-    results.measurements.extend(sample::advice::hostile(evil));
+    results.measurements.extend([sample::regrets::hostile(evil), sample::advice::hostile(evil)].concat());
     let mut space = sample::regrets::simulated(1);
     space.iter_mut().for_each(|m| {
         m.labels.insert(evil.to_owned(), evil.to_owned());

@@ -61,7 +61,7 @@ pub(super) fn io(seen: &Observation) -> Option<NamedCause> {
 
 pub(super) fn convoy(seen: &Observation) -> Option<NamedCause> {
     let (spent, counts) = (seen.spent(), counts(seen));
-    // One wait may be long: the holder may take the mutex again before a thread that it wakes has a processor.
+    // One wait may be long: the holder may take the mutex again before a thread that it wakes runs.
     (spent.lock > Nanos::ZERO).then(|| NamedCause {
         cause: WaitCause::LockConvoy,
         certainty: Certainty::Sure,
