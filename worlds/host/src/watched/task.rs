@@ -136,11 +136,11 @@ pub fn family(process: u32) -> Vec<u32> {
 fn parse_stat(stat: &[u8]) -> Option<(TaskState, CpuId, u64)> {
     let fields = fields(stat)?;
     let state = match *fields.get(STATE)? {
+        _ if fields.get(FLAGS)?.parse::<u64>().ok()? & EXITING != 0 => TaskState::Exited,
         "R" => TaskState::Runnable,
         "D" => TaskState::Device,
         "T" | "t" => TaskState::Stopped,
         "Z" | "X" => TaskState::Exited,
-        _ if fields.get(FLAGS)?.parse::<u64>().ok()? & EXITING != 0 => TaskState::Exited,
         _ => TaskState::Sleeping,
     };
     Some((state, fields.get(PROCESSOR)?.parse().ok()?, fields.get(DISK_FAULTS)?.parse().ok()?))
