@@ -66,7 +66,7 @@ fn watched(actors: &[PlantedThread]) -> Observation {
         seen.ledger.add(Nanos::from_ms(at), &readings, &records);
     }
     for actor in actors {
-        let facts = TaskFacts { name: "sum".into(), allowed: actor.allowed.clone(), preempted: 0 };
+        let facts = TaskFacts { name: "sum".into(), allowed: actor.allowed.clone(), preempted: 0, slept: 0 };
         seen.ledger.note(actor.thread, facts);
     }
     seen

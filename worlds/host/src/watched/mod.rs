@@ -3,16 +3,36 @@
 //!
 //! [`task`]: threads, as they run, wait for a processor, or sleep. [`program`]: what a process is, and which
 //! runtimes and settings it has. [`surroundings`]: quotas, the hypervisor, and other programs. [`page`]: what
-//! the preload library records, in memory that both processes map.
+//! the preload library records, in memory that both processes map. [`lines`]: a file in memory to which
+//! processes append lines.
+pub mod lines;
 pub mod page;
 pub mod program;
 pub mod surroundings;
 pub mod task;
 
+use foregather_machine::{Cause, Error};
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs;
 
+/// Creates an empty file in memory.
+fn memory_file(name: &str) -> Result<OwnedFd, Error> {
+    memfd_create(name, MemfdFlags::CLOEXEC).map_err(|errno| not_created(errno.raw_os_error()))
+}
+
+fn not_created(errno: i32) -> Error {
+    let remedy = "allow memfd_create in the container's seccomp filter, or watch by --pid";
+    Cause::Os { what: "creating a file in memory", errno, remedy }.into()
+}
+
+/// The path by which other processes of this user open a file of this process.
+fn path_of(descriptor: &OwnedFd) -> String {
+    format!("/proc/{}/fd/{}", std::process::id(), descriptor.as_raw_fd())
+}
+
 /// The numbers of all processes that can be seen.
-pub(crate) fn processes() -> Vec<u32> {
+pub fn processes() -> Vec<u32> {
     numbers("/proc")
 }
 

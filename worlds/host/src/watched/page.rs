@@ -4,10 +4,11 @@
 //! torn between two fields, and is one sample of many. Episodes of barriers go into a ring, written by the
 //! thread that arrives last; a stamp tells a whole entry from one that is being written. If the ring
 //! overflows between two readings, the oldest episodes are lost and counted.
+use super::{memory_file, not_created, path_of};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
-use foregather_machine::{Cause, Error, Nanos, ThreadId};
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
-use rustix::fs::{MemfdFlags, Mode, OFlags, fstat, ftruncate, memfd_create, open};
+use foregather_machine::{Error, Nanos, ThreadId};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{Mode, OFlags, fstat, ftruncate, open};
 use rustix::mm::{MapFlags, ProtFlags, mmap};
 use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
@@ -208,11 +209,8 @@ impl WatchPage {
     /// # Errors
     /// If the system refuses the memory.
     pub fn create() -> Result<(Self, OwnedFd), Error> {
-        let refused = |errno: rustix::io::Errno| {
-            let remedy = "allow memfd_create in the container's seccomp filter, or watch by --pid";
-            Error::from(Cause::Os { what: "making the page of records", errno: errno.raw_os_error(), remedy })
-        };
-        let file = memfd_create("foregather-watch", MemfdFlags::CLOEXEC).map_err(refused)?;
+        let refused = |errno: rustix::io::Errno| not_created(errno.raw_os_error());
+        let file = memory_file("foregather-watch")?;
         ftruncate(&file, size_of::<Layout>() as u64).map_err(refused)?;
         let page = Self::map(&file).map_err(refused)?;
         page.0.magic.store(MAGIC, Release);
@@ -221,7 +219,7 @@ impl WatchPage {
 
     /// The path by which other processes of this user open the page.
     pub fn path(descriptor: &OwnedFd) -> String {
-        format!("/proc/{}/fd/{}", std::process::id(), descriptor.as_raw_fd())
+        path_of(descriptor)
     }
 
     /// Maps the page of that path. `None` if there is none, as when its watcher has gone.
@@ -241,6 +239,11 @@ impl WatchPage {
         // SAFETY: the mapping is never removed, is aligned to a page of memory, and has the size of a
         // `Layout`, which is made of atomics alone: any bits are valid, and other processes may write them.
         Ok(Self(unsafe { &*start.cast::<Layout>() }))
+    }
+
+    /// Returns whether both are the same mapping.
+    pub fn is_same(&self, other: &Self) -> bool {
+        core::ptr::eq(self.0, other.0)
     }
 
     /// Takes a slot for a thread. `None` if all are taken.

@@ -1,4 +1,5 @@
 //! What a process is, and which runtimes and settings of threads it has.
+use super::page;
 use crate::run_state;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -59,8 +60,7 @@ pub struct ProgramFacts {
 
 /// Looks at a process. `None` if there is none of that number. What the system hides is left empty.
 pub fn read(process: u32) -> Option<ProgramFacts> {
-    let name = executable(process).and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
-    let name = name.or_else(|| Some(fs::read_to_string(format!("/proc/{process}/comm")).ok()?.trim().to_owned()))?;
+    let name = name(process)?;
     let maps = fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
     let environ = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
     let mut runtimes = runtimes(&maps);
@@ -68,6 +68,24 @@ pub fn read(process: u32) -> Option<ProgramFacts> {
         runtimes.push("Python".to_owned());
     }
     Some(ProgramFacts { process, name, runtimes, settings: settings(&environ) })
+}
+
+/// The name of a process's file, else the name that it has given itself. `None` if there is none of that
+/// number, or the system hides it.
+pub fn name(process: u32) -> Option<String> {
+    let of_file = executable(process).and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+    // The kernel appends this if the file was replaced while the program runs.
+    let of_file = of_file.map(|name| name.strip_suffix(" (deleted)").map_or(name.clone(), str::to_owned));
+    of_file.or_else(|| Some(fs::read_to_string(format!("/proc/{process}/comm")).ok()?.trim().to_owned()))
+}
+
+/// The path of the page that a process of this user records into: `foregather advise` has started it.
+pub fn page_path(process: u32) -> Option<PathBuf> {
+    let environ = fs::read(format!("/proc/{process}/environ")).ok().filter(|_| user(process) == user(std::process::id()))?;
+    let variable =
+        |entry: &[u8]| Some(std::str::from_utf8(entry).ok()?.strip_prefix(page::VARIABLE)?.strip_prefix('=')?.to_owned());
+    // No other file of that user is opened.
+    environ.split(|&byte| byte == 0).find_map(variable).filter(|path| path.starts_with("/proc/")).map(PathBuf::from)
 }
 
 /// The file of a process's program; `None` for another user's.

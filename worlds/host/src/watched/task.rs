@@ -79,8 +79,10 @@ pub struct TaskFacts {
     pub name: String,
     /// The processors on which it may run.
     pub allowed: Vec<CpuId>,
-    /// How often it was preempted so far.
+    /// How often it was preempted, or yielded, so far.
     pub preempted: u64,
+    /// How often it went to sleep so far.
+    pub slept: u64,
 }
 
 /// Looks at all threads of a process. None if it has ended. Takes about 15 us for each.
@@ -113,6 +115,13 @@ fn read_short<'a>(path: &str, bytes: &'a mut [u8; SHORT]) -> Option<&'a [u8]> {
 /// The name, mask and preemptions of a thread. `None` if it has ended.
 pub fn read_facts(process: u32, thread: ThreadId) -> Option<TaskFacts> {
     parse_status(&fs::read_to_string(format!("/proc/{process}/task/{thread}/status")).ok()?)
+}
+
+/// The kernel's function in which a thread sleeps. `None` if it does not sleep, or the system does not show
+/// it.
+pub fn kernel_function(process: u32, thread: ThreadId) -> Option<String> {
+    let name = fs::read_to_string(format!("/proc/{process}/task/{thread}/wchan")).ok()?;
+    (!matches!(name.as_str(), "" | "0")).then_some(name)
 }
 
 /// Returns whether this user may see in which system calls the threads of a process sleep.
@@ -151,9 +160,13 @@ fn parse_schedstat(text: &str) -> Option<(Nanos, Nanos)> {
     Some((words.next()?.ok()?, words.next()?.ok()?))
 }
 
-/// `202 0x7f.. 0x80 0x0 0x0 ..`: the number and the arguments; `running`, or -1 outside of a call.
+/// `202 0x7f.. 0x80 0x0 0x0 ..`: the number, six arguments, the stack and the program counter; `running`, or
+/// -1 outside of a call. A thread of the kernel has zeros alone, and is in no call.
 fn parse_call(text: &str) -> Option<SystemCall> {
     let mut words = text.split_ascii_whitespace();
+    if words.clone().nth(7) == Some("0x0") && words.clone().all(|word| matches!(word, "0" | "0x0")) {
+        return Some(SystemCall::Other);
+    }
     let number: i64 = words.next()?.parse().ok()?;
     let mut argument = || u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok();
     Some(match number {
@@ -184,6 +197,7 @@ fn parse_status(text: &str) -> Option<TaskFacts> {
         name: line("Name:")?.to_owned(),
         allowed: crate::facts::parse_list(line("Cpus_allowed_list:")?)?,
         preempted: line("nonvoluntary_ctxt_switches:")?.parse().ok()?,
+        slept: line("voluntary_ctxt_switches:")?.parse().ok()?,
     })
 }
 
@@ -203,6 +217,10 @@ mod tests {
         assert_eq!(parse_call(&format!("{} 0x3 0x0\n", libc::SYS_fsync)), Some(SystemCall::File));
         assert_eq!(parse_call(&format!("{} 0x0\n", libc::SYS_clock_nanosleep)), Some(SystemCall::Sleep));
         assert_eq!(parse_call("-1 0x7ffd 0x7f01\n"), Some(SystemCall::Other), "in a page fault");
+        let arguments = "0x0 0x0 0x0 0x0 0x0 0x0";
+        assert_eq!(parse_call(&format!("0 {arguments} 0x0 0x0\n")), Some(SystemCall::Other), "a thread of the kernel");
+        let read = format!("{} {arguments} 0x7ffd 0x7f01\n", libc::SYS_read);
+        assert_eq!(parse_call(&read), Some(SystemCall::File), "standard input");
         for nothing in ["running\n", "", &format!("{} 0x7f00\n", libc::SYS_futex)] {
             assert_eq!(parse_call(nothing), None, "{nothing}");
         }
@@ -248,9 +266,12 @@ mod tests {
             std::thread::sleep(Duration::from_millis(1));
         }
         let (seen, family) = (read_threads(child.id()), family(std::process::id()));
+        let (facts, function) = (read_facts(child.id(), child.id()), kernel_function(child.id(), child.id()));
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(seen.len() == 1 && seen[0].state == TaskState::Sleeping, "{seen:?}");
+        assert!(facts.is_some_and(|facts| facts.name == "sleep" && facts.slept > 0));
+        assert!(function.is_none_or(|name| name.contains("sleep")));
         assert!(family.contains(&child.id()));
         assert_eq!(read_threads(child.id()), [], "it has ended");
     }
