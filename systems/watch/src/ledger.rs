@@ -101,7 +101,7 @@ impl ThreadAccount {
 
     /// Adds the interval since the look before. Returns its length, charged to the state that this look
     /// found.
-    fn add(&mut self, reading: &TaskReading, at: Nanos, activity: ThreadActivity) -> TimeSplit {
+    fn add(&mut self, reading: &TaskReading, at: Nanos, activity: ThreadActivity, is_far: bool) -> TimeSplit {
         let interval = at - self.seen;
         let (ran, queued) = (reading.ran - self.last.ran, reading.queued - self.last.queued);
         let lacking = interval.0 as i64 - ran.0 as i64 - queued.0 as i64 + self.carried;
@@ -111,7 +111,7 @@ impl ThreadAccount {
         let mut moment = TimeSplit::default();
         // A thread that slept at the look before may have woken just now: its time in the run queue shows at
         // the next look.
-        let has_slept = self.last.state != TaskState::Runnable;
+        let has_slept = self.last.state != TaskState::Runnable || is_far && reading.ran > self.last.ran;
         let state = match (reading.state, reading.call) {
             (TaskState::Runnable, _) => 0,
             (TaskState::Device, _) | (_, Some(SystemCall::File | SystemCall::Sleep)) => 1,
@@ -146,6 +146,17 @@ impl ThreadAccount {
     }
 }
 
+/// One look at threads.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadSighting {
+    /// When it was.
+    pub at: Nanos,
+    /// The threads.
+    pub readings: Vec<TaskReading>,
+    /// What the preload library recorded of them.
+    pub recorded: Vec<RecordedThread>,
+}
+
 /// All threads of a program and of the processes that it started.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
@@ -162,12 +173,24 @@ pub struct Ledger {
     moving: Option<Nanos>,
     /// How many looks there were.
     pub looks: u64,
+    /// Looks are so far apart that a thread that ran since the look before, and is runnable now, has slept
+    /// meanwhile.
+    is_far: bool,
 }
 
 /// A thread that ran for less than this share of an interval has not moved.
 const MOVES: f64 = 0.002;
 
 impl Ledger {
+    /// What happened between two looks that are far apart: a second, not milliseconds.
+    pub fn between(before: &ThreadSighting, after: &ThreadSighting) -> Self {
+        let mut ledger = Self { is_far: true, ..Self::default() };
+        for look in [before, after] {
+            ledger.add(look.at, &look.readings, &look.recorded);
+        }
+        ledger
+    }
+
     /// Adds a look at all threads, with what the preload library recorded of them.
     pub fn add(&mut self, at: Nanos, readings: &[TaskReading], recorded: &[RecordedThread]) {
         if self.looks == 0 {
@@ -184,7 +207,7 @@ impl Ledger {
             account.recorded = record.cloned().or(account.recorded.take());
             let activity = account.recorded.as_ref().map_or(ThreadActivity::Own, |recorded| recorded.activity);
             let before = account.last.ran;
-            spent.push((reading.thread, account.add(reading, at, activity)));
+            spent.push((reading.thread, account.add(reading, at, activity, self.is_far)));
             if (reading.ran - before).0 as f64 > interval.0 as f64 * MOVES {
                 self.moving = Some(at);
             }
@@ -232,6 +255,11 @@ impl Ledger {
         }
     }
 
+    /// The threads that were there at the last look.
+    pub fn alive(&self) -> impl Iterator<Item = &ThreadAccount> {
+        self.threads.values().filter(|account| account.seen == self.ended)
+    }
+
     /// How long was watched.
     pub fn elapsed(&self) -> Nanos {
         self.ended - self.began
@@ -274,6 +302,27 @@ mod tests {
         let [ran, ready, device, asleep] = [9, 3, 10, 8].map(Nanos::from_ms);
         assert_eq!(ledger.threads[&1].total, TimeSplit { ran, ready, device, asleep });
         assert_eq!(ledger.elapsed(), Nanos::from_ms(30));
+    }
+
+    #[test]
+    fn far_looks_do_not_take_sleep_for_a_wait_for_a_processor() {
+        let at = |ms: u64, readings: &[TaskReading]| ThreadSighting {
+            at: Nanos::from_ms(ms),
+            readings: readings.to_vec(),
+            ..ThreadSighting::default()
+        };
+        let (asleep, runnable) = (TaskState::Sleeping, TaskState::Runnable);
+        // One that looks itself and sleeps in between, one that has just been woken, one that starves, and
+        // one that has exited.
+        let before = at(
+            0,
+            &[reading(1, runnable, 0, 0), reading(2, asleep, 0, 0), reading(3, runnable, 0, 0), reading(4, runnable, 0, 0)],
+        );
+        let after = at(1_000, &[reading(1, runnable, 5, 1), reading(2, runnable, 0, 0), reading(3, runnable, 0, 0)]);
+        let ledger = Ledger::between(&before, &after);
+        let ready: Vec<Nanos> = ledger.alive().map(|account| account.total.ready).collect();
+        assert_eq!(ready, [1, 0, 1_000].map(Nanos::from_ms));
+        assert_eq!(ledger.threads[&1].total.asleep, Nanos::from_ms(994));
     }
 
     #[test]

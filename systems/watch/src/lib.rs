@@ -18,6 +18,6 @@ mod python;
 
 pub use cures::{Remedy, Rounding};
 pub use episodes::EpisodeTally;
-pub use ledger::{Ledger, ThreadAccount, TimeSplit};
+pub use ledger::{Ledger, ThreadAccount, ThreadSighting, TimeSplit};
 pub use observation::{Observation, SpentTimes};
 pub use python::{PythonLine, PythonLines};

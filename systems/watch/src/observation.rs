@@ -62,7 +62,44 @@ pub struct SpentTimes {
 impl SpentTimes {
     /// The time in which threads worked or waited for each other or for a processor.
     pub fn total(&self) -> Nanos {
-        self.work + self.spun + self.idle_spun + self.ready + self.late + self.lock
+        self.work + self.lost()
+    }
+
+    /// The part of [`SpentTimes::total`] that is no work.
+    pub fn lost(&self) -> Nanos {
+        self.spun + self.idle_spun + self.ready + self.late + self.lock
+    }
+
+    /// The times of one thread.
+    pub fn of(account: &ThreadAccount) -> Self {
+        let during = |activity| account.during(activity);
+        let (own, part) = (during(ThreadActivity::Own), during(ThreadActivity::Part));
+        let (arrived, idle) = (during(ThreadActivity::Arrived), during(ThreadActivity::Idle));
+        let (lock, condition) = (during(ThreadActivity::Lock), during(ThreadActivity::Condition));
+        let elsewhere = [own, part, idle, condition].into_iter().fold(Nanos::ZERO, |sum, each| sum + each.asleep + each.device);
+        Self {
+            work: own.ran + part.ran + condition.ran,
+            spun: arrived.ran,
+            idle_spun: idle.ran,
+            ready: account.total.ready,
+            late: arrived.asleep + arrived.device,
+            lock: lock.ran + lock.asleep,
+            other: elsewhere,
+        }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            work: self.work + other.work,
+            spun: self.spun + other.spun,
+            idle_spun: self.idle_spun + other.idle_spun,
+            ready: self.ready + other.ready,
+            late: self.late + other.late,
+            lock: self.lock + other.lock,
+            other: self.other + other.other,
+        }
     }
 }
 
@@ -79,22 +116,7 @@ impl Observation {
 
     /// All threads' times.
     pub fn spent(&self) -> SpentTimes {
-        let mut spent = SpentTimes::default();
-        for account in self.ledger.threads.values() {
-            let during = |activity| account.during(activity);
-            let (own, part) = (during(ThreadActivity::Own), during(ThreadActivity::Part));
-            let (arrived, idle) = (during(ThreadActivity::Arrived), during(ThreadActivity::Idle));
-            let (lock, condition) = (during(ThreadActivity::Lock), during(ThreadActivity::Condition));
-            spent.work += own.ran + part.ran + condition.ran;
-            spent.spun += arrived.ran;
-            spent.idle_spun += idle.ran;
-            spent.ready += account.total.ready;
-            spent.late += arrived.asleep + arrived.device;
-            spent.lock += lock.ran + lock.asleep;
-            let asleep = [own, part, idle, condition].into_iter().fold(Nanos::ZERO, |sum, each| sum + each.asleep + each.device);
-            spent.other += asleep;
-        }
-        spent
+        self.ledger.threads.values().map(SpentTimes::of).fold(SpentTimes::default(), SpentTimes::plus)
     }
 
     /// The mean number of threads that ran.
