@@ -3,8 +3,11 @@
 use crate::table;
 use core::sync::atomic::Ordering::Relaxed;
 use foregather_host::affinity;
+use foregather_host::watched::lines;
 use foregather_openmp::statistics;
 use std::ffi::{CStr, CString, c_char, c_int};
+use std::io::ErrorKind;
+use std::path::Path;
 
 /// `FOREGATHER=off`: whether the program shall keep the runtime that it has.
 const SWITCH: &str = "FOREGATHER";
@@ -26,9 +29,7 @@ extern "C" fn load(_: c_int, _: *const *const c_char, environment: *const *const
     affinity::current();
 }
 
-/// Asks every process to end with statistics if it had regions. The value may be `all`, for the counters of
-/// the waiting policy, too; and the number of the process that prints them in any case, after a colon if
-/// both.
+/// The path of the file to which each process that had regions appends a line of statistics when it exits.
 const STATS: &str = "FOREGATHER_STATS";
 
 /// Runs when the process ends.
@@ -37,16 +38,17 @@ const STATS: &str = "FOREGATHER_STATS";
 pub static END: extern "C" fn() = end;
 
 extern "C" fn end() {
-    let Ok(asked) = std::env::var(STATS) else { return };
-    let (here, statistics) = (std::process::id(), statistics());
-    let (detail, number) = asked.split_once(':').unwrap_or((&asked, &asked));
-    if statistics.regions == 0 && number != here.to_string() {
+    let Some(path) = std::env::var_os(STATS) else { return };
+    let statistics = statistics();
+    if statistics.regions == 0 {
         return;
     }
-    if detail == "all" {
-        eprintln!("foregather: process {here}: {statistics:#}");
-    } else {
-        eprintln!("foregather: process {here}: {statistics}");
+    let is_path = path.as_encoded_bytes().contains(&b'/');
+    let appended =
+        if is_path { lines::append(Path::new(&path), &statistics.to_string()) } else { Err(ErrorKind::InvalidInput.into()) };
+    if let Err(error) = appended {
+        let path = path.to_string_lossy();
+        eprintln!("foregather: appending statistics to {path}: {error}; let {STATS} name a file, such as ./statistics.jsonl");
     }
 }
 

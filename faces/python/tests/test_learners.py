@@ -1,6 +1,6 @@
 """Packages of the index, unchanged, in an environment that has enabled the OpenMP runtime."""
 
-import re
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,13 +54,15 @@ def test_a_package_computes_the_same_on_the_enabled_runtime(environment: Environ
     (environment.site / "outside.pth").write_text(f"{Path(source).parents[1]}\n")
     script = tmp_path / "program.py"
     script.write_text(code)
-    plain = environment.run(str(script), FOREGATHER_STATS="1")
+    statistics = tmp_path / "statistics.jsonl"
+    plain = environment.run(str(script), FOREGATHER_STATS=str(statistics))
     assert (plain.returncode, plain.stderr) == (0, ""), plain.stderr
+    assert not statistics.exists()
     environment.said("-m", "foregather.openmp", "enable")
     try:
-        served = environment.run(str(script), FOREGATHER_STATS="1")
+        served = environment.run(str(script), FOREGATHER_STATS=str(statistics))
     finally:
         environment.said("-m", "foregather.openmp", "disable")
     assert served.returncode == 0 and served.stdout == plain.stdout, served
-    regions = [int(count) for count in re.findall(r"^foregather: process \d+: (\d+) regions", served.stderr, re.MULTILINE)]
+    regions = [json.loads(line)["regions"] for line in statistics.read_text().splitlines()]
     assert len(regions) == processes and min(regions) > 0, served.stderr

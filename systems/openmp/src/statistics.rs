@@ -1,9 +1,10 @@
-//! What the regions of this process did and how its threads waited, if `FOREGATHER_STATS` asks.
+//! What the regions of this process did and how its threads waited, if `FOREGATHER_STATS` names a file.
 use crate::settings::settings;
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use foregather_host::{forks::undivided, usage};
 use foregather_machine::{Nanos, Rank};
+use foregather_wait::adaptive::TABLE;
 use foregather_wait::{Account, Snapshot};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -84,33 +85,49 @@ impl Statistics {
     }
 }
 
-/// Three sentences; the alternate form (`{:#}`) adds the counters of the waiting policy.
+/// A JSON object on one line. `lab/results/schema/advice.schema.json` describes its fields, in `runtime`.
 impl fmt::Display for Statistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { regions, joins, barriers, last, cpu } = self;
-        let (waited, spun) = (joins.waited + barriers.waited, joins.spun_time + barriers.spun_time);
-        let longest = joins.worst.max(barriers.worst);
-        write!(f, "{regions} regions; the process used {cpu} of processor time.")?;
-        write!(
-            f,
-            "\n  Its threads waited {waited} in all, {spun} of it spinning and {} without using a processor; the longest \
-             wait took {longest}.",
-            waited - spun
-        )?;
-        let all: u64 = last.iter().sum();
-        match last.iter().enumerate().max_by_key(|(_, often)| **often) {
-            Some((rank, often)) if all > 0 => {
-                write!(f, "\n  Thread {rank} arrived last most often, in {} % of all waits.", often * 100 / all)?;
-            }
-            _ => {}
-        }
+        let process = std::process::id();
+        write!(f, r#"{{"process":{process},"regions":{regions},"cpu_ns":{},"last":{last:?}"#, cpu.0)?;
         for (place, waits) in [("joins", joins), ("barriers", barriers)] {
-            if f.alternate() && *waits != Snapshot::default() {
-                write!(f, "\n  {place:<9} {waits}")?;
-            }
+            write!(f, r#","{place}":"#)?;
+            write_waits(f, waits)?;
         }
-        Ok(())
+        f.write_str("}")
     }
+}
+
+fn write_waits(f: &mut fmt::Formatter<'_>, waits: &Snapshot) -> fmt::Result {
+    let counts = [
+        ("last", waits.last),
+        ("at_once", waits.first_look),
+        ("spun", waits.spun),
+        ("yielded", waits.yielded),
+        ("slept", waits.parked),
+        ("failed", waits.failed),
+        ("yields", waits.yields),
+        ("moves", waits.moves),
+        ("moves_refused", waits.moves_refused),
+        ("pulls", waits.pulls),
+        ("scouts", waits.scouts),
+        ("scouts_back", waits.scouts_back),
+        ("waited_ns", waits.waited.0),
+        ("spun_ns", waits.spun_time.0),
+        ("longest_ns", waits.worst.0),
+    ];
+    f.write_str("{")?;
+    for (name, count) in counts {
+        write!(f, r#""{name}":{count},"#)?;
+    }
+    f.write_str(r#""rules":{"#)?;
+    let followed = TABLE.iter().zip(waits.rules).filter(|(_, times)| *times > 0);
+    for (at, (rule, times)) in followed.enumerate() {
+        let comma = if at == 0 { "" } else { "," };
+        write!(f, r#"{comma}"{}":{times}"#, rule.name)?;
+    }
+    f.write_str("}}")
 }
 
 #[cfg(test)]
@@ -118,19 +135,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_member_that_comes_last_most_often_is_named() {
+    fn all_that_was_counted_is_on_one_line() {
         let waits =
             |last, us| Snapshot { last, waited: Nanos::from_us(us), spun_time: Nanos::from_us(us / 4), ..Snapshot::default() };
         let mut statistics = Statistics { regions: 8, cpu: Nanos::from_ms(3), ..statistics() };
         statistics.add(WaitPlace::Join, 0, waits(1, 400));
-        statistics.add(WaitPlace::Barrier, 2, waits(3, 800));
-        let said = statistics.to_string();
-        assert!(said.starts_with("8 regions; the process used 3.00 ms of processor time.\n"), "{said}");
-        let waits = "Its threads waited 1.20 ms in all, 300.00 us of it spinning and 900.00 us without using a processor";
-        assert!(said.contains(waits), "{said}");
-        assert!(said.ends_with("Thread 2 arrived last most often, in 75 % of all waits."), "{said}");
-        assert!(!said.contains("waits: last"), "{said}");
-        let all = format!("{statistics:#}");
-        assert!(all.starts_with(&said) && all.contains("joins     waits: last 1") && all.contains("barriers  waits: last 3"));
+        let mut rules = [0; TABLE.len()];
+        (rules[0], rules[1]) = (5, 6);
+        statistics.add(WaitPlace::Barrier, 2, Snapshot { rules, ..waits(3, 800) });
+        let line = statistics.to_string();
+        let head =
+            format!(r#"{{"process":{},"regions":8,"cpu_ns":3000000,"last":[1, 0, 3],"joins":{{"last":1,"#, std::process::id());
+        assert!(line.starts_with(&head), "{line}");
+        assert!(
+            line.contains(r#""waited_ns":400000,"spun_ns":100000,"longest_ns":0,"rules":{}},"barriers":{"last":3,"#),
+            "{line}"
+        );
+        let rules = format!(r#""rules":{{"{}":5,"{}":6}}}}}}"#, TABLE[0].name, TABLE[1].name);
+        assert!(line.ends_with(&rules) && !line.contains('\n'), "{line}");
     }
 }
