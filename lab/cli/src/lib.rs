@@ -142,6 +142,14 @@ pub enum Verb {
                             Needs no rights but those of the same user. The advice goes to standard error; output and exit code are the \
                             program's (128 and the number of the signal that killed it). Ctrl-C prints what was seen so far.")]
     Advise(Advise),
+    /// Shows, as it changes, which processes wait for processors and for each other, or what the threads of
+    /// one process do and wait for.
+    #[command(after_help = "Example: foregather top\n\
+                            Example: foregather top 4711 --every 500ms\n\
+                            Example: foregather top --once --format json\n\n\
+                            Keys: arrows select, Enter shows the threads of a process, Esc goes back, s sorts by the next column, q exits. \
+                            It needs no rights; what other users' processes wait for is not readable without them.")]
+    Top(Top),
     /// Starts a program as the ranks of a job, which find each other and end together.
     #[command(after_help = "Example: foregather run -n 4 -- ./my-program its arguments\n\
                             Example: foregather run --hosts hosts.txt --fabric ofi:tcp -- ./my-program\n\n\
@@ -187,6 +195,7 @@ impl Verb {
             | Self::Doctor { .. }
             | Self::Measure { .. }
             | Self::Reproduce(_)
+            | Self::Top(_)
             | Self::App(_)
             | Self::Completions { .. }
             | Self::Man { .. } => vec![],
@@ -207,6 +216,7 @@ impl Verb {
             Self::Doctor { .. }
             | Self::Compare { .. }
             | Self::Run(_)
+            | Self::Top(_)
             | Self::App(_)
             | Self::Completions { .. }
             | Self::Man { .. } => {
@@ -223,6 +233,8 @@ pub fn demo_results(page: &Path) -> PathBuf {
 
 /// Options of `exec`.
 #[derive(Args, Clone, Debug)]
+#[group(skip)]
+#[command(group = clap::ArgGroup::new("shown").args(["compare", "stats"]))]
 pub struct Exec {
     /// The library to load first, and no other; those beside this command if not given.
     #[arg(long)]
@@ -230,15 +242,15 @@ pub struct Exec {
     /// Also this project's BLAS, which rounds otherwise than that of the program.
     #[arg(long, conflicts_with = "library")]
     pub blas: bool,
-    /// Each process ends with three sentences on standard error: its regions, how long its threads waited,
-    /// and
-    /// which one arrived last. `--stats=all` adds the counters of the waiting policy.
-    #[arg(long, value_name = "DETAIL", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "brief")]
-    pub stats: Option<StatsDetail>,
+    /// Watches the program as `advise` does, and prints the same page when it exits: where the time of its
+    /// threads went. With `--output`, or `--format json`, each process's regions and the counters of the
+    /// waiting policy, too.
+    #[arg(long)]
+    pub stats: bool,
     /// Runs the program with and without the libraries, this often each, in random order, and says how many
     /// times as fast it is with them. The program reads nothing, and must print the same each time.
     /// Ctrl-C keeps the pairs that are complete.
-    #[arg(long, value_name = "PAIRS", value_parser = clap::value_parser!(u32).range(2..=1_000), conflicts_with = "stats")]
+    #[arg(long, value_name = "PAIRS", value_parser = clap::value_parser!(u32).range(2..=1_000))]
     pub compare: Option<u32>,
     /// Whether the program must print the same each time.
     #[arg(long, value_name = "on|off", default_value = "on", requires = "compare", action = clap::ArgAction::Set, value_parser = on_or_off)]
@@ -249,12 +261,27 @@ pub struct Exec {
     /// Seconds after which a run of the comparison has failed, and is ended with the processes of its group.
     #[arg(long, default_value_t = 600, requires = "compare", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub limit: u32,
-    /// Also writes the comparison to this file.
-    #[arg(short, long, requires = "compare")]
+    /// Also writes the comparison, or what `--stats` saw, to this file.
+    #[arg(short, long, requires = "shown")]
     pub output: Option<PathBuf>,
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true)]
     pub program: Vec<OsString>,
+}
+
+/// Options of `top`.
+#[derive(Args, Clone, Debug)]
+pub struct Top {
+    /// Shows the threads of this process; all processes if not given.
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub pid: Option<u32>,
+    /// Prints one table and exits.
+    #[arg(long)]
+    pub once: bool,
+    /// The time between two looks, such as 1s or 500ms. With so many threads that looking at them takes more
+    /// than a tenth of one processor, it is longer.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span)]
+    pub every: Nanos,
 }
 
 /// Options of `advise`.
@@ -292,15 +319,6 @@ fn span(text: &str) -> Result<Nanos, String> {
     let milliseconds = number.trim().parse::<f64>().ok().map(|number| number * unit_ms);
     let fits = milliseconds.filter(|milliseconds| (100.0..=86_400_000.0).contains(milliseconds));
     fits.map(|milliseconds| Nanos::from_ms(milliseconds as u64)).ok_or_else(|| "write 100ms to 86400s, such as 10s".to_owned())
-}
-
-/// How much `--stats` prints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum StatsDetail {
-    /// Three sentences.
-    Brief,
-    /// Also the counters of the waiting policy.
-    All,
 }
 
 /// Options of `run`.

@@ -53,6 +53,12 @@ impl Screen {
         Self { columns, colours: false, ascii: true }
     }
 
+    /// Returns whether colours are shown.
+    #[cfg(feature = "top")]
+    pub(crate) fn has_colours(&self) -> bool {
+        self.colours
+    }
+
     /// How many columns there are.
     pub(crate) fn columns(&self) -> usize {
         self.columns

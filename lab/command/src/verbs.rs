@@ -1,7 +1,7 @@
 //! What answers each verb: gather, print, write.
 use crate::finish::{finish, finish_with, print, tell};
 use crate::screen::Screen;
-use crate::{advise, demo, doctor, exec, plans};
+use crate::{advise, demo, doctor, exec, plans, top};
 use anyhow::{Context, Result, bail};
 use foregather_cli::failure::Failure;
 use foregather_cli::{App, Cli, Exec, Format, Reproduce, Verb};
@@ -29,7 +29,7 @@ pub fn run(cli: &Cli) -> Result<()> {
     if cli.format != Format::Table
         && matches!(
             &cli.verb,
-            Verb::Exec(Exec { compare: None, .. }) | Verb::Run(_) | Verb::Completions { .. } | Verb::Man { .. }
+            Verb::Exec(Exec { compare: None, stats: false, .. }) | Verb::Run(_) | Verb::Completions { .. } | Verb::Man { .. }
         )
     {
         bail!("--format is about results, and this verb prints none: leave it out");
@@ -47,6 +47,7 @@ pub fn run(cli: &Cli) -> Result<()> {
         Verb::Man { directory: Some(folder) } => write_manual(folder),
         Verb::Exec(options) => exec::run(cli, options),
         Verb::Advise(options) => advise::run(cli, options),
+        Verb::Top(options) => top::run(cli, options),
         Verb::Report { results, output, figures } => make_report(results, output, figures.as_deref()),
         Verb::Compare { before, after, check } => compare_files(cli, before, after, *check),
         verb => {

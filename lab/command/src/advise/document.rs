@@ -3,7 +3,8 @@ use super::Advice;
 use foregather_machine::Nanos;
 use foregather_watch::causes::NamedCause;
 use foregather_watch::{PythonLine, PythonLines};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 #[derive(Serialize)]
 pub(super) struct AdviceDocument<'a> {
@@ -23,6 +24,7 @@ pub(super) struct AdviceDocument<'a> {
     episodes: EpisodeSummary,
     causes: &'a [NamedCause],
     python: Option<PythonSummary<'a>>,
+    runtime: &'a [RuntimeAccount],
     has_records: bool,
     not_seen: &'a [String],
 }
@@ -69,6 +71,49 @@ fn lines(python: &PythonLines) -> PythonSummary<'_> {
     PythonSummary { looks: python.looks, lines: python.lines.iter().map(line).collect() }
 }
 
+/// What this project's OpenMP runtime counted in one process.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct RuntimeAccount {
+    process: u32,
+    pub(super) regions: u64,
+    cpu_ns: u64,
+    last: Vec<u64>,
+    joins: WaitAccount,
+    barriers: WaitAccount,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct WaitAccount {
+    last: u64,
+    at_once: u64,
+    spun: u64,
+    yielded: u64,
+    slept: u64,
+    failed: u64,
+    yields: u64,
+    moves: u64,
+    moves_refused: u64,
+    pulls: u64,
+    scouts: u64,
+    scouts_back: u64,
+    waited_ns: u64,
+    spun_ns: u64,
+    longest_ns: u64,
+    rules: BTreeMap<String, u64>,
+}
+
+impl RuntimeAccount {
+    /// The longest wait of a thread.
+    pub(super) fn longest(&self) -> Nanos {
+        Nanos(self.joins.longest_ns.max(self.barriers.longest_ns))
+    }
+}
+
+/// The accounts among lines that processes appended. A line that is none is another program's.
+pub(super) fn runtime_accounts(lines: &str) -> Vec<RuntimeAccount> {
+    lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
 pub(super) fn of(advice: &Advice) -> AdviceDocument<'_> {
     let seen = &advice.seen;
     let spent = seen.spent();
@@ -104,6 +149,7 @@ pub(super) fn of(advice: &Advice) -> AdviceDocument<'_> {
         },
         causes: &advice.causes,
         python: seen.python.as_ref().map(lines),
+        runtime: &advice.runtime,
         has_records: seen.has_records(),
         not_seen: &advice.not_seen,
     }

@@ -9,9 +9,11 @@ mod watcher;
 use crate::exec;
 use crate::finish::tell;
 use anyhow::{Context, Result, bail};
+use document::RuntimeAccount;
 use foregather_cli::failure::Failure;
-use foregather_cli::{Advise, Cli, Format};
+use foregather_cli::{Advise, Cli, Exec, Format};
 use foregather_host::child::Child;
+use foregather_host::watched::lines::LineFile;
 use foregather_host::watched::{page, program, task};
 use foregather_host::{clock, interrupt};
 use foregather_machine::{Nanos, shown};
@@ -27,6 +29,8 @@ use std::process::{Command, ExitStatus};
 use std::time::Duration;
 use watcher::Watcher;
 
+/// The variable that names the file to which this project's runtime appends what it counted.
+const ACCOUNTS: &str = "FOREGATHER_STATS";
 /// The preload library.
 const LIBRARY: &str = "libforegather_watch.so";
 
@@ -34,6 +38,8 @@ const LIBRARY: &str = "libforegather_watch.so";
 pub(super) struct Advice {
     pub(super) seen: Observation,
     pub(super) causes: Vec<NamedCause>,
+    /// What this project's runtime counted, a process each.
+    runtime: Vec<RuntimeAccount>,
     /// What could not be seen, and why.
     pub(super) not_seen: Vec<String>,
 }
@@ -43,14 +49,33 @@ pub(super) struct Advice {
 /// # Errors
 /// The program's own exit code; without a program, or if it cannot be watched.
 pub(crate) fn run(cli: &Cli, options: &Advise) -> Result<()> {
-    if cli.format == Format::Csv {
-        bail!("--format csv is about rows of results: use table or json");
-    }
+    refuse_csv(cli)?;
     interrupt::install()?;
     match options.pid {
         Some(process) => attach(cli, options, process),
-        None => launch(cli, options),
+        None => launch(cli, options, &[], command_line(&options.program)),
     }
+}
+
+/// Watches a program that loads these libraries, too, and prints the same page.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn run_with(cli: &Cli, libraries: &[PathBuf], options: &Exec) -> Result<()> {
+    refuse_csv(cli)?;
+    interrupt::install()?;
+    let line = if libraries.is_empty() { String::new() } else { "foregather exec -- ".to_owned() };
+    let (program, output) = (options.program.clone(), options.output.clone());
+    let line = line + &command_line(&program);
+    let options = Advise { pid: None, span: None, library: None, no_preload: false, output, program, python_lines: None };
+    launch(cli, &options, libraries, line)
+}
+
+pub(crate) fn refuse_csv(cli: &Cli) -> Result<()> {
+    if cli.format == Format::Csv {
+        bail!("--format csv is about rows of results: use table or json");
+    }
+    Ok(())
 }
 
 fn attach(cli: &Cli, options: &Advise, process: u32) -> Result<()> {
@@ -68,28 +93,36 @@ fn attach(cli: &Cli, options: &Advise, process: u32) -> Result<()> {
         let pause = watcher.pause().min(deadline - clock::now());
         std::thread::sleep(Duration::from_nanos(pause.0));
     }
-    report(cli, options, watcher.finish())
+    report(cli, options, watcher.finish(), Vec::new())
 }
 
-fn launch(cli: &Cli, options: &Advise) -> Result<()> {
+fn launch(cli: &Cli, options: &Advise, libraries: &[PathBuf], line: String) -> Result<()> {
     let (name, arguments) = options.program.split_first().context("a program")?;
     let path = exec::find_program(name)?;
     let mut command = Command::new(&path);
     command.arg0(name).args(arguments);
     let mut not_seen = None;
     let mut recording = None;
+    let mut all = Vec::new();
     match recorder(options, &path) {
         Ok(library) => {
             let (page, descriptor) = page::WatchPage::create()?;
             command.env(page::VARIABLE, page::WatchPage::path(&descriptor));
-            exec::preload(&mut command, &[library]);
+            all.push(library);
             recording = Some((page, descriptor));
         }
         Err(why) => not_seen = without_records(&why),
     }
+    // It records what the libraries after it do.
+    all.extend_from_slice(libraries);
+    exec::preload(&mut command, &all);
+    let accounts = LineFile::create()?;
+    if std::env::var_os(ACCOUNTS).is_none() {
+        command.env(ACCOUNTS, accounts.path());
+    }
     let mut child = Child::spawn(command, &[])?;
     let page: Option<(page::WatchPage, OwnedFd)> = recording;
-    let mut watcher = Watcher::new(child.id(), page.as_ref().map(|(page, _)| *page), Some(command_line(&options.program)));
+    let mut watcher = Watcher::new(child.id(), page.as_ref().map(|(page, _)| *page), Some(line));
     watcher.not_seen.extend(not_seen);
     let deadline = options.span.map_or(Nanos::MAX, |span| clock::now() + span);
     let mut ended = None;
@@ -97,7 +130,7 @@ fn launch(cli: &Cli, options: &Advise) -> Result<()> {
         watcher.look();
         ended = child.wait_until(deadline.min(clock::now() + watcher.pause()))?;
     }
-    report(cli, options, watcher.finish())?;
+    report(cli, options, watcher.finish(), document::runtime_accounts(&accounts.read()))?;
     let status = match ended {
         Some(status) => status,
         None => wait(&mut child)?,
@@ -165,7 +198,12 @@ fn command_line(program: &[OsString]) -> String {
     if line.chars().count() <= MOST { line.into_owned() } else { line.chars().take(MOST - 3).collect::<String>() + "..." }
 }
 
-fn report(cli: &Cli, options: &Advise, (mut seen, mut not_seen): (Observation, Vec<String>)) -> Result<()> {
+fn report(
+    cli: &Cli,
+    options: &Advise,
+    (mut seen, mut not_seen): (Observation, Vec<String>),
+    runtime: Vec<RuntimeAccount>,
+) -> Result<()> {
     if let Some(path) = &options.python_lines {
         let lines = PythonLines::parse(&std::fs::read(path).unwrap_or_default());
         if lines.looks == 0 {
@@ -180,7 +218,7 @@ fn report(cli: &Cli, options: &Advise, (mut seen, mut not_seen): (Observation, V
     if without > 0 {
         not_seen.push(format!("what {without} threads did: the page of records has no more room"));
     }
-    let advice = Advice { causes: causes::judge(&seen), seen, not_seen };
+    let advice = Advice { causes: causes::judge(&seen), seen, runtime, not_seen };
     let document = serde_json::to_string_pretty(&document::of(&advice))? + "\n";
     if let Some(path) = &options.output {
         output::write(path, &document)?;

@@ -1,5 +1,6 @@
 //! The screen: at most 24 lines of 80 columns.
 use super::Advice;
+use super::document::RuntimeAccount;
 use foregather_machine::{Nanos, shown};
 use foregather_results::table::wrapped_within;
 use foregather_watch::PythonLines;
@@ -16,6 +17,7 @@ const INDENT: usize = 7;
 pub(super) fn screen(advice: &Advice) -> String {
     let mut lines = vec![headline(advice)];
     lines.extend(bars(advice));
+    lines.extend(of_runtime(advice));
     match advice.causes.split_first() {
         None => {
             lines.extend(wrapped("CAUSE", &nothing(advice)));
@@ -92,6 +94,13 @@ fn bars(advice: &Advice) -> Vec<String> {
         lines.push(format!("  if the last thread of each episode were on time: -{lead:.0} %"));
     }
     lines
+}
+
+/// What this project's runtime counted, if the program used it.
+fn of_runtime(advice: &Advice) -> Option<String> {
+    let regions: u64 = advice.runtime.iter().map(|account| account.regions).sum();
+    let longest = advice.runtime.iter().map(RuntimeAccount::longest).max()?;
+    Some(format!("  Foregather's runtime: {regions} regions, longest wait {longest}"))
 }
 
 /// The sentence for a program that is well.

@@ -146,9 +146,8 @@ impl Watcher {
     fn note_threads(&mut self, wants: impl Fn(&foregather_watch::ThreadAccount) -> bool) {
         let wanted: Vec<_> = self
             .ledger
-            .threads
-            .values()
-            .filter(|account| account.seen == self.ledger.ended && wants(account))
+            .alive()
+            .filter(|account| wants(account))
             .map(|account| (account.last.process, account.last.thread))
             .collect();
         for (process, thread) in wanted {

@@ -104,6 +104,7 @@ fn next(screen: &Screen) -> String {
     let verbs = [
         ("`foregather exec --compare 5 -- ./your-program`", "what a program of yours gains, unchanged"),
         ("`foregather measure barriers --quick`", "all ways of waiting, under more kinds of load"),
+        ("`foregather advise -- ./your-program`", "why its threads wait, and what mends that"),
         ("`foregather doctor`", "what this machine has and lacks"),
     ];
     let line = |(command, what): &(&str, &str)| screen.wrapped(&format!("{command}: {what}"), 2);
@@ -161,6 +162,8 @@ mod tests {
               program of yours gains, unchanged
             `foregather measure barriers --quick`: all ways of
               waiting, under more kinds of load
+            `foregather advise -- ./your-program`: why its threads
+              wait, and what mends that
             `foregather doctor`: what this machine has and lacks
 
             31 s. Figures and all numbers: foregather-report.html

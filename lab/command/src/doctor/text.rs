@@ -7,6 +7,9 @@ use crate::screen::{Ink, Screen};
 /// Fewer columns are no room for what was found beside its name: it stands below it.
 const LEAST_COLUMNS: usize = 24;
 
+/// Where a user goes on whose program is slow on a machine that lacks nothing.
+const NEXT: &str = "Why a program waits: `foregather advise -- PROGRAM`; which one waits now: `foregather top`";
+
 impl Diagnosis {
     /// The whole of it, as wide as the screen; `peers`: also what only benchmarks need.
     pub fn to_text(&self, peers: bool, screen: &Screen) -> String {
@@ -33,6 +36,7 @@ impl Diagnosis {
             }
         }
         parts.push(self.details(peers, screen));
+        parts.push(screen.wrapped(NEXT, 0));
         parts.join("\n\n")
     }
 
@@ -169,7 +173,10 @@ mod tests {
             shared memory  pages protected by mprotect: EPERM
             machine costs  typical ones ?[2J
                            -> `foregather measure waits` measures them
-                              with care and keeps them"#]]
+                              with care and keeps them
+
+            Why a program waits: `foregather advise -- PROGRAM`; which
+            one waits now: `foregather top`"#]]
         .assert_eq(&said(60, Some(Distribution::Debian)));
     }
 
@@ -234,7 +241,12 @@ mod tests {
               -> `foregather measure waits`
                  measures them
                  with care and
-                 keeps them"#]]
+                 keeps them
+
+            Why a program waits:
+            `foregather advise -- PROGRAM`;
+            which one waits now:
+            `foregather top`"#]]
         .assert_eq(&said(20, Some(Distribution::Arch)));
     }
 
@@ -251,7 +263,8 @@ mod tests {
     fn a_machine_that_has_all_says_so_in_a_line() {
         let checks = vec![check("processor", Status::Ok, "", "")];
         let said = Diagnosis { schema: "", checks }.text_for(false, &Screen::plain(60), None, true);
-        assert_eq!(said, "Foregather works here, and nothing is missing.\n\nprocessor  -");
+        let said = said.replace('\n', " ");
+        assert_eq!(said, format!("Foregather works here, and nothing is missing.  processor  -  {NEXT}"));
     }
 
     #[test]
@@ -262,7 +275,9 @@ mod tests {
         assert_eq!(
             said(false),
             "Foregather works here, and nothing is missing.\n\n1 part is missing that only benchmarks compare with: see \
-             `foregather doctor --peers`\n\nprocessor  x"
+             `foregather doctor --peers`\n\nprocessor  x\n\n"
+                .to_owned()
+                + NEXT
         );
         assert!(said(true).contains("that only benchmarks compare with:\n\n- without libomp"), "{}", said(true));
     }

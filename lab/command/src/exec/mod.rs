@@ -6,10 +6,11 @@ mod compare;
 pub(crate) mod places;
 pub(crate) mod program;
 
+use crate::advise;
 use crate::finish::finish;
 use anyhow::{Context, Result, ensure};
 use foregather_cli::failure::Failure;
-use foregather_cli::{Cli, Exec, StatsDetail};
+use foregather_cli::{Cli, Exec};
 use foregather_host::interrupt;
 use foregather_machine::{Nanos, shown};
 use foregather_results::Run;
@@ -29,10 +30,8 @@ const PRELOAD: &str = "LD_PRELOAD";
 /// Settings of AddressSanitizer, whose runtime refuses to start if a preloaded library comes before it. That
 /// holds for libraries that replace the allocator, which these do not.
 const SANITIZER: (&str, &str) = ("ASAN_OPTIONS", "verify_asan_link_order=0");
-/// The variable that asks the libraries for their statistics.
-const STATS: &str = "FOREGATHER_STATS";
 
-/// Becomes the program, or compares it with itself.
+/// Becomes the program, watches it, or compares it with itself.
 ///
 /// # Errors
 /// Without the libraries, or if there is no such program.
@@ -51,14 +50,11 @@ pub(crate) fn run(cli: &Cli, options: &Exec) -> Result<()> {
         ensure!(!libraries.is_empty(), "there is nothing to compare: no library is put before those of the program");
         return compare(cli, options, pairs, &|with| command(if with { &libraries } else { &[] }));
     }
-    let mut command = command(&libraries);
-    if let Some(detail) = options.stats {
-        // The program has this process's number.
-        let (own, all) = (std::process::id(), if detail == StatsDetail::All { "all:" } else { "" });
-        command.env(STATS, format!("{all}{own}"));
+    if options.stats {
+        return advise::run_with(cli, &libraries, options);
     }
     // Comes back only if the program cannot be started.
-    let error = command.exec();
+    let error = command(&libraries).exec();
     eprintln!("foregather: {}: {error}", shown(&program.to_string_lossy()));
     Err(Failure::Job(NOT_STARTED).into())
 }

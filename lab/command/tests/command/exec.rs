@@ -1,5 +1,5 @@
 //! `exec`: a program as it is, with a library before its own.
-use super::{foregather, scratch, stderr};
+use super::{foregather, scratch, stderr, validate};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
@@ -105,4 +105,25 @@ fn a_program_is_compared_with_itself() {
     assert_eq!((code, results.measurements[1].id.as_str()), (Some(0), "program/time/with/nothing"));
     let nothing = foregather(&["exec", "--compare", "2", "--", "true"]).env("FOREGATHER", "off").output().unwrap();
     assert!(nothing.status.code() == Some(2) && stderr(&nothing).contains("nothing to compare"), "{}", stderr(&nothing));
+}
+
+#[test]
+fn statistics_are_the_page_of_advise() {
+    let (library, kept) = (harmless(), scratch("statistics.json"));
+    let arguments = ["exec", "--library", &library, "--stats", "--output", kept.to_str().unwrap(), "--", "sh", "-c"];
+    // A line that a runtime appends, and one of something else.
+    let waits = r#"{"last":1,"at_once":0,"spun":3,"yielded":0,"slept":0,"failed":0,"yields":0,"moves":0,"moves_refused":0,
+        "pulls":0,"scouts":0,"scouts_back":0,"waited_ns":5,"spun_ns":4,"longest_ns":3000,"rules":{"spin":3}}"#
+        .replace([' ', '\n'], "");
+    let line = format!(r#"{{"process":7,"regions":12,"cpu_ns":9,"last":[1,0],"joins":{waits},"barriers":{waits}}}"#);
+    let script = format!("echo own; echo '{line}' >> $FOREGATHER_STATS; echo other >> $FOREGATHER_STATS; exit 7");
+    let said = foregather(&[&arguments[..], &[&script]].concat()).output().unwrap();
+    let page = stderr(&said);
+    assert_eq!((said.status.code(), &said.stdout[..]), (Some(7), &b"own\n"[..]), "{page}");
+    assert!(page.contains("Foregather's runtime: 12 regions, longest wait 3.00 us") && page.contains("CAUSE  "), "{page}");
+    let document: serde_json::Value = serde_json::from_str(&fs::read_to_string(&kept).unwrap()).unwrap();
+    validate(&document, "advice.schema.json");
+    assert_eq!((document["runtime"].as_array().map(Vec::len), &document["runtime"][0]["regions"]), (Some(1), &12.into()));
+    let refused = foregather(&["exec", "--output", "file", "--", "true"]).output().unwrap();
+    assert!(refused.status.code() == Some(2) && stderr(&refused).contains("--stats"), "{}", stderr(&refused));
 }

@@ -13,6 +13,7 @@ mod regret;
 mod run;
 mod simulate;
 mod terminal;
+mod top;
 mod validate;
 mod verbs;
 
