@@ -44,8 +44,11 @@ extern "C" fn end() {
         return;
     }
     let is_path = path.as_encoded_bytes().contains(&b'/');
-    let appended =
-        if is_path { lines::append(Path::new(&path), &statistics.to_string()) } else { Err(ErrorKind::InvalidInput.into()) };
+    let appended = if is_path {
+        lines::append(Path::new(&path), &statistics.line(std::process::id()))
+    } else {
+        Err(ErrorKind::InvalidInput.into())
+    };
     if let Err(error) = appended {
         let path = path.to_string_lossy();
         eprintln!("foregather: appending statistics to {path}: {error}; let {STATS} name a file, such as ./statistics.jsonl");

@@ -278,8 +278,8 @@ pub struct Top {
     /// Prints one table and exits.
     #[arg(long)]
     pub once: bool,
-    /// The time between two looks, such as 1s or 500ms. With so many threads that looking at them takes more
-    /// than a tenth of one processor, it is longer.
+    /// The time between two looks, such as 1s or 500ms. It is longer if looking at all threads would take
+    /// more than a tenth of one processor.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span)]
     pub every: Nanos,
 }

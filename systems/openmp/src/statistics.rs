@@ -1,6 +1,5 @@
 //! What the regions of this process did and how its threads waited, if `FOREGATHER_STATS` names a file.
 use crate::settings::settings;
-use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use foregather_host::{forks::undivided, usage};
 use foregather_machine::{Nanos, Rank};
@@ -83,23 +82,19 @@ impl Statistics {
         }
         self.last[rank] += waits.last;
     }
-}
 
-/// A JSON object on one line. `lab/results/schema/advice.schema.json` describes its fields, in `runtime`.
-impl fmt::Display for Statistics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// A JSON object on one line, for the process of this number. `lab/results/schema/advice.schema.json`
+    /// describes its fields, in `runtime`.
+    pub fn line(&self, process: u32) -> String {
         let Self { regions, joins, barriers, last, cpu } = self;
-        let process = std::process::id();
-        write!(f, r#"{{"process":{process},"regions":{regions},"cpu_ns":{},"last":{last:?}"#, cpu.0)?;
-        for (place, waits) in [("joins", joins), ("barriers", barriers)] {
-            write!(f, r#","{place}":"#)?;
-            write_waits(f, waits)?;
-        }
-        f.write_str("}")
+        let (joins, barriers, cpu) = (waits_as_json(joins), waits_as_json(barriers), cpu.0);
+        format!(
+            r#"{{"process":{process},"regions":{regions},"cpu_ns":{cpu},"last":{last:?},"joins":{joins},"barriers":{barriers}}}"#
+        )
     }
 }
 
-fn write_waits(f: &mut fmt::Formatter<'_>, waits: &Snapshot) -> fmt::Result {
+fn waits_as_json(waits: &Snapshot) -> String {
     let counts = [
         ("last", waits.last),
         ("at_once", waits.first_look),
@@ -117,17 +112,10 @@ fn write_waits(f: &mut fmt::Formatter<'_>, waits: &Snapshot) -> fmt::Result {
         ("spun_ns", waits.spun_time.0),
         ("longest_ns", waits.worst.0),
     ];
-    f.write_str("{")?;
-    for (name, count) in counts {
-        write!(f, r#""{name}":{count},"#)?;
-    }
-    f.write_str(r#""rules":{"#)?;
+    let counts = counts.map(|(name, count)| format!(r#""{name}":{count}"#)).join(",");
     let followed = TABLE.iter().zip(waits.rules).filter(|(_, times)| *times > 0);
-    for (at, (rule, times)) in followed.enumerate() {
-        let comma = if at == 0 { "" } else { "," };
-        write!(f, r#"{comma}"{}":{times}"#, rule.name)?;
-    }
-    f.write_str("}}")
+    let rules: Vec<String> = followed.map(|(rule, times)| format!(r#""{}":{times}"#, rule.name)).collect();
+    format!(r#"{{{counts},"rules":{{{}}}}}"#, rules.join(","))
 }
 
 #[cfg(test)]
@@ -143,7 +131,7 @@ mod tests {
         let mut rules = [0; TABLE.len()];
         (rules[0], rules[1]) = (5, 6);
         statistics.add(WaitPlace::Barrier, 2, Snapshot { rules, ..waits(3, 800) });
-        let line = statistics.to_string();
+        let line = statistics.line(7);
         let head =
             format!(r#"{{"process":{},"regions":8,"cpu_ns":3000000,"last":[1, 0, 3],"joins":{{"last":1,"#, std::process::id());
         assert!(line.starts_with(&head), "{line}");

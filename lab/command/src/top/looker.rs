@@ -223,7 +223,8 @@ fn sleeps_in(reading: &TaskReading) -> Option<&'static str> {
     })
 }
 
-/// What a thread waits for, by what is recorded of it, else by its system call, else by the kernel's function.
+/// What a thread waits for: by what is recorded of it, else by its system call, else by the kernel's
+/// function.
 fn waits_for(account: &ThreadAccount, waiters: &BTreeMap<u64, u32>) -> Option<String> {
     let reading = &account.last;
     if let Some(waits) = account.recorded.as_ref().and_then(recorded_wait) {

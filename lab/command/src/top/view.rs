@@ -5,7 +5,7 @@ use std::ops::Range;
 /// What a key asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TopKey {
-    /// Selects the row so many below; above if negative.
+    /// Selects the row at this distance below; above if negative.
     Move(isize),
     /// Shows the threads of the selected process.
     Enter,
