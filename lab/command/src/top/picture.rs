@@ -180,6 +180,7 @@ impl TopPicture {
     }
 
     /// The number of the process or thread of a row.
+    #[cfg(feature = "top")]
     pub(super) fn id(&self, row: usize) -> u32 {
         if self.process.is_some() { self.threads[row].thread } else { self.processes[row].process }
     }
