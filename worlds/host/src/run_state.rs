@@ -62,6 +62,13 @@ pub fn parent(process: u32) -> Option<u32> {
     fields(&read_stat(process)?)?.get(PARENT)?.parse().ok()
 }
 
+/// Returns this process's group. `None` if the group's leader is outside of this pid namespace.
+pub fn own_group() -> Option<u32> {
+    // SAFETY: a plain call (getpgrp(2)). That of `rustix` takes 0 for a number that cannot come.
+    let group = unsafe { libc::getpgrp() };
+    u32::try_from(group).ok().filter(|&group| group > 0)
+}
+
 /// Returns whether the kernel is taking the process down and has not finished, or will do so once the process
 /// gets a processor: each of its threads is exiting, or has been sent SIGKILL.
 pub fn is_ending(process: u32) -> bool {

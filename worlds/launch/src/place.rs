@@ -16,7 +16,7 @@ use foregather_machine::{Cause, Error, Rank};
 use rustix::cmsg_space;
 use rustix::io::retry_on_intr;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendFlags, recvmsg, send};
-use rustix::process::{getpgrp, getppid};
+use rustix::process::getppid;
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::net::TcpListener;
@@ -194,7 +194,8 @@ pub(crate) fn without_variables() -> Option<Rank> {
     if UNLAUNCHED.load(Relaxed) == process::id() {
         return None;
     }
-    let group = getpgrp().as_raw_nonzero().get() as u32;
+    // Without a group here it is no rank: a launcher makes one for each, in its own pid namespace.
+    let Some(group) = run_state::own_group() else { return None };
     let parent = getppid().map(|parent| parent.as_raw_nonzero().get() as u32);
     let launchers = [parent, run_state::parent(group)];
     let found = launchers.into_iter().flatten().find_map(|launcher| {

@@ -55,6 +55,21 @@ fn without_proc_a_rank_says_what_to_mount() {
 }
 
 #[test]
+fn a_program_in_a_pid_namespace_apart_from_its_group_is_alone() {
+    let apart = |words: &[String]| {
+        let mut apart = Command::new("unshare");
+        apart.args(["--user", "--map-root-user", "--pid", "--fork", "--kill-child"]).args(words);
+        apart.output()
+    };
+    if !apart(&["true".to_owned()]).is_ok_and(|output| output.status.success()) {
+        return eprintln!("skipped: no pid namespaces here");
+    }
+    let output = apart(&program("greets")).unwrap();
+    let text = text(&output);
+    assert_eq!((output.status.code(), count(&text, "of 1, 1 here: sum 1")), (Some(0), 1), "{text}");
+}
+
+#[test]
 fn two_programs_of_a_rank_may_have_its_place_one_after_the_other() {
     let greets = program("greets").join(" ");
     let output = end(launcher(1, &shell(&format!("{greets}; {greets}")), &[]));
