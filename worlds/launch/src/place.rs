@@ -195,7 +195,7 @@ pub(crate) fn without_variables() -> Option<Rank> {
         return None;
     }
     // Without a group here it is no rank: a launcher makes one for each, in its own pid namespace.
-    let Some(group) = run_state::own_group() else { return None };
+    let group = run_state::own_group()?;
     let parent = getppid().map(|parent| parent.as_raw_nonzero().get() as u32);
     let launchers = [parent, run_state::parent(group)];
     let found = launchers.into_iter().flatten().find_map(|launcher| {
