@@ -124,26 +124,35 @@ pub(super) fn tiny(seen: &Observation) -> Option<NamedCause> {
         evidence: format!("{} regions in {:.1} s", counts.regions, seconds(seen.elapsed())),
         remedy: Remedy {
             command: cures::threads(seen, 1).command,
-            step: "open one region around the loop that repeats them, or run them in one thread".to_owned(),
+            step: "run them in one thread, start the program by foregather exec, or open one region around their loop".to_owned(),
             rounding: Rounding::MayChange,
         },
     })
 }
 
+/// What it costs to let a worker sleep and to wake it. Workers spin rightly through gaps between regions that
+/// are not several times as long.
+const SLEEP_AND_WAKE: Nanos = Nanos::from_us(50);
+const PAYS: u64 = 4;
+
 pub(super) fn idle_spin(seen: &Observation) -> Option<NamedCause> {
-    let spent = seen.spent();
     let is_spinner = |account: &&crate::ThreadAccount| account.during(ThreadActivity::Idle).ran > Nanos::ZERO;
-    let spinners = seen.ledger.threads.values().filter(is_spinner).count();
+    let spinners: Vec<_> = seen.ledger.threads.values().filter(is_spinner).collect();
     // A worker is idle for no longer than its leader has no region open, and leaders know that exactly.
     let leaders = recorded(seen).map(|record| record.counts).filter(|counts| counts.regions > 0);
     let open = Nanos(leaders.map(|counts| counts.region_ns).min().unwrap_or(0));
-    let most = Nanos((seen.elapsed() - open).0 * spinners as u64);
-    (spinners > 0).then(|| NamedCause {
+    let most = Nanos((seen.elapsed() - open).0 * spinners.len() as u64);
+    let spun = seen.spent().idle_spun.min(most);
+    // A worker has one gap before each of its parts.
+    let gaps: u64 = spinners.iter().filter_map(|account| account.recorded.as_ref()).map(|record| record.counts.parts).sum();
+    let gap = Nanos(spun.0 / gaps.max(1));
+    let workers = if spinners.len() == 1 { "1 worker spins".to_owned() } else { format!("{} workers spin", spinners.len()) };
+    (gap >= Nanos(SLEEP_AND_WAKE.0 * PAYS)).then(|| NamedCause {
         cause: WaitCause::IdleSpin,
         certainty: Certainty::Sure,
-        explains: spent.idle_spun.min(most),
-        verdict: format!("{spinners} workers spin while no region is open"),
-        evidence: format!("they ran for {:.1} s without work", seconds(spent.idle_spun)),
+        explains: spun,
+        verdict: format!("{workers} while no region is open"),
+        evidence: format!("they ran for {:.1} s without work, {:.1} ms between two regions", seconds(spun), micros(gap) / 1e3),
         remedy: cures::sleeping(seen),
     })
 }

@@ -219,6 +219,32 @@ fn locks_regions_and_idle_workers_are_named_by_their_counts() {
 }
 
 #[test]
+fn workers_that_spin_through_short_gaps_are_not_sent_to_sleep() {
+    let spinning = |regions: u64, region_us: u64, part_us: u64| {
+        let counts = ActivityCounts {
+            regions,
+            region_ns: regions * region_us * 1_000,
+            parts: regions,
+            part_ns: regions * part_us * 1_000,
+            ..ActivityCounts::default()
+        };
+        let leader = PlantedThread { counts, ..actor(1, 1_000, 0, ThreadActivity::Own) };
+        let counts = ActivityCounts { regions: 0, region_ns: 0, ..counts };
+        judge(&watched(&[leader, PlantedThread { counts, ..actor(2, 1_000, 0, ThreadActivity::Idle) }]))
+    };
+    let named = |causes: &[NamedCause]| causes.iter().map(|found| found.cause).collect::<Vec<_>>();
+    assert_eq!(named(&spinning(50_000, 40, 35)), [], "gaps of 20 us between regions that pay");
+    let tiny = spinning(50_000, 40, 5);
+    assert_eq!(named(&tiny), [WaitCause::TinyRegions], "gaps of 20 us between regions that do not pay");
+    assert_eq!(tiny[0].remedy.command.as_deref(), Some("OMP_NUM_THREADS=1 ./sum"));
+    assert!(tiny[0].remedy.step.contains("foregather exec"), "{}", tiny[0].remedy.step);
+    let long = spinning(300, 1_000, 900);
+    assert_eq!(named(&long), [WaitCause::IdleSpin], "gaps of 9 ms");
+    assert_eq!(long[0].verdict, "1 worker spins while no region is open");
+    assert!(long[0].evidence.contains("9.0 ms between two regions"), "{}", long[0].evidence);
+}
+
+#[test]
 fn a_hang_needs_threads_that_only_others_can_wake() {
     let sleeper = |thread, call, activity| PlantedThread { call: Some(call), ..actor(thread, 0, 0, activity) };
     let futex = SystemCall::Futex { address: 0x10, has_timeout: false };
