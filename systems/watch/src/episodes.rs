@@ -17,8 +17,8 @@ pub struct EpisodeTally {
     pub lead: Nanos,
     /// The largest number of members.
     pub members: u32,
-    /// How often each thread was the last.
-    pub last: BTreeMap<ThreadId, u64>,
+    /// The part of `lead` that is due to each thread that was the last.
+    pub leads: BTreeMap<ThreadId, Nanos>,
     /// Episodes that were not recorded, because there were too many at once.
     pub lost: u64,
 }
@@ -29,15 +29,17 @@ impl EpisodeTally {
         self.count += 1;
         self.waited += episode.waited;
         self.worked += episode.worked;
-        self.lead += episode.arrived - episode.second;
+        let lead = episode.arrived - episode.second;
+        self.lead += lead;
         self.members = self.members.max(episode.members);
-        *self.last.entry(episode.last).or_default() += 1;
+        *self.leads.entry(episode.last).or_default() += lead;
     }
 
-    /// The thread that was the last most often, and in which share of the episodes.
-    pub fn most_often_last(&self) -> Option<(ThreadId, f64)> {
-        let (&thread, &times) = self.last.iter().max_by_key(|&(thread, times)| (times, core::cmp::Reverse(thread)))?;
-        Some((thread, times as f64 / self.count as f64))
+    /// The thread that delayed the others most, and its share of [`EpisodeTally::lead`]. A barrier at which all
+    /// arrive almost at once counts little, whoever was the last there.
+    pub fn most_delaying(&self) -> Option<(ThreadId, f64)> {
+        let (&thread, &lead) = self.leads.iter().max_by_key(|&(thread, lead)| (lead, core::cmp::Reverse(thread)))?;
+        (lead > Nanos::ZERO).then(|| (thread, lead.0 as f64 / self.lead.0 as f64))
     }
 }
 
@@ -46,14 +48,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_last_most_often_is_counted() {
+    fn the_thread_that_delays_the_others_most_is_found() {
         let mut tally = EpisodeTally::default();
-        assert_eq!(tally.most_often_last(), None);
-        for (last, second, arrived) in [(5, 10, 30), (5, 10, 20), (6, 10, 11), (5, 40, 50)] {
+        assert_eq!(tally.most_delaying(), None);
+        for (last, second, arrived) in [(6, 9, 9), (5, 10, 30), (5, 10, 20), (6, 10, 11), (6, 10, 19), (6, 11, 11)] {
             let (second, arrived) = (Nanos(second), Nanos(arrived));
             tally.add(&RecordedEpisode { last, members: 4, second, arrived, waited: Nanos(7), ..RecordedEpisode::default() });
         }
-        assert_eq!(tally.most_often_last(), Some((5, 0.75)));
-        assert_eq!((tally.waited, tally.lead, tally.members), (Nanos(28), Nanos(41), 4));
+        assert_eq!(tally.most_delaying(), Some((5, 0.75)), "it was the last in two of six");
+        assert_eq!((tally.waited, tally.lead, tally.members), (Nanos(42), Nanos(40), 4));
     }
 }

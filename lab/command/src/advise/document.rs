@@ -120,7 +120,7 @@ pub(super) fn of(advice: &Advice) -> AdviceDocument<'_> {
     let program = seen.programs.first();
     let [work, spun, idle_spun, ready, late, lock, other] =
         [spent.work, spent.spun, spent.idle_spun, spent.ready, spent.late, spent.lock, spent.other].map(|time: Nanos| time.0);
-    let last = seen.episodes.most_often_last();
+    let last = seen.episodes.most_delaying();
     AdviceDocument {
         schema: "foregather.advice/1",
         program: program.map(|program| program.name.as_str()),

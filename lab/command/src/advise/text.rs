@@ -66,10 +66,7 @@ fn bars(advice: &Advice) -> Vec<String> {
     }
     let throttled = seen.throttling.filter(|found| found.throttled > 0);
     let throttled = throttled.map(|found| format!("throttled {} times, {:.1} s", found.throttled, seconds(found.stopped)));
-    let last = seen
-        .episodes
-        .most_often_last()
-        .map(|(thread, share)| format!("thread {thread} last in {:.0} % of {}", share * 100.0, seen.episodes.count));
+    let last = seen.episodes.most_delaying().map(|(thread, share)| format!("{:.0} % due to thread {thread}", share * 100.0));
     let work = if seen.has_records() { "work" } else { "work or spin" };
     let rows = [
         (work, spent.work, None),

@@ -43,14 +43,14 @@ pub(super) fn io(seen: &Observation) -> Option<NamedCause> {
     let (held_up, spent) = (held_up(seen), seen.spent());
     let waits = (spent.late + spent.spun).min(seen.episodes.waited);
     let share = held_up.device.0 as f64 / held_up.total().0.max(1) as f64;
-    let (last, often) = seen.episodes.most_often_last()?;
+    let (last, often) = seen.episodes.most_delaying()?;
     (share >= 0.3).then(|| NamedCause {
         cause: WaitCause::IoBehindBarrier,
         certainty: if share >= 0.5 { Certainty::Sure } else { Certainty::Likely },
         explains: part(waits, held_up.device, held_up.total()),
         verdict: format!("others wait at a barrier while thread {last} reads, writes or sleeps"),
         evidence: format!(
-            "the last member was in a system call for {:.0} % of the waits; thread {last} was last in {:.0} % of {} episodes",
+            "the last member was in a system call for {:.0} % of the waits; thread {last} made {:.0} % of the delay at {} barriers",
             share * 100.0,
             often * 100.0,
             seen.episodes.count
@@ -79,7 +79,7 @@ pub(super) fn convoy(seen: &Observation) -> Option<NamedCause> {
 pub(super) fn late(seen: &Observation) -> Option<NamedCause> {
     let (held_up, spent) = (held_up(seen), seen.spent());
     let episodes = &seen.episodes;
-    let (last, share) = episodes.most_often_last().filter(|_| episodes.count >= 10)?;
+    let (last, share) = episodes.most_delaying().filter(|_| episodes.count >= 10)?;
     let waits = (spent.late + spent.spun).min(episodes.waited);
     let explains = part(waits, held_up.ran, held_up.total());
     let is_same = share >= (1.5 / f64::from(episodes.members.max(1))).max(0.6);
@@ -96,7 +96,7 @@ pub(super) fn late(seen: &Observation) -> Option<NamedCause> {
         explains,
         verdict,
         evidence: format!(
-            "it was last in {:.0} % of {} episodes; if it were on time: -{shorter:.0} %",
+            "thread {last} made {:.0} % of the delay at {} barriers; with all last threads on time: -{shorter:.0} %",
             share * 100.0,
             episodes.count
         ),

@@ -184,6 +184,23 @@ fn a_late_member_is_told_by_how_it_spent_the_waits_of_the_others() {
 }
 
 #[test]
+fn a_late_thread_is_known_although_others_are_last_at_barriers_that_cost_nothing() {
+    let waiter = actor(1, 0, 0, ThreadActivity::Arrived);
+    let mut seen = watched(&[waiter, actor(2, 1_000, 0, ThreadActivity::Part)]);
+    // Three barriers in each region: the late thread comes to the first one, and any thread is last at the others.
+    for (last, late_us) in [(2, 900), (1, 2), (2, 2)] {
+        seen = with_episodes(seen, last, 1_000, late_us);
+    }
+    for (last, late_us) in [(2, 900), (1, 2), (1, 2)] {
+        seen = with_episodes(seen, last, 1_000, late_us);
+    }
+    assert_eq!(first(&seen), Some((WaitCause::LateThread, Certainty::Sure)));
+    let late = &judge(&seen)[0];
+    assert!(late.verdict.starts_with("thread 2 (sum) has more work"), "{}", late.verdict);
+    assert!(late.evidence.starts_with("thread 2 made 100 % of the delay at 6000 barriers"), "{}", late.evidence);
+}
+
+#[test]
 fn locks_regions_and_idle_workers_are_named_by_their_counts() {
     let mut locks = actor(2, 0, 0, ThreadActivity::Lock);
     locks.counts = ActivityCounts { locks: 500, lock_ns: 2_900_000_000, ..ActivityCounts::default() };
