@@ -98,7 +98,7 @@ pub(crate) fn sleeping(seen: &Observation) -> Remedy {
 
 /// Threads that may run on all of these processors.
 pub(crate) fn unbound(seen: &Observation, usable: &[CpuId]) -> Remedy {
-    let bound: Vec<&str> = BINDINGS.into_iter().filter(|name| seen.setting(name).is_some()).collect();
+    let bound: Vec<&str> = BINDINGS.into_iter().filter(|name| seen.has_setting(name)).collect();
     let list: Vec<String> = usable.iter().map(CpuId::to_string).collect();
     let prefix = if bound.is_empty() {
         format!("taskset -c {}", list.join(","))

@@ -165,22 +165,43 @@ impl Observation {
         self.per_elapsed(self.load.busy - seen - own)
     }
 
-    /// Returns whether a runtime is mapped in the first process.
-    pub fn uses(&self, runtime: &str) -> bool {
-        self.programs.first().is_some_and(|program| program.runtimes.iter().any(|each| each == runtime))
+    /// The runtimes of its processes, each once. A test run, for example, has them in its workers alone.
+    pub fn runtimes(&self) -> Vec<&str> {
+        let mut found: Vec<&str> = Vec::new();
+        for runtime in self.programs.iter().flat_map(|program| &program.runtimes) {
+            if !found.contains(&runtime.as_str()) {
+                found.push(runtime);
+            }
+        }
+        found
     }
 
-    /// A setting that the first process was started with.
-    pub fn setting(&self, name: &str) -> Option<&str> {
-        let program = self.programs.first()?;
-        program.settings.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    /// The settings with which its processes were started, each name once, as the first process has it.
+    pub fn settings(&self) -> Vec<(&str, &str)> {
+        let mut found: Vec<(&str, &str)> = Vec::new();
+        for (name, value) in self.programs.iter().flat_map(|program| &program.settings) {
+            if !found.iter().any(|(known, _)| known == name) {
+                found.push((name, value));
+            }
+        }
+        found
+    }
+
+    /// Returns whether a runtime is mapped in one of its processes.
+    pub fn uses(&self, runtime: &str) -> bool {
+        self.runtimes().contains(&runtime)
+    }
+
+    /// Returns whether one of its processes was started with a setting.
+    pub fn has_setting(&self, name: &str) -> bool {
+        self.settings().iter().any(|(known, _)| *known == name)
     }
 
     /// The name of a thread's pool, as a reader knows it: the library without versions and addresses.
     pub fn pool_name(&self, pool: &str) -> String {
         let library = pool.split_once('+').map_or(pool, |(library, _)| library);
         let stem = library.split_once(".so").map_or(library, |(stem, _)| stem);
-        let own = self.programs.first().is_some_and(|program| program.name == library);
+        let own = self.programs.iter().any(|program| program.name == library);
         if own { format!("{library} itself") } else { stem.split_once("-").map_or(stem, |(stem, _)| stem).to_owned() }
     }
 }

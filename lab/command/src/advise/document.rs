@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub(super) struct AdviceDocument<'a> {
     schema: &'static str,
     program: Option<&'a str>,
-    runtimes: &'a [String],
+    runtimes: Vec<&'a str>,
     settings: Vec<String>,
     watched_s: f64,
     threads: usize,
@@ -124,12 +124,8 @@ pub(super) fn of(advice: &Advice) -> AdviceDocument<'_> {
     AdviceDocument {
         schema: "foregather.advice/1",
         program: program.map(|program| program.name.as_str()),
-        runtimes: program.map_or(&[], |program| &program.runtimes),
-        settings: program
-            .into_iter()
-            .flat_map(|program| &program.settings)
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect(),
+        runtimes: seen.runtimes(),
+        settings: seen.settings().into_iter().map(|(name, value)| format!("{name}={value}")).collect(),
         watched_s: seen.elapsed().0 as f64 / 1e9,
         threads: seen.ledger.threads.len(),
         processors: seen.allowed().len(),

@@ -123,7 +123,8 @@ impl Watcher {
         // The program may have started this command to be watched.
         self.family.retain(|&process| process != own);
         for &process in self.family.iter().chain(recording) {
-            if let Some(facts) = program::read(process) {
+            // What is known of a process that has exited stays: there is nothing left to read.
+            if let Some(facts) = program::read(process).filter(|_| program::is_running(process)) {
                 self.programs.insert(process, facts);
             }
         }

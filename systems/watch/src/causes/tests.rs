@@ -1,5 +1,6 @@
 //! Causes, on made-up recordings.
 use super::*;
+use crate::cures;
 use foregather_host::cgroup::Throttling;
 use foregather_host::watched::page::{ActivityCounts, Creations, RecordedEpisode, RecordedThread, ThreadActivity};
 use foregather_host::watched::program::ProgramFacts;
@@ -155,6 +156,29 @@ fn processes_of_one_program_are_counted_together() {
     seen.siblings.insert(9);
     assert_eq!(first(&seen), Some((WaitCause::Processes, Certainty::Sure)));
     assert_eq!(judge(&seen)[0].remedy.command.as_deref(), Some("OMP_NUM_THREADS=1 ./sum"));
+}
+
+#[test]
+fn runtimes_and_settings_are_those_of_all_processes() {
+    let worker = |thread, process| PlantedThread { process, ..actor(thread, 500, 500, ThreadActivity::Part) };
+    let mut seen = watched(&[worker(1, 8), worker(2, 8), worker(3, 9), worker(4, 9)]);
+    let of = |process, runtimes: &[&str], settings: &[(&str, &str)]| ProgramFacts {
+        process,
+        name: "python3".into(),
+        runtimes: runtimes.iter().map(|runtime| (*runtime).to_owned()).collect(),
+        settings: settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+    };
+    // The controller of a test run loads nothing.
+    seen.programs = vec![
+        of(1, &["Python"], &[]),
+        of(8, &["Python", "libgomp", "OpenBLAS"], &[("OMP_PLACES", "cores")]),
+        of(9, &["Python", "OpenBLAS"], &[("OMP_PLACES", "cores")]),
+    ];
+    seen.siblings = [1, 8, 9].into();
+    let cure = judge(&seen)[0].remedy.command.clone();
+    assert_eq!(cure.as_deref(), Some("OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 ./sum"));
+    assert_eq!((seen.runtimes(), seen.settings()), (vec!["Python", "libgomp", "OpenBLAS"], vec![("OMP_PLACES", "cores")]));
+    assert_eq!(cures::unbound(&seen, &[0, 1]).command.as_deref(), Some("env -u OMP_PLACES ./sum"));
 }
 
 #[test]
