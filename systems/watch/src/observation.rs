@@ -152,10 +152,16 @@ impl Observation {
         self.quota.map_or(allowed, |quota| allowed.min(quota)).ceil() as u32
     }
 
-    /// Mean processors that other programs used, as far as they can be seen one by one.
+    /// The processes of other programs, the busiest first.
+    pub fn others(&self) -> impl Iterator<Item = &Competitor> {
+        self.competitors.iter().filter(|other| !self.siblings.contains(&other.process))
+    }
+
+    /// Mean processors that other programs used. If some of them exited, what they used after they were seen
+    /// last counts, too.
     pub fn foreign(&self) -> f64 {
-        let used = self.competitors.iter().filter(|other| !self.siblings.contains(&other.process));
-        self.per_elapsed(used.fold(Nanos::ZERO, |sum, other| sum + other.cpu))
+        let used = self.per_elapsed(self.others().fold(Nanos::ZERO, |sum, other| sum + other.cpu));
+        if self.others().any(|other| other.has_exited) { used + self.hidden() } else { used }
     }
 
     /// Mean processors that were used, and not by processes that can be seen.

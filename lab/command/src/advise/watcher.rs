@@ -2,7 +2,7 @@
 use super::hides_calls;
 use foregather_host::watched::page::{self, WatchPage};
 use foregather_host::watched::program::{self, ProgramFacts};
-use foregather_host::watched::surroundings::{self, SurroundingsReading};
+use foregather_host::watched::surroundings::{self, CompetitorTimes, SurroundingsReading};
 use foregather_host::watched::task;
 use foregather_host::{affinity, cgroup, facts, sched, usage};
 use foregather_machine::{CpuId, Nanos};
@@ -20,6 +20,9 @@ const CREDIT: Nanos = Nanos::from_ms(40);
 /// several times as long as a look.
 const FIRST_FACTS: Nanos = Nanos::from_ms(30);
 const FACTS_APART: Nanos = Nanos::from_ms(4_000);
+/// The least time between two counts of what other programs use, which see processes that exit. They take at
+/// most half of the budget.
+const COUNTS_APART: Nanos = Nanos::from_ms(100);
 
 pub(super) struct Watcher {
     root: u32,
@@ -32,6 +35,8 @@ pub(super) struct Watcher {
     siblings: BTreeSet<u32>,
     family: Vec<u32>,
     before: SurroundingsReading,
+    competitors: CompetitorTimes,
+    next_count: Nanos,
     throttling: Option<cgroup::Throttling>,
     quota: Option<f64>,
     usable: Vec<CpuId>,
@@ -64,6 +69,8 @@ impl Watcher {
             family: vec![root],
             throttling: before.throttling,
             before,
+            competitors: CompetitorTimes::since(surroundings::process_times()),
+            next_count: page::now() + COUNTS_APART,
             quota: cgroup::quota_of(root),
             usable: usable(),
             loads: None,
@@ -90,6 +97,9 @@ impl Watcher {
         self.take_episodes();
         if let Ok(load) = sched::load() {
             self.loads = Some((self.loads.map_or(load, |(first, _)| first), load));
+        }
+        if at >= self.next_count {
+            self.count_others();
         }
         if at >= self.next_facts {
             self.look_around(&recording);
@@ -135,6 +145,15 @@ impl Watcher {
         self.note_threads(|_| true);
     }
 
+    fn count_others(&mut self) {
+        let began = usage::thread_cpu();
+        let (own, root, programs) = (std::process::id(), self.root, &self.programs);
+        let is_ours = |process: u32| process == own || process == root || programs.contains_key(&process);
+        self.competitors.add(surroundings::process_times(), is_ours);
+        let cost = usage::thread_cpu() - began;
+        self.next_count = page::now() + Nanos(cost.0.saturating_mul(2 * BUDGET)).max(COUNTS_APART);
+    }
+
     fn throttling_now(&mut self) {
         if let Some(now) = cgroup::throttling_of(self.root) {
             self.throttling = Some(now);
@@ -169,9 +188,7 @@ impl Watcher {
             self.not_seen.push("all threads: /proc is not mounted, or shows no processes of this user".to_owned());
         }
         let after = surroundings::read(self.root);
-        let own = std::process::id();
-        let is_ours = |process: u32| process == own || process == self.root || self.programs.contains_key(&process);
-        let competitors = surroundings::competitors(&self.before, &after, is_ours);
+        self.count_others();
         // Those of the time that the ledger covers: the program may have run on after the last look.
         let (earlier, load) = self.loads.unwrap_or((self.before.load, after.load));
         let load = sched::SystemLoad {
@@ -198,7 +215,7 @@ impl Watcher {
             throttling,
             load,
             pressure: after.pressure.zip(self.before.pressure).map(|(after, before)| after - before),
-            competitors,
+            competitors: self.competitors.finish(),
             command: self.command,
             python: None,
         };

@@ -1,7 +1,9 @@
 //! Causes that take processors away: a quota, the hypervisor, masks, and other programs.
 use super::{Certainty, NamedCause, WaitCause};
 use crate::{Observation, Remedy, Rounding, cures};
+use foregather_host::watched::surroundings::Competitor;
 use foregather_machine::Nanos;
+use std::collections::BTreeMap;
 
 pub(super) fn quota(seen: &Observation) -> Option<NamedCause> {
     let throttling = seen.throttling.filter(|found| found.throttled >= 2)?;
@@ -68,8 +70,7 @@ pub(super) fn mask(seen: &Observation) -> Option<NamedCause> {
 }
 
 pub(super) fn other_program(seen: &Observation) -> Option<NamedCause> {
-    let named = seen.competitors.iter().find(|other| !seen.siblings.contains(&other.process));
-    let named = named.filter(|other| seen.per_elapsed(other.cpu) >= 0.1);
+    let named = busiest(seen).filter(|(_, cpu)| seen.per_elapsed(*cpu) >= 0.1);
     let foreign = if named.is_some() { seen.foreign() } else { seen.hidden() };
     let spent = seen.spent();
     // Of the waits for a processor, the share of which more threads than processors are not the cause.
@@ -81,16 +82,22 @@ pub(super) fn other_program(seen: &Observation) -> Option<NamedCause> {
     let fits = spent.ready.0 as f64 * share <= foreign * 1.5 * seen.elapsed().0 as f64;
     let waits =
         format!("threads were ready without a processor for {:.1} of {:.1} s", seconds(spent.ready), seconds(seen.elapsed()));
-    let (certainty, verdict, evidence, command) = match named {
-        Some(other) => (
+    let (certainty, verdict, evidence, command) = match named.as_ref().map(|(all, cpu)| (&all[..], *cpu)) {
+        Some(([other], cpu)) => (
             Certainty::Sure,
             format!("{} (process {}) uses processor {} at the same time", other.name, other.process, other.last_cpu),
-            format!("it ran for {:.1} s; {waits}", seconds(other.cpu)),
-            Some(format!("renice -n 19 -p {}", other.process)),
+            format!("it ran for {:.1} s; {waits}", seconds(cpu)),
+            slower(&[other]),
+        ),
+        Some((all, cpu)) => (
+            Certainty::Sure,
+            format!("{} processes of {} use {:.1} processors at the same time", all.len(), all[0].name, seen.per_elapsed(cpu)),
+            format!("they ran for {:.1} s; {waits}", seconds(cpu)),
+            slower(all),
         ),
         None => (Certainty::Likely, format!("programs that are not visible here use {foreign:.1} processors"), waits, None),
     };
-    let step = "stop the other program, or let it run only when a processor is free".to_owned();
+    let step = "stop the other program, or let it run only when a processor is free (nice -n 19)".to_owned();
     (foreign >= 0.1 && fits).then(|| NamedCause {
         cause: WaitCause::OtherProgram,
         certainty,
@@ -99,6 +106,23 @@ pub(super) fn other_program(seen: &Observation) -> Option<NamedCause> {
         evidence,
         remedy: Remedy { command, step, rounding: Rounding::SameBits },
     })
+}
+
+/// The processes of the other program that used most, all together, and what they used.
+fn busiest(seen: &Observation) -> Option<(Vec<&Competitor>, Nanos)> {
+    let mut programs: BTreeMap<&str, (Vec<&Competitor>, Nanos)> = BTreeMap::new();
+    for other in seen.others() {
+        let program = programs.entry(&other.name).or_default();
+        program.0.push(other);
+        program.1 += other.cpu;
+    }
+    programs.into_values().max_by_key(|(_, cpu)| *cpu)
+}
+
+/// Lets processes give way to others. `None` if some have exited: the program starts new ones.
+fn slower(processes: &[&Competitor]) -> Option<String> {
+    let numbers: Vec<String> = processes.iter().map(|other| other.process.to_string()).collect();
+    (!processes.iter().any(|other| other.has_exited)).then(|| format!("renice -n 19 -p {}", numbers.join(" ")))
 }
 
 pub(super) fn seconds(time: Nanos) -> f64 {

@@ -181,11 +181,36 @@ fn runtimes_and_settings_are_those_of_all_processes() {
     assert_eq!(cures::unbound(&seen, &[0, 1]).command.as_deref(), Some("env -u OMP_PLACES ./sum"));
 }
 
+fn competitor(process: u32, name: &str, cpu_ms: u64) -> Competitor {
+    Competitor { process, name: name.into(), cpu: Nanos::from_ms(cpu_ms), last_cpu: 1, has_exited: false }
+}
+
+#[test]
+fn many_short_processes_of_one_program_are_one_competitor() {
+    let mut seen = watched(&[actor(1, 300, 700, ThreadActivity::Part), actor(2, 300, 700, ThreadActivity::Part)]);
+    seen.competitors = vec![competitor(50, "make", 400)];
+    let short = |process| Competitor { has_exited: true, ..competitor(process, "rustc", 200) };
+    assert_eq!(first(&seen), None, "make alone does not take that much");
+    seen.competitors.extend((60..75).map(short));
+    assert_eq!(first(&seen), Some((WaitCause::OtherProgram, Certainty::Sure)));
+    let found = &judge(&seen)[0];
+    assert_eq!(found.verdict, "15 processes of rustc use 1.0 processors at the same time");
+    assert_eq!(found.remedy.command, None, "most have exited");
+    // Of processes that exit, looks miss the end.
+    seen.competitors.truncate(6);
+    assert_eq!(first(&seen), None);
+    seen.load.busy = Nanos::from_ms(4_800);
+    assert_eq!(first(&seen), Some((WaitCause::OtherProgram, Certainty::Sure)));
+    assert_eq!(judge(&seen)[0].verdict, "5 processes of rustc use 0.3 processors at the same time");
+    seen.competitors = vec![competitor(60, "stress", 2_400), competitor(61, "stress", 2_400)];
+    assert_eq!(judge(&seen)[0].remedy.command.as_deref(), Some("renice -n 19 -p 60 61"));
+}
+
 #[test]
 fn another_program_is_named_if_threads_wait_for_its_processor() {
     let mut seen = watched(&[actor(1, 1_000, 0, ThreadActivity::Arrived), actor(2, 500, 500, ThreadActivity::Part)]);
     assert_eq!(first(&seen), None, "nobody else was there");
-    seen.competitors = vec![Competitor { process: 77, name: "cc1".into(), cpu: Nanos::from_ms(1_500), last_cpu: 1 }];
+    seen.competitors = vec![competitor(77, "cc1", 1_500)];
     assert_eq!(first(&seen), Some((WaitCause::OtherProgram, Certainty::Sure)));
     assert!(judge(&seen)[0].verdict.contains("cc1 (process 77)"));
     seen.competitors[0].cpu = Nanos::from_ms(60);

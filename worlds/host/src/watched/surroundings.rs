@@ -4,10 +4,12 @@ use crate::cgroup::{self, Throttling};
 use crate::run_state::fields;
 use crate::sched::{self, SystemLoad};
 use foregather_machine::{CpuId, Nanos};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-/// Fields of `stat` after the name: processor time in user mode and in the kernel, the last processor.
+/// Fields of `stat` after the name: the parent, processor time in user mode and in the kernel, the last
+/// processor.
+const PARENT: usize = 1;
 const USER: usize = 11;
 const SYSTEM: usize = 12;
 const PROCESSOR: usize = 36;
@@ -21,8 +23,6 @@ pub struct SurroundingsReading {
     pub throttling: Option<Throttling>,
     /// How long some thread of the machine was ready without a processor, so far (PSI).
     pub pressure: Option<Nanos>,
-    /// The processor time of each process that can be seen.
-    pub processes: BTreeMap<u32, ProcessTime>,
 }
 
 /// The processor time of a process.
@@ -32,6 +32,8 @@ pub struct ProcessTime {
     pub cpu: Nanos,
     /// The processor on which its first thread was last.
     pub last_cpu: CpuId,
+    /// The process that started it, or that took it over.
+    pub parent: u32,
 }
 
 /// A program that competes for processors.
@@ -41,36 +43,85 @@ pub struct Competitor {
     pub process: u32,
     /// Its name.
     pub name: String,
-    /// Its processor time between two readings.
+    /// Its processor time between the first reading and the last.
     pub cpu: Nanos,
     /// Where it ran last.
     pub last_cpu: CpuId,
+    /// Whether it was missing from the last reading.
+    pub has_exited: bool,
 }
 
-/// Reads all counters. Takes about 5 us for each process of the machine.
+/// The processor times of other programs, added up from reading to reading: what a process used stays after
+/// it has exited.
+#[derive(Clone, Debug, Default)]
+pub struct CompetitorTimes {
+    before: BTreeMap<u32, ProcessTime>,
+    found: BTreeMap<u32, Competitor>,
+    ours: BTreeSet<u32>,
+}
+
+/// Reads the counters around a process.
 pub fn read(process: u32) -> SurroundingsReading {
-    let processes = processes().into_iter().filter_map(|each| Some((each, process_time(each)?))).collect();
     SurroundingsReading {
         load: sched::load().unwrap_or_default(),
         throttling: cgroup::throttling_of(process),
         pressure: fs::read_to_string("/proc/pressure/cpu").ok().and_then(|text| parse_pressure(&text)),
-        processes,
     }
 }
 
-/// The processes that used a processor between two readings, the busiest first, without those that `is_ours`
-/// names.
-pub fn competitors(before: &SurroundingsReading, after: &SurroundingsReading, is_ours: impl Fn(u32) -> bool) -> Vec<Competitor> {
-    let used = |(&process, time): (&u32, &ProcessTime)| {
-        let cpu = time.cpu - before.processes.get(&process).map_or(Nanos::ZERO, |before| before.cpu);
-        (cpu > Nanos::ZERO && !is_ours(process)).then_some((process, cpu, time.last_cpu))
-    };
-    let mut found: Vec<_> = after.processes.iter().filter_map(used).collect();
-    found.sort_by_key(|&(process, cpu, _)| (core::cmp::Reverse(cpu), process));
-    let name = |process| program::read(process).map_or_else(|| "a process that has ended".to_owned(), |facts| facts.name);
-    let named =
-        found.into_iter().take(4).map(|(process, cpu, last_cpu)| Competitor { process, name: name(process), cpu, last_cpu });
-    named.collect()
+/// The processor time of each process that can be seen. Takes about 5 us for each.
+pub fn process_times() -> BTreeMap<u32, ProcessTime> {
+    processes().into_iter().filter_map(|each| Some((each, process_time(each)?))).collect()
+}
+
+impl CompetitorTimes {
+    /// Counts from this reading on.
+    pub fn since(before: BTreeMap<u32, ProcessTime>) -> Self {
+        Self { before, ..Self::default() }
+    }
+
+    /// Adds what was used since the reading before, without the processes that `is_ours` names and those that
+    /// they have started.
+    pub fn add(&mut self, now: BTreeMap<u32, ProcessTime>, is_ours: impl Fn(u32) -> bool) {
+        self.ours.extend(now.keys().copied().filter(|&process| is_ours(process)));
+        loop {
+            let is_child =
+                |(process, time): &(&u32, &ProcessTime)| self.ours.contains(&time.parent) && !self.ours.contains(process);
+            let children: Vec<u32> = now.iter().filter(is_child).map(|(process, _)| *process).collect();
+            if children.is_empty() {
+                break;
+            }
+            self.ours.extend(children);
+        }
+        for (&process, time) in &now {
+            let cpu = time.cpu - self.before.get(&process).map_or(Nanos::ZERO, |before| before.cpu);
+            if cpu > Nanos::ZERO && !self.ours.contains(&process) {
+                self.count(process, cpu, time.last_cpu);
+            }
+        }
+        self.found.iter_mut().for_each(|(process, found)| found.has_exited = !now.contains_key(process));
+        self.before = now;
+    }
+
+    fn count(&mut self, process: u32, cpu: Nanos, last_cpu: CpuId) {
+        let unnamed = || Competitor { process, name: String::new(), cpu: Nanos::ZERO, last_cpu, has_exited: false };
+        let found = self.found.entry(process).or_insert_with(unnamed);
+        found.cpu += cpu;
+        found.last_cpu = last_cpu;
+        // A process that was just forked has its parent's name until it executes its own file.
+        match program::name(process) {
+            Some(name) => found.name = name,
+            None if found.name.is_empty() => "a process that has exited".clone_into(&mut found.name),
+            None => {}
+        }
+    }
+
+    /// The processes that used a processor, the busiest first.
+    pub fn finish(self) -> Vec<Competitor> {
+        let mut found: Vec<Competitor> = self.found.into_values().filter(|each| !self.ours.contains(&each.process)).collect();
+        found.sort_by_key(|each| (core::cmp::Reverse(each.cpu), each.process));
+        found
+    }
 }
 
 fn process_time(process: u32) -> Option<ProcessTime> {
@@ -82,7 +133,7 @@ fn parse_stat(stat: &[u8]) -> Option<ProcessTime> {
     let ticks = |field: usize| fields.get(field)?.parse::<u64>().ok();
     let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second();
     let cpu = Nanos((ticks(USER)? + ticks(SYSTEM)?).saturating_mul(tick));
-    Some(ProcessTime { cpu, last_cpu: fields.get(PROCESSOR)?.parse().ok()? })
+    Some(ProcessTime { cpu, last_cpu: fields.get(PROCESSOR)?.parse().ok()?, parent: fields.get(PARENT)?.parse().ok()? })
 }
 
 /// `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`, the total in microseconds.
@@ -103,20 +154,41 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_child_is_a_competitor_unless_it_is_ours() {
-        let before = read(std::process::id());
+    fn a_busy_child_is_a_competitor_even_after_it_has_exited_unless_it_is_ours() {
+        let own = std::process::id();
         let mut child = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        let (mut others, mut ours) = (CompetitorTimes::default(), CompetitorTimes::default());
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
-        let busy = |after: &SurroundingsReading, ours: u32| {
-            competitors(&before, after, |process| process != child.id() || process == ours).pop()
-        };
-        let mut after = read(std::process::id());
-        while busy(&after, 0).is_none_or(|found| found.cpu < Nanos::from_ms(50)) && std::time::Instant::now() < deadline {
-            after = read(std::process::id());
+        let of = |times: &CompetitorTimes| times.clone().finish().into_iter().find(|found| found.process == child.id());
+        while of(&others).is_none_or(|found| found.cpu < Nanos::from_ms(50)) && std::time::Instant::now() < deadline {
+            others.add(process_times(), |_| false);
+            ours.add(process_times(), |process| process == own);
         }
-        let (found, own) = (busy(&after, 0), busy(&after, child.id()));
+        let seen = of(&others).unwrap();
+        let own_child = of(&ours);
+        let process = child.id();
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!((found.map(|found| found.process), own), (Some(child.id()), None));
+        others.add(process_times(), |_| false);
+        let found = others.finish().into_iter().find(|found| found.process == process).unwrap();
+        assert_eq!((own_child, seen.has_exited), (None, false), "a child of ours is ours");
+        assert!(found.has_exited && found.cpu >= Nanos::from_ms(50) && found.name == seen.name, "{found:?}");
+    }
+
+    #[test]
+    fn what_was_used_before_the_first_reading_is_not_counted() {
+        let at = |cpu_ms: &[(u32, u64)]| -> BTreeMap<u32, ProcessTime> {
+            cpu_ms
+                .iter()
+                .map(|&(process, ms)| (process, ProcessTime { cpu: Nanos::from_ms(ms), ..ProcessTime::default() }))
+                .collect()
+        };
+        // No system has processes of such numbers.
+        let [old, short, idle] = [1 << 30, (1 << 30) + 1, (1 << 30) + 2];
+        let mut times = CompetitorTimes::since(at(&[(old, 900), (idle, 70)]));
+        times.add(at(&[(old, 910), (short, 40), (idle, 70)]), |_| false);
+        times.add(at(&[(old, 930), (idle, 70)]), |_| false);
+        let found: Vec<_> = times.finish().into_iter().map(|each| (each.process, each.cpu, each.has_exited)).collect();
+        assert_eq!(found, [(short, Nanos::from_ms(40), true), (old, Nanos::from_ms(30), false)]);
     }
 }
