@@ -1,8 +1,9 @@
 //! `advise`: why the threads of a program wait, and what mends that.
 //!
 //! [`watcher`] looks at the program until it exits; `systems/watch` judges what it saw; [`text`] prints the
-//! screen, and [`document`] the same as JSON.
+//! screen, [`paste`] its commands, and [`document`] the same as JSON.
 mod document;
+mod paste;
 mod text;
 mod watcher;
 
@@ -185,17 +186,14 @@ fn without_records(why: &str) -> Option<String> {
     Some(format!("{} (/proc alone does not show them; no preload library: {why})", blind.join(", ")))
 }
 
-/// The command as a user would type it again, cut to what fits on a line.
+/// The command as a user would type it again.
 fn command_line(program: &[OsString]) -> String {
-    const MOST: usize = 60;
     let quoted = |word: &OsString| {
         let word = word.to_string_lossy();
         let is_plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c));
         if is_plain { word.into_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
     };
-    let line = program.iter().map(quoted).collect::<Vec<_>>().join(" ");
-    let line = shown(&line);
-    if line.chars().count() <= MOST { line.into_owned() } else { line.chars().take(MOST - 3).collect::<String>() + "..." }
+    program.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
 fn report(

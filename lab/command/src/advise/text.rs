@@ -1,6 +1,6 @@
 //! The screen: at most 24 lines of 80 columns.
-use super::Advice;
 use super::document::RuntimeAccount;
+use super::{Advice, paste};
 use foregather_machine::{Nanos, shown};
 use foregather_results::table::wrapped_within;
 use foregather_watch::PythonLines;
@@ -27,7 +27,7 @@ pub(super) fn screen(advice: &Advice) -> String {
             lines.extend(wrapped("CAUSE", &format!("{} [{}]", first.verdict, first.certainty.label())));
             lines.extend(wrapped("", &first.evidence));
             lines.extend(python(advice));
-            lines.extend(cure(first));
+            lines.extend(cure(advice, first));
             lines.extend(others.iter().take(3).flat_map(|cause| wrapped("ALSO", &other(advice, cause))));
         }
     }
@@ -120,17 +120,19 @@ fn python(advice: &Advice) -> Vec<String> {
     line.map(|line| wrapped("PYTHON", &line)).unwrap_or_default()
 }
 
-fn cure(cause: &NamedCause) -> Vec<String> {
-    let label = cause.remedy.rounding.label();
-    match &cause.remedy.command {
-        Some(command) => {
-            // A command is pasted, so it is not wrapped.
-            let mut lines = vec![format!("CURE   {}", shown(command))];
-            lines.extend(wrapped("", &format!("{} ({label})", cause.remedy.step)));
-            lines
-        }
-        None => wrapped("CURE", &format!("no setting: {}", cause.remedy.step)),
-    }
+fn cure(advice: &Advice, cause: &NamedCause) -> Vec<String> {
+    let Some(command) = &cause.remedy.command else {
+        return wrapped("CURE", &format!("no setting: {}", cause.remedy.step));
+    };
+    let mut words = format!("{} ({})", cause.remedy.step, cause.remedy.rounding.label());
+    let lines = paste::wrapped(command, COLUMNS - INDENT).unwrap_or_else(|| {
+        words += "; the dots stand for the rest of your command";
+        vec![paste::short(command, advice.seen.command.as_deref().unwrap_or("COMMAND"))]
+    });
+    let head = |at: usize| if at == 0 { "CURE" } else { "" };
+    let mut lines: Vec<String> = lines.iter().enumerate().map(|(at, line)| format!("{:<INDENT$}{line}", head(at))).collect();
+    lines.extend(wrapped("", &words));
+    lines
 }
 
 fn other(advice: &Advice, cause: &NamedCause) -> String {
