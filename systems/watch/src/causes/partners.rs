@@ -152,7 +152,11 @@ pub(super) fn idle_spin(seen: &Observation) -> Option<NamedCause> {
         certainty: Certainty::Sure,
         explains: spun,
         verdict: format!("{workers} while no region is open"),
-        evidence: format!("they ran for {:.1} s without work, {:.1} ms between two regions", seconds(spun), micros(gap) / 1e3),
+        evidence: format!(
+            "{:.1} s of processor time without work, {:.1} ms between two regions",
+            seconds(spun),
+            micros(gap) / 1e3
+        ),
         remedy: cures::sleeping(seen),
     })
 }

@@ -91,13 +91,17 @@ pub(super) fn other_program(seen: &Observation) -> Option<NamedCause> {
         ),
         Some((all, cpu)) => (
             Certainty::Sure,
-            format!("{} processes of {} use {:.1} processors at the same time", all.len(), all[0].name, seen.per_elapsed(cpu)),
-            format!("they ran for {:.1} s; {waits}", seconds(cpu)),
+            format!("{} processes of {} run at the same time", all.len(), all[0].name),
+            format!(
+                "other programs ran for {:.1} s, these for {:.1} s or more; {waits}",
+                foreign * seconds(seen.elapsed()),
+                seconds(cpu)
+            ),
             slower(all),
         ),
         None => (Certainty::Likely, format!("programs that are not visible here use {foreign:.1} processors"), waits, None),
     };
-    let step = "stop the other program, or let it run only when a processor is free (nice -n 19)".to_owned();
+    let step = "stop the other program, or start it with nice -n 19".to_owned();
     (foreign >= 0.1 && fits).then(|| NamedCause {
         cause: WaitCause::OtherProgram,
         certainty,
