@@ -35,8 +35,8 @@ impl EpisodeTally {
         *self.leads.entry(episode.last).or_default() += lead;
     }
 
-    /// The thread that delayed the others most, and its share of [`EpisodeTally::lead`]. A barrier at which all
-    /// arrive almost at once counts little, whoever was the last there.
+    /// The thread that delayed the others most, and its share of [`EpisodeTally::lead`]. A barrier at which
+    /// all threads arrive almost at once counts little.
     pub fn most_delaying(&self) -> Option<(ThreadId, f64)> {
         let (&thread, &lead) = self.leads.iter().max_by_key(|&(thread, lead)| (lead, core::cmp::Reverse(thread)))?;
         (lead > Nanos::ZERO).then(|| (thread, lead.0 as f64 / self.lead.0 as f64))

@@ -4,8 +4,8 @@ use foregather_machine::shown;
 /// More lines than that are not worth their place on the screen.
 const LINES: usize = 4;
 
-/// A command on lines of at most that width, all but the last of which end with a backslash. `None` if it needs
-/// more than four lines, or has a word that is too long or a character that cannot be shown.
+/// A command on lines of at most that width, all but the last of which end with a backslash. `None` if it
+/// needs more than four lines, or has a word that is too long or a character that cannot be shown.
 pub(super) fn wrapped(command: &str, columns: usize) -> Option<Vec<String>> {
     if shown(command) != command {
         return None;

@@ -237,7 +237,7 @@ fn a_late_member_is_told_by_how_it_spent_the_waits_of_the_others() {
 fn a_late_thread_is_known_although_others_are_last_at_barriers_that_cost_nothing() {
     let waiter = actor(1, 0, 0, ThreadActivity::Arrived);
     let mut seen = watched(&[waiter, actor(2, 1_000, 0, ThreadActivity::Part)]);
-    // Three barriers in each region: the late thread comes to the first one, and any thread is last at the others.
+    // Three barriers in each region: one thread is late at the first, and any thread is last at the others.
     for (last, late_us) in [(2, 900), (1, 2), (2, 2)] {
         seen = with_episodes(seen, last, 1_000, late_us);
     }
