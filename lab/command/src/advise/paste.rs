@@ -3,6 +3,8 @@ use foregather_machine::shown;
 
 /// More lines than that are not worth their place on the screen.
 const LINES: usize = 4;
+/// Of a longer path only the name is shown.
+const PATH: usize = 40;
 
 /// A command on lines of at most that width, all but the last of which end with a backslash. `None` if it
 /// needs more than four lines, or has a word that is too long or a character that cannot be shown.
@@ -31,7 +33,7 @@ pub(super) fn wrapped(command: &str, columns: usize) -> Option<Vec<String>> {
 pub(super) fn short(command: &str, program: &str) -> String {
     let Some(before) = command.strip_suffix(program) else { return shown(command).into_owned() };
     let first = words(program).next().unwrap_or_default();
-    let name = first.rsplit('/').next().unwrap_or(first);
+    let name = if first.len() <= PATH { first } else { first.rsplit('/').next().unwrap_or(first) };
     format!("{before}{} ...", shown(name))
 }
 
@@ -69,7 +71,9 @@ mod tests {
     #[test]
     fn a_command_that_does_not_fit_names_its_program() {
         let program = format!("/opt/bin/python -c '{}'", "x ".repeat(200));
-        assert_eq!(short(&format!("OMP_NUM_THREADS=1 {program}"), &program), "OMP_NUM_THREADS=1 python ...");
+        assert_eq!(short(&format!("OMP_NUM_THREADS=1 {program}"), &program), "OMP_NUM_THREADS=1 /opt/bin/python ...");
+        let deep = format!("/{}/python -V", "deep/".repeat(9));
+        assert_eq!(short(&format!("OMP_NUM_THREADS=1 {deep}"), &deep), "OMP_NUM_THREADS=1 python ...");
         assert_eq!(short("renice -n 19 -p 5", "./sum"), "renice -n 19 -p 5", "another program's");
     }
 }
