@@ -63,7 +63,8 @@ pub(crate) fn step(step: impl Into<String>) -> Remedy {
 
 /// As many threads as that in each runtime of the program.
 pub(crate) fn threads(seen: &Observation, count: u32) -> Remedy {
-    sized(seen, |_, _| count, format!("start no more than {count} threads"))
+    let plural = if count == 1 { "thread" } else { "threads" };
+    sized(seen, |_, _| count, format!("start no more than {count} {plural}"))
 }
 
 /// That many threads in the first runtime, and one in all others.

@@ -175,6 +175,7 @@ fn runtimes_and_settings_are_those_of_all_processes() {
         of(9, &["Python", "OpenBLAS"], &[("OMP_PLACES", "cores")]),
     ];
     seen.siblings = [1, 8, 9].into();
+    assert_eq!(judge(&seen)[0].remedy.step, "start no more than 1 thread");
     let cure = judge(&seen)[0].remedy.command.clone();
     assert_eq!(cure.as_deref(), Some("OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 ./sum"));
     assert_eq!((seen.runtimes(), seen.settings()), (vec!["Python", "libgomp", "OpenBLAS"], vec![("OMP_PLACES", "cores")]));
