@@ -118,7 +118,7 @@ fn the_lists_of_teams_and_of_blas_say_how_to_get_what_is_missing() {
     let teams: Vec<_> = ["rayon-broadcast", "rayon-join", "fork-union"].iter().chain(&NAMES[3..]).copied().collect();
     describes(&list("list-teams"), &teams);
     assert_eq!(here("list-teams")[..2], teams[..2], "rayon is built in");
-    describes(&list("list-blas"), &["openblas", "openblas-wheel", "blis", "mkl", "libxsmm", "blasfeo"]);
+    describes(&list("list-blas"), &["drop-in", "openblas", "openblas-wheel", "blis", "mkl", "libxsmm", "blasfeo"]);
 }
 
 #[test]
