@@ -20,12 +20,19 @@ struct GompRegion {
     reductions: *mut c_void,
     body: RegionBody,
     data: *mut c_void,
+    /// `None` without a page, or if the leader has no place there.
+    recorded: Option<RecordedRegion>,
+}
+
+/// What is recorded of a region, and the runtime's function that returns the size of the team.
+struct RecordedRegion {
     size: unsafe extern "C-unwind" fn() -> c_int,
     region: Region,
 }
 
 thread_local! {
-    /// The region of which this thread executes a part.
+    /// The region of which this thread executes a part, also of those that are not recorded: the runtime whose
+    /// barriers its function means is found by it.
     static REGION: Cell<*const GompRegion> = const { Cell::new(core::ptr::null()) };
     /// Whether this thread is opening a region: a runtime that reports it by callbacks, too, is not heard.
     static OPENS: Cell<bool> = const { Cell::new(false) };
@@ -42,35 +49,39 @@ unsafe extern "C-unwind" fn part(gomp: *mut c_void) {
     // returned.
     let gomp = unsafe { &*gomp.cast::<GompRegion>() };
     OPENS.set(false);
-    let Some(slot) = record::slot() else {
-        // SAFETY: the program's function with the program's data, as its runtime would call it.
-        return unsafe { (gomp.body)(gomp.data) };
-    };
-    // SAFETY: the runtime's `omp_get_num_threads`, which any thread may call.
-    let members = unsafe { (gomp.size)() }.unsigned_abs();
-    let part = RegionPart::begin(&gomp.region, members, slot);
+    let recorded = gomp.recorded.as_ref().zip(record::slot()).map(|(RecordedRegion { size, region }, slot)| {
+        // SAFETY: the runtime's `omp_get_num_threads`, which any thread may call.
+        let members = unsafe { size() }.unsigned_abs();
+        (region, slot, RegionPart::begin(region, members, slot))
+    });
     let outer = REGION.replace(gomp);
     // SAFETY: the program's function with the program's data, as its runtime would call it.
     unsafe { (gomp.body)(gomp.data) };
     REGION.set(outer);
-    part.arrive(&gomp.region, slot);
-    part.end(slot);
+    if let Some((region, slot, part)) = recorded {
+        part.arrive(region, slot);
+        part.end(slot);
+    }
 }
 
 /// Opens a region by `call`, which gets the function and the data for the runtime.
 fn open<T>(body: RegionBody, data: *mut c_void, reductions: *mut c_void, call: impl FnOnce(RegionBody, *mut c_void) -> T) -> T {
     static NEXT: NextFunction = NextFunction::new(c"omp_get_num_threads");
     static KNOWN: KnownCallers = KnownCallers::new();
-    let (Some(page), Some(slot)) = (record::page(), record::slot()) else { return call(body, data) };
-    let size = KNOWN.of(body as *const c_void, c"omp_get_num_threads", &NEXT, core::ptr::null());
-    // SAFETY: OpenMP says what a function of this name takes and gives.
-    let size = unsafe { transmute::<*mut c_void, unsafe extern "C-unwind" fn() -> c_int>(size) };
-    let region = Region::open(page, slot);
-    let gomp = GompRegion { reductions, body, data, size, region };
+    let place = record::page().zip(record::slot());
+    let recorded = place.map(|(page, slot)| {
+        let size = KNOWN.of(body as *const c_void, c"omp_get_num_threads", &NEXT, core::ptr::null());
+        // SAFETY: OpenMP says what a function of this name takes and gives.
+        let size = unsafe { transmute::<*mut c_void, unsafe extern "C-unwind" fn() -> c_int>(size) };
+        RecordedRegion { size, region: Region::open(page, slot) }
+    });
+    let gomp = GompRegion { reductions, body, data, recorded };
     OPENS.set(true);
     let result = call(part, (&raw const gomp).cast_mut().cast());
     OPENS.set(false);
-    gomp.region.close(slot);
+    if let Some((RecordedRegion { region, .. }, (_, slot))) = gomp.recorded.as_ref().zip(place) {
+        region.close(slot);
+    }
     result
 }
 
@@ -130,7 +141,9 @@ regions! {
 /// Waits at a barrier of the region of which this thread executes a part.
 fn barrier<T>(wait: impl FnOnce() -> T) -> T {
     // SAFETY: a thread resets the pointer before its region ends.
-    let Some(GompRegion { region, .. }) = (unsafe { REGION.get().as_ref() }) else { return wait() };
+    let Some(RecordedRegion { region, .. }) = (unsafe { REGION.get().as_ref() }).and_then(|gomp| gomp.recorded.as_ref()) else {
+        return wait();
+    };
     let Some(slot) = record::slot() else { return wait() };
     let now = page::now();
     region.arrivals.arrive(region.members.load(Relaxed), now);

@@ -13,7 +13,7 @@ fn library() -> PathBuf {
 /// Builds a program or library. `None` where that compiler or its runtime is missing.
 fn built(compiler: &str, source: &str, more: &[&str]) -> Option<PathBuf> {
     let stem = source.split('.').next().unwrap();
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{stem}-{compiler}"));
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{stem}-{compiler}-{}", more.len()));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source);
     let built = Command::new(compiler).args(["-O1", "-o"]).arg(&path).arg(source).args(more).output();
     let is_built = built.is_ok_and(|built| built.status.success());
@@ -72,4 +72,14 @@ fn each_library_keeps_the_runtime_that_it_alone_sees() {
     let Some(guests) = guests else { return };
     let seen = watched(&host, &guests, "80");
     assert_eq!((seen.regions, seen.leader_parts, seen.episodes), (40, 40, 40));
+}
+
+#[test]
+fn without_a_page_barriers_go_to_the_runtime_that_the_library_sees() {
+    let Some(host) = built("gcc", "host.c", &["-ldl"]) else { return };
+    let Some(guest) = built("gcc", "guest.c", &["-fopenmp", "-shared", "-fPIC", "-DBARRIER"]) else { return };
+    let mut command = Command::new(host);
+    command.args([&guest, &guest]).env("LD_PRELOAD", library()).env_remove(VARIABLE).env_remove("OMP_NUM_THREADS");
+    let ended = command.output().unwrap();
+    assert_eq!((ended.status.code(), &*ended.stdout), (Some(5), &b"80\n"[..]), "{}", String::from_utf8_lossy(&ended.stderr));
 }
