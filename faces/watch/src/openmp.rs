@@ -31,8 +31,8 @@ struct RecordedRegion {
 }
 
 thread_local! {
-    /// The region of which this thread executes a part, also of those that are not recorded: the runtime whose
-    /// barriers its function means is found by it.
+    /// The region of which this thread executes a part, recorded or not: by its function the runtime is found
+    /// that its barriers belong to.
     static REGION: Cell<*const GompRegion> = const { Cell::new(core::ptr::null()) };
     /// Whether this thread is opening a region: a runtime that reports it by callbacks, too, is not heard.
     static OPENS: Cell<bool> = const { Cell::new(false) };
