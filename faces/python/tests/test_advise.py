@@ -103,7 +103,7 @@ def test_the_line_that_takes_the_time_is_named(tmp_path: Path) -> None:
 REGIONS = """
 int run(void) {
     int sum = 0;
-    for (int region = 0; region < 200; region++)
+    for (int region = 0; region < 3000; region++)
 #pragma omp parallel num_threads(2) reduction(+ : sum)
         for (volatile int i = 0; i < 1000000; i++)
             sum += i;
