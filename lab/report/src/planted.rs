@@ -51,7 +51,7 @@ fn caption(cells: &[Cell<'_>]) -> Option<String> {
     let sure_and_right: f64 = cells.iter().filter(|cell| cell.value > 0.0).filter_map(|cell| cell.figure("sure")).sum();
     (!cells.is_empty()).then(|| {
         format!(
-            "{counting} of {} kinds of faults are named right in 9 of 10 runs, {silent} of {of} runs without a fault are silent, and of {} \
+            "{counting} of {} kinds of faults are named right in at least 9 of 10 runs, {silent} of {of} runs without a fault are silent, and of {} \
              sure verdicts {sure_and_right} are right. A row is a kind of program; in brackets: how many of its runs were named right, and \
              how many verdicts were sure.",
             faults.len(),
