@@ -1,5 +1,6 @@
 //! What was seen of processes or threads between two looks: rows, their columns, and orders of rows.
 //! `lab/results/schema/top.schema.json` describes it as JSON.
+use TopCell::{Count, Rate, Share, Text};
 use foregather_machine::{CpuId, Nanos, shown};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -77,90 +78,75 @@ pub(super) struct TopColumn<R> {
     from: usize,
     /// Its width; 0 for all that is left.
     pub(super) width: usize,
-    cell: fn(&R, Nanos) -> String,
-    /// What rows are sorted by, the largest first. `None` for columns of text.
-    key: Option<fn(&R) -> u64>,
+    cell: TopCell<R>,
+}
+
+/// What a column shows of a row. Rows can be sorted by all but text, the largest first.
+#[derive(Clone, Copy)]
+enum TopCell<R> {
+    Text(fn(&R) -> String),
+    Count(fn(&R) -> u32),
+    /// A time as a share of the interval.
+    Share(fn(&R) -> Option<Nanos>),
+    /// A number as a rate per second.
+    Rate(fn(&R) -> Option<u64>),
+}
+
+impl<R> TopCell<R> {
+    fn is_number(&self) -> bool {
+        !matches!(self, Text(_))
+    }
+
+    fn shown(&self, row: &R, interval: Nanos) -> String {
+        let known = |cell: Option<String>| cell.unwrap_or_else(|| "-".to_owned());
+        match self {
+            Text(text) => text(row),
+            Count(count) => count(row).to_string(),
+            Share(time) => known(time(row).map(|time| format!("{:.1}", time.0 as f64 * 100.0 / interval.0.max(1) as f64))),
+            Rate(count) => known(count(row).map(|count| format!("{:.0}", count as f64 * 1e9 / interval.0.max(1) as f64))),
+        }
+    }
+
+    /// What rows are sorted by.
+    fn key(&self, row: &R) -> u64 {
+        match self {
+            Text(_) => 0,
+            Count(count) => count(row).into(),
+            Share(time) => time(row).map_or(0, |time| time.0),
+            Rate(count) => count(row).unwrap_or(0),
+        }
+    }
+}
+
+const fn column<R>(heading: &'static str, from: usize, width: usize, cell: TopCell<R>) -> TopColumn<R> {
+    TopColumn { heading, from, width, cell }
 }
 
 const PROCESSES: [TopColumn<ProcessRow>; 10] = [
-    TopColumn { heading: "PROCESS", from: 0, width: 7, cell: |row, _| row.process.to_string(), key: None },
-    TopColumn { heading: "LOST %", from: 0, width: 7, cell: |row, of| percent(row.lost, of), key: Some(|row| row.lost.0) },
-    TopColumn { heading: "RAN %", from: 0, width: 7, cell: |row, of| percent(row.ran, of), key: Some(|row| row.ran.0) },
-    TopColumn { heading: "READY %", from: 0, width: 7, cell: |row, of| percent(row.ready, of), key: Some(|row| row.ready.0) },
-    TopColumn {
-        heading: "SPUN %",
-        from: 72,
-        width: 7,
-        cell: |row, of| known(row.spun, of),
-        key: Some(|row| row.spun.map_or(0, |time| time.0)),
-    },
-    TopColumn {
-        heading: "BLOCKED %",
-        from: 72,
-        width: 9,
-        cell: |row, of| known(row.blocked, of),
-        key: Some(|row| row.blocked.map_or(0, |time| time.0)),
-    },
-    TopColumn {
-        heading: "THREADS",
-        from: 60,
-        width: 7,
-        cell: |row, _| row.threads.to_string(),
-        key: Some(|row| row.threads.into()),
-    },
-    TopColumn {
-        heading: "USER",
-        from: 100,
-        width: 6,
-        cell: |row, _| row.user.map_or("-".into(), |user| user.to_string()),
-        key: None,
-    },
-    TopColumn { heading: "ASLEEP IN", from: 100, width: 44, cell: |row, _| row.calls(), key: None },
-    TopColumn { heading: "NAME", from: 0, width: 0, cell: |row, _| name(row.name.as_deref()), key: None },
+    column("PROCESS", 0, 7, Text(|row| row.process.to_string())),
+    column("LOST %", 0, 7, Share(|row| Some(row.lost))),
+    column("RAN %", 0, 7, Share(|row| Some(row.ran))),
+    column("READY %", 0, 7, Share(|row| Some(row.ready))),
+    column("SPUN %", 72, 7, Share(|row| row.spun)),
+    column("BLOCKED %", 72, 9, Share(|row| row.blocked)),
+    column("THREADS", 60, 7, Count(|row| row.threads)),
+    column("USER", 100, 6, Text(|row| row.user.map_or("-".into(), |user| user.to_string()))),
+    column("ASLEEP IN", 100, 44, Text(ProcessRow::calls)),
+    column("NAME", 0, 0, Text(|row| name(row.name.as_deref()))),
 ];
 
 const THREADS: [TopColumn<ThreadRow>; 11] = [
-    TopColumn { heading: "THREAD", from: 0, width: 7, cell: |row, _| row.thread.to_string(), key: None },
-    TopColumn { heading: "STATE", from: 0, width: 8, cell: |row, _| row.state.to_owned(), key: None },
-    TopColumn { heading: "CPU", from: 0, width: 4, cell: |row, _| row.cpu.to_string(), key: None },
-    TopColumn { heading: "READY %", from: 0, width: 7, cell: |row, of| percent(row.ready, of), key: Some(|row| row.ready.0) },
-    TopColumn { heading: "RAN %", from: 0, width: 6, cell: |row, of| percent(row.ran, of), key: Some(|row| row.ran.0) },
-    TopColumn {
-        heading: "ASLEEP %",
-        from: 100,
-        width: 8,
-        cell: |row, of| percent(row.asleep, of),
-        key: Some(|row| row.asleep.0),
-    },
-    TopColumn {
-        heading: "SPUN %",
-        from: 120,
-        width: 6,
-        cell: |row, of| known(row.spun, of),
-        key: Some(|row| row.spun.map_or(0, |time| time.0)),
-    },
-    TopColumn {
-        heading: "PREEMPTED/s",
-        from: 120,
-        width: 11,
-        cell: |row, of| rate(row.preempted, of),
-        key: Some(|row| row.preempted.unwrap_or(0)),
-    },
-    TopColumn {
-        heading: "SLEEPS/s",
-        from: 80,
-        width: 8,
-        cell: |row, of| rate(row.slept, of),
-        key: Some(|row| row.slept.unwrap_or(0)),
-    },
-    TopColumn { heading: "NAME", from: 80, width: 15, cell: |row, _| name(row.name.as_deref()), key: None },
-    TopColumn {
-        heading: "WAITS FOR",
-        from: 0,
-        width: 0,
-        cell: |row, _| row.waits_for.as_deref().map_or_else(String::new, text),
-        key: None,
-    },
+    column("THREAD", 0, 7, Text(|row| row.thread.to_string())),
+    column("STATE", 0, 8, Text(|row| row.state.to_owned())),
+    column("CPU", 0, 4, Text(|row| row.cpu.to_string())),
+    column("READY %", 0, 7, Share(|row| Some(row.ready))),
+    column("RAN %", 0, 6, Share(|row| Some(row.ran))),
+    column("ASLEEP %", 100, 8, Share(|row| Some(row.asleep))),
+    column("SPUN %", 120, 6, Share(|row| row.spun)),
+    column("PREEMPTED/s", 120, 11, Rate(|row| row.preempted)),
+    column("SLEEPS/s", 80, 8, Rate(|row| row.slept)),
+    column("NAME", 80, 15, Text(|row| name(row.name.as_deref()))),
+    column("WAITS FOR", 0, 0, Text(|row| row.waits_for.as_deref().map_or_else(String::new, text))),
 ];
 
 /// A heading with its width, as a screen shows it.
@@ -193,8 +179,8 @@ impl TopPicture {
     /// The cells of a row.
     pub(super) fn cells(&self, row: usize, columns: &[ShownColumn]) -> Vec<String> {
         let shown = |column: &ShownColumn| match self.process {
-            Some(_) => (THREADS[column.at].cell)(&self.threads[row], self.interval),
-            None => (PROCESSES[column.at].cell)(&self.processes[row], self.interval),
+            Some(_) => THREADS[column.at].cell.shown(&self.threads[row], self.interval),
+            None => PROCESSES[column.at].cell.shown(&self.processes[row], self.interval),
         };
         columns.iter().map(shown).collect()
     }
@@ -235,7 +221,7 @@ fn fitting<R>(all: &[TopColumn<R>], width: usize) -> Vec<ShownColumn> {
         .iter()
         .enumerate()
         .filter(fits)
-        .map(|(at, column)| ShownColumn { heading: column.heading, width: column.width, is_number: column.key.is_some(), at })
+        .map(|(at, column)| ShownColumn { heading: column.heading, width: column.width, is_number: column.cell.is_number(), at })
         .collect();
     let taken: usize = columns.iter().map(|column| column.width + 1).sum();
     let rest = width.saturating_sub(taken.saturating_sub(1)).max(1);
@@ -245,10 +231,10 @@ fn fitting<R>(all: &[TopColumn<R>], width: usize) -> Vec<ShownColumn> {
 
 fn sorted<R>(columns: &[TopColumn<R>], rows: &[R], sort: usize) -> (&'static str, Vec<usize>) {
     let mut order: Vec<usize> = (0..rows.len()).collect();
-    let keys: Vec<_> = columns.iter().filter_map(|column| Some((column.heading, column.key?))).collect();
-    let Some(&(heading, key)) = keys.get(sort % keys.len().max(1)) else { return ("", order) };
-    order.sort_by_key(|&row| core::cmp::Reverse(key(&rows[row])));
-    (heading, order)
+    let numbers: Vec<_> = columns.iter().filter(|column| column.cell.is_number()).collect();
+    let Some(column) = numbers.get(sort % numbers.len().max(1)) else { return ("", order) };
+    order.sort_by_key(|&row| core::cmp::Reverse(column.cell.key(&rows[row])));
+    (column.heading, order)
 }
 
 fn ns<S: Serializer>(time: &Nanos, serializer: S) -> Result<S::Ok, S::Error> {
@@ -263,18 +249,6 @@ fn known_ns<S: Serializer>(time: &Option<Nanos>, serializer: S) -> Result<S::Ok,
 pub(super) fn counted(count: usize, what: &str) -> String {
     let ending = if what.ends_with('s') { "es" } else { "s" };
     format!("{count} {what}{}", if count == 1 { "" } else { ending })
-}
-
-fn percent(time: Nanos, of: Nanos) -> String {
-    format!("{:.1}", time.0 as f64 * 100.0 / of.0.max(1) as f64)
-}
-
-fn known(time: Option<Nanos>, of: Nanos) -> String {
-    time.map_or_else(|| "-".to_owned(), |time| percent(time, of))
-}
-
-fn rate(count: Option<u64>, of: Nanos) -> String {
-    count.map_or_else(|| "-".to_owned(), |count| format!("{:.0}", count as f64 * 1e9 / of.0.max(1) as f64))
 }
 
 fn name(name: Option<&str>) -> String {
