@@ -171,11 +171,11 @@ impl<C: Cpu<Word = Word>> Fabric for Lane<C> {
         let to = self.fabric.port_of(to).unwrap_or_else(|error| panic!("{error}"));
         let index = self.way(to).filling(self.fabric.ring(self.port, to));
         let buffer = self.fabric.buffer(self.port, to, index.into());
-        // SAFETY: this is the ring's one sender, and a buffer that is being filled is not on its way, so the
-        // receiver does not read it; no other lane writes to it. The slice ends with the call, and `self` is
-        // not shared between threads. A process that broke these rules could change bytes meanwhile, and
-        // nothing else: they are not read back.
-        write(unsafe { &mut *buffer.as_ptr() })
+        // A process that broke the rules could change bytes meanwhile, and nothing else.
+        // SAFETY: this is the ring's one sender, and a buffer that is being filled is not on its way, so
+        // no receiver reads it, and no other lane writes it. `self` is not shared between threads.
+        let bytes = unsafe { &mut *buffer.as_ptr() };
+        write(bytes)
     }
 
     #[inline]
@@ -228,11 +228,11 @@ impl<C: Cpu<Word = Word>> Fabric for Lane<C> {
             self.fabric.buffer(from, self.port, usize::from(index).min(self.limits.credits as usize)).as_ptr().cast()
         });
         let size = size.min(if frame.size & IN_BUFFER == 0 { INLINE } else { BUFFER });
-        // SAFETY: the slot or the buffer has `size` bytes. Their sender does not write them again until the
-        // frame is released, which takes this lane, whose borrow outlasts the slice's. Any bytes are valid; a
-        // process that broke the rules could change them while they are read, which is why readers trust
-        // none.
-        Some(read(frame.head, unsafe { core::slice::from_raw_parts(first, size) }))
+        // A process that broke the rules could change the bytes while they are read, so readers trust none.
+        // SAFETY: the slot or the buffer has `size` bytes, of any value. Their sender does not write them
+        // again until the frame is released, which takes this lane, whose borrow outlasts the slice's.
+        let bytes = unsafe { core::slice::from_raw_parts(first, size) };
+        Some(read(frame.head, bytes))
     }
 
     #[inline]
