@@ -24,14 +24,14 @@ fn built(compiler: &str, source: &str, more: &[&str]) -> Option<PathBuf> {
 }
 
 /// What the page shows of a program after its end. Threads that have exited have left it.
-struct Watched {
+struct SeenRegions {
     regions: u64,
     leader_parts: u64,
     episodes: u64,
     worker_was_last: u64,
 }
 
-fn watched(path: &Path, arguments: &[PathBuf], prints: &str) -> Watched {
+fn watched(path: &Path, arguments: &[PathBuf], prints: &str) -> SeenRegions {
     let (page, file) = WatchPage::create().unwrap();
     let mut command = Command::new(path);
     command.args(arguments).env("LD_PRELOAD", library()).env(VARIABLE, WatchPage::path(&file)).env_remove("OMP_NUM_THREADS");
@@ -45,7 +45,7 @@ fn watched(path: &Path, arguments: &[PathBuf], prints: &str) -> Watched {
         episodes += 1;
         worker_was_last += u64::from(episode.last != leader.thread);
     });
-    Watched { regions: leader.counts.regions, leader_parts: leader.counts.parts, episodes, worker_was_last }
+    SeenRegions { regions: leader.counts.regions, leader_parts: leader.counts.parts, episodes, worker_was_last }
 }
 
 #[test]

@@ -4,15 +4,15 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A program that is killed when the test ends.
-struct Running(Child);
+struct StartedProgram(Child);
 
-impl Running {
+impl StartedProgram {
     fn start(script: &str) -> Self {
         Self(Command::new("sh").args(["-c", script]).stdin(Stdio::null()).spawn().unwrap())
     }
 }
 
-impl Drop for Running {
+impl Drop for StartedProgram {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -25,7 +25,7 @@ fn once(more: &[&str]) -> std::process::Output {
 
 #[test]
 fn a_busy_process_is_in_the_table_and_in_the_document() {
-    let busy = Running::start("while :; do :; done");
+    let busy = StartedProgram::start("while :; do :; done");
     let id = busy.0.id().to_string();
     let table = once(&[]);
     let text = String::from_utf8_lossy(&table.stdout).into_owned();
@@ -44,7 +44,7 @@ fn a_busy_process_is_in_the_table_and_in_the_document() {
 
 #[test]
 fn threads_of_one_process_say_what_they_wait_for() {
-    let sleeper = Running::start("exec sleep 1000");
+    let sleeper = StartedProgram::start("exec sleep 1000");
     let id = sleeper.0.id().to_string();
     // The shell becomes the sleeper.
     let deadline = Instant::now() + Duration::from_secs(20);
@@ -80,7 +80,7 @@ fn what_top_cannot_show_is_refused_with_a_remedy() {
 
 #[test]
 fn a_process_that_exits_meanwhile_is_named() {
-    let short = Running::start("sleep 0.3");
+    let short = StartedProgram::start("sleep 0.3");
     let output = run(&["top", "--once", "--every", "2s", &short.0.id().to_string()]);
     let said = format!("process {} has exited", short.0.id());
     assert!(output.status.code() == Some(2) && stderr(&output).contains(&said), "{}", stderr(&output));
