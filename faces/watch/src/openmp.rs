@@ -146,7 +146,7 @@ fn barrier<T>(wait: impl FnOnce() -> T) -> T {
     };
     let Some(slot) = record::slot() else { return wait() };
     let now = page::now();
-    region.arrivals.arrive(region.members.load(Relaxed), now);
+    region.arrivals.arrive(region.members.load(Relaxed), slot, now);
     let before = slot.begin(ThreadActivity::Arrived, region.number, now);
     let result = wait();
     slot.resume(before, page::now());

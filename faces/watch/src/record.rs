@@ -4,17 +4,14 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use foregather_host::forks::{self, Once};
 use foregather_host::usage::this_thread;
-use foregather_host::watched::page::{self, RecordedEpisode, ThreadActivity, ThreadSlot, WatchPage};
-use foregather_machine::{Nanos, ThreadId};
+use foregather_host::watched::page::{self, ThreadActivity, ThreadSlot, WatchPage};
+use foregather_machine::Nanos;
 use std::path::Path;
 
-/// A thread's slot, and the generation of the process that took it: a forked child needs one of its own. The
-/// numbers are kept because a system call for each would take longer than all else that is recorded.
+/// A thread's slot, and the generation of the process that took it: a forked child needs one of its own.
 #[derive(Clone, Copy)]
 struct Taken {
     generation: u32,
-    process: u32,
-    thread: ThreadId,
     slot: Option<&'static ThreadSlot>,
 }
 
@@ -53,9 +50,8 @@ pub(crate) fn slot() -> Option<&'static ThreadSlot> {
 pub(crate) fn take(creator: u32, pool: u32) -> Option<&'static ThreadSlot> {
     let page = page()?;
     let generation = forks::generation();
-    let (process, thread) = (std::process::id(), this_thread());
-    let slot = page.slot(process, thread, creator, pool);
-    TAKEN.try_with(|taken| taken.set(Some(Taken { generation, process, thread, slot }))).ok()?;
+    let slot = page.slot(std::process::id(), this_thread(), creator, pool);
+    TAKEN.try_with(|taken| taken.set(Some(Taken { generation, slot }))).ok()?;
     slot
 }
 
@@ -102,10 +98,10 @@ impl Arrivals {
         self.arrived.store(0, Relaxed);
     }
 
-    /// Counts the calling thread, which has a slot. The last of the members records the episode and begins
+    /// Counts the calling thread, of which `slot` is. The last of the members counts the episode and begins
     /// the next one: the others are still at the barrier then.
     #[inline]
-    pub(crate) fn arrive(&self, members: u32, now: Nanos) {
+    pub(crate) fn arrive(&self, members: u32, slot: &ThreadSlot, now: Nanos) {
         let own = now.0.saturating_sub(self.began.load(Relaxed));
         let worked = self.worked.fetch_add(own, Relaxed) + own;
         let second = self.latest.swap(now.0, Relaxed);
@@ -118,18 +114,7 @@ impl Arrivals {
         self.latest.store(0, Relaxed);
         self.began.store(now.0, Relaxed);
         let waited = Nanos((own * u64::from(members)).saturating_sub(worked));
-        let second = if second == 0 { now } else { Nanos(second.min(now.0)) };
-        let taken = TAKEN.try_with(Cell::get).ok().flatten();
-        if let Some((page, taken)) = page().zip(taken) {
-            page.record(&RecordedEpisode {
-                process: taken.process,
-                last: taken.thread,
-                members,
-                second,
-                arrived: now,
-                waited,
-                worked: Nanos(worked),
-            });
-        }
+        let lead = if second == 0 { Nanos::ZERO } else { now - Nanos(second) };
+        slot.count_episode(members, lead, waited);
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct Region {
     pub(crate) members: AtomicU32,
     pub(crate) arrivals: Arrivals,
     began: Nanos,
+    /// When its leader closed a region last.
+    closed_before: Nanos,
     /// The region that its leader had open before, and what the leader did.
     outer: u64,
     before: (u32, u64),
@@ -38,16 +40,15 @@ impl Region {
     pub(crate) fn open(page: &WatchPage, slot: &ThreadSlot) -> Self {
         let number = next_region(page);
         let began = page::now();
-        let outer = slot.open(number);
-        let before = slot.begin(ThreadActivity::Part, number, began);
-        let (leader, members) = (page.index(slot), AtomicU32::new(0));
-        Self { number, leader, members, arrivals: Arrivals::new(began.0), began, outer, before }
+        let (outer, closed_before) = slot.open(number);
+        let (leader, members, arrivals) = (page.index(slot), AtomicU32::new(0), Arrivals::new(began.0));
+        Self { number, leader, members, arrivals, began, closed_before, outer, before: slot.doing() }
     }
 
     /// Closes it, on its leader: all members have arrived.
     pub(crate) fn close(&self, slot: &ThreadSlot) {
         let now = page::now();
-        slot.open(self.outer);
+        slot.close(self.outer, now);
         slot.resume(self.before, now);
         let is_nested = self.before.0 == ThreadActivity::Part as u32 && self.members.load(Relaxed) > 1;
         ThreadSlot::add(&slot.counts.regions, 1);
@@ -60,7 +61,6 @@ impl Region {
 pub(crate) struct RegionPart {
     number: u64,
     members: u32,
-    began: Nanos,
     arrived: Cell<Option<Nanos>>,
 }
 
@@ -72,9 +72,8 @@ impl RegionPart {
             region.members.store(members, Relaxed);
         }
         slot.join(region.leader, members);
-        let began = page::now();
-        slot.begin(ThreadActivity::Part, region.number, began);
-        Self { number: region.number, members, began, arrived: Cell::new(None) }
+        slot.begin_part(region.number, region.closed_before, page::now());
+        Self { number: region.number, members, arrived: Cell::new(None) }
     }
 
     /// Arrives at a barrier of the region, or at its end. The region may close as soon as all members have.
@@ -82,7 +81,7 @@ impl RegionPart {
         let now = page::now();
         self.arrived.set(Some(now));
         slot.begin(ThreadActivity::Arrived, self.number, now);
-        region.arrivals.arrive(self.members, now);
+        region.arrivals.arrive(self.members, slot, now);
     }
 
     /// Goes on after a barrier.
@@ -95,6 +94,5 @@ impl RegionPart {
         let arrived = self.arrived.get().unwrap_or_else(page::now);
         slot.begin(ThreadActivity::Arrived, self.number, arrived);
         ThreadSlot::add(&slot.counts.parts, 1);
-        ThreadSlot::add(&slot.counts.part_ns, (arrived - self.began).0);
     }
 }

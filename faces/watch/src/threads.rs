@@ -26,7 +26,7 @@ unsafe extern "C-unwind" fn begin(birth: *mut c_void) -> *mut c_void {
     // SAFETY: the program's function with the program's argument.
     let result = unsafe { start(argument) };
     if let Some(slot) = slot {
-        slot.leave();
+        slot.leave(page::now());
     }
     result
 }
@@ -138,7 +138,7 @@ pub unsafe extern "C-unwind" fn pthread_barrier_wait(barrier: *mut pthread_barri
         let members = place.members.load(Relaxed);
         // No leader closes this team: it is open for as long as its members wait.
         slot.join(0, members);
-        place.arrivals.arrive(members, page::now());
+        place.arrivals.arrive(members, slot, page::now());
     }
     // SAFETY: the caller's promise is that of the C library's function.
     record::during(ThreadActivity::Arrived, address, || unsafe { next(barrier) })
@@ -187,16 +187,11 @@ pub unsafe extern "C-unwind" fn pthread_mutex_lock(mutex: *mut pthread_mutex_t) 
         // SAFETY: the caller's promise is that of the C library's function.
         return unsafe { next(mutex) };
     };
-    let began = page::now();
     slot.waits_for(holder(mutex));
-    let before = slot.begin(ThreadActivity::Lock, mutex.addr() as u64, began);
-    // SAFETY: the caller's promise is that of the C library's function.
-    let result = unsafe { next(mutex) };
-    let now = page::now();
-    slot.resume(before, now);
-    slot.waits_for(0);
     ThreadSlot::add(&slot.counts.locks, 1);
-    ThreadSlot::add(&slot.counts.lock_ns, (now - began).0);
+    // SAFETY: the caller's promise is that of the C library's function.
+    let result = record::during(ThreadActivity::Lock, mutex.addr() as u64, || unsafe { next(mutex) });
+    slot.waits_for(0);
     result
 }
 

@@ -23,7 +23,7 @@ fn built(compiler: &str, source: &str, more: &[&str]) -> Option<PathBuf> {
     is_built.then_some(path)
 }
 
-/// What the page shows of a program after its end. Threads that have exited have left it.
+/// What the page shows of a program after its end.
 struct SeenRegions {
     regions: u64,
     leader_parts: u64,
@@ -38,13 +38,10 @@ fn watched(path: &Path, arguments: &[PathBuf], prints: &str) -> SeenRegions {
     let ended = command.output().unwrap();
     let printed = String::from_utf8_lossy(&ended.stdout);
     assert_eq!((ended.status.code(), printed.trim()), (Some(5), prints), "{}", String::from_utf8_lossy(&ended.stderr));
-    let (threads, mut next) = (page.threads(), 0);
-    let leader = threads.into_iter().find(|thread| thread.thread == thread.process).unwrap();
-    let (mut episodes, mut worker_was_last) = (0, 0);
-    page.episodes(&mut next, |episode| {
-        episodes += 1;
-        worker_was_last += u64::from(episode.last != leader.thread);
-    });
+    let threads = page.all_threads();
+    let leader = threads.iter().find(|thread| thread.thread == thread.process).unwrap();
+    let episodes: u64 = threads.iter().map(|thread| thread.counts.episodes).sum();
+    let worker_was_last = episodes - leader.counts.episodes;
     SeenRegions { regions: leader.counts.regions, leader_parts: leader.counts.parts, episodes, worker_was_last }
 }
 

@@ -1,5 +1,5 @@
 //! Episodes of barriers, added up by the thread that arrived last.
-use foregather_host::watched::page::RecordedEpisode;
+use foregather_host::watched::page::RecordedThread;
 use foregather_machine::{Nanos, ThreadId};
 use std::collections::BTreeMap;
 
@@ -10,8 +10,6 @@ pub struct EpisodeTally {
     pub count: u64,
     /// How long members waited for the last ones, added up.
     pub waited: Nanos,
-    /// How long members were on their way, added up.
-    pub worked: Nanos,
     /// By how much each episode would have been shorter if its last member had arrived with the one before,
     /// added up.
     pub lead: Nanos,
@@ -19,20 +17,20 @@ pub struct EpisodeTally {
     pub members: u32,
     /// The part of `lead` that is due to each thread that was the last.
     pub leads: BTreeMap<ThreadId, Nanos>,
-    /// Episodes that were not recorded, because there were too many at once.
-    pub lost: u64,
 }
 
 impl EpisodeTally {
-    /// Adds an episode.
-    pub fn add(&mut self, episode: &RecordedEpisode) {
-        self.count += 1;
-        self.waited += episode.waited;
-        self.worked += episode.worked;
-        let lead = episode.arrived - episode.second;
-        self.lead += lead;
-        self.members = self.members.max(episode.members);
-        *self.leads.entry(episode.last).or_default() += lead;
+    /// Adds the episodes in which this thread was the last.
+    pub fn add(&mut self, last: &RecordedThread) {
+        let counts = &last.counts;
+        if counts.episodes == 0 {
+            return;
+        }
+        self.count += counts.episodes;
+        self.waited += Nanos(counts.waited_ns);
+        self.lead += Nanos(counts.lead_ns);
+        self.members = self.members.max(counts.members as u32);
+        *self.leads.entry(last.thread).or_default() += Nanos(counts.lead_ns);
     }
 
     /// The thread that delayed the others most, and its share of [`EpisodeTally::lead`]. A barrier at which
@@ -46,14 +44,15 @@ impl EpisodeTally {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use foregather_host::watched::page::ActivityCounts;
 
     #[test]
     fn the_thread_that_delays_the_others_most_is_found() {
         let mut tally = EpisodeTally::default();
         assert_eq!(tally.most_delaying(), None);
-        for (last, second, arrived) in [(6, 9, 9), (5, 10, 30), (5, 10, 20), (6, 10, 11), (6, 10, 19), (6, 11, 11)] {
-            let (second, arrived) = (Nanos(second), Nanos(arrived));
-            tally.add(&RecordedEpisode { last, members: 4, second, arrived, waited: Nanos(7), ..RecordedEpisode::default() });
+        for (thread, episodes, lead_ns, waited_ns) in [(4, 0, 0, 0), (5, 2, 30, 30), (6, 4, 10, 12)] {
+            let counts = ActivityCounts { episodes, lead_ns, waited_ns, members: 4, ..ActivityCounts::default() };
+            tally.add(&RecordedThread { thread, counts, ..RecordedThread::default() });
         }
         assert_eq!(tally.most_delaying(), Some((5, 0.75)), "it was the last in two of six");
         assert_eq!((tally.waited, tally.lead, tally.members), (Nanos(42), Nanos(40), 4));

@@ -6,7 +6,10 @@
 //!
 //! An interval is longer than most regions, so its times cannot be charged to the activity at its end. Sums
 //! over a whole recording are exact; they are shared among activities by what looks found at their moments.
-use foregather_host::watched::page::{RecordedThread, ThreadActivity};
+//! A look needs a processor, and the thread that it takes one from is more often in one activity than in
+//! another. So where the preload library recorded how long each activity took, looks say only how times on
+//! the processor and asleep are distributed over activities.
+use foregather_host::watched::page::{ActivityTimes, RecordedThread, ThreadActivity};
 use foregather_host::watched::task::{SystemCall, TaskFacts, TaskReading, TaskState};
 use foregather_machine::{CpuId, Nanos, ThreadId};
 use std::collections::BTreeMap;
@@ -62,6 +65,8 @@ pub struct ThreadAccount {
     pub facts: Option<TaskFacts>,
     /// What the preload library recorded last; `None` without it.
     pub recorded: Option<RecordedThread>,
+    /// What it had recorded of its times at the first look.
+    before: ActivityTimes,
     /// What the intervals so far had too much.
     carried: i64,
 }
@@ -77,18 +82,50 @@ impl ThreadAccount {
             cpus: BTreeMap::new(),
             facts: None,
             recorded: None,
+            before: ActivityTimes::default(),
             carried: 0,
         }
     }
 
+    /// How long each activity took since the first look, if that was recorded.
+    fn recorded_times(&self) -> Option<ActivityTimes> {
+        let times = self.recorded.as_ref()?.times;
+        let since: ActivityTimes = core::array::from_fn(|activity| times[activity] - self.before[activity]);
+        since.iter().any(|&time| time > Nanos::ZERO).then_some(since)
+    }
+
+    /// For how long looks found it in each state, by activity, with sums of activities as they were recorded.
+    fn fitted(&self) -> [[f64; 3]; ThreadActivity::ALL.len()] {
+        let found = |activity| self.moments.get(&activity).copied().unwrap_or_default();
+        let mut table = ThreadActivity::ALL.map(|activity| found(activity).map(|time| time.0 as f64));
+        let Some(times) = self.recorded_times() else { return table };
+        let states: [f64; 3] = core::array::from_fn(|state| table.iter().map(|row| row[state]).sum::<f64>());
+        let all = states.iter().sum::<f64>().max(1.0);
+        for (row, time) in table.iter_mut().zip(times) {
+            // What no look found is not impossible.
+            row.iter_mut().zip(states).for_each(|(cell, state)| *cell += 0.01 * time.0 as f64 * state / all);
+        }
+        for _ in 0..FITTING_STEPS {
+            for (row, time) in table.iter_mut().zip(times) {
+                let sum = row.iter().sum::<f64>().max(1.0);
+                row.iter_mut().for_each(|cell| *cell *= time.0 as f64 / sum);
+            }
+            for (state, wanted) in states.into_iter().enumerate() {
+                let sum = table.iter().map(|row| row[state]).sum::<f64>().max(1.0);
+                table.iter_mut().for_each(|row| row[state] *= wanted / sum);
+            }
+        }
+        table
+    }
+
     /// Its times in one activity.
     pub fn during(&self, activity: ThreadActivity) -> TimeSplit {
-        let found = |state: usize| self.moments.values().map(|moments| moments[state].0).sum::<u64>();
-        let own = self.moments.get(&activity).copied().unwrap_or_default();
-        let all = [found(0), found(1), found(2)];
-        let overall = own.iter().map(|time| time.0).sum::<u64>() as f64 / all.iter().sum::<u64>().max(1) as f64;
+        let table = self.fitted();
+        let own = table[activity as usize];
+        let all: [f64; 3] = core::array::from_fn(|state| table.iter().map(|row| row[state]).sum());
+        let overall = own.iter().sum::<f64>() / all.iter().sum::<f64>().max(1.0);
         // A state that no look found was short, whatever the thread did then.
-        let share = |state: usize| if all[state] == 0 { overall } else { own[state].0 as f64 / all[state] as f64 };
+        let share = |state: usize| if all[state] == 0.0 { overall } else { own[state] / all[state] };
         let scaled = |time: Nanos, state: usize| Nanos((time.0 as f64 * share(state)) as u64);
         let TimeSplit { ran, ready, device, asleep } = self.total;
         TimeSplit { ran: scaled(ran, 0), ready: scaled(ready, 0), device: scaled(device, 1), asleep: scaled(asleep, 2) }
@@ -178,6 +215,9 @@ pub struct Ledger {
     is_far: bool,
 }
 
+/// How often a table is scaled to the sums of its rows and columns. It changes little after a few times.
+const FITTING_STEPS: usize = 8;
+
 /// A thread that ran for less than this share of an interval has not moved.
 const MOVES: f64 = 0.002;
 
@@ -204,6 +244,9 @@ impl Ledger {
         for reading in readings {
             let account = self.threads.entry(reading.thread).or_insert_with(|| ThreadAccount::new(reading, at));
             let record = recorded.get(&(reading.process, reading.thread)).copied();
+            if let (Some(first), None) = (record, &account.recorded) {
+                account.before = first.times;
+            }
             account.recorded = record.cloned().or(account.recorded.take());
             let activity = account.recorded.as_ref().map_or(ThreadActivity::Own, |recorded| recorded.activity);
             let before = account.last.ran;
@@ -238,12 +281,12 @@ impl Ledger {
         }
     }
 
-    /// Takes over the last counts of threads, after the last look.
+    /// Takes over the last counts and times of threads, after the last look.
     pub fn settle(&mut self, recorded: &[RecordedThread]) {
         for record in recorded {
             let account = self.threads.get_mut(&record.thread).filter(|account| account.last.process == record.process);
             if let Some(known) = account.and_then(|account| account.recorded.as_mut()) {
-                known.counts = record.counts;
+                (known.counts, known.times) = (record.counts, record.times);
             }
         }
     }
@@ -288,6 +331,7 @@ mod tests {
             holder: 0,
             team: 2,
             counts: ActivityCounts::default(),
+            times: ActivityTimes::default(),
         }
     }
 
@@ -302,6 +346,22 @@ mod tests {
         let [ran, ready, device, asleep] = [9, 3, 10, 8].map(Nanos::from_ms);
         assert_eq!(ledger.threads[&1].total, TimeSplit { ran, ready, device, asleep });
         assert_eq!(ledger.elapsed(), Nanos::from_ms(30));
+    }
+
+    #[test]
+    fn looks_that_favour_an_activity_do_not_decide_how_long_it_took() {
+        let mut ledger = Ledger::default();
+        for at in (0..=1_000).step_by(10) {
+            let mut record = recorded(1, if at % 100 == 0 { ThreadActivity::Idle } else { ThreadActivity::Arrived });
+            record.times[ThreadActivity::Part as usize] = Nanos::from_ms(at / 4);
+            record.times[ThreadActivity::Arrived as usize] = Nanos::from_ms(at / 4);
+            record.times[ThreadActivity::Idle as usize] = Nanos::from_ms(at / 2);
+            ledger.add(Nanos::from_ms(at), &[reading(1, TaskState::Runnable, at, 0)], &[record]);
+        }
+        let ran = ThreadActivity::ALL.map(|activity| ledger.threads[&1].during(activity).ran.0 / 1_000_000);
+        let [part, arrived, idle] =
+            [ThreadActivity::Part, ThreadActivity::Arrived, ThreadActivity::Idle].map(|activity| ran[activity as usize]);
+        assert!((245..=250).contains(&part) && (245..=255).contains(&arrived) && (495..=505).contains(&idle), "{ran:?}");
     }
 
     #[test]

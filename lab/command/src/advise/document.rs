@@ -43,7 +43,6 @@ struct Spent {
 #[derive(Serialize)]
 struct EpisodeSummary {
     count: u64,
-    lost: u64,
     waited_ns: u64,
     last_thread: Option<u32>,
     last_share: Option<f64>,
@@ -137,7 +136,6 @@ pub(super) fn of(advice: &Advice) -> AdviceDocument<'_> {
         spent_ns: Spent { work, spun, idle_spun, ready, late, lock, other },
         episodes: EpisodeSummary {
             count: seen.episodes.count,
-            lost: seen.episodes.lost,
             waited_ns: seen.episodes.waited.0,
             last_thread: last.map(|(thread, _)| thread),
             last_share: last.map(|(_, share)| share),

@@ -209,9 +209,6 @@ fn report(
         }
         seen.python = Some(lines);
     }
-    if seen.episodes.lost > 0 {
-        not_seen.push(format!("{} episodes of barriers, of {}", seen.episodes.lost, seen.episodes.count + seen.episodes.lost));
-    }
     let without = seen.creations.map_or(0, |creations| creations.without_slot);
     if without > 0 {
         not_seen.push(format!("what {without} threads did: the page of records has no more room"));

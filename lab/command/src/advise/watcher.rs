@@ -29,8 +29,6 @@ pub(super) struct Watcher {
     page: Option<WatchPage>,
     command: Option<String>,
     ledger: Ledger,
-    episodes: EpisodeTally,
-    next_episode: u64,
     programs: BTreeMap<u32, ProgramFacts>,
     siblings: BTreeSet<u32>,
     family: Vec<u32>,
@@ -62,8 +60,6 @@ impl Watcher {
             page,
             command,
             ledger: Ledger::default(),
-            episodes: EpisodeTally::default(),
-            next_episode: 0,
             programs: BTreeMap::new(),
             siblings: BTreeSet::new(),
             family: vec![root],
@@ -94,7 +90,6 @@ impl Watcher {
         }
         let known = self.ledger.threads.len();
         self.ledger.add(at, &readings, &recorded);
-        self.take_episodes();
         if let Ok(load) = sched::load() {
             self.loads = Some((self.loads.map_or(load, |(first, _)| first), load));
         }
@@ -117,13 +112,6 @@ impl Watcher {
         let pause = (paid_until - self.ledger.elapsed()).max(SHORTEST).min(LONGEST);
         let part = (self.ledger.looks * 618 + 300) % 1_000;
         Nanos(pause.0 * (700 + part * 6 / 10) / 1_000)
-    }
-
-    fn take_episodes(&mut self) {
-        let Some(page) = self.page else { return };
-        let episodes = &mut self.episodes;
-        let lost = page.episodes(&mut self.next_episode, |episode| episodes.add(&episode));
-        self.episodes.lost += lost;
     }
 
     /// Looks at what changes seldom.
@@ -179,11 +167,11 @@ impl Watcher {
 
     /// All that was seen, and what could not be.
     pub(super) fn finish(mut self) -> (Observation, Vec<String>) {
-        self.take_episodes();
         self.throttling_now();
-        if let Some(page) = self.page {
-            self.ledger.settle(&page.threads());
-        }
+        let recorded = self.page.map(|page| page.all_threads()).unwrap_or_default();
+        self.ledger.settle(&recorded);
+        let mut episodes = EpisodeTally::default();
+        recorded.iter().for_each(|thread| episodes.add(thread));
         if self.ledger.threads.is_empty() {
             self.not_seen.push("all threads: /proc is not mounted, or shows no processes of this user".to_owned());
         }
@@ -206,7 +194,7 @@ impl Watcher {
         programs.sort_by_key(|program| (program.process != self.root, program.process));
         let seen = Observation {
             ledger: self.ledger,
-            episodes: self.episodes,
+            episodes,
             creations: self.page.map(|page| page.creations()),
             programs,
             siblings: self.siblings,

@@ -2,7 +2,7 @@
 use super::processors::seconds;
 use super::{Certainty, NamedCause, WaitCause};
 use crate::{Observation, Remedy, Rounding, TimeSplit, cures};
-use foregather_host::watched::page::{ActivityCounts, RecordedThread, ThreadActivity};
+use foregather_host::watched::page::{RecordedThread, ThreadActivity};
 use foregather_machine::Nanos;
 
 /// How late members spent the time in which others waited for them.
@@ -26,17 +26,11 @@ fn recorded(seen: &Observation) -> impl Iterator<Item = &RecordedThread> {
     seen.ledger.threads.values().filter_map(|account| account.recorded.as_ref())
 }
 
-fn counts(seen: &Observation) -> ActivityCounts {
-    let mut sum = ActivityCounts::default();
-    for record in recorded(seen) {
-        let one = &record.counts;
-        sum.regions += one.regions;
-        sum.region_ns += one.region_ns;
-        sum.parts += one.parts;
-        sum.part_ns += one.part_ns;
-        sum.locks += one.locks;
-    }
-    sum
+/// The regions of all threads, the time in which they were open, and the parts that threads executed.
+fn regions(seen: &Observation) -> (u64, Nanos, u64) {
+    recorded(seen).map(|record| record.counts).fold((0, Nanos::ZERO, 0), |(regions, open, parts), one| {
+        (regions + one.regions, open + Nanos(one.region_ns), parts + one.parts)
+    })
 }
 
 pub(super) fn io(seen: &Observation) -> Option<NamedCause> {
@@ -60,18 +54,14 @@ pub(super) fn io(seen: &Observation) -> Option<NamedCause> {
 }
 
 pub(super) fn convoy(seen: &Observation) -> Option<NamedCause> {
-    let (spent, counts) = (seen.spent(), counts(seen));
+    let (spent, locks) = (seen.spent(), recorded(seen).map(|record| record.counts.locks).sum::<u64>());
     // One wait may be long: the holder may take the mutex again before a thread that it wakes runs.
     (spent.lock > Nanos::ZERO).then(|| NamedCause {
         cause: WaitCause::LockConvoy,
         certainty: Certainty::Sure,
         explains: spent.lock,
         verdict: format!("threads queue for a mutex; {:.1} of them run at a time", seen.parallelism()),
-        evidence: format!(
-            "a mutex was found locked {} times; threads waited for {:.1} s in all",
-            counts.locks,
-            seconds(spent.lock)
-        ),
+        evidence: format!("a mutex was found locked {locks} times; threads waited for {:.1} s in all", seconds(spent.lock)),
         remedy: cures::step("hold the mutex for less work, or give each thread data of its own"),
     })
 }
@@ -104,29 +94,36 @@ pub(super) fn late(seen: &Observation) -> Option<NamedCause> {
     })
 }
 
-/// A part that is shorter does not pay for a region.
+/// A part that is shorter may not pay for a region.
 const SHORT: Nanos = Nanos::from_us(20);
 
 pub(super) fn tiny(seen: &Observation) -> Option<NamedCause> {
-    let counts = counts(seen);
-    if counts.regions < 1_000 || counts.parts == 0 {
+    let (regions, open, parts) = regions(seen);
+    if regions < 1_000 || parts == 0 {
         return None;
     }
-    let (region, part) = (Nanos(counts.region_ns / counts.regions), Nanos(counts.part_ns / counts.parts));
+    // Waits at barriers within a region are no work.
+    let work = recorded(seen).fold(Nanos::ZERO, |sum, record| sum + record.times[ThreadActivity::Part as usize]);
+    let (region, part, team) = (Nanos(open.0 / regions), Nanos(work.0 / parts), parts as f64 / regions as f64);
     let overhead = 1.0 - part.0 as f64 / region.0.max(1) as f64;
-    let team = counts.parts as f64 / counts.regions as f64;
-    let busy = seen.per_elapsed(Nanos(counts.region_ns));
-    (part < SHORT && overhead >= 0.4 && busy >= 0.2).then(|| NamedCause {
-        cause: WaitCause::TinyRegions,
-        certainty: Certainty::Sure,
-        explains: Nanos(((region - part).0 as f64 * counts.regions as f64 * team) as u64).min(seen.spent().total()),
-        verdict: format!("regions do {:.1} us of work a thread, and take {:.1} us", micros(part), micros(region)),
-        evidence: format!("{} regions in {:.1} s", counts.regions, seconds(seen.elapsed())),
-        remedy: Remedy {
-            command: cures::threads(seen, 1).command,
+    // What a thread alone would take.
+    let alone = part.0 as f64 * team;
+    let remedy = if alone <= region.0 as f64 {
+        Remedy {
             step: "run them in one thread, start the program by foregather exec, or open one region around their loop".to_owned(),
             rounding: Rounding::MayChange,
-        },
+            ..cures::threads(seen, 1)
+        }
+    } else {
+        cures::step("open one region around their loop, or start the program by foregather exec")
+    };
+    (part < SHORT && overhead >= 0.4 && seen.per_elapsed(open) >= 0.2).then(|| NamedCause {
+        cause: WaitCause::TinyRegions,
+        certainty: Certainty::Sure,
+        explains: Nanos(((region - part).0 as f64 * regions as f64 * team) as u64).min(seen.spent().total()),
+        verdict: format!("regions do {:.1} us of work a thread, and take {:.1} us", micros(part), micros(region)),
+        evidence: format!("{regions} regions in {:.1} s", seconds(seen.elapsed())),
+        remedy,
     })
 }
 

@@ -2,7 +2,7 @@
 use super::*;
 use crate::cures;
 use foregather_host::cgroup::Throttling;
-use foregather_host::watched::page::{ActivityCounts, Creations, RecordedEpisode, RecordedThread, ThreadActivity};
+use foregather_host::watched::page::{ActivityCounts, ActivityTimes, Creations, RecordedThread, ThreadActivity};
 use foregather_host::watched::program::ProgramFacts;
 use foregather_host::watched::surroundings::Competitor;
 use foregather_host::watched::task::{SystemCall, TaskFacts, TaskReading, TaskState};
@@ -23,13 +23,16 @@ struct PlantedThread {
     pool: &'static str,
     allowed: Vec<u32>,
     counts: ActivityCounts,
+    /// How long it executed parts of regions, as it was recorded.
+    part_ns: u64,
 }
 
 fn actor(thread: ThreadId, ran: u64, queued: u64, activity: ThreadActivity) -> PlantedThread {
     let state = if ran + queued > 0 { TaskState::Runnable } else { TaskState::Sleeping };
     let pool = if thread == 1 { "" } else { "libgomp.so.1+0x20" };
     let (creator, counts, activity) = (1, ActivityCounts::default(), Some(activity));
-    PlantedThread { process: 1, thread, ran, queued, state, call: None, activity, creator, pool, allowed: vec![0, 1], counts }
+    let (call, allowed, part_ns) = (None, vec![0, 1], 0);
+    PlantedThread { process: 1, thread, ran, queued, state, call, activity, creator, pool, allowed, counts, part_ns }
 }
 
 fn reading(of: &PlantedThread, at_ms: u64) -> TaskReading {
@@ -38,6 +41,8 @@ fn reading(of: &PlantedThread, at_ms: u64) -> TaskReading {
 }
 
 fn record(of: &PlantedThread) -> Option<RecordedThread> {
+    let mut times = ActivityTimes::default();
+    times[ThreadActivity::Part as usize] = Nanos(of.part_ns);
     Some(RecordedThread {
         process: of.process,
         thread: of.thread,
@@ -49,6 +54,7 @@ fn record(of: &PlantedThread) -> Option<RecordedThread> {
         holder: 0,
         team: 2,
         counts: of.counts,
+        times,
     })
 }
 
@@ -75,11 +81,10 @@ fn watched(actors: &[PlantedThread]) -> Observation {
 
 /// Episodes in which a thread was last by that share of a millisecond each.
 fn with_episodes(mut seen: Observation, last: ThreadId, count: u64, late_us: u64) -> Observation {
-    for number in 0..count {
-        let arrived = Nanos::from_ms(number + 1);
-        let (second, waited) = (arrived - Nanos::from_us(late_us), Nanos::from_us(late_us));
-        seen.episodes.add(&RecordedEpisode { process: 1, last, members: 2, second, arrived, waited, worked: Nanos::from_ms(1) });
-    }
+    let late_ns = count * late_us * 1_000;
+    let counts =
+        ActivityCounts { episodes: count, lead_ns: late_ns, waited_ns: late_ns, members: 2, ..ActivityCounts::default() };
+    seen.episodes.add(&RecordedThread { process: 1, thread: last, counts, ..RecordedThread::default() });
     seen
 }
 
@@ -254,7 +259,7 @@ fn a_late_thread_is_known_although_others_are_last_at_barriers_that_cost_nothing
 #[test]
 fn locks_regions_and_idle_workers_are_named_by_their_counts() {
     let mut locks = actor(2, 0, 0, ThreadActivity::Lock);
-    locks.counts = ActivityCounts { locks: 500, lock_ns: 2_900_000_000, ..ActivityCounts::default() };
+    locks.counts = ActivityCounts { locks: 500, ..ActivityCounts::default() };
     assert_eq!(
         first(&watched(&[actor(1, 1_000, 0, ThreadActivity::Own), locks])),
         Some((WaitCause::LockConvoy, Certainty::Sure))
@@ -262,16 +267,12 @@ fn locks_regions_and_idle_workers_are_named_by_their_counts() {
     let starved = watched(&[actor(1, 1_000, 0, ThreadActivity::Own), actor(2, 0, 0, ThreadActivity::Lock)]);
     assert_eq!(first(&starved), Some((WaitCause::LockConvoy, Certainty::Sure)), "in its first wait");
     let mut leader = actor(1, 1_000, 0, ThreadActivity::Part);
-    leader.counts = ActivityCounts {
-        regions: 1_000_000,
-        region_ns: 2_900_000_000,
-        parts: 2_000_000,
-        part_ns: 1_000_000_000,
-        ..ActivityCounts::default()
-    };
+    leader.counts =
+        ActivityCounts { regions: 1_000_000, region_ns: 2_900_000_000, parts: 2_000_000, ..ActivityCounts::default() };
+    leader.part_ns = 1_000_000_000;
     let tiny = watched(&[leader.clone(), actor(2, 1_000, 0, ThreadActivity::Arrived)]);
     assert_eq!(first(&tiny), Some((WaitCause::TinyRegions, Certainty::Sure)));
-    leader.counts.part_ns = 5_000_000_000;
+    leader.part_ns = 5_000_000_000;
     assert_eq!(first(&watched(&[leader, actor(2, 1_000, 0, ThreadActivity::Part)])), None, "regions that pay");
     let idle = watched(&[actor(1, 1_000, 0, ThreadActivity::Own), actor(2, 1_000, 0, ThreadActivity::Idle)]);
     assert_eq!(first(&idle), Some((WaitCause::IdleSpin, Certainty::Sure)));
@@ -289,16 +290,12 @@ fn locks_regions_and_idle_workers_are_named_by_their_counts() {
 #[test]
 fn workers_that_spin_through_short_gaps_are_not_sent_to_sleep() {
     let spinning = |regions: u64, region_us: u64, part_us: u64| {
-        let counts = ActivityCounts {
-            regions,
-            region_ns: regions * region_us * 1_000,
-            parts: regions,
-            part_ns: regions * part_us * 1_000,
-            ..ActivityCounts::default()
-        };
-        let leader = PlantedThread { counts, ..actor(1, 1_000, 0, ThreadActivity::Own) };
+        let counts =
+            ActivityCounts { regions, region_ns: regions * region_us * 1_000, parts: regions, ..ActivityCounts::default() };
+        let part_ns = regions * part_us * 1_000;
+        let leader = PlantedThread { counts, part_ns, ..actor(1, 1_000, 0, ThreadActivity::Own) };
         let counts = ActivityCounts { regions: 0, region_ns: 0, ..counts };
-        judge(&watched(&[leader, PlantedThread { counts, ..actor(2, 1_000, 0, ThreadActivity::Idle) }]))
+        judge(&watched(&[leader, PlantedThread { counts, part_ns, ..actor(2, 1_000, 0, ThreadActivity::Idle) }]))
     };
     let named = |causes: &[NamedCause]| causes.iter().map(|found| found.cause).collect::<Vec<_>>();
     assert_eq!(named(&spinning(50_000, 40, 35)), [], "gaps of 20 us between regions that pay");
@@ -306,6 +303,9 @@ fn workers_that_spin_through_short_gaps_are_not_sent_to_sleep() {
     assert_eq!(named(&tiny), [WaitCause::TinyRegions], "gaps of 20 us between regions that do not pay");
     assert_eq!(tiny[0].remedy.command.as_deref(), Some("OMP_NUM_THREADS=1 ./sum"));
     assert!(tiny[0].remedy.step.contains("foregather exec"), "{}", tiny[0].remedy.step);
+    let pays = spinning(50_000, 20, 12);
+    assert_eq!(named(&pays), [WaitCause::TinyRegions], "small regions in which two threads are faster than one");
+    assert_eq!(pays[0].remedy.command, None);
     let long = spinning(300, 1_000, 900);
     assert_eq!(named(&long), [WaitCause::IdleSpin], "gaps of 9 ms");
     assert_eq!(long[0].verdict, "1 worker spins while no region is open");

@@ -1,9 +1,8 @@
 //! What the preload library records of a program's threads: memory that the program and its watcher both map.
 //!
 //! Each thread has a slot that it alone writes, so the watcher reads a hint, never a lock: a reading may be
-//! torn between two fields, and is one sample of many. Episodes of barriers go into a ring, written by the
-//! thread that arrives last; a stamp tells a whole entry from one that is being written. If the ring
-//! overflows between two readings, the oldest episodes are lost and counted.
+//! torn between two fields, and is one sample of many. Counts and times are sums, so none is lost between two
+//! readings. An episode of a barrier is counted in the slot of the thread that arrived last.
 use super::{memory_file, not_created, path_of};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use foregather_machine::{Error, Nanos, ThreadId};
@@ -15,16 +14,16 @@ use std::path::Path;
 
 /// The variable that names the page to the preload library.
 pub const VARIABLE: &str = "FOREGATHER_WATCH_PAGE";
-const MAGIC: u64 = 0xf0e6_a7e5_0000_0001;
+const MAGIC: u64 = 0xf0e6_a7e5_0000_0002;
 const SLOTS: usize = 2_048;
-const EPISODES: usize = 1 << 14;
 const NAMES: usize = 64;
 const NAME_BYTES: usize = 56;
 
 /// What a thread does, as far as a wrapped function shows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ThreadActivity {
     /// The program's own code, outside of any region.
+    #[default]
     Own,
     /// Its part of a parallel region.
     Part,
@@ -38,16 +37,14 @@ pub enum ThreadActivity {
     Lock,
 }
 
-/// What a thread writes into its slot. `Arrived` at a region's end becomes [`ThreadActivity::Idle`] when the
-/// region closes, which only its leader's slot shows.
-const ACTIVITIES: [ThreadActivity; 6] = [
-    ThreadActivity::Own,
-    ThreadActivity::Part,
-    ThreadActivity::Arrived,
-    ThreadActivity::Idle,
-    ThreadActivity::Condition,
-    ThreadActivity::Lock,
-];
+impl ThreadActivity {
+    /// All of them, in the order of their numbers in a slot. `Arrived` at a region's end becomes `Idle` when
+    /// the region closes, which only its leader's slot shows.
+    pub const ALL: [Self; 6] = [Self::Own, Self::Part, Self::Arrived, Self::Idle, Self::Condition, Self::Lock];
+}
+
+/// How long a thread did what, by [`ThreadActivity`].
+pub type ActivityTimes = [Nanos; ThreadActivity::ALL.len()];
 
 /// Counts of one thread. Times are in nanoseconds.
 #[derive(Debug, Default)]
@@ -57,18 +54,22 @@ pub struct ThreadCounts {
     pub regions: AtomicU64,
     /// See `regions`.
     pub region_ns: AtomicU64,
-    /// Parts of regions that it executed, and how long they took until it arrived.
+    /// Parts of regions that it executed.
     pub parts: AtomicU64,
-    /// See `parts`.
-    pub part_ns: AtomicU64,
     /// Regions that it opened within a part.
     pub nested: AtomicU64,
-    /// Mutexes that it found locked, and how long it waited for them.
+    /// Mutexes that it found locked.
     pub locks: AtomicU64,
-    /// See `locks`.
-    pub lock_ns: AtomicU64,
     /// Its calls of `sched_yield`.
     pub yields: AtomicU64,
+    /// Episodes of barriers, ends of regions included, in which it was the last to arrive.
+    pub episodes: AtomicU64,
+    /// By how much they would have been shorter if it had arrived with the member before it, added up.
+    pub lead_ns: AtomicU64,
+    /// How long all other members waited for it, added up.
+    pub waited_ns: AtomicU64,
+    /// The largest number of members.
+    pub members: AtomicU64,
 }
 
 /// The place of one thread.
@@ -93,12 +94,18 @@ pub struct ThreadSlot {
     team: AtomicU32,
     /// The region that it has opened; 0 if none is open.
     open_region: AtomicU64,
+    /// When it closed a region last.
+    closed: AtomicU64,
+    /// Whether its thread has exited, so that another one may take the slot.
+    has_exited: AtomicU32,
+    /// How long it did what, up to `since`.
+    times: [AtomicU64; ThreadActivity::ALL.len()],
     /// Only this thread writes them.
     pub counts: ThreadCounts,
 }
 
 /// One reading of a slot.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordedThread {
     /// Its process.
     pub process: u32,
@@ -121,6 +128,8 @@ pub struct RecordedThread {
     pub team: u32,
     /// Its counts.
     pub counts: ActivityCounts,
+    /// How long it did what, up to this reading.
+    pub times: ActivityTimes,
 }
 
 /// A copy of [`ThreadCounts`].
@@ -130,36 +139,13 @@ pub struct ActivityCounts {
     pub regions: u64,
     pub region_ns: u64,
     pub parts: u64,
-    pub part_ns: u64,
     pub nested: u64,
     pub locks: u64,
-    pub lock_ns: u64,
     pub yields: u64,
-}
-
-/// One episode of a barrier, or the end of a region, at which all members have arrived.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RecordedEpisode {
-    /// Its process.
-    pub process: u32,
-    /// The thread that arrived last.
-    pub last: ThreadId,
-    /// How many members there are.
-    pub members: u32,
-    /// When the one before the last arrived, and the last.
-    pub second: Nanos,
-    /// See `second`.
-    pub arrived: Nanos,
-    /// How long the members waited for the last one, added up.
-    pub waited: Nanos,
-    /// How long the members were on their way since the episode before, added up.
-    pub worked: Nanos,
-}
-
-#[repr(C)]
-struct PageEntry {
-    stamp: AtomicU64,
-    fields: [AtomicU64; 7],
+    pub episodes: u64,
+    pub lead_ns: u64,
+    pub waited_ns: u64,
+    pub members: u64,
 }
 
 #[repr(C)]
@@ -167,7 +153,6 @@ struct Layout {
     magic: AtomicU64,
     slots_taken: AtomicU32,
     names_taken: AtomicU32,
-    episodes: AtomicU64,
     created: AtomicU32,
     refused: AtomicU32,
     refused_errno: AtomicU32,
@@ -175,7 +160,6 @@ struct Layout {
     /// The highest number of a region so far.
     regions: AtomicU64,
     slots: [ThreadSlot; SLOTS],
-    ring: [PageEntry; EPISODES],
     names: [[AtomicU64; NAME_BYTES / 8]; NAMES],
 }
 
@@ -251,19 +235,21 @@ impl WatchPage {
         let index = self.0.slots_taken.fetch_add(1, Relaxed) as usize;
         let slot = self.0.slots.get(index).or_else(|| {
             self.0.slots_taken.store(SLOTS as u32, Relaxed);
-            // Those of threads that have exited.
-            self.0.slots.iter().find(|slot| slot.thread.compare_exchange(0, thread, Relaxed, Relaxed).is_ok())
+            self.0.slots.iter().find(|slot| slot.has_exited.compare_exchange(1, 0, AcqRel, Relaxed).is_ok())
         });
         if slot.is_none() {
             self.0.without_slot.fetch_add(1, Relaxed);
         }
         let slot = slot?;
+        slot.thread.store(0, Release);
         slot.creator.store(creator, Relaxed);
         slot.pool.store(pool, Relaxed);
         slot.activity.store(0, Relaxed);
         slot.open_region.store(0, Relaxed);
         slot.leader.store(0, Relaxed);
+        slot.since.store(now().0, Relaxed);
         slot.process.store(process, Relaxed);
+        slot.counts.all().into_iter().chain(&slot.times).for_each(|sum| sum.store(0, Relaxed));
         slot.thread.store(thread, Release);
         Some(slot)
     }
@@ -311,89 +297,58 @@ impl WatchPage {
         (offset / size_of::<ThreadSlot>()) as u32 + 1
     }
 
-    /// Records an episode.
-    #[inline]
-    pub fn record(&self, episode: &RecordedEpisode) {
-        let ticket = self.0.episodes.fetch_add(1, Relaxed);
-        let entry = &self.0.ring[ticket as usize % EPISODES];
-        entry.stamp.store(0, Relaxed);
-        core::sync::atomic::fence(Release);
-        let RecordedEpisode { process, last, members, second, arrived, waited, worked } = *episode;
-        let values = [process.into(), last.into(), members.into(), second.0, arrived.0, waited.0, worked.0];
-        entry.fields.iter().zip(values).for_each(|(field, value)| field.store(value, Relaxed));
-        entry.stamp.store(ticket + 1, Release);
-    }
-
-    /// Takes the episodes from number `*next` on, and returns how many were lost.
-    pub fn episodes(&self, next: &mut u64, mut take: impl FnMut(RecordedEpisode)) -> u64 {
-        let end = self.0.episodes.load(Acquire);
-        let first = (*next).max(end.saturating_sub(EPISODES as u64));
-        let mut lost = first - *next;
-        for ticket in first..end {
-            let entry = &self.0.ring[ticket as usize % EPISODES];
-            let before = entry.stamp.load(Acquire);
-            let [process, last, members, second, arrived, waited, worked] =
-                core::array::from_fn(|at| entry.fields[at].load(Relaxed));
-            core::sync::atomic::fence(Acquire);
-            if before != ticket + 1 || entry.stamp.load(Relaxed) != before {
-                lost += 1;
-                continue;
-            }
-            let [process, last, members] = [process, last, members].map(|value| value as u32);
-            let [second, arrived, waited, worked] = [second, arrived, waited, worked].map(Nanos);
-            take(RecordedEpisode { process, last, members, second, arrived, waited, worked });
-        }
-        *next = end;
-        lost
-    }
-
-    /// Reads all slots that are taken.
+    /// Reads the slots of all threads that have not exited.
     pub fn threads(&self) -> Vec<RecordedThread> {
+        let at = now();
+        self.taken().filter(|slot| slot.has_exited.load(Acquire) == 0).map(|slot| self.read(slot, at)).collect()
+    }
+
+    /// Reads all slots, those of threads that have exited included, unless others have taken theirs.
+    pub fn all_threads(&self) -> Vec<RecordedThread> {
+        let at = now();
+        self.taken().map(|slot| self.read(slot, at)).collect()
+    }
+
+    fn taken(&self) -> impl Iterator<Item = &ThreadSlot> {
         let taken = (self.0.slots_taken.load(Acquire) as usize).min(SLOTS);
-        self.0.slots[..taken].iter().filter(|slot| slot.thread.load(Acquire) != 0).map(|slot| self.read(slot)).collect()
+        self.0.slots[..taken].iter().filter(|slot| slot.thread.load(Acquire) != 0)
     }
 
     /// Returns whether a thread has a parallel region open.
     pub fn has_open_region(&self, process: u32, thread: ThreadId) -> bool {
-        let taken = (self.0.slots_taken.load(Acquire) as usize).min(SLOTS);
         let is_its = |slot: &&ThreadSlot| slot.thread.load(Acquire) == thread && slot.process.load(Relaxed) == process;
-        self.0.slots[..taken].iter().filter(is_its).any(|slot| slot.open_region.load(Relaxed) != 0)
+        self.taken().filter(is_its).any(|slot| slot.open_region.load(Relaxed) != 0)
     }
 
-    fn read(&self, slot: &ThreadSlot) -> RecordedThread {
-        let subject = slot.subject.load(Relaxed);
-        let mut activity = ACTIVITIES[(slot.activity.load(Relaxed) as usize).min(ACTIVITIES.len() - 1)];
+    fn read(&self, slot: &ThreadSlot, at: Nanos) -> RecordedThread {
+        let (subject, since) = (slot.subject.load(Relaxed), Nanos(slot.since.load(Relaxed)));
+        let mut activity = ThreadActivity::ALL[(slot.activity.load(Relaxed) as usize).min(ThreadActivity::ALL.len() - 1)];
         let leader = (slot.leader.load(Relaxed) as usize).checked_sub(1).and_then(|leader| self.0.slots.get(leader));
         if let (ThreadActivity::Arrived, Some(leader)) = (activity, leader)
             && leader.open_region.load(Relaxed) != subject
         {
             activity = ThreadActivity::Idle;
         }
+        let mut times: ActivityTimes = core::array::from_fn(|activity| Nanos(slot.times[activity].load(Relaxed)));
+        if slot.has_exited.load(Relaxed) == 0 {
+            times[activity as usize] += at - since;
+        }
         let pool = (slot.pool.load(Relaxed) as usize).checked_sub(1).and_then(|at| self.0.names.get(at));
         let bytes: Vec<u8> = pool.into_iter().flatten().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect();
-        let counts = &slot.counts;
-        let [regions, region_ns, parts, part_ns, nested, locks, lock_ns, yields] = [
-            &counts.regions,
-            &counts.region_ns,
-            &counts.parts,
-            &counts.part_ns,
-            &counts.nested,
-            &counts.locks,
-            &counts.lock_ns,
-            &counts.yields,
-        ]
-        .map(|count| count.load(Relaxed));
+        let [regions, region_ns, parts, nested, locks, yields, episodes, lead_ns, waited_ns, members] =
+            slot.counts.all().map(|count| count.load(Relaxed));
         RecordedThread {
             process: slot.process.load(Relaxed),
             thread: slot.thread.load(Relaxed),
             creator: slot.creator.load(Relaxed),
             pool: String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned(),
             activity,
-            since: Nanos(slot.since.load(Relaxed)),
+            since,
             subject,
             holder: slot.holder.load(Relaxed),
             team: slot.team.load(Relaxed),
-            counts: ActivityCounts { regions, region_ns, parts, part_ns, nested, locks, lock_ns, yields },
+            counts: ActivityCounts { regions, region_ns, parts, nested, locks, yields, episodes, lead_ns, waited_ns, members },
+            times,
         }
     }
 
@@ -409,23 +364,69 @@ impl WatchPage {
     }
 }
 
+impl ThreadCounts {
+    fn all(&self) -> [&AtomicU64; 10] {
+        let Self { regions, region_ns, parts, nested, locks, yields, episodes, lead_ns, waited_ns, members } = self;
+        [regions, region_ns, parts, nested, locks, yields, episodes, lead_ns, waited_ns, members]
+    }
+}
+
 impl ThreadSlot {
     /// Begins an activity. Returns the one before, for [`ThreadSlot::resume`].
     #[inline]
     pub fn begin(&self, activity: ThreadActivity, subject: u64, now: Nanos) -> (u32, u64) {
-        let before = (self.activity.load(Relaxed), self.subject.load(Relaxed));
-        self.since.store(now.0, Relaxed);
-        self.subject.store(subject, Relaxed);
-        self.activity.store(activity as u32, Relaxed);
+        let before = self.doing();
+        self.resume((activity as u32, subject), now);
         before
     }
 
     /// Goes back to an activity.
     #[inline]
     pub fn resume(&self, (activity, subject): (u32, u64), now: Nanos) {
-        self.since.store(now.0, Relaxed);
+        self.spend(self.activity.load(Relaxed), now);
         self.subject.store(subject, Relaxed);
         self.activity.store(activity, Relaxed);
+    }
+
+    /// Begins a part of a region. A worker that arrived at the end of the leader's region before was idle
+    /// since that one closed.
+    #[inline]
+    pub fn begin_part(&self, region: u64, closed_before: Nanos, now: Nanos) {
+        if self.activity.load(Relaxed) == ThreadActivity::Arrived as u32 {
+            let was_in_it = self.subject.load(Relaxed) + 1 == region;
+            if was_in_it && closed_before.0 > self.since.load(Relaxed) {
+                self.spend(ThreadActivity::Arrived as u32, closed_before);
+            }
+            self.spend(ThreadActivity::Idle as u32, now);
+        }
+        self.begin(ThreadActivity::Part, region, now);
+    }
+
+    /// Adds the time since the activity began to the times of one, and begins again.
+    #[inline]
+    fn spend(&self, activity: u32, now: Nanos) {
+        let since = Nanos(self.since.load(Relaxed));
+        if let Some(time) = self.times.get(activity as usize) {
+            Self::add(time, (now - since).0);
+        }
+        self.since.store(now.0, Relaxed);
+    }
+
+    /// What it does, for [`ThreadSlot::resume`].
+    #[inline]
+    pub fn doing(&self) -> (u32, u64) {
+        (self.activity.load(Relaxed), self.subject.load(Relaxed))
+    }
+
+    /// Counts an episode in which this thread was the last of `members` to arrive.
+    #[inline]
+    pub fn count_episode(&self, members: u32, lead: Nanos, waited: Nanos) {
+        Self::add(&self.counts.episodes, 1);
+        Self::add(&self.counts.lead_ns, lead.0);
+        Self::add(&self.counts.waited_ns, waited.0);
+        if self.counts.members.load(Relaxed) < members.into() {
+            self.counts.members.store(members.into(), Relaxed);
+        }
     }
 
     /// Names the thread that holds what this one waits for.
@@ -434,12 +435,19 @@ impl ThreadSlot {
         self.holder.store(holder, Relaxed);
     }
 
-    /// Opens a region as its leader, or closes it (0). Returns the one that was open before.
+    /// Opens a region as its leader. Returns the one that was open before, and when it closed one last.
     #[inline]
-    pub fn open(&self, region: u64) -> u64 {
+    pub fn open(&self, region: u64) -> (u64, Nanos) {
         let before = self.open_region.load(Relaxed);
         self.open_region.store(region, Relaxed);
-        before
+        (before, Nanos(self.closed.load(Relaxed)))
+    }
+
+    /// Closes a region, within the one that was open before (0: none).
+    #[inline]
+    pub fn close(&self, outer: u64, now: Nanos) {
+        self.closed.store(now.0, Relaxed);
+        self.open_region.store(outer, Relaxed);
     }
 
     /// Joins the team of a leader's slot.
@@ -450,8 +458,9 @@ impl ThreadSlot {
     }
 
     /// Gives the slot back: its thread exits.
-    pub fn leave(&self) {
-        self.thread.store(0, Release);
+    pub fn leave(&self, now: Nanos) {
+        self.spend(self.activity.load(Relaxed), now);
+        self.has_exited.store(1, Release);
     }
 
     /// Adds to one of this thread's counts.
@@ -466,10 +475,6 @@ impl ThreadSlot {
 mod tests {
     use super::*;
 
-    fn episode(number: u32) -> RecordedEpisode {
-        RecordedEpisode { last: number, members: 2, waited: Nanos(u64::from(number)), ..RecordedEpisode::default() }
-    }
-
     #[test]
     fn what_is_written_through_one_mapping_is_read_through_another() {
         let (page, file) = WatchPage::create().unwrap();
@@ -479,16 +484,16 @@ mod tests {
         slot.begin(ThreadActivity::Lock, 0x10, Nanos(5));
         slot.waits_for(9);
         ThreadSlot::add(&slot.counts.locks, 2);
-        other.record(&episode(1));
+        slot.count_episode(3, Nanos(4), Nanos(9));
+        slot.count_episode(2, Nanos(1), Nanos(1));
         let seen = page.threads();
         let expected = (7, 8, 3, "libgomp.so.1+0x20", ThreadActivity::Lock, 0x10, 9, 2);
         let one = &seen[0];
         let got =
             (one.process, one.thread, one.creator, one.pool.as_str(), one.activity, one.subject, one.holder, one.counts.locks);
         assert_eq!((seen.len(), got), (1, expected));
-        let (mut next, mut found) = (0, Vec::new());
-        assert_eq!(page.episodes(&mut next, |episode| found.push(episode)), 0);
-        assert_eq!((found, next), (vec![episode(1)], 1));
+        let counts = one.counts;
+        assert_eq!((counts.episodes, counts.lead_ns, counts.waited_ns, counts.members), (2, 5, 10, 3));
         assert_eq!(page.name(b"libgomp.so.1+0x20"), pool);
         assert!(WatchPage::open(Path::new("/proc/self/exe")).is_none(), "another file");
     }
@@ -505,17 +510,29 @@ mod tests {
         assert_eq!(doing(), ThreadActivity::Arrived);
         let opens = |thread| page.has_open_region(1, thread);
         assert_eq!((opens(1), opens(2), opens(3)), (true, false, false));
-        leader.open(0);
+        leader.close(0, Nanos(2));
         assert_eq!((doing(), opens(1)), (ThreadActivity::Idle, false));
     }
 
     #[test]
-    fn a_full_ring_loses_the_oldest_and_counts_them() {
+    fn times_of_a_worker_are_exact_between_looks() {
         let (page, _file) = WatchPage::create().unwrap();
-        (0..EPISODES as u32 + 3).for_each(|number| page.record(&episode(number)));
-        let (mut next, mut found) = (0, Vec::new());
-        assert_eq!(page.episodes(&mut next, |episode| found.push(episode.last)), 3);
-        assert_eq!((found.len(), found[0]), (EPISODES, 3));
+        let [leader, worker] = [1, 2].map(|thread| page.slot(1, thread, 0, 0).unwrap());
+        worker.since.store(0, Relaxed);
+        worker.join(page.index(leader), 2);
+        // Two regions in turn, and one in which it has no part. The leader closes them at 40, 140 and 240.
+        worker.begin_part(1, Nanos(0), Nanos(10));
+        worker.begin(ThreadActivity::Arrived, 1, Nanos(30));
+        worker.begin_part(2, Nanos(40), Nanos(100));
+        worker.begin(ThreadActivity::Arrived, 2, Nanos(120));
+        worker.begin_part(4, Nanos(240), Nanos(300));
+        worker.leave(Nanos(305));
+        let times = page.all_threads()[1].times.map(|time| time.0);
+        let by = |activity: ThreadActivity| times[activity as usize];
+        let [own, part, arrived, idle] =
+            [ThreadActivity::Own, ThreadActivity::Part, ThreadActivity::Arrived, ThreadActivity::Idle].map(by);
+        assert_eq!((own, part, arrived, idle), (10, 20 + 20 + 5, 10, 60 + 180));
+        assert_eq!((page.threads().len(), page.all_threads().len()), (1, 2), "the worker has exited");
     }
 
     #[test]
@@ -524,7 +541,7 @@ mod tests {
         let slots: Vec<_> = (0..SLOTS as u32).map(|thread| page.slot(1, thread + 1, 0, 0).unwrap()).collect();
         assert!(page.slot(1, 5_000, 0, 0).is_none());
         assert_eq!(page.creations().without_slot, 1);
-        slots[7].leave();
+        slots[7].leave(now());
         assert!(page.slot(1, 5_001, 0, 0).is_some());
         assert_eq!(page.threads().iter().filter(|thread| thread.thread == 5_001).count(), 1);
     }
