@@ -35,24 +35,22 @@ pub struct Remedy {
     pub rounding: Rounding,
 }
 
+/// The variable for the number of threads of a region.
+const OPENMP_SIZE: &str = "OMP_NUM_THREADS";
 /// Runtimes and their variables for the number of threads.
 const SIZES: [(&str, &str); 8] = [
-    ("libgomp", "OMP_NUM_THREADS"),
-    ("libomp", "OMP_NUM_THREADS"),
-    ("libiomp5", "OMP_NUM_THREADS"),
-    ("foregather", "OMP_NUM_THREADS"),
+    ("libgomp", OPENMP_SIZE),
+    ("libomp", OPENMP_SIZE),
+    ("libiomp5", OPENMP_SIZE),
+    ("foregather", OPENMP_SIZE),
     ("OpenBLAS", "OPENBLAS_NUM_THREADS"),
     ("MKL", "MKL_NUM_THREADS"),
     ("BLIS", "BLIS_NUM_THREADS"),
     ("foregather (BLAS)", "FOREGATHER_THREADS"),
 ];
-/// Runtimes and what lets their idle threads sleep.
-const SLEEPS: [(&str, &str); 4] = [
-    ("libgomp", "OMP_WAIT_POLICY=passive"),
-    ("libomp", "KMP_BLOCKTIME=0"),
-    ("libiomp5", "KMP_BLOCKTIME=0"),
-    ("OpenBLAS", "OPENBLAS_THREAD_TIMEOUT=4"),
-];
+/// Runtimes with regions, and what lets their idle threads sleep.
+const SLEEPS: [(&str, &str); 3] =
+    [("libgomp", "OMP_WAIT_POLICY=passive"), ("libomp", "KMP_BLOCKTIME=0"), ("libiomp5", "KMP_BLOCKTIME=0")];
 /// Variables that bind threads.
 const BINDINGS: [&str; 4] = ["GOMP_CPU_AFFINITY", "OMP_PLACES", "OMP_PROC_BIND", "KMP_AFFINITY"];
 
@@ -64,21 +62,28 @@ pub(crate) fn step(step: impl Into<String>) -> Remedy {
 /// As many threads as that in each runtime of the program.
 pub(crate) fn threads(seen: &Observation, count: u32) -> Remedy {
     let plural = if count == 1 { "thread" } else { "threads" };
-    sized(seen, |_, _| count, format!("start no more than {count} {plural}"))
+    sized(seen, |_, _| Some(count), format!("start no more than {count} {plural}"))
+}
+
+/// One thread in each runtime that opens regions. A BLAS keeps its own.
+pub(crate) fn one_thread_a_region(seen: &Observation, words: &str) -> Remedy {
+    sized(seen, |variable, _| (variable == OPENMP_SIZE).then_some(1), words.to_owned())
 }
 
 /// That many threads in the first runtime, and one in all others.
 pub(crate) fn one_pool(seen: &Observation, count: u32) -> Remedy {
     let words = format!("give one pool {count} threads and the other pools 1");
-    sized(seen, |_, is_first| if is_first { count } else { 1 }, words)
+    sized(seen, |_, is_first| Some(if is_first { count } else { 1 }), words)
 }
 
-fn sized(seen: &Observation, count: impl Fn(&str, bool) -> u32, words: String) -> Remedy {
+fn sized(seen: &Observation, count: impl Fn(&str, bool) -> Option<u32>, words: String) -> Remedy {
     let mut set: Vec<(&str, u32)> = Vec::new();
     for (runtime, variable) in SIZES {
-        if seen.uses(runtime) && !set.iter().any(|(known, _)| *known == variable) {
-            let is_first = set.is_empty();
-            set.push((variable, count(runtime, is_first)));
+        if seen.uses(runtime)
+            && !set.iter().any(|(known, _)| *known == variable)
+            && let Some(count) = count(variable, set.is_empty())
+        {
+            set.push((variable, count));
         }
     }
     let settings: Vec<String> = set.iter().map(|(variable, count)| format!("{variable}={count}")).collect();

@@ -1,7 +1,7 @@
 //! Causes that lie in the program: late members, small regions, locks, and spins without work.
 use super::processors::seconds;
 use super::{Certainty, NamedCause, WaitCause};
-use crate::{Observation, Remedy, Rounding, TimeSplit, cures};
+use crate::{Observation, TimeSplit, cures};
 use foregather_host::watched::page::{RecordedThread, ThreadActivity};
 use foregather_machine::Nanos;
 
@@ -109,11 +109,8 @@ pub(super) fn tiny(seen: &Observation) -> Option<NamedCause> {
     // What a thread alone would take.
     let alone = part.0 as f64 * team;
     let remedy = if alone <= region.0 as f64 {
-        Remedy {
-            step: "run them in one thread, start the program by foregather exec, or open one region around their loop".to_owned(),
-            rounding: Rounding::MayChange,
-            ..cures::threads(seen, 1)
-        }
+        let words = "run them in one thread, start the program by foregather exec, or open one region around their loop";
+        cures::one_thread_a_region(seen, words)
     } else {
         cures::step("open one region around their loop, or start the program by foregather exec")
     };
