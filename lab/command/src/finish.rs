@@ -1,9 +1,9 @@
 //! How results leave the command: printed, kept in a file, and with a word about what makes them doubtful.
+use crate::cli::{Cli, Format};
 use anyhow::Result;
-use foregather_cli::failure::Failure;
-use foregather_cli::{Cli, Format};
 use foregather_machine::shown;
 use foregather_results::Results;
+use foregather_results::failure::Failure;
 use foregather_results::output::NotWritten;
 use foregather_results::table::wrapped;
 use std::io::{self, Write, stdout};

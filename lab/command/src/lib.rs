@@ -1,16 +1,19 @@
 //! The `foregather` command.
 //!
-//! - [`verbs`]: what answers what was asked for. [`worker`]: what child processes of this program do.
+//! - [`cli`]: the command line. [`verbs`]: what each verb does. [`worker`]: what child processes of this
+//!   program do.
 //! - [`demo`]: a tour of it all. [`doctor`]: what this machine has and what it lacks. `exec`: a program on
-//!   this project's runtimes. `advise`: why a program waits. `top`: which programs wait now.
-//!   `plans`: simulations. `screen`: what the terminal can show.
+//!   this project's runtimes. `advise`: why a program waits. `top`: which programs wait now. [`jobs`]: ranks,
+//!   and programs on them. `plans`: simulations. `screen`: what the terminal can show.
 #![forbid(unsafe_code)]
 
 mod advise;
+pub mod cli;
 pub mod demo;
 pub mod doctor;
 mod exec;
 mod finish;
+pub mod jobs;
 mod plans;
 mod screen;
 mod top;

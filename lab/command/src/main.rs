@@ -1,8 +1,9 @@
 //! The `foregather` command: a thin front on the library beside it.
 #![forbid(unsafe_code)]
 
-use foregather_cli::{Cli, failure};
+use foregather_lab::cli::Cli;
 use foregather_lab::{verbs, worker};
+use foregather_results::failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

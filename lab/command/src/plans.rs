@@ -1,7 +1,7 @@
 //! `simulate`: a plan, or a job that the command line describes, to its end.
+use crate::cli::{Cli, Format, JobOptions, Simulate};
 use crate::finish::{SIMULATE, finish, print};
 use anyhow::{Context, Result, bail, ensure};
-use foregather_cli::{Cli, Format, JobOptions, Simulate};
 use foregather_host::{affinity, interrupt};
 use foregather_machine::shown;
 use foregather_results::table::{ResultTable, wrapped};

@@ -1,17 +1,17 @@
 //! What answers each verb: gather, print, write.
+use crate::cli::{App, Cli, Exec, Format, Reproduce, Verb};
 use crate::finish::{finish, finish_with, print, tell};
+use crate::jobs::{app, run};
 use crate::screen::Screen;
 use crate::{advise, demo, doctor, exec, plans, top};
 use anyhow::{Context, Result, bail};
-use foregather_cli::failure::Failure;
-use foregather_cli::{App, Cli, Exec, Format, Reproduce, Verb};
 use foregather_host::{interrupt, sched, terminal};
-use foregather_jobs::{app, run};
 use foregather_machine::shown;
 use foregather_measure::Experiment;
 use foregather_report as report;
 use foregather_reproduce as reproduce;
 use foregather_results::compare;
+use foregather_results::failure::Failure;
 use foregather_results::output;
 use foregather_results::table;
 use foregather_results::{Noise, Results, Run};
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 /// Does what was asked for.
 ///
 /// # Errors
-/// For [`foregather_cli::failure::exit_code`] to print and to count.
+/// For [`foregather_results::failure::exit_code`] to print and to count.
 pub fn run(cli: &Cli) -> Result<()> {
     if let (Format::Table, Some(columns)) = (cli.format, terminal::columns()) {
         table::fit(columns);

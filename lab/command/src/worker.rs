@@ -1,4 +1,5 @@
 //! What this program does when it is its own child: cells, hogs and slaves, each in a process of its own.
+use crate::jobs::app::AppCell;
 use foregather_bench::queues::QueueCell;
 use foregather_bench::teams::TeamCell;
 use foregather_bench::{BarrierCell, Cell, Stranger, answer, ping_pong};
@@ -7,7 +8,6 @@ use foregather_bench_systems::dsm::DsmCell;
 use foregather_bench_systems::messages::{self, MessageCell};
 use foregather_host::dl::Library;
 use foregather_host::sched;
-use foregather_jobs::app::AppCell;
 use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::process::CommandExt;

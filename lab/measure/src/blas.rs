@@ -1,12 +1,12 @@
 //! What calls of a BLAS cost alone and shared: ours, and each other one that is installed, each cell in a
 //! process of its own, since their idle threads would disturb each other. Within a cell both ways alternate.
 use crate::matrix::{Matrix, Order, Surroundings};
+use crate::options::{Blas, BlasPart};
 use crate::peers::{Runner, RunnerSet};
 use crate::{Experiment, Measured, machine_file};
 use anyhow::{Context, Result};
 use foregather_bench_systems::blas::{BlasCell, BlasResult, Routine, ours};
 use foregather_blas::{Crossover, crossovers};
-use foregather_cli::{Blas, BlasPart};
 use foregather_host::affinity;
 use foregather_results::table::Shows::{Figure, Label, Median};
 use foregather_results::table::{Heading, ResultTable, texts};

@@ -2,10 +2,10 @@
 //! by this project's queue and by others, in turn.
 use crate::cells::{CellProgram, Within};
 use crate::matrix::{Matrix, Order, Surroundings};
+use crate::options::BroadcastOptions;
 use crate::{Experiment, Measured, machine_file};
 use anyhow::Result;
 use foregather_bench::queues::{Gaps, QueueCell, QueueResult};
-use foregather_cli::BroadcastOptions;
 use foregather_results::table::Shows::{Figure, Label, Median};
 use foregather_results::table::{Heading, ResultTable};
 use foregather_results::{Distribution, Measurement, Results};

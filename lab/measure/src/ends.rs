@@ -3,12 +3,12 @@
 //! for a processor would hold the process up.
 use crate::cells::{CellProgram, Within};
 use crate::matrix::{Matrix, Order, Runs, Surroundings};
+use crate::options::Ends;
 use crate::peers::{BUILD, program};
 use crate::regret::ScratchFolder;
 use crate::{Experiment, Measured, machine_file};
 use anyhow::{Context, Result};
 use foregather_bench::openmp::{EndCell, ProcessEnd};
-use foregather_cli::Ends;
 use foregather_host::{clock, costs};
 use foregather_machine::Costs;
 use foregather_results::table::Shows::{Count, Figure, Label, Median};

@@ -21,6 +21,7 @@
 //!   pipe.
 //! - `validate`: the simulator of processors held against this machine. `calibration`: this machine for the
 //!   simulator.
+//! - [`options`]: what can be asked of each experiment.
 //! - [`machine_file`]: this machine's costs, kept from run to run. [`peers`](mod@peers): what the peers'
 //!   program finds.
 #![forbid(unsafe_code)]
@@ -37,6 +38,7 @@ pub mod matrix;
 pub mod messages;
 mod noise;
 pub mod openmp;
+pub mod options;
 pub mod peers;
 pub mod pipe;
 pub mod product;
@@ -48,8 +50,8 @@ pub mod teams;
 mod validate;
 pub mod waits;
 
+use crate::options::Measure;
 use anyhow::Result;
-use foregather_cli::Measure;
 use foregather_results::{Measurement, Results};
 
 /// Something that `foregather measure` offers, as its options ask for it.

@@ -4,10 +4,10 @@
 //! there.
 use crate::cells::{CellProgram, Within};
 use crate::matrix::{Matrix, Order, Surroundings};
+use crate::options::{MessagePart, Messages, RankWorld};
 use crate::{Experiment, Measured, machine_file};
 use anyhow::{Context, Result, anyhow, bail};
 use foregather_bench_systems::messages::{Answer, Beside, MessageCell, Pattern, Task, Timed, Transport, Waits, World};
-use foregather_cli::{MessagePart, Messages, RankWorld};
 use foregather_host::affinity;
 use foregather_machine::{Costs, Nanos};
 use foregather_results::number::short;

@@ -1,8 +1,8 @@
 //! The busy loop of Seidel & Davis 1992 (figures 3-9 and 3-10) on every processor of this machine.
+use crate::options::NoiseOptions;
 use crate::{Experiment, Measured};
 use anyhow::Result;
 use foregather_bench::noise::{self, Trace};
-use foregather_cli::NoiseOptions;
 use foregather_host::affinity;
 use foregather_machine::Nanos;
 use foregather_results::table::Shows::{Figure, Label};

@@ -1,13 +1,13 @@
 //! What the constructs of OpenMP cost by this project's runtime and by others, in turn, in processes of their
 //! own, alone and beside hogs.
 use crate::matrix::{Matrix, Order, Surroundings};
+use crate::options::OpenMp;
 use crate::peers::{Runner, RunnerSet};
 use crate::teams::{mean_us, or, typical, with_regrets};
 use crate::{Experiment, Measured, machine_file};
 use anyhow::{Context, Result, ensure};
 use foregather_bench::openmp::{Construct, OpenMpCell};
 use foregather_bench::{CellResult, Work};
-use foregather_cli::OpenMp;
 use foregather_results::table::Shows::{Figure, Label, Median};
 use foregather_results::table::{Heading, ResultTable};
 use foregather_results::{Measurement, Results};
@@ -138,7 +138,7 @@ fn one(row: Row, runtime: &str, runs: &[CellResult], collapsed: u32) -> Measurem
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foregather_cli::TeamMatrix;
+    use crate::options::TeamMatrix;
 
     #[test]
     fn rows_are_all_constructs_with_all_teams_beside_all_hogs() {

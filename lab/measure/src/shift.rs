@@ -1,13 +1,13 @@
 //! Does it pay to synchronise before a shift, on this machine? Seidel & Davis 1992 ask it of a hypercube
 //! (Table III), and left it unconfirmed; here threads shift around a ring in shared memory.
 use crate::matrix::{Matrix, Order, Surroundings};
+use crate::options::Shift;
 use crate::skew::ENTRY_SKEW;
 use crate::{Experiment, Measured};
 use anyhow::Result;
 use foregather_barrier::{Algorithm, SignalCost};
 use foregather_bench::loggp;
 use foregather_bench::shift::{self, Series, Setup, Way};
-use foregather_cli::Shift;
 use foregather_host::affinity;
 use foregather_machine::Nanos;
 use foregather_message::{Protocol, Ring};

@@ -1,13 +1,13 @@
 //! Every barrier twice over: what it costs, and how unevenly its members leave it; and what was predicted:
 //! the cost of the same source in a simulated network with this machine's LogGP parameters.
 use crate::matrix::{Matrix, Order, Surroundings};
+use crate::options::Skew;
 use crate::{Experiment, Measured};
 use anyhow::Result;
 use foregather_barrier::{Algorithm, SignalCost};
 use foregather_bench::prices::Price;
 use foregather_bench::skew::{self, Release, Series, Setup};
 use foregather_bench::{loggp, skew::Episode};
-use foregather_cli::Skew;
 use foregather_host::{affinity, clock};
 use foregather_machine::{LogGp, Nanos, SplitMix};
 use foregather_results::number::digits;

@@ -1,12 +1,12 @@
 //! What a fork and a join cost: our team, Rust's scoped threads, rayon and OpenMP, in turn, in processes of
 //! their own, with bodies of several lengths and beside hogs.
 use crate::matrix::{Matrix, Order, Runs, Surroundings};
+use crate::options::{TeamMatrix, Teams};
 use crate::peers::{Runner, RunnerSet};
 use crate::{Experiment, Measured, machine_file};
 use anyhow::Result;
 use foregather_bench::teams::{RUNNERS, TeamCell};
 use foregather_bench::{CellResult, Work};
-use foregather_cli::{TeamMatrix, Teams};
 use foregather_results::table::Shows::{Figure, Label, Median};
 use foregather_results::table::{Heading, ResultTable};
 use foregather_results::{Distribution, Measurement, Results};

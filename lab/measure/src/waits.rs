@@ -1,10 +1,10 @@
 //! What waiting costs: the prices of the kernel's verbs, and the ping-pong of Guignon 2000 by every method.
 use crate::matrix::{Matrix, Order, Surroundings};
+use crate::options::Waits;
 use crate::{Experiment, Measured, machine_file};
 use anyhow::Result;
 use foregather_bench::ping_pong::{self, Method, PingPong, Setup, Side};
 use foregather_bench::prices;
-use foregather_cli::Waits;
 use foregather_host::{affinity, clock};
 use foregather_machine::{Costs, Nanos};
 use foregather_results::{Measurement, NoiseMeter};

@@ -12,10 +12,11 @@
 //!   ratio by ratio.
 //! - [`meant`](fn@meant): the name that a user has misspelt. [`Speedup`]: a ratio of times, and its
 //!   [`Conclusion`]. [`number`]: numbers as they are read.
-//!   [`progress`]: where a long run stands.
+//!   [`progress`]: where a long run stands. [`failure`]: how the command ends.
 #![forbid(unsafe_code)]
 pub mod apps;
 pub mod compare;
+pub mod failure;
 mod interval;
 mod meant;
 mod measurement;

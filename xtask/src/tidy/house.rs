@@ -46,7 +46,7 @@ const fn room(directory: &'static str, package: &'static str, wing: Wing, floor:
     Room { directory, package, wing, floor }
 }
 
-const ROOMS: [Room; 40] = [
+const ROOMS: [Room; 37] = [
     room("core/machine", "foregather-machine", Core, 0),
     room("core/wait", "foregather-wait", Core, 1),
     room("core/barrier", "foregather-barrier", Core, 2),
@@ -67,15 +67,12 @@ const ROOMS: [Room; 40] = [
     room("conformance", "foregather-conformance", Conformance, 0),
     room("conformance/swarm", "foregather-swarm", Swarm, 0),
     room("bench", "foregather-bench", Bench, 0),
-    room("bench/apps", "foregather-bench-apps", Bench, 1),
     room("bench/systems", "foregather-bench-systems", Bench, 1),
     room("faces/blas", "foregather-blas-face", Roof, 0),
     room("faces/openmp", "foregather-openmp-face", Roof, 0),
     room("lab/results", "foregather-results", Lab, 0),
-    room("lab/cli", "foregather-cli", Lab, 0),
     room("lab/measure", "foregather-measure", Lab, 1),
     room("lab/simulate", "foregather-simulate", Lab, 1),
-    room("lab/jobs", "foregather-jobs", Lab, 2),
     room("lab/reproduce", "foregather-reproduce", Lab, 2),
     room("lab/report", "foregather-report", Lab, 3),
     room("lab/command", "foregather-lab", Lab, 4),

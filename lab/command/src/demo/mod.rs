@@ -8,15 +8,15 @@ mod scenes;
 mod sentence;
 mod simulated;
 
+use crate::cli::demo_results;
 use crate::finish::{keep, print_kept};
 use crate::screen::Screen;
 use anyhow::Result;
-use foregather_cli::demo_results;
-use foregather_cli::failure::Failure;
 use foregather_host::{clock, interrupt};
 use foregather_machine::Nanos;
 use foregather_report::{self as report, SideBySide};
 use foregather_reproduce as reproduce;
+use foregather_results::failure::Failure;
 use foregather_results::{Measurement, Results, Run, output};
 use said::Said;
 use scenes::{Rivals, SCENES, TURNS, TurnPlan};

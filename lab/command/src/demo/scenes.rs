@@ -2,11 +2,11 @@
 //! fixed before the run.
 use super::sentence::{Contestant, Sentence, SentenceKind, known};
 use anyhow::Result;
-use foregather_cli::{Barriers, OpenMp, TeamMatrix, Teams};
 use foregather_host::affinity;
 use foregather_machine::Nanos;
 use foregather_measure::barriers::waiters::{CANDIDATE, peers};
 use foregather_measure::openmp::OPENMP;
+use foregather_measure::options::{Barriers, OpenMp, TeamMatrix, Teams};
 use foregather_measure::peers::{listed, program};
 use foregather_measure::teams::TEAMS;
 use foregather_measure::{Experiment, Measured, blas, pipe, product};
@@ -320,7 +320,7 @@ mod tests {
             assert!(plan.turn > TURN[0] && plan.turn < TURN[1], "{plan:?}");
         }
         assert_eq!(crate::demo::announced(TurnPlan::new(21, &many)), Nanos::from_ms(36_000));
-        let help = foregather_cli::Cli::whole_command().render_long_help().to_string();
+        let help = crate::cli::Cli::whole_command().render_long_help().to_string();
         let pages = [include_str!("../../../../docs/README.md"), include_str!("../../../../docs/reports.md")];
         for text in pages.into_iter().chain([help.as_str()]) {
             assert!(text.contains("about 15 s"), "{text}");

@@ -1,9 +1,9 @@
 //! `exec --compare`: a program with and without the libraries, in turn.
 use anyhow::Result;
-use foregather_cli::failure::Failure;
 use foregather_host::child::Child;
 use foregather_host::{clock, interrupt, usage};
 use foregather_machine::{Nanos, SplitMix};
+use foregather_results::failure::Failure;
 use foregather_results::number::{digits, quantity};
 use foregather_results::progress::Progress;
 use foregather_results::table::ResultTable;

@@ -7,13 +7,13 @@ pub(crate) mod places;
 pub(crate) mod program;
 
 use crate::advise;
+use crate::cli::{Cli, Exec};
 use crate::finish::finish;
 use anyhow::{Context, Result, ensure};
-use foregather_cli::failure::Failure;
-use foregather_cli::{Cli, Exec};
 use foregather_host::interrupt;
 use foregather_machine::{Nanos, shown};
 use foregather_results::Run;
+use foregather_results::failure::Failure;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;

@@ -2,12 +2,12 @@
 use super::draw::draw;
 use super::looker::Looker;
 use super::view::{TopAction, TopKey, TopView};
+use crate::cli::Top;
 use crate::screen::Screen;
 use anyhow::{Context, Result, bail};
-use foregather_cli::Top;
-use foregather_cli::failure::Failure;
 use foregather_host::{clock, interrupt};
 use foregather_machine::Nanos;
+use foregather_results::failure::Failure;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use std::io::{IsTerminal, stdout};

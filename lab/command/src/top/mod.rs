@@ -14,9 +14,9 @@ mod tests;
 mod view;
 
 use crate::advise::refuse_csv;
+use crate::cli::{Cli, Format, Top};
 use crate::finish::print;
 use anyhow::{Result, bail};
-use foregather_cli::{Cli, Format, Top};
 use foregather_host::terminal;
 use foregather_machine::shown;
 use foregather_results::table::ResultTable;

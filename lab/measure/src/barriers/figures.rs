@@ -182,7 +182,7 @@ fn summary(cells: &[Measurement], (subset, holds): &Subset, waiter: &str) -> Opt
 mod tests {
     use super::*;
     use crate::barriers::{rows::rows, waiters::own};
-    use foregather_cli::Barriers;
+    use crate::options::Barriers;
     use foregather_machine::Costs;
     use std::collections::BTreeMap;
 

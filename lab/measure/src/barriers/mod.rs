@@ -14,11 +14,11 @@ pub mod waiters;
 
 use crate::cells::Within;
 use crate::matrix::{Matrix, Order, Surroundings};
+use crate::options::Barriers;
 use crate::{Experiment, Measured, validate};
 use anyhow::{Context, Result, bail};
 use foregather_barrier::Algorithm;
 use foregather_bench::{BarrierCell, Cell, Work};
-use foregather_cli::Barriers;
 use foregather_host::{affinity, clock, interrupt};
 use foregather_machine::Nanos;
 use foregather_results::table::Shows::{Count, Figure, Label};

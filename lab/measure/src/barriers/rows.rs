@@ -4,8 +4,8 @@
 //!   may be averaged; [`SUBSETS`]: the unions that goals are set for.
 //! - [`rows`]: the fixed ones. [`draw`]: rows that no policy can have been tuned to, drawn from the space of
 //!   all.
+use crate::options::Barriers;
 use foregather_bench::{Stranger, WorkDistribution};
-use foregather_cli::Barriers;
 use foregather_host::affinity;
 use foregather_host::cgroup::QuotaGroup;
 use foregather_machine::SplitMix;

@@ -1,9 +1,9 @@
 //! The columns of the matrix: our barriers and policies, and the peers that are installed.
 use crate::cells::CellProgram;
+use crate::options::Barriers;
 use crate::peers::{BUILD, Listed, listed, program};
 use anyhow::{Result, bail};
 use foregather_bench::barriers::{RUST_STD, parse};
-use foregather_cli::Barriers;
 use foregather_machine::Costs;
 use foregather_results::misspelt_policy;
 use foregather_wait::Policy;

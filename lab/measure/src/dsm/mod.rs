@@ -10,10 +10,10 @@ pub mod output;
 
 use crate::cells::{CellProgram, Within};
 use crate::matrix::{Matrix, Order, Surroundings};
+use crate::options::{Dsm, DsmPart};
 use crate::{Experiment, Measured, machine_file};
 use anyhow::{Context, Result, bail};
 use foregather_bench_systems::dsm::{DsmBenchmark, DsmCell};
-use foregather_cli::{Dsm, DsmPart};
 use foregather_dsm::views::Backend;
 use foregather_host::affinity;
 use foregather_machine::{Costs, Nanos};

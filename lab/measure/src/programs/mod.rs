@@ -4,10 +4,10 @@
 //! program has.
 use crate::cells::library;
 use crate::matrix::{Matrix, Order, Runs, Surroundings};
+use crate::options::{ProgramName, Programs};
 use crate::teams::{or, with_regrets};
 use crate::{Experiment, Measured, peers};
 use anyhow::{Context, Result, bail, ensure};
-use foregather_cli::{ProgramName, Programs};
 use foregather_host::child::Child;
 use foregather_host::interrupt;
 use foregather_machine::Nanos;

@@ -2,11 +2,11 @@
 use super::rows::{DrawnRow, EpisodeKind, Groups};
 use crate::barriers::waiters;
 use crate::cells::{CellProgram, RunningCell, Within};
+use crate::options::{Barriers, Regret};
 use crate::peers::{RunnerSet, program};
 use anyhow::{Context, Error, Result, bail};
 use foregather_bench::openmp::OpenMpCell;
 use foregather_bench::{BarrierCell, Cell, CellResult};
-use foregather_cli::{Barriers, Regret};
 use foregather_host::costs::{self, KeptCosts};
 use foregather_machine::{Costs, Nanos};
 use std::path::{Path, PathBuf};

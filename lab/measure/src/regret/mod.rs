@@ -12,12 +12,12 @@ mod state;
 
 use crate::cells::myself;
 use crate::matrix::{Matrix, Order};
+use crate::options::Regret;
 use crate::{Experiment, Measured, machine_file, peers};
 use anyhow::{Result, ensure};
 pub(super) use columns::ScratchFolder;
 use columns::{AGAIN, BLOCK, Candidate, OURS};
 use foregather_bench::Work;
-use foregather_cli::Regret;
 use foregather_host::{affinity, clock, interrupt};
 use foregather_results::table::Shows::{Count, Figure, Label, Median};
 use foregather_results::table::{Heading, ResultTable, texts};

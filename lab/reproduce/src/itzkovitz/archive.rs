@@ -8,7 +8,7 @@ use foregather_apps::lu::Lu;
 use foregather_apps::sor::Sor;
 use foregather_apps::tsp::Tsp;
 use foregather_apps::water::Water;
-use foregather_bench_apps::Program;
+use foregather_bench_systems::programs::Program;
 use foregather_dsm::Minipage;
 use foregather_dsm::journal::{Bytes, Event, Journal, Operation};
 use foregather_dsm::memory::Site;

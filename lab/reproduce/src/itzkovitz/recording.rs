@@ -2,7 +2,7 @@
 use super::stage::{Scenario, Show, replay};
 use anyhow::{Result, bail};
 use foregather_apps::Outcome;
-use foregather_bench_apps::Program;
+use foregather_bench_systems::programs::Program;
 use foregather_dsm::journal::{Event, Journal, Operation};
 use foregather_dsm::memory::{Settings, Site};
 use foregather_dsm::protocol::Counts;

@@ -244,7 +244,7 @@ fn line(group: &Measurement) -> String {
 mod tests {
     use super::*;
     use crate::barriers::{rows::rows, waiters::own};
-    use foregather_cli::Barriers;
+    use crate::options::Barriers;
 
     fn row(name: &str) -> Row {
         rows(&Barriers::default()).0.into_iter().find(|row| row.name() == name).unwrap()

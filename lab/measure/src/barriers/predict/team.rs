@@ -135,7 +135,7 @@ mod tests {
     use super::super::super::rows::rows;
     use super::*;
     use crate::calibration::tests::LIKENESS;
-    use foregather_cli::Barriers;
+    use crate::options::Barriers;
 
     fn row(name: &str) -> Row {
         rows(&Barriers::default()).0.into_iter().find(|row| row.name() == name).unwrap()

@@ -1,5 +1,4 @@
 //! The experiments of `measure`, and their options.
-use super::fabric;
 use clap::{Args, Subcommand, ValueEnum};
 
 /// The experiments that measure this machine.
@@ -535,4 +534,17 @@ pub struct Barriers {
     /// The seed of the orders.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+}
+
+/// A fabric of processes, as users name it.
+///
+/// # Errors
+/// If it is none.
+pub fn fabric(text: &str) -> Result<String, String> {
+    let provider = text.strip_prefix("ofi:").is_some_and(|provider| !provider.is_empty());
+    if provider || ["shm", "ofi"].contains(&text) {
+        Ok(text.to_owned())
+    } else {
+        Err("write shm, ofi or ofi:PROVIDER".to_owned())
+    }
 }

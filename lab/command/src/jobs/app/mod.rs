@@ -8,16 +8,16 @@ pub mod output;
 pub mod program;
 pub mod ranks;
 
+use crate::cli::App as Options;
 use anyhow::{Context, Result, anyhow, bail};
 use foregather_bench::Cell;
-use foregather_cli::App as Options;
-use foregather_cli::failure::Failure;
 use foregather_dsm::views::Backend;
 use foregather_host::interrupt;
 use foregather_launch::{Job, Launcher, detect};
 use foregather_machine::{Costs, Nanos};
 use foregather_measure::cells::{CellProgram, Within};
 use foregather_measure::matrix::{Matrix, Order, Surroundings};
+use foregather_results::failure::Failure;
 use foregather_results::{Measurement, misspelt_policy};
 use foregather_wait::Policy;
 use ranks::RankResults;

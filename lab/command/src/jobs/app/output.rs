@@ -1,8 +1,8 @@
 //! The results of a program's runs, as measurements and as tables.
 use super::AppReport;
 use super::ranks::{RankResults, Traffic};
+use crate::cli::App as Options;
 use foregather_apps::RunResult;
-use foregather_cli::App as Options;
 use foregather_dsm::node::WaitKind;
 use foregather_results::Measurement;
 use foregather_results::apps::{self, PARTS};

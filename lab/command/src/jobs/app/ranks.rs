@@ -1,9 +1,9 @@
 //! What a rank does: it runs the program, and rank 0 proves what came of it and looks through the journals.
 use super::program;
+use crate::cli::{App as Options, Explain};
 use anyhow::{Result, anyhow};
 use foregather_apps::{Outcome, RunResult};
-use foregather_bench_apps::{Program, Proof};
-use foregather_cli::{App as Options, Explain};
+use foregather_bench_systems::programs::{Program, Proof};
 use foregather_dsm::journal::{Journal, contention, races, sharing, trace};
 use foregather_dsm::memory::{Settings, lanes};
 use foregather_dsm::views::Backend;

@@ -1,9 +1,9 @@
 //! `run`: starts the ranks of a job, here or on the hosts of a file, and ends as the first of them that
 //! fails.
+use crate::cli::RunOptions;
 use anyhow::{Context, Result, anyhow, bail};
-use foregather_cli::RunOptions;
-use foregather_cli::failure::Failure;
 use foregather_launch::spawn::{self, Host, Plan};
+use foregather_results::failure::Failure;
 
 /// Starts the job and sees it through.
 ///

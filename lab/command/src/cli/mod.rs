@@ -1,14 +1,11 @@
 //! What a user can ask for, and how that ends. Help, completions and the man page derive from here.
 //!
-//! - [`Cli`]: the command line, verb by verb. [`failure`]: the ends that are not well, and their exit codes.
-#![forbid(unsafe_code)]
-pub mod failure;
-mod measure;
+//! [`Cli`] is the command line, verb by verb. The experiments of `measure` have their options themselves.
 mod simulate;
 
 use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use foregather_machine::Nanos;
-pub use measure::*;
+use foregather_measure::options::{Measure, fabric};
 use serde::{Deserialize, Serialize};
 pub use simulate::{JobOptions, Simulate};
 use std::ffi::OsString;
@@ -351,15 +348,6 @@ fn on_or_off(text: &str) -> Result<bool, String> {
         .find(|(name, _)| *name == text)
         .map(|(_, on)| on)
         .ok_or_else(|| "write on or off".to_owned())
-}
-
-fn fabric(text: &str) -> Result<String, String> {
-    let provider = text.strip_prefix("ofi:").is_some_and(|provider| !provider.is_empty());
-    if provider || ["shm", "ofi"].contains(&text) {
-        Ok(text.to_owned())
-    } else {
-        Err("write shm, ofi or ofi:PROVIDER".to_owned())
-    }
 }
 
 /// Options of `reproduce`.

@@ -2,7 +2,6 @@
 //!
 //! - [`run`](mod@run): any program, as ranks. [`app`](mod@app): a program on shared memory, its result
 //!   proved.
-#![forbid(unsafe_code)]
 
 pub mod app;
 pub mod run;

@@ -3,7 +3,6 @@
 //!
 //! - [`Program`]: one of the five with its input. [`Program::here`]: each rank is a few threads of this
 //!   process, with a space of its own. [`Program::on`]: this process is a rank of a job.
-#![forbid(unsafe_code)]
 
 use foregather_apps::is::Is;
 use foregather_apps::lu::Lu;
