@@ -15,6 +15,7 @@ mod exec;
 mod finish;
 pub mod jobs;
 mod plans;
+mod repeated;
 mod screen;
 mod top;
 pub mod verbs;

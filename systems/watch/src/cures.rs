@@ -62,28 +62,27 @@ pub(crate) fn step(step: impl Into<String>) -> Remedy {
 /// As many threads as that in each runtime of the program.
 pub(crate) fn threads(seen: &Observation, count: u32) -> Remedy {
     let plural = if count == 1 { "thread" } else { "threads" };
-    sized(seen, |_, _| Some(count), format!("start no more than {count} {plural}"))
+    sized(seen, |_| count, format!("start no more than {count} {plural}"))
 }
 
-/// One thread in each runtime that opens regions. A BLAS keeps its own.
+/// One thread in each region. A BLAS keeps its own.
 pub(crate) fn one_thread_a_region(seen: &Observation, words: &str) -> Remedy {
-    sized(seen, |variable, _| (variable == OPENMP_SIZE).then_some(1), words.to_owned())
+    let command = before(seen, &format!("{OPENMP_SIZE}=1"));
+    Remedy { command, step: words.to_owned(), rounding: Rounding::MayChange }
 }
 
 /// That many threads in the first runtime, and one in all others.
 pub(crate) fn one_pool(seen: &Observation, count: u32) -> Remedy {
     let words = format!("give one pool {count} threads and the other pools 1");
-    sized(seen, |_, is_first| Some(if is_first { count } else { 1 }), words)
+    sized(seen, |is_first| if is_first { count } else { 1 }, words)
 }
 
-fn sized(seen: &Observation, count: impl Fn(&str, bool) -> Option<u32>, words: String) -> Remedy {
+fn sized(seen: &Observation, count: impl Fn(bool) -> u32, words: String) -> Remedy {
     let mut set: Vec<(&str, u32)> = Vec::new();
     for (runtime, variable) in SIZES {
-        if seen.uses(runtime)
-            && !set.iter().any(|(known, _)| *known == variable)
-            && let Some(count) = count(variable, set.is_empty())
-        {
-            set.push((variable, count));
+        if seen.uses(runtime) && !set.iter().any(|(known, _)| *known == variable) {
+            let is_first = set.is_empty();
+            set.push((variable, count(is_first)));
         }
     }
     let settings: Vec<String> = set.iter().map(|(variable, count)| format!("{variable}={count}")).collect();

@@ -21,8 +21,8 @@ usage: python -m foregather.advise [OPTIONS] SCRIPT [ARGUMENTS], or -m MODULE, o
        python -m foregather.advise --pid PID [--for TIME]
        pytest -p foregather.advise
 
-OPTIONS are those of `foregather advise`: --for TIME, --output FILE, --format table|json, --no-preload"""
-_WITH_VALUES = ("--for", "--output", "--format", "--library", "--pid", "-o")
+OPTIONS are those of `foregather advise`: --for TIME, --check, --output FILE, --format table|json, --no-preload"""
+_WITH_VALUES = ("--for", "--output", "--format", "--library", "--pid", "-o", "--runs", "--result")
 
 
 def _stop(sentence: str) -> NoReturn:

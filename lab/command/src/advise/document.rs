@@ -1,5 +1,6 @@
 //! The advice as JSON: `lab/results/schema/advice.schema.json` describes it.
 use super::Advice;
+use super::check::CheckedCure;
 use foregather_machine::Nanos;
 use foregather_watch::causes::NamedCause;
 use foregather_watch::{PythonLine, PythonLines};
@@ -27,6 +28,7 @@ pub(super) struct AdviceDocument<'a> {
     runtime: &'a [RuntimeAccount],
     has_records: bool,
     not_seen: &'a [String],
+    checked: &'a [CheckedCure],
 }
 
 #[derive(Serialize)]
@@ -113,7 +115,7 @@ pub(super) fn runtime_accounts(lines: &str) -> Vec<RuntimeAccount> {
     lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-pub(super) fn of(advice: &Advice) -> AdviceDocument<'_> {
+pub(super) fn of<'a>(advice: &'a Advice, checked: &'a [CheckedCure]) -> AdviceDocument<'a> {
     let seen = &advice.seen;
     let spent = seen.spent();
     let program = seen.programs.first();
@@ -146,5 +148,6 @@ pub(super) fn of(advice: &Advice) -> AdviceDocument<'_> {
         runtime: &advice.runtime,
         has_records: seen.has_records(),
         not_seen: &advice.not_seen,
+        checked,
     }
 }

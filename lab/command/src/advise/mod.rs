@@ -1,7 +1,8 @@
 //! `advise`: why the threads of a program wait, and what mends that.
 //!
 //! [`watcher`] looks at the program until it exits; `systems/watch` judges what it saw; [`text`] prints the
-//! screen, [`paste`] its commands, and [`document`] the same as JSON.
+//! screen, [`paste`] its commands, and [`document`] the same as JSON. [`check`] tries the cures.
+mod check;
 mod document;
 mod paste;
 mod text;
@@ -11,6 +12,7 @@ use crate::cli::{Advise, Cli, Exec, Format};
 use crate::exec;
 use crate::finish::tell;
 use anyhow::{Context, Result, bail};
+use check::CheckedCure;
 use document::RuntimeAccount;
 use foregather_host::child::Child;
 use foregather_host::watched::lines::LineFile;
@@ -51,6 +53,7 @@ pub(super) struct Advice {
 /// The program's own exit code; without a program, or if it cannot be watched.
 pub(crate) fn run(cli: &Cli, options: &Advise) -> Result<()> {
     refuse_csv(cli)?;
+    check::allowed(options)?;
     interrupt::install()?;
     match options.pid {
         Some(process) => attach(cli, options, process),
@@ -68,7 +71,7 @@ pub(crate) fn run_with(cli: &Cli, libraries: &[PathBuf], options: &Exec) -> Resu
     let line = if libraries.is_empty() { String::new() } else { "foregather exec -- ".to_owned() };
     let (program, output) = (options.program.clone(), options.output.clone());
     let line = line + &command_line(&program);
-    let options = Advise { pid: None, span: None, library: None, no_preload: false, output, program, python_lines: None };
+    let options = Advise { output, program, ..Advise::default() };
     launch(cli, &options, libraries, line)
 }
 
@@ -94,7 +97,9 @@ fn attach(cli: &Cli, options: &Advise, process: u32) -> Result<()> {
         let pause = watcher.pause().min(deadline - clock::now());
         std::thread::sleep(Duration::from_nanos(pause.0));
     }
-    report(cli, options, watcher.finish(), Vec::new())
+    let advice = judged(options, watcher.finish(), Vec::new());
+    show(cli, &advice);
+    write(cli, options, &advice, &[])
 }
 
 fn launch(cli: &Cli, options: &Advise, libraries: &[PathBuf], line: String) -> Result<()> {
@@ -131,11 +136,19 @@ fn launch(cli: &Cli, options: &Advise, libraries: &[PathBuf], line: String) -> R
         watcher.look();
         ended = child.wait_until(deadline.min(clock::now() + watcher.pause()))?;
     }
-    report(cli, options, watcher.finish(), document::runtime_accounts(&accounts.read()))?;
+    let advice = judged(options, watcher.finish(), document::runtime_accounts(&accounts.read()));
+    show(cli, &advice);
+    if !options.check.check {
+        write(cli, options, &advice, &[])?;
+    }
     let status = match ended {
         Some(status) => status,
         None => wait(&mut child)?,
     };
+    if options.check.check {
+        let checked = check::run(cli, options, &advice)?;
+        write(cli, options, &advice, &checked)?;
+    }
     match exit_code(status) {
         0 => Ok(()),
         code => Err(Failure::Program(code).into()),
@@ -196,12 +209,7 @@ fn command_line(program: &[OsString]) -> String {
     program.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-fn report(
-    cli: &Cli,
-    options: &Advise,
-    (mut seen, mut not_seen): (Observation, Vec<String>),
-    runtime: Vec<RuntimeAccount>,
-) -> Result<()> {
+fn judged(options: &Advise, (mut seen, mut not_seen): (Observation, Vec<String>), runtime: Vec<RuntimeAccount>) -> Advice {
     if let Some(path) = &options.python_lines {
         let lines = PythonLines::parse(&std::fs::read(path).unwrap_or_default());
         if lines.looks == 0 {
@@ -213,20 +221,34 @@ fn report(
     if without > 0 {
         not_seen.push(format!("what {without} threads did: the page of records has no more room"));
     }
-    let advice = Advice { causes: causes::judge(&seen), seen, runtime, not_seen };
-    let document = serde_json::to_string_pretty(&document::of(&advice))? + "\n";
+    Advice { causes: causes::judge(&seen), seen, runtime, not_seen }
+}
+
+/// Prints the screen, unless JSON is wanted.
+fn show(cli: &Cli, advice: &Advice) {
+    if cli.format != Format::Json {
+        print(&text::screen(advice));
+    }
+}
+
+/// Writes the document to where it is wanted.
+fn write(cli: &Cli, options: &Advise, advice: &Advice, checked: &[CheckedCure]) -> Result<()> {
+    let document = serde_json::to_string_pretty(&document::of(advice, checked))? + "\n";
     if let Some(path) = &options.output {
         output::write(path, &document)?;
     }
-    let text = match cli.format {
-        Format::Json => document,
-        _ => text::screen(&advice),
-    };
+    if cli.format == Format::Json {
+        print(&document);
+    }
+    Ok(())
+}
+
+/// Prints to standard error: standard output is the program's.
+fn print(text: &str) {
     // The program may have closed what this process shares with it.
     if let Err(error) = stderr().write_all(text.as_bytes()) {
         tell("warning", &format!("the advice cannot be printed: {error}"));
     }
-    Ok(())
 }
 
 /// Returns whether system calls of a process are hidden from this user.

@@ -42,6 +42,8 @@ pub(super) struct Watcher {
     loads: Option<(sched::SystemLoad, sched::SystemLoad)>,
     next_facts: Nanos,
     facts_apart: Nanos,
+    /// Pools whose threads have been seen: a new one comes with a library.
+    pools: BTreeSet<String>,
     /// The processor time that this thread had used before, and what watching took since then.
     unwatched: Nanos,
     cost: Nanos,
@@ -72,6 +74,7 @@ impl Watcher {
             loads: None,
             next_facts: page::now() + FIRST_FACTS,
             facts_apart: FIRST_FACTS,
+            pools: BTreeSet::new(),
             unwatched: usage::thread_cpu(),
             cost: Nanos::ZERO,
             not_seen,
@@ -89,6 +92,12 @@ impl Watcher {
             return;
         }
         let known = self.ledger.threads.len();
+        let new = recorded.iter().map(|record| &record.pool).filter(|pool| !self.pools.contains(*pool));
+        let new: Vec<String> = new.cloned().collect();
+        if !new.is_empty() {
+            self.next_facts = at;
+            self.pools.extend(new);
+        }
         self.ledger.add(at, &readings, &recorded);
         if let Ok(load) = sched::load() {
             self.loads = Some((self.loads.map_or(load, |(first, _)| first), load));

@@ -134,6 +134,7 @@ pub enum Verb {
     /// Watches one program and says why its threads wait, and what mends that: the program as it is, or
     /// one that runs.
     #[command(after_help = "Example: foregather advise -- python3 train.py\n\
+                            Example: foregather advise --check --repeatable -- ./solve input.dat\n\
                             Example: foregather advise --pid 4711 --for 10s\n\
                             Example: python -m foregather.advise train.py\n\n\
                             Needs no rights but those of the same user. The advice goes to standard error; output and exit code are the \
@@ -282,7 +283,7 @@ pub struct Top {
 }
 
 /// Options of `advise`.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct Advise {
     /// Watches the process of this number, and those that it has started, instead of starting a program.
     #[arg(long, conflicts_with_all = ["program", "library"], required_unless_present = "program", value_parser = clap::value_parser!(u32).range(1..))]
@@ -302,9 +303,33 @@ pub struct Advise {
     /// Also writes the advice to this file, as JSON.
     #[arg(short, long)]
     pub output: Option<PathBuf>,
+    /// Whether and how cures are tried.
+    #[command(flatten)]
+    pub check: CheckOptions,
     /// The program and its arguments.
     #[arg(trailing_var_arg = true)]
     pub program: Vec<OsString>,
+}
+
+/// Options of `advise --check`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct CheckOptions {
+    /// Then runs the program as it is and with the first two cures, in turn, and says how many times as fast
+    /// it is with each, and whether it puts out the same. Asks before, unless --repeatable is given.
+    #[arg(long, conflicts_with = "pid")]
+    pub check: bool,
+    /// The program may run many times: nothing that it does is lost or spoilt by that.
+    #[arg(long, requires = "check")]
+    pub repeatable: bool,
+    /// Runs of each kind.
+    #[arg(long, value_name = "RUNS", requires = "check", default_value_t = 5, value_parser = clap::value_parser!(u32).range(5..=1_000))]
+    pub runs: u32,
+    /// A file that the program writes, compared like what it prints. May be given more than once.
+    #[arg(long, value_name = "FILE", requires = "check")]
+    pub result: Vec<PathBuf>,
+    /// Runs the program each time in a fresh copy of the working directory.
+    #[arg(long, requires = "check")]
+    pub in_copy: bool,
 }
 
 /// A time of at least 100 ms: `10s`, `500ms`, or a number of seconds.

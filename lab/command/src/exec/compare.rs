@@ -1,14 +1,13 @@
 //! `exec --compare`: a program with and without the libraries, in turn.
+use crate::repeated::{ProgramRun, Repetition, Sameness, described, sameness, times_ms};
 use anyhow::Result;
-use foregather_host::child::Child;
-use foregather_host::{clock, interrupt, usage};
-use foregather_machine::{Nanos, SplitMix};
+use foregather_machine::Nanos;
 use foregather_results::failure::Failure;
 use foregather_results::number::{digits, quantity};
 use foregather_results::progress::Progress;
 use foregather_results::table::ResultTable;
 use foregather_results::{Measurement, Results, Speedup};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::Command;
 
 /// What is compared.
 pub(super) struct ProgramPair {
@@ -33,95 +32,46 @@ pub(super) struct Compared {
     pub(super) failure: Option<Failure>,
 }
 
-/// One run of the program.
-struct ProgramRun {
-    wall: Nanos,
-    /// Processor time of all its threads, and of its children that have ended.
-    cpu: Nanos,
-    /// How it ended; `None` if it took too long.
-    end: Option<ExitStatus>,
-    output: Vec<u8>,
-}
-
-/// Runs the program once each to warm up and then in pairs, in random order within a pair. `command` makes
-/// it, with the libraries or without. After an interrupt the pairs that were complete are kept.
+/// Runs the program once each to warm up and then in pairs. `command` makes it, with the libraries or
+/// without. After an interrupt the pairs that were complete are kept.
 ///
 /// # Errors
 /// If it cannot be started.
 pub(super) fn run(asked: &ProgramPair, command: &dyn Fn(bool) -> Command) -> Result<Compared> {
     let mut progress = Progress::new("exec", 2 * (asked.pairs as usize + 1), asked.quiet);
-    let mut once = |with: bool| {
-        progress.step(if with { "with Foregather" } else { "without" });
-        once(command(with), asked.limit)
-    };
-    let (mut without, mut with) = (Vec::new(), Vec::new());
-    let mut random = SplitMix(clock::now().0);
-    // The first pair warms up.
-    for _ in 0..=asked.pairs {
-        let first = random.below(2) == 1;
-        match once(first).and_then(|one| Ok((one, once(!first)?))) {
-            Ok((one, other)) => {
-                let (ours, plain) = if first { (one, other) } else { (other, one) };
-                with.push(ours);
-                without.push(plain);
-            }
-            Err(_) if interrupt::requested() => break,
-            Err(error) => return Err(error),
-        }
-    }
+    let repetition = Repetition { rounds: asked.pairs, limit: asked.limit, results: &[], copied: None };
+    let step = |way| progress.step(if way == 1 { "with Foregather" } else { "without" });
+    let runs = repetition.run(2, &|way| command(way == 1), step)?;
     drop(progress);
+    let (without, with) = (&runs[0], &runs[1]);
     if without.len() < 2 {
         let verdict = "no pair of runs was complete".to_owned();
         return Ok(Compared { measurements: vec![], verdict, failure: None });
     }
-    let (verdict, failure) = judge(&without, &with, asked.same_output);
+    let (verdict, failure) = judge(without, with, asked.same_output);
     Ok(Compared { measurements: measurements(&asked.name, &without[1..], &with[1..]), verdict, failure })
 }
 
-fn once(mut command: Command, limit: Nanos) -> Result<ProgramRun> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let (began, cpu) = (clock::now(), usage::children_cpu());
-    let said = Child::spawn_group(command)?.output_within(limit);
-    let (wall, cpu) = (clock::now() - began, usage::children_cpu() - cpu);
-    match said {
-        Ok(said) => Ok(ProgramRun { wall, cpu, end: Some(said.status), output: said.stdout }),
-        Err(_) if wall >= limit && !interrupt::requested() => Ok(ProgramRun { wall, cpu, end: None, output: Vec::new() }),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// How far the runs did the same.
+/// How far the runs did the same, and what that means for the exit code.
 fn judge(without: &[ProgramRun], with: &[ProgramRun], same_output: bool) -> (String, Option<Failure>) {
-    let plain = &without[0];
-    let described = |end: Option<ExitStatus>| end.map_or("no end within its limit".to_owned(), |end| end.to_string());
-    let hangs = without.iter().filter(|run| run.end.is_none()).count();
-    if let Some(run) = with.iter().find(|run| run.end.is_none() || hangs == 0 && run.end != plain.end) {
-        let (ours, theirs) = (described(run.end), described(plain.end));
-        return (
-            format!("with the libraries: {ours}; without: {theirs}"),
-            Some(Failure::Check(format!("with the libraries the program comes to {ours}, and else to {theirs}"))),
-        );
+    let (verdict, same) = sameness(without, with, "the libraries");
+    let plain = without[0].end;
+    if matches!(same, Sameness::End) {
+        let failure = Failure::Check(verdict.clone());
+        return (verdict, Some(failure));
     }
-    if hangs > 0 {
-        return (format!("{hangs} of {} runs without the libraries did not end within their limit", without.len()), None);
+    if without.iter().any(|run| run.end.is_none()) {
+        return (verdict, None);
     }
-    let (repeats, same) =
-        (without.iter().all(|run| run.output == plain.output), with.iter().all(|run| run.output == plain.output));
-    let verdict = match (same, repeats) {
-        (true, true) => "what it prints is the same each time",
-        (_, false) => "what it prints differs from run to run, also without the libraries",
-        (false, true) => "what it prints differs with the libraries",
-    };
-    let failure = match plain.end.and_then(|end| end.code()) {
-        _ if same_output && !same && repeats => Some(Failure::Check(format!("{verdict}; --same-output off allows that"))),
+    let failure = match plain.and_then(|end| end.code()) {
+        _ if same_output && matches!(same, Sameness::Output) => {
+            Some(Failure::Check(format!("{verdict}; --same-output off allows that")))
+        }
         Some(0) => None,
         code => Some(Failure::Job(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))),
     };
-    let ends = if plain.end.is_some_and(|end| end.success()) {
-        String::new()
-    } else {
-        format!(", and it fails: {}", described(plain.end))
-    };
+    let fails = plain.is_some_and(|end| !end.success());
+    let ends = if fails { format!(", and it fails: {}", described(plain)) } else { String::new() };
     (format!("{verdict}{ends}"), failure)
 }
 
@@ -131,9 +81,8 @@ type OfRun = fn(&ProgramRun) -> Nanos;
 /// The times of both kinds; the second kind has how often as fast it is, with the ends of its interval.
 fn measurements(name: &str, without: &[ProgramRun], with: &[ProgramRun]) -> Vec<Measurement> {
     let kinds: [(&str, &str, OfRun); 2] = [("time", "wall time", |run| run.wall), ("cpu", "processor time", |run| run.cpu)];
-    let ms = |runs: &[ProgramRun], of: OfRun| runs.iter().map(|run| of(run).0 as f64 / 1e6).collect::<Vec<_>>();
     let both = |(kind, what, of): (&str, &str, OfRun)| {
-        let pairs = ms(without, of).into_iter().zip(ms(with, of).into_iter().map(|ms| ms.max(1e-6)));
+        let pairs = times_ms(without, of).into_iter().zip(times_ms(with, of));
         let Speedup { ratio, least, most, .. } = Speedup::of_pairs(pairs).expect("there is a pair");
         let one = |libraries: &str, runs: &[ProgramRun]| {
             let cut = runs.iter().filter(|run| run.end.is_none()).count();
@@ -141,7 +90,7 @@ fn measurements(name: &str, without: &[ProgramRun], with: &[ProgramRun]) -> Vec<
                 format!("program/{kind}/{libraries}/{name}"),
                 format!("{what} of a program"),
                 "ms",
-                ms(runs, of),
+                times_ms(runs, of),
             )
             .label("program", name)
             .label("libraries", libraries)
@@ -231,7 +180,7 @@ mod tests {
         assert!(failure("echo $1", true).contains("differs with the libraries"));
         assert_eq!(failure("echo $1", false), "");
         assert_eq!(failure("echo $$", true), "", "it differs from run to run anyway");
-        assert!(failure("test $1 = without", true).contains("comes to"));
+        assert!(failure("test $1 = without", true).starts_with("with the libraries: exit status: 1; without: exit status: 0"));
         assert!(matches!(compared("exit 7", true, 60_000).failure, Some(Failure::Job(7))));
     }
 

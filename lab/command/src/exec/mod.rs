@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The OpenMP runtime, the barriers of POSIX threads, and the BLAS.
-const OPENMP: &str = "libforegather_gomp.so";
+pub(crate) const OPENMP: &str = "libforegather_gomp.so";
 const BARRIERS: &str = "libforegather_pthread.so";
 const BLAS: &str = "libforegather_blas.so";
 /// The variable that names libraries to load first.

@@ -56,3 +56,31 @@ fn a_running_process_is_watched_for_the_time_that_is_asked_for() {
     assert!(said.status.success() && stderr(&said).contains("nothing to mend"), "{}", stderr(&said));
     assert!(said.stdout.is_empty());
 }
+
+#[test]
+fn cures_are_tried_beside_the_program_as_it_is() {
+    // Two loops that share one of two processors; the cure lets them run on both.
+    let script = "taskset -p -c 0 $$ >/dev/null; (while :; do :; done) & one=$!; (while :; do :; done) & \
+                  sleep 0.6; kill $one $!; echo done; echo kept > kept";
+    let folder = scratch("check");
+    std::fs::create_dir_all(&folder).unwrap();
+    let document = folder.join("advice.json");
+    let arguments = ["advise", "--no-preload", "--check", "--repeatable", "--in-copy", "--result", "kept"];
+    let file = ["--output", document.to_str().unwrap(), "--", "sh", "-c", script];
+    let said = foregather(&[&arguments[..], &file[..]].concat()).current_dir(&folder).output().unwrap();
+    let (screen, is_alone) = (stderr(&said), std::thread::available_parallelism().is_ok_and(|count| count.get() == 1));
+    assert_eq!((said.status.code(), &said.stdout[..]), (Some(0), &b"done\n"[..]), "{screen}");
+    let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&document).unwrap()).unwrap();
+    validate(&document, "advice.schema.json");
+    let checked = document["checked"].as_array().unwrap();
+    assert!(is_alone || !checked.is_empty(), "{screen}");
+    for cure in checked {
+        assert_eq!((&cure["pairs"], &cure["does_the_same"]), (&5.into(), &true.into()), "{screen}");
+        assert!(screen.contains("CHECK  ") && screen.contains("what it prints is the same each time"), "{screen}");
+    }
+    let refused = foregather(&["advise", "--check", "--", "true"]).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("give --repeatable"), "{}", stderr(&refused));
+    let well = foregather(&["advise", "--no-preload", "--check", "--repeatable", "--", "sleep", "0.2"]).output().unwrap();
+    assert!(stderr(&well).contains("CHECK  there is no cure by a setting to try"), "{}", stderr(&well));
+}
