@@ -9,7 +9,7 @@ use core::cell::Cell;
 use core::ffi::{CStr, c_int, c_long, c_uint, c_void};
 use core::mem::transmute;
 use core::sync::atomic::Ordering::*;
-use foregather_host::watched::page::{self, ThreadActivity};
+use foregather_host::watched::page::{self, ThreadActivity, ThreadSlot};
 
 type RegionBody = unsafe extern "C-unwind" fn(*mut c_void);
 
@@ -65,7 +65,13 @@ unsafe extern "C-unwind" fn part(gomp: *mut c_void) {
 }
 
 /// Opens a region by `call`, which gets the function and the data for the runtime.
-fn open<T>(body: RegionBody, data: *mut c_void, reductions: *mut c_void, call: impl FnOnce(RegionBody, *mut c_void) -> T) -> T {
+fn open<T>(
+    body: RegionBody,
+    data: *mut c_void,
+    reductions: *mut c_void,
+    threads: c_uint,
+    call: impl FnOnce(RegionBody, *mut c_void) -> T,
+) -> T {
     static NEXT: NextFunction = NextFunction::new(c"omp_get_num_threads");
     static KNOWN: KnownCallers = KnownCallers::new();
     let place = record::page().zip(record::slot());
@@ -81,25 +87,26 @@ fn open<T>(body: RegionBody, data: *mut c_void, reductions: *mut c_void, call: i
     OPENS.set(false);
     if let Some((RecordedRegion { region, .. }, (_, slot))) = gomp.recorded.as_ref().zip(place) {
         region.close(slot);
+        ThreadSlot::add(&slot.counts.sized, u64::from(threads != 0));
     }
     result
 }
 
 /// Declares functions that open a region: their name, and their arguments after the function and its data.
 macro_rules! regions {
-    ($($name:ident($($argument:ident: $kind:ty),*) -> $result:ty, $reductions:expr;)*) => {$(
+    ($($name:ident(threads: c_uint, $($argument:ident: $kind:ty),*) -> $result:ty, $reductions:expr;)*) => {$(
         /// Opens a region, as the GNU runtime's function of this name.
         ///
         /// # Safety
         /// As that function.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C-unwind" fn $name(body: unsafe extern "C-unwind" fn(*mut c_void), data: *mut c_void, $($argument: $kind),*) -> $result {
+        pub unsafe extern "C-unwind" fn $name(body: unsafe extern "C-unwind" fn(*mut c_void), data: *mut c_void, threads: c_uint, $($argument: $kind),*) -> $result {
             static NEXT: NextFunction = NextFunction::new(to_c(concat!(stringify!($name), "\0")));
             static KNOWN: KnownCallers = KnownCallers::new();
             let found = KNOWN.of(body as *const c_void, to_c(concat!(stringify!($name), "\0")), &NEXT, $name as *const c_void);
             // SAFETY: the runtime's function of this name, with the arguments of the program.
-            open(body, data, $reductions(data), |body, data| unsafe {
-                transmute::<*mut c_void, unsafe extern "C-unwind" fn(RegionBody, *mut c_void, $($kind),*) -> $result>(found)(body, data, $($argument),*)
+            open(body, data, $reductions(data), threads, |body, data| unsafe {
+                transmute::<*mut c_void, unsafe extern "C-unwind" fn(RegionBody, *mut c_void, c_uint, $($kind),*) -> $result>(found)(body, data, threads, $($argument),*)
             })
         }
     )*};

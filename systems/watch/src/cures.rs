@@ -67,7 +67,7 @@ pub(crate) fn threads(seen: &Observation, count: u32) -> Remedy {
 
 /// One thread in each region. A BLAS keeps its own.
 pub(crate) fn one_thread_a_region(seen: &Observation, words: &str) -> Remedy {
-    let command = before(seen, &format!("{OPENMP_SIZE}=1"));
+    let command = before(seen, &openmp_size(seen, 1));
     Remedy { command, step: words.to_owned(), rounding: Rounding::MayChange }
 }
 
@@ -85,8 +85,18 @@ fn sized(seen: &Observation, count: impl Fn(bool) -> u32, words: String) -> Reme
             set.push((variable, count(is_first)));
         }
     }
-    let settings: Vec<String> = set.iter().map(|(variable, count)| format!("{variable}={count}")).collect();
+    let setting = |(variable, count): &(&str, u32)| match *variable {
+        OPENMP_SIZE => openmp_size(seen, *count),
+        variable => format!("{variable}={count}"),
+    };
+    let settings: Vec<String> = set.iter().map(setting).collect();
     Remedy { command: before(seen, &settings.join(" ")), step: words, rounding: Rounding::MayChange }
+}
+
+/// No more than that many threads in a region, also where the program gives their number.
+fn openmp_size(seen: &Observation, count: u32) -> String {
+    let usual = format!("{OPENMP_SIZE}={count}");
+    if seen.sizes_regions() { format!("{usual} OMP_THREAD_LIMIT={count}") } else { usual }
 }
 
 /// Threads that wait asleep. A step alone if the program has no runtime with such a setting.

@@ -193,6 +193,12 @@ impl Observation {
         found
     }
 
+    /// Returns whether the program gives the number of threads of its regions, which a variable for the usual
+    /// number does not change.
+    pub fn sizes_regions(&self) -> bool {
+        self.ledger.threads.values().filter_map(|account| account.recorded.as_ref()).any(|record| record.counts.sized > 0)
+    }
+
     /// Returns whether a runtime is mapped in one of its processes.
     pub fn uses(&self, runtime: &str) -> bool {
         self.runtimes().contains(&runtime)

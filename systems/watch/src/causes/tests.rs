@@ -272,6 +272,11 @@ fn locks_regions_and_idle_workers_are_named_by_their_counts() {
     leader.part_ns = 1_000_000_000;
     let tiny = watched(&[leader.clone(), actor(2, 1_000, 0, ThreadActivity::Arrived)]);
     assert_eq!(first(&tiny), Some((WaitCause::TinyRegions, Certainty::Sure)));
+    assert_eq!(judge(&tiny)[0].remedy.command.as_deref(), Some("OMP_NUM_THREADS=1 ./sum"));
+    leader.counts.sized = 5;
+    let sized = watched(&[leader.clone(), actor(2, 1_000, 0, ThreadActivity::Arrived)]);
+    let command = judge(&sized)[0].remedy.command.clone();
+    assert_eq!(command.as_deref(), Some("OMP_NUM_THREADS=1 OMP_THREAD_LIMIT=1 ./sum"), "the program gives the number");
     leader.part_ns = 5_000_000_000;
     assert_eq!(first(&watched(&[leader, actor(2, 1_000, 0, ThreadActivity::Part)])), None, "regions that pay");
     let idle = watched(&[actor(1, 1_000, 0, ThreadActivity::Own), actor(2, 1_000, 0, ThreadActivity::Idle)]);

@@ -54,6 +54,8 @@ pub struct ThreadCounts {
     pub regions: AtomicU64,
     /// See `regions`.
     pub region_ns: AtomicU64,
+    /// Regions of which the program itself gave the number of threads.
+    pub sized: AtomicU64,
     /// Parts of regions that it executed.
     pub parts: AtomicU64,
     /// Regions that it opened within a part.
@@ -138,6 +140,7 @@ pub struct RecordedThread {
 pub struct ActivityCounts {
     pub regions: u64,
     pub region_ns: u64,
+    pub sized: u64,
     pub parts: u64,
     pub nested: u64,
     pub locks: u64,
@@ -335,7 +338,7 @@ impl WatchPage {
         }
         let pool = (slot.pool.load(Relaxed) as usize).checked_sub(1).and_then(|at| self.0.names.get(at));
         let bytes: Vec<u8> = pool.into_iter().flatten().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect();
-        let [regions, region_ns, parts, nested, locks, yields, episodes, lead_ns, waited_ns, members] =
+        let [regions, region_ns, sized, parts, nested, locks, yields, episodes, lead_ns, waited_ns, members] =
             slot.counts.all().map(|count| count.load(Relaxed));
         RecordedThread {
             process: slot.process.load(Relaxed),
@@ -347,7 +350,19 @@ impl WatchPage {
             subject,
             holder: slot.holder.load(Relaxed),
             team: slot.team.load(Relaxed),
-            counts: ActivityCounts { regions, region_ns, parts, nested, locks, yields, episodes, lead_ns, waited_ns, members },
+            counts: ActivityCounts {
+                regions,
+                region_ns,
+                sized,
+                parts,
+                nested,
+                locks,
+                yields,
+                episodes,
+                lead_ns,
+                waited_ns,
+                members,
+            },
             times,
         }
     }
@@ -365,9 +380,9 @@ impl WatchPage {
 }
 
 impl ThreadCounts {
-    fn all(&self) -> [&AtomicU64; 10] {
-        let Self { regions, region_ns, parts, nested, locks, yields, episodes, lead_ns, waited_ns, members } = self;
-        [regions, region_ns, parts, nested, locks, yields, episodes, lead_ns, waited_ns, members]
+    fn all(&self) -> [&AtomicU64; 11] {
+        let Self { regions, region_ns, sized, parts, nested, locks, yields, episodes, lead_ns, waited_ns, members } = self;
+        [regions, region_ns, sized, parts, nested, locks, yields, episodes, lead_ns, waited_ns, members]
     }
 }
 
