@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <omp.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,6 +94,100 @@ static void signals(long ms, long unused) {
     raise(SIGRTMIN + 1);
     if (ticks < ms / 20) fprintf(stderr, "%d ticks\n", (int)ticks), exit(3);
 }
+// A pool, and then all real-time signals and a timer for itself: each was at its default action, arrives once and interrupts
+// nothing before. B = 1: a thread waits for all signals instead.
+static volatile sig_atomic_t caught[65];
+static void caught_one(int number) { caught[number]++; }
+static void *awaits_all(void *arg) {
+    sigset_t all_of_them;
+    sigfillset(&all_of_them);
+    sigwait(&all_of_them, arg);
+    return NULL;
+}
+static void demand(int holds, const char *what) {
+    if (!holds) fprintf(stderr, "not so: %s\n", what), exit(3);
+}
+static void demands(long ms, long awaits) {
+    struct sigaction old, own = { .sa_handler = caught_one };
+    for (double until = now() + ms * 5e-4; now() < until;) {
+        struct timespec left;
+        work(300000);
+        demand(nanosleep(&(struct timespec){ 0, 100000 }, &left) == 0, "no signal interrupts a sleep");
+        demand(poll(NULL, 0, 1) == 0, "no signal interrupts poll");
+    }
+    pool(ms / 2);
+    if (awaits) {
+        pthread_t id;
+        sigset_t all_of_them, before;
+        int got = 0;
+        sigfillset(&all_of_them);
+        pthread_sigmask(SIG_BLOCK, &all_of_them, &before);
+        pthread_create(&id, NULL, awaits_all, &got);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        pool(ms);
+        pthread_kill(id, SIGUSR2);
+        pthread_join(id, NULL);
+        demand(got == SIGUSR2, "a thread that waits for all signals gets its own");
+        return;
+    }
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++) {
+        demand(sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_DFL && old.sa_flags == 0, "the action is the default");
+        demand(sigaction(number, &own, &old) == 0 && old.sa_handler == SIG_DFL && old.sa_flags == 0, "the action was the default");
+    }
+    pool(ms);
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++) {
+        demand(caught[number] == 0, "no signal came by itself");
+        raise(number);
+        demand(caught[number] == 1, "a signal arrives once");
+        demand(signal(number, SIG_DFL) == caught_one, "the handler is the program's");
+    }
+}
+// Each real-time signal ends a child that does not handle it, and no child that works hard ends by itself, nor a program that it
+// becomes.
+static void dies(long ms, long unused) {
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++) {
+        int status;
+        pid_t child = fork();
+        if (!child) sched_yield(), work(60000000), raise(number), _exit(unused * 0);
+        waitpid(child, &status, 0);
+        demand(WIFSIGNALED(status) && WTERMSIG(status) == number, "the signal ends the child");
+    }
+    for (double until = now() + ms * 1e-3; now() < until;) {
+        int status;
+        pid_t child = fork();
+        if (!child) sched_yield(), work(60000000), execl("/bin/true", "true", (char *)NULL), _exit(3);
+        waitpid(child, &status, 0);
+        demand(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a program that another one becomes runs to its end");
+    }
+}
+// A server that yields until it has a job, as those of OpenBLAS do, beside a thread that works alone for A milliseconds.
+static volatile int has_job;
+static void *serves(void *arg) {
+    while (!has_job) sched_yield();
+    return arg;
+}
+__attribute__((noinline)) static void work_alone(double until) {
+    while (now() < until) work(100000);
+}
+static void server(long ms, long unused) {
+    pthread_t id;
+    pthread_create(&id, NULL, serves, NULL);
+    work_alone(now() + ms * 1e-3);
+    has_job = 1 + unused * 0;
+    pthread_join(id, NULL);
+}
+// One thread of two has a second part of work, for A milliseconds.
+__attribute__((noinline)) static void common_part(long count) { work(count); }
+__attribute__((noinline)) static void extra_part(long count) { work(count + 1); }
+static void extra(long ms, long unused) {
+    for (double until = now() + ms * 1e-3; now() < until;) {
+#pragma omp parallel num_threads(2)
+        {
+            common_part(2000000);
+            if (omp_get_thread_num() == 1) extra_part(1000000 + unused * 0);
+        }
+    }
+}
 // Prints how many steps of work take A microseconds.
 static void calibrate(long us, long unused) {
     double best = 1e9;
@@ -120,7 +216,8 @@ static void regions(long size, long ms) {
 static void only_pool(long ms, long unused) { pool(ms + unused * 0); }
 static const struct { const char *name; void (*run)(long, long); } kinds[] = {
     { "pool", only_pool }, { "threads", threads }, { "busy", busy }, { "closes", closes }, { "drops", drops },
-    { "becomes", becomes }, { "signals", signals }, { "calibrate", calibrate }, { "regions", regions },
+    { "becomes", becomes }, { "signals", signals }, { "demands", demands },
+    { "dies", dies }, { "server", server }, { "extra", extra }, { "calibrate", calibrate }, { "regions", regions },
 };
 
 int main(int count, char **words) {

@@ -8,7 +8,8 @@
 //!
 //! [`openmp`]: regions and barriers of the GNU runtime. [`ompt`]: those of LLVM's and Intel's, which report
 //! them by callbacks. [`region`]: what both have in common. [`threads`]: creation, barriers, condition
-//! variables and mutexes of POSIX threads. [`record`]: the page and this thread's slot. [`next`]: the
+//! variables and mutexes of POSIX threads. [`record`]: the page and this thread's slot. [`sampler`]: which
+//! code threads execute. [`signals`]: functions by which a program touches signals or its user. [`next`]:
 //! functions that the program would have called.
 //!
 //! All functions may be unwound through, because the C library ends cancelled threads by unwinding.
@@ -18,9 +19,12 @@ mod ompt;
 mod openmp;
 mod record;
 mod region;
+mod sampler;
+mod signals;
 mod threads;
 
 pub use ompt::*;
 pub use openmp::*;
 pub use record::foregather_watch_has_open_region;
+pub use signals::*;
 pub use threads::*;

@@ -44,6 +44,14 @@ impl NextFunction {
     }
 }
 
+/// A name that ends with a zero.
+pub(crate) const fn to_c(name: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(name.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => panic!("a name ends with one zero"),
+    }
+}
+
 /// The function of that name which a caller sees whose code is at `code`: wheels load a runtime of their own
 /// that no other library sees. Null if there is none.
 pub(crate) fn seen_from(code: *const c_void, name: &CStr) -> *mut c_void {

@@ -2,11 +2,11 @@
 //!
 //! A region's function is replaced by [`part`], which calls it. The region's own data lives on its leader's
 //! stack: the runtime returns to the leader when all members have returned.
-use crate::next::{KnownCallers, NextFunction};
+use crate::next::{KnownCallers, NextFunction, to_c};
 use crate::record;
 use crate::region::{Region, RegionPart};
 use core::cell::Cell;
-use core::ffi::{CStr, c_int, c_long, c_uint, c_void};
+use core::ffi::{c_int, c_long, c_uint, c_void};
 use core::mem::transmute;
 use core::sync::atomic::Ordering::*;
 use foregather_host::watched::page::{self, ThreadActivity, ThreadSlot};
@@ -110,14 +110,6 @@ macro_rules! regions {
             })
         }
     )*};
-}
-
-/// A name that ends with a zero.
-const fn to_c(name: &'static str) -> &'static CStr {
-    match CStr::from_bytes_with_nul(name.as_bytes()) {
-        Ok(name) => name,
-        Err(_) => panic!("a name ends with one zero"),
-    }
 }
 
 /// A region without reductions.

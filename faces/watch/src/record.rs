@@ -1,4 +1,5 @@
 //! The page, and the slot of the calling thread.
+use crate::sampler;
 use core::cell::Cell;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
@@ -32,7 +33,11 @@ pub(crate) fn page() -> Option<&'static WatchPage> {
 static AT_LOAD: extern "C" fn() = open_page;
 
 extern "C" fn open_page() {
-    page();
+    sampler::choose_signal();
+    if sampler::signal() != 0 {
+        // The first thread may never call a function of this library.
+        slot();
+    }
 }
 
 /// The slot of the calling thread. `None` without a page, without room, and in a thread that is exiting.
@@ -50,8 +55,12 @@ pub(crate) fn slot() -> Option<&'static ThreadSlot> {
 pub(crate) fn take(creator: u32, pool: u32) -> Option<&'static ThreadSlot> {
     let page = page()?;
     let generation = forks::generation();
-    let slot = page.slot(std::process::id(), this_thread(), creator, pool);
+    let process = std::process::id();
+    let slot = page.slot(process, this_thread(), creator, pool);
     TAKEN.try_with(|taken| taken.set(Some(Taken { generation, slot }))).ok()?;
+    if let Some(slot) = slot {
+        sampler::start(slot, process);
+    }
     slot
 }
 
@@ -116,5 +125,8 @@ impl Arrivals {
         let waited = Nanos((own * u64::from(members)).saturating_sub(worked));
         let lead = if second == 0 { Nanos::ZERO } else { now - Nanos(second) };
         slot.count_episode(members, lead, waited);
+        if let Some(page) = page() {
+            page.note_late(slot, now - lead, now);
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Creation, barriers, condition variables and mutexes of POSIX threads.
 use crate::next::{NextFunction, place};
 use crate::record::{self, Arrivals};
+use crate::sampler;
 use core::ffi::{c_int, c_uint, c_void};
 use core::mem::transmute;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
@@ -23,6 +24,7 @@ unsafe extern "C-unwind" fn begin(birth: *mut c_void) -> *mut c_void {
     // SAFETY: `pthread_create` below made it of a box, for this thread alone.
     let Birth { start, argument, creator, pool } = *unsafe { Box::from_raw(birth.cast::<Birth>()) };
     let slot = record::take(creator, pool);
+    sampler::stop_at_thread_end();
     // SAFETY: the program's function with the program's argument.
     let result = unsafe { start(argument) };
     if let Some(slot) = slot {

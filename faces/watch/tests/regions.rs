@@ -1,7 +1,8 @@
-//! Programs of two compilers run under the library, and the page shows their regions.
-use foregather_host::watched::page::{VARIABLE, WatchPage};
+//! Programs run under the library, and the page shows their regions and samples of their code.
+use foregather_host::watched::page::{SamplingState, VARIABLE, WatchPage, Withdrawal};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 /// The library, beside this test.
 fn library() -> PathBuf {
@@ -12,7 +13,7 @@ fn library() -> PathBuf {
 
 /// Builds a program or library. `None` where that compiler or its runtime is missing.
 fn built(compiler: &str, source: &str, more: &[&str]) -> Option<PathBuf> {
-    let stem = source.split('.').next().unwrap();
+    let stem = Path::new(source).file_stem().unwrap().to_str().unwrap();
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{stem}-{compiler}-{}", more.len()));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source);
     let built = Command::new(compiler).args(["-O1", "-o"]).arg(&path).arg(source).args(more).output();
@@ -69,6 +70,54 @@ fn each_library_keeps_the_runtime_that_it_alone_sees() {
     let Some(guests) = guests else { return };
     let seen = watched(&host, &guests, "80");
     assert_eq!((seen.regions, seen.leader_parts, seen.episodes), (40, 40, 40));
+}
+
+/// A program of `planted/trouble.c` with samples: how many there were, and what hindered them.
+fn sampled(arguments: &[&str]) -> Option<(usize, SamplingState)> {
+    // Tests run at the same time, and use one program.
+    static TROUBLE: LazyLock<Option<PathBuf>> = LazyLock::new(|| built("gcc", "../planted/trouble.c", &["-fopenmp", "-O2"]));
+    let path = TROUBLE.as_ref()?;
+    let (page, file) = WatchPage::create().unwrap();
+    page.ask_for_samples();
+    let mut command = Command::new(path);
+    command.args(arguments).env("LD_PRELOAD", library()).env(VARIABLE, WatchPage::path(&file)).env_remove("OMP_NUM_THREADS");
+    let ended = command.output().unwrap();
+    assert_eq!(ended.status.code(), Some(7), "{arguments:?}: {}", String::from_utf8_lossy(&ended.stderr));
+    let (mut count, mut next) = (0, 0);
+    page.samples(&mut next, |sample| count += usize::from(sample.address != 0));
+    Some((count, page.sampling_state()))
+}
+
+#[test]
+fn samples_are_taken_as_often_as_processor_time_is_used() {
+    // 0.6 s of work in one thread, beside others that have little or none.
+    let Some((count, state)) = sampled(&["server", "600"]) else { return };
+    assert!((5..=260).contains(&count), "{count}");
+    assert_eq!(state, SamplingState::default());
+}
+
+#[test]
+fn a_program_that_uses_all_signals_gets_each_of_them_and_no_other() {
+    for (waits, why) in [("0", Withdrawal::SignalTaken), ("1", Withdrawal::SignalAwaited)] {
+        let Some((count, state)) = sampled(&["demands", "400", waits]) else { return };
+        assert!(count > 0, "samples before it touched the signal");
+        assert_eq!(state, SamplingState { withdrawal: Some(why), untimed: 0 });
+    }
+}
+
+#[test]
+fn children_and_what_they_execute_end_as_without_samples() {
+    let Some((count, state)) = sampled(&["dies", "300"]) else { return };
+    assert!(count > 0, "children have timers of their own");
+    assert_eq!(state, SamplingState::default());
+}
+
+#[test]
+fn more_threads_than_timers_are_counted() {
+    let Some((_, state)) = sampled(&["threads", "100", "50"]) else { return };
+    assert_eq!(state, SamplingState { withdrawal: None, untimed: 37 }, "64 of 101");
+    let Some((_, state)) = sampled(&["drops", "100", "0"]) else { return };
+    assert_eq!(state.withdrawal, Some(Withdrawal::UserChanged));
 }
 
 #[test]

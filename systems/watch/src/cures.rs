@@ -111,6 +111,15 @@ pub(crate) fn sleeping(seen: &Observation) -> Remedy {
     Remedy { command, step: "let waiting threads sleep instead of spinning".to_owned(), rounding: Rounding::SameBits }
 }
 
+/// Workers of one pool that sleep without work: a setting of that runtime, if it has one.
+pub(crate) fn sleeping_pool(seen: &Observation, runtime: Option<&str>, pool: &str) -> Remedy {
+    // Its servers yield between calls.
+    let blas = ("OpenBLAS", "OPENBLAS_THREAD_TIMEOUT=4");
+    let setting = SLEEPS.iter().chain([&blas]).find(|(known, _)| Some(*known) == runtime).map_or("", |(_, setting)| setting);
+    let step = format!("let idle threads of {pool} sleep, for example at a condition variable");
+    Remedy { command: before(seen, setting), step, rounding: Rounding::SameBits }
+}
+
 /// Threads that may run on all of these processors.
 pub(crate) fn unbound(seen: &Observation, usable: &[CpuId]) -> Remedy {
     let bound: Vec<&str> = BINDINGS.into_iter().filter(|name| seen.has_setting(name)).collect();

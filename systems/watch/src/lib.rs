@@ -2,7 +2,8 @@
 //! anything: the same recording gives the same advice.
 //!
 //! - [`Ledger`]: looks at threads, added up by what they did. [`EpisodeTally`]: episodes of barriers, added
-//!   up by the thread that arrived last. [`PythonLines`]: which lines opened regions.
+//!   up by the thread that arrived last. [`PythonLines`]: which lines opened regions. [`SampleTally`]: which
+//!   code threads executed.
 //! - [`Observation`]: all that was seen of one program. [`causes`]: what explains its waits, a function each.
 //! - [`Remedy`]: a command or a step that mends a cause. [`layers`]: which layer of watching decides which
 //!   cause.
@@ -15,9 +16,11 @@ pub mod layers;
 mod ledger;
 mod observation;
 mod python;
+mod samples;
 
 pub use cures::{Remedy, Rounding};
 pub use episodes::EpisodeTally;
 pub use ledger::{Ledger, ThreadAccount, ThreadSighting, TimeSplit};
 pub use observation::{Observation, SpentTimes};
 pub use python::{PythonLine, PythonLines};
+pub use samples::{SampleTally, SampledFunction, SampledUse};

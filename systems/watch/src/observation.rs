@@ -1,5 +1,5 @@
 //! All that was seen of one program.
-use crate::{EpisodeTally, Ledger, PythonLines, ThreadAccount};
+use crate::{EpisodeTally, Ledger, PythonLines, SampleTally, SampledFunction, SampledUse, ThreadAccount};
 use foregather_host::cgroup::Throttling;
 use foregather_host::sched::SystemLoad;
 use foregather_host::watched::page::{Creations, ThreadActivity};
@@ -38,6 +38,8 @@ pub struct Observation {
     pub command: Option<String>,
     /// The lines of Python that were seen; `None` if no thread looked.
     pub python: Option<PythonLines>,
+    /// The code that threads executed; `None` if no samples were taken.
+    pub samples: Option<SampleTally<SampledFunction>>,
 }
 
 /// The time of all threads, by how it was spent.
@@ -88,6 +90,16 @@ impl SpentTimes {
         }
     }
 
+    /// Moves the shares of work that samples have shown to be spins and waits for locks.
+    #[must_use]
+    fn with_waits(self, is_worker: bool, spins: f64, locks: f64) -> Self {
+        let part = |share: f64| Nanos((self.work.0 as f64 * share) as u64);
+        let (spun, locked) = (part(spins), part(locks));
+        let (idle, busy) = if is_worker { (spun, Nanos::ZERO) } else { (Nanos::ZERO, spun) };
+        let work = self.work - spun - locked;
+        Self { work, spun: self.spun + busy, idle_spun: self.idle_spun + idle, lock: self.lock + locked, ..self }
+    }
+
     /// Both together.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
@@ -116,7 +128,17 @@ impl Observation {
 
     /// All threads' times.
     pub fn spent(&self) -> SpentTimes {
-        self.ledger.threads.values().map(SpentTimes::of).fold(SpentTimes::default(), SpentTimes::plus)
+        self.ledger.threads.values().map(|account| self.spent_by(account)).fold(SpentTimes::default(), SpentTimes::plus)
+    }
+
+    /// The times of one thread. A worker of a pool that spins where no wrapped function surrounds it has no
+    /// work; another thread waits for such workers.
+    pub fn spent_by(&self, account: &ThreadAccount) -> SpentTimes {
+        let spent = SpentTimes::of(account);
+        let Some(samples) = &self.samples else { return spent };
+        let share = |uses: &[SampledUse]| samples.share(account.last.thread, uses);
+        let is_worker = account.recorded.as_ref().is_some_and(|record| !record.pool.is_empty());
+        spent.with_waits(is_worker, share(&SampledUse::SPINS), share(&[SampledUse::Lock]))
     }
 
     /// The mean number of threads that ran.

@@ -20,7 +20,7 @@
 //! - [`thread_end`]: what a thread does when it ends, but not when its process exits.
 //! - [`interrupt`]: a request to stop that keeps the measurements so far.
 //! - [`job_signals`]: the signals that a launcher gets on behalf of its job.
-//! - [`signals`]: which signals may interrupt a thread.
+//! - [`signals`]: which signals may interrupt a thread. [`cpu_timer`]: signals by a thread's processor time.
 //! - [`heap`]: how much memory a piece of work holds.
 //! - [`dl`]: shared libraries that may or may not be installed.
 //! - [`failure_detector`]: whether a rank of the job was lost, and which waits go on for what since when.
@@ -37,6 +37,7 @@ pub mod cgroup;
 pub mod child;
 pub mod clock;
 pub mod costs;
+pub mod cpu_timer;
 pub mod dl;
 pub mod facts;
 pub mod failure_detector;

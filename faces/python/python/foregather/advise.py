@@ -21,7 +21,7 @@ usage: python -m foregather.advise [OPTIONS] SCRIPT [ARGUMENTS], or -m MODULE, o
        python -m foregather.advise --pid PID [--for TIME]
        pytest -p foregather.advise
 
-OPTIONS are those of `foregather advise`: --for TIME, --check, --output FILE, --format table|json, --no-preload"""
+OPTIONS are those of `foregather advise`: --for TIME, --check, --output FILE, --format table|json, --no-preload, --sample"""
 _WITH_VALUES = ("--for", "--output", "--format", "--library", "--pid", "-o", "--runs", "--result")
 
 

@@ -3,7 +3,7 @@ use super::Advice;
 use super::check::CheckedCure;
 use foregather_machine::Nanos;
 use foregather_watch::causes::NamedCause;
-use foregather_watch::{PythonLine, PythonLines};
+use foregather_watch::{PythonLine, PythonLines, SampleTally, SampledFunction, SampledUse};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -25,6 +25,7 @@ pub(super) struct AdviceDocument<'a> {
     episodes: EpisodeSummary,
     causes: &'a [NamedCause],
     python: Option<PythonSummary<'a>>,
+    samples: Option<CodeSummary<'a>>,
     runtime: &'a [RuntimeAccount],
     has_records: bool,
     not_seen: &'a [String],
@@ -70,6 +71,57 @@ fn line(line: &PythonLine) -> PlaceSummary<'_> {
 
 fn lines(python: &PythonLines) -> PythonSummary<'_> {
     PythonSummary { looks: python.looks, lines: python.lines.iter().map(line).collect() }
+}
+
+#[derive(Serialize)]
+struct CodeSummary<'a> {
+    count: u64,
+    lost: u64,
+    functions: Vec<FunctionSummary<'a>>,
+    late: Vec<LateSummary<'a>>,
+}
+
+#[derive(Serialize)]
+struct FunctionSummary<'a> {
+    function: Option<&'a str>,
+    library: &'a str,
+    used_for: &'static str,
+    samples: u64,
+}
+
+#[derive(Serialize)]
+struct LateSummary<'a> {
+    thread: u32,
+    function: Option<&'a str>,
+    library: &'a str,
+    share: f64,
+}
+
+/// More functions than that are not written.
+const FUNCTIONS: usize = 50;
+
+fn function((function, samples): (&SampledFunction, u64)) -> FunctionSummary<'_> {
+    let used_for = match function.used_for() {
+        SampledUse::Work => "work",
+        SampledUse::Spin => "spin",
+        SampledUse::Yield => "yield",
+        SampledUse::Lock => "lock",
+        SampledUse::System => "system",
+    };
+    FunctionSummary { function: function.name.as_deref(), library: &function.library, used_for, samples }
+}
+
+fn code(samples: &SampleTally<SampledFunction>) -> CodeSummary<'_> {
+    let late = samples.late.keys().filter_map(|&thread| {
+        let (function, share) = samples.late_in(Some(thread))?;
+        Some(LateSummary { thread, function: function.name.as_deref(), library: &function.library, share })
+    });
+    CodeSummary {
+        count: samples.count,
+        lost: samples.lost,
+        functions: samples.functions().into_iter().take(FUNCTIONS).map(function).collect(),
+        late: late.collect(),
+    }
 }
 
 /// What this project's OpenMP runtime counted in one process.
@@ -145,6 +197,7 @@ pub(super) fn of<'a>(advice: &'a Advice, checked: &'a [CheckedCure]) -> AdviceDo
         },
         causes: &advice.causes,
         python: seen.python.as_ref().map(lines),
+        samples: seen.samples.as_ref().map(code),
         runtime: &advice.runtime,
         has_records: seen.has_records(),
         not_seen: &advice.not_seen,

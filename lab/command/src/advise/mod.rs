@@ -2,9 +2,12 @@
 //!
 //! [`watcher`] looks at the program until it exits; `systems/watch` judges what it saw; [`text`] prints the
 //! screen, [`paste`] its commands, and [`document`] the same as JSON. [`check`] tries the cures.
+//! [`samples`] and [`symbols`] name the functions that threads executed.
 mod check;
 mod document;
 mod paste;
+mod samples;
+mod symbols;
 mod text;
 mod watcher;
 
@@ -16,13 +19,14 @@ use check::CheckedCure;
 use document::RuntimeAccount;
 use foregather_host::child::Child;
 use foregather_host::watched::lines::LineFile;
+use foregather_host::watched::page::{SamplingState, Withdrawal};
 use foregather_host::watched::{page, program, task};
 use foregather_host::{clock, interrupt};
 use foregather_machine::{Nanos, shown};
 use foregather_results::failure::Failure;
 use foregather_results::output;
 use foregather_watch::causes::{self, NamedCause};
-use foregather_watch::{Observation, PythonLines, layers};
+use foregather_watch::{Observation, PythonLines, SampleTally, SampledFunction, layers};
 use std::ffi::OsString;
 use std::io::{Write, stderr};
 use std::os::fd::OwnedFd;
@@ -97,7 +101,7 @@ fn attach(cli: &Cli, options: &Advise, process: u32) -> Result<()> {
         let pause = watcher.pause().min(deadline - clock::now());
         std::thread::sleep(Duration::from_nanos(pause.0));
     }
-    let advice = judged(options, watcher.finish(), Vec::new());
+    let advice = judged(options, watcher, Vec::new());
     show(cli, &advice);
     write(cli, options, &advice, &[])
 }
@@ -113,6 +117,9 @@ fn launch(cli: &Cli, options: &Advise, libraries: &[PathBuf], line: String) -> R
     match recorder(options, &path) {
         Ok(library) => {
             let (page, descriptor) = page::WatchPage::create()?;
+            if options.sample {
+                page.ask_for_samples();
+            }
             command.env(page::VARIABLE, page::WatchPage::path(&descriptor));
             all.push(library);
             recording = Some((page, descriptor));
@@ -136,7 +143,7 @@ fn launch(cli: &Cli, options: &Advise, libraries: &[PathBuf], line: String) -> R
         watcher.look();
         ended = child.wait_until(deadline.min(clock::now() + watcher.pause()))?;
     }
-    let advice = judged(options, watcher.finish(), document::runtime_accounts(&accounts.read()));
+    let advice = judged(options, watcher, document::runtime_accounts(&accounts.read()));
     show(cli, &advice);
     if !options.check.check {
         write(cli, options, &advice, &[])?;
@@ -209,13 +216,18 @@ fn command_line(program: &[OsString]) -> String {
     program.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-fn judged(options: &Advise, (mut seen, mut not_seen): (Observation, Vec<String>), runtime: Vec<RuntimeAccount>) -> Advice {
+fn judged(options: &Advise, watcher: Watcher, runtime: Vec<RuntimeAccount>) -> Advice {
+    let sampling = watcher.sampling_state();
+    let (mut seen, mut not_seen) = watcher.finish();
     if let Some(path) = &options.python_lines {
         let lines = PythonLines::parse(&std::fs::read(path).unwrap_or_default());
         if lines.looks == 0 {
             not_seen.push("lines of Python: the interpreter exited early, or was started with -E, -I or -S".to_owned());
         }
         seen.python = Some(lines);
+    }
+    if let Some(samples) = &seen.samples {
+        not_seen.extend(unsampled(samples, sampling));
     }
     let without = seen.creations.map_or(0, |creations| creations.without_slot);
     if without > 0 {
@@ -249,6 +261,29 @@ fn print(text: &str) {
     if let Err(error) = stderr().write_all(text.as_bytes()) {
         tell("warning", &format!("the advice cannot be printed: {error}"));
     }
+}
+
+/// What hindered samples.
+fn unsampled(samples: &SampleTally<SampledFunction>, state: SamplingState) -> Vec<String> {
+    let because = state.withdrawal.map(|withdrawal| match withdrawal {
+        Withdrawal::SignalTaken => "the program uses the signal that the samples need",
+        Withdrawal::SignalAwaited => "the program waits for the signal that the samples need",
+        Withdrawal::UserChanged => "the program changed its user or group",
+        Withdrawal::Refused => "the system refused a timer of processor time",
+    });
+    let mut found = Vec::new();
+    match because {
+        Some(because) => found.push(format!("functions, from some moment on: {because}")),
+        None if samples.count == 0 => found.push("functions: no thread used enough processor time for a sample".to_owned()),
+        None => {}
+    }
+    if state.untimed > 0 {
+        found.push(format!("functions of {} threads: there is room for 64 timers", state.untimed));
+    }
+    if samples.lost > 0 {
+        found.push(format!("{} samples: there were too many at once", samples.lost));
+    }
+    found
 }
 
 /// Returns whether system calls of a process are hidden from this user.

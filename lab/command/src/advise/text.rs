@@ -3,8 +3,8 @@ use super::document::RuntimeAccount;
 use super::{Advice, paste};
 use foregather_machine::{Nanos, shown};
 use foregather_results::table::wrapped_within;
-use foregather_watch::PythonLines;
 use foregather_watch::causes::NamedCause;
+use foregather_watch::{PythonLines, SampleTally};
 
 const COLUMNS: usize = 80;
 const LINES: usize = 24;
@@ -22,11 +22,13 @@ pub(super) fn screen(advice: &Advice) -> String {
         None => {
             lines.extend(wrapped("CAUSE", &nothing(advice)));
             lines.extend(python(advice));
+            lines.extend(code(advice));
         }
         Some((first, others)) => {
             lines.extend(wrapped("CAUSE", &format!("{} [{}]", first.verdict, first.certainty.label())));
             lines.extend(wrapped("", &first.evidence));
             lines.extend(python(advice));
+            lines.extend(code(advice));
             lines.extend(cure(advice, first));
             lines.extend(others.iter().take(3).flat_map(|cause| wrapped("ALSO", &other(advice, cause))));
         }
@@ -118,6 +120,16 @@ fn nothing(advice: &Advice) -> String {
 fn python(advice: &Advice) -> Vec<String> {
     let line = advice.seen.python.as_ref().and_then(PythonLines::costly);
     line.map(|line| wrapped("PYTHON", &line)).unwrap_or_default()
+}
+
+/// The program's own function that takes the time, unless the cause names it.
+fn code(advice: &Advice) -> Vec<String> {
+    let Some((function, share)) = advice.seen.samples.as_ref().and_then(SampleTally::hottest) else { return Vec::new() };
+    let label = function.label();
+    if advice.causes.first().is_some_and(|cause| cause.verdict.contains(&label)) {
+        return Vec::new();
+    }
+    wrapped("CODE", &format!("{label} takes {:.0} % of the processor time", share * 100.0))
 }
 
 fn cure(advice: &Advice, cause: &NamedCause) -> Vec<String> {

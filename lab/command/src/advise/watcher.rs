@@ -1,6 +1,7 @@
 //! Looks at a program and its processes, as often as a budget of processor time allows.
 use super::hides_calls;
-use foregather_host::watched::page::{self, WatchPage};
+use super::samples::SampleReader;
+use foregather_host::watched::page::{self, SamplingState, WatchPage};
 use foregather_host::watched::program::{self, ProgramFacts};
 use foregather_host::watched::surroundings::{self, CompetitorTimes, SurroundingsReading};
 use foregather_host::watched::task;
@@ -29,6 +30,8 @@ pub(super) struct Watcher {
     page: Option<WatchPage>,
     command: Option<String>,
     ledger: Ledger,
+    /// `None` if no samples are wanted.
+    samples: Option<SampleReader>,
     programs: BTreeMap<u32, ProgramFacts>,
     siblings: BTreeSet<u32>,
     family: Vec<u32>,
@@ -62,6 +65,7 @@ impl Watcher {
             page,
             command,
             ledger: Ledger::default(),
+            samples: page.filter(WatchPage::wants_samples).map(|_| SampleReader::new()),
             programs: BTreeMap::new(),
             siblings: BTreeSet::new(),
             family: vec![root],
@@ -99,6 +103,7 @@ impl Watcher {
             self.pools.extend(new);
         }
         self.ledger.add(at, &readings, &recorded);
+        self.take_samples();
         if let Ok(load) = sched::load() {
             self.loads = Some((self.loads.map_or(load, |(first, _)| first), load));
         }
@@ -121,6 +126,17 @@ impl Watcher {
         let pause = (paid_until - self.ledger.elapsed()).max(SHORTEST).min(LONGEST);
         let part = (self.ledger.looks * 618 + 300) % 1_000;
         Nanos(pause.0 * (700 + part * 6 / 10) / 1_000)
+    }
+
+    fn take_samples(&mut self) {
+        if let Some((samples, page)) = self.samples.as_mut().zip(self.page) {
+            samples.take(page);
+        }
+    }
+
+    /// What hindered samples so far.
+    pub(super) fn sampling_state(&self) -> SamplingState {
+        self.page.map(|page| page.sampling_state()).unwrap_or_default()
     }
 
     /// Looks at what changes seldom.
@@ -177,6 +193,7 @@ impl Watcher {
     /// All that was seen, and what could not be.
     pub(super) fn finish(mut self) -> (Observation, Vec<String>) {
         self.throttling_now();
+        self.take_samples();
         let recorded = self.page.map(|page| page.all_threads()).unwrap_or_default();
         self.ledger.settle(&recorded);
         let mut episodes = EpisodeTally::default();
@@ -215,6 +232,7 @@ impl Watcher {
             competitors: self.competitors.finish(),
             command: self.command,
             python: None,
+            samples: self.samples.map(SampleReader::finish),
         };
         (seen, self.not_seen)
     }

@@ -297,6 +297,10 @@ pub struct Advise {
     /// Watches by /proc alone and loads no library into the program.
     #[arg(long, conflicts_with = "library")]
     pub no_preload: bool,
+    /// Also samples which functions the threads execute, about a hundred times a second of processor time, by
+    /// a timer and a signal of each thread.
+    #[arg(long, conflicts_with_all = ["no_preload", "pid"])]
+    pub sample: bool,
     /// Reads in the end which lines of Python were executed: a file of `python -m foregather.advise`.
     #[arg(long, hide = true)]
     pub python_lines: Option<PathBuf>,

@@ -6,6 +6,7 @@
 mod partners;
 mod pools;
 mod processors;
+mod sampled;
 mod stuck;
 
 use crate::{Observation, Remedy};
@@ -161,7 +162,7 @@ const LOOKS: u64 = 50;
 /// Judges an observation by one cause.
 type Judge = fn(&Observation) -> Option<NamedCause>;
 
-const JUDGES: [Judge; 12] = [
+const JUDGES: [Judge; 13] = [
     stuck::hang,
     stuck::refused,
     processors::quota,
@@ -174,6 +175,7 @@ const JUDGES: [Judge; 12] = [
     partners::late,
     partners::tiny,
     partners::idle_spin,
+    sampled::pool_spin,
 ];
 
 /// All causes that hold, the one to mend first first.
@@ -185,6 +187,9 @@ pub fn judge(seen: &Observation) -> Vec<NamedCause> {
         found.certainty = Certainty::Likely;
     }
     causes.sort_by_key(|found| (core::cmp::Reverse(found.explains), found.cause));
+    // Two judges may find the same one by different evidence: the one that explains more stays.
+    let mut known = Vec::new();
+    causes.retain(|found| !known.contains(&found.cause) && (known.push(found.cause), true).1);
     // Each cause goes above the first of those that it brings about.
     let order: Vec<WaitCause> = causes.iter().map(|found| found.cause).collect();
     for cause in order.into_iter().rev() {

@@ -1,5 +1,6 @@
 //! Causes that lie in the program: late members, small regions, locks, and spins without work.
 use super::processors::seconds;
+use super::sampled::mostly;
 use super::{Certainty, NamedCause, WaitCause};
 use crate::{Observation, TimeSplit, cures};
 use foregather_host::watched::page::{RecordedThread, ThreadActivity};
@@ -60,9 +61,16 @@ pub(super) fn convoy(seen: &Observation) -> Option<NamedCause> {
         cause: WaitCause::LockConvoy,
         certainty: Certainty::Sure,
         explains: spent.lock,
-        verdict: format!("threads queue for a mutex; {:.1} of them run at a time", seen.parallelism()),
-        evidence: format!("a mutex was found locked {locks} times; threads waited for {:.1} s in all", seconds(spent.lock)),
-        remedy: cures::step("hold the mutex for less work, or give each thread data of its own"),
+        verdict: if locks == 0 {
+            "threads spin for a lock that another one holds".to_owned()
+        } else {
+            format!("threads queue for a mutex; {:.1} of them run at a time", seen.parallelism())
+        },
+        evidence: match locks {
+            0 => format!("samples show {:.1} s of processor time in functions that wait for a lock", seconds(spent.lock)),
+            locks => format!("a mutex was found locked {locks} times; threads waited for {:.1} s in all", seconds(spent.lock)),
+        },
+        remedy: cures::step("hold the lock for less work, or give each thread data of its own"),
     })
 }
 
@@ -76,9 +84,9 @@ pub(super) fn late(seen: &Observation) -> Option<NamedCause> {
     let name = seen.ledger.threads.get(&last).and_then(|account| account.facts.as_ref()).map(|facts| facts.name.clone());
     let shorter = seen.per_elapsed(episodes.lead).min(1.0) * 100.0;
     let verdict = if is_same {
-        format!("thread {last} ({}) has more work than its partners", name.unwrap_or_default())
+        format!("thread {last} ({}) has more work than its partners{}", name.unwrap_or_default(), mostly(seen, Some(last)))
     } else {
-        "parts of a region take unequal time, and the last thread changes".to_owned()
+        format!("parts of a region take unequal time, and the last thread changes{}", mostly(seen, None))
     };
     Some(NamedCause {
         cause: WaitCause::LateThread,
@@ -136,7 +144,8 @@ pub(super) fn idle_spin(seen: &Observation) -> Option<NamedCause> {
     let leaders = recorded(seen).map(|record| record.counts).filter(|counts| counts.regions > 0);
     let open = Nanos(leaders.map(|counts| counts.region_ns).min().unwrap_or(0));
     let most = Nanos((seen.elapsed() - open).0 * spinners.len() as u64);
-    let spun = seen.spent().idle_spun.min(most);
+    let idle = spinners.iter().fold(Nanos::ZERO, |sum, account| sum + account.during(ThreadActivity::Idle).ran);
+    let spun = idle.min(most);
     // A worker has one gap before each of its parts.
     let gaps: u64 = spinners.iter().filter_map(|account| account.recorded.as_ref()).map(|record| record.counts.parts).sum();
     let gap = Nanos(spun.0 / gaps.max(1));

@@ -101,10 +101,13 @@ fn two_pools(seen: &Observation) -> Option<PoolVerdict> {
     let busy: Vec<(String, u32)> = pools
         .into_iter()
         .filter(|(_, (wanted, _))| seen.per_elapsed(*wanted) >= COUNTS)
-        .map(|(pool, (_, threads))| (seen.pool_name(&pool), threads))
+        .map(|(pool, (_, threads))| (pool, threads))
         .collect();
     (busy.len() >= 2).then(|| {
-        let named: Vec<String> = busy.iter().map(|(pool, threads)| format!("{pool} ({threads})")).collect();
+        let named = |(pool, threads): &(String, u32)| {
+            format!("{} ({threads}{})", seen.pool_name(pool), super::sampled::spinning(seen, pool))
+        };
+        let named: Vec<String> = busy.iter().map(named).collect();
         (
             WaitCause::TwoPools,
             Certainty::Sure,

@@ -1,6 +1,6 @@
 //! Causes, on made-up recordings.
 use super::*;
-use crate::cures;
+use crate::{SampledFunction, cures};
 use foregather_host::cgroup::Throttling;
 use foregather_host::watched::page::{ActivityCounts, ActivityTimes, Creations, RecordedThread, ThreadActivity};
 use foregather_host::watched::program::ProgramFacts;
@@ -359,4 +359,56 @@ fn each_cause_is_decided_by_a_layer() {
         let (by_proc, by_records) = sight(cause);
         assert!(by_proc == Sight::Decides || by_records == Sight::Decides, "{}", cause.name());
     }
+}
+
+/// A second of samples of a thread.
+fn sampled(mut seen: Observation, thread: ThreadId, name: &str, library: &str) -> Observation {
+    let mut samples = seen.samples.take().unwrap_or_default();
+    for at in 0..100 {
+        let function = SampledFunction { name: Some(name.into()), library: library.into(), is_runtime: library == "libgomp" };
+        samples.add(thread, ThreadActivity::Own, Nanos::from_ms(at * 10), function);
+    }
+    seen.samples = Some(samples);
+    seen
+}
+
+#[test]
+fn a_pool_that_yields_without_work_is_named_only_by_samples() {
+    let mut worker = actor(2, 990, 0, ThreadActivity::Own);
+    worker.pool = "libscipy_openblas64_-ff651d7f.so+0x20";
+    let mut seen = watched(&[actor(1, 990, 0, ThreadActivity::Own), worker]);
+    seen.programs[0].runtimes.push("OpenBLAS".into());
+    assert_eq!(first(&seen), None, "it looks like work");
+    let seen = sampled(sampled(seen, 1, "burn", "sum"), 2, "__sched_yield", "libc");
+    assert_eq!(first(&seen), Some((WaitCause::IdleSpin, Certainty::Likely)));
+    let named = &judge(&seen)[0];
+    assert!(
+        named.verdict.contains("1 thread of the pool of libscipy_openblas64_ spins without work, in __sched_yield (libc)"),
+        "{named:?}"
+    );
+    assert_eq!(named.remedy.command.as_deref(), Some("OPENBLAS_THREAD_TIMEOUT=4 ./sum"));
+    assert!(seen.spent().idle_spun > Nanos::from_ms(2_900) && seen.spent().work < Nanos::from_ms(3_000));
+}
+
+#[test]
+fn spin_locks_are_waits_for_a_lock_where_samples_show_them() {
+    let threads = || [1, 2].map(|thread| actor(thread, 990, 0, ThreadActivity::Own));
+    let work = sampled(watched(&threads()), 1, "burn", "sum");
+    assert_eq!(first(&work), None);
+    let seen = sampled(work, 2, "pthread_spin_lock", "libc");
+    assert_eq!(first(&seen), Some((WaitCause::LockConvoy, Certainty::Sure)));
+    assert!(judge(&seen)[0].evidence.contains("samples"), "{:?}", judge(&seen)[0].evidence);
+}
+
+#[test]
+fn the_function_of_a_late_thread_is_named() {
+    let late = actor(2, 990, 0, ThreadActivity::Part);
+    let seen = with_episodes(watched(&[actor(1, 500, 0, ThreadActivity::Arrived), late]), 2, 0, 0);
+    let seen = sampled(seen, 2, "burn", "sum");
+    let mut seen = with_episodes(seen, 2, 2_000, 500);
+    if let Some(samples) = &mut seen.samples {
+        samples.settle(2, Nanos::from_ms(5), Nanos::from_ms(400));
+    }
+    let named = judge(&seen).into_iter().find(|found| found.cause == WaitCause::LateThread).unwrap();
+    assert_eq!(named.verdict, "thread 2 (sum) has more work than its partners, mostly in burn (sum)");
 }

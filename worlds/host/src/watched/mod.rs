@@ -3,8 +3,10 @@
 //!
 //! [`task`]: threads, as they run, wait for a processor, or sleep. [`program`]: what a process is, and which
 //! runtimes and settings it has. [`surroundings`]: quotas, the hypervisor, and other programs. [`page`]: what
-//! the preload library records, in memory that both processes map. [`lines`]: a file in memory to which
+//! the preload library records, in memory that both processes map. [`code`]: which file the code at an
+//! address comes from. [`lines`]: a file in memory to which
 //! processes append lines.
+pub mod code;
 pub mod lines;
 pub mod page;
 pub mod program;

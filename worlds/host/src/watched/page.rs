@@ -2,20 +2,30 @@
 //!
 //! Each thread has a slot that it alone writes, so the watcher reads a hint, never a lock: a reading may be
 //! torn between two fields, and is one sample of many. Counts and times are sums, so none is lost between two
-//! readings. An episode of a barrier is counted in the slot of the thread that arrived last.
+//! readings. An episode of a barrier is counted in the slot of the thread that arrived last. [`samples`] of the
+//! code that threads execute go into a [`ring`].
+mod ring;
+mod samples;
+
+pub use samples::{RecordedSample, SampleRecord, SamplingState, Withdrawal};
+
 use super::{memory_file, not_created, path_of};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use foregather_machine::{Error, Nanos, ThreadId};
+use ring::RecordRing;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, fstat, ftruncate, open};
 use rustix::mm::{MapFlags, ProtFlags, mmap};
 use rustix::time::{ClockId, clock_gettime};
+use samples::SamplingWords;
 use std::path::Path;
 
 /// The variable that names the page to the preload library.
 pub const VARIABLE: &str = "FOREGATHER_WATCH_PAGE";
 const MAGIC: u64 = 0xf0e6_a7e5_0000_0002;
 const SLOTS: usize = 2_048;
+/// A second of 160 threads that all run.
+const SAMPLES: usize = 1 << 14;
 const NAMES: usize = 64;
 const NAME_BYTES: usize = 56;
 
@@ -98,6 +108,8 @@ pub struct ThreadSlot {
     open_region: AtomicU64,
     /// When it closed a region last.
     closed: AtomicU64,
+    /// When a sample of its thread was taken last.
+    sampled: AtomicU64,
     /// Whether its thread has exited, so that another one may take the slot.
     has_exited: AtomicU32,
     /// How long it did what, up to `since`.
@@ -163,6 +175,8 @@ struct Layout {
     /// The highest number of a region so far.
     regions: AtomicU64,
     slots: [ThreadSlot; SLOTS],
+    sampling: SamplingWords,
+    samples: RecordRing<4, SAMPLES>,
     names: [[AtomicU64; NAME_BYTES / 8]; NAMES],
 }
 
@@ -250,6 +264,7 @@ impl WatchPage {
         slot.activity.store(0, Relaxed);
         slot.open_region.store(0, Relaxed);
         slot.leader.store(0, Relaxed);
+        slot.sampled.store(0, Relaxed);
         slot.since.store(now().0, Relaxed);
         slot.process.store(process, Relaxed);
         slot.counts.all().into_iter().chain(&slot.times).for_each(|sum| sum.store(0, Relaxed));
@@ -323,15 +338,17 @@ impl WatchPage {
         self.taken().filter(is_its).any(|slot| slot.open_region.load(Relaxed) != 0)
     }
 
+    /// What the thread of a slot does.
+    fn activity_of(&self, slot: &ThreadSlot) -> ThreadActivity {
+        let activity = ThreadActivity::ALL[(slot.activity.load(Relaxed) as usize).min(ThreadActivity::ALL.len() - 1)];
+        let leader = (slot.leader.load(Relaxed) as usize).checked_sub(1).and_then(|leader| self.0.slots.get(leader));
+        let is_closed = leader.is_some_and(|leader| leader.open_region.load(Relaxed) != slot.subject.load(Relaxed));
+        if activity == ThreadActivity::Arrived && is_closed { ThreadActivity::Idle } else { activity }
+    }
+
     fn read(&self, slot: &ThreadSlot, at: Nanos) -> RecordedThread {
         let (subject, since) = (slot.subject.load(Relaxed), Nanos(slot.since.load(Relaxed)));
-        let mut activity = ThreadActivity::ALL[(slot.activity.load(Relaxed) as usize).min(ThreadActivity::ALL.len() - 1)];
-        let leader = (slot.leader.load(Relaxed) as usize).checked_sub(1).and_then(|leader| self.0.slots.get(leader));
-        if let (ThreadActivity::Arrived, Some(leader)) = (activity, leader)
-            && leader.open_region.load(Relaxed) != subject
-        {
-            activity = ThreadActivity::Idle;
-        }
+        let activity = self.activity_of(slot);
         let mut times: ActivityTimes = core::array::from_fn(|activity| Nanos(slot.times[activity].load(Relaxed)));
         if slot.has_exited.load(Relaxed) == 0 {
             times[activity as usize] += at - since;

@@ -117,15 +117,19 @@ fn script(process: u32) -> Option<Vec<u8>> {
     line.split(|&byte| byte == 0).nth(1).filter(|word| !word.is_empty() && !word.starts_with(b"-")).map(<[u8]>::to_vec)
 }
 
+/// The runtime of threads that a file contains.
+pub fn runtime_of(path: &str) -> Option<&'static str> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    RUNTIMES.iter().find(|(part, _)| name.contains(part)).map(|(_, runtime)| *runtime)
+}
+
 fn runtimes(maps: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for path in maps.lines().filter_map(|line| line.split_ascii_whitespace().nth(5)) {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        let known = RUNTIMES.iter().find(|(part, _)| name.contains(part));
-        if let Some((_, runtime)) = known
+        if let Some(runtime) = runtime_of(path)
             && !found.iter().any(|each| each == runtime)
         {
-            found.push((*runtime).to_owned());
+            found.push(runtime.to_owned());
         }
     }
     found
