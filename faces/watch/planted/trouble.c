@@ -169,6 +169,8 @@ static void *serves(void *arg) {
 __attribute__((noinline)) static void work_alone(double until) {
     while (now() < until) work(100000);
 }
+// One thread works for A milliseconds.
+static void alone(long ms, long unused) { work_alone(now() + ms * 1e-3 + unused * 0); }
 static void server(long ms, long unused) {
     pthread_t id;
     pthread_create(&id, NULL, serves, NULL);
@@ -217,7 +219,7 @@ static void only_pool(long ms, long unused) { pool(ms + unused * 0); }
 static const struct { const char *name; void (*run)(long, long); } kinds[] = {
     { "pool", only_pool }, { "threads", threads }, { "busy", busy }, { "closes", closes }, { "drops", drops },
     { "becomes", becomes }, { "signals", signals }, { "demands", demands },
-    { "dies", dies }, { "server", server }, { "extra", extra }, { "calibrate", calibrate }, { "regions", regions },
+    { "dies", dies }, { "server", server }, { "alone", alone }, { "extra", extra }, { "calibrate", calibrate }, { "regions", regions },
 };
 
 int main(int count, char **words) {

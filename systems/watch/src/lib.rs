@@ -3,7 +3,7 @@
 //!
 //! - [`Ledger`]: looks at threads, added up by what they did. [`EpisodeTally`]: episodes of barriers, added
 //!   up by the thread that arrived last. [`PythonLines`]: which lines opened regions. [`SampleTally`]: which
-//!   code threads executed.
+//!   code threads executed. [`SwitchTally`]: which programs ran instead of ready threads.
 //! - [`Observation`]: all that was seen of one program. [`causes`]: what explains its waits, a function each.
 //! - [`Remedy`]: a command or a step that mends a cause. [`layers`]: which layer of watching decides which
 //!   cause.
@@ -17,6 +17,7 @@ mod ledger;
 mod observation;
 mod python;
 mod samples;
+mod switches;
 
 pub use cures::{Remedy, Rounding};
 pub use episodes::EpisodeTally;
@@ -24,3 +25,4 @@ pub use ledger::{Ledger, ThreadAccount, ThreadSighting, TimeSplit};
 pub use observation::{Observation, SpentTimes};
 pub use python::{PythonLine, PythonLines};
 pub use samples::{SampleTally, SampledFunction, SampledUse};
+pub use switches::SwitchTally;

@@ -6,7 +6,7 @@ use foregather_host::watched::page::{Creations, ThreadActivity};
 use foregather_host::watched::program::ProgramFacts;
 use foregather_host::watched::surroundings::Competitor;
 use foregather_machine::{CpuId, Nanos};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A program, as it was seen for some time.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +34,9 @@ pub struct Observation {
     pub pressure: Option<Nanos>,
     /// Other programs that ran meanwhile, the busiest first.
     pub competitors: Vec<Competitor>,
+    /// How long each of them ran on a processor while a preempted thread waited for that processor; `None` if
+    /// the kernel does not show switches.
+    pub instead: Option<BTreeMap<u32, Nanos>>,
     /// How the user started it: what a cure is put before. `None` for a program that was already running.
     pub command: Option<String>,
     /// The lines of Python that were seen; `None` if no thread looked.

@@ -29,8 +29,9 @@ pub enum SampledUse {
     System,
 }
 
-/// Functions in which the BLAS servers of OpenBLAS wait for calls, and calls for servers.
-const SERVERS: [&str; 2] = ["blas_thread_server", "exec_blas"];
+/// Functions of OpenBLAS in which servers wait for calls, calls for servers, and servers for each other's parts:
+/// kernels compute.
+const SERVERS: [&str; 4] = ["blas_thread_server", "exec_blas", "inner_thread", "inner_advanced_thread"];
 /// Functions of the C library that wait for a lock.
 const LOCKS: [&str; 4] = ["pthread_spin_", "pthread_mutex_lock", "lll_lock", "pthread_rwlock_"];
 /// Libraries that all kinds of functions call.
@@ -222,6 +223,7 @@ mod tests {
         for (name, library, used) in [
             ("", "libgomp", SampledUse::Spin),
             ("blas_thread_server", "OpenBLAS", SampledUse::Spin),
+            ("inner_thread", "OpenBLAS", SampledUse::Spin),
             ("dgemm_kernel_HASWELL", "OpenBLAS", SampledUse::Work),
             ("blas_thread_server", "sum", SampledUse::Work),
             ("__sched_yield", "libc", SampledUse::Yield),

@@ -34,7 +34,7 @@ pub(super) fn screen(advice: &Advice) -> String {
         }
     }
     if advice.not_seen.is_empty() {
-        lines.push("not seen: switches within the kernel".to_owned());
+        lines.push("not seen: which thread wakes which".to_owned());
     } else {
         lines.extend(text_lines(&format!("not seen: {}", advice.not_seen.join("; "))));
     }

@@ -3,11 +3,12 @@ use super::hides_calls;
 use super::samples::SampleReader;
 use foregather_host::watched::page::{self, SamplingState, WatchPage};
 use foregather_host::watched::program::{self, ProgramFacts};
-use foregather_host::watched::surroundings::{self, CompetitorTimes, SurroundingsReading};
+use foregather_host::watched::surroundings::{self, Competitor, CompetitorTimes, SurroundingsReading};
+use foregather_host::watched::switches::SwitchWatch;
 use foregather_host::watched::task;
 use foregather_host::{affinity, cgroup, facts, sched, usage};
 use foregather_machine::{CpuId, Nanos};
-use foregather_watch::{EpisodeTally, Ledger, Observation};
+use foregather_watch::{EpisodeTally, Ledger, Observation, SwitchTally};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Looks are at least this far apart.
@@ -32,6 +33,8 @@ pub(super) struct Watcher {
     ledger: Ledger,
     /// `None` if no samples are wanted.
     samples: Option<SampleReader>,
+    /// `None` if the kernel does not show switches.
+    switches: Option<(SwitchWatch, SwitchTally)>,
     programs: BTreeMap<u32, ProgramFacts>,
     siblings: BTreeSet<u32>,
     family: Vec<u32>,
@@ -57,6 +60,11 @@ impl Watcher {
     pub(super) fn new(root: u32, page: Option<WatchPage>, command: Option<String>) -> Self {
         let before = surroundings::read(root);
         let mut not_seen = Vec::new();
+        let usable = usable();
+        let switches = SwitchWatch::open(&usable).map(|watch| (watch, SwitchTally::default()));
+        if switches.is_none() {
+            not_seen.push("switches within the kernel (perf_event_open is denied)".to_owned());
+        }
         if hides_calls(root) {
             not_seen.push("system calls of sleeping threads: the system hides them".to_owned());
         }
@@ -66,6 +74,7 @@ impl Watcher {
             command,
             ledger: Ledger::default(),
             samples: page.filter(WatchPage::wants_samples).map(|_| SampleReader::new()),
+            switches,
             programs: BTreeMap::new(),
             siblings: BTreeSet::new(),
             family: vec![root],
@@ -74,7 +83,7 @@ impl Watcher {
             competitors: CompetitorTimes::since(surroundings::process_times()),
             next_count: page::now() + COUNTS_APART,
             quota: cgroup::quota_of(root),
-            usable: usable(),
+            usable,
             loads: None,
             next_facts: page::now() + FIRST_FACTS,
             facts_apart: FIRST_FACTS,
@@ -90,6 +99,10 @@ impl Watcher {
         let at = page::now();
         let recorded = self.page.map(|page| page.threads()).unwrap_or_default();
         let recording: BTreeSet<u32> = recorded.iter().map(|record| record.process).chain(self.family.iter().copied()).collect();
+        if let Some((watch, tally)) = &mut self.switches {
+            tally.watch(recording.iter().copied());
+            watch.take().into_iter().for_each(|record| tally.add(record));
+        }
         let readings: Vec<_> = recording.iter().flat_map(|&process| task::read_threads(process)).collect();
         // A process that has exited and is not reaped yet still has a thread.
         if readings.iter().all(|reading| reading.state == task::TaskState::Exited) {
@@ -216,6 +229,8 @@ impl Watcher {
             throttled: now.throttled.saturating_sub(before.throttled),
             stopped: now.stopped - before.stopped,
         });
+        let mut competitors = self.competitors.finish();
+        let instead = self.switches.map(|(_, tally)| run_instead(&tally, &mut competitors, &mut self.not_seen));
         let mut programs: Vec<ProgramFacts> = self.programs.into_values().collect();
         programs.sort_by_key(|program| (program.process != self.root, program.process));
         let seen = Observation {
@@ -229,13 +244,32 @@ impl Watcher {
             throttling,
             load,
             pressure: after.pressure.zip(self.before.pressure).map(|(after, before)| after - before),
-            competitors: self.competitors.finish(),
+            competitors,
+            instead,
             command: self.command,
             python: None,
             samples: self.samples.map(SampleReader::finish),
         };
         (seen, self.not_seen)
     }
+}
+
+/// How long each process ran in place of waiting threads. Those that lived too shortly to be counted join the
+/// competitors.
+fn run_instead(tally: &SwitchTally, competitors: &mut Vec<Competitor>, not_seen: &mut Vec<String>) -> BTreeMap<u32, Nanos> {
+    if tally.lost > 0 {
+        not_seen.push("some switches within the kernel: there were too many at once".to_owned());
+    }
+    let own = std::process::id();
+    for (process, cpu, last_cpu, name) in tally.instead().filter(|(process, ..)| *process != own) {
+        if !competitors.iter().any(|other| other.process == process) {
+            let has_exited = !program::is_running(process);
+            let name = program::name(process).or_else(|| name.map(str::to_owned));
+            let name = name.unwrap_or_else(|| "a process that has exited".to_owned());
+            competitors.push(Competitor { process, name, cpu, last_cpu, has_exited });
+        }
+    }
+    tally.instead().map(|(process, time, ..)| (process, time)).collect()
 }
 
 /// The processors of the cpuset, else those that are online.

@@ -70,7 +70,7 @@ pub(super) fn mask(seen: &Observation) -> Option<NamedCause> {
 }
 
 pub(super) fn other_program(seen: &Observation) -> Option<NamedCause> {
-    let named = busiest(seen).filter(|(_, cpu)| seen.per_elapsed(*cpu) >= 0.1);
+    let named = busiest(seen).filter(|program| seen.per_elapsed(program.cpu) >= 0.1);
     let foreign = if named.is_some() { seen.foreign() } else { seen.hidden() };
     let spent = seen.spent();
     // Of the waits for a processor, the share of which more threads than processors are not the cause.
@@ -82,18 +82,21 @@ pub(super) fn other_program(seen: &Observation) -> Option<NamedCause> {
     let fits = spent.ready.0 as f64 * share <= foreign * 1.5 * seen.elapsed().0 as f64;
     let waits =
         format!("threads were ready without a processor for {:.1} of {:.1} s", seconds(spent.ready), seconds(seen.elapsed()));
-    let (certainty, verdict, evidence, command) = match named.as_ref().map(|(all, cpu)| (&all[..], *cpu)) {
+    let instead = named.as_ref().map(|program| program.instead).filter(|instead| *instead > Nanos::ZERO);
+    let instead =
+        instead.map_or(String::new(), |instead| format!(", {:.1} s of it in place of waiting threads", seconds(instead)));
+    let (certainty, verdict, evidence, command) = match named.as_ref().map(|program| (&program.processes[..], program.cpu)) {
         Some(([other], cpu)) => (
             Certainty::Sure,
             format!("{} (process {}) uses processor {} at the same time", other.name, other.process, other.last_cpu),
-            format!("it ran for {:.1} s; {waits}", seconds(cpu)),
+            format!("it ran for {:.1} s{instead}; {waits}", seconds(cpu)),
             slower(&[other]),
         ),
         Some((all, cpu)) => (
             Certainty::Sure,
             format!("{} processes of {} run at the same time", all.len(), all[0].name),
             format!(
-                "other programs ran for {:.1} s, these for {:.1} s or more; {waits}",
+                "other programs ran for {:.1} s, these for {:.1} s or more{instead}; {waits}",
                 foreign * seconds(seen.elapsed()),
                 seconds(cpu)
             ),
@@ -112,16 +115,34 @@ pub(super) fn other_program(seen: &Observation) -> Option<NamedCause> {
     })
 }
 
-/// The processes of the other program that used most, all together, and what they used.
-fn busiest(seen: &Observation) -> Option<(Vec<&Competitor>, Nanos)> {
-    let mut programs: BTreeMap<&str, (Vec<&Competitor>, Nanos)> = BTreeMap::new();
+/// The processes of another program, all together.
+#[derive(Default)]
+struct OtherProcesses<'a> {
+    processes: Vec<&'a Competitor>,
+    /// What they used.
+    cpu: Nanos,
+    /// The part of it while threads waited for the same processor, as far as the kernel shows that.
+    instead: Nanos,
+}
+
+/// The other program that ran instead of waiting threads, else the one that used most.
+fn busiest(seen: &Observation) -> Option<OtherProcesses<'_>> {
+    let mut programs: BTreeMap<&str, OtherProcesses<'_>> = BTreeMap::new();
     for other in seen.others() {
         let program = programs.entry(&other.name).or_default();
-        program.0.push(other);
-        program.1 += other.cpu;
+        program.processes.push(other);
+        program.cpu += other.cpu;
+        program.instead += seen.instead.as_ref().and_then(|instead| instead.get(&other.process)).copied().unwrap_or_default();
     }
-    programs.into_values().max_by_key(|(_, cpu)| *cpu)
+    // The beginnings of waits after a sleep are not known: if nearly all waits are of that kind, switches
+    // decide nothing.
+    let instead = programs.values().fold(Nanos::ZERO, |sum, program| sum + program.instead);
+    let decides = instead.0 as f64 >= seen.spent().ready.0 as f64 * LEAST_SHOWN;
+    programs.into_values().max_by_key(|program| (if decides { program.instead } else { Nanos::ZERO }, program.cpu))
 }
+
+/// At least that part of all waits has to be known before switches decide which program is named.
+const LEAST_SHOWN: f64 = 0.1;
 
 /// Lets processes give way to others. `None` if some have exited: the program starts new ones.
 fn slower(processes: &[&Competitor]) -> Option<String> {

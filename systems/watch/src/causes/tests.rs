@@ -412,3 +412,23 @@ fn the_function_of_a_late_thread_is_named() {
     let named = judge(&seen).into_iter().find(|found| found.cause == WaitCause::LateThread).unwrap();
     assert_eq!(named.verdict, "thread 2 (sum) has more work than its partners, mostly in burn (sum)");
 }
+
+#[test]
+fn the_program_that_ran_in_place_of_threads_is_named_before_one_that_used_more_elsewhere() {
+    let mut seen = watched(&[actor(1, 500, 500, ThreadActivity::Own)]);
+    let other = |process: u32, name: &str, cpu_ms: u64, last_cpu: u32| Competitor {
+        process,
+        name: name.into(),
+        cpu: Nanos::from_ms(cpu_ms),
+        last_cpu,
+        has_exited: false,
+    };
+    seen.competitors = vec![other(50, "elsewhere", 2_900, 1), other(60, "here", 1_500, 0)];
+    let said = |seen: &Observation| judge(seen)[0].verdict.clone();
+    assert_eq!(said(&seen), "elsewhere (process 50) uses processor 1 at the same time", "by processor time alone");
+    seen.instead = Some([(60, Nanos::from_ms(1_400))].into());
+    assert_eq!(said(&seen), "here (process 60) uses processor 0 at the same time");
+    assert!(judge(&seen)[0].evidence.contains("1.4 s of it in place of waiting threads"), "{:?}", judge(&seen)[0].evidence);
+    seen.instead = Some([(60, Nanos::from_ms(10))].into());
+    assert_eq!(said(&seen), "elsewhere (process 50) uses processor 1 at the same time", "too little is known");
+}

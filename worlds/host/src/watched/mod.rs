@@ -4,13 +4,14 @@
 //! [`task`]: threads, as they run, wait for a processor, or sleep. [`program`]: what a process is, and which
 //! runtimes and settings it has. [`surroundings`]: quotas, the hypervisor, and other programs. [`page`]: what
 //! the preload library records, in memory that both processes map. [`code`]: which file the code at an
-//! address comes from. [`lines`]: a file in memory to which
-//! processes append lines.
+//! address comes from. [`switches`]: which threads get a processor, where the kernel shows it. [`lines`]: a
+//! file in memory to which processes append lines.
 pub mod code;
 pub mod lines;
 pub mod page;
 pub mod program;
 pub mod surroundings;
+pub mod switches;
 pub mod task;
 
 use foregather_machine::{Cause, Error};
