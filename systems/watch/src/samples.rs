@@ -29,8 +29,8 @@ pub enum SampledUse {
     System,
 }
 
-/// Functions of OpenBLAS in which servers wait for calls, calls for servers, and servers for each other's parts:
-/// kernels compute.
+/// Functions of OpenBLAS in which servers wait for calls, calls for servers, and servers for each other's
+/// parts: kernels compute.
 const SERVERS: [&str; 4] = ["blas_thread_server", "exec_blas", "inner_thread", "inner_advanced_thread"];
 /// Functions of the C library that wait for a lock.
 const LOCKS: [&str; 4] = ["pthread_spin_", "pthread_mutex_lock", "lll_lock", "pthread_rwlock_"];
