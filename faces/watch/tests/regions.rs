@@ -1,5 +1,5 @@
 //! Programs run under the library, and the page shows their regions and samples of their code.
-use foregather_host::watched::page::{SamplingState, VARIABLE, WatchPage, Withdrawal};
+use foregather_host::watched::page::{SampleRecord, SamplingState, VARIABLE, WatchPage, Withdrawal};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
@@ -72,8 +72,9 @@ fn each_library_keeps_the_runtime_that_it_alone_sees() {
     assert_eq!((seen.regions, seen.leader_parts, seen.episodes), (40, 40, 40));
 }
 
-/// A program of `planted/trouble.c` with samples: how many there were, and what hindered them.
-fn sampled(arguments: &[&str]) -> Option<(usize, SamplingState)> {
+/// A program of `planted/trouble.c` with samples: how many there were, in how many late arrivals, and
+/// what hindered them.
+fn sampled(arguments: &[&str]) -> Option<(usize, usize, SamplingState)> {
     // Tests run at the same time, and use one program.
     static TROUBLE: LazyLock<Option<PathBuf>> = LazyLock::new(|| built("gcc", "../planted/trouble.c", &["-fopenmp", "-O2"]));
     let path = TROUBLE.as_ref()?;
@@ -83,23 +84,28 @@ fn sampled(arguments: &[&str]) -> Option<(usize, SamplingState)> {
     command.args(arguments).env("LD_PRELOAD", library()).env(VARIABLE, WatchPage::path(&file)).env_remove("OMP_NUM_THREADS");
     let ended = command.output().unwrap();
     assert_eq!(ended.status.code(), Some(7), "{arguments:?}: {}", String::from_utf8_lossy(&ended.stderr));
-    let (mut count, mut next) = (0, 0);
-    page.samples(&mut next, |sample| count += usize::from(sample.address != 0));
-    Some((count, page.sampling_state()))
+    let (mut count, mut late, mut next) = (0, 0, 0);
+    page.samples(&mut next, |record| {
+        count += usize::from(matches!(record, SampleRecord::Sample(sample) if sample.address != 0));
+        late += usize::from(matches!(record, SampleRecord::Late { .. }));
+    });
+    Some((count, late, page.sampling_state()))
 }
 
 #[test]
 fn samples_are_taken_as_often_as_processor_time_is_used() {
     // 0.6 s of work in one thread, beside others that have little or none.
-    let Some((count, state)) = sampled(&["server", "600"]) else { return };
-    assert!((5..=260).contains(&count), "{count}");
+    let Some((count, late, state)) = sampled(&["server", "600"]) else { return };
+    assert!((5..=260).contains(&count) && late == 0, "{count} {late}");
     assert_eq!(state, SamplingState::default());
+    let Some((count, late, _)) = sampled(&["extra", "600"]) else { return };
+    assert!(late > 0 && late < count, "{late} late arrivals of {count} samples");
 }
 
 #[test]
 fn a_program_that_uses_all_signals_gets_each_of_them_and_no_other() {
     for (waits, why) in [("0", Withdrawal::SignalTaken), ("1", Withdrawal::SignalAwaited)] {
-        let Some((count, state)) = sampled(&["demands", "400", waits]) else { return };
+        let Some((count, _, state)) = sampled(&["demands", "400", waits]) else { return };
         assert!(count > 0, "samples before it touched the signal");
         assert_eq!(state, SamplingState { withdrawal: Some(why), untimed: 0 });
     }
@@ -107,16 +113,16 @@ fn a_program_that_uses_all_signals_gets_each_of_them_and_no_other() {
 
 #[test]
 fn children_and_what_they_execute_end_as_without_samples() {
-    let Some((count, state)) = sampled(&["dies", "300"]) else { return };
+    let Some((count, _, state)) = sampled(&["dies", "300"]) else { return };
     assert!(count > 0, "children have timers of their own");
     assert_eq!(state, SamplingState::default());
 }
 
 #[test]
 fn more_threads_than_timers_are_counted() {
-    let Some((_, state)) = sampled(&["threads", "100", "50"]) else { return };
+    let Some((_, _, state)) = sampled(&["threads", "100", "50"]) else { return };
     assert_eq!(state, SamplingState { withdrawal: None, untimed: 37 }, "64 of 101");
-    let Some((_, state)) = sampled(&["drops", "100", "0"]) else { return };
+    let Some((_, _, state)) = sampled(&["drops", "100", "0"]) else { return };
     assert_eq!(state.withdrawal, Some(Withdrawal::UserChanged));
 }
 
