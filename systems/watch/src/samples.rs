@@ -112,8 +112,8 @@ impl<P: Ord + Clone> SampleTally<P> {
         open.push_back((at, place));
     }
 
-    /// Counts the samples of the last member of an episode that were taken while it alone was missing: between
-    /// the arrivals of the member before it and its own.
+    /// Counts the samples of the last member of an episode that were taken while it alone was missing: after
+    /// the arrival of the member before it.
     pub fn settle(&mut self, last: ThreadId, second: Nanos, arrived: Nanos) {
         let Some(open) = self.open.get_mut(&last) else { return };
         while open.front().is_some_and(|(at, _)| *at <= arrived) {

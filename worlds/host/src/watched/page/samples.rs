@@ -129,8 +129,8 @@ impl WatchPage {
         }
     }
 
-    /// Takes the records from number `*next` on, and returns how many were lost. A late arrival comes after the
-    /// samples that were taken before it.
+    /// Takes the records from number `*next` on, and returns how many were lost. A late arrival comes after
+    /// the samples that were taken before it.
     pub fn samples(&self, next: &mut u64, mut take: impl FnMut(SampleRecord)) -> u64 {
         self.0.samples.read(next, |[who, at, activity, address]| {
             let (process, thread, at) = ((who >> 32) as u32, who as u32, Nanos(at));
