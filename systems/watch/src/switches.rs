@@ -62,7 +62,7 @@ impl SwitchTally {
         if self.ours.contains(&from.0) && is_ready {
             self.waiting.entry(cpu).or_default().insert(from.1);
         }
-        if self.ours.contains(&to.0) {
+        if to.0 != 0 && self.ours.contains(&to.0) {
             self.waiting.values_mut().for_each(|threads| _ = threads.remove(&to.1));
         }
     }
