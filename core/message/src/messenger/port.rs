@@ -1,46 +1,22 @@
 //! Null messages and sized packets over the same frames, so that every barrier, exchange and collective runs
 //! over any fabric.
+use super::channel::Messenger;
 use super::frame::FrameKind;
-use super::loan::Loan;
-use super::{Messenger, Waiting};
-use core::cell::{Cell, RefCell};
+use super::packets::{BEFORE, extra};
+use super::progress::Waiting;
+use super::rendezvous::Loan;
+use super::send::Packing;
+use core::cell::Cell;
 use core::future::Future;
-use foregather_machine::{Cause, Clock, Endpoint, Error, Fabric, Member, Nanos, Packet, Park, Port, Rank, reached};
-use std::collections::VecDeque;
+use foregather_machine::{Cause, Clock, Endpoint, Error, Exposing, Fabric, Member, Nanos, Packet, Park, Port, Rank, exposing};
 
-/// Bytes before those of a packet, in its first frame: tag and length.
-const BEFORE: usize = 4 + 8;
 /// The longest short message: it travels with its head, or in one static buffer of any fabric.
 const SHORT_LIMIT: usize = 100;
-
-/// A sized packet of which not all frames have come.
-struct Assembling {
-    packet: Packet,
-    tag: u32,
-    bytes: usize,
-    /// `None` for a packet that had to be announced and was not.
-    kept: Option<Vec<u8>>,
-    come: usize,
-}
 
 /// A packet that a program waited for.
 enum Come {
     Whole(Vec<u8>),
-    Lent(Loan),
-}
-
-/// A connection's state about packets.
-#[derive(Default)]
-pub(super) struct Packets {
-    assembling: RefCell<Option<Assembling>>,
-    /// Answers to PROBEs that are still to be sent, by tag.
-    requests: RefCell<VecDeque<u32>>,
-}
-
-impl Packets {
-    pub(super) fn has_requests(&self) -> bool {
-        !self.requests.borrow().is_empty()
-    }
+    Lent,
 }
 
 /// Takes one from a counter above 0.
@@ -50,115 +26,64 @@ fn take(from: &Cell<u32>) -> Option<()> {
     Some(())
 }
 
-/// The extra bits of a packet's frame: its kind, and whether more follows.
-fn extra(packet: Packet, more: bool) -> u16 {
-    let number = Packet::ALL.iter().position(|&of| of == packet).unwrap_or(0);
-    (number << 1) as u16 | u16::from(more)
+/// A packet while it is lent. If it is dropped unfetched the connection is given up, and the peer is told
+/// before the memory goes.
+struct Lending<'m, F: Fabric> {
+    messenger: &'m Messenger<F>,
+    to: Rank,
 }
 
-fn garbled(from: Rank, what: &'static str) -> Error {
-    Cause::ProtocolViolation { from, what }.into()
+impl<'m, F: Fabric> Lending<'m, F> {
+    fn new(messenger: &'m Messenger<F>, to: Rank) -> Self {
+        messenger.rendezvous.set_lent(to, true);
+        messenger.exposed.add();
+        Self { messenger, to }
+    }
+}
+
+impl<F: Fabric> Drop for Lending<'_, F> {
+    fn drop(&mut self) {
+        if self.messenger.rendezvous.set_lent(self.to, false) {
+            self.messenger.connections.give_up(self.to);
+        }
+        self.messenger.exposed.remove();
+    }
 }
 
 impl<F: Fabric> Messenger<F> {
-    /// Takes a part of a packet.
-    pub(super) fn take_packet(&self, from: Rank, extra: u16, bytes: &[u8]) -> Result<(), Error> {
-        let packet = *Packet::ALL.get(usize::from(extra >> 1)).ok_or_else(|| garbled(from, "a packet of no known kind"))?;
-        let more = extra & 1 == 1;
-        if let Packet::Probe | Packet::Request = packet {
-            // These packets come in between the parts of another one.
-            if self.with(from).packets.assembling.borrow().is_some() {
-                reached("messenger:6");
-            }
-            let tag = bytes.first_chunk().ok_or_else(|| garbled(from, "a packet that is too short"))?;
-            return self.take_question(from, packet, u32::from_le_bytes(*tag));
-        }
-        let mut assembling = self.with(from).packets.assembling.borrow_mut();
-        let (mut part, bytes) = match assembling.take() {
-            Some(part) => (part, bytes),
-            None => self.begin_packet(from, packet, bytes)?,
-        };
-        if part.packet != packet || bytes.len() > part.bytes - part.come || (!more && bytes.len() != part.bytes - part.come) {
-            return Err(garbled(from, "parts of a packet that do not fit together"));
-        }
-        part.come += bytes.len();
-        if let Some(kept) = &mut part.kept {
-            kept.extend_from_slice(bytes);
-        }
-        if more {
-            *assembling = Some(part);
-        } else if let Some(kept) = part.kept {
-            self.inbox.borrow_mut().arrive(packet, (from, part.tag), kept);
-        }
-        Ok(())
+    /// Returns whether a packet of that kind and length is lent.
+    fn lends(&self, packet: Packet, bytes: usize) -> bool {
+        packet == Packet::Data && bytes >= self.direct_at() && self.connections.rules.lends
     }
 
-    fn begin_packet<'b>(&self, from: Rank, packet: Packet, bytes: &'b [u8]) -> Result<(Assembling, &'b [u8]), Error> {
-        let short = || garbled(from, "a packet that is too short");
-        let (before, bytes) = bytes.split_first_chunk::<BEFORE>().ok_or_else(short)?;
-        let (tag, length) = before.split_first_chunk::<4>().ok_or_else(short)?;
-        let length = u64::from_le_bytes(*length.first_chunk().ok_or_else(short)?);
-        let length = usize::try_from(length).map_err(|_| garbled(from, "a packet that is too long"))?;
-        let tag = u32::from_le_bytes(*tag);
-        let kept = if self.inbox.borrow_mut().admits(packet, (from, tag)) {
-            let mut kept = Vec::new();
-            let refused = |_| Cause::Length { what: "a message that came", bytes: length, room: 0 };
-            kept.try_reserve_exact(length).map_err(refused)?;
-            Some(kept)
-        } else {
-            None
-        };
-        Ok((Assembling { packet, tag, bytes: length, kept, come: 0 }, bytes))
-    }
-
-    /// Answers a PROBE in the present wait, whatever it is for; a REQUEST is for the program.
-    fn take_question(&self, from: Rank, packet: Packet, tag: u32) -> Result<(), Error> {
-        let mut inbox = self.inbox.borrow_mut();
-        if inbox.admits(packet, (from, tag)) {
-            inbox.arrive(packet, (from, tag), Vec::new());
-        }
-        if crate::long::answer(packet) == Some(Packet::Request) {
-            self.with(from).packets.requests.borrow_mut().push_back(tag);
-            // Sent by the next look, since this one still looks at a frame.
-            self.backlog.set(true);
-        }
-        Ok(())
-    }
-
-    /// Sends as many answers as there are credits and room for.
-    pub(super) fn answer(&self, to: Rank) {
-        let with = self.with(to);
-        let mut requests = with.packets.requests.borrow_mut();
-        while let Some(tag) = requests.front() {
-            let sent = with.link.take_credit() && {
-                let sent = self.post(to, FrameKind::Packet, extra(Packet::Request, false), &tag.to_le_bytes()) == Ok(true);
-                if !sent {
-                    with.link.untake_credit();
-                }
-                sent
-            };
-            if !sent {
-                return self.backlog.set(true);
-            }
-            requests.pop_front();
-        }
+    /// Lends a packet to `to`, runs `meanwhile`, and waits until it was fetched.
+    async fn lend<'m, T>(
+        &'m self,
+        to: Rank,
+        tag: u32,
+        bytes: &'m [u8],
+        meanwhile: impl AsyncFnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        exposing(self.fabric(), async move |exposing: &Exposing<'_, 'm, F>| {
+            let key = exposing.expose(&[bytes])?;
+            // Declared after the key, so that it is dropped before the memory goes.
+            let lending = Lending::new(self, to);
+            self.send(to, FrameKind::Lent, 0, &Loan { tag, key, bytes: bytes.len() }.write()).await?;
+            let out = meanwhile().await?;
+            let fetched = || (!self.rendezvous.is_lent(to)).then_some(Ok(()));
+            self.unless_now("a part of a collective operation to be fetched", Waiting::To(to), fetched).await?;
+            drop(lending);
+            Ok(out)
+        })
+        .await
     }
 
     /// Sends one frame that costs a credit, as soon as there is one, and room.
-    pub(super) async fn send(&self, to: Rank, kind: FrameKind, extra: u16, bytes: &[u8]) -> Result<(), Error> {
+    async fn send(&self, to: Rank, kind: FrameKind, extra: u16, bytes: &[u8]) -> Result<(), Error> {
+        let connections = &self.connections;
         let post = || {
-            if !self.with(to).link.take_credit() {
-                return None;
-            }
-            let sent = if bytes.len() <= self.inline {
-                self.post(to, kind, extra, bytes)
-            } else {
-                self.fabric.write_with(self.address(to), |buffer| buffer[..bytes.len()].copy_from_slice(bytes));
-                self.post_filled(to, kind, extra, bytes.len())
-            };
-            if sent != Ok(true) {
-                self.with(to).link.untake_credit();
-            }
+            let credit = connections.link(to).take_credit();
+            let sent = if credit { connections.post_paid(to, kind, extra, bytes) } else { Ok(false) };
             sent.map(|sent| sent.then_some(())).transpose()
         };
         match post() {
@@ -168,13 +93,11 @@ impl<F: Fabric> Messenger<F> {
     }
 
     async fn wait_in(&self, slot: u32, peer: Option<Rank>) -> Result<(), Error> {
-        peer.map_or(Ok(()), |peer| self.known(peer))?;
-        let slots = self.signals.len() as u32;
-        let count = self.signals.get(slot as usize).ok_or_else(|| Error::from(Cause::Slot { slot, slots }))?;
-        let come = || take(count).map(Ok);
-        match come() {
-            Some(taken) => taken,
-            None => self.until("the arrival at a barrier", Waiting::Signal(peer), come).await,
+        peer.map_or(Ok(()), |peer| self.connections.known(peer))?;
+        let count = self.packets.slot(slot)?;
+        match take(count) {
+            Some(()) => Ok(()),
+            None => self.until("the arrival at a barrier", Waiting::Signal(peer), || take(count).map(Ok)).await,
         }
     }
 
@@ -190,30 +113,30 @@ impl<F: Fabric> Messenger<F> {
         if let Packet::Probe | Packet::Request = packet {
             return self.send(to, FrameKind::Packet, extra(packet, false), &tag.to_le_bytes()).await;
         }
-        let (now, mut later) = bytes.split_at(bytes.len().min(self.buffer - BEFORE));
+        let (now, mut later) = bytes.split_at(bytes.len().min(self.connections.rules.buffer - BEFORE));
         let first = [&tag.to_le_bytes()[..], &(bytes.len() as u64).to_le_bytes(), now].concat();
         self.send(to, FrameKind::Packet, extra(packet, !later.is_empty()), &first).await?;
         while !later.is_empty() {
-            let (now, rest) = later.split_at(later.len().min(self.buffer));
+            let (now, rest) = later.split_at(later.len().min(self.connections.rules.buffer));
             later = rest;
             self.send(to, FrameKind::Packet, extra(packet, !later.is_empty()), now).await?;
         }
         Ok(())
     }
 
-    /// May a packet go there now? Not while a message is being packed, which may have filled a buffer half.
+    /// Checks that a packet may go there now: not while a message is being packed, which may have filled a
+    /// buffer half.
     fn free(&self, to: Rank, packet: Packet, bytes: usize) -> Result<(), Error> {
-        self.known(to)?;
+        self.connections.known(to)?;
         let room = if packet == Packet::Short { SHORT_LIMIT } else { usize::MAX };
         if bytes > room {
             return Err(Cause::Length { what: "a packet", bytes, room }.into());
         }
-        let with = self.with(to);
-        if let Some(blame) = with.link.ended() {
-            return Err(self.accused(blame, "a packet"));
+        if let Some(blame) = self.connections.link(to).ended() {
+            return Err(self.connections.accused(blame, "a packet"));
         }
-        if with.packing.is_busy() {
-            return Err(Cause::Busy { peer: to, what: "a message being packed" }.into());
+        if self.packing(to).is_busy() {
+            return Err(Packing::busy(to));
         }
         Ok(())
     }
@@ -224,41 +147,38 @@ struct Whole<'p, F: Fabric>(&'p Messenger<F>, Rank);
 
 impl<F: Fabric> Drop for Whole<'_, F> {
     fn drop(&mut self) {
-        self.0.give_up(self.1);
+        self.0.connections.give_up(self.1);
     }
 }
 
 impl<F: Fabric> Clock for Messenger<F> {
     fn now(&self) -> Nanos {
-        self.fabric.now()
+        self.fabric().now()
     }
     fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
-        self.fabric.delay(span)
+        self.fabric().delay(span)
     }
     fn delay_until(&self, moment: Nanos) -> impl Future<Output = Nanos> {
-        self.fabric.delay_until(moment)
+        self.fabric().delay_until(moment)
     }
 }
 
 impl<F: Fabric> Member for Messenger<F> {
     fn rank(&self) -> Rank {
-        self.here.rank
+        self.connections.here.rank
     }
     fn size(&self) -> u32 {
-        self.size
+        self.connections.size
     }
 }
 
 impl<F: Fabric> Endpoint for Messenger<F> {
     fn signal(&self, peer: Rank, slot: u32) -> impl Future<Output = Result<(), Error>> {
-        self.fabric.cpu().run_inline(async move {
-            self.known(peer)?;
-            if slot as usize >= self.signals.len() {
-                return Err(Cause::Slot { slot, slots: self.signals.len() as u32 }.into());
-            }
-            if peer == self.here.rank {
-                let slot = &self.signals[slot as usize];
-                slot.set(slot.get() + 1);
+        self.fabric().cpu().run_inline(async move {
+            self.connections.known(peer)?;
+            let own = self.packets.slot(slot)?;
+            if peer == self.rank() {
+                own.set(own.get() + 1);
                 return Ok(());
             }
             self.send(peer, FrameKind::Signal, slot as u16, &[]).await
@@ -266,11 +186,11 @@ impl<F: Fabric> Endpoint for Messenger<F> {
     }
 
     fn wait(&self, slot: u32) -> impl Future<Output = Result<(), Error>> {
-        self.fabric.cpu().run_inline(self.wait_in(slot, None))
+        self.fabric().cpu().run_inline(self.wait_in(slot, None))
     }
 
     fn wait_from(&self, peer: Rank, slot: u32) -> impl Future<Output = Result<(), Error>> {
-        self.fabric.cpu().run_inline(self.wait_in(slot, Some(peer)))
+        self.fabric().cpu().run_inline(self.wait_in(slot, Some(peer)))
     }
 }
 
@@ -280,7 +200,7 @@ impl<F: Fabric> Port for Messenger<F> {
     }
 
     fn transmit(&self, to: Rank, packet: Packet, tag: u32, bytes: &[u8]) -> impl Future<Output = Result<(), Error>> {
-        self.fabric.cpu().run_inline(async move {
+        self.fabric().cpu().run_inline(async move {
             self.free(to, packet, bytes.len())?;
             if self.lends(packet, bytes.len()) {
                 return Box::pin(self.lend(to, tag, bytes, async || Ok(()))).await;
@@ -290,27 +210,26 @@ impl<F: Fabric> Port for Messenger<F> {
     }
 
     fn post(&self, from: Rank, tag: u32) -> Result<(), Error> {
-        self.known(from)?;
+        self.connections.known(from)?;
         // A packet that is there already came before the receive was posted.
         self.serve(Waiting::Nothing)?;
-        self.inbox.borrow_mut().post((from, tag));
+        self.packets.inbox(|inbox| inbox.post((from, tag)));
         Ok(())
     }
 
     fn accept(&self, from: Rank, tag: u32, into: &mut [u8]) -> impl Future<Output = Result<usize, Error>> {
-        self.fabric.cpu().run_inline(async move {
-            self.known(from)?;
+        self.fabric().cpu().run_inline(async move {
+            self.connections.known(from)?;
             let room = into.len();
             let arrived = || {
-                let mut inbox = self.inbox.borrow_mut();
-                if let Some(message) = inbox.take_message((from, tag)) {
-                    return Some(Ok(Come::Whole(message)));
-                }
-                if inbox.take_unposted((from, tag)) {
-                    return Some(Err(Cause::Unposted { from, tag }.into()));
-                }
-                let loan = self.loan(from).filter(|loan| loan.tag == tag && loan.bytes <= room);
-                loan.map(|loan| Ok(Come::Lent(loan)))
+                let kept = self.packets.inbox(|inbox| match inbox.take_message((from, tag)) {
+                    Some(message) => Some(Ok(Come::Whole(message))),
+                    None => inbox.take_unposted((from, tag)).then(|| Err(Cause::Unposted { from, tag }.into())),
+                });
+                kept.or_else(|| {
+                    let loan = self.rendezvous.loan(&self.connections, from)?;
+                    (loan.tag == tag && loan.bytes <= room).then_some(Ok(Come::Lent))
+                })
             };
             let come = match arrived() {
                 Some(come) => come?,
@@ -323,7 +242,7 @@ impl<F: Fabric> Port for Messenger<F> {
                     into.get_mut(..bytes).ok_or(refused)?.copy_from_slice(&message);
                     Ok(bytes)
                 }
-                Come::Lent(loan) => self.fetch_loan(from, into).await.map(|()| loan.bytes),
+                Come::Lent => self.fetch_loan(from, into).await,
             }
         })
     }
@@ -336,7 +255,7 @@ impl<F: Fabric> Port for Messenger<F> {
         into: &mut [u8],
         tag: u32,
     ) -> impl Future<Output = Result<usize, Error>> {
-        self.fabric.cpu().run_inline(async move {
+        self.fabric().cpu().run_inline(async move {
             self.free(to, packet, out.len())?;
             if self.lends(packet, out.len()) {
                 return Box::pin(self.lend(to, tag, out, async || self.accept(from, tag, into).await)).await;
@@ -347,9 +266,9 @@ impl<F: Fabric> Port for Messenger<F> {
     }
 
     fn requested(&self, from: Rank, tag: u32) -> impl Future<Output = Result<(), Error>> {
-        self.fabric.cpu().run_inline(async move {
-            self.known(from)?;
-            let requested = || self.inbox.borrow_mut().take_request((from, tag)).then_some(Ok(()));
+        self.fabric().cpu().run_inline(async move {
+            self.connections.known(from)?;
+            let requested = || self.packets.inbox(|inbox| inbox.take_request((from, tag)).then_some(Ok(())));
             self.until("a REQUEST", Waiting::Packet(from), requested).await
         })
     }

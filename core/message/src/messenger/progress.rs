@@ -1,14 +1,14 @@
 //! The one wait, and what each of its looks does for others: it takes in what has come, returns buffers, and
 //! reports what it owes.
-use super::connection::Connection;
+use super::channel::Messenger;
+use super::connections::{count, garbled};
+use super::deadlock::{DeadlockDetection, PATIENCE};
 use super::frame::{FrameKind, Head};
-use super::loan::FETCHED;
+use super::incoming::Arrived;
 use super::rendezvous::Offer;
-use super::unexpected::Arrived;
-use super::{Messenger, count};
 use crate::link::Lost;
-use foregather_machine::{Address, Cause, Error, Fabric, Nanos, Rank, WaitContext, reached};
-use foregather_wait::{Roster, WaitFor};
+use foregather_machine::{Address, Cause, Error, Fabric, Key, Nanos, Packet, Rank, WaitContext, reached};
+use foregather_wait::{Roster, Wait, WaitFor};
 
 /// The purpose of a wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,6 +39,14 @@ impl Waiting {
             Self::Any | Self::Nothing => None,
         }
     }
+
+    /// The one rank that can end this wait, by a frame.
+    fn chased(self) -> Option<Rank> {
+        match self {
+            Self::From(peer) | Self::Whole(peer) | Self::To(peer) | Self::Packet(peer) | Self::Signal(Some(peer)) => Some(peer),
+            Self::Signal(None) | Self::Room(_) | Self::Any | Self::Nothing => None,
+        }
+    }
 }
 
 /// How a look ended.
@@ -49,10 +57,6 @@ enum LookResult<T> {
     /// First a packet must be fetched that a peer lends.
     Borrow(Rank),
 }
-
-/// Bits of an Abort: its sender fails altogether; its sender goes away.
-const FAILS: u16 = 1;
-const GONE: u16 = 2;
 
 /// How long a rank whose memory is gone may take to say why.
 const REASON: Nanos = Nanos::from_ms(100);
@@ -80,64 +84,37 @@ enum Drained {
     Offer(Offer),
 }
 
-fn garbled(from: Rank, what: &'static str) -> Error {
-    Cause::ProtocolViolation { from, what }.into()
+/// The rest of a verb that has acted: nothing, an error, or a wait.
+#[inline]
+pub(super) async fn settled(rest: Result<Option<impl Future<Output = Result<(), Error>>>, Error>) -> Result<(), Error> {
+    match rest? {
+        None => Ok(()),
+        Some(rest) => rest.await,
+    }
 }
 
 impl<F: Fabric> Messenger<F> {
-    /// Posts an inline frame with the credits that are owed. Without room nothing changes.
-    #[inline]
-    pub(super) fn post(&self, to: Rank, kind: FrameKind, extra: u16, bytes: &[u8]) -> Result<bool, Error> {
-        let sent = self.with(to).link.post(&*self.fabric, self.address(to), kind, extra, bytes);
-        self.posted(sent)
-    }
-
-    /// Posts the filled part of a static buffer with the credits that are owed, like [`Self::post`].
-    #[inline]
-    pub(super) fn post_filled(&self, to: Rank, kind: FrameKind, extra: u16, len: usize) -> Result<bool, Error> {
-        let sent = self.with(to).link.post_filled(&*self.fabric, self.address(to), kind, extra, len);
-        self.posted(sent)
-    }
-
-    #[inline]
-    fn posted(&self, sent: Result<bool, Error>) -> Result<bool, Error> {
-        let sent = sent.map_err(|error| self.blamed(error))?;
-        count(&self.traffic.frames, u64::from(sent));
-        Ok(sent)
-    }
-
-    /// Have all ranks left that could bring the awaited event?
-    #[inline]
-    fn left(&self, waiting: Waiting) -> bool {
-        match waiting.peer() {
-            Some(peer) => self.fabric.has_left(self.address(peer)),
-            None => {
-                let mut others = (0..self.size).filter(|&other| other != self.here.rank);
-                self.size > 1 && others.all(|other| self.fabric.has_left(self.address(other)))
-            }
-        }
-    }
-
-    /// Was a message given up that this wait depends on?
+    /// Why this wait is in vain, if a message was given up that it depends on.
     #[inline]
     fn poisoned(&self, waiting: Waiting) -> Option<Lost> {
         match waiting {
-            Waiting::Any => self.connections.iter().find_map(|with| with.link.ended()),
-            // Null messages go on when messages were given up, unless a rank fails altogether: it may keep
-            // other ranks from theirs.
-            Waiting::Signal(peer) => self.failed.get().or_else(|| self.gone(peer)),
-            _ => waiting.peer().and_then(|peer| self.with(peer).link.ended()),
+            Waiting::Any => self.connections.ended(None),
+            Waiting::Signal(peer) => self.connections.ended_for_signals(peer),
+            _ => waiting.peer().and_then(|peer| self.connections.ended(Some(peer))),
         }
     }
 
-    /// Has the messenger that could signal, or one of those, gone away without leaving? Returns why its
-    /// connection has ended.
-    fn gone(&self, peer: Option<Rank>) -> Option<Lost> {
-        let why = |with: &Connection| with.link.ended().filter(|_| with.gone.get());
-        match peer {
-            Some(peer) => why(self.with(peer)),
-            None => self.connections.iter().find_map(why),
-        }
+    /// The rank that this wait is for, if it may be part of a circle. A wait with a deadline ends by itself.
+    fn chased(&self, waiting: Waiting) -> Option<Rank> {
+        let possible = || self.deadline() == Nanos::MAX && DeadlockDetection::longest_chain(&self.connections) > 0;
+        waiting.chased().filter(|_| possible())
+    }
+
+    /// Returns whether a frame is still to be sent there, as soon as there is room, that could end a wait.
+    fn is_behind(&self, peer: Rank) -> bool {
+        let link = self.connections.link(peer);
+        let behind = self.rendezvous.is_untold(peer) || link.is_untold() || self.packets.has_requests(peer);
+        behind || link.overdue(self.connections.rules.terms)
     }
 
     /// One look of a wait: has the event come, and if not, what can be done for others?
@@ -149,7 +126,7 @@ impl<F: Fabric> Messenger<F> {
         found: &mut impl FnMut() -> Option<Result<T, Error>>,
     ) -> Option<LookResult<T>> {
         // First, since the acts of a peer before it left are seen below.
-        let left = self.left(waiting);
+        let left = self.connections.has_left(waiting.peer());
         if let Some(end) = found() {
             if left {
                 reached("messenger:2");
@@ -168,20 +145,35 @@ impl<F: Fabric> Messenger<F> {
             }
             Ok(Served::Nothing) => {}
         }
-        if let Some(lender) = self.lender() {
+        if let Some(lender) = self.rendezvous.lender(&self.connections) {
             return Some(LookResult::Borrow(lender));
         }
         // Before the ranks that gave up because of the circle.
-        if self.circles.is_chased()
-            && let Err(circle) = self.chase(what, waiting)
+        if self.deadlock.is_chased()
+            && let Some(next) = self.chased(waiting)
+            && let Err(circle) = self.deadlock.judge(&self.connections, (what, next), |peer| self.is_behind(peer))
         {
             return Some(LookResult::End(Err(circle)));
         }
         // A peer gives up by a frame, so that is known by now.
         if let Some(blame) = self.poisoned(waiting) {
-            return Some(LookResult::End(Err(self.accused(blame, what))));
+            return Some(LookResult::End(Err(self.connections.accused(blame, what))));
         }
         left.then(|| LookResult::End(Err(Cause::Closed { peer: waiting.peer() }.into())))
+    }
+
+    /// [`Self::until`], unless the event has come.
+    #[inline]
+    pub(super) async fn unless_now<T>(
+        &self,
+        what: &'static str,
+        waiting: Waiting,
+        mut found: impl FnMut() -> Option<Result<T, Error>>,
+    ) -> Result<T, Error> {
+        match found() {
+            Some(end) => end,
+            None => self.until(what, waiting, found).await,
+        }
     }
 
     /// The one wait. Only its beginning is the caller's: a look of its own that found nothing.
@@ -191,7 +183,7 @@ impl<F: Fabric> Messenger<F> {
         waiting: Waiting,
         found: impl FnMut() -> Option<Result<T, Error>>,
     ) -> Result<T, Error> {
-        self.until_by(what, waiting, self.deadline.get(), found).await
+        self.until_by(what, waiting, self.deadline(), found).await
     }
 
     async fn until_by<T>(
@@ -201,174 +193,113 @@ impl<F: Fabric> Messenger<F> {
         deadline: Nanos,
         mut found: impl FnMut() -> Option<Result<T, Error>>,
     ) -> Result<T, Error> {
-        let mut why = WaitContext { peer: waiting.peer(), ..WaitContext::new(what, self.here.rank).until(deadline) };
-        self.circles.begin_wait();
-        let mut patience = self.patience(waiting);
+        let connections = &self.connections;
+        let fabric = &*connections.fabric;
+        let mut why = WaitContext { peer: waiting.peer(), ..WaitContext::new(what, connections.here.rank).until(deadline) };
+        self.deadlock.begin_wait();
+        // How long the wait goes on before it sends a chase: at first, and then twice as long each time,
+        // since another chase may replace it.
+        let mut patience = if self.chased(waiting).is_some() { PATIENCE } else { Nanos::MAX };
         loop {
             let look = || self.look(what, waiting, &mut found);
-            let roster = Roster::new(self.fabric.roster());
-            let whom = if self.exposed.get() > 0 { WaitFor::Copy } else { WaitFor::Message };
-            let waited = self.waiter.on_lane_for(&*self.fabric, why, whom(roster, waiting.peer()), patience, look).await;
-            match waited.map_err(|error| self.blamed(error))? {
-                Some(LookResult::End(end)) => return end.map_err(|error| self.blamed(error)),
+            let whom = if self.exposed.is_empty() { WaitFor::Message } else { WaitFor::Copy };
+            let whom = whom(Roster::new(fabric.roster()), waiting.peer());
+            let waited = self.waiter.on_lane_for(fabric, why, whom, patience, look).await;
+            match waited.map_err(|error| connections.blamed(error))? {
+                Some(LookResult::End(end)) => return end.map_err(|error| connections.blamed(error)),
                 // Boxed, since otherwise every wait would have to hold its state.
                 Some(LookResult::Fetch(from, offer)) => Box::pin(self.fetch_aside(from, offer)).await?,
                 Some(LookResult::Borrow(from)) => Box::pin(self.fetch_loan_aside(from)).await?,
                 None => {
                     if why.since == Nanos::ZERO {
-                        why = why.since(self.fabric.now() - patience);
+                        why = why.since(fabric.now() - patience);
                     }
-                    self.begin_chase(waiting);
+                    if let Some(next) = self.chased(waiting) {
+                        self.deadlock.begin_chase(connections, next);
+                    }
                     patience = patience * 2;
                 }
             }
         }
     }
 
-    /// The error for a caller that was `doing` something with a message that was given up before.
-    #[cold]
-    pub(super) fn accused(&self, blame: Lost, doing: &'static str) -> Error {
-        self.blamed(blame.error(self.fabric.now(), doing))
-    }
-
-    /// Remembers the rank to blame for all that is given up because of this error. A loss explains what comes
-    /// after it.
-    #[cold]
-    pub(super) fn blamed(&self, error: Error) -> Error {
-        let Some(blame) = Lost::of(&error) else { return error };
-        if blame.lost || !self.culprit.get().lost {
-            self.culprit.set(blame);
-        }
-        error
-    }
-
-    /// Gives up the connection: its message will never be whole. The peer is told, now or as soon as there is
-    /// room.
-    #[cold]
-    pub(super) fn give_up(&self, peer: Rank) {
-        if self.with(peer).link.end(self.culprit.get()) {
-            self.tell_abort(peer);
-        }
-    }
-
-    fn tell_abort(&self, peer: Rank) {
-        if !self.abort(peer, if self.fails.get() { FAILS } else { 0 }) {
-            self.backlog.set(true);
-        }
-    }
-
-    fn abort(&self, peer: Rank, extra: u16) -> bool {
-        let told = self.with(peer).link.abort::<FrameKind>(&*self.fabric, self.address(peer), extra);
-        count(&self.traffic.frames, u64::from(told));
-        told
-    }
-
-    /// This messenger goes away without leaving. A peer that knows why their connection has ended must hear
-    /// that, too: it may wait for null messages, which go on after an end.
-    pub(super) fn go_away(&self, peer: Rank) {
-        self.with(peer).link.end(self.culprit.get());
-        self.abort(peer, if self.fails.get() { FAILS | GONE } else { GONE });
-    }
-
-    /// Is there a frame, or are there fetched pieces, of a message of `from`?
+    /// The part of a wait for `from` that costs no future; it serves no other peer meanwhile.
     #[inline]
-    pub(super) fn ready(&self, from: Rank) -> Result<bool, Error> {
-        let with = self.with(from);
-        if with.unpacking.held.get() || self.unexpected.has(from) {
+    pub(super) fn ready_soon(&self, from: Rank) -> Result<bool, Error> {
+        if self.ready(from)? {
             return Ok(true);
         }
-        let at = self.address(from);
-        while let Some(taken) = self.fabric.peek(at, |bits, bytes| self.obey(from, bits, bytes)) {
-            match taken.inspect_err(|_| self.give_up(from))? {
+        let (fabric, here) = (&*self.connections.fabric, self.connections.here.rank);
+        let ready = || self.ready(from).map(|ready| ready.then_some(())).transpose();
+        let why = || {
+            let whom = WaitFor::Message(Roster::new(fabric.roster()), Some(from));
+            (WaitContext::new("a message", here).of(from), whom)
+        };
+        match self.waiter.wait(fabric.cpu(), fabric.bell(), false, why, ready) {
+            Wait::Now(found) => found.map(|()| true),
+            Wait::Slow(_) => Ok(false),
+        }
+    }
+
+    /// Returns whether there is a frame, or fetched pieces, of a message of `from`.
+    #[inline]
+    pub(super) fn ready(&self, from: Rank) -> Result<bool, Error> {
+        if self.incoming.is_held(from) || self.incoming.has(from) {
+            return Ok(true);
+        }
+        while let Some(taken) = self.obey_front(from) {
+            match taken.inspect_err(|_| self.connections.give_up(from))? {
                 Taken::Message(_) => {
-                    with.unpacking.held.set(true);
+                    self.incoming.set_held(from, true);
                     return Ok(true);
                 }
-                Taken::Obeyed(costs) => self.give_back(from, costs),
+                Taken::Obeyed(costs) => self.connections.release(from, costs),
             }
         }
         Ok(false)
     }
 
+    #[inline]
+    fn obey_front(&self, from: Rank) -> Option<Result<Taken, Error>> {
+        self.connections.fabric.peek(self.connections.address(from), |bits, bytes| self.obey(from, bits, bytes))
+    }
+
     /// Obeys a frame, unless it is part of a message.
     #[inline]
     fn obey(&self, from: Rank, bits: u32, bytes: &[u8]) -> Result<Taken, Error> {
-        let with = self.with(from);
-        let head: Head = with.link.receive(self.rules.terms, from, bits)?;
+        let head: Head = self.connections.link(from).receive(self.connections.rules.terms, from, bits)?;
         if head.kind.is_message() { Ok(Taken::Message(head)) } else { self.obey_other(from, head, bytes) }
     }
 
-    fn obey_other(&self, from: Rank, head: Head, bytes: &[u8]) -> Result<Taken, Error> {
-        let with = self.with(from);
-        match head.kind {
-            FrameKind::Done if head.extra == FETCHED && with.loans.fetch() => {}
-            FrameKind::Done if head.extra < FETCHED && with.offers.fetch(head.extra) => {}
+    fn obey_other(&self, from: Rank, Head { kind, extra, .. }: Head, bytes: &[u8]) -> Result<Taken, Error> {
+        let connections = &self.connections;
+        match kind {
+            FrameKind::Done if self.rendezvous.take_done(from, extra) => {}
             FrameKind::Done => return Err(garbled(from, "more pieces fetched than were offered")),
-            FrameKind::Abort => {
-                let blame = Lost::unpack(from, bytes, self.size);
-                if head.extra & FAILS != 0 {
-                    self.failed.set(self.failed.get().or(Some(blame)));
-                }
-                if head.extra & GONE != 0 {
-                    if with.link.ended().is_some() {
-                        reached("messenger:10");
-                    }
-                    with.gone.set(true);
-                }
-                with.link.has_heard(blame);
+            FrameKind::Abort => connections.take_abort(from, extra, bytes),
+            FrameKind::Signal => self.packets.take_signal(from, extra)?,
+            FrameKind::Packet => self.packets.take_packet(connections, from, extra, bytes)?,
+            FrameKind::Lent => self.rendezvous.take_loan(from, bytes)?,
+            FrameKind::Chase | FrameKind::Heard | FrameKind::Deadlock => {
+                self.deadlock.take_frame(connections, from, kind, bytes)?;
             }
-            FrameKind::Signal => {
-                let slot = self.signals.get(usize::from(head.extra));
-                let slot = slot.ok_or_else(|| garbled(from, "a slot that does not exist"))?;
-                slot.set(slot.get() + 1);
-            }
-            FrameKind::Packet => self.take_packet(from, head.extra, bytes)?,
-            FrameKind::Lent => self.take_loan(from, bytes)?,
-            FrameKind::Chase | FrameKind::Heard | FrameKind::Deadlock => self.note_chase(from, head.kind, bytes)?,
             FrameKind::Credit | FrameKind::Data | FrameKind::Last | FrameKind::Offer => {}
         }
-        Ok(Taken::Obeyed(head.kind.costs()))
-    }
-
-    /// Releases the frame at the head of the ring.
-    #[inline]
-    pub(super) fn give_back(&self, from: Rank, costs: bool) {
-        self.fabric.release(self.address(from));
-        if costs {
-            self.owe_credit(from);
-        }
-    }
-
-    #[inline]
-    pub(super) fn owe_credit(&self, from: Rank) {
-        if self.with(from).link.owes_one_more(self.rules.terms) {
-            self.acknowledge(from);
-        }
-    }
-
-    #[cold]
-    fn acknowledge(&self, to: Rank) {
-        match self.with(to).link.grant::<FrameKind>(&*self.fabric, self.address(to)) {
-            Ok(true) => {
-                count(&self.traffic.frames, 1);
-                count(&self.traffic.acknowledgements, 1);
-            }
-            Ok(false) => self.backlog.set(true),
-            // A peer that is lost needs no credits; the wait reports the loss.
-            Err(error) => drop(self.blamed(error)),
-        }
+        Ok(Taken::Obeyed(kind.costs()))
     }
 
     /// Takes in what has come, as far as this wait does not read it in place; returns owed credits; helps
     /// peers that read from here.
     #[inline]
     pub(super) fn serve(&self, waiting: Waiting) -> Result<Served, Error> {
-        let mut served = if self.exposed.get() > 0 && self.fabric.progress() { Served::Something } else { Served::Nothing };
+        let fabric = &self.connections.fabric;
+        let helped = !self.exposed.is_empty() && fabric.progress();
+        let mut served = if helped { Served::Something } else { Served::Nothing };
         let in_place = |from: Rank| waiting == Waiting::Any || waiting == Waiting::From(from);
         let mut at = None;
-        while let Some(from) = self.fabric.arrived(at) {
+        while let Some(from) = fabric.arrived(at) {
             at = Some(from);
-            if in_place(from.rank) && from.lane == self.here.lane {
+            if in_place(from.rank) && from.lane == self.connections.here.lane {
                 continue;
             }
             match self.drain(from, waiting)? {
@@ -378,30 +309,30 @@ impl<F: Fabric> Messenger<F> {
             }
         }
         // After what has come, since that may call for an answer, or be the room that was missing.
-        if self.backlog.get() {
-            self.retry_credits();
+        if self.connections.take_backlog() {
+            self.retry();
         }
         Ok(served)
     }
 
     #[cold]
     fn drain(&self, at: Address, waiting: Waiting) -> Result<Served, Error> {
-        let (from, with) = (at.rank, self.with(at.rank));
-        if at.lane != self.here.lane {
+        let from = at.rank;
+        if at.lane != self.connections.here.lane {
             return Err(garbled(from, "a frame from another lane"));
         }
         let mut served = Served::Nothing;
-        while let Some(drained) = self.fabric.peek(at, |bits, bytes| self.drain_frame(from, bits, bytes)) {
-            let (costs, offer) = match drained.inspect_err(|_| self.give_up(from))? {
+        while let Some(drained) = self.connections.fabric.peek(at, |bits, bytes| self.drain_frame(from, bits, bytes)) {
+            let (costs, offer) = match drained.inspect_err(|_| self.connections.give_up(from))? {
                 Drained::Done(costs) => (costs, None),
                 Drained::Offer(_) if waiting == Waiting::Nothing || waiting == Waiting::Whole(from) => {
-                    with.unpacking.held.set(true);
+                    self.incoming.set_held(from, true);
                     break;
                 }
                 Drained::Offer(offer) => (true, Some(offer)),
             };
-            with.unpacking.held.set(false);
-            self.give_back(from, costs);
+            self.incoming.set_held(from, false);
+            self.connections.release(from, costs);
             served = Served::Something;
             if let Some(offer) = offer {
                 return Ok(Served::Offered(from, offer));
@@ -412,27 +343,27 @@ impl<F: Fabric> Messenger<F> {
 
     fn drain_frame(&self, from: Rank, bits: u32, bytes: &[u8]) -> Result<Drained, Error> {
         // A frame that is held was obeyed when it was found.
-        let taken = if self.with(from).unpacking.held.get() {
+        let taken = if self.incoming.is_held(from) {
             Taken::Message(Head::unpack(bits).ok_or_else(|| garbled(from, "a frame that changed"))?)
         } else {
             self.obey(from, bits, bytes)?
         };
         match taken {
-            Taken::Message(head) if head.kind == FrameKind::Offer => {
-                let offer = Offer::read(head, bytes).ok_or_else(|| garbled(from, "an offer of nothing"))?;
-                let full = self.unexpected.is_full();
-                if !full && !self.unexpected.has_offers(from) {
-                    return Ok(Drained::Offer(offer));
-                }
-                if !full {
-                    reached("messenger:11");
-                }
-                self.keep(from, Arrived::Offered(offer), full);
-                Ok(Drained::Done(!full))
-            }
             Taken::Message(head) => {
-                let full = self.unexpected.is_full();
-                self.keep(from, Arrived::Frame(head, bytes.to_vec()), full);
+                let full = self.incoming.is_full();
+                let arrived = if head.kind == FrameKind::Offer {
+                    let offer = Offer::read(head, bytes).ok_or_else(|| garbled(from, "an offer of nothing"))?;
+                    if !full && !self.incoming.has_offers(from) {
+                        return Ok(Drained::Offer(offer));
+                    }
+                    if !full {
+                        reached("messenger:11");
+                    }
+                    Arrived::Offered(offer)
+                } else {
+                    Arrived::Frame(head, bytes.to_vec())
+                };
+                self.keep(from, arrived, full);
                 Ok(Drained::Done(!full))
             }
             Taken::Obeyed(costs) => Ok(Drained::Done(costs)),
@@ -440,25 +371,25 @@ impl<F: Fabric> Messenger<F> {
     }
 
     fn keep(&self, from: Rank, arrived: Arrived, unpaid: bool) {
-        if self.with(from).packing.is_busy() {
+        if self.packing(from).is_busy() {
             reached("messenger:3");
         }
-        let link = &self.with(from).link;
         if unpaid {
+            let link = self.connections.link(from);
             link.defer();
-            if link.overdue(self.rules.terms) {
+            if link.overdue(self.connections.rules.terms) {
                 // Credits that the peer may wait for are owed already; this look sends them, once it no
                 // longer looks at a frame.
-                self.backlog.set(true);
+                self.connections.retry_later();
             }
         }
-        self.unexpected.push(from, arrived, unpaid);
+        self.incoming.push(from, arrived, unpaid);
     }
 
     /// Fetches what a peer offers before the program asks for it, because the program waits for another rank.
     #[cold]
-    pub(super) async fn fetch_aside(&self, from: Rank, offer: Offer) -> Result<(), Error> {
-        if self.exposed.get() > 0 {
+    async fn fetch_aside(&self, from: Rank, offer: Offer) -> Result<(), Error> {
+        if !self.exposed.is_empty() {
             reached("messenger:4");
         }
         let mut aside = self.room_aside(from, offer.bytes())?;
@@ -467,20 +398,62 @@ impl<F: Fabric> Messenger<F> {
         Ok(())
     }
 
+    /// Fetches the packet that `from` lends, which the program has not asked for.
+    #[cold]
+    async fn fetch_loan_aside(&self, from: Rank) -> Result<(), Error> {
+        let Some(loan) = self.rendezvous.loan(&self.connections, from) else { return Ok(()) };
+        let mut aside = self.room_aside(from, loan.bytes)?;
+        self.fetch_loan(from, &mut aside).await?;
+        self.packets.inbox(|inbox| {
+            inbox.admits(Packet::Data, (from, loan.tag));
+            inbox.arrive(Packet::Data, (from, loan.tag), aside);
+        });
+        Ok(())
+    }
+
     /// Memory for the pieces that `from` offers or lends.
-    pub(super) fn room_aside(&self, from: Rank, bytes: usize) -> Result<Vec<u8>, Error> {
+    fn room_aside(&self, from: Rank, bytes: usize) -> Result<Vec<u8>, Error> {
         let mut aside = Vec::new();
         if aside.try_reserve_exact(bytes).is_err() {
-            self.give_up(from);
+            self.connections.give_up(from);
             return Err(Cause::Length { what: "a message that came", bytes, room: 0 }.into());
         }
         aside.resize(bytes, 0);
         Ok(aside)
     }
 
+    /// Fetches what a peer offers, and tells the peer so.
+    pub(super) async fn fetch(&self, from: Rank, offer: &Offer, into: &mut [&mut [u8]]) -> Result<(), Error> {
+        self.get(from, offer.key, into).await?;
+        self.rendezvous.report_fetched(&self.connections, from);
+        Ok(())
+    }
+
+    /// Fetches the packet that `from` lends into `into`, and tells it so. Returns its length.
+    pub(super) async fn fetch_loan(&self, from: Rank, into: &mut [u8]) -> Result<usize, Error> {
+        let Some(loan) = self.rendezvous.begin_fetch(from) else { return Ok(0) };
+        if !self.exposed.is_empty() {
+            reached("messenger:12");
+        }
+        self.get(from, loan.key, &mut [&mut into[..loan.bytes]]).await?;
+        self.rendezvous.report_loan(&self.connections, from);
+        Ok(loan.bytes)
+    }
+
+    /// Reads the memory that `from` has exposed under that key.
+    async fn get(&self, from: Rank, key: Key, into: &mut [&mut [u8]]) -> Result<(), Error> {
+        let connections = &self.connections;
+        if let Err(error) = connections.fabric.get(connections.address(from), key, into).await {
+            let error = if let Cause::Unexposed { .. } = error.cause() { self.withdrawn(from).await } else { error };
+            return Err(connections.blamed(error));
+        }
+        count(&connections.traffic.direct_bytes, into.iter().map(|piece| piece.len() as u64).sum());
+        Ok(())
+    }
+
     /// The memory that `from` had exposed is gone, since it gave that up. It said why before it took the
     /// memory away, but a frame may come later than a read fails.
-    pub(super) async fn withdrawn(&self, from: Rank) -> Error {
+    async fn withdrawn(&self, from: Rank) -> Error {
         reached("messenger:5");
         let said = || self.reason(from);
         let doing = "a piece in its sender's memory";
@@ -489,58 +462,39 @@ impl<F: Fabric> Messenger<F> {
             None => {
                 reached("messenger:13");
                 // Boxed, since otherwise every fetch would have to hold its state.
-                let deadline = self.deadline.get().min(self.fabric.now() + REASON);
+                let deadline = self.deadline().min(self.connections.fabric.now() + REASON);
                 Box::pin(self.until_by(doing, Waiting::From(from), deadline, said)).await
             }
         };
         match reason {
             Err(error) if !matches!(error.cause(), Cause::TimedOut { .. }) => error,
-            _ => self.accused(self.with(from).link.ended().unwrap_or(Lost::on(from)), doing),
+            _ => self.connections.accused(self.connections.link(from).ended().unwrap_or(Lost::on(from)), doing),
         }
     }
 
-    /// Has `from` said why it gave up? The rest of what it sent is of no use any more.
+    /// Whether `from` has said why it gave up. The rest of what it sent is of no use any more.
     fn reason(&self, from: Rank) -> Option<Result<(), Error>> {
-        let with = self.with(from);
-        while with.link.ended().is_none() {
-            let taken = if with.unpacking.held.replace(false) { Ok(Taken::Obeyed(true)) } else { self.front_frame(from)? };
+        while self.connections.link(from).ended().is_none() {
+            let taken = if self.incoming.set_held(from, false) { Ok(Taken::Obeyed(true)) } else { self.obey_front(from)? };
             match taken {
-                Ok(Taken::Obeyed(costs)) => self.give_back(from, costs),
-                Ok(Taken::Message(head)) => self.give_back(from, head.kind.costs()),
+                Ok(Taken::Obeyed(costs)) => self.connections.release(from, costs),
+                Ok(Taken::Message(head)) => self.connections.release(from, head.kind.costs()),
                 Err(error) => return Some(Err(error)),
             }
         }
         Some(Ok(()))
     }
 
-    fn front_frame(&self, from: Rank) -> Option<Result<Taken, Error>> {
-        self.fabric.peek(self.address(from), |bits, bytes| self.obey(from, bits, bytes))
-    }
-
-    /// Tries the backlog again: there may be room now.
+    /// Tries again what found no room: there may be some now.
     #[cold]
-    fn retry_credits(&self) {
-        self.backlog.set(false);
-        for peer in 0..self.size {
-            let with = self.with(peer);
-            if with.offers.untold() > 0 {
-                self.retell(peer);
-            }
-            if with.loans.is_untold() {
-                self.tell_loan(peer);
-            }
-            if with.link.is_untold() {
-                self.tell_abort(peer);
-            }
-            if with.pursuit.is_unheard() {
-                self.hear(peer);
-            }
-            if with.packets.has_requests() {
-                self.answer(peer);
-            }
-            if with.link.overdue(self.rules.terms) {
-                self.acknowledge(peer);
-            }
+    fn retry(&self) {
+        let connections = &self.connections;
+        for peer in 0..connections.size {
+            self.rendezvous.retry(connections, peer);
+            connections.retry_end(peer);
+            self.deadlock.retry(connections, peer);
+            self.packets.retry(connections, peer);
+            connections.retry_credits(peer);
         }
     }
 }

@@ -1,10 +1,11 @@
 //! A message being taken apart: piece by piece, in the order and with the modes in which it was packed.
-use super::frame::{FrameKind, NONE};
-use super::front::{Front, ShapeAt, read_shape};
+use super::channel::Messenger;
+use super::connections::garbled;
+use super::frame::{FrameKind, Head, NONE};
+use super::incoming::{Front, ShapeAt, read_shape};
 use super::piece::{Mode, PieceFormat, Receive, WireValue};
+use super::progress::{Waiting, settled};
 use super::rendezvous::Offer;
-use super::unexpected::Arrived;
-use super::{Messenger, Waiting, settled};
 use core::cell::Cell;
 use core::future::Future;
 use core::mem;
@@ -13,10 +14,8 @@ use foregather_machine::{Cause, Error, Fabric, Park, Rank};
 /// A connection's state of the message that is being unpacked: one at a time. Between messages it is as new.
 #[derive(Default)]
 pub(super) struct Unpacking {
-    /// The frame at the head of the ring belongs to a message and was counted already.
-    pub(super) held: Cell<bool>,
     busy: Cell<bool>,
-    /// Was the first frame looked at?
+    /// The first frame was looked at.
     begun: Cell<bool>,
     /// The last frame was an offer, and it was taken.
     over: Cell<bool>,
@@ -79,8 +78,8 @@ impl<F: Fabric> Messenger<F> {
     /// [`Cause::Rank`]; [`Cause::Busy`] if one is open; [`Cause::Poisoned`] if one was given up on this side.
     #[inline]
     pub fn begin_unpacking_from<'m>(&self, from: Rank) -> Result<Incoming<'_, 'm, F>, Error> {
-        self.known(from)?;
-        if self.with(from).unpacking.busy.replace(true) {
+        self.connections.known(from)?;
+        if self.unpacking(from).busy.replace(true) {
             return Err(Cause::Busy { peer: from, what: "a message being unpacked" }.into());
         }
         Ok(Incoming { messenger: self, group: None, from })
@@ -99,12 +98,8 @@ impl<F: Fabric> Messenger<F> {
         receive: Receive,
         into: &'a mut [u8],
     ) -> impl Future<Output = Result<(), Error>> + use<'a, F> {
-        let rest = match self.receive_now(from, PieceFormat { mode: sent, receive, bytes: into.len() }, into) {
-            Ok(true) => Ok(None),
-            Ok(false) => Ok(Some(self.fabric.cpu().run_inline(self.receive_slow(from, sent, receive, into)))),
-            Err(error) => Err(error),
-        };
-        settled(rest)
+        let now = self.receive_now(from, PieceFormat { mode: sent, receive, bytes: into.len() }, into);
+        settled(now.map(|done| (!done).then(|| self.fabric().cpu().run_inline(self.receive_slow(from, sent, receive, into)))))
     }
 
     #[cold]
@@ -120,10 +115,11 @@ impl<F: Fabric> Messenger<F> {
     /// The short way: the whole message is one frame, with that piece. `false`: nothing has changed.
     #[inline]
     fn receive_now(&self, from: Rank, wanted: PieceFormat, into: &mut [u8]) -> Result<bool, Error> {
-        if from >= self.size || self.with(from).unpacking.busy.get() || wanted.is_long() || !self.ready_soon(from)? {
+        let (connections, incoming) = (&self.connections, &self.incoming);
+        if from >= connections.size || self.unpacking(from).busy.get() || wanted.is_long() || !self.ready_soon(from)? {
             return Ok(false);
         }
-        let taken = self.read(from, |head, bytes| {
+        let taken = incoming.read(connections, from, |head, bytes| {
             let whole = head.kind == FrameKind::Last && head.extra == wanted.short() && bytes.len() == into.len();
             if whole {
                 into.copy_from_slice(bytes);
@@ -131,7 +127,7 @@ impl<F: Fabric> Messenger<F> {
             whole
         });
         if taken == Some(true) {
-            self.next(from);
+            incoming.next(connections, from);
         }
         Ok(taken == Some(true))
     }
@@ -142,22 +138,40 @@ impl<F: Fabric> Messenger<F> {
     /// # Errors
     /// When no message can come any more: a lost rank, all others have left, passed deadline.
     pub fn begin_unpacking<'m>(&self) -> impl Future<Output = Result<Incoming<'_, 'm, F>, Error>> {
-        self.fabric.cpu().run_inline(async move {
-            let from = match self.anybody() {
-                Some(from) => from?,
-                None => self.until("a message", Waiting::Any, || self.anybody()).await?,
+        self.fabric().cpu().run_inline(async move {
+            let ready = |rank| {
+                let open = self.unpacking(rank).busy.get();
+                if open { None } else { self.ready(rank).map(|ready| ready.then_some(rank)).transpose() }
             };
-            self.turn.set((from + 1) % self.size);
+            let from = self.unless_now("a message", Waiting::Any, || self.incoming.find(ready)).await?;
+            self.incoming.served(from);
             self.begin_unpacking_from(from)
         })
     }
 
-    fn anybody(&self) -> Option<Result<Rank, Error>> {
-        let first = self.turn.get();
-        (first..self.size).chain(0..first).find_map(|rank| {
-            let open = self.with(rank).unpacking.busy.get();
-            if open { None } else { self.ready(rank).map(|ready| ready.then_some(rank)).transpose() }
-        })
+    /// Waits until the next message of `from` can be taken without waiting for its sender: all of its frames
+    /// are here, or its pieces are offered. It takes nothing, so a caller whose deadline has passed may call
+    /// again.
+    ///
+    /// # Errors
+    /// [`Cause::Rank`]; when no message can come any more: a lost rank, one that has left, passed deadline.
+    pub async fn arrival_of(&self, from: Rank) -> Result<(), Error> {
+        self.connections.known(from)?;
+        let arrived = || self.has_arrived(from).map(|arrived| arrived.then_some(())).transpose();
+        self.unless_now("a message", Waiting::Whole(from), arrived).await
+    }
+
+    fn has_arrived(&self, from: Rank) -> Result<bool, Error> {
+        let starts = self.incoming.has(from);
+        // Frames that find no more room are taken in only as the program reads them.
+        if starts && (self.incoming.has_end(from) || self.incoming.is_full()) {
+            return Ok(true);
+        }
+        if !starts && !self.ready(from)? {
+            return Ok(false);
+        }
+        // Behind kept frames only an offer is held in the ring: it is left where it is.
+        Ok(self.incoming.is_held(from) && self.incoming.is_end_in_ring(&self.connections, from))
     }
 }
 
@@ -175,15 +189,12 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
     pub fn unpack_express<T: WireValue>(&mut self, sent: Mode) -> impl Future<Output = Result<T, Error>> {
         let mut bytes = T::EMPTY;
         let wanted = PieceFormat { mode: sent, receive: Receive::Express, bytes: bytes.as_ref().len() };
-        let messenger = self.messenger;
-        let rest = match self.take_now(wanted, bytes.as_mut()) {
-            Err(error) => Err(error),
-            Ok(true) => Ok(None),
-            Ok(false) => Ok(Some(messenger.fabric.cpu().run_inline(async move {
-                let mut bytes = T::EMPTY;
-                self.express(wanted, bytes.as_mut()).await.map(|()| bytes)
-            }))),
+        let (cpu, now) = (self.messenger.fabric().cpu(), self.take_now(wanted, bytes.as_mut()));
+        let rest = async move {
+            let mut bytes = T::EMPTY;
+            self.express(wanted, bytes.as_mut()).await.map(|()| bytes)
         };
+        let rest = now.map(|done| (!done).then(|| cpu.run_inline(rest)));
         async move {
             Ok(T::from_bytes(match rest? {
                 None => bytes,
@@ -203,13 +214,8 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
         into: &'a mut [u8],
     ) -> impl Future<Output = Result<(), Error>> + use<'a, 'c, 'm, F> {
         let wanted = PieceFormat { mode: sent, receive: Receive::Express, bytes: into.len() };
-        let messenger = self.messenger;
-        let rest = match self.take_now(wanted, into) {
-            Err(error) => Err(error),
-            Ok(true) => Ok(None),
-            Ok(false) => Ok(Some(messenger.fabric.cpu().run_inline(self.express(wanted, into)))),
-        };
-        settled(rest)
+        let (cpu, now) = (self.messenger.fabric().cpu(), self.take_now(wanted, into));
+        settled(now.map(|done| (!done).then(|| cpu.run_inline(self.express(wanted, into)))))
     }
 
     /// The next piece, of a CHEAPER kind: it is there when the message has ended. Acts when called: await it.
@@ -219,13 +225,8 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
     #[inline]
     pub fn unpack(&mut self, sent: Mode, into: &'m mut [u8]) -> impl Future<Output = Result<(), Error>> {
         let wanted = PieceFormat { mode: sent, receive: Receive::Cheaper, bytes: into.len() };
-        let messenger = self.messenger;
-        let rest = match self.take_now(wanted, into) {
-            Err(error) => Err(error),
-            Ok(true) => Ok(None),
-            Ok(false) => Ok(Some(messenger.fabric.cpu().run_inline(self.cheaper(wanted, into)))),
-        };
-        settled(rest)
+        let (cpu, now) = (self.messenger.fabric().cpu(), self.take_now(wanted, into));
+        settled(now.map(|done| (!done).then(|| cpu.run_inline(self.cheaper(wanted, into)))))
     }
 
     /// Ends the message: all of its pieces are there. Acts when called: await it.
@@ -240,7 +241,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
                 self.finish();
                 Ok(None)
             }
-            Ok(false) => Ok(Some(messenger.fabric.cpu().run_inline(self.end_rest()))),
+            Ok(false) => Ok(Some(messenger.fabric().cpu().run_inline(self.end_rest()))),
             Err(error) => Err(error),
         };
         settled(rest)
@@ -248,7 +249,23 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
 
     #[inline]
     fn state(&self) -> &'c Unpacking {
-        &self.messenger.with(self.from).unpacking
+        self.messenger.unpacking(self.from)
+    }
+
+    /// Reads the frame at hand; `None` if fetched pieces are there.
+    #[inline]
+    fn read<R>(&self, read: impl FnOnce(Head, &[u8]) -> R) -> Option<R> {
+        self.messenger.incoming.read(&self.messenger.connections, self.from, read)
+    }
+
+    /// Releases the frame at hand.
+    #[inline]
+    fn release(&self) {
+        self.messenger.incoming.next(&self.messenger.connections, self.from);
+    }
+
+    fn front(&self) -> Option<Front> {
+        self.messenger.incoming.front(&self.messenger.connections, self.from)
     }
 
     fn is_grouping(&self) -> bool {
@@ -266,16 +283,11 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
         Cause::Mismatch { from: self.from, piece, packed: words(packed), unpacked: words(unpacked) }.into()
     }
 
-    #[cold]
-    fn garbled(&self, what: &'static str) -> Error {
-        Cause::ProtocolViolation { from: self.from, what }.into()
-    }
-
     /// Where the shape of the next piece is, if a frame is at hand.
     #[inline]
     fn shape(&self) -> Option<ShapeAt> {
-        let (at, begun) = (self.state().at.get(), self.state().begun.get());
-        self.messenger.read(self.from, |head, bytes| read_shape(head, bytes, at, begun))
+        let at = (self.state().at.get(), self.state().begun.get());
+        self.read(|head, bytes| read_shape(head, bytes, at))
     }
 
     /// Moves on to the beginning of the next frame, if there is one.
@@ -283,7 +295,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
     fn next_frame(&self) {
         self.state().begun.set(true);
         self.state().at.set(0);
-        self.messenger.next(self.from);
+        self.release();
     }
 
     /// The short way: the whole piece is in the frame at hand. `false`: nothing has changed.
@@ -293,8 +305,8 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
         if self.is_grouping() || state.over.get() || !self.messenger.ready_soon(self.from)? {
             return Ok(false);
         }
-        let (at, begun) = (state.at.get(), state.begun.get());
-        let step = self.messenger.read(self.from, |head, bytes| match read_shape(head, bytes, at, begun) {
+        let at = (state.at.get(), state.begun.get());
+        let step = self.read(|head, bytes| match read_shape(head, bytes, at) {
             ShapeAt::At(shape, at) if shape == wanted => match bytes.get(at..at + into.len()) {
                 Some(piece) => {
                     into.copy_from_slice(piece);
@@ -321,18 +333,16 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
             // There is nothing to read in place: fetched pieces.
             Some(FastPath::NotNow) | None => Ok(false),
             Some(FastPath::Disagree(packed)) => Err(self.disagree(packed, Some(wanted))),
-            Some(FastPath::Malformed) => Err(self.garbled("a piece without a shape")),
+            Some(FastPath::Malformed) => Err(garbled(self.from, "a piece without a shape")),
         }
     }
 
     /// Waits until the connection has a head.
     async fn frame(&self) -> Result<Front, Error> {
         let (messenger, from) = (self.messenger, self.from);
-        if !messenger.ready(from)? {
-            let ready = || messenger.ready(from).map(|ready| ready.then_some(())).transpose();
-            messenger.until("the message", Waiting::From(from), ready).await?;
-        }
-        messenger.front(from).ok_or_else(|| self.garbled("an offer of nothing"))
+        let ready = || messenger.ready(from).map(|ready| ready.then_some(())).transpose();
+        messenger.unless_now("the message", Waiting::From(from), ready).await?;
+        self.front().ok_or_else(|| garbled(self.from, "an offer of nothing"))
     }
 
     #[cold]
@@ -361,7 +371,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
         self.take_offer(&offer, &mut group).await
     }
 
-    /// Is the next piece of the offer the one that is wanted?
+    /// Checks that the next piece of the offer is the one that is wanted.
     fn agree(&self, offer: &Offer, wanted: PieceFormat) -> Result<(), Error> {
         let packed = offer.shapes.get(self.grouped()).copied();
         let agreed = packed == Some(wanted) && !self.state().over.get();
@@ -369,22 +379,13 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
     }
 
     async fn take_offer(&mut self, offer: &Offer, into: &mut [&mut [u8]]) -> Result<(), Error> {
-        let (messenger, from, state) = (self.messenger, self.from, self.state());
+        let (messenger, from) = (self.messenger, self.from);
         let pieces = into.len() as u32;
-        let aside = messenger.unexpected.read(from, |arrived| {
-            let Arrived::Fetched(_, bytes) = arrived else { return false };
-            let mut rest = &bytes[..];
-            for piece in &mut *into {
-                let (now, later) = rest.split_at(piece.len());
-                piece.copy_from_slice(now);
-                rest = later;
-            }
-            true
-        });
-        if aside != Some(true) {
+        if !messenger.incoming.take_fetched(from, into) {
             messenger.fetch(from, offer, into).await?;
         }
         self.next_frame();
+        let state = self.state();
         state.piece.set(state.piece.get() + pieces);
         state.over.set(offer.last);
         Ok(())
@@ -393,25 +394,24 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
     /// A piece that comes in frames, of which the first may hold only its beginning. Returns the offer
     /// instead, if it is one.
     async fn through_frames(&mut self, wanted: PieceFormat, into: &mut [u8]) -> Result<Option<Offer>, Error> {
-        let state = self.state();
-        if state.over.get() {
+        if self.state().over.get() {
             return Err(self.disagree(None, Some(wanted)));
         }
         loop {
             let kind = match self.frame().await? {
-                Front::Offer(offer) | Front::Fetched(offer) => return Ok(Some(offer)),
+                Front::Offer(offer) => return Ok(Some(offer)),
                 Front::Frame(kind) => kind,
             };
             match self.shape() {
                 Some(ShapeAt::At(shape, at)) if shape == wanted => {
-                    state.begun.set(true);
-                    state.at.set(at);
+                    self.state().begun.set(true);
+                    self.state().at.set(at);
                     break;
                 }
                 Some(ShapeAt::At(shape, _)) => return Err(self.disagree(Some(shape), Some(wanted))),
                 Some(ShapeAt::NotHere) if kind == FrameKind::Data => self.next_frame(),
                 Some(ShapeAt::Nowhere) => return Err(self.disagree(None, Some(wanted))),
-                _ => return Err(self.garbled("a piece without a shape")),
+                _ => return Err(garbled(self.from, "a piece without a shape")),
             }
         }
         self.copy_frames(into).await.map(|()| None)
@@ -419,16 +419,16 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
 
     /// The bytes of a piece whose shape was read.
     async fn copy_frames(&mut self, mut into: &mut [u8]) -> Result<(), Error> {
-        let (messenger, from, state) = (self.messenger, self.from, self.state());
+        let state = self.state();
         loop {
             let at = state.at.get();
-            let copied = messenger.read(from, |head, bytes| {
+            let copied = self.read(|head, bytes| {
                 let rest = bytes.get(at..).unwrap_or_default();
                 let now = rest.len().min(into.len());
                 into[..now].copy_from_slice(&rest[..now]);
                 (now, now == rest.len() && head.kind == FrameKind::Data, head.kind)
             });
-            let Some((now, over, kind)) = copied else { return Err(self.garbled("an offer within a piece")) };
+            let Some((now, over, kind)) = copied else { return Err(garbled(self.from, "an offer within a piece")) };
             state.at.set(at + now);
             into = &mut into[now..];
             if over {
@@ -439,7 +439,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
                 return Ok(());
             }
             if kind != FrameKind::Data {
-                return Err(self.garbled("a piece that ends too soon"));
+                return Err(garbled(self.from, "a piece that ends too soon"));
             }
             self.frame().await?;
         }
@@ -454,7 +454,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
         mem::forget(self);
     }
 
-    /// Has the message ended here?
+    /// Returns whether the message has ended here.
     #[inline]
     fn end_now(&self) -> Result<bool, Error> {
         let state = self.state();
@@ -465,12 +465,12 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
             return Ok(false);
         }
         let (at, begun) = (state.at.get(), state.begun.get());
-        let last = self.messenger.read(self.from, |head, bytes| {
-            let empty = if begun { true } else { head.extra == NONE };
+        let last = self.read(|head, bytes| {
+            let empty = begun || head.extra == NONE;
             head.kind == FrameKind::Last && empty && at == bytes.len()
         });
         if last == Some(true) {
-            self.messenger.next(self.from);
+            self.release();
         }
         Ok(last == Some(true))
     }
@@ -478,8 +478,8 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
     #[cold]
     async fn end_rest(self) -> Result<(), Error> {
         if self.is_grouping() {
-            let packed = self.messenger.front(self.from).and_then(|front| match front {
-                Front::Offer(offer) | Front::Fetched(offer) => offer.shapes.get(self.grouped()).copied(),
+            let packed = self.front().and_then(|front| match front {
+                Front::Offer(offer) => offer.shapes.get(self.grouped()).copied(),
                 Front::Frame(_) => None,
             });
             return Err(self.disagree(packed, None));
@@ -491,7 +491,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
                 return Ok(());
             }
             let packed = match front {
-                Front::Offer(offer) | Front::Fetched(offer) => offer.shapes.first().copied(),
+                Front::Offer(offer) => offer.shapes.first().copied(),
                 Front::Frame(_) => match self.shape() {
                     Some(ShapeAt::At(shape, _)) => Some(shape),
                     // The frame is used up, and the next one may be the last.
@@ -511,6 +511,6 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
 /// more.
 impl<F: Fabric> Drop for Incoming<'_, '_, F> {
     fn drop(&mut self) {
-        self.messenger.give_up(self.from);
+        self.messenger.connections.give_up(self.from);
     }
 }

@@ -1,19 +1,19 @@
-//! Pieces that stay in their sender's memory until the receiver has fetched them, of one message or of
-//! several open ones.
+//! Pieces and packets that stay in their sender's memory until the receiver has fetched them.
 //!
 //! Offers are posted and fetched in the order of their connection, so both sides count them: an offer is
-//! fetched once as many were. Memory is exposed within [`exposing`], or owned by the lane
-//! ([`Exposures`](foregather_machine::Exposures)): no handle that can be forgotten guards it.
+//! fetched once as many were. A packet must not wait until the program asks for it, since its sender may wait
+//! for null messages or other packets of the same rank: so it is no offer but lent, one at a time each way,
+//! and every wait fetches it. Its answer is a bit of Done.
+use super::connections::Connections;
 use super::frame::{FrameKind, Head};
-use super::loan::FETCHED;
 use super::piece::{LENGTH, PieceFormat, SHORT};
-use super::{Messenger, Waiting, count};
 use core::cell::{Cell, RefCell};
-use core::future::Future;
-use foregather_machine::{Cause, Error, Exposing, Fabric, Key, Rank, exposing, reached};
+use foregather_machine::{Cause, Error, Fabric, Key, Rank, reached};
 
-/// The most open offers of a scope: a lane exposes 64 memories at a time, and some are for others.
-const OPEN: usize = 32;
+/// The bytes of a loan's frame: tag, key and length.
+const BYTES: usize = 4 + 8 + 8;
+/// The bit of Done that says that the packet was fetched; the others count offers.
+const FETCHED: u16 = 1 << 15;
 
 /// Pieces in the peer's memory.
 #[derive(Clone)]
@@ -58,47 +58,48 @@ impl Offer {
     }
 }
 
-/// The number of an offer among all of its connection.
-pub(super) type OfferNumber = u32;
+/// A packet in the memory of its sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Loan {
+    pub(super) tag: u32,
+    pub(super) key: Key,
+    pub(super) bytes: usize,
+}
 
-/// Offers of a connection, both ways.
+impl Loan {
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (tag, rest) = bytes.split_first_chunk::<4>()?;
+        let (key, rest) = rest.split_first_chunk::<8>()?;
+        let bytes = u64::from_le_bytes(*rest.first_chunk::<8>().filter(|_| rest.len() == 8)?);
+        Some(Self { tag: u32::from_le_bytes(*tag), key: Key(u64::from_le_bytes(*key)), bytes: usize::try_from(bytes).ok()? })
+    }
+
+    pub(super) fn write(self) -> [u8; BYTES] {
+        let mut bytes = [0; BYTES];
+        bytes[..4].copy_from_slice(&self.tag.to_le_bytes());
+        bytes[4..12].copy_from_slice(&self.key.0.to_le_bytes());
+        bytes[12..].copy_from_slice(&(self.bytes as u64).to_le_bytes());
+        bytes
+    }
+}
+
+/// The number of an offer among all of its connection. The numbers wrap.
+type OfferNumber = u32;
+
+/// A connection's state about offers and packets that are lent.
 #[derive(Default)]
-pub(super) struct Offers {
-    /// Our offers: posted, and fetched by the peer. The counts wrap.
+struct PeerOffers {
+    /// Our offers: posted, and fetched by the peer.
     posted: Cell<OfferNumber>,
     fetched: Cell<OfferNumber>,
     /// The peer's offers that we have fetched, and not reported yet.
     untold: Cell<u32>,
-}
-
-impl Offers {
-    pub(super) fn untold(&self) -> u32 {
-        self.untold.get()
-    }
-
-    /// How many of our offers the peer has not fetched.
-    fn open(&self) -> u32 {
-        self.posted.get().wrapping_sub(self.fetched.get())
-    }
-
-    pub(super) fn post(&self) -> OfferNumber {
-        self.posted.set(self.posted.get().wrapping_add(1));
-        self.posted.get()
-    }
-
-    /// The peer has fetched `many` more offers. `false`: more than there were.
-    pub(super) fn fetch(&self, many: u16) -> bool {
-        let open = self.open();
-        if u32::from(many) < open {
-            reached("messenger:9");
-        }
-        self.fetched.set(self.fetched.get().wrapping_add(u32::from(many)));
-        u32::from(many) <= open
-    }
-
-    pub(super) fn is_fetched(&self, number: OfferNumber) -> bool {
-        (self.fetched.get().wrapping_sub(number) as i32) >= 0
-    }
+    /// A packet of ours that the peer has not fetched.
+    lent: Cell<bool>,
+    /// A packet of the peer's that we have not fetched.
+    loan: Cell<Option<Loan>>,
+    /// The peer's packet was fetched, and the peer was not told.
+    untold_loan: Cell<bool>,
 }
 
 /// An offer that was posted: its receiver, and where its pieces are.
@@ -109,166 +110,178 @@ pub(super) struct Posted {
     pub(super) key: Key,
 }
 
-impl<F: Fabric> Messenger<F> {
-    /// Posts the offer of the memory exposed under that key, once there is room for it and for its answer. It
-    /// has a credit already.
-    pub(super) async fn post_offer(
-        &self,
-        to: Rank,
-        key: Key,
-        shapes: impl Iterator<Item = PieceFormat>,
-        last: bool,
-    ) -> Result<Posted, Error> {
-        let offers = &self.with(to).offers;
-        if offers.open() >= self.rules.open {
-            let fetched = || (offers.open() < self.rules.open).then_some(Ok(()));
-            self.until("earlier pieces to be fetched", Waiting::To(to), fetched).await?;
-        }
-        let len = self.fabric.write_with(self.address(to), |buffer| Offer::write(key, shapes, buffer));
-        let post = || {
-            let sent = self.post_filled(to, FrameKind::Offer, u16::from(last), len);
-            sent.map(|sent| sent.then_some(())).transpose()
-        };
-        match post() {
-            Some(posted) => posted?,
-            None => self.until("room for an offer", Waiting::Room(to), post).await?,
-        }
-        Ok(Posted { to, number: offers.post(), key })
+/// Offers and packets that are lent, of all connections, both ways.
+pub(super) struct Rendezvous {
+    peers: Box<[PeerOffers]>,
+    /// Packets that peers lend, and that no wait has fetched yet.
+    loans: Cell<u32>,
+}
+
+impl Rendezvous {
+    pub(super) fn new(size: u32) -> Self {
+        Self { peers: (0..size).map(|_| PeerOffers::default()).collect(), loans: Cell::new(0) }
+    }
+
+    fn with(&self, peer: Rank) -> &PeerOffers {
+        &self.peers[peer as usize]
+    }
+
+    /// Records that the offer of the memory under `key` was posted.
+    pub(super) fn posted(&self, to: Rank, key: Key) -> Posted {
+        let posted = &self.with(to).posted;
+        posted.set(posted.get().wrapping_add(1));
+        Posted { to, number: posted.get(), key }
+    }
+
+    /// How many of our offers the peer has not fetched.
+    pub(super) fn open(&self, peer: Rank) -> u32 {
+        self.with(peer).posted.get().wrapping_sub(self.with(peer).fetched.get())
     }
 
     pub(super) fn is_fetched(&self, posted: Posted) -> bool {
-        self.with(posted.to).offers.is_fetched(posted.number)
+        (self.with(posted.to).fetched.get().wrapping_sub(posted.number) as i32) >= 0
     }
 
-    /// Waits until the peer has fetched that offer.
-    pub(super) async fn until_fetched(&self, posted: Posted) -> Result<(), Error> {
-        let fetched = || self.is_fetched(posted).then_some(Ok(()));
-        match fetched() {
-            Some(fetched) => fetched,
-            None => self.until("its pieces to be fetched", Waiting::To(posted.to), fetched).await,
+    /// Takes a Done: the peer has fetched our packet, or more of our offers. `false`: there were none.
+    pub(super) fn take_done(&self, from: Rank, extra: u16) -> bool {
+        if extra >= FETCHED {
+            return extra == FETCHED && self.with(from).lent.take();
         }
+        let (open, fetched) = (self.open(from), &self.with(from).fetched);
+        if u32::from(extra) < open {
+            reached("messenger:9");
+        }
+        fetched.set(fetched.get().wrapping_add(u32::from(extra)));
+        u32::from(extra) <= open
+    }
+
+    /// Returns whether the peer was not told of all that was fetched from it.
+    pub(super) fn is_untold(&self, peer: Rank) -> bool {
+        self.with(peer).untold.get() > 0 || self.with(peer).untold_loan.get()
     }
 
     /// Reports to `from` that one of its offers was fetched.
-    pub(super) fn tell_fetched(&self, from: Rank) {
-        let untold = &self.with(from).offers.untold;
+    pub(super) fn report_fetched<F: Fabric>(&self, connections: &Connections<F>, from: Rank) {
+        let untold = &self.with(from).untold;
         untold.set(untold.get() + 1);
-        self.retell(from);
+        self.report_offers(connections, from);
     }
 
-    pub(super) fn retell(&self, to: Rank) {
-        let untold = &self.with(to).offers.untold;
+    fn report_offers<F: Fabric>(&self, connections: &Connections<F>, to: Rank) {
+        let untold = &self.with(to).untold;
         let told = untold.get().min(u32::from(FETCHED - 1));
-        match self.post(to, FrameKind::Done, told as u16, &[]) {
+        match connections.post(to, FrameKind::Done, told as u16, &[]) {
             Ok(true) => untold.set(untold.get() - told),
-            Ok(false) => self.backlog.set(true),
+            Ok(false) => connections.retry_later(),
             Err(_) => {}
         }
     }
 
-    /// Runs `body`, in which several messages may be open at a time ([`MessageScope::end_later`]). If it ends
-    /// well, the scope waits for all of them; if it fails or panics, it gives up those that are not fetched
-    /// yet, and their receivers are told. Acts when called: await it.
-    ///
-    /// # Errors
-    /// The errors of `body`; as [`Outgoing::end`](super::Outgoing::end) for the messages that are open then.
-    pub fn scope<'s, 'env: 's, T>(
-        &'s self,
-        body: impl AsyncFnOnce(&MessageScope<'_, 'env, F>) -> Result<T, Error>,
-    ) -> impl Future<Output = Result<T, Error>> {
-        exposing(&*self.fabric, async move |exposing: &Exposing<'_, 'env, F>| {
-            let scope = MessageScope { messenger: self, exposing, open: RefCell::default() };
-            let out = body(&scope).await?;
-            while let Some(posted) = scope.oldest() {
-                self.until_fetched(posted).await?;
-                scope.close(posted);
-            }
-            Ok(out)
-        })
-    }
-}
-
-/// A scope in which several messages may be open at a time: [`Messenger::scope`].
-pub struct MessageScope<'s, 'env, F: Fabric> {
-    pub(super) messenger: &'s Messenger<F>,
-    exposing: &'s Exposing<'s, 'env, F>,
-    open: RefCell<Vec<Posted>>,
-}
-
-impl<'s, 'env, F: Fabric> MessageScope<'s, 'env, F> {
-    /// Exposes pieces for that rank and offers them. The offer has a credit already.
-    pub(super) async fn offer(&self, to: Rank, group: &mut Vec<(PieceFormat, &'env [u8])>, last: bool) -> Result<(), Error> {
-        self.make_room().await?;
-        let pieces: Vec<&'env [u8]> = group.iter().map(|(_, bytes)| *bytes).collect();
-        let key = self.exposing.expose(&pieces)?;
-        let exposed = &self.messenger.exposed;
-        exposed.set(exposed.get() + 1);
-        let posted = self.messenger.post_offer(to, key, group.drain(..).map(|(shape, _)| shape), last).await;
-        match posted {
-            Ok(posted) => self.open.borrow_mut().push(posted),
-            Err(_) => {
-                exposed.set(exposed.get() - 1);
-                self.exposing.unexpose(key);
-            }
+    /// Reports to `from` that its packet was fetched.
+    pub(super) fn report_loan<F: Fabric>(&self, connections: &Connections<F>, from: Rank) {
+        let untold = &self.with(from).untold_loan;
+        untold.set(true);
+        match connections.post(from, FrameKind::Done, FETCHED, &[]) {
+            Ok(true) => untold.set(false),
+            Ok(false) => connections.retry_later(),
+            Err(_) => {}
         }
-        posted.map(|_| ())
     }
 
-    /// Waits for the oldest offers where there are many.
-    async fn make_room(&self) -> Result<(), Error> {
-        while let Some(posted) = self.oldest() {
-            if self.open.borrow().len() >= OPEN {
-                self.messenger.until_fetched(posted).await?;
-            }
-            if !self.messenger.is_fetched(posted) {
-                return Ok(());
-            }
-            self.close(posted);
+    /// Reports what found no room before.
+    pub(super) fn retry<F: Fabric>(&self, connections: &Connections<F>, peer: Rank) {
+        if self.with(peer).untold.get() > 0 {
+            self.report_offers(connections, peer);
         }
+        if self.with(peer).untold_loan.get() {
+            self.report_loan(connections, peer);
+        }
+    }
+
+    /// Returns whether a packet is lent to that rank and not fetched.
+    pub(super) fn is_lent(&self, to: Rank) -> bool {
+        self.with(to).lent.get()
+    }
+
+    /// Records that a packet is lent to that rank, or no longer; returns whether one was.
+    pub(super) fn set_lent(&self, to: Rank, lent: bool) -> bool {
+        self.with(to).lent.replace(lent)
+    }
+
+    /// Records a packet that `from` lends to us, by the content of its frame.
+    pub(super) fn take_loan(&self, from: Rank, bytes: &[u8]) -> Result<(), Error> {
+        let violation = |what| Error::from(Cause::ProtocolViolation { from, what });
+        let loan = Loan::read(bytes).ok_or_else(|| violation("a packet of no length"))?;
+        if self.with(from).loan.replace(Some(loan)).is_some() {
+            return Err(violation("two packets lent at a time"));
+        }
+        self.loans.set(self.loans.get() + 1);
         Ok(())
     }
 
-    fn oldest(&self) -> Option<Posted> {
-        self.open.borrow().first().copied()
+    /// A rank whose packet must be fetched before a wait goes on.
+    #[inline]
+    pub(super) fn lender<F: Fabric>(&self, connections: &Connections<F>) -> Option<Rank> {
+        if self.loans.get() == 0 {
+            return None;
+        }
+        (0..connections.size).find(|&peer| self.loan(connections, peer).is_some())
     }
 
-    fn close(&self, posted: Posted) {
-        self.open.borrow_mut().retain(|open| open.key != posted.key);
-        self.exposing.unexpose(posted.key);
-        self.messenger.exposed.set(self.messenger.exposed.get() - 1);
+    /// The packet that `from` lends. If the lender has given up since, its packet is gone.
+    pub(super) fn loan<F: Fabric>(&self, connections: &Connections<F>, from: Rank) -> Option<Loan> {
+        self.with(from).loan.get().filter(|_| connections.link(from).ended().is_none())
+    }
+
+    /// Takes the packet that `from` lends, to fetch it.
+    pub(super) fn begin_fetch(&self, from: Rank) -> Option<Loan> {
+        let loan = self.with(from).loan.take()?;
+        self.loans.set(self.loans.get() - 1);
+        Some(loan)
     }
 }
 
-/// A scope that fails gives up what was not fetched. A receiver that finds the pieces gone looks behind them
-/// for the reason.
-impl<F: Fabric> Drop for MessageScope<'_, '_, F> {
-    fn drop(&mut self) {
-        while let Some(posted) = self.oldest() {
-            if !self.messenger.is_fetched(posted) {
-                reached("messenger:8");
-                self.messenger.give_up(posted.to);
-            }
-            self.close(posted);
-        }
-    }
+/// Memory of this rank that peers may read. While there is any, each wait helps the readers.
+#[derive(Default)]
+pub(super) struct ExposedMemory {
+    regions: Cell<u32>,
+    /// Offers of owned memory, and whether their handles were dropped.
+    owned: RefCell<Vec<(Posted, bool)>>,
 }
 
-impl<F: Fabric> Messenger<F> {
-    /// Fetches what a peer offers, and tells the peer so.
-    pub(super) async fn fetch(&self, from: Rank, offer: &Offer, into: &mut [&mut [u8]]) -> Result<(), Error> {
-        self.bring(from, offer.key, into).await?;
-        self.tell_fetched(from);
-        Ok(())
+impl ExposedMemory {
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.regions.get() == 0
     }
 
-    /// Reads the memory that `from` has exposed under that key.
-    pub(super) async fn bring(&self, from: Rank, key: Key, into: &mut [&mut [u8]]) -> Result<(), Error> {
-        if let Err(error) = self.fabric.get(self.address(from), key, into).await {
-            let error = if let Cause::Unexposed { .. } = error.cause() { self.withdrawn(from).await } else { error };
-            return Err(self.blamed(error));
-        }
-        count(&self.traffic.direct_bytes, into.iter().map(|piece| piece.len() as u64).sum());
-        Ok(())
+    pub(super) fn add(&self) {
+        self.regions.set(self.regions.get() + 1);
+    }
+
+    pub(super) fn remove(&self) {
+        self.regions.set(self.regions.get() - 1);
+    }
+
+    pub(super) fn add_owned(&self, posted: Posted) {
+        self.add();
+        self.owned.borrow_mut().push((posted, false));
+    }
+
+    /// All offers of owned memory, and whether their handles were dropped.
+    pub(super) fn owned(&self) -> Vec<(Posted, bool)> {
+        self.owned.borrow().clone()
+    }
+
+    /// The handle of owned memory was dropped: it is freed when it was fetched.
+    pub(super) fn orphan(&self, posted: Posted) {
+        self.owned.borrow_mut().iter_mut().filter(|(open, _)| open.key == posted.key).for_each(|(_, dropped)| *dropped = true);
+    }
+
+    /// Takes owned memory back.
+    pub(super) fn take_back<F: Fabric>(&self, connections: &Connections<F>, posted: Posted) -> Option<Vec<u8>> {
+        self.owned.borrow_mut().retain(|(open, _)| open.key != posted.key);
+        connections.fabric.take_back(posted.key).inspect(|_| self.remove())
     }
 }
 
@@ -291,10 +304,22 @@ mod tests {
 
     #[test]
     fn offers_are_fetched_in_order_and_never_more_than_there_are() {
-        let offers = Offers { posted: Cell::new(u32::MAX - 1), fetched: Cell::new(u32::MAX - 1), untold: Cell::new(0) };
-        let numbers = [offers.post(), offers.post(), offers.post()];
-        assert!(offers.fetch(2));
-        assert_eq!(numbers.map(|number| offers.is_fetched(number)), [true, true, false]);
-        assert!(offers.fetch(1) && offers.is_fetched(numbers[2]) && !offers.fetch(1));
+        let rendezvous = Rendezvous::new(1);
+        let PeerOffers { posted, fetched, .. } = rendezvous.with(0);
+        posted.set(u32::MAX - 1);
+        fetched.set(u32::MAX - 1);
+        let offers = [1, 2, 3].map(|key| rendezvous.posted(0, Key(key)));
+        assert!(rendezvous.take_done(0, 2));
+        assert_eq!(offers.map(|offer| rendezvous.is_fetched(offer)), [true, true, false]);
+        assert!(rendezvous.take_done(0, 1) && rendezvous.is_fetched(offers[2]) && !rendezvous.take_done(0, 1));
+    }
+
+    #[test]
+    fn a_loan_is_read_as_it_was_written() {
+        let loan = Loan { tag: 0xc011_0003, key: Key(u64::MAX - 4), bytes: 1 << 40 };
+        let bytes = loan.write();
+        assert_eq!(Loan::read(&bytes), Some(loan));
+        assert!((0..BYTES).all(|len| Loan::read(&bytes[..len]).is_none()));
+        assert_eq!(Loan::read(&[0; BYTES + 1]), None);
     }
 }

@@ -1,9 +1,12 @@
 //! A message on its way out: pieces become bytes of frames, or entries of a list that the receiver fetches.
+use super::channel::Messenger;
+use super::connections::count;
 use super::frame::{FrameKind, NONE, STAGE};
 use super::piece::sealed::Bytes;
-use super::piece::{LENGTH, Mode, Piece, PieceFormat, Receive, SHORT};
-use super::rendezvous::MessageScope;
-use super::{Messenger, Waiting, count, settled};
+use super::piece::{Cheaper, LENGTH, Mode, Piece, PieceFormat, Receive, SHORT};
+use super::progress::{Waiting, settled};
+use super::rendezvous::Posted;
+use super::scope::MessageScope;
 use core::cell::{Cell, RefCell};
 use core::future::Future;
 use core::mem;
@@ -12,9 +15,9 @@ use foregather_machine::{Cause, Error, Fabric, Park, Rank};
 /// A connection's state of the message that is being packed: one at a time. Between messages it is as new.
 pub(super) struct Packing {
     busy: Cell<bool>,
-    /// Does the open frame hold anything? An empty piece has a shape and no bytes.
+    /// Whether the open frame holds anything. An empty piece has a shape and no bytes.
     open: Cell<bool>,
-    /// Does the open frame have a credit?
+    /// Whether the open frame has a credit.
     credit: Cell<bool>,
     begun: Cell<bool>,
     /// The shape of the first piece, until it has been sent.
@@ -40,8 +43,13 @@ impl Default for Packing {
 }
 
 impl Packing {
+    #[inline]
     pub(super) fn is_busy(&self) -> bool {
         self.busy.get()
+    }
+
+    pub(super) fn busy(to: Rank) -> Error {
+        Cause::Busy { peer: to, what: "a message being packed" }.into()
     }
 
     /// The message has ended, or was given up. Returns whether it left a credit unused.
@@ -83,13 +91,12 @@ impl<F: Fabric> Messenger<F> {
     /// [`Cause::Rank`]; [`Cause::Busy`] if one is open; [`Cause::Poisoned`] if one was given up before.
     #[inline]
     pub fn begin_packing<'m>(&self, to: Rank) -> Result<Outgoing<'_, 'm, F>, Error> {
-        self.known(to)?;
-        let with = self.with(to);
-        if let Some(lost) = with.link.ended() {
-            return Err(self.accused(lost, "a message"));
+        self.connections.known(to)?;
+        if let Some(lost) = self.connections.link(to).ended() {
+            return Err(self.connections.accused(lost, "a message"));
         }
-        if with.packing.busy.replace(true) {
-            return Err(Cause::Busy { peer: to, what: "a message being packed" }.into());
+        if self.packing(to).busy.replace(true) {
+            return Err(Packing::busy(to));
         }
         Ok(Outgoing { messenger: self, late: None, to })
     }
@@ -106,12 +113,8 @@ impl<F: Fabric> Messenger<F> {
         piece: P,
         receive: Receive,
     ) -> impl Future<Output = Result<(), Error>> + use<'_, 'm, F, P> {
-        let rest = match self.send_now(to, &piece, receive) {
-            Ok(true) => Ok(None),
-            Ok(false) => Ok(Some(self.fabric.cpu().run_inline(self.send_slow(to, piece, receive)))),
-            Err(error) => Err(error),
-        };
-        settled(rest)
+        let now = self.send_now(to, &piece, receive);
+        settled(now.map(|done| (!done).then(|| self.fabric().cpu().run_inline(self.send_slow(to, piece, receive)))))
     }
 
     #[cold]
@@ -124,31 +127,51 @@ impl<F: Fabric> Messenger<F> {
     /// The short way: one frame, straight from the caller's memory. `false`: nothing has changed.
     #[inline]
     fn send_now<'m, P: Piece<'m>>(&self, to: Rank, piece: &P, receive: Receive) -> Result<bool, Error> {
+        let connections = &self.connections;
         let bytes = match piece.bytes() {
             Bytes::Now(bytes) => bytes,
-            Bytes::Lasting(bytes) if bytes.len() < self.rules.direct_at => bytes,
+            Bytes::Lasting(bytes) if bytes.len() < connections.rules.direct_at => bytes,
             Bytes::Lasting(_) | Bytes::AtEnd(_) => return Ok(false),
         };
         let shape = PieceFormat { mode: P::MODE, receive, bytes: bytes.len() };
-        if to >= self.size || bytes.len() > self.buffer || shape.is_long() {
+        if to >= connections.size || bytes.len() > connections.rules.buffer || shape.is_long() {
             return Ok(false);
         }
-        let with = self.with(to);
-        if with.link.ended().is_some() || with.packing.busy.get() || !with.link.take_credit() {
+        let link = connections.link(to);
+        if link.ended().is_some() || self.packing(to).is_busy() || !link.take_credit() {
             return Ok(false);
         }
-        let sent = if bytes.len() <= self.inline {
-            self.post(to, FrameKind::Last, shape.short(), bytes)
-        } else {
-            self.fabric.write_with(self.address(to), |buffer| buffer[..bytes.len()].copy_from_slice(bytes));
-            self.post_filled(to, FrameKind::Last, shape.short(), bytes.len())
-        };
+        let sent = connections.post_paid(to, FrameKind::Last, shape.short(), bytes);
         if matches!(sent, Ok(true)) {
-            count(&self.traffic.messages, 1);
-        } else {
-            with.link.untake_credit();
+            count(&connections.traffic.messages, 1);
         }
         sent
+    }
+
+    /// Sends a message of one CHEAPER piece that is received CHEAPER, from memory that the messenger keeps
+    /// until the receiver has fetched it. The returned handle gives the memory back. Acts when called: await
+    /// it.
+    ///
+    /// # Errors
+    /// As [`Messenger::begin_packing`] and [`Outgoing::end`]. The memory is freed then.
+    pub fn send_owned(&self, to: Rank, memory: Vec<u8>) -> impl Future<Output = Result<Pending<'_, F>, Error>> {
+        self.fabric().cpu().run_inline(async move {
+            self.free_fetched();
+            if memory.len() < self.direct_at() {
+                self.send_whole(to, Cheaper(&memory), Receive::Cheaper).await?;
+                return Ok(Pending { messenger: self, held: PendingMemory::Here(memory) });
+            }
+            let message = self.begin_packing(to)?;
+            message.wait_for_credit().await?;
+            let shape = PieceFormat { mode: Mode::Cheaper, receive: Receive::Cheaper, bytes: memory.len() };
+            let fabric = &self.connections.fabric;
+            let key = fabric.expose_owned(memory)?;
+            let posted = self.post_offer(to, key, core::iter::once(shape), true).await;
+            let posted = posted.inspect_err(|_| drop(fabric.take_back(key)))?;
+            self.exposed.add_owned(posted);
+            message.finish();
+            Ok(Pending { messenger: self, held: PendingMemory::Offered(posted) })
+        })
     }
 }
 
@@ -160,13 +183,8 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
     /// When the message can no longer be sent: lost, left or poisoned peer, passed deadline.
     #[inline]
     pub fn pack<P: Piece<'m>>(&mut self, piece: P, receive: Receive) -> impl Future<Output = Result<(), Error>> {
-        let messenger = self.messenger;
-        let rest = if self.pack_now(&piece, receive) {
-            None
-        } else {
-            Some(messenger.fabric.cpu().run_inline(self.pack_rest(piece, receive)))
-        };
-        settled(Ok(rest))
+        let (cpu, done) = (self.messenger.fabric().cpu(), self.pack_now(&piece, receive));
+        settled(Ok((!done).then(|| cpu.run_inline(self.pack_rest(piece, receive)))))
     }
 
     /// Ends the message: when this is done, all memory borrowed for it is free again.
@@ -183,7 +201,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
                 self.finish();
                 Ok(None)
             }
-            Ok(false) => Ok(Some(messenger.fabric.cpu().run_inline(self.end_rest()))),
+            Ok(false) => Ok(Some(messenger.fabric().cpu().run_inline(self.end_rest()))),
             Err(error) => Err(error),
         };
         settled(rest)
@@ -191,22 +209,22 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
 
     #[inline]
     fn packing(&self) -> &'c Packing {
-        &self.messenger.with(self.to).packing
+        self.messenger.packing(self.to)
     }
 
     #[inline]
     fn take_credit(&self) -> bool {
-        let with = self.messenger.with(self.to);
-        let credit = with.packing.credit.get() || with.link.take_credit();
-        with.packing.credit.set(credit);
+        let packing = self.packing();
+        let credit = packing.credit.get() || self.messenger.connections.link(self.to).take_credit();
+        packing.credit.set(credit);
         credit
     }
 
     /// All of the message has left, or is offered.
     #[inline]
-    pub(super) fn finish(self) {
+    fn finish(self) {
         self.packing().clear();
-        count(&self.messenger.traffic.messages, 1);
+        count(&self.messenger.connections.traffic.messages, 1);
         debug_assert!(self.late.is_none());
         // Dropping it would count as giving the message up. It holds nothing to be freed.
         mem::forget(self);
@@ -217,17 +235,22 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
     fn pack_now<P: Piece<'m>>(&mut self, piece: &P, receive: Receive) -> bool {
         let bytes = match piece.bytes() {
             Bytes::Now(bytes) => bytes,
-            Bytes::Lasting(bytes) if bytes.len() < self.messenger.rules.direct_at => bytes,
+            Bytes::Lasting(bytes) if bytes.len() < self.messenger.direct_at() => bytes,
             Bytes::Lasting(_) | Bytes::AtEnd(_) => return false,
         };
         let shape = PieceFormat { mode: P::MODE, receive, bytes: bytes.len() };
-        let fits = self.packing().used.get() + SHORT + LENGTH + bytes.len() <= self.messenger.buffer;
-        if self.late.is_some() || !fits || !self.take_credit() {
+        if self.late.is_some() || !self.fits(bytes.len()) || !self.take_credit() {
             return false;
         }
         self.put_shape(shape);
         self.put(bytes);
         true
+    }
+
+    /// Returns whether the open frame has room for a shape and `bytes` bytes.
+    #[inline]
+    fn fits(&self, bytes: usize) -> bool {
+        self.packing().used.get() + SHORT + LENGTH + bytes <= self.messenger.connections.rules.buffer
     }
 
     /// Puts a shape into the open frame: there is a credit and room.
@@ -247,14 +270,14 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
 
     #[inline]
     fn put(&self, bytes: &[u8]) {
-        let packing = self.packing();
+        let (packing, connections) = (self.packing(), &self.messenger.connections);
         let at = packing.used.get();
         let end = at + bytes.len();
-        let (stage, inline) = (&packing.stage, self.messenger.inline);
+        let (stage, inline) = (&packing.stage, connections.rules.inline);
         if end <= inline {
             stage.borrow_mut()[at..end].copy_from_slice(bytes);
         } else {
-            self.messenger.fabric.write_with(self.messenger.address(self.to), |buffer| {
+            connections.fabric.write_with(connections.address(self.to), |buffer| {
                 if at <= inline {
                     buffer[..at].copy_from_slice(&stage.borrow()[..at]);
                 }
@@ -267,12 +290,12 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
 
     #[inline]
     fn post(&self, kind: FrameKind) -> Result<bool, Error> {
-        let packing = self.packing();
+        let (packing, connections) = (self.packing(), &self.messenger.connections);
         let (used, first) = (packing.used.get(), packing.first.get());
-        let sent = if used <= self.messenger.inline {
-            self.messenger.post(self.to, kind, first, &packing.stage.borrow()[..used])?
+        let sent = if used <= connections.rules.inline {
+            connections.post(self.to, kind, first, &packing.stage.borrow()[..used])?
         } else {
-            self.messenger.post_filled(self.to, kind, first, used)?
+            connections.post_filled(self.to, kind, first, used)?
         };
         if sent {
             self.sent();
@@ -308,15 +331,15 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
         Ok(())
     }
 
-    /// Does the piece stay where it is, to be fetched?
+    /// Returns whether the piece stays where it is, to be fetched.
     fn is_large(&self, bytes: &[u8]) -> bool {
-        bytes.len() >= self.messenger.rules.direct_at && !bytes.is_empty()
+        bytes.len() >= self.messenger.direct_at() && !bytes.is_empty()
     }
 
     /// Sends a piece as bytes of frames.
     async fn append(&self, shape: PieceFormat, mut bytes: &[u8]) -> Result<(), Error> {
-        let (packing, buffer) = (self.packing(), self.messenger.buffer);
-        if packing.used.get() + SHORT + LENGTH > buffer {
+        let (packing, buffer) = (self.packing(), self.messenger.connections.rules.buffer);
+        if !self.fits(0) {
             self.flush(FrameKind::Data).await?;
         }
         self.wait_for_credit().await?;
@@ -333,21 +356,15 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
         Ok(())
     }
 
-    pub(super) async fn wait_for_credit(&self) -> Result<(), Error> {
-        if self.take_credit() {
-            return Ok(());
-        }
+    async fn wait_for_credit(&self) -> Result<(), Error> {
         let taken = || self.take_credit().then_some(Ok(()));
-        self.messenger.until("a credit", Waiting::To(self.to), taken).await
+        self.messenger.unless_now("a credit", Waiting::To(self.to), taken).await
     }
 
     async fn flush(&self, kind: FrameKind) -> Result<(), Error> {
         self.wait_for_credit().await?;
-        if self.post(kind)? {
-            return Ok(());
-        }
         let posted = || self.post(kind).map(|sent| sent.then_some(())).transpose();
-        self.messenger.until("room for a message", Waiting::Room(self.to), posted).await
+        self.messenger.unless_now("room for a message", Waiting::Room(self.to), posted).await
     }
 
     #[cold]
@@ -361,13 +378,13 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
     }
 
     /// Sends what has not left yet, and offers the pieces to be fetched: the scope waits for them.
-    pub(super) async fn end_within(mut self, scope: &MessageScope<'_, 'm, F>) -> Result<(), Error> {
+    async fn end_within(mut self, scope: &MessageScope<'_, 'm, F>) -> Result<(), Error> {
         let mut group = Vec::new();
         for (shape, piece) in self.late.take().into_iter().flat_map(|late| *late) {
             match piece {
                 Late::Lasting(bytes) if self.joins(&group, shape, bytes) => {
                     let alone = shape.receive == Receive::Express;
-                    if alone || group.len() == self.messenger.gather {
+                    if alone || group.len() == self.messenger.connections.rules.gather {
                         self.offer(scope, &mut group, false).await?;
                     }
                     group.push((shape, bytes));
@@ -393,7 +410,8 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
         Ok(())
     }
 
-    /// Is that piece fetched? A small piece is, if it travels in a list that is fetched anyway.
+    /// Returns whether that piece is fetched. A small piece is, if it travels in a list that is fetched
+    /// anyway.
     fn joins(&self, group: &[(PieceFormat, &[u8])], shape: PieceFormat, bytes: &[u8]) -> bool {
         self.is_large(bytes) || !group.is_empty() && shape.receive == Receive::Cheaper && !bytes.is_empty()
     }
@@ -437,16 +455,74 @@ impl<'s, 'env, F: Fabric> MessageScope<'s, 'env, F> {
     /// # Errors
     /// As [`Outgoing::end`].
     pub fn end_later(&self, message: Outgoing<'s, 'env, F>) -> impl Future<Output = Result<(), Error>> {
-        self.messenger.fabric.cpu().run_inline(message.end_within(self))
+        message.messenger.fabric().cpu().run_inline(message.end_within(self))
     }
 }
 
 impl<F: Fabric> Drop for Outgoing<'_, '_, F> {
     fn drop(&mut self) {
-        let with = self.messenger.with(self.to);
-        if with.packing.clear() {
-            with.link.untake_credit();
+        let connections = &self.messenger.connections;
+        if self.packing().clear() {
+            connections.link(self.to).untake_credit();
         }
-        self.messenger.give_up(self.to);
+        connections.give_up(self.to);
+    }
+}
+
+/// A message that was sent from owned memory. Dropped, it leaves the memory to the messenger until it was
+/// fetched.
+#[must_use = "`wait` gives the memory back"]
+pub struct Pending<'c, F: Fabric> {
+    messenger: &'c Messenger<F>,
+    held: PendingMemory,
+}
+
+enum PendingMemory {
+    /// Its bytes have left.
+    Here(Vec<u8>),
+    Offered(Posted),
+    Nowhere,
+}
+
+impl<F: Fabric> Pending<'_, F> {
+    /// Returns whether [`Pending::wait`] would return at once. Looks at what has come, and takes nothing in.
+    pub fn is_fetched(&self) -> bool {
+        match &self.held {
+            PendingMemory::Here(_) | PendingMemory::Nowhere => true,
+            PendingMemory::Offered(posted) => self.messenger.rendezvous.is_fetched(*posted),
+        }
+    }
+
+    /// Waits until the receiver has fetched the message, and returns the memory. Acts when called: await it.
+    ///
+    /// # Errors
+    /// As [`Outgoing::end`]. The memory is freed then.
+    pub fn wait(mut self) -> impl Future<Output = Result<Vec<u8>, Error>> {
+        let messenger = self.messenger;
+        messenger.fabric().cpu().run_inline(async move {
+            match mem::replace(&mut self.held, PendingMemory::Nowhere) {
+                PendingMemory::Here(memory) => Ok(memory),
+                PendingMemory::Nowhere => Ok(Vec::new()),
+                PendingMemory::Offered(posted) => {
+                    let fetched = messenger.until_fetched(posted).await;
+                    if fetched.is_err() {
+                        // Before the memory goes: a receiver that finds it gone looks behind it for the
+                        // reason.
+                        messenger.connections.give_up(posted.to);
+                    }
+                    let memory = messenger.exposed.take_back(&messenger.connections, posted);
+                    fetched?;
+                    memory.ok_or_else(|| Cause::Unexposed { rank: posted.to }.into())
+                }
+            }
+        })
+    }
+}
+
+impl<F: Fabric> Drop for Pending<'_, F> {
+    fn drop(&mut self) {
+        if let PendingMemory::Offered(posted) = self.held {
+            self.messenger.exposed.orphan(posted);
+        }
     }
 }

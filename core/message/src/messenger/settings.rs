@@ -1,5 +1,5 @@
 //! The settings of a messenger, and the limits that it computes for itself.
-use super::chase;
+use super::frame::STAGE;
 use crate::link::Terms;
 use foregather_machine::{Cause, Error, FabricCosts, Limits};
 use foregather_wait::Policy;
@@ -48,6 +48,10 @@ impl Default for Settings {
 pub(super) struct Rules {
     /// Credits of a connection.
     pub(super) terms: Terms,
+    /// The longest frame without a static buffer, the size of such a buffer, and the most pieces of an offer.
+    pub(super) inline: usize,
+    pub(super) buffer: usize,
+    pub(super) gather: usize,
     pub(super) direct_at: usize,
     pub(super) kept_bytes: usize,
     /// Is there room for frames that look for circles?
@@ -80,17 +84,30 @@ impl Settings {
             Path::Chosen => self.direct_at.unwrap_or_else(|| direct_from(limits, &tolls())),
         };
         let left = limits.spare - full.div_ceil(full - alert) - SPARE;
-        let chases = chase::FRAMES <= left;
-        let left = if chases { left - chase::FRAMES } else { left };
+        let chases = CHASES <= left;
+        let left = if chases { left - CHASES } else { left };
         let lends = left > 0;
         // One of the answers is among the spare frames that every messenger needs.
         let open = 1 + left - u32::from(lends);
-        Ok(Rules { terms: Terms { full, alert }, direct_at, kept_bytes: self.kept_bytes, chases, open, lends })
+        Ok(Rules {
+            terms: Terms { full, alert },
+            inline: limits.inline.min(STAGE),
+            buffer: limits.buffer,
+            gather: limits.gather.clamp(1, (limits.buffer - 8) / 10),
+            direct_at,
+            kept_bytes: self.kept_bytes,
+            chases,
+            open,
+            lends,
+        })
     }
 }
 
 /// Frames that go without a credit, beside credits: fetched, giving up, going away.
 const SPARE: u32 = 3;
+/// Frames of chases that may be on their way to a rank, one of each kind: without room for them there are no
+/// chases.
+const CHASES: u32 = 3;
 
 /// From how many bytes on reading a piece from memory is cheaper than sending it through static buffers. The
 /// 512 B, 4 KiB and 32 KiB of 1999 and those of today come from the same two slopes.
