@@ -38,12 +38,17 @@ pub async fn one_message<F: Fabric>(messenger: &Messenger<F>, plan: &Plan) -> Re
     let mut pieces: Vec<Vec<u8>> = plan.0.iter().map(|&(_, _, length)| vec![0; length]).collect();
     if messenger.rank() == 1 {
         let mut message = messenger.begin_unpacking_from(0)?;
-        for (piece, &(mode, receive, _)) in pieces.iter_mut().zip(&plan.0) {
+        for (number, (piece, &(mode, receive, bytes))) in pieces.iter_mut().zip(&plan.0).enumerate() {
+            // Some are taken by a receiver that knows their length.
+            if number % 2 == 0 {
+                must(message.next_len().await? == bytes, "the length of the next piece")?;
+            }
             match receive {
                 Receive::Express => message.unpack_express_into(mode, piece).await?,
                 Receive::Cheaper => message.unpack(mode, piece).await?,
             }
         }
+        must(plan.0.len() % 2 == 1 || message.next_len().await? == 0, "that no piece follows")?;
         message.end().await?;
         for (number, piece) in pieces.iter().enumerate() {
             must(piece.iter().enumerate().all(|(at, &is)| is == byte(number, at)), "what a piece holds")?;

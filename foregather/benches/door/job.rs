@@ -1,6 +1,6 @@
 //! A round trip by `job`'s rank beside the same messages by a messenger of a known fabric.
 use crate::{Cost, print, timed};
-use foregather::engine::message::{Cheaper, Messenger, Mode, Receive, Safer, Settings};
+use foregather::engine::message::{Cheaper, Messenger, Mode, Receive, Settings};
 use foregather::engine::{Address, Error, Fabric, block_on};
 use foregather::processes::shm::{SegmentSpec, ShmFabric};
 use foregather::threads::Thread;
@@ -71,19 +71,14 @@ fn below<F: Fabric>(messenger: &Messenger<F>, rank: u32) -> Result<(), Error> {
 }
 
 fn send<F: Fabric>(messenger: &Messenger<F>, to: u32, bytes: &[u8]) -> Result<(), Error> {
-    block_on(async {
-        let mut message = messenger.begin_packing(to)?;
-        message.pack(Safer(&(bytes.len() as u64).to_le_bytes()), Receive::Express).await?;
-        message.pack(Cheaper(bytes), Receive::Cheaper).await?;
-        message.end().await
-    })
+    block_on(messenger.send_whole(to, Cheaper(bytes), Receive::Cheaper))
 }
 
 fn receive<F: Fabric>(messenger: &Messenger<F>, from: u32, into: &mut [u8]) -> Result<(), Error> {
     block_on(async {
         let mut message = messenger.begin_unpacking_from(from)?;
-        let bytes: u64 = message.unpack_express(Mode::Safer).await?;
-        message.unpack(Mode::Cheaper, &mut into[..bytes as usize]).await?;
+        let bytes = message.next_len().await?;
+        message.unpack(Mode::Cheaper, &mut into[..bytes]).await?;
         message.end().await
     })
 }

@@ -1,10 +1,10 @@
 //! The operations of a rank, once for every fabric: on bytes, over a messenger.
 //!
-//! A message is its length, which is read first, and its bytes, which stay where they are if they are many.
+//! A message is one piece, whose length its receiver asks for; the bytes stay where they are if they are many.
 use foregather_barrier::dissemination;
 use foregather_machine::{Cause, Error, Fabric, Rank, block_on};
 use foregather_message::collective::{self, Element};
-use foregather_message::{Cheaper, Incoming, Messenger, Mode, Outgoing, Receive, Safer, Settings};
+use foregather_message::{Cheaper, Incoming, Messenger, Mode, Receive, Settings};
 
 /// A message up to this many bytes is copied when it is sent, and its sender goes on.
 const COPIED: usize = 64 << 10;
@@ -17,15 +17,7 @@ pub(super) fn messenger<F: Fabric>(lane: F) -> Result<Messenger<F>, Error> {
 
 #[inline]
 pub(super) fn send<F: Fabric>(messenger: &Messenger<F>, to: Rank, bytes: &[u8]) -> Result<(), Error> {
-    block_on(async { pack(messenger, to, bytes).await?.end().await })
-}
-
-#[inline]
-async fn pack<'c, 'm, F: Fabric>(messenger: &'c Messenger<F>, to: Rank, bytes: &'m [u8]) -> Result<Outgoing<'c, 'm, F>, Error> {
-    let mut message = messenger.begin_packing(to)?;
-    message.pack(Safer(&(bytes.len() as u64).to_le_bytes()), Receive::Express).await?;
-    message.pack(Cheaper(bytes), Receive::Cheaper).await?;
-    Ok(message)
+    block_on(messenger.send_whole(to, Cheaper(bytes), Receive::Cheaper))
 }
 
 /// Takes the next message into the place that `place` gives for its length; without a place it is taken all
@@ -38,13 +30,13 @@ fn take<'m, F: Fabric>(
 ) -> Result<usize, Error> {
     block_on(async {
         let mut message = messenger.begin_unpacking_from(from)?;
-        let bytes: u64 = message.unpack_express(Mode::Safer).await?;
-        match place(bytes as usize) {
+        let bytes = message.next_len().await?;
+        match place(bytes) {
             Ok(into) => {
                 message.unpack(Mode::Cheaper, into).await?;
-                message.end().await.map(|()| bytes as usize)
+                message.end().await.map(|()| bytes)
             }
-            Err(error) => discard(message, bytes as usize).await.and(Err(error)),
+            Err(error) => discard(message, bytes).await.and(Err(error)),
         }
     })
 }
@@ -118,7 +110,9 @@ pub(super) fn exchange<F: Fabric>(
     }
     // The received message may be the caller's error: the other side still gets the one that it needs.
     block_on(messenger.scope(async |scope| {
-        scope.end_later(pack(messenger, peer, out).await?).await?;
+        let mut message = messenger.begin_packing(peer)?;
+        message.pack(Cheaper(out), Receive::Cheaper).await?;
+        scope.end_later(message).await?;
         Ok(receive(messenger, peer, into, element))
     }))?
 }

@@ -203,6 +203,44 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
         }
     }
 
+    /// The length of the next piece, for a receiver that does not know it; 0 if no piece follows. Acts when
+    /// called: await it.
+    ///
+    /// # Errors
+    /// When the message can no longer come.
+    #[inline]
+    pub fn next_len(&self) -> impl Future<Output = Result<usize, Error>> {
+        let now = self.messenger.ready_soon(self.from).map(|ready| if ready { self.shape() } else { None });
+        let rest = now.map(|shape| match shape {
+            Some(ShapeAt::At(shape, _)) => Ok(shape.bytes),
+            _ => Err(self.messenger.fabric().cpu().run_inline(self.wait_for_len())),
+        });
+        async move {
+            match rest? {
+                Ok(bytes) => Ok(bytes),
+                Err(rest) => rest.await,
+            }
+        }
+    }
+
+    #[cold]
+    async fn wait_for_len(&self) -> Result<usize, Error> {
+        while !self.state().over.get() {
+            let kind = match self.frame().await? {
+                Front::Offer(offer) => return Ok(offer.shapes.get(self.grouped()).map_or(0, |shape| shape.bytes)),
+                Front::Frame(kind) => kind,
+            };
+            match self.shape() {
+                Some(ShapeAt::At(shape, _)) => return Ok(shape.bytes),
+                // The frame is used up, and the piece is in a later one.
+                Some(ShapeAt::NotHere) if kind == FrameKind::Data => self.next_frame(),
+                Some(ShapeAt::Nowhere) => return Ok(0),
+                _ => return Err(garbled(self.from, "a piece without a shape")),
+            }
+        }
+        Ok(0)
+    }
+
     /// [`Incoming::unpack_express`] for a piece of any length, into memory of the caller.
     ///
     /// # Errors
