@@ -1,19 +1,19 @@
 //! A barrier in the 32 bytes that programs have for one.
 //!
-//! One for the threads of a process is the library's [`Barrier`], at the end of a pointer: it shows its
+//! One for the threads of a process is a [`ThreadBarrier`], at the end of a pointer: it shows its
 //! members where the others run. What a waiting thread uses of it is its own share, so the object may go as
 //! soon as a thread is back. One that processes share has all in the object, and is a [`Transient`].
-use core::mem::{ManuallyDrop, transmute};
+use core::mem::ManuallyDrop;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
-use foregather::Barrier;
 use foregather_barrier::{Central, Transient};
 use foregather_host::forks::undivided;
 use foregather_machine::{Placement, block_on};
 use foregather_thread::{Thread, Word};
+use foregather_thread_barrier::ThreadBarrier;
 use foregather_wait::{Policy, Waiter};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// The most members: those of a [`Barrier`].
+/// The most members: those of a [`ThreadBarrier`].
 const MOST: u32 = 1 << 24;
 /// Marks of objects that this library has made. Other values are another library's.
 const PRIVATE: u32 = 0xf09e_6a71;
@@ -25,8 +25,8 @@ const SHARED: u32 = 0xf09e_6a72;
 pub struct BarrierObject {
     mark: AtomicU32,
     size: u32,
-    /// The bits of a [`Barrier`]; null once it is destroyed.
-    private: AtomicPtr<()>,
+    /// An `Arc` of its own; null once it is destroyed.
+    private: AtomicPtr<ThreadBarrier>,
     shared: Shared,
 }
 
@@ -64,7 +64,7 @@ impl BarrierObject {
         if !(1..=MOST).contains(&size) {
             return None;
         }
-        let (mark, private) = if shared { (SHARED, core::ptr::null_mut()) } else { (PRIVATE, bits(Barrier::new(size as usize))) };
+        let (mark, private) = if shared { (SHARED, core::ptr::null_mut()) } else { (PRIVATE, barrier(size)) };
         Some(Self { mark: AtomicU32::new(mark), size, private: AtomicPtr::new(private), shared: Shared::default() })
     }
 
@@ -85,11 +85,12 @@ impl BarrierObject {
                 self.renew(seen);
                 continue;
             }
-            // SAFETY: the bits were made by `bits`, and the barrier lives until all members of a meeting have
-            // come. From then on the waiting thread uses its own share of it, and this copy is not dropped.
-            let barrier = ManuallyDrop::new(unsafe { barrier(seen) });
-            match barrier.wait() {
-                Ok(met) => return met.is_leader(),
+            // SAFETY: the pointer comes from `barrier`, and the barrier lives until all threads of an
+            // episode have arrived. From then on the waiting thread uses its own share of it, and this copy
+            // is not dropped.
+            let barrier = ManuallyDrop::new(unsafe { Arc::from_raw(seen) });
+            match barrier.wait(None) {
+                Ok(is_leader) => return is_leader,
                 Err(_) => self.renew(seen),
             }
         }
@@ -99,13 +100,13 @@ impl BarrierObject {
     /// the child's threads are not the parent's, so they get a barrier of their own. POSIX leaves a wait
     /// after the destruction undefined; the C library's barrier still works then, so this one does, too.
     #[cold]
-    fn renew(&self, seen: *mut ()) {
+    fn renew(&self, seen: *mut ThreadBarrier) {
         static RENEWS: Mutex<()> = Mutex::new(());
         undivided(|| {
             let _turn = RENEWS.lock().unwrap_or_else(PoisonError::into_inner);
             // The parent's stays as it is: threads that are not here may have their shares of it in hand.
             if self.private.load(Relaxed) == seen {
-                self.private.store(bits(Barrier::new(self.size as usize)), Release);
+                self.private.store(barrier(self.size), Release);
             }
         });
     }
@@ -128,10 +129,10 @@ impl BarrierObject {
     pub(crate) fn destroy(&self) -> Option<bool> {
         match self.mark.load(Relaxed) {
             PRIVATE => {
-                let bits = self.private.swap(core::ptr::null_mut(), AcqRel);
-                if !bits.is_null() {
-                    // SAFETY: the bits were made by `bits`, and are taken out once.
-                    drop(unsafe { barrier(bits) });
+                let barrier = self.private.swap(core::ptr::null_mut(), AcqRel);
+                if !barrier.is_null() {
+                    // SAFETY: the pointer comes from `barrier`, and is taken out once.
+                    unsafe { Arc::from_raw(barrier) }.retire();
                 }
             }
             SHARED => {
@@ -147,19 +148,9 @@ impl BarrierObject {
     }
 }
 
-/// The barrier as a pointer.
-fn bits(barrier: Barrier) -> *mut () {
-    // SAFETY: a barrier is one pointer, which may have any bits as an object's field.
-    unsafe { transmute::<Barrier, *mut ()>(barrier) }
-}
-
-/// The barrier of these bits.
-///
-/// # Safety
-/// They come from [`bits`], and the barrier is dropped once.
-unsafe fn barrier(bits: *mut ()) -> Barrier {
-    // SAFETY: this function's contract.
-    unsafe { transmute::<*mut (), Barrier>(bits) }
+/// A new barrier, as the pointer of an `Arc`.
+fn barrier(size: u32) -> *mut ThreadBarrier {
+    Arc::into_raw(Arc::new(ThreadBarrier::new(size as usize))).cast_mut()
 }
 
 impl core::fmt::Debug for Shared {

@@ -1,13 +1,12 @@
 //! Members of a barrier that own their place, with ranks.
-use super::{BarrierWaitResult, deadline_of};
+use super::BarrierWaitResult;
 use core::fmt;
 use core::time::Duration;
-use foregather_barrier::{Algorithm, BarrierMember, Group, Punctual};
-use foregather_host::{clock, forks};
-use foregather_machine::{Cause, Error, Missing, Nanos, Participant, WaitError, block_on};
-use foregather_thread::{Thread, own};
+use foregather_barrier::Punctual;
+use foregather_machine::{Error, WaitError};
+use foregather_thread_barrier::NamedMember;
 use foregather_wait::Account;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// One member of a barrier, with a rank: made by [`Barrier::members`](crate::Barrier::members), owned by one
 /// thread at a time. Rank 0 leads every meeting.
@@ -52,37 +51,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 ///
 /// # Cost
 /// It waits as [`Barrier`](crate::Barrier) does, without looking up the thread's seat.
-pub struct Member {
-    inner: BarrierMember<Thread>,
-    names: Arc<Names>,
-    /// The thread that last said that the member is here: the place of its mark.
-    mark: usize,
-    /// The number of forks at which it was made: in a child of a fork the other threads do not exist.
-    forks: u32,
-}
-
-/// Names of the threads that have waited, by rank.
-struct Names(Mutex<Vec<Option<String>>>);
-
-/// Members of a new barrier of that size.
-pub(super) fn members(size: u32) -> impl ExactSizeIterator<Item = Member> + Send {
-    let names = Arc::new(Names(Mutex::new(vec![None; size as usize])));
-    let forks = forks::generation();
-    let group = Group::new(Algorithm::Central, size).expect("a central barrier takes any size");
-    let member = |rank| {
-        let inner = group.join(Thread::current(), rank).expect("each rank joins once");
-        Member { inner, names: Arc::clone(&names), mark: 0, forks }
-    };
-    // All at once: members that are never taken have left when the iterator is dropped.
-    (0..size).map(member).collect::<Vec<_>>().into_iter()
-}
+pub struct Member(pub(super) NamedMember);
 
 impl Member {
     /// Its number, below the size of the barrier.
     #[must_use]
     #[inline]
     pub fn rank(&self) -> u32 {
-        self.inner.rank()
+        self.0.rank()
     }
 
     /// Waits until all members have come.
@@ -91,11 +67,8 @@ impl Member {
     /// [`WaitError::Left`] if a member has gone away: the others can never meet again.
     #[inline]
     pub fn wait(&mut self) -> Result<BarrierWaitResult, WaitError> {
-        self.arrive()?;
-        match block_on(self.inner.wait()) {
-            Ok(()) => Ok(self.met()),
-            Err(error) => Err(self.explain(Nanos::ZERO, &error)),
-        }
+        self.0.wait()?;
+        Ok(self.met())
     }
 
     /// [`Member::wait`] for `span` at most. When the time is over the member has arrived all the same: its
@@ -125,12 +98,8 @@ impl Member {
     /// [`WaitError::TimedOut`] with the ranks of the members that have not come, and the names of the threads
     /// in which they have waited before; [`WaitError::Left`] as [`Member::wait`].
     pub fn wait_timeout(&mut self, span: Duration) -> Result<BarrierWaitResult, WaitError> {
-        self.arrive()?;
-        let (began, deadline) = deadline_of(span);
-        match block_on(self.inner.wait_for(deadline - began)) {
-            Ok(()) => Ok(self.met()),
-            Err(error) => Err(self.explain(began, &error)),
-        }
+        self.0.wait_timeout(span)?;
+        Ok(self.met())
     }
 
     /// [`Member::wait`], and leaves with the others at one moment: `slack` after the last has come, the
@@ -153,74 +122,27 @@ impl Member {
     /// ```
     ///
     /// # Errors
-    /// As [`Member::wait`]; [`Cause::Setting`] for a slack above half a second, without having come.
+    /// As [`Member::wait`]; [`Cause::Setting`](crate::engine::Cause::Setting) for a slack above half a
+    /// second, without having come.
     pub fn harmonize(&mut self, slack: Option<Duration>) -> Result<Punctual, Error> {
-        self.arrive()?;
-        let left = match slack {
-            None => block_on(self.inner.harmonize_adapted()),
-            Some(slack) => block_on(self.inner.harmonize(Nanos(u64::try_from(slack.as_nanos()).unwrap_or(u64::MAX)))),
-        };
-        left.map_err(|error| match error.cause() {
-            Cause::Setting { .. } => error,
-            _ => self.explain(Nanos::ZERO, &error).into(),
-        })
+        self.0.harmonize(slack)
     }
 
     /// The record of its waits: how many spun, yielded, slept, by which rules, and the longest. A clone can
     /// be read while it waits.
     #[must_use]
     pub fn account(&self) -> &Arc<Account> {
-        self.inner.account()
+        self.0.account()
     }
 
     #[inline]
     fn met(&self) -> BarrierWaitResult {
-        BarrierWaitResult { is_leader: self.inner.rank() == 0 }
-    }
-
-    #[inline]
-    fn arrive(&mut self) -> Result<(), WaitError> {
-        let mark = own::mark();
-        if self.mark != mark {
-            self.enroll(mark);
-        }
-        if self.forks == forks::generation_now() { Ok(()) } else { Err(WaitError::Left(Box::new(Participant::parent()))) }
-    }
-
-    /// Notes that the member is on another thread than before.
-    #[cold]
-    #[inline(never)]
-    fn enroll(&mut self, mark: usize) {
-        self.mark = mark;
-        self.inner.enroll(Thread::current());
-        self.names.lock()[self.inner.rank() as usize] = own::name();
-    }
-
-    #[cold]
-    fn explain(&self, began: Nanos, error: &Error) -> WaitError {
-        let names = self.names.lock();
-        let who = |rank: u32| Participant { name: names[rank as usize].clone(), ..Participant::rank(rank) };
-        match *error.cause() {
-            Cause::TimedOut { .. } => {
-                let who: Vec<_> = self.inner.missing().into_iter().map(who).collect();
-                let waited = Duration::from_nanos((clock::now() - began).0);
-                WaitError::TimedOut(Box::new(Missing { waited, count: who.len(), who }))
-            }
-            Cause::PeerLost { rank, .. } => WaitError::Lost(Box::new(who(rank))),
-            Cause::Poisoned { by } => WaitError::Left(Box::new(by.map_or_else(Participant::default, who))),
-            _ => WaitError::Left(Box::default()),
-        }
+        BarrierWaitResult { is_leader: self.rank() == 0 }
     }
 }
 
 impl fmt::Debug for Member {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Member").field("rank", &self.rank()).finish_non_exhaustive()
-    }
-}
-
-impl Names {
-    fn lock(&self) -> MutexGuard<'_, Vec<Option<String>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

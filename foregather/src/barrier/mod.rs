@@ -1,16 +1,12 @@
 //! A barrier for any threads, and its members.
 mod member;
-mod seats;
-mod state;
 
 pub use self::member::Member;
 
-use self::state::State;
-use core::sync::atomic::Ordering::Relaxed;
 use core::time::Duration;
-use foregather_host::clock;
-use foregather_machine::{Nanos, Participant, WaitError};
+use foregather_machine::WaitError;
 use foregather_thread::own;
+use foregather_thread_barrier::{ThreadBarrier, members};
 use std::sync::Arc;
 
 /// A point where a number of threads meet, again and again.
@@ -65,7 +61,7 @@ use std::sync::Arc;
 /// threads run. A thread's first wait at a barrier takes a lock and some system calls. 128 bytes a member, up
 /// to 1,024 members. Beside other busy programs *and* with more threads than processors `pthread_barrier` is
 /// faster today: [`guide`](crate::guide) has the numbers.
-pub struct Barrier(Arc<State>);
+pub struct Barrier(Arc<ThreadBarrier>);
 
 /// The result of a wait, as one of the threads sees it: [`BarrierWaitResult::is_leader`] chooses the
 /// thread for work that only one must do.
@@ -126,7 +122,7 @@ impl Barrier {
     /// Above 16,777,216.
     #[must_use]
     pub fn new(size: usize) -> Self {
-        Self(Arc::new(State::new(size)))
+        Self(Arc::new(ThreadBarrier::new(size)))
     }
 
     /// Waits until as many threads have come as the barrier has members.
@@ -136,7 +132,7 @@ impl Barrier {
     /// [`Barrier::abort`].
     #[inline]
     pub fn wait(&self) -> Result<BarrierWaitResult, WaitError> {
-        seats::wait(&self.0, None)
+        self.0.wait(None).map(|is_leader| BarrierWaitResult { is_leader })
     }
 
     /// [`Barrier::wait`] for `span` at most. When the time is over this thread has arrived all the same: its
@@ -160,7 +156,7 @@ impl Barrier {
     /// [`WaitError::TimedOut`] says how many threads have not come, and which of those that have been here
     /// before; [`WaitError::Left`] as [`Barrier::wait`].
     pub fn wait_timeout(&self, span: Duration) -> Result<BarrierWaitResult, WaitError> {
-        seats::wait(&self.0, Some(span))
+        self.0.wait(Some(span)).map(|is_leader| BarrierWaitResult { is_leader })
     }
 
     /// While the guard lives, a panic of this thread ends the waits of the others, for all and for ever, with
@@ -201,7 +197,7 @@ impl Barrier {
     /// });
     /// ```
     pub fn abort(&self) {
-        self.0.leave(Participant { name: own::name(), ..Participant::default() });
+        self.0.abort();
     }
 
     /// Owned members with ranks, each for a thread of its own. A member that is dropped has left, and the
@@ -209,13 +205,13 @@ impl Barrier {
     ///
     /// The barrier is used up: members with ranks and threads without must not mix.
     pub fn members(self) -> impl ExactSizeIterator<Item = Member> + Send {
-        member::members(self.0.size())
+        members(self.0.size()).map(Member)
     }
 }
 
 impl Drop for Barrier {
     fn drop(&mut self) {
-        self.0.dropped.store(true, Relaxed);
+        self.0.retire();
     }
 }
 
@@ -231,11 +227,4 @@ impl Drop for PanicGuard<'_> {
             self.0.abort();
         }
     }
-}
-
-/// Now, and the end of a wait that begins now.
-fn deadline_of(span: Duration) -> (Nanos, Nanos) {
-    let now = clock::now();
-    let span = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
-    (now, Nanos(now.0.saturating_add(span).min(u64::MAX - 1)))
 }

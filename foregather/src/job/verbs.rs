@@ -1,6 +1,7 @@
 //! The operations of a rank, once for every fabric: on bytes, over a messenger.
 //!
-//! A message is one piece, whose length its receiver asks for; the bytes stay where they are if they are many.
+//! A message is one piece, whose length its receiver asks for; the bytes stay where they are if they are
+//! many.
 use foregather_barrier::dissemination;
 use foregather_machine::{Cause, Error, Fabric, Rank, block_on};
 use foregather_message::collective::{self, Element};

@@ -1,4 +1,4 @@
-//! What all threads of a barrier share: its words, and the names behind the seats.
+//! The state that all threads of a barrier share: its words, and the names of the threads that have slots.
 use core::sync::atomic::{AtomicBool, Ordering::*};
 use core::time::Duration;
 use foregather_barrier::{Central, Seat};
@@ -10,27 +10,29 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The most members.
 const MOST: u32 = 1 << 24;
-/// The most seats: threads beyond that are guests.
-const MOST_SEATS: u32 = 1 << 10;
+/// The most slots: threads beyond that are guests.
+const MOST_SLOTS: u32 = 1 << 10;
 
-pub(super) struct State {
+/// A barrier for any threads of a process. Threads share it in an `Arc`, which keeps what a waiting thread
+/// uses of it.
+pub struct ThreadBarrier {
     central: [WordLine<Word>; Central::<Thread>::LINES],
     roster: Box<[WordLine<Word>]>,
     size: u32,
-    /// A thread has left: no meeting can be relied on any more.
+    /// A thread has aborted it: no further episode can be relied on.
     left: AtomicBool,
-    /// The barrier was dropped: threads may forget their seats.
-    pub(super) dropped: AtomicBool,
+    /// No thread will wait again: threads may give up their slots.
+    retired: AtomicBool,
     /// The number of forks at which it was made: in a child of a fork the other threads do not exist.
     forks: u32,
     names: Mutex<Names>,
 }
 
-/// Which thread has which seat, or had it last.
+/// The threads that have slots, or had them last.
 struct Names {
     free: Vec<u32>,
     holders: Vec<Holder>,
-    /// The first thread that left.
+    /// The first thread that aborted the barrier.
     left: Option<Participant>,
     /// The number of the next claim.
     claims: u64,
@@ -38,37 +40,43 @@ struct Names {
 
 #[derive(Clone, Default)]
 struct Holder {
-    /// The claim by which the thread took the seat; 0 for none.
+    /// The claim by which the thread took the slot; 0 for none.
     claim: u64,
     who: Participant,
 }
 
-/// A thread's right to a seat.
+/// A thread's right to a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Hold {
+pub(super) struct SlotClaim {
     pub(super) rank: u32,
     claim: u64,
 }
 
-impl State {
-    pub(super) fn new(size: usize) -> Self {
+impl ThreadBarrier {
+    /// Makes a barrier for `size` threads; 0 means 1.
+    ///
+    /// # Panics
+    /// Above 16,777,216.
+    #[must_use]
+    pub fn new(size: usize) -> Self {
         let size = u32::try_from(size.max(1)).ok().filter(|&size| size <= MOST);
         let size = size.expect("a barrier has at most 16,777,216 members");
-        let seats = size.min(MOST_SEATS);
-        let free = (0..seats).rev().collect();
-        let names = Names { free, holders: vec![Holder::default(); seats as usize], left: None, claims: 0 };
+        let slots = size.min(MOST_SLOTS);
+        let free = (0..slots).rev().collect();
+        let names = Names { free, holders: vec![Holder::default(); slots as usize], left: None, claims: 0 };
         Self {
             central: Default::default(),
-            roster: (0..Roster::<Thread>::lines(seats)).map(|_| WordLine::default()).collect(),
+            roster: (0..Roster::<Thread>::lines(slots)).map(|_| WordLine::default()).collect(),
             size,
             left: AtomicBool::new(false),
-            dropped: AtomicBool::new(false),
+            retired: AtomicBool::new(false),
             forks: forks::generation(),
             names: Mutex::new(names),
         }
     }
 
-    pub(super) fn size(&self) -> u32 {
+    /// The number of threads of an episode.
+    pub fn size(&self) -> u32 {
         self.size
     }
 
@@ -86,9 +94,9 @@ impl State {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a free seat, or one whose thread has missed many meetings; `None` if there is no such seat.
+    /// Takes a free slot, or one whose thread has missed many episodes; `None` if there is no such slot.
     #[cold]
-    pub(super) fn claim(&self, cpu: &Thread) -> Option<Hold> {
+    pub(super) fn claim(&self, cpu: &Thread) -> Option<SlotClaim> {
         let mut names = self.names();
         let meeting = self.tickets() / u64::from(self.size);
         let idle = |&rank: &u32| Seat::is_idle(cpu, self.roster(), rank, meeting);
@@ -97,13 +105,13 @@ impl State {
         let claim = names.claims;
         let who = Participant { rank: Some(rank), name: own::name(), ended: false };
         names.holders[rank as usize] = Holder { claim, who };
-        // The thread that had an idle seat sees by its word that it has lost it.
+        // The thread that had an idle slot sees by its word that it has lost it.
         cpu.store(self.roster().arrived(rank), meeting as u32 & VALUE_MASK);
-        Some(Hold { rank, claim })
+        Some(SlotClaim { rank, claim })
     }
 
-    /// The thread has ended. Its seat may be taken; until then it keeps the thread's name.
-    pub(super) fn vacate(&self, cpu: &Thread, hold: Hold) {
+    /// The thread has ended. Its slot may be taken; until then it keeps the thread's name.
+    pub(super) fn vacate(&self, cpu: &Thread, hold: SlotClaim) {
         let mut names = self.names();
         let holder = &mut names.holders[hold.rank as usize];
         if holder.claim == hold.claim {
@@ -113,14 +121,24 @@ impl State {
         }
     }
 
-    /// Makes all later waits fail, and name `who`.
-    pub(super) fn leave(&self, who: Participant) {
-        self.names().left.get_or_insert(who);
+    /// Makes all waits fail, those that wait now and later ones, and name the calling thread. A complete
+    /// episode is not disturbed.
+    pub fn abort(&self) {
+        self.names().left.get_or_insert_with(|| Participant { name: own::name(), ..Participant::default() });
         self.left.store(true, Release);
         Thread::current().poison(self.central().epoch());
     }
 
-    /// Whether a wait can succeed at all.
+    /// No thread will wait again: its slots are given up when their threads next look for one.
+    pub fn retire(&self) {
+        self.retired.store(true, Relaxed);
+    }
+
+    pub(super) fn is_retired(&self) -> bool {
+        self.retired.load(Relaxed)
+    }
+
+    /// Checks whether a wait can succeed at all.
     #[inline]
     pub(super) fn check(&self) -> Result<(), WaitError> {
         if self.left.load(Acquire) || self.forks != forks::generation_now() { Err(self.refusal()) } else { Ok(()) }
@@ -136,7 +154,7 @@ impl State {
         self.central().tickets().load(Acquire)
     }
 
-    /// How a wait in `meeting` that began at `began` ended.
+    /// The error of a wait in the episode `meeting` that began at `began`.
     #[cold]
     pub(super) fn explain(&self, cpu: &Thread, meeting: u64, began: Nanos, error: &Error) -> WaitError {
         if !matches!(error.cause(), Cause::TimedOut { .. }) {
@@ -151,5 +169,11 @@ impl State {
         let waited = Duration::from_nanos((clock::now() - began).0);
         let who = seated.filter(behind).cloned().collect();
         WaitError::TimedOut(Box::new(Missing { waited, count: (size - came) as usize, who }))
+    }
+}
+
+impl core::fmt::Debug for ThreadBarrier {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("ThreadBarrier").field("size", &self.size).finish_non_exhaustive()
     }
 }
