@@ -1,8 +1,9 @@
 //! A request to stop (Ctrl-C, `kill`) that keeps the measurements so far: a flag, which loops look at. A
 //! second request ends the program at once.
+use crate::terminal;
 use foregather_machine::{Cause, Error};
 use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
+use signal_hook::{flag, low_level};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -12,8 +13,8 @@ const INTERRUPTED: i32 = 130;
 /// The flag, or the system's error number if it could not be installed.
 static FLAG: OnceLock<Result<Arc<AtomicBool>, i32>> = OnceLock::new();
 
-/// Installs the handlers: the first SIGINT or SIGTERM sets the flag and the second one exits with status 130.
-/// Installing them again changes nothing.
+/// Installs the handlers: the first SIGINT or SIGTERM sets the flag and the second one exits with status 130,
+/// after it has restored the settings of a terminal that were kept ([`terminal::keep_settings`]). Installing them again changes nothing.
 ///
 /// # Errors
 /// If the system refuses the signal handlers.
@@ -21,8 +22,16 @@ pub fn install() -> Result<(), Error> {
     let installed = FLAG.get_or_init(|| {
         let flag = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
+            let is_second = flag.clone();
+            let restore = move || {
+                if is_second.load(Ordering::Relaxed) {
+                    terminal::restore_settings();
+                }
+            };
             // In this order: the first signal must not find its own flag.
-            flag::register_conditional_shutdown(signal, INTERRUPTED, flag.clone())
+            // SAFETY: `restore` reads atomics and makes two calls that are async-signal-safe.
+            unsafe { low_level::register(signal, restore) }
+                .and_then(|_| flag::register_conditional_shutdown(signal, INTERRUPTED, flag.clone()))
                 .and_then(|_| flag::register(signal, flag.clone()))
                 .map_err(|error| error.raw_os_error().unwrap_or(0))?;
         }

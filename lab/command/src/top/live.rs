@@ -5,7 +5,7 @@ use super::view::{TopAction, TopKey, TopView};
 use crate::cli::Top;
 use crate::screen::Screen;
 use anyhow::{Context, Result, bail};
-use foregather_host::{clock, interrupt};
+use foregather_host::{clock, interrupt, terminal};
 use foregather_machine::Nanos;
 use foregather_results::failure::Failure;
 use ratatui::DefaultTerminal;
@@ -32,6 +32,8 @@ pub(super) fn run(options: &Top) -> Result<()> {
     let mut looker = Looker::new(options.pid)?;
     std::thread::sleep(Duration::from_nanos(FIRST.0));
     let mut view = TopView::new(looker.look());
+    // A second signal ends the process at once.
+    terminal::keep_settings();
     // Restores the terminal in a panic, too.
     let mut terminal = ratatui::try_init().context("setting up the terminal; print one table with `foregather top --once`")?;
     let end = follow(&mut terminal, &mut looker, &mut view, options.every);

@@ -1,5 +1,11 @@
 //! `top`: one picture as a table or as JSON, and a terminal that is left as it was.
 use super::{foregather, json, run, stderr, validate};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, tcgetattr};
+use std::fs::File;
+use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -92,3 +98,45 @@ fn a_narrow_screen_has_fewer_columns() {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("READY %") && !text.contains("BLOCKED %"), "{text}");
 }
+
+#[test]
+#[cfg(feature = "top")]
+fn two_signals_at_once_leave_the_terminal_as_it_was() {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    unlockpt(&master).unwrap();
+    let slave = open(ptsname(&master, []).unwrap(), OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+    let modes = || tcgetattr(&slave).unwrap().local_modes;
+    let before = modes();
+    let mut top = StartedProgram({
+        let stream = || Stdio::from(slave.try_clone().unwrap());
+        let mut command = foregather(&["top"]);
+        command.env("TERM", "xterm").stdin(stream()).stdout(stream()).stderr(stream()).spawn().unwrap()
+    });
+    let (mut master, mut shown, mut bytes) = (File::from(master), Vec::new(), [0; 4_096]);
+    while !shown.windows(ALTERNATE.len()).any(|window| window == ALTERNATE) {
+        let length = master.read(&mut bytes).unwrap();
+        shown.extend_from_slice(&bytes[..length]);
+    }
+    assert!(!modes().contains(LocalModes::ICANON), "a view reads each key");
+    let process = Pid::from_child(&top.0);
+    // Both are handled before the program goes on.
+    for signal in [Signal::STOP, Signal::TERM, Signal::INT, Signal::CONT] {
+        kill_process(process, signal).unwrap();
+    }
+    // The terminal takes what is printed only while somebody reads it, until the last descriptor is closed.
+    let reader = std::thread::spawn(move || {
+        while let Ok(length @ 1..) = master.read(&mut bytes) {
+            shown.extend_from_slice(&bytes[..length]);
+        }
+        shown
+    });
+    let status = top.0.wait().unwrap();
+    let after = modes();
+    drop(slave);
+    let shown = String::from_utf8_lossy(&reader.join().unwrap()).into_owned();
+    assert_eq!((status.code(), after), (Some(130), before));
+    assert!(shown.ends_with("\x1b[?1049l\x1b[?25h"), "{:?}", shown.chars().rev().take(40).collect::<String>());
+}
+
+/// Switches a terminal to its alternate screen.
+const ALTERNATE: &[u8] = b"\x1b[?1049h";
