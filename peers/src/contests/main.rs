@@ -3,7 +3,8 @@
 //! [`simgrid`]: another simulator. [`messages`]: libraries that send messages. [`contrast`]: BLAS libraries,
 //! teams and OpenMP runtimes, by `foregather measure`. [`openmp_suite`]: GCC's own tests of OpenMP.
 //! [`blas_random`]: random calls of our BLAS and of the reference.
-//! [`openmp_random`]: random OpenMP programs. [`exit_delay`]: the time to exit under load.
+//! [`openmp_random`]: random OpenMP programs. [`trial`]: one run with a library or without it. [`exit_delay`]:
+//! the time to exit under load.
 #![forbid(unsafe_code)]
 
 mod blas_random;
@@ -14,6 +15,7 @@ mod messages;
 mod openmp_random;
 mod openmp_suite;
 mod simgrid;
+mod trial;
 
 use simgrid::Plan;
 use std::process::ExitCode;
@@ -65,21 +67,25 @@ A program with four OpenMP threads ends by exit, _exit, abort and SIGKILL, besid
 last instruction to the end of its parent's wait, with FILE (of `cargo xtask drop-in libgomp`) preloaded as it is and without scouts, and
 on libgomp; 50 runs each, in turn. Needs cc.
 
-cargo xtask peers openmp-suite --sources DIR --library FILE [--cases N] [--limit S] [--folders NAME,NAME..] [--only TEXT]
+cargo xtask peers openmp-suite --sources DIR --library|--watch FILE [--cases N] [--limit S] [--folders NAME,NAME..] [--only TEXT]
 
-GCC's own tests of its OpenMP runtime, as they are and with FILE (of `cargo xtask drop-in libgomp`) preloaded; DIR is libgomp/testsuite
-of GCC's sources (Debian: gcc-12-source). Of the cases whose names contain TEXT, and of which FILE has all symbols, runs N, evenly spread,
-else all, S seconds each at most (10). Exit code 1 if one passes as it is and not with FILE, or with FILE takes ten times as long. The loader must say that the program's
-OpenMP symbols are those of FILE.
+GCC's own tests of its OpenMP runtime, as they are and with FILE preloaded; DIR is libgomp/testsuite of GCC's sources (Debian:
+gcc-12-source). Of the cases whose names contain TEXT, runs N, evenly spread, else all, S seconds each at most (10).
+--library: FILE is a runtime (of `cargo xtask drop-in libgomp`). Runs the cases of which it has all symbols; exit code 1 if one passes as
+it is and not with FILE, or with FILE takes ten times as long. The loader must say that the program's OpenMP symbols are those of FILE.
+--watch: FILE is the preload layer of `foregather advise` (of `cargo xtask drop-in watch`), with a page to record into. Exit code 1 if a
+case exits otherwise with it, takes ten times as long, or prints something else and prints the same each time as it is.
 
-cargo xtask peers openmp-random --library FILE [--bodies N] [--seed S] [--languages NAME,NAME..] [--jobs J] [--keep DIR] [--only TEXT]
+cargo xtask peers openmp-random --library|--watch FILE [--bodies N] [--seed S] [--compilers gcc|clang] [--languages NAME,NAME..] [--jobs J]
+    [--keep DIR] [--only TEXT]
 
-Random OpenMP programs in C, C++ and Fortran, compiled by gcc, g++ and gfortran, run on libgomp and with FILE preloaded: both must print
-the same and exit the same way, with FILE within 10 s or 20 times as long. A program has up to 50 bodies; those with exits, forks or
-plugins have one. Runs programs until N bodies are reached (1000); S defaults to the clock and is printed, and the program number K of S
-is the first one of S + K. A program that differs is shrunk and saved in DIR (openmp-random in the temporary directory) with the command
-that repeats it. TEXT keeps bodies whose text contains it, as `taskloop` or `in_child(`. Prints how many bodies call each entry of FILE,
-and the programs that say nothing because a compiler or libgomp itself fails. Exit code 1 if a program differs.";
+Random OpenMP programs in C, C++ and Fortran, compiled by gcc, g++ and gfortran, run as they are and with FILE preloaded, a runtime or the
+preload layer as above: both must print the same and exit the same way, with FILE within 10 s or 20 times as long. With --watch, clang
+and clang++ may compile them for LLVM's runtime. A program has up to 50 bodies; those with exits, forks or plugins have one. Runs programs
+until N bodies are reached (1000); S defaults to the clock and is printed, and the program number K of S is the first one of S + K. A
+program that differs is shrunk and saved in DIR (openmp-random in the temporary directory) with the command that repeats it. TEXT keeps
+bodies whose text contains it, as `taskloop` or `in_child(`. Prints how many bodies call each entry of FILE, and the programs that say
+nothing because a compiler or their runtime itself fails. Exit code 1 if a program differs.";
 
 /// Why there is no table.
 #[derive(Debug)]

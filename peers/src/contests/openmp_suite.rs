@@ -2,14 +2,15 @@
 //! for.
 //!
 //! A case is compiled once and run twice. It passes if it ends well, or, where it says that it should fail,
-//! does not. Of its directives those are understood that decide how it is built and run.
+//! does not. Of its directives those are understood that decide how it is built and run. With the preload
+//! layer of `foregather advise` a case must also print the same and exit in the same way.
 use super::Trouble;
-use super::bound::DropIn;
+use super::trial::{self, CaseRun, LibraryUnderTest};
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{env, fs};
 
 const FOLDERS: &str = "libgomp.c,libgomp.c-c++-common,libgomp.c++,libgomp.fortran,libgomp.graphite";
@@ -17,7 +18,7 @@ const FOLDERS: &str = "libgomp.c,libgomp.c-c++-common,libgomp.c++,libgomp.fortra
 /// What is asked for.
 struct Contest {
     sources: PathBuf,
-    drop_in: DropIn,
+    library: LibraryUnderTest,
     cases: usize,
     limit: Duration,
     folders: Vec<String>,
@@ -37,15 +38,6 @@ struct Case {
     should_fail: bool,
     /// It is run, and not only compiled, and needs no device.
     runs: bool,
-}
-
-/// How one run of a case went.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct CaseRun {
-    passed: bool,
-    took: Duration,
-    /// Did the loader bind its symbols to the library under test?
-    bound: bool,
 }
 
 pub(super) fn hold(options: &[&str]) -> Result<(), Trouble> {
@@ -70,7 +62,7 @@ impl Contest {
             };
             match *option {
                 "--sources" => sources = Some(fs::canonicalize(value).with_context(|| value.to_owned())?),
-                "--library" => library = Some(fs::canonicalize(value).with_context(|| value.to_owned())?),
+                "--library" | "--watch" => library = Some(LibraryUnderTest::of(option, value)?),
                 "--cases" => cases = number()?,
                 "--limit" => limit = number()? as u64,
                 "--folders" => folders = value,
@@ -79,7 +71,7 @@ impl Contest {
             }
         }
         let (Some(sources), Some(library)) = (sources, library) else {
-            return Err(Trouble::Usage("it needs --sources and --library".to_owned()));
+            return Err(Trouble::Usage("it needs --sources and either --library or --watch".to_owned()));
         };
         if !sources.join("libgomp.c").is_dir() {
             return Err(Trouble::Missing(format!(
@@ -88,8 +80,7 @@ impl Contest {
             )));
         }
         let folders = folders.split(',').map(str::to_owned).collect();
-        let drop_in = DropIn::of(library)?;
-        Ok(Self { sources, drop_in, cases, limit: Duration::from_secs(limit), folders, only: only.to_owned() })
+        Ok(Self { sources, library, cases, limit: Duration::from_secs(limit), folders, only: only.to_owned() })
     }
 
     fn run(&self, place: &Path) -> Result<()> {
@@ -98,21 +89,24 @@ impl Contest {
             cases.extend(self.cases_of(folder)?.into_iter().filter(|case| case.runs && case.name.contains(&self.only)));
         }
         let every = cases.len().div_ceil(self.cases.min(cases.len()).max(1)).max(1);
-        let (mut counts, mut worse) = (BTreeMap::<String, [usize; 4]>::new(), Vec::new());
+        let (mut counts, mut worse, mut recorded) = (BTreeMap::<String, [usize; 4]>::new(), Vec::new(), 0);
         for case in cases.iter().step_by(every) {
             let counts = counts.entry(case.folder.clone()).or_default();
             counts[0] += 1;
             let Some(program) = self.build(case, place)? else { continue };
-            if !self.drop_in.serves(&program)? {
+            if !self.library.serves(&program)? {
                 continue;
             }
             counts[1] += 1;
             let (theirs, ours) = (self.try_one(case, &program, false)?, self.try_one(case, &program, true)?);
-            counts[2] += usize::from(theirs.passed);
-            counts[3] += usize::from(ours.passed && ours.bound);
-            if let Some(why) = verdict(theirs, ours) {
-                worse.push(format!("{}/{}: {why}", case.folder, case.name));
-            }
+            counts[2] += usize::from(case.passes(&theirs));
+            counts[3] += usize::from(case.passes(&ours));
+            recorded += usize::from(ours.took_part);
+            let why = match self.library.must_take_part() {
+                true => verdict(case, &theirs, &ours),
+                false => self.difference(case, &program, &theirs, &ours)?,
+            };
+            worse.extend(why.map(|why| format!("{}/{}: {why}", case.folder, case.name)));
             fs::remove_file(program)?;
         }
         println!("{:<22} {:>6} {:>6} {:>8} {:>6}", "folder", "cases", "served", "libgomp", "ours");
@@ -120,7 +114,10 @@ impl Contest {
             println!("{folder:<22} {all:>6} {served:>6} {theirs:>8} {ours:>6}");
         }
         ensure!(counts.values().any(|counts| counts[2] > 0), "no case passes even as it is");
-        ensure!(worse.is_empty(), "worse with {}:\n  {}", self.drop_in.library.display(), worse.join("\n  "));
+        ensure!(worse.is_empty(), "worse with {}:\n  {}", self.library.path().display(), worse.join("\n  "));
+        let served: usize = counts.values().map(|counts| counts[1]).sum();
+        println!("{recorded} of {served} cases used the library");
+        ensure!(recorded * 2 > served, "{} took part in {recorded} of {served} cases only", self.library.path().display());
         Ok(())
     }
 
@@ -159,50 +156,60 @@ impl Contest {
     }
 
     fn try_one(&self, case: &Case, program: &Path, ours: bool) -> Result<CaseRun> {
+        let folder = program.parent().context("a program in a folder")?;
         let mut run = Command::new(program);
-        let bindings = program.with_extension("bindings");
-        run.envs(case.variables.iter().cloned()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        if let Some(place) = program.parent() {
-            run.current_dir(place);
+        run.envs(case.variables.iter().cloned());
+        trial::run(&mut run, folder, ours.then_some(&self.library), self.limit)
+    }
+
+    /// What the preload layer changes. Some cases differ from themselves without it, too: what these print is
+    /// not compared.
+    fn difference(&self, case: &Case, program: &Path, theirs: &CaseRun, ours: &CaseRun) -> Result<Option<String>> {
+        if is_same(theirs, ours) {
+            return Ok(None);
         }
-        if ours {
-            self.drop_in.preload(&mut run, &bindings);
-        }
-        let began = Instant::now();
-        let mut child = run.spawn().with_context(|| program.display().to_string())?;
-        let pid = child.id();
-        let end = loop {
-            match child.try_wait()? {
-                Some(end) => break Some(end),
-                None if began.elapsed() > self.limit => {
-                    child.kill()?;
-                    child.wait()?;
-                    break None;
-                }
-                None => std::thread::sleep(Duration::from_millis(2)),
+        let mut prints_the_same = true;
+        for _ in 0..AGAIN {
+            let again = self.try_one(case, program, false)?;
+            if is_same(&again, ours) {
+                return Ok(None);
             }
+            prints_the_same &= again.printed == theirs.printed;
+        }
+        if !prints_the_same && theirs.end == ours.end && !is_slower(theirs, ours) {
+            return Ok(None);
+        }
+        let shown = |run: &CaseRun| {
+            let end = run.end.map_or_else(|| "no end".to_owned(), |end| end.to_string());
+            format!("{end} after {:.1} s and {} bytes", run.took.as_secs_f64(), run.printed.len())
         };
-        let took = began.elapsed();
-        let said = PathBuf::from(format!("{}.{pid}", bindings.display()));
-        let bound = ours && self.drop_in.is_bound(&fs::read_to_string(&said).unwrap_or_default(), program);
-        // Only what was preloaded has one.
-        let _ = fs::remove_file(said);
-        Ok(CaseRun { passed: end.is_some_and(|end| end.success() != case.should_fail), took, bound })
+        Ok(Some(format!("{} without it, {} with it", shown(theirs), shown(ours))))
     }
 }
 
+/// How often a case that differs is run once more as it is.
+const AGAIN: usize = 5;
 /// Runs shorter than this are not compared.
 const SHORT: Duration = Duration::from_millis(500);
 
-/// What is worse with our library than without.
-fn verdict(theirs: CaseRun, ours: CaseRun) -> Option<String> {
-    if !ours.bound {
+/// Whether both runs printed the same and ended in the same way, the second not much later.
+fn is_same(theirs: &CaseRun, ours: &CaseRun) -> bool {
+    (theirs.end, &theirs.printed) == (ours.end, &ours.printed) && !is_slower(theirs, ours)
+}
+
+fn is_slower(theirs: &CaseRun, ours: &CaseRun) -> bool {
+    ours.took > SHORT && ours.took > theirs.took * 10
+}
+
+/// What is worse with our runtime than without.
+fn verdict(case: &Case, theirs: &CaseRun, ours: &CaseRun) -> Option<String> {
+    if !ours.took_part {
         return Some("the loader did not bind its symbols to the library under test".to_owned());
     }
-    if theirs.passed && !ours.passed {
+    if case.passes(theirs) && !case.passes(ours) {
         return Some(format!("passes without it, and fails with it after {:.1} s", ours.took.as_secs_f64()));
     }
-    let slow = theirs.passed && ours.took > SHORT && ours.took > theirs.took * 10;
+    let slow = case.passes(theirs) && is_slower(theirs, ours);
     slow.then(|| format!("takes {:.1} s, and {:.1} s without it", ours.took.as_secs_f64(), theirs.took.as_secs_f64()))
 }
 
@@ -216,6 +223,10 @@ fn compiler(source: &Path) -> Option<&'static str> {
 }
 
 impl Case {
+    fn passes(&self, trial: &CaseRun) -> bool {
+        trial.end.is_some_and(|end| end.success() != self.should_fail)
+    }
+
     /// What the directives of a source say.
     fn of(text: &str) -> Self {
         let mut case = Self { options: vec!["-O2".to_owned()], runs: true, ..Self::default() };
@@ -271,6 +282,8 @@ fn first(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::ExitStatus;
 
     #[test]
     fn directives_say_how_a_case_is_built_and_run() {
@@ -294,13 +307,29 @@ mod tests {
         assert!(Case::of("int main() {}").runs);
     }
 
+    fn run_of(code: i32, ms: u64, printed: &str, took_part: bool) -> CaseRun {
+        let end = Some(ExitStatus::from_raw(code << 8));
+        CaseRun { end, printed: printed.into(), took: Duration::from_millis(ms), took_part }
+    }
+
     #[test]
     fn a_case_on_another_library_is_worse() {
-        let run = |passed, ms, bound| CaseRun { passed, took: Duration::from_millis(ms), bound };
-        assert_eq!(verdict(run(true, 10, false), run(true, 60, true)), None);
-        assert!(verdict(run(true, 10, false), run(true, 10, false)).unwrap().contains("bind"));
-        assert!(verdict(run(true, 10, false), run(false, 10, true)).unwrap().contains("fails with it"));
-        assert!(verdict(run(true, 100, false), run(true, 2_000, true)).unwrap().contains("takes 2.0 s"));
-        assert_eq!(verdict(run(false, 10, false), run(false, 10, true)), None, "no worse than it was");
+        let verdict = |theirs, ours| verdict(&Case::default(), &theirs, &ours);
+        let plain = |code| run_of(code, 100, "", false);
+        assert_eq!(verdict(plain(0), run_of(0, 600, "", true)), None);
+        assert!(verdict(plain(0), plain(0)).unwrap().contains("bind"));
+        assert!(verdict(plain(0), run_of(1, 100, "", true)).unwrap().contains("fails with it"));
+        assert!(verdict(plain(0), run_of(0, 2_000, "", true)).unwrap().contains("takes 2.0 s"));
+        assert_eq!(verdict(plain(1), run_of(2, 100, "", true)), None, "no worse than it was");
+    }
+
+    #[test]
+    fn runs_that_print_or_exit_otherwise_differ() {
+        let theirs = run_of(3, 100, "a", false);
+        assert!(is_same(&theirs, &run_of(3, 600, "a", true)));
+        for other in [run_of(4, 100, "a", true), run_of(3, 100, "b", true), run_of(3, 2_000, "a", true)] {
+            assert!(!is_same(&theirs, &other), "{other:?}");
+        }
+        assert!(!is_same(&theirs, &CaseRun { end: None, ..theirs.clone() }));
     }
 }

@@ -1,4 +1,5 @@
-//! Random OpenMP programs on libgomp and on our runtime: both must print the same and end the same way.
+//! Random OpenMP programs as they are and with a library under test, our runtime or the preload layer of
+//! `foregather advise`: both must print the same and end the same way.
 //!
 //! [`draw`] draws a program as a [`tree`], [`mod@write`] prints it in its language, [`run`] compiles it and
 //! compares two runs, [`shrink`] makes what differs small, [`reach`] counts the runtime's entries that the
@@ -11,10 +12,10 @@ mod tree;
 mod write;
 
 use crate::Trouble;
-use crate::bound::DropIn;
+use crate::trial::LibraryUnderTest;
 use anyhow::{Context, Result, ensure};
 use reach::Reach;
-use run::{Bench, Judgement, Outcome};
+use run::{Bench, CompilerFamily, Judgement, Outcome};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -29,7 +30,8 @@ const SHRINKING: Duration = Duration::from_secs(120);
 /// What is asked for.
 #[derive(Debug)]
 struct Contest {
-    library: PathBuf,
+    library: LibraryUnderTest,
+    compilers: CompilerFamily,
     bodies: usize,
     seed: u64,
     languages: Vec<Language>,
@@ -44,6 +46,8 @@ struct Contest {
 struct Found {
     bodies: usize,
     programs: usize,
+    /// Programs that behave the same and used the library under test.
+    took_part: usize,
     /// Seeds of programs that say nothing, by the reason.
     useless: BTreeMap<&'static str, Vec<u64>>,
     differences: usize,
@@ -62,15 +66,9 @@ pub(super) fn hold(options: &[&str]) -> Result<(), Trouble> {
 impl Contest {
     fn parse(options: &[&str]) -> Result<Self, Trouble> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let mut contest = Self {
-            library: PathBuf::new(),
-            bodies: 1_000,
-            seed: now.as_nanos() as u64 & 0xffff_ffff,
-            languages: Language::ALL.to_vec(),
-            jobs: 2,
-            keep: env::temp_dir().join("openmp-random"),
-            only: String::new(),
-        };
+        let (mut library, mut bodies, mut seed) = (None, 1_000, now.as_nanos() as u64 & 0xffff_ffff);
+        let (mut compilers, mut languages, mut jobs) = (CompilerFamily::Gnu, None, 2);
+        let (mut keep, mut only) = (env::temp_dir().join("openmp-random"), String::new());
         let mut words = options.iter();
         while let Some(option) = words.next() {
             let value = *words.next().ok_or_else(|| Trouble::Usage(format!("`{option}` needs a value")))?;
@@ -82,30 +80,36 @@ impl Contest {
                     .ok_or_else(|| Trouble::Usage(format!("invalid {option} `{value}`: expected a number from {least} on")))
             };
             match *option {
-                "--bodies" => contest.bodies = number(1)? as usize,
-                "--seed" => contest.seed = number(0)?,
-                "--library" => contest.library = fs::canonicalize(value).with_context(|| value.to_owned())?,
-                "--languages" => contest.languages = value.split(',').map(language).collect::<Result<_, _>>()?,
-                "--jobs" => contest.jobs = number(1)? as usize,
-                "--keep" => contest.keep = PathBuf::from(value),
-                "--only" => contest.only = value.to_owned(),
+                "--bodies" => bodies = number(1)? as usize,
+                "--seed" => seed = number(0)?,
+                "--library" | "--watch" => library = Some(LibraryUnderTest::of(option, value)?),
+                "--compilers" => compilers = family(value)?,
+                "--languages" => languages = Some(value.split(',').map(language).collect::<Result<Vec<_>, _>>()?),
+                "--jobs" => jobs = number(1)? as usize,
+                "--keep" => keep = PathBuf::from(value),
+                "--only" => only = value.to_owned(),
                 _ => return Err(Trouble::Usage(format!("`{option}` is none of its options"))),
             }
         }
-        if contest.library.as_os_str().is_empty() {
-            return Err(Trouble::Usage("it needs --library".to_owned()));
+        let Some(library) = library else { return Err(Trouble::Usage("it needs --library or --watch".to_owned())) };
+        if compilers == CompilerFamily::Clang && library.must_take_part() {
+            return Err(Trouble::Usage("--compilers clang needs --watch: --library takes the place of GCC's runtime".to_owned()));
         }
-        Ok(contest)
+        let languages = languages.unwrap_or_else(|| compilers.languages().to_vec());
+        if let Some(other) = languages.iter().find(|language| !compilers.languages().contains(language)) {
+            return Err(Trouble::Usage(format!("--compilers {} have no {}", compilers.name(), other.name())));
+        }
+        Ok(Self { library, bodies, seed, compilers, languages, jobs, keep, only })
     }
 
     fn run(&self, place: &Path) -> Result<()> {
-        let drop_in = DropIn::of(self.library.clone())?;
-        run::prepare(place)?;
+        self.compilers.prepare(place)?;
         println!("seed {}", self.seed);
         let (next, found, began) = (AtomicU64::new(self.seed), Mutex::new(Found::default()), Instant::now());
         std::thread::scope(|scope| -> Result<()> {
             let job = |number: usize| {
-                let bench = Bench { folder: place.join(number.to_string()), shared: place.to_owned(), drop_in: &drop_in };
+                let (folder, shared) = (place.join(number.to_string()), place.to_owned());
+                let bench = Bench { folder, shared, library: &self.library, compilers: self.compilers };
                 fs::create_dir_all(&bench.folder)?;
                 while found.lock().expect("no job panics").bodies < self.bodies {
                     self.one(&bench, next.fetch_add(1, Ordering::Relaxed), &found)?;
@@ -115,13 +119,17 @@ impl Contest {
             let jobs: Vec<_> = (0..self.jobs).map(|number| scope.spawn(move || job(number))).collect();
             jobs.into_iter().try_for_each(|job| job.join().expect("no job panics"))
         })?;
-        let Found { bodies, programs, useless, differences, reach } = found.into_inner().expect("no job panics");
-        print!("{}", reach::table(&reach, &drop_in.exported));
+        let Found { bodies, programs, took_part, useless, differences, reach } = found.into_inner().expect("no job panics");
+        if self.compilers == CompilerFamily::Gnu {
+            print!("{}", reach::table(&reach, self.library.exported()));
+        }
         println!("{bodies} bodies in {programs} programs, {} s", began.elapsed().as_secs());
         for (why, seeds) in &useless {
             println!("{} useless programs, {why}: seeds {seeds:?}", seeds.len());
         }
-        let (library, keep) = (self.library.display(), self.keep.display());
+        let (library, keep) = (self.library.path().display(), self.keep.display());
+        println!("{took_part} programs behave the same and used the library");
+        ensure!(took_part > 0 || !useless.is_empty(), "no program used {library}");
         ensure!(differences == 0, "{differences} programs behave differently with {library}; see the files in {keep}");
         println!("no program behaves differently with {library}");
         Ok(())
@@ -129,7 +137,10 @@ impl Contest {
 
     /// Draws, compiles and judges the program of this seed.
     fn one(&self, bench: &Bench<'_>, seed: u64, found: &Mutex<Found>) -> Result<()> {
-        let is_wanted = |program: &TestProgram| self.only.is_empty() || write::source(program).contains(&self.only);
+        let is_wanted = |program: &TestProgram| {
+            let source = write::source(program);
+            self.compilers.know(&source) && source.contains(&self.only)
+        };
         let program = draw::program(seed, &self.languages, is_wanted);
         ensure!(!program.bodies.is_empty(), "no body of seed {seed} contains `{}`; correct --only", self.only);
         let is_built = bench.build(&program).with_context(|| format!("the program of seed {seed}"))?;
@@ -144,12 +155,13 @@ impl Contest {
             }
             reach.into_iter().for_each(|(entry, bodies)| *found.reach.entry(entry).or_default() += bodies);
             found.differences += usize::from(matches!(comparison, Judgement::Unbound | Judgement::Differs { .. }));
+            found.took_part += usize::from(matches!(comparison, Judgement::Same { took_part: true }));
             if let Judgement::Useless(why) = comparison {
                 found.useless.entry(why).or_default().push(seed);
             }
         }
         match comparison {
-            Judgement::Same => Ok(()),
+            Judgement::Same { .. } => Ok(()),
             Judgement::Useless(_) => self.save(&program, seed, "useless", None),
             Judgement::Unbound => self.save(&program, seed, "unbound", None),
             Judgement::Differs { theirs, ours } => self.report(bench, seed, &program, theirs, ours),
@@ -172,7 +184,7 @@ impl Contest {
         self.save(&smallest, seed, "differs", Some(&last))
     }
 
-    /// Writes a program with how it ended on libgomp and on ours, if that differs, and how to repeat it.
+    /// Writes a program with how it ended without the library and with it, if that differs, and how to repeat it.
     fn save(&self, program: &TestProgram, seed: u64, what: &str, outcomes: Option<&[Outcome; 2]>) -> Result<()> {
         fs::create_dir_all(&self.keep)?;
         let (comment, ending) = match program.language {
@@ -182,12 +194,13 @@ impl Contest {
         };
         let languages: Vec<&str> = self.languages.iter().map(|language| language.name()).collect();
         let only = if self.only.is_empty() { String::new() } else { format!(" --only '{}'", self.only) };
-        let (library, languages) = (self.library.display(), languages.join(","));
+        let (option, library, languages) = (self.library.option(), self.library.path().display(), languages.join(","));
+        let compilers = self.compilers.name();
         let mut about = format!(
-            "cargo xtask peers openmp-random --library {library} --seed {seed} --bodies 1 --languages {languages}{only}\n"
+            "cargo xtask peers openmp-random {option} {library} --seed {seed} --bodies 1 --compilers {compilers} --languages {languages}{only}\n"
         );
         program.environment.iter().for_each(|(name, value)| about += &format!("{name}={value}\n"));
-        for (who, outcome) in ["libgomp", "ours"].iter().zip(outcomes.into_iter().flatten()) {
+        for (who, outcome) in ["without", "with"].iter().zip(outcomes.into_iter().flatten()) {
             outcome.to_string().lines().for_each(|line| about += &format!("{who}: {line}\n"));
         }
         let about: String = about.lines().map(|line| format!("{comment} {line}\n")).collect();
@@ -196,6 +209,11 @@ impl Contest {
         println!("seed {seed}: {what}; see {}", path.display());
         Ok(())
     }
+}
+
+fn family(name: &str) -> Result<CompilerFamily, Trouble> {
+    let known = CompilerFamily::ALL.into_iter().find(|family| family.name() == name);
+    known.ok_or_else(|| Trouble::Usage(format!("invalid --compilers `{name}`: expected gcc or clang")))
 }
 
 fn language(name: &str) -> Result<Language, Trouble> {
@@ -213,6 +231,7 @@ mod tests {
             (&["--bodies", "0"][..], "invalid --bodies `0`"),
             (&["--seed", "x"], "invalid --seed `x`"),
             (&["--languages", "c,ada"], "invalid --languages `ada`"),
+            (&["--compilers", "icc"], "invalid --compilers `icc`"),
             (&["--body", "1"], "`--body`"),
             (&["--only"], "`--only` needs a value"),
             (&[], "--library"),

@@ -1,32 +1,36 @@
-//! A program is compiled, run on libgomp and on the library under test, and the two runs are compared.
+//! A program is compiled, run as it is and with the library under test, and the two runs are compared.
 use super::draw::BODIES;
 use super::tree::{Language, TestProgram};
 use super::write::source;
-use crate::bound::DropIn;
+use crate::trial::{self, LibraryUnderTest};
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 use std::{fmt, fs};
 
 /// Sources of what all programs share.
 const SUPPORT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/c/openmp_random");
 /// What `peers/c` has not been compiled with stays out of the way of the machine's own settings.
-const QUIET: [&str; 2] = ["-w", "-foffload=disable"];
-/// libgomp itself is given up after this.
+const NO_DEVICES: &str = "-foffload=disable";
+/// A run without the library under test is given up after this.
 const LIMIT: Duration = Duration::from_secs(30);
-/// A run hangs if it takes longer than this, and [`SLOWER`] times as long as on libgomp.
+/// A run hangs if it takes longer than this, and [`SLOWER`] times as long as without the library.
 pub(super) const HANG: Duration = Duration::from_secs(10);
 /// Instead of [`HANG`] for the small programs that a shrinker tries.
 pub(super) const SHORT_HANG: Duration = Duration::from_secs(2);
 const SLOWER: u32 = 20;
+/// How often a program that differs is run once more without the library: its runtime may be at fault now and
+/// then.
+const AGAIN: usize = 20;
 
 /// Where programs are compiled and run: a folder that one thread uses.
 pub(super) struct Bench<'a> {
     pub(super) folder: PathBuf,
     /// Where [`prepare`] was.
     pub(super) shared: PathBuf,
-    pub(super) drop_in: &'a DropIn,
+    pub(super) library: &'a LibraryUnderTest,
+    pub(super) compilers: CompilerFamily,
 }
 
 /// How a program ended, and what it printed.
@@ -48,8 +52,10 @@ impl fmt::Display for Outcome {
 /// What the two runs of a program say.
 #[derive(Clone, Debug)]
 pub(super) enum Judgement {
-    Same,
-    /// Why the program is of no use: libgomp itself does not print the same each time, hangs or crashes.
+    Same {
+        took_part: bool,
+    },
+    /// Why the program is of no use: its runtime itself does not print the same each time, hangs or crashes.
     Useless(&'static str),
     Differs {
         theirs: Outcome,
@@ -59,26 +65,75 @@ pub(super) enum Judgement {
     Unbound,
 }
 
-/// Compiles what all programs share into the folder.
-pub(super) fn prepare(folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder)?;
-    let source = |name| Path::new(SUPPORT).join(name);
-    compile(folder, "gcc", &["-c"], &[source("support.c"), "-o".into(), "support.o".into()])?;
-    compile(folder, "gfortran", &["-c"], &[source("support.f90"), "-o".into(), "module.o".into()])?;
-    Ok(())
+/// The compilers of programs, which bring a runtime with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CompilerFamily {
+    Gnu,
+    /// Clang, with LLVM's runtime. It has no Fortran here.
+    Clang,
 }
 
-/// Returns false if the compiler itself fails.
-fn compile(folder: &Path, compiler: &str, options: &[&str], files: &[PathBuf]) -> Result<bool> {
-    let mut command = Command::new(compiler);
-    command.args(["-O1", "-fopenmp"]).args(QUIET).args(options).args(files).arg("-I").arg(SUPPORT).current_dir(folder);
-    let done = command.output().with_context(|| format!("{compiler} cannot be started"))?;
-    let said = String::from_utf8_lossy(&done.stderr);
-    if said.contains("internal compiler error") {
-        return Ok(false);
+/// Constructs that came with later versions of Clang than 14.
+const UNKNOWN_TO_CLANG: [&str; 2] = ["#pragma omp error", "#pragma omp scope"];
+
+impl CompilerFamily {
+    pub(super) const ALL: [Self; 2] = [Self::Gnu, Self::Clang];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Gnu => "gcc",
+            Self::Clang => "clang",
+        }
     }
-    ensure!(done.status.success(), "{compiler} refuses {}:\n{said}", files[0].display());
-    Ok(true)
+
+    pub(super) fn languages(self) -> &'static [Language] {
+        match self {
+            Self::Gnu => &Language::ALL,
+            Self::Clang => &[Language::C, Language::Cpp],
+        }
+    }
+
+    pub(super) fn compiler(self, language: Language) -> &'static str {
+        match (self, language) {
+            (Self::Gnu, Language::C) => "gcc",
+            (Self::Gnu, Language::Cpp) => "g++",
+            (Self::Clang, Language::C) => "clang",
+            (Self::Clang, Language::Cpp) => "clang++",
+            (_, Language::Fortran) => "gfortran",
+        }
+    }
+
+    /// Whether these compilers know all constructs of a source.
+    pub(super) fn know(self, source: &str) -> bool {
+        self == Self::Gnu || !UNKNOWN_TO_CLANG.iter().any(|construct| source.contains(construct))
+    }
+
+    /// Compiles what all programs share into the folder.
+    pub(super) fn prepare(self, folder: &Path) -> Result<()> {
+        fs::create_dir_all(folder)?;
+        let source = |name| Path::new(SUPPORT).join(name);
+        self.compile(folder, Language::C, &["-c"], &[source("support.c"), "-o".into(), "support.o".into()])?;
+        if self == Self::Gnu {
+            self.compile(folder, Language::Fortran, &["-c"], &[source("support.f90"), "-o".into(), "module.o".into()])?;
+        }
+        Ok(())
+    }
+
+    /// Returns false if the compiler itself fails.
+    fn compile(self, folder: &Path, language: Language, options: &[&str], files: &[PathBuf]) -> Result<bool> {
+        let compiler = self.compiler(language);
+        let mut command = Command::new(compiler);
+        // Clang calls functions for operations on long numbers that are atomic.
+        let more: &[&str] = if self == Self::Gnu { &[NO_DEVICES] } else { &["-Wl,--as-needed", "-latomic"] };
+        command.args(["-O1", "-fopenmp", "-w"]).args(options).args(files).args(more).arg("-I").arg(SUPPORT).current_dir(folder);
+        let done = command.output().with_context(|| format!("{compiler} cannot be started"))?;
+        let said = String::from_utf8_lossy(&done.stderr);
+        if said.contains("internal compiler error") || said.contains("PLEASE submit a bug report") {
+            return Ok(false);
+        }
+        ensure!(done.status.success(), "{compiler} refuses {}:\n{said}", files[0].display());
+        Ok(true)
+    }
 }
 
 impl Bench<'_> {
@@ -88,11 +143,13 @@ impl Bench<'_> {
 
     /// Compiles a program. Returns false if the compiler itself fails.
     pub(super) fn build(&self, program: &TestProgram) -> Result<bool> {
-        let (compiler, name, objects): (_, _, &[&str]) = match program.language {
-            Language::C => ("gcc", "program.c", &["support.o"]),
-            Language::Cpp => ("g++", "program.cpp", &["support.o"]),
-            Language::Fortran => ("gfortran", "program.f90", &["support.o", "module.o"]),
+        let (name, objects): (_, &[&str]) = match program.language {
+            Language::C => ("program.c", &["support.o"]),
+            Language::Cpp => ("program.cpp", &["support.o"]),
+            Language::Fortran => ("program.f90", &["support.o", "module.o"]),
         };
+        let compile =
+            |options: &[&str], files: &[PathBuf]| self.compilers.compile(&self.folder, program.language, options, files);
         let (text, module) = (source(program), format!("-I{}", self.shared.display()));
         fs::write(self.folder.join(name), &text)?;
         let options: &[&str] = if program.language == Language::Fortran { &[&module, "-ffree-line-length-none"] } else { &[] };
@@ -101,74 +158,45 @@ impl Bench<'_> {
             [PathBuf::from(name)].into_iter().chain(objects).chain(more.iter().map(PathBuf::from)).collect()
         };
         if text.contains("in_plugin") {
-            let files = with(&objects[1..], &["-shared", "-fPIC", "-Wl,-Bsymbolic", "-o", "plugin.so"]);
-            compile(&self.folder, compiler, options, &files)?;
+            compile(options, &with(&objects[1..], &["-shared", "-fPIC", "-Wl,-Bsymbolic", "-o", "plugin.so"]))?;
         }
-        compile(&self.folder, compiler, options, &with(objects, &["-rdynamic", "-ldl", "-pthread", "-o", "program"]))
+        compile(options, &with(objects, &["-rdynamic", "-ldl", "-pthread", "-o", "program"]))
     }
 
-    /// Runs what was built on both, our library up to `times` times, until a run differs.
+    /// Runs what was built without the library under test, and with it up to `times` times, until a run differs.
     pub(super) fn judge(&self, program: &TestProgram, times: usize, hang: Duration) -> Result<Judgement> {
         let (theirs, took, _) = self.run(program, false, LIMIT)?;
         match &theirs {
-            Outcome::Hung => return Ok(Judgement::Useless("libgomp hangs")),
-            Outcome::Ended { status, .. } if status.contains("SIGSEGV") => return Ok(Judgement::Useless("libgomp crashes")),
+            Outcome::Hung => return Ok(Judgement::Useless("its runtime hangs")),
+            Outcome::Ended { status, .. } if status.contains("SIGSEGV") => return Ok(Judgement::Useless("its runtime crashes")),
             Outcome::Ended { .. } => {}
         }
-        let limit = hang.max(took * SLOWER);
+        let (limit, mut took_part_once) = (hang.max(took * SLOWER), false);
         for _ in 0..times {
-            let (ours, _, bound) = self.run(program, true, limit)?;
-            if !bound && ours != Outcome::Hung {
+            let (ours, _, took_part) = self.run(program, true, limit)?;
+            if !took_part && ours != Outcome::Hung && self.library.must_take_part() {
                 return Ok(Judgement::Unbound);
             }
+            took_part_once |= took_part;
             if ours != theirs {
-                for _ in 0..3 {
+                for _ in 0..AGAIN {
                     if self.run(program, false, LIMIT)?.0 != theirs {
-                        return Ok(Judgement::Useless("libgomp varies"));
+                        return Ok(Judgement::Useless("its runtime varies"));
                     }
                 }
                 return Ok(Judgement::Differs { theirs, ours });
             }
         }
-        Ok(Judgement::Same)
+        Ok(Judgement::Same { took_part: took_part_once })
     }
 
     fn run(&self, program: &TestProgram, ours: bool, limit: Duration) -> Result<(Outcome, Duration, bool)> {
-        let path = self.program();
-        let (bindings, printed) = (self.folder.join("bindings"), self.folder.join("printed"));
-        let mut run = Command::new(&path);
+        let mut run = Command::new(self.program());
         run.env("PLUGIN", self.folder.join("plugin.so")).envs(program.environment.iter().map(|(name, value)| (name, value)));
-        run.stdin(Stdio::null()).stdout(fs::File::create(&printed)?).stderr(Stdio::null()).current_dir(&self.folder);
-        if ours {
-            self.drop_in.preload(&mut run, &bindings);
-        }
-        let began = Instant::now();
-        let mut child = run.spawn().with_context(|| path.display().to_string())?;
-        let end = loop {
-            match child.try_wait()? {
-                Some(end) => break Some(end),
-                None if began.elapsed() > limit => {
-                    child.kill()?;
-                    child.wait()?;
-                    break None;
-                }
-                None => std::thread::sleep(Duration::from_millis(2)),
-            }
-        };
-        let took = began.elapsed();
-        let mut bound = false;
-        for entry in fs::read_dir(&self.folder)? {
-            let entry = entry?.path();
-            if entry.extension().is_some_and(|id| id.to_string_lossy() == child.id().to_string()) {
-                bound = self.drop_in.is_bound(&fs::read_to_string(&entry).unwrap_or_default(), &path);
-            }
-            if entry.file_stem().is_some_and(|stem| stem == "bindings") {
-                fs::remove_file(entry)?;
-            }
-        }
-        let printed = String::from_utf8_lossy(&fs::read(&printed)?).into_owned();
-        let outcome = end.map_or(Outcome::Hung, |status| Outcome::Ended { status: status.to_string(), printed });
-        Ok((outcome, took, bound))
+        let trial = trial::run(&mut run, &self.folder, ours.then_some(self.library), limit)?;
+        let printed = String::from_utf8_lossy(&trial.printed).into_owned();
+        let outcome = trial.end.map_or(Outcome::Hung, |status| Outcome::Ended { status: status.to_string(), printed });
+        Ok((outcome, trial.took, trial.took_part))
     }
 }
 
