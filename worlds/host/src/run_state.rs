@@ -120,7 +120,8 @@ fn status_line(process: u32, key: &str) -> Option<String> {
     text.lines().find_map(|line| line.strip_prefix(key)).map(|value| value.trim().to_owned())
 }
 
-fn read_stat(thread: ThreadId) -> Option<Vec<u8>> {
+/// Reads the `stat` file of a process or thread by one call.
+pub(crate) fn read_stat(thread: ThreadId) -> Option<Vec<u8>> {
     let file = openat(CWD, format!("/proc/{thread}/stat"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let mut text = vec![0; 1_024];
     let length = read(&file, &mut text[..]).ok()?;

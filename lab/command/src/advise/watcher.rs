@@ -3,9 +3,9 @@ use super::hides_calls;
 use super::samples::SampleReader;
 use foregather_host::watched::page::{self, SamplingState, WatchPage};
 use foregather_host::watched::program::{self, ProgramFacts};
-use foregather_host::watched::surroundings::{self, Competitor, CompetitorTimes, SurroundingsReading};
+use foregather_host::watched::surroundings::{self, Competitor, CompetitorTimes, ProcessTime, SurroundingsReading};
 use foregather_host::watched::switches::SwitchWatch;
-use foregather_host::watched::task;
+use foregather_host::watched::task::{self, TaskReader};
 use foregather_host::{affinity, cgroup, facts, sched, usage};
 use foregather_machine::{CpuId, Nanos};
 use foregather_watch::{EpisodeTally, Ledger, Observation, SwitchTally};
@@ -15,9 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 const SHORTEST: Nanos = Nanos::from_ms(10);
 const LONGEST: Nanos = Nanos::from_ms(1_000);
 /// Of one processor, watching takes this part, after a credit: short programs are looked at as often as long
-/// ones. Both together are half a percent of one processor from 20 s on.
+/// ones. With the start of this command both are half a percent of one processor from 10 s on.
 const BUDGET: u64 = 400;
-const CREDIT: Nanos = Nanos::from_ms(40);
+const CREDIT: Nanos = Nanos::from_ms(15);
 /// The first look at what changes seldom, and the longest time between two of them: one takes
 /// several times as long as a look.
 const FIRST_FACTS: Nanos = Nanos::from_ms(30);
@@ -30,6 +30,7 @@ pub(super) struct Watcher {
     root: u32,
     page: Option<WatchPage>,
     command: Option<String>,
+    reader: TaskReader,
     ledger: Ledger,
     /// `None` if no samples are wanted.
     samples: Option<SampleReader>,
@@ -37,6 +38,8 @@ pub(super) struct Watcher {
     switches: Option<(SwitchWatch, SwitchTally)>,
     programs: BTreeMap<u32, ProgramFacts>,
     siblings: BTreeSet<u32>,
+    /// Processes that were compared with the program, and their names at that time.
+    compared: BTreeMap<u32, [u8; 16]>,
     family: Vec<u32>,
     before: SurroundingsReading,
     competitors: CompetitorTimes,
@@ -72,11 +75,13 @@ impl Watcher {
             root,
             page,
             command,
+            reader: TaskReader::default(),
             ledger: Ledger::default(),
             samples: page.filter(WatchPage::wants_samples).map(|_| SampleReader::new()),
             switches,
             programs: BTreeMap::new(),
-            siblings: BTreeSet::new(),
+            siblings: BTreeSet::from([root]),
+            compared: BTreeMap::new(),
             family: vec![root],
             throttling: before.throttling,
             before,
@@ -103,7 +108,7 @@ impl Watcher {
             tally.watch(recording.iter().copied());
             watch.take().into_iter().for_each(|record| tally.add(record));
         }
-        let readings: Vec<_> = recording.iter().flat_map(|&process| task::read_threads(process)).collect();
+        let readings = self.reader.read(recording.iter().copied());
         // A process that has exited and is not reaped yet still has a thread.
         if readings.iter().all(|reading| reading.state == task::TaskState::Exited) {
             return;
@@ -120,14 +125,20 @@ impl Watcher {
         if let Ok(load) = sched::load() {
             self.loads = Some((self.loads.map_or(load, |(first, _)| first), load));
         }
-        if at >= self.next_count {
-            self.count_others();
+        let wants_facts = at >= self.next_facts;
+        if wants_facts || at >= self.next_count {
+            let began = usage::thread_cpu();
+            let times = surroundings::process_times();
+            if wants_facts {
+                self.look_around(&recording, &times);
+                self.next_facts = page::now() + self.facts_apart;
+                self.facts_apart = Nanos(self.facts_apart.0 * 8).min(FACTS_APART);
+            }
+            self.count_others(times);
+            let cost = usage::thread_cpu() - began;
+            self.next_count = page::now() + Nanos(cost.0.saturating_mul(2 * BUDGET)).max(COUNTS_APART);
         }
-        if at >= self.next_facts {
-            self.look_around(&recording);
-            self.next_facts = page::now() + self.facts_apart;
-            self.facts_apart = Nanos(self.facts_apart.0 * 4).min(FACTS_APART);
-        } else if self.ledger.threads.len() != known {
+        if !wants_facts && self.ledger.threads.len() != known {
             self.note_threads(|account| account.facts.is_none());
         }
         self.cost = usage::thread_cpu() - self.unwatched;
@@ -153,9 +164,9 @@ impl Watcher {
     }
 
     /// Looks at what changes seldom.
-    fn look_around(&mut self, recording: &BTreeSet<u32>) {
+    fn look_around(&mut self, recording: &BTreeSet<u32>, times: &BTreeMap<u32, ProcessTime>) {
         let own = std::process::id();
-        self.family = task::family(self.root);
+        self.family = surroundings::family(self.root, times);
         // The program may have started this command to be watched.
         self.family.retain(|&process| process != own);
         for &process in self.family.iter().chain(recording) {
@@ -165,19 +176,28 @@ impl Watcher {
             }
         }
         if program::is_running(self.root) {
-            self.siblings.extend(program::same_programs(self.root));
+            self.find_siblings(times);
             self.throttling_now();
         }
-        self.note_threads(|_| true);
+        // New threads have been noted already.
+        let is_first = self.facts_apart == FIRST_FACTS;
+        self.note_threads(|account| !is_first || account.facts.is_none());
     }
 
-    fn count_others(&mut self) {
-        let began = usage::thread_cpu();
+    /// Compares other processes with the program, each until it executes another file.
+    fn find_siblings(&mut self, times: &BTreeMap<u32, ProcessTime>) {
+        let mut names: BTreeMap<u32, [u8; 16]> = times.iter().map(|(&process, time)| (process, time.name)).collect();
+        core::mem::swap(&mut self.compared, &mut names);
+        let is_new = |process: &u32| names.get(process) != self.compared.get(process);
+        let all = is_new(&self.root);
+        let candidates = self.compared.keys().copied().filter(|process| all || is_new(process));
+        self.siblings.extend(program::same_programs(self.root, candidates));
+    }
+
+    fn count_others(&mut self, times: BTreeMap<u32, ProcessTime>) {
         let (own, root, programs) = (std::process::id(), self.root, &self.programs);
         let is_ours = |process: u32| process == own || process == root || programs.contains_key(&process);
-        self.competitors.add(surroundings::process_times(), is_ours);
-        let cost = usage::thread_cpu() - began;
-        self.next_count = page::now() + Nanos(cost.0.saturating_mul(2 * BUDGET)).max(COUNTS_APART);
+        self.competitors.add(times, is_ours);
     }
 
     fn throttling_now(&mut self) {
@@ -215,7 +235,7 @@ impl Watcher {
             self.not_seen.push("all threads: /proc is not mounted, or shows no processes of this user".to_owned());
         }
         let after = surroundings::read(self.root);
-        self.count_others();
+        self.count_others(surroundings::process_times());
         // Those of the time that the ledger covers: the program may have run on after the last look.
         let (earlier, load) = self.loads.unwrap_or((self.before.load, after.load));
         let load = sched::SystemLoad {

@@ -98,12 +98,12 @@ pub fn user(process: u32) -> Option<u32> {
     fs::metadata(format!("/proc/{process}")).ok().map(|about| about.uid())
 }
 
-/// The processes of the same user and the same file as this one, which is among them. Two programs that only
+/// Those of the processes that are of the same user and the same file as this one. Two programs that only
 /// share an interpreter are not the same, so their scripts are compared, too.
-pub fn same_programs(process: u32) -> Vec<u32> {
+pub fn same_programs(process: u32, others: impl IntoIterator<Item = u32>) -> Vec<u32> {
     let about = |each: u32| Some((user(each)?, executable(each)?, script(each)));
-    let Some(own) = about(process) else { return vec![process] };
-    super::processes().into_iter().filter(|&each| about(each).as_ref() == Some(&own)).collect()
+    let own = about(process);
+    others.into_iter().filter(|&each| own.is_some() && about(each) == own).collect()
 }
 
 /// Returns whether the process is there and has not exited.
@@ -171,15 +171,15 @@ mod tests {
             std::thread::yield_now();
         }
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-        while !same_programs(one).contains(&two) && std::time::Instant::now() < deadline {
+        while !same_programs(one, [two]).contains(&two) && std::time::Instant::now() < deadline {
             std::thread::yield_now();
         }
-        let (same, is_running) = (same_programs(one), is_running(one));
+        let (same, is_running) = (same_programs(one, [one, two, other]), is_running(one));
         for child in &mut all {
             child.kill().unwrap();
             child.wait().unwrap();
         }
-        assert!(same.contains(&one) && same.contains(&two) && !same.contains(&other), "{same:?}");
+        assert_eq!(same, [one, two]);
         assert!(is_running && !super::is_running(one), "it runs, and then it has ended");
     }
 }

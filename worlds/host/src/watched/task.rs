@@ -1,9 +1,11 @@
 //! Threads of other processes: what they do at this moment, and how long they ran and waited so far.
 use super::numbers;
-use crate::run_state::{self, fields};
+use crate::run_state::fields;
 use foregather_machine::{CpuId, Nanos, ThreadId};
+use rustix::process::{Resource, getrlimit};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::Read;
+use std::os::unix::fs::FileExt;
 
 /// Fields of `stat` after the name: the state, the kernel's flags of a task, page faults that needed a disk,
 /// and the last processor.
@@ -85,30 +87,80 @@ pub struct TaskFacts {
     pub slept: u64,
 }
 
-/// Looks at all threads of a process. None if it has ended. Takes about 15 us for each.
-pub fn read_threads(process: u32) -> Vec<TaskReading> {
-    numbers(&format!("/proc/{process}/task")).into_iter().filter_map(|thread| read_thread(process, thread)).collect()
+/// Looks at threads again and again. It keeps their files open, because opening them takes most of the time of
+/// a look: 15 us for each thread, and 5 us if they are open.
+#[derive(Debug, Default)]
+pub struct TaskReader {
+    kept: BTreeMap<(u32, ThreadId), TaskFiles>,
 }
 
-fn read_thread(process: u32, thread: ThreadId) -> Option<TaskReading> {
-    let folder = format!("/proc/{process}/task/{thread}");
-    let mut bytes = [0; SHORT];
-    let (state, cpu, disk_faults) = parse_stat(read_short(&format!("{folder}/stat"), &mut bytes)?)?;
-    // Absent where the kernel keeps no such counts: the thread then seems to sleep.
-    let counts = read_short(&format!("{folder}/schedstat"), &mut bytes).unwrap_or_default();
-    let (ran, queued) = str::from_utf8(counts).ok().and_then(parse_schedstat).unwrap_or_default();
-    let sleeps = matches!(state, TaskState::Sleeping | TaskState::Device);
-    let call = if sleeps { read_short(&format!("{folder}/syscall"), &mut bytes) } else { None };
-    let call = call.and_then(|text| parse_call(str::from_utf8(text).ok()?));
-    Some(TaskReading { process, thread, state, ran, queued, cpu, disk_faults, call })
+/// Files of one thread. Once it has exited, they cannot be read, even if another thread gets its number.
+#[derive(Debug)]
+struct TaskFiles {
+    stat: File,
+    /// `None` where the kernel keeps no such counts.
+    schedstat: Option<File>,
+    /// Opened when the thread sleeps. `None` if the system does not show it.
+    syscall: Option<File>,
+}
+
+/// One part of the files that this process may open is kept: three for each thread.
+const OF_THE_LIMIT: u64 = 8;
+
+impl TaskReader {
+    /// Looks at all threads of these processes. A process that has ended has none.
+    pub fn read(&mut self, processes: impl IntoIterator<Item = u32>) -> Vec<TaskReading> {
+        let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / OF_THE_LIMIT;
+        let mut before = core::mem::take(&mut self.kept);
+        let mut found = Vec::new();
+        for process in processes {
+            for thread in numbers(&format!("/proc/{process}/task")) {
+                let key = (process, thread);
+                let Some(mut files) = before.remove(&key).or_else(|| TaskFiles::open(key)) else { continue };
+                let Some(reading) = files.read(key) else { continue };
+                found.push(reading);
+                if (self.kept.len() as u64) < most {
+                    self.kept.insert(key, files);
+                }
+            }
+        }
+        found
+    }
+}
+
+impl TaskFiles {
+    fn open((process, thread): (u32, ThreadId)) -> Option<Self> {
+        let file = |name| File::open(format!("/proc/{process}/task/{thread}/{name}")).ok();
+        Some(Self { stat: file("stat")?, schedstat: file("schedstat"), syscall: None })
+    }
+
+    fn read(&mut self, (process, thread): (u32, ThreadId)) -> Option<TaskReading> {
+        let mut bytes = [0; SHORT];
+        let (state, cpu, disk_faults) = parse_stat(read_again(&self.stat, &mut bytes)?)?;
+        // A thread without these counts seems to sleep.
+        let counts = self.schedstat.as_ref().and_then(|file| parse_schedstat(read_again(file, &mut bytes)?));
+        let (ran, queued) = counts.unwrap_or_default();
+        let sleeps = matches!(state, TaskState::Sleeping | TaskState::Device);
+        if sleeps && self.syscall.is_none() {
+            self.syscall = File::open(format!("/proc/{process}/task/{thread}/syscall")).ok();
+        }
+        let call = self.syscall.as_ref().filter(|_| sleeps).and_then(|file| read_again(file, &mut bytes));
+        let call = call.and_then(|text| parse_call(str::from_utf8(text).ok()?));
+        Some(TaskReading { process, thread, state, ran, queued, cpu, disk_faults, call })
+    }
+}
+
+/// Looks at all threads of a process, once.
+pub fn read_threads(process: u32) -> Vec<TaskReading> {
+    TaskReader::default().read([process])
 }
 
 /// Longer than the files of a thread that are read at each look.
 const SHORT: usize = 1_024;
 
-/// Reads a file of `/proc` that is shorter than the buffer, by one call: it is read at each look.
-fn read_short<'a>(path: &str, bytes: &'a mut [u8; SHORT]) -> Option<&'a [u8]> {
-    let length = File::open(path).ok()?.read(bytes).ok()?;
+/// Reads a file of `/proc` that is shorter than the buffer, from its beginning, by one call.
+fn read_again<'a>(file: &File, bytes: &'a mut [u8; SHORT]) -> Option<&'a [u8]> {
+    let length = file.read_at(bytes, 0).ok()?;
     Some(&bytes[..length])
 }
 
@@ -129,19 +181,6 @@ pub fn shows_calls(process: u32) -> bool {
     fs::read_to_string(format!("/proc/{process}/syscall")).is_ok()
 }
 
-/// A process and all processes that it has started and that have not left it.
-pub fn family(process: u32) -> Vec<u32> {
-    let parents: Vec<(u32, u32)> =
-        super::processes().into_iter().filter_map(|each| Some((each, run_state::parent(each)?))).collect();
-    let mut family = vec![process];
-    let mut at = 0;
-    while let Some(&parent) = family.get(at) {
-        family.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(each, _)| *each));
-        at += 1;
-    }
-    family
-}
-
 fn parse_stat(stat: &[u8]) -> Option<(TaskState, CpuId, u64)> {
     let fields = fields(stat)?;
     let state = match *fields.get(STATE)? {
@@ -155,8 +194,8 @@ fn parse_stat(stat: &[u8]) -> Option<(TaskState, CpuId, u64)> {
     Some((state, fields.get(PROCESSOR)?.parse().ok()?, fields.get(DISK_FAULTS)?.parse().ok()?))
 }
 
-fn parse_schedstat(text: &str) -> Option<(Nanos, Nanos)> {
-    let mut words = text.split_ascii_whitespace().map(|word| word.parse().map(Nanos));
+fn parse_schedstat(text: &[u8]) -> Option<(Nanos, Nanos)> {
+    let mut words = str::from_utf8(text).ok()?.split_ascii_whitespace().map(|word| word.parse().map(Nanos));
     Some((words.next()?.ok()?, words.next()?.ok()?))
 }
 
@@ -206,6 +245,7 @@ mod tests {
     use super::*;
     use crate::affinity;
     use crate::usage::this_thread;
+    use crate::watched::surroundings;
     use std::time::{Duration, Instant};
 
     #[test]
@@ -259,20 +299,23 @@ mod tests {
 
     #[test]
     fn a_sleeping_child_shows_its_call_and_belongs_to_the_family() {
+        let mut reader = TaskReader::default();
         let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
         let deadline = Instant::now() + Duration::from_secs(20);
-        let is_asleep = || read_threads(child.id()).iter().any(|each| each.call == Some(SystemCall::Sleep));
+        let mut is_asleep = || reader.read([child.id()]).iter().any(|each| each.call == Some(SystemCall::Sleep));
         while !is_asleep() && shows_calls(child.id()) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
         }
-        let (seen, family) = (read_threads(child.id()), family(std::process::id()));
+        let family = surroundings::family(std::process::id(), &surroundings::process_times());
+        let seen = [read_threads(child.id()), reader.read([child.id()])];
         let (facts, function) = (read_facts(child.id(), child.id()), kernel_function(child.id(), child.id()));
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(seen.len() == 1 && seen[0].state == TaskState::Sleeping, "{seen:?}");
+        assert!(seen[0].len() == 1 && seen[0][0].state == TaskState::Sleeping, "{seen:?}");
+        assert_eq!(seen[0], seen[1], "files that are kept show the same");
         assert!(facts.is_some_and(|facts| facts.name == "sleep" && facts.slept > 0));
         assert!(function.is_none_or(|name| name.contains("sleep")));
         assert!(family.contains(&child.id()));
-        assert_eq!(read_threads(child.id()), [], "it has ended");
+        assert_eq!(reader.read([child.id()]), [], "it has ended");
     }
 }
