@@ -168,7 +168,7 @@ impl Contest {
         if is_same(theirs, ours) {
             return Ok(None);
         }
-        let mut prints_the_same = true;
+        let mut prints_the_same = case.name != UNDEFINED;
         for _ in 0..AGAIN {
             let again = self.try_one(case, program, false)?;
             if is_same(&again, ours) {
@@ -187,6 +187,8 @@ impl Contest {
     }
 }
 
+/// A case that prints variables without a value.
+const UNDEFINED: &str = "appendix-a/a.28.3.f90";
 /// How often a case that differs is run once more as it is.
 const AGAIN: usize = 5;
 /// Runs shorter than this are not compared.
