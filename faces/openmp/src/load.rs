@@ -1,16 +1,22 @@
 //! What happens when a program loads the library, which stands aside if the user wants that, and when the
 //! program ends.
 use crate::table;
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use foregather_host::affinity;
 use foregather_host::watched::lines;
 use foregather_openmp::statistics;
 use std::ffi::{CStr, CString, c_char, c_int};
-use std::io::ErrorKind;
-use std::path::Path;
 
 /// `FOREGATHER=off`: whether the program shall keep the runtime that it has.
 const SWITCH: &str = "FOREGATHER";
+
+/// Whether another runtime serves instead.
+static ASIDE: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether the program keeps the runtime that it has.
+pub(crate) fn stands_aside() -> bool {
+    ASIDE.load(Relaxed)
+}
 
 /// Runs when the program loads the library, before the constructors of other libraries (`-z initfirst`): a
 /// preloaded library comes before the libgomp that the program links with, whose constructor binds the first
@@ -29,30 +35,16 @@ extern "C" fn load(_: c_int, _: *const *const c_char, environment: *const *const
     affinity::current();
 }
 
-/// The path of the file to which each process that had regions appends a line of statistics when it exits.
-const STATS: &str = "FOREGATHER_STATS";
-
 /// Runs when the process ends.
 #[used]
 #[unsafe(link_section = ".fini_array")]
 pub static END: extern "C" fn() = end;
 
 extern "C" fn end() {
-    let Some(path) = std::env::var_os(STATS) else { return };
-    let statistics = statistics();
-    if statistics.regions == 0 {
-        return;
-    }
-    let is_path = path.as_encoded_bytes().contains(&b'/');
-    let appended = if is_path {
-        lines::append(Path::new(&path), &statistics.line(std::process::id()))
-    } else {
-        Err(ErrorKind::InvalidInput.into())
-    };
-    if let Err(error) = appended {
-        let path = path.to_string_lossy();
-        eprintln!("foregather: appending statistics to {path}: {error}; let {STATS} name a file, such as ./statistics.jsonl");
-    }
+    lines::append_statistics(|| {
+        let statistics = statistics();
+        (statistics.regions > 0).then(|| statistics.line(std::process::id()))
+    });
 }
 
 /// Reads the switch from the environment that the loader passes: the C library's own functions do not know it
@@ -77,6 +69,7 @@ fn stand_aside() {
     for entry in table::all() {
         if let Some(function) = next(entry.name, entry.node) {
             entry.slot.store(function.as_ptr(), Relaxed);
+            ASIDE.store(true, Relaxed);
         }
     }
 }

@@ -3,10 +3,11 @@
 //! Libraries that were built for it may name no symbol versions. So where this library is preloaded, their
 //! calls of `omp_*` come here, while their regions (`__kmpc_*`) stay with the other runtime. What they ask
 //! about their region is therefore passed on.
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{c_int, c_void};
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::{Acquire, Release};
+use foregather_host::dl::{self, Library};
 use foregather_openmp::task;
 use std::cell::Cell;
 
@@ -67,59 +68,22 @@ fn found() -> Option<&'static OtherRuntime> {
     unsafe { FOUND.load(Acquire).as_ref() }
 }
 
-/// What is asked of the loader.
-struct LoaderQuery {
-    /// How many libraries had been loaded when this thread last looked.
-    before: u64,
-    now: u64,
-    library: Option<NonNull<c_void>>,
-}
-
 /// Asks the loader, if libraries were loaded since this thread last looked.
 #[cold]
 fn look() -> Option<&'static OtherRuntime> {
-    let mut look = LoaderQuery { before: LOADED.get(), now: 0, library: None };
-    // SAFETY: `visit` takes what is passed here.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut look).cast()) };
-    LOADED.set(look.now.max(1));
-    let functions = OtherRuntime::of(look.library?)?;
-    FOUND.store(Box::into_raw(Box::new(functions)), Release);
+    let is_runtime = |name: &[u8]| NAMES.iter().any(|start| name.starts_with(start));
+    let (now, paths) = dl::loaded_since(LOADED.get(), is_runtime)?;
+    LOADED.set(now);
+    let library = paths.iter().find_map(|path| Library::loaded(path))?;
+    FOUND.store(Box::into_raw(Box::new(OtherRuntime::of(&library)?)), Release);
     found()
-}
-
-/// Of one loaded library: not 0 ends the look.
-///
-/// # Safety
-/// `info` is valid, and `look` is a [`LoaderQuery`] that only this call uses.
-unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, look: *mut c_void) -> c_int {
-    // SAFETY: by this function's contract.
-    let (info, look) = unsafe { (&*info, &mut *look.cast::<LoaderQuery>()) };
-    look.now = info.dlpi_adds;
-    if look.now == look.before {
-        return 1;
-    }
-    if info.dlpi_name.is_null() {
-        return 0;
-    }
-    // SAFETY: the loader's names are strings that end with a zero.
-    let path = unsafe { CStr::from_ptr(info.dlpi_name) };
-    let name = path.to_bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-    if !NAMES.iter().any(|start| name.starts_with(start)) {
-        return 0;
-    }
-    // SAFETY: the path is a string that ends with a zero; a library that is there is not loaded again.
-    look.library = NonNull::new(unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) });
-    c_int::from(look.library.is_some())
 }
 
 impl OtherRuntime {
     /// The functions of that library, if it has all of them.
-    fn of(library: NonNull<c_void>) -> Option<Self> {
-        let function = |name: &CStr| {
-            // SAFETY: the handle is open and never closed, and the name ends with a zero.
-            NonNull::new(unsafe { libc::dlsym(library.as_ptr(), name.as_ptr().cast::<c_char>()) })
-        };
-        function(c"__kmpc_fork_call")?;
+    fn of(library: &Library) -> Option<Self> {
+        let function = |name: &str| library.symbol(name).ok().and_then(NonNull::new);
+        function("__kmpc_fork_call")?;
         let question = |name| {
             // SAFETY: OpenMP names functions so that take nothing and return an `int`.
             function(name).map(|address| unsafe { core::mem::transmute::<NonNull<c_void>, extern "C" fn() -> c_int>(address) })
@@ -129,17 +93,17 @@ impl OtherRuntime {
             function(name)
                 .map(|address| unsafe { core::mem::transmute::<NonNull<c_void>, extern "C" fn(c_int) -> c_int>(address) })
         };
-        let set_num_threads = function(c"omp_set_num_threads")?;
+        let set_num_threads = function("omp_set_num_threads")?;
         // SAFETY: OpenMP names a function so that takes an `int` and returns nothing.
         let set_num_threads = unsafe { core::mem::transmute::<NonNull<c_void>, extern "C" fn(c_int)>(set_num_threads) };
         Some(Self {
-            thread_num: question(c"omp_get_thread_num")?,
-            num_threads: question(c"omp_get_num_threads")?,
-            in_parallel: question(c"omp_in_parallel")?,
-            level: question(c"omp_get_level")?,
-            active_level: question(c"omp_get_active_level")?,
-            ancestor_thread_num: question_of(c"omp_get_ancestor_thread_num")?,
-            team_size: question_of(c"omp_get_team_size")?,
+            thread_num: question("omp_get_thread_num")?,
+            num_threads: question("omp_get_num_threads")?,
+            in_parallel: question("omp_in_parallel")?,
+            level: question("omp_get_level")?,
+            active_level: question("omp_get_active_level")?,
+            ancestor_thread_num: question_of("omp_get_ancestor_thread_num")?,
+            team_size: question_of("omp_get_team_size")?,
             set_num_threads,
         })
     }

@@ -72,7 +72,7 @@ pub use device::{DeviceSettings, Offload};
 pub use here::{ImplicitTask, Opening, ancestor, change, icvs, partition, task};
 pub use icv::{Bind, Icvs, Kind, League, MOST_LEVELS, Schedule};
 #[cfg(not(loom))]
-pub use pool::{close, members, open, parallel, pause};
+pub use pool::{PoolProvider, close, members, open, parallel, pause};
 #[cfg(not(loom))]
 pub use settings::{Settings, Shown, settings};
 #[cfg(not(loom))]

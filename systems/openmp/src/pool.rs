@@ -11,10 +11,10 @@ use crate::tasking::{self, SeatPart};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use foregather_host::thread_end::PerThread;
-use foregather_host::{affinity, forks, per_thread};
+use foregather_host::{affinity, forks, per_thread, usage};
 use foregather_machine::{Error, Placement};
-use foregather_team::protocol::HelpPolicy;
-use foregather_team::{Panic, TeamMember, Threads};
+use foregather_team::protocol::{Course, HelpPolicy};
+use foregather_team::{NoTeam, Panic, TeamMember, TeamProvider, Threads};
 use foregather_thread::Thread;
 use foregather_wait::Policy;
 use std::panic::resume_unwind;
@@ -267,6 +267,44 @@ fn together(size: u32, opening: Opening, body: &(impl Fn() + Sync)) -> bool {
     true
 }
 
+/// Threads with stacks smaller than this run no calls of other libraries, which know nothing of
+/// `OMP_STACKSIZE`.
+const LEAST_STACK: usize = 1 << 20;
+
+/// The calling thread's threads, for calls of other libraries outside of its regions.
+#[derive(Debug)]
+pub struct PoolProvider;
+
+impl TeamProvider for PoolProvider {
+    /// The program's first thread gets a pool; other threads only have one if they have opened a region, so
+    /// a program that calls from many threads does not have a set of workers for each.
+    fn run(width: u32, help_after: HelpPolicy, part: &(impl Fn(TeamMember) + Sync)) -> Result<Course, NoTeam> {
+        if OPEN.get() > 0 || here::task().active > 0 {
+            return Err(if here::threads_in_regions() < width { NoTeam::Absent } else { NoTeam::InWideRegion });
+        }
+        if settings().stack_bytes.is_some_and(|bytes| bytes < LEAST_STACK) {
+            return Err(NoTeam::Absent);
+        }
+        let generation = forks::generation();
+        let has_pool = POOLS.with(|pools| {
+            pools.read(|pools| pools.first().is_some_and(|pool| pool.as_ref().is_some_and(|pool| pool.generation == generation)))
+        });
+        // A pool is not replaced, since its threads have copies of the program's variables.
+        let size = match has_pool {
+            true => 1,
+            false if usage::this_thread() == usage::this_process() => width.max(here::icvs().threads),
+            false => return Err(NoTeam::Absent),
+        };
+        let mut pool = take_pool(0, size).ok_or(NoTeam::Absent)?;
+        OPEN.set(1);
+        // Without a thread for each the call goes on with those that are there.
+        let _ = pool.threads.resize(width.min(pool.threads.most()));
+        let course = (pool.threads.width() > 1).then(|| pool.threads.run(part, help_after).0);
+        put_back(pool);
+        course.ok_or(NoTeam::Absent)
+    }
+}
+
 /// Sends the calling thread's threads away: the next region begins with new ones. Returns whether it has,
 /// which it cannot within a region.
 pub fn pause() -> bool {
@@ -379,6 +417,42 @@ fn take_pool(depth: usize, size: u32) -> Option<Pool> {
 mod tests {
     use super::*;
     use std::sync::Mutex;
+    use std::thread::{self, ThreadId};
+
+    /// The threads of a call of another library, by rank; or why there is no team.
+    fn call(width: u32) -> Result<Vec<ThreadId>, NoTeam> {
+        let found = Mutex::new(vec![thread::current().id(); width as usize]);
+        let part = |member: TeamMember| found.lock().unwrap()[member.rank() as usize] = thread::current().id();
+        PoolProvider::run(width, HelpPolicy::Never, &part)?;
+        Ok(found.into_inner().unwrap())
+    }
+
+    #[test]
+    fn a_call_of_another_library_has_the_threads_of_the_regions() {
+        thread::spawn(|| {
+            assert_eq!(call(3), Err(NoTeam::Absent), "this is not the first thread, and has had no region");
+            let region = || {
+                let found = Mutex::new([thread::current().id(); 3]);
+                parallel(3, &|| found.lock().unwrap()[here::task().rank as usize] = thread::current().id());
+                found.into_inner().unwrap()
+            };
+            let members = region();
+            assert_eq!(call(3).unwrap(), members);
+            assert_eq!(call(2).unwrap(), members[..2]);
+            assert_eq!(region(), members, "a region after them has the same threads");
+            assert_eq!(call(4).unwrap()[..3], members, "more than in the last region");
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn a_region_leaves_no_threads_for_calls_within_it() {
+        parallel(3, &|| {
+            assert_eq!(call(3), Err(NoTeam::InWideRegion));
+            assert_eq!(call(4), Err(NoTeam::Absent), "there may be processors for more");
+        });
+    }
 
     #[test]
     fn teams_within_teams_sleep_at_once_if_they_are_more_threads_than_processors() {

@@ -19,6 +19,7 @@
 //! - [`reduce`], [`for_each`]: work on slices, with the same bits for any team (`slices.rs`).
 //! - [`Threads`]: regions of exactly the members that they ask for, led by one thread: for runtimes that say
 //!   themselves how large a region is.
+//! - [`TeamTable`]: the threads of a runtime, for calls of other libraries in the process.
 //! - [`protocol`]: a region from either side, in any world with words; [`Team`] runs it on threads.
 //! - `handover`: a borrowed closure on its way to threads that outlive it. `governor.rs`: how many members.
 //!   `idle_spin.rs`: how long a worker stays hot.
@@ -38,7 +39,7 @@ mod size;
 mod slices;
 mod team;
 
-pub use handover::{Panic, Threads, WorkersPart};
+pub use handover::{NoTeam, Panic, TeamProvider, TeamTable, Threads, WorkersPart};
 pub use report::Report;
 pub use size::{Allowed, Share};
 pub use slices::{for_each, reduce};

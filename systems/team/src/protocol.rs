@@ -20,6 +20,7 @@ pub struct Course {
 
 /// How long a leader that has done its own part waits for members that have not begun theirs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
 pub enum HelpPolicy {
     /// As long again as its own part took: then waiting has cost no more than doing such a part would have.
     AfterOwnTime,

@@ -7,6 +7,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 pub(crate) struct Stats {
     pub(crate) members: AtomicU32,
     pub(crate) regions: AtomicU64,
+    pub(crate) provided: AtomicU64,
     pub(crate) serial: AtomicU64,
     pub(crate) busy: AtomicU64,
     pub(crate) late: AtomicU64,
@@ -20,6 +21,7 @@ impl Stats {
         Self {
             members: AtomicU32::new(1),
             regions: AtomicU64::new(0),
+            provided: AtomicU64::new(0),
             serial: AtomicU64::new(0),
             busy: AtomicU64::new(0),
             late: AtomicU64::new(0),
@@ -47,6 +49,8 @@ pub struct Report {
     pub allowed: Allowed,
     /// Calls that ran on the team.
     pub regions: u64,
+    /// Those of them that ran on the threads of another library in the process.
+    pub provided: u64,
     /// Calls that ran serially because the team had one member.
     pub serial: u64,
     /// Calls that ran serially because the team was busy.
@@ -61,18 +65,28 @@ pub struct Report {
     pub refused: u64,
     /// How its members wait.
     pub policy: String,
+    /// Whose threads its calls run on, and why; `None` while a call is under way.
+    pub threads: Option<String>,
     /// Settings that were not understood, and what they should be.
     pub trouble: Vec<String>,
 }
 
 impl Report {
-    pub(crate) fn of(stats: &Stats, asked: Option<u32>, allowed: Allowed, policy: String, trouble: Vec<String>) -> Self {
+    pub(crate) fn of(
+        stats: &Stats,
+        asked: Option<u32>,
+        allowed: Allowed,
+        policy: String,
+        threads: Option<String>,
+        trouble: Vec<String>,
+    ) -> Self {
         let read = |counter: &AtomicU64| counter.load(Relaxed);
         Self {
             members: stats.members.load(Relaxed),
             asked,
             allowed,
             regions: read(&stats.regions),
+            provided: read(&stats.provided),
             serial: read(&stats.serial),
             busy: read(&stats.busy),
             late: read(&stats.late),
@@ -80,6 +94,7 @@ impl Report {
             grown: read(&stats.grown),
             refused: read(&stats.refused),
             policy,
+            threads,
             trouble,
         }
     }

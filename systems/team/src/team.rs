@@ -2,8 +2,8 @@
 //! than one thread.
 use crate::TeamMember;
 use crate::governor::Governor;
-use crate::handover::{Panic, Threads};
-use crate::protocol::HelpPolicy;
+use crate::handover::{Panic, TeamSource, Threads};
+use crate::protocol::{Course, HelpPolicy};
 use crate::report::{Report, Stats};
 use crate::size::Allowed;
 use core::num::NonZeroU32;
@@ -80,11 +80,40 @@ struct Members {
     /// Fewer if a thread could not be started: calls do not try again.
     most: u32,
     governor: Governor,
+    /// Where the calls of [`Team::global`] run.
+    source: TeamSource,
+    /// How many libraries had been loaded when the source was looked for.
+    loaded: u64,
+    /// Whether its own threads have run a call since the machine was asked last.
+    used_own: bool,
+}
+
+impl Members {
+    /// Looks for a library that has threads for this one's calls, and lets its own go if that leaves them
+    /// without work.
+    #[cold]
+    fn find_source(&mut self) {
+        let had_provider = matches!(self.source, TeamSource::Provider(_));
+        if let Some(found) = TeamSource::find(&mut self.loaded) {
+            self.source = found;
+        }
+        let was_used = core::mem::take(&mut self.used_own);
+        if matches!(self.source, TeamSource::Provider(_)) && !(had_provider && was_used) {
+            self.threads = None;
+        }
+    }
 }
 
 impl PerProcess {
     const fn new(generation: u32) -> Self {
-        let members = Mutex::new(Members { threads: None, most: MOST, governor: Governor::new() });
+        let members = Mutex::new(Members {
+            threads: None,
+            most: MOST,
+            governor: Governor::new(),
+            source: TeamSource::Own,
+            loaded: 0,
+            used_own: false,
+        });
         Self { generation, members, stats: Stats::new(), fork_child: Mutex::new(None) }
     }
 
@@ -120,34 +149,68 @@ impl PerProcess {
             self.stats.busy.fetch_add(1, Relaxed);
             return None;
         };
-        let width = match team.asked {
-            Some(width) => width,
-            None => {
-                let most = members.most;
-                let limit = team.limit();
-                members.governor.width(clock::now(), limit, || Allowed::under(limit).members().min(most))
-            }
-        };
+        let width = self.width(team, &mut members);
+        if width > 1
+            && let TeamSource::Provider(table) = members.source
+            && let Ok((course, panic)) = table.run(width, work, help_after)
+        {
+            Stats::count(&self.stats.provided, 1);
+            self.stats.members.store(width, Relaxed);
+            self.learn(&mut members.governor, course);
+            return Some(panic);
+        }
         let width = width.min(members.most);
         if members.threads.as_ref().map_or(1, Threads::width) != width {
             self.resize(&mut members, width);
         }
-        let Members { threads, governor, .. } = &mut *members;
+        let Members { threads, governor, used_own, .. } = &mut *members;
         let Some(threads) = threads.as_mut().filter(|threads| threads.width() > 1) else {
             Stats::count(&self.stats.serial, 1);
             return None;
         };
+        *used_own = true;
         let (course, panic) = threads.run(work, help_after);
+        if team.asked.is_none() {
+            self.learn(governor, course);
+        } else {
+            self.count(course);
+        }
+        Some(panic)
+    }
+
+    /// How many members the next call shall have.
+    #[inline]
+    fn width(&self, team: &Team, members: &mut Members) -> u32 {
+        if let Some(width) = team.asked {
+            return width;
+        }
+        let (most, limit) = (members.most, team.limit());
+        let mut is_asked = false;
+        let allowed = || {
+            is_asked = true;
+            Allowed::under(limit).members().min(most)
+        };
+        let width = members.governor.width(clock::now(), limit, allowed);
+        if is_asked && core::ptr::eq(team, Team::global()) {
+            members.find_source();
+        }
+        width
+    }
+
+    #[inline]
+    fn count(&self, course: Course) {
         Stats::count(&self.stats.regions, 1);
         if course.late > 0 {
             Stats::count(&self.stats.late, course.late.into());
         }
-        if team.asked.is_none() {
-            governor.learn(clock::now(), course);
-            self.stats.shrunk.store(governor.shrunk, Relaxed);
-            self.stats.grown.store(governor.grown, Relaxed);
-        }
-        Some(panic)
+    }
+
+    #[inline]
+    fn learn(&self, governor: &mut Governor, course: Course) {
+        self.count(course);
+        governor.learn(clock::now(), course);
+        self.stats.shrunk.store(governor.shrunk, Relaxed);
+        self.stats.grown.store(governor.grown, Relaxed);
     }
 
     #[cold]
@@ -187,7 +250,9 @@ impl Team {
         Self::with(None, forks::generation())
     }
 
-    /// The fitting team that all libraries of this process share.
+    /// The fitting team that all code of this library shares. If Foregather's OpenMP runtime of the same
+    /// build is loaded, too, calls outside of its regions run on the threads that it has for the calling
+    /// thread: so the process has one set of workers.
     pub fn global() -> &'static Self {
         static GLOBAL: Team = Team::with(None, 0);
         &GLOBAL
@@ -289,9 +354,13 @@ impl Team {
         let generation = forks::generation();
         let child = (self.own.generation != generation).then(|| self.own.fork_child(generation)).flatten();
         let stats = child.as_ref().map_or(&self.own.stats, |child| &child.stats);
+        let source = match &child {
+            Some(child) => child.lock().map(|members| members.source.to_string()),
+            None => self.own.lock().map(|members| members.source.to_string()),
+        };
         let (policy, trouble) = policy();
         let troubles = settings::threads().err().into_iter().chain(trouble);
-        Report::of(stats, self.asked, self.allowed(), policy.to_string(), troubles.collect())
+        Report::of(stats, self.asked, self.allowed(), policy.to_string(), source, troubles.collect())
     }
 }
 

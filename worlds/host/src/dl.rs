@@ -42,6 +42,16 @@ impl Library {
         Err(Error::from(Cause::Unavailable { what: format!("the library {}", names.join(" or ")), remedy }))
     }
 
+    /// A library that is loaded already, by the path under which [`loaded_since`] has found it. It stays
+    /// loaded from now on.
+    pub fn loaded(path: &CStr) -> Option<Self> {
+        // SAFETY: the path is a C string; a library that is there is not loaded again, and runs no
+        // initialiser.
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE) };
+        let path = PathBuf::from(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(path.to_bytes()));
+        NonNull::new(handle).map(|handle| Self { handle, path })
+    }
+
     /// The address of a function or variable, whose type only the caller can know.
     ///
     /// # Errors
@@ -81,6 +91,48 @@ impl Library {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// What the loader is asked.
+struct LoaderQuery<'a> {
+    /// How many libraries had been loaded in the life of the process when it was asked before, and now.
+    before: u64,
+    now: u64,
+    is_wanted: &'a dyn Fn(&[u8]) -> bool,
+    paths: Vec<CString>,
+}
+
+/// The libraries of this process, in the order in which they were loaded, whose file names are wanted; those
+/// that were loaded for one library alone (`RTLD_LOCAL`) are among them. Returns their paths, and how many
+/// libraries have been loaded so far; `None` if that is as many as `before`.
+pub fn loaded_since(before: u64, is_wanted: impl Fn(&[u8]) -> bool) -> Option<(u64, Vec<CString>)> {
+    let mut query = LoaderQuery { before, now: before, is_wanted: &is_wanted, paths: Vec::new() };
+    // SAFETY: `visit` takes what is passed here.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut query).cast()) };
+    (query.now != before).then_some((query.now, query.paths))
+}
+
+/// Looks at one loaded library; the look ends if this is not 0. It must not open libraries: the loader holds
+/// a lock that another thread, which is opening one, may wait for.
+///
+/// # Safety
+/// `info` is valid, and `query` is a [`LoaderQuery`] that only this call uses.
+unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, query: *mut c_void) -> core::ffi::c_int {
+    // SAFETY: by this function's contract.
+    let (info, query) = unsafe { (&*info, &mut *query.cast::<LoaderQuery<'_>>()) };
+    query.now = info.dlpi_adds;
+    if query.now == query.before {
+        return 1;
+    }
+    if !info.dlpi_name.is_null() {
+        // SAFETY: the loader's names are strings that end with a zero.
+        let path = unsafe { CStr::from_ptr(info.dlpi_name) };
+        let name = path.to_bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+        if (query.is_wanted)(name) {
+            query.paths.push(path.to_owned());
+        }
+    }
+    0
 }
 
 #[cfg(target_env = "gnu")]
@@ -155,6 +207,17 @@ mod tests {
         let error = library.symbol_of_version("getpid", "GLIBC_0.1").unwrap_err().to_string();
         assert!(error.contains("GLIBC_0.1") && error.contains("getpid"), "{error}");
         assert!(library.symbol_of_version("get\0pid", version).is_err());
+    }
+
+    #[test]
+    fn a_loaded_library_is_found_by_its_file_name_until_nothing_new_is_loaded() {
+        let opened = Library::open(&["libm.so.6"]).unwrap();
+        let (now, paths) = loaded_since(0, |name| name == b"libm.so.6").unwrap();
+        let found = Library::loaded(&paths[0]).unwrap();
+        assert_eq!((paths.len(), found.symbol("cos").unwrap()), (1, opened.symbol("cos").unwrap()));
+        assert!(loaded_since(0, |_| false).unwrap().1.is_empty());
+        assert!(now > 0 && loaded_since(now, |_| panic!("nothing is looked at")).is_none_or(|(later, _)| later > now));
+        assert!(Library::loaded(c"/no/such/thing.so").is_none());
     }
 
     #[test]

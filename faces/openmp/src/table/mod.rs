@@ -7,6 +7,7 @@ mod locks;
 mod loops;
 mod openacc;
 mod places;
+mod provider;
 mod reductions;
 mod regions;
 mod targets;
@@ -43,5 +44,6 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
         .chain(teams)
         .chain(targets)
         .chain(openacc::all())
+        .chain([provider::TABLE])
         .flatten()
 }

@@ -5,6 +5,11 @@
 //! the pointer only after it has taken a part of that region, and the region is over only when all parts are
 //! done (races T6 to T8 of `core/barrier/README.md`). So no member has the pointer before the call has begun
 //! or after it has returned.
+mod table;
+
+pub(crate) use table::TeamSource;
+pub use table::{NoTeam, TeamProvider, TeamTable};
+
 use crate::TeamMember;
 use crate::protocol::{Course, HelpPolicy, TeamLeader, TeamWorker};
 use core::any::Any;

@@ -44,6 +44,20 @@ pub fn append(path: &Path, line: &str) -> io::Result<()> {
     OpenOptions::new().append(true).create(true).open(path)?.write_all(format!("{line}\n").as_bytes())
 }
 
+/// The path of the file to which libraries append a line of statistics when a process exits.
+const STATS: &str = "FOREGATHER_STATS";
+
+/// Appends a line to the file that the user has named for statistics, if there are a name and a line.
+pub fn append_statistics(line: impl FnOnce() -> Option<String>) {
+    let Some((path, line)) = std::env::var_os(STATS).and_then(|path| Some((path, line()?))) else { return };
+    let is_path = path.as_encoded_bytes().contains(&b'/');
+    let appended = if is_path { append(Path::new(&path), &line) } else { Err(io::ErrorKind::InvalidInput.into()) };
+    if let Err(error) = appended {
+        let path = path.to_string_lossy();
+        eprintln!("foregather: appending statistics to {path}: {error}; let {STATS} name a file, such as ./statistics.jsonl");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
