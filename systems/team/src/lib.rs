@@ -22,7 +22,7 @@
 //! - [`TeamTable`]: the threads of a runtime, for calls of other libraries in the process.
 //! - [`protocol`]: a region from either side, in any world with words; [`Team`] runs it on threads.
 //! - `handover`: a borrowed closure on its way to threads that outlive it. `governor.rs`: how many members.
-//!   `idle_spin.rs`: how long a worker stays hot.
+//!   `idle_spin.rs`: how long a worker stays hot. `overlap.rs`: which calls within regions have a team.
 //!
 //! States and decisions: `README.md`.
 #![deny(unsafe_code)]
@@ -33,6 +33,7 @@ mod governor;
 mod handover;
 mod idle_spin;
 mod migration;
+mod overlap;
 pub mod protocol;
 mod report;
 mod size;

@@ -2,13 +2,14 @@
 //! than one thread.
 use crate::TeamMember;
 use crate::governor::Governor;
-use crate::handover::{Panic, TeamSource, Threads};
+use crate::handover::{NoTeam, Panic, TeamSource, Threads};
+use crate::overlap::CallOverlap;
 use crate::protocol::{Course, HelpPolicy};
 use crate::report::{Report, Stats};
 use crate::size::Allowed;
 use core::num::NonZeroU32;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
-use foregather_host::{clock, forks, settings};
+use foregather_host::{clock, forks, settings, usage};
 use foregather_machine::{Cause, Error, Placement, reached};
 use foregather_thread::Thread;
 use foregather_wait::Policy;
@@ -84,6 +85,7 @@ struct Members {
     source: TeamSource,
     /// How many libraries had been loaded when the source was looked for.
     loaded: u64,
+    overlap: CallOverlap,
     /// Whether its own threads have run a call since the machine was asked last.
     used_own: bool,
 }
@@ -112,6 +114,7 @@ impl PerProcess {
             governor: Governor::new(),
             source: TeamSource::Own,
             loaded: 0,
+            overlap: CallOverlap::new(),
             used_own: false,
         });
         Self { generation, members, stats: Stats::new(), fork_child: Mutex::new(None) }
@@ -152,12 +155,24 @@ impl PerProcess {
         let width = self.width(team, &mut members);
         if width > 1
             && let TeamSource::Provider(table) = members.source
-            && let Ok((course, panic)) = table.run(width, work, help_after)
         {
-            Stats::count(&self.stats.provided, 1);
-            self.stats.members.store(width, Relaxed);
-            self.learn(&mut members.governor, course);
-            return Some(panic);
+            match table.run(width, work, help_after) {
+                Ok((course, panic)) => {
+                    Stats::count(&self.stats.provided, 1);
+                    self.stats.members.store(width, Relaxed);
+                    self.learn(&mut members.governor, course);
+                    return Some(panic);
+                }
+                Err(NoTeam::InWideRegion) if members.overlap.is_likely(self.stats.busy.load(Relaxed)) => {
+                    Stats::count(&self.stats.serial, 1);
+                    let began = usage::thread_cpu();
+                    // With the lock, so that calls of other members are seen to overlap.
+                    work(TeamMember::ALONE);
+                    members.overlap.learn(self.stats.busy.load(Relaxed), usage::thread_cpu() - began);
+                    return Some(None);
+                }
+                Err(_) => {}
+            }
         }
         let width = width.min(members.most);
         if members.threads.as_ref().map_or(1, Threads::width) != width {
