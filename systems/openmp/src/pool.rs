@@ -450,7 +450,7 @@ mod tests {
     fn a_region_leaves_no_threads_for_calls_within_it() {
         parallel(3, &|| {
             assert_eq!(call(3), Err(NoTeam::InWideRegion));
-            assert_eq!(call(4), Err(NoTeam::Absent), "there may be processors for more");
+            assert_eq!(call(4_096), Err(NoTeam::Absent), "there may be processors for more");
         });
     }
 

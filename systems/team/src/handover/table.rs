@@ -64,7 +64,7 @@ pub trait TeamProvider {
 pub enum NoTeam {
     /// It has none for this thread.
     Absent = 1,
-    /// The thread is in a region that has as many threads as the call may have.
+    /// The thread is in a region, and as many threads are in regions as the call may have.
     InWideRegion = 2,
 }
 
