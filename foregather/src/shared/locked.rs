@@ -1,5 +1,4 @@
 //! A value behind a lock.
-use super::meeting::RankPlace;
 use super::plain::SharedElement;
 use super::state::RankState;
 use super::views::Views;
@@ -8,6 +7,7 @@ use core::fmt;
 use core::slice::{from_mut, from_ref};
 use core::time::Duration;
 use foregather_dsm::memory as dsm;
+use foregather_dsm::memory::local::RankPlace;
 use foregather_machine::{Cause, Error, Nanos, Rank};
 use foregather_thread::Word;
 use std::sync::{Arc, Mutex};

@@ -3,12 +3,11 @@
 //! - [`Shared`]: a rank. [`Array`], [`Rows`], [`Locked`]: what ranks share. [`SharedElement`]: the kinds of
 //!   values.
 //! - `ranks`: how ranks start, and where their results go. `state`: what a rank and its locks share.
-//! - `meeting`: meetings of threads. `elements`: the memory of elements. `views`: ranks that share no memory.
+//! - `elements`: the memory of elements. `views`: ranks that share no memory.
 
 mod array;
 mod elements;
 mod locked;
-mod meeting;
 mod plain;
 mod rank;
 mod ranks;

@@ -2,7 +2,6 @@
 use super::array::Array;
 use super::elements::Elements;
 use super::locked::{Locked, LockedValue, PlainLock};
-use super::meeting::combined;
 use super::plain::SharedElement;
 use super::rows::Rows;
 use super::state::{Link, RankState};
@@ -181,7 +180,7 @@ impl<'a> Shared<'a> {
         self.0.together("a reduction")?;
         let call = Call::new(type_name::<T>(), &[0]);
         self.0.within(name, timeout, |_| match &self.0.link {
-            Link::Plain(place) => Ok(combined(&place.exchange(call, value)?, combine)),
+            Link::Plain(place) => Ok(collective::combine_all(&place.exchange(call, value)?, combine)),
             Link::Views(views) => views.reduce(call, value, combine),
         })
     }

@@ -1,9 +1,9 @@
 //! Ranks that share memory: how they start, and where their results go.
-use super::meeting::RankMeeting;
 use super::rank::Shared;
 use super::state::{Link, RankState};
 use super::views::{Views, settings};
 use crate::ends;
+use foregather_dsm::memory::local::RankMeeting;
 use foregather_dsm::memory::{Ended, Thread, lanes, run};
 use foregather_dsm::views::Room;
 use foregather_host::settings as asked;

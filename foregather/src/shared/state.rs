@@ -1,9 +1,9 @@
 //! The state of a rank: its link to the other ranks, and its locks.
-use super::meeting::RankPlace;
 use super::views::Views;
 use core::cell::Cell;
 use core::time::Duration;
 use foregather_dsm::memory::Call;
+use foregather_dsm::memory::local::RankPlace;
 use foregather_machine::{Cause, Error, Nanos, Rank};
 
 /// The data that a rank and its locks share.

@@ -33,3 +33,34 @@ pub async fn allreduce<P: Port, T: Element>(port: &P, values: &mut [T], combine:
         None => Ok(()),
     }
 }
+
+/// The result of [`allreduce`] over members whose values are all here, in rank order: bit for bit the same
+/// for short values, by the same tree.
+///
+/// # Panics
+/// For no values.
+pub fn combine_all<T: Copy>(values: &[T], combine: impl Fn(T, T) -> T) -> T {
+    let pairs = values.len() - (1 << values.len().ilog2());
+    let (paired, single) = values.split_at(2 * pairs);
+    let mut places: Vec<T> = paired.chunks(2).map(|pair| combine(pair[0], pair[1])).chain(single.iter().copied()).collect();
+    while places.len() > 1 {
+        places = places.chunks(2).map(|pair| combine(pair[0], pair[1])).collect();
+    }
+    places[0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_combined_in_rank_order_by_a_tree_of_the_largest_power_of_two() {
+        let tree = |ranks: usize| {
+            let names: Vec<String> = (0..ranks).map(|rank| rank.to_string()).collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            combine_all(&names, |one, two| Box::leak(format!("({one}{two})").into_boxed_str())).to_owned()
+        };
+        assert_eq!([1, 2, 3, 4].map(tree), ["0", "(01)", "((01)2)", "((01)(23))"]);
+        assert_eq!(tree(7), "(((01)(23))((45)6))");
+    }
+}

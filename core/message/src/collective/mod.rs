@@ -29,7 +29,7 @@ mod shift;
 
 pub use all_gather::{ALL_GATHER_LONG, all_gather};
 pub use all_to_all::{ALL_TO_ALL_LONG, all_to_all};
-pub use allreduce::allreduce;
+pub use allreduce::{allreduce, combine_all};
 pub use broadcast::{BROADCAST_LONG, broadcast};
 pub use element::{Element, maximum, minimum, sum};
 pub use gather::gather;

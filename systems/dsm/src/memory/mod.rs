@@ -5,6 +5,7 @@
 //! - [`SharedAllocator`]: allocates before the threads begin, by the same calls on all ranks. [`Array`]:
 //!   elements of plain data.
 //! - [`Call`], [`share`]: a call that all ranks make, and which thread does which part.
+//! - [`local`]: ranks that are threads of this process, in its own memory.
 //! - `heap`: hands memory out; `allocate`: threads allocate and free.
 //! - `reduction`: reductions. `rank_threads`: the threads of a rank from beginning to end. `first_failure`:
 //!   why a rank ended badly.
@@ -17,6 +18,7 @@ mod call;
 mod fault_handler;
 mod first_failure;
 mod heap;
+pub mod local;
 mod mapped;
 mod observer;
 mod rank_threads;

@@ -1,16 +1,16 @@
-//! Meetings of ranks that are threads of this process: each sees what the others have brought.
+//! Calls that all ranks make when they are threads of this process: each sees what the others have brought.
+use crate::memory::Call;
 use core::any::Any;
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use foregather_barrier::{Algorithm, BarrierMember, CachePadded, Group};
-use foregather_dsm::memory::Call;
 use foregather_machine::{Cause, Clock, Error, Nanos, Placement, Rank, WaitContext, block_on};
 use foregather_thread::{Scope, Thread, Word};
 use foregather_wait::{Policy, WaitFor, Waiter};
 use std::sync::{Mutex, PoisonError};
 
-/// Where ranks meet.
-pub(super) struct RankMeeting {
+/// The place where ranks make their calls together.
+pub struct RankMeeting {
     group: Group<Thread>,
     /// By rank.
     places: Box<[CachePadded<[Brought; 2]>]>,
@@ -26,7 +26,7 @@ struct Brought {
 }
 
 /// One rank's place. Dropped before all have ended, it ends the others' waits with its rank.
-pub(super) struct RankPlace<'a> {
+pub struct RankPlace<'a> {
     meeting: &'a RankMeeting,
     rank: Rank,
     /// `None` once this rank has given up.
@@ -40,25 +40,30 @@ pub(super) struct RankPlace<'a> {
 }
 
 /// A lock that its rank has, as long as this lives.
-pub(super) struct HeldLock<'a>(&'a Word);
+pub struct HeldLock<'a>(&'a Word);
 
 impl Drop for HeldLock<'_> {
+    #[inline]
     fn drop(&mut self) {
         self.0.unlock(Scope::Private);
     }
 }
 
 impl RankMeeting {
+    /// The place of that many ranks.
+    ///
     /// # Errors
     /// For no ranks.
-    pub(super) fn new(ranks: u32) -> Result<Self, Error> {
+    pub fn new(ranks: u32) -> Result<Self, Error> {
         let group = Group::new(Algorithm::Central, ranks)?;
         Ok(Self { group, places: (0..ranks).map(|_| CachePadded::default()).collect() })
     }
 
+    /// Gives out the place of `rank`, once.
+    ///
     /// # Errors
     /// If that rank has its place already.
-    pub(super) fn join(&self, cpu: Thread, rank: Rank) -> Result<RankPlace<'_>, Error> {
+    pub fn join(&self, cpu: Thread, rank: Rank) -> Result<RankPlace<'_>, Error> {
         let member = RefCell::new(Some(self.group.join(cpu, rank)?));
         let waiter = Waiter::new(Policy::adaptive(&cpu.costs()), rank);
         Ok(RankPlace { meeting: self, rank, member, turn: Cell::new(0), deadline: Cell::new(Nanos::MAX), cpu, waiter })
@@ -66,35 +71,48 @@ impl RankMeeting {
 }
 
 impl RankPlace<'_> {
-    pub(super) fn rank(&self) -> Rank {
+    /// Its number.
+    #[inline]
+    pub fn rank(&self) -> Rank {
         self.rank
     }
 
-    pub(super) fn size(&self) -> u32 {
+    /// The number of ranks.
+    #[inline]
+    pub fn size(&self) -> u32 {
         self.meeting.group.size()
     }
 
-    pub(super) fn now(&self) -> Nanos {
+    /// The time of its thread's clock.
+    pub fn now(&self) -> Nanos {
         self.cpu.now()
     }
 
-    pub(super) fn set_deadline(&self, deadline: Nanos) {
+    /// Bounds every call of all ranks from now on; [`Nanos::MAX`] for never.
+    pub fn set_deadline(&self, deadline: Nanos) {
         self.deadline.set(deadline);
     }
 
     /// This rank goes on no more: the others' calls end with an error that names it.
-    pub(super) fn give_up(&self) {
+    pub fn give_up(&self) {
         self.member.take();
     }
 
+    /// Checks that this rank may still make calls.
+    ///
     /// # Errors
     /// [`Cause::Poisoned`] once this rank has given up.
-    pub(super) fn check(&self) -> Result<(), Error> {
+    #[inline]
+    pub fn check(&self) -> Result<(), Error> {
         if self.member.borrow().is_some() { Ok(()) } else { Err(Cause::Poisoned { by: Some(self.rank) }.into()) }
     }
 
     /// Waits until the lock is free, until `deadline` at most, and takes it.
-    pub(super) fn lock<'w>(&self, word: &'w Word, deadline: Nanos) -> Result<HeldLock<'w>, Error> {
+    ///
+    /// # Errors
+    /// [`Cause::TimedOut`] when the deadline has passed.
+    #[inline]
+    pub fn lock<'w>(&self, word: &'w Word, deadline: Nanos) -> Result<HeldLock<'w>, Error> {
         let why = || (WaitContext::new("a lock", self.rank).until(deadline), WaitFor::Unseen(self.size()));
         let taken = self.waiter.wait(&self.cpu, word, false, why, || word.try_lock().then_some(()));
         block_on(taken.finish()).map(|()| HeldLock(word))
@@ -103,9 +121,9 @@ impl RankPlace<'_> {
     /// Meets the others, all of which make this call.
     ///
     /// # Errors
-    /// As [`Call::check`], and then it can go on; [`Cause::Poisoned`](foregather_machine::Cause::Poisoned) by
-    /// the rank that has failed.
-    pub(super) fn meet(&self, call: Call) -> Result<(), Error> {
+    /// As [`Call::check`], and then it can go on; [`Cause::Poisoned`] by the rank that has
+    /// failed.
+    pub fn meet(&self, call: Call) -> Result<(), Error> {
         self.next(self.rank).call.store(call.bits(), Relaxed);
         self.wait()?;
         // Only then: ranks that have not left the meeting before may still read what was brought to it.
@@ -126,18 +144,20 @@ impl RankPlace<'_> {
     }
 
     /// Meets the others; every rank gets what all have brought, in their order.
-    pub(super) fn exchange<V: Clone + Send + 'static>(&self, call: Call, value: V) -> Result<Vec<V>, Error> {
+    ///
+    /// # Errors
+    /// As [`RankPlace::meet`].
+    pub fn exchange<V: Clone + Send + 'static>(&self, call: Call, value: V) -> Result<Vec<V>, Error> {
         self.bring(value);
         self.meet(call)?;
         Ok((0..self.size()).filter_map(|rank| self.taken(rank)).collect())
     }
 
     /// Meets the others; every rank gets what the first one makes.
-    pub(super) fn make<V: Clone + Send + 'static>(
-        &self,
-        call: Call,
-        make: impl FnOnce() -> Result<V, Error>,
-    ) -> Result<V, Error> {
+    ///
+    /// # Errors
+    /// As [`RankPlace::meet`]; the errors of `make`.
+    pub fn make<V: Clone + Send + 'static>(&self, call: Call, make: impl FnOnce() -> Result<V, Error>) -> Result<V, Error> {
         if self.rank == 0 {
             self.bring(make());
         }
@@ -163,34 +183,5 @@ impl RankPlace<'_> {
     /// Where a rank brings its value for the next meeting.
     fn next(&self, rank: Rank) -> &Brought {
         &self.meeting.places[rank as usize][1 - self.turn.get()]
-    }
-}
-
-/// All values combined, in rank order and by the tree of
-/// [`allreduce`](foregather_message::collective::allreduce): so sums have the same bits whether ranks are
-/// threads or processes.
-pub(super) fn combined<T: Copy>(values: &[T], combine: impl Fn(T, T) -> T) -> T {
-    let pairs = values.len() - (1 << values.len().ilog2());
-    let (paired, single) = values.split_at(2 * pairs);
-    let mut places: Vec<T> = paired.chunks(2).map(|pair| combine(pair[0], pair[1])).chain(single.iter().copied()).collect();
-    while places.len() > 1 {
-        places = places.chunks(2).map(|pair| combine(pair[0], pair[1])).collect();
-    }
-    places[0]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_are_combined_in_rank_order_by_a_tree_of_the_largest_power_of_two() {
-        let tree = |ranks: usize| {
-            let names: Vec<String> = (0..ranks).map(|rank| rank.to_string()).collect();
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            combined(&names, |one, two| Box::leak(format!("({one}{two})").into_boxed_str())).to_owned()
-        };
-        assert_eq!([1, 2, 3, 4].map(tree), ["0", "(01)", "((01)2)", "((01)(23))"]);
-        assert_eq!(tree(7), "(((01)(23))((45)6))");
     }
 }
