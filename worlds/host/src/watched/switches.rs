@@ -77,8 +77,8 @@ const OUT: u16 = 1 << 13;
 const PREEMPT: u16 = 1 << 14;
 
 /// The memory of one processor's records: a page of the kernel, and a power of two of bytes after it. It has
-/// room for 1,300 switches: if there are more between two looks, the first ones stand for all, so that reading
-/// them costs little.
+/// room for 1,300 switches. If there are more between two looks, the first ones stand for all, and reading
+/// costs little.
 const PAGE: usize = 4_096;
 const DATA: usize = 16 * PAGE;
 /// Where the kernel writes how far it has written, and reads how far was read.
