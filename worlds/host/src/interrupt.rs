@@ -14,7 +14,8 @@ const INTERRUPTED: i32 = 130;
 static FLAG: OnceLock<Result<Arc<AtomicBool>, i32>> = OnceLock::new();
 
 /// Installs the handlers: the first SIGINT or SIGTERM sets the flag and the second one exits with status 130,
-/// after it has restored the settings of a terminal that were kept ([`terminal::keep_settings`]). Installing them again changes nothing.
+/// after it has restored the settings of a terminal that were kept ([`terminal::keep_settings`]). Installing
+/// them again changes nothing.
 ///
 /// # Errors
 /// If the system refuses the signal handlers.

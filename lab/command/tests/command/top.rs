@@ -123,7 +123,7 @@ fn two_signals_at_once_leave_the_terminal_as_it_was() {
     for signal in [Signal::STOP, Signal::TERM, Signal::INT, Signal::CONT] {
         kill_process(process, signal).unwrap();
     }
-    // The terminal takes what is printed only while somebody reads it, until the last descriptor is closed.
+    // The terminal takes only as much as is read. Reading ends when the last descriptor is closed.
     let reader = std::thread::spawn(move || {
         while let Ok(length @ 1..) = master.read(&mut bytes) {
             shown.extend_from_slice(&bytes[..length]);

@@ -184,7 +184,8 @@ impl Contest {
         self.save(&smallest, seed, "differs", Some(&last))
     }
 
-    /// Writes a program with how it ended without the library and with it, if that differs, and how to repeat it.
+    /// Writes a program with how it ended without the library and with it, if that differs, and how to
+    /// repeat it.
     fn save(&self, program: &TestProgram, seed: u64, what: &str, outcomes: Option<&[Outcome; 2]>) -> Result<()> {
         fs::create_dir_all(&self.keep)?;
         let (comment, ending) = match program.language {

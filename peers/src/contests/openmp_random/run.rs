@@ -163,7 +163,8 @@ impl Bench<'_> {
         compile(options, &with(objects, &["-rdynamic", "-ldl", "-pthread", "-o", "program"]))
     }
 
-    /// Runs what was built without the library under test, and with it up to `times` times, until a run differs.
+    /// Runs what was built without the library under test, and with it up to `times` times, until a run
+    /// differs.
     pub(super) fn judge(&self, program: &TestProgram, times: usize, hang: Duration) -> Result<Judgement> {
         let (theirs, took, _) = self.run(program, false, LIMIT)?;
         match &theirs {

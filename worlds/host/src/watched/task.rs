@@ -87,8 +87,8 @@ pub struct TaskFacts {
     pub slept: u64,
 }
 
-/// Looks at threads again and again. It keeps their files open, because opening them takes most of the time of
-/// a look: 15 us for each thread, and 5 us if they are open.
+/// Looks at threads again and again. It keeps their files open, because opening them takes most of the time
+/// of a look: 15 us for each thread, and 5 us if they are open.
 #[derive(Debug, Default)]
 pub struct TaskReader {
     kept: BTreeMap<(u32, ThreadId), TaskFiles>,
