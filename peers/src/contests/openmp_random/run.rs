@@ -27,7 +27,7 @@ const AGAIN: usize = 20;
 /// Where programs are compiled and run: a folder that one thread uses.
 pub(super) struct Bench<'a> {
     pub(super) folder: PathBuf,
-    /// Where [`prepare`] was.
+    /// Where [`CompilerFamily::prepare`] compiled what all programs share.
     pub(super) shared: PathBuf,
     pub(super) library: &'a LibraryUnderTest,
     pub(super) compilers: CompilerFamily,

@@ -2,8 +2,8 @@
 //!
 //! Each thread has a slot that it alone writes, so the watcher reads a hint, never a lock: a reading may be
 //! torn between two fields, and is one sample of many. Counts and times are sums, so none is lost between two
-//! readings. An episode of a barrier is counted in the slot of the thread that arrived last. A [`ring`] has
-//! [`samples`] of the code that threads execute.
+//! readings. An episode of a barrier is counted in the slot of the thread that arrived last. A ring has
+//! samples of the code that threads execute.
 mod ring;
 mod samples;
 
