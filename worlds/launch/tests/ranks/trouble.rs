@@ -41,8 +41,18 @@ pub(crate) fn end_of(mut child: Child) -> Output {
     panic!("it was deaf: {}", text(&child.wait_with_output().unwrap()));
 }
 
-/// The process of that rank itself.
+/// The process of that rank itself, as soon as it is there: a process that is executing a program shows no
+/// variables for a moment.
 pub(crate) fn process_of(rank: u32, marker: &str) -> Pid {
+    let mut found = Vec::new();
+    wait_until(|| {
+        found = processes_of(rank, marker);
+        !found.is_empty()
+    });
+    Pid::from_raw(found[0]).unwrap()
+}
+
+fn processes_of(rank: u32, marker: &str) -> Vec<i32> {
     let number = format!("FOREGATHER_RANK={rank}");
     let all = fs::read_dir("/proc").unwrap().flatten();
     let found = all.filter(|entry| {
@@ -51,7 +61,7 @@ pub(crate) fn process_of(rank: u32, marker: &str) -> Pid {
     });
     let mut numbers: Vec<i32> = found.map(|entry| entry.file_name().to_str().unwrap().parse().unwrap()).collect();
     numbers.sort_unstable();
-    Pid::from_raw(numbers[0]).unwrap()
+    numbers
 }
 
 #[test]
