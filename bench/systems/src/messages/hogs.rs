@@ -208,11 +208,10 @@ mod tests {
         let hogs = Hogs::threads(&segment, 0, affinity::allowed().into_iter().take(1)).unwrap();
         let speed = Speed::of(&segment, 1);
         let deadline = clock::now() + Nanos::from_ms(20_000);
-        while segment.word(0).load() < 10 {
+        while speed.per_s() == 0.0 {
             assert!(clock::now() < deadline, "it does nothing");
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
-        assert!(speed.per_s() > 0.0);
         drop(hogs);
         let still = || {
             let before = segment.word(0).load();
