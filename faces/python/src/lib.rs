@@ -49,6 +49,6 @@ mod _foregather {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::object::init(module.py())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("ThreadBarrier", module.py().get_type::<super::thread_barrier::ThreadBarrier>())
+        module.add("ThreadBarrier", module.py().get_type::<super::thread_barrier::ResettableBarrier>())
     }
 }

@@ -22,7 +22,7 @@ const MOST_PARTIES: u32 = 1 << 24;
 /// none. A wait that times out, is interrupted or whose action fails breaks the barrier: all waits raise
 /// `threading.BrokenBarrierError` until `reset`.
 #[pyclass(frozen, subclass, weakref, name = "Barrier", module = "foregather.threading")]
-pub(crate) struct ThreadBarrier {
+pub(crate) struct ResettableBarrier {
     /// The number of threads that each wait needs.
     #[pyo3(get)]
     parties: u32,
@@ -109,7 +109,7 @@ impl State {
 }
 
 #[pymethods]
-impl ThreadBarrier {
+impl ResettableBarrier {
     #[new]
     #[pyo3(signature = (parties, action = None, timeout = None))]
     fn new(parties: &Bound<'_, PyAny>, action: Option<Py<PyAny>>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
@@ -187,7 +187,7 @@ impl ThreadBarrier {
     }
 }
 
-impl ThreadBarrier {
+impl ResettableBarrier {
     /// What its threads share. No code of Python runs while it is held.
     fn state(&self) -> MutexGuard<'_, State> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -10,7 +10,7 @@ use foregather_wait::Account;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// One member of a central barrier between threads, which knows the names of the others' threads. Dropped, it
-/// has left, and members that still need it are told.
+/// has left, and members that still need it get an error.
 pub struct NamedMember {
     inner: BarrierMember<Thread>,
     names: Arc<Names>,

@@ -17,8 +17,7 @@ use foregather_wait::{Policy, Roster, Snapshot, Waiter};
 /// Messages between two ends arrive in the order in which they were ended. A rank that wants several threads
 /// to send and receive at once gives each a lane, and a messenger: messages of different lanes have no order
 /// among them. A messenger can be sent to another thread, but one thread uses it at a time. A rank that is
-/// done calls [`Messenger::leave`]; an end that is dropped without that has gone away, and peers that wait
-/// for it are told.
+/// done calls [`Messenger::leave`]; if an end is dropped without that, peers that wait for it get an error.
 pub struct Messenger<F: Fabric> {
     pub(super) connections: Connections<F>,
     packing: Box<[Packing]>,
@@ -122,7 +121,7 @@ impl<F: Fabric> Messenger<F> {
     }
 }
 
-/// An end that did not leave has gone away half way: peers that wait for it are told.
+/// Peers that wait for an end that did not leave get an error.
 impl<F: Fabric> Drop for Messenger<F> {
     fn drop(&mut self) {
         if !self.leaves {

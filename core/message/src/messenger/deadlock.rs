@@ -142,7 +142,7 @@ impl DeadlockDetection {
             with.chasing.set(false);
             return Ok(());
         }
-        let garbled = Cause::ProtocolViolation { from, what: "a chase of nobody" };
+        let garbled = Cause::ProtocolViolation { from, what: "a deadlock probe that names no rank of the job" };
         let known = |chase: &Chase| chase.chain.iter().all(|(rank, _)| *rank < connections.size);
         let chase = Chase::read(bytes).filter(known).ok_or(garbled)?;
         if kind == FrameKind::Chase {

@@ -9,7 +9,7 @@ use foregather_machine::{Fabric, Rank};
 use std::collections::VecDeque;
 
 /// A part of a message that has come and waits for the program.
-pub(super) enum Arrived {
+pub(super) enum UnexpectedMessage {
     /// A frame, copied.
     Frame(Head, Vec<u8>),
     /// Offered pieces, fetched already.
@@ -18,7 +18,7 @@ pub(super) enum Arrived {
     Offered(Offer),
 }
 
-impl Arrived {
+impl UnexpectedMessage {
     fn bytes(&self) -> usize {
         match self {
             Self::Frame(_, bytes) | Self::Fetched(_, bytes) => bytes.len(),
@@ -35,7 +35,7 @@ impl Arrived {
 }
 
 struct Entry {
-    arrived: Arrived,
+    arrived: UnexpectedMessage,
     /// The frame's credit is owed only when the program has read it.
     unpaid: bool,
 }
@@ -130,11 +130,11 @@ impl IncomingMessages {
         self.with(from).unexpected.borrow().offered > 0
     }
 
-    pub(super) fn push(&self, from: Rank, arrived: Arrived, unpaid: bool) {
+    pub(super) fn push(&self, from: Rank, arrived: UnexpectedMessage, unpaid: bool) {
         self.entries.set(self.entries.get() + 1);
         self.bytes.set(self.bytes.get() + arrived.bytes());
         let mut unexpected = self.with(from).unexpected.borrow_mut();
-        unexpected.offered += usize::from(matches!(arrived, Arrived::Offered(_)));
+        unexpected.offered += usize::from(matches!(arrived, UnexpectedMessage::Offered(_)));
         unexpected.ends += usize::from(arrived.is_end());
         unexpected.entries.push_back(Entry { arrived, unpaid });
     }
@@ -143,7 +143,7 @@ impl IncomingMessages {
     fn pop(&self, from: Rank) -> Option<bool> {
         let mut unexpected = self.with(from).unexpected.borrow_mut();
         let entry = unexpected.entries.pop_front()?;
-        unexpected.offered -= usize::from(matches!(entry.arrived, Arrived::Offered(_)));
+        unexpected.offered -= usize::from(matches!(entry.arrived, UnexpectedMessage::Offered(_)));
         unexpected.ends -= usize::from(entry.arrived.is_end());
         self.entries.set(self.entries.get() - 1);
         self.bytes.set(self.bytes.get() - entry.arrived.bytes());
@@ -151,14 +151,14 @@ impl IncomingMessages {
     }
 
     /// Reads the oldest unexpected part of that rank, if there is any.
-    fn read_unexpected<R>(&self, from: Rank, read: impl FnOnce(&Arrived) -> R) -> Option<R> {
+    fn read_unexpected<R>(&self, from: Rank, read: impl FnOnce(&UnexpectedMessage) -> R) -> Option<R> {
         self.with(from).unexpected.borrow().entries.front().map(|entry| read(&entry.arrived))
     }
 
     /// Copies fetched pieces. `false`: they are still with their sender.
     pub(super) fn take_fetched(&self, from: Rank, into: &mut [&mut [u8]]) -> bool {
         let fetched = self.read_unexpected(from, |arrived| {
-            let Arrived::Fetched(_, bytes) = arrived else { return false };
+            let UnexpectedMessage::Fetched(_, bytes) = arrived else { return false };
             let mut rest = &bytes[..];
             for piece in into {
                 let (now, later) = rest.split_at(piece.len());
@@ -180,8 +180,8 @@ impl IncomingMessages {
     ) -> Option<R> {
         if self.has(from) {
             return self.read_unexpected(from, |arrived| match arrived {
-                Arrived::Frame(head, bytes) => Some(read(*head, bytes)),
-                Arrived::Fetched(..) | Arrived::Offered(_) => None,
+                UnexpectedMessage::Frame(head, bytes) => Some(read(*head, bytes)),
+                UnexpectedMessage::Fetched(..) | UnexpectedMessage::Offered(_) => None,
             })?;
         }
         let head = |bits| Head::unpack(bits).unwrap_or(Head { kind: FrameKind::Abort, credits: 0, extra: 0 });
@@ -200,8 +200,8 @@ impl IncomingMessages {
     #[cold]
     pub(super) fn front<F: Fabric>(&self, connections: &Connections<F>, from: Rank) -> Option<Front> {
         let kept = self.read_unexpected(from, |arrived| match arrived {
-            Arrived::Fetched(offer, _) | Arrived::Offered(offer) => Some(Front::Offer(offer.clone())),
-            Arrived::Frame(..) => None,
+            UnexpectedMessage::Fetched(offer, _) | UnexpectedMessage::Offered(offer) => Some(Front::Offer(offer.clone())),
+            UnexpectedMessage::Frame(..) => None,
         });
         if let Some(Some(front)) = kept {
             return Some(front);

@@ -26,8 +26,8 @@ fn take(from: &Cell<u32>) -> Option<()> {
     Some(())
 }
 
-/// A packet while it is lent. If it is dropped unfetched the connection is given up, and the peer is told
-/// before the memory goes.
+/// A packet while it is lent. If it is dropped unfetched, the connection is given up, and the peer is
+/// notified before the memory is released.
 struct Lending<'m, F: Fabric> {
     messenger: &'m Messenger<F>,
     to: Rank,

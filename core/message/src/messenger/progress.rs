@@ -4,7 +4,7 @@ use super::channel::Messenger;
 use super::connections::{count, garbled};
 use super::deadlock::{DeadlockDetection, PATIENCE};
 use super::frame::{FrameKind, Head};
-use super::incoming::Arrived;
+use super::incoming::UnexpectedMessage;
 use super::rendezvous::Offer;
 use crate::link::Lost;
 use foregather_machine::{Address, Cause, Error, Fabric, Key, Nanos, Packet, Rank, WaitContext, reached};
@@ -94,7 +94,7 @@ pub(super) async fn settled(rest: Result<Option<impl Future<Output = Result<(), 
 }
 
 impl<F: Fabric> Messenger<F> {
-    /// Why this wait is in vain, if a message was given up that it depends on.
+    /// Why this wait cannot end well, if a message that it depends on was given up.
     #[inline]
     fn poisoned(&self, waiting: Waiting) -> Option<Lost> {
         match waiting {
@@ -359,9 +359,9 @@ impl<F: Fabric> Messenger<F> {
                     if !full {
                         reached("messenger:11");
                     }
-                    Arrived::Offered(offer)
+                    UnexpectedMessage::Offered(offer)
                 } else {
-                    Arrived::Frame(head, bytes.to_vec())
+                    UnexpectedMessage::Frame(head, bytes.to_vec())
                 };
                 self.keep(from, arrived, full);
                 Ok(Drained::Done(!full))
@@ -370,7 +370,7 @@ impl<F: Fabric> Messenger<F> {
         }
     }
 
-    fn keep(&self, from: Rank, arrived: Arrived, unpaid: bool) {
+    fn keep(&self, from: Rank, arrived: UnexpectedMessage, unpaid: bool) {
         if self.packing(from).is_busy() {
             reached("messenger:3");
         }
@@ -394,7 +394,7 @@ impl<F: Fabric> Messenger<F> {
         }
         let mut aside = self.room_aside(from, offer.bytes())?;
         self.fetch(from, &offer, &mut [&mut aside]).await?;
-        self.keep(from, Arrived::Fetched(offer, aside), false);
+        self.keep(from, UnexpectedMessage::Fetched(offer, aside), false);
         Ok(())
     }
 

@@ -66,7 +66,7 @@ impl<F: Fabric> Messenger<F> {
 
     /// Runs `body`, in which several messages may be open at a time ([`MessageScope::end_later`]). If it ends
     /// well, the scope waits for all of them; if it fails or panics, it gives up those that are not fetched
-    /// yet, and their receivers are told. Acts when called: await it.
+    /// yet, and their receivers get an error. Acts when called: await it.
     ///
     /// # Errors
     /// The errors of `body`; as [`Outgoing::end`](super::Outgoing::end) for the messages that are open then.

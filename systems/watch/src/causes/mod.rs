@@ -12,6 +12,7 @@ mod stuck;
 use crate::{Observation, Remedy};
 use foregather_machine::Nanos;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// Why threads wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -188,8 +189,8 @@ pub fn judge(seen: &Observation) -> Vec<NamedCause> {
     }
     causes.sort_by_key(|found| (core::cmp::Reverse(found.explains), found.cause));
     // Two judges may find the same one by different evidence: the one that explains more stays.
-    let mut known = Vec::new();
-    causes.retain(|found| !known.contains(&found.cause) && (known.push(found.cause), true).1);
+    let mut known = BTreeSet::new();
+    causes.retain(|found| known.insert(found.cause));
     // Each cause goes above the first of those that it brings about.
     let order: Vec<WaitCause> = causes.iter().map(|found| found.cause).collect();
     for cause in order.into_iter().rev() {
