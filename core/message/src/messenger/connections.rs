@@ -240,8 +240,8 @@ impl<F: Fabric> Connections<F> {
         error
     }
 
-    /// Gives up the connection: its message will never be whole. The peer is notified now, or as soon as there
-    /// is room.
+    /// Gives up the connection: its message will never be whole. The peer is notified now, or as soon as
+    /// there is room.
     #[cold]
     pub(super) fn give_up(&self, peer: Rank) {
         if self.link(peer).end(self.culprit.get()) {
