@@ -59,7 +59,7 @@ pub fn measure() -> Result<(Vec<Price>, Costs), Error> {
             round_trip("line_round_trip_ns", "a line to another processor and back", (here, there), Policy::Spin, 1_000)?;
         line.samples_ns.iter_mut().for_each(|half| *half *= 2.0);
         prices.push(line);
-        prices.extend(remote_wake(here, there)?);
+        prices.extend(remote_wake(here, there, false)?);
     }
     let price = |name: &str, typical: Nanos| {
         let median = prices.iter().find(|price| price.name == name).map(Price::median);
@@ -130,13 +130,33 @@ fn round_trip(name: &'static str, what: &'static str, cpus: (CpuId, CpuId), poli
     Ok(Price { name, what, samples_ns })
 }
 
-/// Wakes a sleeper on an idle processor: how long until it runs, and what that costs the waker.
-fn remote_wake(here: CpuId, there: CpuId) -> Result<[Price; 2], Error> {
+/// How long it takes to wake a sleeper whose processor is busy with another thread, which it preempts: the
+/// median. `None` with one processor.
+///
+/// # Errors
+/// As [`measure`].
+pub fn busy_wake() -> Result<Option<Nanos>, Error> {
+    let allowed = affinity::allowed();
+    let Some(&there) = allowed.get(1) else { return Ok(None) };
+    let [wake, _] = remote_wake(allowed[0], there, true)?;
+    Ok(Some(Nanos(wake.median() as u64)))
+}
+
+/// Wakes a sleeper on another processor, which is idle or runs a busy thread: how long until the sleeper runs,
+/// and what that costs the waker.
+fn remote_wake(here: CpuId, there: CpuId, busy: bool) -> Result<[Price; 2], Error> {
     const ROUNDS: u32 = 200;
     let (call, answer, woken_at) = (Word::default(), Word::default(), std::sync::atomic::AtomicU64::new(0));
+    let over = AtomicU32::new(0);
     let place = |rank| Some(if rank == 0 { here } else { there });
-    let ends = foregather_thread::run(2, place, |cpu, rank| {
+    let ends = foregather_thread::run(if busy { 3 } else { 2 }, place, |cpu, rank| {
         let (mut wakes, mut calls) = (vec![], vec![]);
+        if rank == 2 {
+            // Bounded, because under a real-time class nothing takes the processor away from it.
+            let end = cpu.now() + BOUND;
+            crate::hog(|| over.load(Relaxed) != 0 || cpu.now() > end);
+            return Ok((wakes, calls));
+        }
         let waiter = Waiter::new(if rank == 0 { Policy::Spin } else { Policy::Block }, rank);
         let wait = |on: &Word, round| {
             let why = || (WaitContext::new("price", rank).of(1 - rank).until(cpu.now() + BOUND), WaitFor::Unknown);
@@ -156,6 +176,7 @@ fn remote_wake(here: CpuId, there: CpuId) -> Result<[Price; 2], Error> {
                 cpu.publish(&answer, round);
             }
         }
+        over.store(1, Relaxed);
         Ok::<_, Error>((wakes, calls))
     })?;
     let (wakes, calls) = ends.into_iter().next().unwrap_or(Ok((vec![], vec![])))?;

@@ -1,7 +1,7 @@
 //! This machine for the simulator of processors, and by which factor the two differ: what every comparison of
 //! them needs.
 use foregather_host::{facts, sched};
-use foregather_machine::{Costs, Nanos};
+use foregather_machine::{Costs, Error, Nanos};
 use foregather_sim::smp::{Eevdf, Group, MachineSpec, Prices, RoundRobin, Scheduler, Ties};
 
 /// This machine, as far as the simulator knows machines.
@@ -24,6 +24,18 @@ impl Calibration {
         let tick = facts.tick_hz.map_or(costs.tick, |hz| Nanos(1_000_000_000 / u64::from(hz.max(1))));
         let turn = sched::round_robin_slice().unwrap_or(Nanos::from_ms(100));
         Self { prices: Prices::measured(costs), tick, slice: Eevdf::base_slice(facts.cpus_online), turn }
+    }
+
+    /// The same, with the price of preempting a busy processor as it is measured now.
+    ///
+    /// # Errors
+    /// If a thread cannot be pinned, or a partner never answered.
+    pub(super) fn with_preemption(costs: &Costs) -> Result<Self, Error> {
+        let mut this = Self::of(costs);
+        if let Some(wake) = foregather_bench::prices::busy_wake()? {
+            this.prices.preempt = wake - this.prices.switch - this.prices.waker;
+        }
+        Ok(this)
     }
 
     /// A machine of `cpus` processors for one team, which is in the only control group if it has a quota:
@@ -55,6 +67,7 @@ pub(super) mod tests {
             switch_to_idle: Nanos(1_000),
             wake_idle: Nanos(12_000),
             waker: Nanos(6_000),
+            preempt: Nanos::ZERO,
             yield_call: Nanos(500),
             yield_switch: Nanos(1_000),
             line: Nanos(50),

@@ -513,8 +513,9 @@ pub struct Barriers {
     /// End with 1 if fewer than six of the eight are within a factor of 1.5.
     #[arg(long, requires = "validate")]
     pub check: bool,
-    /// After that, simulates the teams of the same rows with this machine's prices, and says by which factor
-    /// the simulator is off: of the waiters named, or of the adaptive one and a few fixed ones.
+    /// Before that, simulates several starts of the teams of the same rows with this machine's prices; then
+    /// reports by which factor, and in which share of the starts, the measurements differ: of the waiters
+    /// named, or of the adaptive one and a few fixed ones. Every cell is measured 12 times.
     #[arg(long, conflicts_with_all = ["ablation", "validate"])]
     pub predict: bool,
     /// Only rows whose name contains one of these, separated by semicolons: `2t pinned;4t, 1 us`; or any row

@@ -11,7 +11,7 @@ use super::names::PRODUCT;
 use super::shades::{Shades, share};
 use super::spec::{Cell, Chart, FigureSpec, Reading, least, most, names, positive};
 use foregather_measure::barriers::ablation::{NOTHING, OFF};
-use foregather_measure::barriers::predict::{LIMIT_ALONE, LIMIT_CROWDED};
+use foregather_measure::barriers::predict::LIMIT;
 use foregather_measure::barriers::waiters::CANDIDATE;
 use foregather_results::number::{digits, quantity};
 
@@ -77,7 +77,7 @@ pub(super) const PREDICTIONS: FigureSpec = FigureSpec {
         let farthest = most(cells.iter(), |cell| cell.figure("factor").unwrap_or(0.0))?;
         let us = |name: &str| quantity(farthest.figure(name).unwrap_or(f64::NAN), "us");
         Some(format!(
-            "{} of {} predictions are within a factor of {LIMIT_ALONE}, or of {LIMIT_CROWDED} beside hogs and under a quota. Farthest off \
+            "{} of {} predictions are within a factor of {LIMIT}, in each state that a team may settle in. Farthest off \
              is {} in {}, by a factor of {}: {} measured, {} predicted.",
             cells.iter().filter(|cell| cell.figure("within").is_some_and(|within| within > 0.0)).count(),
             cells.len(),
@@ -103,7 +103,7 @@ fn bounds((low, high): (f64, f64)) -> Vec<Curve> {
         let (more, less) = ([(low, low * factor), (high / factor, high)], [(low * factor, low), (high, high / factor)]);
         [more, less].map(|points| line(factor, points))
     };
-    [LIMIT_ALONE, LIMIT_CROWDED].into_iter().flat_map(both).collect()
+    both(LIMIT).into()
 }
 
 /// One curve a series; one with `formula` in its name is a band below the others.

@@ -17,6 +17,7 @@ const PRICES: Prices = Prices {
     switch_to_idle: Nanos(1_000),
     wake_idle: Nanos(26_000),
     waker: Nanos(2_000),
+    preempt: Nanos::ZERO,
     yield_call: Nanos(1_000),
     yield_switch: Nanos(2_000),
     line: Nanos(100),

@@ -19,7 +19,7 @@ use crate::{Experiment, Measured, validate};
 use anyhow::{Context, Result, bail};
 use foregather_barrier::Algorithm;
 use foregather_bench::{BarrierCell, Cell, Work};
-use foregather_host::{affinity, clock, interrupt};
+use foregather_host::{affinity, clock};
 use foregather_machine::Nanos;
 use foregather_results::table::Shows::{Count, Figure, Label};
 use foregather_results::table::{Heading, ResultTable, texts};
@@ -92,22 +92,27 @@ impl Experiment for Barriers {
         let (repetitions, ms) = match self {
             Self { quick: true, .. } => (2, 20),
             Self { wide: true, .. } | Self { ablation: true, .. } => (7, 40),
+            // How often a team settles in which state takes many starts.
+            Self { predict: true, .. } => (predict::STARTS, 40),
             _ => (3, 40),
         };
         let repetitions = self.repetitions.unwrap_or(repetitions);
         let ms = self.ms.unwrap_or(if draws { 200 } else { ms });
         notes.extend(left_out(&rows, &waiters));
+        let predicted = if self.predict {
+            let (rows, waiters, named, span) = (&rows, &waiters, self.waiters.is_some(), Nanos::from_ms(ms));
+            Some(predict::Plan { rows, waiters, named, costs: &costs, span }.predict(quiet)?)
+        } else {
+            None
+        };
         let mut found = matrix(&rows, &waiters, repetitions, ms, (self.seed, quiet))?;
         found.measurements.extend(figures::summaries(&found.measurements));
         if self.ablation {
             ablation::describe(&mut found.measurements);
         }
         notes.append(&mut found.notes);
-        if self.predict && !interrupt::requested() {
-            let (rows, waiters, named, span) = (&rows, &waiters, self.waiters.is_some(), Nanos::from_ms(ms));
-            let plan = predict::Plan { rows, waiters, named, costs: &costs, span };
-            let (predictions, left_out) = plan.run(&found.measurements, quiet);
-            found.measurements.extend(predictions);
+        if let Some((predicted, left_out)) = predicted {
+            found.measurements.extend(predicted.against(&found.measurements));
             notes.extend(left_out);
         }
         Ok(Measured { notes, ..found })
@@ -129,8 +134,10 @@ fn chosen_rows(options: &Barriers, draws: bool) -> Result<(Vec<Row>, Vec<String>
         let seed = options.draw.flatten().unwrap_or_else(clock::unix_seconds);
         let count = options.rows.as_deref().map_or(Ok(rows::USUAL), str::parse);
         let count = count.context("--rows: with drawn rows it is how many")?;
-        rows.extend(rows::draw(seed, count, affinity::allowed().len() as u32));
-        notes.push(format!("{count} rows were drawn by seed {seed}: `--draw {seed} --rows {count}` draws them again"));
+        let wanted = |row: &Row| !options.predict || row.can_be_simulated();
+        rows.extend(rows::draw(seed, count, affinity::allowed().len() as u32, wanted));
+        let predict = if options.predict { " --predict" } else { "" };
+        notes.push(format!("{count} rows were drawn by seed {seed}: `--draw {seed} --rows {count}{predict}` draws them again"));
     }
     Ok((rows, notes))
 }

@@ -104,6 +104,12 @@ impl Row {
         (row.name() == name).then_some(row)
     }
 
+    /// Returns whether the simulator knows all that the row has: no fork-join episodes, and no background load
+    /// but hogs.
+    pub fn can_be_simulated(&self) -> bool {
+        !self.fork_join && self.stranger == Stranger::Hog
+    }
+
     /// The class of load that it belongs to.
     pub fn class(&self) -> LoadClass {
         match (self.shape, self.threads) {
@@ -305,14 +311,15 @@ const DRAWN_SHAPES: [WorkDistribution; 5] = [
 ];
 const BURSTS_MS: [u32; 6] = [1, 2, 5, 10, 20, 50];
 
-/// Draws `count` different rows, the same ones for the same seed and number of processors.
-pub fn draw(seed: u64, count: usize, cpus: u32) -> Vec<Row> {
+/// Draws `count` different rows of those that are `wanted`, the same ones for the same seed and number of
+/// processors.
+pub fn draw(seed: u64, count: usize, cpus: u32, wanted: impl Fn(&Row) -> bool) -> Vec<Row> {
     let mut random = SplitMix(SplitMix::mix(seed));
     let mut rows: Vec<Row> = Vec::new();
-    // One that is there already is drawn anew.
+    // One that is there already is drawn again.
     while rows.len() < count {
         let row = one(&mut random, rows.len() % 3, cpus);
-        if rows.iter().all(|other| other.name() != row.name()) {
+        if wanted(&row) && rows.iter().all(|other| other.name() != row.name()) {
             rows.push(row);
         }
     }
@@ -426,9 +433,9 @@ mod tests {
     #[test]
     fn a_draw_is_its_seeds_and_has_as_many_rows_of_each_stratum() {
         let cpus = affinity::allowed().len() as u32;
-        let rows = draw(7, 60, cpus);
-        assert_eq!(rows, draw(7, 60, cpus));
-        assert_ne!(rows, draw(8, 60, cpus));
+        let rows = draw(7, 60, cpus, |_| true);
+        assert_eq!(rows, draw(7, 60, cpus, |_| true));
+        assert_ne!(rows, draw(8, 60, cpus, |_| true));
         let of = |class: LoadClass| rows.iter().filter(|row| row.class() == class).count();
         assert_eq!([LoadClass::DrawnAlone, LoadClass::DrawnCrowded].map(of), [20, 20 + usize::from(cpus < 2) * 20]);
         assert!(rows.iter().all(|row| Row::parse(&row.name()).map(|parsed| Row { drawn: true, ..parsed }).as_ref() == Some(row)));
@@ -436,7 +443,7 @@ mod tests {
 
     #[test]
     fn everything_of_the_space_is_drawn() {
-        let rows = draw(1, 2_000, 2);
+        let rows = draw(1, 2_000, 2, |_| true);
         let some = |holds: &dyn Fn(&Row) -> bool| assert!(rows.iter().any(holds));
         DRAWN_SHAPES.iter().for_each(|shape| some(&|row| row.shape == *shape));
         DRAWN_GRAINS_US.iter().for_each(|grain| some(&|row| row.grain_us == *grain));

@@ -76,7 +76,7 @@ impl DrawnRow {
 pub(super) fn draw(seed: u64, count: usize, barriers: bool, cpus: u32) -> Vec<DrawnRow> {
     let mut random = SplitMix(SplitMix::mix(seed));
     if barriers {
-        return rows::draw(seed, count, cpus).into_iter().map(|row| barrier(&mut random, row)).collect();
+        return rows::draw(seed, count, cpus, |_| true).into_iter().map(|row| barrier(&mut random, row)).collect();
     }
     let mut rows: Vec<DrawnRow> = Vec::new();
     while rows.len() < count {

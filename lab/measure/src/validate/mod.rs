@@ -63,7 +63,7 @@ pub(super) fn run(options: &Barriers, quiet: bool) -> Result<Measured> {
     let repetitions = options.repetitions.unwrap_or(5);
     let mut bench = Bench {
         costs,
-        calibration: Calibration::of(&costs),
+        calibration: Calibration::with_preemption(&costs)?,
         cells: sides::Cells { span: Nanos::from_ms(options.ms.unwrap_or(100)), iterations_per_us: Work::iterations_per_us() },
         matrix: Matrix::new("validate", cells, repetitions, Order::Random(options.seed), quiet).all_or_none(),
         notes: vec![],

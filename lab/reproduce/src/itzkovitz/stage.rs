@@ -56,6 +56,7 @@ impl Scenario {
             switch_to_idle: us(1),
             wake_idle: WAKE_1999,
             waker: Nanos::ZERO,
+            preempt: Nanos::ZERO,
             yield_call: us(1),
             yield_switch: WAKE_1999,
             line: Nanos(200),

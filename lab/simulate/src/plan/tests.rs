@@ -57,7 +57,7 @@ fn a_number_of_threads_is_a_plan() {
 
 #[test]
 fn every_rule_of_the_old_scheduler_can_be_set() {
-    let rules = "[machine]\ncpus = 8\nties = \"random\"\nresolution = \"10 ns\"\n[machine.prices]\nswitch = \"3 us\"\nwaker = \"1 us\"\n\
+    let rules = "[machine]\ncpus = 8\nties = \"random\"\nresolution = \"10 ns\"\n[machine.prices]\nswitch = \"3 us\"\nwaker = \"1 us\"\npreempt = \"1 us\"\n\
                  switch-to-idle = \"2 us\"\nwake-idle = \"4 us\"\nyield-call = \"5 us\"\nyield-switch = \"6 us\"\nline = \"100 ns\"\nmigration = \"7 us\"\nmove-call = \"8 us\"\nlook = \"9 us\"\n\
                  [machine.linux24]\ntick = \"10 ms\"\nallocation-ticks = 5\npenalty-ticks = 1\nbonus-ticks = 2\nthreshold-ticks = 3\n\
                  accounting = \"staggered\"\nwhole-ticks = true\ninsertion = \"tail\"\ncharge-switch = false\nhold = false\n\
@@ -70,6 +70,7 @@ fn every_rule_of_the_old_scheduler_can_be_set() {
         switch_to_idle: us(2),
         wake_idle: us(4),
         waker: us(1),
+        preempt: us(1),
         yield_call: us(5),
         yield_switch: us(6),
         line: Nanos(100),

@@ -46,6 +46,7 @@ impl ClusterSpec {
             switch_to_idle: us(1),
             wake_idle: us(3),
             waker: Nanos::ZERO,
+            preempt: Nanos::ZERO,
             yield_call: Nanos(500),
             yield_switch: us(2),
             line: Nanos(200),

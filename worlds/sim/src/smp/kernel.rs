@@ -219,7 +219,7 @@ impl Kernel {
             (_, NOBODY) => machine.prices.switch_to_idle,
             (NOBODY, next) if machine.thread(next).want == Want::Move(cpu) => machine.prices.move_call,
             (NOBODY, _) => machine.prices.wake_idle,
-            _ if interrupted => machine.prices.switch + machine.prices.waker,
+            _ if interrupted => machine.prices.switch + machine.prices.waker + machine.prices.preempt,
             // The rest of the price is the call, which the thread pays when it comes back.
             (present, _) if machine.thread(present).want == Want::Yield => {
                 machine.prices.yield_switch - machine.prices.yield_call

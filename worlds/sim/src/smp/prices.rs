@@ -15,6 +15,9 @@ pub struct Prices {
     /// What an interprocessor interrupt that wakes a thread on another processor costs its sender; and its
     /// receiver, if that one is busy and switches.
     pub waker: Nanos,
+    /// From such an interrupt until a busy processor begins to switch, beyond `waker`: a virtual machine's
+    /// processor leaves its guest for it.
+    pub preempt: Nanos,
     /// The call of a yield, which is all that it costs if no other thread is ready.
     pub yield_call: Nanos,
     /// One thread hands its processor to another by a yield, calls included.
@@ -37,6 +40,7 @@ impl Prices {
         switch_to_idle: Nanos::ZERO,
         wake_idle: Nanos::from_us(6),
         waker: Nanos::ZERO,
+        preempt: Nanos::ZERO,
         yield_call: Nanos::from_us(1),
         yield_switch: Nanos::from_us(7),
         line: Nanos::ZERO,
@@ -47,14 +51,15 @@ impl Prices {
 
     /// The prices of a machine whose costs were measured. What a thread pays to leave its processor idle is
     /// part of the local switch. The wake-up of an idle processor lasts from the waker's call on, and what
-    /// that costs the waker goes on beside it: neither is part of the other. Moves and looks are not among
-    /// what is measured: their prices are those of a virtual machine of 2025.
+    /// that costs the waker goes on beside it: neither is part of the other. Moves, looks and `preempt` are
+    /// not among them: the first two have the prices of a virtual machine of 2025.
     pub const fn measured(costs: &Costs) -> Self {
         Self {
             switch: costs.local_switch,
             switch_to_idle: costs.local_switch.percent(50),
             wake_idle: costs.remote_wake,
             waker: costs.waker,
+            preempt: Nanos::ZERO,
             yield_call: costs.yield_switch.percent(50),
             yield_switch: costs.yield_switch,
             line: costs.line_round_trip.percent(50),

@@ -5,52 +5,13 @@ use anyhow::{Result, anyhow};
 use foregather_barrier::Algorithm;
 use foregather_bench::WorkDistribution;
 use foregather_host::interrupt;
-use foregather_machine::{CpuId, Nanos};
+use foregather_machine::{CpuId, Nanos, SplitMix};
 use foregather_sim::smp::{Distribution, Job, Record, Stop, Study, run};
 use foregather_wait::Policy;
 
-/// Seeds of each simulation; the median of their results counts.
-const SEEDS: u64 = 3;
 /// Two of the periods over which a quota is kept: whole ones, for the simulated ones begin with the
 /// simulation.
 const QUOTA_SPAN: Nanos = Nanos::from_ms(200);
-
-/// A team counts as stacked from this share of episodes on.
-const STACKED: f64 = 0.5;
-
-foregather_bench::named! {
-    /// Where a team begins. A pinned one stays there.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum Start {
-        /// A member to a processor, in turn, for good.
-        Pinned = "pinned",
-        /// A member to a processor, in turn.
-        Spread = "spread",
-        /// All on one.
-        Stacked = "stacked",
-    }
-}
-
-impl Start {
-    /// The one that a measured team looks like, by the share of episodes in which all were on one processor.
-    pub fn fitting(pinned: bool, stacked: f64) -> Self {
-        match (pinned, stacked >= STACKED) {
-            (true, _) => Self::Pinned,
-            (false, false) => Self::Spread,
-            (false, true) => Self::Stacked,
-        }
-    }
-
-    /// The members' pins and where they begin, on `cpus` processors. A stacked team is on the last one: hogs
-    /// fill them from the first on.
-    pub(super) fn processors(self, cpus: u32) -> (Vec<CpuId>, Vec<CpuId>) {
-        match self {
-            Self::Pinned => ((0..cpus).collect(), vec![]),
-            Self::Spread => (vec![], (0..cpus).collect()),
-            Self::Stacked => (vec![], vec![cpus.max(1) - 1]),
-        }
-    }
-}
 
 /// A team of the matrix and how it waits.
 pub(super) struct Team<'a> {
@@ -64,15 +25,15 @@ pub(super) struct Team<'a> {
 }
 
 impl Team<'_> {
-    /// Microseconds per barrier with each seed; fewer after an interrupt. One that never met has had one
-    /// in all its time.
+    /// Microseconds per barrier of each start; fewer after an interrupt. One that never met has had one in
+    /// all its time.
     ///
     /// # Errors
     /// If the simulator refuses the study.
-    pub(super) fn simulate(&self, start: Start, likeness: &Calibration) -> Result<Vec<f64>> {
+    pub(super) fn simulate(&self, likeness: &Calibration, starts: u64) -> Result<Vec<f64>> {
         let mut all = Vec::new();
-        for seed in 1..=SEEDS {
-            let outcome = run(&self.study(start, likeness, seed), || !interrupt::requested()).map_err(|error| anyhow!(error))?;
+        for seed in 1..=starts {
+            let outcome = run(&self.study(likeness, seed), || !interrupt::requested()).map_err(|error| anyhow!(error))?;
             if outcome.interrupted {
                 break;
             }
@@ -83,27 +44,36 @@ impl Team<'_> {
         Ok(all)
     }
 
-    fn study(&self, start: Start, likeness: &Calibration, seed: u64) -> Study {
+    /// Where hogs and members begin. The kernel keeps queues equally long, to one thread; which threads share
+    /// a processor, and in which order they run, is chance.
+    fn places(&self, seed: u64) -> (Vec<CpuId>, Vec<CpuId>) {
+        let row = self.row;
+        let order = SplitMix(seed).shuffled((row.hogs + row.threads) as usize);
+        let mut places: Vec<CpuId> = order.iter().map(|&at| at as u32 % self.cpus).collect();
+        let team = places.split_off(row.hogs as usize);
+        (places, team)
+    }
+
+    fn study(&self, likeness: &Calibration, seed: u64) -> Study {
         let row = self.row;
         let quota_ms = row.quota.map(|cpus| (cpus * 100.0).round() as u32);
-        let (pins, start) = start.processors(self.cpus);
-        let compute = compute(row);
+        let (hogs, members) = self.places(seed);
+        let (pins, start) = if row.pinned { ((0..self.cpus).collect(), vec![]) } else { (vec![], members) };
         let team = Job {
             kind: self.kind,
             group: quota_ms.map(|_| 0),
             pins,
             start,
-            ..Job::meeting("team", row.threads, u64::MAX, compute, self.policy)
+            ..Job::meeting("team", row.threads, u64::MAX, compute(row), self.policy)
         };
-        let hogs = Job { start: (0..self.cpus).collect(), ..Job::load("hogs", row.hogs) };
+        let hogs = Job { start: hogs, ..Job::load("hogs", row.hogs) };
         Study {
             machine: likeness.machine(self.cpus, false, quota_ms),
-            // The hogs are there first, as on the machine.
             jobs: if row.hogs > 0 { vec![hogs, team] } else { vec![team] },
             stop: Stop::Limit,
             limit: if quota_ms.is_some() { self.span.max(QUOTA_SPAN) } else { self.span },
             seed,
-            shuffled: false,
+            shuffled: true,
             record: Record::NOTHING,
         }
     }
@@ -141,8 +111,8 @@ mod tests {
         rows(&Barriers::default()).0.into_iter().find(|row| row.name() == name).unwrap()
     }
 
-    fn study(row: &Row, start: Start) -> Study {
-        Team { row, kind: Algorithm::Central, policy: Policy::Block, cpus: 2, span: Nanos::from_ms(1) }.study(start, &LIKENESS, 1)
+    fn team(row: &Row, policy: Policy) -> Team<'_> {
+        Team { row, kind: Algorithm::Central, policy, cpus: 2, span: Nanos::from_ms(1) }
     }
 
     fn compute(grain_us: u32, shape: WorkDistribution) -> Distribution {
@@ -173,41 +143,45 @@ mod tests {
 
     #[test]
     fn a_row_is_simulated_with_its_hogs_and_its_quota() {
-        let hogs = study(&row("2t + 4 hogs, 20 us"), Start::Stacked);
-        assert_eq!((hogs.jobs[0].threads, &hogs.jobs[0].start[..], hogs.jobs[0].meets()), (4, &[0, 1][..], false));
-        assert_eq!((hogs.jobs[1].threads, &hogs.jobs[1].start[..], hogs.jobs[1].group), (2, &[1][..], None));
+        let beside = row("2t + 4 hogs, 20 us");
+        let hogs = team(&beside, Policy::Block).study(&LIKENESS, 1);
+        assert_eq!((hogs.jobs[0].threads, hogs.jobs[0].start.len(), hogs.jobs[0].meets()), (4, 4, false));
+        assert_eq!((hogs.jobs[1].threads, hogs.jobs[1].start.len(), hogs.jobs[1].group), (2, 2, None));
         assert_eq!((hogs.limit, hogs.check()), (Nanos::from_ms(1), Ok(())));
-        let limited = study(&Row { quota: Some(1.5), ..row("4t, 1 us") }, Start::Spread);
+        let limited = Row { quota: Some(1.5), ..row("4t, 1 us") };
+        let limited = team(&limited, Policy::Block).study(&LIKENESS, 1);
         assert_eq!((limited.jobs.len(), limited.jobs[0].group, limited.limit), (1, Some(0), QUOTA_SPAN));
         assert_eq!(limited.check(), Ok(()));
+        let pinned = row("2t pinned, 1 us");
+        let pinned = team(&pinned, Policy::Block).study(&LIKENESS, 1);
+        assert_eq!((&pinned.jobs[0].pins[..], pinned.jobs[0].start.len()), (&[0, 1][..], 0));
+    }
+
+    /// Two members beside two hogs: in one start of three they have a processor to themselves.
+    #[test]
+    fn queues_are_equally_long_and_who_shares_one_is_chance() {
+        let row = row("2t + 2 hogs, 1 us");
+        let team = team(&row, Policy::Spin);
+        let starts = 3_000;
+        let stacked = (1..=starts).filter(|&seed| {
+            let (hogs, members) = team.places(seed);
+            let on_0 = hogs.iter().chain(&members).filter(|&&cpu| cpu == 0).count();
+            assert_eq!(on_0, 2);
+            members[0] == members[1]
+        });
+        let share = stacked.count() as f64 / starts as f64;
+        assert!((0.3..0.37).contains(&share), "{share}");
     }
 
     #[test]
     fn a_slower_row_takes_longer_and_the_same_team_always_as_long() {
-        let us = |row: &Row, start| {
-            let team = Team { row, kind: Algorithm::Central, policy: Policy::Spin, cpus: 2, span: Nanos::from_ms(1) };
-            team.simulate(start, &LIKENESS).unwrap()
-        };
+        let us = |row: &Row| team(row, Policy::Spin).simulate(&LIKENESS, 3).unwrap();
         let (even, none) = (row("2t, 20 us"), row("2t, 0 us"));
-        let spread = us(&even, Start::Spread);
-        assert_eq!((spread.len(), &spread), (SEEDS as usize, &us(&even, Start::Spread)));
+        let spread = us(&even);
+        assert_eq!((spread.len(), &spread), (3, &us(&even)));
         assert!(spread.iter().all(|&us| (20.0..27.0).contains(&us)), "{spread:?}");
-        assert!(us(&none, Start::Spread)[0] < 2.0, "nothing is computed");
-        let uneven = us(&Row { shape: WorkDistribution::Imbalanced, ..even }, Start::Spread);
+        assert!(us(&none)[0] < 2.0, "nothing is computed");
+        let uneven = us(&Row { shape: WorkDistribution::Imbalanced, ..even });
         assert!(uneven.iter().all(|&us| (27.0..35.0).contains(&us)), "{uneven:?}");
-    }
-
-    #[test]
-    fn half_of_all_episodes_on_one_processor_make_a_team_stacked() {
-        let names = [(false, 0.0), (false, 0.49), (false, 0.5), (false, 1.0), (true, 1.0)]
-            .map(|(pinned, stacked)| Start::fitting(pinned, stacked).name());
-        assert_eq!(names, ["spread", "spread", "stacked", "stacked", "pinned"]);
-    }
-
-    #[test]
-    fn only_a_pinned_team_has_pins() {
-        assert_eq!(Start::Pinned.processors(2), (vec![0, 1], vec![]));
-        assert_eq!(Start::Spread.processors(2), (vec![], vec![0, 1]));
-        assert_eq!(Start::Stacked.processors(2), (vec![], vec![1]));
     }
 }

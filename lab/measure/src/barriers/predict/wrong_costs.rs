@@ -1,7 +1,7 @@
 //! What one wrong kept cost does to the adaptive policy, in simulated time: twenty times too dear, and
 //! twenty times too cheap.
 use super::super::rows::Row;
-use super::team::{Start, Team};
+use super::team::Team;
 use crate::calibration::Calibration;
 use foregather_barrier::Algorithm;
 use foregather_host::costs::KeptCosts;
@@ -17,7 +17,7 @@ fn times_us(costs: &Costs) -> Vec<f64> {
     let time = |row: &str| {
         let (row, policy) = (&Row::parse(row).unwrap(), Policy::adaptive(costs));
         let team = Team { row, kind: Algorithm::Central, policy, cpus: 2, span: Nanos::from_ms(60) };
-        let all = team.simulate(Start::Spread, &Calibration::of(&Costs::TYPICAL)).unwrap();
+        let all = team.simulate(&Calibration::of(&Costs::TYPICAL), 3).unwrap();
         all.iter().sum::<f64>() / all.len() as f64
     };
     ROWS.into_iter().map(time).collect()

@@ -23,6 +23,7 @@ const PRICES: Prices = Prices {
     switch_to_idle: Nanos(500),
     wake_idle: Nanos(19_000),
     waker: Nanos(12_000),
+    preempt: Nanos::ZERO,
     yield_call: Nanos(300),
     yield_switch: Nanos(700),
     line: Nanos(100),
