@@ -46,7 +46,7 @@ const fn room(directory: &'static str, package: &'static str, wing: Wing, floor:
     Room { directory, package, wing, floor }
 }
 
-const ROOMS: [Room; 38] = [
+const ROOMS: [Room; 39] = [
     room("core/machine", "foregather-machine", Core, 0),
     room("core/wait", "foregather-wait", Core, 1),
     room("core/barrier", "foregather-barrier", Core, 2),
@@ -57,6 +57,7 @@ const ROOMS: [Room; 38] = [
     room("worlds/thread", "foregather-thread", World, 1),
     room("worlds/shm", "foregather-shm", World, 2),
     room("worlds/ofi", "foregather-ofi", World, 3),
+    room("worlds/mpi", "foregather-mpi", World, 3),
     room("worlds/launch", "foregather-launch", World, 4),
     room("systems/team", "foregather-team", System, 0),
     room("systems/thread_barrier", "foregather-thread-barrier", System, 0),

@@ -1,0 +1,110 @@
+//! The binary interfaces of MPI libraries: the numbers and layouts that a header fixes at compile time, as one
+//! table for each interface.
+//!
+//! MPI 5 has a standard interface ([`STANDARD`]); older libraries have their own. `tests/layout.rs` compares
+//! each table with the installed headers, by a C compiler.
+mod mpich;
+mod open_mpi;
+mod standard;
+
+pub use mpich::MPICH;
+pub use open_mpi::OPEN_MPI;
+pub use standard::STANDARD;
+
+use core::ffi::c_int;
+
+/// A handle that a program gets from its header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Constant {
+    /// The handle is this number.
+    Number(usize),
+    /// The handle is the address of this variable of the library.
+    Symbol(&'static str),
+}
+
+/// One binary interface. All handles fit a machine word: pointers, or C's `int` in MPICH's own interface.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Abi {
+    /// Its name, for messages.
+    pub name: &'static str,
+    /// File names under which the loader knows such a library.
+    pub libraries: &'static [&'static str],
+    /// `MPI_COMM_WORLD`.
+    pub comm_world: Constant,
+    /// `MPI_BYTE`.
+    pub byte: Constant,
+    /// `MPI_REQUEST_NULL`.
+    pub request_null: Constant,
+    /// `MPI_ERRORS_RETURN`.
+    pub errors_return: Constant,
+    /// `MPI_ANY_SOURCE`.
+    pub any_source: c_int,
+    /// `MPI_ANY_TAG`.
+    pub any_tag: c_int,
+    /// `MPI_PROC_NULL`.
+    pub proc_null: c_int,
+    /// `MPI_THREAD_SERIALIZED`.
+    pub thread_serialized: c_int,
+    /// `MPI_THREAD_MULTIPLE`.
+    pub thread_multiple: c_int,
+    /// `MPI_STATUS_IGNORE`, as a number.
+    pub status_ignore: usize,
+    /// Bytes of `MPI_Status`.
+    pub status_bytes: usize,
+    /// Where `MPI_Status` has `MPI_SOURCE`, `MPI_TAG` and `MPI_ERROR`, in bytes.
+    pub status_source: usize,
+    /// Where it has `MPI_TAG`.
+    pub status_tag: usize,
+    /// Where it has `MPI_ERROR`.
+    pub status_error: usize,
+}
+
+/// Every interface that is known here.
+pub const ALL: [&Abi; 3] = [&STANDARD, &OPEN_MPI, &MPICH];
+
+/// Bytes that are enough for an `MPI_Status` of any interface.
+pub const STATUS_ROOM: usize = 64;
+/// Bytes that are enough for the text of an error, and for the version of a library.
+pub const TEXT_ROOM: usize = 8_192;
+
+impl Abi {
+    /// C expressions, and the numbers that they have if this table agrees with the header.
+    #[doc(hidden)]
+    pub fn expectations(&self) -> Vec<(String, i64)> {
+        let mut all: Vec<(String, i64)> = Vec::new();
+        let handles = [
+            ("MPI_COMM_WORLD", self.comm_world),
+            ("MPI_BYTE", self.byte),
+            ("MPI_REQUEST_NULL", self.request_null),
+            ("MPI_ERRORS_RETURN", self.errors_return),
+        ];
+        for (name, constant) in handles {
+            all.push(match constant {
+                Constant::Number(number) => (format!("(unsigned long){name} & 0xffffffffUL"), number as i64),
+                Constant::Symbol(symbol) => (format!("(void *){name} == (void *)&{symbol}"), 1),
+            });
+        }
+        let numbers = [
+            ("MPI_SUCCESS", 0),
+            ("MPI_ANY_SOURCE", self.any_source.into()),
+            ("MPI_ANY_TAG", self.any_tag.into()),
+            ("MPI_PROC_NULL", self.proc_null.into()),
+            ("MPI_THREAD_SERIALIZED", self.thread_serialized.into()),
+            ("MPI_THREAD_MULTIPLE", self.thread_multiple.into()),
+            ("(long)MPI_STATUS_IGNORE", self.status_ignore as i64),
+            ("(long)MPI_BOTTOM", 0),
+            ("sizeof(MPI_Status)", self.status_bytes as i64),
+            ("offsetof(MPI_Status, MPI_SOURCE)", self.status_source as i64),
+            ("offsetof(MPI_Status, MPI_TAG)", self.status_tag as i64),
+            ("offsetof(MPI_Status, MPI_ERROR)", self.status_error as i64),
+            ("sizeof(MPI_Aint)", size_of::<isize>() as i64),
+            ("sizeof(MPI_Comm) <= sizeof(void *)", 1),
+            ("sizeof(MPI_Request) <= sizeof(void *)", 1),
+            ("sizeof(MPI_Datatype) <= sizeof(void *)", 1),
+            ("MPI_MAX_ERROR_STRING <= 8192", 1),
+            ("MPI_MAX_LIBRARY_VERSION_STRING <= 8192", 1),
+        ];
+        all.extend(numbers.map(|(expression, number)| (expression.to_owned(), number)));
+        all
+    }
+}

@@ -1,0 +1,22 @@
+//! Open MPI's own interface, of versions 4 and 5.
+use super::{Abi, Constant};
+
+/// The interface of `libmpi.so.40`: handles are addresses of the library's variables.
+pub const OPEN_MPI: Abi = Abi {
+    name: "Open MPI",
+    libraries: &["libmpi.so.40"],
+    comm_world: Constant::Symbol("ompi_mpi_comm_world"),
+    byte: Constant::Symbol("ompi_mpi_byte"),
+    request_null: Constant::Symbol("ompi_request_null"),
+    errors_return: Constant::Symbol("ompi_mpi_errors_return"),
+    any_source: -1,
+    any_tag: -1,
+    proc_null: -2,
+    thread_serialized: 2,
+    thread_multiple: 3,
+    status_ignore: 0,
+    status_bytes: 24,
+    status_source: 0,
+    status_tag: 4,
+    status_error: 8,
+};

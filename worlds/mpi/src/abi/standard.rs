@@ -1,0 +1,22 @@
+//! MPI 5's standard interface: MPICH 5's `libmpi_abi.so.1`, and libraries to come.
+use super::{Abi, Constant};
+
+/// The interface of chapter 20 of MPI 5.0, version 1.
+pub const STANDARD: Abi = Abi {
+    name: "MPI's standard ABI",
+    libraries: &["libmpi_abi.so.1"],
+    comm_world: Constant::Number(0x101),
+    byte: Constant::Number(0x247),
+    request_null: Constant::Number(0x180),
+    errors_return: Constant::Number(0x143),
+    any_source: -1,
+    any_tag: -2,
+    proc_null: -3,
+    thread_serialized: 2_048,
+    thread_multiple: 4_096,
+    status_ignore: 0,
+    status_bytes: 32,
+    status_source: 0,
+    status_tag: 4,
+    status_error: 8,
+};
