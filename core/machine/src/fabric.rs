@@ -124,7 +124,9 @@ pub trait Fabric: Member {
     /// Ends an exposure. Returns when no peer reads there any more, and none writes elsewhere on its behalf.
     fn unexpose(&self, key: Key);
     /// Fills the pieces, one after the other, from the memory that `from` exposes under `key`. Dropped early,
-    /// it writes nothing afterwards. Meanwhile it [helps](Fabric::progress) lanes that read from here, so two
+    /// it writes nothing afterwards. A fabric whose network cannot take a receive back leaves it in memory
+    /// that the lane owns; if it has received into the pieces themselves and the wait fails, it ends the
+    /// process rather than return while the network may still write there. Meanwhile it [helps](Fabric::progress) lanes that read from here, so two
     /// lanes that read from each other both finish.
     ///
     /// # Errors

@@ -1,4 +1,27 @@
-//! The site's own MPI as a fabric, found at run time.
+//! The site's own MPI as a [`Fabric`](foregather_machine::Fabric): found at run time, so that nothing here is
+//! linked with it.
 //!
-//! - [`abi`]: the binary interfaces of MPI libraries, a table each.
+//! - [`found`]: which MPI libraries are here? [`abi`]: their binary interfaces, a table each.
+//! - [`Mpi`]: this process as a rank of its MPI, joined once.
+//! - [`Lane`]: a lane of this rank. [`Processor`]: its owner's processor, which naps. [`MpiProgress`]: makes
+//!   progress for the lanes meanwhile.
+//!
+//! What it assumes of MPI, and which guarantees are lost with it: `README.md`.
+
 pub mod abi;
+mod buffers;
+mod cpu;
+mod end;
+mod functions;
+mod inner;
+mod lane;
+mod lendings;
+mod library;
+mod process;
+mod reading;
+mod wire;
+
+pub use cpu::{Napping, Processor};
+pub use lane::{Lane, MpiProgress};
+pub use library::{MpiInfo, found};
+pub use process::Mpi;

@@ -1,5 +1,5 @@
-//! The binary interfaces of MPI libraries: the numbers and layouts that a header fixes at compile time, as one
-//! table for each interface.
+//! The binary interfaces of MPI libraries: the numbers and layouts that a header fixes at compile time, as
+//! one table for each interface.
 //!
 //! MPI 5 has a standard interface ([`STANDARD`]); older libraries have their own. `tests/layout.rs` compares
 //! each table with the installed headers, by a C compiler.

@@ -1,0 +1,284 @@
+//! This process in its MPI: initialised once, left at the end of the process.
+//!
+//! One lock serialises all calls, since MPI is asked for `MPI_THREAD_SERIALIZED` only. A program that has
+//! initialised MPI by itself calls it whenever it likes, so it must have asked for `MPI_THREAD_MULTIPLE`.
+use crate::abi::{STATUS_ROOM, TEXT_ROOM};
+use crate::functions::{Functions, Handle};
+use crate::library::{FoundMpi, OVERRIDE, refused};
+use core::ffi::{CStr, c_char, c_int};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
+use core::time::Duration;
+use foregather_host::failure_detector::FailureDetector;
+use foregather_machine::{Error, Rank};
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+
+/// A sleep between two looks: MPI wakes no thread.
+pub(crate) const NAP: Duration = Duration::from_micros(200);
+/// The longest text that [`Mpi::spread`] carries.
+const SPREAD: usize = 1_024;
+
+/// An `MPI_Status` of any interface.
+#[repr(C, align(8))]
+pub(crate) struct Status(pub(crate) [u8; STATUS_ROOM]);
+
+/// This process as a rank of its MPI.
+#[derive(Debug)]
+pub struct Mpi {
+    found: FoundMpi,
+    /// A duplicate of `MPI_COMM_WORLD`: messages of the program itself never meet those of lanes.
+    pub(crate) comm: Handle,
+    pub(crate) byte: Handle,
+    pub(crate) request_null: Handle,
+    rank: Rank,
+    size: u32,
+    lock: Mutex<()>,
+    /// Groups of lanes made so far: all ranks make them in the same order.
+    pub(crate) groups: AtomicU32,
+    /// Sends of all lanes that MPI has not ended.
+    pub(crate) under_way: AtomicU32,
+    /// No wait succeeds any more: a rank was lost, or MPI has failed.
+    over: AtomicBool,
+    failure_detector: Mutex<Option<Arc<FailureDetector>>>,
+}
+
+/// The calls of one thread, while no other thread of this process calls MPI.
+pub(crate) struct Calls<'a> {
+    functions: &'a Functions,
+    _alone: MutexGuard<'a, ()>,
+}
+
+impl Deref for Calls<'_> {
+    type Target = Functions;
+    #[inline]
+    fn deref(&self) -> &Functions {
+        self.functions
+    }
+}
+
+static JOINED: OnceLock<Result<Mpi, Error>> = OnceLock::new();
+
+impl Mpi {
+    /// Initialises MPI, unless the program has done so, and duplicates `MPI_COMM_WORLD`; later calls return
+    /// the same. All ranks call it. `expected` is the number of ranks that the launcher's variables name, and
+    /// whether that launcher is Open MPI's.
+    ///
+    /// # Errors
+    /// If there is no MPI or two of them, its binary interface is unknown, the launcher is that of another
+    /// MPI, the program's own level of threads is too low, or MPI has been finalized.
+    pub fn join((expected, by_open_mpi): (Option<u32>, bool)) -> Result<&'static Self, Error> {
+        let joined = JOINED.get_or_init(|| Self::begin(FoundMpi::find(by_open_mpi)?, expected));
+        joined.as_ref().map_err(Clone::clone)
+    }
+
+    /// What [`Mpi::join`] returned; `None` if it was not called or failed.
+    pub fn joined() -> Option<&'static Self> {
+        JOINED.get()?.as_ref().ok()
+    }
+
+    fn begin(found: FoundMpi, expected: Option<u32>) -> Result<Self, Error> {
+        let begun = initialise(&found)?;
+        let [world, byte, request_null, errors_return] =
+            [found.abi.comm_world, found.abi.byte, found.abi.request_null, found.abi.errors_return].map(|of| found.handle(of));
+        let (mut comm, mut rank, mut size) = (Handle(0), 0, 0);
+        let functions = &found.functions;
+        // SAFETY: MPI is initialised, and this thread alone knows of it yet or MPI locks for itself; each
+        // result has room.
+        let codes = unsafe {
+            [
+                (functions.comm_dup)(world?, &raw mut comm),
+                (functions.comm_set_errhandler)(comm, errors_return?),
+                (functions.comm_rank)(comm, &raw mut rank),
+                (functions.comm_size)(comm, &raw mut size),
+            ]
+        };
+        if let Some(&code) = codes.iter().find(|&&code| code != 0) {
+            return Err(refused(format!("MPI's first calls failed: {}", error_text(functions, code))));
+        }
+        let (rank, size) = (rank as u32, size as u32);
+        if expected.is_some_and(|expected| expected != size) {
+            return Err(another_launcher(&found, size, expected.unwrap_or(0)));
+        }
+        if begun {
+            crate::end::finalise_at_exit();
+        }
+        Ok(Self {
+            comm,
+            byte: byte?,
+            request_null: request_null?,
+            found,
+            rank,
+            size,
+            lock: Mutex::default(),
+            groups: AtomicU32::new(0),
+            under_way: AtomicU32::new(0),
+            over: AtomicBool::new(false),
+            failure_detector: Mutex::default(),
+        })
+    }
+
+    /// This process's rank in `MPI_COMM_WORLD`.
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// The number of ranks.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// The library's name for itself, and its file.
+    pub fn name(&self) -> String {
+        format!("{} ({})", self.found.info().version, self.found.path().display())
+    }
+
+    /// Brings rank 0's text, of at most a kilobyte, to all ranks, which all call it. `None` of rank 0 is an
+    /// empty text.
+    ///
+    /// # Errors
+    /// If the text is too long, or MPI fails.
+    pub fn spread(&self, text: Option<&str>) -> Result<String, Error> {
+        let mut bytes = vec![0; SPREAD];
+        if let Some(text) = text.filter(|_| self.rank == 0) {
+            let room = bytes.get_mut(..text.len()).ok_or_else(|| refused("rank 0's address is too long".to_owned()))?;
+            room.copy_from_slice(text.as_bytes());
+        }
+        // SAFETY: MPI writes at most `SPREAD` bytes at the other ranks and reads as many at rank 0.
+        let code = unsafe { (self.calls().bcast)(bytes.as_mut_ptr().cast(), SPREAD as c_int, self.byte, 0, self.comm) };
+        self.done("MPI_Bcast", None, code)?;
+        bytes.truncate(bytes.iter().position(|&byte| byte == 0).unwrap_or(SPREAD));
+        String::from_utf8(bytes).map_err(|_| refused("rank 0's address is not text".to_owned()))
+    }
+
+    /// Waits until no other thread of this process calls MPI, and keeps it so.
+    #[inline]
+    pub(crate) fn calls(&self) -> Calls<'_> {
+        Calls { functions: &self.found.functions, _alone: self.lock.lock().unwrap_or_else(PoisonError::into_inner) }
+    }
+
+    /// As [`Mpi::calls`], if no other thread calls MPI just now.
+    pub(crate) fn try_calls(&self) -> Option<Calls<'_>> {
+        let _alone = match self.lock.try_lock() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        Some(Calls { functions: &self.found.functions, _alone })
+    }
+
+    /// Turns an error number into an error that quotes MPI.
+    #[inline]
+    pub(crate) fn done(&self, what: &str, peer: Option<Rank>, code: c_int) -> Result<(), Error> {
+        if code == 0 { Ok(()) } else { Err(self.failed(what, peer, code)) }
+    }
+
+    #[cold]
+    fn failed(&self, what: &str, peer: Option<Rank>, code: c_int) -> Error {
+        let text = error_text(&self.found.functions, code);
+        let with = peer.map(|rank| format!(" with rank {rank}")).unwrap_or_default();
+        refused(format!(
+            "{what}{with} failed: {text}; a lost rank shows only as this MPI reports it: look at its launcher's output, and \
+             restart the job"
+        ))
+    }
+
+    /// The source of a status, and its bytes.
+    pub(crate) fn received(&self, calls: &Calls<'_>, status: &mut Status) -> (c_int, usize) {
+        let at = self.found.abi.status_source;
+        let source = status.0[at..].first_chunk().map_or(-1, |bytes| c_int::from_ne_bytes(*bytes));
+        let mut count = 0;
+        // SAFETY: MPI has filled the status; the count has room.
+        unsafe { (calls.get_count)(status.0.as_mut_ptr(), self.byte, &raw mut count) };
+        (source, usize::try_from(count).unwrap_or(0))
+    }
+
+    pub(crate) fn any_source(&self) -> c_int {
+        self.found.abi.any_source
+    }
+
+    /// Lets MPI move what it has begun, if no other thread does so just now: nothing is received.
+    pub(crate) fn nudge(&self) {
+        if let Some(calls) = self.try_calls()
+            && !self.is_over()
+        {
+            let (mut flag, mut status) = (0, Status([0; STATUS_ROOM]));
+            let (source, tag) = (self.found.abi.any_source, self.found.abi.any_tag);
+            // SAFETY: flag and status have room; the communicator exists until MPI is finalized.
+            unsafe { (calls.iprobe)(source, tag, self.comm, &raw mut flag, status.0.as_mut_ptr()) };
+        }
+    }
+
+    /// From now on MPI is not expected to finish anything.
+    pub(crate) fn give_up(&self) {
+        self.over.store(true, Release);
+    }
+
+    /// Whether no wait succeeds any more.
+    pub(crate) fn is_over(&self) -> bool {
+        let watch = self.failure_detector.try_lock();
+        self.over.load(Acquire) || watch.is_ok_and(|watch| watch.as_ref().is_some_and(|watch| watch.lost().is_some()))
+    }
+
+    /// The failure detector of the job, for the end of the process.
+    pub(crate) fn watch(&self, failure_detector: &Arc<FailureDetector>) {
+        *self.failure_detector.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(failure_detector));
+    }
+}
+
+/// Initialises MPI. `false`: the program had done so.
+fn initialise(found: &FoundMpi) -> Result<bool, Error> {
+    let (functions, abi) = (&found.functions, found.abi);
+    let (mut begun, mut ended, mut level) = (0, 0, 0);
+    // SAFETY: the two functions may be called at any time; the results have room.
+    unsafe {
+        (functions.initialized)(&raw mut begun);
+        (functions.finalized)(&raw mut ended);
+    }
+    if ended != 0 {
+        return Err(refused("this process has finalized its MPI already: finalize it after the job".to_owned()));
+    }
+    if begun != 0 {
+        // SAFETY: MPI is initialised.
+        unsafe { (functions.query_thread)(&raw mut level) };
+        return if level == abi.thread_multiple {
+            Ok(false)
+        } else {
+            Err(refused(format!(
+                "this program has initialised {} for fewer threads than jobs need: initialise it with MPI_THREAD_MULTIPLE, or \
+                 leave that to the job",
+                abi.name
+            )))
+        };
+    }
+    // SAFETY: MPI takes null for the program's arguments; no thread has initialised it.
+    let code = unsafe { (functions.init_thread)(null_mut(), null_mut(), abi.thread_serialized, &raw mut level) };
+    if code != 0 || level < abi.thread_serialized {
+        let path = found.path().display();
+        return Err(refused(format!(
+            "{path} could not be initialised for several threads (code {code}, level {level}): use another build of it, or name \
+             another MPI in {OVERRIDE}"
+        )));
+    }
+    Ok(true)
+}
+
+fn another_launcher(found: &FoundMpi, size: u32, expected: u32) -> Error {
+    refused(format!(
+        "the launcher has started {expected} ranks, but {} sees {size}: it is the launcher of another MPI; use the `mpiexec` that \
+         belongs to {}, or name the launcher's own library in {OVERRIDE}",
+        found.info().version,
+        found.path().display()
+    ))
+}
+
+fn error_text(functions: &Functions, code: c_int) -> String {
+    let (mut text, mut len, mut class): (Vec<c_char>, c_int, c_int) = (vec![0; TEXT_ROOM], 0, 0);
+    // SAFETY: MPI's texts are shorter than the room, which stays zero-terminated.
+    let text = unsafe {
+        (functions.error_class)(code, &raw mut class);
+        (functions.error_string)(code, text.as_mut_ptr(), &raw mut len);
+        CStr::from_ptr(text.as_ptr()).to_string_lossy().into_owned()
+    };
+    format!("{} (class {class})", text.split_whitespace().collect::<Vec<_>>().join(" "))
+}

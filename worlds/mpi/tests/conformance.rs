@@ -1,0 +1,53 @@
+//! Lanes over each installed MPI pass the suite of all fabrics, which has the programs over messages in it.
+//! The test starts itself under that MPI's launcher.
+mod installed;
+
+use foregather_conformance::fabric::Program;
+use foregather_machine::block_on;
+use foregather_mpi::{Lane, Mpi};
+use installed::{Installed, installed};
+
+/// Tells a rank that it is one.
+const PART: &str = "FOREGATHER_MPI_TEST_PART";
+const ROUNDS: u32 = 10;
+
+/// A rank's work: every program for this number of ranks, on new lanes each time. Nothing without a launcher.
+#[test]
+fn part() {
+    if std::env::var_os(PART).is_none() {
+        return;
+    }
+    // SAFETY: the call takes a number only. Whatever hangs, this process ends.
+    unsafe { libc::alarm(100) };
+    let mpi = Mpi::join((None, false)).unwrap();
+    for program in Program::ALL.into_iter().filter(|program| program.ranks() == mpi.size()) {
+        if mpi.rank() == 0 {
+            eprintln!("{program:?}");
+        }
+        let lanes = Lane::group(mpi, program.lanes(), None).unwrap();
+        std::thread::scope(|scope| {
+            for lane in lanes {
+                scope.spawn(move || block_on(program.run(lane, ROUNDS)));
+            }
+        });
+    }
+}
+
+fn run(mpi: &Installed, ranks: u32) {
+    let output = mpi.command(ranks).args(["--exact", "part", "--nocapture"]).env(PART, "1").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}, {ranks} ranks: {}\n{said}", mpi.name, output.status);
+    let programs = Program::ALL.into_iter().filter(|program| program.ranks() == ranks);
+    for program in programs {
+        assert!(said.lines().any(|line| line == program.name()), "{}: {program:?} did not run\n{said}", mpi.name);
+    }
+}
+
+#[test]
+fn processes_conform_over_every_mpi() {
+    for mpi in installed() {
+        for ranks in [2, 3, 5] {
+            run(&mpi, ranks);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The MPI installations of this machine with their launchers.
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// One of them.
+pub(crate) struct Installed {
+    pub(crate) name: &'static str,
+    launcher: PathBuf,
+    options: &'static [&'static str],
+    /// For `FOREGATHER_MPI`.
+    library: String,
+}
+
+impl Installed {
+    /// Starts this test program as that many ranks; its arguments follow.
+    pub(crate) fn command(&self, ranks: u32) -> Command {
+        let mut command = Command::new(&self.launcher);
+        command.args(["-n", &ranks.to_string()]).args(self.options).arg(std::env::current_exe().unwrap());
+        command.env("FOREGATHER_MPI", &self.library).env("IPATH_NO_BACKTRACE", "1");
+        // Open MPI refuses root and more ranks than processors otherwise.
+        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        command
+    }
+}
+
+/// The first file of that name in the search path.
+fn which(name: &str) -> Option<PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
+/// All of them. One that a machine of the project must have is an error if it is missing.
+pub(crate) fn installed() -> Vec<Installed> {
+    let mut all = Vec::new();
+    let mut known = |name, launcher: Option<PathBuf>, options, library: Option<String>, is_needed: bool| match (launcher, library)
+    {
+        (Some(launcher), Some(library)) => all.push(Installed { name, launcher, options, library }),
+        _ => {
+            assert!(!is_needed || std::env::var_os("FOREGATHER_REQUIRE_PARTS").is_none(), "a part is missing: {name}");
+            eprintln!("skipped: no {name} here");
+        }
+    };
+    // The wheel's folder, wherever its compiler is.
+    let wheel = which("mpicc_abi").and_then(|file| Some(file.parent()?.parent()?.to_owned()));
+    let beside = |part: &str| wheel.as_deref().map(|root: &Path| root.join(part)).filter(|file| file.is_file());
+    let library = beside("lib/libmpi_abi.so.1").map(|file| file.to_string_lossy().into_owned());
+    known("MPICH 5 by the standard ABI", beside("bin/mpiexec"), &[], library, false);
+    known("Open MPI", which("mpirun.openmpi"), &["--oversubscribe", "--bind-to", "none"], Some("libmpi.so.40".to_owned()), true);
+    known("MPICH 4", which("mpiexec.mpich"), &[], Some("libmpich.so.12".to_owned()), true);
+    all
+}
