@@ -149,6 +149,9 @@ pub mod processes {
     /// Jobs: this process's rank, and the addresses of the others.
     #[cfg(feature = "job")]
     pub use foregather_launch as launch;
+    /// The site's MPI, found at run time.
+    #[cfg(feature = "job")]
+    pub use foregather_mpi as mpi;
     /// libfabric, found at run time.
     #[cfg(feature = "job")]
     pub use foregather_ofi as ofi;

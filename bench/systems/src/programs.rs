@@ -77,6 +77,7 @@ impl Program {
             let outcome = match lanes {
                 Lanes::Shm(lanes) => run_app(app, lanes, settings)?,
                 Lanes::Ofi(lanes) => run_app(app, lanes, settings)?,
+                Lanes::Mpi(lanes) => run_app(app, lanes, settings)?,
             };
             Ok(outcome.map(|outcome| to_prove(app, outcome)))
         })

@@ -1,4 +1,4 @@
-//! The three messengers that a rank may have: the only place that names all of them.
+//! The four messengers that a rank may have: the only place that names all of them.
 use foregather_machine::Error;
 use foregather_message::Messenger;
 use foregather_shm::{Lane, Process};
@@ -12,15 +12,18 @@ pub(super) enum Link {
     Processes(Messenger<Lane<Process>>),
     /// To processes of several hosts.
     Cluster(Messenger<foregather_ofi::Lane>),
+    /// To processes that the site's MPI connects.
+    Mpi(Messenger<foregather_mpi::Lane>),
 }
 
-/// Calls a function for each of the three.
+/// Calls a function for each of them.
 macro_rules! over {
     ($link:expr, $messenger:ident => $what:expr) => {
         match $link {
             $crate::job::link::Link::Threads($messenger) => $what,
             $crate::job::link::Link::Processes($messenger) => $what,
             $crate::job::link::Link::Cluster($messenger) => $what,
+            $crate::job::link::Link::Mpi($messenger) => $what,
         }
     };
 }

@@ -2,7 +2,7 @@
 //!
 //! - this file: [`job`], how ranks begin and end. [`rank`]: the handle; [`verbs`]: its operations, once for
 //!   every fabric; [`call`]: their names in errors, and their timeouts.
-//! - [`link`]: the three fabrics. [`ends`]: which error is reported.
+//! - [`link`]: the fabrics. [`ends`]: which error is reported.
 mod call;
 mod communicator;
 mod link;
@@ -121,6 +121,7 @@ fn as_one_rank<R>(body: &impl Fn(&Communicator) -> Result<R, Error>) -> Result<R
     let link = match session.lanes(1)? {
         Lanes::Shm(lanes) => only(lanes).and_then(verbs::messenger).map(Link::Processes)?,
         Lanes::Ofi(lanes) => only(lanes).and_then(verbs::messenger).map(Link::Cluster)?,
+        Lanes::Mpi(lanes) => only(lanes).and_then(verbs::messenger).map(Link::Mpi)?,
     };
     let mut first = None;
     let panicked = |panic| {

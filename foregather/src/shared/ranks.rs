@@ -115,6 +115,7 @@ fn as_one_rank<R: Send>(body: &(impl Fn(&Shared<'_>) -> Result<R, Error> + Sync)
         match session.lanes(lanes(1))? {
             Lanes::Shm(lanes) => behind_views(lanes, room, body, Some(&session)),
             Lanes::Ofi(lanes) => behind_views(lanes, room, body, Some(&session)),
+            Lanes::Mpi(lanes) => behind_views(lanes, room, body, Some(&session)),
         }
     };
     let mut first = None;

@@ -16,6 +16,7 @@ pub(super) enum Views<'a> {
     Thread(&'a dsm::Thread<'a, Lane<Thread>>),
     Process(&'a dsm::Thread<'a, Lane<Process>>),
     Cluster(&'a dsm::Thread<'a, foregather_ofi::Lane>),
+    Mpi(&'a dsm::Thread<'a, foregather_mpi::Lane>),
 }
 
 macro_rules! from {
@@ -32,6 +33,7 @@ from! {
     Thread(Lane<Thread>),
     Process(Lane<Process>),
     Cluster(foregather_ofi::Lane),
+    Mpi(foregather_mpi::Lane),
 }
 
 macro_rules! over {
@@ -40,6 +42,7 @@ macro_rules! over {
             Views::Thread($thread) => $what,
             Views::Process($thread) => $what,
             Views::Cluster($thread) => $what,
+            Views::Mpi($thread) => $what,
         }
     };
 }

@@ -28,6 +28,7 @@ pub(crate) fn run() -> Result<(), Error> {
     let result = match job.lanes(1)? {
         Lanes::Shm(lanes) => of_rank(lanes)?,
         Lanes::Ofi(lanes) => of_rank(lanes)?,
+        Lanes::Mpi(lanes) => of_rank(lanes)?,
     };
     if job.rank() == 0 {
         println!("{result}");

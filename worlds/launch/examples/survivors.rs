@@ -45,6 +45,7 @@ pub(crate) fn survive(state: State) -> ! {
     let end = job.lanes(1).and_then(|lanes| match lanes {
         Lanes::Shm(lanes) => in_that_state(&job, lanes, state),
         Lanes::Ofi(lanes) => in_that_state(&job, lanes, state),
+        Lanes::Mpi(lanes) => in_that_state(&job, lanes, state),
     });
     let (at, error) = (now(), end.unwrap_err());
     match error.cause() {

@@ -5,6 +5,7 @@
 //! but no step: it is one process.
 use crate::place::{self, PlaceReply};
 use crate::secret::JobKey;
+use crate::spawn::FABRIC;
 use crate::{nodes, own};
 use foregather_machine::{Cause, Error, Rank};
 use std::fmt;
@@ -25,6 +26,8 @@ pub enum Launcher {
     Slurm,
     /// `prterun`, or another launcher with a PMIx server.
     Pmix,
+    /// Any launcher of the site's MPI, which tells rank and size itself: `FOREGATHER_FABRIC=mpi` asks for it.
+    Mpi,
     /// No launcher: a job of one.
     Alone,
 }
@@ -37,6 +40,7 @@ impl fmt::Display for Launcher {
             Self::OpenMpi => "Open MPI",
             Self::Slurm => "Slurm",
             Self::Pmix => "PMIx",
+            Self::Mpi => "MPI",
             Self::Alone => "alone",
         })
     }
@@ -91,6 +95,13 @@ fn by_variables(
         }
     }
     let found = find(&var)?;
+    // What the variables say is compared with what MPI says, which a lone process does not contradict.
+    let found = match found.launcher {
+        Launcher::Own => found,
+        Launcher::Alone if is_by_mpi(&var) => Detected { launcher: Launcher::Mpi, size: None, ..found },
+        _ if is_by_mpi(&var) => Detected { launcher: Launcher::Mpi, ..found },
+        _ => found,
+    };
     match found.size {
         Some(size) if size == 0 || size > MOST_RANKS => {
             return Err(refused(format!("{}: a job has 1 to {MOST_RANKS} ranks, not {size}", found.launcher)));
@@ -114,6 +125,11 @@ fn by_variables(
         }),
         _ => Ok(found),
     }
+}
+
+/// Whether the user has asked for the site's MPI as the fabric: then MPI has the launcher's descriptors.
+fn is_by_mpi(var: impl Fn(&str) -> Option<String>) -> bool {
+    var(FABRIC).is_some_and(|fabric| fabric.trim() == "mpi")
 }
 
 const ALONE: Detected =
@@ -229,6 +245,17 @@ mod tests {
         let pmi2 = [&STEP[..], &[("PMI_FD", "9"), ("PMI_RANK", "1"), ("PMI_SIZE", "2")]].concat();
         assert_eq!(who(&pmi2), (Launcher::Pmi, 1, Some(2), false));
         assert_eq!(of(&pmi2).unwrap().hosts, ["n3"]);
+    }
+
+    #[test]
+    fn mpi_is_asked_for_its_ranks_if_it_is_the_fabric() {
+        let asked = [("FOREGATHER_FABRIC", "mpi")];
+        assert_eq!(who(&asked), (Launcher::Mpi, 0, None, true));
+        let mpirun = [("OMPI_COMM_WORLD_RANK", "3"), ("OMPI_COMM_WORLD_SIZE", "4")];
+        assert_eq!(who(&[&mpirun[..], &asked].concat()), (Launcher::Mpi, 3, Some(4), false));
+        let own = [("FOREGATHER_RANK", "0"), ("FOREGATHER_SIZE", "9")];
+        assert_eq!(who(&[&own[..], &asked].concat()), (Launcher::Own, 0, Some(9), false));
+        assert_eq!(who(&[&asked[..], &[("FOREGATHER_LAUNCHER", "none")]].concat()).0, Launcher::Alone);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A rank's thread for its job. It shows that the process is alive whatever its program does, learns of
 //! losses from the coordinator, and reports waits that last long, and a loss that no wait has reported: the
-//! program may compute, or open a network. It also makes progress for lanes of libfabric, whose own threads
-//! may be elsewhere.
+//! program may compute, or open a network. It also makes progress for lanes of libfabric and of MPI, whose own
+//! threads may be elsewhere.
 use crate::coordinator::{BEAT_TICKS, TICK, quiet_ticks};
 use crate::frame::{Frame, Inbox, MOST_OF_HUB};
 use crate::settings::Settings;
@@ -10,7 +10,6 @@ use foregather_host::failure_detector::FailureDetector;
 use foregather_host::signals::Blocked;
 use foregather_host::{clock, run_state, sched};
 use foregather_machine::{Cause, Error, Nanos, Rank};
-use foregather_ofi::ProgressThread;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::process::{Signal, pidfd_send_signal};
@@ -45,7 +44,16 @@ pub(crate) struct Shared {
     /// no longer theirs.
     pub(crate) neighbours: Mutex<Vec<Neighbour>>,
     /// The handles of lanes to make progress for.
-    pub(crate) tenders: Mutex<Vec<ProgressThread>>,
+    pub(crate) tenders: Mutex<Vec<Tending>>,
+}
+
+/// Makes progress for a lane. `Some(true)`: it was needed; `None`: the lane is gone.
+pub(crate) struct Tending(pub(crate) Box<dyn FnMut() -> Option<bool> + Send>);
+
+impl std::fmt::Debug for Tending {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tending").finish_non_exhaustive()
+    }
 }
 
 /// Another rank's process on this host.
@@ -146,7 +154,7 @@ impl Shared {
     /// Makes progress for the lanes that still exist. `true`: one of them needed it.
     fn tend(&self) -> bool {
         let mut some = false;
-        lock(&self.tenders).retain_mut(|tender| tender.tend().inspect(|&needed| some |= needed).is_some());
+        lock(&self.tenders).retain_mut(|tender| (tender.0)().inspect(|&needed| some |= needed).is_some());
         some
     }
 

@@ -1,16 +1,18 @@
 //! A process's place in its job, from joining to leaving.
 use crate::coordinator::{self, Coordinator};
-use crate::detect::{Launcher, detect};
+use crate::detect::{Detected, Launcher, detect};
 use crate::frame::{Frame, MOST_CARD};
-use crate::heartbeat::{self, Neighbour, Shared};
+use crate::heartbeat::{self, Neighbour, Shared, Tending};
 use crate::join;
 use crate::meet::{Meeting, meet};
+use crate::own;
 use crate::place;
 use crate::secret::{self, JobKey, Token};
 use crate::settings::Settings;
 use crate::whereabouts::Whereabouts;
 use foregather_host::failure_detector::FailureDetector;
 use foregather_machine::{Cause, Error, Rank};
+use foregather_mpi::Mpi;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::net::{IpAddr, Shutdown};
 use std::sync::atomic::{AtomicBool, Ordering::*};
@@ -24,6 +26,13 @@ static JOINED: AtomicBool = AtomicBool::new(false);
 /// How long a rank that knows of a loss stays, so that its launcher sees the end of the lost rank before its
 /// own.
 const AFTERMATH: Duration = Duration::from_millis(100);
+
+/// Joins MPI, which knows rank and size whatever launcher has started it.
+fn by_mpi(found: Detected) -> Result<Detected, Error> {
+    let by_open_mpi = own::variable("OMPI_COMM_WORLD_SIZE").is_some();
+    let mpi = Mpi::join((found.size, by_open_mpi))?;
+    Ok(Detected { rank: mpi.rank(), size: Some(mpi.size()), ..found })
+}
 
 /// This process as a rank of its job. If it is dropped without [`Job::leave`], it counts as lost for the
 /// others.
@@ -64,7 +73,10 @@ impl Job {
             return Err(Error::from(Cause::Refused { why: "it has joined its job already".to_owned() }));
         }
         let settings = Settings::from_env()?;
-        let found = detect()?;
+        let mut found = detect()?;
+        if found.launcher == Launcher::Mpi {
+            found = by_mpi(found)?;
+        }
         let root = match found.launcher {
             Launcher::Own => place::take_own(found.rank, &found.identity)?,
             _ => None,
@@ -210,7 +222,7 @@ impl Job {
     }
 
     /// From now on the heartbeat thread makes progress for these lanes, too.
-    pub(crate) fn look_after(&self, tenders: impl Iterator<Item = foregather_ofi::ProgressThread>) {
+    pub(crate) fn look_after(&self, tenders: impl Iterator<Item = Tending>) {
         if let Some(line) = &self.line {
             line.shared.tenders.lock().unwrap_or_else(PoisonError::into_inner).extend(tenders);
         }

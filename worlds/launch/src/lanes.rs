@@ -1,8 +1,11 @@
-//! The fabric of a job: memory that all ranks share where they live on one host, libfabric where they do not.
+//! The fabric of a job: memory that all ranks share where they live on one host, libfabric where they do not,
+//! the site's MPI if the user asks for it.
+use crate::heartbeat::Tending;
 use crate::job::Job;
 use crate::spawn::FABRIC;
 use foregather_host::clock;
 use foregather_machine::{Address, Cause, Error, Nanos};
+use foregather_mpi::Mpi;
 use foregather_ofi::{Opening, Provider};
 use foregather_shm::{Process, SegmentSpec, ShmFabric, Watch};
 use rustix::fd::AsRawFd;
@@ -22,6 +25,8 @@ pub enum Lanes {
     Shm(Vec<foregather_shm::Lane<Process>>),
     /// Through libfabric.
     Ofi(Vec<foregather_ofi::Lane>),
+    /// Through the site's MPI.
+    Mpi(Vec<foregather_mpi::Lane>),
 }
 
 /// Which fabric.
@@ -29,6 +34,7 @@ pub enum Lanes {
 enum FabricChoice {
     Shm,
     Ofi(String),
+    Mpi,
 }
 
 impl FabricChoice {
@@ -38,6 +44,7 @@ impl FabricChoice {
             "" if one_host => Some(Self::Shm),
             "" | "ofi" => Some(Self::Ofi(USUAL.to_owned())),
             "shm" => Some(Self::Shm),
+            "mpi" => Some(Self::Mpi),
             other => other.strip_prefix("ofi:").filter(|provider| !provider.is_empty()).map(|name| Self::Ofi(name.to_owned())),
         }
     }
@@ -45,8 +52,8 @@ impl FabricChoice {
 
 impl Job {
     /// Makes lanes between all ranks of the job; all ranks call it together, for the same number.
-    /// `FOREGATHER_FABRIC` names the fabric: `shm`, `ofi`, or `ofi:PROVIDER`; without it `shm` if all ranks
-    /// live on one host, `ofi:tcp` otherwise. Waits of these lanes fail once a rank was lost.
+    /// `FOREGATHER_FABRIC` names the fabric: `shm`, `ofi`, `ofi:PROVIDER` or `mpi`; without it `shm` if all
+    /// ranks live on one host, `ofi:tcp` otherwise. Waits of these lanes fail once a rank was lost.
     ///
     /// # Errors
     /// [`Cause::Refused`] if the ranks disagree, or do not live on one host and `shm` was asked for;
@@ -57,13 +64,15 @@ impl Job {
         let text = env::var(FABRIC).unwrap_or_default();
         let choice = FabricChoice::of(&text, one_host);
         // A rank that fails tells the others, too, which would wait for it.
-        let choice = choice
-            .ok_or_else(|| refused(format!("{FABRIC} should be shm, ofi or ofi:PROVIDER, and is `{}`", text.escape_debug())));
+        let choice = choice.ok_or_else(|| {
+            refused(format!("{FABRIC} should be shm, ofi, ofi:PROVIDER or mpi, and is `{}`", text.escape_debug()))
+        });
         let choice = self.all_agree(choice)?;
         match choice {
             FabricChoice::Shm if one_host => self.shm(lanes).map(Lanes::Shm),
             FabricChoice::Shm => Err(refused(format!("its ranks live on several hosts, and {FABRIC} is shm: choose ofi"))),
             FabricChoice::Ofi(provider) => self.ofi(&provider, lanes, one_host).map(Lanes::Ofi),
+            FabricChoice::Mpi => self.mpi(lanes).map(Lanes::Mpi),
         }
     }
 
@@ -123,7 +132,27 @@ impl Job {
         let opening = self.all_well(open(), "opening libfabric")?;
         let addresses = self.exchange(&opening.address())?;
         let lanes = self.all_well(opening.connect(&addresses), "connecting by libfabric")?;
-        self.look_after(lanes.iter().map(foregather_ofi::Lane::tender));
+        self.look_after(lanes.iter().map(|lane| {
+            let mut tender = lane.tender();
+            Tending(Box::new(move || tender.tend()))
+        }));
+        Ok(lanes)
+    }
+
+    fn mpi(&self, lanes: u32) -> Result<Vec<foregather_mpi::Lane>, Error> {
+        let joined = Mpi::joined().filter(|mpi| (mpi.rank(), mpi.size()) == (self.rank(), self.size()));
+        let joined = joined.ok_or_else(|| {
+            refused(format!(
+                "{FABRIC} is mpi, and this job has not joined MPI: start it with the MPI's own `mpiexec`, not by {}",
+                self.launcher()
+            ))
+        });
+        let made = joined.and_then(|mpi| foregather_mpi::Lane::group(mpi, lanes, Some(&self.failure_detector())));
+        let lanes = self.all_well(made, "making lanes over MPI")?;
+        self.look_after(lanes.first().into_iter().map(|lane| {
+            let mut progress = lane.progress_handle();
+            Tending(Box::new(move || progress.tend()))
+        }));
         Ok(lanes)
     }
 }
@@ -154,6 +183,7 @@ mod tests {
         assert_eq!(FabricChoice::of("", true), Some(FabricChoice::Shm));
         assert_eq!(FabricChoice::of("", false), ofi("tcp"));
         assert_eq!(FabricChoice::of("ofi", true), ofi("tcp"));
+        assert_eq!(FabricChoice::of("mpi", true), Some(FabricChoice::Mpi));
         assert_eq!(FabricChoice::of("ofi:verbs", true), ofi("verbs"));
         assert_eq!(FabricChoice::of("shm", false), Some(FabricChoice::Shm));
         for bad in ["tcp", "ofi:", "SHM"] {

@@ -11,6 +11,7 @@ use crate::pmix::Pmix;
 use crate::secret::{self, hex};
 use crate::settings::Settings;
 use foregather_machine::{Cause, Error, Rank};
+use foregather_mpi::Mpi;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 
 /// Ports made of a name: below those that systems assign themselves.
@@ -49,6 +50,10 @@ pub(crate) fn meet(found: &Detected, listener: Option<TcpListener>, settings: &S
         Launcher::Pmi => {
             let pmi = Pmi::open(&var("PMI_FD").unwrap_or_default(), settings.join_timeout)?;
             by_store(found.rank, size, found.one_host, settings, |mine| pmi.spread(mine))
+        }
+        Launcher::Mpi => {
+            let mpi = Mpi::joined().ok_or_else(|| refused("MPI was not joined".to_owned()))?;
+            by_store(found.rank, size, found.one_host, settings, |mine| mpi.spread(mine))
         }
         Launcher::OpenMpi if !found.one_host => {
             let pmix = Pmix::open()?;
@@ -97,19 +102,11 @@ fn by_store(
     settings: &Settings,
     spread: impl FnOnce(Option<&str>) -> Result<String, Error>,
 ) -> Result<Meeting, Error> {
-    let (mut listener, mut mine) = (None, None);
-    if rank == 0 {
-        let bound = bind([0], one_host, settings)?;
-        let port = bound.local_addr().map_err(|error| refused(format!("its socket has no port: {error}")))?.port();
-        let host = match settings.host_address {
-            Some(address) => address.to_string(),
-            None if one_host => Ipv4Addr::LOCALHOST.to_string(),
-            None => rustix::system::uname().nodename().to_string_lossy().into_owned(),
-        };
-        mine = Some(format!("{host}/{port}/{}", hex(&secret::random()?[..8])));
-        listener = Some(bound);
-    }
-    let told = spread(mine.as_deref())?;
+    let bound = (rank == 0).then(|| begin_store(one_host, settings)).transpose();
+    // A rank 0 without a socket takes part all the same: the others wait for it.
+    let told = spread(bound.as_ref().ok().and_then(Option::as_ref).map(|(_, mine)| &mine[..]));
+    let listener = bound?.map(|(listener, _)| listener);
+    let told = told?;
     let mut parts = told.split('/');
     match (parts.next(), parts.next().and_then(|port| port.parse().ok()), parts.next()) {
         (Some(host), Some(port), Some(name)) if !host.is_empty() => {
@@ -117,6 +114,18 @@ fn by_store(
         }
         _ => Err(refused(format!("rank 0 said where it is by `{}`: is it of another version?", told.escape_debug()))),
     }
+}
+
+/// Rank 0's socket, and the address that it gives to the others.
+fn begin_store(one_host: bool, settings: &Settings) -> Result<(TcpListener, String), Error> {
+    let bound = bind([0], one_host, settings)?;
+    let port = bound.local_addr().map_err(|error| refused(format!("its socket has no port: {error}")))?.port();
+    let host = match settings.host_address {
+        Some(address) => address.to_string(),
+        None if one_host => Ipv4Addr::LOCALHOST.to_string(),
+        None => rustix::system::uname().nodename().to_string_lossy().into_owned(),
+    };
+    Ok((bound, format!("{host}/{port}/{}", hex(&secret::random()?[..8]))))
 }
 
 /// Binds the first port that is free.

@@ -1,6 +1,9 @@
 //! The end of the process: MPI wants to be finalized, by all ranks, and not before the last message.
 use crate::abi::STATUS_ROOM;
+use crate::functions::Handle;
 use crate::process::{Mpi, NAP, Status};
+use crate::wire::{BUFFER, HEAD};
+use core::ffi::c_int;
 use std::process;
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering::*};
@@ -29,30 +32,58 @@ pub(crate) fn finalise_at_exit() {
 }
 
 impl Mpi {
-    /// Waits until all ranks have come here, then finalizes MPI. After a loss it does neither: `MPI_Finalize`
-    /// waits for every rank and looks at no failure detector.
+    /// Waits until all ranks have come here, takes in what no lane has received, and finalizes MPI. After a
+    /// loss it does none of it: `MPI_Finalize` waits for every rank and looks at no failure detector.
     fn finalise(&self) {
-        let (mut request, mut here, mut status) = (self.request_null, 0, Status([0; STATUS_ROOM]));
-        // SAFETY: the communicator exists until MPI is finalized; the result has room.
-        if self.is_over() || unsafe { (self.calls().ibarrier)(self.comm, &raw mut request) } != 0 {
+        // The second meeting lets the senders of long frames make progress while others take them in.
+        let is_whole = self.meet() && self.drain() && self.meet();
+        if !is_whole {
+            eprintln!("foregather: MPI is not finalized, because a rank was lost");
             return;
         }
-        loop {
-            // SAFETY: the request is that of the barrier, and MPI writes null over it in the end.
-            let code = unsafe { (self.calls().test)(&raw mut request, &raw mut here, status.0.as_mut_ptr()) };
-            if code != 0 || self.is_over() {
-                eprintln!("foregather: MPI is not finalized, because a rank was lost");
-                return;
-            }
-            if here != 0 {
-                break;
-            }
-            sleep(NAP);
-        }
         let calls = self.calls();
-        // SAFETY: all ranks are here; from the end of this call's turn on no thread calls MPI, since it is over.
+        // SAFETY: all ranks are here; from the end of this call on no thread calls MPI, since it is over.
         unsafe { (calls.finalize)() };
         self.give_up();
         drop(calls);
+    }
+
+    /// Tests a request until it has ended. `false`: a rank was lost, or MPI has failed.
+    fn wait(&self, mut request: Handle) -> bool {
+        let (mut flag, mut status) = (0, Status([0; STATUS_ROOM]));
+        while !self.is_over() {
+            // SAFETY: the request is active until the flag is set; the results have room.
+            let code = unsafe { (self.calls().test)(&raw mut request, &raw mut flag, status.0.as_mut_ptr()) };
+            if code != 0 || flag != 0 {
+                return code == 0;
+            }
+            sleep(NAP);
+        }
+        false
+    }
+
+    /// Waits for all ranks.
+    fn meet(&self) -> bool {
+        let mut request = self.request_null;
+        // SAFETY: the communicator exists until MPI is finalized; the result has room.
+        !self.is_over() && unsafe { (self.calls().ibarrier)(self.comm, &raw mut request) } == 0 && self.wait(request)
+    }
+
+    /// Receives the last frames of lanes that others had dropped by then: MPI wants them received.
+    fn drain(&self) -> bool {
+        let mut frame = vec![0_u8; HEAD + BUFFER];
+        loop {
+            let (mut request, mut status) = (self.request_null, Status([0; STATUS_ROOM]));
+            let Some((source, tag)) = self.probe(&self.calls(), &mut status) else { return true };
+            // SAFETY: no frame is longer than the room, which outlives the receive unless a rank was lost.
+            let code = unsafe {
+                let room = (frame.as_mut_ptr().cast(), frame.len() as c_int);
+                (self.calls().irecv)(room.0, room.1, self.byte, source, tag, self.comm, &raw mut request)
+            };
+            if code != 0 || !self.wait(request) {
+                core::mem::forget(frame);
+                return false;
+            }
+        }
     }
 }

@@ -23,6 +23,12 @@ const SPREAD: usize = 1_024;
 #[repr(C, align(8))]
 pub(crate) struct Status(pub(crate) [u8; STATUS_ROOM]);
 
+impl Status {
+    fn number(&self, at: usize) -> c_int {
+        self.0[at..].first_chunk().map_or(-1, |bytes| c_int::from_ne_bytes(*bytes))
+    }
+}
+
 /// This process as a rank of its MPI.
 #[derive(Debug)]
 pub struct Mpi {
@@ -184,13 +190,20 @@ impl Mpi {
     }
 
     /// The source of a status, and its bytes.
+    #[inline]
     pub(crate) fn received(&self, calls: &Calls<'_>, status: &mut Status) -> (c_int, usize) {
-        let at = self.found.abi.status_source;
-        let source = status.0[at..].first_chunk().map_or(-1, |bytes| c_int::from_ne_bytes(*bytes));
         let mut count = 0;
         // SAFETY: MPI has filled the status; the count has room.
         unsafe { (calls.get_count)(status.0.as_mut_ptr(), self.byte, &raw mut count) };
-        (source, usize::try_from(count).unwrap_or(0))
+        (status.number(self.found.abi.status_source), usize::try_from(count).unwrap_or(0))
+    }
+
+    /// Looks for any message: its source and its tag. MPI moves what it has begun meanwhile.
+    pub(crate) fn probe(&self, calls: &Calls<'_>, status: &mut Status) -> Option<(c_int, c_int)> {
+        let (mut flag, abi) = (0, self.found.abi);
+        // SAFETY: flag and status have room; the communicator exists until MPI is finalized.
+        let code = unsafe { (calls.iprobe)(abi.any_source, abi.any_tag, self.comm, &raw mut flag, status.0.as_mut_ptr()) };
+        (code == 0 && flag != 0).then(|| (status.number(abi.status_source), status.number(abi.status_tag)))
     }
 
     pub(crate) fn any_source(&self) -> c_int {
@@ -202,10 +215,7 @@ impl Mpi {
         if let Some(calls) = self.try_calls()
             && !self.is_over()
         {
-            let (mut flag, mut status) = (0, Status([0; STATUS_ROOM]));
-            let (source, tag) = (self.found.abi.any_source, self.found.abi.any_tag);
-            // SAFETY: flag and status have room; the communicator exists until MPI is finalized.
-            unsafe { (calls.iprobe)(source, tag, self.comm, &raw mut flag, status.0.as_mut_ptr()) };
+            self.probe(&calls, &mut Status([0; STATUS_ROOM]));
         }
     }
 

@@ -216,6 +216,7 @@ pub(super) fn of_job(plan: &DsmCell) -> Result<Option<Figures>, Error> {
     let answer = match job.lanes(lanes(&plan.task))? {
         Lanes::Shm(lanes) => rank_of(lanes, &plan.task, Some(other)),
         Lanes::Ofi(lanes) => rank_of(lanes, &plan.task, Some(other)),
+        Lanes::Mpi(lanes) => rank_of(lanes, &plan.task, Some(other)),
     }?;
     let rank = job.rank();
     job.leave()?;

@@ -115,6 +115,7 @@ fn state() {
     let end = job.lanes(lanes(THREADS)).and_then(|lanes| match lanes {
         Lanes::Shm(lanes) => in_that_state(lanes, state, victim),
         Lanes::Ofi(lanes) => in_that_state(lanes, state, victim),
+        Lanes::Mpi(lanes) => in_that_state(lanes, state, victim),
     });
     say(&format!("rank {} ended: {}", job.rank(), end.unwrap_err()));
     drop(job);

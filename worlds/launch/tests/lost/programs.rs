@@ -40,6 +40,7 @@ fn early() {
     let end = job.lanes(3).and_then(|lanes| match lanes {
         Lanes::Shm(lanes) => in_that_state(&job, lanes, State::Barrier),
         Lanes::Ofi(lanes) => in_that_state(&job, lanes, State::Barrier),
+        Lanes::Mpi(lanes) => in_that_state(&job, lanes, State::Barrier),
     });
     let (at, error) = (now(), end.unwrap_err());
     match error.lost_rank() {
@@ -94,6 +95,7 @@ fn computes() {
     let end = job.lanes(1).and_then(|lanes| match lanes {
         Lanes::Shm(lanes) => around(lanes),
         Lanes::Ofi(lanes) => around(lanes),
+        Lanes::Mpi(lanes) => around(lanes),
     });
     say(&format!("met again {:?}", end.and_then(|()| job.leave())));
 }

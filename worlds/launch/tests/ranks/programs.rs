@@ -146,6 +146,7 @@ fn stands_still() {
         match lanes {
             Lanes::Shm(lanes) => ring(&lanes),
             Lanes::Ofi(lanes) => ring(&lanes),
+            Lanes::Mpi(lanes) => ring(&lanes),
         }?;
         println!("rank {} went on", job.rank());
         job.leave()
@@ -237,6 +238,7 @@ fn sends() {
         let fabric = match job.lanes(2)? {
             Lanes::Shm(lanes) => ring(&lanes).map(|()| "shm"),
             Lanes::Ofi(lanes) => ring(&lanes).map(|()| "ofi"),
+            Lanes::Mpi(lanes) => ring(&lanes).map(|()| "mpi"),
         }?;
         println!("rank {} sent by {fabric}", job.rank());
         job.leave()
@@ -269,6 +271,7 @@ fn crosses() {
     let fabric = match job.lanes(2).unwrap() {
         Lanes::Shm(lanes) => cross(&lanes).map(|()| "shm"),
         Lanes::Ofi(lanes) => cross(&lanes).map(|()| "ofi"),
+        Lanes::Mpi(lanes) => cross(&lanes).map(|()| "mpi"),
     };
     println!("rank {} crossed by {}", job.rank(), fabric.unwrap());
     job.leave().unwrap();

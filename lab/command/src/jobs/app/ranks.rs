@@ -94,6 +94,7 @@ pub fn of_job(options: &Options, job: &Job) -> Result<Option<RankResults>> {
     let (costs, fabric) = match &lanes {
         Lanes::Shm(lanes) => (lanes.first().map(|lane| lane.cpu().costs()), "shm".to_owned()),
         Lanes::Ofi(lanes) => (lanes.first().map(|lane| lane.cpu().costs()), provider()),
+        Lanes::Mpi(lanes) => (lanes.first().map(|lane| lane.cpu().costs()), "mpi".to_owned()),
     };
     let settings = settings(&program, options, &costs.unwrap_or(Costs::TYPICAL))?;
     let ran = program.on(lanes, settings)?;
