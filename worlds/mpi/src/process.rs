@@ -4,7 +4,7 @@
 //! initialised MPI by itself calls it whenever it likes, so it must have asked for `MPI_THREAD_MULTIPLE`.
 use crate::abi::{STATUS_ROOM, TEXT_ROOM};
 use crate::functions::{Functions, Handle};
-use crate::library::{FoundMpi, OVERRIDE, refused};
+use crate::library::{FoundMpi, MpiInfo, OVERRIDE, refused};
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
@@ -134,9 +134,14 @@ impl Mpi {
         self.size
     }
 
+    /// The library.
+    pub fn info(&self) -> MpiInfo {
+        self.found.info()
+    }
+
     /// The library's name for itself, and its file.
     pub fn name(&self) -> String {
-        format!("{} ({})", self.found.info().version, self.found.path().display())
+        format!("{} ({})", self.info().version, self.found.path().display())
     }
 
     /// Brings rank 0's text, of at most a kilobyte, to all ranks, which all call it. `None` of rank 0 is an
