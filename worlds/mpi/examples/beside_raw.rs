@@ -184,6 +184,9 @@ fn main() -> Result<(), Error> {
             println!("{}, {path:?}: directly from {} bytes on", mpi.name(), messenger.direct_at());
         }
         measure(&bare, &messenger, &second, only)?;
+        if mpi.rank() == 0 {
+            println!("{}", messenger.account());
+        }
         messenger.leave();
         second.leave();
     }

@@ -1,9 +1,14 @@
 //! The processor of a lane's owner: a thread's, that naps, since MPI wakes no thread.
+use crate::process::NAP;
 use core::cell::{Cell, RefCell};
 use foregather_host::failure_detector::FailureDetector;
 use foregather_machine::{Error, Nanos, WaitContext};
 use foregather_thread::{Guard, Scope, Thread, Word};
 use std::sync::Arc;
+
+/// The first nap after an event. Each further one lasts twice as long, up to [`NAP`]: two ranks that answer
+/// each other would otherwise sleep through each other's spins, which are shorter than a long nap, for ever.
+const FIRST: Nanos = Nanos::from_us(20);
 
 /// The processor that waits for the events of a lane: it looks at least every 200 us.
 pub type Processor = Thread<Napping>;
@@ -15,13 +20,29 @@ pub struct Napping {
     /// The first permanent failure, and whether there was one.
     fault: RefCell<Option<Error>>,
     failed: Cell<bool>,
+    /// How long the next nap lasts.
+    next: Cell<Nanos>,
 }
 
 impl Napping {
     /// The processor that waits for a lane. A look at MPI is pause enough.
     pub(crate) fn processor(failure_detector: Option<Arc<FailureDetector>>) -> Processor {
-        let guard = Self { failure_detector, bell: Word::default(), fault: RefCell::default(), failed: Cell::new(false) };
+        let (bell, fault, failed) = (Word::default(), RefCell::default(), Cell::new(false));
+        let guard = Self { failure_detector, bell, fault, failed, next: Cell::new(FIRST) };
         Thread::guarded(Scope::Private, guard).without_pauses()
+    }
+
+    /// Something has happened: the next nap is a short one.
+    #[inline]
+    pub(crate) fn stir(&self) {
+        self.next.set(FIRST);
+    }
+
+    /// How long to sleep now.
+    pub(crate) fn next_nap(&self) -> Nanos {
+        let nap = self.next.get();
+        self.next.set(Nanos(2 * nap.0).min(NAP));
+        nap
     }
 
     /// Records a permanent failure; only the first one counts.
@@ -50,6 +71,10 @@ impl Guard for Napping {
     }
 
     fn longest_sleep(&self) -> Nanos {
-        Nanos::from_us(200)
+        self.next_nap()
+    }
+
+    fn nap(&self) -> Nanos {
+        NAP
     }
 }

@@ -1,13 +1,12 @@
 //! The end of the process: MPI wants to be finalized, by all ranks, and not before the last message.
 use crate::abi::STATUS_ROOM;
 use crate::functions::Handle;
-use crate::process::{Mpi, NAP, Status};
+use crate::process::{Mpi, NAP, Status, nap};
 use crate::wire::{BUFFER, HEAD};
 use core::ffi::c_int;
 use std::process;
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering::*};
-use std::thread::sleep;
 
 /// Finalizes MPI when the process ends by `exit` or by the end of `main`: not in a child that it has forked.
 pub(crate) fn finalise_at_exit() {
@@ -57,7 +56,7 @@ impl Mpi {
             if code != 0 || flag != 0 {
                 return code == 0;
             }
-            sleep(NAP);
+            nap(NAP);
         }
         false
     }

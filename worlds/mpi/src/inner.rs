@@ -178,7 +178,11 @@ impl Inner {
         if !some || self.posted.borrow().len() < POSTED_LEAST {
             self.restock(calls);
         }
-        some | self.collect(calls)
+        let some = some | self.collect(calls);
+        if some {
+            self.cpu.guard().stir();
+        }
+        some
     }
 
     /// As [`Inner::look`], for callers that make no other call.

@@ -1,7 +1,7 @@
 //! One lane of a rank for its owner, and how lanes are made.
 use crate::cpu::{Napping, Processor};
 use crate::inner::{Inner, LaneGroup};
-use crate::process::{Mpi, NAP};
+use crate::process::{Mpi, NAP, nap};
 use crate::wire::{BUFFER, CREDITS, FrameHead, HEAD, INLINE, Kind, LANES_MAX, SPARE, Tags};
 use core::cell::Cell;
 use core::future::Future;
@@ -12,7 +12,6 @@ use foregather_machine::{
 };
 use foregather_thread::Word;
 use std::sync::{Arc, Weak};
-use std::thread::sleep;
 
 /// How long a lane that has left waits until MPI has taken what it posted.
 const SETTLING: Nanos = Nanos::from_ms(2_000);
@@ -63,7 +62,7 @@ impl Lane {
         let end = self.inner.cpu.now() + SETTLING;
         while self.inner.is_awaited() && self.inner.cpu.now() < end && self.is_usable() {
             if !self.inner.progress() {
-                sleep(NAP);
+                nap(NAP);
             }
         }
     }

@@ -10,12 +10,18 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 use core::time::Duration;
 use foregather_host::failure_detector::FailureDetector;
-use foregather_machine::{Error, Rank};
+use foregather_machine::{Error, Nanos, Rank};
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::thread::sleep;
 
-/// A sleep between two looks: MPI wakes no thread.
-pub(crate) const NAP: Duration = Duration::from_micros(200);
+/// The longest sleep between two looks: MPI wakes no thread.
+pub(crate) const NAP: Nanos = Nanos::from_us(200);
+
+/// Sleeps that long.
+pub(crate) fn nap(span: Nanos) {
+    sleep(Duration::from_nanos(span.0));
+}
 /// The longest text that [`Mpi::spread`] carries.
 const SPREAD: usize = 1_024;
 

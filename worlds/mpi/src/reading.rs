@@ -6,12 +6,11 @@ use crate::abi::STATUS_ROOM;
 use crate::functions::Handle;
 use crate::inner::{Asking, Inner};
 use crate::lendings::Stretch;
-use crate::process::{Calls, Mpi, NAP, Status};
+use crate::process::{Calls, Mpi, NAP, Status, nap};
 use crate::wire::Kind;
 use core::ffi::c_int;
 use foregather_host::{clock, pause::pause};
 use foregather_machine::{Address, Cause, Error, Key, Nanos, Park, Rank, WaitContext};
-use std::thread::sleep;
 
 /// How long a transfer may take to end once a wait for it has failed.
 const ENDING: Nanos = Nanos::from_ms(500);
@@ -122,7 +121,7 @@ impl Inner {
                 pause();
             } else {
                 self.cpu.check(&self.cpu.guard().bell, why)?;
-                sleep(NAP);
+                nap(self.cpu.guard().next_nap());
             }
         }
     }
@@ -184,7 +183,7 @@ impl Inner {
                 // SAFETY: the call has no requirements: it ends the process at once.
                 unsafe { libc::_exit(1) };
             }
-            sleep(NAP);
+            nap(NAP);
         }
     }
 
@@ -204,6 +203,8 @@ impl Inner {
         let (mut some, began) = (false, clock::now());
         let end = self.pushing_until.get().min(Nanos(began.0.saturating_add(self.cpu.max_spin().0)));
         while clock::now() < end && self.is_read() {
+            // A look takes the copying side's memory from it, and its core if they share one.
+            pause();
             some |= self.progress();
         }
         // A reader that is done also tells the layer above.

@@ -21,6 +21,11 @@ pub trait Guard {
     fn longest_sleep(&self) -> Nanos {
         Nanos::MAX
     }
+    /// How long a sleep lasts where nothing wakes the sleeper: it is the price of a sleep there, if it exceeds
+    /// that of a wake-up.
+    fn nap(&self) -> Nanos {
+        Nanos::ZERO
+    }
     /// Sleeps elsewhere than on the word, until `until` at most; `false` if this guard does not.
     fn sleep(&self, on: &Word, prepared: u32, until: Nanos) -> bool {
         let _ = (on, prepared, until);

@@ -151,7 +151,8 @@ impl<G: Guard> Placement for Thread<G> {
     }
 
     fn costs(&self) -> Costs {
-        costs::of_this_machine()
+        let costs = costs::of_this_machine();
+        Costs { remote_wake: costs.remote_wake.max(self.guard.nap()), ..costs }
     }
 }
 
