@@ -1,12 +1,13 @@
 //! The end of the process: MPI wants to be finalized, by all ranks, and not before the last message.
 use crate::abi::STATUS_ROOM;
 use crate::functions::Handle;
+use crate::library::OVERRIDE;
 use crate::process::{Mpi, NAP, Status, nap};
 use crate::wire::{BUFFER, HEAD};
 use core::ffi::c_int;
 use std::process;
 use std::sync::Once;
-use std::sync::atomic::{AtomicU32, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 
 /// Finalizes MPI when the process ends by `exit` or by the end of `main`: not in a child that it has forked.
 pub(crate) fn finalise_at_exit() {
@@ -28,6 +29,28 @@ pub(crate) fn finalise_at_exit() {
         // Then the launcher reports that this process has not finalized MPI.
         debug_assert!(full == 0, "the list of functions at exit is full");
     });
+}
+
+/// Runs MPI's initialisation. MPICH ends the process if it does not know its launcher: then a line says what
+/// to do.
+pub(crate) fn explained<T>(initialise: impl FnOnce() -> T) -> T {
+    static INITIALISES: AtomicBool = AtomicBool::new(false);
+
+    extern "C" fn explain() {
+        if INITIALISES.load(Relaxed) {
+            eprintln!(
+                "foregather: MPI has ended this process while it was initialised: use the `mpiexec` that belongs to this MPI, or \
+                 name the launcher's own library in {OVERRIDE}"
+            );
+        }
+    }
+
+    INITIALISES.store(true, Relaxed);
+    // SAFETY: `explain` lives for ever, and only loads a flag and prints.
+    unsafe { libc::atexit(explain) };
+    let done = initialise();
+    INITIALISES.store(false, Relaxed);
+    done
 }
 
 impl Mpi {

@@ -273,7 +273,9 @@ fn initialise(found: &FoundMpi) -> Result<bool, Error> {
         };
     }
     // SAFETY: MPI takes null for the program's arguments; no thread has initialised it.
-    let code = unsafe { (functions.init_thread)(null_mut(), null_mut(), abi.thread_serialized, &raw mut level) };
+    let code = crate::end::explained(|| unsafe {
+        (functions.init_thread)(null_mut(), null_mut(), abi.thread_serialized, &raw mut level)
+    });
     if code != 0 || level < abi.thread_serialized {
         let path = found.path().display();
         return Err(refused(format!(

@@ -101,14 +101,15 @@ fn strike_and_watch(job: &mut LiveJob, round: &Round, marked: &Marked, options: 
     let program = options.folder.join("examples/survivors");
     let since = match round.blow {
         Blow::Rank(_) | Blow::Stop | Blow::ShortStop => {
-            let rank = format!("FOREGATHER_RANK={}", round.victim);
-            let find = || marked.processes(Some((&rank, &program))).first().copied();
+            let names = if options.is_over_mpi() { &["PMI_RANK", "OMPI_COMM_WORLD_RANK"][..] } else { &["FOREGATHER_RANK"] };
+            let of_rank = |name: &&str| marked.processes(Some((&format!("{name}={}", round.victim), &program))).first().copied();
+            let find = || names.iter().find_map(of_rank);
             let process = job.until(find)?;
             strike(process, round)
         }
         _ => strike(job.launcher.id() as i32, round),
     };
-    let ms = job.end(round, since)?;
+    let ms = if options.is_over_mpi() { job.end_over_mpi(round, since)? } else { job.end(round, since)? };
     if round.blow != Blow::KillLauncher {
         return Ok(ms);
     }
@@ -161,11 +162,13 @@ struct LiveJob {
 
 impl LiveJob {
     fn start(round: &Round, marked: &Marked, options: &KillOptions) -> Result<Self, String> {
-        let mut command = Command::new(options.folder.join("foregather"));
-        command.args(["run", "-n", &round.size.to_string(), "--fabric", &options.fabric, "--"]).args(round.wrapper.words());
-        command.arg(options.folder.join("examples/survivors")).arg(round.state.to_string());
-        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("FOREGATHER_")) {
+        let mut command = Self::command(round, options);
+        command.args(round.wrapper.words()).arg(options.folder.join("examples/survivors")).arg(round.state.to_string());
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("FOREGATHER_") && name != "FOREGATHER_MPI") {
             command.env_remove(name);
+        }
+        if options.is_over_mpi() {
+            command.env("FOREGATHER_FABRIC", "mpi");
         }
         command.env("FOREGATHER_JOIN_TIMEOUT", format!("{}s", JOIN_TIMEOUT.as_secs()));
         command.envs(marked.0.split_once('=')).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -183,6 +186,22 @@ impl LiveJob {
             BufReader::new(err).bytes().map_while(Result::ok).for_each(|byte| to.lock().unwrap().push(byte));
         });
         Ok(Self { launcher, lines, said, until: Instant::now() + HANGS })
+    }
+
+    /// The launcher, up to the program's words.
+    fn command(round: &Round, options: &KillOptions) -> Command {
+        let size = round.size.to_string();
+        let mut words = options.mpiexec.split_whitespace();
+        let mut command = match words.next() {
+            Some(mpiexec) if options.is_over_mpi() => Command::new(mpiexec),
+            _ => Command::new(options.folder.join("foregather")),
+        };
+        if options.is_over_mpi() {
+            command.args(words).args(["-n", &size]);
+        } else {
+            command.args(["run", "-n", &size, "--fabric", &options.fabric, "--"]);
+        }
+        command
     }
 
     /// The first that is found, before the job counts as hanging.
@@ -223,14 +242,7 @@ impl LiveJob {
                 self.named(round, since, timeout + BEYOND)
             }
             Blow::ShortStop | Blow::StopLauncher => {
-                if round.at_start {
-                    self.wait_for(|lines| lines.iter().filter(|line| line.starts_with("ready ")).count() == round.size as usize)?;
-                }
-                // A rank that is taken for lost is so within the timeout from the stop's beginning.
-                thread::sleep(PEER_TIMEOUT.saturating_sub(now().saturating_sub(since)) + BEYOND);
-                if self.lines.lock().unwrap().iter().any(|line| !line.starts_with("ready ")) {
-                    return Err("a rank was lost by a short stop".to_owned());
-                }
+                self.outlives(round, since)?;
                 let told = now();
                 send(self.launcher.id() as i32, Signal::TERM);
                 self.ends_with(&[130])?;
@@ -243,6 +255,45 @@ impl LiveJob {
             Blow::TermLauncher | Blow::TermLauncherTwice => self.ends_with(&[130]).map(|()| vec![ms_from(since)]),
             Blow::KillLauncher => self.ends_with(&[128 + Signal::KILL.as_raw()]).map(|()| vec![ms_from(since)]),
         }
+    }
+
+    /// Waits until a rank that has stood still for a moment would have been taken for lost.
+    fn outlives(&self, round: &Round, since: Duration) -> Result<(), String> {
+        if round.at_start {
+            self.wait_for(|lines| lines.iter().filter(|line| line.starts_with("ready ")).count() == round.size as usize)?;
+        }
+        // A rank that is taken for lost is so within the timeout from the stop's beginning.
+        thread::sleep(PEER_TIMEOUT.saturating_sub(now().saturating_sub(since)) + BEYOND);
+        if self.lines.lock().unwrap().iter().any(|line| !line.starts_with("ready ")) {
+            return Err("a rank was lost by a short stop".to_owned());
+        }
+        Ok(())
+    }
+
+    /// As [`LiveJob::end`] under a launcher of MPI, which ends the other ranks before all of them can name the
+    /// lost one.
+    fn end_over_mpi(&mut self, round: &Round, since: Duration) -> Result<Vec<u64>, String> {
+        let mut asked = since;
+        if let Blow::ShortStop | Blow::StopLauncher = round.blow {
+            self.outlives(round, since)?;
+            asked = now();
+            send(self.launcher.id() as i32, Signal::TERM);
+        }
+        let status = self.ended()?;
+        if status.success() {
+            return Err("it ended as if nothing had been lost".to_owned());
+        }
+        if let Blow::Rank(_) | Blow::Stop = round.blow {
+            let lines = self.lines.lock().unwrap();
+            let wrong = |line: &&String| {
+                let words: Vec<_> = line.split_whitespace().collect();
+                matches!(words[..], ["lost", _, _, lost, ..] if lost != round.victim.to_string())
+            };
+            if let Some(line) = lines.iter().find(wrong) {
+                return Err(format!("`{line}` names another rank"));
+            }
+        }
+        Ok(vec![ms_from(asked)])
     }
 
     /// What a job may end with that has lost a rank: with its code; but a wrapper ends later than its rank,

@@ -15,12 +15,13 @@ use std::time::Duration;
 use std::{fmt, fs, thread};
 
 pub(crate) const HELP: &str = "\
-cargo xtask kill [--rounds N] [--fabric shm|ofi:tcp] [--seed S] [--round I] [--at-once N] [--folder FOLDER]
+cargo xtask kill [--rounds N] [--fabric shm|ofi:tcp|mpi] [--mpiexec WORDS] [--seed S] [--round I] [--at-once N] [--folder FOLDER]
 
 Starts N jobs (100) of 2 to 8 ranks, and in each does one thing to a rank or to the launcher: SIGKILL, SIGSTOP, SIGSTOP and SIGCONT, SIGTERM, SIGSEGV; ranks
 stand alone or behind a shell, a program like `time`, or `timeout`. Checked: no hang, no process and no shared memory left, the lost
 rank named by every other one within 2 s (a stopped one within the peer timeout and half a second), nobody lost by a short stop, and the right exit code.
-FOLDER (target/release) holds `foregather` and `examples/survivors`. The same seed takes the same decisions; --round I runs that one alone.
+With `--fabric mpi` WORDS (`mpiexec`) start the ranks, and most of such launchers end a job that has lost a rank: it must end in time with a failure,
+no rank may name another one, and nothing may be left; FOREGATHER_MPI is passed on. FOLDER (target/release) holds `foregather` and `examples/survivors`. The same seed takes the same decisions; --round I runs that one alone.
 
 Exit codes: 0 all is well, 1 a round went wrong, 2 wrong usage.";
 
@@ -29,6 +30,7 @@ struct KillOptions {
     fabric: String,
     seed: u64,
     only: Option<u64>,
+    mpiexec: String,
     at_once: usize,
     folder: PathBuf,
 }
@@ -41,7 +43,8 @@ pub(crate) fn run(arguments: &[&str]) -> Result<bool, Trouble> {
 
 fn options(arguments: &[&str]) -> Result<KillOptions, String> {
     let folder = PathBuf::from("target/release");
-    let mut options = KillOptions { rounds: 100, fabric: "shm".to_owned(), seed: 1, only: None, at_once: 2, folder };
+    let mpiexec = "mpiexec".to_owned();
+    let mut options = KillOptions { rounds: 100, fabric: "shm".to_owned(), seed: 1, only: None, mpiexec, at_once: 2, folder };
     let mut words = arguments.iter();
     while let Some(&option) = words.next() {
         let value = *words.next().ok_or_else(|| format!("{option} needs a value"))?;
@@ -51,7 +54,8 @@ fn options(arguments: &[&str]) -> Result<KillOptions, String> {
             "--seed" => options.seed = number()?,
             "--round" => options.only = Some(number()?),
             "--at-once" => options.at_once = number()?.clamp(1, 64) as usize,
-            "--fabric" if ["shm", "ofi:tcp"].contains(&value) => value.clone_into(&mut options.fabric),
+            "--fabric" if ["shm", "ofi:tcp", "mpi"].contains(&value) => value.clone_into(&mut options.fabric),
+            "--mpiexec" => value.clone_into(&mut options.mpiexec),
             "--folder" => options.folder = PathBuf::from(value),
             _ => return Err(format!("`{option} {value}` is no option")),
         }
@@ -198,6 +202,13 @@ pub(super) struct Round {
     pub(super) after_us: u64,
     /// How long a short stop lasts.
     pub(super) pause_us: u64,
+}
+
+impl KillOptions {
+    /// Whether a launcher of MPI starts the ranks.
+    fn is_over_mpi(&self) -> bool {
+        self.fabric == "mpi"
+    }
 }
 
 impl Round {

@@ -221,7 +221,7 @@ fn library(name: &'static str, files: &[&str], remedy: &str, costs: &str) -> Che
 }
 
 /// Libraries that a user's jobs need.
-fn libraries() -> [Check; 2] {
+fn libraries() -> [Check; 3] {
     [
         library("libfabric", &["libfabric.so.1"], "install libfabric (Debian: libfabric1)", "no jobs on several hosts"),
         library(
@@ -230,7 +230,19 @@ fn libraries() -> [Check; 2] {
             "install PMIx (Debian: libpmix2)",
             "no ranks started by srun or other launchers that speak it",
         ),
+        mpi(),
     ]
+}
+
+/// The MPI libraries that jobs could use as their fabric, of which none is chosen by itself.
+fn mpi() -> Check {
+    let all: Vec<String> =
+        foregather_mpi::found().into_iter().map(|mpi| format!("{}, {} ({})", mpi.version, mpi.interface, mpi.path.display())).collect();
+    if all.is_empty() {
+        let remedy = "only for jobs with FOREGATHER_FABRIC=mpi: load the site's MPI, or name its file in FOREGATHER_MPI";
+        return check("MPI", Status::Note, "none found", remedy);
+    }
+    check("MPI", Status::Ok, all.join("; "), "")
 }
 
 /// Libraries that are compared with.

@@ -12,6 +12,20 @@ pub(crate) struct Installed {
 }
 
 impl Installed {
+    /// Libraries of one family know each other's launchers.
+    #[allow(dead_code, reason = "not every test asks")]
+    pub(crate) fn family(&self) -> &'static str {
+        if self.name == "Open MPI" { self.name } else { "MPICH" }
+    }
+
+    /// Two ranks by this launcher, with the library of another MPI.
+    #[allow(dead_code, reason = "not every test asks")]
+    pub(crate) fn with_library_of(&self, other: &Self) -> Command {
+        let mut command = self.command(2);
+        command.env("FOREGATHER_MPI", &other.library);
+        command
+    }
+
     /// Starts this test program as that many ranks; its arguments follow.
     pub(crate) fn command(&self, ranks: u32) -> Command {
         let mut command = Command::new(&self.launcher);

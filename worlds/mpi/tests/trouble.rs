@@ -1,0 +1,96 @@
+//! What must not happen to a job over MPI, and does: each ends in time, with a failure that says why, and
+//! leaves no process. The test starts itself under each MPI's launcher.
+mod installed;
+
+use foregather_machine::{Address, Fabric};
+use foregather_mpi::{Lane, Mpi};
+use installed::{Installed, installed};
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+/// Tells a rank which trouble it makes.
+const PART: &str = "FOREGATHER_MPI_TEST_TROUBLE";
+/// A launcher may take some seconds to end what is left of a job.
+const LONG: Duration = Duration::from_secs(20);
+
+/// A rank's work. Nothing without a launcher.
+#[test]
+fn part() {
+    let Ok(trouble) = std::env::var(PART) else { return };
+    // SAFETY: the call takes a number only. Whatever hangs, this process ends, and the test fails by the time.
+    unsafe { libc::alarm(60) };
+    let expected = (trouble == "launcher").then_some(2);
+    let mpi = match Mpi::join((expected, false)) {
+        Ok(mpi) => mpi,
+        Err(error) => {
+            eprintln!("refused here: {error}");
+            std::process::exit(1);
+        }
+    };
+    let lane = Lane::group(mpi, 1, None).unwrap().remove(0);
+    if mpi.rank() == 1 {
+        std::thread::sleep(Duration::from_millis(200));
+        // SAFETY: both calls end this process, and give MPI no chance to be finalized.
+        unsafe {
+            if trouble == "killed" {
+                libc::raise(libc::SIGKILL);
+            }
+            libc::_exit(3)
+        }
+    }
+    let peer = Address { rank: 1, lane: 0 };
+    loop {
+        let found = lane.peek(peer, |head, _| head);
+        assert_eq!(found, None);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn run(mpi: &Installed, trouble: &str) -> Output {
+    let began = Instant::now();
+    let output = mpi.command(2).args(["--exact", "part", "--nocapture"]).env(PART, trouble).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(began.elapsed() < LONG, "{}, {trouble}: {:?}\n{said}", mpi.name, began.elapsed());
+    assert!(!output.status.success(), "{}, {trouble}: it ended well\n{said}", mpi.name);
+    output
+}
+
+#[test]
+fn a_rank_that_is_killed_ends_the_job() {
+    installed().iter().for_each(|mpi| drop(run(mpi, "killed")));
+}
+
+#[test]
+fn a_rank_that_never_finalizes_mpi_ends_the_job() {
+    installed().iter().for_each(|mpi| drop(run(mpi, "unfinished")));
+}
+
+#[test]
+fn the_launcher_of_another_mpi_is_named() {
+    let mpis = installed();
+    for launcher in &mpis {
+        for library in mpis.iter().filter(|library| library.family() != launcher.family()) {
+            let output =
+                launcher.with_library_of(library).args(["--exact", "part", "--nocapture"]).env(PART, "launcher").output();
+            let output = output.unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(!output.status.success(), "{} by {}", library.name, launcher.name);
+            let names_it = said.contains("belongs to") && said.contains("FOREGATHER_MPI");
+            assert!(names_it, "{} by {}:\n{said}", library.name, launcher.name);
+        }
+    }
+}
+
+#[test]
+fn an_mpi_that_is_none_is_named() {
+    for (file, said) in
+        [("/no/such/libmpi.so", "is missing"), ("libm.so.6", "is not an MPI library with a known binary interface")]
+    {
+        let me = std::env::current_exe().unwrap();
+        let mut command = std::process::Command::new(me);
+        command.args(["--exact", "part", "--nocapture"]).env(PART, "none").env("FOREGATHER_MPI", file);
+        let output = command.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && text.contains(said) && text.contains("FOREGATHER_MPI"), "{text}");
+    }
+}
