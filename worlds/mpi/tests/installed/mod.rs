@@ -12,6 +12,12 @@ pub(crate) struct Installed {
 }
 
 impl Installed {
+    /// For `FOREGATHER_MPI`.
+    #[allow(dead_code, reason = "not every test asks")]
+    pub(crate) fn library(&self) -> &str {
+        &self.library
+    }
+
     /// Libraries of one family know each other's launchers.
     #[allow(dead_code, reason = "not every test asks")]
     pub(crate) fn family(&self) -> &'static str {
@@ -26,6 +32,7 @@ impl Installed {
         command
     }
 
+    #[allow(dead_code, reason = "not every test asks")]
     /// Starts this test program as that many ranks; its arguments follow.
     pub(crate) fn command(&self, ranks: u32) -> Command {
         let mut command = Command::new(&self.launcher);
