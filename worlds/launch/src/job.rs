@@ -12,7 +12,7 @@ use crate::settings::Settings;
 use crate::whereabouts::Whereabouts;
 use foregather_host::failure_detector::FailureDetector;
 use foregather_machine::{Cause, Error, Rank};
-use foregather_mpi::Mpi;
+use foregather_mpi::{Mpi, within};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::net::{IpAddr, Shutdown};
 use std::sync::atomic::{AtomicBool, Ordering::*};
@@ -28,9 +28,9 @@ static JOINED: AtomicBool = AtomicBool::new(false);
 const AFTERMATH: Duration = Duration::from_millis(100);
 
 /// Joins MPI, which knows rank and size whatever launcher has started it.
-fn by_mpi(found: Detected) -> Result<Detected, Error> {
+fn by_mpi(found: Detected, settings: &Settings) -> Result<Detected, Error> {
     let by_open_mpi = own::variable("OMPI_COMM_WORLD_SIZE").is_some();
-    let mpi = Mpi::join((found.size, by_open_mpi))?;
+    let mpi = within(settings.join_timeout, "MPI_Init", || Mpi::join((found.size, by_open_mpi)))?;
     Ok(Detected { rank: mpi.rank(), size: Some(mpi.size()), ..found })
 }
 
@@ -75,7 +75,7 @@ impl Job {
         let settings = Settings::from_env()?;
         let mut found = detect()?;
         if found.launcher == Launcher::Mpi {
-            found = by_mpi(found)?;
+            found = by_mpi(found, &settings)?;
         }
         let root = match found.launcher {
             Launcher::Own => place::take_own(found.rank, &found.identity)?,

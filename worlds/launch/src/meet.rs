@@ -11,7 +11,7 @@ use crate::pmix::Pmix;
 use crate::secret::{self, hex};
 use crate::settings::Settings;
 use foregather_machine::{Cause, Error, Rank};
-use foregather_mpi::Mpi;
+use foregather_mpi::{Mpi, within};
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 
 /// Ports made of a name: below those that systems assign themselves.
@@ -53,7 +53,8 @@ pub(crate) fn meet(found: &Detected, listener: Option<TcpListener>, settings: &S
         }
         Launcher::Mpi => {
             let mpi = Mpi::joined().ok_or_else(|| refused("MPI was not joined".to_owned()))?;
-            by_store(found.rank, size, found.one_host, settings, |mine| mpi.spread(mine))
+            let spread = |mine: Option<&str>| within(settings.join_timeout, "MPI_Bcast", || mpi.spread(mine));
+            by_store(found.rank, size, found.one_host, settings, spread)
         }
         Launcher::OpenMpi if !found.one_host => {
             let pmix = Pmix::open()?;

@@ -5,9 +5,14 @@ use crate::library::OVERRIDE;
 use crate::process::{Mpi, NAP, Status, nap};
 use crate::wire::{BUFFER, HEAD};
 use core::ffi::c_int;
+use core::time::Duration;
+use foregather_host::signals::Blocked;
+use foregather_machine::Nanos;
 use std::process;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::Builder;
 
 /// Finalizes MPI when the process ends by `exit` or by the end of `main`: not in a child that it has forked.
 pub(crate) fn finalise_at_exit() {
@@ -51,6 +56,27 @@ pub(crate) fn explained<T>(initialise: impl FnOnce() -> T) -> T {
     let done = initialise();
     INITIALISES.store(false, Relaxed);
     done
+}
+
+/// Runs calls of MPI that wait for all ranks and have no time limit of their own. If they take longer, the
+/// process prints a line and exits: no other thread could end them.
+pub fn within<T>(limit: Nanos, what: &'static str, calls: impl FnOnce() -> T) -> T {
+    let (done, waits) = channel::<()>();
+    // Without the thread the calls have no limit, as in any program of MPI.
+    let _ = Builder::new().name("mpi-limit".to_owned()).spawn(move || {
+        let _blocked = Blocked::but_faults();
+        if waits.recv_timeout(Duration::from_nanos(limit.0)) == Err(RecvTimeoutError::Timeout) {
+            eprintln!(
+                "foregather: {what} has not ended within {limit}: a rank has not come, or stands still; restart the job, or allow more \
+                 time with FOREGATHER_JOIN_TIMEOUT"
+            );
+            // SAFETY: the call has no requirements: it ends the process at once.
+            unsafe { libc::_exit(1) };
+        }
+    });
+    let result = calls();
+    drop(done);
+    result
 }
 
 impl Mpi {

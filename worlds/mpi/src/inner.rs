@@ -147,7 +147,7 @@ impl Inner {
     /// A table, measured between two processes of one host (README).
     pub(crate) fn costs(&self) -> FabricCosts {
         let slope = |fixed, byte_ps| Slope { fixed: Nanos(fixed), byte_ps };
-        FabricCosts { buffered: slope(600, 300), direct: slope(3_000, 120) }
+        FabricCosts { buffered: slope(600, 350), direct: slope(4_000, 100) }
     }
 
     fn fail(&self, error: Error) {

@@ -2,7 +2,8 @@
 //! linked with it.
 //!
 //! - [`found`]: which MPI libraries are here? [`abi`]: their binary interfaces, a table each.
-//! - [`Mpi`]: this process as a rank of its MPI, joined once.
+//! - [`Mpi`]: this process as a rank of its MPI, joined once; [`within`]: a limit for calls that wait for all
+//!   ranks.
 //! - [`Lane`]: a lane of this rank. [`Processor`]: its owner's processor, which naps. [`MpiProgress`]: makes
 //!   progress for the lanes meanwhile.
 //!
@@ -22,6 +23,7 @@ mod reading;
 mod wire;
 
 pub use cpu::{Napping, Processor};
+pub use end::within;
 pub use lane::{Lane, MpiProgress};
 pub use library::{MpiInfo, found};
 pub use process::Mpi;

@@ -44,7 +44,7 @@ impl Clock for AsRank {
 
 impl Member for AsRank {
     fn rank(&self) -> Rank {
-        self.lane.here().lane
+        self.here().rank
     }
     fn size(&self) -> u32 {
         self.size

@@ -236,8 +236,10 @@ fn libraries() -> [Check; 3] {
 
 /// The MPI libraries that jobs could use as their fabric, of which none is chosen by itself.
 fn mpi() -> Check {
-    let all: Vec<String> =
-        foregather_mpi::found().into_iter().map(|mpi| format!("{}, {} ({})", mpi.version, mpi.interface, mpi.path.display())).collect();
+    let all: Vec<String> = foregather_mpi::found()
+        .into_iter()
+        .map(|mpi| format!("{}, {} ({})", mpi.version, mpi.interface, mpi.path.display()))
+        .collect();
     if all.is_empty() {
         let remedy = "only for jobs with FOREGATHER_FABRIC=mpi: load the site's MPI, or name its file in FOREGATHER_MPI";
         return check("MPI", Status::Note, "none found", remedy);
