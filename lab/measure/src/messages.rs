@@ -73,6 +73,7 @@ impl Experiment for Messages {
             (RankWorld::Thread, "shm") => World::Thread,
             (RankWorld::Thread, fabric) => bail!("threads send by shm only: leave out --world thread or --fabric {fabric}"),
             (RankWorld::Process, "shm") => World::Shm,
+            (RankWorld::Process, "mpi") => World::Mpi,
             (RankWorld::Process, fabric) => World::Ofi(fabric.strip_prefix("ofi:").unwrap_or("tcp").to_owned()),
         };
         let cpus = [cpus[0], cpus[1 % cpus.len()]];
@@ -163,6 +164,7 @@ fn measurements(cell: &MessageCell, answer: &Answer) -> Vec<Measurement> {
         World::Thread => "thread".to_owned(),
         World::Shm => "process".to_owned(),
         World::Ofi(provider) => format!("ofi:{provider}"),
+        World::Mpi => "mpi".to_owned(),
     };
     match cell.task {
         Task::Size { bytes, .. } => {

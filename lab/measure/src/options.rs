@@ -361,8 +361,9 @@ pub struct Messages {
     /// What the two ranks are.
     #[arg(long, value_enum, default_value = "process")]
     pub world: RankWorld,
-    /// How processes send messages: `shm`, `ofi` (libfabric's tcp) or `ofi:PROVIDER`.
-    #[arg(long, value_parser = fabric, default_value = "shm")]
+    /// How processes send messages: `shm`, `ofi` (libfabric's tcp), `ofi:PROVIDER`, or `mpi`, whose ranks the
+    /// first `mpiexec` of the search path starts.
+    #[arg(long, value_parser = fabric_or_mpi, default_value = "shm")]
     pub fabric: String,
     /// Only one part.
     #[arg(long, value_enum)]
@@ -548,4 +549,9 @@ pub fn fabric(text: &str) -> Result<String, String> {
     } else {
         Err("write shm, ofi or ofi:PROVIDER".to_owned())
     }
+}
+
+/// A fabric of processes, or that of the site's MPI, whose own launcher has to start them.
+fn fabric_or_mpi(text: &str) -> Result<String, String> {
+    if text == "mpi" { Ok(text.to_owned()) } else { fabric(text).map_err(|error| format!("{error}, or mpi")) }
 }

@@ -1,10 +1,11 @@
 //! The cost of messages over MPI beside `MPI_Send` and `MPI_Recv` of the same library: batches of both by turns
 //! in one run of two pinned processes.
 //!
-//! `mpiexec -n 2 target/dist/examples/beside_raw [BYTES [buffered|direct|all]]`
+//! `mpiexec -n 2 target/release/examples/beside_raw [BYTES [buffered|direct|all]]`; with `idle`, the share of a
+//! processor that a rank takes while it waits for three seconds.
 use core::ffi::{c_int, c_void};
 use foregather_host::dl::Library;
-use foregather_host::{affinity, clock};
+use foregather_host::{affinity, clock, usage};
 use foregather_machine::{Address, Cause, Error, Fabric, Member, block_on};
 use foregather_message::{Cheaper, Messenger, Mode, Path, Receive, Safer, Settings};
 use foregather_mpi::abi::{ALL, Abi, Constant};
@@ -162,6 +163,19 @@ fn measure(bare: &Bare, messenger: &Ends, lane: &Lane, only: Option<usize>) -> R
     Ok(())
 }
 
+/// Rank 1 waits for a message that rank 0 sends after three seconds.
+fn idle(messenger: &Ends) -> Result<(), Error> {
+    let (began, before) = (clock::now(), usage::process_cpu());
+    if messenger.rank() == 0 {
+        std::thread::sleep(core::time::Duration::from_secs(3));
+        return block_on(send(messenger, &[1; 8]));
+    }
+    block_on(receive(messenger, &mut [0; 8]))?;
+    let share = (usage::process_cpu() - before).0 as f64 / (clock::now() - began).0 as f64;
+    println!("rank 1 waited for {}, and took {:.2} % of a processor", clock::now() - began, 100.0 * share);
+    Ok(())
+}
+
 fn main() -> Result<(), Error> {
     let mpi = Mpi::join((Some(2), std::env::var_os("OMPI_COMM_WORLD_SIZE").is_some()))?;
     let cpus = affinity::allowed();
@@ -183,7 +197,11 @@ fn main() -> Result<(), Error> {
         if mpi.rank() == 0 {
             println!("{}, {path:?}: directly from {} bytes on", mpi.name(), messenger.direct_at());
         }
-        measure(&bare, &messenger, &second, only)?;
+        if std::env::args().nth(1).as_deref() == Some("idle") {
+            idle(&messenger)?;
+        } else {
+            measure(&bare, &messenger, &second, only)?;
+        }
         if mpi.rank() == 0 {
             println!("{}", messenger.account());
         }

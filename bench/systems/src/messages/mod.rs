@@ -11,6 +11,7 @@
 mod bare;
 mod ends;
 mod hogs;
+mod mpi;
 #[cfg(test)]
 mod tests;
 mod world;
@@ -43,6 +44,8 @@ pub enum World {
     Shm,
     /// Two processes, through this provider of libfabric.
     Ofi(String),
+    /// Two processes that `mpiexec` starts, through its MPI.
+    Mpi,
 }
 
 /// What to measure.

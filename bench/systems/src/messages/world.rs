@@ -30,6 +30,7 @@ pub(super) fn run(plan: &MessageCell) -> Result<Answer, Error> {
         World::Thread => threads(plan, &segment, until),
         World::Shm => first_process(plan, &segment, until),
         World::Ofi(provider) => first_over(provider, plan, &segment, until),
+        World::Mpi => super::mpi::run(plan),
     }
 }
 
@@ -116,6 +117,9 @@ fn first_over(provider: &str, plan: &MessageCell, segment: &Arc<Segment>, until:
 /// If the arguments are not those that rank 0 gives, or rank 0 ends in the middle.
 pub fn peer_main(args: &[String]) -> Result<(), Error> {
     clock::init();
+    if let [plan] = args {
+        return super::mpi::rank(&MessageCell::from_arg(plan).map_err(strange)?);
+    }
     let [exchange, segment, plan] = args else { return Err(strange("two descriptors and a plan".to_owned())) };
     let number = |text: &String| text.parse().map_err(|_| strange("a descriptor".to_owned()));
     let segment = Arc::new(Segment::inherited(number(segment)?)?);
@@ -154,7 +158,7 @@ fn lanes<C: Cpu<Word = Word> + Clone>(
 }
 
 /// A rank's whole part. Only rank 0 has an answer.
-fn rank_of<F: Fabric>(plan: &MessageCell, lanes: Vec<F>, segment: &Segment, until: Nanos) -> Result<Answer, Error> {
+pub(super) fn rank_of<F: Fabric>(plan: &MessageCell, lanes: Vec<F>, segment: &Segment, until: Nanos) -> Result<Answer, Error> {
     let mut answer = Answer::default();
     let rank = lanes.first().map_or(0, |lane| lane.here().rank);
     let limits = lanes.first().map(|lane| lane.limits()).ok_or_else(|| strange("lanes".to_owned()))?;
