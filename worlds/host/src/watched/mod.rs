@@ -5,11 +5,15 @@
 //! runtimes and settings it has. [`surroundings`]: quotas, the hypervisor, and other programs. [`page`]: what
 //! the preload library records, in memory that both processes map. [`code`]: which file the code at an
 //! address comes from. [`switches`]: which threads get a processor, where the kernel shows it. [`lines`]: a
-//! file in memory to which processes append lines.
+//! file in memory to which processes append lines. [`calls`]: in which calls of MPI ranks are, in such memory
+//! as the page's. [`pointer`]: where the code of a thread is at this moment.
+pub mod calls;
 pub mod code;
 pub mod lines;
 pub mod page;
+pub mod pointer;
 pub mod program;
+mod shared;
 pub mod surroundings;
 pub mod switches;
 pub mod task;

@@ -9,20 +9,18 @@ mod samples;
 
 pub use samples::{RecordedSample, SampleRecord, SamplingState, Withdrawal};
 
-use super::{memory_file, not_created, path_of};
+use super::path_of;
+use super::shared::{self, SharedLayout};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use foregather_machine::{Error, Nanos, ThreadId};
 use ring::RecordRing;
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Mode, OFlags, fstat, ftruncate, open};
-use rustix::mm::{MapFlags, ProtFlags, mmap};
+use rustix::fd::OwnedFd;
 use rustix::time::{ClockId, clock_gettime};
 use samples::SamplingWords;
 use std::path::Path;
 
 /// The variable that names the page to the preload library.
 pub const VARIABLE: &str = "FOREGATHER_WATCH_PAGE";
-const MAGIC: u64 = 0xf0e6_a7e5_0000_0002;
 const SLOTS: usize = 2_048;
 /// A second of 160 threads that all run.
 const SAMPLES: usize = 1 << 14;
@@ -180,6 +178,15 @@ struct Layout {
     names: [[AtomicU64; NAME_BYTES / 8]; NAMES],
 }
 
+// SAFETY: the type is `repr(C)` and all its fields are atomics or made of them.
+unsafe impl SharedLayout for Layout {
+    const MAGIC: u64 = 0xf0e6_a7e5_0000_0002;
+
+    fn magic(&self) -> &AtomicU64 {
+        &self.magic
+    }
+}
+
 /// The page, mapped for the rest of this process's life.
 #[derive(Clone, Copy)]
 pub struct WatchPage(&'static Layout);
@@ -210,12 +217,8 @@ impl WatchPage {
     /// # Errors
     /// If the system refuses the memory.
     pub fn create() -> Result<(Self, OwnedFd), Error> {
-        let refused = |errno: rustix::io::Errno| not_created(errno.raw_os_error());
-        let file = memory_file("foregather-watch")?;
-        ftruncate(&file, size_of::<Layout>() as u64).map_err(refused)?;
-        let page = Self::map(&file).map_err(refused)?;
-        page.0.magic.store(MAGIC, Release);
-        Ok((page, file))
+        let (page, file) = shared::create("foregather-watch")?;
+        Ok((Self(page), file))
     }
 
     /// The path by which other processes of this user open the page.
@@ -225,21 +228,7 @@ impl WatchPage {
 
     /// Maps the page of that path. `None` if there is none, as when its watcher has gone.
     pub fn open(path: &Path) -> Option<Self> {
-        let file = open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).ok()?;
-        let is_whole = fstat(&file).is_ok_and(|about| about.st_size as usize == size_of::<Layout>());
-        let page = if is_whole { Self::map(&file).ok()? } else { return None };
-        (page.0.magic.load(Acquire) == MAGIC).then_some(page)
-    }
-
-    fn map(file: impl AsFd) -> rustix::io::Result<Self> {
-        // SAFETY: the kernel chooses a free place; the file is as long as the mapping, and is never cut.
-        let start = unsafe {
-            let access = ProtFlags::READ | ProtFlags::WRITE;
-            mmap(core::ptr::null_mut(), size_of::<Layout>(), access, MapFlags::SHARED, file, 0)?
-        };
-        // SAFETY: the mapping is never removed, is aligned to a page of memory, and has the size of a
-        // `Layout`, which is made of atomics alone: any bits are valid, and other processes may write them.
-        Ok(Self(unsafe { &*start.cast::<Layout>() }))
+        shared::open_page(path).map(Self)
     }
 
     /// Returns whether both are the same mapping.
