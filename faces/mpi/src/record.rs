@@ -1,0 +1,304 @@
+//! The page, the slot of the calling thread, and what each call notes there.
+use crate::abi::constants;
+use crate::arguments::{Arguments, Handle};
+use crate::communicators::{self, KnownCommunicator, ask};
+use crate::requests;
+use core::cell::Cell;
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicU64, Ordering::*};
+use foregather_host::usage::this_thread;
+use foregather_host::watched::calls::{self, AWAITED, AwaitedMessage, CallPage, CallSlot, MpiCall};
+use foregather_machine::Rank;
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// What a call means, by the places of its arguments.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum CallEffect {
+    /// Waits for messages: the peer and the tag of each.
+    Messages { send: Option<(usize, usize)>, receive: Option<(usize, usize)>, communicator: usize },
+    /// Waits until there is a message.
+    Probes { receive: (usize, usize), communicator: usize },
+    /// Begins to send or receive, and returns.
+    Starts { send: Option<(usize, usize)>, receive: Option<(usize, usize)>, communicator: usize, request: Option<usize> },
+    /// Makes a request that is begun later, again and again.
+    Prepares { is_send: bool, peer: usize, tag: usize, communicator: usize, request: usize },
+    /// Begins such requests.
+    Activates { count: Option<usize>, requests: usize },
+    /// Waits for requests, of which some end.
+    Waits { count: Option<usize>, requests: usize },
+    /// The same without waiting, or to free them.
+    Tests { count: Option<usize>, requests: usize },
+    /// Wants the message of a request no more.
+    Cancels { request: usize },
+    /// A call of all members.
+    Collective { root: Option<usize>, communicator: usize },
+    /// Such a call that makes a communicator.
+    Makes { communicator: usize, new: usize },
+    FreesCommunicator { communicator: usize },
+    /// The first call of MPI, and where it stores the level of threads.
+    Begins { level: Option<usize> },
+    Ends,
+}
+
+/// Requests of a call as they were before it.
+pub(crate) struct OpenRequests {
+    first: [Handle; FIRST],
+    count: usize,
+    more: Vec<Handle>,
+}
+
+const FIRST: usize = 8;
+
+#[derive(Clone, Copy)]
+enum Place {
+    Untaken,
+    Taken(Option<&'static CallSlot>),
+}
+
+thread_local! {
+    static SLOT: Cell<Place> = const { Cell::new(Place::Untaken) };
+    /// Whether the thread is in a function of this library: MPI may call its own functions by name.
+    static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The rank of this process and the number of ranks, plus 1; 0 if they are not known.
+static JOB: AtomicU64 = AtomicU64::new(0);
+static LEVEL: AtomicU64 = AtomicU64::new(0);
+
+/// The page that the environment names, unless there is none.
+pub(crate) fn page() -> Option<&'static CallPage> {
+    static PAGE: OnceLock<Option<CallPage>> = OnceLock::new();
+    PAGE.get_or_init(|| CallPage::open(Path::new(&std::env::var_os(calls::VARIABLE)?))).as_ref()
+}
+
+/// Opens the page when the library is loaded: the program may close descriptors or change its user later.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_LOAD: extern "C" fn() = open_page;
+
+extern "C" fn open_page() {
+    page();
+}
+
+/// A call that is noted.
+pub(crate) struct NotedCall {
+    slot: &'static CallSlot,
+    /// Whether the page has it as a call in which the thread is.
+    is_shown: bool,
+    requests: Option<OpenRequests>,
+    freed: Handle,
+}
+
+/// Notes the beginning of a call. `None` if there is no page, or MPI itself calls.
+#[inline(never)]
+pub(crate) fn begin(call: Option<MpiCall>, effect: &CallEffect, arguments: &Arguments<'_>) -> Option<NotedCall> {
+    if IS_INSIDE.get() {
+        return None;
+    }
+    let slot = match SLOT.get() {
+        Place::Taken(slot) => slot?,
+        Place::Untaken => take(!matches!(effect, CallEffect::Begins { .. }))?,
+    };
+    IS_INSIDE.set(true);
+    let mut noted = NotedCall { slot, is_shown: call.is_some(), requests: None, freed: 0 };
+    let mut waits = AwaitedWords::default();
+    let (mut communicator, mut root) = (None, None);
+    match *effect {
+        CallEffect::Messages { send, receive, communicator } => {
+            let known = communicators::of(arguments.handle(communicator));
+            for message in ends(arguments, send, receive, known) {
+                waits.add(message.map(|message| {
+                    slot.count(message, 1);
+                    message.to_word()
+                }));
+            }
+            waits.has_unknown |= known.is_none();
+        }
+        CallEffect::Probes { receive, communicator } => {
+            let known = communicators::of(arguments.handle(communicator));
+            ends(arguments, None, Some(receive), known).for_each(|message| waits.add(message.map(AwaitedMessage::to_word)));
+            waits.has_unknown |= known.is_none();
+        }
+        CallEffect::Starts { send, receive, communicator, .. } => {
+            let known = communicators::of(arguments.handle(communicator));
+            ends(arguments, send, receive, known).flatten().for_each(|message| slot.count(message, 1));
+        }
+        CallEffect::Activates { count, requests } => {
+            let open = OpenRequests::read(arguments, count, requests);
+            open.messages().flatten().for_each(|message| slot.count(message, 1));
+        }
+        CallEffect::Waits { count, requests } | CallEffect::Tests { count, requests } => {
+            let open = OpenRequests::read(arguments, count, requests);
+            if call.is_some() {
+                let null = arguments.request_null();
+                open.all().filter(|request| *request != null).for_each(|request| waits.add_known(requests::message(request)));
+            }
+            noted.requests = Some(open);
+        }
+        CallEffect::Cancels { request } => {
+            let message = requests::message(arguments.handle_of(request, 0)).and_then(AwaitedMessage::of_word);
+            // A send may have been matched; a count too many is only careful.
+            message.into_iter().filter(|message| !message.is_send).for_each(|message| slot.count(message, -1));
+        }
+        CallEffect::Collective { communicator: at, .. } | CallEffect::Makes { communicator: at, .. } => {
+            let known = communicators::of(arguments.handle(at));
+            communicator = joins(slot, call, known);
+            if let CallEffect::Collective { root: Some(at), .. } = *effect {
+                root = known.and_then(|known| known.rank(arguments.integer(at)));
+            }
+        }
+        CallEffect::FreesCommunicator { communicator: at } => {
+            noted.freed = arguments.handle_of(at, 0);
+            communicator = joins(slot, call, communicators::of(noted.freed));
+        }
+        CallEffect::Prepares { .. } | CallEffect::Begins { .. } | CallEffect::Ends => {}
+    }
+    if let Some(call) = call {
+        slot.begin(call, &waits.words[..waits.count], waits.has_unknown, communicator, root);
+    }
+    Some(noted)
+}
+
+/// Notes the end of a call.
+#[inline(never)]
+pub(crate) fn end(noted: NotedCall, effect: &CallEffect, arguments: &Arguments<'_>, result: usize) {
+    let slot = noted.slot;
+    if noted.is_shown {
+        slot.end();
+    }
+    match *effect {
+        CallEffect::Starts { send, receive, communicator, request: Some(request) } if arguments.succeeded(result) => {
+            enter_request(arguments, ends(arguments, send, receive, communicators::of(arguments.handle(communicator))), request);
+        }
+        CallEffect::Prepares { is_send, peer, tag, communicator, request } if arguments.succeeded(result) => {
+            let (send, receive) = if is_send { (Some((peer, tag)), None) } else { (None, Some((peer, tag))) };
+            enter_request(arguments, ends(arguments, send, receive, communicators::of(arguments.handle(communicator))), request);
+        }
+        CallEffect::Waits { requests, .. } | CallEffect::Tests { requests, .. } => {
+            let open = noted.requests.iter().flat_map(OpenRequests::all).enumerate();
+            open.filter(|(at, request)| arguments.handle_of(requests, *at) != *request)
+                .for_each(|(_, request)| requests::forget(request));
+        }
+        CallEffect::Makes { new, .. } if arguments.succeeded(result) => communicators::made(arguments.handle_of(new, 0)),
+        CallEffect::FreesCommunicator { .. } => communicators::forget(noted.freed),
+        CallEffect::Begins { level } if arguments.succeeded(result) => {
+            LEVEL.store(level.map_or(0, |at| arguments.integer_of(at)) as u64, Relaxed);
+            know_rank(slot);
+        }
+        CallEffect::Ends => slot.finalizes(),
+        _ => {}
+    }
+    IS_INSIDE.set(false);
+}
+
+/// The words of the messages that a call waits for.
+#[derive(Default)]
+struct AwaitedWords {
+    words: [u64; AWAITED],
+    count: usize,
+    has_unknown: bool,
+}
+
+impl AwaitedWords {
+    /// Adds a message, unless its peer is none.
+    #[inline]
+    fn add(&mut self, word: Option<u64>) {
+        if let Some(word) = word {
+            self.add_known(Some(word));
+        }
+    }
+
+    #[inline]
+    fn add_known(&mut self, word: Option<u64>) {
+        match (word, self.words.get_mut(self.count)) {
+            (Some(word), Some(place)) => {
+                *place = word;
+                self.count += 1;
+            }
+            _ => self.has_unknown = true,
+        }
+    }
+}
+
+impl OpenRequests {
+    fn read(arguments: &Arguments<'_>, count: Option<usize>, requests: usize) -> Self {
+        let count = count.map_or(1, |at| arguments.integer(at).max(0) as usize);
+        let first = core::array::from_fn(|at| if at < count { arguments.handle_of(requests, at) } else { 0 });
+        Self { first, count, more: (FIRST..count).map(|at| arguments.handle_of(requests, at)).collect() }
+    }
+
+    fn all(&self) -> impl Iterator<Item = Handle> {
+        self.first[..self.count.min(FIRST)].iter().chain(&self.more).copied()
+    }
+
+    fn messages(&self) -> impl Iterator<Item = Option<AwaitedMessage>> {
+        self.all().map(|request| AwaitedMessage::of_word(requests::message(request)?))
+    }
+}
+
+fn enter_request(arguments: &Arguments<'_>, mut of: impl Iterator<Item = Option<AwaitedMessage>>, request: usize) {
+    let handle = arguments.handle_of(request, 0);
+    match of.next().flatten() {
+        Some(message) => requests::enter(handle, message.to_word()),
+        None => requests::forget(handle),
+    }
+}
+
+/// The messages of a call; `None` for one to or from nobody.
+#[inline]
+fn ends(
+    arguments: &Arguments<'_>,
+    send: Option<(usize, usize)>,
+    receive: Option<(usize, usize)>,
+    known: Option<&'static KnownCommunicator>,
+) -> impl Iterator<Item = Option<AwaitedMessage>> {
+    let message = move |is_send: bool, (peer, tag): (usize, usize)| {
+        let (known, constants) = (known?, constants());
+        let (peer, tag) = (arguments.integer(peer), arguments.integer(tag));
+        if peer == constants.proc_null {
+            return None;
+        }
+        let is_any = !is_send && peer == constants.any_source;
+        let peer = if is_any { None } else { Some(known.rank(peer)?) };
+        let tag = u32::try_from(tag).ok().filter(|_| is_send || tag != constants.any_tag);
+        Some(AwaitedMessage { is_send, peer, tag, communicator: known.number })
+    };
+    send.map(|at| message(true, at)).into_iter().chain(receive.map(|at| message(false, at)))
+}
+
+/// Counts a call of all members. Returns the number of the communicator.
+fn joins(slot: &CallSlot, call: Option<MpiCall>, known: Option<&'static KnownCommunicator>) -> Option<u16> {
+    let (call, known) = (call?, known?);
+    let (number, last) = known.count(call as u8);
+    slot.count_collective(known.number, number, last);
+    Some(known.number)
+}
+
+/// Takes a slot for the calling thread.
+#[cold]
+fn take(is_initialized: bool) -> Option<&'static CallSlot> {
+    let slot = page().and_then(|page| page.slot(std::process::id(), this_thread()));
+    SLOT.set(Place::Taken(slot));
+    if let Some(slot) = slot.filter(|_| is_initialized) {
+        know_rank(slot);
+    }
+    slot
+}
+
+/// Notes which rank this process is, if MPI can tell.
+fn know_rank(slot: &CallSlot) {
+    if JOB.load(Acquire) == 0 {
+        let (mut rank, mut size): (c_int, c_int) = (-1, 0);
+        let address = |of: &mut c_int| (&raw mut *of).expose_provenance();
+        let world = constants().world;
+        let asked = ask(c"PMPI_Comm_rank", [world, address(&mut rank), 0, 0, 0])
+            .and_then(|()| ask(c"PMPI_Comm_size", [world, address(&mut size), 0, 0, 0]));
+        if asked.is_none() || rank < 0 {
+            return;
+        }
+        JOB.store((rank as u64) << 32 | size as u64, Release);
+    }
+    let job = JOB.load(Acquire);
+    slot.is_rank((job >> 32) as Rank, job as u32, LEVEL.load(Relaxed) as u32);
+}
