@@ -3,7 +3,7 @@
 //! - [`cli`]: the command line. [`verbs`]: what each verb does. [`worker`]: what child processes of this
 //!   program do.
 //! - [`demo`]: a tour of it all. [`doctor`]: what this machine has and what it lacks. `exec`: a program on
-//!   this project's runtimes. `advise`: why a program waits. `top`: which programs wait now. [`jobs`]: ranks,
+//!   this project's runtimes. `advise`: why a program waits. `top`: which programs wait now. `hang`: which rank of a job waits for which. [`jobs`]: ranks,
 //!   and programs on them. `plans`: simulations. `screen`: what the terminal can show.
 #![forbid(unsafe_code)]
 
@@ -13,6 +13,7 @@ pub mod demo;
 pub mod doctor;
 mod exec;
 mod finish;
+mod hang;
 pub mod jobs;
 mod plans;
 mod repeated;

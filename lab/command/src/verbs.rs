@@ -3,7 +3,7 @@ use crate::cli::{App, Cli, Exec, Format, Reproduce, Verb};
 use crate::finish::{finish, finish_with, print, tell};
 use crate::jobs::{app, run};
 use crate::screen::Screen;
-use crate::{advise, demo, doctor, exec, plans, top};
+use crate::{advise, demo, doctor, exec, hang, plans, top};
 use anyhow::{Context, Result, bail};
 use foregather_host::{interrupt, sched, terminal};
 use foregather_machine::shown;
@@ -29,7 +29,7 @@ pub fn run(cli: &Cli) -> Result<()> {
     if cli.format != Format::Table
         && matches!(
             &cli.verb,
-            Verb::Exec(Exec { compare: None, stats: false, .. }) | Verb::Run(_) | Verb::Completions { .. } | Verb::Man { .. }
+            Verb::Exec(Exec { compare: None, stats: false, .. }) | Verb::Run(_) | Verb::Hang(_) | Verb::Completions { .. } | Verb::Man { .. }
         )
     {
         bail!("--format is about results, and this verb prints none: leave it out");
@@ -48,6 +48,7 @@ pub fn run(cli: &Cli) -> Result<()> {
         Verb::Exec(options) => exec::run(cli, options),
         Verb::Advise(options) => advise::run(cli, options),
         Verb::Top(options) => top::run(cli, options),
+        Verb::Hang(options) => hang::run(options),
         Verb::Report { results, output, figures } => make_report(results, output, figures.as_deref()),
         Verb::Compare { before, after, check } => compare_files(cli, before, after, *check),
         verb => {

@@ -6,12 +6,13 @@
 //!   code threads executed. [`SwitchTally`]: which programs ran instead of ready threads.
 //! - [`Observation`]: all that was seen of one program. [`causes`]: what explains its waits, a function each.
 //! - [`Remedy`]: a command or a step that mends a cause. [`layers`]: which layer of watching decides which
-//!   cause.
+//!   cause. [`hang`]: why ranks of MPI programs wait for each other.
 #![forbid(unsafe_code)]
 
 pub mod causes;
 mod cures;
 mod episodes;
+pub mod hang;
 pub mod layers;
 mod ledger;
 mod observation;

@@ -2,7 +2,7 @@
 //! second request ends the program at once.
 use crate::terminal;
 use foregather_machine::{Cause, Error};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::{flag, low_level};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -48,6 +48,31 @@ pub fn requested() -> bool {
     matches!(FLAG.get(), Some(Ok(flag)) if flag.load(Ordering::Relaxed))
 }
 
+/// A request that a user may make again and again (SIGUSR1).
+#[derive(Debug)]
+pub struct RepeatedRequest(Arc<AtomicBool>);
+
+impl RepeatedRequest {
+    /// Catches the signal for the rest of this process's life.
+    ///
+    /// # Errors
+    /// If the system refuses the signal handler.
+    pub fn catch() -> Result<Self, Error> {
+        let came = Arc::new(AtomicBool::new(false));
+        let refused = |error: std::io::Error| {
+            let remedy = "run it without the handlers of another runtime in this process";
+            Error::from(Cause::Os { what: "installing signal handlers", errno: error.raw_os_error().unwrap_or(0), remedy })
+        };
+        flag::register(SIGUSR1, Arc::clone(&came)).map_err(refused)?;
+        Ok(Self(came))
+    }
+
+    /// Returns whether the request was made since the last call.
+    pub fn take(&self) -> bool {
+        self.0.swap(false, Ordering::AcqRel)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,6 +101,22 @@ mod tests {
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(said.contains("alive after the first") && !said.contains("alive after the second"), "{output:?}");
         assert_eq!(output.status.code(), Some(INTERRUPTED), "{output:?}");
+    }
+
+    #[test]
+    #[ignore = "runs in a child process of the next test, which its handler would outlive"]
+    fn asked_child() {
+        let request = RepeatedRequest::catch().unwrap();
+        assert!(!request.take());
+        raise(SIGUSR1).unwrap();
+        assert!(request.take() && !request.take() && !requested());
+        println!("asked once");
+    }
+
+    #[test]
+    fn each_request_of_a_user_is_taken_once() {
+        let output = this_test("interrupt::tests::asked_child").output_within(PATIENCE).unwrap();
+        assert!(String::from_utf8_lossy(&output.stdout).contains("asked once"), "{output:?}");
     }
 
     #[test]

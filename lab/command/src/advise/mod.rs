@@ -7,7 +7,7 @@ mod check;
 mod document;
 mod paste;
 mod samples;
-mod symbols;
+pub(crate) mod symbols;
 mod text;
 mod watcher;
 
@@ -185,19 +185,7 @@ fn recorder(options: &Advise, program: &Path) -> Result<PathBuf, String> {
     if let Some(language) = exec::program::own_threads(program) {
         return Err(format!("{language} starts and parks its threads itself"));
     }
-    exec::program::what(program).map_err(str::to_owned)?;
-    let library = match &options.library {
-        Some(library) if library.is_file() => library.clone(),
-        Some(library) => return Err(format!("{}: no such library", shown(&library.to_string_lossy()))),
-        None => {
-            let here = std::env::current_exe().map_err(|error| error.to_string())?;
-            let folder = here.parent().unwrap_or(Path::new("/"));
-            let found = exec::places::find(folder, LIBRARY);
-            found.ok_or_else(|| exec::places::remedy(folder, LIBRARY, "watch"))?
-        }
-    };
-    let library = std::fs::canonicalize(library).map_err(|error| error.to_string())?;
-    Ok(if exec::program::has_musl() { exec::program::for_glibc_alone(&library) } else { library })
+    exec::library(program, LIBRARY, "watch", options.library.as_deref())
 }
 
 /// The line about causes of which `/proc` knows nothing.

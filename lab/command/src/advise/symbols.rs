@@ -8,10 +8,10 @@ use std::os::unix::fs::MetadataExt;
 
 /// A file that a process has mapped.
 #[derive(Clone, Debug)]
-pub(super) struct CodeFile {
+pub(crate) struct CodeFile {
     /// Its path as the process saw it, `[vdso]`, or empty.
-    pub(super) path: String,
-    pub(super) inode: u64,
+    pub(crate) path: String,
+    pub(crate) inode: u64,
 }
 
 /// Stands for code whose process was gone before it was looked at.
@@ -20,7 +20,7 @@ pub(super) const UNKNOWN: &str = "unknown code";
 const RUNTIMES: [&str; 4] = ["libgomp", "libomp", "libiomp5", "foregather"];
 
 /// The names of the functions at these places of a file; `None` where it has no symbol.
-pub(super) fn names(of: &CodeFile, offsets: &[u64]) -> Vec<Option<String>> {
+pub(crate) fn names(of: &CodeFile, offsets: &[u64]) -> Vec<Option<String>> {
     find(of, offsets).unwrap_or_else(|| vec![None; offsets.len()])
 }
 
@@ -60,7 +60,7 @@ fn find(of: &CodeFile, offsets: &[u64]) -> Option<Vec<Option<String>>> {
 }
 
 /// A function of a file, as readers know both.
-pub(super) fn function(of: &CodeFile, name: Option<String>) -> SampledFunction {
+pub(crate) fn function(of: &CodeFile, name: Option<String>) -> SampledFunction {
     let runtime = program::runtime_of(&of.path);
     let file = of.path.rsplit('/').next().unwrap_or_default().trim_end_matches(" (deleted)");
     let library = match runtime {

@@ -42,7 +42,7 @@ impl Cli {
     /// The whole command line: the verbs that print no results do not offer a format.
     pub fn whole_command() -> Command {
         let hidden = || Arg::new("format").long("format").value_parser(clap::value_parser!(Format)).hide(true);
-        ["run", "completions", "man"]
+        ["run", "hang", "completions", "man"]
             .into_iter()
             .fold(Self::command(), |all, verb| all.mut_subcommand(verb, |verb| verb.arg(hidden())))
     }
@@ -148,6 +148,15 @@ pub enum Verb {
                             Keys: arrows select, Enter shows the threads of a process, Esc goes back, s sorts by the next column, q exits. \
                             It needs no rights; what other users' processes wait for is not readable without them.")]
     Top(Top),
+    /// Watches a job and says which rank waits for which, and why that does not end: an MPI program, ranks of
+    /// `run`, or threads.
+    #[command(after_help = "Example: foregather hang -- mpiexec -n 4 ./solve input.dat\n\
+                            Example: foregather hang --job $(pgrep -o mpiexec)\n\
+                            Example: kill -USR1 $(pgrep -of 'foregather hang')\n\n\
+                            Prints a table of ranks and a sentence to standard error when the job makes no progress for 10 s, and on \
+                            SIGUSR1. The word `deadlock` or `dead rank` comes only if ranks cannot get on, whatever the others do. Output \
+                            and exit code are the program's. --job looks for 10 s, and exits with 1 if the job hangs.")]
+    Hang(Hang),
     /// Starts a program as the ranks of a job, which find each other and end together.
     #[command(after_help = "Example: foregather run -n 4 -- ./my-program its arguments\n\
                             Example: foregather run --hosts hosts.txt --fabric ofi:tcp -- ./my-program\n\n\
@@ -188,6 +197,7 @@ impl Verb {
             Self::Simulate(simulate) => simulate.plan.iter().map(PathBuf::from).collect(),
             Self::Exec(exec) => exec.library.iter().cloned().chain(exec.program.first().map(PathBuf::from)).collect(),
             Self::Advise(advise) => advise.library.iter().cloned().chain(advise.program.first().map(PathBuf::from)).collect(),
+            Self::Hang(hang) => hang.library.iter().cloned().chain(hang.program.first().map(PathBuf::from)).collect(),
             Self::Run(run) => run.hosts.iter().cloned().collect(),
             Self::Demo { .. }
             | Self::Doctor { .. }
@@ -214,6 +224,7 @@ impl Verb {
             Self::Doctor { .. }
             | Self::Compare { .. }
             | Self::Run(_)
+            | Self::Hang(_)
             | Self::Top(_)
             | Self::App(_)
             | Self::Completions { .. }
@@ -280,6 +291,29 @@ pub struct Top {
     /// more than a tenth of one processor.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span)]
     pub every: Nanos,
+}
+
+/// Options of `hang`.
+#[derive(Args, Clone, Debug)]
+pub struct Hang {
+    /// Looks at the job of this process, a launcher or a rank, instead of starting a program.
+    #[arg(long, value_name = "PID", conflicts_with_all = ["program", "library", "no_preload", "threads"], required_unless_present = "program", value_parser = clap::value_parser!(u32).range(1..))]
+    pub job: Option<u32>,
+    /// After so long without progress the table is printed, such as 1s or 500ms; 10s if not given.
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub after: Option<Nanos>,
+    /// The preload library that notes calls of MPI; the one beside this command if not given.
+    #[arg(long)]
+    pub library: Option<PathBuf>,
+    /// Also records what threads wait for, as `advise` does.
+    #[arg(long)]
+    pub threads: bool,
+    /// Looks by /proc alone and loads no library into the program.
+    #[arg(long, conflicts_with_all = ["library", "threads"])]
+    pub no_preload: bool,
+    /// The program and its arguments, such as `mpiexec -n 4 ./solve`.
+    #[arg(trailing_var_arg = true)]
+    pub program: Vec<OsString>,
 }
 
 /// Options of `advise`.

@@ -107,6 +107,26 @@ pub(crate) fn preload(command: &mut Command, libraries: &[PathBuf]) {
     }
 }
 
+/// A library of this project that a program can load before its own, which the chore `chore` builds; the one
+/// that is named, else the one that is installed with this command.
+///
+/// # Errors
+/// Why there is none, or why the program would not load it.
+pub(crate) fn library(program: &Path, name: &str, chore: &str, named: Option<&Path>) -> Result<PathBuf, String> {
+    program::what(program).map_err(str::to_owned)?;
+    let library = match named {
+        Some(library) if library.is_file() => library.to_owned(),
+        Some(library) => return Err(format!("{}: no such library", shown(&library.to_string_lossy()))),
+        None => {
+            let here = std::env::current_exe().map_err(|error| error.to_string())?;
+            let folder = here.parent().unwrap_or(Path::new("/"));
+            places::find(folder, name).ok_or_else(|| places::remedy(folder, name, chore))?
+        }
+    };
+    let library = fs::canonicalize(library).map_err(|error| error.to_string())?;
+    Ok(if program::has_musl() { program::for_glibc_alone(&library) } else { library })
+}
+
 /// The libraries that fit the program. A line says which do not, unless the user wants it quiet.
 fn libraries_for(program: &Path, options: &Exec, quiet: bool) -> Result<Vec<PathBuf>> {
     let say = |why: &str| {

@@ -9,6 +9,8 @@ mod processors;
 mod sampled;
 mod stuck;
 
+pub use stuck::hang_of;
+
 use crate::{Observation, Remedy};
 use foregather_machine::Nanos;
 use serde::Serialize;

@@ -1,18 +1,23 @@
 //! Programs that do not get on: no thread moves, or the system refused threads.
 use super::processors::seconds;
 use super::{Certainty, NamedCause, WaitCause};
+use crate::hang::STILL;
 use crate::{Observation, ThreadAccount, cures};
 use foregather_host::watched::page::ThreadActivity;
 use foregather_host::watched::task::{SystemCall, TaskState};
 use foregather_machine::Nanos;
 
-/// For so long no thread has moved in a program that hangs, or for half of a shorter time of watching.
-const STILL: Nanos = Nanos::from_ms(5_000);
+/// In a short time of watching, no thread has moved for half of it, and for at least that.
 const LEAST_STILL: Nanos = Nanos::from_ms(800);
 
 pub(super) fn hang(seen: &Observation) -> Option<NamedCause> {
+    hang_of(seen, STILL.min(Nanos(seen.elapsed().0 / 2)).max(LEAST_STILL))
+}
+
+/// A program of which no thread has moved for that time.
+pub fn hang_of(seen: &Observation, least: Nanos) -> Option<NamedCause> {
     let still = seen.ledger.ended - seen.ledger.moved;
-    if still < STILL.min(Nanos(seen.elapsed().0 / 2)).max(LEAST_STILL) {
+    if still < least {
         return None;
     }
     let living: Vec<&ThreadAccount> = seen

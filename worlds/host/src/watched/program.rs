@@ -1,6 +1,7 @@
 //! What a process is, and which runtimes and settings of threads it has.
-use super::page;
+use super::{calls, page};
 use crate::run_state;
+use foregather_machine::Rank;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -81,11 +82,34 @@ pub fn name(process: u32) -> Option<String> {
 
 /// The path of the page that a process of this user records into: `foregather advise` has started it.
 pub fn page_path(process: u32) -> Option<PathBuf> {
-    let environ = fs::read(format!("/proc/{process}/environ")).ok().filter(|_| user(process) == user(std::process::id()))?;
-    let variable =
-        |entry: &[u8]| Some(std::str::from_utf8(entry).ok()?.strip_prefix(page::VARIABLE)?.strip_prefix('=')?.to_owned());
-    // No other file of that user is opened.
-    environ.split(|&byte| byte == 0).find_map(variable).filter(|path| path.starts_with("/proc/")).map(PathBuf::from)
+    path_in(process, page::VARIABLE)
+}
+
+/// The path of the page into which a process of this user notes its calls of MPI: `foregather hang` has
+/// started it.
+pub fn call_page_path(process: u32) -> Option<PathBuf> {
+    path_in(process, calls::VARIABLE)
+}
+
+/// The path of a page that a variable of a process of this user names. No other file of that user is opened.
+fn path_in(process: u32, variable: &str) -> Option<PathBuf> {
+    let path = setting(process, variable).filter(|_| user(process) == user(std::process::id()));
+    path.filter(|path| path.starts_with("/proc/")).map(PathBuf::from)
+}
+
+/// Variables by which launchers name a process's rank, those of this project's own first.
+const RANKS: [&str; 5] = ["FOREGATHER_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"];
+
+/// The rank that a launcher has given a process. What the process starts has the same variables.
+pub fn rank(process: u32) -> Option<Rank> {
+    RANKS.iter().find_map(|name| setting(process, name)?.parse().ok())
+}
+
+/// A variable that a process was started with.
+fn setting(process: u32, name: &str) -> Option<String> {
+    let environ = fs::read(format!("/proc/{process}/environ")).ok()?;
+    let value = |entry: &[u8]| Some(str::from_utf8(entry).ok()?.strip_prefix(name)?.strip_prefix('=')?.to_owned());
+    environ.split(|&byte| byte == 0).find_map(value)
 }
 
 /// The file of a process's program; `None` for another user's.

@@ -1,6 +1,6 @@
 //! What a watcher reads of the page.
 use super::awaited::COMMUNICATORS;
-use super::{AWAITED, AwaitedMessage, COUNTED_RANKS, CallPage, CallSlot, INSIDE, MpiCall, NO_RANK, RECENT, TAGS, UNKNOWN};
+use super::{AWAITED, AwaitedMessage, COUNTED, COUNTED_RANKS, CallPage, CallSlot, INSIDE, MpiCall, NO_RANK, RECENT, TAGS, UNKNOWN};
 use core::sync::atomic::{AtomicU32, Ordering::*};
 use foregather_machine::{Rank, ThreadId};
 
@@ -107,6 +107,17 @@ pub struct RecordedCommunicator {
     pub is_certain: bool,
     /// Its members, as ranks of `MPI_COMM_WORLD`; empty if that is not known.
     pub members: Vec<Rank>,
+}
+
+impl RecordedCall {
+    /// The collective calls on a communicator. `None` if others are counted at their place.
+    pub fn collectives_on(&self, communicator: u16) -> Option<CollectiveCount> {
+        let is_its = |count: &&CollectiveCount| usize::from(count.communicator) % COUNTED == usize::from(communicator) % COUNTED;
+        match self.collectives.iter().find(is_its) {
+            Some(count) => Some(*count).filter(|count| count.communicator == communicator),
+            None => Some(CollectiveCount { communicator, number: 0, last: 0 }),
+        }
+    }
 }
 
 impl CallPage {

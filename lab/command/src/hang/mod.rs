@@ -1,0 +1,138 @@
+//! `hang`: which call each rank of a job is in, for whom it waits, and why that does not end.
+//!
+//! [`looker`] looks at the job and dates what it sees; `systems/watch` judges it; [`text`] prints the table and
+//! the sentence. [`place`] names the code that a rank executes outside MPI.
+mod looker;
+mod place;
+mod text;
+
+use crate::cli::Hang;
+use crate::exec;
+use anyhow::{Context, Result, bail};
+use foregather_host::child::Child;
+use foregather_host::interrupt::{self, RepeatedRequest};
+use foregather_host::watched::calls::{self, CallPage};
+use foregather_host::watched::page::{self, WatchPage};
+use foregather_host::watched::program;
+use foregather_host::clock;
+use foregather_machine::{Nanos, shown};
+use foregather_results::failure::Failure;
+use foregather_watch::hang::STILL;
+use looker::HangLooker;
+use std::io::{Write, stderr};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+
+/// The preload libraries: that of MPI, and that of threads.
+const MPI: (&str, &str) = ("libforegather_mpi.so", "mpi");
+const THREADS: (&str, &str) = ("libforegather_watch.so", "watch");
+/// After how long ranks of `foregather run` say on standard error what they wait for.
+const WATCHDOG: &str = "FOREGATHER_WATCHDOG";
+/// There are this number of looks before something counts as still, but they are not closer or farther apart.
+const LOOKS: u64 = 20;
+const SHORTEST: Nanos = Nanos::from_ms(10);
+const LONGEST: Nanos = Nanos::from_ms(250);
+/// So long a program gets to end after it was asked to.
+const PATIENCE: Nanos = Nanos::from_ms(3_000);
+
+/// Watches a job, and prints the table when it stands still or when it is asked to.
+///
+/// # Errors
+/// The program's own exit code; without a program, or if it cannot be watched.
+pub(crate) fn run(options: &Hang) -> Result<()> {
+    interrupt::install()?;
+    let still = options.after.unwrap_or(STILL);
+    match options.job {
+        Some(process) => attach(process, still),
+        None => launch(options, still),
+    }
+}
+
+fn attach(process: u32, still: Nanos) -> Result<()> {
+    let Some(facts) = program::read(process).filter(|_| program::is_running(process)) else {
+        bail!("process {process} is not running here: name one of this pid namespace, and see that /proc is mounted");
+    };
+    if program::user(process) != program::user(std::process::id()) {
+        bail!("process {process} ({}) belongs to another user: run hang as that user", shown(&facts.name));
+    }
+    let mut looker = HangLooker::new(process, still);
+    let deadline = clock::now() + still + pause(still) + pause(still);
+    while program::is_running(process) && clock::now() < deadline && !interrupt::requested() {
+        looker.look();
+        std::thread::sleep(Duration::from_nanos(pause(still).0));
+    }
+    let seen = looker.report();
+    print(&text::of(&seen));
+    match seen.verdict.filter(|verdict| verdict.is_alarm()) {
+        Some(_) => Err(Failure::Check(format!("the job of process {process} hangs")).into()),
+        None => Ok(()),
+    }
+}
+
+fn launch(options: &Hang, still: Nanos) -> Result<()> {
+    let (name, arguments) = options.program.split_first().context("a program")?;
+    let path = exec::find_program(name)?;
+    let mut command = Command::new(&path);
+    command.arg0(name).args(arguments);
+    let (calls, calls_file) = CallPage::create()?;
+    let (threads, threads_file) = WatchPage::create()?;
+    let mut libraries = Vec::new();
+    let mut not_seen = Vec::new();
+    let named = options.library.as_deref();
+    let wanted = [(MPI, named, !options.no_preload), (THREADS, None, options.threads)];
+    for ((library, chore), named, _) in wanted.into_iter().filter(|(.., is_wanted)| *is_wanted) {
+        match exec::library(&path, library, chore, named) {
+            Ok(found) => libraries.push(found),
+            Err(why) => not_seen.push(format!("what {library} records ({why})")),
+        }
+    }
+    exec::preload(&mut command, &libraries);
+    command.env(calls::VARIABLE, CallPage::path(&calls_file)).env(page::VARIABLE, WatchPage::path(&threads_file));
+    if std::env::var_os(WATCHDOG).is_none() {
+        command.env(WATCHDOG, format!("{}ms", still.0 / 1_000_000));
+    }
+    let asked = RepeatedRequest::catch()?;
+    let mut child = Child::spawn(command, &[])?;
+    let mut looker = HangLooker::of_pages(child.id(), still, calls, threads, not_seen);
+    let mut ended = None;
+    while ended.is_none() && !interrupt::requested() {
+        looker.look();
+        if let Some(seen) = looker.news(asked.take()) {
+            print(&text::of(&seen));
+        }
+        ended = child.wait_until(clock::now() + pause(still))?;
+    }
+    match ended {
+        Some(status) => ended_with(status),
+        None => {
+            print(&text::of(&looker.report()));
+            stop(&mut child)
+        }
+    }
+}
+
+fn pause(still: Nanos) -> Nanos {
+    Nanos(still.0 / LOOKS).max(SHORTEST).min(LONGEST)
+}
+
+/// Ends a program: a launcher ends its ranks if it is asked to.
+fn stop(child: &mut Child) -> Result<()> {
+    child.ask_to_end();
+    let deadline = clock::now() + PATIENCE;
+    while child.alive() && clock::now() < deadline {
+        std::thread::sleep(Duration::from_nanos(SHORTEST.0));
+    }
+    Err(Failure::Program(130).into())
+}
+
+fn ended_with(status: ExitStatus) -> Result<()> {
+    let code = status.code().map_or_else(|| 128 + status.signal().unwrap_or(0) as u8, |code| code as u8);
+    if code == 0 { Ok(()) } else { Err(Failure::Program(code).into()) }
+}
+
+/// Prints to standard error: standard output is the program's.
+fn print(text: &str) {
+    // The program may have closed what this process shares with it.
+    let _ = stderr().write_all(text.as_bytes());
+}
