@@ -38,6 +38,7 @@ pub(super) struct ProcessLine {
 struct Dated {
     number: u64,
     is_inside: bool,
+    has_ended: bool,
     since: Nanos,
     ran: Nanos,
 }
@@ -62,6 +63,8 @@ pub(super) struct HangLooker {
 
 /// A process that runs for less than this share of the time sleeps.
 const SLEEPS: f64 = 0.05;
+/// Looks are not that far apart while this process runs.
+const STOPPED: Nanos = Nanos::from_ms(1_500);
 /// A thread that is ready for the whole time and runs for less than this gets no processor.
 const STARVES: Nanos = Nanos::from_ms(2);
 
@@ -110,6 +113,8 @@ impl HangLooker {
         let all: BTreeSet<u32> = family.into_iter().chain(noted.iter().copied()).collect();
         self.readings = self.reader.read(all);
         let recorded = self.threads.map(|page| page.threads()).unwrap_or_default();
+        // If this process was stopped itself, so was the job, perhaps.
+        let was_stopped = self.ledger.looks > 0 && at - self.ledger.ended > STOPPED;
         self.ledger.add(at, &self.readings, &recorded);
         self.note_new_job(&progress);
         for process in noted {
@@ -121,9 +126,10 @@ impl HangLooker {
         }
         for (process, thread, number, is_inside) in progress {
             let ran = self.ran(process);
-            let new = Dated { number, is_inside, since: at, ran };
+            let has_ended = self.started.contains_key(&process) && !self.runs(process);
+            let new = Dated { number, is_inside, has_ended, since: at, ran };
             let known = self.dated.entry((process, thread)).or_insert(new);
-            if (known.number, known.is_inside) != (number, is_inside) {
+            if was_stopped || (known.number, known.is_inside, known.has_ended) != (number, is_inside, has_ended) {
                 *known = new;
             }
         }
@@ -174,6 +180,14 @@ impl HangLooker {
         }
         self.reported = Some(what);
         Some(seen)
+    }
+
+    /// What is printed when the user stops the job, unless it was printed already.
+    pub(super) fn last_word(&mut self) -> Option<HangReport> {
+        let seen = HangReport { occasion: "interrupted".to_owned(), ..self.report() };
+        let stuck = seen.verdict.as_ref().map_or(&[][..], |verdict| &verdict.stuck);
+        let is_known = self.reported.as_ref().is_some_and(|(reported, _)| !stuck.is_empty() && reported == stuck);
+        (!is_known).then_some(seen)
     }
 
     /// When a rank began or ended a call last.

@@ -106,7 +106,9 @@ fn launch(options: &Hang, still: Nanos) -> Result<()> {
     match ended {
         Some(status) => ended_with(status),
         None => {
-            print(&text::of(&looker.report()));
+            if let Some(seen) = looker.last_word() {
+                print(&text::of(&seen));
+            }
             stop(&mut child)
         }
     }

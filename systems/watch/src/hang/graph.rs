@@ -28,6 +28,7 @@ pub(super) struct WaitEdge {
 pub(super) struct WaitGraph<'j> {
     pub(super) job: &'j JobSighting,
     pub(super) stuck: BTreeSet<Rank>,
+    still: Nanos,
 }
 
 /// A collective call of a rank: the communicator, the members, and its number among those on it.
@@ -48,7 +49,7 @@ impl<'j> WaitGraph<'j> {
         let ranks = job.ranks.iter().filter(|(_, rank)| may_be_stuck(rank)).map(|(rank, _)| *rank);
         // More ranks share counts of messages, so none is known to be on its way.
         let is_small = job.size() as usize <= COUNTED_RANKS;
-        let mut graph = Self { job, stuck: if is_small { ranks.collect() } else { BTreeSet::new() } };
+        let mut graph = Self { job, stuck: if is_small { ranks.collect() } else { BTreeSet::new() }, still };
         loop {
             let free: Vec<Rank> = graph.stuck.iter().copied().filter(|rank| !graph.is_stuck(*rank)).collect();
             if free.is_empty() {
@@ -75,9 +76,12 @@ impl<'j> WaitGraph<'j> {
         }
     }
 
-    /// Returns whether nothing comes from a rank any more.
+    /// Returns whether nothing comes from a rank any more. One that has just ended may be about to take its job
+    /// with it.
     fn is_hopeless(&self, rank: Rank) -> bool {
-        let ends = |sighting: &RankSighting| sighting.is_dead() || sighting.has_finalized();
+        let ends = |sighting: &RankSighting| {
+            sighting.still >= self.still && (sighting.is_dead() || sighting.has_finalized())
+        };
         self.stuck.contains(&rank) || self.job.ranks.get(&rank).is_some_and(ends)
     }
 
