@@ -1,5 +1,5 @@
 //! The constants of the MPI libraries, as far as this layer needs them.
-use crate::next::{file_of, find};
+use crate::next::{file_of, find, find_variable};
 use core::ffi::c_int;
 use std::sync::OnceLock;
 
@@ -53,7 +53,7 @@ pub(crate) fn constants() -> &'static MpiConstants {
 }
 
 fn detect() -> MpiConstants {
-    let address = |name| find(name).map_or(0, |found| found.addr());
+    let address = |name| find_variable(name).map_or(0, |found| found.addr());
     let world = address(c"ompi_mpi_comm_world");
     if world != 0 {
         return MpiConstants {

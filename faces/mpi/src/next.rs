@@ -51,8 +51,17 @@ pub(crate) const fn to_c(name: &'static str) -> &'static CStr {
 /// The symbol of that name after this library; else that of an MPI which was loaded for one library alone, as
 /// Python does.
 pub(crate) fn find(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: the name ends with a zero; the handle asks for the libraries after this one.
-    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    find_from(libc::RTLD_NEXT, name)
+}
+
+/// A variable of that name: the program may have the one that all libraries use (a copy relocation).
+pub(crate) fn find_variable(name: &CStr) -> Option<*mut c_void> {
+    find_from(libc::RTLD_DEFAULT, name)
+}
+
+fn find_from(handle: *mut c_void, name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: the name ends with a zero; the handle stands for libraries that are loaded.
+    let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
     if !found.is_null() {
         return Some(found);
     }
