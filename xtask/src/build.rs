@@ -9,13 +9,14 @@ use std::process::Command;
 use std::{env, fs};
 
 /// The packages of all libraries, and that of the command.
-pub(crate) const PARTS: [&str; 6] = [
+pub(crate) const PARTS: [&str; 7] = [
     "foregather-c",
     "foregather-openmp-face",
     "foregather-pthread-face",
     "foregather-blas-face",
     "foregather-lab",
     "foregather-watch-face",
+    "foregather-mpi-face",
 ];
 /// The oldest glibc on which portable builds run: that of RHEL 8. Wheels name it `manylinux_2_28`.
 pub(crate) const GLIBC: &str = "2.28";

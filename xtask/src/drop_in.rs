@@ -1,4 +1,4 @@
-//! `cargo xtask drop-in libgomp|pthread|blas|watch`: libraries that are loaded before those that programs
+//! `cargo xtask drop-in libgomp|pthread|blas|watch|mpi`: libraries that are loaded before those that programs
 //! have.
 //!
 //! rustc writes a version script of its own for every shared library, and linkers take one. So the face of
@@ -11,16 +11,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 pub(crate) const HELP: &str = "\
-cargo xtask drop-in libgomp|pthread|blas|watch
+cargo xtask drop-in libgomp|pthread|blas|watch|mpi
 
 Builds libforegather_gomp.so, to be preloaded by programs that use the GNU OpenMP runtime, libforegather_pthread.so, by programs with
-barriers of POSIX threads, libforegather_blas.so, by programs with a BLAS, or libforegather_watch.so, by which `foregather advise` records
-what threads wait for, and prints where it is. The first stands in gomp/libgomp.so.1
+barriers of POSIX threads, libforegather_blas.so, by programs with a BLAS, libforegather_watch.so, by which `foregather advise` records
+what threads wait for, or libforegather_mpi.so, by which `foregather hang` sees calls of MPI, and prints where it is. The first stands in gomp/libgomp.so.1
 beside it, too, for library paths. They keep the names of their functions for debuggers. Needs cc and strip.";
 
 /// The libraries that there are, with the packages that they are built from.
-pub(crate) const DROP_INS: [(&str, &str); 4] =
-    [("libgomp", PARTS[1]), ("pthread", PARTS[2]), ("blas", PARTS[3]), ("watch", PARTS[5])];
+pub(crate) const DROP_INS: [(&str, &str); 5] =
+    [("libgomp", PARTS[1]), ("pthread", PARTS[2]), ("blas", PARTS[3]), ("watch", PARTS[5]), ("mpi", PARTS[6])];
 
 pub(crate) fn run(names: &[&str]) -> Result<bool, Trouble> {
     let found = match names {
@@ -44,6 +44,7 @@ pub(crate) fn library(platform: Platform, name: &str, built: &Path) -> Result<Pa
         "libgomp" => libgomp(platform, built, &place),
         "pthread" => shared(platform, &built.join("libforegather_pthread.so"), &place),
         "watch" => shared(platform, &built.join("libforegather_watch.so"), &place),
+        "mpi" => shared(platform, &built.join("libforegather_mpi.so"), &place),
         _ => shared(platform, &built.join("libforegather_blas.so"), &place),
     }
 }

@@ -19,13 +19,14 @@ another interpreter), strip and cc.";
 /// The package of Python.
 const FACE: &str = "faces/python";
 /// Files of a wheel, and the packages that they are built from.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 7] = [
     ("foregather/_foregather.abi3.so", "foregather-python"),
     ("bin/foregather", PARTS[4]),
     ("foregather/lib/libforegather_gomp.so", PARTS[1]),
     ("foregather/lib/libforegather_pthread.so", PARTS[2]),
     ("foregather/lib/libforegather_blas.so", PARTS[3]),
     ("foregather/lib/libforegather_watch.so", PARTS[5]),
+    ("foregather/lib/libforegather_mpi.so", PARTS[6]),
 ];
 
 pub(crate) fn run(words: &[&str]) -> Result<bool, Trouble> {

@@ -32,6 +32,17 @@ macro_rules! noted {
 macro_rules! entry {
     ($language:ident $prefix:literal $profiling:literal $name:ident $suffix:literal ($($argument:ident)*)) => {
         const _: () = {
+            #[inline(always)]
+            #[allow(clippy::too_many_arguments, reason = "the standard's")]
+            unsafe fn next(found: *mut core::ffi::c_void, $($argument: usize),*) -> usize {
+                // SAFETY: the function that was found by this name takes these words and returns at most one.
+                unsafe {
+                    core::mem::transmute::<
+                        *mut core::ffi::c_void,
+                        unsafe extern "C-unwind" fn($($crate::export::word!($argument)),*) -> usize,
+                    >(found)($($argument),*)
+                }
+            }
             #[unsafe(export_name = concat!($prefix, stringify!($name), $suffix))]
             #[allow(clippy::too_many_arguments, reason = "the standard's")]
             unsafe extern "C-unwind" fn call($($argument: usize),*) -> usize {
@@ -42,18 +53,21 @@ macro_rules! entry {
                 let values: &[usize] = &[$($argument),*];
                 let arguments =
                     $crate::arguments::Arguments { language: $crate::arguments::Language::$language, values };
+                // Only calls with requests keep them on the stack.
+                if let $crate::record::CallEffect::Requests { count, requests } = EFFECT {
+                    let noted = $crate::record::begin_requests(CALL, (count, requests), &arguments);
+                    // SAFETY: the caller's promise is that of the function.
+                    let result = unsafe { next(NEXT.get(), $($argument),*) };
+                    if let Some((noted, open)) = &noted {
+                        $crate::record::end_requests(noted, open, CALL, requests, &arguments);
+                    }
+                    return result;
+                }
                 let noted = $crate::record::begin(CALL, &EFFECT, &arguments);
-                // SAFETY: the function of this name takes these words and returns at most one; the caller's
-                // promise is that of the function.
-                let result = unsafe {
-                    let next = core::mem::transmute::<
-                        *mut core::ffi::c_void,
-                        unsafe extern "C-unwind" fn($($crate::export::word!($argument)),*) -> usize,
-                    >(NEXT.get());
-                    next($($argument),*)
-                };
-                if let Some(noted) = noted {
-                    $crate::record::end(noted, &EFFECT, &arguments, result);
+                // SAFETY: the caller's promise is that of the function.
+                let result = unsafe { next(NEXT.get(), $($argument),*) };
+                if let Some(noted) = &noted {
+                    $crate::record::end(noted, CALL, &EFFECT, &arguments, result);
                 }
                 result
             }

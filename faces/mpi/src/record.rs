@@ -25,10 +25,8 @@ pub(crate) enum CallEffect {
     Prepares { is_send: bool, peer: usize, tag: usize, communicator: usize, request: usize },
     /// Begins such requests.
     Activates { count: Option<usize>, requests: usize },
-    /// Waits for requests, of which some end.
-    Waits { count: Option<usize>, requests: usize },
-    /// The same without waiting, or to free them.
-    Tests { count: Option<usize>, requests: usize },
+    /// Waits for requests or tests or frees them: some of them end.
+    Requests { count: Option<usize>, requests: usize },
     /// Wants the message of a request no more.
     Cancels { request: usize },
     /// A call of all members.
@@ -50,21 +48,24 @@ pub(crate) struct OpenRequests {
 
 const FIRST: usize = 8;
 
-#[derive(Clone, Copy)]
-enum Place {
-    Untaken,
-    Taken(Option<&'static CallSlot>),
+/// What this library knows of a thread.
+struct CallingThread {
+    slot: Cell<Option<&'static CallSlot>>,
+    has_asked: Cell<bool>,
+    /// Whether the thread is in a function of this library: MPI may call its own functions by name.
+    is_inside: Cell<bool>,
 }
 
 thread_local! {
-    static SLOT: Cell<Place> = const { Cell::new(Place::Untaken) };
-    /// Whether the thread is in a function of this library: MPI may call its own functions by name.
-    static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
+    static CALLING: CallingThread =
+        const { CallingThread { slot: Cell::new(None), has_asked: Cell::new(false), is_inside: Cell::new(false) } };
 }
 
 /// The rank of this process and the number of ranks, plus 1; 0 if they are not known.
 static JOB: AtomicU64 = AtomicU64::new(0);
 static LEVEL: AtomicU64 = AtomicU64::new(0);
+/// The threads of this process when `MPI_Init` returned.
+static THREADS: AtomicU64 = AtomicU64::new(0);
 
 /// The page that the environment names, unless there is none.
 pub(crate) fn page() -> Option<&'static CallPage> {
@@ -84,41 +85,58 @@ extern "C" fn open_page() {
 /// A call that is noted.
 pub(crate) struct NotedCall {
     slot: &'static CallSlot,
-    /// Whether the page has it as a call in which the thread is.
-    is_shown: bool,
-    requests: Option<OpenRequests>,
     freed: Handle,
 }
 
-/// Notes the beginning of a call. `None` if there is no page, or MPI itself calls.
+/// Notes that the thread enters this library. `None` if there is no page, or MPI itself calls.
+#[inline]
+fn enter(is_initialized: bool) -> Option<NotedCall> {
+    CALLING.with(|calling| {
+        if calling.is_inside.get() {
+            return None;
+        }
+        let slot = match calling.slot.get() {
+            None if calling.has_asked.get() => None,
+            None => take(calling, is_initialized),
+            slot => slot,
+        };
+        calling.is_inside.set(slot.is_some());
+        Some(NotedCall { slot: slot?, freed: 0 })
+    })
+}
+
+#[inline]
+fn leave() {
+    CALLING.with(|calling| calling.is_inside.set(false));
+}
+
+/// Notes the beginning of a call.
 #[inline(never)]
 pub(crate) fn begin(call: Option<MpiCall>, effect: &CallEffect, arguments: &Arguments<'_>) -> Option<NotedCall> {
-    if IS_INSIDE.get() {
-        return None;
-    }
-    let slot = match SLOT.get() {
-        Place::Taken(slot) => slot?,
-        Place::Untaken => take(!matches!(effect, CallEffect::Begins { .. }))?,
-    };
-    IS_INSIDE.set(true);
-    let mut noted = NotedCall { slot, is_shown: call.is_some(), requests: None, freed: 0 };
-    let mut waits = AwaitedWords::default();
+    let mut noted = enter(!matches!(effect, CallEffect::Begins { .. }))?;
+    let slot = noted.slot;
     let (mut communicator, mut root) = (None, None);
     match *effect {
         CallEffect::Messages { send, receive, communicator } => {
             let known = communicators::of(arguments.handle(communicator));
-            for message in ends(arguments, send, receive, known) {
-                waits.add(message.map(|message| {
-                    slot.count(message, 1);
-                    message.to_word()
-                }));
+            let (mut words, mut count) = ([0; 2], 0);
+            for message in ends(arguments, send, receive, known).flatten() {
+                slot.count(message, 1);
+                words[count] = message.to_word();
+                count += 1;
             }
-            waits.has_unknown |= known.is_none();
+            if let Some(call) = call {
+                slot.begin(call, &words[..count], known.is_none(), None, None);
+            }
+            return Some(noted);
         }
         CallEffect::Probes { receive, communicator } => {
             let known = communicators::of(arguments.handle(communicator));
-            ends(arguments, None, Some(receive), known).for_each(|message| waits.add(message.map(AwaitedMessage::to_word)));
-            waits.has_unknown |= known.is_none();
+            let message = ends(arguments, None, Some(receive), known).flatten().next().map(AwaitedMessage::to_word);
+            if let Some(call) = call {
+                slot.begin(call, message.as_slice(), known.is_none(), None, None);
+            }
+            return Some(noted);
         }
         CallEffect::Starts { send, receive, communicator, .. } => {
             let known = communicators::of(arguments.handle(communicator));
@@ -126,15 +144,8 @@ pub(crate) fn begin(call: Option<MpiCall>, effect: &CallEffect, arguments: &Argu
         }
         CallEffect::Activates { count, requests } => {
             let open = OpenRequests::read(arguments, count, requests);
-            open.messages().flatten().for_each(|message| slot.count(message, 1));
-        }
-        CallEffect::Waits { count, requests } | CallEffect::Tests { count, requests } => {
-            let open = OpenRequests::read(arguments, count, requests);
-            if call.is_some() {
-                let null = arguments.request_null();
-                open.all().filter(|request| *request != null).for_each(|request| waits.add_known(requests::message(request)));
-            }
-            noted.requests = Some(open);
+            let messages = open.all().filter_map(|request| AwaitedMessage::of_word(requests::message(request)?));
+            messages.for_each(|message| slot.count(message, 1));
         }
         CallEffect::Cancels { request } => {
             let message = requests::message(arguments.handle_of(request, 0)).and_then(AwaitedMessage::of_word);
@@ -152,19 +163,19 @@ pub(crate) fn begin(call: Option<MpiCall>, effect: &CallEffect, arguments: &Argu
             noted.freed = arguments.handle_of(at, 0);
             communicator = joins(slot, call, communicators::of(noted.freed));
         }
-        CallEffect::Prepares { .. } | CallEffect::Begins { .. } | CallEffect::Ends => {}
+        CallEffect::Prepares { .. } | CallEffect::Begins { .. } | CallEffect::Ends | CallEffect::Requests { .. } => {}
     }
     if let Some(call) = call {
-        slot.begin(call, &waits.words[..waits.count], waits.has_unknown, communicator, root);
+        slot.begin(call, &[], false, communicator, root);
     }
     Some(noted)
 }
 
 /// Notes the end of a call.
 #[inline(never)]
-pub(crate) fn end(noted: NotedCall, effect: &CallEffect, arguments: &Arguments<'_>, result: usize) {
+pub(crate) fn end(noted: &NotedCall, call: Option<MpiCall>, effect: &CallEffect, arguments: &Arguments<'_>, result: usize) {
     let slot = noted.slot;
-    if noted.is_shown {
+    if call.is_some() {
         slot.end();
     }
     match *effect {
@@ -175,11 +186,6 @@ pub(crate) fn end(noted: NotedCall, effect: &CallEffect, arguments: &Arguments<'
             let (send, receive) = if is_send { (Some((peer, tag)), None) } else { (None, Some((peer, tag))) };
             enter_request(arguments, ends(arguments, send, receive, communicators::of(arguments.handle(communicator))), request);
         }
-        CallEffect::Waits { requests, .. } | CallEffect::Tests { requests, .. } => {
-            let open = noted.requests.iter().flat_map(OpenRequests::all).enumerate();
-            open.filter(|(at, request)| arguments.handle_of(requests, *at) != *request)
-                .for_each(|(_, request)| requests::forget(request));
-        }
         CallEffect::Makes { new, .. } if arguments.succeeded(result) => communicators::made(arguments.handle_of(new, 0)),
         CallEffect::FreesCommunicator { .. } => communicators::forget(noted.freed),
         CallEffect::Begins { level } if arguments.succeeded(result) => {
@@ -189,51 +195,58 @@ pub(crate) fn end(noted: NotedCall, effect: &CallEffect, arguments: &Arguments<'
         CallEffect::Ends => slot.finalizes(),
         _ => {}
     }
-    IS_INSIDE.set(false);
+    leave();
 }
 
-/// The words of the messages that a call waits for.
-#[derive(Default)]
-struct AwaitedWords {
-    words: [u64; AWAITED],
-    count: usize,
-    has_unknown: bool,
-}
-
-impl AwaitedWords {
-    /// Adds a message, unless its peer is none.
-    #[inline]
-    fn add(&mut self, word: Option<u64>) {
-        if let Some(word) = word {
-            self.add_known(Some(word));
-        }
-    }
-
-    #[inline]
-    fn add_known(&mut self, word: Option<u64>) {
-        match (word, self.words.get_mut(self.count)) {
-            (Some(word), Some(place)) => {
-                *place = word;
-                self.count += 1;
+/// Notes the beginning of a call with requests.
+#[inline(never)]
+pub(crate) fn begin_requests(
+    call: Option<MpiCall>,
+    (count, requests): (Option<usize>, usize),
+    arguments: &Arguments<'_>,
+) -> Option<(NotedCall, OpenRequests)> {
+    let noted = enter(true)?;
+    let open = OpenRequests::read(arguments, count, requests);
+    if let Some(call) = call {
+        let (mut words, mut known, mut has_unknown) = ([0; AWAITED], 0, false);
+        let null = arguments.request_null();
+        for request in open.all().filter(|request| *request != null) {
+            match (requests::message(request), words.get_mut(known)) {
+                (Some(message), Some(word)) => (*word, known) = (message, known + 1),
+                (_, None) => {
+                    has_unknown = true;
+                    break;
+                }
+                _ => has_unknown = true,
             }
-            _ => self.has_unknown = true,
         }
+        noted.slot.begin(call, &words[..known], has_unknown, None, None);
     }
+    Some((noted, open))
+}
+
+/// Notes the end of such a call: requests that have ended are forgotten.
+#[inline(never)]
+pub(crate) fn end_requests(noted: &NotedCall, open: &OpenRequests, call: Option<MpiCall>, requests: usize, arguments: &Arguments<'_>) {
+    if call.is_some() {
+        noted.slot.end();
+    }
+    let ended = open.all().enumerate().filter(|(at, request)| arguments.handle_of(requests, *at) != *request);
+    ended.for_each(|(_, request)| requests::forget(request));
+    leave();
 }
 
 impl OpenRequests {
+    #[inline]
     fn read(arguments: &Arguments<'_>, count: Option<usize>, requests: usize) -> Self {
         let count = count.map_or(1, |at| arguments.integer(at).max(0) as usize);
         let first = core::array::from_fn(|at| if at < count { arguments.handle_of(requests, at) } else { 0 });
         Self { first, count, more: (FIRST..count).map(|at| arguments.handle_of(requests, at)).collect() }
     }
 
+    #[inline]
     fn all(&self) -> impl Iterator<Item = Handle> {
         self.first[..self.count.min(FIRST)].iter().chain(&self.more).copied()
-    }
-
-    fn messages(&self) -> impl Iterator<Item = Option<AwaitedMessage>> {
-        self.all().map(|request| AwaitedMessage::of_word(requests::message(request)?))
     }
 }
 
@@ -277,9 +290,10 @@ fn joins(slot: &CallSlot, call: Option<MpiCall>, known: Option<&'static KnownCom
 
 /// Takes a slot for the calling thread.
 #[cold]
-fn take(is_initialized: bool) -> Option<&'static CallSlot> {
+fn take(calling: &CallingThread, is_initialized: bool) -> Option<&'static CallSlot> {
     let slot = page().and_then(|page| page.slot(std::process::id(), this_thread()));
-    SLOT.set(Place::Taken(slot));
+    calling.has_asked.set(true);
+    calling.slot.set(slot);
     if let Some(slot) = slot.filter(|_| is_initialized) {
         know_rank(slot);
     }
@@ -297,8 +311,9 @@ fn know_rank(slot: &CallSlot) {
         if asked.is_none() || rank < 0 {
             return;
         }
+        THREADS.store(std::fs::read_dir("/proc/self/task").map_or(1, |threads| threads.count() as u64), Relaxed);
         JOB.store((rank as u64) << 32 | size as u64, Release);
     }
     let job = JOB.load(Acquire);
-    slot.is_rank((job >> 32) as Rank, job as u32, LEVEL.load(Relaxed) as u32);
+    slot.is_rank((job >> 32) as Rank, job as u32, LEVEL.load(Relaxed) as u32, THREADS.load(Relaxed) as u32);
 }

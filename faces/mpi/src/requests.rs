@@ -8,42 +8,38 @@ struct Entry {
     message: AtomicU64,
 }
 
-/// Requests that are open at a time; what is not entered is unknown.
-const ENTRIES: usize = 4_096;
-/// How many places are tried for a request.
-const TRIED: usize = 8;
+/// Requests that are open at a time. Of two that share a place, the first one becomes unknown.
+const ENTRIES: usize = 1 << 14;
 static KNOWN: [Entry; ENTRIES] = [const { Entry { request: AtomicUsize::new(0), message: AtomicU64::new(0) } }; ENTRIES];
 
 #[inline]
-fn places(request: Handle) -> impl Iterator<Item = &'static Entry> {
-    let first = request.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
-    (0..TRIED).map(move |at| &KNOWN[(first + at) % ENTRIES])
+fn place(request: Handle) -> &'static Entry {
+    &KNOWN[request.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - ENTRIES.ilog2())]
 }
 
 /// Enters a request for the message of that word.
 #[inline]
 pub(crate) fn enter(request: Handle, message: u64) {
-    let is_free = |entry: &&Entry| {
-        let known = entry.request.load(Relaxed);
-        known == request || known == 0 && entry.request.compare_exchange(0, request, AcqRel, Relaxed).is_ok()
-    };
-    if let Some(entry) = places(request).find(is_free) {
-        entry.message.store(message, Release);
-    }
+    let entry = place(request);
+    entry.request.store(0, Relaxed);
+    entry.message.store(message, Release);
+    entry.request.store(request, Release);
 }
 
 /// The word of a request's message. `None` if that is not known.
 #[inline]
 pub(crate) fn message(request: Handle) -> Option<u64> {
-    let entry = places(request).find(|entry| entry.request.load(Relaxed) == request)?;
-    Some(entry.message.load(Acquire)).filter(|&message| message != 0)
+    let entry = place(request);
+    let message = (entry.request.load(Acquire) == request).then(|| entry.message.load(Acquire))?;
+    // Another thread may have entered another request meanwhile.
+    (entry.request.load(Relaxed) == request).then_some(message)
 }
 
 /// Removes a request that has ended.
 #[inline]
 pub(crate) fn forget(request: Handle) {
-    if let Some(entry) = places(request).find(|entry| entry.request.load(Relaxed) == request) {
-        entry.message.store(0, Relaxed);
+    let entry = place(request);
+    if entry.request.load(Relaxed) == request {
         entry.request.store(0, Release);
     }
 }
@@ -66,10 +62,10 @@ mod tests {
     #[test]
     fn requests_without_room_are_unknown_and_others_are_right() {
         let first = 1 << 40;
-        let requests: Vec<Handle> = (first..first + 3 * ENTRIES).collect();
+        let requests: Vec<Handle> = (first..first + ENTRIES / 2).collect();
         requests.iter().for_each(|&request| enter(request, request as u64));
         let known = requests.iter().filter_map(|&request| Some((request, message(request)?))).collect::<Vec<_>>();
-        assert!(known.len() > ENTRIES / 2 && known.iter().all(|&(request, message)| request as u64 == message));
+        assert!(known.len() > ENTRIES / 3 && known.iter().all(|&(request, message)| request as u64 == message));
         requests.iter().for_each(|&request| forget(request));
         assert!(requests.iter().all(|&request| message(request).is_none()));
     }

@@ -33,12 +33,9 @@ const fn makes(new: usize) -> CallEffect {
     CallEffect::Makes { communicator: 0, new }
 }
 
-const fn waits(count: Option<usize>, requests: usize) -> CallEffect {
-    CallEffect::Waits { count, requests }
-}
-
-const fn tests(count: Option<usize>, requests: usize) -> CallEffect {
-    CallEffect::Tests { count, requests }
+/// The requests of that argument; one if no argument counts them.
+const fn requests(count: Option<usize>, requests: usize) -> CallEffect {
+    CallEffect::Requests { count, requests }
 }
 
 calls! {
@@ -70,15 +67,15 @@ calls! {
     Recv_init recv_init(a b c d e f g) returns prepares(false);
     Start start(a) returns Activates { count: None, requests: 0 };
     Startall startall(a b) returns Activates { count: Some(0), requests: 1 };
-    Wait wait(a b) waits waits(None, 0);
-    Waitall waitall(a b c) waits waits(Some(0), 1);
-    Waitany waitany(a b c d) waits waits(Some(0), 1);
-    Waitsome waitsome(a b c d e) waits waits(Some(0), 1);
-    Test test(a b c) returns tests(None, 0);
-    Testall testall(a b c d) returns tests(Some(0), 1);
-    Testany testany(a b c d e) returns tests(Some(0), 1);
-    Testsome testsome(a b c d e) returns tests(Some(0), 1);
-    Request_free request_free(a) returns tests(None, 0);
+    Wait wait(a b) waits requests(None, 0);
+    Waitall waitall(a b c) waits requests(Some(0), 1);
+    Waitany waitany(a b c d) waits requests(Some(0), 1);
+    Waitsome waitsome(a b c d e) waits requests(Some(0), 1);
+    Test test(a b c) returns requests(None, 0);
+    Testall testall(a b c d) returns requests(Some(0), 1);
+    Testany testany(a b c d e) returns requests(Some(0), 1);
+    Testsome testsome(a b c d e) returns requests(Some(0), 1);
+    Request_free request_free(a) returns requests(None, 0);
     Cancel cancel(a) returns Cancels { request: 0 };
 
     Barrier barrier(a) waits of_all(0);

@@ -46,7 +46,7 @@ const fn room(directory: &'static str, package: &'static str, wing: Wing, floor:
     Room { directory, package, wing, floor }
 }
 
-const ROOMS: [Room; 39] = [
+const ROOMS: [Room; 40] = [
     room("core/machine", "foregather-machine", Core, 0),
     room("core/wait", "foregather-wait", Core, 1),
     room("core/barrier", "foregather-barrier", Core, 2),
@@ -81,6 +81,7 @@ const ROOMS: [Room; 39] = [
     room("foregather", "foregather", Roof, 0),
     room("faces/pthread", "foregather-pthread-face", Roof, 1),
     room("faces/watch", "foregather-watch-face", Roof, 1),
+    room("faces/mpi", "foregather-mpi-face", Roof, 1),
     room("faces/c", "foregather-c", Roof, 1),
     room("faces/python", "foregather-python", Roof, 1),
     room("examples", "foregather-examples", Roof, 1),

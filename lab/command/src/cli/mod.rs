@@ -297,7 +297,7 @@ pub struct Top {
 #[derive(Args, Clone, Debug)]
 pub struct Hang {
     /// Looks at the job of this process, a launcher or a rank, instead of starting a program.
-    #[arg(long, value_name = "PID", conflicts_with_all = ["program", "library", "no_preload", "threads"], required_unless_present = "program", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "PID", conflicts_with_all = ["program", "library", "no_preload", "threads", "stop"], required_unless_present = "program", value_parser = clap::value_parser!(u32).range(1..))]
     pub job: Option<u32>,
     /// After so long without progress the table is printed, such as 1s or 500ms; 10s if not given.
     #[arg(long, value_name = "TIME", value_parser = span)]
@@ -308,6 +308,9 @@ pub struct Hang {
     /// Also records what threads wait for, as `advise` does.
     #[arg(long)]
     pub threads: bool,
+    /// Ends the job when ranks cannot get on, with exit code 1.
+    #[arg(long)]
+    pub stop: bool,
     /// Looks by /proc alone and loads no library into the program.
     #[arg(long, conflicts_with_all = ["library", "threads"])]
     pub no_preload: bool,

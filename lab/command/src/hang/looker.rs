@@ -5,7 +5,7 @@ use foregather_host::watched::calls::{CallPage, RecordedCall};
 use foregather_host::watched::page::{self, WatchPage};
 use foregather_host::watched::program;
 use foregather_host::watched::surroundings;
-use foregather_host::watched::task::{self, TaskReader, TaskReading, TaskState};
+use foregather_host::watched::task::{self, SystemCall, TaskReader, TaskReading, TaskState};
 use foregather_machine::{Nanos, Rank, ThreadId};
 use foregather_watch::causes::{Certainty, hang_of};
 use foregather_watch::hang::{self, HangCause, HangVerdict, JobSighting, RankSighting, RankState};
@@ -244,6 +244,7 @@ impl HangLooker {
             if sighting.process != call.process {
                 *sighting = RankSighting { process: call.process, still: Nanos::MAX, ..RankSighting::default() };
                 sighting.state = self.state(&call);
+                sighting.has_other_thread = self.has_other_thread(&call);
             }
             let since = self.dated.get(&(call.process, call.thread)).map_or(self.ledger.ended, |dated| dated.since);
             sighting.still = sighting.still.min(self.ledger.ended - since);
@@ -270,6 +271,17 @@ impl HangLooker {
             (true, _) | (_, true) => RankState::Runs,
             _ => RankState::Sleeps,
         }
+    }
+
+    /// Returns whether a thread that has not called MPI may do so by itself: MPI's own threads were there when
+    /// `MPI_Init` returned, and a thread in a futex waits for another one.
+    fn has_other_thread(&self, call: &RecordedCall) -> bool {
+        const SERIALIZED: u32 = 2;
+        let waits = |reading: &TaskReading| matches!(reading.call, Some(SystemCall::Futex { has_timeout: false, .. }));
+        let is_other = |reading: &&TaskReading| {
+            reading.process == call.process && !self.dated.contains_key(&(reading.process, reading.thread)) && !waits(reading)
+        };
+        call.level >= SERIALIZED && self.readings.iter().filter(is_other).count() as u32 > call.threads.saturating_sub(1)
     }
 
     fn processes(&self) -> Vec<ProcessLine> {

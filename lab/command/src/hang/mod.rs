@@ -100,6 +100,10 @@ fn launch(options: &Hang, still: Nanos) -> Result<()> {
         looker.look();
         if let Some(seen) = looker.news(asked.take()) {
             print(&text::of(&seen));
+            if options.stop && seen.verdict.is_some_and(|verdict| verdict.is_alarm()) {
+                stop(&child);
+                return Err(Failure::Program(1).into());
+            }
         }
         ended = child.wait_until(clock::now() + pause(still))?;
     }
@@ -109,7 +113,8 @@ fn launch(options: &Hang, still: Nanos) -> Result<()> {
             if let Some(seen) = looker.last_word() {
                 print(&text::of(&seen));
             }
-            stop(&mut child)
+            stop(&child);
+            Err(Failure::Program(130).into())
         }
     }
 }
@@ -119,13 +124,12 @@ fn pause(still: Nanos) -> Nanos {
 }
 
 /// Ends a program: a launcher ends its ranks if it is asked to.
-fn stop(child: &mut Child) -> Result<()> {
+fn stop(child: &Child) {
     child.ask_to_end();
     let deadline = clock::now() + PATIENCE;
     while child.alive() && clock::now() < deadline {
         std::thread::sleep(Duration::from_nanos(SHORTEST.0));
     }
-    Err(Failure::Program(130).into())
 }
 
 fn ended_with(status: ExitStatus) -> Result<()> {

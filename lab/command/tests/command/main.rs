@@ -6,6 +6,7 @@ mod bytes;
 mod dsm;
 mod exec;
 mod explain;
+mod hang;
 mod interrupted;
 mod messages;
 mod outputs;

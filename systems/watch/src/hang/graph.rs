@@ -44,7 +44,7 @@ impl<'j> WaitGraph<'j> {
     pub(super) fn of(job: &'j JobSighting, still: Nanos) -> Self {
         let may_be_stuck = |rank: &RankSighting| {
             let sleeps_or_polls = matches!(rank.state, RankState::Runs | RankState::Sleeps);
-            rank.still >= still && rank.is_inside() && !rank.has_finalized() && sleeps_or_polls
+            rank.still >= still && rank.is_inside() && !rank.has_finalized() && sleeps_or_polls && !rank.has_other_thread
         };
         let ranks = job.ranks.iter().filter(|(_, rank)| may_be_stuck(rank)).map(|(rank, _)| *rank);
         // More ranks share counts of messages, so none is known to be on its way.

@@ -34,6 +34,8 @@ pub struct RankSighting {
     pub still: Nanos,
     /// What its process does.
     pub state: RankState,
+    /// Whether it has a thread that has not called MPI, may do so, and does not wait for another thread.
+    pub has_other_thread: bool,
     /// The code that it executes, if that is outside MPI and known.
     pub place: Option<String>,
 }

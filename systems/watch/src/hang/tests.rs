@@ -200,6 +200,9 @@ fn communicators_of_which_members_may_think_differently_decide_nothing() {
 fn another_thread_that_calls_mpi_may_end_the_wait() {
     let mut job = job([receives(1, 5), receives(0, 5), barrier()]);
     assert!(judge(&job, STILL_FOR).is_alarm());
+    let mut new = job.clone();
+    new.ranks.get_mut(&1).unwrap().has_other_thread = true;
+    assert!(judge(&new, STILL_FOR).sentence.contains("another thread of rank 1"));
     job.ranks.get_mut(&1).unwrap().calls.push(outside());
     assert!(!judge(&job, STILL_FOR).is_alarm());
 }

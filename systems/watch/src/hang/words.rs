@@ -230,6 +230,10 @@ pub(super) fn not_hung(job: &JobSighting, still: Nanos) -> (HangCause, String) {
             return (HangCause::Slow, format!("{hung}: rank {rank} {does}{place}{last}{waits}"));
         }
     }
+    if let Some((rank, _)) = of(&|rank: &RankSighting| rank.has_other_thread && rank.is_inside()).first() {
+        let sentence = format!("not known to be hung: another thread of rank {rank} may call MPI later{waits}");
+        return (HangCause::Slow, sentence);
+    }
     if !unseen.is_empty() && !waiters.is_empty() {
         return (HangCause::Unknown, format!("not known to be hung: nothing is seen of {}{waits}", ranks(&unseen)));
     }

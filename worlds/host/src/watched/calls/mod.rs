@@ -52,6 +52,8 @@ pub struct CallSlot {
     size: AtomicU32,
     /// The level of threads that `MPI_Init_thread` has granted.
     level: AtomicU32,
+    /// The threads that the process had when `MPI_Init` returned.
+    threads: AtomicU32,
     has_finalized: AtomicU32,
     /// How many calls it began.
     number: AtomicU64,
@@ -89,7 +91,7 @@ struct Layout {
 
 // SAFETY: the type is `repr(C)` and all its fields are atomics or made of them.
 unsafe impl SharedLayout for Layout {
-    const MAGIC: u64 = 0xf0e6_a7e5_0002_0001;
+    const MAGIC: u64 = 0xf0e6_a7e5_0002_0002;
 
     fn magic(&self) -> &AtomicU64 {
         &self.magic
@@ -209,10 +211,12 @@ impl CallSlot {
         count.store((u64::from(communicator) + 1) << 48 | number, Relaxed);
     }
 
-    /// Notes which rank its process is, of how many.
-    pub fn is_rank(&self, rank: Rank, size: u32, level: u32) {
+    /// Notes which rank its process is, of how many; its level of threads, and the number of threads that MPI
+    /// itself has, with the first one.
+    pub fn is_rank(&self, rank: Rank, size: u32, level: u32, threads: u32) {
         self.size.store(size, Relaxed);
         self.level.store(level, Relaxed);
+        self.threads.store(threads, Relaxed);
         self.rank.store(rank, Release);
     }
 

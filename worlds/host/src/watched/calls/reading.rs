@@ -72,6 +72,8 @@ pub struct RecordedCall {
     pub size: u32,
     /// The level of threads: from 2 on, other threads may call MPI.
     pub level: u32,
+    /// How many threads its process had when `MPI_Init` returned.
+    pub threads: u32,
     /// Whether the process has returned from `MPI_Finalize`.
     pub has_finalized: bool,
     /// How many calls it has begun.
@@ -168,6 +170,7 @@ impl CallSlot {
             rank: (rank != NO_RANK).then_some(rank),
             size,
             level: self.level.load(Relaxed),
+            threads: self.threads.load(Relaxed),
             has_finalized: self.has_finalized.load(Acquire) != 0,
             number: self.number.load(Relaxed),
             is_inside: doing & INSIDE != 0,

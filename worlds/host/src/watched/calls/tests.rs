@@ -19,13 +19,14 @@ fn a_call_is_read_through_another_mapping() {
     let (page, file) = CallPage::create().unwrap();
     let other = CallPage::open(Path::new(&CallPage::path(&file))).unwrap();
     let slot = other.slot(10, 11).unwrap();
-    slot.is_rank(2, 4, 3);
+    slot.is_rank(2, 4, 3, 5);
     slot.count(WANTED, 1);
     slot.count(AwaitedMessage { is_send: true, ..WANTED }, 1);
     slot.count(AwaitedMessage { tag: None, ..WANTED }, 1);
     slot.begin(MpiCall::Recv, &[WANTED.to_word()], false, None, None);
     let seen = page.calls().remove(0);
-    assert_eq!((seen.process, seen.thread, seen.rank, seen.size, seen.level), (10, 11, Some(2), 4, 3));
+    assert_eq!((seen.process, seen.thread, seen.rank, seen.size), (10, 11, Some(2), 4));
+    assert_eq!((seen.level, seen.threads), (3, 5));
     assert_eq!((seen.call, seen.is_inside, seen.number), (Some(MpiCall::Recv), true, 1));
     assert_eq!((seen.awaited, seen.has_unknown, seen.wild), (vec![WANTED], false, 1));
     assert_eq!((seen.sent.get(3, 7), seen.wanted.get(3, 7), seen.sent.get(3, 8)), (1, 1, 0));

@@ -1,0 +1,61 @@
+//! `hang`: a job is watched, keeps its output and its exit code, and is looked at while it runs.
+use super::{foregather, stderr};
+use rustix::process::{Pid, Signal, kill_process};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+#[test]
+fn the_programs_output_and_exit_code_are_its_own() {
+    let hang = |script: &str| foregather(&["hang", "--no-preload", "--", "sh", "-c", script]).output().unwrap();
+    let said = hang("echo own; exit 7");
+    assert_eq!((said.status.code(), &said.stdout[..], &*stderr(&said)), (Some(7), &b"own\n"[..], ""));
+    assert_eq!(hang("kill -TERM $$").status.code(), Some(128 + 15), "as shells show it");
+}
+
+#[test]
+fn a_running_job_is_looked_at_by_proc_alone() {
+    let mut job = Command::new("sleep").arg("1000").env("PMI_RANK", "3").spawn().unwrap();
+    let process = job.id().to_string();
+    let said = foregather(&["hang", "--after", "300ms", "--job", &process]).output().unwrap();
+    job.kill().unwrap();
+    job.wait().unwrap();
+    let text = stderr(&said);
+    let row = text.lines().find(|line| line.split_whitespace().nth(1) == Some(&process)).unwrap_or_default();
+    assert!(said.status.success() && text.contains("not seen: calls of MPI"), "{text}");
+    assert!(row.split_whitespace().next() == Some("3") && row.contains("sleep"), "{text}");
+}
+
+#[test]
+fn a_user_gets_the_table_on_request_and_when_the_job_is_stopped() {
+    let mut watching = foregather(&["hang", "--no-preload", "--", "sleep", "1000"]).stderr(Stdio::piped()).spawn().unwrap();
+    let watcher = Pid::from_raw(watching.id() as i32).unwrap();
+    let children = format!("/proc/{0}/task/{0}/children", watching.id());
+    let deadline = Instant::now() + Duration::from_secs(30);
+    // The handler is there before the child is.
+    while std::fs::read_to_string(&children).is_ok_and(|text| text.is_empty()) && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    kill_process(watcher, Signal::USR1).unwrap();
+    std::thread::sleep(Duration::from_millis(1_000));
+    kill_process(watcher, Signal::TERM).unwrap();
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut watching.stderr.take().unwrap(), &mut text).unwrap();
+    let code = watching.wait().unwrap().code();
+    assert!(text.contains("foregather hang: on request") && text.contains("foregather hang: interrupted"), "{text}");
+    assert_eq!(code, Some(130), "{text}");
+}
+
+#[test]
+fn what_cannot_be_watched_is_said() {
+    let end = |arguments: &[&str]| {
+        let said = foregather(&[&["hang"], arguments].concat()).output().unwrap();
+        (said.status.code(), stderr(&said))
+    };
+    let (code, said) = end(&["--", "no-such-program"]);
+    assert!(code == Some(127) && said.contains("no such program in PATH"), "{code:?}: {said}");
+    let (code, said) = end(&["--job", "4194303"]);
+    assert!(code == Some(2) && said.contains("process 4194303 is not running here"), "{code:?}: {said}");
+    for wrong in [&["--after", "10ms", "--", "true"][..], &["--job", "1", "--", "true"], &["--format", "json", "--", "true"], &[]] {
+        assert_eq!(end(wrong).0, Some(2), "{wrong:?}");
+    }
+}
