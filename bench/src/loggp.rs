@@ -7,7 +7,7 @@ use crate::noise;
 use crate::prices::Price;
 use foregather_barrier::{SignalMatrix, Signaller};
 use foregather_host::{affinity, clock};
-use foregather_machine::{Cause, Clock, Endpoint, Error, LogGp, Nanos, block_on};
+use foregather_machine::{Cause, Clock, Endpoint, Error, LogGp, LogGpVariant, Nanos, block_on};
 use foregather_thread::Thread;
 use foregather_wait::Policy;
 use std::sync::Mutex;
@@ -78,6 +78,7 @@ impl Samples {
             receive_overhead: ns(receive),
             gap: ns(median(&self.gap).max(send)),
             byte_ps: (byte_ns * 1e3).round() as u64,
+            variant: LogGpVariant::SenderOnly,
         };
         let largest = PAYLOADS[PAYLOADS.len() - 1] as f64;
         let copies = self.copies.iter().filter(|copy| copy.0 == largest).map(|copy| copy.1).collect();
@@ -232,7 +233,7 @@ mod tests {
             copies: (1..9).map(|kib| (f64::from(kib * 1_024), 300.0 + 0.25 * f64::from(kib * 1_024))).collect(),
         };
         let expected =
-            LogGp { latency: Nanos::ZERO, send_overhead: Nanos(30), receive_overhead: Nanos(90), gap: Nanos(50), byte_ps: 250 };
+            LogGp { latency: Nanos::ZERO, send_overhead: Nanos(30), receive_overhead: Nanos(90), gap: Nanos(50), byte_ps: 250, variant: LogGpVariant::SenderOnly };
         assert_eq!(samples.parameters().0, expected);
     }
 }

@@ -447,7 +447,7 @@ pub use foregather_barrier::{
     Signaller, Subcube, Worker, butterfly, dissemination, dissemination_by, gather_release, rds, sync0, tournament, tree,
 };
 pub use foregather_machine::{
-    Address, Affinity, Cause, Clock, Costs, Cpu, CpuId, Endpoint, Error, Fabric, FabricCosts, Key, Limits, LogGp, Member, Nanos,
+    Address, Affinity, Cause, Clock, Costs, Cpu, CpuId, Endpoint, Error, Fabric, FabricCosts, Key, Limits, LogGp, LogGpVariant, Member, Nanos,
     Packet, Placement, Port, Rank, Ready, SharedLines, Slope, SplitMix, Switch, ThreadId, VALUE_MASK, WaitContext, WordLine,
     block_on, ready,
 };

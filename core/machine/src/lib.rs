@@ -64,7 +64,7 @@ pub use exposing::{Exposing, Exposures, LastingPieces, exposing};
 pub use fabric::{Address, Fabric, FabricCosts, Key, Limits, Slope};
 pub use line::{CachePadded, WordLine};
 pub use lines::SharedLines;
-pub use loggp::LogGp;
+pub use loggp::{LogGp, LogGpVariant};
 pub use park::Park;
 pub use placement::{Affinity, Placement, ThreadId};
 pub use port::{Packet, Port};

@@ -6,7 +6,7 @@ use crate::Nanos;
 ///
 /// A message of `m` bytes keeps its sender for `send_overhead`, arrives `latency` and `m` times `G` after
 /// that, and keeps its receiver for `receive_overhead`. Two sends of one node begin at least `gap` and the
-/// first one's bytes apart.
+/// first one's bytes apart, and by [`LogGpVariant::BothSides`] two receptions as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogGp {
     /// `L`: from the end of the sender's overhead to the beginning of the receiver's.
@@ -19,12 +19,35 @@ pub struct LogGp {
     pub gap: Nanos,
     /// `G`: one byte's share, in picoseconds.
     pub byte_ps: u64,
+    /// Whom `g` and `G` hold up.
+    pub variant: LogGpVariant,
+}
+
+/// Whom the gaps of LogGP hold up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogGpVariant {
+    /// Senders and receivers, as its authors have it: many senders to one node wait for each other.
+    #[default]
+    BothSides,
+    /// Senders only: a node receives any number of messages at once.
+    SenderOnly,
+}
+
+impl LogGpVariant {
+    /// Its name in plans.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::BothSides => "both-sides",
+            Self::SenderOnly => "sender-only",
+        }
+    }
 }
 
 impl LogGp {
     /// What `m` bytes add: `m G`.
     pub const fn bytes(&self, m: u64) -> Nanos {
-        Nanos((m as u128 * self.byte_ps as u128 / 1_000) as u64)
+        let ns = m as u128 * self.byte_ps as u128 / 1_000;
+        Nanos(if ns > u64::MAX as u128 { u64::MAX } else { ns as u64 })
     }
 
     /// From the beginning of the send until the receiver has a null message.

@@ -325,7 +325,7 @@ mod tests {
     }
 
     const MACHINE: LogGp =
-        LogGp { latency: Nanos(50), send_overhead: Nanos(40), receive_overhead: Nanos(30), gap: Nanos(40), byte_ps: 0 };
+        LogGp { latency: Nanos(50), send_overhead: Nanos(40), receive_overhead: Nanos(30), gap: Nanos(40), byte_ps: 0, variant: LogGpVariant::SenderOnly };
 
     #[test]
     fn a_butterfly_costs_its_rounds_and_the_others_what_their_messages_do() {

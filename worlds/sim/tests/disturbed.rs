@@ -1,6 +1,6 @@
 //! Faulty networks: named faults, drifting clocks, exhausted header buffers, links held by others.
 use foregather_barrier::{Algorithm, Punctual, SignalCost, butterfly, dissemination, rds};
-use foregather_machine::{Cause, Clock, Endpoint, Error, LogGp, Member, Nanos, Rank};
+use foregather_machine::{Cause, Clock, Endpoint, Error, LogGp, LogGpVariant, Member, Nanos, Rank};
 use foregather_message::{CommonClock, Comparing, Protocol, compare_clocks, harmonize, receive, send};
 use foregather_sim::event::{Calendar, Heap, Queue};
 use foregather_sim::net::{
@@ -18,7 +18,7 @@ fn spread(times: &[Nanos]) -> Nanos {
 
 /// A cluster of today: a few microseconds from node to node.
 const CLUSTER: LogGp =
-    LogGp { latency: us_const(2), send_overhead: Nanos(400), receive_overhead: Nanos(300), gap: Nanos(500), byte_ps: 100 };
+    LogGp { latency: us_const(2), send_overhead: Nanos(400), receive_overhead: Nanos(300), gap: Nanos(500), byte_ps: 100, variant: LogGpVariant::SenderOnly };
 
 const fn us_const(n: u64) -> Nanos {
     Nanos::from_us(n)

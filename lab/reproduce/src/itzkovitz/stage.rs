@@ -7,7 +7,7 @@ use foregather_dsm::journal::Journal;
 use foregather_dsm::node::{Node, Requester, Stats, WaitKind, serve};
 use foregather_dsm::protocol::{Counts, Homes, Server};
 use foregather_dsm::replay::{Player, Profile, Sizes, TimeSpent};
-use foregather_machine::{Costs, Error, LogGp, Member, Nanos};
+use foregather_machine::{Costs, Error, LogGp, LogGpVariant, Member, Nanos};
 use foregather_message::{Messenger, Settings};
 use foregather_sim::cluster::{Card, Cluster, ClusterSpec, Lane, Notice, Sweeps};
 use foregather_sim::event::Heap;
@@ -93,7 +93,7 @@ impl Scenario {
     /// on a virtual machine.
     pub(super) fn modern() -> Self {
         let model =
-            LogGp { latency: Nanos(60), send_overhead: Nanos(50), receive_overhead: Nanos(50), gap: Nanos::ZERO, byte_ps: 196 };
+            LogGp { latency: Nanos(60), send_overhead: Nanos(50), receive_overhead: Nanos(50), gap: Nanos::ZERO, byte_ps: 196, variant: LogGpVariant::SenderOnly };
         let card = Card { interrupt: Nanos(15_000), ..Card::loggp(model) };
         let prices = Prices::measured(&Costs::TYPICAL);
         Self { card, prices, profile: Profile::USERFAULT_2025, ..Self::event_driven_1999() }

@@ -4,7 +4,7 @@ use super::read::{
 };
 use super::tree::{Located, Mistake, ParseResult, mistake};
 use crate::network::Interconnect;
-use foregather_machine::{Cause, Error, LogGp, Nanos, Rank};
+use foregather_machine::{Cause, Error, LogGp, LogGpVariant, Nanos, Rank};
 use foregather_sim::event::Heap;
 use foregather_sim::net::{Arbitration, Circuits, Drift, Faults, HeaderBuffers, Interrupts, Model, Network, Pause, profile};
 use serde::de::IgnoredAny;
@@ -16,14 +16,14 @@ table! {
         faults: (usize, FaultTable), null: Span, send: Time, long: Time, byte: PerByte,
         short_limit: Count<0, { u32::MAX as u64 }>, set_up: Time, receive: Time, null_hold: IgnoredAny, jitter: Time,
         arbitration: ArbitrationName, links: bool, hop: Time, pool: IgnoredAny, latency: Time, send_overhead: Time,
-        receive_overhead: Time, gap: Time
+        receive_overhead: Time, gap: Time, variant: VariantName
     }
 }
 
 /// Keys that only one kind of network has.
 const CIRCUIT_KEYS: [&str; 12] =
     ["null", "send", "long", "short-limit", "set-up", "receive", "null-hold", "jitter", "arbitration", "links", "hop", "pool"];
-const LOGGP_KEYS: [&str; 4] = ["latency", "send-overhead", "receive-overhead", "gap"];
+const LOGGP_KEYS: [&str; 5] = ["latency", "send-overhead", "receive-overhead", "gap", "variant"];
 
 table! { "" Pool { buffers: Count<1, { u16::MAX as u64 }>, release: Count<1, { u16::MAX as u64 }>; } }
 table! { "" InterruptTable { ; length: Span, period: Span } }
@@ -37,14 +37,22 @@ values! {
         let known: Vec<_> = circuits.into_iter().chain(loggp).chain([(LOGGP.to_owned(), free(NOTHING))]).collect();
         choice(value, &known.iter().map(|(name, what)| (name.as_str(), *what)).collect::<Vec<_>>())
     };
+    VariantName(LogGpVariant) = |value| choice(value, &VARIANTS.map(|variant| (variant.name(), variant)));
     ArbitrationName(Arbitration) = |value| choice(value, &Arbitration::ALL.map(|arbitration| (arbitration.name(), arbitration)));
 }
 
+const VARIANTS: [LogGpVariant; 2] = [LogGpVariant::BothSides, LogGpVariant::SenderOnly];
 /// The most nodes that the simulator takes.
 const NODES_MAX: u64 = 1 << 24;
 /// Stands for a network whose parameters have not been read yet.
-const NOTHING: LogGp =
-    LogGp { latency: Nanos::ZERO, send_overhead: Nanos::ZERO, receive_overhead: Nanos::ZERO, gap: Nanos::ZERO, byte_ps: 0 };
+const NOTHING: LogGp = LogGp {
+    latency: Nanos::ZERO,
+    send_overhead: Nanos::ZERO,
+    receive_overhead: Nanos::ZERO,
+    gap: Nanos::ZERO,
+    byte_ps: 0,
+    variant: LogGpVariant::BothSides,
+};
 /// The name of the profile of which every parameter is given.
 const LOGGP: &str = "loggp";
 
@@ -73,7 +81,7 @@ pub(super) fn read(node: &Located, seed: u64) -> ParseResult<Wanted> {
         }
         Interconnect::LogGp(base) => {
             only(node, &CIRCUIT_KEYS, "circuits", "a profile of LogGP, where nobody is in anybody's way", &LOGGP_KEYS)?;
-            let missing = || LOGGP_KEYS.iter().chain(&["byte"]).find(|key| node.get(key).is_none());
+            let missing = || LOGGP_KEYS.iter().filter(|key| **key != "variant").chain(&["byte"]).find(|key| node.get(key).is_none());
             if let Some(key) = missing().filter(|_| base == NOTHING) {
                 return mistake(node.line, format!("[network] needs `{key}`"));
             }
@@ -136,6 +144,7 @@ impl Table {
             receive_overhead: or(self.receive_overhead, base.receive_overhead),
             gap: or(self.gap, base.gap),
             byte_ps: or(self.byte, base.byte_ps),
+            variant: or(self.variant, base.variant),
         }
     }
 }

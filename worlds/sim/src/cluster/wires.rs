@@ -133,6 +133,7 @@ mod tests {
             receive_overhead: Nanos(200),
             gap: Nanos(50),
             byte_ps: 500,
+            variant: foregather_machine::LogGpVariant::SenderOnly,
         };
         let wires = Wires::new(Card::loggp(model), 2);
         assert_eq!(wires.land(1, wires.leave(0, 1_000, Nanos(300))), Nanos(300 + 500 + 1_000));

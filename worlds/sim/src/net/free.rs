@@ -1,11 +1,13 @@
-//! A network without contention: each message costs what LogGP says.
+//! A network without links: each message costs what LogGP says, and only the two nodes can be in its way.
 use super::nodes::{LATE, Nodes, PARCEL};
 use super::packet::{PacketKind, Parcel};
 use super::wire::{Model, Wire};
 use crate::event::{Event, EventPriority, Queue};
-use foregather_machine::{Error, LogGp, Nanos, Rank};
+use foregather_machine::{Error, LogGp, LogGpVariant, Nanos, Rank};
 use std::cell::Cell;
 
+/// The first byte of a packet reaches its node.
+const FIRST: u32 = 1 << 28;
 /// The longest message that counts as short, in bytes: a cache line less its header.
 const SHORT_LIMIT: usize = 56;
 
@@ -13,14 +15,20 @@ pub struct Free {
     model: LogGp,
     /// When each node may send again; empty if that is never later than its program is ready.
     ready: Box<[Cell<Nanos>]>,
+    /// When each node may receive again; empty if receivers are not held up, or never longer than their
+    /// programs.
+    receivers: Box<[Cell<Nanos>]>,
 }
 
 impl Model for LogGp {
     type Wire = Free;
 
     fn wire(self, size: u32) -> Result<Free, Error> {
-        let free = self.gap <= self.send_overhead && self.byte_ps == 0;
-        Ok(Free { model: self, ready: vec![Cell::new(Nanos::ZERO); if free { 0 } else { size as usize }].into() })
+        let cells = |free: bool| vec![Cell::new(Nanos::ZERO); if free { 0 } else { size as usize }].into();
+        let ready = cells(self.gap <= self.send_overhead && self.byte_ps == 0);
+        let one_sided = self.variant == LogGpVariant::SenderOnly;
+        let receivers = cells(one_sided || (self.gap <= self.receive_overhead && self.byte_ps == 0));
+        Ok(Free { model: self, ready, receivers })
     }
 }
 
@@ -33,6 +41,19 @@ impl Free {
         ready.set(begin + self.model.gap.max(self.model.send_overhead) + self.model.bytes(u64::from(bytes)));
         begin
     }
+
+    /// The first byte of a message is there; its node receives it after those before.
+    fn receive<Q: Queue>(&self, nodes: &Nodes<Q>, parcel: Parcel) -> bool {
+        let (now, bytes) = (nodes.engine.now(), self.model.bytes(u64::from(parcel.bytes)));
+        let free = &self.receivers[parcel.to as usize];
+        let begin = free.get().max(now);
+        free.set(begin + self.model.gap + bytes);
+        if let Some(recorder) = nodes.recorder.as_ref().filter(|_| begin > now) {
+            recorder.arrived(parcel.mark, begin + bytes);
+        }
+        nodes.engine.at(begin + bytes, EventPriority::Arrival, parcel.to, nodes.keep(parcel));
+        false
+    }
 }
 
 impl Wire for Free {
@@ -43,8 +64,9 @@ impl Wire for Free {
         if parcel.kind.of_program() {
             nodes.resume_after(parcel.from, begin, self.model.send_overhead);
         }
+        let one_sided = self.receivers.is_empty();
         let there = left + self.model.bytes(u64::from(parcel.bytes)) + self.model.latency;
-        let what = if parcel.kind == PacketKind::Null && nodes.recorder.is_none() {
+        let what = if parcel.kind == PacketKind::Null && nodes.recorder.is_none() && one_sided {
             parcel.tag
         } else {
             let mut parcel = parcel;
@@ -54,11 +76,18 @@ impl Wire for Free {
             }
             nodes.keep(parcel)
         };
-        nodes.engine.at(there, EventPriority::Arrival, parcel.to, what);
+        if one_sided {
+            nodes.engine.at(there, EventPriority::Arrival, parcel.to, what);
+        } else {
+            nodes.engine.at(left + self.model.latency, EventPriority::Arrival, parcel.to, FIRST | what);
+        }
     }
 
     #[inline]
     fn happens<Q: Queue>(&self, nodes: &Nodes<Q>, event: &Event) -> bool {
+        if event.what & (PARCEL | FIRST) == PARCEL | FIRST {
+            return self.receive(nodes, nodes.kept(event.what & !FIRST));
+        }
         let simple = event.what & PARCEL == 0;
         if simple && nodes.fates.is_none() {
             return nodes.arrives(event.task, event.what);

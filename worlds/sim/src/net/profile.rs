@@ -1,7 +1,7 @@
 //! Machines by name, with the sources of their numbers.
 use super::circuits::{Arbitration, Circuits};
 use super::noise::Interrupts;
-use foregather_machine::{LogGp, Nanos};
+use foregather_machine::{LogGp, LogGpVariant, Nanos};
 
 /// The iPSC/860 (Seidel & Davis 1992 Table I), by the rules from which the published costs follow.
 pub const IPSC860: Circuits = Circuits {
@@ -27,13 +27,15 @@ pub const AS_STATED: Interrupts = Interrupts { length: Nanos::from_us(50), perio
 /// Interrupts **fitted** so that gsync, sync0 and RDS succeed about as often as published; not measured.
 pub const CALIBRATED: Interrupts = Interrupts { length: Nanos::from_us(70), period: Nanos::from_ms(1) };
 
-/// The iPSC/860 without ports: its null messages only, for any number of nodes.
+/// The iPSC/860 without ports: its null messages only, for any number of nodes. Its receivers take any number
+/// at once: the paper gives a gap of its senders alone.
 pub const IPSC860_FREE: LogGp = LogGp {
     latency: Nanos::from_us(31),
     send_overhead: Nanos::from_us(44),
     receive_overhead: Nanos::ZERO,
     gap: Nanos::from_us(44),
     byte_ps: 0,
+    variant: LogGpVariant::SenderOnly,
 };
 
 /// The interrupts of the iPSC/2 (Dunigan 1991, summarising ORNL/TM-11744): 260 us every 50 ms, more than its
@@ -53,12 +55,19 @@ pub const LOGGOPSIM: LogGp = LogGp {
     receive_overhead: Nanos(1_500),
     gap: Nanos(1_000),
     byte_ps: 6_000,
+    variant: LogGpVariant::BothSides,
 };
 
 /// MVAPICH over InfiniBand on Argonne's cluster Tukey, measured with Netgauge (`ng-mpi-tukey.dat` of CODES):
 /// half of its round trip less both overheads, the gap of short messages, and the slope of long ones.
-pub const INFINIBAND_TUKEY: LogGp =
-    LogGp { latency: Nanos(5_280), send_overhead: Nanos(980), receive_overhead: Nanos(1_140), gap: Nanos(950), byte_ps: 497 };
+pub const INFINIBAND_TUKEY: LogGp = LogGp {
+    latency: Nanos(5_280),
+    send_overhead: Nanos(980),
+    receive_overhead: Nanos(1_140),
+    gap: Nanos(950),
+    byte_ps: 497,
+    variant: LogGpVariant::BothSides,
+};
 
 /// Networks of circuits and the interrupts of their programs, by the names in plans. The published costs of
 /// the iPSC/860 follow from the first; the others are for statistics.

@@ -3,7 +3,7 @@ use super::{Plan, parse, refused};
 use crate::network::{self, Interconnect, Shift};
 use crate::plan::Ask;
 use foregather_barrier::{Algorithm, SignalCost};
-use foregather_machine::{LogGp, Nanos};
+use foregather_machine::{LogGp, LogGpVariant, Nanos};
 use foregather_message::Protocol;
 use foregather_sim::net::{Arbitration, Circuits, Drift, Faults, HeaderBuffers, Interrupts, Pause, Skew, profile};
 
@@ -79,7 +79,7 @@ fn profiles_differ_as_their_names_say() {
     let own = "[network]\nprofile = \"loggp\"\nnodes = 4\nlatency = \"1 us\"\nsend-overhead = \"200 ns\"\nreceive-overhead = \"0 ns\"\n\
                gap = \"300 ns\"\nbyte = \"40 ps\"";
     let expected =
-        LogGp { latency: Nanos(1_000), send_overhead: Nanos(200), receive_overhead: Nanos::ZERO, gap: Nanos(300), byte_ps: 40 };
+        LogGp { latency: Nanos(1_000), send_overhead: Nanos(200), receive_overhead: Nanos::ZERO, gap: Nanos(300), byte_ps: 40, variant: LogGpVariant::BothSides };
     assert_eq!(study(&nodes(own)).model, Interconnect::LogGp(expected));
 }
 

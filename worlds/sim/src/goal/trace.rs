@@ -1,0 +1,223 @@
+//! A trace in the binary form: checked once, then read as its operations become ready.
+use super::blocks::{BlockSource, Blocks};
+use super::error::{GoalError, GoalPlace};
+use super::format::{ANY, COOKIE, COOKIE_BYTES, COOKIE_SPENT, Dependents, GoalKind, GoalOperation, HEADER, NODE, Node};
+use super::format::{PLACE, RANKS_MAX, u32_at, u64_at};
+use foregather_machine::Rank;
+
+/// Returns whether a file that begins with these bytes is a trace in the binary form.
+pub fn is_binary(beginning: &[u8]) -> bool {
+    beginning.len() >= 8 && [COOKIE, COOKIE_SPENT].contains(&u64_at(beginning, 0))
+}
+
+/// A rank's part of the file.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    /// The number of its first operation among those of all ranks.
+    first: u64,
+    operations: u32,
+    roots: u32,
+    roots_at: u64,
+    nodes_at: u64,
+    appendix_at: u64,
+    /// How many numbers the appendix has.
+    appendix: u64,
+}
+
+/// A trace in the binary form. Opening it reads all of it once, and checks each operation.
+pub struct GoalTrace<S> {
+    blocks: Blocks<S>,
+    ranks: Vec<Block>,
+    cpus: u32,
+    nics: u32,
+    operations: u64,
+    /// For each operation, how many others it still waits for.
+    waits: Vec<u32>,
+}
+
+impl<S: BlockSource> GoalTrace<S> {
+    /// Opens a trace.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is no well-formed trace: the place of the first mistake.
+    pub fn open(source: S) -> Result<Self, GoalError> {
+        let mut blocks = Blocks::new(source)?;
+        let mut header = [0; HEADER as usize];
+        if blocks.length() < HEADER {
+            return Err(GoalError::file(format!("{} bytes are too few for a trace: it is truncated", blocks.length())));
+        }
+        blocks.copy(0, &mut header)?;
+        match u64_at(&header, 0) {
+            COOKIE => {}
+            COOKIE_SPENT => {
+                return Err(GoalError::file("LogGOPSim has used this file up (--save-mem): make it again from its text"));
+            }
+            other => return Err(GoalError::file(format!("begins with {other}, and a binary GOAL trace with {COOKIE}"))),
+        }
+        let count = u32_at(&header, 8);
+        if !(1..=RANKS_MAX).contains(&count) {
+            return Err(GoalError::file(format!("invalid number of ranks {count}: expected 1 to {RANKS_MAX}")));
+        }
+        if HEADER + u64::from(count) * PLACE > blocks.length() {
+            return Err(GoalError::file(format!("truncated: the places of {count} ranks do not fit into {} bytes", blocks.length())));
+        }
+        let (cpus, nics) = (u32::from(header[12]) + 1, u32::from(header[13]) + 1);
+        let mut trace = Self { blocks, ranks: Vec::new(), cpus, nics, operations: 0, waits: Vec::new() };
+        let mut free = HEADER + u64::from(count) * PLACE;
+        for rank in 0..count {
+            free = trace.read_block(rank, free)?;
+        }
+        for rank in 0..count {
+            trace.check_block(rank)?;
+        }
+        Ok(trace)
+    }
+
+    /// Reads where the parts of a rank's block lie, which must not lie before `free`; returns its end.
+    fn read_block(&mut self, rank: Rank, free: u64) -> Result<u64, GoalError> {
+        let wrong = |what: String| GoalError::new(GoalPlace::Block(rank), what);
+        let (mut place, mut counts) = ([0; PLACE as usize], [0; 8]);
+        self.blocks.copy(HEADER + u64::from(rank) * PLACE, &mut place)?;
+        let [start, end] = [0, 8].map(|at| u64_at(&place, at).saturating_add(COOKIE_BYTES));
+        if start < free || end < start.saturating_add(8) {
+            return Err(wrong(format!("its block lies from byte {start} to {end}: blocks must follow each other from byte {free} on")));
+        }
+        if end > self.blocks.length() {
+            return Err(wrong(format!("truncated: its block ends at byte {end}, and the file at {}", self.blocks.length())));
+        }
+        self.blocks.copy(start, &mut counts)?;
+        let [operations, roots] = [0, 4].map(|at| u32_at(&counts, at));
+        let roots_at = start + 8;
+        let nodes_at = roots_at + u64::from(roots) * 4;
+        let appendix_at = nodes_at + u64::from(operations) * NODE as u64;
+        if appendix_at > end || roots > operations {
+            return Err(wrong(format!(
+                "its {operations} operations, {roots} of them ready at once, do not fit into a block of {} bytes",
+                end - start
+            )));
+        }
+        let first = self.operations;
+        self.ranks.push(Block { first, operations, roots, roots_at, nodes_at, appendix_at, appendix: (end - appendix_at) / 4 });
+        self.operations += u64::from(operations);
+        Ok(end)
+    }
+
+    /// Checks the operations of a rank, and notes for how many others each waits.
+    fn check_block(&mut self, rank: Rank) -> Result<(), GoalError> {
+        let block = self.ranks[rank as usize];
+        self.waits.reserve(block.operations as usize);
+        for number in 0..block.operations {
+            let node = self.node(rank, number)?;
+            if let Some(what) = self.mistake(&block, &node) {
+                return Err(GoalError::new(GoalPlace::Operation(rank, number), what));
+            }
+            self.waits.push(node.dependencies);
+        }
+        for at in 0..block.roots {
+            let root = self.number(block.roots_at, u64::from(at))?;
+            if root >= block.operations || self.waits[(block.first + u64::from(root)) as usize] != 0 {
+                let what = format!("operation {root} is listed as ready, and is not: make the file again from its text");
+                return Err(GoalError::new(GoalPlace::Block(rank), what));
+            }
+        }
+        Ok(())
+    }
+
+    fn mistake(&self, block: &Block, node: &Node) -> Option<String> {
+        let GoalOperation { kind, peer, cpu, nic, .. } = node.operation;
+        let ranks = self.ranks.len() as u32;
+        let any = kind == GoalKind::Recv && peer == ANY;
+        if kind != GoalKind::Calc && peer >= ranks && !any {
+            return Some(format!("`{}`: there are {ranks} ranks", node.operation.described()));
+        }
+        if u32::from(cpu) >= self.cpus || u32::from(nic) >= self.nics {
+            return Some(format!("processor {cpu} and NIC {nic}: the header says {} and {}", self.cpus, self.nics));
+        }
+        let outside = |of: Dependents| of.count > 0 && u64::from(of.start) + u64::from(of.count) > block.appendix;
+        let outside = outside(node.on_end) || outside(node.on_start);
+        outside.then(|| "the operations that depend on it lie beyond its rank's block: the file is truncated".to_owned())
+    }
+
+    /// The `index`-th number from `at` on.
+    #[inline]
+    fn number(&mut self, at: u64, index: u64) -> Result<u32, GoalError> {
+        let mut bytes = [0; 4];
+        self.blocks.copy(at + index * 4, &mut bytes)?;
+        Ok(u32::from_le_bytes(bytes))
+    }
+
+    #[inline]
+    pub(super) fn node(&mut self, rank: Rank, number: u32) -> Result<Node, GoalError> {
+        let mut bytes = [0; NODE];
+        self.blocks.copy(self.ranks[rank as usize].nodes_at + u64::from(number) * NODE as u64, &mut bytes)?;
+        Node::decode(&bytes, GoalPlace::Operation(rank, number))
+    }
+
+    /// The operations of a rank that are ready at once.
+    pub(super) fn roots(&mut self, rank: Rank, into: &mut Vec<u32>) -> Result<(), GoalError> {
+        let Block { roots, roots_at, .. } = self.ranks[rank as usize];
+        into.clear();
+        for at in 0..u64::from(roots) {
+            into.push(self.number(roots_at, at)?);
+        }
+        Ok(())
+    }
+
+    /// One more of the operations that these wait for is over; those that wait for no other are passed to
+    /// `ready`.
+    #[inline]
+    pub(super) fn release(&mut self, rank: Rank, of: Dependents, mut ready: impl FnMut(u32)) -> Result<(), GoalError> {
+        let Block { first, operations, appendix_at, .. } = self.ranks[rank as usize];
+        for at in u64::from(of.start)..u64::from(of.start) + u64::from(of.count) {
+            let number = self.number(appendix_at, at)?;
+            let waits = self.waits.get_mut((first + u64::from(number)) as usize).filter(|_| number < operations);
+            let Some(left) = waits.and_then(|waits| waits.checked_sub(1).map(|left| (waits, left))) else {
+                let what = format!("operation {number} has fewer dependencies than the file counts: make it again from its text");
+                return Err(GoalError::new(GoalPlace::Block(rank), what));
+            };
+            *left.0 = left.1;
+            if left.1 == 0 {
+                ready(number);
+            }
+        }
+        Ok(())
+    }
+
+    /// The operations that depend on one, by a number each.
+    pub(super) fn dependents(&mut self, rank: Rank, number: u32) -> Result<Vec<u32>, GoalError> {
+        let (node, at) = (self.node(rank, number)?, self.ranks[rank as usize].appendix_at);
+        let runs = [node.on_end, node.on_start].map(|of| u64::from(of.start)..u64::from(of.start) + u64::from(of.count));
+        runs.into_iter().flatten().map(|index| self.number(at, index)).collect()
+    }
+
+    /// For how many others an operation still waits.
+    pub(super) fn waits(&self, rank: Rank, number: u32) -> Option<u32> {
+        let Block { first, operations, .. } = self.ranks[rank as usize];
+        (number < operations).then(|| self.waits[(first + u64::from(number)) as usize])
+    }
+
+    /// How many ranks it has.
+    pub fn ranks(&self) -> u32 {
+        self.ranks.len() as u32
+    }
+
+    /// How many operations it has.
+    pub fn operations(&self) -> u64 {
+        self.operations
+    }
+
+    /// How many operations a rank has.
+    pub fn operations_of(&self, rank: Rank) -> u32 {
+        self.ranks[rank as usize].operations
+    }
+
+    /// How many processors each rank has.
+    pub fn cpus(&self) -> u32 {
+        self.cpus
+    }
+
+    /// How many NICs each rank has.
+    pub fn nics(&self) -> u32 {
+        self.nics
+    }
+}
