@@ -34,26 +34,26 @@ impl BlockSource for GoalBytes {
     }
 }
 
-/// A block has 2^12 bytes: about a hundred operations.
-const BLOCK_BITS: u32 = 12;
+/// A block has 2^13 bytes: about two hundred operations.
+const BLOCK_BITS: u32 = 13;
 const BLOCK: usize = 1 << BLOCK_BITS;
-/// The cache has at most 2^15 blocks: 128 MiB.
-const BLOCKS_MAX: u64 = 1 << 15;
+/// The cache has at most 2^14 blocks: 128 MiB.
+const PLACE_BITS: u32 = 14;
 const NONE: u64 = u64::MAX;
 
 /// The source and its cache, in which each block of the file has one place.
-pub(super) struct Blocks<S> {
-    source: S,
+pub(super) struct Blocks {
+    source: Box<dyn BlockSource>,
     length: u64,
     /// Which block is in each place.
     held: Box<[u64]>,
     bytes: Box<[u8]>,
 }
 
-impl<S: BlockSource> Blocks<S> {
-    pub(super) fn new(source: S) -> Result<Self, GoalError> {
+impl Blocks {
+    pub(super) fn new(source: Box<dyn BlockSource>) -> Result<Self, GoalError> {
         let length = source.length()?;
-        let places = length.div_ceil(BLOCK as u64).clamp(1, BLOCKS_MAX).next_power_of_two() as usize;
+        let places = length.div_ceil(BLOCK as u64).clamp(1, 1 << PLACE_BITS).next_power_of_two() as usize;
         Ok(Self { source, length, held: vec![NONE; places].into(), bytes: vec![0; places << BLOCK_BITS].into() })
     }
 
@@ -61,16 +61,17 @@ impl<S: BlockSource> Blocks<S> {
         self.length
     }
 
-    /// Copies the bytes from `at` on.
-    #[inline]
-    pub(super) fn copy(&mut self, at: u64, into: &mut [u8]) -> Result<(), GoalError> {
+    /// The bytes from `at` on.
+    #[inline(always)]
+    pub(super) fn get<const N: usize>(&mut self, at: u64) -> Result<[u8; N], GoalError> {
         let within = at as usize % BLOCK;
-        if within + into.len() <= BLOCK {
-            let place = self.place(at >> BLOCK_BITS)?;
-            into.copy_from_slice(&self.bytes[place + within..][..into.len()]);
-            return Ok(());
+        if within + N <= BLOCK {
+            let place = self.place(at >> BLOCK_BITS)? + within;
+            return Ok(self.bytes[place..place + N].try_into().expect("N bytes"));
         }
-        self.copy_across(at, into)
+        let mut bytes = [0; N];
+        self.copy_across(at, &mut bytes)?;
+        Ok(bytes)
     }
 
     #[cold]
@@ -87,10 +88,10 @@ impl<S: BlockSource> Blocks<S> {
     }
 
     /// Where a block lies in the cache.
-    #[inline]
+    #[inline(always)]
     fn place(&mut self, block: u64) -> Result<usize, GoalError> {
         // Ranks' blocks of a file often lie a power of two apart, so the number is mixed first.
-        let mixed = block ^ (block >> 15).wrapping_mul(0x9e37_79b9);
+        let mixed = block ^ (block >> PLACE_BITS).wrapping_mul(0x9e37_79b9);
         let place = mixed as usize & (self.held.len() - 1);
         if self.held[place] != block {
             self.fetch(block, place)?;

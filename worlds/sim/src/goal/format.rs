@@ -1,6 +1,5 @@
 //! The binary form of LogGOPSim: little-endian numbers without padding. A header, two words a rank that say
 //! where its block lies, and the blocks.
-use super::error::{GoalError, GoalPlace};
 use foregather_machine::Rank;
 
 /// The first eight bytes.
@@ -65,22 +64,25 @@ pub(super) struct Node {
     pub(super) on_start: Dependents,
 }
 
+#[inline(always)]
 pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
+#[inline(always)]
 pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
 impl Node {
-    #[inline]
-    pub(super) fn decode(bytes: &[u8; NODE], place: GoalPlace) -> Result<Self, GoalError> {
+    /// The operation, or the type that there is not.
+    #[inline(always)]
+    pub(super) fn decode(bytes: &[u8; NODE]) -> Result<Self, u8> {
         let kind = match bytes[4] {
             1 => GoalKind::Send,
             2 => GoalKind::Recv,
             3 => GoalKind::Calc,
-            other => return Err(GoalError::new(place, format!("unknown type {other}: expected 1 (send), 2 (recv) or 3 (calc)"))),
+            other => return Err(other),
         };
         let dependents = |at| Dependents { count: u32_at(bytes, at), start: u32_at(bytes, at + 4) };
         Ok(Self {

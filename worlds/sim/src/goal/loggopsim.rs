@@ -11,11 +11,10 @@
 //!    at once: with several processors, what depends on it may begin before.
 //! 6. Ties go by the order of becoming ready; of a rank's operations that become ready together, sends come
 //!    before receives, and those before calculations.
-use super::blocks::BlockSource;
 use super::error::GoalError;
 use super::format::{GoalKind, Node};
+use super::queue::Happening;
 use super::simulation::{Flight, Rules, Simulation, Stage};
-use crate::event::Event;
 use foregather_machine::Nanos;
 
 pub(super) struct LogGopsimRules;
@@ -34,7 +33,7 @@ fn rest(size: u64, byte_ps: u64) -> u64 {
 
 impl Rules for LogGopsimRules {
     #[inline]
-    fn looked_at<S: BlockSource>(simulation: &Simulation<S>, flight: &Flight, _: u64) -> u64 {
+    fn looked_at(simulation: &Simulation, flight: &Flight, _: u64) -> u64 {
         match flight.stage {
             Stage::Ready(GoalKind::Send) => simulation.send_free(flight),
             _ => simulation.cpu_free(flight),
@@ -48,8 +47,8 @@ impl Rules for LogGopsimRules {
     }
 
     #[inline]
-    fn happens<S: BlockSource>(simulation: &mut Simulation<S>, event: Event) -> Result<(), GoalError> {
-        let flight = simulation.flights[event.task as usize];
+    fn happens(simulation: &mut Simulation, event: Happening) -> Result<(), GoalError> {
+        let flight = simulation.flights[event.slot as usize];
         match flight.stage {
             Stage::Ready(GoalKind::Calc) => calculates(simulation, event, &flight),
             Stage::Ready(GoalKind::Send) => sends(simulation, event, flight),
@@ -59,7 +58,7 @@ impl Rules for LogGopsimRules {
     }
 }
 
-fn calculates<S: BlockSource>(simulation: &mut Simulation<S>, event: Event, flight: &Flight) -> Result<(), GoalError> {
+fn calculates(simulation: &mut Simulation, event: Happening, flight: &Flight) -> Result<(), GoalError> {
     let Flight { host, cpu, size, .. } = *flight;
     let free = *simulation.cpu(host, cpu);
     if free > event.time {
@@ -68,14 +67,14 @@ fn calculates<S: BlockSource>(simulation: &mut Simulation<S>, event: Event, flig
     }
     let noise = simulation.noise(host, event.time, size);
     let end = event.time.saturating_add(size).saturating_add(noise);
-    *simulation.cpu(host, cpu) = Simulation::<S>::moment(flight, end)?;
+    *simulation.cpu(host, cpu) = Simulation::moment(flight, end)?;
     simulation.accounts[host as usize].computing += Nanos(size);
-    simulation.flights.remove(event.task as usize);
+    simulation.flights.remove(event.slot as usize);
     simulation.starts(host, flight.on_start)?;
     simulation.ends(host, flight.on_end)
 }
 
-fn sends<S: BlockSource>(simulation: &mut Simulation<S>, event: Event, flight: Flight) -> Result<(), GoalError> {
+fn sends(simulation: &mut Simulation, event: Happening, flight: Flight) -> Result<(), GoalError> {
     let Flight { host, peer, cpu, nic, size, .. } = flight;
     let (now, network) = (event.time, simulation.network);
     let free = (*simulation.cpu(host, cpu)).max(*simulation.sending(host, nic));
@@ -87,26 +86,26 @@ fn sends<S: BlockSource>(simulation: &mut Simulation<S>, event: Event, flight: F
     let o = network.model.send_overhead.0;
     let noise = simulation.noise(host, now, o);
     let busy = now.wrapping_add(o).wrapping_add(rest(size, network.overhead_byte_ps));
-    *simulation.cpu(host, cpu) = Simulation::<S>::moment(&flight, busy.wrapping_add(noise))?;
+    *simulation.cpu(host, cpu) = Simulation::moment(&flight, busy.wrapping_add(noise))?;
     let gap = network.model.gap.0.wrapping_add(rest(size, network.model.byte_ps));
-    *simulation.sending(host, nic) = Simulation::<S>::moment(&flight, now.wrapping_add(gap))?;
+    *simulation.sending(host, nic) = Simulation::moment(&flight, now.wrapping_add(gap))?;
     simulation.accounts[host as usize].overhead += Nanos(busy.saturating_sub(now));
     simulation.messages += 1;
-    simulation.flights[event.task as usize] = Flight { stage: Stage::Arrives, host: peer, peer: host, begun: now, ..flight };
+    simulation.flights[event.slot as usize] = Flight { stage: Stage::Arrives, host: peer, peer: host, begun: now, ..flight };
     let arrival = now.saturating_add(o).saturating_add(network.model.latency.0);
-    simulation.queue(event.task, Simulation::<S>::moment(&flight, arrival)?);
+    simulation.queue(event.slot, Simulation::moment(&flight, arrival)?);
     if network.is_eager(size) { simulation.ends(host, flight.on_end) } else { Ok(()) }
 }
 
-fn receives<S: BlockSource>(simulation: &mut Simulation<S>, event: Event, flight: &Flight) -> Result<(), GoalError> {
+fn receives(simulation: &mut Simulation, event: Happening, flight: &Flight) -> Result<(), GoalError> {
     let Flight { host, peer, tag, cpu, nic, size, .. } = *flight;
     simulation.starts(host, flight.on_start)?;
     let Some(slot) = simulation.arrived[host as usize].take(peer, tag) else {
-        simulation.posted[host as usize].push(peer, tag, event.task);
+        simulation.posted[host as usize].push(peer, tag, event.slot);
         return Ok(());
     };
     let message = simulation.flights.remove(slot as usize);
-    simulation.flights.remove(event.task as usize);
+    simulation.flights.remove(event.slot as usize);
     // The receive's size decides here, and the message's where that comes second.
     if !simulation.network.is_eager(size) {
         answered(simulation, event.time, &message, (cpu, nic))?;
@@ -115,7 +114,7 @@ fn receives<S: BlockSource>(simulation: &mut Simulation<S>, event: Event, flight
 }
 
 /// The sender of a long message, whose receive is at hand, goes on.
-fn answered<S: BlockSource>(simulation: &mut Simulation<S>, now: u64, message: &Flight, at: (u8, u8)) -> Result<(), GoalError> {
+fn answered(simulation: &mut Simulation, now: u64, message: &Flight, at: (u8, u8)) -> Result<(), GoalError> {
     let (sender, receiver) = (message.peer, message.host);
     let cpu = simulation.cpu(sender, at.0);
     let free = *cpu;
@@ -126,7 +125,7 @@ fn answered<S: BlockSource>(simulation: &mut Simulation<S>, now: u64, message: &
     simulation.ends(sender, message.on_end)
 }
 
-fn arrives<S: BlockSource>(simulation: &mut Simulation<S>, event: Event, message: &Flight) -> Result<(), GoalError> {
+fn arrives(simulation: &mut Simulation, event: Happening, message: &Flight) -> Result<(), GoalError> {
     let Flight { host, peer, tag, cpu, nic, size, .. } = *message;
     let (now, network) = (event.time, simulation.network);
     let idle = *simulation.cpu(host, cpu);
@@ -139,16 +138,16 @@ fn arrives<S: BlockSource>(simulation: &mut Simulation<S>, event: Event, message
     let noise = simulation.noise(host, now, o);
     let bytes = rest(size, network.model.byte_ps);
     let busy = now.wrapping_add(o).wrapping_add(rest(size, network.overhead_byte_ps).max(bytes));
-    *simulation.cpu(host, cpu) = Simulation::<S>::moment(message, busy.wrapping_add(noise))?;
-    *simulation.receiving(host, nic) = Simulation::<S>::moment(message, now.wrapping_add(network.model.gap.0).wrapping_add(bytes))?;
+    *simulation.cpu(host, cpu) = Simulation::moment(message, busy.wrapping_add(noise))?;
+    *simulation.receiving(host, nic) = Simulation::moment(message, now.wrapping_add(network.model.gap.0).wrapping_add(bytes))?;
     simulation.accounts[host as usize].overhead += Nanos(busy.saturating_sub(now));
     simulation.waited(host, (idle, now), peer, message.begun);
     let Some(slot) = simulation.posted[host as usize].take(peer, tag) else {
-        simulation.arrived[host as usize].push(peer, tag, event.task);
+        simulation.arrived[host as usize].push(peer, tag, event.slot);
         return Ok(());
     };
     let receive = simulation.flights.remove(slot as usize);
-    simulation.flights.remove(event.task as usize);
+    simulation.flights.remove(event.slot as usize);
     if !network.is_eager(size) {
         answered(simulation, now, message, (cpu, nic))?;
     }

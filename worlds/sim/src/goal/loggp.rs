@@ -11,19 +11,18 @@
 //!    no second `o`.
 //! 5. What depends on an operation becomes ready when that is over, whatever processor it ran on. Ties go by the
 //!    order of becoming ready.
-use super::blocks::BlockSource;
 use super::error::GoalError;
 use super::format::{GoalKind, Node};
 use super::network::GoalVariant;
+use super::queue::Happening;
 use super::simulation::{Flight, NO_SLOT, Rules, Simulation, Stage};
-use crate::event::Event;
 use foregather_machine::{LogGpVariant, Nanos, Rank};
 
 pub(super) struct LogGpRules;
 
 impl Rules for LogGpRules {
     #[inline]
-    fn looked_at<S: BlockSource>(simulation: &Simulation<S>, flight: &Flight, now: u64) -> u64 {
+    fn looked_at(simulation: &Simulation, flight: &Flight, now: u64) -> u64 {
         match flight.stage {
             Stage::Ready(GoalKind::Send) => simulation.send_free(flight).max(now),
             Stage::Ready(GoalKind::Calc) => simulation.cpu_free(flight).max(now),
@@ -34,8 +33,8 @@ impl Rules for LogGpRules {
     fn order(_: &mut [(Node, u32)]) {}
 
     #[inline]
-    fn happens<S: BlockSource>(simulation: &mut Simulation<S>, event: Event) -> Result<(), GoalError> {
-        let flight = simulation.flights[event.task as usize];
+    fn happens(simulation: &mut Simulation, event: Happening) -> Result<(), GoalError> {
+        let flight = simulation.flights[event.slot as usize];
         let mut act = Act { simulation, event };
         match flight.stage {
             Stage::Ready(GoalKind::Calc) => act.calculates(flight),
@@ -51,17 +50,17 @@ impl Rules for LogGpRules {
 }
 
 /// What happens just now.
-struct Act<'a, S> {
-    simulation: &'a mut Simulation<S>,
-    event: Event,
+struct Act<'a> {
+    simulation: &'a mut Simulation,
+    event: Happening,
 }
 
-impl<S: BlockSource> Act<'_, S> {
+impl Act<'_> {
     /// It happens again at `when`, as what `flight` has become.
     fn next(&mut self, flight: Flight, when: u64) -> Result<(), GoalError> {
-        let when = Simulation::<S>::moment(&flight, when)?;
-        self.simulation.flights[self.event.task as usize] = flight;
-        self.simulation.queue(self.event.task, when);
+        let when = Simulation::moment(&flight, when)?;
+        self.simulation.flights[self.event.slot as usize] = flight;
+        self.simulation.queue(self.event.slot, when);
         Ok(())
     }
 
@@ -106,7 +105,7 @@ impl<S: BlockSource> Act<'_, S> {
         let first = (Nanos(now) + o + network.model.latency).0;
         let message = Flight { host: peer, peer: host, begun: now, ..flight };
         if eager {
-            let over = Simulation::<S>::moment(&flight, end)?;
+            let over = Simulation::moment(&flight, end)?;
             self.simulation.begin(Flight { stage: Stage::Ends, ..flight }, over);
             return self.next(Flight { stage: Stage::Arrives, ..message }, first);
         }
@@ -129,7 +128,7 @@ impl<S: BlockSource> Act<'_, S> {
 
     /// A whole message or a request is there, and looks for its receive.
     fn meets(&mut self, message: Flight) -> Result<(), GoalError> {
-        let slot = self.event.task;
+        let slot = self.event.slot;
         if message.receive != NO_SLOT {
             return self.next(Flight { stage: Stage::Takes, ..message }, self.event.time);
         }
@@ -146,7 +145,7 @@ impl<S: BlockSource> Act<'_, S> {
     fn receives(&mut self, flight: &Flight) -> Result<(), GoalError> {
         let Flight { host, peer, tag, .. } = *flight;
         self.simulation.starts(host, flight.on_start)?;
-        let receive = self.event.task;
+        let receive = self.event.slot;
         match self.simulation.arrived[host as usize].take(peer, tag) {
             Some(message) => self.met(message, receive),
             None => {
@@ -166,7 +165,7 @@ impl<S: BlockSource> Act<'_, S> {
             _ => (Stage::Takes, now),
         };
         flight.stage = stage;
-        let when = Simulation::<S>::moment(&self.simulation.flights[message as usize], when)?;
+        let when = Simulation::moment(&self.simulation.flights[message as usize], when)?;
         self.simulation.queue(message, when);
         Ok(())
     }
@@ -180,7 +179,7 @@ impl<S: BlockSource> Act<'_, S> {
         let last = begin.saturating_add(bytes);
         *free = last.saturating_add(model.gap.0);
         let ends = Flight { stage: Stage::Ends, host: sender, peer: message.host, ..message };
-        let over = Simulation::<S>::moment(&ends, last)?;
+        let over = Simulation::moment(&ends, last)?;
         self.simulation.begin(ends, over);
         self.next(Flight { stage: Stage::Arrives, begun: begin, ..message }, begin.saturating_add(model.latency.0))
     }
@@ -201,7 +200,7 @@ impl<S: BlockSource> Act<'_, S> {
     }
 
     fn ends(&mut self, flight: &Flight) -> Result<(), GoalError> {
-        self.simulation.flights.remove(self.event.task as usize);
+        self.simulation.flights.remove(self.event.slot as usize);
         self.simulation.ends(flight.host, flight.on_end)
     }
 }

@@ -20,6 +20,7 @@ mod matching;
 mod network;
 mod noise;
 mod outcome;
+mod queue;
 mod simulation;
 mod stuck;
 mod text;

@@ -1,6 +1,5 @@
 //! The state that both variants share, and the loop: one queue of operations and messages under way.
 use super::account::RankAccount;
-use super::blocks::BlockSource;
 use super::error::{GoalError, GoalPlace};
 use super::format::{Dependents, GoalKind, GoalOperation, Node};
 use super::loggopsim::LogGopsimRules;
@@ -9,9 +8,9 @@ use super::matching::MatchQueue;
 use super::network::{GoalNetwork, GoalVariant};
 use super::noise::GoalNoise;
 use super::outcome::GoalOutcome;
+use super::queue::{Happening, Happenings};
 use super::stuck;
 use super::trace::GoalTrace;
-use crate::event::{Event, EventPriority, Heap, Queue};
 use foregather_machine::{Nanos, Rank};
 use slab::Slab;
 
@@ -68,21 +67,20 @@ pub(super) const NO_SLOT: u32 = u32::MAX;
 /// How operations and messages take time.
 pub(super) trait Rules {
     /// When an operation that became ready at `now` is looked at.
-    fn looked_at<S: BlockSource>(simulation: &Simulation<S>, flight: &Flight, now: u64) -> u64;
+    fn looked_at(simulation: &Simulation, flight: &Flight, now: u64) -> u64;
     /// The order in which operations that became ready at one moment are looked at.
     fn order(ready: &mut [(Node, u32)]);
     /// Something happens.
-    fn happens<S: BlockSource>(simulation: &mut Simulation<S>, event: Event) -> Result<(), GoalError>;
+    fn happens(simulation: &mut Simulation, event: Happening) -> Result<(), GoalError>;
 }
 
 /// All ranks and the network between them.
-pub(super) struct Simulation<S> {
-    pub(super) trace: GoalTrace<S>,
+pub(super) struct Simulation {
+    pub(super) trace: GoalTrace,
     pub(super) network: GoalNetwork,
     noise: Option<GoalNoise>,
-    events: Heap,
+    happenings: Happenings,
     pub(super) flights: Slab<Flight>,
-    sequence: u64,
     cpus: usize,
     nics: usize,
     /// When each processor is free, and each NIC to send and to receive.
@@ -113,10 +111,10 @@ pub struct GoalRun {
 ///
 /// # Errors
 /// If ranks wait for ever, with their circle; if the trace contradicts itself, cannot be read, or was stopped.
-pub fn simulate<S: BlockSource>(
-    trace: GoalTrace<S>,
+pub fn simulate(
+    trace: GoalTrace,
     run: &GoalRun,
-    progress: impl FnMut(u64, u64) -> bool,
+    progress: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<GoalOutcome, GoalError> {
     let simulation = Simulation::new(trace, run)?;
     match run.network.variant {
@@ -125,8 +123,8 @@ pub fn simulate<S: BlockSource>(
     }
 }
 
-impl<S: BlockSource> Simulation<S> {
-    fn new(trace: GoalTrace<S>, run: &GoalRun) -> Result<Self, GoalError> {
+impl Simulation {
+    fn new(trace: GoalTrace, run: &GoalRun) -> Result<Self, GoalError> {
         let (ranks, cpus, nics) = (trace.ranks() as usize, trace.cpus() as usize, trace.nics() as usize);
         let places = trace.ranks() as u64 * (cpus + nics) as u64;
         if places > PLACES_MAX {
@@ -139,9 +137,8 @@ impl<S: BlockSource> Simulation<S> {
             trace,
             network: run.network,
             noise: run.noise.clone(),
-            events: Heap::default(),
+            happenings: Happenings::default(),
             flights: Slab::new(),
-            sequence: 0,
             cpus,
             nics,
             cpu_free: vec![0; ranks * cpus],
@@ -157,7 +154,7 @@ impl<S: BlockSource> Simulation<S> {
         })
     }
 
-    fn run<R: Rules>(mut self, mut progress: impl FnMut(u64, u64) -> bool) -> Result<GoalOutcome, GoalError> {
+    fn run<R: Rules>(mut self, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<GoalOutcome, GoalError> {
         let mut roots = Vec::new();
         for rank in 0..self.trace.ranks() {
             self.trace.roots(rank, &mut roots)?;
@@ -165,7 +162,7 @@ impl<S: BlockSource> Simulation<S> {
             self.admit::<R>(0)?;
         }
         let mut events = 0;
-        while let Some(event) = self.events.pop() {
+        while let Some(event) = self.happenings.pop() {
             R::happens(&mut self, event)?;
             if !self.ready.is_empty() {
                 self.admit::<R>(event.time)?;
@@ -185,10 +182,14 @@ impl<S: BlockSource> Simulation<S> {
 
     /// Queues the operations that became ready at `now`.
     fn admit<R: Rules>(&mut self, now: u64) -> Result<(), GoalError> {
-        let mut ready = std::mem::take(&mut self.ready);
-        if ready.len() > 1 {
-            ready.sort_by_key(|&(host, _)| host);
+        if let &[(host, number)] = self.ready.as_slice() {
+            self.ready.clear();
+            let node = self.trace.node(host, number)?;
+            self.admit_one::<R>(now, host, number, &node);
+            return Ok(());
         }
+        let mut ready = std::mem::take(&mut self.ready);
+        ready.sort_by_key(|&(host, _)| host);
         for of_host in ready.chunk_by(|one, other| one.0 == other.0) {
             let host = of_host[0].0;
             self.nodes.clear();
@@ -199,28 +200,33 @@ impl<S: BlockSource> Simulation<S> {
             R::order(&mut self.nodes);
             for at in 0..self.nodes.len() {
                 let (node, number) = self.nodes[at];
-                let GoalOperation { kind, size, peer, tag, cpu, nic } = node.operation;
-                let flight = Flight {
-                    stage: Stage::Ready(kind),
-                    cpu,
-                    nic,
-                    host,
-                    peer,
-                    tag,
-                    number,
-                    receive: NO_SLOT,
-                    size,
-                    begun: 0,
-                    on_end: node.on_end,
-                    on_start: node.on_start,
-                };
-                let when = R::looked_at(self, &flight, now);
-                self.begin(flight, when);
+                self.admit_one::<R>(now, host, number, &node);
             }
         }
         ready.clear();
         self.ready = ready;
         Ok(())
+    }
+
+    #[inline]
+    fn admit_one<R: Rules>(&mut self, now: u64, host: Rank, number: u32, node: &Node) {
+        let GoalOperation { kind, size, peer, tag, cpu, nic } = node.operation;
+        let flight = Flight {
+            stage: Stage::Ready(kind),
+            cpu,
+            nic,
+            host,
+            peer,
+            tag,
+            number,
+            receive: NO_SLOT,
+            size,
+            begun: 0,
+            on_end: node.on_end,
+            on_start: node.on_start,
+        };
+        let when = R::looked_at(self, &flight, now);
+        self.begin(flight, when);
     }
 
     /// Something is under way, and happens at `when`.
@@ -231,13 +237,12 @@ impl<S: BlockSource> Simulation<S> {
 
     /// What is in a slot happens at `when`, after all that was queued before for that moment.
     pub(super) fn queue(&mut self, slot: u32, when: u64) {
-        self.events.push(Event::new(when, EventPriority::Arrival, 0, self.sequence, slot, 0));
-        self.sequence += 1;
+        self.happenings.add(when, slot);
     }
 
     /// It happens later, and keeps its place among those of that moment.
-    pub(super) fn postpone(&mut self, event: Event, when: u64) {
-        self.events.push(event.postponed(when));
+    pub(super) fn postpone(&mut self, event: Happening, when: u64) {
+        self.happenings.push(event.at(when));
     }
 
     #[inline]

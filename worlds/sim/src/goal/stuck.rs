@@ -1,5 +1,4 @@
 //! Ranks that wait for ever: which, for what, and the circle in which they wait.
-use super::blocks::BlockSource;
 use super::error::{GoalError, GoalPlace};
 use super::format::ANY;
 use super::simulation::Simulation;
@@ -15,7 +14,7 @@ enum Stuck {
 }
 
 /// Nothing is under way any more: all operations should be over.
-pub(super) fn check<S: BlockSource>(simulation: &mut Simulation<S>) -> Result<(), GoalError> {
+pub(super) fn check(simulation: &mut Simulation) -> Result<(), GoalError> {
     let (over, all) = (simulation.over, simulation.trace.operations());
     if over == all {
         return Ok(());
@@ -36,7 +35,7 @@ pub(super) fn check<S: BlockSource>(simulation: &mut Simulation<S>) -> Result<()
 }
 
 /// All ranks that wait, each with one reason.
-fn stuck_ranks<S: BlockSource>(simulation: &mut Simulation<S>) -> Result<HashMap<Rank, Stuck>, GoalError> {
+fn stuck_ranks(simulation: &mut Simulation) -> Result<HashMap<Rank, Stuck>, GoalError> {
     let mut stuck = HashMap::new();
     for (rank, queue) in (0..).zip(&simulation.posted) {
         if let Some(receive) = queue.slots().next().map(|slot| simulation.flights[slot as usize]) {
@@ -70,9 +69,9 @@ fn stuck_ranks<S: BlockSource>(simulation: &mut Simulation<S>) -> Result<HashMap
 }
 
 /// A circle of dependencies within a rank.
-fn within<S: BlockSource>(simulation: &mut Simulation<S>, rank: Rank) -> Result<Option<String>, GoalError> {
+fn within(simulation: &mut Simulation, rank: Rank) -> Result<Option<String>, GoalError> {
     let trace = &mut simulation.trace;
-    let waiting = |trace: &super::GoalTrace<S>, number| trace.waits(rank, number).is_some_and(|waits| waits > 0);
+    let waiting = |trace: &super::GoalTrace, number| trace.waits(rank, number).is_some_and(|waits| waits > 0);
     let left: Vec<u32> = (0..trace.operations_of(rank)).filter(|&number| waiting(trace, number)).collect();
     let Some(&first) = left.first() else { return Ok(None) };
     // One that each waits for.

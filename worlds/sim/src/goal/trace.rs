@@ -25,8 +25,8 @@ struct Block {
 }
 
 /// A trace in the binary form. Opening it reads all of it once, and checks each operation.
-pub struct GoalTrace<S> {
-    blocks: Blocks<S>,
+pub struct GoalTrace {
+    blocks: Blocks,
     ranks: Vec<Block>,
     cpus: u32,
     nics: u32,
@@ -35,18 +35,17 @@ pub struct GoalTrace<S> {
     waits: Vec<u32>,
 }
 
-impl<S: BlockSource> GoalTrace<S> {
+impl GoalTrace {
     /// Opens a trace.
     ///
     /// # Errors
     /// If it cannot be read, or is no well-formed trace: the place of the first mistake.
-    pub fn open(source: S) -> Result<Self, GoalError> {
+    pub fn open(source: Box<dyn BlockSource>) -> Result<Self, GoalError> {
         let mut blocks = Blocks::new(source)?;
-        let mut header = [0; HEADER as usize];
         if blocks.length() < HEADER {
             return Err(GoalError::file(format!("{} bytes are too few for a trace: it is truncated", blocks.length())));
         }
-        blocks.copy(0, &mut header)?;
+        let header: [u8; HEADER as usize] = blocks.get(0)?;
         match u64_at(&header, 0) {
             COOKIE => {}
             COOKIE_SPENT => {
@@ -76,8 +75,7 @@ impl<S: BlockSource> GoalTrace<S> {
     /// Reads where the parts of a rank's block lie, which must not lie before `free`; returns its end.
     fn read_block(&mut self, rank: Rank, free: u64) -> Result<u64, GoalError> {
         let wrong = |what: String| GoalError::new(GoalPlace::Block(rank), what);
-        let (mut place, mut counts) = ([0; PLACE as usize], [0; 8]);
-        self.blocks.copy(HEADER + u64::from(rank) * PLACE, &mut place)?;
+        let place: [u8; PLACE as usize] = self.blocks.get(HEADER + u64::from(rank) * PLACE)?;
         let [start, end] = [0, 8].map(|at| u64_at(&place, at).saturating_add(COOKIE_BYTES));
         if start < free || end < start.saturating_add(8) {
             return Err(wrong(format!("its block lies from byte {start} to {end}: blocks must follow each other from byte {free} on")));
@@ -85,7 +83,7 @@ impl<S: BlockSource> GoalTrace<S> {
         if end > self.blocks.length() {
             return Err(wrong(format!("truncated: its block ends at byte {end}, and the file at {}", self.blocks.length())));
         }
-        self.blocks.copy(start, &mut counts)?;
+        let counts: [u8; 8] = self.blocks.get(start)?;
         let [operations, roots] = [0, 4].map(|at| u32_at(&counts, at));
         let roots_at = start + 8;
         let nodes_at = roots_at + u64::from(roots) * 4;
@@ -139,18 +137,18 @@ impl<S: BlockSource> GoalTrace<S> {
     }
 
     /// The `index`-th number from `at` on.
-    #[inline]
+    #[inline(always)]
     fn number(&mut self, at: u64, index: u64) -> Result<u32, GoalError> {
-        let mut bytes = [0; 4];
-        self.blocks.copy(at + index * 4, &mut bytes)?;
-        Ok(u32::from_le_bytes(bytes))
+        Ok(u32::from_le_bytes(self.blocks.get(at + index * 4)?))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn node(&mut self, rank: Rank, number: u32) -> Result<Node, GoalError> {
-        let mut bytes = [0; NODE];
-        self.blocks.copy(self.ranks[rank as usize].nodes_at + u64::from(number) * NODE as u64, &mut bytes)?;
-        Node::decode(&bytes, GoalPlace::Operation(rank, number))
+        let bytes: [u8; NODE] = self.blocks.get(self.ranks[rank as usize].nodes_at + u64::from(number) * NODE as u64)?;
+        Node::decode(&bytes).map_err(|kind| {
+            let what = format!("unknown type {kind}: expected 1 (send), 2 (recv) or 3 (calc)");
+            GoalError::new(GoalPlace::Operation(rank, number), what)
+        })
     }
 
     /// The operations of a rank that are ready at once.
@@ -167,6 +165,9 @@ impl<S: BlockSource> GoalTrace<S> {
     /// `ready`.
     #[inline]
     pub(super) fn release(&mut self, rank: Rank, of: Dependents, mut ready: impl FnMut(u32)) -> Result<(), GoalError> {
+        if of.count == 0 {
+            return Ok(());
+        }
         let Block { first, operations, appendix_at, .. } = self.ranks[rank as usize];
         for at in u64::from(of.start)..u64::from(of.start) + u64::from(of.count) {
             let number = self.number(appendix_at, at)?;
