@@ -17,8 +17,14 @@ fn spread(times: &[Nanos]) -> Nanos {
 }
 
 /// A cluster of today: a few microseconds from node to node.
-const CLUSTER: LogGp =
-    LogGp { latency: us_const(2), send_overhead: Nanos(400), receive_overhead: Nanos(300), gap: Nanos(500), byte_ps: 100, variant: LogGpVariant::SenderOnly };
+const CLUSTER: LogGp = LogGp {
+    latency: us_const(2),
+    send_overhead: Nanos(400),
+    receive_overhead: Nanos(300),
+    gap: Nanos(500),
+    byte_ps: 100,
+    variant: LogGpVariant::SenderOnly,
+};
 
 const fn us_const(n: u64) -> Nanos {
     Nanos::from_us(n)

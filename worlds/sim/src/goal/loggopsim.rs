@@ -6,7 +6,8 @@
 //! 3. At its receiver it waits for the processor and the NIC *of its sender's number*; then it takes the
 //!    processor for `o` and the larger of `(s - 1) O` and `(s - 1) G`, posted or not, and the NIC for `g + (s - 1) G`.
 //! 4. A receive takes no time. A message longer than `S` ends its send when both are there; the sender then
-//!    goes on at that moment, as if it knew without an answer.
+//!    goes on at that moment, as if it knew without an answer. (Where a receive's size lies on the other side of `S`
+//!    than its message's, that program's send ends twice or never; here the message's size decides.)
 //! 5. What becomes ready is looked at when its processor is free. Work that ends in the future counts as over
 //!    at once: with several processors, what depends on it may begin before.
 //! 6. Ties go by the order of becoming ready; of a rank's operations that become ready together, sends come
@@ -98,7 +99,7 @@ fn sends(simulation: &mut Simulation, event: Happening, flight: Flight) -> Resul
 }
 
 fn receives(simulation: &mut Simulation, event: Happening, flight: &Flight) -> Result<(), GoalError> {
-    let Flight { host, peer, tag, cpu, nic, size, .. } = *flight;
+    let Flight { host, peer, tag, cpu, nic, .. } = *flight;
     simulation.starts(host, flight.on_start)?;
     let Some(slot) = simulation.arrived[host as usize].take(peer, tag) else {
         simulation.posted[host as usize].push(peer, tag, event.slot);
@@ -106,8 +107,7 @@ fn receives(simulation: &mut Simulation, event: Happening, flight: &Flight) -> R
     };
     let message = simulation.flights.remove(slot as usize);
     simulation.flights.remove(event.slot as usize);
-    // The receive's size decides here, and the message's where that comes second.
-    if !simulation.network.is_eager(size) {
+    if !simulation.network.is_eager(message.size) {
         answered(simulation, event.time, &message, (cpu, nic))?;
     }
     simulation.ends(host, flight.on_end)

@@ -25,9 +25,11 @@ impl GoalNoise {
             if line.trim().is_empty() {
                 continue;
             }
-            let whole = |word: &str| word.parse::<f64>().ok().filter(|time| (0.0..9e15).contains(time)).map(|time| time.round() as u64);
+            let whole =
+                |word: &str| word.parse::<f64>().ok().filter(|time| (0.0..9e15).contains(time)).map(|time| time.round() as u64);
             let mut words = line.split_whitespace();
-            let (Some(start), Some(length), None) = (words.next().and_then(whole), words.next().and_then(whole), words.next()) else {
+            let (Some(start), Some(length), None) = (words.next().and_then(whole), words.next().and_then(whole), words.next())
+            else {
                 return Err(wrong("expected a start and a duration in nanoseconds"));
             };
             if start < noise.period {
@@ -38,7 +40,9 @@ impl GoalNoise {
             noise.period = start + length;
         }
         if noise.period == noise.total {
-            return Err(GoalError::file("the noise leaves programs no time, or there is none: a line has a start and a duration"));
+            return Err(GoalError::file(
+                "the noise leaves programs no time, or there is none: a line has a start and a duration",
+            ));
         }
         Ok(noise)
     }

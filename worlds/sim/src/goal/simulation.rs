@@ -111,11 +111,7 @@ pub struct GoalRun {
 ///
 /// # Errors
 /// If ranks wait for ever, with their circle; if the trace contradicts itself, cannot be read, or was stopped.
-pub fn simulate(
-    trace: GoalTrace,
-    run: &GoalRun,
-    progress: &mut dyn FnMut(u64, u64) -> bool,
-) -> Result<GoalOutcome, GoalError> {
+pub fn simulate(trace: GoalTrace, run: &GoalRun, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<GoalOutcome, GoalError> {
     let simulation = Simulation::new(trace, run)?;
     match run.network.variant {
         GoalVariant::LogGopsim => simulation.run::<LogGopsimRules>(progress),
@@ -288,7 +284,10 @@ impl Simulation {
             return Ok(when);
         }
         let place = GoalPlace::Operation(flight.host, flight.number);
-        Err(GoalError::new(place, format!("its {} bytes or nanoseconds end after 2^62 ns, 146 years: is the size right?", flight.size)))
+        Err(GoalError::new(
+            place,
+            format!("its {} bytes or nanoseconds end after 2^62 ns, 146 years: is the size right?", flight.size),
+        ))
     }
 
     /// An operation has begun.

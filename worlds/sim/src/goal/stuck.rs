@@ -41,7 +41,8 @@ fn stuck_ranks(simulation: &mut Simulation) -> Result<HashMap<Rank, Stuck>, Goal
         if let Some(receive) = queue.slots().next().map(|slot| simulation.flights[slot as usize]) {
             let from = if receive.peer == ANY { "any rank".to_owned() } else { format!("rank {}", receive.peer) };
             let any = |tag: u32| if tag == ANY { "any tag".to_owned() } else { format!("tag {tag}") };
-            let why = format!("operation {} receives from {from}, {}, and no such message is sent", receive.number, any(receive.tag));
+            let why =
+                format!("operation {} receives from {from}, {}, and no such message is sent", receive.number, any(receive.tag));
             stuck.insert(rank, Stuck::For(Some(receive.peer).filter(|&peer| peer != ANY), why));
         }
     }

@@ -58,7 +58,10 @@ impl GoalTrace {
             return Err(GoalError::file(format!("invalid number of ranks {count}: expected 1 to {RANKS_MAX}")));
         }
         if HEADER + u64::from(count) * PLACE > blocks.length() {
-            return Err(GoalError::file(format!("truncated: the places of {count} ranks do not fit into {} bytes", blocks.length())));
+            return Err(GoalError::file(format!(
+                "truncated: the places of {count} ranks do not fit into {} bytes",
+                blocks.length()
+            )));
         }
         let (cpus, nics) = (u32::from(header[12]) + 1, u32::from(header[13]) + 1);
         let mut trace = Self { blocks, ranks: Vec::new(), cpus, nics, operations: 0, waits: Vec::new() };
@@ -78,7 +81,9 @@ impl GoalTrace {
         let place: [u8; PLACE as usize] = self.blocks.get(HEADER + u64::from(rank) * PLACE)?;
         let [start, end] = [0, 8].map(|at| u64_at(&place, at).saturating_add(COOKIE_BYTES));
         if start < free || end < start.saturating_add(8) {
-            return Err(wrong(format!("its block lies from byte {start} to {end}: blocks must follow each other from byte {free} on")));
+            return Err(wrong(format!(
+                "its block lies from byte {start} to {end}: blocks must follow each other from byte {free} on"
+            )));
         }
         if end > self.blocks.length() {
             return Err(wrong(format!("truncated: its block ends at byte {end}, and the file at {}", self.blocks.length())));
