@@ -232,8 +232,14 @@ mod tests {
             receive: vec![200.0; 3],
             copies: (1..9).map(|kib| (f64::from(kib * 1_024), 300.0 + 0.25 * f64::from(kib * 1_024))).collect(),
         };
-        let expected =
-            LogGp { latency: Nanos::ZERO, send_overhead: Nanos(30), receive_overhead: Nanos(90), gap: Nanos(50), byte_ps: 250, variant: LogGpVariant::SenderOnly };
+        let expected = LogGp {
+            latency: Nanos::ZERO,
+            send_overhead: Nanos(30),
+            receive_overhead: Nanos(90),
+            gap: Nanos(50),
+            byte_ps: 250,
+            variant: LogGpVariant::SenderOnly,
+        };
         assert_eq!(samples.parameters().0, expected);
     }
 }

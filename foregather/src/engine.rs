@@ -447,9 +447,9 @@ pub use foregather_barrier::{
     Signaller, Subcube, Worker, butterfly, dissemination, dissemination_by, gather_release, rds, sync0, tournament, tree,
 };
 pub use foregather_machine::{
-    Address, Affinity, Cause, Clock, Costs, Cpu, CpuId, Endpoint, Error, Fabric, FabricCosts, Key, Limits, LogGp, LogGpVariant, Member, Nanos,
-    Packet, Placement, Port, Rank, Ready, SharedLines, Slope, SplitMix, Switch, ThreadId, VALUE_MASK, WaitContext, WordLine,
-    block_on, ready,
+    Address, Affinity, Cause, Clock, Costs, Cpu, CpuId, Endpoint, Error, Fabric, FabricCosts, Key, Limits, LogGp, LogGpVariant,
+    Member, Nanos, Packet, Placement, Port, Rank, Ready, SharedLines, Slope, SplitMix, Switch, ThreadId, VALUE_MASK, WaitContext,
+    WordLine, block_on, ready,
 };
 pub use foregather_wait::{
     Account, Adaptive, Effect, Histogram, Interest, Multiple, Outcome, ParsePolicyError, Policy, Progress, Roster, Snapshot,

@@ -5,6 +5,8 @@
 //! - [`demo`]: a tour of it all. [`doctor`]: what this machine has and what it lacks. `exec`: a program on
 //!   this project's runtimes. `advise`: why a program waits. `top`: which programs wait now. `hang`: which rank of a job waits for which. [`jobs`]: ranks,
 //!   and programs on them. `plans`: simulations. `screen`: what the terminal can show.
+//!   this project's runtimes. `advise`: why a program waits. `top`: which programs wait now. [`jobs`]: ranks,
+//!   and programs on them. `plans`, `traces`: simulations. `screen`: what the terminal can show.
 #![forbid(unsafe_code)]
 
 mod advise;
@@ -19,5 +21,6 @@ mod plans;
 mod repeated;
 mod screen;
 mod top;
+mod traces;
 pub mod verbs;
 pub mod worker;

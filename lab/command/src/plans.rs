@@ -1,6 +1,7 @@
 //! `simulate`: a plan, or a job that the command line describes, to its end.
 use crate::cli::{Cli, Format, JobOptions, Simulate};
 use crate::finish::{SIMULATE, finish, print};
+use crate::traces;
 use anyhow::{Context, Result, bail, ensure};
 use foregather_host::{affinity, interrupt};
 use foregather_machine::shown;
@@ -25,6 +26,12 @@ pub(crate) fn run(cli: &Cli, options: &Simulate) -> Result<()> {
     if options.list {
         return print_table(cli, &shipped::list()?);
     }
+    if let Some(path) = options.plan.as_ref().map(Path::new).filter(|path| simulate::goal::is_trace(path)) {
+        return traces::run(cli, options, path);
+    }
+    if let Some(name) = options.of_trace.given() {
+        bail!("--{name} is about a trace in GOAL, and none is given: name its file, or leave the option out");
+    }
     let spans = if options.trace.is_some() { TRACE_SPANS } else { 0 };
     let (full, seed_offset, set) = (options.full, options.seed, options.set.clone());
     let ask = Ask { full, seed_offset, spans, set, ..Ask::default() };
@@ -46,7 +53,7 @@ pub(crate) fn run(cli: &Cli, options: &Simulate) -> Result<()> {
 }
 
 /// A plan says all by itself.
-fn refuse_both(plan: &str, job: &JobOptions) -> Result<()> {
+pub(crate) fn refuse_both(plan: &str, job: &JobOptions) -> Result<()> {
     let Some((name, values, key)) = job.answers().into_iter().find(|(_, values, _)| !values.is_empty()) else { return Ok(()) };
     let instead = match (key, values) {
         (Some(key), [value]) => format!("say `--set {key}={value}`"),

@@ -324,8 +324,14 @@ mod tests {
         assert!(odd.iter().all(|case| case.kind != Algorithm::Butterfly) && notes.iter().any(|note| note.contains("butterfly")));
     }
 
-    const MACHINE: LogGp =
-        LogGp { latency: Nanos(50), send_overhead: Nanos(40), receive_overhead: Nanos(30), gap: Nanos(40), byte_ps: 0, variant: LogGpVariant::SenderOnly };
+    const MACHINE: LogGp = LogGp {
+        latency: Nanos(50),
+        send_overhead: Nanos(40),
+        receive_overhead: Nanos(30),
+        gap: Nanos(40),
+        byte_ps: 0,
+        variant: LogGpVariant::SenderOnly,
+    };
 
     #[test]
     fn a_butterfly_costs_its_rounds_and_the_others_what_their_messages_do() {

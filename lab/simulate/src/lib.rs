@@ -4,12 +4,14 @@
 //! - [`run`]: all of a plan, in parallel; [`estimate`]: how long that will take.
 //! - [`metric`]: the numbers of one run. [`points`]: a plan's measurements. [`perfetto`], [`timelines`]: what
 //!   happened in one run.
+//! - [`goal`]: traces of MPI programs on a network.
 //! - [`network`]: synchronise and shift on a simulated network. [`barriers_over_nodes`]: the butterfly
 //!   barrier of Seidel & Davis 1992.
 #![forbid(unsafe_code)]
 
 mod butterfly;
 pub mod estimate;
+pub mod goal;
 pub mod metric;
 pub mod network;
 pub mod perfetto;

@@ -7,7 +7,7 @@ use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcomman
 use foregather_machine::Nanos;
 use foregather_measure::options::{Measure, fabric};
 use serde::{Deserialize, Serialize};
-pub use simulate::{JobOptions, Simulate};
+pub use simulate::{JobOptions, Simulate, TraceOptions};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -92,6 +92,7 @@ pub enum Verb {
                             Example: foregather simulate --threads 10 --new my-plan.toml && foregather simulate my-plan.toml\n\
                             Example: foregather simulate fig3\n\
                             Example: foregather simulate my-plan.toml --dry-run\n\
+                            Example: foregather simulate trace.goal --network loggp:infiniband-tukey --explain\n\
                             Example: foregather simulate fig5 --set job.app.threads=8 --format csv --output fig5.json\n\n\
                             plans/README.md in the sources lists every key of a plan.")]
     Simulate(Simulate),

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 /// Options of `simulate`.
 #[derive(Args, Clone, Debug)]
 pub struct Simulate {
-    /// The plan: a file, or the name of a plan that comes with the program. Without one, the job is that of
-    /// --threads and its companions.
+    /// The plan: a file, or the name of a plan that comes with the program; or a trace in GOAL. Without one, the
+    /// job is that of --threads and its companions.
     pub plan: Option<OsString>,
     /// Writes that job as a plan with comments to a new file, and simulates nothing.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["plan", "list", "set", "full", "dry_run", "trace", "output"])]
@@ -18,7 +18,8 @@ pub struct Simulate {
     /// Uses what the plan's `full` section changes: finer grids, more seeds.
     #[arg(long)]
     pub full: bool,
-    /// Changes one key of the plan, as in `job.app.threads=8` or `sweep.load=[48,56]`.
+    /// Changes one key of the plan, as in `job.app.threads=8` or `sweep.load=[48,56]`; of a trace, a value of
+    /// its network, as in `latency=5us`.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
     /// Prints what would be run, and how long that might take.
@@ -31,7 +32,8 @@ pub struct Simulate {
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1 << 32))]
     pub seed: u64,
     /// Of a plan about a network, says why a trial failed: which node waited for which port, which one held
-    /// it, and what had come between; for the first failure of three points at most.
+    /// it, and what had come between; for the first failure of three points at most. Of a trace, says which
+    /// rank held up which.
     #[arg(long)]
     pub explain: bool,
     /// Writes the first run as a trace to this file: Perfetto (ui.perfetto.dev) opens it.
@@ -43,6 +45,34 @@ pub struct Simulate {
     /// The job, if there is no plan.
     #[command(flatten)]
     pub job: JobOptions,
+    /// How a trace is run.
+    #[command(flatten)]
+    pub of_trace: TraceOptions,
+}
+
+/// How a trace in GOAL is run.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "A trace in GOAL")]
+pub struct TraceOptions {
+    /// What messages cost: loggops:loggopsim, as LogGOPSim counts, if not given; loggp:loggopsim,
+    /// loggp:infiniband-tukey, loggp:ipsc860.
+    #[arg(long, value_name = "NAME")]
+    pub network: Option<String>,
+    /// What the system takes from programs, recorded: a line each of a start and a duration in nanoseconds. The
+    /// seed decides where in it each rank begins.
+    #[arg(long, value_name = "FILE")]
+    pub noise: Option<PathBuf>,
+    /// Writes a text's binary form to a new file, and simulates nothing.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["network", "noise"])]
+    pub convert: Option<PathBuf>,
+}
+
+impl TraceOptions {
+    /// The option of them that is given, if one is.
+    pub fn given(&self) -> Option<&'static str> {
+        let names = [("network", self.network.is_some()), ("noise", self.noise.is_some()), ("convert", self.convert.is_some())];
+        names.into_iter().find_map(|(name, given)| given.then_some(name))
+    }
 }
 
 /// A job without a plan. Each takes several values, separated by commas, which are then compared.

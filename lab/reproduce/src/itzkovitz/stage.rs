@@ -92,8 +92,14 @@ impl Scenario {
     /// that look for them, and 15 us to wake a server that sleeps while its host computes. All measured here,
     /// on a virtual machine.
     pub(super) fn modern() -> Self {
-        let model =
-            LogGp { latency: Nanos(60), send_overhead: Nanos(50), receive_overhead: Nanos(50), gap: Nanos::ZERO, byte_ps: 196, variant: LogGpVariant::SenderOnly };
+        let model = LogGp {
+            latency: Nanos(60),
+            send_overhead: Nanos(50),
+            receive_overhead: Nanos(50),
+            gap: Nanos::ZERO,
+            byte_ps: 196,
+            variant: LogGpVariant::SenderOnly,
+        };
         let card = Card { interrupt: Nanos(15_000), ..Card::loggp(model) };
         let prices = Prices::measured(&Costs::TYPICAL);
         Self { card, prices, profile: Profile::USERFAULT_2025, ..Self::event_driven_1999() }

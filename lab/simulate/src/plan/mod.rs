@@ -29,6 +29,7 @@ pub(super) use figure::Figure;
 use foregather_results::meant;
 pub use grid::Labels;
 use read::table;
+pub(crate) use read::{nanos, picos};
 pub use study::Study;
 
 use crate::metric::{self, Metric};

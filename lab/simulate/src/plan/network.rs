@@ -81,7 +81,8 @@ pub(super) fn read(node: &Located, seed: u64) -> ParseResult<Wanted> {
         }
         Interconnect::LogGp(base) => {
             only(node, &CIRCUIT_KEYS, "circuits", "a profile of LogGP, where nobody is in anybody's way", &LOGGP_KEYS)?;
-            let missing = || LOGGP_KEYS.iter().filter(|key| **key != "variant").chain(&["byte"]).find(|key| node.get(key).is_none());
+            let missing =
+                || LOGGP_KEYS.iter().filter(|key| **key != "variant").chain(&["byte"]).find(|key| node.get(key).is_none());
             if let Some(key) = missing().filter(|_| base == NOTHING) {
                 return mistake(node.line, format!("[network] needs `{key}`"));
             }

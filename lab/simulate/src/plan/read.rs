@@ -377,12 +377,12 @@ pub(super) fn choice<T: Clone>(value: &AnyValue, names: &[(&str, T)]) -> Result<
 }
 
 /// A time with its unit, as `6 us` or `1.5ms`, in nanoseconds.
-pub(super) fn nanos(text: &str) -> Result<Nanos, String> {
+pub(crate) fn nanos(text: &str) -> Result<Nanos, String> {
     parts(text, 1.0, "nanoseconds").map(Nanos)
 }
 
 /// A time with its unit in picoseconds.
-fn picos(text: &str) -> Result<u64, String> {
+pub(crate) fn picos(text: &str) -> Result<u64, String> {
     parts(text, 1e3, "picoseconds")
 }
 

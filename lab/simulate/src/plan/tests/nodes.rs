@@ -78,8 +78,14 @@ fn profiles_differ_as_their_names_say() {
     assert_eq!(of("loggp:infiniband-tukey").model, Interconnect::LogGp(profile::INFINIBAND_TUKEY));
     let own = "[network]\nprofile = \"loggp\"\nnodes = 4\nlatency = \"1 us\"\nsend-overhead = \"200 ns\"\nreceive-overhead = \"0 ns\"\n\
                gap = \"300 ns\"\nbyte = \"40 ps\"";
-    let expected =
-        LogGp { latency: Nanos(1_000), send_overhead: Nanos(200), receive_overhead: Nanos::ZERO, gap: Nanos(300), byte_ps: 40, variant: LogGpVariant::BothSides };
+    let expected = LogGp {
+        latency: Nanos(1_000),
+        send_overhead: Nanos(200),
+        receive_overhead: Nanos::ZERO,
+        gap: Nanos(300),
+        byte_ps: 40,
+        variant: LogGpVariant::BothSides,
+    };
     assert_eq!(study(&nodes(own)).model, Interconnect::LogGp(expected));
 }
 

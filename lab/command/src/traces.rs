@@ -1,0 +1,56 @@
+//! `simulate` with a trace in GOAL: converted, or run to its end.
+use crate::cli::{Cli, Format, Simulate, TraceOptions};
+use crate::finish::{SIMULATE, finish, print};
+use crate::plans::refuse_both;
+use anyhow::{Result, bail};
+use foregather_host::interrupt;
+use foregather_machine::shown;
+use foregather_results::failure::Failure;
+use foregather_results::{Run, output};
+use foregather_simulate::goal::{self, GoalRun, NETWORKS};
+use std::path::Path;
+
+/// Converts or simulates a trace.
+///
+/// # Errors
+/// If an option is about plans, the trace is malformed, or its ranks wait for ever.
+pub(crate) fn run(cli: &Cli, options: &Simulate, path: &Path) -> Result<()> {
+    let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
+    let name = shown(&name).to_string();
+    refuse_both(&name, &options.job)?;
+    let of_plans =
+        [("full", options.full), ("dry-run", options.dry_run), ("yes", options.yes), ("trace", options.trace.is_some())];
+    if let Some((option, _)) = of_plans.into_iter().find(|(_, given)| *given) {
+        bail!("--{option} is about plans, and {name} is a trace in GOAL: leave it out");
+    }
+    let TraceOptions { network, noise, convert } = &options.of_trace;
+    if let Some(into) = convert {
+        let converted = goal::convert(path, into)?;
+        let (operations, ranks) = (converted.operations, converted.ranks);
+        return Ok(print(&format!("{}: {ranks} ranks, {operations} operations", shown(&into.display().to_string())))?);
+    }
+    let inputs: Vec<_> = [Some(path.to_owned()), noise.clone()].into_iter().flatten().collect();
+    output::refuse_overwriting(&inputs, options.output.as_slice())?;
+    let named = network.as_deref().unwrap_or(NETWORKS[0].0);
+    let how = GoalRun {
+        network: goal::network(network.as_deref(), &options.set)?,
+        noise: noise.as_ref().map(|noise| goal::noise(noise, options.seed)).transpose()?,
+    };
+    let run = Run::begin(&format!("{SIMULATE}{name}"), Some(options.seed));
+    let trace = goal::open(path)?;
+    let Some(outcome) = goal::simulate(&name, trace, &how, cli.quiet)? else { return Err(Failure::Interrupted.into()) };
+    let unreceived = (outcome.unreceived > 0).then(|| format!("{} messages were never received", outcome.unreceived));
+    let changed = (!options.set.is_empty()).then(|| {
+        let changes: Vec<String> = options.set.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+        format!("{named} with {}", changes.join(", "))
+    });
+    let notes = unreceived.into_iter().chain(changed).collect();
+    let results = run.end(interrupt::requested(), goal::measurements(&name, &outcome), vec![], notes);
+    let explained = if options.explain { goal::explained(&outcome) } else { String::new() };
+    if cli.format != Format::Table && options.explain {
+        eprintln!("{explained}");
+    }
+    finish(cli, &results, options.output.as_deref(), || {
+        format!("{}\n{explained}", goal::text(&name, named, &outcome)).trim_end().to_owned()
+    })
+}
