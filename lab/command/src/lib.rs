@@ -3,10 +3,9 @@
 //! - [`cli`]: the command line. [`verbs`]: what each verb does. [`worker`]: what child processes of this
 //!   program do.
 //! - [`demo`]: a tour of it all. [`doctor`]: what this machine has and what it lacks. `exec`: a program on
-//!   this project's runtimes. `advise`: why a program waits. `top`: which programs wait now. `hang`: which rank of a job waits for which. [`jobs`]: ranks,
-//!   and programs on them. `plans`: simulations. `screen`: what the terminal can show.
-//!   this project's runtimes. `advise`: why a program waits. `top`: which programs wait now. [`jobs`]: ranks,
-//!   and programs on them. `plans`, `traces`: simulations. `screen`: what the terminal can show.
+//!   this project's runtimes. `advise`: why a program waits. `top`: which programs wait now. `hang`: which
+//!   rank of a job waits for which. [`jobs`]: ranks, and programs on them. `plans`, `traces`: simulations.
+//!   `screen`: what the terminal can show.
 #![forbid(unsafe_code)]
 
 mod advise;

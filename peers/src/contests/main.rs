@@ -1,6 +1,6 @@
 //! The work of peers beside ours, in the same run: a speed means something only next to another one.
 //!
-//! [`simgrid`]: another simulator. [`messages`]: libraries that send messages. [`contrast`]: BLAS libraries,
+//! [`simgrid`], [`goal`]: other simulators. [`messages`]: libraries that send messages. [`contrast`]: BLAS libraries,
 //! teams and OpenMP runtimes, by `foregather measure`. [`openmp_suite`]: GCC's own tests of OpenMP.
 //! [`blas_random`]: random calls of our BLAS and of the reference.
 //! [`openmp_random`]: random OpenMP programs. [`trial`]: one run with a library or without it.
@@ -11,6 +11,7 @@ mod blas_random;
 mod bound;
 mod contrast;
 mod exit_delay;
+mod goal;
 mod messages;
 mod openmp_random;
 mod openmp_suite;
@@ -27,6 +28,13 @@ Runs a butterfly barrier of N nodes that begin within S us of each other, in alt
 without contention as SimGrid's (free), and ours with the ports and interrupts of the iPSC/860 (ports), which SimGrid has not.
 Prints medians of R rounds and ratios to SimGrid, whose time leaves out its set-up. Defaults: 1024,16384 nodes, 100 us,
 3 rounds. COMMAND is given N, S and `free` or `ports`, and prints a line of JSON.
+
+cargo xtask peers goal [--ranks N,N..] [--sizes B,B..] [--files FILE,FILE..] [--rounds R] [--ours FILE]
+
+Runs Schedgen's patterns of N ranks and B bytes with LogGOPSim and with `foregather simulate`, for three values of S: how many times of
+the last rank's end are equal, and how far those by the rules of LogGP's authors are away. With FILES (binary, or text ending in .goal)
+runs these instead, in turn, and prints wall times of R rounds. schedgen, txt2bin and LogGOPSim must be in PATH. Defaults: 4, 8, 13, 16,
+32, 64 ranks, 1, 1001, 70000 bytes, 3 rounds; ours is a release build of the command. Exit code 1 if a time differs.
 
 cargo xtask peers messages [--sizes B,B..] [--rounds R] [--batches K] [--cpus A,B] [--who NAME,NAME..]
 
@@ -113,6 +121,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         ["messages", options @ ..] => messages::hold(options),
+        ["goal", options @ ..] => goal::hold(options),
         ["openmp-random", options @ ..] => openmp_random::hold(options),
         ["blas-random", options @ ..] => blas_random::hold(options),
         ["exit-delay", options @ ..] => exit_delay::hold(options),

@@ -1,6 +1,6 @@
 //! The simulator's predictions, against closed formulas; and that they are always the same.
 use foregather_barrier::{Algorithm, Group, SignalCost, butterfly, dissemination};
-use foregather_machine::{Cause, Clock, Costs, Endpoint, Error, Member, Nanos};
+use foregather_machine::{Cause, Clock, Costs, Endpoint, Error, LogGp, LogGpVariant, Member, Nanos};
 use foregather_sim::Run;
 use foregather_sim::event::{Calendar, Event, EventPriority, Heap, Queue};
 use foregather_sim::net::{Network, profile};
@@ -199,4 +199,37 @@ proptest! {
         }
         prop_assert_eq!(calendar.pop(), None);
     }
+}
+
+/// Many null messages to one node: by LogGP's authors they are received a gap apart, by a profile of senders
+/// alone as fast as the program takes them.
+#[test]
+fn an_incast_costs_a_gap_a_message_unless_only_senders_have_one() {
+    let us = Nanos::from_us;
+    let both = LogGp {
+        latency: us(10),
+        send_overhead: us(2),
+        receive_overhead: us(1),
+        gap: us(5),
+        byte_ps: 0,
+        variant: LogGpVariant::BothSides,
+    };
+    let last = |model: LogGp| {
+        let network = Network::<Heap, _>::new(8, 1, model).unwrap();
+        let nodes = network.nodes();
+        let run = network.run(&nodes, |_| Nanos::ZERO, async |node| {
+            if node.rank() > 0 {
+                return node.signal(0, 0).await;
+            }
+            for _ in 1..node.size() {
+                node.wait(0).await?;
+            }
+            Ok(())
+        });
+        run.finished[0]
+    };
+    // The first arrives after 12 us, the seventh six gaps later; a program needs 1 us for each.
+    assert_eq!(last(both), us(12 + 6 * 5 + 1));
+    assert_eq!(last(LogGp { variant: LogGpVariant::SenderOnly, ..both }), us(12 + 7));
+    assert_eq!(last(LogGp { gap: us(1), ..both }), us(12 + 7), "a gap within the overhead is no other one");
 }

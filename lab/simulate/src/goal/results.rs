@@ -50,6 +50,7 @@ pub fn measurements(name: &str, outcome: &GoalOutcome) -> Vec<Measurement> {
     let whole = Measurement::from_values(format!("trace/{name}"), "when the last rank ends", "us", vec![end.as_us()])
         .label("trace", name)
         .label("rank", last.to_string())
+        .label("end_ns", end.0.to_string())
         .figure("ranks", outcome.ranks.len() as f64)
         .figure("operations", outcome.operations as f64)
         .figure("messages", outcome.messages as f64)
