@@ -56,7 +56,7 @@ pub struct ThreadAccount {
     /// Its times over all activities.
     pub total: TimeSplit,
     /// For how long looks found it runnable, in a device and asleep, by activity.
-    moments: BTreeMap<ThreadActivity, [Nanos; 3]>,
+    pub(crate) moments: BTreeMap<ThreadActivity, [Nanos; 3]>,
     /// How it spent the time in which others waited for it, times the number of those.
     pub held_up: TimeSplit,
     /// The processors on which it was seen, each with the time that it ran there.
@@ -66,9 +66,9 @@ pub struct ThreadAccount {
     /// What the preload library recorded last; `None` without it.
     pub recorded: Option<RecordedThread>,
     /// What it had recorded of its times at the first look.
-    before: ActivityTimes,
+    pub(crate) before: ActivityTimes,
     /// What the intervals so far had too much.
-    carried: i64,
+    pub(crate) carried: i64,
 }
 
 impl ThreadAccount {
@@ -207,12 +207,12 @@ pub struct Ledger {
     /// that a signal ends run for a moment.
     pub moved: Nanos,
     /// The last look, if a thread had run then.
-    moving: Option<Nanos>,
+    pub(crate) moving: Option<Nanos>,
     /// How many looks there were.
     pub looks: u64,
     /// Looks are so far apart that a thread that ran since the look before, and is runnable now, has slept
     /// meanwhile.
-    is_far: bool,
+    pub(crate) is_far: bool,
 }
 
 /// How often a table is scaled to the sums of its rows and columns. It changes little after a few times.

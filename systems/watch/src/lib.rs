@@ -17,6 +17,7 @@ pub mod layers;
 mod ledger;
 mod observation;
 mod python;
+mod recording;
 mod samples;
 mod switches;
 

@@ -82,7 +82,7 @@ pub struct SampleTally<P> {
     /// How often each thread was at a place while all other members of a team waited for it.
     pub late: BTreeMap<ThreadId, BTreeMap<P, u64>>,
     /// Samples whose episodes have not ended yet.
-    open: BTreeMap<ThreadId, VecDeque<(Nanos, P)>>,
+    pub(crate) open: BTreeMap<ThreadId, VecDeque<(Nanos, P)>>,
 }
 
 /// The most samples of a thread that wait for the end of its episode: those of forty seconds.

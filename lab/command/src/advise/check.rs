@@ -9,6 +9,7 @@ use foregather_machine::{Nanos, shown};
 use foregather_results::number::digits;
 use foregather_results::progress::Progress;
 use foregather_results::{Level, Run, Speedup};
+use foregather_watch::Rounding;
 use serde::Serialize;
 use std::io::{BufRead, IsTerminal, stdin};
 use std::path::Path;
@@ -23,8 +24,9 @@ const SHORTEST_LIMIT: Nanos = Nanos::from_ms(10_000);
 /// A cure, and what became of the program with it.
 #[derive(Debug, Serialize)]
 pub(super) struct CheckedCure {
-    /// The command that was run.
+    /// The command that was run, and what it may do to results.
     command: String,
+    rounding: Rounding,
     pairs: u64,
     /// How many times as fast the program is, and the ends of the interval of 95 %.
     ratio: f64,
@@ -80,7 +82,7 @@ pub(super) fn run(cli: &Cli, options: &Advise, advice: &Advice) -> Result<Vec<Ch
         line("CHECK  nothing was tried\n");
         return Ok(Vec::new());
     }
-    let ways: Vec<&str> = [plain.as_str()].into_iter().chain(cures.iter().map(String::as_str)).collect();
+    let ways: Vec<&str> = [plain.as_str()].into_iter().chain(cures.iter().map(|(command, _)| command.as_str())).collect();
     let limit = Nanos(advice.seen.elapsed().0 * TOO_LONG).max(SHORTEST_LIMIT);
     let here = std::env::current_dir()?;
     let copied = options.check.in_copy.then_some(here.as_path());
@@ -92,22 +94,25 @@ pub(super) fn run(cli: &Cli, options: &Advise, advice: &Advice) -> Result<Vec<Ch
     drop(progress);
     let noise = meter.end(interrupt::requested(), vec![], vec![], vec![]).noise.verdict;
     let checked: Vec<CheckedCure> =
-        cures.into_iter().zip(&runs[1..]).filter_map(|(command, with)| judge(command, &runs[0], with, noise)).collect();
+        cures.into_iter().zip(&runs[1..]).filter_map(|(cure, with)| judge(cure, &runs[0], with, noise)).collect();
     line(&text(&checked, plain.as_str()));
     Ok(checked)
 }
 
+/// A command that starts the program otherwise.
+type Cure = (String, Rounding);
+
 /// The commands of the first cures, each once, and this project's runtime if there is room for it.
-fn cures(advice: &Advice) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
+fn cures(advice: &Advice) -> Vec<Cure> {
+    let mut found: Vec<Cure> = Vec::new();
     let program = advice.seen.command.as_deref().unwrap_or_default();
     // Some commands are about other programs.
-    let starts_it = |command: &String| command.ends_with(program);
-    let commands = advice.causes.iter().filter_map(|cause| cause.remedy.command.clone()).filter(starts_it);
-    let exec = own_runtime(advice).filter(|_| !advice.causes.is_empty());
-    for command in commands.chain(exec) {
-        if !found.contains(&command) && found.len() < CURES {
-            found.push(command);
+    let remedies = advice.causes.iter().map(|cause| &cause.remedy);
+    let commands = remedies.filter_map(|remedy| Some((remedy.command.clone()?, remedy.rounding)));
+    let exec = own_runtime(advice).filter(|_| !advice.causes.is_empty()).map(|command| (command, Rounding::MayChange));
+    for cure in commands.filter(|(command, _)| command.ends_with(program)).chain(exec) {
+        if found.iter().all(|(known, _)| *known != cure.0) && found.len() < CURES {
+            found.push(cure);
         }
     }
     found
@@ -123,7 +128,7 @@ fn own_runtime(advice: &Advice) -> Option<String> {
 }
 
 /// Says what would run and for how long, and returns whether that is allowed.
-fn agreed(options: &Advise, cures: &[String], once: Nanos) -> bool {
+fn agreed(options: &Advise, cures: &[Cure], once: Nanos) -> bool {
     if options.check.repeatable {
         return true;
     }
@@ -131,7 +136,7 @@ fn agreed(options: &Advise, cures: &[String], once: Nanos) -> bool {
     let about = once.as_secs() * f64::from(runs);
     print(&format!(
         "foregather: --check runs the program {runs} more times, at most about {about:.0} s in all, as it is and with:\n{}         Whatever it does happens each time. Go on? Type yes: ",
-        cures.iter().map(|cure| format!("  {}\n", shown(cure))).collect::<String>()
+        cures.iter().map(|(cure, rounding)| format!("  {} ({})\n", shown(cure), rounding.label())).collect::<String>()
     ));
     let mut answer = String::new();
     stdin().lock().read_line(&mut answer).is_ok() && answer.trim() == "yes"
@@ -145,7 +150,7 @@ fn shell(line: &str) -> Command {
 }
 
 /// What became of the program with a cure; the first run of each kind warmed up.
-fn judge(command: String, without: &[ProgramRun], with: &[ProgramRun], noise: Level) -> Option<CheckedCure> {
+fn judge((command, rounding): Cure, without: &[ProgramRun], with: &[ProgramRun], noise: Level) -> Option<CheckedCure> {
     let (plain, cured) = (without.get(1..)?, with.get(1..)?);
     let speedup = |of: fn(&ProgramRun) -> Nanos| Speedup::of_pairs(times_ms(plain, of).into_iter().zip(times_ms(cured, of)));
     let (time, cpu) = (speedup(|run| run.wall)?, speedup(|run| run.cpu)?);
@@ -153,7 +158,18 @@ fn judge(command: String, without: &[ProgramRun], with: &[ProgramRun], noise: Le
     let does_the_same = matches!(same, Sameness::Same);
     let Speedup { ratio, least, most, pairs } = time;
     let conclusion = time.conclusion(noise).to_string();
-    Some(CheckedCure { command, pairs, ratio, least, most, cpu_share: 1.0 / cpu.ratio, conclusion, sameness, does_the_same })
+    Some(CheckedCure {
+        command,
+        rounding,
+        pairs,
+        ratio,
+        least,
+        most,
+        cpu_share: 1.0 / cpu.ratio,
+        conclusion,
+        sameness,
+        does_the_same,
+    })
 }
 
 fn text(checked: &[CheckedCure], plain: &str) -> String {
@@ -164,7 +180,7 @@ fn text(checked: &[CheckedCure], plain: &str) -> String {
     for (at, cure) in checked.iter().enumerate() {
         let head = if at == 0 { "CHECK  " } else { "       " };
         let name = cure.command.strip_suffix(plain).map_or(cure.command.as_str(), str::trim_end);
-        text += &format!("{head}{}\n", shown(name));
+        text += &format!("{head}{} ({})\n", shown(name), cure.rounding.label());
         text += &format!(
             "       {} times as fast ({} to {}, {} pairs): {}; {} times the processor time\n       {}\n",
             digits(cure.ratio, 3),
@@ -194,13 +210,13 @@ mod tests {
     #[test]
     fn the_first_runs_are_left_out_and_another_output_is_said() {
         let (plain, cured) = (runs(&[900, 20, 22, 21], b"1"), runs(&[1, 10, 11, 10], b"1"));
-        let cure = judge("OMP_NUM_THREADS=1 ./sum".to_owned(), &plain, &cured, Level::Quiet).unwrap();
+        let cure = judge(("OMP_NUM_THREADS=1 ./sum".to_owned(), Rounding::MayChange), &plain, &cured, Level::Quiet).unwrap();
         assert_eq!((cure.pairs, cure.conclusion.as_str(), cure.does_the_same), (3, "faster", true));
         assert!((cure.cpu_share - 0.49).abs() < 0.02, "{}", cure.cpu_share);
         let shown = text(&[cure], "./sum");
-        assert!(shown.starts_with("CHECK  OMP_NUM_THREADS=1\n       2.03 times as fast ("), "{shown}");
-        let other = judge("X".to_owned(), &plain, &runs(&[1, 10, 11, 10], b"2"), Level::Quiet).unwrap();
+        assert!(shown.starts_with("CHECK  OMP_NUM_THREADS=1 (may change rounding)\n       2.03 times as fast ("), "{shown}");
+        let other = judge(("X".to_owned(), Rounding::SameBits), &plain, &runs(&[1, 10, 11, 10], b"2"), Level::Quiet).unwrap();
         assert_eq!((other.does_the_same, other.sameness.as_str()), (false, "what it prints differs with the cure"));
-        assert!(judge("X".to_owned(), &plain[..1], &cured, Level::Quiet).is_none(), "no pair");
+        assert!(judge(("X".to_owned(), Rounding::SameBits), &plain[..1], &cured, Level::Quiet).is_none(), "no pair");
     }
 }

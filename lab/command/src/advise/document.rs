@@ -125,7 +125,7 @@ fn code(samples: &SampleTally<SampledFunction>) -> CodeSummary<'_> {
 }
 
 /// What this project's OpenMP runtime counted in one process.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct RuntimeAccount {
     process: u32,
     pub(super) regions: u64,
@@ -135,7 +135,7 @@ pub(super) struct RuntimeAccount {
     barriers: WaitAccount,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct WaitAccount {
     last: u64,
     at_once: u64,

@@ -1,11 +1,13 @@
 //! `advise`: why the threads of a program wait, and what mends that.
 //!
 //! [`watcher`] looks at the program until it exits; `systems/watch` judges what it saw; [`text`] prints the
-//! screen, [`paste`] its commands, and [`document`] the same as JSON. [`check`] tries the cures.
+//! screen, [`paste`] its commands, and [`document`] the same as JSON. [`recorded`] keeps what was seen in a
+//! file. [`check`] tries the cures.
 //! [`samples`] and [`symbols`] name the functions that threads executed.
 mod check;
 mod document;
 mod paste;
+mod recorded;
 mod samples;
 pub(crate) mod symbols;
 mod text;
@@ -59,6 +61,11 @@ pub(crate) fn run(cli: &Cli, options: &Advise) -> Result<()> {
     refuse_csv(cli)?;
     check::allowed(options)?;
     interrupt::install()?;
+    if let Some(file) = &options.from {
+        let advice = recorded::load(file)?;
+        show(cli, &advice);
+        return write(cli, options, &advice, &[]);
+    }
     match options.pid {
         Some(process) => attach(cli, options, process),
         None => launch(cli, options, &[], command_line(&options.program)),
@@ -231,9 +238,12 @@ fn show(cli: &Cli, advice: &Advice) {
     }
 }
 
-/// Writes the document to where it is wanted.
+/// Writes the document and the recording to where they are wanted.
 fn write(cli: &Cli, options: &Advise, advice: &Advice, checked: &[CheckedCure]) -> Result<()> {
     let document = serde_json::to_string_pretty(&document::of(advice, checked))? + "\n";
+    if let Some(path) = &options.save {
+        recorded::save(path, advice, options.with_arguments)?;
+    }
     if let Some(path) = &options.output {
         output::write(path, &document)?;
     }

@@ -38,7 +38,7 @@ pub(super) fn short(command: &str, program: &str) -> String {
 }
 
 /// The words of a shell's command, with their quotes: blanks within quotes belong to a word.
-fn words(command: &str) -> impl Iterator<Item = &str> {
+pub(super) fn words(command: &str) -> impl Iterator<Item = &str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     let ends = move |c: char| {
         let ends = c == ' ' && !is_quoted && !is_escaped;

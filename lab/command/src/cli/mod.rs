@@ -137,6 +137,7 @@ pub enum Verb {
     #[command(after_help = "Example: foregather advise -- python3 train.py\n\
                             Example: foregather advise --check --repeatable -- ./solve input.dat\n\
                             Example: foregather advise --pid 4711 --for 10s\n\
+                            Example: foregather advise --save seen.json -- ./solve && foregather advise --from seen.json\n\
                             Example: python -m foregather.advise train.py\n\n\
                             Needs no rights but those of the same user. The advice goes to standard error; output and exit code are the \
                             program's (128 and the number of the signal that killed it). Ctrl-C prints what was seen so far.")]
@@ -197,7 +198,10 @@ impl Verb {
             Self::Compare { before, after, .. } => vec![before.clone(), after.clone()],
             Self::Simulate(simulate) => simulate.plan.iter().map(PathBuf::from).collect(),
             Self::Exec(exec) => exec.library.iter().cloned().chain(exec.program.first().map(PathBuf::from)).collect(),
-            Self::Advise(advise) => advise.library.iter().cloned().chain(advise.program.first().map(PathBuf::from)).collect(),
+            Self::Advise(advise) => {
+                let files = advise.library.iter().chain(&advise.from).cloned();
+                files.chain(advise.program.first().map(PathBuf::from)).collect()
+            }
             Self::Hang(hang) => hang.library.iter().cloned().chain(hang.program.first().map(PathBuf::from)).collect(),
             Self::Run(run) => run.hosts.iter().cloned().collect(),
             Self::Demo { .. }
@@ -220,7 +224,7 @@ impl Verb {
             Self::Measure { output, .. } => output.iter().cloned().collect(),
             Self::Simulate(simulate) => [&simulate.output, &simulate.trace].into_iter().flatten().cloned().collect(),
             Self::Exec(exec) => exec.output.iter().cloned().collect(),
-            Self::Advise(advise) => advise.output.iter().cloned().collect(),
+            Self::Advise(advise) => [&advise.output, &advise.save].into_iter().flatten().cloned().collect(),
             Self::Reproduce(reproduce) => [&reproduce.output, &reproduce.record].into_iter().flatten().cloned().collect(),
             Self::Doctor { .. }
             | Self::Compare { .. }
@@ -324,7 +328,7 @@ pub struct Hang {
 #[derive(Args, Clone, Debug, Default)]
 pub struct Advise {
     /// Watches the process of this number, and those that it has started, instead of starting a program.
-    #[arg(long, conflicts_with_all = ["program", "library"], required_unless_present = "program", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, conflicts_with_all = ["program", "library"], required_unless_present_any = ["program", "from"], value_parser = clap::value_parser!(u32).range(1..))]
     pub pid: Option<u32>,
     /// Watches for this time, such as 10s or 500ms; until the program exits if not given.
     #[arg(long = "for", value_name = "TIME", value_parser = span)]
@@ -345,6 +349,16 @@ pub struct Advise {
     /// Also writes the advice to this file, as JSON.
     #[arg(short, long)]
     pub output: Option<PathBuf>,
+    /// Also writes what was seen to this file, to be judged elsewhere by --from. The program's arguments are
+    /// left out, and of its variables only settings of threads are kept.
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+    /// Keeps the program's arguments in the file of --save.
+    #[arg(long, requires = "save")]
+    pub with_arguments: bool,
+    /// Judges what --save wrote, here or on another machine, instead of a program.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["program", "pid", "span", "library", "no_preload", "sample", "check", "save"])]
+    pub from: Option<PathBuf>,
     /// Whether and how cures are tried.
     #[command(flatten)]
     pub check: CheckOptions,

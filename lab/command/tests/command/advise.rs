@@ -85,3 +85,28 @@ fn cures_are_tried_beside_the_program_as_it_is() {
     let well = foregather(&["advise", "--no-preload", "--check", "--repeatable", "--", "sleep", "0.2"]).output().unwrap();
     assert!(stderr(&well).contains("CHECK  there is no cure by a setting to try"), "{}", stderr(&well));
 }
+
+#[test]
+fn a_recording_gives_the_same_advice_elsewhere_and_has_no_arguments() {
+    let [kept, advice, again] = ["recording.json", "advice.json", "again.json"].map(|name| scratch(&format!("recorded-{name}")));
+    let script = "(while :; do :; done) & sleep 0.7; kill $!; : a-secret-word";
+    let files = ["--save", kept.to_str().unwrap(), "--output", advice.to_str().unwrap(), "--with-arguments"];
+    let program = ["--", "sh", "-c", script];
+    let watch = |files: &[&str]| foregather(&[&["advise", "--no-preload"], files, &program[..]].concat()).output().unwrap();
+    let judge =
+        || foregather(&["advise", "--from", kept.to_str().unwrap(), "--output", again.to_str().unwrap()]).output().unwrap();
+    let (said, later) = (watch(&files), judge());
+    assert!(later.status.success(), "{}", stderr(&later));
+    assert_eq!(stderr(&said), stderr(&later), "the screens");
+    let read = |path: &std::path::Path| std::fs::read_to_string(path).unwrap();
+    assert_eq!(read(&advice), read(&again));
+    assert!(read(&kept).contains("a-secret-word"));
+    watch(&files[..4]);
+    assert!(!read(&kept).contains("a-secret-word"));
+    let whole = read(&kept);
+    for cut in (0..whole.len() - 1).step_by(whole.len() / 40 + 1) {
+        std::fs::write(&kept, &whole.as_bytes()[..cut]).unwrap();
+        let said = judge();
+        assert_eq!(said.status.code(), Some(2), "{cut}: {}", stderr(&said));
+    }
+}
