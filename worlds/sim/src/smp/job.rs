@@ -131,6 +131,9 @@ pub enum Distribution {
     Trace(Arc<[Nanos]>),
     /// The thread of rank `i` draws from the one at `i % len`: work that is dealt unevenly.
     ByRank(Arc<[Self]>),
+    /// All threads draw from one after the other, from the first one on: the phases of a region, which a
+    /// barrier ends.
+    InTurn(Arc<[Self]>),
 }
 
 impl Distribution {
@@ -157,6 +160,7 @@ impl Distribution {
             }
             Self::Trace(values) => return values[random.step(values.len() as u64) as usize].max(resolution),
             Self::ByRank(parts) => return parts[rank as usize % parts.len()].draw(rank, random, resolution),
+            Self::InTurn(phases) => return phases[random.phase(phases.len() as u64) as usize].draw(rank, random, resolution),
         };
         let steps = (ns / resolution.0 as f64).round().max(1.0);
         Nanos((steps as u64).saturating_mul(resolution.0))
@@ -169,7 +173,7 @@ impl Distribution {
             Self::Normal { mean_ns, .. } | Self::Exponential { mean_ns } | Self::LogNormal { mean_ns, .. } => *mean_ns,
             Self::Uniform { from, to } => (from.0 + to.0) as f64 / 2.0,
             Self::Trace(values) => values.iter().map(|v| v.0 as f64).sum::<f64>() / values.len() as f64,
-            Self::ByRank(parts) => parts.iter().map(Self::mean_ns).sum::<f64>() / parts.len() as f64,
+            Self::ByRank(parts) | Self::InTurn(parts) => parts.iter().map(Self::mean_ns).sum::<f64>() / parts.len() as f64,
         }
     }
 
@@ -182,7 +186,7 @@ impl Distribution {
             Self::Exponential { mean_ns } => *mean_ns > 0.0,
             Self::LogNormal { mean_ns, variation } => *mean_ns > 0.0 && *variation >= 0.0,
             Self::Trace(values) => !values.is_empty(),
-            Self::ByRank(parts) => !parts.is_empty() && parts.iter().all(|part| part.is_sound(meets)),
+            Self::ByRank(parts) | Self::InTurn(parts) => !parts.is_empty() && parts.iter().all(|part| part.is_sound(meets)),
         }
     }
 }
@@ -233,6 +237,14 @@ mod tests {
         let nobody: Vec<Distribution> = vec![];
         assert!(uneven.is_sound(true) && !Distribution::ByRank(nobody.into()).is_sound(true));
         assert!(!Distribution::ByRank([Distribution::Constant(Nanos::MAX)].into()).is_sound(true));
+    }
+
+    #[test]
+    fn phases_come_in_turn_from_the_first_one_on() {
+        let alone = Distribution::ByRank([Distribution::Constant(US * 5), Distribution::Constant(Nanos(1))].into());
+        let (region, mut random) = (Distribution::InTurn([alone, Distribution::Constant(US)].into()), Random::new(1, 2));
+        assert_eq!([0, 0, 1, 1].map(|rank| region.draw(rank, &mut random, Nanos(1))), [US * 5, US, Nanos(1), US]);
+        assert_eq!((region.mean_ns(), region.is_sound(true)), ((2_500.5 + 1_000.0) / 2.0, true));
     }
 
     #[test]

@@ -10,12 +10,14 @@ pub(super) struct Random {
     spare: Option<f64>,
     /// Where a trace is read next.
     place: Option<u64>,
+    /// How many phases are over.
+    phases: u64,
 }
 
 impl Random {
     pub(super) fn new(seed: u64, stream: u64) -> Self {
         let scattered = SplitMix(seed ^ stream.wrapping_mul(0xd134_2543_de82_ef95)).next();
-        Self { numbers: SplitMix(scattered ^ stream), spare: None, place: None }
+        Self { numbers: SplitMix(scattered ^ stream), spare: None, place: None, phases: 0 }
     }
 
     pub(super) fn next(&mut self) -> u64 {
@@ -46,6 +48,12 @@ impl Random {
         let place = self.place.map_or_else(|| self.below(n), |place| (place + 1) % n);
         self.place = Some(place);
         place
+    }
+
+    /// The next of `n` phases, round and round from the first one.
+    pub(super) fn phase(&mut self, n: u64) -> u64 {
+        self.phases += 1;
+        (self.phases - 1) % n
     }
 
     /// Puts the items into a random order.
