@@ -1,5 +1,6 @@
-// Programs with one fault each, and some without, for `.ci/advise`. Each takes about three seconds.
-// usage: planted KIND [A [B]]; what the numbers mean stands at each kind.
+// Programs with one fault each, and some without, for `.ci/advise`. Each takes about three seconds, or does
+// the same work each time: then teams share the work that they would do with the threads that they ask for.
+// usage: planted KIND [A [B [MILLISECONDS [ROUNDS]]]]; what A and B mean stands at each kind.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static long lasts_ms = 3000;
+static long lasts_ms = 3000, rounds;
+static __thread long rounds_done;
 static double began;
 static volatile double sink;
 
@@ -24,20 +26,24 @@ static double clock_s(clockid_t clock) {
     clock_gettime(clock, &t);
     return t.tv_sec + t.tv_nsec * 1e-9;
 }
-static int goes_on(void) { return clock_s(CLOCK_MONOTONIC) - began < lasts_ms * 1e-3; }
+static int goes_on(void) {
+    return rounds ? rounds_done++ < rounds : clock_s(CLOCK_MONOTONIC) - began < lasts_ms * 1e-3;
+}
 // Uses that much processor time, however long that takes.
 static void burn(double us) {
     double until = clock_s(CLOCK_THREAD_CPUTIME_ID) + us * 1e-6;
     while (clock_s(CLOCK_THREAD_CPUTIME_ID) < until)
         for (int i = 0; i < 200; i++) sink += i;
 }
+// A part of a region for that many threads.
+static void part(double us, long threads) { burn(us * threads / omp_get_num_threads()); }
 static void nap(double us) { nanosleep(&(struct timespec){ us / 1e6, (long)us % 1000000 * 1000 }, NULL); }
 
 // A: microseconds of each part, B: threads.
 static void even(long us, long threads) {
     while (goes_on()) {
 #pragma omp parallel num_threads(threads)
-        burn(us);
+        part(us, threads);
     }
 }
 static void mask(long us, long cpu) {
@@ -59,7 +65,7 @@ static void tiny(long ns, long threads) {
     while (goes_on())
         for (int many = 0; many < 500; many++) {
 #pragma omp parallel num_threads(threads)
-            for (int i = 0; i < ns; i++) __asm__ volatile("");
+            for (long i = 0, of = ns * threads / omp_get_num_threads(); i < of; i++) __asm__ volatile("");
         }
 }
 // One member sleeps or writes a file for B microseconds in each region.
@@ -82,7 +88,7 @@ static void io(long us, long nap_us) {
 static void idle(long us, long alone_us) {
     while (goes_on()) {
 #pragma omp parallel num_threads(2)
-        burn(us);
+        part(us, 2);
         burn(alone_us);
     }
 }
@@ -106,7 +112,7 @@ static void two_pools(long us, long threads) {
         atomic_store(&job, round);
         while (atomic_load(&done) < threads) sched_yield();
 #pragma omp parallel num_threads(2)
-        burn(us);
+        part(us, 2);
     }
     atomic_store(&job, -1);
     for (long i = 0; i < threads; i++) pthread_join(id[i], NULL);
@@ -241,6 +247,7 @@ static const struct { const char *name; void (*run)(long, long); int spins; } ki
 int main(int count, char **words) {
     long a = count > 2 ? atol(words[2]) : 1000, b = count > 3 ? atol(words[3]) : 2;
     if (count > 4) lasts_ms = atol(words[4]);
+    if (count > 5) rounds = atol(words[5]);
     for (size_t i = 0; count > 1 && i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(kinds[i].name, words[1])) continue;
         // The runtime reads its settings when it is loaded.

@@ -20,7 +20,7 @@
 //! - [`product`](mod@product): a product of matrices beside NumPy's. [`pipe`](mod@pipe): a message beside a
 //!   pipe.
 //! - `validate`: the simulator of processors held against this machine. `calibration`: this machine for the
-//!   simulator.
+//!   simulator. [`counterfactual`]: a recorded program under other settings.
 //! - [`options`]: what can be asked of each experiment.
 //! - [`machine_file`]: this machine's costs, kept from run to run. [`peers`](mod@peers): what the peers'
 //!   program finds.
@@ -31,6 +31,7 @@ pub mod blas;
 pub mod broadcast;
 mod calibration;
 pub mod cells;
+pub mod counterfactual;
 pub mod dsm;
 pub mod ends;
 pub mod machine_file;

@@ -93,8 +93,8 @@ fn sized(seen: &Observation, count: impl Fn(bool) -> u32, words: String) -> Reme
     Remedy { command: before(seen, &settings.join(" ")), step: words, rounding: Rounding::MayChange }
 }
 
-/// No more than that many threads in a region, also where the program gives their number.
-fn openmp_size(seen: &Observation, count: u32) -> String {
+/// The settings for no more than that many threads in a region, also where the program gives their number.
+pub fn openmp_size(seen: &Observation, count: u32) -> String {
     let usual = format!("{OPENMP_SIZE}={count}");
     if seen.sizes_regions() { format!("{usual} OMP_THREAD_LIMIT={count}") } else { usual }
 }
@@ -134,6 +134,6 @@ pub(crate) fn unbound(seen: &Observation, usable: &[CpuId]) -> Remedy {
 }
 
 /// The command with words before it, if there are any.
-pub(crate) fn before(seen: &Observation, words: &str) -> Option<String> {
+pub fn before(seen: &Observation, words: &str) -> Option<String> {
     (!words.is_empty()).then(|| format!("{words} {}", seen.command.as_deref().unwrap_or("COMMAND")))
 }

@@ -10,7 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod causes;
-mod cures;
+pub mod cures;
 mod episodes;
 pub mod hang;
 pub mod layers;

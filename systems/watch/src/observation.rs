@@ -43,6 +43,8 @@ pub struct Observation {
     pub python: Option<PythonLines>,
     /// The code that threads executed; `None` if no samples were taken.
     pub samples: Option<SampleTally<SampledFunction>>,
+    /// How long it took from its start to its exit; `None` if that was not seen.
+    pub ran_for: Option<Nanos>,
 }
 
 /// The time of all threads, by how it was spent.
@@ -142,6 +144,11 @@ impl Observation {
         let share = |uses: &[SampledUse]| samples.share(account.last.thread, uses);
         let is_worker = account.recorded.as_ref().is_some_and(|record| !record.pool.is_empty());
         spent.with_waits(is_worker, share(&SampledUse::SPINS), share(&[SampledUse::Lock]))
+    }
+
+    /// How long the program took, as far as that is known: looks end a moment before it exits.
+    pub fn lasted(&self) -> Nanos {
+        self.ran_for.unwrap_or(self.elapsed())
     }
 
     /// The mean number of threads that ran.

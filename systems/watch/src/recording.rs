@@ -288,7 +288,7 @@ macro_rules! structures {
 structures! {
     Observation {
         ledger, episodes, creations, programs, siblings, usable, quota, throttling, load, pressure, competitors, instead,
-        command, python, samples;;
+        command, python, samples, ran_for;;
     }
     Ledger { threads, began, ended, moved, moving, looks, is_far;; }
     ThreadAccount { last, seen, total, moments, held_up, cpus, facts, recorded, before, carried;; }

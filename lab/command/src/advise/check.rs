@@ -1,18 +1,17 @@
 //! `advise --check`: the program as it is and with the first two cures, in turn.
-use super::{Advice, print};
+use super::predicted::{self, PredictedWay};
+use super::{Advice, print, text};
 use crate::cli::{Advise, Cli, Format};
-use crate::exec;
 use crate::repeated::{ProgramRun, Repetition, Sameness, sameness, times_ms};
 use anyhow::{Result, bail};
 use foregather_host::interrupt;
 use foregather_machine::{Nanos, shown};
 use foregather_results::number::digits;
 use foregather_results::progress::Progress;
-use foregather_results::{Level, Run, Speedup};
+use foregather_results::{Distribution, Level, Run, Speedup};
 use foregather_watch::Rounding;
 use serde::Serialize;
 use std::io::{BufRead, IsTerminal, stdin};
-use std::path::Path;
 use std::process::Command;
 
 /// Cures that are tried.
@@ -38,6 +37,11 @@ pub(super) struct CheckedCure {
     /// How far it does the same.
     sameness: String,
     does_the_same: bool,
+    /// The median time with it, and what was predicted.
+    measured_s: f64,
+    predicted: Option<PredictedWay>,
+    /// Whether the measured time is within the range of the prediction.
+    has_held: Option<bool>,
 }
 
 /// Refuses what cannot be asked: without a terminal only a program that is said to be repeatable is repeated.
@@ -73,7 +77,11 @@ pub(super) fn run(cli: &Cli, options: &Advise, advice: &Advice) -> Result<Vec<Ch
             print(text);
         }
     };
-    let cures = cures(advice);
+    let mut cures = cures(advice);
+    // There is room for this project's runtime.
+    let exec = own_runtime(advice).filter(|_| !advice.causes.is_empty() && cures.len() < CURES);
+    let exec = exec.map(|command| (command, Rounding::MayChange)).filter(|exec| !cures.contains(exec));
+    cures.extend(exec);
     let Some(plain) = advice.seen.command.clone().filter(|_| !cures.is_empty()) else {
         line("CHECK  there is no cure by a setting to try\n");
         return Ok(Vec::new());
@@ -93,24 +101,27 @@ pub(super) fn run(cli: &Cli, options: &Advise, advice: &Advice) -> Result<Vec<Ch
     let runs = repetition.run(ways.len(), &|way| shell(ways[way]), step)?;
     drop(progress);
     let noise = meter.end(interrupt::requested(), vec![], vec![], vec![]).noise.verdict;
-    let checked: Vec<CheckedCure> =
-        cures.into_iter().zip(&runs[1..]).filter_map(|(cure, with)| judge(cure, &runs[0], with, noise)).collect();
-    line(&text(&checked, plain.as_str()));
+    let checked: Vec<CheckedCure> = cures
+        .into_iter()
+        .zip(&runs[1..])
+        .filter_map(|(cure, with)| judge(cure, &runs[0], with, noise))
+        .map(|cure| cure.compared(advice))
+        .collect();
+    line(&lines(&checked, plain.as_str()));
     Ok(checked)
 }
 
 /// A command that starts the program otherwise.
 type Cure = (String, Rounding);
 
-/// The commands of the first cures, each once, and this project's runtime if there is room for it.
-fn cures(advice: &Advice) -> Vec<Cure> {
+/// The commands of the first cures, each once: those that are predicted to be best come first.
+pub(super) fn cures(advice: &Advice) -> Vec<Cure> {
     let mut found: Vec<Cure> = Vec::new();
     let program = advice.seen.command.as_deref().unwrap_or_default();
     // Some commands are about other programs.
-    let remedies = advice.causes.iter().map(|cause| &cause.remedy);
-    let commands = remedies.filter_map(|remedy| Some((remedy.command.clone()?, remedy.rounding)));
-    let exec = own_runtime(advice).filter(|_| !advice.causes.is_empty()).map(|command| (command, Rounding::MayChange));
-    for cure in commands.filter(|(command, _)| command.ends_with(program)).chain(exec) {
+    let predicted = advice.predictions.advice().into_iter().filter_map(|way| Some((way.command.clone()?, way.rounding)));
+    let commands = predicted.chain(advice.by_rule().filter_map(|remedy| Some((remedy.command.clone()?, remedy.rounding))));
+    for cure in commands.filter(|(command, _)| command.ends_with(program)) {
         if found.iter().all(|(known, _)| *known != cure.0) && found.len() < CURES {
             found.push(cure);
         }
@@ -121,10 +132,8 @@ fn cures(advice: &Advice) -> Vec<Cure> {
 /// The program on this project's OpenMP runtime, if that is installed and the program has the one that it
 /// replaces.
 fn own_runtime(advice: &Advice) -> Option<String> {
-    let here = std::env::current_exe().ok()?;
-    exec::places::find(here.parent().unwrap_or(Path::new("/")), exec::OPENMP).filter(|_| advice.seen.uses("libgomp"))?;
-    let command = super::command_line(&[here.into_os_string(), "--quiet".into(), "exec".into(), "--".into()]);
-    advice.seen.command.as_ref().map(|program| format!("{command} {program}"))
+    let exec = predicted::own_runtime().filter(|_| advice.seen.uses("libgomp"))?;
+    advice.seen.command.as_ref().map(|program| format!("{exec} {program}"))
 }
 
 /// Says what would run and for how long, and returns whether that is allowed.
@@ -158,6 +167,8 @@ fn judge((command, rounding): Cure, without: &[ProgramRun], with: &[ProgramRun],
     let does_the_same = matches!(same, Sameness::Same);
     let Speedup { ratio, least, most, pairs } = time;
     let conclusion = time.conclusion(noise).to_string();
+    let (cpu_share, measured_s) = (1.0 / cpu.ratio, Distribution::quantile_of(times_ms(cured, |run| run.wall), 0.5) / 1e3);
+    let (predicted, has_held) = (None, None);
     Some(CheckedCure {
         command,
         rounding,
@@ -165,14 +176,34 @@ fn judge((command, rounding): Cure, without: &[ProgramRun], with: &[ProgramRun],
         ratio,
         least,
         most,
-        cpu_share: 1.0 / cpu.ratio,
+        cpu_share,
         conclusion,
         sameness,
         does_the_same,
+        measured_s,
+        predicted,
+        has_held,
     })
 }
 
-fn text(checked: &[CheckedCure], plain: &str) -> String {
+impl CheckedCure {
+    /// Compares it with its prediction, and keeps how far they differ.
+    fn compared(self, advice: &Advice) -> Self {
+        let Some(way) = advice.predictions.of(&self.command) else { return self };
+        predicted::keep(way, self.measured_s);
+        let has_held = (way.least_s..=way.most_s).contains(&self.measured_s);
+        Self { predicted: Some(way.clone()), has_held: Some(has_held), ..self }
+    }
+
+    /// Whether the prediction held, in a line.
+    fn verdict(&self) -> Option<String> {
+        let verdict = if self.has_held? { "the prediction held" } else { "the prediction was wrong" };
+        let predicted = text::range(self.predicted.as_ref()?);
+        Some(format!("       predicted {predicted}, measured {} s: {verdict}\n", digits(self.measured_s, 2)))
+    }
+}
+
+fn lines(checked: &[CheckedCure], plain: &str) -> String {
     if checked.is_empty() {
         return "CHECK  no round of runs was complete\n".to_owned();
     }
@@ -191,6 +222,7 @@ fn text(checked: &[CheckedCure], plain: &str) -> String {
             digits(cure.cpu_share, 2),
             cure.sameness
         );
+        text += &cure.verdict().unwrap_or_default();
     }
     text
 }
@@ -213,7 +245,7 @@ mod tests {
         let cure = judge(("OMP_NUM_THREADS=1 ./sum".to_owned(), Rounding::MayChange), &plain, &cured, Level::Quiet).unwrap();
         assert_eq!((cure.pairs, cure.conclusion.as_str(), cure.does_the_same), (3, "faster", true));
         assert!((cure.cpu_share - 0.49).abs() < 0.02, "{}", cure.cpu_share);
-        let shown = text(&[cure], "./sum");
+        let shown = lines(&[cure], "./sum");
         assert!(shown.starts_with("CHECK  OMP_NUM_THREADS=1 (may change rounding)\n       2.03 times as fast ("), "{shown}");
         let other = judge(("X".to_owned(), Rounding::SameBits), &plain, &runs(&[1, 10, 11, 10], b"2"), Level::Quiet).unwrap();
         assert_eq!((other.does_the_same, other.sameness.as_str()), (false, "what it prints differs with the cure"));

@@ -1,9 +1,10 @@
 //! The advice as JSON: `lab/results/schema/advice.schema.json` describes it.
 use super::Advice;
-use super::check::CheckedCure;
+use super::check::{self, CheckedCure};
+use super::predicted::Predictions;
 use foregather_machine::Nanos;
 use foregather_watch::causes::NamedCause;
-use foregather_watch::{PythonLine, PythonLines, SampleTally, SampledFunction, SampledUse};
+use foregather_watch::{PythonLine, PythonLines, Rounding, SampleTally, SampledFunction, SampledUse};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -29,7 +30,16 @@ pub(super) struct AdviceDocument<'a> {
     runtime: &'a [RuntimeAccount],
     has_records: bool,
     not_seen: &'a [String],
+    cures: Vec<CureSummary>,
+    predictions: &'a Predictions,
     checked: &'a [CheckedCure],
+}
+
+/// A command that starts the program otherwise.
+#[derive(Serialize)]
+struct CureSummary {
+    command: String,
+    rounding: Rounding,
 }
 
 #[derive(Serialize)]
@@ -201,6 +211,8 @@ pub(super) fn of<'a>(advice: &'a Advice, checked: &'a [CheckedCure]) -> AdviceDo
         runtime: &advice.runtime,
         has_records: seen.has_records(),
         not_seen: &advice.not_seen,
+        cures: check::cures(advice).into_iter().map(|(command, rounding)| CureSummary { command, rounding }).collect(),
+        predictions: &advice.predictions,
         checked,
     }
 }

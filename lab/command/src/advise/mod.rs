@@ -2,14 +2,16 @@
 //!
 //! [`watcher`] looks at the program until it exits; `systems/watch` judges what it saw; [`text`] prints the
 //! screen, [`paste`] its commands, and [`document`] the same as JSON. [`recorded`] keeps what was seen in a
-//! file. [`check`] tries the cures.
+//! file. [`teams`] and [`predicted`] simulate the program under other settings, and [`check`] tries the cures.
 //! [`samples`] and [`symbols`] name the functions that threads executed.
 mod check;
 mod document;
 mod paste;
+mod predicted;
 mod recorded;
 mod samples;
 pub(crate) mod symbols;
+mod teams;
 mod text;
 mod watcher;
 
@@ -27,8 +29,9 @@ use foregather_host::{clock, interrupt};
 use foregather_machine::{Nanos, shown};
 use foregather_results::failure::Failure;
 use foregather_results::output;
-use foregather_watch::causes::{self, NamedCause};
-use foregather_watch::{Observation, PythonLines, SampleTally, SampledFunction, layers};
+use foregather_watch::causes::{self, NamedCause, WaitCause};
+use foregather_watch::{Observation, PythonLines, Remedy, SampleTally, SampledFunction, layers};
+use predicted::{Predictions, SeenMachine};
 use std::ffi::OsString;
 use std::io::{Write, stderr};
 use std::os::fd::OwnedFd;
@@ -51,6 +54,43 @@ pub(super) struct Advice {
     runtime: Vec<RuntimeAccount>,
     /// What could not be seen, and why.
     pub(super) not_seen: Vec<String>,
+    /// The machine; `None` unless it is needed.
+    machine: Option<SeenMachine>,
+    predictions: Predictions,
+}
+
+impl Advice {
+    /// Judges what was seen, and predicts what cures would do if there is something to mend.
+    fn new(
+        options: &Advise,
+        seen: Observation,
+        runtime: Vec<RuntimeAccount>,
+        not_seen: Vec<String>,
+        machine: Option<SeenMachine>,
+    ) -> Self {
+        let causes = causes::judge(&seen);
+        let is_wanted = options.predict || options.on.is_some() || options.quota.is_some();
+        let wants = (is_wanted || !causes.is_empty()) && seen.has_records();
+        let machine = machine.or_else(|| (wants || options.save.is_some()).then(SeenMachine::here));
+        let predictions = match &machine {
+            Some(machine) if wants => {
+                let spins = causes.first().is_some_and(|found| found.cause == WaitCause::IdleSpin);
+                predicted::predict(options, &seen, machine, spins)
+            }
+            _ => Predictions::default(),
+        };
+        Self { seen, causes, runtime, not_seen, machine, predictions }
+    }
+
+    /// The remedies by rule. Those that set a way in which the program is simulated are left out if no way is
+    /// predicted to help.
+    fn by_rule(&self) -> impl Iterator<Item = &Remedy> {
+        let is_refuted = |remedy: &Remedy| {
+            let command = remedy.command.as_deref().unwrap_or_default();
+            self.predictions.refutes() && (command.starts_with("OMP_") || command.starts_with("KMP_"))
+        };
+        self.causes.iter().map(|cause| &cause.remedy).filter(move |remedy| !is_refuted(remedy))
+    }
 }
 
 /// Watches a program and prints the advice.
@@ -62,8 +102,8 @@ pub(crate) fn run(cli: &Cli, options: &Advise) -> Result<()> {
     check::allowed(options)?;
     interrupt::install()?;
     if let Some(file) = &options.from {
-        let advice = recorded::load(file)?;
-        show(cli, &advice);
+        let advice = recorded::load(file, options)?;
+        show(cli, options, &advice);
         return write(cli, options, &advice, &[]);
     }
     match options.pid {
@@ -109,11 +149,66 @@ fn attach(cli: &Cli, options: &Advise, process: u32) -> Result<()> {
         std::thread::sleep(Duration::from_nanos(pause.0));
     }
     let advice = judged(options, watcher, Vec::new());
-    show(cli, &advice);
+    show(cli, options, &advice);
     write(cli, options, &advice, &[])
 }
 
+/// A program that was watched.
+struct WatchedProgram {
+    advice: Advice,
+    child: Child,
+    /// How it exited; `None` if it still runs.
+    ended: Option<ExitStatus>,
+}
+
+/// What `exec --auto` learns from a run.
+pub(crate) struct LearntCures {
+    pub(crate) exit_code: u8,
+    /// Settings before the command, and whether the program runs on this project's runtime: the best first.
+    pub(crate) cures: Vec<(String, bool)>,
+}
+
+/// Watches a program until it exits, and prints nothing.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn watch_for_cures(options: &Exec) -> Result<LearntCures> {
+    interrupt::install()?;
+    let line = command_line(&options.program);
+    let options = Advise { program: options.program.clone(), ..Advise::default() };
+    let WatchedProgram { advice, mut child, ended } = watch(&options, &[], line.clone())?;
+    let status = match ended {
+        Some(status) => status,
+        None => wait(&mut child)?,
+    };
+    let ways = advice.predictions.advice().into_iter().map(|way| (way.settings.clone(), way.own_runtime));
+    let remedies = advice.by_rule().filter_map(|remedy| remedy.command.as_deref());
+    let by_rule = remedies.filter_map(|command| Some((command.strip_suffix(&line)?.trim().to_owned(), false)));
+    Ok(LearntCures { exit_code: exit_code(status), cures: ways.chain(by_rule).collect() })
+}
+
 fn launch(cli: &Cli, options: &Advise, libraries: &[PathBuf], line: String) -> Result<()> {
+    let WatchedProgram { advice, mut child, ended } = watch(options, libraries, line)?;
+    show(cli, options, &advice);
+    if !options.check.check {
+        write(cli, options, &advice, &[])?;
+    }
+    let status = match ended {
+        Some(status) => status,
+        None => wait(&mut child)?,
+    };
+    if options.check.check {
+        let checked = check::run(cli, options, &advice)?;
+        write(cli, options, &advice, &checked)?;
+    }
+    match exit_code(status) {
+        0 => Ok(()),
+        code => Err(Failure::Program(code).into()),
+    }
+}
+
+/// Starts a program and looks at it until it exits, or for as long as the options say.
+fn watch(options: &Advise, libraries: &[PathBuf], line: String) -> Result<WatchedProgram> {
     let (name, arguments) = options.program.split_first().context("a program")?;
     let path = exec::find_program(name)?;
     let mut command = Command::new(&path);
@@ -140,6 +235,7 @@ fn launch(cli: &Cli, options: &Advise, libraries: &[PathBuf], line: String) -> R
     if std::env::var_os(ACCOUNTS).is_none() {
         command.env(ACCOUNTS, accounts.path());
     }
+    let began = clock::now();
     let mut child = Child::spawn(command, &[])?;
     let page: Option<(page::WatchPage, OwnedFd)> = recording;
     let mut watcher = Watcher::new(child.id(), page.as_ref().map(|(page, _)| *page), Some(line));
@@ -150,27 +246,13 @@ fn launch(cli: &Cli, options: &Advise, libraries: &[PathBuf], line: String) -> R
         watcher.look();
         ended = child.wait_until(deadline.min(clock::now() + watcher.pause()))?;
     }
+    watcher.ran_for = ended.map(|_| clock::now() - began);
     let advice = judged(options, watcher, document::runtime_accounts(&accounts.read()));
-    show(cli, &advice);
-    if !options.check.check {
-        write(cli, options, &advice, &[])?;
-    }
-    let status = match ended {
-        Some(status) => status,
-        None => wait(&mut child)?,
-    };
-    if options.check.check {
-        let checked = check::run(cli, options, &advice)?;
-        write(cli, options, &advice, &checked)?;
-    }
-    match exit_code(status) {
-        0 => Ok(()),
-        code => Err(Failure::Program(code).into()),
-    }
+    Ok(WatchedProgram { advice, child, ended })
 }
 
 /// Waits until the program exits, after the advice is printed. A second Ctrl-C ends this process.
-fn wait(child: &mut Child) -> Result<ExitStatus> {
+pub(crate) fn wait(child: &mut Child) -> Result<ExitStatus> {
     loop {
         if let Some(status) = child.wait_until(Nanos::MAX)? {
             return Ok(status);
@@ -180,7 +262,7 @@ fn wait(child: &mut Child) -> Result<ExitStatus> {
 }
 
 /// As shells show the end of a program.
-fn exit_code(status: ExitStatus) -> u8 {
+pub(crate) fn exit_code(status: ExitStatus) -> u8 {
     status.code().map_or_else(|| 128 + status.signal().unwrap_or(0) as u8, |code| code as u8)
 }
 
@@ -197,7 +279,7 @@ fn recorder(options: &Advise, program: &Path) -> Result<PathBuf, String> {
 
 /// The line about causes of which `/proc` knows nothing.
 fn without_records(why: &str) -> Option<String> {
-    let blind: Vec<&str> = layers::blind_without_preload().map(causes::WaitCause::name).collect();
+    let blind: Vec<&str> = layers::blind_without_preload().map(WaitCause::name).collect();
     Some(format!("{} (/proc alone does not show them; no preload library: {why})", blind.join(", ")))
 }
 
@@ -228,13 +310,16 @@ fn judged(options: &Advise, watcher: Watcher, runtime: Vec<RuntimeAccount>) -> A
     if without > 0 {
         not_seen.push(format!("what {without} threads did: the page of records has no more room"));
     }
-    Advice { causes: causes::judge(&seen), seen, runtime, not_seen }
+    Advice::new(options, seen, runtime, not_seen, None)
 }
 
 /// Prints the screen, unless JSON is wanted.
-fn show(cli: &Cli, advice: &Advice) {
+fn show(cli: &Cli, options: &Advise, advice: &Advice) {
     if cli.format != Format::Json {
         print(&text::screen(advice));
+        if options.predict || options.on.is_some() || options.quota.is_some() {
+            print(&text::predictions(advice));
+        }
     }
 }
 

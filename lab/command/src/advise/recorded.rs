@@ -1,11 +1,13 @@
 //! `advise --save` and `--from`: what was seen, in a file, to be judged elsewhere.
 use super::Advice;
 use super::document::RuntimeAccount;
+use super::predicted::SeenMachine;
+use crate::cli::Advise;
 use anyhow::{Context, Result, bail, ensure};
 use foregather_host::regular;
 use foregather_machine::shown;
 use foregather_results::output;
-use foregather_watch::{Observation, causes};
+use foregather_watch::Observation;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
@@ -22,6 +24,7 @@ struct Recording {
     version: String,
     not_seen: Vec<String>,
     runtime: Vec<RuntimeAccount>,
+    machine: Option<SeenMachine>,
     seen: Value,
 }
 
@@ -39,6 +42,7 @@ pub(super) fn save(path: &Path, advice: &Advice, with_arguments: bool) -> Result
         version: env!("CARGO_PKG_VERSION").to_owned(),
         not_seen: advice.not_seen.clone(),
         runtime: advice.runtime.clone(),
+        machine: advice.machine,
         seen: seen.to_json(),
     };
     output::write(path, &(serde_json::to_string(&recording)? + "\n"))?;
@@ -57,7 +61,7 @@ fn without_arguments(command: &str) -> String {
 ///
 /// # Errors
 /// If it is no recording of this version, or a damaged one: what is wrong, and where.
-pub(super) fn load(path: &Path) -> Result<Advice> {
+pub(super) fn load(path: &Path, options: &Advise) -> Result<Advice> {
     let place = path.to_string_lossy();
     let place = shown(&place);
     let text = regular::read_text(path, MOST_BYTES).with_context(|| format!("cannot read {place}"))?;
@@ -69,11 +73,12 @@ pub(super) fn load(path: &Path) -> Result<Advice> {
         }
         None => bail!("{place} is no recording: name a file that `foregather advise --save` wrote"),
     }
-    let Recording { not_seen, runtime, seen, .. } =
+    let Recording { not_seen, runtime, machine, seen, .. } =
         serde_json::from_value(value).with_context(|| format!("{place} is damaged: record the program again"))?;
     let seen = Observation::from_json(&seen).map_err(|why| anyhow::anyhow!("{place} is damaged: {why}"))?;
     ensure!(not_seen.len() <= 100, "{place} is damaged: it has too many notes");
-    Ok(Advice { causes: causes::judge(&seen), seen, runtime, not_seen })
+    ensure!(machine.is_none_or(|machine| machine.is_possible()), "{place} is damaged: there is no such machine");
+    Ok(Advice::new(options, seen, runtime, not_seen, machine))
 }
 
 #[cfg(test)]
@@ -91,16 +96,15 @@ mod tests {
         let path = std::env::temp_dir().join(format!("foregather-recording-{}", std::process::id()));
         let why = |text: &str| {
             std::fs::write(&path, text).unwrap();
-            format!("{:#}", load(&path).err().unwrap())
+            format!("{:#}", load(&path, &Advise::default()).err().unwrap())
         };
         assert!(why("{\"schema\": \"foregather.rec").contains("is cut off or no recording"));
         assert!(why("{}").contains("name a file that `foregather advise --save` wrote"));
         assert!(why("{\"schema\": \"foregather.recording/9\"}").contains("has the schema foregather.recording/9"));
         assert!(why("{\"schema\": \"foregather.recording/1\"}").contains("is damaged: record the program again"));
-        let empty =
-            "{\"schema\": \"foregather.recording/1\", \"version\": \"1\", \"not_seen\": [], \"runtime\": [], \"seen\": {}}";
+        let empty = "{\"schema\": \"foregather.recording/1\", \"version\": \"1\", \"not_seen\": [], \"runtime\": [], \"machine\": null, \"seen\": {}}";
         assert!(why(empty).contains("is damaged: ledger: expected a Ledger"), "{}", why(empty));
         std::fs::remove_file(&path).unwrap();
-        assert!(format!("{:#}", load(&path).err().unwrap()).starts_with("cannot read "));
+        assert!(format!("{:#}", load(&path, &Advise::default()).err().unwrap()).starts_with("cannot read "));
     }
 }

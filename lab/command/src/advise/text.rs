@@ -1,8 +1,10 @@
 //! The screen: at most 24 lines of 80 columns.
 use super::document::RuntimeAccount;
+use super::predicted::PredictedWay;
 use super::{Advice, paste};
 use foregather_machine::{Nanos, shown};
-use foregather_results::table::wrapped_within;
+use foregather_results::number::digits;
+use foregather_results::table::{ResultTable, wrapped_within};
 use foregather_watch::causes::NamedCause;
 use foregather_watch::{PythonLines, SampleTally};
 
@@ -132,16 +134,66 @@ fn code(advice: &Advice) -> Vec<String> {
     wrapped("CODE", &format!("{label} takes {:.0} % of the processor time", share * 100.0))
 }
 
+/// The best two ways that are predicted, else the command by rule.
 fn cure(advice: &Advice, cause: &NamedCause) -> Vec<String> {
+    let best = advice.predictions.advice();
+    if !best.is_empty() {
+        let heads = ["CURE", "or"];
+        return best.iter().zip(heads).flat_map(|(way, head)| predicted(advice, cause, way, head)).collect();
+    }
+    if advice.predictions.refutes() && advice.by_rule().next() != Some(&cause.remedy) {
+        let ways = advice.predictions.ways.len() - 1;
+        return wrapped("CURE", &format!("no setting: none of {ways} others is predicted to be faster; {}", cause.remedy.step));
+    }
+    let why = advice.predictions.not_predicted.first().map(|why| format!("; no prediction: {why}")).unwrap_or_default();
     let Some(command) = &cause.remedy.command else {
         return wrapped("CURE", &format!("no setting: {}", cause.remedy.step));
     };
-    let mut words = format!("{} ({})", cause.remedy.step, cause.remedy.rounding.label());
+    command_lines(advice, "CURE", command, format!("{} ({}){why}", cause.remedy.step, cause.remedy.rounding.label()))
+}
+
+/// A way to start the program, with its prediction.
+fn predicted(advice: &Advice, cause: &NamedCause, way: &PredictedWay, head: &str) -> Vec<String> {
+    let Some(command) = &way.command else { return Vec::new() };
+    let is_rule = cause.remedy.command.as_ref() == Some(command);
+    let step = if is_rule { format!("{}; ", cause.remedy.step) } else { String::new() };
+    let recorded = digits(advice.predictions.recorded_s, 2);
+    command_lines(
+        advice,
+        head,
+        command,
+        format!("{step}predicted {} instead of {recorded} s ({})", range(way), way.rounding.label()),
+    )
+}
+
+/// `9.8 s (8.1 to 12)`.
+pub(super) fn range(way: &PredictedWay) -> String {
+    format!("{} s ({} to {})", digits(way.predicted_s, 2), digits(way.least_s, 2), digits(way.most_s, 2))
+}
+
+/// All ways that were simulated, the fastest first.
+pub(super) fn predictions(advice: &Advice) -> String {
+    let predictions = &advice.predictions;
+    let why = || predictions.not_predicted.iter().map(|why| format!("not predicted: {}\n", shown(why))).collect::<String>();
+    if predictions.ways.is_empty() {
+        return why();
+    }
+    let mut table = ResultTable::new(["threads", "runtime", "predicted s", "from", "to", "processor s", "results"]);
+    for way in &predictions.ways {
+        let runtime = if way.is_recorded { format!("{} (as it ran)", way.runtime) } else { way.runtime.to_owned() };
+        let times = [way.predicted_s, way.least_s, way.most_s, way.cpu_s].map(|time| digits(time, 3));
+        let label = way.rounding.label().to_owned();
+        table.rows.push([vec![way.threads.to_string(), runtime], times.to_vec(), vec![label]].concat());
+    }
+    format!("{}{}", table.to_text(), why())
+}
+
+fn command_lines(advice: &Advice, head: &str, command: &str, mut words: String) -> Vec<String> {
     let lines = paste::wrapped(command, COLUMNS - INDENT).unwrap_or_else(|| {
         words += "; the dots stand for the rest of your command";
         vec![paste::short(command, advice.seen.command.as_deref().unwrap_or("COMMAND"))]
     });
-    let head = |at: usize| if at == 0 { "CURE" } else { "" };
+    let head = |at: usize| if at == 0 { head } else { "" };
     let mut lines: Vec<String> = lines.iter().enumerate().map(|(at, line)| format!("{:<INDENT$}{line}", head(at))).collect();
     lines.extend(wrapped("", &words));
     lines

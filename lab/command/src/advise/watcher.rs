@@ -57,6 +57,8 @@ pub(super) struct Watcher {
     unwatched: Nanos,
     cost: Nanos,
     pub(super) not_seen: Vec<String>,
+    /// How long the program took, once it has exited.
+    pub(super) ran_for: Option<Nanos>,
 }
 
 impl Watcher {
@@ -96,6 +98,7 @@ impl Watcher {
             unwatched: usage::thread_cpu(),
             cost: Nanos::ZERO,
             not_seen,
+            ran_for: None,
         }
     }
 
@@ -269,6 +272,7 @@ impl Watcher {
             command: self.command,
             python: None,
             samples: self.samples.map(SampleReader::finish),
+            ran_for: self.ran_for,
         };
         (seen, self.not_seen)
     }

@@ -126,7 +126,8 @@ pub enum Verb {
     /// Runs one program unchanged on Foregather's OpenMP runtime and barriers (`run` starts the
     /// ranks of a job, `app` five programs of this project).
     #[command(after_help = "Example: foregather exec -- python3 train.py\n\
-                            Example: foregather exec --compare 5 --output fit.json -- python3 train.py && foregather report fit.json\n\n\
+                            Example: foregather exec --compare 5 --output fit.json -- python3 train.py && foregather report fit.json\n\
+                            Example: foregather exec --auto -- python3 train.py\n\n\
                             The libraries go before the program's own, so they serve programs linked with libgomp and wheels that bring \
                             theirs. A program that needs an OpenMP name which this runtime lacks keeps its own, and that is said.\n\
                             FOREGATHER=off changes nothing. Exit code and signals are the program's; 127: there is none, 126: it cannot be \
@@ -137,7 +138,7 @@ pub enum Verb {
     #[command(after_help = "Example: foregather advise -- python3 train.py\n\
                             Example: foregather advise --check --repeatable -- ./solve input.dat\n\
                             Example: foregather advise --pid 4711 --for 10s\n\
-                            Example: foregather advise --save seen.json -- ./solve && foregather advise --from seen.json\n\
+                            Example: foregather advise --save seen.json -- ./solve && foregather advise --from seen.json --on 64 --quota 8\n\
                             Example: python -m foregather.advise train.py\n\n\
                             Needs no rights but those of the same user. The advice goes to standard error; output and exit code are the \
                             program's (128 and the number of the signal that killed it). Ctrl-C prints what was seen so far.")]
@@ -261,6 +262,17 @@ pub struct Exec {
     /// waiting policy, too.
     #[arg(long)]
     pub stats: bool,
+    /// Runs the program as it is, and learns from that: the first run watches it as `advise` does, later runs
+    /// compare a cure with the program as it is, a run each, and once it is known to help they use it. A line
+    /// says what was applied. Only cures that keep the bits of results are taken.
+    #[arg(long, conflicts_with_all = ["compare", "stats", "library", "blas", "output"])]
+    pub auto: bool,
+    /// Also takes cures that may change rounding: other numbers of threads, and this project's runtime.
+    #[arg(long, requires = "auto")]
+    pub allow_rounding: bool,
+    /// Removes what `--auto` keeps for this program, and does not run it.
+    #[arg(long, conflicts_with_all = ["compare", "stats", "library", "blas", "output"])]
+    pub forget: bool,
     /// Runs the program with and without the libraries, this often each, in random order, and says how many
     /// times as fast it is with them. The program reads nothing, and must print the same each time.
     /// Ctrl-C keeps the pairs that are complete.
@@ -359,6 +371,15 @@ pub struct Advise {
     /// Judges what --save wrote, here or on another machine, instead of a program.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["program", "pid", "span", "library", "no_preload", "sample", "check", "save"])]
     pub from: Option<PathBuf>,
+    /// Prints how long the program would take with other numbers of threads and other ways to wait, as a table.
+    #[arg(long, conflicts_with_all = ["pid", "no_preload"])]
+    pub predict: bool,
+    /// Predicts for a machine with this many processors.
+    #[arg(long, value_name = "PROCESSORS", requires = "from", value_parser = clap::value_parser!(u32).range(1..=1_024))]
+    pub on: Option<u32>,
+    /// Predicts for a quota of this many processors' worth of time.
+    #[arg(long, value_name = "PROCESSORS", requires = "from", value_parser = processors)]
+    pub quota: Option<f64>,
     /// Whether and how cures are tried.
     #[command(flatten)]
     pub check: CheckOptions,
@@ -397,6 +418,12 @@ fn span(text: &str) -> Result<Nanos, String> {
     let milliseconds = number.trim().parse::<f64>().ok().map(|number| number * unit_ms);
     let fits = milliseconds.filter(|milliseconds| (100.0..=86_400_000.0).contains(milliseconds));
     fits.map(|milliseconds| Nanos::from_ms(milliseconds as u64)).ok_or_else(|| "write 100ms to 86400s, such as 10s".to_owned())
+}
+
+/// Processors' worth of time: 0.01 to 1024.
+fn processors(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| (0.01..=1_024.0).contains(number));
+    number.ok_or_else(|| "write 0.01 to 1024, such as 1.5".to_owned())
 }
 
 /// Options of `run`.

@@ -1,8 +1,11 @@
 //! `exec`: a program as it is, on this project's runtimes.
 //!
 //! The loader puts the libraries before the program's own (`LD_PRELOAD`). Then this process becomes the
-//! program, so that signals, exit code and terminal are its own.
+//! program, so that signals, exit code and terminal are its own. [`auto`] runs it as it is, or with the cure
+//! that [`kept_cure`] keeps for it.
+mod auto;
 mod compare;
+mod kept_cure;
 pub(crate) mod places;
 pub(crate) mod program;
 
@@ -36,6 +39,9 @@ const SANITIZER: (&str, &str) = ("ASAN_OPTIONS", "verify_asan_link_order=0");
 /// # Errors
 /// Without the libraries, or if there is no such program.
 pub(crate) fn run(cli: &Cli, options: &Exec) -> Result<()> {
+    if options.auto || options.forget {
+        return auto::run(cli, options);
+    }
     let (name, arguments) = options.program.split_first().context("a program")?;
     let program = find_program(name)?;
     let is_off = std::env::var_os("FOREGATHER").is_some_and(|value| value == "off");

@@ -107,6 +107,13 @@ pub(crate) fn for_glibc_alone(library: &Path) -> PathBuf {
     path.into()
 }
 
+/// The build id of a program or library, in hexadecimal digits.
+pub(crate) fn build_id(file: &Path) -> Option<String> {
+    let bytes = fs::read(file).ok()?;
+    let id = parse(&bytes)?.build_id().ok().flatten()?;
+    Some(id.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
 fn parse(bytes: &[u8]) -> Option<ElfFile64<'_, Endianness>> {
     ElfFile64::parse(bytes).ok()
 }
@@ -142,14 +149,17 @@ fn openmp(bytes: &[u8], needed: bool) -> Vec<String> {
     names.filter(|name| PREFIXES.iter().any(|prefix| name.starts_with(prefix))).map(str::to_owned).collect()
 }
 
-/// The program's file and those of its libraries, but for the runtime itself: the loader lists them, and runs
-/// nothing.
+/// The program's file and those of its libraries, but for the runtime itself.
 fn files_of(program: &Path) -> Vec<PathBuf> {
+    let others = libraries_of(program).into_iter().filter(|path| !path.to_string_lossy().contains("libgomp"));
+    std::iter::once(program.to_owned()).chain(others).collect()
+}
+
+/// The libraries that a program is linked with: the loader lists them, and runs nothing.
+pub(crate) fn libraries_of(program: &Path) -> Vec<PathBuf> {
     let listed = Command::new(program).env("LD_TRACE_LOADED_OBJECTS", "1").output().map(|said| said.stdout).unwrap_or_default();
     let listed = String::from_utf8_lossy(&listed).into_owned();
-    let paths = listed.lines().filter_map(|line| line.split_once(" => ")?.1.split_once(" (").map(|(path, _)| path));
-    let others = paths.filter(|path| !path.contains("libgomp")).map(PathBuf::from);
-    std::iter::once(program.to_owned()).chain(others).collect()
+    listed.lines().filter_map(|line| line.split_once(" => ")?.1.split_once(" (").map(|(path, _)| path.into())).collect()
 }
 
 #[cfg(test)]

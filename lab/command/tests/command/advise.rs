@@ -74,7 +74,9 @@ fn cures_are_tried_beside_the_program_as_it_is() {
     let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&document).unwrap()).unwrap();
     validate(&document, "advice.schema.json");
     let checked = document["checked"].as_array().unwrap();
-    assert!(is_alone || !checked.is_empty(), "{screen}");
+    // On a busy machine another program may be the only cause.
+    let is_busy = screen.contains("at the same time");
+    assert!(is_alone || is_busy || !checked.is_empty(), "{screen}");
     for cure in checked {
         assert_eq!((&cure["pairs"], &cure["does_the_same"]), (&5.into(), &true.into()), "{screen}");
         assert!(screen.contains("CHECK  ") && screen.contains("what it prints is the same each time"), "{screen}");

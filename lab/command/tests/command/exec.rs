@@ -127,3 +127,28 @@ fn statistics_are_the_page_of_advise() {
     let refused = foregather(&["exec", "--output", "file", "--", "true"]).output().unwrap();
     assert!(refused.status.code() == Some(2) && stderr(&refused).contains("--stats"), "{}", stderr(&refused));
 }
+
+#[test]
+fn a_program_is_watched_once_and_what_is_kept_can_be_removed() {
+    let cache = scratch("auto-cache");
+    let run = |options: &[&str], ci: &str| {
+        let mut command = foregather(&[&["exec"], options, &["--", "sh", "-c", "echo own; exit 5"]].concat());
+        for name in ["GITHUB_ACTIONS", "GITLAB_CI", "SUDO_UID", "DOAS_USER"] {
+            command.env_remove(name);
+        }
+        command.env("XDG_CACHE_HOME", &cache).env("HOME", &cache).env("CI", ci);
+        let said = command.output().unwrap();
+        (said.status.code(), String::from_utf8_lossy(&said.stdout).into_owned(), stderr(&said))
+    };
+    std::fs::create_dir_all(&cache).unwrap();
+    let kept = || std::fs::read_dir(cache.join("foregather/cures")).map_or(0, |files| files.count());
+    let (code, own, said) = run(&["--auto"], "");
+    assert_eq!((code, own.as_str(), kept()), (Some(5), "own\n", 1), "{said}");
+    assert!(said.contains("no setting that keeps results' bits"), "{said}");
+    assert_eq!(run(&["--auto"], ""), (Some(5), "own\n".to_owned(), String::new()), "it is run as it is");
+    let (code, own, said) = run(&["--auto"], "true");
+    assert!(code == Some(5) && own == "own\n" && said.contains("nothing is kept: this is a CI job"), "{said}");
+    let (code, own, said) = run(&["--forget"], "");
+    assert_eq!((code, own.as_str(), kept()), (Some(0), "", 0), "{said}");
+    assert!(run(&["--forget"], "").2.contains("nothing was kept for this program"));
+}

@@ -1,0 +1,319 @@
+//! The program under other settings, simulated from what was seen of its teams.
+//!
+//! The recorded run is simulated first. If the simulation misses its time, nothing is predicted. What
+//! `--check` measures later is kept by model, and widens the ranges of that model's predictions.
+use super::teams::{is_disturbed, recorded_work};
+use crate::cli::Advise;
+use crate::exec;
+use foregather_bench::prices;
+use foregather_host::kept::{self, Numbers};
+use foregather_host::{affinity, costs, interrupt};
+use foregather_machine::{Costs, Nanos};
+use foregather_measure::counterfactual::{
+    PeerModel, RecordedWork, SimulatedMachine, SimulatedTime, StartSetting, look_ns, simulate,
+};
+use foregather_watch::{Observation, Rounding, cures};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// A prediction that is off by more than that is wrong.
+const NEAR: f64 = 1.5;
+/// No prediction is said to be better than that.
+const LEAST_FACTOR: f64 = 1.1;
+/// A cure is worth naming if it takes no more than this part of the time, or as long and this part of the
+/// processor time.
+const FASTER: f64 = 0.9;
+const SAVES: f64 = 0.75;
+/// What a region costs besides work and waits is no more than that.
+const MOST_OVERHEAD: Nanos = Nanos::from_us(4);
+/// The file of what predictions missed by, in thousandths, by model.
+const KEPT: (&str, &str) = ("predictions", "foregather.predictions/1");
+const NEAR_THOUSANDTHS: [u64; 2] = [1_000, 1_500];
+
+/// The machine that a program was seen on, as far as predictions need it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SeenMachine {
+    /// Processors on which it could start.
+    cpus: u32,
+    costs_ns: [u64; 6],
+    look_ns: f64,
+}
+
+impl SeenMachine {
+    /// This machine. Its costs are measured if they are not kept, within the usual range: other programs may run.
+    pub(super) fn here() -> Self {
+        let cpus = affinity::allowed().len() as u32;
+        let kept = costs::load().ok().flatten().map(|kept| kept.costs);
+        let measured = || prices::measure().map_or(Costs::TYPICAL, |(_, costs)| costs);
+        let [least, most] = Costs::USUAL.map(|costs| costs.to_array());
+        let costs = kept.unwrap_or_else(|| {
+            let measured = measured().to_array();
+            Costs::from_array(core::array::from_fn(|at| measured[at].clamp(least[at], most[at])))
+        });
+        Self { cpus, costs_ns: costs.to_array().map(|cost| cost.0), look_ns: look_ns() }
+    }
+
+    /// Returns whether a machine can have such numbers.
+    pub(super) fn is_possible(&self) -> bool {
+        let costs = self.costs_ns.iter().all(|cost| (1..=100_000_000).contains(cost));
+        costs && (1..=16_384).contains(&self.cpus) && (0.01..=100_000.0).contains(&self.look_ns)
+    }
+}
+
+/// A way to start the program, and how long it would take then.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct PredictedWay {
+    pub(super) command: Option<String>,
+    pub(super) threads: u32,
+    pub(super) runtime: &'static str,
+    pub(super) rounding: Rounding,
+    /// Seconds: the prediction, and the ends of its range.
+    pub(super) predicted_s: f64,
+    pub(super) least_s: f64,
+    pub(super) most_s: f64,
+    /// Seconds of processor time.
+    pub(super) cpu_s: f64,
+    /// Whether it is the way in which the program ran.
+    pub(super) is_recorded: bool,
+    /// The settings before the command, and whether it runs on this project's runtime.
+    #[serde(skip)]
+    pub(super) settings: String,
+    #[serde(skip)]
+    pub(super) own_runtime: bool,
+}
+
+/// All ways that were simulated.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Predictions {
+    /// How long the program was watched, in seconds.
+    pub(super) recorded_s: f64,
+    /// The fastest first; empty if nothing is predicted.
+    pub(super) ways: Vec<PredictedWay>,
+    /// Why nothing, or not everything, is predicted.
+    pub(super) not_predicted: Vec<String>,
+    /// Whether a way that takes as long and less processor time is a cure, too.
+    #[serde(skip)]
+    wants_savings: bool,
+}
+
+impl Predictions {
+    /// The best way and the best way of the other class of rounding, as far as they pay.
+    pub(super) fn advice(&self) -> Vec<&PredictedWay> {
+        let Some(recorded) = self.ways.iter().find(|way| way.is_recorded) else { return Vec::new() };
+        let pays = |way: &&PredictedWay| {
+            let is_faster = way.predicted_s <= recorded.predicted_s * FASTER;
+            let saves =
+                self.wants_savings && way.predicted_s <= recorded.predicted_s * 1.02 && way.cpu_s <= recorded.cpu_s * SAVES;
+            !way.is_recorded && way.command.is_some() && (is_faster || saves)
+        };
+        let mut found: Vec<&PredictedWay> = Vec::new();
+        for way in self.ways.iter().filter(pays) {
+            if found.iter().all(|known| known.rounding != way.rounding) {
+                found.push(way);
+            }
+        }
+        found
+    }
+
+    /// Returns whether ways were simulated, and none of them helps.
+    pub(super) fn refutes(&self) -> bool {
+        self.ways.len() > 1 && self.advice().is_empty()
+    }
+
+    /// That of a command.
+    pub(super) fn of(&self, command: &str) -> Option<&PredictedWay> {
+        self.ways.iter().find(|way| way.command.as_deref() == Some(command))
+    }
+}
+
+/// What `options` want to know of the program: under its own circumstances, or on another machine.
+pub(super) fn predict(options: &Advise, seen: &Observation, machine: &SeenMachine, wants_savings: bool) -> Predictions {
+    let recorded_s = seen.lasted().as_secs();
+    let found = recorded_work(seen).and_then(|work| ways(options, seen, machine, work));
+    match found {
+        Ok((mut ways, not_predicted)) => {
+            ways.sort_by(|a, b| (a.predicted_s, a.cpu_s).partial_cmp(&(b.predicted_s, b.cpu_s)).expect("times are numbers"));
+            Predictions { recorded_s, ways, not_predicted, wants_savings }
+        }
+        Err(why) => Predictions { recorded_s, ways: Vec::new(), not_predicted: vec![why], wants_savings },
+    }
+}
+
+fn ways(
+    options: &Advise,
+    seen: &Observation,
+    machine: &SeenMachine,
+    mut work: RecordedWork,
+) -> Result<(Vec<PredictedWay>, Vec<String>), String> {
+    let model = runtime_model(seen).ok_or("how the program's runtime waits is not modelled")?;
+    let mut simulated = SimulatedMachine {
+        cpus: seen.allowed().len().max(1) as u32,
+        known_cpus: if seen.command.is_some() { machine.cpus } else { seen.allowed().len() as u32 },
+        quota: seen.quota,
+        costs: Costs::from_array(machine.costs_ns.map(Nanos)),
+        look_ns: machine.look_ns,
+    };
+    let as_recorded = StartSetting { threads: None, model };
+    let base = fitted(seen, &mut work, &simulated, &as_recorded)?;
+    let missed = factor(seen.lasted(), base.wall[0]);
+    if missed > NEAR {
+        let both = format!("{:.2} s for the run of {:.2} s", base.wall[0].as_secs(), seen.lasted().as_secs());
+        return Err(format!("the simulation gives {both}, so it lacks what decides here"));
+    }
+    if options.on.is_some() || options.quota.is_some() {
+        let cpus = options.on.unwrap_or(simulated.cpus);
+        simulated = SimulatedMachine { cpus, known_cpus: cpus, quota: options.quota, ..simulated };
+    }
+    let (mut ways, mut notes) = (Vec::new(), Vec::new());
+    let kept = kept::load(KEPT.0, KEPT.1).unwrap_or_default();
+    for setting in settings(&work, &simulated, model, seen) {
+        let way = format!("{} with {} threads", setting.model.name(), threads_of(&work, &setting));
+        if is_refuted(&kept, setting.model) && setting != as_recorded {
+            notes.push(format!("{way}: the last predictions of this model were wrong"));
+            continue;
+        }
+        if interrupt::requested() {
+            break;
+        }
+        match simulate(&work, &simulated, &setting) {
+            Ok(time) => {
+                ways.push(way_of(seen, &work, &as_recorded, &setting, time, missed.max(kept_factor(&kept, setting.model))))
+            }
+            Err(why) => notes.push(format!("{way}: {why}")),
+        }
+    }
+    Ok((ways, notes))
+}
+
+/// Simulates the run as it was, and charges to regions what they cost besides.
+fn fitted(
+    seen: &Observation,
+    work: &mut RecordedWork,
+    machine: &SimulatedMachine,
+    setting: &StartSetting,
+) -> Result<SimulatedTime, String> {
+    let base = simulate(work, machine, setting)?;
+    let lacks = seen.lasted() - base.wall[0];
+    if is_disturbed(seen) || lacks == Nanos::ZERO {
+        return Ok(base);
+    }
+    for team in &mut work.teams {
+        team.overhead = Nanos(lacks.0 / team.regions.max(1)).min(MOST_OVERHEAD);
+    }
+    simulate(work, machine, setting)
+}
+
+/// The ways to start the program that are worth a look.
+fn settings(work: &RecordedWork, machine: &SimulatedMachine, model: PeerModel, seen: &Observation) -> Vec<StartSetting> {
+    let models: &[PeerModel] = match model {
+        PeerModel::Libgomp | PeerModel::LibgompActive | PeerModel::LibgompPassive => {
+            &[PeerModel::Libgomp, PeerModel::LibgompActive, PeerModel::LibgompPassive, PeerModel::Own]
+        }
+        PeerModel::Libomp | PeerModel::LibompPassive => &[PeerModel::Libomp, PeerModel::LibompPassive],
+        _ => &[model],
+    };
+    let whole = machine.quota.map_or(machine.cpus, |quota| (quota.floor() as u32).clamp(1, machine.cpus));
+    let now = work.teams.iter().map(|team| team.parts.len() as u32).max().unwrap_or(1);
+    let mut counts = vec![None, Some(1), Some(2), Some(whole), Some(machine.cpus), Some(machine.cpus.div_ceil(2))];
+    // Fewer threads than recorded need no more memory and no other input.
+    counts.retain(|count| count.is_none_or(|count| count != now && (count < now || !seen.sizes_regions())));
+    counts.sort_unstable();
+    counts.dedup();
+    counts.iter().flat_map(|&threads| models.iter().map(move |&model| StartSetting { threads, model })).collect()
+}
+
+fn threads_of(work: &RecordedWork, setting: &StartSetting) -> u32 {
+    let recorded = work.teams.iter().map(|team| team.parts.len() as u32).max().unwrap_or(1);
+    setting.threads.unwrap_or(recorded)
+}
+
+fn way_of(
+    seen: &Observation,
+    work: &RecordedWork,
+    as_recorded: &StartSetting,
+    setting: &StartSetting,
+    time: SimulatedTime,
+    factor: f64,
+) -> PredictedWay {
+    let mut words: Vec<String> = setting.threads.map(|threads| cures::openmp_size(seen, threads)).into_iter().collect();
+    let is_own = setting.model == PeerModel::Own && as_recorded.model != PeerModel::Own;
+    if setting.model != as_recorded.model && !is_own {
+        // What is usual has to be said if something else was set.
+        let usual = |model| if model == PeerModel::Libgomp { "-u OMP_WAIT_POLICY" } else { "-u KMP_BLOCKTIME" };
+        let setting = setting.model.setting();
+        words.insert(0, if setting.is_empty() { format!("env {}", usual(as_recorded.model)) } else { setting.to_owned() });
+    }
+    let exec = if is_own { own_runtime() } else { Some(String::new()) };
+    let words = words.join(" ");
+    let command = exec.and_then(|exec| cures::before(seen, format!("{words} {exec}").trim()));
+    let same = setting.threads.is_none() && !is_own;
+    let [median, least, most] = time.wall.map(Nanos::as_secs);
+    let factor = factor.max(LEAST_FACTOR);
+    PredictedWay {
+        command,
+        threads: threads_of(work, setting),
+        runtime: setting.model.name(),
+        rounding: if same { Rounding::SameBits } else { Rounding::MayChange },
+        predicted_s: median,
+        least_s: least / factor,
+        most_s: most * factor,
+        cpu_s: time.cpu.as_secs(),
+        is_recorded: setting == as_recorded,
+        settings: words,
+        own_runtime: is_own,
+    }
+}
+
+/// This project's runtime before a program, if it is installed.
+pub(super) fn own_runtime() -> Option<String> {
+    let here = std::env::current_exe().ok()?;
+    exec::places::find(here.parent().unwrap_or(Path::new("/")), exec::OPENMP)?;
+    Some(super::command_line(&[here.into_os_string(), "--quiet".into(), "exec".into(), "--".into()]))
+}
+
+/// How the runtime of the program waits, by its settings.
+fn runtime_model(seen: &Observation) -> Option<PeerModel> {
+    let settings = seen.settings();
+    let set = |name: &str| settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_ascii_lowercase());
+    let policy = set("OMP_WAIT_POLICY");
+    if seen.uses("foregather") {
+        return Some(PeerModel::Own);
+    }
+    if seen.uses("libgomp") {
+        return match (set("GOMP_SPINCOUNT"), policy.as_deref()) {
+            (Some(count), _) if count == "0" => Some(PeerModel::LibgompPassive),
+            (Some(_), _) => None,
+            (None, Some("active")) => Some(PeerModel::LibgompActive),
+            (None, Some("passive")) => Some(PeerModel::LibgompPassive),
+            (None, _) => Some(PeerModel::Libgomp),
+        };
+    }
+    let is_libomp = seen.uses("libomp") || seen.uses("libiomp5");
+    let blocks = set("KMP_BLOCKTIME").is_some_and(|time| time == "0") || policy.as_deref() == Some("passive");
+    is_libomp.then_some(if blocks { PeerModel::LibompPassive } else { PeerModel::Libomp })
+}
+
+fn factor(one: Nanos, other: Nanos) -> f64 {
+    let ratio = one.0.max(1) as f64 / other.0.max(1) as f64;
+    ratio.max(1.0 / ratio)
+}
+
+/// By how much this model's predictions were off lately.
+fn kept_factor(kept: &Numbers, model: PeerModel) -> f64 {
+    kept.get(model.name()).map_or(1.0, |kept| kept.newest() as f64 / 1_000.0).clamp(1.0, 5.0)
+}
+
+/// Returns whether the last predictions of a model were all wrong.
+fn is_refuted(kept: &Numbers, model: PeerModel) -> bool {
+    kept.get(model.name()).is_some_and(|kept| kept.value(NEAR_THOUSANDTHS) > NEAR_THOUSANDTHS[1])
+}
+
+/// Keeps by how much a prediction was off, for later ranges. Where nothing can be kept, ranges stay as they
+/// are.
+pub(super) fn keep(way: &PredictedWay, measured_s: f64) {
+    let mut kept = kept::load(KEPT.0, KEPT.1).unwrap_or_default();
+    let off = (measured_s / way.predicted_s).max(way.predicted_s / measured_s);
+    kept.entry(way.runtime.to_owned()).or_default().add((off.min(1_000.0) * 1_000.0) as u64);
+    let _ = kept::store(KEPT.0, KEPT.1, &kept);
+}

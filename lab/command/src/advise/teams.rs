@@ -1,0 +1,100 @@
+//! The teams of a program, from what their threads recorded: how long members compute in a region, and how much
+//! that differs.
+use foregather_host::watched::page::{ActivityCounts, ThreadActivity};
+use foregather_machine::Nanos;
+use foregather_measure::counterfactual::{RecordedWork, TeamWork};
+use foregather_watch::{Observation, ThreadAccount, TimeSplit};
+
+/// Other work than teams' that takes this part of the processor time decides, too.
+const OUTSIDE: f64 = 0.1;
+/// Parts that sleep for this part of their time wait for something that is not modelled.
+const SLEEPS: f64 = 0.1;
+
+/// The teams of the program, from what their threads recorded.
+pub(super) fn recorded_work(seen: &Observation) -> Result<RecordedWork, String> {
+    let leads = |account: &&ThreadAccount| account.recorded.as_ref().is_some_and(|record| record.counts.regions > 0);
+    let leaders: Vec<&ThreadAccount> = seen.ledger.threads.values().filter(leads).collect();
+    if leaders.is_empty() {
+        return Err("no parallel regions were recorded".to_owned());
+    }
+    let (mut teams, mut within) = (Vec::new(), Nanos::ZERO);
+    for leader in leaders {
+        let (team, ran) = team_of(seen, leader)?;
+        within += ran;
+        teams.push(team);
+    }
+    let all = seen.ledger.threads.values().fold(Nanos::ZERO, |sum, account| sum + account.total.ran);
+    if (all - within).0 as f64 > all.0 as f64 * OUTSIDE {
+        return Err("threads outside of parallel regions use the processors, too".to_owned());
+    }
+    let lasted = seen.lasted().0.max(1) as f64;
+    let others = seen.competitors.iter().map(|other| other.cpu.0 as f64 / lasted).collect();
+    Ok(RecordedWork { teams, others })
+}
+
+/// The team of a leader, and the processor time of its threads.
+fn team_of(seen: &Observation, leader: &ThreadAccount) -> Result<(TeamWork, Nanos), String> {
+    let (process, first) = (leader.last.process, leader.last.thread);
+    let is_member = |account: &&ThreadAccount| {
+        let is_of_team = account.recorded.as_ref().is_some_and(|record| record.creator == first && record.counts.parts > 0);
+        account.last.process == process && account.last.thread != first && is_of_team
+    };
+    let members: Vec<&ThreadAccount> = [leader].into_iter().chain(seen.ledger.threads.values().filter(is_member)).collect();
+    let counts = |account: &ThreadAccount| account.recorded.as_ref().map(|record| record.counts).unwrap_or_default();
+    if counts(leader).nested > 0 {
+        return Err("regions within regions are not modelled".to_owned());
+    }
+    let (mut parts, mut slept, mut spent) = (Vec::new(), Nanos::ZERO, Nanos::ZERO);
+    for member in &members {
+        let during = member.during(ThreadActivity::Part);
+        // Sleeps until a partner arrives are near by: looks do not tell them apart exactly.
+        let lock = member.during(ThreadActivity::Lock).total();
+        slept += during.device + lock;
+        spent += during.total() + lock;
+        parts.push(Nanos(recorded_of(member, ThreadActivity::Part, during).ran.0 / counts(member).parts.max(1)));
+    }
+    if slept.0 as f64 > spent.0 as f64 * SLEEPS {
+        return Err("parts of regions sleep: in files, at locks or by themselves".to_owned());
+    }
+    let regions = counts(leader).regions;
+    let own = recorded_of(leader, ThreadActivity::Own, leader.during(ThreadActivity::Own));
+    let sum = |of: fn(&ActivityCounts) -> u64| members.iter().map(|member| of(&counts(member))).sum::<u64>();
+    let (episodes, waited) = (sum(|counts| counts.episodes), sum(|counts| counts.waited_ns));
+    let barriers = (episodes as f64 / regions as f64).round().clamp(1.0, 64.0) as u32;
+    let spread = spread(seen, &parts, barriers, waited as f64 / (episodes.max(1) * (parts.len() as u64 - 1).max(1)) as f64);
+    let ran = members.iter().fold(Nanos::ZERO, |sum, member| sum + member.total.ran);
+    let (gap, asleep) = (Nanos(own.ran.0 / regions), own.asleep + own.device);
+    Ok((TeamWork { process, regions, barriers, gap, parts, spread, asleep, overhead: Nanos::ZERO }, ran))
+}
+
+/// Looks end a moment before the program does, and what the threads recorded does not: so looks say only how an
+/// activity was spent.
+fn recorded_of(account: &ThreadAccount, activity: ThreadActivity, seen: TimeSplit) -> TimeSplit {
+    let Some(record) = &account.recorded else { return seen };
+    let by = record.times[activity as usize].0 as f64 / seen.total().0.max(1) as f64;
+    let scaled = |time: Nanos| Nanos((time.0 as f64 * by) as u64);
+    TimeSplit { ran: scaled(seen.ran), ready: scaled(seen.ready), device: scaled(seen.device), asleep: scaled(seen.asleep) }
+}
+
+/// Returns whether threads waited for processors so long that arrivals say nothing about work.
+pub(super) fn is_disturbed(seen: &Observation) -> bool {
+    let spent = seen.spent();
+    spent.ready.0 as f64 > spent.total().0 as f64 * 0.03
+}
+
+/// By how much parts differ from region to region, from how long the others wait: more than constant parts
+/// would make them wait. For two members the mean of the absolute difference is 0.8 standard deviations of the
+/// difference.
+fn spread(seen: &Observation, parts: &[Nanos], barriers: u32, waited_ns: f64) -> Nanos {
+    let (Some(most), mean) = (parts.iter().max(), parts.iter().map(|part| part.0 as f64).sum::<f64>() / parts.len() as f64)
+    else {
+        return Nanos::ZERO;
+    };
+    if parts.len() < 2 || is_disturbed(seen) {
+        return Nanos::ZERO;
+    }
+    let barriers = f64::from(barriers);
+    let constant = (most.0 as f64 - mean) * parts.len() as f64 / (parts.len() - 1) as f64 / barriers;
+    let more = (waited_ns * waited_ns - constant * constant).max(0.0).sqrt() / 0.8 / 2f64.sqrt();
+    Nanos(more.min(mean / barriers) as u64)
+}
