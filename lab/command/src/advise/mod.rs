@@ -2,8 +2,8 @@
 //!
 //! [`watcher`] looks at the program until it exits; `systems/watch` judges what it saw; [`text`] prints the
 //! screen, [`paste`] its commands, and [`document`] the same as JSON. [`recorded`] keeps what was seen in a
-//! file. [`teams`] and [`predicted`] simulate the program under other settings, and [`check`] tries the cures.
-//! [`samples`] and [`symbols`] name the functions that threads executed.
+//! file. [`teams`] and [`predicted`] simulate the program under other settings, and [`check`] tries the
+//! cures. [`samples`] and [`symbols`] name the functions that threads executed.
 mod check;
 mod document;
 mod paste;

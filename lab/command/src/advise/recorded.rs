@@ -28,7 +28,8 @@ struct Recording {
     seen: Value,
 }
 
-/// Writes what was seen. The command's arguments may be anything, so they are left out unless they are wanted.
+/// Writes what was seen. The command's arguments may be anything, so they are left out unless they are
+/// wanted.
 ///
 /// # Errors
 /// If the file cannot be written.

@@ -1,5 +1,5 @@
-//! The teams of a program, from what their threads recorded: how long members compute in a region, and how much
-//! that differs.
+//! The teams of a program, from what their threads recorded: how long members compute in a region, and how
+//! much that differs.
 use foregather_host::watched::page::{ActivityCounts, ThreadActivity};
 use foregather_machine::Nanos;
 use foregather_measure::counterfactual::{RecordedWork, TeamWork};
@@ -67,8 +67,8 @@ fn team_of(seen: &Observation, leader: &ThreadAccount) -> Result<(TeamWork, Nano
     Ok((TeamWork { process, regions, barriers, gap, parts, spread, asleep, overhead: Nanos::ZERO }, ran))
 }
 
-/// Looks end a moment before the program does, and what the threads recorded does not: so looks say only how an
-/// activity was spent.
+/// Looks end a moment before the program does, and what the threads recorded does not: so looks say only
+/// how an activity was spent.
 fn recorded_of(account: &ThreadAccount, activity: ThreadActivity, seen: TimeSplit) -> TimeSplit {
     let Some(record) = &account.recorded else { return seen };
     let by = record.times[activity as usize].0 as f64 / seen.total().0.max(1) as f64;
@@ -83,8 +83,8 @@ pub(super) fn is_disturbed(seen: &Observation) -> bool {
 }
 
 /// By how much parts differ from region to region, from how long the others wait: more than constant parts
-/// would make them wait. For two members the mean of the absolute difference is 0.8 standard deviations of the
-/// difference.
+/// would make them wait. For two members the mean of the absolute difference is 0.8 standard deviations of
+/// the difference.
 fn spread(seen: &Observation, parts: &[Nanos], barriers: u32, waited_ns: f64) -> Nanos {
     let (Some(most), mean) = (parts.iter().max(), parts.iter().map(|part| part.0 as f64).sum::<f64>() / parts.len() as f64)
     else {
@@ -97,4 +97,72 @@ fn spread(seen: &Observation, parts: &[Nanos], barriers: u32, waited_ns: f64) ->
     let constant = (most.0 as f64 - mean) * parts.len() as f64 / (parts.len() - 1) as f64 / barriers;
     let more = (waited_ns * waited_ns - constant * constant).max(0.0).sqrt() / 0.8 / 2f64.sqrt();
     Nanos(more.min(mean / barriers) as u64)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use foregather_host::watched::page::RecordedThread;
+    use foregather_host::watched::program::ProgramFacts;
+    use foregather_host::watched::task::{TaskFacts, TaskReading, TaskState};
+
+    /// A program of a second: its two threads have 100 regions of 6 ms, and between them the leader works for 4 ms
+    /// in which the worker spins.
+    pub(in super::super) fn spinning() -> Observation {
+        let runtimes = vec!["libgomp".to_owned()];
+        let settings = vec![("OMP_WAIT_POLICY".to_owned(), "active".to_owned())];
+        let mut seen = Observation {
+            programs: vec![ProgramFacts { process: 1, name: "sum".into(), runtimes, settings }],
+            usable: vec![0, 1],
+            command: Some("./sum 3".into()),
+            ran_for: Some(Nanos::from_ms(1_000)),
+            ..Observation::default()
+        };
+        for at in (0..=1_000).step_by(10) {
+            let look = |thread: u32| {
+                let (state, ran, cpu) = (TaskState::Runnable, Nanos::from_ms(at), thread - 1);
+                let reading =
+                    TaskReading { process: 1, thread, state, ran, queued: Nanos::ZERO, cpu, disk_faults: 0, call: None };
+                let (is_part, between) = (at % 50 < 30, [ThreadActivity::Own, ThreadActivity::Idle][cpu as usize]);
+                let activity = if is_part { ThreadActivity::Part } else { between };
+                let mut record = RecordedThread { process: 1, thread, team: 2, creator: cpu, activity, ..Default::default() };
+                record.times[ThreadActivity::Part as usize] = Nanos(at * 600_000);
+                record.times[between as usize] = Nanos(at * 400_000);
+                (record.counts.regions, record.counts.parts, record.counts.sized) = (u64::from(cpu == 0) * at / 10, at / 10, 1);
+                (record.counts.episodes, record.counts.members) = (u64::from(cpu == 0) * at / 10, 2);
+                (reading, record)
+            };
+            let (readings, records): (Vec<_>, Vec<_>) = [look(1), look(2)].into_iter().unzip();
+            seen.ledger.add(Nanos::from_ms(at), &readings, &records);
+        }
+        for thread in [1, 2] {
+            seen.ledger.note(thread, TaskFacts { name: "sum".into(), allowed: vec![0, 1], preempted: 0, slept: 0 });
+        }
+        seen
+    }
+
+    fn is_near(time: Nanos, us: u64) -> bool {
+        time.0.abs_diff(us * 1_000) < us * 50
+    }
+
+    #[test]
+    fn a_team_is_known_by_what_its_threads_recorded() {
+        let seen = spinning();
+        let work = recorded_work(&seen).unwrap();
+        let [team] = &work.teams[..] else { panic!("{work:?}") };
+        assert_eq!((team.regions, team.barriers, team.parts.len(), team.spread), (100, 1, 2, Nanos::ZERO));
+        assert!(is_near(team.gap, 4_000) && team.parts.iter().all(|part| is_near(*part, 6_000)), "{team:?}");
+        assert!(!is_disturbed(&seen) && recorded_work(&Observation::default()).is_err());
+    }
+
+    #[test]
+    fn parts_that_differ_from_region_to_region_make_others_wait() {
+        let parts = [Nanos(1_000_000), Nanos(1_000_000)];
+        let seen = spinning();
+        // Two normally distributed parts differ by 1.13 standard deviations on average.
+        let found = spread(&seen, &parts, 1, 113_000.0);
+        assert!(found.0.abs_diff(100_000) < 2_000, "{found}");
+        let uneven = [Nanos(1_000_000), Nanos(1_400_000)];
+        assert_eq!(spread(&seen, &uneven, 1, 400_000.0), Nanos::ZERO, "the difference is always the same");
+    }
 }

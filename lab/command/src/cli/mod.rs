@@ -371,7 +371,8 @@ pub struct Advise {
     /// Judges what --save wrote, here or on another machine, instead of a program.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["program", "pid", "span", "library", "no_preload", "sample", "check", "save"])]
     pub from: Option<PathBuf>,
-    /// Prints how long the program would take with other numbers of threads and other ways to wait, as a table.
+    /// Prints how long the program would take with other numbers of threads and other ways to wait, as a
+    /// table.
     #[arg(long, conflicts_with_all = ["pid", "no_preload"])]
     pub predict: bool,
     /// Predicts for a machine with this many processors.

@@ -1,5 +1,5 @@
-//! `exec --auto`: the first run watches the program, later ones compare the cure with the program as it is, and
-//! once it is known to help they use it. No run starts the program twice.
+//! `exec --auto`: the first run watches the program, later ones compare the cure with the program as it is,
+//! and once it is known to help they use it. No run starts the program twice.
 use super::kept_cure::{self, CureState, KeptCure, MeasuredRun};
 use super::{NOT_STARTED, find_program, program};
 use crate::advise;

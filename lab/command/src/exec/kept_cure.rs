@@ -1,5 +1,5 @@
-//! A cure that is kept for one program on one machine: what it is kept under, its file, and what follows from the
-//! runs so far.
+//! A cure that is kept for one program on one machine: what it is kept under, its file, and what follows
+//! from the runs so far.
 use super::program;
 use crate::cli::Exec;
 use anyhow::{Context, Result, bail, ensure};
@@ -33,9 +33,9 @@ const VARIABLES: [(&str, bool); 9] = [
 /// Pairs of runs before a verdict, and the most until there is one. Later only the last ones count.
 const ENOUGH: usize = 4;
 const MOST: usize = 8;
-/// A kept cure is compared again after so many runs.
+/// A kept cure is compared again after this number of runs.
 const AGAIN: u32 = 20;
-/// A program without a cure is watched again after so many seconds: 90 days.
+/// A program without a cure is watched again after this number of seconds: 90 days.
 const STALE_S: u64 = 90 * 86_400;
 /// A cure that does not make a program faster is kept if the program takes no longer than that with it, and
 /// saves processor time.
@@ -119,7 +119,8 @@ impl KeptCure {
         matches!(self.state, CureState::Nothing | CureState::Dropped) && now.saturating_sub(self.judged_unix_s) > STALE_S
     }
 
-    /// Whether the next run is measured, and if so whether with the cure. `chance` decides what begins a pair.
+    /// Whether the next run is measured, and if so whether with the cure. `chance` decides what begins a
+    /// pair.
     pub(super) fn next_run(&self, chance: bool) -> Option<bool> {
         let measures = match self.state {
             CureState::Trial => true,

@@ -93,7 +93,7 @@ impl TeamWork {
         setting.threads.unwrap_or(self.parts.len() as u32).max(1)
     }
 
-    /// Each member's part if there are so many: the same work, dealt evenly unless it is as recorded.
+    /// Each member's part in a team of that size: the same work, dealt evenly unless it is as recorded.
     fn dealt(&self, threads: u32) -> Vec<Nanos> {
         if threads as usize == self.parts.len() {
             return self.parts.clone();

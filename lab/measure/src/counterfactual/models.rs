@@ -27,7 +27,8 @@ foregather_bench::named! {
         LibgompActive = "libgomp active",
         /// libgomp with `OMP_WAIT_POLICY=passive`.
         LibgompPassive = "libgomp passive",
-        /// libomp and Intel's runtime: a spin of `KMP_BLOCKTIME`, 200 ms, that yields if threads outnumber processors.
+        /// libomp and Intel's runtime: a spin of `KMP_BLOCKTIME`, 200 ms, that yields if threads outnumber
+        /// processors.
         Libomp = "libomp",
         /// The same with `KMP_BLOCKTIME=0`.
         LibompPassive = "libomp passive",
@@ -43,8 +44,8 @@ foregather_bench::named! {
 }
 
 impl PeerModel {
-    /// The policy by which it waits, on a machine with these costs. `is_crowded`: its process has more threads
-    /// than processors, as far as the runtime knows.
+    /// The policy by which it waits, on a machine with these costs. `is_crowded`: its process has more
+    /// threads than processors, as far as the runtime knows.
     pub fn policy(self, is_crowded: bool, look_ns: f64, costs: &Costs) -> Policy {
         let looks = |usual: u64, crowded: u64| {
             let count = if is_crowded { crowded } else { usual };
