@@ -3,7 +3,7 @@
 use crate::error::{Error, same};
 use crate::kernels::matrix::MatrixMut;
 use crate::level3::rank::herk;
-use crate::level3::trsm::trsm;
+use crate::level3::triangular::trsm;
 use crate::options::{Diag, Side, Trans, Uplo};
 use crate::scalar::{Real, Scalar};
 use crate::sweep::split_columns;

@@ -181,8 +181,8 @@ fn level3_agrees<T: Number>(m: usize, n: usize) {
         a.tame();
         let (uplo, trans, diag, hermitian) = (random.pick(&UPLO), random.pick(&TRANS), random.pick(&DIAGS), random.below(2) == 0);
         agree!(c, |c| Symm::new(hermitian, side, uplo, alpha, a.view(), b.view(), beta, c.write()).unwrap(), Table::bits);
-        agree!(c, |c| Trmm::new(side, uplo, trans, diag, alpha, a.view(), c.write()).unwrap(), Table::bits);
-        agree!(c, |c| Trsm::new(side, uplo, trans, diag, alpha, a.view(), c.write()).unwrap(), Table::bits);
+        agree!(c, |c| Triangular::trmm(side, uplo, trans, diag, alpha, a.view(), c.write()).unwrap(), Table::bits);
+        agree!(c, |c| Triangular::trsm(side, uplo, trans, diag, alpha, a.view(), c.write()).unwrap(), Table::bits);
     }
     let square = Table::<T>::any(random, m, m);
     for uplo in UPLO {
@@ -256,13 +256,13 @@ fn small_calls_agree<T: Number>(m: usize, n: usize, order: Order) {
         c,
         Table::bits,
         |c| trmm(left, uplo, trans, diag, alpha, a.view(), c.write()),
-        Trmm::new(left, uplo, trans, diag, alpha, a.view(), c.write())
+        Triangular::trmm(left, uplo, trans, diag, alpha, a.view(), c.write())
     );
     same_as_whole!(
         c,
         Table::bits,
         |c| trsm(left, uplo, trans, diag, alpha, tame.view(), c.write()),
-        Trsm::new(left, uplo, trans, diag, alpha, tame.view(), c.write())
+        Triangular::trsm(left, uplo, trans, diag, alpha, tame.view(), c.write())
     );
     same_as_whole!(
         a,

@@ -3,7 +3,7 @@ use super::{BlasCell, BlasResult, Operands, Routine, Side, measure};
 use foregather_blas::Side::Left;
 use foregather_blas::Uplo::Lower;
 use foregather_blas::{
-    Axpy, Diag, Dot, Error, Gemm, Gemv, Matrix, MatrixMut, Parts, Rank, Symm, Symv, Trans, Triangle, Trmm, Trsm, Vector,
+    Axpy, Diag, Dot, Error, Gemm, Gemv, Matrix, MatrixMut, Parts, Rank, Symm, Symv, Trans, Triangle, Triangular, Vector,
     VectorMut, axpy, dot, gemm, gemv, lu, lu_on, on, symm, symv, syrk, trmm, trsm,
 };
 use foregather_team::Team;
@@ -101,9 +101,9 @@ fn matrices(routine: Routine, way: By, n: usize, a: &[f64], b: &[f64], c: &mut [
         (Routine::Dsyrk, true) => syrk(Lower, no, 1.0, a, 0.0, c),
         (Routine::Dsyrk, false) => Rank::syrk(Lower, no, 1.0, a, 0.0, c).map(|call| given(way, call)),
         (Routine::Dtrmm, true) => trmm(Left, Lower, no, diag, 1.0, a, c),
-        (Routine::Dtrmm, false) => Trmm::new(Left, Lower, no, diag, 1.0, a, c).map(|call| given(way, call)),
+        (Routine::Dtrmm, false) => Triangular::trmm(Left, Lower, no, diag, 1.0, a, c).map(|call| given(way, call)),
         (Routine::Dtrsm, true) => trsm(Left, Lower, no, diag, 1.0, a, c),
-        (Routine::Dtrsm, false) => Trsm::new(Left, Lower, no, diag, 1.0, a, c).map(|call| given(way, call)),
+        (Routine::Dtrsm, false) => Triangular::trsm(Left, Lower, no, diag, 1.0, a, c).map(|call| given(way, call)),
         (_, true) => gemm(no, no, 1.0, a, b()?, 0.0, c),
         (_, false) => Gemm::new(no, no, 1.0, a, b()?, 0.0, c).map(|call| given(way, call)),
     }

@@ -4,7 +4,7 @@ use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::vector::{Vector, VectorMut};
 use crate::level1::parts::{Asum, Axpy, Copy, Dot, Iamax, Nrm2, Scal, Swap};
 use crate::level2::{gemv::Gemv, ger::Ger, symv::Symv, triangle::Triangle};
-use crate::level3::{gemm::Gemm, rank::Rank, symm::Symm, trmm::Trmm, trsm::Trsm};
+use crate::level3::{gemm::Gemm, rank::Rank, symm::Symm, triangular::Triangular};
 use crate::options::{Diag, Side, Trans, Uplo};
 use crate::parts::Parts;
 use crate::team::on;
@@ -186,8 +186,8 @@ impl Operands {
             Routine::Syrk => run(team, Rank::syrk(lower, no, 1.0, b, 0.0, c)),
             // Ones on the diagonal and next to nothing beside them: the numbers in `c` neither grow nor
             // vanish.
-            Routine::Trmm => run(team, Trmm::new(left, lower, no, Diag::Unit, 1.0, a, c)),
-            _ => run(team, Trsm::new(left, lower, no, Diag::Unit, 1.0, a, c)),
+            Routine::Trmm => run(team, Triangular::trmm(left, lower, no, Diag::Unit, 1.0, a, c)),
+            _ => run(team, Triangular::trsm(left, lower, no, Diag::Unit, 1.0, a, c)),
         }
     }
 }

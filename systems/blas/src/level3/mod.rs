@@ -2,9 +2,7 @@
 pub(crate) mod gemm;
 pub(crate) mod rank;
 pub(crate) mod symm;
-mod triangular;
-pub(crate) mod trmm;
-pub(crate) mod trsm;
+pub(crate) mod triangular;
 
 use crate::scalar::Scalar;
 

@@ -300,78 +300,36 @@ impl<T: Scalar> Parts for Rank<'_, T> {
     }
 }
 
-/// A triangle of `c = alpha * op(a) * op(a)^T + beta * c`. If `beta` is nought `c` is not read.
-///
-/// # Errors
-/// If the shapes do not fit.
-pub fn syrk<T: Scalar>(uplo: Uplo, trans: Trans, alpha: T, a: Matrix<'_, T>, beta: T, c: MatrixMut<'_, T>) -> Result<(), Error> {
-    Rank::syrk(uplo, trans, alpha, a, beta, c).map(Rank::done)
+/// The functions of these constructors: each makes the call and computes it.
+macro_rules! functions {
+    ($($(#[$meta:meta])* $name:ident($($argument:ident: $kind:ty),+);)+) => {
+        $($(#[$meta])*
+        ///
+        /// # Errors
+        /// If the shapes do not fit.
+        pub fn $name<T: Scalar>($($argument: $kind),+) -> Result<(), Error> {
+            Rank::$name($($argument),+).map(Rank::done)
+        })+
+    };
 }
 
-/// A triangle of `c = alpha * op(a) * op(a)^H + beta * c`. If `beta` is nought `c` is not read; its diagonal
-/// becomes real.
-///
-/// # Errors
-/// If the shapes do not fit.
-pub fn herk<T: Scalar>(
-    uplo: Uplo,
-    trans: Trans,
-    alpha: T::Real,
-    a: Matrix<'_, T>,
-    beta: T::Real,
-    c: MatrixMut<'_, T>,
-) -> Result<(), Error> {
-    Rank::herk(uplo, trans, alpha, a, beta, c).map(Rank::done)
-}
+functions! {
+    /// A triangle of `c = alpha * op(a) * op(a)^T + beta * c`. If `beta` is nought `c` is not read.
+    syrk(uplo: Uplo, trans: Trans, alpha: T, a: Matrix<'_, T>, beta: T, c: MatrixMut<'_, T>);
 
-/// A triangle of `c = alpha * op(a) * op(b)^T + alpha * op(b) * op(a)^T + beta * c`. If `beta` is nought `c`
-/// is not read.
-///
-/// # Errors
-/// If the shapes do not fit.
-pub fn syr2k<T: Scalar>(
-    uplo: Uplo,
-    trans: Trans,
-    alpha: T,
-    a: Matrix<'_, T>,
-    b: Matrix<'_, T>,
-    beta: T,
-    c: MatrixMut<'_, T>,
-) -> Result<(), Error> {
-    Rank::syr2k(uplo, trans, alpha, a, b, beta, c).map(Rank::done)
-}
+    /// A triangle of `c = alpha * op(a) * op(a)^H + beta * c`. If `beta` is nought `c` is not read; its
+    /// diagonal becomes real.
+    herk(uplo: Uplo, trans: Trans, alpha: T::Real, a: Matrix<'_, T>, beta: T::Real, c: MatrixMut<'_, T>);
 
-/// A triangle of `c = alpha * op(a) * op(b)^H + conj(alpha) * op(b) * op(a)^H + beta * c`. If `beta` is
-/// nought `c` is not read; its diagonal becomes real.
-///
-/// # Errors
-/// If the shapes do not fit.
-pub fn her2k<T: Scalar>(
-    uplo: Uplo,
-    trans: Trans,
-    alpha: T,
-    a: Matrix<'_, T>,
-    b: Matrix<'_, T>,
-    beta: T::Real,
-    c: MatrixMut<'_, T>,
-) -> Result<(), Error> {
-    Rank::her2k(uplo, trans, alpha, a, b, beta, c).map(Rank::done)
-}
+    /// A triangle of `c = alpha * op(a) * op(b)^T + alpha * op(b) * op(a)^T + beta * c`. If `beta` is nought
+    /// `c` is not read.
+    syr2k(uplo: Uplo, trans: Trans, alpha: T, a: Matrix<'_, T>, b: Matrix<'_, T>, beta: T, c: MatrixMut<'_, T>);
 
-/// A triangle of `c = alpha * op(a) * op(b) + beta * c`. If `beta` is nought `c` is not read.
-///
-/// # Errors
-/// If the shapes do not fit.
-#[allow(clippy::too_many_arguments)] // The standard has these.
-pub fn gemmtr<T: Scalar>(
-    uplo: Uplo,
-    transa: Trans,
-    transb: Trans,
-    alpha: T,
-    a: Matrix<'_, T>,
-    b: Matrix<'_, T>,
-    beta: T,
-    c: MatrixMut<'_, T>,
-) -> Result<(), Error> {
-    Rank::gemmtr(uplo, transa, transb, alpha, a, b, beta, c).map(Rank::done)
+    /// A triangle of `c = alpha * op(a) * op(b)^H + conj(alpha) * op(b) * op(a)^H + beta * c`. If `beta` is
+    /// nought `c` is not read; its diagonal becomes real.
+    her2k(uplo: Uplo, trans: Trans, alpha: T, a: Matrix<'_, T>, b: Matrix<'_, T>, beta: T::Real, c: MatrixMut<'_, T>);
+
+    /// A triangle of `c = alpha * op(a) * op(b) + beta * c`. If `beta` is nought `c` is not read.
+    #[allow(clippy::too_many_arguments)] // The standard has these.
+    gemmtr(uplo: Uplo, transa: Trans, transb: Trans, alpha: T, a: Matrix<'_, T>, b: Matrix<'_, T>, beta: T, c: MatrixMut<'_, T>);
 }

@@ -22,6 +22,9 @@ pub struct Symm<'a, T> {
     c: Shared<MatrixMut<'a, T>>,
 }
 
+/// Whether `a` is Hermitian, its side and its triangle.
+type Options = (bool, Side, Uplo);
+
 /// All of it but the result.
 #[derive(Debug)]
 struct Product<'a, T> {
@@ -49,7 +52,7 @@ impl<'a, T: Scalar> Symm<'a, T> {
         beta: T,
         c: MatrixMut<'a, T>,
     ) -> Result<Self, Error> {
-        let (product, c) = Product::new(hermitian, side, uplo, alpha, a, b, beta, c)?;
+        let (product, c) = Product::new((hermitian, side, uplo), alpha, a, b, beta, c)?;
         let grid = columns::<T>(c.row_count().min(16), c.layout);
         Ok(Self { product, c: Shared::columns(c, grid) })
     }
@@ -57,11 +60,8 @@ impl<'a, T: Scalar> Symm<'a, T> {
 
 impl<'a, T: Scalar> Product<'a, T> {
     /// What is asked for with everything on the left side, and the result.
-    #[allow(clippy::too_many_arguments)] // These are the standard's.
     fn new(
-        hermitian: bool,
-        side: Side,
-        uplo: Uplo,
+        (hermitian, side, uplo): Options,
         alpha: T,
         a: Matrix<'a, T>,
         b: Matrix<'a, T>,
@@ -165,7 +165,7 @@ pub fn symm<T: Scalar>(
     beta: T,
     c: MatrixMut<'_, T>,
 ) -> Result<(), Error> {
-    multiply(false, side, uplo, alpha, a, b, beta, c)
+    multiply((false, side, uplo), alpha, a, b, beta, c)
 }
 
 /// `c = alpha * a * b + beta * c`, or `b * a` with `a` on the right side, for a Hermitian `a`.
@@ -184,24 +184,23 @@ pub fn hemm<T: Scalar>(
     beta: T,
     c: MatrixMut<'_, T>,
 ) -> Result<(), Error> {
-    multiply(true, side, uplo, alpha, a, b, beta, c)
+    multiply((true, side, uplo), alpha, a, b, beta, c)
 }
 
-#[allow(clippy::too_many_arguments)] // These are the standard's.
 fn multiply<T: Scalar>(
-    hermitian: bool,
-    side: Side,
-    uplo: Uplo,
+    options: Options,
     alpha: T,
     a: Matrix<'_, T>,
     b: Matrix<'_, T>,
     beta: T,
     c: MatrixMut<'_, T>,
 ) -> Result<(), Error> {
-    if worth(Routine::Symm, work::<T>(c.row_count(), c.col_count(), a.row_count())) {
+    let size = work::<T>(c.row_count(), c.col_count(), a.row_count());
+    let (hermitian, side, uplo) = options;
+    if worth(Routine::Symm, size) {
         return Symm::new(hermitian, side, uplo, alpha, a, b, beta, c).map(shared);
     }
-    let (product, c) = Product::new(hermitian, side, uplo, alpha, a, b, beta, c)?;
+    let (product, c) = Product::new(options, alpha, a, b, beta, c)?;
     product.compute(0..c.col_count(), c);
     Ok(())
 }

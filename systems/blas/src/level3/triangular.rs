@@ -2,6 +2,7 @@
 //!
 //! The operator is always on the left side here, as a triangle of a factor: for the right side, all is
 //! transposed.
+use crate::crossover::{Routine, work, worth};
 use crate::error::{Error, same};
 use crate::kernels::matrix::{Factor, Matrix, MatrixMut};
 use crate::kernels::multiply::{self, multiply};
@@ -9,21 +10,23 @@ use crate::kernels::product::{columns, product, scale};
 use crate::kernels::shared::Shared;
 use crate::kernels::tile::{self, solve};
 use crate::options::{Diag, Side, Trans, Uplo};
+use crate::parts::Parts;
 use crate::scalar::Scalar;
+use crate::team::shared;
 use std::ops::Range;
 
 /// What is done with a triangle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TriangleOp {
+enum TriangleOp {
     /// `B = A * B`
     Multiply,
     /// `A * X = B`, `X` in the place of `B`.
     Solve,
 }
 
-/// `b = alpha * A * b`, or `A * X = alpha * b`, for a triangular operator `A`.
+/// `trmm` or `trsm` as parts.
 #[derive(Debug)]
-pub(super) struct Triangular<'a, T> {
+pub struct Triangular<'a, T> {
     task: TriangleOp,
     operator: Operator<'a, T>,
     alpha: T,
@@ -38,30 +41,62 @@ struct Operator<'a, T> {
 }
 
 /// The options of `trmm` and `trsm`.
-pub(super) type Options = (Side, Uplo, Trans, Diag);
+type Options = (Side, Uplo, Trans, Diag);
 
 impl<'a, T: Scalar> Triangular<'a, T> {
-    pub(super) fn new(
-        task: TriangleOp,
-        options: Options,
-        alpha: T,
-        a: Matrix<'a, T>,
-        b: MatrixMut<'a, T>,
-    ) -> Result<Self, Error> {
+    fn new(task: TriangleOp, options: Options, alpha: T, a: Matrix<'a, T>, b: MatrixMut<'a, T>) -> Result<Self, Error> {
         let (operator, b) = prepare(task, options, a, b)?;
         let grid = columns::<T>(b.row_count().min(16), b.layout);
         Ok(Self { task, operator, alpha, b: Shared::columns(b, grid) })
     }
 
-    pub(super) fn cells(&self) -> usize {
+    /// `b = alpha * op(a) * b`, or `alpha * b * op(a)`.
+    ///
+    /// # Errors
+    /// If the shapes do not fit.
+    pub fn trmm(
+        side: Side,
+        uplo: Uplo,
+        trans: Trans,
+        diag: Diag,
+        alpha: T,
+        a: Matrix<'a, T>,
+        b: MatrixMut<'a, T>,
+    ) -> Result<Self, Error> {
+        Self::new(TriangleOp::Multiply, (side, uplo, trans, diag), alpha, a, b)
+    }
+
+    /// `op(a) * X = alpha * b`, or `X * op(a) = alpha * b`, `X` in the place of `b`.
+    ///
+    /// # Errors
+    /// If the shapes do not fit.
+    pub fn trsm(
+        side: Side,
+        uplo: Uplo,
+        trans: Trans,
+        diag: Diag,
+        alpha: T,
+        a: Matrix<'a, T>,
+        b: MatrixMut<'a, T>,
+    ) -> Result<Self, Error> {
+        Self::new(TriangleOp::Solve, (side, uplo, trans, diag), alpha, a, b)
+    }
+}
+
+impl<T: Scalar> Parts for Triangular<'_, T> {
+    type Output = ();
+
+    fn cells(&self) -> usize {
         self.b.cells()
     }
 
-    pub(super) fn part(&self, cells: Range<usize>) {
+    fn part(&self, cells: Range<usize>) {
         compute(self.task, self.operator, self.alpha, self.b.take(cells).0);
     }
 
-    pub(super) fn whole(self) {
+    fn finish(self) {}
+
+    fn whole(self) {
         compute(self.task, self.operator, self.alpha, self.b.into_whole());
     }
 }
@@ -84,14 +119,12 @@ fn prepare<'a, T: Scalar>(
     Ok((Operator { a: Factor { matrix, conj: trans == Trans::Conj }, uplo, diag }, b))
 }
 
-/// All of it here, for calls that no team is worth: without a grid.
-pub(super) fn alone<T: Scalar>(
-    task: TriangleOp,
-    options: Options,
-    alpha: T,
-    a: Matrix<'_, T>,
-    b: MatrixMut<'_, T>,
-) -> Result<(), Error> {
+/// On the team of the process if that is worth it, else in the caller, without a grid.
+fn call<T: Scalar>(task: TriangleOp, options: Options, alpha: T, a: Matrix<'_, T>, b: MatrixMut<'_, T>) -> Result<(), Error> {
+    let routine = if task == TriangleOp::Solve { Routine::Trsm } else { Routine::Trmm };
+    if worth(routine, work::<T>(b.row_count(), b.col_count(), a.row_count())) {
+        return Triangular::new(task, options, alpha, a, b).map(shared);
+    }
     let (operator, b) = prepare(task, options, a, b)?;
     compute(task, operator, alpha, b);
     Ok(())
@@ -135,4 +168,40 @@ fn apply<T: Scalar>(task: TriangleOp, operator: Operator<'_, T>, b: MatrixMut<'_
             apply(task, free, free_rows);
         }
     }
+}
+
+/// `b = alpha * op(a) * b`, or `alpha * b * op(a)` with `a` on the right side.
+///
+/// If `alpha` is nought `a` is not read.
+///
+/// # Errors
+/// If the shapes do not fit.
+pub fn trmm<T: Scalar>(
+    side: Side,
+    uplo: Uplo,
+    trans: Trans,
+    diag: Diag,
+    alpha: T,
+    a: Matrix<'_, T>,
+    b: MatrixMut<'_, T>,
+) -> Result<(), Error> {
+    call(TriangleOp::Multiply, (side, uplo, trans, diag), alpha, a, b)
+}
+
+/// `op(a) * X = alpha * b`, or `X * op(a) = alpha * b` with `a` on the right side; `X` is returned in `b`.
+///
+/// If `alpha` is nought `a` is not read. A singular matrix is not detected.
+///
+/// # Errors
+/// If the shapes do not fit.
+pub fn trsm<T: Scalar>(
+    side: Side,
+    uplo: Uplo,
+    trans: Trans,
+    diag: Diag,
+    alpha: T,
+    a: Matrix<'_, T>,
+    b: MatrixMut<'_, T>,
+) -> Result<(), Error> {
+    call(TriangleOp::Solve, (side, uplo, trans, diag), alpha, a, b)
 }

@@ -12,7 +12,7 @@ use crate::grid::Grid;
 use crate::kernels::matrix::{Factor, Matrix, MatrixMut};
 use crate::kernels::product::product;
 use crate::kernels::shared::Shared;
-use crate::level3::trsm::Trsm;
+use crate::level3::triangular::Triangular;
 use crate::options::{Diag, Side, Trans, Uplo};
 use crate::parts::Parts;
 use crate::scalar::Scalar;
@@ -105,7 +105,7 @@ fn update<T: Scalar>(block: Matrix<'_, T>, pivots: &[usize], mut a: MatrixMut<'_
     exchange(pivots, &mut a);
     let (mut above, below) = a.split_rows(width);
     let triangle = block.block(0..width, 0..width);
-    let solve = Trsm::new(Side::Left, Uplo::Lower, Trans::No, Diag::Unit, T::ONE, triangle, above.reborrow());
+    let solve = Triangular::trsm(Side::Left, Uplo::Lower, Trans::No, Diag::Unit, T::ONE, triangle, above.reborrow());
     solve.expect("the triangle has as many rows as what stands above").whole();
     let rest = Factor::plain(block.block(width..rows, 0..width));
     product(-T::ONE, rest, Factor::plain(above.view()), T::ONE, below);

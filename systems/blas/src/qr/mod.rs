@@ -8,7 +8,7 @@ use crate::crossover::{Routine, worth_waking};
 use crate::error::{Error, same};
 use crate::kernels::matrix::{Factor, Matrix, MatrixMut};
 use crate::kernels::product::product;
-use crate::level3::trmm::Trmm;
+use crate::level3::triangular::Triangular;
 use crate::options::{Diag, Side, Trans, Uplo};
 use crate::parts::Parts;
 use crate::scalar::Scalar;
@@ -96,7 +96,7 @@ fn reflect<T: Scalar>(v: Matrix<'_, T>, triangle: Matrix<'_, T>, c: MatrixMut<'_
 
 /// Multiplies by a triangle, in the caller.
 fn times<T: Scalar>(side: Side, uplo: Uplo, trans: Trans, diag: Diag, alpha: T, a: Matrix<'_, T>, b: &mut MatrixMut<'_, T>) {
-    Trmm::new(side, uplo, trans, diag, alpha, a, b.reborrow()).expect("the triangle fits").whole();
+    Triangular::trmm(side, uplo, trans, diag, alpha, a, b.reborrow()).expect("the triangle fits").whole();
 }
 
 /// Changes every element, given its place.
