@@ -11,6 +11,7 @@
 //!   deliveries can be tested.
 //! - [`fabric`]: programs for worlds with frames and lanes, which [`fabric::Fabrics`] provides.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 #![allow(async_fn_in_trait)]
 
 pub mod barrier;

@@ -102,6 +102,7 @@
 //!
 //! Linux on x86-64 or AArch64, Rust 1.89. No C library is needed to build.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod barrier;
 #[cfg(feature = "broadcast")]

@@ -30,8 +30,7 @@ use std::process::{Command, ExitCode};
 const HELP: &str = "\
 The chores of this repository.
 
-  cargo xtask tidy        style of the house: lengths, arrows, unsafe, worlds, wording, names, links, races
-  cargo xtask tidy words  of these names and prose alone: no old word, no type's name with many meanings, no person
+  cargo xtask tidy        style of the house: lengths, arrows, unsafe, names of types, races
   cargo xtask claims      papers/*.toml are well formed and every claim has an experiment; prints the coverage
   cargo xtask peers       other people's work beside ours, in the same run; `cargo xtask peers help` says how
   cargo xtask examples    the programs of examples/, each with exactly the features that it names
@@ -70,7 +69,7 @@ type Chore = fn(&[&str]) -> Result<bool, Trouble>;
 
 /// All chores: name, help, and the function that does it. A chore without help here is a program of its own.
 const CHORES: [(&str, &str, Chore); 14] = [
-    ("tidy", HELP, tidy),
+    ("tidy", HELP, |_| report(tidy::run)),
     ("claims", HELP, |_| report(claims::run)),
     ("peers", "", |rest| run_apart(&["-p", "foregather-peers", "--bin", "foregather-contests"], rest)),
     ("examples", examples::HELP, examples::run),
@@ -111,14 +110,6 @@ fn main() -> ExitCode {
     };
     eprintln!("xtask {name}: {words}");
     ExitCode::from(code)
-}
-
-fn tidy(arguments: &[&str]) -> Result<bool, Trouble> {
-    match arguments {
-        [] => report(tidy::run),
-        ["words"] => report(tidy::run_words),
-        _ => Err(Trouble::Usage(format!("`{}` is none of its families of rules", arguments.join(" ")))),
-    }
 }
 
 fn report(check: fn(&tree::Tree) -> (Vec<violation::Violation>, String)) -> Result<bool, Trouble> {

@@ -1,7 +1,5 @@
-//! One Rust file as the rules see it: its text, its tokens, its syntax and its comments.
-//!
-//! Tokens reach into macro bodies, where syntax does not; comments are what is left of the text beside the
-//! tokens.
+//! One Rust file as the rules see it: its text, its tokens and its syntax. Tokens reach into macro bodies,
+//! where syntax does not.
 use crate::tree::Tree;
 use crate::violation::Violation;
 use proc_macro2::{TokenStream, TokenTree};
@@ -14,8 +12,6 @@ pub(crate) struct Source<'a> {
     pub(crate) text: &'a str,
     pub(crate) tokens: TokenStream,
     pub(crate) file: syn::File,
-    /// The lines of all comments, doc comments included: their number and what the comment says there.
-    pub(crate) comments: Vec<(usize, String)>,
     /// Is it compiled for tests, benches or examples only?
     pub(crate) test: bool,
 }
@@ -25,8 +21,7 @@ impl<'a> Source<'a> {
         let bad = |line, error: &dyn std::fmt::Display| Violation::new(path, line, "syntax", format!("does not parse: {error}"));
         let tokens: TokenStream = text.parse().map_err(|e: proc_macro2::LexError| bad(e.span().start().line, &e))?;
         let file: syn::File = syn::parse2(tokens.clone()).map_err(|e| bad(e.span().start().line, &e))?;
-        let comments = comments(&without_literals(text, &tokens));
-        Ok(Self { path, text, test: is_test_path(path), tokens, file, comments })
+        Ok(Self { path, text, test: is_test_path(path), tokens, file })
     }
 
     /// The Rust files of a tree, and a violation for each that is none.
@@ -94,76 +89,9 @@ pub(crate) fn each_level(tokens: TokenStream, see: &mut impl FnMut(&[TokenTree])
     }
 }
 
-/// The text with every string, character and number blanked, so that `//` can only begin a comment.
-fn without_literals(text: &str, tokens: &TokenStream) -> String {
-    let mut text = text.to_owned();
-    each_level(tokens.clone(), &mut |level| {
-        for token in level {
-            if let TokenTree::Literal(literal) = token {
-                let range = literal.span().byte_range();
-                // A doc comment is a literal too, one that spans the comment.
-                if !text[range.clone()].starts_with("//") && !text[range.clone()].starts_with("/*") {
-                    let blank: String = text[range.clone()].bytes().map(|b| if b == b'\n' { '\n' } else { ' ' }).collect();
-                    text.replace_range(range, &blank);
-                }
-            }
-        }
-    });
-    text
-}
-
-fn comments(code: &str) -> Vec<(usize, String)> {
-    let (mut comments, mut at) = (Vec::new(), 0);
-    while let Some(start) = code[at..].find('/').map(|found| at + found) {
-        let rest = &code[start..];
-        let length = if rest.starts_with("//") {
-            rest.find('\n').unwrap_or(rest.len())
-        } else if rest.starts_with("/*") {
-            block_comment(rest)
-        } else {
-            at = start + 1;
-            continue;
-        };
-        let first = code[..start].matches('\n').count() + 1;
-        comments.extend(rest[..length].lines().enumerate().map(|(i, line)| (first + i, line.to_owned())));
-        at = start + length;
-    }
-    comments
-}
-
-/// The length of the block comment that `text` begins with. They nest.
-fn block_comment(text: &str) -> usize {
-    let mut depth = 0;
-    let mut at = 0;
-    while let Some(found) = text[at..].find(['/', '*']).map(|found| at + found) {
-        let (step, change) = match text.as_bytes().get(found..found + 2) {
-            Some(b"/*") => (2, 1),
-            Some(b"*/") => (2, -1),
-            _ => (1, 0),
-        };
-        (at, depth) = (found + step, depth + change);
-        if depth == 0 {
-            return at;
-        }
-    }
-    text.len()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn comments_of(text: &str) -> Vec<(usize, String)> {
-        Source::parse("a.rs", text).unwrap_or_else(|violation| panic!("{violation}")).comments
-    }
-
-    #[test]
-    fn comments_are_found_beside_strings_that_look_like_them() {
-        let text = "//! Why é.\nconst A: &str = \"// no /* no\"; // yes\n/* two /* deep */ here\nthere */\n\
-                    const B: char = '/'; const C: u8 = 4 / 2;\nconst D: &str = r#\"// no\n// no\"#; // end\n";
-        let expected = [(1, "//! Why é."), (2, "// yes"), (3, "/* two /* deep */ here"), (4, "there */"), (7, "// end")];
-        assert_eq!(comments_of(text), expected.map(|(line, text)| (line, text.to_owned())));
-    }
 
     #[test]
     fn a_file_that_does_not_parse_is_a_violation_at_its_line() {

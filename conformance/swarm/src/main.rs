@@ -9,7 +9,9 @@ mod coverage;
 mod demand;
 mod draw;
 mod plant;
+#[deny(clippy::disallowed_methods, clippy::disallowed_types)]
 mod subjects;
+#[deny(clippy::disallowed_methods, clippy::disallowed_types)]
 mod worlds;
 
 use coverage::Reached;

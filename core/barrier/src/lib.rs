@@ -21,6 +21,7 @@
 //! never two. A member that goes away poisons the group: members that need it get an error instead of waiting
 //! for ever.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 #![allow(async_fn_in_trait)]
 
 mod algorithm;

@@ -27,6 +27,7 @@
 //! In a simulator it is pending until virtual time has advanced; no waker is needed, since the event queue
 //! knows which task it polls.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 // Futures are built on the thread that runs them, so they need not be `Send`.
 #![allow(async_fn_in_trait)]
 

@@ -15,6 +15,7 @@
 //! - [`compare_clocks`]: a [`CommonClock`] for nodes that have none. [`harmonize`]: leave at one moment of
 //!   it.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 #![allow(async_fn_in_trait)]
 
 pub mod broadcast;

@@ -9,6 +9,7 @@
 //!
 //! States and named races: `README.md`.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 #![allow(async_fn_in_trait)]
 
 mod depend;

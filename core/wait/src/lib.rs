@@ -13,6 +13,7 @@
 //! - [`competitive`]: what a spin bound costs against the best choice in hindsight.
 //! - [`Waited`]: how one wait ended. [`Account`]: all waits of a member, with the successful-spin rate.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod account;
 pub mod adaptive;

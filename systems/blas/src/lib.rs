@@ -16,6 +16,7 @@
 //! # Ok::<(), foregather_blas::Error>(())
 //! ```
 #![deny(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod cholesky;
 mod crossover;

@@ -10,12 +10,14 @@
 //! - [`protocol`]: which ranks hold a copy of a minipage, and which may write: a state machine that knows no
 //!   machine.
 #![deny(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 pub mod journal;
 pub mod memory;
 pub mod node;
 pub mod protocol;
 pub mod replay;
+#[allow(clippy::disallowed_methods, clippy::disallowed_types)] // A world.
 pub mod views;
 
 use serde::{Deserialize, Serialize};

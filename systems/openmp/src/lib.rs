@@ -14,6 +14,7 @@
 //! - [`task`], [`icvs`]: where the calling thread is, and what its constructs go by. [`settings()`]: what
 //!   the environment says. [`statistics()`]: what the regions did.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 #[cfg(not(loom))]
 pub mod affinity_format;

@@ -26,6 +26,7 @@
 //!
 //! States and decisions: `README.md`.
 #![deny(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 #![allow(async_fn_in_trait)]
 
 mod governor;

@@ -8,6 +8,7 @@
 //! - [`Remedy`]: a command or a step that mends a cause. [`layers`]: which layer of watching decides which
 //!   cause. [`hang`]: why ranks of MPI programs wait for each other.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 pub mod causes;
 pub mod cures;

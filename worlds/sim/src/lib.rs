@@ -9,6 +9,7 @@
 //!   on ([`SimWord`]).
 //!
 //! The only `unsafe` here is one pin projection, in `tasks.rs`, and one prefetch, in `touch.rs`.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 pub mod cluster;
 mod engine;

@@ -109,12 +109,21 @@ fn room_of(package: &str) -> Option<&'static Room> {
     ROOMS.iter().find(|room| room.package == package)
 }
 
+/// What the root of a crate says that meets the machine only through traits; clippy does the rest.
+const NO_MACHINE: &str = "#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]";
+
 /// Every manifest of a package against the table.
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
+    let without_machine = |room: &&Room| matches!(room.wing, Core | Sim | System | Conformance);
+    let roots = ROOMS.iter().filter(without_machine).map(|room| format!("{}/src/lib.rs", room.directory));
+    let open = roots.filter(|root| tree.text(root).is_some_and(|text| !text.contains(NO_MACHINE)));
+    let mut violations: Vec<_> =
+        open.map(|root| Violation::new(&root, 1, "world", format!("the crate must say `{NO_MACHINE}`"))).collect();
     let root: Table = tree.text("Cargo.toml").and_then(|text| text.parse().ok()).unwrap_or_default();
     let shared = root.get("workspace").and_then(|workspace| workspace.get("dependencies"));
     let manifests = tree.texts().filter(|(path, _)| *path == "Cargo.toml" || path.ends_with("/Cargo.toml"));
-    manifests.flat_map(|(path, text)| check_manifest(path, text, shared)).collect()
+    violations.extend(manifests.flat_map(|(path, text)| check_manifest(path, text, shared)));
+    violations
 }
 
 fn check_manifest(path: &str, text: &str, shared: Option<&Value>) -> Vec<Violation> {
@@ -237,6 +246,16 @@ mod tests {
         assert_eq!(of("[target.'cfg(loom)'.dependencies]\n\nforegather-barrier = {}\n"), [(5, "arrow")]);
         assert_eq!(of("[build-dependencies]\nup = { package = \"foregather-lab\" }\n"), [(4, "arrow")]);
         assert_eq!(of("[dependencies]\nhall.workspace = true\n"), [(4, "arrow")]);
+    }
+
+    #[test]
+    fn what_is_deterministic_says_so() {
+        let said = |directory: &str, text: &str| lines_of(&check(&Tree::of([(&format!("{directory}/src/lib.rs"), text)])));
+        for deterministic in ["core/wait", "worlds/sim", "systems/dsm", "conformance"] {
+            assert_eq!(said(deterministic, "//! Why.\n"), [(1, "world")]);
+            assert_eq!(said(deterministic, NO_MACHINE), []);
+        }
+        assert_eq!(said("worlds/host", "//! Why.\n"), []);
     }
 
     #[test]

@@ -1,14 +1,28 @@
-//! Short files: one concept each. Long functions are clippy's affair.
+//! Short files that open with why they exist: one concept each. Long functions are clippy's affair.
 use crate::source::Source;
 use crate::violation::Violation;
 
 const FILE_LINES_MAX: usize = 600;
+/// Rows of tables apart.
+const COMMENT_COLUMNS_MAX: usize = 110;
 const MEDIAN_LINES_MAX: usize = 200;
 
 /// Violations, and the lengths in words.
 pub(super) fn check(sources: &[Source<'_>]) -> (Vec<Violation>, String) {
     let mut violations = Vec::new();
     for source in sources {
+        if !source.text.starts_with("//!") {
+            violations.push(Violation::new(source.path, 1, "opening", "begin the file with `//!` and why it exists"));
+        }
+        let mut fenced = false;
+        for (at, line) in source.text.lines().enumerate().filter(|(_, line)| line.trim_start().starts_with("//")) {
+            let columns = line.chars().count();
+            fenced ^= line.contains("```");
+            if columns > COMMENT_COLUMNS_MAX && !fenced && !line.contains('|') {
+                let what = format!("a comment of {columns} columns: wrap it at {COMMENT_COLUMNS_MAX}");
+                violations.push(Violation::new(source.path, at + 1, "comment-width", what));
+            }
+        }
         if source.lines() > FILE_LINES_MAX {
             let what = format!("{} lines, at most {FILE_LINES_MAX}: split it by concept", source.lines());
             violations.push(Violation::new(source.path, 1, "file-length", what));
@@ -55,6 +69,16 @@ mod tests {
         let (short, limit, long) = (file(1), file(600), file(601));
         assert_eq!(verdict([("a.rs", &limit), ("b.rs", &short), ("c.rs", &short)]), []);
         assert_eq!(verdict([("a.rs", &long), ("b.rs", &short), ("c.rs", &short)]), [(1, "file-length")]);
+    }
+
+    #[test]
+    fn a_file_opens_with_its_reason_and_wraps_its_comments() {
+        let wide = |before: &str| format!("//! Why.\n{before}{}\n", "x".repeat(111 - before.len()));
+        let of = |text: &str| verdict([("a.rs", text), ("b.rs", &file(1)), ("c.rs", &file(1))]);
+        assert_eq!(of("fn f() {}\n"), [(1, "opening")]);
+        assert_eq!(of(&wide("// ")), [(2, "comment-width")]);
+        assert_eq!(of(&wide("// | ")), []);
+        assert_eq!(of(&format!("//! Why.\n//! ```\n//! {}\n", "x".repeat(111))), []);
     }
 
     #[test]

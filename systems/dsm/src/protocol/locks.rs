@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_himself_or_frees_what_another_holds() {
+    fn no_thread_waits_for_itself_or_frees_what_another_holds() {
         let mut locks = locks();
         let (lock, lane) = (LockId(1), 1);
         step(&mut locks, 0, Message::Lock { lock, lane }).unwrap();

@@ -251,7 +251,7 @@ fn looking_without_a_fence_loses_a_sleeper() {
 }
 
 #[test]
-fn an_exchange_wakes_whoever_armed_and_is_not_hindered_by_him() {
+fn an_exchange_wakes_the_armed_thread_and_is_not_hindered_by_it() {
     model(|word| {
         let sleeper = spawn(&word, |w| block(w, || w.load() == 1));
         assert_eq!(word.compare_exchange(0, 1, Private), Ok(0), "only a flag has changed");

@@ -11,6 +11,7 @@ mod fault;
 mod fingerprint;
 mod host;
 mod properties;
+#[allow(clippy::disallowed_types)] // Its hash table has a fixed hasher.
 mod search;
 mod state;
 mod step;
