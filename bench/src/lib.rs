@@ -10,7 +10,9 @@
 //! - [`skew`]: what a barrier costs and how unevenly its members leave it. [`loggp`]: what a null message
 //!   costs.
 //! - [`shift`]: what a shift around a ring costs, alone and behind a synchronisation.
-//! - [`teams`]: what a fork and a join cost.
+//! - [`teams`]: what a fork and a join cost. [`blas`]: what calls of a BLAS cost alone and shared.
+//! - [`messages`]: what messages cost, alone and beside hogs. [`dsm`]: what faults of shared memory cost.
+//! - [`apps`]: five programs on shared memory. [`programs`]: the same, compiled once for each fabric.
 //! - [`openmp`]: what the constructs of an OpenMP runtime cost.
 //! - [`queues`]: what the reader of a queue pays for rare messages.
 //! - [`python`]: programs of Python that measure.
@@ -18,15 +20,21 @@
 //! - [`ping_pong`]: the experiment of Guignon 2000. [`victim`]: its caveat.
 #![forbid(unsafe_code)]
 
+#[cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+pub mod apps;
 pub mod barriers;
+pub mod blas;
 mod cell;
+pub mod dsm;
 mod episodes;
 pub mod loggp;
+pub mod messages;
 mod named;
 pub mod noise;
 pub mod openmp;
 pub mod ping_pong;
 pub mod prices;
+pub mod programs;
 pub mod python;
 pub mod queues;
 mod several;

@@ -5,7 +5,7 @@ use crate::trouble::Trouble;
 use core::ffi::c_void;
 use core::mem::transmute;
 use foregather_bench::Cell;
-use foregather_bench_systems::blas::{BlasCell, Operands, Routine, Side, measure};
+use foregather_bench::blas::{BlasCell, Operands, Routine, Side, measure};
 use foregather_host::clock;
 use foregather_host::dl::Library;
 use foregather_machine::Error;

@@ -1,7 +1,7 @@
 //! The program as its callers use it: what it prints and how it exits.
+use foregather_bench::blas::{BlasCell, BlasResult, Routine};
 use foregather_bench::teams::TeamCell;
 use foregather_bench::{BarrierCell, Cell, CellResult, Work, WorkDistribution};
-use foregather_bench_systems::blas::{BlasCell, BlasResult, Routine};
 use foregather_host::{affinity, child::Child};
 use foregather_machine::Nanos;
 use serde_json::Value;

@@ -1,11 +1,11 @@
 //! What this program does when it is its own child: cells, hogs and slaves, each in a process of its own.
 use crate::jobs::app::AppCell;
+use foregather_bench::blas::BlasCell;
+use foregather_bench::dsm::DsmCell;
+use foregather_bench::messages::{self, MessageCell};
 use foregather_bench::queues::QueueCell;
 use foregather_bench::teams::TeamCell;
 use foregather_bench::{BarrierCell, Cell, Stranger, answer, ping_pong};
-use foregather_bench_systems::blas::BlasCell;
-use foregather_bench_systems::dsm::DsmCell;
-use foregather_bench_systems::messages::{self, MessageCell};
 use foregather_host::dl::Library;
 use foregather_host::sched;
 use std::ffi::OsString;

@@ -5,7 +5,7 @@ use crate::options::{Blas, BlasPart};
 use crate::peers::{Runner, RunnerSet};
 use crate::{Experiment, Measured, machine_file};
 use anyhow::{Context, Result};
-use foregather_bench_systems::blas::{BlasCell, BlasResult, Routine, ours};
+use foregather_bench::blas::{BlasCell, BlasResult, Routine, ours};
 use foregather_blas::{Crossover, crossovers};
 use foregather_host::affinity;
 use foregather_results::table::Shows::{Figure, Label, Median};
@@ -247,7 +247,7 @@ fn crossovers_table(all: &[Measurement]) -> ResultTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foregather_bench_systems::blas::SideResult;
+    use foregather_bench::blas::SideResult;
 
     #[test]
     fn rows_are_sizes_gaps_and_hogs_and_each_part_can_be_had_alone() {

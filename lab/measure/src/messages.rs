@@ -7,7 +7,7 @@ use crate::matrix::{Matrix, Order, Surroundings};
 use crate::options::{MessagePart, Messages, RankWorld};
 use crate::{Experiment, Measured, machine_file};
 use anyhow::{Context, Result, anyhow, bail};
-use foregather_bench_systems::messages::{Answer, Beside, MessageCell, Pattern, Task, Timed, Transport, Waits, World};
+use foregather_bench::messages::{Answer, Beside, MessageCell, Pattern, Task, Timed, Transport, Waits, World};
 use foregather_host::affinity;
 use foregather_machine::{Costs, Nanos};
 use foregather_results::number::short;

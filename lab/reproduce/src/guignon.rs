@@ -3,9 +3,9 @@
 use crate::curves::{curves, number};
 use crate::{Answer, Experiment, Findings, Trial, experiment};
 use anyhow::Result;
+use foregather_bench::blas::{BlasCell, BlasResult, Routine};
 use foregather_bench::ping_pong::{self, Method, PingPong, Setup, Side};
 use foregather_bench::victim::{Beside, victim};
-use foregather_bench_systems::blas::{BlasCell, BlasResult, Routine};
 use foregather_blas::{Axpy, Gemm, Gemv, Matrix, MatrixMut, Trans, Vector, VectorMut, on};
 use foregather_host::{affinity, clock};
 use foregather_machine::Nanos;

@@ -21,7 +21,7 @@ enum Wing {
     Conformance,
     /// Seeds: what tries all protocols in virtual time.
     Swarm,
-    /// What is measured: the cells that all are measured by, and the systems.
+    /// What is measured, and the cells that all are measured by.
     Bench,
     /// The command, in rooms; may use everything below.
     Lab,
@@ -46,7 +46,7 @@ const fn room(directory: &'static str, package: &'static str, wing: Wing, floor:
     Room { directory, package, wing, floor }
 }
 
-const ROOMS: [Room; 40] = [
+const ROOMS: [Room; 38] = [
     room("core/machine", "foregather-machine", Core, 0),
     room("core/wait", "foregather-wait", Core, 1),
     room("core/barrier", "foregather-barrier", Core, 2),
@@ -65,11 +65,9 @@ const ROOMS: [Room; 40] = [
     room("systems/dsm", "foregather-dsm", System, 1),
     room("systems/openmp", "foregather-openmp", System, 1),
     room("systems/watch", "foregather-watch", System, 1),
-    room("apps", "foregather-apps", System, 2),
     room("conformance", "foregather-conformance", Conformance, 0),
     room("conformance/swarm", "foregather-swarm", Swarm, 0),
     room("bench", "foregather-bench", Bench, 0),
-    room("bench/systems", "foregather-bench-systems", Bench, 1),
     room("faces/blas", "foregather-blas-face", Roof, 0),
     room("faces/openmp", "foregather-openmp-face", Roof, 0),
     room("lab/results", "foregather-results", Lab, 0),
@@ -93,7 +91,7 @@ const HOST: &str = "foregather-host";
 impl Room {
     fn may_use(&self, other: &Self) -> bool {
         match (self.wing, other.wing) {
-            (Core, Core) | (World, World) | (System, System) | (Bench, Bench) | (Lab, Lab) => other.floor < self.floor,
+            (Core, Core) | (World, World) | (System, System) | (Lab, Lab) => other.floor < self.floor,
             (World | Sim | Conformance, Core) | (System | Bench, Core | World | Sim) | (Bench, System) => true,
             (Swarm, Core | Sim | System | Conformance) => true,
             (Roof, Roof) => other.floor < self.floor,

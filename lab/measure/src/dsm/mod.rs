@@ -13,7 +13,7 @@ use crate::matrix::{Matrix, Order, Surroundings};
 use crate::options::{Dsm, DsmPart};
 use crate::{Experiment, Measured, machine_file};
 use anyhow::{Context, Result, bail};
-use foregather_bench_systems::dsm::{DsmBenchmark, DsmCell};
+use foregather_bench::dsm::{DsmBenchmark, DsmCell};
 use foregather_dsm::views::Backend;
 use foregather_host::affinity;
 use foregather_machine::{Costs, Nanos};

@@ -1,6 +1,6 @@
 //! What was found, as measurements and as tables, and what faults cost on other systems, as published or
 //! measured elsewhere: to be shown beside what is measured here, and never mixed with it.
-use foregather_bench_systems::dsm::{DsmBenchmark, Figures, Quantity, Timed};
+use foregather_bench::dsm::{DsmBenchmark, Figures, Quantity, Timed};
 use foregather_results::number::{digits, short};
 use foregather_results::table::Shows::{By, Figure, Label};
 use foregather_results::table::{Heading, ResultTable, texts};

@@ -6,12 +6,12 @@ use super::recording::Recording;
 use super::stage::{Scenario, Show};
 use crate::{Answer, Findings, Trial};
 use anyhow::Result;
-use foregather_apps::App;
-use foregather_apps::is::Is;
-use foregather_apps::lu::Lu;
-use foregather_apps::sor::Sor;
-use foregather_apps::tsp::Tsp;
-use foregather_apps::water::Water;
+use foregather_bench::apps::App;
+use foregather_bench::apps::is::Is;
+use foregather_bench::apps::lu::Lu;
+use foregather_bench::apps::sor::Sor;
+use foregather_bench::apps::tsp::Tsp;
+use foregather_bench::apps::water::Water;
 use foregather_dsm::node::WaitKind;
 use foregather_results::apps;
 

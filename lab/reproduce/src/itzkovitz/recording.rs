@@ -1,8 +1,8 @@
 //! A program runs here, and its threads write journals: what is played elsewhere.
 use super::stage::{Scenario, Show, replay};
 use anyhow::{Result, bail};
-use foregather_apps::Outcome;
-use foregather_bench_systems::programs::Program;
+use foregather_bench::apps::Outcome;
+use foregather_bench::programs::Program;
 use foregather_dsm::journal::{Event, Journal, Operation};
 use foregather_dsm::memory::{Settings, Site};
 use foregather_dsm::protocol::Counts;

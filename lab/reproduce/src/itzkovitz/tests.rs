@@ -3,10 +3,10 @@ use super::archive::{Archive, EIGHT};
 use super::recording::{bytes, record, total};
 use super::stage::Scenario;
 use crate::Trial;
-use foregather_apps::Outcome;
-use foregather_apps::is::Is;
-use foregather_apps::lu::Lu;
-use foregather_apps::sor::Sor;
+use foregather_bench::apps::Outcome;
+use foregather_bench::apps::is::Is;
+use foregather_bench::apps::lu::Lu;
+use foregather_bench::apps::sor::Sor;
 use foregather_dsm::node::{Stats, WaitKind};
 
 /// Faults of all kinds.

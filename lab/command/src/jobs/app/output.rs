@@ -2,7 +2,7 @@
 use super::AppReport;
 use super::ranks::{RankResults, Traffic};
 use crate::cli::App as Options;
-use foregather_apps::RunResult;
+use foregather_bench::apps::RunResult;
 use foregather_dsm::node::WaitKind;
 use foregather_results::Measurement;
 use foregather_results::apps::{self, PARTS};

@@ -1,12 +1,12 @@
 //! Which program with which input: the classes of the five, and the variants that show the paper's points.
 use crate::cli::{App as Options, AppName};
 use anyhow::{Result, anyhow, bail};
-use foregather_apps::is::Is;
-use foregather_apps::lu::Lu;
-use foregather_apps::sor::Sor;
-use foregather_apps::tsp::{Cities, Tsp};
-use foregather_apps::water::Water;
-use foregather_bench_systems::programs::Program;
+use foregather_bench::apps::is::Is;
+use foregather_bench::apps::lu::Lu;
+use foregather_bench::apps::sor::Sor;
+use foregather_bench::apps::tsp::{Cities, Tsp};
+use foregather_bench::apps::water::Water;
+use foregather_bench::programs::Program;
 
 /// Published instances of TSP; all are solved within a second with tolls that `ASCENT` steps have fitted.
 const CITIES: [&str; 5] = ["burma14", "ulysses16", "gr17", "gr21", "ulysses22"];

@@ -2,8 +2,8 @@
 use super::program;
 use crate::cli::{App as Options, Explain};
 use anyhow::{Result, anyhow};
-use foregather_apps::{Outcome, RunResult};
-use foregather_bench_systems::programs::{Program, Proof};
+use foregather_bench::apps::{Outcome, RunResult};
+use foregather_bench::programs::{Program, Proof};
 use foregather_dsm::journal::{Journal, contention, races, sharing, trace};
 use foregather_dsm::memory::{Settings, lanes};
 use foregather_dsm::views::Backend;

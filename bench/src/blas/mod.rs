@@ -6,8 +6,8 @@
 //! - [`Operands`]: what calls work on. [`ours`]: our own BLAS.
 pub mod ours;
 
-use foregather_bench::Cell;
-use foregather_bench::named;
+use crate::Cell;
+use crate::named;
 use foregather_host::{clock, usage};
 use foregather_machine::{Nanos, SplitMix};
 use serde::{Deserialize, Serialize};

@@ -13,8 +13,8 @@ mod parts;
 #[cfg(test)]
 mod tests;
 
-use foregather_bench::Cell;
-use foregather_bench::named;
+use crate::Cell;
+use crate::named;
 use foregather_dsm::memory;
 use foregather_dsm::views::Backend;
 use foregather_host::{affinity, clock};

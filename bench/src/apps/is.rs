@@ -1,7 +1,7 @@
 //! IS: the rank that each of many small numbers has once they are sorted, found by counting (NAS Parallel
 //! Benchmarks; shared as in Itzkovitz & Schuster 1999 §4). Keys and ranks are private; only the counts of all
 //! values are shared.
-use crate::App;
+use super::App;
 use core::ops::Range;
 use foregather_dsm::memory::{Array, Settings, SharedAllocator, Thread};
 use foregather_machine::{Cause, Error, Fabric};

@@ -16,9 +16,9 @@ mod mpi;
 mod tests;
 mod world;
 
+use crate::Cell;
+use crate::named;
 pub(crate) use bare::Bare;
-use foregather_bench::Cell;
-use foregather_bench::named;
 use foregather_machine::{Cause, Error, Limits, Nanos};
 use foregather_message::{Path, Settings};
 pub use hogs::hog_main;

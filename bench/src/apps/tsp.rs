@@ -1,7 +1,7 @@
 //! TSP: a shortest tour by branch and bound over a pool of partial tours in shared memory (Itzkovitz &
 //! Schuster 1999 §4). Threads split short tours under a lock, the most promising first; the thread that takes
 //! a longer one finishes it without a lock, and watches the minimum.
-use crate::App;
+use super::App;
 use core::cell::Cell;
 use foregather_dsm::memory::{Array, Settings, SharedAllocator, Thread};
 use foregather_machine::{Cause, Error, Fabric};

@@ -1,9 +1,8 @@
 //! LU is elimination without blocks, whichever thread has which block.
-mod common;
 
-use common::{backends, prove};
-use foregather_apps::App;
-use foregather_apps::lu::Lu;
+use crate::common::{backends, prove};
+use foregather_bench::apps::App;
+use foregather_bench::apps::lu::Lu;
 
 #[test]
 fn any_number_of_ranks_and_threads_gives_the_sequential_triangles() {

@@ -3,7 +3,7 @@
 use super::ends::{Ends, OWN_LANES, measure_sizes, possible};
 use super::hogs::Hogs;
 use super::{Answer, MessageCell, PEER_VERB, Task, World, hogs, strange};
-use foregather_bench::Cell;
+use crate::Cell;
 use foregather_host::child::Child;
 use foregather_host::{affinity, clock};
 use foregather_machine::{Address, Cpu, Error, Fabric, Nanos, Placement};

@@ -1,9 +1,8 @@
 //! IS finds the ranks that NAS publishes, with any number of threads, and its proof can fail.
-mod common;
 
-use common::{backends, prove};
-use foregather_apps::App;
-use foregather_apps::is::{Is, Ranked};
+use crate::common::{backends, prove};
+use foregather_bench::apps::App;
+use foregather_bench::apps::is::{Is, Ranked};
 use foregather_dsm::memory::{lanes, run};
 use foregather_machine::Address;
 use foregather_shm::{SegmentSpec, ShmFabric};

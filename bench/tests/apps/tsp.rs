@@ -1,9 +1,8 @@
 //! TSP finds a shortest tour, with any number of threads and any unit of sharing, and its proof can fail.
-mod common;
 
-use common::{backends, prove};
-use foregather_apps::App;
-use foregather_apps::tsp::{BestTour, Cities, Tsp};
+use crate::common::{backends, prove};
+use foregather_bench::apps::App;
+use foregather_bench::apps::tsp::{BestTour, Cities, Tsp};
 use foregather_dsm::memory::{Settings, lanes, run};
 use foregather_machine::Address;
 use foregather_shm::{SegmentSpec, ShmFabric};

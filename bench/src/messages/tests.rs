@@ -2,7 +2,7 @@
 //! is tested.
 use super::world::run;
 use super::{MessageCell, Pattern, Task, Transport, World};
-use foregather_bench::Cell;
+use crate::Cell;
 use foregather_host::affinity;
 
 fn plan(task: Task) -> MessageCell {

@@ -1,7 +1,7 @@
 //! Faults between two ranks: rank 1 owns and manages what rank 0 touches, so one request and one reply serve
 //! each (one hop).
 use super::{Figures, Quantity, Timed, strange};
-use foregather_bench::compute;
+use crate::compute;
 use foregather_dsm::memory::{Array, Settings, SharedAllocator, Thread, run};
 use foregather_dsm::protocol::Homes;
 use foregather_dsm::views::{Backend, PAGE};

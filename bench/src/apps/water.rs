@@ -9,7 +9,7 @@
 mod flat;
 mod oracle;
 
-use crate::App;
+use super::App;
 use core::ops::Range;
 use foregather_dsm::memory::{Array, Settings, SharedAllocator, Thread};
 use foregather_dsm::views::PAGE;

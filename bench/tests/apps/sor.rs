@@ -1,9 +1,8 @@
 //! SOR is the sequential program, whichever thread has which rows.
-mod common;
 
-use common::{backends, prove};
-use foregather_apps::App;
-use foregather_apps::sor::Sor;
+use crate::common::{backends, prove};
+use foregather_bench::apps::App;
+use foregather_bench::apps::sor::Sor;
 
 #[test]
 fn any_number_of_ranks_and_threads_gives_the_sequential_grid() {

@@ -1,5 +1,5 @@
 //! Runs a program on all ranks, and brings the results to rank 0.
-use crate::App;
+use super::App;
 use foregather_dsm::Minipage;
 use foregather_dsm::journal::Journal;
 use foregather_dsm::memory::{Ended, Served, Settings, SharedAllocator, Site, Thread, run};

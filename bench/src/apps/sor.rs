@@ -6,7 +6,7 @@
 //! harmonic, so the interior, 0 at first, tends to it. The factor of over-relaxation is 1: the plain mean.
 //! Then the residual cannot be negative anywhere, and each update moves a quarter of a cell's residual to
 //! each neighbour and over the border: its sum always falls.
-use crate::App;
+use super::App;
 use foregather_dsm::memory::{Array, Settings, SharedAllocator, Thread};
 use foregather_dsm::views::{GRAIN, PAGE};
 use foregather_machine::{Cause, Error, Fabric};

@@ -4,12 +4,12 @@
 //! - [`Program`]: one of the five with its input. [`Program::here`]: each rank is a few threads of this
 //!   process, with a space of its own. [`Program::on`]: this process is a rank of a job.
 
-use foregather_apps::is::Is;
-use foregather_apps::lu::Lu;
-use foregather_apps::sor::Sor;
-use foregather_apps::tsp::Tsp;
-use foregather_apps::water::Water;
-use foregather_apps::{App, Outcome, run_app};
+use crate::apps::is::Is;
+use crate::apps::lu::Lu;
+use crate::apps::sor::Sor;
+use crate::apps::tsp::Tsp;
+use crate::apps::water::Water;
+use crate::apps::{App, Outcome, run_app};
 use foregather_dsm::memory::{Settings, lanes};
 use foregather_launch::Lanes;
 use foregather_machine::{Address, Cause, Error};

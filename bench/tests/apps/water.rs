@@ -1,10 +1,9 @@
 //! WATER on shared memory equals the sequential one, obeys the laws of conservation, and its oracle refuses
 //! wrong results.
-mod common;
 
-use common::{backends, prove};
-use foregather_apps::App;
-use foregather_apps::water::{Energy, Part, Water};
+use crate::common::{backends, prove};
+use foregather_bench::apps::App;
+use foregather_bench::apps::water::{Energy, Part, Water};
 use foregather_dsm::memory::{lanes, run};
 use foregather_machine::Address;
 use foregather_shm::{SegmentSpec, ShmFabric};

@@ -1,5 +1,5 @@
 //! Runs an application on ranks that are threads of this process, each with a space of its own.
-use foregather_apps::{App, run_app};
+use foregather_bench::apps::{App, run_app};
 use foregather_dsm::memory::{Settings, lanes};
 use foregather_dsm::views::Backend;
 use foregather_machine::Address;

@@ -3,7 +3,7 @@
 //! how much a computation gets done.
 use super::ends::{Ends, Errand};
 use super::{Answer, Beside, HOG_VERB, strange};
-use foregather_bench::compute;
+use crate::compute;
 use foregather_host::child::Child;
 use foregather_host::{affinity, clock};
 use foregather_machine::{CpuId, Error, Fabric, Nanos};

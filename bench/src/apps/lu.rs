@@ -6,7 +6,7 @@
 //! then every block that is below and right of both is reduced by their product. Each element sees the same
 //! operations in the same order as in elimination without blocks, so the result is the same to the bit,
 //! whatever the block size and the number of threads.
-use crate::App;
+use super::App;
 use foregather_dsm::Access;
 use foregather_dsm::memory::{Array, Settings, SharedAllocator, Thread};
 use foregather_dsm::views::PAGE;
