@@ -274,15 +274,13 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
     #[inline]
     pub fn end(self) -> impl Future<Output = Result<(), Error>> {
         let messenger = self.messenger;
-        let rest = match self.end_now() {
-            Ok(true) => {
+        settled(self.end_now().map(|done| {
+            if done {
                 self.finish();
-                Ok(None)
+                return None;
             }
-            Ok(false) => Ok(Some(messenger.fabric().cpu().run_inline(self.end_rest()))),
-            Err(error) => Err(error),
-        };
-        settled(rest)
+            Some(messenger.fabric().cpu().run_inline(self.end_rest()))
+        }))
     }
 
     #[inline]

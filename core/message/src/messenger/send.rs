@@ -196,15 +196,13 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
     pub fn end(self) -> impl Future<Output = Result<(), Error>> {
         let messenger = self.messenger;
         let now = if self.late.is_none() && self.take_credit() { self.post(FrameKind::Last) } else { Ok(false) };
-        let rest = match now {
-            Ok(true) => {
+        settled(now.map(|done| {
+            if done {
                 self.finish();
-                Ok(None)
+                return None;
             }
-            Ok(false) => Ok(Some(messenger.fabric().cpu().run_inline(self.end_rest()))),
-            Err(error) => Err(error),
-        };
-        settled(rest)
+            Some(messenger.fabric().cpu().run_inline(self.end_rest()))
+        }))
     }
 
     #[inline]
