@@ -105,6 +105,8 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod barrier;
+#[cfg(all(doctest, feature = "full"))]
+mod book;
 #[cfg(feature = "broadcast")]
 pub mod broadcast;
 #[cfg(feature = "job")]

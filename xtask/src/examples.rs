@@ -1,5 +1,5 @@
-//! `cargo xtask examples`: each program of `examples/` as a crate of its own, with exactly the features that
-//! its first lines name.
+//! `cargo xtask examples`: each program of `foregather/examples/` as a crate of its own, with exactly the
+//! features that its first lines name.
 //!
 //! In the workspace all features of the library are on together, so a program that needs one more than it
 //! says would not be noticed.
@@ -12,7 +12,7 @@ use std::{env, fs};
 pub(crate) const HELP: &str = "\
 cargo xtask examples [NAME ...]
 
-Builds and runs the programs of examples/, each as a crate outside of the workspace, by the `cargo add` line among its first lines.";
+Builds and runs the programs of foregather/examples/, each as a crate outside of the workspace, by the `cargo add` line among its first lines.";
 
 /// What `cargo add foregather` stands for in a manifest.
 fn dependency(line: &str, library: &Path) -> Result<String> {
@@ -35,13 +35,13 @@ fn dependency(line: &str, library: &Path) -> Result<String> {
 pub(crate) fn run(names: &[&str]) -> Result<bool, Trouble> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask stands in the workspace")?;
     let mut programs: Vec<_> =
-        fs::read_dir(root.join("examples"))?.collect::<Result<Vec<_>, _>>()?.iter().map(fs::DirEntry::path).collect();
+        fs::read_dir(root.join("foregather/examples"))?.collect::<Result<Vec<_>, _>>()?.iter().map(fs::DirEntry::path).collect();
     programs.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
     programs.sort();
     for program in programs {
         let name = program.file_stem().and_then(|stem| stem.to_str()).context("a name in UTF-8")?;
         if names.is_empty() || names.contains(&name) {
-            try_one(root, &program, name).with_context(|| format!("examples/{name}.rs"))?;
+            try_one(root, &program, name).with_context(|| format!("foregather/examples/{name}.rs"))?;
         }
     }
     Ok(true)

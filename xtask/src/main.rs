@@ -33,7 +33,7 @@ The chores of this repository.
   cargo xtask tidy        style of the house: lengths, arrows, unsafe, names of types, races
   cargo xtask claims      papers/*.toml are well formed and every claim has an experiment; prints the coverage
   cargo xtask peers       other people's work beside ours, in the same run; `cargo xtask peers help` says how
-  cargo xtask examples    the programs of examples/, each with exactly the features that it names
+  cargo xtask examples    the programs of foregather/examples/, each with exactly the features that it names
   cargo xtask drop-in     a library that is loaded before others: libgomp, pthread, blas, watch, mpi
   cargo xtask dist        what a release consists of: a tarball, the wheel, its sources, checksums; for other machines, too
   cargo xtask wheel       the wheel for Python, with the command and the libraries in it

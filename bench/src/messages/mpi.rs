@@ -1,7 +1,7 @@
 //! Two ranks that the site's `mpiexec` starts, since only it can: rank 0 prints the answer.
 use super::world::rank_of;
 use super::{Answer, MessageCell, PEER_VERB, Task, strange};
-use foregather_bench::Cell;
+use crate::Cell;
 use foregather_host::{affinity, clock};
 use foregather_machine::Error;
 use foregather_mpi::{Lane, Mpi};

@@ -1,6 +1,4 @@
 //! The chapters of the book whose Rust blocks are run, and the project's README: each block is a doc test.
-#![forbid(unsafe_code)]
-#![cfg(doctest)]
 
 macro_rules! chapters {
     ($($name:ident)*) => {$(
