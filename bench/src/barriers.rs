@@ -1,8 +1,9 @@
 //! One cell of the barrier matrix: what is asked of a child process, what it comes to, and the barriers that
 //! need no library: ours, of any kind and policy, and Rust's.
-use crate::{Cell, Episodes, Meeting, several, side_by_side};
+use crate::{Cell, Episodes, Meeting, WorkDistribution, several, side_by_side};
 use foregather_barrier::{Algorithm, BarrierMember, Group};
 use foregather_machine::{Cause, Costs, Error, Nanos, block_on};
+use foregather_results::ids::RUST_STD;
 use foregather_thread::Thread;
 use foregather_wait::adaptive::TABLE;
 use foregather_wait::{Policy, Snapshot};
@@ -11,36 +12,11 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Barrier;
 
-/// Rust's barrier, by its name in results.
-pub const RUST_STD: &str = "rust-std";
 /// A cell that has not ended by this much over twice its time has collapsed: its waiter passed next to no
 /// barrier.
 const COLLAPSED: Nanos = Nanos::from_ms(700);
 /// Slack of the start line: longer than the release of a sleeper takes.
 const START_SLACK: Nanos = Nanos::from_us(100);
-
-/// How the computation of the members varies around the grain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WorkDistribution {
-    /// From three quarters to five quarters of it.
-    Uniform,
-    /// Mostly shorter, sometimes many times longer.
-    Exponential,
-    /// Never near nothing, and as widely spread as the exponential: the deviation equals the mean.
-    LogNormal,
-    /// As uniform, but odd ranks have three times the work of even ones; over both the mean is the grain.
-    Imbalanced,
-    /// Always as long.
-    Constant,
-    /// Half of it, and in one draw of ten eleven times as long.
-    Bimodal,
-    /// Always as long, but three times as long for rank 1.
-    SlowMember,
-    /// Operations of a graph, each split evenly: the same draw for all members, from a quarter to almost
-    /// three times the grain.
-    Graph,
-}
 
 /// What to measure. Hogs and quota are the caller's business.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@
 //! - [`BarrierCell`] and [`CellResult`]: one team, one grain, one waiter, some milliseconds. [`barriers`]: by
 //!   our barriers, and by Rust's.
 //! - [`Episodes`]: what every member does, in any barrier. [`side_by_side`]: several teams at once.
-//! - [`Work`]: computation of a known length that no compiler removes. [`Stranger`]: what disturbs a team.
+//! - [`Work`]: computation of a known length that no compiler removes. [`disturb`]: programs beside a team.
 //! - [`prices`]: what switching costs on this machine, as [`Costs`](foregather_machine::Costs).
 //! - [`skew`]: what a barrier costs and how unevenly its members leave it. [`loggp`]: what a null message
 //!   costs.
@@ -29,7 +29,6 @@ pub mod dsm;
 mod episodes;
 pub mod loggp;
 pub mod messages;
-mod named;
 pub mod noise;
 pub mod openmp;
 pub mod ping_pong;
@@ -44,8 +43,10 @@ pub mod teams;
 pub mod victim;
 mod work;
 
-pub use barriers::{BarrierCell, CellResult, WorkDistribution};
+pub use barriers::{BarrierCell, CellResult};
 pub use cell::{Cell, answer, own_verb};
 pub use episodes::{Episodes, Meeting};
+pub use foregather_results::load::{BackgroundLoad, WorkDistribution};
+pub use foregather_results::named;
 pub use several::side_by_side;
-pub use work::{Stranger, Work, compute, hog};
+pub use work::{Work, compute, disturb, hog};

@@ -14,7 +14,7 @@ const IDLE: Nanos = Nanos::from_us(50);
 /// No hand-over takes longer, whatever else runs on the machine.
 const BOUND: Nanos = Nanos::from_ms(2_000);
 
-/// How long the stranger computes at most.
+/// How long the background load computes at most.
 const STRANGER: Nanos = Nanos::from_ms(300);
 
 /// One price, its unit always the nanosecond.
@@ -71,7 +71,7 @@ pub fn measure() -> Result<(Vec<Price>, Costs), Error> {
         waker: price("waker_ns", Costs::TYPICAL.waker),
         yield_switch: price("yield_switch_ns", Costs::TYPICAL.yield_switch),
         line_round_trip: price("line_round_trip_ns", Costs::TYPICAL.line_round_trip),
-        // The kernel's own: a stranger's turn lasts a few of them, and longer where others compute as well.
+        // The kernel's own: a background thread's time slice lasts a few of them, and longer under more load.
         tick: facts::tick().unwrap_or_else(|| price("tick_ns", Costs::TYPICAL.tick)),
     };
     Ok((prices, costs))
@@ -184,7 +184,7 @@ fn remote_wake(here: CpuId, there: CpuId, busy: bool) -> Result<[Price; 2], Erro
     Ok([wake, Price { name: "waker_ns", what: "what that wake costs the waker", samples_ns: calls }])
 }
 
-/// Yields to a stranger that computes: it keeps the processor until some tick of the scheduler.
+/// Yields to a background thread that computes: it keeps the processor until some tick of the scheduler.
 fn tick(here: CpuId) -> Result<Price, Error> {
     const YIELDS: usize = 9;
     let stop = AtomicU32::new(0);
@@ -203,14 +203,14 @@ fn tick(here: CpuId) -> Result<Price, Error> {
                 block_on(cpu.yield_now());
                 (cpu.now() - began).0 as f64
             };
-            // Some yields come back at once, before the stranger's turn: not what is asked here.
+            // Some yields come back at once, before the background thread's slice: not what is asked here.
             let long = (0..200).map(timed_yield).filter(|ns| *ns > 200_000.0).take(YIELDS).collect();
             stop.store(1, Relaxed);
             long
         },
     )?;
     let samples_ns = ends.into_iter().next().unwrap_or_default();
-    Ok(Price { name: "tick_ns", what: "yield to a stranger that computes", samples_ns })
+    Ok(Price { name: "tick_ns", what: "yield to a background thread that computes", samples_ns })
 }
 
 #[cfg(test)]
@@ -226,6 +226,6 @@ mod tests {
         }
         assert!(costs.local_switch > Nanos::ZERO && costs.yield_switch > Nanos::ZERO);
         assert!(foregather_host::facts::tick().is_none_or(|tick| costs.tick == tick), "the kernel knows better: {costs:?}");
-        assert!(costs.tick > costs.yield_switch, "a stranger's turn is longer than a hand-over: {costs:?}");
+        assert!(costs.tick > costs.yield_switch, "a background thread's time slice is longer than a hand-over: {costs:?}");
     }
 }

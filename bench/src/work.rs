@@ -1,12 +1,12 @@
 //! Computation of a known length that no compiler removes, and programs that want the processors of a team
 //! and know nothing of it.
-use crate::WorkDistribution;
+use crate::{BackgroundLoad, WorkDistribution};
 use foregather_host::clock;
 use foregather_machine::Nanos;
 use std::hint::black_box;
 use std::sync::Barrier;
+use std::thread;
 use std::time::Duration;
-use std::{fmt, thread};
 
 /// The variance of the logarithm of log-normal work whose deviation equals its mean: `ln 2`.
 const LOG_VARIANCE: f64 = std::f64::consts::LN_2;
@@ -99,20 +99,6 @@ impl Work {
     }
 }
 
-/// What a foreign program does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Stranger {
-    /// It computes without end.
-    #[default]
-    Hog,
-    /// It computes for this number of milliseconds, and rests for as long.
-    Bursts(u32),
-    /// It has a thread a processor, which compute for 50 us and meet in a barrier that sleeps.
-    Team,
-    /// It computes for 20 us, 60 times a second: what threads of a kernel do.
-    Wakes,
-}
-
 /// What a member of a foreign team computes between two of its barriers.
 const TEAM_GRAIN: Nanos = Nanos::from_us(50);
 /// How long what wakes computes, and how often.
@@ -120,43 +106,19 @@ const WAKE: (Nanos, u32) = (Nanos::from_us(20), 60);
 /// How many iterations are computed between two looks at the clock: a few microseconds.
 const AT_ONCE: u64 = 2_000;
 
-impl fmt::Display for Stranger {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Hog => f.write_str("hog"),
-            Self::Bursts(ms) => write!(f, "bursts:{ms}"),
-            Self::Team => f.write_str("team"),
-            Self::Wakes => f.write_str("wakes"),
+/// Is such a load until `stop` says so, as the team that it disturbs may run on `processors`.
+pub fn disturb(load: BackgroundLoad, processors: usize, stop: impl Fn() -> bool + Sync) {
+    let rests = |computing: Nanos, resting: Duration| {
+        while !stop() {
+            compute_for(computing);
+            thread::sleep(resting);
         }
-    }
-}
-
-impl Stranger {
-    /// Reads what is displayed.
-    pub fn parse(text: &str) -> Option<Self> {
-        match text.split_once(':') {
-            Some(("bursts", ms)) => ms.parse().ok().filter(|&ms| ms > 0).map(Self::Bursts),
-            None if text == "hog" => Some(Self::Hog),
-            None if text == "team" => Some(Self::Team),
-            None if text == "wakes" => Some(Self::Wakes),
-            _ => None,
-        }
-    }
-
-    /// Does that until `stop` says so, as the team that it disturbs may run on `processors`.
-    pub fn run(self, processors: usize, stop: impl Fn() -> bool + Sync) {
-        let rests = |computing: Nanos, resting: Duration| {
-            while !stop() {
-                compute_for(computing);
-                thread::sleep(resting);
-            }
-        };
-        match self {
-            Self::Hog => hog(stop),
-            Self::Bursts(ms) => rests(Nanos::from_ms(ms.into()), Duration::from_millis(ms.into())),
-            Self::Wakes => rests(WAKE.0, Duration::from_secs(1) / WAKE.1),
-            Self::Team => team(processors, stop),
-        }
+    };
+    match load {
+        BackgroundLoad::Hog => hog(stop),
+        BackgroundLoad::Bursts(ms) => rests(Nanos::from_ms(ms.into()), Duration::from_millis(ms.into())),
+        BackgroundLoad::Wakes => rests(WAKE.0, Duration::from_secs(1) / WAKE.1),
+        BackgroundLoad::Team => team(processors, stop),
     }
 }
 
@@ -242,13 +204,11 @@ mod tests {
     }
 
     #[test]
-    fn every_stranger_is_read_as_it_is_displayed_and_stops() {
-        for stranger in [Stranger::Hog, Stranger::Bursts(1), Stranger::Team, Stranger::Wakes] {
-            assert_eq!(Stranger::parse(&stranger.to_string()), Some(stranger));
+    fn every_load_stops() {
+        for load in [BackgroundLoad::Hog, BackgroundLoad::Bursts(1), BackgroundLoad::Team, BackgroundLoad::Wakes] {
             let asked = AtomicU32::new(0);
-            stranger.run(2, || asked.fetch_add(1, Relaxed) == 2);
-            assert_eq!(asked.into_inner(), 3, "{stranger}");
+            disturb(load, 2, || asked.fetch_add(1, Relaxed) == 2);
+            assert_eq!(asked.into_inner(), 3, "{load}");
         }
-        assert!(["", "hogs", "bursts", "bursts:0", "bursts:x", "team:2"].iter().all(|text| Stranger::parse(text).is_none()));
     }
 }

@@ -5,7 +5,7 @@ use foregather_bench::dsm::DsmCell;
 use foregather_bench::messages::{self, MessageCell};
 use foregather_bench::queues::QueueCell;
 use foregather_bench::teams::TeamCell;
-use foregather_bench::{BarrierCell, Cell, Stranger, answer, ping_pong};
+use foregather_bench::{BackgroundLoad, BarrierCell, Cell, answer, disturb, ping_pong};
 use foregather_host::dl::Library;
 use foregather_host::sched;
 use std::ffi::OsString;
@@ -28,7 +28,7 @@ pub fn run_if_asked() -> Option<ExitCode> {
         QueueCell::VERB => answer::<QueueCell>(&rest),
         DsmCell::VERB => answer::<DsmCell>(&rest),
         AppCell::VERB => answer::<AppCell>(&rest),
-        "hog" => stranger(&rest),
+        "hog" => background(&rest),
         "held" => held(&rest),
         "under" => under(&rest),
         "library" => library(&rest),
@@ -43,9 +43,9 @@ pub fn run_if_asked() -> Option<ExitCode> {
 }
 
 /// A program beside a team that knows nothing of it: a hog, unless another one is named.
-fn stranger(args: &[String]) -> Result<(), String> {
-    let named = args.first().map_or(Some(Stranger::Hog), |name| Stranger::parse(name));
-    named.ok_or("no stranger is named like that")?.run(foregather_host::affinity::allowed().len(), || false);
+fn background(args: &[String]) -> Result<(), String> {
+    let named = args.first().map_or(Some(BackgroundLoad::Hog), |name| BackgroundLoad::parse(name));
+    disturb(named.ok_or("no background load has that name")?, foregather_host::affinity::allowed().len(), || false);
     Ok(())
 }
 

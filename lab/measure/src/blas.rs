@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use foregather_bench::blas::{BlasCell, BlasResult, Routine, ours};
 use foregather_blas::{Crossover, crossovers};
 use foregather_host::affinity;
+use foregather_results::ids::{BLAS, BLAS_COLLAPSE};
 use foregather_results::table::Shows::{Figure, Label, Median};
 use foregather_results::table::{Heading, ResultTable, texts};
 use foregather_results::{Measurement, Results};
@@ -23,12 +24,8 @@ const HOGS: [u32; 3] = [0, 1, 2];
 const GAPS_US: [u64; 2] = [1_000, 50_000];
 pub(super) const KIND: RunnerSet =
     RunnerSet { own: &ours::RUNNERS, list: "list-blas", without: "no other BLAS is compared", unknown: "is no BLAS here" };
-/// What ids of calls over the size begin with.
-pub const SIZES: &str = "blas/";
 /// Of calls after pauses.
 pub const GAPS: &str = "blas-gaps/";
-/// Of calls beside hogs.
-pub const COLLAPSE: &str = "blas-collapse/";
 /// Of crossovers.
 pub const CROSSOVERS: &str = "blas-crossovers/";
 const COLUMNS: [Heading; 15] = [
@@ -185,9 +182,9 @@ fn measurement(row: Row, threads: u32, runner: &str, result: &BlasResult) -> Mea
     let Row { part, routine, n, gap_us, hogs } = row;
     let name = routine.name();
     let id = match part {
-        BlasPart::Sizes => format!("{SIZES}{name}/{n}/{runner}"),
+        BlasPart::Sizes => format!("{BLAS}{name}/{n}/{runner}"),
         BlasPart::Gaps => format!("{GAPS}{name}/{n}/{}ms/{runner}", gap_us / 1_000),
-        BlasPart::Collapse => format!("{COLLAPSE}{hogs}h/{runner}"),
+        BlasPart::Collapse => format!("{BLAS_COLLAPSE}{hogs}h/{runner}"),
     };
     let us = |ns: f64| ns / 1e3;
     let BlasResult { alone, shared, .. } = result;
@@ -213,13 +210,13 @@ fn measurement(row: Row, threads: u32, runner: &str, result: &BlasResult) -> Mea
 
 /// All parts, one below the other.
 fn text(all: &[Measurement]) -> String {
-    texts([SIZES, GAPS, COLLAPSE].map(|part| calls(all, part)).into_iter().chain([crossovers_table(all)]))
+    texts([BLAS, GAPS, BLAS_COLLAPSE].map(|part| calls(all, part)).into_iter().chain([crossovers_table(all)]))
 }
 
 /// How many times longer a call takes on average than the same runner's without hogs.
 pub fn slowdown(all: &[Measurement], m: &Measurement) -> Option<f64> {
     let calm = |other: &&Measurement| {
-        other.id.starts_with(COLLAPSE) && other.text("runner") == m.text("runner") && other.text("hogs") == "0"
+        other.id.starts_with(BLAS_COLLAPSE) && other.text("runner") == m.text("runner") && other.text("hogs") == "0"
     };
     let calm = all.iter().find(calm)?;
     Some(m.figures.get("mean_us")? / calm.figures.get("mean_us")?)
@@ -227,7 +224,7 @@ pub fn slowdown(all: &[Measurement], m: &Measurement) -> Option<f64> {
 
 fn calls(all: &[Measurement], part: &str) -> ResultTable {
     let with = |m: &Measurement| {
-        let slower = if part == COLLAPSE { slowdown(all, m) } else { None };
+        let slower = if part == BLAS_COLLAPSE { slowdown(all, m) } else { None };
         m.clone().figure("slowdown", slower.unwrap_or(f64::NAN))
     };
     ResultTable::of(&COLUMNS, &all.iter().filter(|m| m.id.starts_with(part)).map(with).collect::<Vec<_>>())

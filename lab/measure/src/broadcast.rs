@@ -6,6 +6,7 @@ use crate::options::BroadcastOptions;
 use crate::{Experiment, Measured, machine_file};
 use anyhow::Result;
 use foregather_bench::queues::{Gaps, QueueCell, QueueResult};
+use foregather_results::ids::BROADCAST;
 use foregather_results::table::Shows::{Figure, Label, Median};
 use foregather_results::table::{Heading, ResultTable};
 use foregather_results::{Distribution, Measurement, Results};
@@ -17,8 +18,6 @@ const QUICK_GAPS_US: [u64; 2] = [200, 2_000];
 const USUAL: (u64, u32) = (1_000_000, 3);
 const QUICK: (u64, u32) = (100_000, 1);
 const MESSAGES: (u64, u64) = (40, 2_000);
-/// What ids of these measurements begin with.
-pub const BROADCAST: &str = "broadcast/";
 const COLUMNS: [Heading; 6] = [
     ("gaps", Label("gaps")),
     ("mean us", Label("gap_us")),

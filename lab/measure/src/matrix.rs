@@ -3,7 +3,7 @@
 use crate::Measured;
 use crate::cells::{myself, under};
 use anyhow::{Context, Error, Result};
-use foregather_bench::Stranger;
+use foregather_bench::BackgroundLoad;
 use foregather_host::cgroup::QuotaGroup;
 use foregather_host::child::Child;
 use foregather_host::interrupt;
@@ -28,7 +28,7 @@ pub struct Surroundings {
     /// Processes outside the team that want processors, too.
     pub hogs: u32,
     /// What these do.
-    pub stranger: Stranger,
+    pub background: BackgroundLoad,
     /// Their nice value.
     pub nice: i8,
     /// Processors' worth of time for a cell, if limited.
@@ -151,10 +151,10 @@ struct Hogs(Vec<Child>);
 
 impl Hogs {
     /// Starts them, and gives the kernel a moment to place them.
-    fn start(Surroundings { hogs, stranger, nice, .. }: Surroundings) -> Result<Self> {
+    fn start(Surroundings { hogs, background, nice, .. }: Surroundings) -> Result<Self> {
         let mut words: Vec<OsString> = vec![myself().into(), "__hog".into()];
-        if stranger != Stranger::Hog {
-            words.push(stranger.to_string().into());
+        if background != BackgroundLoad::Hog {
+            words.push(background.to_string().into());
         }
         // Nice 0 is what they have, or what this process is not allowed to give them.
         if nice != 0 {

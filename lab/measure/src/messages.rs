@@ -10,6 +10,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use foregather_bench::messages::{Answer, Beside, MessageCell, Pattern, Task, Timed, Transport, Waits, World};
 use foregather_host::affinity;
 use foregather_machine::{Costs, Nanos};
+use foregather_results::ids::{MESSAGES, MESSAGES_LOADED};
 use foregather_results::number::short;
 use foregather_results::table::Shows::{By, Figure, Label};
 use foregather_results::table::{Heading, ResultTable, texts, three_digits};
@@ -30,10 +31,6 @@ const CELLS: u32 = 3;
 /// Shorter ones hide that a rank is preempted: it happens every few milliseconds.
 const CELL: Nanos = Nanos::from_ms(800);
 const QUICK_CELL: Nanos = Nanos::from_ms(40);
-/// What ids of ways begin with, and those of policies beside hogs.
-pub const SIZES: &str = "messages/";
-/// See [`SIZES`].
-pub const HOGS: &str = "messages-beside-hogs/";
 const OF_SIZES: [Heading; 11] = [
     ("bytes", Label("bytes")),
     ("pattern", Label("pattern")),
@@ -200,7 +197,7 @@ fn of_way(world: &str, bytes: usize, timed: &Timed, answer: &Answer) -> Measurem
         Pattern::BothWays => "one message each way",
     };
     let ratio = |other: Transport| ratios(timed, answer, other).map_or(f64::NAN, |ratios| ratios.quantile(0.5));
-    let m = Measurement::from_values(format!("{SIZES}{world}/{pattern}/{bytes}B/{way}"), what, "ns", timed.ns.clone())
+    let m = Measurement::from_values(format!("{MESSAGES}{world}/{pattern}/{bytes}B/{way}"), what, "ns", timed.ns.clone())
         .label("world", world)
         .label("pattern", pattern)
         .label("bytes", bytes.to_string())
@@ -231,7 +228,7 @@ fn ratios(timed: &Timed, answer: &Answer, other: Transport) -> Option<Distributi
 
 fn of_policy(world: &str, hogs: &str, beside: &Beside) -> Measurement {
     let share = Distribution::quantile_of(beside.hog_shares.iter().copied(), 0.5);
-    let id = format!("{HOGS}{world}/{hogs}/{}", beside.policy);
+    let id = format!("{MESSAGES_LOADED}{world}/{hogs}/{}", beside.policy);
     let m = Measurement::from_values(id, "round trips of 8 bytes", "round trips/s", beside.round_trips_per_s.clone())
         .label("world", world)
         .label("hogs", hogs)
@@ -261,7 +258,7 @@ fn text(all: &[Measurement]) -> String {
     let number = |value: f64| if value >= 1e4 { short(value) } else { three_digits(value) };
     let of =
         |columns: &[Heading], prefix: &str| ResultTable::with(columns, number, all.iter().filter(|m| m.id.starts_with(prefix)));
-    texts([of(&OF_SIZES, SIZES), of(&OF_HOGS, HOGS)])
+    texts([of(&OF_SIZES, MESSAGES), of(&OF_HOGS, MESSAGES_LOADED)])
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::{Experiment, Measured, machine_file};
 use anyhow::{Context, Result, ensure};
 use foregather_bench::openmp::{Construct, OpenMpCell};
 use foregather_bench::{CellResult, Work};
+use foregather_results::ids::OPENMP;
 use foregather_results::table::Shows::{Figure, Label, Median};
 use foregather_results::table::{Heading, ResultTable};
 use foregather_results::{Measurement, Results};
@@ -22,8 +23,6 @@ const USUAL: (u32, u64) = (5, 60);
 const BRIEF: (u32, u64) = (2, 20);
 const KIND: RunnerSet =
     RunnerSet { own: &[], list: "list-openmp", without: "no runtime of OpenMP can be measured", unknown: "is no OpenMP runtime" };
-/// What ids of these measurements begin with.
-pub const OPENMP: &str = "openmp/";
 const COLUMNS: [Heading; 7] = [
     ("row", Label("row")),
     ("runtime", Label("runner")),

@@ -1,7 +1,7 @@
 //! One message between two processes, by this project and through a pipe of the kernel, in turn.
 use crate::cells::{CellProgram, Within};
 use crate::matrix::{Matrix, Order, Surroundings};
-use crate::messages::{self, SIZES};
+use crate::messages;
 use crate::waits::{Circumstance, Placement, cycles};
 use crate::{Measured, machine_file};
 use anyhow::Result;
@@ -10,6 +10,7 @@ use foregather_bench::ping_pong::{self, Method, Side};
 use foregather_host::{affinity, clock};
 use foregather_machine::Nanos;
 use foregather_results::Measurement;
+use foregather_results::ids::MESSAGES;
 
 /// Bytes of the message: one word.
 pub const BYTES: usize = 8;
@@ -70,7 +71,7 @@ pub fn measure(turns: u32, quiet: bool) -> Result<Measured> {
 }
 
 fn of_pipe(through: Vec<f64>) -> Measurement {
-    let id = format!("{SIZES}process/ping-pong/{BYTES}B/{PIPE}");
+    let id = format!("{MESSAGES}process/ping-pong/{BYTES}B/{PIPE}");
     Measurement::from_values(id, "half a round trip of a byte through two pipes", "ns", through)
         .label("world", "process")
         .label("pattern", "ping-pong")

@@ -1,7 +1,7 @@
 //! A product of two matrices: by our BLAS, by that which NumPy uses here, and by others that are installed,
 //! in turn, each in a process of its own.
 use crate::Measured;
-use crate::blas::{KIND, SIZES, one_size};
+use crate::blas::{KIND, one_size};
 use crate::machine_file;
 use crate::matrix::{Matrix, Order, Surroundings};
 use crate::peers::Runner;
@@ -11,6 +11,7 @@ use foregather_bench::python;
 use foregather_host::affinity;
 use foregather_machine::Nanos;
 use foregather_results::Measurement;
+use foregather_results::ids::BLAS;
 
 /// Measures NumPy's products.
 const PROGRAM: &str = include_str!("product.py");
@@ -99,7 +100,7 @@ pub fn measure(n: u32, wanted: &[&str], ms: u64, quiet: bool) -> Result<Measured
 }
 
 fn of_numpy(n: u32, threads: u32, times: &[u64], files: &[String]) -> Measurement {
-    let id = format!("{SIZES}{}/{n}/{NUMPY}", Routine::Dgemm.name());
+    let id = format!("{BLAS}{}/{n}/{NUMPY}", Routine::Dgemm.name());
     let us = times.iter().map(|&ns| ns as f64 / 1e3).collect();
     Measurement::from_values(id, "a product by NumPy, as it comes", "us", us)
         .label("routine", Routine::Dgemm.name())

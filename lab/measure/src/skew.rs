@@ -10,6 +10,7 @@ use foregather_bench::skew::{self, Release, Series, Setup};
 use foregather_bench::{loggp, skew::Episode};
 use foregather_host::{affinity, clock};
 use foregather_machine::{LogGp, Nanos, SplitMix};
+use foregather_results::layers;
 use foregather_results::number::digits;
 use foregather_results::table::Shows::{By, Figure, Label, Median, P90};
 use foregather_results::table::{Heading, ResultTable, texts, three_digits};
@@ -231,25 +232,6 @@ fn episode(kind: Algorithm, size: u32, loggp: &LogGp, seed: u64) -> Option<Nanos
     let run = network.run(&nodes, |rank| starts[rank as usize], |node| kind.over(node));
     let left = run.outputs.iter().all(|end| matches!(end, Some(Ok(()))));
     left.then(|| run.finished.iter().max().copied().unwrap_or_default() - starts.into_iter().max().unwrap_or_default())
-}
-
-/// A ranking on two numbers at once, since a fast barrier is not an even one. The layer of each point: 1 if
-/// no other is at least as good in both and better in one, 2 if only points of layer 1 are, and so on. Less
-/// is better in both; what is not a number comes last.
-pub fn layers(points: &[(f64, f64)]) -> Vec<u32> {
-    let number = |value: f64| if value.is_nan() { f64::INFINITY } else { value };
-    let points: Vec<(f64, f64)> = points.iter().map(|&(a, b)| (number(a), number(b))).collect();
-    let better = |a: (f64, f64), b: (f64, f64)| a.0 <= b.0 && a.1 <= b.1 && a != b;
-    let mut layers = vec![0; points.len()];
-    for layer in 1..=points.len() as u32 {
-        let open: Vec<usize> = (0..points.len()).filter(|&i| layers[i] == 0).collect();
-        for &i in &open {
-            if !open.iter().any(|&j| better(points[j], points[i])) {
-                layers[i] = layer;
-            }
-        }
-    }
-    layers
 }
 
 /// One measurement a case: its cost, repetition by repetition, and everything else beside it.

@@ -7,6 +7,7 @@ use crate::{Experiment, Measured, machine_file};
 use anyhow::Result;
 use foregather_bench::teams::{RUNNERS, TeamCell};
 use foregather_bench::{CellResult, Work};
+use foregather_results::ids::TEAMS;
 use foregather_results::table::Shows::{Figure, Label, Median};
 use foregather_results::table::{Heading, ResultTable};
 use foregather_results::{Distribution, Measurement, Results};
@@ -20,8 +21,6 @@ const USUAL: (u32, u64) = (5, 40);
 const BRIEF: (u32, u64) = (2, 20);
 const KIND: RunnerSet =
     RunnerSet { own: &RUNNERS, list: "list-teams", without: "rayon and OpenMP are not compared", unknown: "runs no team here" };
-/// What ids of these measurements begin with.
-pub const TEAMS: &str = "teams/";
 /// The runner that does all bodies alone.
 const SERIAL: &str = "serial";
 const COLUMNS: [Heading; 11] = [

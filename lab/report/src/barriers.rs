@@ -10,12 +10,11 @@ use super::names::{self, PRODUCT};
 use super::shades::{Shades, share};
 use super::svg::{colour, ink};
 use super::{Drawn, Headline, distinct};
-use foregather_bench::barriers::RUST_STD;
-use foregather_measure::barriers::figures::geomean_and_worst;
-use foregather_measure::barriers::rows::{LoadClass, SUBSETS};
-use foregather_measure::barriers::waiters::CANDIDATE;
 use foregather_results::Measurement;
+use foregather_results::geomean_and_worst;
+use foregather_results::ids::{CANDIDATE, RUST_STD};
 use foregather_results::number::{digits, quantity};
+use foregather_results::row::{LoadClass, SUBSETS};
 use std::collections::BTreeMap;
 
 /// The groups of waiters as series of bars.

@@ -7,9 +7,9 @@
 use super::axis::Scale;
 use super::names;
 use super::spec::{Cell, Chart, FigureSpec, Reading, bars, figure, most};
-use foregather_measure::programs::PROGRAMS;
-use foregather_measure::regret::REGRET;
 use foregather_results::Measurement;
+use foregather_results::geomean;
+use foregather_results::ids::{PROGRAMS, REGRET};
 use foregather_results::number::digits;
 
 /// More rows than that are not shown: the worst are.
@@ -17,12 +17,6 @@ const ROWS_MOST: usize = 80;
 
 fn ratio(cell: &Cell<'_>) -> f64 {
     cell.figure("ratio").unwrap_or(f64::NAN)
-}
-
-/// The geometric mean; not a number of none.
-fn geomean(ratios: impl Iterator<Item = f64>) -> f64 {
-    let (sum, count) = ratios.filter(|ratio| *ratio > 0.0).fold((0.0, 0.0), |(sum, n), ratio| (sum + ratio.ln(), n + 1.0));
-    (sum / count).exp()
 }
 
 /// A bar for each row in the colour of its class, with its interval; the dot is the noise floor.

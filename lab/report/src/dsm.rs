@@ -7,8 +7,9 @@
 use super::axis::Scale;
 use super::spec::{FigureSpec, Reading, bars, figure, least, lines, positive};
 use super::svg::escape;
-use foregather_measure::dsm::output::{ASKED, COMPUTING, FAULTS, PARTS, VIEWS, elsewhere};
 use foregather_results::Measurement;
+use foregather_results::elsewhere;
+use foregather_results::ids::{ASKED, COMPUTING, FAULT_PARTS, FAULTS, VIEWS};
 use foregather_results::number::{digits, quantity, short};
 
 /// Whole faults, and their parts beside them on the same scale.
@@ -19,10 +20,10 @@ pub(super) const PARTS_OF_FAULTS: FigureSpec = FigureSpec {
     values: &[
         // The upper end of the scatter would leave no room for the parts: it is in the table.
         ("a fault", |m| Some(Reading { dot: figure(m, "p10_ns").map(|ns| ns / 1e3), ..whole(m)? })),
-        ("signal, open", |m| figure(m, PARTS[0]).map(Reading::of)),
-        ("owner's call", |m| figure(m, PARTS[1]).map(Reading::of)),
-        ("frames", |m| figure(m, PARTS[2]).map(Reading::of)),
-        ("the rest", |m| figure(m, PARTS[3]).map(Reading::of)),
+        ("signal, open", |m| figure(m, FAULT_PARTS[0]).map(Reading::of)),
+        ("owner's call", |m| figure(m, FAULT_PARTS[1]).map(Reading::of)),
+        ("frames", |m| figure(m, FAULT_PARTS[2]).map(Reading::of)),
+        ("the rest", |m| figure(m, FAULT_PARTS[3]).map(Reading::of)),
     ],
     series: "{backend}[, {policy}]",
     along: "{touch}, {bytes} bytes{asked}",
@@ -115,7 +116,7 @@ pub(super) fn published(all: &[Measurement]) -> String {
     if !all.iter().any(|m| m.id.starts_with(FAULTS)) {
         return String::new();
     }
-    let table = elsewhere();
+    let table = elsewhere::faults();
     let cells = |tag: &str, row: &[String]| row.iter().map(|cell| format!("<{tag}>{}", escape(cell))).collect::<String>();
     let rows: String = table.rows.iter().map(|row| format!("<tr>{}</tr>\n", cells("td", row))).collect();
     format!(

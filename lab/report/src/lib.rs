@@ -105,7 +105,7 @@ const FIGURES: [(&str, Topic, DrawFigure); 32] = [
     ("queue-late", Topic::Queues, |all| queues::LATE.draw(all)),
     ("queue-burnt", Topic::Queues, |all| queues::BURNT.draw(all)),
     ("blas-sizes", Topic::Blas, |all| teams::BLAS_SIZES.draw(all)),
-    ("blas-collapse", Topic::Blas, |all| teams::BLAS_COLLAPSE.draw(all)),
+    ("blas-collapse", Topic::Blas, |all| teams::COLLAPSE.draw(all)),
     ("ping-pong", Topic::HandOvers, |all| ping_pong::METHODS.draw(all)),
     ("gaps", Topic::HandOvers, |all| ping_pong::GAPS.draw(all)),
     ("distribution", Topic::HandOvers, ping_pong::distribution),

@@ -7,13 +7,13 @@
 use super::axis::Scale;
 use super::names::{PRODUCT, busy, policy};
 use super::spec::{Cell, FigureSpec, Reading, bars, least, lines, most, positive};
-use foregather_measure::messages::{HOGS, SIZES};
 use foregather_results::Measurement;
+use foregather_results::ids::{MESSAGES, MESSAGES_LOADED};
 use foregather_results::number::{digits, quantity, short};
 
 /// A plot for each world, a curve for each way.
 const BY_SIZE: FigureSpec =
-    FigureSpec { of: &[SIZES], panel: "[{world}]", series: "{way}", along: "{bytes}", ..FigureSpec::PLAIN };
+    FigureSpec { of: &[MESSAGES], panel: "[{world}]", series: "{way}", along: "{bytes}", ..FigureSpec::PLAIN };
 
 /// Half a round trip over the size.
 pub(super) const LATENCY: FigureSpec = FigureSpec {
@@ -70,7 +70,7 @@ fn ends(all: &[Cell<'_>], say: impl Fn(&Cell<'_>) -> String) -> Option<String> {
 
 /// How long messages take beside hogs, and what the hogs keep.
 pub(super) const BESIDE_HOGS: FigureSpec = FigureSpec {
-    of: &[HOGS],
+    of: &[MESSAGES_LOADED],
     names: |m| {
         let beside = match m.labels.get("hogs")?.as_str() {
             "0" => "alone".to_owned(),

@@ -1,8 +1,8 @@
 //! Plain names of what results name shortly: `central/adaptive` is Foregather, `2t + 2 hogs` two threads
 //! beside two busy programs. What has no plain name keeps its own.
-use foregather_bench::{Stranger, WorkDistribution};
-use foregather_measure::barriers::rows::Row;
-use foregather_measure::barriers::waiters::CANDIDATE;
+use foregather_results::ids::CANDIDATE;
+use foregather_results::load::{BackgroundLoad, WorkDistribution};
+use foregather_results::row::Row;
 
 /// The product, as every figure names it.
 pub(super) const PRODUCT: &str = "Foregather";
@@ -125,12 +125,12 @@ fn work(row: &Row) -> String {
 
 fn load(row: &Row) -> String {
     let pinned = if row.pinned { ", pinned" } else { "" };
-    let beside = match (row.hogs, row.stranger) {
+    let beside = match (row.hogs, row.background) {
         (0, _) => String::new(),
-        (n, Stranger::Hog) => format!(" beside {}", busy(&n.to_string())),
-        (_, Stranger::Team) => " beside a second team".to_owned(),
-        (n, Stranger::Bursts(ms)) => format!(" beside {n} bursts of {ms} ms"),
-        (n, Stranger::Wakes) => format!(" beside {n} brief wake-ups"),
+        (n, BackgroundLoad::Hog) => format!(" beside {}", busy(&n.to_string())),
+        (_, BackgroundLoad::Team) => " beside a second team".to_owned(),
+        (n, BackgroundLoad::Bursts(ms)) => format!(" beside {n} bursts of {ms} ms"),
+        (n, BackgroundLoad::Wakes) => format!(" beside {n} brief wake-ups"),
     };
     let quota = row.quota.map_or(String::new(), |cpus| format!(" on a quota of {cpus:.1}"));
     format!("{} threads{pinned}{beside}{quota}", row.threads)

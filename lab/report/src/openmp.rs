@@ -7,7 +7,7 @@ use super::Headline;
 use super::axis::Scale;
 use super::names::{self, PRODUCT};
 use super::spec::{Cell, FigureSpec, Reading, bars, most};
-use foregather_measure::openmp::OPENMP;
+use foregather_results::ids::OPENMP;
 use foregather_results::number::{digits, quantity};
 use foregather_results::{Conclusion, Level, Measurement, Speedup};
 

@@ -5,7 +5,7 @@
 use super::axis::Scale;
 use super::names::{self, PRODUCT};
 use super::spec::{Cell, FigureSpec, Reading, lines, positive};
-use foregather_measure::broadcast::BROADCAST;
+use foregather_results::ids::BROADCAST;
 use foregather_results::number::digits;
 
 /// The loop that never sleeps, and the one that always does.

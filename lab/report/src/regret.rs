@@ -9,10 +9,10 @@ use super::maps::{ListedRow, Listing, Map, Maps, Several, hundredths};
 use super::plans::{Shown, plain};
 use super::shades::Shades;
 use super::{Drawn, distinct};
-use foregather_measure::barriers::rows::Row;
-use foregather_measure::barriers::waiters::CANDIDATE;
 use foregather_results::Measurement;
+use foregather_results::ids::CANDIDATE;
 use foregather_results::number::nanoseconds;
+use foregather_results::row::Row;
 use std::cmp::Ordering::Equal;
 use std::collections::BTreeMap;
 
@@ -111,21 +111,21 @@ fn properties(row: &Row) -> Vec<String> {
         bounds.iter().find(|(most, _)| value <= *most).map_or("more", |(_, name)| name).to_owned()
     };
     let members = within(row.threads, &[(2, "2"), (4, "3-4"), (8, "5-8"), (16, "9-16"), (u32::MAX, "17+")]);
-    let stranger = row.stranger.to_string();
-    let strangers = match (row.hogs, stranger.split_once(':')) {
+    let background = row.background.to_string();
+    let background = match (row.hogs, background.split_once(':')) {
         (0, _) => "none",
         (_, Some((_, ms))) if ms.parse::<u32>().is_ok_and(|ms| ms <= 5) => "bursts of up to 5 ms",
         (_, Some(_)) => "longer bursts",
-        (1, None) if stranger == "hog" => "1 hog",
-        (_, None) if stranger == "hog" => "several hogs",
-        _ if stranger == "team" => "a second team",
-        _ => &stranger,
+        (1, None) if background == "hog" => "1 hog",
+        (_, None) if background == "hog" => "several hogs",
+        _ if background == "team" => "a second team",
+        _ => &background,
     };
     let grain = within(row.grain_us, &[(0, "0 us"), (2, "1-2 us"), (10, "3-10 us"), (50, "11-50 us"), (u32::MAX, "51+ us")]);
-    // A row's name without its strangers says how long members compute, and in which shape.
+    // A row's name without its background load says how long members compute, and in which shape.
     let alone = Row { hogs: 0, quota: None, pinned: false, fork_join: false, ..row.clone() }.name();
     let work = alone.split_once(' ').and_then(|(_, shape)| shape.split_once(',')).map_or("uniform", |(shape, _)| shape);
-    vec![members, strangers.to_owned(), grain, work.to_owned()]
+    vec![members, background.to_owned(), grain, work.to_owned()]
 }
 
 /// A map for each property beside the one that stands across; choices stand in the order in which `like` has

@@ -7,8 +7,8 @@ use super::axis::{Axis, Scale};
 use super::legend::{Entry, Swatch};
 use super::svg::{At, Canvas, Svg, colour, fitted, ink, width_of};
 use super::{Drawn, distinct};
-use foregather_measure::skew::layers;
 use foregather_results::Measurement;
+use foregather_results::layers;
 use foregather_results::number::{digits, quantity, short};
 
 const WIDTH: f64 = 960.0;

@@ -10,9 +10,7 @@ use super::curve::{Curve, Look, Point};
 use super::names::PRODUCT;
 use super::shades::{Shades, share};
 use super::spec::{Cell, Chart, FigureSpec, Reading, least, most, names, positive};
-use foregather_measure::barriers::ablation::{NOTHING, OFF};
-use foregather_measure::barriers::predict::LIMIT;
-use foregather_measure::barriers::waiters::CANDIDATE;
+use foregather_results::ids::{CANDIDATE, NOTHING, OFF, PREDICTION_LIMIT};
 use foregather_results::number::{digits, quantity};
 
 /// A rule matters in a row that is slower by this factor when it is off.
@@ -77,7 +75,7 @@ pub(super) const PREDICTIONS: FigureSpec = FigureSpec {
         let farthest = most(cells.iter(), |cell| cell.figure("factor").unwrap_or(0.0))?;
         let us = |name: &str| quantity(farthest.figure(name).unwrap_or(f64::NAN), "us");
         Some(format!(
-            "{} of {} predictions are within a factor of {LIMIT}, in each state that a team may settle in. Farthest off \
+            "{} of {} predictions are within a factor of {PREDICTION_LIMIT}, in each state that a team may settle in. Farthest off \
              is {} in {}, by a factor of {}: {} measured, {} predicted.",
             cells.iter().filter(|cell| cell.figure("within").is_some_and(|within| within > 0.0)).count(),
             cells.len(),
@@ -103,7 +101,7 @@ fn bounds((low, high): (f64, f64)) -> Vec<Curve> {
         let (more, less) = ([(low, low * factor), (high / factor, high)], [(low * factor, low), (high, high / factor)]);
         [more, less].map(|points| line(factor, points))
     };
-    both(LIMIT).into()
+    both(PREDICTION_LIMIT).into()
 }
 
 /// One curve a series; one with `formula` in its name is a band below the others.

@@ -7,9 +7,8 @@
 use super::axis::Scale;
 use super::names::{self, is_product};
 use super::spec::{self, Cell, FigureSpec, Reading, bars, figure, least, lines, most};
-use foregather_measure::blas::{COLLAPSE, SIZES};
-use foregather_measure::teams::TEAMS;
 use foregather_results::Measurement;
+use foregather_results::ids::{BLAS, BLAS_COLLAPSE, TEAMS};
 use foregather_results::number::{digits, quantity};
 
 /// The length of bodies, in microseconds, that is shown if it was measured, else the first one there is.
@@ -60,7 +59,7 @@ pub(super) const REGIONS: FigureSpec = FigureSpec {
 
 /// A panel for each routine, a curve for each BLAS: below 1, its own threads make it slower.
 pub(super) const BLAS_SIZES: FigureSpec = FigureSpec {
-    of: &[SIZES],
+    of: &[BLAS],
     names: |m| Some(plain_names(m)),
     title: "Calls shared by threads",
     values: &[("", |m| {
@@ -85,8 +84,8 @@ pub(super) const BLAS_SIZES: FigureSpec = FigureSpec {
 };
 
 /// A bar for each BLAS and load.
-pub(super) const BLAS_COLLAPSE: FigureSpec = FigureSpec {
-    of: &[COLLAPSE],
+pub(super) const COLLAPSE: FigureSpec = FigureSpec {
+    of: &[BLAS_COLLAPSE],
     names: |m| Some(plain_names(m)),
     title: "{routine} of order {n} beside busy programs",
     values: &[("", |m| {

@@ -8,6 +8,7 @@
 //! - [`Provenance`]: machine, kernel, build. [`Noise`]: what disturbed the run, in numbers.
 //! - [`output`]: documents on disk, and where else results go. [`table`]: the same as text for a terminal, or
 //!   CSV.
+//! - [`ids`]: what measurements are called. [`row`], [`load`]: the rows of the barrier matrix.
 //! - [`apps`]: what results of programs on shared memory are called. [`compare`](mod@compare): two documents,
 //!   ratio by ratio.
 //! - [`meant`](fn@meant): the name that a user has misspelt. [`Speedup`]: a ratio of times, and its
@@ -15,21 +16,28 @@
 //!   [`progress`]: where a long run stands. [`failure`]: how the command ends.
 #![forbid(unsafe_code)]
 pub mod apps;
+mod average;
 pub mod compare;
+pub mod elsewhere;
 pub mod failure;
+pub mod ids;
 mod interval;
+pub mod load;
 mod meant;
 mod measurement;
+mod named;
 mod noise;
 pub mod number;
 pub mod output;
 pub mod progress;
+pub mod row;
 mod run;
 mod speedup;
 pub mod table;
 mod timeline;
 mod verdict;
 
+pub use average::{geomean, geomean_and_worst, layers};
 pub use interval::interval_of_mean;
 pub use meant::{meant, misspelt_policy};
 pub use measurement::{Distribution, Measurement, Summary};

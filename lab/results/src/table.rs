@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Longer cells are cut in text: the longest claim of a paper has some 300 characters, and names in a
-/// stranger's file may have any number.
+/// foreign file may have any number.
 const CELL_MAX: usize = 400;
 /// So much further to the right begin the lines of a row that are not its first.
 const INDENT: usize = 2;

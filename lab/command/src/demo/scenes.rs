@@ -4,13 +4,12 @@ use super::sentence::{Contestant, Sentence, SentenceKind, known};
 use anyhow::Result;
 use foregather_host::affinity;
 use foregather_machine::Nanos;
-use foregather_measure::barriers::waiters::{CANDIDATE, peers};
-use foregather_measure::openmp::OPENMP;
+use foregather_measure::barriers::waiters::peers;
 use foregather_measure::options::{Barriers, OpenMp, TeamMatrix, Teams};
 use foregather_measure::peers::{listed, program};
-use foregather_measure::teams::TEAMS;
-use foregather_measure::{Experiment, Measured, blas, pipe, product};
+use foregather_measure::{Experiment, Measured, pipe, product};
 use foregather_results::Measurement;
+use foregather_results::ids::{BLAS, CANDIDATE, MESSAGES, OPENMP, TEAMS};
 
 /// How often each region, barrier and message has its turn, unless the user says so.
 pub(super) const TURNS: u32 = 7;
@@ -202,7 +201,7 @@ impl Scene {
                 (format!("{threads} threads that meet at a barrier, alone on {place}"), all.iter().filter(is).map(of).collect())
             }
             Self::Product { n } => {
-                let is = |m: &&Measurement| m.id.starts_with(blas::SIZES) && m.text("n") == n.to_string();
+                let is = |m: &&Measurement| m.id.starts_with(BLAS) && m.text("n") == n.to_string();
                 let of = |m: &Measurement| match m.text("blas") {
                     "" => Contestant::new(m.text("runner"), turns(m, |us| us * 1e3)),
                     blas => Contestant::new(&format!("NumPy by {blas}"), turns(m, |us| us * 1e3)),
@@ -210,7 +209,7 @@ impl Scene {
                 (format!("A product of two matrices of {n} x {n}"), all.iter().filter(is).map(of).collect())
             }
             Self::Message => {
-                let prefix = format!("{}process/ping-pong/{}B/", foregather_measure::messages::SIZES, pipe::BYTES);
+                let prefix = format!("{}process/ping-pong/{}B/", MESSAGES, pipe::BYTES);
                 let of = |m: &Measurement| Contestant::new(m.text("way"), turns(m, |ns| ns));
                 let all = all.iter().filter(|m| m.id.starts_with(&prefix)).map(of).collect();
                 (format!("A message of {} bytes from one process to another", pipe::BYTES), all)

@@ -44,7 +44,7 @@ fn files_that_are_no_results_are_named() {
 
 /// What a file says is shown in errors, but does not steer the terminal.
 #[test]
-fn what_strangers_wrote_steers_no_terminal() {
+fn foreign_text_steers_no_terminal() {
     let path = scratch("hostile.json");
     let evil = "\u{1b}[2J\n[1] fake line";
     let key = serde_json::to_string(evil).unwrap();

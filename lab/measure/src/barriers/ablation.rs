@@ -1,16 +1,13 @@
 //! What each rule of the adaptive waiter is worth: the same rows with all rules, and with each of them off in
 //! turn.
-use super::waiters::{CANDIDATE, Waiter, own};
+use super::waiters::{Waiter, own};
 use anyhow::{Error, Result};
 use foregather_machine::Costs;
 use foregather_results::Measurement;
+use foregather_results::ids::{CANDIDATE, NOTHING, OFF};
 use foregather_results::number::digits;
 use foregather_results::table::ResultTable;
 
-/// The label of the rule that is off.
-pub const OFF: &str = "off";
-/// Its value where none is.
-pub const NOTHING: &str = "nothing";
 /// A row that takes this number of times as long as with all rules is worse: that is more than noise.
 const WORSE: f64 = 1.2;
 

@@ -4,11 +4,12 @@
 //! A row has three yardsticks. The best peer: the best median of a peer. The oracle: the best median of a
 //! peer or a fixed policy, as if it had been known beforehand which of them to take. The strict one: the best
 //! single run of those, luck included.
-use super::rows::{LoadClass, Row, SUBSETS, Subset};
 use super::waiters::Waiter;
 use crate::matrix::Runs;
 use foregather_bench::CellResult;
 use foregather_machine::Nanos;
+use foregather_results::geomean_and_worst;
+use foregather_results::row::{LoadClass, Row, SUBSETS, Subset};
 use foregather_results::{Distribution, Measurement};
 
 /// A waiter in the row.
@@ -132,13 +133,6 @@ fn median(values: &[f64]) -> Option<f64> {
 
 /// What is averaged, and whether more of it is better.
 const AVERAGED: [(&str, bool); 4] = [("share", true), ("oracle_share", true), ("strict_share", true), ("cpu_over_oracle", false)];
-
-/// Geometric mean and worst of some values of which more or less is better; `None` of none.
-pub fn geomean_and_worst(values: &[f64], more_is_better: bool) -> Option<(f64, f64)> {
-    let worse = if more_is_better { f64::min } else { f64::max };
-    let worst = values.iter().copied().reduce(worse)?;
-    Some(((values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp(), worst))
-}
 
 /// One measurement for each subset that has rows and each waiter in it.
 pub fn summaries(cells: &[Measurement]) -> Vec<Measurement> {

@@ -21,10 +21,10 @@ use foregather_barrier::Algorithm;
 use foregather_bench::{BarrierCell, Cell, Work};
 use foregather_host::{affinity, clock};
 use foregather_machine::Nanos;
+use foregather_results::row::Row;
 use foregather_results::table::Shows::{Count, Figure, Label};
 use foregather_results::table::{Heading, ResultTable, texts};
 use foregather_results::{Measurement, Results};
-use rows::Row;
 use waiters::Waiter;
 
 /// A quota is kept over 100 ms, and what happens within the first of these periods says nothing of it: cells
@@ -192,7 +192,7 @@ fn matrix(rows: &[Row], waiters: &[Waiter], repetitions: u32, ms: u64, (seed, qu
             iterations_per_us,
         };
         let waiters = taken(row);
-        let beside = Surroundings { hogs: row.hogs, stranger: row.stranger, quota: row.quota, ..Surroundings::default() };
+        let beside = Surroundings { hogs: row.hogs, background: row.background, quota: row.quota, ..Surroundings::default() };
         let name = |waiter: &Waiter| format!("{}: {}", row.name(), waiter.name);
         let runs = matrix.row(beside, &waiters, name, |waiter, turn| {
             waiter.program.run(&cell(waiter), Within { quota: turn.quota, ..Within::default() })

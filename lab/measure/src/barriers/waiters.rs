@@ -3,8 +3,9 @@ use crate::cells::CellProgram;
 use crate::options::Barriers;
 use crate::peers::{BUILD, Listed, listed, program};
 use anyhow::{Result, bail};
-use foregather_bench::barriers::{RUST_STD, parse};
+use foregather_bench::barriers::parse;
 use foregather_machine::Costs;
+use foregather_results::ids::{CANDIDATE, RUST_STD};
 use foregather_results::misspelt_policy;
 use foregather_wait::Policy;
 
@@ -25,8 +26,6 @@ pub struct Waiter {
     pub program: CellProgram,
 }
 
-/// What everything else is held against the others for; always measured first, and shown first.
-pub const CANDIDATE: &str = "central/adaptive";
 /// Policies without a bound, and the bound of the usual spin before a yield.
 const PLAIN: [&str; 4] = ["spin", "yield", "block", "spin-yield:2us"];
 /// Bounds as multiples of the two switches, and what others write down; a few are enough for a quick look.

@@ -1,29 +1,18 @@
 //! What was found, as measurements and as tables, and what faults cost on other systems, as published or
 //! measured elsewhere: to be shown beside what is measured here, and never mixed with it.
 use foregather_bench::dsm::{DsmBenchmark, Figures, Quantity, Timed};
+use foregather_results::elsewhere;
+use foregather_results::ids::{ASKED, COMPUTING, FAULT_PARTS, FAULTS, VIEWS};
 use foregather_results::number::{digits, short};
 use foregather_results::table::Shows::{By, Figure, Label};
 use foregather_results::table::{Heading, ResultTable, texts};
 use foregather_results::{Distribution, Measurement};
 use std::collections::BTreeMap;
 
-/// What ids of faults between ranks begin with, and those of the same while the owner computes.
-pub const FAULTS: &str = "dsm-faults/";
-/// See [`FAULTS`].
-pub const COMPUTING: &str = "dsm-faults-owner-computes/";
-/// What ids of the same begin with where an accessor asks by a call, so that there is no fault.
-pub const ASKED: &str = "dsm-asked/";
 /// What ids of faults answered at once, and of calls, begin with.
 pub const AT_ONCE: &str = "dsm-at-once/";
 /// What ids of requests on the bare fabric begin with.
 pub const FETCHES: &str = "dsm-fetch/";
-/// What ids of traversals begin with.
-pub const VIEWS: &str = "dsm-views/";
-/// The parts of a fault, by the names of their figures: the signal and the opening of the page, its closing
-/// at the owner, a request and its answer as bare frames; what remains is the protocol, and the waking of the
-/// thread that waits.
-pub const PARTS: [&str; 4] = ["signal_us", "owner_us", "frames_us", "rest_us"];
-
 /// Values that differ by less are kept as one: the clock's reading alone takes longer.
 const GRAIN_NS: u64 = 10;
 
@@ -127,8 +116,8 @@ fn with_parts(m: Measurement, medians: &BTreeMap<String, f64>) -> Measurement {
     let whole = m.median();
     let rest = whole - parts.iter().sum::<f64>();
     let m = m.figure("of_at_once", whole / of_call(at_once));
-    let m = PARTS.iter().zip(parts).fold(m, |m, (name, ns)| m.figure(name, ns / 1e3));
-    m.figure(PARTS[3], rest / 1e3)
+    let m = FAULT_PARTS.iter().zip(parts).fold(m, |m, (name, ns)| m.figure(name, ns / 1e3));
+    m.figure(FAULT_PARTS[3], rest / 1e3)
 }
 
 fn of_views((backend, bytes, views): (&str, usize, u32), timed: &[Timed]) -> Option<Measurement> {
@@ -158,10 +147,10 @@ const OF_FAULTS: [Heading; 16] = [
     ("min", By(|m| us(m.summary.min))),
     ("/ at once", Figure("of_at_once")),
     ("cpu us", Figure("cpu_us")),
-    ("signal, open", Figure(PARTS[0])),
-    ("owner's call", Figure(PARTS[1])),
-    ("frames", Figure(PARTS[2])),
-    ("rest", Figure(PARTS[3])),
+    ("signal, open", Figure(FAULT_PARTS[0])),
+    ("owner's call", Figure(FAULT_PARTS[1])),
+    ("frames", Figure(FAULT_PARTS[2])),
+    ("rest", Figure(FAULT_PARTS[3])),
 ];
 const ALONE: [Heading; 6] = [
     ("alone", By(|m| if is_fetch(m) { format!("fetch of {} bytes", m.text("bytes")) } else { m.text("touch").to_owned() })),
@@ -185,7 +174,7 @@ pub(super) fn text(all: &[Measurement]) -> String {
     let of = |columns: &[Heading], kinds: &[&str]| {
         ResultTable::of(columns, all.iter().filter(|m| kinds.iter().any(|kind| m.id.starts_with(kind))))
     };
-    let elsewhere = all.iter().any(|m| m.id.starts_with(FAULTS)).then(elsewhere);
+    let elsewhere = all.iter().any(|m| m.id.starts_with(FAULTS)).then(elsewhere::faults);
     texts([of(&OF_FAULTS, &[FAULTS, ASKED, COMPUTING]), of(&ALONE, &[AT_ONCE, FETCHES]), views(all)].into_iter().chain(elsewhere))
 }
 
@@ -214,80 +203,6 @@ fn views(all: &[Measurement]) -> ResultTable {
 
 fn short_of(kib: u32) -> String {
     if kib.is_multiple_of(1_024) { format!("{} M", kib >> 10) } else { format!("{} K", short(f64::from(kib))) }
-}
-
-/// What one system needs for a minipage or page of one size, in microseconds: from, to.
-pub struct Published {
-    /// The system, and when.
-    pub system: &'static str,
-    /// On what it ran.
-    pub machine: &'static str,
-    /// Where it is said.
-    pub source: &'static str,
-    /// Bytes that are fetched.
-    pub bytes: u32,
-    /// A load of what another rank owns.
-    pub read_us: Option<(f64, f64)>,
-    /// A store to what was loaded before.
-    pub upgrade_us: Option<(f64, f64)>,
-    /// A store to what another rank owns.
-    pub write_us: Option<(f64, f64)>,
-}
-
-const MILLIPAGE: &str = "PCs of 1999 under Windows NT, on Myrinet";
-const ITZKOVITZ: &str = "published: Itzkovitz & Schuster 1999, Table 1";
-
-/// All that is shown.
-pub const PUBLISHED: [Published; 3] = [
-    Published {
-        system: "Millipage, 1999",
-        machine: MILLIPAGE,
-        source: ITZKOVITZ,
-        bytes: 128,
-        read_us: Some((204.0, 204.0)),
-        upgrade_us: None,
-        write_us: Some((212.0, 366.0)),
-    },
-    Published {
-        system: "Millipage, 1999",
-        machine: MILLIPAGE,
-        source: ITZKOVITZ,
-        bytes: 4_096,
-        read_us: Some((314.0, 314.0)),
-        upgrade_us: None,
-        write_us: Some((327.0, 480.0)),
-    },
-    Published {
-        system: "ArgoDSM, ARGO_LOAD_SIZE=1",
-        machine: "two ranks, Open MPI 4.1.4, a virtual machine of 2 processors (Xeon)",
-        source: "measured for this project on that machine, not published: medians",
-        bytes: 4_096,
-        read_us: Some((13.2, 13.2)),
-        upgrade_us: Some((13.4, 13.4)),
-        write_us: Some((25.7, 25.7)),
-    },
-];
-
-/// A time, or from when to when, as text.
-pub fn span(us: Option<(f64, f64)>) -> String {
-    match us {
-        None => "-".to_owned(),
-        Some((from, to)) if from < to => format!("{from}-{to}"),
-        Some((from, _)) => format!("{from}"),
-    }
-}
-
-/// All of it as a table.
-pub fn elsewhere() -> ResultTable {
-    let mut table = ResultTable::new(["elsewhere", "bytes", "read us", "upgrade us", "write us", "machine", "source"]);
-    for of in &PUBLISHED {
-        let times = [of.read_us, of.upgrade_us, of.write_us].map(span);
-        let mut row = vec![of.system.to_owned(), of.bytes.to_string()];
-        row.extend(times);
-        row.extend([of.machine.to_owned(), of.source.to_owned()]);
-        table.rows.push(row);
-    }
-    table
 }
 
 #[cfg(test)]

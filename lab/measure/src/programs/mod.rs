@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use foregather_host::child::Child;
 use foregather_host::interrupt;
 use foregather_machine::Nanos;
+use foregather_results::ids::PROGRAMS;
 use foregather_results::number::digits;
 use foregather_results::table::Shows::{By, Count, Figure, Label, Median};
 use foregather_results::table::{Heading, ResultTable};
@@ -19,8 +20,6 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// What ids of these measurements begin with.
-pub const PROGRAMS: &str = "programs/";
 const HGB: &str = include_str!("hgb.py");
 const THREADS: [u32; 4] = [2, 3, 4, 8];
 const HOGS: [u32; 3] = [0, 1, 2];

@@ -9,6 +9,7 @@ use foregather_bench::openmp::OpenMpCell;
 use foregather_bench::{BarrierCell, Cell, CellResult};
 use foregather_host::costs::{self, KeptCosts};
 use foregather_machine::{Costs, Nanos};
+use foregather_results::ids::CANDIDATE;
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
@@ -99,13 +100,13 @@ fn of_barriers(options: &Regret, costs: &Costs, notes: &mut Vec<String>) -> Resu
         Ok::<_, Error>(Candidate { name: name.to_owned(), program: waiter.program.clone(), spec: waiter.spec.clone() })
     };
     let mut all = vec![
-        column(OURS, waiters::CANDIDATE)?,
-        column(AGAIN, waiters::CANDIDATE)?,
+        column(OURS, CANDIDATE)?,
+        column(AGAIN, CANDIDATE)?,
         column(BLOCK, "central/block")?,
         column("spin", "central/spin")?,
     ];
     if let Some(old) = old(options)? {
-        all.push(Candidate { program: CellProgram::of_build(old), ..column("old", waiters::CANDIDATE)? });
+        all.push(Candidate { program: CellProgram::of_build(old), ..column("old", CANDIDATE)? });
     }
     all.extend(PEERS.iter().filter_map(|peer| column(peer, peer).ok()));
     Ok(all)
@@ -119,7 +120,7 @@ fn without_each(ours: &Candidate, barriers: bool, costs: &Costs) -> Result<Vec<C
             let program = ours.program.clone().with("FOREGATHER_WAIT", &format!("adaptive!{rule}"));
             return Ok(Candidate { name, program, spec: ours.spec.clone() });
         }
-        let spec = waiters::own(&format!("{}!{rule}", waiters::CANDIDATE), costs).map_err(Error::msg)?.spec;
+        let spec = waiters::own(&format!("{}!{rule}", CANDIDATE), costs).map_err(Error::msg)?.spec;
         Ok(Candidate { name, program: ours.program.clone(), spec })
     };
     let rules = foregather_wait::adaptive::Rules::names().map(without);
@@ -135,7 +136,7 @@ fn wrong_costs(ours: &Candidate, right: &Costs, folder: &Path, barriers: bool) -
         // A barrier's program is given its costs, which are those that it would use; an OpenMP runtime
         // reads the file.
         let used = Costs { tick: right.tick, ..KeptCosts::once(costs, None).costs };
-        let spec = if barriers { waiters::own(waiters::CANDIDATE, &used).map_err(Error::msg)?.spec } else { ours.spec.clone() };
+        let spec = if barriers { waiters::own(CANDIDATE, &used).map_err(Error::msg)?.spec } else { ours.spec.clone() };
         Ok::<_, Error>(Candidate { name: name.to_owned(), program, spec })
     };
     let mut all = vec![file(OURS, *right)?, file(AGAIN, *right)?];

@@ -4,6 +4,7 @@
 //! process, and the regret computed by the rest: otherwise the column that was lucky would count as the best.
 use foregather_results::Distribution;
 use foregather_results::compare::ratio_of_medians;
+use foregather_results::geomean;
 
 /// With fewer processes of a cell nothing is judged.
 pub(super) const STARTS_LEAST: u32 = 15;
@@ -73,13 +74,6 @@ pub(super) fn ratio(first: &[f64], second: &[f64]) -> Option<Interval> {
 fn halves(times: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let of = |odd| times.iter().enumerate().filter(move |(at, _)| at % 2 == odd).map(|(_, &time)| time).collect();
     (of(0), of(1))
-}
-
-/// The geometric mean; not a number of none.
-pub(super) fn geomean(ratios: impl IntoIterator<Item = f64>) -> f64 {
-    let finite = ratios.into_iter().filter(|ratio| ratio.is_finite());
-    let (sum, count) = finite.fold((0.0, 0.0), |(sum, count), ratio| (sum + ratio.ln(), count + 1.0));
-    (sum / count).exp()
 }
 
 impl RowRatios {

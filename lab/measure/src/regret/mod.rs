@@ -19,17 +19,17 @@ pub(super) use columns::ScratchFolder;
 use columns::{AGAIN, BLOCK, Candidate, OURS};
 use foregather_bench::Work;
 use foregather_host::{affinity, clock, interrupt};
+use foregather_results::geomean;
+use foregather_results::ids::REGRET;
 use foregather_results::table::Shows::{Count, Figure, Label, Median};
 use foregather_results::table::{Heading, ResultTable, texts};
 use foregather_results::{Distribution, Measurement, NoiseMeter, Results};
-use judge::{ClassRatios, Interval, RowRatios, geomean};
+use judge::{ClassRatios, Interval, RowRatios};
 use rows::DrawnRow;
 use state::{RegretLog, Time};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// What ids of rows begin with.
-pub const REGRET: &str = "regret/";
 /// What ids of classes of rows begin with.
 pub const OF_CLASS: &str = "regret-of/";
 const ROWS: [Heading; 14] = [

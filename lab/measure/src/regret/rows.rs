@@ -1,9 +1,10 @@
 //! The rows: a construct of OpenMP or a barrier, a team, its grain, and what runs beside it.
-use crate::barriers::rows::{self, LoadClass};
+use crate::barriers::rows;
 use crate::matrix::Surroundings;
 use foregather_bench::openmp::Construct;
-use foregather_bench::{Stranger, WorkDistribution};
 use foregather_machine::SplitMix;
+use foregather_results::load::{BackgroundLoad, WorkDistribution};
+use foregather_results::row::{LoadClass, Row};
 
 /// What the members of a row do between two waits, and how they wait.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,7 +32,7 @@ pub(super) struct DrawnRow {
     pub(super) groups: Groups,
     pub(super) grain_us: u32,
     pub(super) hogs: u32,
-    pub(super) stranger: Stranger,
+    pub(super) background: BackgroundLoad,
 }
 
 /// The class of rows in which a team has the machine for itself.
@@ -48,7 +49,7 @@ const MOST_HOGS: u64 = 4;
 
 impl DrawnRow {
     pub(super) fn surroundings(&self) -> Surroundings {
-        Surroundings { hogs: self.hogs, stranger: self.stranger, ..Surroundings::default() }
+        Surroundings { hogs: self.hogs, background: self.background, ..Surroundings::default() }
     }
 
     /// What is measured of it.
@@ -88,12 +89,12 @@ pub(super) fn draw(seed: u64, count: usize, barriers: bool, cpus: u32) -> Vec<Dr
     rows
 }
 
-fn barrier(random: &mut SplitMix, row: rows::Row) -> DrawnRow {
+fn barrier(random: &mut SplitMix, row: Row) -> DrawnRow {
     debug_assert!(matches!(row.class(), LoadClass::DrawnAlone | LoadClass::DrawnCrowded | LoadClass::DrawnDisturbed));
     let groups = if u64::from(row.threads) > MOST_OF_TWO { Groups::One } else { pick(random, &GROUPS) };
     let name = format!("{}{}", groups.prefix(), row.name());
-    let rows::Row { threads, hogs, stranger, grain_us, shape, .. } = row;
-    DrawnRow { name, kind: EpisodeKind::Barrier(shape), threads, groups, grain_us, hogs, stranger }
+    let Row { threads, hogs, background, grain_us, shape, .. } = row;
+    DrawnRow { name, kind: EpisodeKind::Barrier(shape), threads, groups, grain_us, hogs, background }
 }
 
 impl Groups {
@@ -121,15 +122,15 @@ fn construct(random: &mut SplitMix) -> DrawnRow {
     let grain_us = pick(random, &GRAINS_US);
     let hogs = if random.below(3) == 0 { 0 } else { 1 + random.below(MOST_HOGS) as u32 };
     let bursts = hogs > 0 && random.below(3) == 0;
-    let stranger = if bursts { Stranger::Bursts(pick(random, &BURSTS_MS)) } else { Stranger::Hog };
-    let load = match (hogs, stranger) {
+    let background = if bursts { BackgroundLoad::Bursts(pick(random, &BURSTS_MS)) } else { BackgroundLoad::Hog };
+    let load = match (hogs, background) {
         (0, _) => String::new(),
-        (1, stranger) => format!(" + 1 {stranger}"),
-        (hogs, Stranger::Hog) => format!(" + {hogs} hogs"),
-        (hogs, stranger) => format!(" + {hogs} {stranger}"),
+        (1, background) => format!(" + 1 {background}"),
+        (hogs, BackgroundLoad::Hog) => format!(" + {hogs} hogs"),
+        (hogs, background) => format!(" + {hogs} {background}"),
     };
     let name = format!("{}, {}{threads}t{load}, {grain_us} us", construct.name(), groups.prefix());
-    DrawnRow { name, kind: EpisodeKind::Construct(construct), threads, groups, grain_us, hogs, stranger }
+    DrawnRow { name, kind: EpisodeKind::Construct(construct), threads, groups, grain_us, hogs, background }
 }
 
 fn pick<T: Copy>(random: &mut SplitMix, of: &[T]) -> T {
@@ -152,10 +153,10 @@ mod tests {
         Construct::ALL.iter().for_each(|&construct| some(&|row| row.kind == EpisodeKind::Construct(construct)));
         [2, 16].iter().for_each(|&threads| some(&|row| row.threads == threads));
         (0..=4).for_each(|hogs| some(&|row| row.hogs == hogs));
-        BURSTS_MS.iter().for_each(|&ms| some(&|row| row.stranger == Stranger::Bursts(ms)));
+        BURSTS_MS.iter().for_each(|&ms| some(&|row| row.background == BackgroundLoad::Bursts(ms)));
         GROUPS.iter().for_each(|&groups| some(&|row| row.groups == groups));
         assert!(rows.iter().all(|row| row.groups == Groups::One || row.threads <= 8));
-        assert!(rows.iter().all(|row| row.hogs > 0 || row.stranger == Stranger::Hog));
+        assert!(rows.iter().all(|row| row.hogs > 0 || row.background == BackgroundLoad::Hog));
         assert_eq!(rows.iter().map(|row| row.class(2)).collect::<BTreeSet<_>>().len(), 4);
     }
 

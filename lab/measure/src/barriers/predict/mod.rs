@@ -11,17 +11,18 @@ pub mod team;
 #[cfg(test)]
 mod wrong_costs;
 
-use super::figures::geomean_and_worst;
-use super::rows::Row;
-use super::waiters::{CANDIDATE, Waiter};
+use super::waiters::Waiter;
 use crate::calibration::Calibration;
 use anyhow::Result;
 use foregather_bench::barriers::parse;
 use foregather_host::{affinity, interrupt};
 use foregather_machine::{Costs, Nanos};
+use foregather_results::geomean_and_worst;
 use foregather_results::Measurement;
+use foregather_results::ids::{CANDIDATE, PREDICTION_LIMIT};
 use foregather_results::number::digits;
 use foregather_results::progress::Progress;
+use foregather_results::row::Row;
 use foregather_results::table::Shows::{By, Figure, Label};
 use foregather_results::table::{Heading, ResultTable};
 use modes::Modes;
@@ -141,13 +142,10 @@ impl Prediction<'_> {
             .figure("predicted_slow_share", slow_share(&self.modes))
             .figure("factor", factor);
         // A factor that is no number is not within.
-        let within = factor <= LIMIT && modes::shares_agree(shares);
+        let within = factor <= PREDICTION_LIMIT && modes::shares_agree(shares);
         Some(prediction.figure("within", f64::from(u8::from(within))))
     }
 }
-
-/// A prediction is near enough if it is off by no more than this, in each state of the team.
-pub const LIMIT: f64 = 1.5;
 
 /// What a row is called that has neither hogs nor a quota, and what one is called that has.
 const LOADS: [&str; 2] = ["alone", "hogs or quota"];
@@ -220,7 +218,7 @@ fn line(group: &Measurement) -> String {
         group.text("load"),
         figure("within"),
         group.summary.n,
-        LIMIT,
+        PREDICTION_LIMIT,
         figure("geomean"),
         figure("worst")
     )

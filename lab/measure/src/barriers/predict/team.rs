@@ -1,11 +1,11 @@
 //! A row of the matrix as a simulation: the same team, grain, hogs and quota; and where its members begin.
-use super::super::rows::Row;
 use crate::calibration::Calibration;
 use anyhow::{Result, anyhow};
 use foregather_barrier::Algorithm;
 use foregather_bench::WorkDistribution;
 use foregather_host::interrupt;
 use foregather_machine::{CpuId, Nanos, SplitMix};
+use foregather_results::row::Row;
 use foregather_sim::smp::{Distribution, Job, Record, Stop, Study, run};
 use foregather_wait::Policy;
 

@@ -1,11 +1,12 @@
 //! What one wrong kept cost does to the adaptive policy, in simulated time: twenty times too dear, and
 //! twenty times too cheap.
-use super::super::rows::Row;
 use super::team::Team;
 use crate::calibration::Calibration;
 use foregather_barrier::Algorithm;
 use foregather_host::costs::KeptCosts;
 use foregather_machine::{Costs, Nanos};
+use foregather_results::geomean;
+use foregather_results::row::Row;
 use foregather_wait::Policy;
 
 /// Teams that fit two processors and teams that do not, on an idle machine and under load.
@@ -27,10 +28,6 @@ fn ratios(wrong: &Costs, right_us: &[f64]) -> Vec<f64> {
     times_us(wrong).iter().zip(right_us).map(|(wrong, right)| wrong / right).collect()
 }
 
-fn geomean(ratios: &[f64]) -> f64 {
-    (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp()
-}
-
 #[test]
 fn a_kept_cost_that_is_wrong_twentyfold_costs_programs_little() {
     let right_us = times_us(&Costs::TYPICAL);
@@ -48,8 +45,12 @@ fn a_kept_cost_that_is_wrong_twentyfold_costs_programs_little() {
             }
             let ratios = ratios(&kept, &right_us);
             let most = ratios.iter().copied().fold(0.0, f64::max);
-            worst = (worst.0.max(geomean(&ratios)), worst.1.max(most));
-            table += &format!("{} x {times} / {over}: geomean {:.3}, {ratios:.3?}\n", Costs::NAMES[at], geomean(&ratios));
+            worst = (worst.0.max(geomean(ratios.iter().copied())), worst.1.max(most));
+            table += &format!(
+                "{} x {times} / {over}: geomean {:.3}, {ratios:.3?}\n",
+                Costs::NAMES[at],
+                geomean(ratios.iter().copied())
+            );
         }
     }
     assert_eq!(table.lines().count(), 4, "wake-ups and yields:\n{table}");
