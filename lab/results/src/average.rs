@@ -11,7 +11,7 @@ pub fn geomean(ratios: impl IntoIterator<Item = f64>) -> f64 {
 pub fn geomean_and_worst(values: &[f64], more_is_better: bool) -> Option<(f64, f64)> {
     let worse = if more_is_better { f64::min } else { f64::max };
     let worst = values.iter().copied().reduce(worse)?;
-    Some((geomean(values.iter().copied()), worst))
+    Some(((values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp(), worst))
 }
 
 /// A ranking on two numbers at once, since a fast barrier is not an even one. The layer of each point: 1 if
