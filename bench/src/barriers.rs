@@ -5,7 +5,6 @@ use foregather_barrier::{Algorithm, BarrierMember, Group};
 use foregather_machine::{Cause, Costs, Error, Nanos, block_on};
 use foregather_results::ids::RUST_STD;
 use foregather_thread::Thread;
-use foregather_wait::adaptive::TABLE;
 use foregather_wait::{Policy, Snapshot};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -213,17 +212,17 @@ fn ours(cell: &BarrierCell, kind: Algorithm, policy: Policy) -> Result<CellResul
     let accounts: Vec<Snapshot> = accounts.into_iter().collect::<Result<_, Error>>()?;
     let all = accounts.into_iter().fold(Snapshot::default(), Snapshot::plus);
     let result = episodes.result().ok_or_else(|| Error::from(Cause::Poisoned { by: None }))?;
-    Ok(describe(&all, policy, result))
+    Ok(describe(&all, result))
 }
 
 /// The result with what the accounts of all members say; of rules only if the policy goes by any.
-fn describe(all: &Snapshot, policy: Policy, result: CellResult) -> CellResult {
+fn describe(all: &Snapshot, result: CellResult) -> CellResult {
     let outcomes = Some([all.last, all.first_look, all.spun, all.yielded, all.parked]);
     let result = CellResult { ssr: all.successful_spin_rate(), outcomes, ..result };
-    if !matches!(policy, Policy::Adaptive(_)) {
+    if all.rule_names.is_empty() {
         return result;
     }
-    let rules = TABLE.iter().zip(all.rules).map(|(rule, count)| (rule.name.to_owned(), count)).collect();
+    let rules = all.by_rule().map(|(rule, count)| (rule.to_owned(), count)).collect();
     CellResult { rules: Some(rules), moves: Some(all.moves), pulls: Some(all.pulls), scouted: Some(all.scouts), ..result }
 }
 
@@ -284,12 +283,11 @@ mod tests {
     }
 
     #[test]
-    fn only_who_goes_by_rules_tells_of_them() {
+    fn only_a_policy_with_rules_reports_them() {
         let all = Snapshot { last: 7, pulls: 3, ..Snapshot::default() };
-        let policy = |name| Policy::parse(name, &Costs::TYPICAL).unwrap();
-        let adaptive = describe(&all, policy("adaptive"), CellResult::default());
-        assert_eq!((adaptive.rules.map(|rules| rules.len()), adaptive.pulls), (Some(TABLE.len()), Some(3)));
-        let fixed = describe(&all, policy("block"), CellResult::default());
+        let ruled = describe(&Snapshot { rule_names: &["spin", "sleep"], ..all }, CellResult::default());
+        assert_eq!((ruled.rules.map(|rules| rules.len()), ruled.pulls), (Some(2), Some(3)));
+        let fixed = describe(&all, CellResult::default());
         assert_eq!((fixed.rules, fixed.pulls, fixed.outcomes), (None, None, Some([7, 0, 0, 0, 0])));
     }
 

@@ -1,5 +1,5 @@
 //! All waits of one member: always on, single writer, readable while it runs.
-use crate::adaptive::TABLE;
+use crate::strategy::RULES_MAX;
 use crate::{Histogram, Outcome, Snapshot, Waited};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use foregather_machine::{Nanos, Rank};
@@ -36,8 +36,9 @@ pub struct Account {
     /// The member that the longest wait was for, plus one.
     worst_of: Counter,
     timed: Histogram,
-    /// Counts by row of the decision table.
-    rules: [Counter; TABLE.len()],
+    /// The names of the strategy's rules, and how often each was followed.
+    rule_names: &'static [&'static str],
+    rules: [Counter; RULES_MAX],
     moves: Counter,
     refused: Counter,
     pulls: Counter,
@@ -46,6 +47,11 @@ pub struct Account {
 }
 
 impl Account {
+    /// Of a strategy with these rules.
+    pub(crate) fn of(rule_names: &'static [&'static str]) -> Self {
+        Self { rule_names, ..Self::default() }
+    }
+
     /// Is the coming wait to be timed even if it is short?
     #[inline]
     pub fn sample(&self) -> bool {
@@ -84,7 +90,7 @@ impl Account {
         self.timed.record(waited.waited);
     }
 
-    /// A row of the decision table was followed.
+    /// A rule of the strategy was followed.
     pub(crate) fn followed(&self, rule: usize) {
         self.rules[rule].add(1);
     }
@@ -140,6 +146,7 @@ impl Account {
             yields: self.yields.get(),
             worst: Nanos(self.worst_ns.load(Relaxed)),
             worst_awaited: self.worst_of.get().checked_sub(1).map(|rank| rank as Rank),
+            rule_names: self.rule_names,
             rules: std::array::from_fn(|rule| self.rules[rule].get()),
             moves: self.moves.get(),
             moves_refused: self.refused.get(),

@@ -12,7 +12,7 @@
 //! | [`BOUND_UNIFORM`], .62 | uniform (barriers, if arrivals are) | (sqrt 5 + 1) / 2, 1.62 |
 //! | 1 | any | 2 |
 //! | random ([`Policy::Randomised`](crate::Policy)) | any | [`RANDOMISED_FACTOR`], 1.58 |
-use crate::strategies::Randomised;
+use crate::strategies::randomised::Randomised;
 use crate::{Strategy, Waited};
 use core::f64::consts::E;
 use foregather_machine::Nanos;

@@ -1,7 +1,7 @@
 //! Waiting policies, written once over [`Cpu`](foregather_machine::Cpu), and their reports.
 //!
 //! - [`Waiter`], one for each member: [`Waiter::wait`] is the only wait. [`Policy`]: how it waits, by name:
-//!   spin, yield, block, two-phase, spin-then-yield, and those that choose anew for every wait: randomised,
+//!   spin, yield, block, two-phase, spin-then-yield, and those that choose again for every wait: randomised,
 //!   recent, holder-running, grain.
 //! - [`Strategy`]: a policy at work, one small file each (`strategies/`). [`Waiter::by`] takes one of your
 //!   own.
@@ -38,7 +38,7 @@ pub use name::ParsePolicyError;
 pub use policy::Policy;
 pub use roster::Roster;
 pub use snapshot::Snapshot;
-pub use strategy::{Effect, Interest, Progress, Step, Strategy, Surroundings, WaitTarget};
+pub use strategy::{Effect, Interest, Progress, RULES_MAX, Step, Strategy, Surroundings, WaitTarget};
 pub use wait_for::WaitFor;
 pub use waited::{Outcome, Waited};
 pub use waiter::{Wait, Waiter};

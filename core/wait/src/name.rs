@@ -1,6 +1,5 @@
 //! Policies by name, on the command line and in results.
-use crate::adaptive::Rules;
-use crate::{Adaptive, Multiple, Policy};
+use crate::{Multiple, Policy};
 use core::fmt;
 use core::str::FromStr;
 use foregather_machine::{Costs, Nanos, Switch};
@@ -12,7 +11,7 @@ impl Policy {
     }
 
     /// Reads `spin`, `yield`, `block`, `two-phase:20us`, `two-phase:2CS+:remote`, `spin-yield:0.62CS:local`,
-    /// and those that choose anew for every wait, with their context switch: `randomised:6us`,
+    /// and those that choose again for every wait, with their context switch: `randomised:6us`,
     /// `recent:local`, `holder-running:remote`, `grain2cs:remote`, `grain2cs:6us:100us`. `adaptive` needs no
     /// more, and `adaptive!yield,scout` switches two of its rules off. A policy's displayed name reads back
     /// as that policy.
@@ -20,64 +19,51 @@ impl Policy {
     /// # Errors
     /// If the text names no policy; the error lists the names.
     pub fn parse(text: &str, costs: &Costs) -> Result<Self, ParsePolicyError> {
-        let (head, rest) = text.split_once(':').map_or((text, None), |(head, rest)| (head, Some(rest)));
-        let policy = match rest {
-            _ if text.starts_with("adaptive") => adaptive(text, costs),
-            None => plain(head),
-            Some(rest) => with_times(head, rest, costs),
-        };
-        policy.ok_or_else(|| ParsePolicyError { text: text.to_owned() })
+        Self::read(text, costs).ok_or_else(|| ParsePolicyError { text: text.to_owned() })
     }
 }
 
-fn plain(name: &str) -> Option<Policy> {
-    [Policy::Spin, Policy::Yield, Policy::Block].into_iter().find(|policy| policy.to_string() == name)
+/// The name in how a policy is written.
+pub(crate) fn name_of(usage: &str) -> &str {
+    usage.split([':', '[']).next().unwrap_or(usage)
 }
 
-fn with_times(name: &str, times: &str, costs: &Costs) -> Option<Policy> {
-    Some(match name {
-        "two-phase" => Policy::TwoPhase { spin: bound(times, costs)? },
-        "spin-yield" => Policy::SpinThenYield { spin: bound(times, costs)? },
-        "randomised" => Policy::Randomised { switch: switch(times, costs)? },
-        "recent" => Policy::Recent { switch: switch(times, costs)? },
-        "holder-running" => Policy::HolderRunning { switch: switch(times, costs)? },
-        "grain2cs" => {
-            let (first, quantum) = times.split_once(':').map_or((times, None), |(first, quantum)| (first, Some(quantum)));
-            let quantum = quantum.map_or(Some(Policy::QUANTUM), time)?;
-            Policy::Grain { switch: switch(first, costs)?, quantum }
-        }
-        _ => return None,
-    })
+/// The rest of a text that begins with the name of the policy that is written so.
+pub(crate) fn after<'t>(text: &'t str, usage: &str) -> Option<&'t str> {
+    text.strip_prefix(name_of(usage)).filter(|rest| rest.is_empty() || rest.starts_with([':', '!']))
 }
 
-/// `adaptive`, `adaptive:HAND-OVER:REMOTE:TICK`, either with `!RULE,RULE`.
-fn adaptive(text: &str, costs: &Costs) -> Option<Policy> {
-    let (text, off) = text.split_once('!').map_or((text, None), |(text, off)| (text, Some(off)));
-    let mut of = match text.split(':').collect::<Vec<_>>()[..] {
-        ["adaptive"] => Adaptive::new(costs),
-        ["adaptive", hand_over, remote, tick] => {
-            let (hand_over, remote, tick) = (time(hand_over)?, time(remote)?, time(tick)?);
-            Adaptive { hand_over, remote, tick, without: Rules::NONE }
-        }
-        _ => return None,
-    };
-    for rule in off.iter().flat_map(|off| off.split(',')) {
-        of.without = of.without.union(Rules::named(rule)?);
-    }
-    Some(Policy::Adaptive(of))
+/// Takes what is between this colon and the next mark.
+fn next<'t>(rest: &mut &'t str) -> Option<&'t str> {
+    let text = rest.strip_prefix(':')?;
+    let (next, more) = text.split_at(text.find([':', '!']).unwrap_or(text.len()));
+    *rest = more;
+    Some(next)
 }
 
 /// A time, or a multiple of one of the two switches.
-fn bound(text: &str, costs: &Costs) -> Option<Nanos> {
+pub(crate) fn bound(rest: &mut &str, costs: &Costs) -> Option<Nanos> {
+    let text = std::mem::take(rest).strip_prefix(':')?;
     match text.split_once(':') {
         Some((multiple, switch)) => Some(Multiple::parse(multiple)?.of(costs, switch_named(switch)?)),
-        None => time(text),
+        None => parse_time(text),
     }
 }
 
 /// A time, or one of the two switches.
-fn switch(text: &str, costs: &Costs) -> Option<Nanos> {
-    switch_named(text).map(|which| costs.switch(which)).or_else(|| time(text))
+pub(crate) fn switch(rest: &mut &str, costs: &Costs) -> Option<Nanos> {
+    let text = next(rest)?;
+    switch_named(text).map(|which| costs.switch(which)).or_else(|| parse_time(text))
+}
+
+/// A time.
+pub(crate) fn time(rest: &mut &str) -> Option<Nanos> {
+    parse_time(next(rest)?)
+}
+
+/// A time, or the usual quantum.
+pub(crate) fn quantum(rest: &mut &str, _: &Costs) -> Option<Nanos> {
+    if rest.is_empty() { Some(Policy::QUANTUM) } else { time(rest) }
 }
 
 fn switch_named(text: &str) -> Option<Switch> {
@@ -88,7 +74,7 @@ fn switch_named(text: &str) -> Option<Switch> {
     }
 }
 
-fn time(text: &str) -> Option<Nanos> {
+fn parse_time(text: &str) -> Option<Nanos> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let n = u64::from_str(digits).ok()?;
     match &text[digits.len()..] {
@@ -96,27 +82,6 @@ fn time(text: &str) -> Option<Nanos> {
         "us" => Some(Nanos::from_us(n)),
         "ms" => Some(Nanos::from_ms(n)),
         _ => None,
-    }
-}
-
-/// Writes the name with all times in nanoseconds, so that a reader need not know the machine's costs.
-impl fmt::Display for Policy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Spin => f.write_str("spin"),
-            Self::Yield => f.write_str("yield"),
-            Self::Block => f.write_str("block"),
-            Self::TwoPhase { spin } => write!(f, "two-phase:{}ns", spin.0),
-            Self::SpinThenYield { spin } => write!(f, "spin-yield:{}ns", spin.0),
-            Self::Randomised { switch } => write!(f, "randomised:{}ns", switch.0),
-            Self::Recent { switch } => write!(f, "recent:{}ns", switch.0),
-            Self::HolderRunning { switch } => write!(f, "holder-running:{}ns", switch.0),
-            Self::Grain { switch, quantum } => write!(f, "grain2cs:{}ns:{}ns", switch.0, quantum.0),
-            Self::Adaptive(Adaptive { hand_over, remote, tick, without }) => {
-                write!(f, "adaptive:{}ns:{}ns:{}ns", hand_over.0, remote.0, tick.0)?;
-                without.list().enumerate().try_for_each(|(i, rule)| write!(f, "{}{rule}", if i == 0 { '!' } else { ',' }))
-            }
-        }
     }
 }
 
@@ -130,12 +95,11 @@ impl fmt::Display for ParsePolicyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is no waiting policy; there are adaptive, adaptive!RULE[,RULE...], spin, yield, block, two-phase:BOUND, spin-yield:BOUND, randomised:SWITCH, \
-             recent:SWITCH, holder-running:SWITCH and grain2cs:SWITCH[:QUANTUM], where BOUND is a time (20us) or a multiple \
-             of a switch (CS:local, 2CS+:remote, 0.62CS:remote) and SWITCH a time, local or remote; \
-             rules are {}",
+            "`{}` is no waiting policy; there are {}, where BOUND is a time (20us) or a multiple of a switch \
+             (CS:local, 2CS+:remote, 0.62CS:remote) and SWITCH a time, local or remote; rules are {}",
             self.text,
-            Rules::names().collect::<Vec<_>>().join(", ")
+            Policy::USAGES.join(", "),
+            Policy::rules().collect::<Vec<_>>().join(", ")
         )
     }
 }
@@ -145,6 +109,8 @@ impl core::error::Error for ParsePolicyError {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Adaptive;
+    use crate::adaptive::Rules;
 
     fn parse(text: &str) -> Option<Policy> {
         Policy::parse(text, &Costs::TYPICAL).ok()

@@ -1,46 +1,98 @@
 //! The waiting policies by name; each one's behaviour stands in its [`Strategy`].
-use crate::adaptive::AdaptiveState;
-use crate::strategies::{Grain, HolderRunning, Phases, Randomised, Recent};
+use crate::name::{after, bound, name_of, quantum, switch};
+use crate::strategies::{self, phases::Phases};
 use crate::{Adaptive, Strategy, WaitFor, Waited, Waiter};
+use core::fmt;
 use foregather_machine::{Costs, Cpu, Error, Nanos, Rank, WaitContext};
 
-/// How to wait. It costs nothing to copy, and is chosen at run time, outside every loop.
-///
-/// The policies from `Randomised` on choose anew for every wait, by what a [`Waiter`](crate::Waiter) has seen
-/// before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Policy {
+/// All that there is to say of a policy: its variant, with times and what reads them or with settings of its
+/// own; how it is written; and its strategy for the member of a rank.
+macro_rules! policies {
+    ($($(#[$about:meta])* $Variant:ident $(($of:ident: $Settings:ident))? $({ $($(#[$doc:meta])* $time:ident: $read:ident,)+ })?
+        = $usage:literal => $strategy:expr;)+) => {
+        /// How to wait. It costs nothing to copy, and is chosen at run time, outside every loop.
+        ///
+        /// The policies from `Randomised` on choose again for every wait, by what a [`Waiter`](crate::Waiter)
+        /// has seen before.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Policy {
+            $($(#[$about])* $Variant $(($Settings))? $({ $($(#[$doc])* $time: Nanos,)+ })?,)+
+        }
+
+        impl Policy {
+            /// How all of them are written.
+            pub(crate) const USAGES: &'static [&'static str] = &[$($usage),+];
+
+            /// The policy at work for one member, as a [`Waiter`](crate::Waiter) uses it.
+            pub fn strategy(self, rank: Rank) -> Box<dyn Strategy> {
+                fn boxed<S: Strategy + 'static>(make: impl FnOnce(Rank) -> S, rank: Rank) -> Box<dyn Strategy> {
+                    Box::new(make(rank))
+                }
+                match self {
+                    $(Self::$Variant { $(0: $of)? $($($time),+)? } => boxed($strategy, rank),)+
+                }
+            }
+
+            /// The policy of that text.
+            pub(crate) fn read(text: &str, costs: &Costs) -> Option<Self> {
+                $(if let Some(rest) = &mut after(text, $usage) {
+                    let policy = Self::$Variant { $(0: $Settings::read(rest, costs)?)? $($($time: $read(rest, costs)?),+)? };
+                    return rest.is_empty().then_some(policy);
+                })+
+                None
+            }
+        }
+
+        /// Writes the name with all times in nanoseconds, so that a reader need not know the machine's costs.
+        impl fmt::Display for Policy {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Self::$Variant { $(0: $of)? $($($time),+)? } => {
+                        f.write_str(name_of($usage))?;
+                        $(write!(f, "{}", $of as &$Settings)?;)?
+                        $($(write!(f, ":{}ns", $time.0)?;)+)?
+                        Ok(())
+                    })+
+                }
+            }
+        }
+    };
+}
+
+policies! {
+    /// As the load demands, by a decision table: the one to take unless something speaks for another.
+    Adaptive(of: Adaptive) = "adaptive[!RULE,RULE...]" => |_| of.strategy();
     /// Keep the processor until the event comes (Guignon 2000 §2.1). Starves other threads, and the waiter
     /// itself, when threads outnumber processors.
-    Spin,
+    Spin = "spin" => |_| Phases::spin(Nanos::MAX);
     /// Offer the processor after every look, for ever.
-    Yield,
+    Yield = "yield" => |_| Phases { spin: Nanos::ZERO, yields: true };
     /// Give the processor away at once.
-    Block,
+    Block = "block" => |_| Phases::spin(Nanos::ZERO);
     /// Spin for a bounded time, then block (Tsafrir & Feitelson 2002 §2).
     TwoPhase {
         /// The bound, in time on the processor.
-        spin: Nanos,
-    },
+        spin: bound,
+    } = "two-phase:BOUND" => |_| Phases::spin(spin);
     /// Spin for a bounded time, then yield for ever.
     SpinThenYield {
         /// The bound, in time on the processor.
-        spin: Nanos,
-    },
-    /// Two-phase with a bound drawn anew, of density `e^(x/C) / (C (e - 1))` on `[0, C]`: an adversary that
-    /// does not know the draw cannot make it cost more than `e / (e - 1)` of the best choice in hindsight
+        spin: bound,
+    } = "spin-yield:BOUND" => |_| Phases { spin, yields: true };
+    /// Two-phase with a bound drawn for each wait, of density `e^(x/C) / (C (e - 1))` on `[0, C]`: an adversary
+    /// that does not know the draw cannot make it cost more than `e / (e - 1)` of the best choice in hindsight
     /// (Karlin, Manasse, McGeoch & Owicki 1990).
     Randomised {
         /// One context switch, `C`.
-        switch: Nanos,
-    },
+        switch: switch,
+    } = "randomised:SWITCH" => |rank| strategies::randomised::Randomised::new(switch, rank);
     /// Two-phase with that bound of 0 and `C` which would have cost less over the last three waits: the
     /// recent past as the future, as Karlin, Li, Manasse & Owicki 1991 have it for locks, and as Tsafrir &
     /// Feitelson 2002 §6 advise against for barriers.
     Recent {
         /// One context switch, `C`.
-        switch: Nanos,
-    },
+        switch: switch,
+    } = "recent:SWITCH" => |_| strategies::recent::Recent::new(switch);
     /// Spin, for two context switches at most, only if all awaited members hold processors now; else block at
     /// once. Karlin, Li, Manasse & Owicki 1991 do so for the holder of a lock (discussed by Tsafrir &
     /// Feitelson 2002 §6). Where a world cannot tell which threads run
@@ -48,53 +100,23 @@ pub enum Policy {
     /// bound. It asks after the first brief spin.
     HolderRunning {
         /// One context switch.
-        switch: Nanos,
-    },
+        switch: switch,
+    } = "holder-running:SWITCH" => |_| strategies::holder_running::HolderRunning::new(switch);
     /// By granularity, as Tsafrir & Feitelson 2002 §6 propose: the median gap between the end of one
     /// synchronisation and the arrival at the next. Fine and medium grain (below five context switches) spin
     /// for 2CS+, coarse grain blocks at once. It needs two readings of the clock for each synchronisation.
     Grain {
         /// One context switch.
-        switch: Nanos,
+        switch: switch,
         /// A gap of at least this length is not counted: it contains a preemption.
-        quantum: Nanos,
-    },
-    /// As the load demands, by a decision table: the one to take unless something speaks for another.
-    Adaptive(Adaptive),
-}
-
-/// Adaptive, with typical costs; [`Policy::adaptive`] takes the machine's costs.
-impl Default for Policy {
-    fn default() -> Self {
-        Self::adaptive(&Costs::TYPICAL)
-    }
+        quantum: quantum,
+    } = "grain2cs:SWITCH[:QUANTUM]" => |_| strategies::grain::Grain::new(switch, quantum);
 }
 
 impl Policy {
-    /// The adaptive policy on a machine with these costs.
-    pub const fn adaptive(costs: &Costs) -> Self {
-        Self::Adaptive(Adaptive::new(costs))
-    }
-
     /// The quantum of [`Policy::Grain`] where none is given. In a longer gap another thread had the
     /// processor; spinners assume the same.
     pub const QUANTUM: Nanos = Nanos::from_us(100);
-
-    /// The policy at work for one member, as a [`Waiter`](crate::Waiter) uses it.
-    pub fn strategy(self, rank: Rank) -> Box<dyn Strategy> {
-        match self {
-            Self::Spin => Box::new(Phases::spin(Nanos::MAX)),
-            Self::Yield => Box::new(Phases { spin: Nanos::ZERO, yields: true }),
-            Self::Block => Box::new(Phases::spin(Nanos::ZERO)),
-            Self::TwoPhase { spin } => Box::new(Phases::spin(spin)),
-            Self::SpinThenYield { spin } => Box::new(Phases { spin, yields: true }),
-            Self::Randomised { switch } => Box::new(Randomised::new(switch, rank)),
-            Self::Recent { switch } => Box::new(Recent::new(switch)),
-            Self::HolderRunning { switch } => Box::new(HolderRunning::new(switch)),
-            Self::Grain { switch, quantum } => Box::new(Grain::new(switch, quantum)),
-            Self::Adaptive(of) => Box::new(AdaptiveState::new(of)),
-        }
-    }
 
     /// Waits once, knowing nothing of the awaited members. A thread that waits again keeps a
     /// [`Waiter`](crate::Waiter).

@@ -1,5 +1,5 @@
 //! The outcomes of waits up to one moment, of one member or of many.
-use crate::adaptive::TABLE;
+use crate::strategy::RULES_MAX;
 use core::fmt;
 use foregather_machine::{Nanos, Rank};
 
@@ -32,8 +32,10 @@ pub struct Snapshot {
     pub worst: Nanos,
     /// One of the members that the longest wait was for, if the policy asked.
     pub worst_awaited: Option<Rank>,
-    /// How often each row of the decision table was followed ([`crate::adaptive::TABLE`]).
-    pub rules: [u64; TABLE.len()],
+    /// The names of the strategy's rules ([`Strategy::rules`](crate::Strategy::rules)).
+    pub rule_names: &'static [&'static str],
+    /// How often each of them was followed.
+    pub rules: [u64; RULES_MAX],
     /// How often the member moved to another processor.
     pub moves: u64,
     /// How often a move was refused.
@@ -54,6 +56,11 @@ impl Snapshot {
         (self.spins_began > 0).then(|| self.spins_succeeded as f64 / self.spins_began as f64)
     }
 
+    /// How often each rule of the strategy was followed; nothing of a strategy without rules.
+    pub fn by_rule(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        self.rule_names.iter().copied().zip(self.rules)
+    }
+
     /// Two members' waits together.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
@@ -71,6 +78,7 @@ impl Snapshot {
             yields: self.yields + other.yields,
             worst: self.worst.max(other.worst),
             worst_awaited: if other.worst > self.worst { other.worst_awaited } else { self.worst_awaited },
+            rule_names: if self.rule_names.is_empty() { other.rule_names } else { self.rule_names },
             rules: core::array::from_fn(|rule| self.rules[rule] + other.rules[rule]),
             moves: self.moves + other.moves,
             moves_refused: self.moves_refused + other.moves_refused,
@@ -81,12 +89,12 @@ impl Snapshot {
     }
 }
 
-/// For reports: how the waits ended, what the decision table did about them, and the longest.
+/// For reports: how the waits ended, which rules were followed, and the longest.
 impl fmt::Display for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let outcomes = [("last", self.last), ("at once", self.first_look), ("spun", self.spun), ("yielded", self.yielded)];
         let all = outcomes.into_iter().chain([("slept", self.parked), ("failed", self.failed)]);
-        let rules = TABLE.iter().map(|rule| rule.name).zip(self.rules);
+        let rules = self.by_rule();
         let acts = [("moves", self.moves), ("refused", self.moves_refused), ("pulls", self.pulls)];
         let acts = acts.into_iter().chain([("scouts", self.scouts), ("back", self.scouts_back)]);
         let shown = |counts: &mut dyn Iterator<Item = (&str, u64)>| {

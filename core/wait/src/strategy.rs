@@ -51,6 +51,9 @@ pub enum Effect {
     Dozed,
 }
 
+/// The most rules of a strategy.
+pub const RULES_MAX: usize = 24;
+
 /// A waiting policy of one member. It keeps what it learns from wait to wait.
 pub trait Strategy: Send {
     /// Does the next wait begin with a brief spin, of about half a microsecond, which costs neither a clock
@@ -59,6 +62,10 @@ pub trait Strategy: Send {
     /// The events beside its slow waits that it wants to hear of. Asked once.
     fn interest(&self) -> Interest {
         Interest::default()
+    }
+    /// The names of its rules, if it goes by any, in the order of their numbers: [`RULES_MAX`] at most.
+    fn rules(&self) -> &'static [&'static str] {
+        &[]
     }
     /// A wait begins which the first look and the brief spin did not end. Does it count as one that began by
     /// spinning?

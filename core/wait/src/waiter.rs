@@ -56,7 +56,8 @@ impl Waiter {
     /// A waiter for waits by that strategy.
     pub fn by(strategy: Box<dyn Strategy>) -> Self {
         let (interest, spins) = (strategy.interest(), Cell::new(strategy.spins()));
-        Self { strategy: RefCell::new(strategy), interest, spins, published: Cell::new(None), account: Arc::default() }
+        let account = Arc::new(Account::of(strategy.rules()));
+        Self { strategy: RefCell::new(strategy), interest, spins, published: Cell::new(None), account }
     }
 
     /// The outcomes of its waits. Other threads can read a clone while this one waits.

@@ -8,13 +8,14 @@
 //! States, sequence and races: `README.md`.
 mod crowd;
 mod facts;
+mod name;
 mod rhythm;
 mod state;
 mod steps;
 mod table;
 
 pub use facts::Facts;
-pub(crate) use state::AdaptiveState;
+use state::AdaptiveState;
 pub use table::{Action, Rule, Rules, TABLE, decide};
 
 use foregather_machine::{Costs, Nanos};

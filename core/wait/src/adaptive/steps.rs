@@ -1,6 +1,7 @@
 //! One wait by the decision table, from the end of the blind pauses on.
 use super::crowd::{is_any_believed, is_crowded_out, lost_a_turn};
 use super::state::{PREEMPTED, ThisWait};
+use super::table::RULE_NAMES;
 use super::{Action, AdaptiveState, Facts, Rules, TABLE, decide};
 use crate::roster::crowds;
 use crate::{Effect, Interest, Progress, Step, Strategy, WaitTarget};
@@ -20,6 +21,10 @@ impl Strategy for AdaptiveState {
 
     fn interest(&self) -> Interest {
         Interest { places: true, spans: true, ..Interest::default() }
+    }
+
+    fn rules(&self) -> &'static [&'static str] {
+        &RULE_NAMES
     }
 
     fn begin(&mut self, wait: &Progress<'_>) -> bool {

@@ -154,6 +154,17 @@ pub const TABLE: [Rule; 17] = [
     rule("sleep", Facts::NONE, Action::Park, "the processor is worth more to somebody else"),
 ];
 
+/// The names of all rows.
+pub(super) const RULE_NAMES: [&str; TABLE.len()] = {
+    let mut names = [""; TABLE.len()];
+    let mut at = 0;
+    while at < TABLE.len() {
+        names[at] = TABLE[at].name;
+        at += 1;
+    }
+    names
+};
+
 /// Some rules of the table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rules(u32);

@@ -1,14 +1,10 @@
-//! All policies but the adaptive one, a file each.
+//! All policies but the adaptive one, a file each; a new one also has a line in `policy.rs`.
 mod draw;
-mod grain;
+pub(crate) mod grain;
 mod history;
-mod holder_running;
-mod phases;
-mod randomised;
-mod recent;
+pub(crate) mod holder_running;
+pub(crate) mod phases;
+pub(crate) mod randomised;
+pub(crate) mod recent;
 
-pub(crate) use grain::Grain;
-pub(crate) use holder_running::HolderRunning;
-pub(crate) use phases::Phases;
-pub(crate) use randomised::Randomised;
-pub(crate) use recent::Recent;
+use phases::Phases;

@@ -1,0 +1,56 @@
+//! The adaptive policy by name: `adaptive:HAND-OVER:REMOTE:TICK`, or `adaptive` with the machine's costs;
+//! either with `!RULE,RULE`, the rules that are off.
+use super::{Adaptive, AdaptiveState, Rules};
+use crate::name::time;
+use crate::{Policy, Strategy};
+use core::fmt;
+use foregather_machine::Costs;
+
+impl Policy {
+    /// The adaptive policy on a machine with these costs.
+    pub const fn adaptive(costs: &Costs) -> Self {
+        Self::Adaptive(Adaptive::new(costs))
+    }
+
+    /// The names of rules that can be switched off.
+    pub(crate) fn rules() -> impl Iterator<Item = &'static str> {
+        Rules::names()
+    }
+}
+
+/// Adaptive, with typical costs; [`Policy::adaptive`] takes the machine's costs.
+impl Default for Policy {
+    fn default() -> Self {
+        Self::adaptive(&Costs::TYPICAL)
+    }
+}
+
+impl Adaptive {
+    /// The policy at work.
+    pub(crate) fn strategy(self) -> impl Strategy {
+        AdaptiveState::new(self)
+    }
+
+    /// Reads what follows the name.
+    pub(crate) fn read(rest: &mut &str, costs: &Costs) -> Option<Self> {
+        let mut of = Self::new(costs);
+        if rest.starts_with(':') {
+            (of.hand_over, of.remote, of.tick) = (time(rest)?, time(rest)?, time(rest)?);
+        }
+        if let Some(off) = rest.strip_prefix('!') {
+            *rest = "";
+            for rule in off.split(',') {
+                of.without = of.without.union(Rules::named(rule)?);
+            }
+        }
+        Some(of)
+    }
+}
+
+/// Writes what [`Adaptive::read`] reads.
+impl fmt::Display for Adaptive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, ":{}ns:{}ns:{}ns", self.hand_over.0, self.remote.0, self.tick.0)?;
+        self.without.list().enumerate().try_for_each(|(i, rule)| write!(f, "{}{rule}", if i == 0 { '!' } else { ',' }))
+    }
+}
