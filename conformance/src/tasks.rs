@@ -1,12 +1,13 @@
 //! What tasks promise, in every world with words: each is done once, after those that it comes after, and a
-//! barrier ends only when all are complete.
+//! barrier, or a region, ends only when all are complete.
 use crate::World;
-use foregather_barrier::{Algorithm, BarrierMember, Group};
+use foregather_barrier::{Algorithm, BarrierMember, ForkJoin, Group, JoinWork};
 use foregather_machine::{Cpu, Nanos, Rank, SplitMix};
 use foregather_task::{Access, Depend, May, TaskTeam, TeamTask, Traits, WAKE_WEIGHT};
 use foregather_wait::{Policy, Waiter};
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
 /// A task of a program: what it uses, and what its body makes, one after the other.
@@ -61,8 +62,11 @@ type TaskOf<C> = Arc<TeamTask<C, usize>>;
 pub struct TaskRun<C: Cpu> {
     program: TaskProgram,
     group: Group<C>,
+    fork_join: ForkJoin<C>,
     team: TaskTeam<C, usize>,
     policy: Policy,
+    /// The last region that each member has begun.
+    begun: Box<[AtomicU32]>,
     /// Beginnings and ends: `2 n` and `2 n + 1` for task `n`.
     happened: Mutex<Vec<usize>>,
     /// How long a body computes.
@@ -77,7 +81,7 @@ pub struct TaskRun<C: Cpu> {
 pub enum TaskMistake {
     /// There is none.
     Nothing,
-    /// Members meet as at a barrier without tasks.
+    /// Members meet, or join, as if there were no tasks.
     PlainMeeting,
     /// A task may be found before it has its body.
     BodyLater,
@@ -87,8 +91,11 @@ impl<C: Cpu> TaskRun<C> {
     /// A run by `size` members.
     pub fn new(program: TaskProgram, size: u32, policy: Policy, span: Nanos, mistake: TaskMistake) -> Self {
         let group = Group::new(Algorithm::Central, size).unwrap();
-        let team = TaskTeam::new(group.clone());
-        Self { program, group, team, policy, happened: Mutex::default(), span, mistake, wrong: Mutex::default() }
+        let fork_join = ForkJoin::new(size).unwrap();
+        let team = TaskTeam::new(group.clone(), (mistake != TaskMistake::PlainMeeting).then(|| fork_join.clone()));
+        let begun = (0..size).map(|_| AtomicU32::new(0)).collect();
+        let (happened, wrong) = Default::default();
+        Self { program, group, fork_join, team, policy, begun, happened, span, mistake, wrong }
     }
 
     fn must(&self, holds: bool, otherwise: &'static str) {
@@ -114,12 +121,38 @@ impl<C: Cpu> TaskRun<C> {
         self.must(happened == all, "a member has left before all tasks were complete");
     }
 
+    /// The part of a member in `regions` regions, in each of which the leader begins the program.
+    pub async fn part_of_regions(&self, cpu: C, rank: Rank, regions: u32) {
+        let waiter = Waiter::new(self.policy, rank);
+        let work = LeftTasks { run: self, waiter: &waiter };
+        if rank > 0 {
+            let mut worker = self.fork_join.worker(cpu, rank, self.policy).unwrap();
+            while let Some(region) = worker.wait_with(&work).await.unwrap() {
+                self.begun[rank as usize].store(region, SeqCst);
+                worker.done().unwrap();
+            }
+            return;
+        }
+        let (mut leader, all) = (self.fork_join.leader(cpu, self.policy).unwrap(), 2 * self.program.0.len());
+        for region in 1..=regions {
+            self.begun[0].store(region, SeqCst);
+            self.happened.lock().unwrap().clear();
+            leader.fork().unwrap();
+            let root = Arc::new(TeamTask::new(None, None, Traits::default()));
+            root.begins(rank);
+            OneOf { run: self, cpu: leader.cpu(), waiter: &waiter, rank }.body(&root, 0).await;
+            leader.join_with(&work).await.unwrap();
+            self.must(self.happened.lock().unwrap().len() == all, "a member has left before all tasks were complete");
+        }
+        leader.finish().unwrap();
+    }
+
     async fn meet(&self, member: &mut BarrierMember<C>, waiter: &Waiter) {
         if self.mistake == TaskMistake::PlainMeeting {
             return member.wait().await.unwrap();
         }
         let rank = member.rank();
-        while let Some(task) = self.team.meet(member, true).await.unwrap() {
+        while let Some(task) = self.team.meet(member).await.unwrap() {
             OneOf { run: self, cpu: member.cpu(), waiter, rank }.execute(task, &May::Any).await;
         }
     }
@@ -154,6 +187,35 @@ fn conflict(first: &[Depend], second: &[Depend]) -> bool {
     };
     let pairs = first.iter().filter_map(|depend| access(first, depend.address).zip(access(second, depend.address)));
     pairs.into_iter().any(|(one, other)| one == Access::Out || other == Access::Out || one != other)
+}
+
+/// What the parts of a region leave behind.
+struct LeftTasks<'r, C: Cpu> {
+    run: &'r TaskRun<C>,
+    waiter: &'r Waiter,
+}
+
+impl<C: Cpu> JoinWork<C> for LeftTasks<'_, C> {
+    type Item = TaskOf<C>;
+
+    fn find(&self, cpu: &C, rank: Rank, is_patient: bool) -> Option<TaskOf<C>> {
+        self.run.team.take_at_end(cpu, rank, is_patient)
+    }
+    fn put_back(&self, cpu: &C, rank: Rank, task: TaskOf<C>) {
+        self.run.team.put(cpu, rank, task);
+    }
+    fn patience(&self) -> Nanos {
+        self.run.team.patience()
+    }
+    async fn run(&self, cpu: &C, rank: Rank, first: TaskOf<C>, next: impl Fn() -> Option<TaskOf<C>>) {
+        let begun = |rank: Rank| self.run.begun[rank as usize].load(SeqCst);
+        let mut task = Some(first);
+        while let Some(now) = task {
+            self.run.must(begun(rank) == begun(0), "a member does a task of a region that it has not begun");
+            OneOf { run: self.run, cpu, waiter: self.waiter, rank }.execute(now, &May::Any).await;
+            task = next();
+        }
+    }
 }
 
 /// One member at work.
@@ -232,7 +294,10 @@ pub fn all<W: World>(world: &W) {
 }
 
 fn run<W: World>(world: &W, program: TaskProgram, size: u32, policy: Policy) {
-    let run = TaskRun::<W::Cpu<'_>>::new(program, size, policy, world.step(), TaskMistake::Nothing);
+    let run = TaskRun::<W::Cpu<'_>>::new(program.clone(), size, policy, world.step(), TaskMistake::Nothing);
     world.run(size, async |cpu: W::Cpu<'_>, rank| run.part(cpu, rank).await);
+    run.hold();
+    let run = TaskRun::<W::Cpu<'_>>::new(program, size, policy, world.step(), TaskMistake::Nothing);
+    world.run(size, async |cpu: W::Cpu<'_>, rank| run.part_of_regions(cpu, rank, 3).await);
     run.hold();
 }

@@ -27,21 +27,75 @@ fn run(program: TaskProgram, size: u32, policy: Policy, mistake: TaskMistake) {
     run.hold();
 }
 
+/// Two regions, one after the other.
+fn run_regions(program: TaskProgram, size: u32, policy: Policy, mistake: TaskMistake) {
+    let run = Arc::new(TaskRun::<Scheduled>::new(program, size, policy, Nanos(1), mistake));
+    let shared = Arc::clone(&run);
+    team(size, move |rank| block_on(shared.part_of_regions(Scheduled, rank, 2)));
+    run.hold();
+}
+
 /// Another program each time that it is called.
-fn drawn(policy: Policy) -> impl Fn() + Send + Sync + 'static {
+fn drawn(run: impl Fn(TaskProgram, u32) + Send + Sync + 'static) -> impl Fn() + Send + Sync + 'static {
     let seed = AtomicU64::new(0);
     move || {
         let seed = seed.fetch_add(1, Relaxed);
-        run(TaskProgram::drawn(seed, 3 + seed as usize % 8), 2 + seed as u32 % 2, policy, TaskMistake::Nothing);
+        run(TaskProgram::drawn(seed, 3 + seed as usize % 8), 2 + seed as u32 % 2);
     }
 }
 
 #[test]
 fn tasks_keep_their_order_and_are_complete_at_the_end_whatever_the_schedule() {
     for policy in [Policy::Block, Policy::TwoPhase { spin: Nanos(10) }] {
-        check_random(drawn(policy), programs() / 4);
-        check_pct(drawn(policy), programs() / 4, DEPTH);
+        let drawn = || drawn(move |program, size| run(program, size, policy, TaskMistake::Nothing));
+        check_random(drawn(), programs() / 4);
+        check_pct(drawn(), programs() / 4, DEPTH);
     }
+}
+
+#[test]
+fn a_region_ends_when_its_tasks_are_complete_and_no_member_does_those_of_the_next_whatever_the_schedule() {
+    for policy in [Policy::Block, Policy::TwoPhase { spin: Nanos(10) }] {
+        let drawn = || drawn(move |program, size| run_regions(program, size, policy, TaskMistake::Nothing));
+        check_random(drawn(), programs() / 4);
+        check_pct(drawn(), programs() / 4, DEPTH);
+    }
+}
+
+#[test]
+#[should_panic(expected = "a member has left before all tasks were complete")]
+fn a_join_that_does_not_ask_for_tasks_is_found() {
+    check_random(|| run_regions(TaskProgram::drawn(1, 8), 2, Policy::Block, TaskMistake::PlainMeeting), programs());
+}
+
+/// A worker that has seen that its region is open takes a task, while the leader forks the next one: by hand.
+fn early(looks_again: bool) {
+    let words = Arc::new((Word::default(), Word::default()));
+    team(2, move |rank| {
+        let (epoch, queue) = &*words;
+        if rank == 0 {
+            Scheduled.publish(epoch, 1);
+            return Scheduled.publish(queue, 1);
+        }
+        if Scheduled.load(epoch) == 0 && Scheduled.compare_exchange(queue, 1, 0).is_ok() {
+            let is_open = Scheduled.load(epoch) == 0;
+            if looks_again && !is_open {
+                return Scheduled.publish(queue, 1);
+            }
+            assert!(is_open, "a member does a task of a region that it has not begun");
+        }
+    });
+}
+
+#[test]
+fn a_task_of_the_next_region_is_put_back() {
+    check_random(|| early(true), programs());
+}
+
+#[test]
+#[should_panic(expected = "a member does a task of a region that it has not begun")]
+fn a_worker_that_does_not_look_again_is_found() {
+    check_random(|| early(false), programs());
 }
 
 /// The negative controls.
@@ -132,7 +186,7 @@ fn a_follower_that_does_not_ask_whether_the_task_is_complete_is_found() {
 /// A member has kept a light task, and then waits in another one, which the light one is not within, so that
 /// it may not begin it. A second member waits for the light task, too.
 fn kept(looks: bool) {
-    let team_of_tasks = TaskTeam::<Scheduled, ()>::new(Group::new(Algorithm::Central, 2).unwrap());
+    let team_of_tasks = TaskTeam::<Scheduled, ()>::new(Group::new(Algorithm::Central, 2).unwrap(), None);
     let root = std::sync::Arc::new(TeamTask::new(None, None, Traits::default()));
     root.begins(0);
     let child = || std::sync::Arc::new(TeamTask::new(Some(&root), None, Traits::default()).of_weight(0));
@@ -177,8 +231,12 @@ fn a_member_that_does_not_look_at_what_it_has_kept_is_found() {
 fn counted(before_it_is_found: bool) {
     const TASKS: u32 = 3;
     let group = Group::new(Algorithm::Central, 2).unwrap();
-    let shared =
-        Arc::new((TaskTeam::<Scheduled, ()>::new(group.clone()), group, [(); 2].map(|()| Word::default()), AtomicU64::new(0)));
+    let shared = Arc::new((
+        TaskTeam::<Scheduled, ()>::new(group.clone(), None),
+        group,
+        [(); 2].map(|()| Word::default()),
+        AtomicU64::new(0),
+    ));
     let all = Arc::clone(&shared);
     team(2, move |rank| {
         let (tasks, group, [begun, over], missing) = &*shared;
@@ -201,7 +259,7 @@ fn counted(before_it_is_found: bool) {
             make(&root);
         }
         let mut member = group.member(Scheduled, rank, Policy::Block).unwrap();
-        while let Some(task) = block_on(tasks.meet(&mut member, false)).unwrap() {
+        while let Some(task) = block_on(tasks.meet(&mut member)).unwrap() {
             assert!(task.take_body(rank).is_some());
             if Scheduled.fetch_add(begun, 1) + 1 < TASKS {
                 make(&task);

@@ -47,7 +47,7 @@ pub use butterfly::butterfly;
 pub use central::{Arrival, Central};
 pub use dissemination::{dissemination, dissemination_by};
 pub use foregather_machine::CachePadded;
-pub use fork_join::{ForkJoin, Leader, Worker};
+pub use fork_join::{ForkJoin, JoinWork, Leader, NoWork, Worker};
 pub use gather::{gather_release, tournament};
 pub use group::{BarrierMember, Group};
 pub use harmonize::Punctual;

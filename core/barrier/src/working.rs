@@ -9,6 +9,12 @@ impl<C: Cpu> Group<C> {
     pub fn ring(&self, cpu: &C) {
         cpu.ring(self.0.bell());
     }
+
+    /// The word that [`Group::ring`] rings.
+    #[inline]
+    pub fn bell(&self) -> &C::Word {
+        self.0.bell()
+    }
 }
 
 impl<C: Cpu> BarrierMember<C> {

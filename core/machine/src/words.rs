@@ -46,6 +46,10 @@ pub trait Words {
     fn ring(&self, word: &Self::Word) {
         self.fetch_add(word, 1);
     }
+    /// [`Words::ring`] for words of which each has its own amount to add.
+    fn ring_each(&self, words: &[(&Self::Word, u32)]) {
+        words.iter().for_each(|(word, n)| _ = self.fetch_add(word, *n));
+    }
     /// Adds `n` as the last that the calling thread does with this memory: a thread that waits for the sum
     /// may give the memory away at once, and is woken by the address alone.
     fn add_last(&self, word: &Self::Word, n: u32) {

@@ -1,8 +1,8 @@
 //! The tasks of a team's region that may run, and how members find them.
 use crate::group::TaskGroup;
 use crate::task::{Left, TeamTask, WAKE_WEIGHT, one_less};
-use core::sync::atomic::{AtomicU32, Ordering::*};
-use foregather_barrier::{BarrierMember, Group};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
+use foregather_barrier::{BarrierMember, ForkJoin, Group};
 use foregather_machine::{CachePadded, Cause, Cpu, Error, Nanos, Rank, WaitContext, reached};
 use foregather_wait::{WaitFor, Waiter};
 use std::collections::{BTreeMap, VecDeque};
@@ -28,12 +28,17 @@ pub struct TaskTeam<C: Cpu, B> {
     urgent: Mutex<BTreeMap<u32, Tasks<C, B>>>,
     /// How many those are.
     urgent_count: CachePadded<C::Word>,
-    /// Members that have made tasks which are not complete, whether those may run or not.
-    makers: CachePadded<C::Word>,
+    /// Members that have made tasks which are not complete, whether those may run or not: the open work of a
+    /// region.
+    makers: Arc<CachePadded<C::Word>>,
     /// Members that wait for tasks sleep here.
     bell: CachePadded<C::Word>,
     /// Where the region's members meet.
     meeting: Group<C>,
+    /// Which of them begin and end together, if there are several.
+    region: Option<ForkJoin<C>>,
+    /// Was a task kept that was not worth fetching? Then members look for such tasks now and then.
+    has_kept: AtomicBool,
 }
 
 /// The tasks that one member has made ready, each with its weight here.
@@ -57,8 +62,8 @@ pub enum May<'a, C: Cpu, B> {
 }
 
 impl<C: Cpu, B> TaskTeam<C, B> {
-    /// For the regions of the members that meet there.
-    pub fn new(meeting: Group<C>) -> Self {
+    /// For the regions of the members that meet there, which begin and end by `region`.
+    pub fn new(meeting: Group<C>, region: Option<ForkJoin<C>>) -> Self {
         let queue = || {
             let (tasks, unfinished, count, weight) = Default::default();
             CachePadded(ReadyQueue { tasks, unfinished, count, weight })
@@ -67,9 +72,11 @@ impl<C: Cpu, B> TaskTeam<C, B> {
             queues: (0..meeting.size()).map(|_| queue()).collect(),
             urgent: Mutex::default(),
             urgent_count: CachePadded::default(),
-            makers: CachePadded::default(),
+            makers: region.as_ref().map_or_else(Arc::default, |region| Arc::clone(region.open_work())),
             bell: CachePadded::default(),
             meeting,
+            region,
+            has_kept: AtomicBool::new(false),
         }
     }
 
@@ -121,6 +128,10 @@ impl<C: Cpu, B> TaskTeam<C, B> {
     pub fn keep(&self, cpu: &C, rank: Rank, task: Arc<TeamTask<C, B>>) {
         let weight = task.weight;
         self.enqueue(cpu, rank, task, weight);
+        if weight < WAKE_WEIGHT && !self.has_kept.load(Relaxed) {
+            self.has_kept.store(true, Relaxed);
+            self.ring(cpu);
+        }
     }
 
     fn enqueue(&self, cpu: &C, rank: Rank, task: Arc<TeamTask<C, B>>, weight: u32) {
@@ -141,8 +152,25 @@ impl<C: Cpu, B> TaskTeam<C, B> {
 
     /// Members that wait look again.
     pub fn ring(&self, cpu: &C) {
-        cpu.ring(&self.bell.0);
-        self.meeting.ring(cpu);
+        let (own, meeting) = ((&self.bell.0, 1), (self.meeting.bell(), 1));
+        match &self.region {
+            None => cpu.ring_each(&[own, meeting]),
+            Some(region) => {
+                let [worker, leader] = region.bells();
+                cpu.ring_each(&[own, meeting, worker, leader]);
+            }
+        }
+    }
+
+    /// How long a member sleeps before it takes what is not worth fetching.
+    pub fn patience(&self) -> Nanos {
+        if self.has_kept.load(Relaxed) { PATIENCE } else { Nanos::MAX }
+    }
+
+    /// Takes a task of the region for member `rank`, which has done its part of it: any, after its
+    /// [patience](TaskTeam::patience).
+    pub fn take_at_end(&self, cpu: &C, rank: Rank, is_patient: bool) -> Option<Arc<TeamTask<C, B>>> {
+        self.take_of(cpu, rank, &May::Any, if is_patient { WORTH_FETCHING } else { 0 })
     }
 
     /// Takes a task that member `rank` may begin: an urgent one, the one that it has made last, or the one
@@ -258,13 +286,12 @@ impl<C: Cpu, B> TaskTeam<C, B> {
     }
 
     /// Waits at a meeting until all have come and all tasks are complete, or for a task that the member may
-    /// do meanwhile. An arrival stays: the next call goes on with the meeting. Members of a region in which
-    /// no task is [kept](TaskTeam::keep) need no patience.
+    /// do meanwhile. An arrival stays: the next call goes on with the meeting.
     ///
     /// # Errors
     /// Those of [`BarrierMember::wait_or`].
-    pub async fn meet(&self, member: &mut BarrierMember<C>, tasks_are_kept: bool) -> Result<Option<Arc<TeamTask<C, B>>>, Error> {
-        let (rank, mut patience) = (member.rank(), if tasks_are_kept { PATIENCE } else { Nanos::MAX });
+    pub async fn meet(&self, member: &mut BarrierMember<C>) -> Result<Option<Arc<TeamTask<C, B>>>, Error> {
+        let (rank, mut patience) = (member.rank(), self.patience());
         loop {
             match member.wait_or(|cpu| self.is_open(cpu), |cpu| self.take(cpu, rank, &May::Any), patience).await {
                 Ok(found) => return Ok(found),

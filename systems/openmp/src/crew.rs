@@ -5,7 +5,7 @@ use crate::ring::{SLOTS, Singles, Slot, WordsFor};
 use crate::statistics::{self, WaitPlace};
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::*};
-use foregather_barrier::{Algorithm, BarrierMember, Group};
+use foregather_barrier::{Algorithm, BarrierMember, ForkJoin, Group};
 use foregather_machine::{CachePadded, Cause, Error, Nanos, Rank, WaitContext, Words, block_on};
 use foregather_task::{TaskGroup, TaskTeam, TeamTask};
 use foregather_thread::{Thread, Word};
@@ -45,10 +45,6 @@ pub(crate) struct Crew {
     ring: Box<[CachePadded<Slot>]>,
     /// What the members do of their tasks.
     pub(crate) tasks: Arc<ThreadTeam>,
-    /// May members of this region make tasks, as far as is known?
-    expects_tasks: AtomicBool,
-    /// Has one made a task that another one may do in this region?
-    has_tasks: AtomicBool,
     /// Members wait here for the ring, or for their turn.
     moved: CachePadded<Word>,
     pub(crate) singles: CachePadded<Singles>,
@@ -63,20 +59,18 @@ pub(crate) struct Crew {
 }
 
 impl Crew {
-    /// A crew of `size`, which waits by `policy`.
+    /// A crew of `size`, which waits by `policy`, and whose regions begin and end by `region`.
     ///
     /// # Errors
     /// [`Cause::Size`] for none, or more than a barrier takes.
     #[inline(never)]
-    pub(crate) fn new(size: u32, policy: Policy) -> Result<Self, Error> {
+    pub(crate) fn new(size: u32, policy: Policy, region: &ForkJoin<Thread>) -> Result<Self, Error> {
         let ring = (0..SLOTS).map(|_| CachePadded(Slot::default())).collect();
         let group = Group::new(Algorithm::Central, size)?;
         let crew = Self {
             size,
             policy,
-            tasks: Arc::new(ThreadTeam::new(group.clone())),
-            expects_tasks: AtomicBool::new(true),
-            has_tasks: AtomicBool::new(false),
+            tasks: Arc::new(ThreadTeam::new(group.clone(), Some(region.clone()))),
             group,
             ring,
             moved: CachePadded(Word::default()),
@@ -97,29 +91,6 @@ impl Crew {
         }
         self.singles.0.reset();
         self.cancelled_before.store(0, Relaxed);
-        self.has_tasks.store(false, Relaxed);
-    }
-
-    /// A region begins in which members may make tasks, or in which they did not the last time.
-    pub(crate) fn expect_tasks(&self, may: bool) {
-        self.expects_tasks.store(may, Relaxed);
-    }
-
-    /// Do members wait for all parts of this region to end, and lie ready for tasks that others keep?
-    pub(crate) fn expects_tasks(&self) -> bool {
-        self.expects_tasks.load(Relaxed)
-    }
-
-    /// A member makes a task that another one may do.
-    pub(crate) fn has_tasks(&self) {
-        if !self.has_tasks.load(Relaxed) {
-            self.has_tasks.store(true, Relaxed);
-        }
-    }
-
-    /// Has a member of this region made such a task?
-    pub(crate) fn had_tasks(&self) -> bool {
-        self.has_tasks.load(Relaxed)
     }
 
     /// There is no further region: its members' seats can go.
@@ -184,7 +155,7 @@ impl CrewSeat {
     pub(crate) fn met_or_task(&self) -> Result<Option<Arc<ThreadTask>>, Cancelled> {
         let mut barrier = self.barrier.borrow_mut();
         let member = barrier.as_mut().ok_or(Cancelled)?;
-        match block_on(self.crew.tasks.meet(member, self.crew.expects_tasks())) {
+        match block_on(self.crew.tasks.meet(member)) {
             Ok(found) => Ok(found),
             Err(error) if matches!(error.cause(), Cause::Poisoned { .. }) && self.crew.is_cancelled.load(Acquire) => {
                 *barrier = None;

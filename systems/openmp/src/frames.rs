@@ -89,6 +89,29 @@ pub(crate) fn enter(start: &Start, rank: u32, seat: Option<Rc<CrewSeat>>) -> Ins
     Inside { depth: push(Frame::default()), _back: back }
 }
 
+/// The calling thread is the member `rank` of its pool until it becomes another one.
+pub(crate) fn stay(start: &Start, rank: u32, seat: Rc<CrewSeat>) {
+    here::stay(start, rank, seat);
+    // The program's frame, and that of the region before.
+    debug_assert!(depth() <= 2, "a member of a pool is in no other region");
+    if depth() < 2 {
+        push(Frame::default());
+    }
+}
+
+/// The calling thread is a member of no region until it becomes one again.
+pub(crate) fn leave_regions() {
+    if here::task().level > 0 {
+        here::leave();
+        leave(1);
+    }
+}
+
+/// A member of a pool has ended its part: its task is not needed any more.
+pub(crate) fn end_part() {
+    drop(with_top(core::mem::take));
+}
+
 impl Drop for Inside {
     fn drop(&mut self) {
         leave(self.depth);
@@ -162,10 +185,7 @@ impl TaskPlace {
 
     /// Lets the team do a new task of the calling thread's, which does it itself if that is light.
     pub(crate) fn keep(&self, task: Arc<ThreadTask>) {
-        match self {
-            Self::Crew(seat) if !seat.crew.expects_tasks() => self.put(Some(task)),
-            _ => self.team().keep(self.cpu(), self.rank(), task),
-        }
+        self.team().keep(self.cpu(), self.rank(), task);
     }
 
     /// Lets the team do a task, if there is one.
@@ -191,7 +211,7 @@ pub(crate) fn place() -> Option<TaskPlace> {
     let alone = |frames: &mut Vec<Frame>| {
         let region = frames.iter_mut().rev().find(|frame| !frame.is_explicit)?;
         if region.alone.is_none() {
-            region.alone = Group::new(Algorithm::Central, 1).ok().map(|meeting| Arc::new(ThreadTeam::new(meeting)));
+            region.alone = Group::new(Algorithm::Central, 1).ok().map(|meeting| Arc::new(ThreadTeam::new(meeting, None)));
         }
         region.alone.clone()
     };

@@ -187,8 +187,6 @@ pub struct Opening {
     /// The trip of the loop, or of the sections, that it consists of: its body takes iterations without
     /// beginning it.
     pub trip: Option<Trip>,
-    /// The address of the body's code: a region learns from the last one of the same body.
-    pub body: Option<usize>,
     /// The policy by which its members go to places, if it names one.
     pub bind: Option<Bind>,
 }
@@ -231,6 +229,24 @@ impl Start {
         let outer = (here.level > 0).then(lineage);
         Self { task, outer, trip, places }
     }
+
+    /// The task of the member `rank`, which is the calling thread and goes to its place.
+    fn task_of(&self, rank: u32) -> ImplicitTask {
+        let mut task = ImplicitTask { rank, ..self.task };
+        if let Some(assigned) = self.places {
+            let (place, partition) = assigned.of(rank);
+            task.partition = Some(partition);
+            // The opener stays where it is.
+            if rank > 0 {
+                binding::go(place);
+            }
+        }
+        task
+    }
+
+    fn way(&self) -> LoopPlace {
+        self.trip.map_or(UNTRODDEN, |trip| LoopPlace { loops: 1, trip, ..UNTRODDEN })
+    }
 }
 
 /// How the tasks of a region that the calling thread opens go to places, and where its members do.
@@ -248,22 +264,28 @@ pub(crate) fn first_task(league: League, icvs: Icvs, group: &OwnGroup) -> Start 
 
 /// The calling thread is the member `rank`, in that seat, until the result is dropped.
 pub(crate) fn enter(start: &Start, rank: u32, seat: Option<Rc<CrewSeat>>) -> Back {
-    let way = start.trip.map_or(UNTRODDEN, |trip| LoopPlace { loops: 1, trip, ..UNTRODDEN });
-    let mut task = ImplicitTask { rank, ..start.task };
-    if let Some(assigned) = start.places {
-        let (place, partition) = assigned.of(rank);
-        task.partition = Some(partition);
-        // The opener stays where it is.
-        if rank > 0 {
-            binding::go(place);
-        }
-    }
     Back {
-        task: TASK.replace(task),
-        way: WAY.replace(way),
+        task: TASK.replace(start.task_of(rank)),
+        way: WAY.replace(start.way()),
         seat: SEAT.with(|here| here.replace(seat)),
         outer: OUTER.with(|here| here.replace(start.outer.clone())),
     }
+}
+
+/// The calling thread, which works for a pool alone, is the member `rank` until it becomes another one, or
+/// leaves.
+pub(crate) fn stay(start: &Start, rank: u32, seat: Rc<CrewSeat>) {
+    TASK.set(start.task_of(rank));
+    WAY.set(start.way());
+    drop(SEAT.with(|here| here.replace(Some(seat))));
+    drop(OUTER.with(|here| here.replace(start.outer.clone())));
+}
+
+/// The calling thread is no member any more.
+pub(crate) fn leave() {
+    TASK.set(OUTSIDE);
+    drop(SEAT.with(|here| here.take()));
+    drop(OUTER.with(|here| here.take()));
 }
 
 /// Puts a thread back where it was, also if its part panics.

@@ -2,12 +2,12 @@
 //! two of them.
 use crate::affinity_format;
 use crate::crew::{Crew, CrewSeat};
-use crate::frames::{Inside, enter};
+use crate::frames::{self, Inside, enter};
 use crate::here::{self, ImplicitTask, Opening, Start};
 use crate::icv::Icvs;
 use crate::settings::settings;
 use crate::statistics::{self, WaitPlace};
-use crate::tasking::{self, SeatPart};
+use crate::tasking::{self, OpenedTasks, RegionTasks};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use foregather_host::thread_end::PerThread;
@@ -27,12 +27,10 @@ const ROOM: u32 = 16;
 /// Threads for the regions that one thread opens at one depth.
 struct Pool {
     generation: u32,
-    threads: Threads,
+    threads: Threads<RegionTasks>,
     policy: Policy,
     /// The crew for each size.
     crews: Vec<Option<Arc<Crew>>>,
-    /// The bodies whose last region had no tasks for others, in order.
-    taskless: Vec<usize>,
 }
 
 // The members of a thread that calls `exit` stay: regions in destructors and `atexit` handlers need them, and
@@ -57,11 +55,11 @@ impl Pool {
     fn new(size: u32) -> Result<Self, Error> {
         let most = size.max(ROOM);
         let policy = policy_for(size);
-        let threads = Threads::new(most, policy, settings().stack_bytes)?;
+        let threads = Threads::with_work(most, policy, settings().stack_bytes, RegionTasks)?;
         if let Some(account) = threads.account() {
             statistics::keep(WaitPlace::Join, 0, account);
         }
-        Ok(Self { generation: forks::generation(), threads, policy, crews: Vec::new(), taskless: Vec::new() })
+        Ok(Self { generation: forks::generation(), threads, policy, crews: Vec::new() })
     }
 
     /// Does this pool serve a region of `size` members in this process?
@@ -76,7 +74,7 @@ impl Pool {
             self.crews.resize_with(at + 1, || None);
         }
         if self.crews[at].is_none() {
-            self.crews[at] = Crew::new(size, self.policy).ok().map(Arc::new);
+            self.crews[at] = Crew::new(size, self.policy, self.threads.fork_join()).ok().map(Arc::new);
         }
         self.crews[at].as_ref()
     }
@@ -93,43 +91,30 @@ impl Pool {
         (size > 1).then(|| self.crew(size).cloned()).flatten()
     }
 
-    /// May members of regions with that body make tasks? To be ready for those costs a meeting. `None`:
-    /// nothing is known of the body.
-    fn may_make_tasks(&self, body: Option<usize>) -> bool {
-        body.is_none_or(|body| self.taskless.binary_search(&body).is_err())
-    }
-
     /// Calls `body` once on each of the members. Returns the first panic.
     fn run(&mut self, crew: &Arc<Crew>, opening: Opening, body: &(impl Fn() + Sync)) -> Option<Panic> {
-        crew.expect_tasks(self.may_make_tasks(opening.body));
         let (start, loops) = (Start::of(crew.size(), opening), AtomicU32::new(0));
         let part = |member: TeamMember| {
-            let seat = seat(crew, member.rank());
-            let _back = enter(&start, member.rank(), Some(Rc::clone(&seat)));
-            affinity_format::show_if_asked();
-            let part = SeatPart(&seat);
-            body();
-            drop(part);
-            if member.rank() == 0 {
-                loops.store(here::way().loops, Relaxed);
+            if member.rank() > 0 {
+                let _part = WorkerPart::begin(&start, member.rank(), crew);
+                affinity_format::show_if_asked();
+                return body();
             }
+            let _inside = enter(&start, 0, Some(seat(crew, 0)));
+            affinity_format::show_if_asked();
+            body();
+            loops.store(here::way().loops, Relaxed);
         };
         statistics::count_region();
-        let (_, panic) = self.threads.run(&part, HelpPolicy::Never);
-        self.over(crew, opening.body, loops.into_inner());
+        let left = OpenedTasks { start: &start, seat: &|| seat(crew, 0), tasks: &crew.tasks };
+        let (_, panic) = self.threads.run_with(&part, HelpPolicy::Never, &left);
+        self.over(crew, loops.into_inner());
         panic
     }
 
     /// A region is over in which the members have met `loops` loops.
-    fn over(&mut self, crew: &Crew, body: Option<usize>, loops: u32) {
+    fn over(&mut self, crew: &Crew, loops: u32) {
         release(crew.size() - 1);
-        if let Some(body) = body {
-            match (self.taskless.binary_search(&body), crew.had_tasks()) {
-                (Ok(at), true) => _ = self.taskless.remove(at),
-                (Err(at), false) => self.taskless.insert(at, body),
-                _ => {}
-            }
-        }
         if crew.is_cancelled.load(Relaxed) {
             crew.retire();
             self.crews[crew.size() as usize] = None;
@@ -147,6 +132,22 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         self.crews.iter().flatten().for_each(|crew| crew.retire());
+    }
+}
+
+/// A worker's part of a region. The worker stays a member after it, for tasks that others leave.
+struct WorkerPart;
+
+impl WorkerPart {
+    fn begin(start: &Start, rank: u32, crew: &Arc<Crew>) -> Self {
+        frames::stay(start, rank, seat(crew, rank));
+        Self
+    }
+}
+
+impl Drop for WorkerPart {
+    fn drop(&mut self) {
+        frames::end_part();
     }
 }
 
@@ -299,7 +300,13 @@ impl TeamProvider for PoolProvider {
         OPEN.set(1);
         // Without a thread for each the call goes on with those that are there.
         let _ = pool.threads.resize(width.min(pool.threads.most()));
-        let course = (pool.threads.width() > 1).then(|| pool.threads.run(part, help_after).0);
+        let part = |member: TeamMember| {
+            if member.rank() > 0 {
+                frames::leave_regions();
+            }
+            part(member);
+        };
+        let course = (pool.threads.width() > 1).then(|| pool.threads.run(&part, help_after).0);
         put_back(pool);
         course.ok_or(NoTeam::Absent)
     }
@@ -319,7 +326,6 @@ pub fn pause() -> bool {
 struct Opened {
     back: Inside,
     team: Option<(Pool, Arc<Crew>)>,
-    opening: Opening,
 }
 
 /// Opens a region as [`parallel`] does, in which the calling thread does its own part itself: it is the first
@@ -329,40 +335,35 @@ pub fn open(opening: impl Into<Opening>, body: impl Fn() + Send + Sync + 'static
     let (back, team) = match team(reserve(opening.threads)) {
         None => (enter(&Start::of(1, opening), 0, None), None),
         Some((mut pool, crew)) => {
-            crew.expect_tasks(pool.may_make_tasks(opening.body));
             let start = Arc::new(Start::of(crew.size(), opening));
             let (shared, begin) = (Arc::clone(&crew), Arc::clone(&start));
             statistics::count_region();
             pool.threads.open(Box::new(move |member: TeamMember| {
-                let seat = seat(&shared, member.rank());
-                let _back = enter(&begin, member.rank(), Some(Rc::clone(&seat)));
+                let _part = WorkerPart::begin(&begin, member.rank(), &shared);
                 affinity_format::show_if_asked();
-                let _part = SeatPart(&seat);
                 body();
             }));
             (enter(&start, 0, Some(seat(&crew, 0))), Some((pool, crew)))
         }
     };
     affinity_format::show_if_asked();
-    OPENED.with(|opened| opened.borrow_mut().push(Opened { back, team, opening }));
+    OPENED.with(|opened| opened.borrow_mut().push(Opened { back, team }));
 }
 
 /// Closes the region that the calling thread has opened last, when all members are done.
 pub fn close() {
-    let Some(Opened { back, team, opening }) = OPENED.with(|opened| opened.borrow_mut().pop()) else { return };
-    match here::seat() {
-        Some(seat) => drop(SeatPart(&seat)),
-        None => tasking::finish_alone(),
-    }
+    let Some(Opened { back, team }) = OPENED.with(|opened| opened.borrow_mut().pop()) else { return };
+    let Some((mut pool, crew)) = team else {
+        tasking::finish_alone();
+        return drop(back);
+    };
+    let panic = pool.threads.close();
     let loops = here::way().loops;
     drop(back);
-    if let Some((mut pool, crew)) = team {
-        let panic = pool.threads.close();
-        pool.over(&crew, opening.body, loops);
-        put_back(pool);
-        if let Some(panic) = panic {
-            resume_unwind(panic);
-        }
+    pool.over(&crew, loops);
+    put_back(pool);
+    if let Some(panic) = panic {
+        resume_unwind(panic);
     }
 }
 

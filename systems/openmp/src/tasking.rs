@@ -3,15 +3,19 @@
 pub use crate::crew::{Body, TaskKind};
 
 use crate::crew::{Cancelled, CrewSeat, TaskJob, ThreadGroup, ThreadTask, ThreadTeam, lost};
-use crate::frames::{Frame, GroupHandle, TaskPlace, current, depth, leave, place, push, tasks_alone, with_top};
-use crate::here::{self, ImplicitTask};
+use crate::frames::{
+    Frame, GroupHandle, TaskPlace, current, depth, end_part, enter, leave, leave_regions, place, push, tasks_alone, with_top,
+};
+use crate::here::{self, ImplicitTask, Start};
 use crate::icv::Icvs;
 use crate::own_waiter::{cpu, with_waiter};
 use crate::settings::settings;
 use crate::weights;
-use foregather_machine::{Clock, Placement, Rank, Words, block_on};
+use foregather_barrier::JoinWork;
+use foregather_machine::{Clock, Nanos, Placement, Rank, Words, block_on};
 use foregather_task::{Depend, GroupOf, May, Reductions, Traits, WAKE_WEIGHT};
 use foregather_thread::Thread;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// How many tasks a member lets wait in its queue before it does new ones at once.
@@ -116,9 +120,6 @@ pub fn spawn(made: Made<'_>) -> Spawned {
     place.team().count(place.cpu(), &task, &parent);
     parent.order(place.cpu(), &task, depends);
     if deferred {
-        if let TaskPlace::Crew(seat) = &place {
-            seat.crew.has_tasks();
-        }
         Spawned::Later(DeferredTask { place, task, kind, code })
     } else {
         Spawned::Now(now(group, Some((place, task))))
@@ -397,17 +398,69 @@ pub(crate) fn meet(seat: &CrewSeat) -> bool {
     }
 }
 
-/// A member's part of a region, which ends with the tasks that are left, also if it panics: with those that
-/// other parts make late, too, where tasks are expected.
-pub(crate) struct SeatPart<'s>(pub(crate) &'s CrewSeat);
+/// Does a task at the end of its region, and those that `next` finds.
+fn execute_all(team: &ThreadTeam, member: (&Thread, Rank), first: Arc<ThreadTask>, next: impl Fn() -> Option<Arc<ThreadTask>>) {
+    let mut task = Some(first);
+    while let Some(now) = task {
+        execute_line(team, member, now, &May::Any, || true);
+        task = next();
+    }
+}
 
-impl Drop for SeatPart<'_> {
-    fn drop(&mut self) {
-        let Self(seat) = self;
-        if seat.crew.expects_tasks() {
-            meet(seat);
+/// The tasks of the region that the calling thread has a seat in.
+pub(crate) struct RegionTasks;
+
+impl JoinWork<Thread> for RegionTasks {
+    type Item = Arc<ThreadTask>;
+
+    fn find(&self, cpu: &Thread, rank: Rank, is_patient: bool) -> Option<Arc<ThreadTask>> {
+        here::of_seat(|seat| seat.crew.tasks.take_at_end(cpu, rank, is_patient))?
+    }
+
+    fn put_back(&self, cpu: &Thread, rank: Rank, task: Arc<ThreadTask>) {
+        here::of_seat(|seat| seat.crew.tasks.put(cpu, rank, task));
+    }
+
+    fn patience(&self) -> Nanos {
+        here::of_seat(|seat| seat.crew.tasks.patience()).unwrap_or(Nanos::MAX)
+    }
+
+    async fn run(&self, cpu: &Thread, rank: Rank, first: Arc<ThreadTask>, next: impl Fn() -> Option<Arc<ThreadTask>>) {
+        if let Some(seat) = here::seat() {
+            execute_all(&seat.crew.tasks, (cpu, rank), first, next);
+            end_part();
         }
-        let (tasks, cpu) = (&seat.crew.tasks, &seat.cpu);
-        wait(tasks, seat.rank, "the tasks of a region", &May::Any, || !tasks.is_open(cpu));
+    }
+
+    fn leave(&self) {
+        leave_regions();
+    }
+}
+
+/// The tasks of the region that the calling thread has opened: it enters the region for each of them.
+pub(crate) struct OpenedTasks<'r> {
+    pub(crate) start: &'r Start,
+    pub(crate) seat: &'r dyn Fn() -> Rc<CrewSeat>,
+    pub(crate) tasks: &'r ThreadTeam,
+}
+
+impl JoinWork<Thread> for OpenedTasks<'_> {
+    type Item = Arc<ThreadTask>;
+
+    fn find(&self, cpu: &Thread, rank: Rank, is_patient: bool) -> Option<Arc<ThreadTask>> {
+        self.tasks.take_at_end(cpu, rank, is_patient)
+    }
+
+    fn put_back(&self, cpu: &Thread, rank: Rank, task: Arc<ThreadTask>) {
+        self.tasks.put(cpu, rank, task);
+    }
+
+    fn patience(&self) -> Nanos {
+        self.tasks.patience()
+    }
+
+    async fn run(&self, cpu: &Thread, rank: Rank, first: Arc<ThreadTask>, next: impl Fn() -> Option<Arc<ThreadTask>>) {
+        let _inside = enter(self.start, rank, Some((self.seat)()));
+        execute_all(self.tasks, (cpu, rank), first, next);
     }
 }

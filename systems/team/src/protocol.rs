@@ -3,7 +3,7 @@
 //! one to the other.
 use crate::idle_spin::IdleSpin;
 use crate::migration::Migration;
-use foregather_barrier::{Leader, Worker};
+use foregather_barrier::{JoinWork, Leader, NoWork, Worker};
 use foregather_machine::{Cause, Cpu, Error, Nanos, Rank};
 use foregather_wait::{Adaptive, Policy};
 
@@ -56,6 +56,21 @@ impl<C: Cpu> TeamLeader<C> {
     /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if a worker has gone; parts may still be under way then.
     #[inline]
     pub async fn region(&mut self, help_after: HelpPolicy, part: impl AsyncFn(Rank)) -> Result<Course, Error> {
+        self.region_with(help_after, part, &NoWork).await
+    }
+
+    /// [`TeamLeader::region`] of parts that may leave `work`, which only a leader that helps no other member
+    /// may do. Ready when all of that is done, too.
+    ///
+    /// # Errors
+    /// As [`TeamLeader::region`].
+    #[inline]
+    pub async fn region_with(
+        &mut self,
+        help_after: HelpPolicy,
+        part: impl AsyncFn(Rank),
+        work: &impl JoinWork<C>,
+    ) -> Result<Course, Error> {
         let leader = &mut self.handle;
         let began = leader.now();
         leader.fork()?;
@@ -65,7 +80,7 @@ impl<C: Cpu> TeamLeader<C> {
             self.late = false;
             return Ok(Course { own, whole: own, late: 0 });
         }
-        self.wait_or_help(help_after, began, own, part).await
+        self.wait_or_help(help_after, began, own, part, work).await
     }
 
     #[cold]
@@ -75,11 +90,12 @@ impl<C: Cpu> TeamLeader<C> {
         began: Nanos,
         own: Nanos,
         part: impl AsyncFn(Rank),
+        work: &impl JoinWork<C>,
     ) -> Result<Course, Error> {
         let joined = help_after == HelpPolicy::AfterOwnTime && self.in_time(began, own).await?;
         let (leader, mut late) = (&mut self.handle, 0);
         if help_after == HelpPolicy::Never {
-            leader.join().await?;
+            leader.join_with(work).await?;
         } else if !joined {
             while let Some(rank) = leader.take_late()? {
                 part(rank).await;
@@ -144,9 +160,17 @@ impl<C: Cpu> TeamWorker<C> {
     /// # Errors
     /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if the leader has gone.
     pub async fn serve(&mut self, part: impl AsyncFn(Rank)) -> Result<(), Error> {
+        self.serve_with(part, &NoWork).await
+    }
+
+    /// [`TeamWorker::serve`] in regions of parts that may leave `work`.
+    ///
+    /// # Errors
+    /// As [`TeamWorker::serve`].
+    pub async fn serve_with(&mut self, part: impl AsyncFn(Rank), work: &impl JoinWork<C>) -> Result<(), Error> {
         let mut kept_off = false;
         loop {
-            let waited = self.handle.wait().await;
+            let waited = self.handle.wait_with(work).await;
             // The thread gets its mask back however the wait ended.
             if kept_off {
                 self.handle.free();

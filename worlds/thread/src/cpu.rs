@@ -153,6 +153,10 @@ impl<G> Words for Thread<G> {
     fn ring(&self, word: &Word) {
         word.ring(self.scope);
     }
+    #[inline]
+    fn ring_each(&self, words: &[(&Word, u32)]) {
+        Word::ring_each(words, self.scope);
+    }
     fn add_last(&self, word: &Word, n: u32) {
         word.add_last(n, self.scope);
     }

@@ -77,6 +77,17 @@ impl Word {
         }
     }
 
+    /// [`Word::ring`] for several words at the price of one fence, with the amount that each is to add.
+    #[inline]
+    pub fn ring_each(words: &[(&Self, u32)], scope: Scope) {
+        fence(SeqCst);
+        for (word, n) in words {
+            if word.is_armed() {
+                word.fetch_add(*n, scope);
+            }
+        }
+    }
+
     /// Adds to the value as the last that this thread does with the word: a thread that sleeps here may give
     /// its memory away at once. So the flags stay as they are (race 8).
     #[inline]
@@ -170,6 +181,11 @@ impl Word {
     #[inline]
     pub fn has_sleepers(&self) -> bool {
         fence(SeqCst);
+        self.is_armed()
+    }
+
+    #[inline]
+    fn is_armed(&self) -> bool {
         self.0.0.load(Relaxed) & ARMED != 0
     }
 

@@ -1,5 +1,6 @@
 //! The common part of a leader and a worker: the words of the team, and how to wait on one of them.
-use super::{AWAY, LEADER, Shared};
+use super::join_work::{Found, FoundOf};
+use super::{AWAY, JoinWork, LEADER, REGIONS, Shared};
 use crate::membership::Gone;
 use core::future::Future;
 use foregather_machine::{Cause, Cpu, Error, Nanos, Rank, WaitContext, reached};
@@ -91,14 +92,79 @@ impl<C: Cpu> End<C> {
         self.waiter.publish_cpu(&self.cpu, self.roster(), self.rank);
     }
 
-    /// For the leader: `Some` if all parts of the region are done.
+    /// The last region that the leader has forked.
     #[inline]
-    pub(super) fn all_done(&self, region: u32) -> Option<()> {
-        (self.parts() == 0 || self.load(self.team.joined()) == region).then_some(())
+    pub(super) fn epoch(&self) -> u32 {
+        self.load(self.team.epoch()) & REGIONS
+    }
+
+    /// Returns whether all parts of the region are done.
+    #[inline]
+    pub(super) fn all_done(&self, region: u32) -> bool {
+        self.parts() == 0 || self.load(self.team.joined()) & REGIONS == region
+    }
+
+    /// Takes work of `region`, of which this member has done its part, or finds that there is some that it
+    /// may not take before its `patience` is over.
+    #[inline]
+    pub(super) fn look_for_work<E, W: JoinWork<C>>(&self, work: &W, region: u32, patience: Nanos) -> Option<FoundOf<C, W, E>> {
+        if !self.has_work() {
+            return None;
+        }
+        let has_changed = || patience == Nanos::MAX && work.patience() < Nanos::MAX;
+        self.find(work, region, true).map(Found::Work).or_else(|| has_changed().then_some(Found::Nothing))
+    }
+
+    /// Returns whether the region's parts have left work that is not done.
+    #[inline]
+    pub(super) fn has_work(&self) -> bool {
+        self.load(&self.team.open_work.0) != 0
+    }
+
+    /// Does a piece of work of `region`, and others, as long as it finds any at once.
+    pub(super) async fn work_on<W: JoinWork<C>>(&self, work: &W, region: u32, item: W::Item) {
+        let next = || if self.has_work() { self.find(work, region, true) } else { None };
+        work.run(&self.cpu, self.rank, item, next).await;
+    }
+
+    #[inline]
+    fn find<W: JoinWork<C>>(&self, work: &W, region: u32, is_patient: bool) -> Option<W::Item> {
+        let item = work.find(&self.cpu, self.rank, is_patient)?;
+        // Work of this region keeps it open. Work of a later one is there after the fork.
+        if self.epoch() == region {
+            return Some(item);
+        }
+        reached("barrier:T11");
+        work.put_back(&self.cpu, self.rank, item);
+        None
+    }
+
+    /// How long a member that has done its part of `region` sleeps at most: while the region may be open it
+    /// looks again for work that no ring announces.
+    pub(super) fn until(&self, deadline: Nanos, patience: Nanos, region: u32) -> Nanos {
+        let leader_has_come = || self.load(self.roster().arrived(LEADER)) == region;
+        let is_over = || leader_has_come() && self.all_done(region) && !self.has_work();
+        if patience == Nanos::MAX || is_over() { deadline } else { deadline.min(self.cpu.now() + patience) }
+    }
+
+    /// After a wait that ended with that error: one whose patience was over takes any work.
+    #[cold]
+    pub(super) fn after<E, W: JoinWork<C>>(
+        &self,
+        error: Error,
+        deadline: Nanos,
+        region: u32,
+        work: &W,
+    ) -> Result<FoundOf<C, W, E>, Error> {
+        let is_over = matches!(error.cause(), Cause::TimedOut { .. }) && self.cpu.now() < deadline;
+        if !is_over {
+            return Err(self.fails(error));
+        }
+        Ok(self.find(work, region, false).map_or(Found::Nothing, Found::Work))
     }
 
     /// Waits on a word. The first look is here and now; only the rest of the wait is a future. A probe that
-    /// is dropped changes nothing.
+    /// is dropped changes nothing. An error is for [`End::fails`], unless the wait goes on.
     #[inline]
     pub(super) fn wait<'a, T: 'a>(
         &'a self,
@@ -115,7 +181,7 @@ impl<C: Cpu> End<C> {
                 Wait::Now(found)
             }
             Wait::Slow(rest) => Wait::Slow(async move {
-                let (found, waited) = rest.await.map_err(|error| self.fails(error))?;
+                let (found, waited) = rest.await?;
                 self.met(waited);
                 Ok(found)
             }),
@@ -152,7 +218,7 @@ impl<C: Cpu> End<C> {
 
     /// Counts the wait as failed, and names the culprit, or the worker waited for.
     #[cold]
-    fn fails(&self, error: Error) -> Error {
+    pub(super) fn fails(&self, error: Error) -> Error {
         self.account().failed();
         let poison = |lost| self.poison(lost, Gone::Lost);
         self.team.membership().explain(&self.cpu, WHAT, error, || self.missing(), poison)

@@ -1,6 +1,7 @@
 //! The member that forks and joins.
 use super::end::{End, out_of_turn};
-use super::{AWAY, LEADER, REGIONS, before};
+use super::join_work::{Found, FoundOf, next_patience};
+use super::{AWAY, JoinWork, LEADER, NoWork, REGIONS, before};
 use crate::membership::Gone;
 use core::cell::Cell;
 use core::future::Future;
@@ -67,36 +68,87 @@ impl<C: Cpu> Leader<C> {
     /// As [`Leader::join_for`].
     #[inline]
     pub fn join_until(&mut self, deadline: Nanos) -> impl Future<Output = Result<(), Error>> {
-        let open = &self.open;
-        let met = self.in_hand.is_none().then(|| match self.wait_for_all(deadline, self.end.account().sample()) {
-            Wait::Now(()) => None,
-            Wait::Slow(rest) => Some(self.end.cpu.run_inline(rest)),
-        });
+        self.join_by(deadline, &NoWork)
+    }
+
+    /// [`Leader::join`] of a region that leaves `work`, of which the leader does some meanwhile: ready when
+    /// all of that is done, too.
+    ///
+    /// # Errors
+    /// As [`Leader::join`].
+    #[inline]
+    pub fn join_with<'a, W: JoinWork<C>>(&'a mut self, work: &'a W) -> impl Future<Output = Result<(), Error>> + 'a {
+        self.join_by(Nanos::MAX, work)
+    }
+
+    #[inline]
+    fn join_by<'a, W: JoinWork<C>>(&'a mut self, deadline: Nanos, work: &'a W) -> impl Future<Output = Result<(), Error>> + 'a {
+        let this = &*self;
+        let look = move |patience| match this.wait_for_all(deadline, patience, this.end.account().sample(), work) {
+            Wait::Now(found) => Ok(found),
+            Wait::Slow(rest) => Err(this.end.cpu.run_inline(rest)),
+        };
+        let met = this.in_hand.is_none().then(|| look(work.patience()));
         async move {
-            match met {
-                None => return Err(out_of_turn("a join", "`done_late` for the part that was taken")),
-                Some(None) => {}
-                Some(Some(rest)) => rest.await?,
+            let Some(mut met) = met else {
+                return Err(out_of_turn("a join", "`done_late` for the part that was taken"));
+            };
+            let mut patience = work.patience();
+            loop {
+                let found = match met {
+                    Ok(found) => found,
+                    Err(rest) => match rest.await {
+                        Ok(found) => found,
+                        Err(error) => this.end.after(error, deadline, this.region, work)?,
+                    },
+                };
+                match found {
+                    Found::Event(()) => break,
+                    Found::Work(item) => this.end.work_on(work, this.region, item).await,
+                    Found::Nothing => patience = next_patience(patience, work),
+                }
+                met = look(patience);
             }
-            open.set(false);
+            this.open.set(false);
             Ok(())
         }
     }
 
-    /// Waits until all parts of the open region are done.
+    /// Waits until the open region is over, or for work to do meanwhile.
     #[inline]
-    fn wait_for_all(&self, deadline: Nanos, timed: bool) -> Wait<(), impl Future<Output = Result<(), Error>>> {
-        let (end, region, open) = (&self.end, self.region, &self.open);
+    #[allow(clippy::type_complexity)]
+    fn wait_for_all<'a, W: JoinWork<C>>(
+        &'a self,
+        deadline: Nanos,
+        patience: Nanos,
+        timed: bool,
+        work: &'a W,
+    ) -> Wait<FoundOf<C, W, ()>, impl Future<Output = Result<FoundOf<C, W, ()>, Error>>> {
+        let (end, region) = (&self.end, self.region);
         end.cpu.store(end.roster().arrived(LEADER), region);
-        let all_done = move || if open.get() { end.all_done(region) } else { Some(()) };
-        end.wait(end.team.joined(), timed, move || (end.context(deadline), WaitFor::All(end.present())), all_done)
+        let look = move || {
+            if self.is_over() { Some(Found::Event(())) } else { end.look_for_work(work, region, patience) }
+        };
+        let why = move || (end.context(end.until(deadline, patience, region)), WaitFor::All(end.present()));
+        end.wait(end.team.joined(), timed, why, look)
+    }
+
+    #[inline]
+    fn is_over(&self) -> bool {
+        // In this order: once all parts are done and no work is open, none will be.
+        !self.open.get() || self.end.all_done(self.region) && !self.end.has_work()
     }
 
     /// Joins if that takes only a brief spin, without a look at the clock; `false` leaves everything as it
     /// was.
     #[inline]
     pub fn join_at_once(&mut self) -> bool {
-        let joined = !self.open.get() || self.in_hand.is_none() && matches!(self.wait_for_all(Nanos::MAX, false), Wait::Now(()));
+        let is_over = |end: &End<C>| {
+            let why = || (end.context(Nanos::MAX), WaitFor::All(end.present()));
+            end.cpu.store(end.roster().arrived(LEADER), self.region);
+            matches!(end.wait(end.team.joined(), false, why, || self.is_over().then_some(())), Wait::Now(()))
+        };
+        let joined = !self.open.get() || self.in_hand.is_none() && is_over(&self.end);
         if joined {
             self.open.set(false);
         }
@@ -229,6 +281,11 @@ impl<C: Cpu> Leader<C> {
     /// Waits by another policy from its next wait on, with a new account.
     pub fn wait_by(&mut self, policy: Policy) {
         self.end.wait_by(policy);
+    }
+
+    /// The processor that it waits on.
+    pub fn cpu(&self) -> &C {
+        &self.end.cpu
     }
 
     /// The time on the leader's clock.

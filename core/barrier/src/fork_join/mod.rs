@@ -10,15 +10,17 @@
 //! a region is over when all parts are done, by whichever member. Workers may also be sent away and called
 //! back. States and named races: `README.md`.
 mod end;
+mod join_work;
 mod leader;
 mod worker;
 
+pub use join_work::{JoinWork, NoWork};
 pub use leader::Leader;
 pub use worker::Worker;
 
 use crate::membership::Membership;
 use end::End;
-use foregather_machine::{Cause, Cpu, Error, Rank, SharedLines, VALUE_MASK};
+use foregather_machine::{CachePadded, Cause, Cpu, Error, Rank, SharedLines};
 use foregather_wait::{Policy, Roster};
 use std::sync::Arc;
 
@@ -30,10 +32,12 @@ const MOST: u32 = 1 << 24;
 /// Lines before the roster: the leader's, the workers' counter, and the line of the part that was done last.
 const HEAD: usize = 3;
 
-/// Region numbers have 29 bits.
-const REGIONS: u32 = VALUE_MASK >> 1;
+/// Region numbers have 21 bits. In the words on which members sleep, the bits above them count rings.
+const REGIONS: u32 = (1 << 21) - 1;
 /// No region: a worker with this value has no part in any region until it is called back.
 const AWAY: u32 = REGIONS + 1;
+/// What a ring adds.
+const RING: u32 = REGIONS + 1;
 
 /// A leader and its workers. Over the words of a segment they may be processes, each with a team of its own
 /// over them.
@@ -50,6 +54,8 @@ struct Shared<C: Cpu> {
     size: u32,
     /// [`HEAD`], the roster, and a line for each member.
     lines: SharedLines<C::Word>,
+    /// Nonzero while work that the region's parts have left is not done.
+    open_work: Arc<CachePadded<C::Word>>,
 }
 
 impl<C: Cpu> Clone for ForkJoin<C> {
@@ -84,7 +90,19 @@ impl<C: Cpu> ForkJoin<C> {
         if lines.len() != Self::lines(size) {
             return Err(Error::from(Cause::Setting { what: "the lines of a team", needs: "as many as `ForkJoin::lines` says" }));
         }
-        Ok(Self(Arc::new(Shared { size, lines })))
+        Ok(Self(Arc::new(Shared { size, lines, open_work: Arc::default() })))
+    }
+
+    /// The words on which members sleep that wait [with work](JoinWork), and what a ring adds to each.
+    #[inline]
+    pub fn bells(&self) -> [(&C::Word, u32); 2] {
+        [(self.0.epoch(), RING), (self.0.joined(), RING)]
+    }
+
+    /// Counts, in any unit, the [work](crate::JoinWork) of the open region that is not done. It is this
+    /// process's alone.
+    pub fn open_work(&self) -> &Arc<CachePadded<C::Word>> {
+        &self.0.open_work
     }
 
     /// The number of members, the leader among them.
@@ -147,7 +165,7 @@ impl<C: Cpu> Shared<C> {
         Membership::new(self.roster(), &self.lines[0][2])
     }
 
-    /// The last region that the leader has forked.
+    /// The last region that the leader has forked, below a count of rings.
     #[inline]
     fn epoch(&self) -> &C::Word {
         &self.lines[0][0]
@@ -171,7 +189,7 @@ impl<C: Cpu> Shared<C> {
         &self.lines[1][0]
     }
 
-    /// The last region of which all parts are done.
+    /// The last region of which all parts are done, below a count of rings.
     #[inline]
     fn joined(&self) -> &C::Word {
         &self.lines[2][0]

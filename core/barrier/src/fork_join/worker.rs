@@ -1,6 +1,7 @@
 //! A member that is released into regions.
 use super::end::{End, out_of_turn};
-use super::{AWAY, LEADER, before};
+use super::join_work::{Found, FoundOf, next_patience};
+use super::{AWAY, JoinWork, LEADER, NoWork, before};
 use crate::membership::Gone;
 use core::cell::Cell;
 #[cfg(doc)]
@@ -33,7 +34,11 @@ enum State {
 
 impl<C: Cpu> Worker<C> {
     pub(super) fn new(end: End<C>) -> Self {
-        Self { end, seen: Cell::new(0), state: Cell::new(State::Between) }
+        let (seen, state) = match end.load(end.team.taken(end.rank)) {
+            AWAY => (0, State::Away),
+            taken => (taken, State::Between),
+        };
+        Self { end, seen: Cell::new(seen), state: Cell::new(state) }
     }
 
     /// Ready with the number of a region when this worker has taken its part of it, or with `None` when the
@@ -56,54 +61,92 @@ impl<C: Cpu> Worker<C> {
         self.wait_until(self.end.cpu.now() + span)
     }
 
+    /// [`Worker::wait`] after a region that leaves `work`, of which this worker does some meanwhile.
+    ///
+    /// # Errors
+    /// As [`Worker::wait`].
+    #[inline]
+    pub fn wait_with<'a, W: JoinWork<C>>(&'a mut self, work: &'a W) -> impl Future<Output = Result<Option<u32>, Error>> + 'a {
+        self.next_region(Nanos::MAX, work)
+    }
+
     #[inline]
     fn wait_until(&mut self, deadline: Nanos) -> impl Future<Output = Result<Option<u32>, Error>> {
+        self.next_region(deadline, &NoWork)
+    }
+
+    #[inline]
+    fn next_region<'a, W: JoinWork<C>>(
+        &'a mut self,
+        deadline: Nanos,
+        work: &'a W,
+    ) -> impl Future<Output = Result<Option<u32>, Error>> + 'a {
         let this = &*self;
-        let met = (this.state.get() != State::Inside).then(|| this.look(deadline));
+        let met = (this.state.get() != State::Inside).then(|| this.look(deadline, work.patience(), work));
         async move {
-            match met {
-                None => return Err(out_of_turn("a worker's wait", "`done` for the region before")),
-                Some(Ok(value)) => this.come(value),
-                Some(Err(rest)) => {
-                    let value = rest.await?;
-                    this.may_be_late().await;
-                    this.come(value);
-                }
-            }
-            // Nearly always the worker is in the region now.
-            while !matches!(this.state.get(), State::Inside | State::Over) {
-                let value = match this.look(deadline) {
-                    Ok(value) => value,
-                    Err(rest) => {
-                        let value = rest.await?;
-                        this.may_be_late().await;
-                        value
-                    }
+            let Some(mut met) = met else {
+                return Err(out_of_turn("a worker's wait", "`done` for the region before"));
+            };
+            let mut patience = work.patience();
+            // Nearly always the worker is in the region at once.
+            loop {
+                let found = match met {
+                    Ok(found) => found,
+                    Err(rest) => match rest.await {
+                        Ok(found) => {
+                            this.may_be_late().await;
+                            found
+                        }
+                        Err(error) => this.end.after(error, deadline, this.seen.get(), work)?,
+                    },
                 };
-                this.come(value);
+                match found {
+                    Found::Event(value) => this.come(value),
+                    Found::Work(item) => {
+                        // The program never sees that it was kept off a processor.
+                        this.free();
+                        this.end.work_on(work, this.seen.get(), item).await;
+                    }
+                    Found::Nothing => patience = next_patience(patience, work),
+                }
+                if matches!(this.state.get(), State::Inside | State::Over) {
+                    return Ok((this.state.get() == State::Inside).then(|| this.seen.get()));
+                }
+                met = this.look(deadline, patience, work);
             }
-            Ok((this.state.get() == State::Inside).then(|| this.seen.get()))
         }
     }
 
-    /// Waits for the next event of this state.
+    /// Waits for the next event of this state, or for work of the region that it has done its part of.
     #[inline]
-    fn look(&self, deadline: Nanos) -> Result<u32, impl Future<Output = Result<u32, Error>>> {
+    #[allow(clippy::type_complexity)]
+    fn look<'a, W: JoinWork<C>>(
+        &'a self,
+        deadline: Nanos,
+        patience: Nanos,
+        work: &'a W,
+    ) -> Result<FoundOf<C, W, u32>, impl Future<Output = Result<FoundOf<C, W, u32>, Error>>> {
         let (end, state, seen) = (&self.end, self.state.get(), self.seen.get());
         let on = if state == State::Away { end.team.taken(end.rank) } else { end.team.epoch() };
         let come = move || {
-            let value = end.load(on);
+            let value = if state == State::Away { end.load(on) } else { end.epoch() };
             let new = match state {
                 State::Away => value != AWAY,
                 State::Early => value == seen,
                 State::Over => true,
                 State::Between | State::Inside => value != seen,
             };
-            new.then_some(value)
+            if new {
+                return Some(Found::Event(value));
+            }
+            if state == State::Between { end.look_for_work(work, seen, patience) } else { None }
         };
-        let why = move || (end.context(deadline).of(LEADER), WaitFor::Leader(end.present(), LEADER));
+        let why = move || {
+            let patience = if state == State::Between { patience } else { Nanos::MAX };
+            (end.context(end.until(deadline, patience, seen)).of(LEADER), WaitFor::Leader(end.present(), LEADER))
+        };
         match end.wait(on, end.account().sample(), why, come) {
-            Wait::Now(value) => Ok(value),
+            Wait::Now(found) => Ok(found),
             Wait::Slow(rest) => Err(end.cpu.run_inline(rest)),
         }
     }
@@ -121,6 +164,8 @@ impl<C: Cpu> Worker<C> {
     fn come(&self, value: u32) {
         let (end, state) = (&self.end, self.state.get());
         if state == State::Away {
+            // That region is joined; the next one may be forked already.
+            self.seen.set(value);
             return self.state.set(State::Between);
         }
         if end.load(end.team.ended()) != 0 {
@@ -142,7 +187,7 @@ impl<C: Cpu> Worker<C> {
                 reached("barrier:T6");
                 State::Between
             }
-        } else if end.load(end.team.epoch()) == value {
+        } else if end.epoch() == value {
             State::Inside
         } else {
             State::Early

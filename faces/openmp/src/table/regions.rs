@@ -31,23 +31,23 @@ pub(super) fn call(body: Body, data: *mut c_void) {
     unsafe { body(data) }
 }
 
-/// What the compiler asks of a region with that body.
-pub(super) fn opening(body: Body, threads: c_uint, flags: c_uint, trip: Option<Trip>) -> Opening {
+/// What the compiler asks of a region.
+pub(super) fn opening(threads: c_uint, flags: c_uint, trip: Option<Trip>) -> Opening {
     /// The bits of the policy by which members go to places.
     const BIND: c_uint = 7;
-    Opening { threads, trip, body: Some(body as usize), bind: Bind::numbered(flags & BIND) }
+    Opening { threads, trip, bind: Bind::numbered(flags & BIND) }
 }
 
 fn region(body: Body, data: *mut c_void, threads: c_uint, flags: c_uint, trip: Option<Trip>) {
     let outlined = Outlined { body, data };
-    parallel(opening(body, threads, flags, trip), &|| outlined.call());
+    parallel(opening(threads, flags, trip), &|| outlined.call());
 }
 
 /// Opens a region whose opener calls the body itself, before it closes the region: as programs of compilers
 /// before GCC 4.9 do.
 fn open_region(body: Body, data: *mut c_void, threads: c_uint, trip: Option<Trip>) {
     let outlined = Outlined { body, data };
-    open(opening(body, threads, 0, trip), move || outlined.call());
+    open(opening(threads, 0, trip), move || outlined.call());
 }
 
 /// The bits by which a program says what it cancels.

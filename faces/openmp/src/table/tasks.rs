@@ -340,7 +340,7 @@ entries! {
         fn GOMP_parallel_reductions(body: Body, data: *mut c_void, threads: c_uint, flags: c_uint) -> c_uint {
             let outlined = Outlined { body, data };
             let described_once = OnceLock::new();
-            parallel(opening(body, threads, flags, None), &|| {
+            parallel(opening(threads, flags, None), &|| {
                 tasking::begin_group(GroupOf::Construct);
                 let reductions = described_once.get_or_init(|| {
                     // SAFETY: the data of such a region begin with the address of a description.

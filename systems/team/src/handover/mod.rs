@@ -15,7 +15,8 @@ use crate::protocol::{Course, HelpPolicy, TeamLeader, TeamWorker};
 use core::any::Any;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use foregather_machine::{CachePadded, Error, Placement, Rank, block_on, reached};
+use foregather_barrier::{ForkJoin, JoinWork, NoWork};
+use foregather_machine::{CachePadded, Error, Nanos, Placement, Rank, block_on, reached};
 use foregather_thread::Thread;
 use foregather_wait::{Account, Policy};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -100,17 +101,42 @@ unsafe fn call<F: Fn(TeamMember)>(work: *const (), member: TeamMember) -> Result
 }
 
 /// What all members have.
-struct Shared {
-    team: foregather_barrier::ForkJoin<Thread>,
+struct Shared<W> {
+    team: ForkJoin<Thread>,
     desk: WorkDesk,
+    work: W,
+}
+
+/// The work of regions, of which a panic is kept as one of a part is: the other members go on.
+struct CatchPanics<'s, W>(&'s W, &'s WorkDesk);
+
+impl<W: JoinWork<Thread>> JoinWork<Thread> for CatchPanics<'_, W> {
+    type Item = W::Item;
+
+    #[inline]
+    fn find(&self, cpu: &Thread, rank: Rank, is_patient: bool) -> Option<W::Item> {
+        self.0.find(cpu, rank, is_patient)
+    }
+    fn put_back(&self, cpu: &Thread, rank: Rank, item: W::Item) {
+        self.0.put_back(cpu, rank, item);
+    }
+    #[inline]
+    fn patience(&self) -> Nanos {
+        self.0.patience()
+    }
+    async fn run(&self, cpu: &Thread, rank: Rank, first: W::Item, next: impl Fn() -> Option<W::Item>) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| block_on(self.0.run(cpu, rank, first, next)))) {
+            self.1.keep(panic);
+        }
+    }
 }
 
 /// The leader's side of a team, and its threads, as far as they were started. Dropping it releases them
 /// without waiting for them.
-pub struct Threads {
+pub struct Threads<W = NoWork> {
     /// `None` only while it is dropped.
     leader: Option<TeamLeader<Thread>>,
-    shared: Arc<Shared>,
+    shared: Arc<Shared<W>>,
     policy: Policy,
     stack_bytes: Option<usize>,
     /// What the open region works on, if its leader is not in [`Threads::run`].
@@ -122,14 +148,24 @@ pub struct Threads {
     by: usize,
 }
 
-impl Threads {
+impl Threads<NoWork> {
     /// Makes a team of at most `most` members, which wait by `policy` and have stacks of that size, else of
     /// the usual one; so far there is only the leader.
     ///
     /// # Errors
     /// [`foregather_machine::Cause::Size`] for none, or more than a team takes.
     pub fn new(most: u32, policy: Policy, stack_bytes: Option<usize>) -> Result<Self, Error> {
-        let shared = Arc::new(Shared { team: foregather_barrier::ForkJoin::new(most)?, desk: WorkDesk::new() });
+        Self::with_work(most, policy, stack_bytes, NoWork)
+    }
+}
+
+impl<W: JoinWork<Thread> + Send + Sync + 'static> Threads<W> {
+    /// [`Threads::new`] for regions of parts that leave `work`.
+    ///
+    /// # Errors
+    /// As [`Threads::new`].
+    pub fn with_work(most: u32, policy: Policy, stack_bytes: Option<usize>, work: W) -> Result<Self, Error> {
+        let shared = Arc::new(Shared { team: ForkJoin::new(most)?, desk: WorkDesk::new(), work });
         let cpu = Thread::current();
         let wake = cpu.costs().remote_wake;
         let mut leader = shared.team.leader(cpu, policy)?;
@@ -138,6 +174,11 @@ impl Threads {
         }
         let leader = Some(TeamLeader::new(leader, wake));
         Ok(Self { leader, shared, policy, stack_bytes, opened: None, width: 1, started: 1, by: this_thread() })
+    }
+
+    /// How its members begin and end regions together.
+    pub fn fork_join(&self) -> &ForkJoin<Thread> {
+        &self.shared.team
     }
 
     /// The most members it may have.
@@ -185,6 +226,20 @@ impl Threads {
     /// If a region is open.
     #[inline]
     pub fn run<F: Fn(TeamMember) + Sync>(&mut self, work: &F, patience: HelpPolicy) -> (Course, Option<Panic>) {
+        self.run_with(work, patience, &NoWork)
+    }
+
+    /// [`Threads::run`] of parts that leave `left`, as the leader finds it.
+    ///
+    /// # Panics
+    /// If a region is open.
+    #[inline]
+    pub fn run_with<F: Fn(TeamMember) + Sync>(
+        &mut self,
+        work: &F,
+        patience: HelpPolicy,
+        left: &impl JoinWork<Thread>,
+    ) -> (Course, Option<Panic>) {
         assert!(self.opened.is_none(), "a region of this team is open");
         self.leave_job(RegionWork { call: call::<F>, work: core::ptr::from_ref(work).cast(), size: self.width });
         let Self { leader: Some(leader), shared, .. } = self else { not_over("it has no leader") };
@@ -194,7 +249,7 @@ impl Threads {
             // SAFETY: the leader calls this for part 0 and for parts that its exchange has taken.
             unsafe { desk.part(rank) }
         };
-        let course = match block_on(leader.region(patience, part)) {
+        let course = match block_on(leader.region_with(patience, part, &CatchPanics(left, desk))) {
             Ok(course) => course,
             Err(error) => not_over(&error.to_string()),
         };
@@ -221,7 +276,7 @@ impl Threads {
     /// Waits until all workers have done their part of the open region. Returns the first panic.
     pub fn close(&mut self) -> Option<Panic> {
         let Self { leader: Some(leader), shared, opened, .. } = self else { not_over("it has no leader") };
-        if let Err(error) = block_on(leader.handle.join()) {
+        if let Err(error) = block_on(leader.handle.join_with(&CatchPanics(&shared.work, &shared.desk))) {
             not_over(&error.to_string());
         }
         *opened = None;
@@ -249,7 +304,7 @@ impl Threads {
     }
 }
 
-impl Drop for Threads {
+impl<W> Drop for Threads<W> {
     fn drop(&mut self) {
         if let Some(work) = self.opened.take() {
             // The process, or the leader's thread, ends within the region: what the workers are at stays.
@@ -282,14 +337,15 @@ fn not_over(why: &str) -> ! {
 }
 
 /// The body of a team's thread.
-fn follow(shared: &Shared, cpu: Thread, rank: Rank, policy: Policy) {
+fn follow<W: JoinWork<Thread>>(shared: &Shared<W>, cpu: Thread, rank: Rank, policy: Policy) {
     let Ok(worker) = shared.team.worker(cpu, rank, policy) else { return };
     let part = async |rank| {
         // SAFETY: `serve` calls this for parts that its worker has taken and not reported done.
         unsafe { shared.desk.part(rank) }
     };
     // An error ends the thread, too: no caller would see it.
-    let _ = block_on(TeamWorker::new(worker, policy).serve(part));
+    let _ = block_on(TeamWorker::new(worker, policy).serve_with(part, &CatchPanics(&shared.work, &shared.desk)));
+    shared.work.leave();
 }
 
 /// A number for this thread that no other living thread has, without asking the kernel. A later thread may
