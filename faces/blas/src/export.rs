@@ -37,44 +37,48 @@ macro_rules! ordered {
 
 macro_rules! fortran {
     ($($line:tt)*) => {
-        $crate::export::fortran_symbol! { "" "_" i32, $($line)* }
-        $crate::export::fortran_symbol! { "scipy_" "_" i32, $($line)* }
-        $crate::export::fortran_symbol! { "" "_64_" i64, $($line)* }
-        $crate::export::fortran_symbol! { "scipy_" "_64_" i64, $($line)* }
+        $crate::export::symbol! { "" "_" Fortran i32 [], $($line)* }
+        $crate::export::symbol! { "scipy_" "_" Fortran i32 [], $($line)* }
+        $crate::export::symbol! { "" "_64_" Fortran i64 [], $($line)* }
+        $crate::export::symbol! { "scipy_" "_64_" Fortran i64 [], $($line)* }
     };
 }
 
 macro_rules! c {
-    ($($line:tt)*) => { $crate::export::c_names! { c_symbol, $($line)* } };
+    ($($line:tt)*) => { $crate::export::c_names! { [], $($line)* } };
 }
 
 macro_rules! c_ordered {
-    ($($line:tt)*) => { $crate::export::c_names! { c_ordered_symbol, $($line)* } };
+    ($($line:tt)*) => { $crate::export::c_names! { [order], $($line)* } };
 }
 
 macro_rules! c_names {
-    ($symbol:ident, $($line:tt)*) => {
-        $crate::export::$symbol! { "cblas_" "" i32, $($line)* }
-        $crate::export::$symbol! { "scipy_cblas_" "" i32, $($line)* }
-        $crate::export::$symbol! { "cblas_" "_64" i64, $($line)* }
-        $crate::export::$symbol! { "cblas_" "64_" i64, $($line)* }
-        $crate::export::$symbol! { "scipy_cblas_" "64_" i64, $($line)* }
+    ($order:tt, $($line:tt)*) => {
+        $crate::export::symbol! { "cblas_" "" C i32 $order, $($line)* }
+        $crate::export::symbol! { "scipy_cblas_" "" C i32 $order, $($line)* }
+        $crate::export::symbol! { "cblas_" "_64" C i64 $order, $($line)* }
+        $crate::export::symbol! { "cblas_" "64_" C i64 $order, $($line)* }
+        $crate::export::symbol! { "scipy_cblas_" "64_" C i64 $order, $($line)* }
     };
 }
 
-macro_rules! fortran_symbol {
-    ($before:literal $after:literal $int:ty, $name:ident $number:ty, $shape:path, $routine:expr,
+/// One symbol, with an order as its first argument if that has a name here.
+macro_rules! symbol {
+    ($before:literal $after:literal $face:ident $int:ident [$($order:ident)?], $name:ident $number:ty, $shape:path, $routine:expr,
      ($($argument:ident: $kind:ty),*), $result:ty) => {
         const _: () = {
             type T = $number;
             #[allow(dead_code, reason = "not every routine has real arguments")]
             type R = <T as foregather_blas::Scalar>::Real;
-            type F = Fortran<$int>;
+            type F = $face<$int>;
             static COUNTER: trace::Counter = trace::Counter::new(concat!($before, stringify!($name), $after));
             #[unsafe(export_name = concat!($before, stringify!($name), $after))]
-            unsafe extern "C" fn call($($argument: <$kind as Argument<F>>::Raw),*) -> <$result as ReturnKind<F>>::Raw {
+            unsafe extern "C" fn call(
+                $($order: std::ffi::c_int,)?
+                $($argument: <$kind as Argument<F>>::Raw),*
+            ) -> <$result as ReturnKind<F>>::Raw {
                 COUNTER.note();
-                let site = Site::fortran(stringify!($name), size_of::<$int>());
+                let site = $crate::export::site!($face $int, $name $($order)?);
                 // SAFETY: the caller passes these arguments by the standard's rules, which are the contract
                 // of `value` and of the shape.
                 <$result as ReturnKind<F>>::raw(unsafe { $shape(site, $routine, $(<$kind as Argument<F>>::value($argument)),*) })
@@ -83,48 +87,16 @@ macro_rules! fortran_symbol {
     };
 }
 
-macro_rules! c_symbol {
-    ($before:literal $after:literal $int:ty, $name:ident $number:ty, $shape:path, $routine:expr,
-     ($($argument:ident: $kind:ty),*), $result:ty) => {
-        const _: () = {
-            type T = $number;
-            #[allow(dead_code, reason = "not every routine has real arguments")]
-            type R = <T as foregather_blas::Scalar>::Real;
-            type F = C<$int>;
-            static COUNTER: trace::Counter = trace::Counter::new(concat!($before, stringify!($name), $after));
-            #[unsafe(export_name = concat!($before, stringify!($name), $after))]
-            unsafe extern "C" fn call($($argument: <$kind as Argument<F>>::Raw),*) -> <$result as ReturnKind<F>>::Raw {
-                COUNTER.note();
-                let site = Site::c(concat!("cblas_", stringify!($name), "\0"));
-                // SAFETY: the caller passes these arguments by the standard's rules, which are the contract
-                // of `value` and of the shape.
-                <$result as ReturnKind<F>>::raw(unsafe { $shape(site, $routine, $(<$kind as Argument<F>>::value($argument)),*) })
-            }
-        };
+/// Where a call comes from. An order that there is none of ends it.
+macro_rules! site {
+    (Fortran $int:ident, $name:ident) => { Site::fortran(stringify!($name), size_of::<$int>()) };
+    (C $int:ident, $name:ident) => { Site::c(concat!("cblas_", stringify!($name), "\0")) };
+    (C $int:ident, $name:ident $order:ident) => {
+        match Site::ordered(concat!("cblas_", stringify!($name), "\0"), Letter::of_code($order)) {
+            Some(site) => site,
+            None => return,
+        }
     };
 }
 
-macro_rules! c_ordered_symbol {
-    ($before:literal $after:literal $int:ty, $name:ident $number:ty, $shape:path, $routine:expr,
-     ($($argument:ident: $kind:ty),*), $result:ty) => {
-        const _: () = {
-            type T = $number;
-            #[allow(dead_code, reason = "not every routine has real arguments")]
-            type R = <T as foregather_blas::Scalar>::Real;
-            type F = C<$int>;
-            static COUNTER: trace::Counter = trace::Counter::new(concat!($before, stringify!($name), $after));
-            #[unsafe(export_name = concat!($before, stringify!($name), $after))]
-            unsafe extern "C" fn call(order: std::ffi::c_int, $($argument: <$kind as Argument<F>>::Raw),*) {
-                COUNTER.note();
-                let Some(site) = Site::ordered(concat!("cblas_", stringify!($name), "\0"), Letter::of_code(order)) else {
-                    return;
-                };
-                // SAFETY: the caller passes these arguments by the standard's rules, which are the contract
-                // of `value` and of the shape.
-                <$result as ReturnKind<F>>::raw(unsafe { $shape(site, $routine, $(<$kind as Argument<F>>::value($argument)),*) })
-            }
-        };
-    };
-}
-
-pub(crate) use {c, c_names, c_ordered, c_ordered_symbol, c_symbol, fortran, fortran_symbol, ordered, plain, routines};
+pub(crate) use {c, c_names, c_ordered, fortran, ordered, plain, routines, site, symbol};

@@ -3,6 +3,7 @@
 use crate::table;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use foregather_host::affinity;
+use foregather_host::dl::next_function;
 use foregather_host::watched::lines;
 use foregather_openmp::statistics;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -67,17 +68,10 @@ fn is_switched_off(mut environment: *const *const c_char) -> bool {
 #[cold]
 fn stand_aside() {
     for entry in table::all() {
-        if let Some(function) = next(entry.name, entry.node) {
+        let (Ok(name), Ok(node)) = (CString::new(entry.name), CString::new(entry.node)) else { continue };
+        if let Some(function) = next_function(&name, Some(&node)) {
             entry.slot.store(function.as_ptr(), Relaxed);
             ASIDE.store(true, Relaxed);
         }
     }
-}
-
-/// The function that the program would call without this library.
-fn next(name: &str, node: &str) -> Option<core::ptr::NonNull<()>> {
-    let (name, node) = (CString::new(name).ok()?, CString::new(node).ok()?);
-    // SAFETY: both are strings that end with a zero; the handle asks for the libraries after this one.
-    let function = unsafe { libc::dlvsym(libc::RTLD_NEXT, name.as_ptr(), node.as_ptr()) };
-    core::ptr::NonNull::new(function.cast())
 }

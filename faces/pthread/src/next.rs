@@ -1,8 +1,9 @@
 //! The barriers that the program would have without this library.
 use crate::BarrierObject;
-use core::ffi::{CStr, c_int, c_uint};
+use core::ffi::{c_int, c_uint};
 use core::mem::transmute;
 use core::ptr::NonNull;
+use foregather_host::dl::next_function;
 use foregather_host::forks::Once;
 use libc::pthread_barrierattr_t;
 
@@ -26,7 +27,7 @@ pub(crate) fn stands_aside() -> bool {
 }
 
 fn find() -> Option<Next> {
-    let [init, wait, destroy] = [c"pthread_barrier_init", c"pthread_barrier_wait", c"pthread_barrier_destroy"].map(symbol);
+    let [init, wait, destroy] = [c"pthread_barrier_init", c"pthread_barrier_wait", c"pthread_barrier_destroy"].map(|name| next_function(name, None));
     // SAFETY: POSIX says what functions of these names take and give.
     unsafe {
         Some(Next {
@@ -37,9 +38,4 @@ fn find() -> Option<Next> {
             destroy: transmute::<NonNull<()>, unsafe extern "C" fn(*mut BarrierObject) -> c_int>(destroy?),
         })
     }
-}
-
-fn symbol(name: &CStr) -> Option<NonNull<()>> {
-    // SAFETY: the name ends with a zero; the handle asks for the libraries after this one.
-    NonNull::new(unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }.cast())
 }

@@ -80,7 +80,7 @@ impl Library {
         let (Ok(c_name), Ok(c_version)) = (CString::new(name), CString::new(version)) else {
             return Err(missing("a name must not contain a zero byte".to_owned()));
         };
-        let address = versioned(self.handle, &c_name, &c_version);
+        let address = versioned(self.handle.as_ptr(), &c_name, &c_version);
         if address.is_null() {
             return Err(missing(format!("install another version of it ({})", last_complaint())));
         }
@@ -91,6 +91,17 @@ impl Library {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// The function that the program would call without the library that this code is linked into; of that
+/// version if one is named. `None` if no later library has it.
+pub fn next_function(name: &CStr, version: Option<&CStr>) -> Option<NonNull<()>> {
+    let address = match version {
+        // SAFETY: the name is a C string; the handle asks for the libraries after this one.
+        None => unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) },
+        Some(version) => versioned(libc::RTLD_NEXT, name, version),
+    };
+    NonNull::new(address.cast())
 }
 
 /// What the loader is asked.
@@ -136,13 +147,13 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, query: *mut 
 }
 
 #[cfg(target_env = "gnu")]
-fn versioned(handle: NonNull<c_void>, name: &CStr, version: &CStr) -> *mut c_void {
-    // SAFETY: the handle is that of a library which stays loaded; the names are C strings.
-    unsafe { libc::dlvsym(handle.as_ptr(), name.as_ptr(), version.as_ptr()) }
+fn versioned(handle: *mut c_void, name: &CStr, version: &CStr) -> *mut c_void {
+    // SAFETY: the handle is `RTLD_NEXT`, or of a library that stays loaded; the names are C strings.
+    unsafe { libc::dlvsym(handle, name.as_ptr(), version.as_ptr()) }
 }
 
 #[cfg(not(target_env = "gnu"))]
-fn versioned(_: NonNull<c_void>, _: &CStr, _: &CStr) -> *mut c_void {
+fn versioned(_: *mut c_void, _: &CStr, _: &CStr) -> *mut c_void {
     core::ptr::null_mut()
 }
 
