@@ -296,6 +296,7 @@ fn table(all: &[Measurement]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use foregather_machine::LogGpVariant;
 
     #[test]
     fn every_kind_that_takes_the_team_is_run_in_both_ways() {
