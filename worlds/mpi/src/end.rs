@@ -90,10 +90,10 @@ impl Mpi {
             return;
         }
         let calls = self.calls();
-        // SAFETY: all ranks are here; from the end of this call on no thread calls MPI, since it is over.
-        unsafe { (calls.finalize)() };
         self.give_up();
-        drop(calls);
+        // SAFETY: all ranks are here, and no other thread calls MPI, now or later: the lock is never released.
+        unsafe { (calls.finalize)() };
+        core::mem::forget(calls);
     }
 
     /// Tests a request until it has ended. `false`: a rank was lost, or MPI has failed.
