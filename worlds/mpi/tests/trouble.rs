@@ -2,6 +2,8 @@
 //! leaves no process. The test starts itself under each MPI's launcher.
 mod installed;
 
+use core::ffi::{c_int, c_void};
+use foregather_host::dl::Library;
 use foregather_machine::{Address, Fabric};
 use foregather_mpi::{Lane, Mpi};
 use installed::{Installed, installed};
@@ -10,6 +12,8 @@ use std::time::{Duration, Instant};
 
 /// Tells a rank which trouble it makes.
 const PART: &str = "FOREGATHER_MPI_TEST_TROUBLE";
+/// Tells a process which libraries its program has loaded.
+const LOADED: &str = "FOREGATHER_MPI_TEST_LOADED";
 /// A launcher may take some seconds to end what is left of a job.
 const LONG: Duration = Duration::from_secs(20);
 
@@ -19,6 +23,7 @@ fn part() {
     let Ok(trouble) = std::env::var(PART) else { return };
     // SAFETY: the call takes a number only. Whatever hangs, this process ends, and the test fails by the time.
     unsafe { libc::alarm(60) };
+    prepare(&trouble);
     let expected = (trouble == "launcher").then_some(2);
     let mpi = match Mpi::join((expected, false)) {
         Ok(mpi) => mpi,
@@ -43,6 +48,56 @@ fn part() {
         let found = lane.peek(peer, |head, _| head);
         assert_eq!(found, None);
         std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// What a program may have done before it uses a job.
+fn prepare(trouble: &str) {
+    let load = |name: &str| Library::open(&[name]).unwrap();
+    let first = std::env::var(LOADED).unwrap_or_default();
+    let mut names = first.split(' ').filter(|name| !name.is_empty());
+    let Some(library) = names.next().map(load) else { return };
+    names.for_each(|name| drop(load(name)));
+    if trouble == "initialised" {
+        let address = library.symbol("MPI_Init").unwrap();
+        // SAFETY: MPI declares the function with these parameters, and takes null for both.
+        let code = unsafe {
+            core::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_int, *mut c_void) -> c_int>(address)(
+                core::ptr::null_mut(),
+                core::ptr::null_mut(),
+            )
+        };
+        assert_eq!(code, 0);
+    }
+}
+
+/// What a process without a launcher says that has these libraries loaded.
+fn alone_with(libraries: &[&str], trouble: &str) -> String {
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", "part", "--nocapture"])
+        .env(PART, trouble)
+        .env(LOADED, libraries.join(" "))
+        .env_remove("FOREGATHER_MPI");
+    let output = command.output().unwrap();
+    assert!(!output.status.success(), "{trouble}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_program_that_wants_mpi_for_one_thread_is_told_so() {
+    for mpi in installed() {
+        let said = alone_with(&[mpi.library()], "initialised");
+        assert!(said.contains("refused here") && said.contains("MPI_THREAD_MULTIPLE"), "{}: {said}", mpi.name);
+    }
+}
+
+#[test]
+fn two_mpi_libraries_in_a_process_are_named() {
+    let all = installed();
+    if let [.., one, other] = &all[..] {
+        let said = alone_with(&[one.library(), other.library()], "two");
+        assert!(said.contains("two MPI libraries") && said.contains("FOREGATHER_MPI"), "{said}");
     }
 }
 
