@@ -1,5 +1,5 @@
 //! What the arguments of a call are: in C values, in Fortran addresses of them.
-use crate::abi::constants;
+use crate::abi::{MpiConstants, constants};
 use core::ffi::c_int;
 use core::ptr::with_exposed_provenance;
 
@@ -18,11 +18,17 @@ pub(crate) type Handle = usize;
 
 /// The arguments of a call.
 pub(crate) struct Arguments<'a> {
-    pub(crate) language: Language,
-    pub(crate) values: &'a [usize],
+    language: Language,
+    values: &'a [usize],
+    pub(crate) constants: &'static MpiConstants,
 }
 
-impl Arguments<'_> {
+impl<'a> Arguments<'a> {
+    #[inline]
+    pub(crate) fn new(language: Language, values: &'a [usize]) -> Self {
+        Self { language, values, constants: constants() }
+    }
+
     /// An integer.
     #[inline]
     pub(crate) fn integer(&self, at: usize) -> c_int {
@@ -44,7 +50,7 @@ impl Arguments<'_> {
     pub(crate) fn handle(&self, at: usize) -> Handle {
         match self.language {
             // Registers of an integer may have other bits above it.
-            Language::C if constants().handle_bytes == 4 => self.values[at] as u32 as usize,
+            Language::C if self.constants.handle_bytes == 4 => self.values[at] as u32 as usize,
             Language::C => self.values[at],
             Language::Fortran => self.handle_of(at, 0),
         }
@@ -57,7 +63,7 @@ impl Arguments<'_> {
         // SAFETY: the caller passes an array of handles, which lives during the call and has that element.
         unsafe {
             match self.language {
-                Language::C if constants().handle_bytes == 8 => {
+                Language::C if self.constants.handle_bytes == 8 => {
                     with_exposed_provenance::<usize>(address).add(element).read()
                 }
                 Language::C => with_exposed_provenance::<u32>(address).add(element).read() as usize,
@@ -70,8 +76,8 @@ impl Arguments<'_> {
     #[inline]
     pub(crate) fn request_null(&self) -> Handle {
         match self.language {
-            Language::C => constants().request_null,
-            Language::Fortran => FORTRAN | constants().fortran_request_null as usize,
+            Language::C => self.constants.request_null,
+            Language::Fortran => FORTRAN | self.constants.fortran_request_null as usize,
         }
     }
 

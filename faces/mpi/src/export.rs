@@ -51,23 +51,51 @@ macro_rules! entry {
                     $crate::next::to_c(concat!($profiling, stringify!($name), $suffix, "\0")),
                 );
                 let values: &[usize] = &[$($argument),*];
-                let arguments =
-                    $crate::arguments::Arguments { language: $crate::arguments::Language::$language, values };
-                // Only calls with requests keep them on the stack.
-                if let $crate::record::CallEffect::Requests { count, requests } = EFFECT {
-                    let noted = $crate::record::begin_requests(CALL, (count, requests), &arguments);
+                let arguments = $crate::arguments::Arguments::new($crate::arguments::Language::$language, values);
+                $crate::export::noting!(CALL, EFFECT, arguments, result, {
                     // SAFETY: the caller's promise is that of the function.
-                    let result = unsafe { next(NEXT.get(), $($argument),*) };
-                    if let Some((noted, open)) = &noted {
-                        $crate::record::end_requests(noted, open, CALL, requests, &arguments);
-                    }
-                    return result;
-                }
-                let noted = $crate::record::begin(CALL, &EFFECT, &arguments);
-                // SAFETY: the caller's promise is that of the function.
-                let result = unsafe { next(NEXT.get(), $($argument),*) };
+                    unsafe { next(NEXT.get(), $($argument),*) }
+                });
+                result
+            }
+        };
+    };
+}
+
+/// Makes a call between the notes of its beginning and its end, by the shortest way for its effect.
+macro_rules! noting {
+    ($call:expr, $effect:expr, $arguments:ident, $result:ident, $make:block) => {
+        use $crate::record::{self, CallEffect};
+        let $result = match $effect {
+            CallEffect::Messages { send, receive, communicator } => {
+                let noted = record::begin_messages($call, send, receive, communicator, &$arguments);
+                let result = $make;
                 if let Some(noted) = &noted {
-                    $crate::record::end(noted, CALL, &EFFECT, &arguments, result);
+                    noted.leave($call);
+                }
+                result
+            }
+            CallEffect::Starts { send, receive, communicator, request } => {
+                let noted = record::begin_start(send, receive, communicator, &$arguments);
+                let result = $make;
+                if let Some(noted) = &noted {
+                    record::end_start(noted, request, &$arguments, result);
+                }
+                result
+            }
+            CallEffect::Requests { count, requests } => {
+                let noted = record::begin_requests($call, (count, requests), &$arguments);
+                let result = $make;
+                if let Some((noted, open)) = &noted {
+                    record::end_requests(noted, open, $call, requests, &$arguments);
+                }
+                result
+            }
+            _ => {
+                let noted = record::begin($call, &$effect, &$arguments);
+                let result = $make;
+                if let Some(noted) = &noted {
+                    record::end(noted, $call, &$effect, &$arguments, result);
                 }
                 result
             }
@@ -82,4 +110,4 @@ macro_rules! word {
     };
 }
 
-pub(crate) use {calls, entry, noted, word};
+pub(crate) use {calls, entry, noted, noting, word};

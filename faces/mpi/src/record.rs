@@ -5,6 +5,7 @@ use crate::communicators::{self, KnownCommunicator, ask};
 use crate::requests;
 use core::cell::Cell;
 use core::ffi::c_int;
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering::*};
 use foregather_host::usage::this_thread;
 use foregather_host::watched::calls::{self, AWAITED, AwaitedMessage, CallPage, CallSlot, MpiCall};
@@ -54,11 +55,20 @@ struct CallingThread {
     has_asked: Cell<bool>,
     /// Whether the thread is in a function of this library: MPI may call its own functions by name.
     is_inside: Cell<bool>,
+    /// What the end of a call needs of its beginning: the word of a message, or a handle.
+    kept: Cell<u64>,
 }
 
 thread_local! {
     static CALLING: CallingThread =
-        const { CallingThread { slot: Cell::new(None), has_asked: Cell::new(false), is_inside: Cell::new(false) } };
+        const {
+            CallingThread {
+                slot: Cell::new(None),
+                has_asked: Cell::new(false),
+                is_inside: Cell::new(false),
+                kept: Cell::new(0),
+            }
+        };
 }
 
 /// The rank of this process and the number of ranks, plus 1; 0 if they are not known.
@@ -82,10 +92,26 @@ extern "C" fn open_page() {
     page();
 }
 
-/// A call that is noted.
+/// A call that is noted. It ends in the thread that began it.
 pub(crate) struct NotedCall {
     slot: &'static CallSlot,
-    freed: Handle,
+    calling: NonNull<CallingThread>,
+}
+
+impl NotedCall {
+    fn calling(&self) -> &CallingThread {
+        // SAFETY: `enter` made it of the calling thread's own, which lives as long as the thread.
+        unsafe { self.calling.as_ref() }
+    }
+
+    /// Notes that the thread leaves the call and this library.
+    #[inline]
+    pub(crate) fn leave(&self, call: Option<MpiCall>) {
+        if call.is_some() {
+            self.slot.end();
+        }
+        self.calling().is_inside.set(false);
+    }
 }
 
 /// Notes that the thread enters this library. `None` if there is no page, or MPI itself calls.
@@ -101,46 +127,80 @@ fn enter(is_initialized: bool) -> Option<NotedCall> {
             slot => slot,
         };
         calling.is_inside.set(slot.is_some());
-        Some(NotedCall { slot: slot?, freed: 0 })
+        Some(NotedCall { slot: slot?, calling: NonNull::from(calling) })
     })
 }
 
-#[inline]
-fn leave() {
-    CALLING.with(|calling| calling.is_inside.set(false));
+/// Notes the beginning of a call that waits for messages. In each function of its own, so that the places of
+/// the arguments are known.
+#[inline(always)]
+pub(crate) fn begin_messages(
+    call: Option<MpiCall>,
+    send: Option<(usize, usize)>,
+    receive: Option<(usize, usize)>,
+    communicator: usize,
+    arguments: &Arguments<'_>,
+) -> Option<NotedCall> {
+    let noted = enter(true)?;
+    let known = communicators::of(arguments.handle(communicator));
+    let (mut words, mut count) = ([0; 2], 0);
+    for (is_send, at) in [(true, send), (false, receive)] {
+        if let Some(message) = at.and_then(|at| message(arguments, is_send, at, known)) {
+            noted.slot.count(message, 1);
+            words[count] = message.to_word();
+            count += 1;
+        }
+    }
+    if let Some(call) = call {
+        noted.slot.begin(call, &words[..count], known.is_none(), None, None);
+    }
+    Some(noted)
+}
+
+/// Notes the beginning of a call that begins to send or to receive.
+#[inline(always)]
+pub(crate) fn begin_start(
+    send: Option<(usize, usize)>,
+    receive: Option<(usize, usize)>,
+    communicator: usize,
+    arguments: &Arguments<'_>,
+) -> Option<NotedCall> {
+    let noted = enter(true)?;
+    let known = communicators::of(arguments.handle(communicator));
+    let mut kept = 0;
+    for (is_send, at) in [(true, send), (false, receive)] {
+        if let Some(message) = at.and_then(|at| message(arguments, is_send, at, known)) {
+            noted.slot.count(message, 1);
+            kept = message.to_word();
+        }
+    }
+    noted.calling().kept.set(kept);
+    Some(noted)
+}
+
+/// Notes the end of such a call: which message the request stands for.
+#[inline(never)]
+pub(crate) fn end_start(noted: &NotedCall, request: Option<usize>, arguments: &Arguments<'_>, result: usize) {
+    if let Some(request) = request.filter(|_| arguments.succeeded(result)) {
+        requests::enter(arguments.handle_of(request, 0), noted.calling().kept.get());
+    }
+    noted.leave(None);
 }
 
 /// Notes the beginning of a call.
 #[inline(never)]
 pub(crate) fn begin(call: Option<MpiCall>, effect: &CallEffect, arguments: &Arguments<'_>) -> Option<NotedCall> {
-    let mut noted = enter(!matches!(effect, CallEffect::Begins { .. }))?;
+    let noted = enter(!matches!(effect, CallEffect::Begins { .. }))?;
     let slot = noted.slot;
     let (mut communicator, mut root) = (None, None);
     match *effect {
-        CallEffect::Messages { send, receive, communicator } => {
-            let known = communicators::of(arguments.handle(communicator));
-            let (mut words, mut count) = ([0; 2], 0);
-            for message in ends(arguments, send, receive, known).flatten() {
-                slot.count(message, 1);
-                words[count] = message.to_word();
-                count += 1;
-            }
-            if let Some(call) = call {
-                slot.begin(call, &words[..count], known.is_none(), None, None);
-            }
-            return Some(noted);
-        }
         CallEffect::Probes { receive, communicator } => {
             let known = communicators::of(arguments.handle(communicator));
-            let message = ends(arguments, None, Some(receive), known).flatten().next().map(AwaitedMessage::to_word);
+            let message = message(arguments, false, receive, known).map(AwaitedMessage::to_word);
             if let Some(call) = call {
                 slot.begin(call, message.as_slice(), known.is_none(), None, None);
             }
             return Some(noted);
-        }
-        CallEffect::Starts { send, receive, communicator, .. } => {
-            let known = communicators::of(arguments.handle(communicator));
-            ends(arguments, send, receive, known).flatten().for_each(|message| slot.count(message, 1));
         }
         CallEffect::Activates { count, requests } => {
             let open = OpenRequests::read(arguments, count, requests);
@@ -160,10 +220,12 @@ pub(crate) fn begin(call: Option<MpiCall>, effect: &CallEffect, arguments: &Argu
             }
         }
         CallEffect::FreesCommunicator { communicator: at } => {
-            noted.freed = arguments.handle_of(at, 0);
-            communicator = joins(slot, call, communicators::of(noted.freed));
+            let freed = arguments.handle_of(at, 0);
+            noted.calling().kept.set(freed as u64);
+            communicator = joins(slot, call, communicators::of(freed));
         }
-        CallEffect::Prepares { .. } | CallEffect::Begins { .. } | CallEffect::Ends | CallEffect::Requests { .. } => {}
+        // The others have functions of their own.
+        _ => {}
     }
     if let Some(call) = call {
         slot.begin(call, &[], false, communicator, root);
@@ -174,28 +236,22 @@ pub(crate) fn begin(call: Option<MpiCall>, effect: &CallEffect, arguments: &Argu
 /// Notes the end of a call.
 #[inline(never)]
 pub(crate) fn end(noted: &NotedCall, call: Option<MpiCall>, effect: &CallEffect, arguments: &Arguments<'_>, result: usize) {
-    let slot = noted.slot;
-    if call.is_some() {
-        slot.end();
-    }
     match *effect {
-        CallEffect::Starts { send, receive, communicator, request: Some(request) } if arguments.succeeded(result) => {
-            enter_request(arguments, ends(arguments, send, receive, communicators::of(arguments.handle(communicator))), request);
-        }
         CallEffect::Prepares { is_send, peer, tag, communicator, request } if arguments.succeeded(result) => {
-            let (send, receive) = if is_send { (Some((peer, tag)), None) } else { (None, Some((peer, tag))) };
-            enter_request(arguments, ends(arguments, send, receive, communicators::of(arguments.handle(communicator))), request);
+            let known = communicators::of(arguments.handle(communicator));
+            let message = message(arguments, is_send, (peer, tag), known);
+            requests::enter(arguments.handle_of(request, 0), message.map_or(0, AwaitedMessage::to_word));
         }
         CallEffect::Makes { new, .. } if arguments.succeeded(result) => communicators::made(arguments.handle_of(new, 0)),
-        CallEffect::FreesCommunicator { .. } => communicators::forget(noted.freed),
+        CallEffect::FreesCommunicator { .. } => communicators::forget(noted.calling().kept.get() as Handle),
         CallEffect::Begins { level } if arguments.succeeded(result) => {
             LEVEL.store(level.map_or(0, |at| arguments.integer_of(at)) as u64, Relaxed);
-            know_rank(slot);
+            know_rank(noted.slot);
         }
-        CallEffect::Ends => slot.finalizes(),
+        CallEffect::Ends => noted.slot.finalizes(),
         _ => {}
     }
-    leave();
+    noted.leave(call);
 }
 
 /// Notes the beginning of a call with requests.
@@ -228,12 +284,9 @@ pub(crate) fn begin_requests(
 /// Notes the end of such a call: requests that have ended are forgotten.
 #[inline(never)]
 pub(crate) fn end_requests(noted: &NotedCall, open: &OpenRequests, call: Option<MpiCall>, requests: usize, arguments: &Arguments<'_>) {
-    if call.is_some() {
-        noted.slot.end();
-    }
     let ended = open.all().enumerate().filter(|(at, request)| arguments.handle_of(requests, *at) != *request);
     ended.for_each(|(_, request)| requests::forget(request));
-    leave();
+    noted.leave(call);
 }
 
 impl OpenRequests {
@@ -250,34 +303,23 @@ impl OpenRequests {
     }
 }
 
-fn enter_request(arguments: &Arguments<'_>, mut of: impl Iterator<Item = Option<AwaitedMessage>>, request: usize) {
-    let handle = arguments.handle_of(request, 0);
-    match of.next().flatten() {
-        Some(message) => requests::enter(handle, message.to_word()),
-        None => requests::forget(handle),
-    }
-}
-
-/// The messages of a call; `None` for one to or from nobody.
-#[inline]
-fn ends(
+/// The message of a call at one end. `None` for one to or from nobody, or if its communicator is not known.
+#[inline(always)]
+fn message(
     arguments: &Arguments<'_>,
-    send: Option<(usize, usize)>,
-    receive: Option<(usize, usize)>,
+    is_send: bool,
+    (peer, tag): (usize, usize),
     known: Option<&'static KnownCommunicator>,
-) -> impl Iterator<Item = Option<AwaitedMessage>> {
-    let message = move |is_send: bool, (peer, tag): (usize, usize)| {
-        let (known, constants) = (known?, constants());
-        let (peer, tag) = (arguments.integer(peer), arguments.integer(tag));
-        if peer == constants.proc_null {
-            return None;
-        }
-        let is_any = !is_send && peer == constants.any_source;
-        let peer = if is_any { None } else { Some(known.rank(peer)?) };
-        let tag = u32::try_from(tag).ok().filter(|_| is_send || tag != constants.any_tag);
-        Some(AwaitedMessage { is_send, peer, tag, communicator: known.number })
-    };
-    send.map(|at| message(true, at)).into_iter().chain(receive.map(|at| message(false, at)))
+) -> Option<AwaitedMessage> {
+    let (known, constants) = (known?, arguments.constants);
+    let (peer, tag) = (arguments.integer(peer), arguments.integer(tag));
+    if peer == constants.proc_null {
+        return None;
+    }
+    let is_any = !is_send && peer == constants.any_source;
+    let peer = if is_any { None } else { Some(known.rank(peer)?) };
+    let tag = if is_send || tag != constants.any_tag { u32::try_from(tag).ok() } else { None };
+    Some(AwaitedMessage { is_send, peer, tag, communicator: known.number })
 }
 
 /// Counts a call of all members. Returns the number of the communicator.

@@ -17,7 +17,7 @@ fn place(request: Handle) -> &'static Entry {
     &KNOWN[request.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - ENTRIES.ilog2())]
 }
 
-/// Enters a request for the message of that word.
+/// Enters a request for the message of that word, or for an unknown one (0).
 #[inline]
 pub(crate) fn enter(request: Handle, message: u64) {
     let entry = place(request);
@@ -32,7 +32,7 @@ pub(crate) fn message(request: Handle) -> Option<u64> {
     let entry = place(request);
     let message = (entry.request.load(Acquire) == request).then(|| entry.message.load(Acquire))?;
     // Another thread may have entered another request meanwhile.
-    (entry.request.load(Relaxed) == request).then_some(message)
+    (message != 0 && entry.request.load(Relaxed) == request).then_some(message)
 }
 
 /// Removes a request that has ended.
