@@ -14,7 +14,7 @@ pub(crate) enum Language {
 const FORTRAN: usize = 1 << 63;
 
 /// A handle, as a word by which two of one call's language are equal if they are the same.
-pub(crate) type Handle = usize;
+pub(crate) type MpiHandle = usize;
 
 /// The arguments of a call.
 pub(crate) struct Arguments<'a> {
@@ -47,7 +47,7 @@ impl<'a> Arguments<'a> {
 
     /// A handle that is passed by value in C.
     #[inline]
-    pub(crate) fn handle(&self, at: usize) -> Handle {
+    pub(crate) fn handle(&self, at: usize) -> MpiHandle {
         match self.language {
             // Registers of an integer may have other bits above it.
             Language::C if self.constants.handle_bytes == 4 => self.values[at] as u32 as usize,
@@ -58,14 +58,12 @@ impl<'a> Arguments<'a> {
 
     /// A handle that is passed by its address, the first or a later one of an array.
     #[inline]
-    pub(crate) fn handle_of(&self, at: usize, element: usize) -> Handle {
+    pub(crate) fn handle_of(&self, at: usize, element: usize) -> MpiHandle {
         let address = self.values[at];
         // SAFETY: the caller passes an array of handles, which lives during the call and has that element.
         unsafe {
             match self.language {
-                Language::C if self.constants.handle_bytes == 8 => {
-                    with_exposed_provenance::<usize>(address).add(element).read()
-                }
+                Language::C if self.constants.handle_bytes == 8 => with_exposed_provenance::<usize>(address).add(element).read(),
                 Language::C => with_exposed_provenance::<u32>(address).add(element).read() as usize,
                 Language::Fortran => FORTRAN | with_exposed_provenance::<u32>(address).add(element).read() as usize,
             }
@@ -74,7 +72,7 @@ impl<'a> Arguments<'a> {
 
     /// The request that stands for none.
     #[inline]
-    pub(crate) fn request_null(&self) -> Handle {
+    pub(crate) fn request_null(&self) -> MpiHandle {
         match self.language {
             Language::C => self.constants.request_null,
             Language::Fortran => FORTRAN | self.constants.fortran_request_null as usize,
@@ -96,6 +94,6 @@ impl<'a> Arguments<'a> {
 }
 
 /// The number of Fortran's handle. `None` for one of C.
-pub(crate) fn fortran_number(handle: Handle) -> Option<u32> {
+pub(crate) fn fortran_number(handle: MpiHandle) -> Option<u32> {
     (handle & FORTRAN != 0).then_some(handle as u32)
 }

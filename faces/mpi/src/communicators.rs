@@ -4,7 +4,7 @@
 //! agree on. One whose creation this layer has not seen is known by its ranks and the order of first uses,
 //! which members may differ in, so its number is not certain.
 use crate::abi::constants;
-use crate::arguments::{Handle, fortran_number};
+use crate::arguments::{MpiHandle, fortran_number};
 use crate::next::find;
 use crate::record::page;
 use core::ffi::{CStr, c_int};
@@ -46,8 +46,9 @@ impl KnownCommunicator {
 
 /// What is known of each handle, the last ones used in places that need no lock.
 struct Registry {
-    known: HashMap<Handle, Option<&'static KnownCommunicator>>,
-    /// How many communicators of the same ranks there were so far; whether they were seen when they were made.
+    known: HashMap<MpiHandle, Option<&'static KnownCommunicator>>,
+    /// How many communicators of the same ranks there were so far; whether they were seen when they were
+    /// made.
     alike: HashMap<(u64, bool), u64>,
 }
 
@@ -58,7 +59,7 @@ static LAST_USED: [(AtomicUsize, AtomicPtr<KnownCommunicator>); PLACES] =
 
 /// The communicator of a handle. `None` if it is one of two groups, or there are too many.
 #[inline]
-pub(crate) fn of(handle: Handle) -> Option<&'static KnownCommunicator> {
+pub(crate) fn of(handle: MpiHandle) -> Option<&'static KnownCommunicator> {
     let (last, known) = place(handle);
     if last.load(Acquire) == handle {
         // SAFETY: the pointer is null, or to an object that is never freed.
@@ -72,7 +73,7 @@ pub(crate) fn of(handle: Handle) -> Option<&'static KnownCommunicator> {
 }
 
 /// Notes a communicator that its members have just made.
-pub(crate) fn made(handle: Handle) {
+pub(crate) fn made(handle: MpiHandle) {
     if to_c(handle) != Some(constants().communicator_null) {
         forget(handle);
         look_up(handle, true);
@@ -80,7 +81,7 @@ pub(crate) fn made(handle: Handle) {
 }
 
 /// Removes a communicator that is about to be freed.
-pub(crate) fn forget(handle: Handle) {
+pub(crate) fn forget(handle: MpiHandle) {
     let (last, _) = place(handle);
     let _ = last.compare_exchange(handle, 0, AcqRel, Relaxed);
     if let Some(registry) = &mut *REGISTRY.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -88,12 +89,12 @@ pub(crate) fn forget(handle: Handle) {
     }
 }
 
-fn place(handle: Handle) -> &'static (AtomicUsize, AtomicPtr<KnownCommunicator>) {
+fn place(handle: MpiHandle) -> &'static (AtomicUsize, AtomicPtr<KnownCommunicator>) {
     &LAST_USED[handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58]
 }
 
 #[cold]
-fn look_up(handle: Handle, is_new: bool) -> Option<&'static KnownCommunicator> {
+fn look_up(handle: MpiHandle, is_new: bool) -> Option<&'static KnownCommunicator> {
     let mut registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
     let registry = registry.get_or_insert_with(|| Registry { known: HashMap::new(), alike: HashMap::new() });
     let found = match registry.known.get(&handle) {
@@ -115,7 +116,7 @@ fn look_up(handle: Handle, is_new: bool) -> Option<&'static KnownCommunicator> {
 }
 
 impl Registry {
-    fn enter(&mut self, handle: Handle, is_new: bool) -> Option<&'static KnownCommunicator> {
+    fn enter(&mut self, handle: MpiHandle, is_new: bool) -> Option<&'static KnownCommunicator> {
         let is_world = match fortran_number(handle) {
             Some(number) => number == constants().fortran_world,
             None => handle == constants().world,
@@ -140,7 +141,7 @@ fn mixed(hash: u64, word: u64) -> u64 {
 }
 
 /// C's handle.
-fn to_c(handle: Handle) -> Option<usize> {
+fn to_c(handle: MpiHandle) -> Option<usize> {
     let Some(number) = fortran_number(handle) else { return Some(handle) };
     // MPICH's numbers are the same in both languages, and there may be no function.
     let Some(found) = find(c"PMPI_Comm_f2c").filter(|_| constants().handle_bytes == 8) else { return Some(number as usize) };
@@ -153,7 +154,9 @@ pub(crate) fn ask(name: &CStr, arguments: [usize; 5]) -> Option<()> {
     let found = find(name)?;
     // SAFETY: the function takes five words at most, of those kinds; what is more than it takes is not read.
     let result = unsafe {
-        let call = core::mem::transmute::<*mut core::ffi::c_void, unsafe extern "C" fn(usize, usize, usize, usize, usize) -> c_int>(found);
+        let call = core::mem::transmute::<*mut core::ffi::c_void, unsafe extern "C" fn(usize, usize, usize, usize, usize) -> c_int>(
+            found,
+        );
         call(arguments[0], arguments[1], arguments[2], arguments[3], arguments[4])
     };
     (result == 0).then_some(())

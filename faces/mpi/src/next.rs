@@ -65,20 +65,20 @@ fn find_from(handle: *mut c_void, name: &CStr) -> Option<*mut c_void> {
     if !found.is_null() {
         return Some(found);
     }
-    let mut search = Search { name, found: null_mut() };
+    let mut search = ObjectSearch { name, found: null_mut() };
     // SAFETY: the function gets the pointer to `search`, which lives during the call.
     unsafe { libc::dl_iterate_phdr(Some(in_object), (&raw mut search).cast()) };
     (!search.found.is_null()).then_some(search.found)
 }
 
-struct Search<'a> {
+struct ObjectSearch<'a> {
     name: &'a CStr,
     found: *mut c_void,
 }
 
 unsafe extern "C" fn in_object(object: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
     // SAFETY: the loader gives a valid object with a name that ends with a zero; `search` is that of `find`.
-    let (path, search) = unsafe { ((*object).dlpi_name, &mut *search.cast::<Search<'_>>()) };
+    let (path, search) = unsafe { ((*object).dlpi_name, &mut *search.cast::<ObjectSearch<'_>>()) };
     if path.is_null() {
         return 0;
     }

@@ -1,6 +1,6 @@
 //! The page, the slot of the calling thread, and what each call notes there.
 use crate::abi::constants;
-use crate::arguments::{Arguments, Handle};
+use crate::arguments::{Arguments, MpiHandle};
 use crate::communicators::{self, KnownCommunicator, ask};
 use crate::requests;
 use core::cell::Cell;
@@ -17,34 +17,70 @@ use std::sync::OnceLock;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum CallEffect {
     /// Waits for messages: the peer and the tag of each.
-    Messages { send: Option<(usize, usize)>, receive: Option<(usize, usize)>, communicator: usize },
+    Messages {
+        send: Option<(usize, usize)>,
+        receive: Option<(usize, usize)>,
+        communicator: usize,
+    },
     /// Waits until there is a message.
-    Probes { receive: (usize, usize), communicator: usize },
+    Probes {
+        receive: (usize, usize),
+        communicator: usize,
+    },
     /// Begins to send or receive, and returns.
-    Starts { send: Option<(usize, usize)>, receive: Option<(usize, usize)>, communicator: usize, request: Option<usize> },
+    Starts {
+        send: Option<(usize, usize)>,
+        receive: Option<(usize, usize)>,
+        communicator: usize,
+        request: Option<usize>,
+    },
     /// Makes a request that is begun later, again and again.
-    Prepares { is_send: bool, peer: usize, tag: usize, communicator: usize, request: usize },
+    Prepares {
+        is_send: bool,
+        peer: usize,
+        tag: usize,
+        communicator: usize,
+        request: usize,
+    },
     /// Begins such requests.
-    Activates { count: Option<usize>, requests: usize },
+    Activates {
+        count: Option<usize>,
+        requests: usize,
+    },
     /// Waits for requests or tests or frees them: some of them end.
-    Requests { count: Option<usize>, requests: usize },
+    Requests {
+        count: Option<usize>,
+        requests: usize,
+    },
     /// Wants the message of a request no more.
-    Cancels { request: usize },
+    Cancels {
+        request: usize,
+    },
     /// A call of all members.
-    Collective { root: Option<usize>, communicator: usize },
+    Collective {
+        root: Option<usize>,
+        communicator: usize,
+    },
     /// Such a call that makes a communicator.
-    Makes { communicator: usize, new: usize },
-    FreesCommunicator { communicator: usize },
+    Makes {
+        communicator: usize,
+        new: usize,
+    },
+    FreesCommunicator {
+        communicator: usize,
+    },
     /// The first call of MPI, and where it stores the level of threads.
-    Begins { level: Option<usize> },
+    Begins {
+        level: Option<usize>,
+    },
     Ends,
 }
 
 /// Requests of a call as they were before it.
 pub(crate) struct OpenRequests {
-    first: [Handle; FIRST],
+    first: [MpiHandle; FIRST],
     count: usize,
-    more: Vec<Handle>,
+    more: Vec<MpiHandle>,
 }
 
 const FIRST: usize = 8;
@@ -243,7 +279,7 @@ pub(crate) fn end(noted: &NotedCall, call: Option<MpiCall>, effect: &CallEffect,
             requests::enter(arguments.handle_of(request, 0), message.map_or(0, AwaitedMessage::to_word));
         }
         CallEffect::Makes { new, .. } if arguments.succeeded(result) => communicators::made(arguments.handle_of(new, 0)),
-        CallEffect::FreesCommunicator { .. } => communicators::forget(noted.calling().kept.get() as Handle),
+        CallEffect::FreesCommunicator { .. } => communicators::forget(noted.calling().kept.get() as MpiHandle),
         CallEffect::Begins { level } if arguments.succeeded(result) => {
             LEVEL.store(level.map_or(0, |at| arguments.integer_of(at)) as u64, Relaxed);
             know_rank(noted.slot);
@@ -283,7 +319,13 @@ pub(crate) fn begin_requests(
 
 /// Notes the end of such a call: requests that have ended are forgotten.
 #[inline(never)]
-pub(crate) fn end_requests(noted: &NotedCall, open: &OpenRequests, call: Option<MpiCall>, requests: usize, arguments: &Arguments<'_>) {
+pub(crate) fn end_requests(
+    noted: &NotedCall,
+    open: &OpenRequests,
+    call: Option<MpiCall>,
+    requests: usize,
+    arguments: &Arguments<'_>,
+) {
     let ended = open.all().enumerate().filter(|(at, request)| arguments.handle_of(requests, *at) != *request);
     ended.for_each(|(_, request)| requests::forget(request));
     noted.leave(call);
@@ -298,12 +340,12 @@ impl OpenRequests {
     }
 
     #[inline]
-    fn all(&self) -> impl Iterator<Item = Handle> {
+    fn all(&self) -> impl Iterator<Item = MpiHandle> {
         self.first[..self.count.min(FIRST)].iter().chain(&self.more).copied()
     }
 }
 
-/// The message of a call at one end. `None` for one to or from nobody, or if its communicator is not known.
+/// The message of a call at one end. `None` for one to or from no rank, or if its communicator is not known.
 #[inline(always)]
 fn message(
     arguments: &Arguments<'_>,

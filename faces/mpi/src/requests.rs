@@ -1,6 +1,6 @@
 //! Which messages requests stand for. An entry lives as long as its request, so that the handle of another
 //! one is not taken for it.
-use crate::arguments::Handle;
+use crate::arguments::MpiHandle;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
 
 struct Entry {
@@ -13,13 +13,13 @@ const ENTRIES: usize = 1 << 14;
 static KNOWN: [Entry; ENTRIES] = [const { Entry { request: AtomicUsize::new(0), message: AtomicU64::new(0) } }; ENTRIES];
 
 #[inline]
-fn place(request: Handle) -> &'static Entry {
+fn place(request: MpiHandle) -> &'static Entry {
     &KNOWN[request.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - ENTRIES.ilog2())]
 }
 
 /// Enters a request for the message of that word, or for an unknown one (0).
 #[inline]
-pub(crate) fn enter(request: Handle, message: u64) {
+pub(crate) fn enter(request: MpiHandle, message: u64) {
     let entry = place(request);
     entry.request.store(0, Relaxed);
     entry.message.store(message, Release);
@@ -28,7 +28,7 @@ pub(crate) fn enter(request: Handle, message: u64) {
 
 /// The word of a request's message. `None` if that is not known.
 #[inline]
-pub(crate) fn message(request: Handle) -> Option<u64> {
+pub(crate) fn message(request: MpiHandle) -> Option<u64> {
     let entry = place(request);
     let message = (entry.request.load(Acquire) == request).then(|| entry.message.load(Acquire))?;
     // Another thread may have entered another request meanwhile.
@@ -37,7 +37,7 @@ pub(crate) fn message(request: Handle) -> Option<u64> {
 
 /// Removes a request that has ended.
 #[inline]
-pub(crate) fn forget(request: Handle) {
+pub(crate) fn forget(request: MpiHandle) {
     let entry = place(request);
     if entry.request.load(Relaxed) == request {
         entry.request.store(0, Release);
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn requests_without_room_are_unknown_and_others_are_right() {
         let first = 1 << 40;
-        let requests: Vec<Handle> = (first..first + ENTRIES / 2).collect();
+        let requests: Vec<MpiHandle> = (first..first + ENTRIES / 2).collect();
         requests.iter().for_each(|&request| enter(request, request as u64));
         let known = requests.iter().filter_map(|&request| Some((request, message(request)?))).collect::<Vec<_>>();
         assert!(known.len() > ENTRIES / 3 && known.iter().all(|&(request, message)| request as u64 == message));

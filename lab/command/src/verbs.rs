@@ -29,7 +29,11 @@ pub fn run(cli: &Cli) -> Result<()> {
     if cli.format != Format::Table
         && matches!(
             &cli.verb,
-            Verb::Exec(Exec { compare: None, stats: false, .. }) | Verb::Run(_) | Verb::Hang(_) | Verb::Completions { .. } | Verb::Man { .. }
+            Verb::Exec(Exec { compare: None, stats: false, .. })
+                | Verb::Run(_)
+                | Verb::Hang(_)
+                | Verb::Completions { .. }
+                | Verb::Man { .. }
         )
     {
         bail!("--format is about results, and this verb prints none: leave it out");

@@ -8,7 +8,7 @@ use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{
     Pid, PidfdFlags, Resource, Rlimit, Signal, getpid, getppid, getrlimit, kill_process_group, parent_process_death_signal,
-    pidfd_open, pidfd_send_signal, set_parent_process_death_signal, setrlimit,
+    pidfd_open, set_parent_process_death_signal, setrlimit,
 };
 use std::env;
 use std::fs::File;
@@ -97,12 +97,6 @@ impl Child {
     /// Its process number.
     pub fn id(&self) -> u32 {
         self.process.id()
-    }
-
-    /// Asks it to end (SIGTERM), as launchers pass on to their ranks.
-    pub fn ask_to_end(&self) {
-        // One that has ended gets nothing: it is not reaped, so its number is its own.
-        let _ = pidfd_send_signal(&self.pidfd, Signal::TERM);
     }
 
     /// Its process descriptor: readable once it has ended.

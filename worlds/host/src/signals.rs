@@ -1,6 +1,8 @@
 //! Which signals may interrupt a thread. A signal that is sent to the process goes to any thread that does
 //! not block it, and waits while all of them do.
 use core::marker::PhantomData;
+use rustix::fd::BorrowedFd;
+use rustix::process::{Signal, pidfd_send_signal};
 
 /// The calling thread blocks signals until this is dropped. A thread that is started meanwhile blocks them
 /// for its whole life.
@@ -45,6 +47,12 @@ impl Drop for Blocked {
         // SAFETY: `before` was filled when the signals were blocked; the call writes to no memory of ours.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, core::ptr::null_mut()) };
     }
+}
+
+/// Asks the process of a descriptor to end (SIGTERM), as launchers do with their ranks. One that has ended
+/// gets nothing.
+pub fn ask_to_end(process: BorrowedFd<'_>) {
+    let _ = pidfd_send_signal(process, Signal::TERM);
 }
 
 #[cfg(test)]

@@ -273,8 +273,8 @@ impl HangLooker {
         }
     }
 
-    /// Returns whether a thread that has not called MPI may do so by itself: MPI's own threads were there when
-    /// `MPI_Init` returned, and a thread in a futex waits for another one.
+    /// Returns whether a thread that has not called MPI may do so by itself: MPI's own threads were there
+    /// when `MPI_Init` returned, and a thread in a futex waits for another one.
     fn has_other_thread(&self, call: &RecordedCall) -> bool {
         const SERIALIZED: u32 = 2;
         let waits = |reading: &TaskReading| matches!(reading.call, Some(SystemCall::Futex { has_timeout: false, .. }));
@@ -300,7 +300,8 @@ impl HangLooker {
             line.threads += 1;
             line.ran += account.total.ran;
             if account.last.thread == process && account.last.state != TaskState::Runnable {
-                line.place = Some(task::kernel_function(process, process).map_or("asleep".to_owned(), |name| format!("asleep in {name}")));
+                line.place =
+                    Some(task::kernel_function(process, process).map_or("asleep".to_owned(), |name| format!("asleep in {name}")));
             }
         }
         lines.into_values().collect()

@@ -1,7 +1,7 @@
-//! `hang`: which call each rank of a job is in, for whom it waits, and why that does not end.
+//! `hang`: which call each rank of a job is in, for which rank it waits, and why that does not end.
 //!
-//! [`looker`] looks at the job and dates what it sees; `systems/watch` judges it; [`text`] prints the table and
-//! the sentence. [`place`] names the code that a rank executes outside MPI.
+//! [`looker`] looks at the job and dates what it sees; `systems/watch` judges it; [`text`] prints the table
+//! and the sentence. [`place`] names the code that a rank executes outside MPI.
 mod looker;
 mod place;
 mod text;
@@ -10,11 +10,12 @@ use crate::cli::Hang;
 use crate::exec;
 use anyhow::{Context, Result, bail};
 use foregather_host::child::Child;
+use foregather_host::clock;
 use foregather_host::interrupt::{self, RepeatedRequest};
+use foregather_host::signals;
 use foregather_host::watched::calls::{self, CallPage};
 use foregather_host::watched::page::{self, WatchPage};
 use foregather_host::watched::program;
-use foregather_host::clock;
 use foregather_machine::{Nanos, shown};
 use foregather_results::failure::Failure;
 use foregather_watch::hang::STILL;
@@ -125,7 +126,7 @@ fn pause(still: Nanos) -> Nanos {
 
 /// Ends a program: a launcher ends its ranks if it is asked to.
 fn stop(child: &Child) {
-    child.ask_to_end();
+    signals::ask_to_end(child.pidfd());
     let deadline = clock::now() + PATIENCE;
     while child.alive() && clock::now() < deadline {
         std::thread::sleep(Duration::from_nanos(SHORTEST.0));

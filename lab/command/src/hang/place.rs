@@ -3,7 +3,8 @@ use crate::advise::symbols::{self, CodeFile};
 use foregather_host::watched::{code, pointer, task};
 use foregather_machine::ThreadId;
 
-/// A name for where a thread is: function and file, and what it sleeps in. `None` if the system shows nothing.
+/// A name for where a thread is: function and file, and what it sleeps in. `None` if the system shows
+/// nothing.
 pub(super) fn of(process: u32, thread: ThreadId) -> Option<String> {
     let function = pointer::instruction(process, thread).and_then(|address| named(process, address));
     let asleep = task::kernel_function(process, thread);

@@ -55,7 +55,8 @@ fn what_cannot_be_watched_is_said() {
     assert!(code == Some(127) && said.contains("no such program in PATH"), "{code:?}: {said}");
     let (code, said) = end(&["--job", "4194303"]);
     assert!(code == Some(2) && said.contains("process 4194303 is not running here"), "{code:?}: {said}");
-    for wrong in [&["--after", "10ms", "--", "true"][..], &["--job", "1", "--", "true"], &["--format", "json", "--", "true"], &[]] {
+    for wrong in [&["--after", "10ms", "--", "true"][..], &["--job", "1", "--", "true"], &["--format", "json", "--", "true"], &[]]
+    {
         assert_eq!(end(wrong).0, Some(2), "{wrong:?}");
     }
 }

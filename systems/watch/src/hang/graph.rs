@@ -76,21 +76,17 @@ impl<'j> WaitGraph<'j> {
         }
     }
 
-    /// Returns whether nothing comes from a rank any more. One that has just ended may be about to take its job
-    /// with it.
+    /// Returns whether nothing comes from a rank any more. One that has just ended may be about to take its
+    /// job with it.
     fn is_hopeless(&self, rank: Rank) -> bool {
-        let ends = |sighting: &RankSighting| {
-            sighting.still >= self.still && (sighting.is_dead() || sighting.has_finalized())
-        };
+        let ends = |sighting: &RankSighting| sighting.still >= self.still && (sighting.is_dead() || sighting.has_finalized());
         self.stuck.contains(&rank) || self.job.ranks.get(&rank).is_some_and(ends)
     }
 
     /// Returns whether a message that a rank waits for is neither on its way nor sent or received later.
     pub(super) fn never_comes(&self, rank: Rank, call: MpiCall, message: &AwaitedMessage) -> bool {
         let peers = self.peers(rank, message);
-        !peers.is_empty()
-            && peers.iter().all(|&peer| self.is_hopeless(peer))
-            && !self.is_on_its_way(rank, call, message, &peers)
+        !peers.is_empty() && peers.iter().all(|&peer| self.is_hopeless(peer)) && !self.is_on_its_way(rank, call, message, &peers)
     }
 
     /// The ranks that may be at the other end.
@@ -188,7 +184,7 @@ impl<'j> WaitGraph<'j> {
         )
     }
 
-    /// For whom a stuck rank waits in vain.
+    /// The ranks for which a stuck rank waits in vain.
     pub(super) fn edges(&self, rank: Rank) -> Vec<WaitEdge> {
         let mut found = Vec::new();
         for call in &self.job.ranks[&rank].calls {

@@ -1,15 +1,15 @@
 //! Why the ranks of an MPI program wait for each other, from one sighting of all of them.
 //!
-//! [`graph`] finds the ranks that cannot get on, whatever the others do. Only these are an alarm. [`words`] has
-//! the sentences.
+//! [`graph`] finds the ranks that cannot get on, whatever the others do. Only these are an alarm. [`words`]
+//! has the sentences.
 mod graph;
 mod words;
 
 use foregather_host::watched::calls::{AwaitedMessage, MpiCall, RecordedCall, RecordedCommunicator, WORLD};
 use foregather_machine::{Nanos, Rank};
 use graph::WaitGraph;
-pub use words::{communicator_name, ranks as rank_list};
 use std::collections::BTreeMap;
+pub use words::{communicator_name, ranks as rank_list};
 
 /// After so long without progress a program is looked at, here and by the cause `hang` of `advise`.
 pub const STILL: Nanos = Nanos::from_ms(10_000);

@@ -1,3 +1,4 @@
+//! Made-up jobs: which are deadlocks, and which only look like one.
 use super::*;
 use foregather_host::watched::calls::{CollectiveCount, MessageCounts};
 
@@ -52,7 +53,8 @@ fn after_sending(call: RecordedCall, peer: Rank, tag: u32) -> RecordedCall {
 }
 
 fn job(calls: impl IntoIterator<Item = RecordedCall>) -> JobSighting {
-    let sighting = |call: RecordedCall| RankSighting { process: 100, calls: vec![call], still: STILL_FOR, ..RankSighting::default() };
+    let sighting =
+        |call: RecordedCall| RankSighting { process: 100, calls: vec![call], still: STILL_FOR, ..RankSighting::default() };
     let ranks = calls.into_iter().enumerate().map(|(rank, call)| (rank as Rank, sighting(call))).collect();
     JobSighting { ranks, communicators: BTreeMap::new() }
 }
@@ -81,7 +83,11 @@ fn barrier() -> RecordedCall {
 #[test]
 fn a_message_that_no_rank_sends_is_named() {
     let first = with_two(receives(1, 5));
-    says([first.clone(), barrier(), barrier()], HangCause::MissingSend, "rank 0 waits in MPI_Recv for a message of rank 1 with tag 5");
+    says(
+        [first.clone(), barrier(), barrier()],
+        HangCause::MissingSend,
+        "rank 0 waits in MPI_Recv for a message of rank 1 with tag 5",
+    );
     let probes = with_two(waits(MpiCall::Probe, &[message(false, Some(1), 5)]));
     says([probes, barrier(), barrier()], HangCause::MissingSend, "MPI_Probe");
     let any = with_two(waits(MpiCall::Recv, &[message(false, None, 5)]));
@@ -105,15 +111,27 @@ fn only_the_request_that_has_no_send_is_named() {
 
 #[test]
 fn circles_are_named_by_what_they_are_made_of() {
-    says([sends(1, 5), sends(0, 5), barrier()], HangCause::CycleOfSends, "until rank 1 receives its message with tag 5, and rank 1");
-    says([receives(1, 5), receives(2, 5), receives(0, 5)], HangCause::CycleOfReceives, "rank 2 waits in MPI_Recv for a message of rank 0");
+    says(
+        [sends(1, 5), sends(0, 5), barrier()],
+        HangCause::CycleOfSends,
+        "until rank 1 receives its message with tag 5, and rank 1",
+    );
+    says(
+        [receives(1, 5), receives(2, 5), receives(0, 5)],
+        HangCause::CycleOfReceives,
+        "rank 2 waits in MPI_Recv for a message of rank 0",
+    );
     says([with_two(sends(1, 5)), barrier(), barrier()], HangCause::MissingReceive, "rank 0 waits in MPI_Send");
 }
 
 #[test]
 fn ranks_in_different_collective_calls_are_named() {
     let reduces = joins(MpiCall::Allreduce, None);
-    says([reduces, barrier(), barrier()], HangCause::MismatchedCollectives, "rank 0 calls MPI_Allreduce and rank 1 calls MPI_Barrier, both as collective call 3");
+    says(
+        [reduces, barrier(), barrier()],
+        HangCause::MismatchedCollectives,
+        "rank 0 calls MPI_Allreduce and rank 1 calls MPI_Barrier, both as collective call 3",
+    );
     let roots = [0, 1, 1].map(|root| joins(MpiCall::Bcast, Some(root)));
     says(roots, HangCause::MismatchedCollectives, "rank 0 calls MPI_Bcast with root 0 and rank 1 with root 1");
 }
@@ -122,11 +140,18 @@ fn ranks_in_different_collective_calls_are_named() {
 fn ranks_that_have_finalized_or_died_are_named() {
     let finalizes = || with_two(inside(MpiCall::Finalize));
     says([barrier(), barrier(), finalizes()], HangCause::SkippedCollective, "rank 2 has called MPI_Finalize without MPI_Barrier");
-    says([receives(1, 5), finalizes(), finalizes()], HangCause::FinalizedPeer, "a message of rank 1 with tag 5, which has called MPI_Finalize");
+    says(
+        [receives(1, 5), finalizes(), finalizes()],
+        HangCause::FinalizedPeer,
+        "a message of rank 1 with tag 5, which has called MPI_Finalize",
+    );
     let mut job = job([receives(1, 5), outside(), receives(1, 5)]);
     job.ranks.get_mut(&1).unwrap().state = RankState::Gone;
     let found = judge(&job, STILL_FOR);
-    assert_eq!(found.sentence, "dead rank: rank 1 (process 100) has ended without MPI_Finalize, and ranks 0 and 2 wait for it in MPI_Recv");
+    assert_eq!(
+        found.sentence,
+        "dead rank: rank 1 (process 100) has ended without MPI_Finalize, and ranks 0 and 2 wait for it in MPI_Recv"
+    );
 }
 
 #[test]
@@ -135,7 +160,8 @@ fn a_rank_outside_mpi_may_get_on() {
     let late = job.ranks.get_mut(&1).unwrap();
     (late.state, late.place) = (RankState::Runs, Some("solve (prog)".to_owned()));
     let found = judge(&job, STILL_FOR);
-    let expected = "slow, not hung: rank 1 computes outside MPI in solve (prog), after MPI_Bcast (call 9); ranks 0 and 2 wait in MPI";
+    let expected =
+        "slow, not hung: rank 1 computes outside MPI in solve (prog), after MPI_Bcast (call 9); ranks 0 and 2 wait in MPI";
     assert_eq!((found.is_alarm(), found.sentence.as_str()), (false, expected));
     job.ranks.get_mut(&1).unwrap().state = RankState::Sleeps;
     assert!(judge(&job, STILL_FOR).sentence.starts_with("not known to be hung: rank 1 sleeps outside MPI"));
@@ -180,7 +206,11 @@ fn a_broadcast_needs_its_root_alone() {
     // Rank 1 has what it wants once the root comes; rank 2 waits for rank 1 before it joins.
     no_alarm([outside(), joins(MpiCall::Bcast, Some(0)), with_two(receives(1, 5))]);
     let root = with_two(receives(2, 5));
-    says([root, joins(MpiCall::Bcast, Some(0)), joins(MpiCall::Bcast, Some(0))], HangCause::MissingSend, "rank 2 waits in MPI_Bcast for rank 0");
+    says(
+        [root, joins(MpiCall::Bcast, Some(0)), joins(MpiCall::Bcast, Some(0))],
+        HangCause::MissingSend,
+        "rank 2 waits in MPI_Bcast for rank 0",
+    );
 }
 
 #[test]
@@ -209,5 +239,8 @@ fn another_thread_that_calls_mpi_may_end_the_wait() {
 
 #[test]
 fn lists_of_ranks_are_short() {
-    assert_eq!([&[][..], &[3], &[0, 2], &[0, 1, 2], &[0, 2, 5]].map(rank_list), ["no rank", "rank 3", "ranks 0 and 2", "ranks 0 to 2", "ranks 0, 2 and 5"]);
+    assert_eq!(
+        [&[][..], &[3], &[0, 2], &[0, 1, 2], &[0, 2, 5]].map(rank_list),
+        ["no rank", "rank 3", "ranks 0 and 2", "ranks 0 to 2", "ranks 0, 2 and 5"]
+    );
 }

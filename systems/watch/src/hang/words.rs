@@ -103,9 +103,7 @@ fn misdirected(graph: &WaitGraph<'_>, edge: &WaitEdge) -> Option<(HangCause, Str
     // A receive from any rank or of any tag may have taken it.
     let is_lost = |message: &&AwaitedMessage| {
         let to = message.peer.and_then(|peer| Some((peer, graph.job.ranks.get(&peer)?)));
-        to.is_some_and(|(peer, receiver)| {
-            receiver.wild() == 0 && sender.sent(message, peer) > receiver.wanted(message, edge.to)
-        })
+        to.is_some_and(|(peer, receiver)| receiver.wild() == 0 && sender.sent(message, peer) > receiver.wanted(message, edge.to))
     };
     let recent = || sender.calls.iter().flat_map(|call| &call.recent).filter(is_lost);
     let other_tag = recent().find(|message| message.peer == Some(edge.from) && message.tag != Some(tag));

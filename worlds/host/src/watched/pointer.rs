@@ -25,11 +25,11 @@ fn of_running(thread: ThreadId) -> Option<u64> {
     if unsafe { libc::ptrace(libc::PTRACE_SEIZE, thread, none, none) } != 0 {
         return None;
     }
-    // SAFETY: as above; the thread stops without a signal. It may have exited, which the wait shows.
+    // SAFETY: a thread's number and no addresses; the thread stops without a signal, or has exited.
     unsafe { libc::ptrace(libc::PTRACE_INTERRUPT, thread, none, none) };
     let signal = stopped(thread)?;
     let found = registers(thread);
-    // SAFETY: as above; the thread gets the signal that it would have got, if any.
+    // SAFETY: a thread's number and a signal's; the thread gets the signal that it would have got, if any.
     unsafe { libc::ptrace(libc::PTRACE_DETACH, thread, none, signal as *mut libc::c_void) };
     found.map(|registers| pointer(&registers))
 }
@@ -55,8 +55,7 @@ fn stopped(thread: libc::pid_t) -> Option<usize> {
 fn registers(thread: libc::pid_t) -> Option<libc::user_regs_struct> {
     const GENERAL: usize = 1;
     let mut found = core::mem::MaybeUninit::<libc::user_regs_struct>::zeroed();
-    let mut about =
-        libc::iovec { iov_base: found.as_mut_ptr().cast(), iov_len: size_of::<libc::user_regs_struct>() };
+    let mut about = libc::iovec { iov_base: found.as_mut_ptr().cast(), iov_len: size_of::<libc::user_regs_struct>() };
     // SAFETY: the kernel writes at most `iov_len` bytes to `found`, which lives here.
     let done = unsafe { libc::ptrace(libc::PTRACE_GETREGSET, thread, GENERAL as *mut libc::c_void, &raw mut about) };
     // SAFETY: the structure is made of integers, for which any bits are valid.

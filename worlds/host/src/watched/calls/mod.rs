@@ -3,7 +3,7 @@
 //! Each thread that calls MPI has a slot that it alone writes, by relaxed stores and without a clock. Every
 //! call has a number, so the watcher sees by two looks whether a rank gets on. A reading is a hint: it may be
 //! torn between two words, but that of a call that lasts is not. How many messages a rank has sent to and
-//! wanted from each other one, by tag, tells a message that is on its way from one that nobody sends.
+//! wanted from each other one, by tag, tells a message that is on its way from one that no rank sends.
 mod awaited;
 mod kind;
 mod reading;

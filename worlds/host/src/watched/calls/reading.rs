@@ -1,6 +1,8 @@
 //! What a watcher reads of the page.
 use super::awaited::COMMUNICATORS;
-use super::{AWAITED, AwaitedMessage, COUNTED, COUNTED_RANKS, CallPage, CallSlot, INSIDE, MpiCall, NO_RANK, RECENT, TAGS, UNKNOWN};
+use super::{
+    AWAITED, AwaitedMessage, COUNTED, COUNTED_RANKS, CallPage, CallSlot, INSIDE, MpiCall, NO_RANK, RECENT, TAGS, UNKNOWN,
+};
 use core::sync::atomic::{AtomicU32, Ordering::*};
 use foregather_machine::{Rank, ThreadId};
 

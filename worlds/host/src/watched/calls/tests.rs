@@ -1,3 +1,4 @@
+//! What is written through one mapping of the page is read through another.
 use super::*;
 
 const WANTED: AwaitedMessage = AwaitedMessage { is_send: false, peer: Some(3), tag: Some(7), communicator: WORLD };
