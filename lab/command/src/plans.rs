@@ -53,7 +53,7 @@ pub(crate) fn run(cli: &Cli, options: &Simulate) -> Result<()> {
 }
 
 /// A plan says all by itself.
-pub(crate) fn refuse_both(plan: &str, job: &JobOptions) -> Result<()> {
+fn refuse_both(plan: &str, job: &JobOptions) -> Result<()> {
     let Some((name, values, key)) = job.answers().into_iter().find(|(_, values, _)| !values.is_empty()) else { return Ok(()) };
     let instead = match (key, values) {
         (Some(key), [value]) => format!("say `--set {key}={value}`"),

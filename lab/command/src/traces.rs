@@ -1,7 +1,6 @@
 //! `simulate` with a trace in GOAL: converted, or run to its end.
 use crate::cli::{Cli, Format, Simulate, TraceOptions};
 use crate::finish::{SIMULATE, finish, print};
-use crate::plans::refuse_both;
 use anyhow::{Result, bail};
 use foregather_host::interrupt;
 use foregather_machine::shown;
@@ -17,7 +16,9 @@ use std::path::Path;
 pub(crate) fn run(cli: &Cli, options: &Simulate, path: &Path) -> Result<()> {
     let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
     let name = shown(&name).to_string();
-    refuse_both(&name, &options.job)?;
+    if let Some((option, ..)) = options.job.answers().into_iter().find(|(_, values, _)| !values.is_empty()) {
+        bail!("--{option} describes a job without a plan, and {name} is a trace in GOAL: leave one of them out");
+    }
     let of_plans =
         [("full", options.full), ("dry-run", options.dry_run), ("yes", options.yes), ("trace", options.trace.is_some())];
     if let Some((option, _)) = of_plans.into_iter().find(|(_, given)| *given) {

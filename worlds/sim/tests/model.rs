@@ -217,15 +217,19 @@ fn an_incast_costs_a_gap_a_message_unless_only_senders_have_one() {
     let last = |model: LogGp| {
         let network = Network::<Heap, _>::new(8, 1, model).unwrap();
         let nodes = network.nodes();
-        let run = network.run(&nodes, |_| Nanos::ZERO, async |node| {
-            if node.rank() > 0 {
-                return node.signal(0, 0).await;
-            }
-            for _ in 1..node.size() {
-                node.wait(0).await?;
-            }
-            Ok(())
-        });
+        let run = network.run(
+            &nodes,
+            |_| Nanos::ZERO,
+            async |node| {
+                if node.rank() > 0 {
+                    return node.signal(0, 0).await;
+                }
+                for _ in 1..node.size() {
+                    node.wait(0).await?;
+                }
+                Ok(())
+            },
+        );
         run.finished[0]
     };
     // The first arrives after 12 us, the seventh six gaps later; a program needs 1 us for each.

@@ -37,24 +37,37 @@ impl BlockSource for GoalBytes {
 /// A block has 2^13 bytes: about two hundred operations.
 const BLOCK_BITS: u32 = 13;
 const BLOCK: usize = 1 << BLOCK_BITS;
-/// The cache has at most 2^14 blocks: 128 MiB.
-const PLACE_BITS: u32 = 14;
+/// A block may lie in one of so many places, so that ranks whose blocks fall together do not take turns.
+const WAYS: usize = 4;
+/// The cache has at most so many sets of these places: 128 MiB.
+const SETS_MAX: usize = 1 << 12;
 const NONE: u64 = u64::MAX;
 
-/// The source and its cache, in which each block of the file has one place.
+/// The source and its cache.
 pub(super) struct Blocks {
     source: Box<dyn BlockSource>,
     length: u64,
-    /// Which block is in each place.
-    held: Box<[u64]>,
+    /// Which blocks are in each set.
+    held: Box<[[u64; WAYS]]>,
+    /// Which of each set is replaced next.
+    oldest: Box<[u8]>,
     bytes: Box<[u8]>,
 }
 
 impl Blocks {
     pub(super) fn new(source: Box<dyn BlockSource>) -> Result<Self, GoalError> {
         let length = source.length()?;
-        let places = length.div_ceil(BLOCK as u64).clamp(1, 1 << PLACE_BITS).next_power_of_two() as usize;
-        Ok(Self { source, length, held: vec![NONE; places].into(), bytes: vec![0; places << BLOCK_BITS].into() })
+        let mut blocks = Self { source, length, held: Box::default(), oldest: Box::default(), bytes: Box::default() };
+        blocks.fit(1);
+        Ok(blocks)
+    }
+
+    /// Makes room for what that many ranks read at a time. More would only drive it out of the processor's caches.
+    pub(super) fn fit(&mut self, ranks: u32) {
+        let sets = (ranks as usize * 4).next_power_of_two().clamp(64, SETS_MAX);
+        self.held = vec![[NONE; WAYS]; sets].into();
+        self.oldest = vec![0; sets].into();
+        self.bytes = vec![0; (sets * WAYS) << BLOCK_BITS].into();
     }
 
     pub(super) fn length(&self) -> u64 {
@@ -90,24 +103,25 @@ impl Blocks {
     /// Where a block lies in the cache.
     #[inline(always)]
     fn place(&mut self, block: u64) -> Result<usize, GoalError> {
-        // Ranks' blocks of a file often lie a power of two apart, so the number is mixed first.
-        let mixed = block ^ (block >> PLACE_BITS).wrapping_mul(0x9e37_79b9);
-        let place = mixed as usize & (self.held.len() - 1);
-        if self.held[place] != block {
-            self.fetch(block, place)?;
+        let set = (block.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (self.held.len() - 1);
+        match self.held[set].iter().position(|&held| held == block) {
+            Some(way) => Ok((set * WAYS + way) << BLOCK_BITS),
+            None => self.fetch(block, set),
         }
-        Ok(place << BLOCK_BITS)
     }
 
     #[cold]
-    fn fetch(&mut self, block: u64, place: usize) -> Result<(), GoalError> {
+    fn fetch(&mut self, block: u64, set: usize) -> Result<usize, GoalError> {
+        let way = self.oldest[set] as usize;
+        let place = (set * WAYS + way) << BLOCK_BITS;
         let from = block << BLOCK_BITS;
         let count = self.length.saturating_sub(from).min(BLOCK as u64) as usize;
-        self.held[place] = NONE;
-        let into = &mut self.bytes[place << BLOCK_BITS..][..BLOCK];
+        self.held[set][way] = NONE;
+        let into = &mut self.bytes[place..place + BLOCK];
         into[count..].fill(0);
         self.source.read_at(from, &mut into[..count])?;
-        self.held[place] = block;
-        Ok(())
+        self.held[set][way] = block;
+        self.oldest[set] = ((way + 1) % WAYS) as u8;
+        Ok(place)
     }
 }

@@ -27,7 +27,10 @@ const LONG: u64 = 1 << 63;
 #[inline]
 fn rest(size: u64, byte_ps: u64) -> u64 {
     match size.checked_sub(1) {
-        Some(rest) => u64::try_from(u128::from(rest) * u128::from(byte_ps) / 1_000).map_or(LONG, |rest| rest.min(LONG)),
+        Some(rest) => match rest.checked_mul(byte_ps) {
+            Some(ps) => ps / 1_000,
+            None => (u128::from(rest) * u128::from(byte_ps) / 1_000).min(u128::from(LONG)) as u64,
+        },
         None => 0u64.wrapping_sub(byte_ps / 1_000),
     }
 }
@@ -49,7 +52,7 @@ impl Rules for LogGopsimRules {
 
     #[inline]
     fn happens(simulation: &mut Simulation, event: Happening) -> Result<(), GoalError> {
-        let flight = simulation.flights[event.slot as usize];
+        let flight = simulation.flights[event.slot() as usize];
         match flight.stage {
             Stage::Ready(GoalKind::Calc) => calculates(simulation, event, &flight),
             Stage::Ready(GoalKind::Send) => sends(simulation, event, flight),
@@ -62,22 +65,22 @@ impl Rules for LogGopsimRules {
 fn calculates(simulation: &mut Simulation, event: Happening, flight: &Flight) -> Result<(), GoalError> {
     let Flight { host, cpu, size, .. } = *flight;
     let free = *simulation.cpu(host, cpu);
-    if free > event.time {
+    if free > event.time() {
         simulation.postpone(event, free);
         return Ok(());
     }
-    let noise = simulation.noise(host, event.time, size);
-    let end = event.time.saturating_add(size).saturating_add(noise);
+    let noise = simulation.noise(host, event.time(), size);
+    let end = event.time().saturating_add(size).saturating_add(noise);
     *simulation.cpu(host, cpu) = Simulation::moment(flight, end)?;
     simulation.accounts[host as usize].computing += Nanos(size);
-    simulation.flights.remove(event.slot as usize);
+    simulation.flights.remove(event.slot() as usize);
     simulation.starts(host, flight.on_start)?;
     simulation.ends(host, flight.on_end)
 }
 
 fn sends(simulation: &mut Simulation, event: Happening, flight: Flight) -> Result<(), GoalError> {
     let Flight { host, peer, cpu, nic, size, .. } = flight;
-    let (now, network) = (event.time, simulation.network);
+    let (now, network) = (event.time(), simulation.network);
     let free = (*simulation.cpu(host, cpu)).max(*simulation.sending(host, nic));
     if free > now {
         simulation.postpone(event, free);
@@ -92,9 +95,9 @@ fn sends(simulation: &mut Simulation, event: Happening, flight: Flight) -> Resul
     *simulation.sending(host, nic) = Simulation::moment(&flight, now.wrapping_add(gap))?;
     simulation.accounts[host as usize].overhead += Nanos(busy.saturating_sub(now));
     simulation.messages += 1;
-    simulation.flights[event.slot as usize] = Flight { stage: Stage::Arrives, host: peer, peer: host, begun: now, ..flight };
+    simulation.flights[event.slot() as usize] = Flight { stage: Stage::Arrives, host: peer, peer: host, begun: now, ..flight };
     let arrival = now.saturating_add(o).saturating_add(network.model.latency.0);
-    simulation.queue(event.slot, Simulation::moment(&flight, arrival)?);
+    simulation.queue(event.slot(), Simulation::moment(&flight, arrival)?);
     if network.is_eager(size) { simulation.ends(host, flight.on_end) } else { Ok(()) }
 }
 
@@ -102,13 +105,13 @@ fn receives(simulation: &mut Simulation, event: Happening, flight: &Flight) -> R
     let Flight { host, peer, tag, cpu, nic, .. } = *flight;
     simulation.starts(host, flight.on_start)?;
     let Some(slot) = simulation.arrived[host as usize].take(peer, tag) else {
-        simulation.posted[host as usize].push(peer, tag, event.slot);
+        simulation.posted[host as usize].push(peer, tag, event.slot());
         return Ok(());
     };
     let message = simulation.flights.remove(slot as usize);
-    simulation.flights.remove(event.slot as usize);
+    simulation.flights.remove(event.slot() as usize);
     if !simulation.network.is_eager(message.size) {
-        answered(simulation, event.time, &message, (cpu, nic))?;
+        answered(simulation, event.time(), &message, (cpu, nic))?;
     }
     simulation.ends(host, flight.on_end)
 }
@@ -127,7 +130,7 @@ fn answered(simulation: &mut Simulation, now: u64, message: &Flight, at: (u8, u8
 
 fn arrives(simulation: &mut Simulation, event: Happening, message: &Flight) -> Result<(), GoalError> {
     let Flight { host, peer, tag, cpu, nic, size, .. } = *message;
-    let (now, network) = (event.time, simulation.network);
+    let (now, network) = (event.time(), simulation.network);
     let idle = *simulation.cpu(host, cpu);
     let free = idle.max(*simulation.receiving(host, nic));
     if free > now {
@@ -143,11 +146,11 @@ fn arrives(simulation: &mut Simulation, event: Happening, message: &Flight) -> R
     simulation.accounts[host as usize].overhead += Nanos(busy.saturating_sub(now));
     simulation.waited(host, (idle, now), peer, message.begun);
     let Some(slot) = simulation.posted[host as usize].take(peer, tag) else {
-        simulation.arrived[host as usize].push(peer, tag, event.slot);
+        simulation.arrived[host as usize].push(peer, tag, event.slot());
         return Ok(());
     };
     let receive = simulation.flights.remove(slot as usize);
-    simulation.flights.remove(event.slot as usize);
+    simulation.flights.remove(event.slot() as usize);
     if !network.is_eager(size) {
         answered(simulation, now, message, (cpu, nic))?;
     }

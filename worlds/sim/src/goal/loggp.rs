@@ -34,7 +34,7 @@ impl Rules for LogGpRules {
 
     #[inline]
     fn happens(simulation: &mut Simulation, event: Happening) -> Result<(), GoalError> {
-        let flight = simulation.flights[event.slot as usize];
+        let flight = simulation.flights[event.slot() as usize];
         let mut act = Act { simulation, event };
         match flight.stage {
             Stage::Ready(GoalKind::Calc) => act.calculates(flight),
@@ -59,14 +59,14 @@ impl Act<'_> {
     /// It happens again at `when`, as what `flight` has become.
     fn next(&mut self, flight: Flight, when: u64) -> Result<(), GoalError> {
         let when = Simulation::moment(&flight, when)?;
-        self.simulation.flights[self.event.slot as usize] = flight;
-        self.simulation.queue(self.event.slot, when);
+        self.simulation.flights[self.event.slot() as usize] = flight;
+        self.simulation.queue(self.event.slot(), when);
         Ok(())
     }
 
     /// Keeps the operation's processor for `work`, unless it must wait. Returns the end.
     fn keep(&mut self, flight: &Flight, free: u64, work: u64) -> Option<u64> {
-        let now = self.event.time;
+        let now = self.event.time();
         if free > now {
             self.simulation.postpone(self.event, free);
             return None;
@@ -81,14 +81,14 @@ impl Act<'_> {
         let Some(end) = self.keep(&flight, idle, size) else { return Ok(()) };
         *self.simulation.cpu(host, cpu) = end;
         self.simulation.accounts[host as usize].computing += Nanos(size);
-        self.simulation.waited(host, (idle, self.event.time), host, 0);
+        self.simulation.waited(host, (idle, self.event.time()), host, 0);
         self.simulation.starts(host, flight.on_start)?;
         self.next(Flight { stage: Stage::Ends, ..flight }, end)
     }
 
     fn sends(&mut self, flight: Flight) -> Result<(), GoalError> {
         let Flight { host, peer, cpu, nic, size, .. } = flight;
-        let (now, network) = (self.event.time, self.simulation.network);
+        let (now, network) = (self.event.time(), self.simulation.network);
         let (o, _) = network.overheads();
         let eager = network.is_eager(size);
         let bytes = if eager { size } else { 0 };
@@ -115,7 +115,7 @@ impl Act<'_> {
     /// The first byte is there.
     fn arrives(&mut self, message: Flight) -> Result<(), GoalError> {
         let Flight { host, nic, size, .. } = message;
-        let (now, network) = (self.event.time, self.simulation.network);
+        let (now, network) = (self.event.time(), self.simulation.network);
         let bytes = network.model.bytes(size).0;
         let mut begin = now;
         if network.variant == GoalVariant::LogGp(LogGpVariant::BothSides) {
@@ -128,9 +128,9 @@ impl Act<'_> {
 
     /// A whole message or a request is there, and looks for its receive.
     fn meets(&mut self, message: Flight) -> Result<(), GoalError> {
-        let slot = self.event.slot;
+        let slot = self.event.slot();
         if message.receive != NO_SLOT {
-            return self.next(Flight { stage: Stage::Takes, ..message }, self.event.time);
+            return self.next(Flight { stage: Stage::Takes, ..message }, self.event.time());
         }
         match self.simulation.posted[message.host as usize].take(message.peer, message.tag) {
             Some(receive) => self.met(slot, receive),
@@ -145,7 +145,7 @@ impl Act<'_> {
     fn receives(&mut self, flight: &Flight) -> Result<(), GoalError> {
         let Flight { host, peer, tag, .. } = *flight;
         self.simulation.starts(host, flight.on_start)?;
-        let receive = self.event.slot;
+        let receive = self.event.slot();
         match self.simulation.arrived[host as usize].take(peer, tag) {
             Some(message) => self.met(message, receive),
             None => {
@@ -157,7 +157,7 @@ impl Act<'_> {
 
     /// A message and its receive have found each other.
     fn met(&mut self, message: u32, receive: u32) -> Result<(), GoalError> {
-        let now = self.event.time;
+        let now = self.event.time();
         let flight = &mut self.simulation.flights[message as usize];
         flight.receive = receive;
         let (stage, when) = match flight.stage {
@@ -175,7 +175,7 @@ impl Act<'_> {
         let (sender, model) = (message.peer, self.simulation.network.model);
         let bytes = model.bytes(message.size).0;
         let free = self.simulation.sending(sender, message.nic);
-        let begin = self.event.time.max(*free);
+        let begin = self.event.time().max(*free);
         let last = begin.saturating_add(bytes);
         *free = last.saturating_add(model.gap.0);
         let ends = Flight { stage: Stage::Ends, host: sender, peer: message.host, ..message };
@@ -194,13 +194,13 @@ impl Act<'_> {
         let Some(end) = self.keep(&receive, idle, work) else { return Ok(()) };
         *self.simulation.cpu(host, cpu) = end;
         self.simulation.accounts[host as usize].overhead += Nanos(work);
-        self.simulation.waited(host, (idle, self.event.time), message.peer, message.begun);
+        self.simulation.waited(host, (idle, self.event.time()), message.peer, message.begun);
         self.simulation.flights.remove(message.receive as usize);
         self.next(Flight { stage: Stage::Ends, ..receive }, end)
     }
 
     fn ends(&mut self, flight: &Flight) -> Result<(), GoalError> {
-        self.simulation.flights.remove(self.event.slot as usize);
+        self.simulation.flights.remove(self.event.slot() as usize);
         self.simulation.ends(flight.host, flight.on_end)
     }
 }

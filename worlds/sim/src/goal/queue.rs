@@ -2,23 +2,26 @@
 //!
 //! A rank of several processors may foresee a moment before the present one, so this is no calendar.
 
-/// What happens: when, which of that moment's, and the slot that it happens to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Happening {
-    pub(super) time: u64,
-    sequence: u64,
-    pub(super) slot: u32,
-}
+/// What happens: when, which of that moment's, and the slot that it happens to, in one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Happening(u128);
+
+/// Bits of a slot: so much is under way at most.
+const SLOT_BITS: u32 = 28;
 
 impl Happening {
-    #[inline]
-    fn key(&self) -> u128 {
-        u128::from(self.time) << 64 | u128::from(self.sequence)
+    pub(super) fn time(self) -> u64 {
+        (self.0 >> 64) as u64
+    }
+
+    pub(super) fn slot(self) -> u32 {
+        self.0 as u32 & ((1 << SLOT_BITS) - 1)
     }
 
     /// The same at another time; it keeps its place among those of that moment.
-    pub(super) const fn at(self, time: u64) -> Self {
-        Self { time, ..self }
+    #[inline]
+    pub(super) fn at(self, time: u64) -> Self {
+        Self(u128::from(time) << 64 | u128::from(self.0 as u64))
     }
 }
 
@@ -38,7 +41,7 @@ impl Happenings {
     #[inline]
     pub(super) fn add(&mut self, time: u64, slot: u32) {
         self.sequence += 1;
-        self.push(Happening { time, sequence: self.sequence, slot });
+        self.push(Happening(u128::from(time) << 64 | u128::from(self.sequence << SLOT_BITS | u64::from(slot))));
     }
 
     #[inline]
@@ -50,7 +53,7 @@ impl Happenings {
         self.heap.push(new);
         while at > 0 {
             let parent = (at - 1) / CHILDREN;
-            if self.heap[parent].key() <= new.key() {
+            if self.heap[parent] <= new {
                 break;
             }
             self.heap[at] = self.heap[parent];
@@ -81,16 +84,16 @@ impl Happenings {
             let Some(children) = self.heap.get(child..count.min(child + CHILDREN)).filter(|children| !children.is_empty()) else {
                 break;
             };
-            let (mut least, mut key) = (0, children[0].key());
-            for (index, other) in children.iter().enumerate().skip(1) {
-                if other.key() < key {
-                    (least, key) = (index, other.key());
+            let (mut least, mut first) = (0, children[0]);
+            for (index, &other) in children.iter().enumerate().skip(1) {
+                if other < first {
+                    (least, first) = (index, other);
                 }
             }
-            if new.key() <= key {
+            if new <= first {
                 break;
             }
-            self.heap[at] = children[least];
+            self.heap[at] = first;
             at = child + least;
         }
         self.heap[at] = new;
@@ -111,12 +114,12 @@ mod tests {
             queue.add(time, number as u32);
             model.insert((time, number));
             while random.below(3) == 0 {
-                let first = queue.pop().map(|first| (first.time, u64::from(first.slot)));
+                let first = queue.pop().map(|first| (first.time(), u64::from(first.slot())));
                 assert_eq!(first, model.pop_first());
             }
         }
         while let Some(first) = queue.pop() {
-            assert_eq!(Some((first.time, u64::from(first.slot))), model.pop_first());
+            assert_eq!(Some((first.time(), u64::from(first.slot()))), model.pop_first());
         }
         assert_eq!(model.len(), 0);
     }

@@ -161,7 +161,7 @@ impl Simulation {
         while let Some(event) = self.happenings.pop() {
             R::happens(&mut self, event)?;
             if !self.ready.is_empty() {
-                self.admit::<R>(event.time)?;
+                self.admit::<R>(event.time())?;
             }
             events += 1;
             if events % REPORT == 0 && !progress(self.over, self.trace.operations()) {
@@ -180,7 +180,7 @@ impl Simulation {
     fn admit<R: Rules>(&mut self, now: u64) -> Result<(), GoalError> {
         if let &[(host, number)] = self.ready.as_slice() {
             self.ready.clear();
-            let node = self.trace.node(host, number)?;
+            let node = self.trace.begin(host, number)?;
             self.admit_one::<R>(now, host, number, &node);
             return Ok(());
         }
@@ -190,7 +190,7 @@ impl Simulation {
             let host = of_host[0].0;
             self.nodes.clear();
             for &(_, number) in of_host {
-                let node = self.trace.node(host, number)?;
+                let node = self.trace.begin(host, number)?;
                 self.nodes.push((node, number));
             }
             R::order(&mut self.nodes);

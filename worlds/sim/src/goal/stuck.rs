@@ -72,8 +72,7 @@ fn stuck_ranks(simulation: &mut Simulation) -> Result<HashMap<Rank, Stuck>, Goal
 /// A circle of dependencies within a rank.
 fn within(simulation: &mut Simulation, rank: Rank) -> Result<Option<String>, GoalError> {
     let trace = &mut simulation.trace;
-    let waiting = |trace: &super::GoalTrace, number| trace.waits(rank, number).is_some_and(|waits| waits > 0);
-    let left: Vec<u32> = (0..trace.operations_of(rank)).filter(|&number| waiting(trace, number)).collect();
+    let left: Vec<u32> = (0..trace.operations_of(rank)).filter(|&number| trace.is_waiting(rank, number)).collect();
     let Some(&first) = left.first() else { return Ok(None) };
     // One that each waits for.
     let mut awaited = HashMap::new();

@@ -24,15 +24,21 @@ struct Block {
     appendix: u64,
 }
 
-/// A trace in the binary form. Opening it reads all of it once, and checks each operation.
+/// The file has not been asked yet for how many others an operation waits.
+const UNREAD: u32 = 0;
+/// An operation has become ready.
+const BEGUN: u32 = u32::MAX;
+
+/// A trace in the binary form. Opening it checks where the ranks' blocks lie; an operation is checked when it
+/// is read.
 pub struct GoalTrace {
     blocks: Blocks,
     ranks: Vec<Block>,
     cpus: u32,
     nics: u32,
     operations: u64,
-    /// For each operation, how many others it still waits for.
-    waits: Vec<u32>,
+    /// For each operation, for how many others it still waits, and one more; or what is below.
+    left: Vec<u32>,
 }
 
 impl GoalTrace {
@@ -63,15 +69,16 @@ impl GoalTrace {
                 blocks.length()
             )));
         }
+        blocks.fit(count);
         let (cpus, nics) = (u32::from(header[12]) + 1, u32::from(header[13]) + 1);
-        let mut trace = Self { blocks, ranks: Vec::new(), cpus, nics, operations: 0, waits: Vec::new() };
+        let mut trace = Self { blocks, ranks: Vec::new(), cpus, nics, operations: 0, left: Vec::new() };
         let mut free = HEADER + u64::from(count) * PLACE;
         for rank in 0..count {
             free = trace.read_block(rank, free)?;
         }
-        for rank in 0..count {
-            trace.check_block(rank)?;
-        }
+        let operations = usize::try_from(trace.operations).ok().filter(|&count| count < isize::MAX as usize / 4);
+        let too_many = || GoalError::file(format!("{} operations do not fit into memory", trace.operations));
+        trace.left = vec![UNREAD; operations.ok_or_else(too_many)?];
         Ok(trace)
     }
 
@@ -105,40 +112,23 @@ impl GoalTrace {
         Ok(end)
     }
 
-    /// Checks the operations of a rank, and notes for how many others each waits.
-    fn check_block(&mut self, rank: Rank) -> Result<(), GoalError> {
-        let block = self.ranks[rank as usize];
-        self.waits.reserve(block.operations as usize);
-        for number in 0..block.operations {
-            let node = self.node(rank, number)?;
-            if let Some(what) = self.mistake(&block, &node) {
-                return Err(GoalError::new(GoalPlace::Operation(rank, number), what));
+    #[cold]
+    fn mistake(&self, rank: Rank, number: u32, node: &Node) -> GoalError {
+        let GoalOperation { peer, cpu, nic, .. } = node.operation;
+        let ranks = self.ranks.len();
+        let what = match () {
+            () if u32::from(cpu) >= self.cpus || u32::from(nic) >= self.nics => {
+                format!("processor {cpu} and NIC {nic}: the header says {} and {}", self.cpus, self.nics)
             }
-            self.waits.push(node.dependencies);
-        }
-        for at in 0..block.roots {
-            let root = self.number(block.roots_at, u64::from(at))?;
-            if root >= block.operations || self.waits[(block.first + u64::from(root)) as usize] != 0 {
-                let what = format!("operation {root} is listed as ready, and is not: make the file again from its text");
-                return Err(GoalError::new(GoalPlace::Block(rank), what));
-            }
-        }
-        Ok(())
+            () if !self.has_peer(&node.operation) => format!("rank {peer}: there are {ranks}"),
+            () => "the operations that depend on it lie beyond its rank's block: the file is truncated".to_owned(),
+        };
+        GoalError::new(GoalPlace::Operation(rank, number), what)
     }
 
-    fn mistake(&self, block: &Block, node: &Node) -> Option<String> {
-        let GoalOperation { kind, peer, cpu, nic, .. } = node.operation;
-        let ranks = self.ranks.len() as u32;
-        let any = kind == GoalKind::Recv && peer == ANY;
-        if kind != GoalKind::Calc && peer >= ranks && !any {
-            return Some(format!("`{}`: there are {ranks} ranks", node.operation.described()));
-        }
-        if u32::from(cpu) >= self.cpus || u32::from(nic) >= self.nics {
-            return Some(format!("processor {cpu} and NIC {nic}: the header says {} and {}", self.cpus, self.nics));
-        }
-        let outside = |of: Dependents| of.count > 0 && u64::from(of.start) + u64::from(of.count) > block.appendix;
-        let outside = outside(node.on_end) || outside(node.on_start);
-        outside.then(|| "the operations that depend on it lie beyond its rank's block: the file is truncated".to_owned())
+    fn has_peer(&self, of: &GoalOperation) -> bool {
+        let any = of.kind == GoalKind::Recv && of.peer == ANY;
+        of.kind == GoalKind::Calc || (of.peer as usize) < self.ranks.len() || any
     }
 
     /// The `index`-th number from `at` on.
@@ -147,21 +137,56 @@ impl GoalTrace {
         Ok(u32::from_le_bytes(self.blocks.get(at + index * 4)?))
     }
 
+    /// For how many others an operation waits by the file: its first number.
+    #[inline(always)]
+    fn dependencies(&mut self, nodes_at: u64, number: u32) -> Result<u32, GoalError> {
+        Ok(u32::from_le_bytes(self.blocks.get(nodes_at + u64::from(number) * NODE as u64)?))
+    }
+
+    /// An operation, checked.
     #[inline(always)]
     pub(super) fn node(&mut self, rank: Rank, number: u32) -> Result<Node, GoalError> {
-        let bytes: [u8; NODE] = self.blocks.get(self.ranks[rank as usize].nodes_at + u64::from(number) * NODE as u64)?;
-        Node::decode(&bytes).map_err(|kind| {
+        let Block { nodes_at, appendix, .. } = self.ranks[rank as usize];
+        let bytes: [u8; NODE] = self.blocks.get(nodes_at + u64::from(number) * NODE as u64)?;
+        let node = Node::decode(&bytes).map_err(|kind| {
             let what = format!("unknown type {kind}: expected 1 (send), 2 (recv) or 3 (calc)");
             GoalError::new(GoalPlace::Operation(rank, number), what)
-        })
+        })?;
+        let inside = |of: Dependents| of.count == 0 || u64::from(of.start) + u64::from(of.count) <= appendix;
+        let GoalOperation { cpu, nic, .. } = node.operation;
+        let has_places = u32::from(cpu) < self.cpus && u32::from(nic) < self.nics;
+        if has_places && inside(node.on_end) && inside(node.on_start) && self.has_peer(&node.operation) {
+            return Ok(node);
+        }
+        Err(self.mistake(rank, number, &node))
+    }
+
+    /// An operation that became ready, which it can only once.
+    #[inline(always)]
+    pub(super) fn begin(&mut self, rank: Rank, number: u32) -> Result<Node, GoalError> {
+        let node = self.node(rank, number)?;
+        let left = &mut self.left[(self.ranks[rank as usize].first + u64::from(number)) as usize];
+        if *left == 1 || (*left == UNREAD && node.dependencies == 0) {
+            *left = BEGUN;
+            return Ok(node);
+        }
+        let what = "is listed as ready, and is not, or twice: make the file again from its text";
+        Err(GoalError::new(GoalPlace::Operation(rank, number), what))
     }
 
     /// The operations of a rank that are ready at once.
     pub(super) fn roots(&mut self, rank: Rank, into: &mut Vec<u32>) -> Result<(), GoalError> {
-        let Block { roots, roots_at, .. } = self.ranks[rank as usize];
+        let Block { roots, roots_at, operations, .. } = self.ranks[rank as usize];
         into.clear();
         for at in 0..u64::from(roots) {
-            into.push(self.number(roots_at, at)?);
+            let root = self.number(roots_at, at)?;
+            if root >= operations {
+                return Err(GoalError::new(
+                    GoalPlace::Block(rank),
+                    format!("operation {root} is listed as ready: there are {operations}"),
+                ));
+            }
+            into.push(root);
         }
         Ok(())
     }
@@ -173,16 +198,22 @@ impl GoalTrace {
         if of.count == 0 {
             return Ok(());
         }
-        let Block { first, operations, appendix_at, .. } = self.ranks[rank as usize];
+        let Block { first, operations, nodes_at, appendix_at, .. } = self.ranks[rank as usize];
         for at in u64::from(of.start)..u64::from(of.start) + u64::from(of.count) {
             let number = self.number(appendix_at, at)?;
-            let waits = self.waits.get_mut((first + u64::from(number)) as usize).filter(|_| number < operations);
-            let Some(left) = waits.and_then(|waits| waits.checked_sub(1).map(|left| (waits, left))) else {
-                let what = format!("operation {number} has fewer dependencies than the file counts: make it again from its text");
-                return Err(GoalError::new(GoalPlace::Block(rank), what));
+            let place = (first + u64::from(number)) as usize;
+            let left = match self.left.get(place).filter(|_| number < operations) {
+                Some(&UNREAD) => self.dependencies(nodes_at, number)?.saturating_add(1),
+                Some(&left) => left,
+                None => UNREAD,
             };
-            *left.0 = left.1;
-            if left.1 == 0 {
+            if left <= 1 || left == BEGUN {
+                let what =
+                    format!("operation {number} has fewer dependencies than depend on it: make the file again from its text");
+                return Err(GoalError::new(GoalPlace::Block(rank), what));
+            }
+            self.left[place] = left - 1;
+            if left == 2 {
                 ready(number);
             }
         }
@@ -196,10 +227,10 @@ impl GoalTrace {
         runs.into_iter().flatten().map(|index| self.number(at, index)).collect()
     }
 
-    /// For how many others an operation still waits.
-    pub(super) fn waits(&self, rank: Rank, number: u32) -> Option<u32> {
+    /// Returns whether an operation never became ready.
+    pub(super) fn is_waiting(&self, rank: Rank, number: u32) -> bool {
         let Block { first, operations, .. } = self.ranks[rank as usize];
-        (number < operations).then(|| self.waits[(first + u64::from(number)) as usize])
+        number < operations && self.left[(first + u64::from(number)) as usize] != BEGUN
     }
 
     /// How many ranks it has.
