@@ -10,7 +10,7 @@ use foregather_host::kept::{self, Numbers};
 use foregather_host::{affinity, costs, interrupt};
 use foregather_machine::{Costs, Nanos};
 use foregather_measure::counterfactual::{
-    PeerModel, RecordedWork, SimulatedMachine, SimulatedTime, StartSetting, look_ns, simulate,
+    PeerModel, RecordedWork, SimulatedMachine, SimulatedTime, StartSetting, TeamWork, look_ns, simulate,
 };
 use foregather_watch::{Observation, Rounding, cures};
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,9 @@ const LEAST_FACTOR: f64 = 1.1;
 /// processor time.
 const FASTER: f64 = 0.9;
 const SAVES: f64 = 0.85;
+/// A simulation of the recorded run that is off by less is good enough, and is looked for this many times.
+const WELL_FITTED: f64 = 1.04;
+const FITTING_STEPS: usize = 6;
 /// What a region costs besides work and waits is no more than that.
 const MOST_OVERHEAD: Nanos = Nanos::from_us(4);
 /// The file of what predictions missed by, in thousandths, by model.
@@ -91,8 +94,9 @@ pub(super) struct Predictions {
     pub(super) recorded_s: f64,
     /// The fastest first; empty if nothing is predicted.
     pub(super) ways: Vec<PredictedWay>,
-    /// Why nothing, or not everything, is predicted.
-    pub(super) not_predicted: Vec<String>,
+    /// Why nothing, or not everything, is predicted, and which ranges are wide because earlier predictions
+    /// were wrong.
+    pub(super) notes: Vec<String>,
     /// Whether a way that takes as long and less processor time is a cure, too.
     #[serde(skip)]
     wants_savings: bool,
@@ -133,11 +137,11 @@ pub(super) fn predict(options: &Advise, seen: &Observation, machine: &SeenMachin
     let recorded_s = seen.lasted().as_secs();
     let found = recorded_work(seen).and_then(|work| ways(options, seen, machine, work));
     match found {
-        Ok((mut ways, not_predicted)) => {
+        Ok((mut ways, notes)) => {
             ways.sort_by(|a, b| (a.predicted_s, a.cpu_s).partial_cmp(&(b.predicted_s, b.cpu_s)).expect("times are numbers"));
-            Predictions { recorded_s, ways, not_predicted, wants_savings }
+            Predictions { recorded_s, ways, notes, wants_savings }
         }
-        Err(why) => Predictions { recorded_s, ways: Vec::new(), not_predicted: vec![why], wants_savings },
+        Err(why) => Predictions { recorded_s, ways: Vec::new(), notes: vec![why], wants_savings },
     }
 }
 
@@ -168,6 +172,12 @@ fn ways(
     }
     let (mut ways, mut notes) = (Vec::new(), Vec::new());
     let kept = kept::load(KEPT.0, KEPT.1).unwrap_or_default();
+    for (name, _) in kept.iter().filter(|(_, off)| off.newest() > NEAR_THOUSANDTHS[1]) {
+        notes.push(format!(
+            "the last prediction for {name} was off by a factor of {:.1}, so its ranges are wide",
+            kept[name].newest() as f64 / 1e3
+        ));
+    }
     for setting in settings(&work, &simulated, model, seen) {
         let way = format!("{} with {} threads", setting.model.name(), threads_of(&work, &setting));
         if is_refuted(&kept, setting.model) && setting != as_recorded {
@@ -187,7 +197,9 @@ fn ways(
     Ok((ways, notes))
 }
 
-/// Simulates the run as it was, and charges to regions what they cost besides.
+/// Simulates the run as it was. On an idle machine regions are charged with what they cost besides. Where threads
+/// waited for processors, looks do not tell work from spins exactly, so the part that was work is the one with
+/// which the simulation takes as long as the run did.
 fn fitted(
     seen: &Observation,
     work: &mut RecordedWork,
@@ -196,13 +208,45 @@ fn fitted(
 ) -> Result<SimulatedTime, String> {
     let base = simulate(work, machine, setting)?;
     let lacks = seen.lasted() - base.wall[0];
-    if is_disturbed(seen) || lacks == Nanos::ZERO {
+    if is_disturbed(seen) {
+        return scaled(seen, work, machine, setting, base);
+    }
+    if lacks == Nanos::ZERO {
         return Ok(base);
     }
     for team in &mut work.teams {
         team.overhead = Nanos(lacks.0 / team.regions.max(1)).min(MOST_OVERHEAD);
     }
     simulate(work, machine, setting)
+}
+
+/// Parts as long as needed, by bisection. A recording is not wrong by more than a factor of two.
+fn scaled(
+    seen: &Observation,
+    work: &mut RecordedWork,
+    machine: &SimulatedMachine,
+    setting: &StartSetting,
+    mut best: SimulatedTime,
+) -> Result<SimulatedTime, String> {
+    let most = work.teams.iter().map(TeamWork::most_scale).fold(1.0, f64::max);
+    let (mut low, mut high, mut found) = (0.5, most, 1.0);
+    for _ in 0..FITTING_STEPS {
+        if factor(seen.lasted(), best.wall[0]) < WELL_FITTED {
+            break;
+        }
+        let by = f64::midpoint(low, high);
+        let time = simulate(&work.scaled(by), machine, setting)?;
+        if time.wall[0] < seen.lasted() {
+            low = by
+        } else {
+            high = by
+        }
+        if factor(seen.lasted(), time.wall[0]) < factor(seen.lasted(), best.wall[0]) {
+            (best, found) = (time, by);
+        }
+    }
+    *work = work.scaled(found);
+    Ok(best)
 }
 
 /// The ways to start the program that are worth a look.
@@ -333,7 +377,7 @@ mod tests {
     #[test]
     fn a_sleeping_worker_is_predicted_to_take_as_long_and_less_processor_time() {
         let found = of(&Advise::default(), true);
-        assert_eq!((found.recorded_s, &found.not_predicted[..]), (1.0, &[][..]));
+        assert_eq!((found.recorded_s, &found.notes[..]), (1.0, &[][..]));
         let recorded = found.ways.iter().find(|way| way.is_recorded).unwrap();
         assert_eq!((recorded.runtime, recorded.threads, recorded.rounding), ("libgomp active", 2, Rounding::SameBits));
         assert!((0.95..1.05).contains(&recorded.predicted_s) && recorded.cpu_s > 1.8, "{recorded:?}");
@@ -353,10 +397,10 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_the_simulation_misses_is_not_predicted() {
+    fn a_run_that_the_simulation_misses_is_notes() {
         let seen = Observation { ran_for: Some(Nanos::from_ms(1_700)), ..spinning() };
         let found = predict(&Advise::default(), &seen, &MACHINE, false);
-        assert!(found.ways.is_empty() && found.not_predicted[0].starts_with("the simulation gives 1.0"), "{found:?}");
+        assert!(found.ways.is_empty() && found.notes[0].starts_with("the simulation gives 1.0"), "{found:?}");
         let strange = SeenMachine { cpus: 0, ..MACHINE };
         assert!(MACHINE.is_possible() && !strange.is_possible());
     }

@@ -28,7 +28,7 @@ pub(super) fn recorded_work(seen: &Observation) -> Result<RecordedWork, String> 
         return Err("threads outside of parallel regions use the processors, too".to_owned());
     }
     let lasted = seen.lasted().0.max(1) as f64;
-    let others = seen.competitors.iter().map(|other| other.cpu.0 as f64 / lasted).collect();
+    let others = seen.competitors.iter().map(|other| (other.cpu.0 as f64 / lasted, other.last_cpu)).collect();
     Ok(RecordedWork { teams, others })
 }
 
@@ -64,7 +64,7 @@ fn team_of(seen: &Observation, leader: &ThreadAccount) -> Result<(TeamWork, Nano
     let spread = spread(seen, &parts, barriers, waited as f64 / (episodes.max(1) * (parts.len() as u64 - 1).max(1)) as f64);
     let ran = members.iter().fold(Nanos::ZERO, |sum, member| sum + member.total.ran);
     let (gap, asleep) = (Nanos(own.ran.0 / regions), own.asleep + own.device);
-    Ok((TeamWork { process, regions, barriers, gap, parts, spread, asleep, overhead: Nanos::ZERO }, ran))
+    Ok((TeamWork { process, regions, barriers, gap, parts, spread, asleep, overhead: Nanos::ZERO, ran }, ran))
 }
 
 /// Looks end a moment before the program does, and what the threads recorded does not: so looks say only
@@ -106,8 +106,8 @@ pub(super) mod tests {
     use foregather_host::watched::program::ProgramFacts;
     use foregather_host::watched::task::{TaskFacts, TaskReading, TaskState};
 
-    /// A program of a second: its two threads have 100 regions of 6 ms, and between them the leader works for 4 ms
-    /// in which the worker spins.
+    /// A program of a second: its two threads have 100 regions of 6 ms, and between them the leader works for
+    /// 4 ms in which the worker spins.
     pub(in super::super) fn spinning() -> Observation {
         let runtimes = vec!["libgomp".to_owned()];
         let settings = vec![("OMP_WAIT_POLICY".to_owned(), "active".to_owned())];

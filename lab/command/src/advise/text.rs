@@ -145,7 +145,13 @@ fn cure(advice: &Advice, cause: &NamedCause) -> Vec<String> {
         let ways = advice.predictions.ways.len() - 1;
         return wrapped("CURE", &format!("no setting: none of {ways} others is predicted to be faster; {}", cause.remedy.step));
     }
-    let why = advice.predictions.not_predicted.first().map(|why| format!("; no prediction: {why}")).unwrap_or_default();
+    let why = advice
+        .predictions
+        .notes
+        .first()
+        .filter(|_| advice.predictions.ways.is_empty())
+        .map(|why| format!("; no prediction: {why}"))
+        .unwrap_or_default();
     let Some(command) = &cause.remedy.command else {
         return wrapped("CURE", &format!("no setting: {}", cause.remedy.step));
     };
@@ -174,7 +180,7 @@ pub(super) fn range(way: &PredictedWay) -> String {
 /// All ways that were simulated, the fastest first.
 pub(super) fn predictions(advice: &Advice) -> String {
     let predictions = &advice.predictions;
-    let why = || predictions.not_predicted.iter().map(|why| format!("not predicted: {}\n", shown(why))).collect::<String>();
+    let why = || predictions.notes.iter().map(|why| format!("note: {}\n", shown(why))).collect::<String>();
     if predictions.ways.is_empty() {
         return why();
     }

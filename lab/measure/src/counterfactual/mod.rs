@@ -8,7 +8,7 @@ mod models;
 pub use models::{PeerModel, look_ns};
 
 use foregather_host::interrupt;
-use foregather_machine::{Costs, Nanos};
+use foregather_machine::{Costs, CpuId, Nanos};
 use foregather_sim::smp::{Distribution, Eevdf, Group, Job, MachineSpec, Prices, Record, Scheduler, Stop, Study, Ties, run};
 
 /// Seeds of each simulation.
@@ -59,6 +59,8 @@ pub struct TeamWork {
     pub asleep: Nanos,
     /// What a region of several threads costs besides.
     pub overhead: Nanos,
+    /// Processor time of its threads in all: their work is no more than that.
+    pub ran: Nanos,
 }
 
 /// A program as it was recorded.
@@ -66,8 +68,20 @@ pub struct TeamWork {
 pub struct RecordedWork {
     /// Its teams.
     pub teams: Vec<TeamWork>,
-    /// The parts of a processor that each other program used.
-    pub others: Vec<f64>,
+    /// The part of a processor that each other program used, and the processor on which it was last.
+    pub others: Vec<(f64, CpuId)>,
+}
+
+impl RecordedWork {
+    /// The same with parts that are longer by a factor, but no longer than their threads ran.
+    #[must_use]
+    pub fn scaled(&self, by: f64) -> Self {
+        let scale = |team: &TeamWork| {
+            let by = by.min(team.most_scale());
+            TeamWork { parts: team.parts.iter().map(|part| Nanos((part.0 as f64 * by) as u64)).collect(), ..team.clone() }
+        };
+        Self { teams: self.teams.iter().map(scale).collect(), others: self.others.clone() }
+    }
 }
 
 /// How a program is started.
@@ -89,6 +103,12 @@ pub struct SimulatedTime {
 }
 
 impl TeamWork {
+    /// By how much its parts can be longer than recorded, if nothing that its threads ran was a wait.
+    pub fn most_scale(&self) -> f64 {
+        let parts = self.parts.iter().fold(Nanos::ZERO, |sum, part| sum + *part) * self.regions;
+        ((self.ran - self.gap * self.regions).0 as f64 / parts.0.max(1) as f64).max(1.0)
+    }
+
     fn threads(&self, setting: &StartSetting) -> u32 {
         setting.threads.unwrap_or(self.parts.len() as u32).max(1)
     }
@@ -167,7 +187,7 @@ fn study(work: &RecordedWork, machine: &SimulatedMachine, setting: &StartSetting
     let cpus = machine.cpus.max(1);
     let threads = |team: &TeamWork| team.threads(setting);
     let mut jobs: Vec<Job> = work.teams.iter().map(|team| team.job(threads(team), policy(team), cpus)).collect();
-    jobs.extend(work.others.iter().filter(|used| **used >= LEAST_LOAD).map(|used| other(*used)));
+    jobs.extend(work.others.iter().filter(|(used, _)| *used >= LEAST_LOAD).map(|&(used, cpu)| other(used, cpu % cpus)));
     let busy = jobs.iter().map(|job| job.threads).sum::<u32>() > cpus || machine.quota.is_some();
     let regions = work.teams.iter().map(|team| team.shortest(threads(team)));
     let (shortest, longest) = (regions.clone().min().unwrap_or_default(), regions.max().unwrap_or_default());
@@ -177,9 +197,9 @@ fn study(work: &RecordedWork, machine: &SimulatedMachine, setting: &StartSetting
     Study { machine: spec(machine, cpus), jobs, stop: Stop::Limit, limit, seed, shuffled: false, record: Record::NOTHING }
 }
 
-/// Another program, which used that part of a processor.
-fn other(used: f64) -> Job {
-    let load = Job::load("other", 1);
+/// Another program, which used that part of a processor. Programs that keep processors busy seldom move.
+fn other(used: f64, cpu: CpuId) -> Job {
+    let load = Job { pins: vec![cpu], ..Job::load("other", 1) };
     if used >= WHOLE_LOAD {
         return load;
     }
@@ -212,6 +232,7 @@ mod tests {
             spread: Nanos::ZERO,
             asleep: Nanos::ZERO,
             overhead: Nanos::ZERO,
+            ran: Nanos::from_ms(5_000),
         }
     }
 
@@ -248,7 +269,7 @@ mod tests {
     #[test]
     fn another_program_takes_its_share() {
         let alone = RecordedWork { teams: vec![team(&[2_000, 2_000], 0)], others: Vec::new() };
-        let beside = RecordedWork { others: vec![0.5], ..alone.clone() };
+        let beside = RecordedWork { others: vec![(0.5, 1)], ..alone.clone() };
         let setting = StartSetting { threads: None, model: PeerModel::Libgomp };
         let [alone, beside] = [alone, beside].map(|work| simulate(&work, &MACHINE, &setting).unwrap().wall[0]);
         assert!(beside.0 as f64 > alone.0 as f64 * 1.4, "{alone} {beside}");

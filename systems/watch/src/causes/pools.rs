@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A pool that wants less than this many processors at the same time as others does not disturb them.
 const COUNTS: f64 = 0.3;
 /// Pools that spin for this part of the time of all threads are in each other's way by that.
-const SPINS: f64 = 0.15;
+const SPINS: f64 = 0.08;
 
 /// The one cause of more busy threads than processors that fits best.
 pub(super) fn crowded(seen: &Observation) -> Option<NamedCause> {
