@@ -47,6 +47,5 @@ pub use barriers::{BarrierCell, CellResult};
 pub use cell::{Cell, answer, own_verb};
 pub use episodes::{Episodes, Meeting};
 pub use foregather_results::load::{BackgroundLoad, WorkDistribution};
-pub use foregather_results::named;
 pub use several::side_by_side;
 pub use work::{Work, compute, disturb, hog};

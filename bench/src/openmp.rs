@@ -1,9 +1,9 @@
 //! What the constructs of an OpenMP runtime cost: cells that the peers' program runs, a runtime a process.
 use crate::barriers::check_team;
-use crate::named;
 use crate::teams::TeamCell;
 use crate::{BarrierCell, Cell, CellResult, WorkDistribution, several};
 use foregather_machine::Nanos;
+use foregather_machine::named;
 use serde::{Deserialize, Serialize};
 
 /// A cell that has not ended by this much over twice its time has collapsed.
@@ -12,36 +12,38 @@ const COLLAPSED: Nanos = Nanos::from_ms(1_500);
 /// A process that has not ended by this much over twice its time will not be waited for any longer.
 const LATEST_END: Nanos = Nanos::from_ms(20_000);
 
-/// What is measured; each but the region ends with a barrier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Construct {
-    /// A parallel region, from its begin to its end.
-    Region,
-    /// A barrier within a region.
-    Barrier,
-    /// A part that one member does.
-    Single,
-    /// A loop of 64 iterations, an equal share for each member.
-    Static,
-    /// A loop of 64 chunks, dealt one by one.
-    Dynamic,
-    /// A sum to which each member adds once.
-    Reduction,
-    /// A critical section, which each member enters once.
-    Critical,
-    /// 32 tasks of each member, one after the other, each waited for.
-    TaskWait,
-    /// A binary tree of 126 tasks, of which each waits for its children.
-    TaskTree,
-    /// 64 tasks of one member, each of which comes after the one before.
-    TaskChain,
-    /// Eight times eight tasks of one member, each of which comes after its left and its upper neighbour.
-    TaskStencil,
-    /// A loop of as many iterations as members, one each, that enter an ordered part in order.
-    Ordered,
-    /// A region whose members open a region of as many threads each, four at most.
-    Nested,
+foregather_machine::named! {
+    /// What is measured; each but the region ends with a barrier.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Construct {
+        /// A parallel region, from its begin to its end.
+        Region = "region",
+        /// A barrier within a region.
+        Barrier = "barrier",
+        /// A part that one member does.
+        Single = "single",
+        /// A loop of 64 iterations, an equal share for each member.
+        Static = "static",
+        /// A loop of 64 chunks, dealt one by one.
+        Dynamic = "dynamic",
+        /// A sum to which each member adds once.
+        Reduction = "reduction",
+        /// A critical section, which each member enters once.
+        Critical = "critical",
+        /// 32 tasks of each member, one after the other, each waited for.
+        TaskWait = "task-wait",
+        /// A binary tree of 126 tasks, of which each waits for its children.
+        TaskTree = "task-tree",
+        /// 64 tasks of one member, each of which comes after the one before.
+        TaskChain = "task-chain",
+        /// Eight times eight tasks of one member, each of which comes after its left and its upper neighbour.
+        TaskStencil = "task-stencil",
+        /// A loop of as many iterations as members, one each, that enter an ordered part in order.
+        Ordered = "ordered",
+        /// A region whose members open a region of as many threads each, four at most.
+        Nested = "nested",
+    }
 }
 
 /// What to measure. Hogs are the caller's business.
@@ -69,45 +71,10 @@ pub struct OpenMpCell {
 }
 
 impl Construct {
-    /// All, in the order of tables.
-    pub const ALL: [Self; 13] = [
-        Self::Region,
-        Self::Barrier,
-        Self::Single,
-        Self::Static,
-        Self::Dynamic,
-        Self::Reduction,
-        Self::Critical,
-        Self::TaskWait,
-        Self::TaskTree,
-        Self::TaskChain,
-        Self::TaskStencil,
-        Self::Ordered,
-        Self::Nested,
-    ];
     /// The most members of an inner region of [`Construct::Nested`].
     pub const INNER_MOST: u32 = 4;
     /// Chunks of a [`Construct::Dynamic`] loop, and iterations of a [`Construct::Static`] one.
     pub const CHUNKS: u32 = 64;
-
-    /// Its name in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Region => "region",
-            Self::Barrier => "barrier",
-            Self::Single => "single",
-            Self::Static => "static",
-            Self::Dynamic => "dynamic",
-            Self::Reduction => "reduction",
-            Self::Critical => "critical",
-            Self::TaskWait => "task-wait",
-            Self::TaskTree => "task-tree",
-            Self::TaskChain => "task-chain",
-            Self::TaskStencil => "task-stencil",
-            Self::Ordered => "ordered",
-            Self::Nested => "nested",
-        }
-    }
 }
 
 impl OpenMpCell {

@@ -4,9 +4,9 @@
 //! Members come at random moments within a span, as they would after work, and each notes by the cycle
 //! counter, in order with the instructions around it, when it came and when it left. Two processors' counters
 //! are compared, so the skew is true within [`clock::cross_cpu_offset_bound`] only.
-use crate::named;
 use foregather_barrier::{Algorithm, BarrierMember, Group, Punctual};
 use foregather_host::{clock, interrupt, usage};
+use foregather_machine::named;
 use foregather_machine::{Cause, CpuId, Error, Nanos, SplitMix, block_on};
 use foregather_thread::Thread;
 use foregather_wait::Policy;

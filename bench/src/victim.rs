@@ -2,9 +2,9 @@
 //!
 //! The victim is a parallel loop with a static split, one thread bound to each processor, and a barrier at
 //! each end; it knows nothing of us. Beside it one of our slaves waits for work that does not come.
-use crate::named;
 use crate::{Work, WorkDistribution};
 use foregather_host::{affinity, clock};
+use foregather_machine::named;
 use foregather_machine::{Cause, Error, Nanos, WaitContext, Words, block_on};
 use foregather_thread::{Thread, Word};
 use foregather_wait::Policy;

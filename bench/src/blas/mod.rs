@@ -7,8 +7,8 @@
 pub mod ours;
 
 use crate::Cell;
-use crate::named;
 use foregather_host::{clock, usage};
+use foregather_machine::named;
 use foregather_machine::{Nanos, SplitMix};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

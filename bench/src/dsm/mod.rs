@@ -14,11 +14,11 @@ mod parts;
 mod tests;
 
 use crate::Cell;
-use crate::named;
 use foregather_dsm::memory;
 use foregather_dsm::views::Backend;
 use foregather_host::{affinity, clock};
 use foregather_launch::{Job, Lanes};
+use foregather_machine::named;
 use foregather_machine::{Cause, Error, Fabric, Nanos, Words};
 use serde::{Deserialize, Serialize};
 

@@ -17,8 +17,8 @@ mod tests;
 mod world;
 
 use crate::Cell;
-use crate::named;
 pub(crate) use bare::Bare;
+use foregather_machine::named;
 use foregather_machine::{Cause, Error, Limits, Nanos};
 use foregather_message::{Path, Settings};
 pub use hogs::hog_main;

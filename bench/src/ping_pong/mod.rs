@@ -15,9 +15,9 @@ mod supervisor;
 #[cfg(test)]
 mod tests;
 
-use crate::named;
 use foregather_host::affinity;
 use foregather_host::usage::Switches;
+use foregather_machine::named;
 use foregather_machine::{Cause, CpuId, Error, Nanos};
 use foregather_shm::kernel::WaitMethod;
 use foregather_wait::Policy;

@@ -22,28 +22,19 @@ const AWAKE: Nanos = Nanos::from_us(300);
 /// Bytes of the ring.
 const RING: usize = 1 << 16;
 
-/// How the gaps between messages are drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Gaps {
-    /// All alike, but for 1 % up or down.
-    Regular,
-    /// As if each moment were as likely as any other.
-    Exponential,
+foregather_machine::named! {
+    /// How the gaps between messages are drawn.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Gaps {
+        /// All alike, but for 1 % up or down.
+        Regular = "regular",
+        /// As if each moment were as likely as any other.
+        Exponential = "exponential",
+    }
 }
 
 impl Gaps {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Regular, Self::Exponential];
-
-    /// Its name in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Regular => "regular",
-            Self::Exponential => "exponential",
-        }
-    }
-
     fn draw(self, mean: Nanos, random: &mut SplitMix) -> Nanos {
         let factor = match self {
             Self::Regular => 0.99 + 0.02 * random.unit(),

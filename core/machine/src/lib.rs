@@ -43,6 +43,7 @@ mod fabric;
 mod line;
 mod lines;
 mod loggp;
+mod named;
 mod park;
 mod placement;
 mod port;

@@ -1,36 +1,23 @@
 //! Sized messages: packets that carry bytes from one node to another.
 use crate::{Endpoint, Error, Rank};
 
-/// What one packet is for (Seidel & Davis 1992 §2.1). A world prices each kind; protocols are made of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Packet {
-    /// Few bytes, at most [`Port::short_limit`]. The receiver's system keeps them until the program asks for
+crate::named! {
+    /// What one packet is for (Seidel & Davis 1992 §2.1). A world prices each kind; protocols are made of
     /// them.
-    Short,
-    /// Any number of bytes, for a receive that was posted before: without one they are lost, and the receiver
-    /// gets an error.
-    Forced,
-    /// The long protocol's question: may a message come? Answered by the receiver's system.
-    Probe,
-    /// The answer to a PROBE: there is room.
-    Request,
-    /// The long protocol's bytes.
-    Data,
-}
-
-impl Packet {
-    /// All kinds of packets.
-    pub const ALL: [Self; 5] = [Self::Short, Self::Forced, Self::Probe, Self::Request, Self::Data];
-
-    /// The name in traces.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Short => "short",
-            Self::Forced => "forced",
-            Self::Probe => "PROBE",
-            Self::Request => "REQUEST",
-            Self::Data => "data",
-        }
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Packet {
+        /// Few bytes, at most [`Port::short_limit`]. The receiver's system keeps them until the program asks
+        /// for them.
+        Short = "short",
+        /// Any number of bytes, for a receive that was posted before: without one they are lost, and the
+        /// receiver gets an error.
+        Forced = "forced",
+        /// The long protocol's question: may a message come? Answered by the receiver's system.
+        Probe = "PROBE",
+        /// The answer to a PROBE: there is room.
+        Request = "REQUEST",
+        /// The long protocol's bytes.
+        Data = "data",
     }
 }
 

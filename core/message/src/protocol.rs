@@ -2,36 +2,21 @@
 use crate::long;
 use foregather_machine::{Cause, Error, Packet, Port, Rank};
 
-/// A message protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Protocol {
-    /// One packet of few bytes.
-    Short,
-    /// PROBE, REQUEST, data: the receiver has room before the bytes come.
-    Long,
-    /// The bytes at once; the receiver has posted its receive before, and the two sides have made sure of
-    /// that.
-    Forced,
+foregather_machine::named! {
+    /// A message protocol.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Protocol {
+        /// One packet of few bytes.
+        Short = "short",
+        /// PROBE, REQUEST, data: the receiver has room before the bytes come.
+        Long = "long",
+        /// The bytes at once; the receiver has posted its receive before, and the two sides have made sure of
+        /// that.
+        Forced = "forced",
+    }
 }
 
 impl Protocol {
-    /// All protocols.
-    pub const ALL: [Self; 3] = [Self::Short, Self::Long, Self::Forced];
-
-    /// The name on the command line and in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Short => "short",
-            Self::Long => "long",
-            Self::Forced => "forced",
-        }
-    }
-
-    /// The protocol of that name.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|protocol| protocol.name() == name)
-    }
-
     /// The machine's own choice for a message of that length if nothing is known about the receiver.
     pub fn of_length<P: Port>(port: &P, bytes: usize) -> Self {
         if bytes <= port.short_limit() { Self::Short } else { Self::Long }

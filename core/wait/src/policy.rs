@@ -80,8 +80,8 @@ policies! {
         spin: bound,
     } = "spin-yield:BOUND" => |_| Phases { spin, yields: true };
     /// Two-phase with a bound drawn for each wait, of density `e^(x/C) / (C (e - 1))` on `[0, C]`: an
-    /// adversary that does not know the draw cannot make it cost more than `e / (e - 1)` of the best choice in
-    /// hindsight (Karlin, Manasse, McGeoch & Owicki 1990).
+    /// adversary that does not know the draw cannot make it cost more than `e / (e - 1)` of the best choice
+    /// in hindsight (Karlin, Manasse, McGeoch & Owicki 1990).
     Randomised {
         /// One context switch, `C`.
         switch: switch,

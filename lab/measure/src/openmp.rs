@@ -110,8 +110,7 @@ fn rows(options: &OpenMp) -> Result<Vec<Row>> {
 
 fn named(name: &str) -> Result<Construct> {
     let known = Construct::ALL.map(Construct::name).join(", ");
-    let found = Construct::ALL.into_iter().find(|construct| construct.name() == name);
-    found.with_context(|| format!("--constructs: `{name}` is none of them; there are {known}"))
+    Construct::named(name).with_context(|| format!("--constructs: `{name}` is none of them; there are {known}"))
 }
 
 fn one(row: Row, runtime: &str, runs: &[CellResult], collapsed: u32) -> Measurement {

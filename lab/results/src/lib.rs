@@ -25,7 +25,6 @@ mod interval;
 pub mod load;
 mod meant;
 mod measurement;
-mod named;
 mod noise;
 pub mod number;
 pub mod output;

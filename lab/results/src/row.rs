@@ -154,7 +154,7 @@ fn background_of(text: &str) -> Option<(u32, BackgroundLoad)> {
 /// Threads, hogs, pinned.
 pub type LoadKey = (u32, u32, bool);
 
-crate::named! {
+foregather_machine::named! {
     /// What the rows of a class have in common.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum LoadClass {

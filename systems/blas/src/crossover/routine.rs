@@ -1,43 +1,45 @@
 //! The routines that a team may share, and how large a call of each is.
 use crate::scalar::Scalar;
 
-/// A routine with a crossover of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Routine {
-    /// `axpy`
-    Axpy,
-    /// `scal`
-    Scal,
-    /// `copy`
-    Copy,
-    /// `swap`
-    Swap,
-    /// `dot` in all its forms
-    Dot,
-    /// `nrm2`
-    Nrm2,
-    /// `asum`
-    Asum,
-    /// `iamax`
-    Iamax,
-    /// `gemv` that adds columns as they lie in memory
-    GemvN,
-    /// `gemv` that makes dots of columns
-    GemvT,
-    /// `ger`, `geru`, `gerc`
-    Ger,
-    /// `symv`, `hemv`
-    Symv,
-    /// `gemm`
-    Gemm,
-    /// `symm`, `hemm`
-    Symm,
-    /// `syrk` and all other routines that compute a triangle of a product
-    Syrk,
-    /// `trmm`
-    Trmm,
-    /// `trsm`
-    Trsm,
+foregather_machine::named! {
+    /// A routine with a crossover of its own.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Routine {
+        /// `axpy`
+        Axpy = "axpy",
+        /// `scal`
+        Scal = "scal",
+        /// `copy`
+        Copy = "copy",
+        /// `swap`
+        Swap = "swap",
+        /// `dot` in all its forms
+        Dot = "dot",
+        /// `nrm2`
+        Nrm2 = "nrm2",
+        /// `asum`
+        Asum = "asum",
+        /// `iamax`
+        Iamax = "iamax",
+        /// `gemv` that adds columns as they lie in memory
+        GemvN = "gemv-n",
+        /// `gemv` that makes dots of columns
+        GemvT = "gemv-t",
+        /// `ger`, `geru`, `gerc`
+        Ger = "ger",
+        /// `symv`, `hemv`
+        Symv = "symv",
+        /// `gemm`
+        Gemm = "gemm",
+        /// `symm`, `hemm`
+        Symm = "symm",
+        /// `syrk` and all other routines that compute a triangle of a product
+        Syrk = "syrk",
+        /// `trmm`
+        Trmm = "trmm",
+        /// `trsm`
+        Trsm = "trsm",
+    }
 }
 
 /// The unit of a call's size.
@@ -52,51 +54,6 @@ pub(crate) enum Level {
 pub(crate) const COUNT: usize = Routine::ALL.len();
 
 impl Routine {
-    /// All routines.
-    pub const ALL: [Self; 17] = [
-        Self::Axpy,
-        Self::Scal,
-        Self::Copy,
-        Self::Swap,
-        Self::Dot,
-        Self::Nrm2,
-        Self::Asum,
-        Self::Iamax,
-        Self::GemvN,
-        Self::GemvT,
-        Self::Ger,
-        Self::Symv,
-        Self::Gemm,
-        Self::Symm,
-        Self::Syrk,
-        Self::Trmm,
-        Self::Trsm,
-    ];
-
-    /// Its name in files and tables.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Axpy => "axpy",
-            Self::Scal => "scal",
-            Self::Copy => "copy",
-            Self::Swap => "swap",
-            Self::Dot => "dot",
-            Self::Nrm2 => "nrm2",
-            Self::Asum => "asum",
-            Self::Iamax => "iamax",
-            Self::GemvN => "gemv-n",
-            Self::GemvT => "gemv-t",
-            Self::Ger => "ger",
-            Self::Symv => "symv",
-            Self::Gemm => "gemm",
-            Self::Symm => "symm",
-            Self::Syrk => "syrk",
-            Self::Trmm => "trmm",
-            Self::Trsm => "trsm",
-        }
-    }
-
     pub(crate) const fn level(self) -> Level {
         match self {
             Self::GemvN | Self::GemvT | Self::Ger | Self::Symv => Level::Two,

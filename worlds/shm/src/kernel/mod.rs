@@ -41,36 +41,24 @@ pub trait Semaphore: Send + Sync {
     }
 }
 
-/// The ways to wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum WaitMethod {
-    /// `sem_t`: a futex in the segment.
-    Posix,
-    /// A System V semaphore set.
-    Sysv,
-    /// A counter behind a descriptor.
-    Eventfd,
-    /// Bytes in a pipe.
-    Pipe,
-    /// A mutex, a condition variable and a counter in the segment.
-    Condvar,
+foregather_machine::named! {
+    /// The ways to wait.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum WaitMethod {
+        /// `sem_t`: a futex in the segment.
+        Posix = "posix",
+        /// A System V semaphore set.
+        Sysv = "sysv",
+        /// A counter behind a descriptor.
+        Eventfd = "eventfd",
+        /// Bytes in a pipe.
+        Pipe = "pipe",
+        /// A mutex, a condition variable and a counter in the segment.
+        Condvar = "condvar",
+    }
 }
 
 impl WaitMethod {
-    /// All ways.
-    pub const ALL: [Self; 5] = [Self::Posix, Self::Sysv, Self::Eventfd, Self::Pipe, Self::Condvar];
-
-    /// The first part of a semaphore's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Posix => "posix",
-            Self::Sysv => "sysv",
-            Self::Eventfd => "eventfd",
-            Self::Pipe => "pipe",
-            Self::Condvar => "condvar",
-        }
-    }
-
     /// How many objects of a segment one semaphore takes.
     pub const fn objects(self) -> u32 {
         matches!(self, Self::Posix | Self::Condvar) as u32
@@ -104,7 +92,7 @@ pub fn attach(name: &str, segment: &Arc<Segment>) -> Result<Box<dyn Semaphore>, 
         })
     };
     let (kind, numbers) = name.split_once(':').ok_or_else(unknown)?;
-    let kind = WaitMethod::ALL.into_iter().find(|k| k.name() == kind).ok_or_else(unknown)?;
+    let kind = WaitMethod::named(kind).ok_or_else(unknown)?;
     let numbers: Result<Vec<i32>, _> = numbers.split(':').map(str::parse).collect();
     Ok(match (kind, &numbers.map_err(|_| unknown())?[..]) {
         (WaitMethod::Posix, &[number]) => Box::new(posix::Posix::attach(segment, number as u32)?),

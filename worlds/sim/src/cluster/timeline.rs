@@ -14,55 +14,36 @@ pub enum Actor {
     Wire,
 }
 
-/// The activity of a stroke.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Activity {
-    /// Memory was made known to the card.
-    Register,
-    /// Memory was forgotten by the card.
-    Forget,
-    /// Data were copied to or from a static buffer or a descriptor.
-    Copy,
-    /// A descriptor was posted and the doorbell rung.
-    Post,
-    /// A receive was posted.
-    Receive,
-    /// The thread offered its processor.
-    Yield,
-    /// Bytes were on the wire.
-    Wire,
-    /// A descriptor had been served: its memory is the program's again.
-    Sent,
-    /// A message had arrived.
-    Arrive,
-    /// A completion was taken.
-    Complete,
-    /// An interrupt on behalf of a sleeping waiter.
-    Interrupt,
-    /// A message found no posted receive.
-    Drop,
-    /// The thread did other work that it owed time for.
-    Owed,
-}
-
-impl Activity {
-    /// The name in one word, for figures.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Register => "register",
-            Self::Forget => "deregister",
-            Self::Copy => "copy",
-            Self::Post => "post",
-            Self::Receive => "receive",
-            Self::Yield => "yield",
-            Self::Wire => "wire",
-            Self::Sent => "sent",
-            Self::Arrive => "arrive",
-            Self::Complete => "complete",
-            Self::Interrupt => "interrupt",
-            Self::Drop => "drop",
-            Self::Owed => "owed",
-        }
+foregather_machine::named! {
+    /// The activity of a stroke.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Activity {
+        /// Memory was made known to the card.
+        Register = "register",
+        /// Memory was forgotten by the card.
+        Forget = "deregister",
+        /// Data were copied to or from a static buffer or a descriptor.
+        Copy = "copy",
+        /// A descriptor was posted and the doorbell rung.
+        Post = "post",
+        /// A receive was posted.
+        Receive = "receive",
+        /// The thread offered its processor.
+        Yield = "yield",
+        /// Bytes were on the wire.
+        Wire = "wire",
+        /// A descriptor had been served: its memory is the program's again.
+        Sent = "sent",
+        /// A message had arrived.
+        Arrive = "arrive",
+        /// A completion was taken.
+        Complete = "complete",
+        /// An interrupt on behalf of a sleeping waiter.
+        Interrupt = "interrupt",
+        /// A message found no posted receive.
+        Drop = "drop",
+        /// The thread did other work that it owed time for.
+        Owed = "owed",
     }
 }
 
