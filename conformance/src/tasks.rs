@@ -3,7 +3,7 @@
 use crate::World;
 use foregather_barrier::{Algorithm, BarrierMember, ForkJoin, Group, JoinWork};
 use foregather_machine::{Cpu, Nanos, Rank, SplitMix};
-use foregather_task::{Access, Depend, May, TaskTeam, TeamTask, Traits, WAKE_WEIGHT};
+use foregather_task::{Access, Depend, TaskScope, TaskTeam, TeamTask, Traits, WAKE_WEIGHT};
 use foregather_wait::{Policy, Waiter};
 use std::future::Future;
 use std::pin::Pin;
@@ -153,7 +153,7 @@ impl<C: Cpu> TaskRun<C> {
         }
         let rank = member.rank();
         while let Some(task) = self.team.meet(member).await.unwrap() {
-            OneOf { run: self, cpu: member.cpu(), waiter, rank }.execute(task, &May::Any).await;
+            OneOf { run: self, cpu: member.cpu(), waiter, rank }.execute(task, &TaskScope::Any).await;
         }
     }
 
@@ -212,7 +212,7 @@ impl<C: Cpu> JoinWork<C> for LeftTasks<'_, C> {
         let mut task = Some(first);
         while let Some(now) = task {
             self.run.must(begun(rank) == begun(0), "a member does a task of a region that it has not begun");
-            OneOf { run: self.run, cpu, waiter: self.waiter, rank }.execute(now, &May::Any).await;
+            OneOf { run: self.run, cpu, waiter: self.waiter, rank }.execute(now, &TaskScope::Any).await;
             task = next();
         }
     }
@@ -243,7 +243,7 @@ impl<C: Cpu> OneOf<'_, C> {
                 if *undeferred {
                     let _ = made.is_made(cpu, Some(child));
                     self.wait(task, || made.may_run(cpu)).await;
-                    self.execute(made, &May::Within(task)).await;
+                    self.execute(made, &TaskScope::Within(task)).await;
                 } else if made.is_made(cpu, (run.mistake != TaskMistake::BodyLater).then_some(child)) {
                     run.team.keep(cpu, self.rank, made);
                 }
@@ -259,22 +259,22 @@ impl<C: Cpu> OneOf<'_, C> {
 
     /// Waits in `task`, and does tasks within it meanwhile.
     async fn wait(&self, task: &TaskOf<C>, is_over: impl Fn() -> bool) {
-        let (by, may) = ((self.cpu, self.waiter, self.rank), May::Within(task));
-        while let Some(other) = self.run.team.wait(by, "tasks", &may, &is_over).await.unwrap() {
-            self.execute(other, &may).await;
+        let (by, scope) = ((self.cpu, self.waiter, self.rank), TaskScope::Within(task));
+        while let Some(other) = self.run.team.wait(by, "tasks", &scope, &is_over).await.unwrap() {
+            self.execute(other, &scope).await;
         }
     }
 
     /// Does a task, and those that may run by its end, as long as this member may begin them.
-    async fn execute(&self, task: TaskOf<C>, may: &May<'_, C, usize>) {
+    async fn execute(&self, task: TaskOf<C>, scope: &TaskScope<'_, C, usize>) {
         let mut next = Some(task);
         while let Some(task) = next {
             match task.take_body(self.rank) {
                 Some(number) => self.body(&task, number).await,
                 None => self.run.must(false, "a task is found without its body"),
             }
-            next = self.run.team.end(self.cpu, self.rank, &task, Some(may));
-            if let Some(other) = next.take_if(|next| !may.begin(next)) {
+            next = self.run.team.end(self.cpu, self.rank, &task, Some(scope));
+            if let Some(other) = next.take_if(|next| !scope.allows(next)) {
                 self.run.team.put(self.cpu, self.rank, other);
             }
         }

@@ -6,7 +6,7 @@ use explore::{check_pct, check_random};
 use foregather_barrier::{Algorithm, Group};
 use foregather_conformance::tasks::{TaskMistake, TaskProgram, TaskRun};
 use foregather_machine::{Nanos, WaitContext, Words, block_on};
-use foregather_task::{May, TaskTeam, TeamTask, Traits};
+use foregather_task::{TaskScope, TaskTeam, TeamTask, Traits};
 use foregather_wait::{Policy, Waiter};
 use scheduled::{Scheduled, Word, team};
 use shuttle::sync::Arc;
@@ -196,8 +196,8 @@ fn kept(looks: bool) {
         let (tasks, root, around, light) = &*shared;
         let wait = |within| {
             let waiter = Waiter::new(Policy::Block, rank);
-            let may = May::Within(within);
-            block_on(tasks.wait((&Scheduled, &waiter, rank), "by hand", &may, || light.is_complete())).unwrap()
+            let scope = TaskScope::Within(within);
+            block_on(tasks.wait((&Scheduled, &waiter, rank), "by hand", &scope, || light.is_complete())).unwrap()
         };
         if rank == 0 {
             tasks.count(&Scheduled, light, root);

@@ -19,5 +19,5 @@ mod task;
 
 pub use depend::{Access, Depend, Dependences};
 pub use group::{GroupOf, Reductions, TaskGroup};
-pub use ready::{May, TaskTeam};
+pub use ready::{TaskScope, TaskTeam};
 pub use task::{TeamTask, Traits, WAKE_WEIGHT};

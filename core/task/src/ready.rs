@@ -1,6 +1,6 @@
 //! The tasks of a team's region that may run, and how members find them.
 use crate::group::TaskGroup;
-use crate::task::{Left, TeamTask, WAKE_WEIGHT, one_less};
+use crate::task::{Left, TeamTask, WAKE_WEIGHT, decrement_is_zero};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 use foregather_barrier::{BarrierMember, ForkJoin, Group};
 use foregather_machine::{CachePadded, Cause, Cpu, Error, Nanos, Rank, WaitContext, reached};
@@ -52,7 +52,7 @@ struct ReadyQueue<C: Cpu, B> {
 }
 
 /// Which tasks a member may begin.
-pub enum May<'a, C: Cpu, B> {
+pub enum TaskScope<'a, C: Cpu, B> {
     /// Any of its region: at a barrier.
     Any,
     /// Those within the task that it is in, as long as that is not done (OpenMP 5.2 §12.9).
@@ -142,7 +142,7 @@ impl<C: Cpu, B> TaskTeam<C, B> {
             let queue = &self.queues[rank as usize].0;
             let mut tasks = lock(&queue.tasks);
             tasks.push_back((task, weight));
-            let weight = queue.weighs(&tasks, weight as i32);
+            let weight = queue.adjust_weight(&tasks, weight as i32);
             if weight < WAKE_WEIGHT {
                 return;
             }
@@ -170,55 +170,57 @@ impl<C: Cpu, B> TaskTeam<C, B> {
     /// Takes a task of the region for member `rank`, which has done its part of it: any, after its
     /// [patience](TaskTeam::patience).
     pub fn take_at_end(&self, cpu: &C, rank: Rank, is_patient: bool) -> Option<Arc<TeamTask<C, B>>> {
-        self.take_of(cpu, rank, &May::Any, if is_patient { WORTH_FETCHING } else { 0 })
+        self.take_of(cpu, rank, &TaskScope::Any, if is_patient { WORTH_FETCHING } else { 0 })
     }
 
     /// Takes a task that member `rank` may begin: an urgent one, the one that it has made last, or the one
     /// that another member has made first, if it is worth fetching.
-    pub fn take(&self, cpu: &C, rank: Rank, may: &May<'_, C, B>) -> Option<Arc<TeamTask<C, B>>> {
-        self.take_of(cpu, rank, may, WORTH_FETCHING)
+    pub fn take(&self, cpu: &C, rank: Rank, scope: &TaskScope<'_, C, B>) -> Option<Arc<TeamTask<C, B>>> {
+        self.take_of(cpu, rank, scope, WORTH_FETCHING)
     }
 
     /// Takes a task from any queue that weighs so much, or from the member's own.
-    fn take_of(&self, cpu: &C, rank: Rank, may: &May<'_, C, B>, least: u32) -> Option<Arc<TeamTask<C, B>>> {
+    fn take_of(&self, cpu: &C, rank: Rank, scope: &TaskScope<'_, C, B>, least: u32) -> Option<Arc<TeamTask<C, B>>> {
         let of_others = || {
             let size = self.size();
             (1..size).filter(|_| self.is_open(cpu)).find_map(|step| {
                 let queue = &self.queues[((rank + step) % size) as usize].0;
                 let is_worth_it = queue.count.load(Acquire) > 0 && queue.weight.load(Relaxed) >= least;
-                if is_worth_it { queue.take(false, may) } else { None }
+                if is_worth_it { queue.take(false, scope) } else { None }
             })
         };
-        self.take_urgent(cpu, may).or_else(|| self.take_own(cpu, rank, may)).or_else(of_others)
+        self.take_urgent(cpu, scope).or_else(|| self.take_own(cpu, rank, scope)).or_else(of_others)
     }
 
     /// Takes the task that the member has made last.
-    fn take_own(&self, cpu: &C, rank: Rank, may: &May<'_, C, B>) -> Option<Arc<TeamTask<C, B>>> {
+    fn take_own(&self, cpu: &C, rank: Rank, scope: &TaskScope<'_, C, B>) -> Option<Arc<TeamTask<C, B>>> {
         let queue = &self.queues[rank as usize].0;
         if queue.count.load(Acquire) == 0 {
             return None;
         }
-        let found = queue.take(true, may);
-        if found.is_none() && queue.weighs_more() {
+        let found = queue.take(true, scope);
+        if found.is_none() && queue.raise_weights() {
             self.ring(cpu);
         }
         found
     }
 
-    fn take_urgent(&self, cpu: &C, may: &May<'_, C, B>) -> Option<Arc<TeamTask<C, B>>> {
+    fn take_urgent(&self, cpu: &C, scope: &TaskScope<'_, C, B>) -> Option<Arc<TeamTask<C, B>>> {
         if cpu.load(&self.urgent_count.0) == 0 {
             return None;
         }
         let mut urgent = lock(&self.urgent);
-        let (&priority, at) =
-            urgent.iter().rev().find_map(|(priority, tasks)| Some((priority, tasks.iter().position(|task| may.begin(task))?)))?;
+        let (&priority, at) = urgent
+            .iter()
+            .rev()
+            .find_map(|(priority, tasks)| Some((priority, tasks.iter().position(|task| scope.allows(task))?)))?;
         let tasks = urgent.get_mut(&priority)?;
         let task = tasks.remove(at);
         if tasks.is_empty() {
             urgent.remove(&priority);
         }
         drop(urgent);
-        one_less(cpu, &self.urgent_count.0);
+        decrement_is_zero(cpu, &self.urgent_count.0);
         task
     }
 
@@ -227,7 +229,13 @@ impl<C: Cpu, B> TaskTeam<C, B> {
     /// which the member does next, or [puts](TaskTeam::put): so a line of tasks stays with one member, and
     /// wakes no other. It keeps those others that it `may` begin, if it goes on to do tasks.
     #[must_use = "no member finds it until it is put"]
-    pub fn end(&self, cpu: &C, rank: Rank, task: &TeamTask<C, B>, may: Option<&May<'_, C, B>>) -> Option<Arc<TeamTask<C, B>>> {
+    pub fn end(
+        &self,
+        cpu: &C,
+        rank: Rank,
+        task: &TeamTask<C, B>,
+        scope: Option<&TaskScope<'_, C, B>>,
+    ) -> Option<Arc<TeamTask<C, B>>> {
         let Left { parent, after } = task.end()?;
         let (mut mine, mut rings) = (None, false);
         for next in after {
@@ -236,7 +244,7 @@ impl<C: Cpu, B> TaskTeam<C, B> {
                     rings = true;
                 } else if mine.is_none() && next.traits.priority == 0 {
                     mine = Some(next);
-                } else if may.is_some_and(|may| may.begin(&next)) {
+                } else if scope.is_some_and(|scope| scope.allows(&next)) {
                     self.keep(cpu, rank, next);
                 } else {
                     self.put(cpu, rank, next);
@@ -244,12 +252,12 @@ impl<C: Cpu, B> TaskTeam<C, B> {
             }
         }
         // First of all, so that a member whose children are complete sees that it has no other open tasks.
-        let has_none_left = one_less(cpu, &self.made_by(task).unfinished);
+        let has_none_left = decrement_is_zero(cpu, &self.made_by(task).unfinished);
         // In this order: the last member to look for a task finds none only when none is left. This member
         // looks again anyway.
         rings |= parent.is_some_and(|parent| parent.one_child_less(cpu) && !parent.is_done_by(rank));
-        rings |= task.group.as_ref().is_some_and(|group| one_less(cpu, &group.unfinished));
-        rings |= has_none_left && one_less(cpu, &self.makers.0);
+        rings |= task.group.as_ref().is_some_and(|group| decrement_is_zero(cpu, &group.unfinished));
+        rings |= has_none_left && decrement_is_zero(cpu, &self.makers.0);
         if rings {
             self.ring(cpu);
         }
@@ -264,12 +272,12 @@ impl<C: Cpu, B> TaskTeam<C, B> {
         &self,
         (cpu, waiter, rank): (&C, &Waiter, Rank),
         what: &'static str,
-        may: &May<'_, C, B>,
+        scope: &TaskScope<'_, C, B>,
         is_over: impl Fn() -> bool,
     ) -> Result<Option<Arc<TeamTask<C, B>>>, Error> {
         let mut patience = PATIENCE;
         loop {
-            let look = || if is_over() { Some(None) } else { self.take(cpu, rank, may).map(Some) };
+            let look = || if is_over() { Some(None) } else { self.take(cpu, rank, scope).map(Some) };
             let why = || (WaitContext::new(what, rank).until(cpu.now() + patience), WaitFor::Unseen(self.size()));
             match waiter.wait_part(cpu, &self.bell.0, false, why, look).finish().await {
                 Ok((found, waited)) => {
@@ -277,7 +285,7 @@ impl<C: Cpu, B> TaskTeam<C, B> {
                     return Ok(found);
                 }
                 Err(error) => {
-                    if let Some(task) = self.after(error, cpu, rank, may, &mut patience)? {
+                    if let Some(task) = self.on_timeout(error, cpu, rank, scope, &mut patience)? {
                         return Ok(Some(task));
                     }
                 }
@@ -293,10 +301,10 @@ impl<C: Cpu, B> TaskTeam<C, B> {
     pub async fn meet(&self, member: &mut BarrierMember<C>) -> Result<Option<Arc<TeamTask<C, B>>>, Error> {
         let (rank, mut patience) = (member.rank(), self.patience());
         loop {
-            match member.wait_or(|cpu| self.is_open(cpu), |cpu| self.take(cpu, rank, &May::Any), patience).await {
+            match member.wait_or(|cpu| self.is_open(cpu), |cpu| self.take(cpu, rank, &TaskScope::Any), patience).await {
                 Ok(found) => return Ok(found),
                 Err(error) => {
-                    if let Some(task) = self.after(error, member.cpu(), rank, &May::Any, &mut patience)? {
+                    if let Some(task) = self.on_timeout(error, member.cpu(), rank, &TaskScope::Any, &mut patience)? {
                         return Ok(Some(task));
                     }
                 }
@@ -306,51 +314,51 @@ impl<C: Cpu, B> TaskTeam<C, B> {
 
     /// After a wait that ended with that error: one whose patience was over takes what was not worth
     /// fetching, since its owner may be long in coming. `None` if there is nothing; the next wait is longer.
-    fn after(
+    fn on_timeout(
         &self,
         error: Error,
         cpu: &C,
         rank: Rank,
-        may: &May<'_, C, B>,
+        scope: &TaskScope<'_, C, B>,
         patience: &mut Nanos,
     ) -> Result<Option<Arc<TeamTask<C, B>>>, Error> {
         if !matches!(error.cause(), Cause::TimedOut { .. }) {
             return Err(error);
         }
         *patience = (*patience * 2).min(MOST_PATIENCE);
-        Ok(self.take_of(cpu, rank, may, 0))
+        Ok(self.take_of(cpu, rank, scope, 0))
     }
 }
 
 impl<C: Cpu, B> ReadyQueue<C, B> {
     /// Takes a task: the last one, as its owner does, or the first one.
-    fn take(&self, from_the_end: bool, may: &May<'_, C, B>) -> Option<Arc<TeamTask<C, B>>> {
+    fn take(&self, from_the_end: bool, scope: &TaskScope<'_, C, B>) -> Option<Arc<TeamTask<C, B>>> {
         let mut tasks = lock(&self.tasks);
         let at = if from_the_end {
-            tasks.iter().rposition(|(task, _)| may.begin(task))
+            tasks.iter().rposition(|(task, _)| scope.allows(task))
         } else {
-            tasks.iter().position(|(task, _)| may.begin(task))
+            tasks.iter().position(|(task, _)| scope.allows(task))
         };
         let (task, weight) = tasks.remove(at?)?;
-        self.weighs(&tasks, -(weight as i32));
+        self.adjust_weight(&tasks, -(weight as i32));
         Some(task)
     }
 
     /// The owner waits, and may begin none of its tasks: from now on each of them is worth coming for. Was
     /// one of them not, until now?
-    fn weighs_more(&self) -> bool {
+    fn raise_weights(&self) -> bool {
         let mut tasks = lock(&self.tasks);
         let more = tasks.iter().map(|(_, weight)| WAKE_WEIGHT - weight).sum::<u32>();
         if more > 0 {
             reached("task:5");
             tasks.iter_mut().for_each(|(_, weight)| *weight = WAKE_WEIGHT);
-            self.weighs(&tasks, more as i32);
+            self.adjust_weight(&tasks, more as i32);
         }
         more > 0
     }
 
     /// The queue has changed by so much weight. Returns what it has now.
-    fn weighs(&self, tasks: &Weighed<C, B>, more: i32) -> u32 {
+    fn adjust_weight(&self, tasks: &Weighed<C, B>, more: i32) -> u32 {
         let weight = self.weight.load(Relaxed).wrapping_add_signed(more);
         self.weight.store(weight, Relaxed);
         self.count.store(tasks.len() as u32, Release);
@@ -358,9 +366,9 @@ impl<C: Cpu, B> ReadyQueue<C, B> {
     }
 }
 
-impl<C: Cpu, B> May<'_, C, B> {
-    /// May the member begin that task?
-    pub fn begin(&self, task: &TeamTask<C, B>) -> bool {
+impl<C: Cpu, B> TaskScope<'_, C, B> {
+    /// Returns whether the member may begin that task.
+    pub fn allows(&self, task: &TeamTask<C, B>) -> bool {
         match self {
             Self::Any => true,
             Self::Within(current) => task.descends_from(current),

@@ -211,12 +211,12 @@ impl<C: Words, B> TeamTask<C, B> {
     }
 
     pub(crate) fn one_child_less(&self, cpu: &C) -> bool {
-        one_less(cpu, &self.children)
+        decrement_is_zero(cpu, &self.children)
     }
 }
 
 /// Takes 1 away from a count; was it the last?
-pub(crate) fn one_less<C: Words>(cpu: &C, count: &C::Word) -> bool {
+pub(crate) fn decrement_is_zero<C: Words>(cpu: &C, count: &C::Word) -> bool {
     cpu.fetch_add(count, ONE_LESS) == 1
 }
 

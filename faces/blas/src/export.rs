@@ -89,8 +89,12 @@ macro_rules! symbol {
 
 /// Where a call comes from. An order that there is none of ends it.
 macro_rules! site {
-    (Fortran $int:ident, $name:ident) => { Site::fortran(stringify!($name), size_of::<$int>()) };
-    (C $int:ident, $name:ident) => { Site::c(concat!("cblas_", stringify!($name), "\0")) };
+    (Fortran $int:ident, $name:ident) => {
+        Site::fortran(stringify!($name), size_of::<$int>())
+    };
+    (C $int:ident, $name:ident) => {
+        Site::c(concat!("cblas_", stringify!($name), "\0"))
+    };
     (C $int:ident, $name:ident $order:ident) => {
         match Site::ordered(concat!("cblas_", stringify!($name), "\0"), Letter::of_code($order)) {
             Some(site) => site,

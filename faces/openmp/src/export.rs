@@ -22,7 +22,7 @@ pub struct Entry {
 /// got their names.
 macro_rules! entries {
     (old: $($lines:tt)*) => { $crate::export::entries! { @ false old $($lines)* } };
-    (@ $is_default:literal $way:ident $( $node:literal { $( fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $(-> $result:ty)? $body:block )* } )*) => {
+    (@ $is_default:literal $place:ident $( $node:literal { $( fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $(-> $result:ty)? $body:block )* } )*) => {
         $($(
             #[allow(non_snake_case, clippy::too_many_arguments, reason = "the standard's names and arguments")]
             unsafe extern "C" fn $name($($argument: $kind),*) $(-> $result)? $body
@@ -32,7 +32,7 @@ macro_rules! entries {
             use core::sync::atomic::AtomicPtr;
             $($( pub(super) static $name: AtomicPtr<()> = AtomicPtr::new(super::$name as *mut ()); )*)*
         }
-        $($( $crate::export::symbol! { $way $node $name } )*)*
+        $($( $crate::export::symbol! { $place $node $name } )*)*
         /// The symbols of this file.
         pub(crate) static TABLE: &[$crate::export::Entry] =
             &[$($( $crate::export::Entry { name: stringify!($name), node: $node, is_default: $is_default, slot: &slots::$name } ),*),*];

@@ -27,7 +27,8 @@ pub(crate) fn stands_aside() -> bool {
 }
 
 fn find() -> Option<Next> {
-    let [init, wait, destroy] = [c"pthread_barrier_init", c"pthread_barrier_wait", c"pthread_barrier_destroy"].map(|name| next_function(name, None));
+    let [init, wait, destroy] =
+        [c"pthread_barrier_init", c"pthread_barrier_wait", c"pthread_barrier_destroy"].map(|name| next_function(name, None));
     // SAFETY: POSIX says what functions of these names take and give.
     unsafe {
         Some(Next {

@@ -104,7 +104,7 @@ pub struct AllocatorSetting {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AllocatorSource {
     Predefined(AllocatorHandle),
-    Made(usize, Vec<Trait>),
+    TaskSpec(usize, Vec<Trait>),
 }
 
 impl Default for AllocatorSetting {
@@ -132,7 +132,7 @@ impl AllocatorSetting {
                 Some(traits) => {
                     let traits = traits.split(',').map(Self::pair).collect::<Option<Vec<_>>>()?;
                     Allocator::new(traits.iter().copied())?;
-                    AllocatorSource::Made(at, traits)
+                    AllocatorSource::TaskSpec(at, traits)
                 }
             },
             _ => return None,
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(of("omp_thread_mem_alloc"), Some(AllocatorSource::Predefined(8)));
         assert_eq!(of("omp_low_lat_mem_space"), Some(AllocatorSource::Predefined(5)));
         let traits = "omp_default_mem_space: alignment=64, pool_size=100,fallback=null_fb";
-        assert_eq!(of(traits), Some(AllocatorSource::Made(0, vec![(2, 64), (4, 100), (5, 12)])));
+        assert_eq!(of(traits), Some(AllocatorSource::TaskSpec(0, vec![(2, 64), (4, 100), (5, 12)])));
         let wrong =
             ["", "omp_fast_mem_alloc", "omp_thread_mem_space", "omp_const_mem_alloc:alignment=4", "omp_const_mem_space:x=1"];
         for wrong in wrong.into_iter().chain(["omp_const_mem_space:alignment=3", "omp_const_mem_space:fb_data=1"]) {

@@ -55,7 +55,7 @@ pub fn usual() -> AllocatorHandle {
             static FIRST: Once<AllocatorHandle> = Once::new();
             *FIRST.get_or_compute(|| match &settings().allocator.of {
                 AllocatorSource::Predefined(handle) => *handle,
-                AllocatorSource::Made(space, traits) => make(*space, traits.iter().copied()).unwrap_or(1),
+                AllocatorSource::TaskSpec(space, traits) => make(*space, traits.iter().copied()).unwrap_or(1),
             })
         }
         handle => handle as AllocatorHandle,

@@ -1,12 +1,12 @@
 //! Loops whose iterations wait for earlier ones, which other members may do (`ordered(n)` with `depend`).
 //!
 //! The program names an iteration by its numbers in the loop's dimensions, from the outermost on; only the
-//! outermost is dealt to the members. A member posts an iteration when others may go on that wait for it. One
-//! member does its chunk in order, so a word for each chunk tells all: the last iteration of it that was
-//! posted.
+//! outermost is distributed over the members. A member posts an iteration when others may go on that wait for
+//! it. One member does its chunk in order, so a word for each chunk is enough: the last iteration of it that
+//! was posted.
 use crate::here::{self, threads_in_regions};
+use crate::iteration_space::IterationSpace;
 use crate::ring::WordsFor;
-use crate::trip::Trip;
 use crate::worksharing;
 use core::sync::atomic::{AtomicU64, Ordering::*};
 use foregather_host::per_thread;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 struct Posts {
     /// Iterations in each dimension.
     counts: Vec<u64>,
-    trip: Trip,
+    space: IterationSpace,
     /// For each chunk one more than the last iteration that was posted, counted over all dimensions.
     words: Arc<[AtomicU64]>,
 }
@@ -27,12 +27,13 @@ per_thread! {
     static POSTS: Option<Rc<Posts>> = None;
 }
 
-/// The calling thread meets a loop of `counts` iterations, one number a dimension; `trip` is the outermost.
-pub fn begin(trip: Trip, counts: &[u64]) {
-    worksharing::begin(trip);
-    let posts = here::seat().map(|seat| {
-        let words = seat.crew.words(here::way().loops.wrapping_sub(1), WordsFor::Posts, trip.parts(seat.size()) as usize);
-        Rc::new(Posts { counts: counts.to_vec(), trip, words })
+/// The calling thread meets a loop of `counts` iterations, one number a dimension; `space` is the outermost.
+pub fn begin(space: IterationSpace, counts: &[u64]) {
+    worksharing::begin(space);
+    let posts = here::region_member().map(|member| {
+        let words =
+            member.state.words(here::loop_state().loops.wrapping_sub(1), WordsFor::Posts, space.parts(member.size()) as usize);
+        Rc::new(Posts { counts: counts.to_vec(), space, words })
     });
     POSTS.with(|here| *here.borrow_mut() = posts);
 }
@@ -44,17 +45,17 @@ pub fn dimensions() -> usize {
 
 /// The members may go on that wait for this iteration, or for one before it in the calling thread's chunk.
 pub fn post(iteration: &[u64]) {
-    if let (Some(posts), Some(seat)) = (posts(), here::seat()) {
-        posts.word(iteration, seat.size()).store(posts.number(iteration) + 1, Release);
-        seat.notify();
+    if let (Some(posts), Some(member)) = (posts(), here::region_member()) {
+        posts.word(iteration, member.size()).store(posts.number(iteration) + 1, Release);
+        member.notify();
     }
 }
 
 /// Waits until this iteration is posted.
 pub fn wait(iteration: &[u64]) {
-    if let (Some(posts), Some(seat)) = (posts(), here::seat()) {
-        let (word, number) = (posts.word(iteration, seat.size()), posts.number(iteration));
-        seat.wait(threads_in_regions, "an iteration of another member", || word.load(Acquire) > number);
+    if let (Some(posts), Some(member)) = (posts(), here::region_member()) {
+        let (word, number) = (posts.word(iteration, member.size()), posts.number(iteration));
+        member.wait(threads_in_regions, "an iteration of another member", || word.load(Acquire) > number);
     }
 }
 
@@ -69,6 +70,6 @@ impl Posts {
     }
 
     fn word(&self, iteration: &[u64], size: u32) -> &AtomicU64 {
-        &self.words[self.trip.part_of(iteration[0], size) as usize]
+        &self.words[self.space.part_of(iteration[0], size) as usize]
     }
 }

@@ -2,9 +2,9 @@
 //! whose tasks it may do.
 //!
 //! A task that is done where it is met has no more than a frame, unless it has children that are not.
-use crate::crew::{CrewSeat, ThreadGroup, ThreadTask, ThreadTeam};
 use crate::here::{self, Back, Start};
 use crate::own_waiter::cpu;
+use crate::team_state::{RegionMember, ThreadGroup, ThreadTask, ThreadTeam};
 use foregather_barrier::{Algorithm, Group};
 use foregather_host::per_thread;
 use foregather_machine::Rank;
@@ -83,15 +83,15 @@ pub(crate) struct Inside {
     _back: Back,
 }
 
-/// The calling thread is the member `rank`, in that seat.
-pub(crate) fn enter(start: &Start, rank: u32, seat: Option<Rc<CrewSeat>>) -> Inside {
-    let back = here::enter(start, rank, seat);
+/// The calling thread is the member `rank`.
+pub(crate) fn enter(start: &Start, rank: u32, member: Option<Rc<RegionMember>>) -> Inside {
+    let back = here::enter(start, rank, member);
     Inside { depth: push(Frame::default()), _back: back }
 }
 
 /// The calling thread is the member `rank` of its pool until it becomes another one.
-pub(crate) fn stay(start: &Start, rank: u32, seat: Rc<CrewSeat>) {
-    here::stay(start, rank, seat);
+pub(crate) fn stay(start: &Start, rank: u32, member: Rc<RegionMember>) {
+    here::stay(start, rank, member);
     // The program's frame, and that of the region before.
     debug_assert!(depth() <= 2, "a member of a pool is in no other region");
     if depth() < 2 {
@@ -150,7 +150,7 @@ pub(crate) fn current() -> Option<Arc<ThreadTask>> {
             let new = || {
                 let group = group.as_ref().map(|group| Arc::clone(group.group()));
                 let task = ThreadTask::new(parent.as_ref(), group, Traits::default());
-                task.begins(here::seat().map_or(0, |seat| seat.rank));
+                task.begins(here::region_member().map_or(0, |member| member.rank));
                 Arc::new(task)
             };
             parent = Some(task.get_or_insert_with(new).clone());
@@ -162,8 +162,8 @@ pub(crate) fn current() -> Option<Arc<ThreadTask>> {
 
 /// The calling thread among the tasks of its innermost region.
 pub(crate) enum TaskPlace {
-    /// It is a member of a crew.
-    Crew(Rc<CrewSeat>),
+    /// It is a member of a team.
+    TeamState(Rc<RegionMember>),
     /// It is alone.
     Alone(Arc<ThreadTeam>, Thread),
 }
@@ -171,14 +171,14 @@ pub(crate) enum TaskPlace {
 impl TaskPlace {
     pub(crate) fn team(&self) -> &Arc<ThreadTeam> {
         match self {
-            Self::Crew(seat) => &seat.crew.tasks,
+            Self::TeamState(member) => &member.state.tasks,
             Self::Alone(team, _) => team,
         }
     }
 
     pub(crate) fn cpu(&self) -> &Thread {
         match self {
-            Self::Crew(seat) => &seat.cpu,
+            Self::TeamState(member) => &member.cpu,
             Self::Alone(_, cpu) => cpu,
         }
     }
@@ -197,7 +197,7 @@ impl TaskPlace {
 
     pub(crate) fn rank(&self) -> Rank {
         match self {
-            Self::Crew(seat) => seat.rank,
+            Self::TeamState(member) => member.rank,
             Self::Alone(..) => 0,
         }
     }
@@ -205,8 +205,8 @@ impl TaskPlace {
 
 /// Where the calling thread is. The team of a region of one is made here.
 pub(crate) fn place() -> Option<TaskPlace> {
-    if let Some(seat) = here::seat() {
-        return Some(TaskPlace::Crew(seat));
+    if let Some(member) = here::region_member() {
+        return Some(TaskPlace::TeamState(member));
     }
     let alone = |frames: &mut Vec<Frame>| {
         let region = frames.iter_mut().rev().find(|frame| !frame.is_explicit)?;

@@ -1,15 +1,15 @@
-//! What the calling thread knows of where it is: its task, its seat in a team, and its way through the loops
+//! What the calling thread knows of where it is: its task, its place in a team, and where it is in the loops
 //! of the region.
 //!
-//! The task and the way are plain cells: a question costs one address computation, and they can be asked
-//! while a thread ends, when everything with a destructor is gone.
+//! The task and the state of the loops are plain cells: a question costs one address computation, and they
+//! can be asked while a thread ends, when everything with a destructor is gone.
 use crate::binding;
 use crate::contention::{ContentionGroup, OwnGroup};
-use crate::crew::CrewSeat;
 use crate::icv::{Bind, Icvs, League};
+use crate::iteration_space::IterationSpace;
 use crate::places::{Assigned, Partition, inherited};
 use crate::settings::settings;
-use crate::trip::Trip;
+use crate::team_state::RegionMember;
 use core::cell::{Cell, RefCell};
 use core::mem::ManuallyDrop;
 use core::sync::atomic::Ordering::Relaxed;
@@ -39,14 +39,14 @@ pub struct ImplicitTask {
 
 /// Where a thread is in the loops of its region.
 #[derive(Clone, Copy)]
-pub(crate) struct LoopPlace {
+pub(crate) struct LoopState {
     /// Loops and sections that it has met.
     pub(crate) loops: u32,
     /// Constructs of one member that it has met.
     pub(crate) singles: u32,
     /// The loop that it is in.
-    pub(crate) trip: Trip,
-    /// Chunks of it that were dealt to this thread by rank.
+    pub(crate) space: IterationSpace,
+    /// Chunks of it that this thread has by its rank.
     pub(crate) round: u64,
     /// The chunk whose part in order it may still have to do.
     pub(crate) chunk: (u64, u64),
@@ -69,12 +69,12 @@ const OUTSIDE: ImplicitTask = ImplicitTask {
     icvs: None,
     partition: None,
 };
-const UNTRODDEN: LoopPlace = LoopPlace { loops: 0, singles: 0, trip: Trip::NONE, round: 0, chunk: (0, 0) };
+const NO_LOOP: LoopState = LoopState { loops: 0, singles: 0, space: IterationSpace::NONE, round: 0, chunk: (0, 0) };
 
 thread_local! {
     static TASK: Cell<ImplicitTask> = const { Cell::new(OUTSIDE) };
-    static WAY: Cell<LoopPlace> = const { Cell::new(UNTRODDEN) };
-    static SEAT: UntilExit<Rc<CrewSeat>> = const { UntilExit::new(RefCell::new(None)) };
+    static LOOP: Cell<LoopState> = const { Cell::new(NO_LOOP) };
+    static MEMBER: UntilExit<Rc<RegionMember>> = const { UntilExit::new(RefCell::new(None)) };
     static OUTER: UntilExit<Arc<Outer>> = const { UntilExit::new(RefCell::new(None)) };
 }
 
@@ -157,26 +157,27 @@ pub(crate) fn lineage() -> Arc<Outer> {
     Arc::new(Outer { task: task(), outer })
 }
 
-/// The calling thread's seat; `None` in a region of one.
+/// The calling thread as a member; `None` in a region of one.
 #[inline]
-pub(crate) fn seat() -> Option<Rc<CrewSeat>> {
-    SEAT.with(|seat| seat.borrow().clone())
+pub(crate) fn region_member() -> Option<Rc<RegionMember>> {
+    MEMBER.with(|member| member.borrow().clone())
 }
 
-/// What `look` finds of the calling thread's seat; `None` in a region of one. It may not meet others.
+/// What `look` finds of the calling thread as a member; `None` in a region of one. It may not wait for
+/// others.
 #[inline]
-pub(crate) fn of_seat<T>(look: impl FnOnce(&CrewSeat) -> T) -> Option<T> {
-    SEAT.with(|seat| seat.borrow().as_deref().map(look))
-}
-
-#[inline]
-pub(crate) fn way() -> LoopPlace {
-    WAY.with(Cell::get)
+pub(crate) fn with_member<T>(look: impl FnOnce(&RegionMember) -> T) -> Option<T> {
+    MEMBER.with(|member| member.borrow().as_deref().map(look))
 }
 
 #[inline]
-pub(crate) fn go(way: LoopPlace) {
-    WAY.with(|cell| cell.set(way));
+pub(crate) fn loop_state() -> LoopState {
+    LOOP.with(Cell::get)
+}
+
+#[inline]
+pub(crate) fn set_loop_state(state: LoopState) {
+    LOOP.with(|cell| cell.set(state));
 }
 
 /// What a region begins with.
@@ -184,9 +185,9 @@ pub(crate) fn go(way: LoopPlace) {
 pub struct Opening {
     /// The threads that it asks for; 0: the default.
     pub threads: u32,
-    /// The trip of the loop, or of the sections, that it consists of: its body takes iterations without
+    /// The iterations of the loop, or the sections, that it consists of: its body takes iterations without
     /// beginning it.
-    pub trip: Option<Trip>,
+    pub space: Option<IterationSpace>,
     /// The policy by which its members go to places, if it names one.
     pub bind: Option<Bind>,
 }
@@ -202,7 +203,7 @@ pub(crate) struct Start {
     pub(crate) task: ImplicitTask,
     pub(crate) outer: Option<Arc<Outer>>,
     /// The loop that the region consists of.
-    pub(crate) trip: Option<Trip>,
+    pub(crate) space: Option<IterationSpace>,
     /// Where its members go; `None` if threads are not bound.
     places: Option<Assigned>,
 }
@@ -210,7 +211,7 @@ pub(crate) struct Start {
 impl Start {
     /// For the members of a region that the calling thread opens, and that names `clause`.
     pub(crate) fn of(size: u32, opening: Opening) -> Self {
-        let Opening { trip, bind: clause, .. } = opening;
+        let Opening { space, bind: clause, .. } = opening;
         let (here, icvs) = (task(), icvs());
         // Deeper regions may have a default of their own.
         let threads = settings().threads_at(here.level + 1).unwrap_or(icvs.threads);
@@ -227,7 +228,7 @@ impl Start {
         };
         // Outside of all regions there is nothing to tell.
         let outer = (here.level > 0).then(lineage);
-        Self { task, outer, trip, places }
+        Self { task, outer, space, places }
     }
 
     /// The task of the member `rank`, which is the calling thread and goes to its place.
@@ -244,8 +245,8 @@ impl Start {
         task
     }
 
-    fn way(&self) -> LoopPlace {
-        self.trip.map_or(UNTRODDEN, |trip| LoopPlace { loops: 1, trip, ..UNTRODDEN })
+    fn loop_state(&self) -> LoopState {
+        self.space.map_or(NO_LOOP, |space| LoopState { loops: 1, space, ..NO_LOOP })
     }
 }
 
@@ -259,32 +260,32 @@ fn bound(size: u32, bind: Bind, clause: Option<Bind>) -> (Bind, Option<Assigned>
 /// The beginning of a contention group: outside of all regions.
 pub(crate) fn first_task(league: League, icvs: Icvs, group: &OwnGroup) -> Start {
     let task = ImplicitTask { league, group: group.0, icvs: Some(icvs), ..OUTSIDE };
-    Start { task, outer: None, trip: None, places: None }
+    Start { task, outer: None, space: None, places: None }
 }
 
-/// The calling thread is the member `rank`, in that seat, until the result is dropped.
-pub(crate) fn enter(start: &Start, rank: u32, seat: Option<Rc<CrewSeat>>) -> Back {
+/// The calling thread is the member `rank` until the result is dropped.
+pub(crate) fn enter(start: &Start, rank: u32, member: Option<Rc<RegionMember>>) -> Back {
     Back {
         task: TASK.replace(start.task_of(rank)),
-        way: WAY.replace(start.way()),
-        seat: SEAT.with(|here| here.replace(seat)),
+        loops: LOOP.replace(start.loop_state()),
+        member: MEMBER.with(|here| here.replace(member)),
         outer: OUTER.with(|here| here.replace(start.outer.clone())),
     }
 }
 
 /// The calling thread, which works for a pool alone, is the member `rank` until it becomes another one, or
 /// leaves.
-pub(crate) fn stay(start: &Start, rank: u32, seat: Rc<CrewSeat>) {
+pub(crate) fn stay(start: &Start, rank: u32, member: Rc<RegionMember>) {
     TASK.set(start.task_of(rank));
-    WAY.set(start.way());
-    drop(SEAT.with(|here| here.replace(Some(seat))));
+    LOOP.set(start.loop_state());
+    drop(MEMBER.with(|here| here.replace(Some(member))));
     drop(OUTER.with(|here| here.replace(start.outer.clone())));
 }
 
 /// The calling thread is no member any more.
 pub(crate) fn leave() {
     TASK.set(OUTSIDE);
-    drop(SEAT.with(|here| here.take()));
+    drop(MEMBER.with(|here| here.take()));
     drop(OUTER.with(|here| here.take()));
 }
 
@@ -292,16 +293,16 @@ pub(crate) fn leave() {
 #[must_use = "the thread is in the region until this is dropped"]
 pub(crate) struct Back {
     task: ImplicitTask,
-    way: LoopPlace,
-    seat: Option<Rc<CrewSeat>>,
+    loops: LoopState,
+    member: Option<Rc<RegionMember>>,
     outer: Option<Arc<Outer>>,
 }
 
 impl Drop for Back {
     fn drop(&mut self) {
         TASK.set(self.task);
-        WAY.set(self.way);
-        drop(SEAT.with(|here| here.replace(self.seat.take())));
+        LOOP.set(self.loops);
+        drop(MEMBER.with(|here| here.replace(self.member.take())));
         drop(OUTER.with(|here| here.replace(self.outer.take())));
     }
 }

@@ -6,7 +6,7 @@ use core::fmt;
 /// it, and libgomp says 255.
 pub const MOST_LEVELS: u32 = 255;
 
-/// How the iterations of a loop are dealt to the members.
+/// How the iterations of a loop are distributed over the members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// By rank alone, in chunks that are known beforehand.
@@ -22,7 +22,7 @@ pub enum Kind {
 /// A kind of dealing, with its chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// How chunks are dealt.
+    /// How chunks are distributed.
     pub kind: Kind,
     /// Iterations a chunk; 0 if none were named.
     pub chunk: u64,

@@ -3,9 +3,10 @@
 //! compilers call.
 //!
 //! - [`parallel`]: a region. Each program thread has threads of its own for it (`pool.rs`), which keep their
-//!   numbers from region to region; `crew.rs` is what the members of one size share.
-//! - [`worksharing`]: loops, sections, parts in order, singles, barriers, cancellation; [`Trip`]: the
-//!   iterations of a loop, by number. The members' common progress is a ring of slots (races in `README.md`).
+//!   numbers from region to region; `team_state.rs` is what the members of one size share.
+//! - [`worksharing`]: loops, sections, parts in order, singles, barriers, cancellation; [`IterationSpace`]:
+//!   the iterations of a loop, by number. The members' common progress is a ring of slots (races in
+//!   `README.md`).
 //! - [`doacross`]: loops whose iterations wait for earlier ones.
 //! - [`places`]: sets of processors, and which member is bound to which; [`affinity_format`]: how that is
 //!   shown. [`teams`]: leagues of teams.
@@ -27,8 +28,6 @@ mod binding;
 #[cfg(not(loom))]
 mod contention;
 #[cfg(not(loom))]
-mod crew;
-#[cfg(not(loom))]
 mod device;
 #[cfg(not(loom))]
 mod display;
@@ -39,6 +38,7 @@ mod frames;
 #[cfg(not(loom))]
 mod here;
 mod icv;
+mod iteration_space;
 #[cfg(not(loom))]
 pub mod lock;
 #[cfg(not(loom))]
@@ -56,8 +56,9 @@ mod statistics;
 #[cfg(not(loom))]
 pub mod tasking;
 #[cfg(not(loom))]
+mod team_state;
+#[cfg(not(loom))]
 pub mod teams;
-mod trip;
 #[cfg(not(loom))]
 mod variables;
 #[cfg(not(loom))]
@@ -72,6 +73,7 @@ pub use device::{DeviceSettings, Offload};
 #[cfg(not(loom))]
 pub use here::{ImplicitTask, Opening, ancestor, change, icvs, partition, task};
 pub use icv::{Bind, Icvs, Kind, League, MOST_LEVELS, Schedule};
+pub use iteration_space::IterationSpace;
 #[cfg(not(loom))]
 pub use pool::{PoolProvider, close, members, open, parallel, pause};
 #[cfg(not(loom))]
@@ -80,4 +82,3 @@ pub use settings::{Settings, Shown, settings};
 pub use statistics::{Statistics, statistics};
 #[cfg(not(loom))]
 pub use teams::outside;
-pub use trip::Trip;

@@ -1,13 +1,13 @@
 //! The threads of one program thread: it opens regions, is their first member, and keeps the others between
 //! two of them.
 use crate::affinity_format;
-use crate::crew::{Crew, CrewSeat};
 use crate::frames::{self, Inside, enter};
 use crate::here::{self, ImplicitTask, Opening, Start};
 use crate::icv::Icvs;
 use crate::settings::settings;
 use crate::statistics::{self, WaitPlace};
 use crate::tasking::{self, OpenedTasks, RegionTasks};
+use crate::team_state::{RegionMember, TeamState};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use foregather_host::thread_end::PerThread;
@@ -29,8 +29,8 @@ struct Pool {
     generation: u32,
     threads: Threads<RegionTasks>,
     policy: Policy,
-    /// The crew for each size.
-    crews: Vec<Option<Arc<Crew>>>,
+    /// The state for each size.
+    states: Vec<Option<Arc<TeamState>>>,
 }
 
 // The members of a thread that calls `exit` stay: regions in destructors and `atexit` handlers need them, and
@@ -38,8 +38,8 @@ struct Pool {
 per_thread! {
     /// This thread's pools: the first for regions that it opens on its own, the next for those within them.
     static POOLS: Vec<Option<Pool>> = Vec::new();
-    /// This thread's seats, in crews of its own pools and of the one that it serves.
-    static SEATS: Vec<Rc<CrewSeat>> = Vec::new();
+    /// This thread as a member of the teams of its own pools and of the one that it serves.
+    static MEMBERS: Vec<Rc<RegionMember>> = Vec::new();
     /// The regions that this thread has opened and does its part of.
     static OPENED: Vec<Opened> = Vec::new();
 }
@@ -59,7 +59,7 @@ impl Pool {
         if let Some(account) = threads.account() {
             statistics::keep(WaitPlace::Join, 0, account);
         }
-        Ok(Self { generation: forks::generation(), threads, policy, crews: Vec::new() })
+        Ok(Self { generation: forks::generation(), threads, policy, states: Vec::new() })
     }
 
     /// Does this pool serve a region of `size` members in this process?
@@ -68,58 +68,58 @@ impl Pool {
     }
 
     #[inline(never)]
-    fn crew(&mut self, size: u32) -> Option<&Arc<Crew>> {
+    fn state(&mut self, size: u32) -> Option<&Arc<TeamState>> {
         let at = size as usize;
-        if self.crews.len() <= at {
-            self.crews.resize_with(at + 1, || None);
+        if self.states.len() <= at {
+            self.states.resize_with(at + 1, || None);
         }
-        if self.crews[at].is_none() {
-            self.crews[at] = Crew::new(size, self.policy, self.threads.fork_join()).ok().map(Arc::new);
+        if self.states[at].is_none() {
+            self.states[at] = TeamState::new(size, self.policy, self.threads.fork_join()).ok().map(Arc::new);
         }
-        self.crews[at].as_ref()
+        self.states[at].as_ref()
     }
 
-    /// Has `size` members from now on, or as many as there are threads; gives their crew if there are
+    /// Has `size` members from now on, or as many as there are threads; gives their state if there are
     /// several.
-    fn gather(&mut self, size: u32) -> Option<Arc<Crew>> {
+    fn gather(&mut self, size: u32) -> Option<Arc<TeamState>> {
         if self.threads.width() != size
             && let Err(error) = self.threads.resize(size)
         {
             report_missing(self.threads.width(), size, &error);
         }
         let size = self.threads.width();
-        (size > 1).then(|| self.crew(size).cloned()).flatten()
+        (size > 1).then(|| self.state(size).cloned()).flatten()
     }
 
     /// Calls `body` once on each of the members. Returns the first panic.
-    fn run(&mut self, crew: &Arc<Crew>, opening: Opening, body: &(impl Fn() + Sync)) -> Option<Panic> {
-        let (start, loops) = (Start::of(crew.size(), opening), AtomicU32::new(0));
+    fn run(&mut self, state: &Arc<TeamState>, opening: Opening, body: &(impl Fn() + Sync)) -> Option<Panic> {
+        let (start, loops) = (Start::of(state.size(), opening), AtomicU32::new(0));
         let part = |member: TeamMember| {
             if member.rank() > 0 {
-                let _part = WorkerPart::begin(&start, member.rank(), crew);
+                let _part = WorkerPart::begin(&start, member.rank(), state);
                 affinity_format::show_if_asked();
                 return body();
             }
-            let _inside = enter(&start, 0, Some(seat(crew, 0)));
+            let _inside = enter(&start, 0, Some(region_member(state, 0)));
             affinity_format::show_if_asked();
             body();
-            loops.store(here::way().loops, Relaxed);
+            loops.store(here::loop_state().loops, Relaxed);
         };
         statistics::count_region();
-        let left = OpenedTasks { start: &start, seat: &|| seat(crew, 0), tasks: &crew.tasks };
+        let left = OpenedTasks { start: &start, member: &|| region_member(state, 0), tasks: &state.tasks };
         let (_, panic) = self.threads.run_with(&part, HelpPolicy::Never, &left);
-        self.over(crew, loops.into_inner());
+        self.over(state, loops.into_inner());
         panic
     }
 
     /// A region is over in which the members have met `loops` loops.
-    fn over(&mut self, crew: &Crew, loops: u32) {
-        release(crew.size() - 1);
-        if crew.is_cancelled.load(Relaxed) {
-            crew.retire();
-            self.crews[crew.size() as usize] = None;
+    fn over(&mut self, state: &TeamState, loops: u32) {
+        release(state.size() - 1);
+        if state.is_cancelled.load(Relaxed) {
+            state.retire();
+            self.states[state.size() as usize] = None;
         } else {
-            crew.renew(loops);
+            state.renew(loops);
         }
     }
 
@@ -131,7 +131,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        self.crews.iter().flatten().for_each(|crew| crew.retire());
+        self.states.iter().flatten().for_each(|state| state.retire());
     }
 }
 
@@ -139,8 +139,8 @@ impl Drop for Pool {
 struct WorkerPart;
 
 impl WorkerPart {
-    fn begin(start: &Start, rank: u32, crew: &Arc<Crew>) -> Self {
-        frames::stay(start, rank, seat(crew, rank));
+    fn begin(start: &Start, rank: u32, state: &Arc<TeamState>) -> Self {
+        frames::stay(start, rank, region_member(state, rank));
         Self
     }
 }
@@ -176,22 +176,23 @@ fn report_missing(width: u32, size: u32, error: &Error) {
     }
 }
 
-/// The calling thread's seat in a crew.
+/// The calling thread as a member of a team.
 #[inline]
-fn seat(crew: &Arc<Crew>, rank: u32) -> Rc<CrewSeat> {
-    let found = SEATS.with(|seats| seats.read(|seats| seats.iter().find(|seat| Arc::ptr_eq(&seat.crew, crew)).cloned()));
-    found.unwrap_or_else(|| sit_down(crew, rank))
+fn region_member(state: &Arc<TeamState>, rank: u32) -> Rc<RegionMember> {
+    let found =
+        MEMBERS.with(|members| members.read(|members| members.iter().find(|member| Arc::ptr_eq(&member.state, state)).cloned()));
+    found.unwrap_or_else(|| join_team(state, rank))
 }
 
 #[cold]
-fn sit_down(crew: &Arc<Crew>, rank: u32) -> Rc<CrewSeat> {
-    let seat = Rc::new(CrewSeat::new(Arc::clone(crew), rank));
-    SEATS.with(|seats| {
-        let mut seats = seats.borrow_mut();
-        seats.retain(|seat| !seat.crew.is_retired());
-        seats.push(Rc::clone(&seat));
+fn join_team(state: &Arc<TeamState>, rank: u32) -> Rc<RegionMember> {
+    let member = Rc::new(RegionMember::new(Arc::clone(state), rank));
+    MEMBERS.with(|members| {
+        let mut members = members.borrow_mut();
+        members.retain(|member| !member.state.is_retired());
+        members.push(Rc::clone(&member));
     });
-    seat
+    member
 }
 
 /// Calls `body` on the calling thread alone, as a region of one thread.
@@ -259,8 +260,8 @@ pub fn parallel(opening: impl Into<Opening>, body: &(impl Fn() + Sync)) {
 /// `false`, without a call, if there is only the calling thread.
 #[inline(never)]
 fn together(size: u32, opening: Opening, body: &(impl Fn() + Sync)) -> bool {
-    let Some((mut pool, crew)) = team(size) else { return false };
-    let panic = pool.run(&crew, opening, body);
+    let Some((mut pool, state)) = team(size) else { return false };
+    let panic = pool.run(&state, opening, body);
     put_back(pool);
     if let Some(panic) = panic {
         resume_unwind(panic);
@@ -325,7 +326,7 @@ pub fn pause() -> bool {
 /// A region that the calling thread has opened and not yet closed.
 struct Opened {
     back: Inside,
-    team: Option<(Pool, Arc<Crew>)>,
+    team: Option<(Pool, Arc<TeamState>)>,
 }
 
 /// Opens a region as [`parallel`] does, in which the calling thread does its own part itself: it is the first
@@ -334,16 +335,16 @@ pub fn open(opening: impl Into<Opening>, body: impl Fn() + Send + Sync + 'static
     let opening = opening.into();
     let (back, team) = match team(reserve(opening.threads)) {
         None => (enter(&Start::of(1, opening), 0, None), None),
-        Some((mut pool, crew)) => {
-            let start = Arc::new(Start::of(crew.size(), opening));
-            let (shared, begin) = (Arc::clone(&crew), Arc::clone(&start));
+        Some((mut pool, state)) => {
+            let start = Arc::new(Start::of(state.size(), opening));
+            let (shared, begin) = (Arc::clone(&state), Arc::clone(&start));
             statistics::count_region();
             pool.threads.open(Box::new(move |member: TeamMember| {
                 let _part = WorkerPart::begin(&begin, member.rank(), &shared);
                 affinity_format::show_if_asked();
                 body();
             }));
-            (enter(&start, 0, Some(seat(&crew, 0))), Some((pool, crew)))
+            (enter(&start, 0, Some(region_member(&state, 0))), Some((pool, state)))
         }
     };
     affinity_format::show_if_asked();
@@ -353,34 +354,34 @@ pub fn open(opening: impl Into<Opening>, body: impl Fn() + Send + Sync + 'static
 /// Closes the region that the calling thread has opened last, when all members are done.
 pub fn close() {
     let Some(Opened { back, team }) = OPENED.with(|opened| opened.borrow_mut().pop()) else { return };
-    let Some((mut pool, crew)) = team else {
+    let Some((mut pool, state)) = team else {
         tasking::finish_alone();
         return drop(back);
     };
     let panic = pool.threads.close();
-    let loops = here::way().loops;
+    let loops = here::loop_state().loops;
     drop(back);
-    pool.over(&crew, loops);
+    pool.over(&state, loops);
     put_back(pool);
     if let Some(panic) = panic {
         resume_unwind(panic);
     }
 }
 
-/// A pool with members for a region of `size` reserved threads, and their crew. `None` if the calling thread
+/// A pool with members for a region of `size` reserved threads, and their state. `None` if the calling thread
 /// executes the region alone.
-fn team(size: u32) -> Option<(Pool, Arc<Crew>)> {
+fn team(size: u32) -> Option<(Pool, Arc<TeamState>)> {
     let depth = OPEN.get();
     let Some(mut pool) = (size > 1).then(|| take_pool(depth, size)).flatten() else {
         release(size - 1);
         return None;
     };
     OPEN.set(depth + 1);
-    let crew = pool.gather(size);
+    let state = pool.gather(size);
     // Threads may be fewer than were asked for.
-    release(size - crew.as_ref().map_or(1, |crew| crew.size()));
-    match crew {
-        Some(crew) => Some((pool, crew)),
+    release(size - state.as_ref().map_or(1, |state| state.size()));
+    match state {
+        Some(state) => Some((pool, state)),
         None => {
             put_back(pool);
             None

@@ -4,8 +4,8 @@
 //! each member brings the loop's bounds itself: a slot holds only how far the team has come. The first member
 //! need not fill it and the others need not wait for that. A slot is reset by the last member that leaves it,
 //! which opens it for the loop that comes a ring's length later. States and races: `README.md`.
+use crate::iteration_space::IterationSpace;
 use crate::primitive::{AtomicU32, AtomicU64, Ordering::*};
-use crate::trip::Trip;
 use core::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -89,16 +89,16 @@ impl Slot {
         self.words.iter().for_each(|words| _ = words.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
-    /// Takes iterations of a loop whose chunks are dealt as members come.
+    /// Takes iterations of a loop whose chunks go to members as they arrive.
     #[inline]
-    pub fn take(&self, trip: &Trip, is_guided: bool, size: u32) -> Option<Range<u64>> {
+    pub fn take(&self, space: &IterationSpace, is_guided: bool, size: u32) -> Option<Range<u64>> {
         // Relaxed: the number is all that is handed over.
         if !is_guided {
-            return trip.chunk(self.taken.fetch_add(1, Relaxed));
+            return space.chunk(self.taken.fetch_add(1, Relaxed));
         }
         let mut from = self.taken.load(Relaxed);
         loop {
-            let chunk = trip.guided(from, size)?;
+            let chunk = space.guided(from, size)?;
             match self.taken.compare_exchange(from, chunk.end, Relaxed, Relaxed) {
                 Ok(_) => return Some(chunk),
                 Err(now) => from = now,

@@ -1,8 +1,7 @@
 //! Tasks on threads: how they are made, and what a thread does at the points at which it may do others
 //! (OpenMP 5.2 §12).
-pub use crate::crew::{Body, TaskKind};
+pub use crate::team_state::{Body, TaskKind};
 
-use crate::crew::{Cancelled, CrewSeat, TaskJob, ThreadGroup, ThreadTask, ThreadTeam, lost};
 use crate::frames::{
     Frame, GroupHandle, TaskPlace, current, depth, end_part, enter, leave, leave_regions, place, push, tasks_alone, with_top,
 };
@@ -10,10 +9,11 @@ use crate::here::{self, ImplicitTask, Start};
 use crate::icv::Icvs;
 use crate::own_waiter::{cpu, with_waiter};
 use crate::settings::settings;
+use crate::team_state::{Cancelled, RegionMember, TaskJob, ThreadGroup, ThreadTask, ThreadTeam, lost};
 use crate::weights;
 use foregather_barrier::JoinWork;
 use foregather_machine::{Clock, Nanos, Placement, Rank, Words, block_on};
-use foregather_task::{Depend, GroupOf, May, Reductions, Traits, WAKE_WEIGHT};
+use foregather_task::{Depend, GroupOf, Reductions, TaskScope, Traits, WAKE_WEIGHT};
 use foregather_thread::Thread;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ const DEEP: usize = 64;
 fn is_cancelled(group: Option<&ThreadGroup>) -> bool {
     settings().cancellation
         && (group.is_some_and(|group| group.is_cancelled(&cpu()))
-            || here::of_seat(|seat| seat.region_is_cancelled()) == Some(true))
+            || here::with_member(|member| member.region_is_cancelled()) == Some(true))
 }
 
 /// Has the member as many tasks as make it do the next one at once?
@@ -40,7 +40,7 @@ fn is_full(team: &ThreadTeam, rank: Rank) -> bool {
 
 /// What a program says of a task that it makes.
 #[derive(Clone, Copy, Debug)]
-pub struct Made<'a> {
+pub struct TaskSpec<'a> {
     /// May it be done later, and by another member?
     pub deferred: bool,
     /// How it is done.
@@ -55,13 +55,13 @@ pub struct Made<'a> {
 }
 
 /// How a task is to be done.
-pub enum Spawned {
+pub enum TaskDispatch {
     /// Not at all: its region or its group was cancelled.
-    Never,
+    Discard,
     /// Here and now.
-    Now(TaskNow),
+    Run(TaskNow),
     /// When and where a member finds it.
-    Later(DeferredTask),
+    Defer(DeferredTask),
 }
 
 /// A task that the calling thread does here.
@@ -89,40 +89,40 @@ pub struct Event {
 }
 
 /// The calling thread meets a task.
-pub fn spawn(made: Made<'_>) -> Spawned {
-    let Made { deferred, kind, mut traits, depends, code } = made;
+pub fn spawn(spec: TaskSpec<'_>) -> TaskDispatch {
+    let TaskSpec { deferred, kind, mut traits, depends, code } = spec;
     let Some((is_final, group)) = with_top(|frame| (frame.is_final, frame.group.clone())) else {
-        return Spawned::Now(TaskNow { is_final: true, code: 0, group: None, task: None });
+        return TaskDispatch::Run(TaskNow { is_final: true, code: 0, group: None, task: None });
     };
     if is_cancelled(group.as_ref().map(|group| &**group.group())) {
-        return Spawned::Never;
+        return TaskDispatch::Discard;
     }
     let kind = TaskKind { is_final: kind.is_final || is_final, ..kind };
     let deferred = deferred && !is_final;
     let now = |group, task| TaskNow { is_final: kind.is_final, code: if deferred { code } else { 0 }, group, task };
     let weight = weights::of(code).unwrap_or(WAKE_WEIGHT);
     let is_light = || weight == 0 && traits.priority == 0 && depth() < DEEP;
-    let is_full = || here::of_seat(|seat| is_full(&seat.crew.tasks, seat.rank)) != Some(false);
+    let is_full = || here::with_member(|member| is_full(&member.state.tasks, member.rank)) != Some(false);
     if depends.is_empty() && !traits.detached && (!deferred || is_light() || is_full()) {
-        return Spawned::Now(now(group, None));
+        return TaskDispatch::Run(now(group, None));
     }
-    let Some(place) = place() else { return Spawned::Now(now(group, None)) };
+    let Some(place) = place() else { return TaskDispatch::Run(now(group, None)) };
     // The siblings that it comes after were made by this member: where all that it has made are complete, the
     // task waits for none of them.
     let is_free = || place.team().unfinished(place.cpu(), place.rank()) == 0;
     if !traits.detached && (!deferred || is_light() || place.team().size() == 1) && is_free() {
-        return Spawned::Now(now(group, None));
+        return TaskDispatch::Run(now(group, None));
     }
-    let Some(parent) = current() else { return Spawned::Now(now(group, None)) };
+    let Some(parent) = current() else { return TaskDispatch::Run(now(group, None)) };
     traits = Traits { priority: traits.priority.min(settings().max_task_priority), undeferred: !deferred, ..traits };
     let task = ThreadTask::new(Some(&parent), group.as_ref().map(|group| Arc::clone(group.group())), traits);
     let task = Arc::new(task.of_weight(weight));
     place.team().count(place.cpu(), &task, &parent);
     parent.order(place.cpu(), &task, depends);
     if deferred {
-        Spawned::Later(DeferredTask { place, task, kind, code })
+        TaskDispatch::Defer(DeferredTask { place, task, kind, code })
     } else {
-        Spawned::Now(now(group, Some((place, task))))
+        TaskDispatch::Run(now(group, Some((place, task))))
     }
 }
 
@@ -159,7 +159,7 @@ impl DeferredTask {
         if !task.is_made(cpu, Some(TaskJob { body, icvs: here::icvs(), kind, code })) {
             // Those that it comes after let it run. Many such tasks are more memory than work.
             while team.unfinished(cpu, rank) > MOST_WAITING {
-                let Some(other) = current().and_then(|current| team.take(cpu, rank, &May::Within(&current))) else { break };
+                let Some(other) = current().and_then(|current| team.take(cpu, rank, &TaskScope::Within(&current))) else { break };
                 place.put(execute(team, (cpu, rank), other, None));
             }
         } else if team.size() == 1 || is_full(team, rank) {
@@ -189,7 +189,7 @@ pub(crate) fn execute(
     team: &ThreadTeam,
     (cpu, rank): (&Thread, Rank),
     task: Arc<ThreadTask>,
-    may: Option<&May<'_, Thread, TaskJob>>,
+    scope: Option<&TaskScope<'_, Thread, TaskJob>>,
 ) -> Option<Arc<ThreadTask>> {
     let TaskJob { body, icvs, kind, code } = task.take_body(rank)?;
     let is_discarded = !kind.is_needed && is_cancelled(task.group.as_deref());
@@ -207,7 +207,7 @@ pub(crate) fn execute(
         timed(code, cpu, || within(frame, Some(icvs), body));
     }
     core::mem::forget(unwound);
-    team.end(cpu, rank, &task, may)
+    team.end(cpu, rank, &task, scope)
 }
 
 /// Does the body of a task, of which something is learnt by its code.
@@ -241,13 +241,13 @@ pub(crate) fn execute_line(
     team: &ThreadTeam,
     (cpu, rank): (&Thread, Rank),
     task: Arc<ThreadTask>,
-    may: &May<'_, Thread, TaskJob>,
+    scope: &TaskScope<'_, Thread, TaskJob>,
     goes_on: impl Fn() -> bool,
 ) {
     let mut next = Some(task);
     while let Some(task) = next {
-        next = execute(team, (cpu, rank), task, Some(may));
-        if let Some(other) = next.take_if(|next| !may.begin(next) || !goes_on()) {
+        next = execute(team, (cpu, rank), task, Some(scope));
+        if let Some(other) = next.take_if(|next| !scope.allows(next) || !goes_on()) {
             team.put(cpu, rank, other);
         }
     }
@@ -275,7 +275,7 @@ fn help(place: &TaskPlace, what: &'static str, is_over: impl Fn() -> bool) {
         return;
     }
     let Some(current) = current() else { return };
-    wait(place.team(), place.rank(), what, &May::Within(&current), is_over);
+    wait(place.team(), place.rank(), what, &TaskScope::Within(&current), is_over);
 }
 
 /// Waits until `is_over`, and does tasks meanwhile.
@@ -283,13 +283,13 @@ pub(crate) fn wait(
     team: &ThreadTeam,
     rank: Rank,
     what: &'static str,
-    may: &May<'_, Thread, TaskJob>,
+    scope: &TaskScope<'_, Thread, TaskJob>,
     is_over: impl Fn() -> bool,
 ) {
     while !is_over() {
-        match with_waiter(|cpu, waiter| block_on(team.wait((cpu, waiter, rank), what, may, &is_over))) {
+        match with_waiter(|cpu, waiter| block_on(team.wait((cpu, waiter, rank), what, scope, &is_over))) {
             Ok(None) => return,
-            Ok(Some(task)) => execute_line(team, (&cpu(), rank), task, may, || !is_over()),
+            Ok(Some(task)) => execute_line(team, (&cpu(), rank), task, scope, || !is_over()),
             Err(error) => lost(&error),
         }
     }
@@ -300,14 +300,14 @@ pub fn wait_for_children() {
     // A task that no other one knows has none.
     let Some(Some(task)) = with_top(|frame| frame.task.clone()) else { return };
     let Some(place) = place() else { return };
-    wait(place.team(), place.rank(), "children of a task", &May::Within(&task), || task.has_no_children(place.cpu()));
+    wait(place.team(), place.rank(), "children of a task", &TaskScope::Within(&task), || task.has_no_children(place.cpu()));
     task.forget_children();
 }
 
 /// Waits for those children that a task with these uses would come after.
 pub fn wait_for(depends: &[Depend]) {
-    let made = Made { deferred: false, kind: TaskKind::default(), traits: Traits::default(), depends, code: 0 };
-    if let Spawned::Now(now) = spawn(made) {
+    let spec = TaskSpec { deferred: false, kind: TaskKind::default(), traits: Traits::default(), depends, code: 0 };
+    if let TaskDispatch::Run(now) = spawn(spec) {
         now.run(|| {});
     }
 }
@@ -316,7 +316,7 @@ pub fn wait_for(depends: &[Depend]) {
 pub fn yield_to_others() {
     let Some(Some(task)) = with_top(|frame| frame.task.clone()) else { return };
     let Some(place) = place() else { return };
-    if let Some(other) = place.team().take(place.cpu(), place.rank(), &May::Within(&task)) {
+    if let Some(other) = place.team().take(place.cpu(), place.rank(), &TaskScope::Within(&task)) {
         place.put(execute(place.team(), (place.cpu(), place.rank()), other, None));
     }
 }
@@ -337,7 +337,7 @@ pub fn end_group() {
     if !is_over()
         && let (Some(place), Some(current)) = (place(), current())
     {
-        wait(place.team(), place.rank(), "the tasks of a group", &May::Of(group.group(), &current), is_over);
+        wait(place.team(), place.rank(), "the tasks of a group", &TaskScope::Of(group.group(), &current), is_over);
     }
     with_top(|frame| frame.group = group.group().outer.clone().map(GroupHandle::new));
 }
@@ -380,19 +380,19 @@ pub fn group_is_cancelled() -> bool {
 pub(crate) fn finish_alone() {
     if let Some(team) = tasks_alone() {
         let cpu = cpu();
-        wait(&team, 0, "the tasks of a region", &May::Any, || !team.is_open(&cpu));
+        wait(&team, 0, "the tasks of a region", &TaskScope::Any, || !team.is_open(&cpu));
     }
 }
 
-/// Waits for all members of a crew and all tasks of its region, and does tasks meanwhile. Returns whether the
+/// Waits for all members of a team and all tasks of its region, and does tasks meanwhile. Returns whether the
 /// region was cancelled: then the member has not met the others.
-pub(crate) fn meet(seat: &CrewSeat) -> bool {
-    seat.arrives();
+pub(crate) fn meet(member: &RegionMember) -> bool {
+    member.arrives();
     loop {
-        match seat.met_or_task() {
+        match member.met_or_task() {
             Ok(None) => return false,
             // The barrier is not borrowed: a task may cancel the region.
-            Ok(Some(task)) => execute_line(&seat.crew.tasks, (&seat.cpu, seat.rank), task, &May::Any, || true),
+            Ok(Some(task)) => execute_line(&member.state.tasks, (&member.cpu, member.rank), task, &TaskScope::Any, || true),
             Err(Cancelled) => return true,
         }
     }
@@ -402,32 +402,32 @@ pub(crate) fn meet(seat: &CrewSeat) -> bool {
 fn execute_all(team: &ThreadTeam, member: (&Thread, Rank), first: Arc<ThreadTask>, next: impl Fn() -> Option<Arc<ThreadTask>>) {
     let mut task = Some(first);
     while let Some(now) = task {
-        execute_line(team, member, now, &May::Any, || true);
+        execute_line(team, member, now, &TaskScope::Any, || true);
         task = next();
     }
 }
 
-/// The tasks of the region that the calling thread has a seat in.
+/// The tasks of the region that the calling thread is a member of.
 pub(crate) struct RegionTasks;
 
 impl JoinWork<Thread> for RegionTasks {
     type Item = Arc<ThreadTask>;
 
     fn find(&self, cpu: &Thread, rank: Rank, is_patient: bool) -> Option<Arc<ThreadTask>> {
-        here::of_seat(|seat| seat.crew.tasks.take_at_end(cpu, rank, is_patient))?
+        here::with_member(|member| member.state.tasks.take_at_end(cpu, rank, is_patient))?
     }
 
     fn put_back(&self, cpu: &Thread, rank: Rank, task: Arc<ThreadTask>) {
-        here::of_seat(|seat| seat.crew.tasks.put(cpu, rank, task));
+        here::with_member(|member| member.state.tasks.put(cpu, rank, task));
     }
 
     fn patience(&self) -> Nanos {
-        here::of_seat(|seat| seat.crew.tasks.patience()).unwrap_or(Nanos::MAX)
+        here::with_member(|member| member.state.tasks.patience()).unwrap_or(Nanos::MAX)
     }
 
     async fn run(&self, cpu: &Thread, rank: Rank, first: Arc<ThreadTask>, next: impl Fn() -> Option<Arc<ThreadTask>>) {
-        if let Some(seat) = here::seat() {
-            execute_all(&seat.crew.tasks, (cpu, rank), first, next);
+        if let Some(member) = here::region_member() {
+            execute_all(&member.state.tasks, (cpu, rank), first, next);
             end_part();
         }
     }
@@ -440,7 +440,7 @@ impl JoinWork<Thread> for RegionTasks {
 /// The tasks of the region that the calling thread has opened: it enters the region for each of them.
 pub(crate) struct OpenedTasks<'r> {
     pub(crate) start: &'r Start,
-    pub(crate) seat: &'r dyn Fn() -> Rc<CrewSeat>,
+    pub(crate) member: &'r dyn Fn() -> Rc<RegionMember>,
     pub(crate) tasks: &'r ThreadTeam,
 }
 
@@ -460,7 +460,7 @@ impl JoinWork<Thread> for OpenedTasks<'_> {
     }
 
     async fn run(&self, cpu: &Thread, rank: Rank, first: Arc<ThreadTask>, next: impl Fn() -> Option<Arc<ThreadTask>>) {
-        let _inside = enter(self.start, rank, Some((self.seat)()));
+        let _inside = enter(self.start, rank, Some((self.member)()));
         execute_all(self.tasks, (cpu, rank), first, next);
     }
 }

@@ -65,19 +65,19 @@ mod tests {
 
     #[test]
     fn what_weighs_nothing_is_done_where_it_is_met_if_it_may_be() {
-        use crate::tasking::{Made, Spawned, TaskKind, spawn};
+        use crate::tasking::{TaskDispatch, TaskKind, TaskSpec, spawn};
         use core::sync::atomic::{AtomicBool, Ordering::*};
         use foregather_task::{Access, Depend, Traits};
         use std::sync::Arc;
         let (light, depends) = (0x6000, [Depend { address: 8, access: Access::In }]);
-        let plain = Made { deferred: true, kind: TaskKind::default(), traits: Traits::default(), depends: &[], code: light };
-        let is_at_once = |made: Made<'_>| match spawn(made) {
-            Spawned::Never => unreachable!("nothing is cancelled"),
-            Spawned::Now(now) => {
+        let plain = TaskSpec { deferred: true, kind: TaskKind::default(), traits: Traits::default(), depends: &[], code: light };
+        let is_at_once = |spec: TaskSpec<'_>| match spawn(spec) {
+            TaskDispatch::Discard => unreachable!("nothing is cancelled"),
+            TaskDispatch::Run(now) => {
                 now.run(|| {});
                 true
             }
-            Spawned::Later(later) => {
+            TaskDispatch::Defer(later) => {
                 later.hand_over(Box::new(|| {}));
                 false
             }
@@ -87,23 +87,23 @@ mod tests {
             let is_short = || (0..60).for_each(|_| learn(light, Nanos(0), Nanos(6_400)));
             is_short();
             assert!(is_at_once(plain));
-            assert!(!is_at_once(Made { code: 0, ..plain }), "nothing is known of it");
+            assert!(!is_at_once(TaskSpec { code: 0, ..plain }), "nothing is known of it");
             crate::tasking::wait_for_children();
             is_short();
-            assert!(is_at_once(Made { depends: &depends, ..plain }), "no task is before it");
+            assert!(is_at_once(TaskSpec { depends: &depends, ..plain }), "no task is before it");
             is_short();
             let goes_on = Arc::new(AtomicBool::new(false));
-            let Spawned::Later(first) = spawn(Made { depends: &depends, code: 0, ..plain }) else { unreachable!() };
+            let TaskDispatch::Defer(first) = spawn(TaskSpec { depends: &depends, code: 0, ..plain }) else { unreachable!() };
             let waits = Arc::clone(&goes_on);
             first.hand_over(Box::new(move || {
                 while !waits.load(Acquire) {
                     std::thread::yield_now()
                 }
             }));
-            assert!(!is_at_once(Made { depends: &depends, ..plain }), "it may have to wait");
+            assert!(!is_at_once(TaskSpec { depends: &depends, ..plain }), "it may have to wait");
             goes_on.store(true, Release);
             crate::tasking::wait_for_children();
-            assert!(!is_at_once(Made { traits: Traits { priority: 1, ..plain.traits }, ..plain }), "its turn is another one");
+            assert!(!is_at_once(TaskSpec { traits: Traits { priority: 1, ..plain.traits }, ..plain }), "its turn is another one");
             learn(light, Nanos(6_400), Nanos(6_400));
             assert!(!is_at_once(plain), "it was long the last time");
         });

@@ -1,10 +1,10 @@
 //! Constructs that divide a region's work among its members: loops, sections, parts in order, and what one
 //! member does for all.
-use crate::here::{self, LoopPlace, threads_in_regions};
+use crate::here::{self, LoopState, threads_in_regions};
 use crate::icv::Kind;
+use crate::iteration_space::IterationSpace;
 use crate::ring::WordsFor;
 use crate::tasking;
-use crate::trip::Trip;
 use core::ffi::c_void;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering::*};
@@ -13,20 +13,20 @@ use std::sync::Arc;
 
 /// The calling thread meets a loop, or sections, that all members of its region share.
 #[inline]
-pub fn begin(trip: Trip) {
-    let way = here::way();
-    here::go(LoopPlace { loops: way.loops.wrapping_add(1), trip, round: 0, chunk: (0, 0), ..way });
-    if let Some(seat) = here::seat() {
-        let slot = seat.crew.slot(way.loops);
-        seat.wait(threads_in_regions, "loops of slower members", || slot.is_for(way.loops));
+pub fn begin(space: IterationSpace) {
+    let at = here::loop_state();
+    here::set_loop_state(LoopState { loops: at.loops.wrapping_add(1), space, round: 0, chunk: (0, 0), ..at });
+    if let Some(member) = here::region_member() {
+        let slot = member.state.slot(at.loops);
+        member.wait(threads_in_regions, "loops of slower members", || slot.is_for(at.loops));
     }
 }
 
 /// `bytes` of zeros, in words, that the members share for the loop that the calling thread has begun.
 pub fn shared_memory(bytes: usize) -> Arc<[AtomicU64]> {
     let count = bytes.div_ceil(size_of::<u64>());
-    match here::seat() {
-        Some(seat) => seat.crew.words(here::way().loops.wrapping_sub(1), WordsFor::Program, count),
+    match here::region_member() {
+        Some(member) => member.state.words(here::loop_state().loops.wrapping_sub(1), WordsFor::Program, count),
         None => (0..count).map(|_| AtomicU64::new(0)).collect(),
     }
 }
@@ -48,49 +48,51 @@ per_thread! {
 /// last. `None`: it is done with the loop.
 #[inline]
 pub fn next() -> Option<(u64, u64)> {
-    let way = here::way();
-    take_at_once(&way).unwrap_or_else(|| take(way, false)).map(|chunk| way.trip.bounds(&chunk))
+    let at = here::loop_state();
+    take_at_once(&at).unwrap_or_else(|| take(at, false)).map(|chunk| at.space.bounds(&chunk))
 }
 
-/// The next chunk of a loop that is dealt one by one, in no order, to several members: nothing is noted of
+/// The next chunk of a loop whose chunks go one by one, in no order, to several members: nothing is noted of
 /// it. `None` for other loops.
 #[inline]
-fn take_at_once(way: &LoopPlace) -> Option<Option<Range<u64>>> {
-    let LoopPlace { trip, loops, .. } = way;
-    if trip.kind != Kind::Dynamic || trip.ordered {
+fn take_at_once(at: &LoopState) -> Option<Option<Range<u64>>> {
+    let LoopState { space, loops, .. } = at;
+    if space.kind != Kind::Dynamic || space.ordered {
         return None;
     }
-    here::of_seat(|seat| {
-        if seat.loop_is_cancelled() { None } else { seat.crew.slot(loops.wrapping_sub(1)).take(trip, false, seat.size()) }
+    here::with_member(|member| {
+        if member.loop_is_cancelled() { None } else { member.state.slot(loops.wrapping_sub(1)).take(space, false, member.size()) }
     })
 }
 
 /// The next section of the calling thread, counted from 1 on. `None`: there is none left.
 #[inline]
 pub fn next_section() -> Option<u32> {
-    let way = here::way();
-    take(way, true).map(|chunk| way.trip.bounds(&chunk).0 as u32)
+    let at = here::loop_state();
+    take(at, true).map(|chunk| at.space.bounds(&chunk).0 as u32)
 }
 
-fn take(way: LoopPlace, one_by_one: bool) -> Option<Range<u64>> {
-    let LoopPlace { trip, round, .. } = way;
-    let Some(seat) = here::seat() else {
-        here::go(LoopPlace { round: round + 1, ..way });
-        return if one_by_one { trip.chunk(round) } else { (round == 0 && trip.count > 0).then_some(0..trip.count) };
+fn take(at: LoopState, one_by_one: bool) -> Option<Range<u64>> {
+    let LoopState { space, round, .. } = at;
+    let Some(member) = here::region_member() else {
+        here::set_loop_state(LoopState { round: round + 1, ..at });
+        return if one_by_one { space.chunk(round) } else { (round == 0 && space.count > 0).then_some(0..space.count) };
     };
-    if trip.ordered {
-        pass_on(way);
+    if space.ordered {
+        pass_on(at);
     }
-    if seat.loop_is_cancelled() {
+    if member.loop_is_cancelled() {
         return None;
     }
-    let (size, rank) = (seat.size(), here::task().rank);
-    let chunk = match trip.kind {
-        Kind::Static | Kind::Auto => trip.dealt(round, rank, size),
-        Kind::Dynamic | Kind::Guided => seat.crew.slot(way.loops.wrapping_sub(1)).take(&trip, trip.kind == Kind::Guided, size),
+    let (size, rank) = (member.size(), here::task().rank);
+    let chunk = match space.kind {
+        Kind::Static | Kind::Auto => space.static_chunk(round, rank, size),
+        Kind::Dynamic | Kind::Guided => {
+            member.state.slot(at.loops.wrapping_sub(1)).take(&space, space.kind == Kind::Guided, size)
+        }
     };
     let (from, to) = chunk.as_ref().map_or((0, 0), |chunk| (chunk.start, chunk.end));
-    here::go(LoopPlace { round: round + 1, chunk: (from, to), ..way });
+    here::set_loop_state(LoopState { round: round + 1, chunk: (from, to), ..at });
     chunk
 }
 
@@ -106,55 +108,55 @@ pub enum AtEnd {
 /// The calling thread is done with the loop or the sections. Returns whether the construct was cancelled.
 #[inline]
 pub fn end(end: AtEnd) -> bool {
-    let Some(seat) = here::seat() else { return false };
-    let way = here::way();
-    if way.trip.ordered {
-        pass_on(way);
-        here::go(LoopPlace { trip: Trip::NONE, chunk: (0, 0), ..way });
+    let Some(member) = here::region_member() else { return false };
+    let at = here::loop_state();
+    if at.space.ordered {
+        pass_on(at);
+        here::set_loop_state(LoopState { space: IterationSpace::NONE, chunk: (0, 0), ..at });
     }
-    let cancelled = seat.loop_is_cancelled();
-    if seat.crew.slot(way.loops.wrapping_sub(1)).leave(seat.size()) {
-        seat.notify();
+    let cancelled = member.loop_is_cancelled();
+    if member.state.slot(at.loops.wrapping_sub(1)).leave(member.size()) {
+        member.notify();
     }
     match end {
         AtEnd::NoWait => cancelled,
-        AtEnd::Barrier => cancelled | tasking::meet(&seat),
+        AtEnd::Barrier => cancelled | tasking::meet(&member),
     }
 }
 
 /// Waits until the iterations before this thread's are done with their part in order.
 pub fn ordered() {
-    let LoopPlace { trip, chunk: (from, _), loops, .. } = here::way();
-    if let Some(seat) = here::seat().filter(|_| trip.ordered) {
-        let turn = &seat.crew.slot(loops.wrapping_sub(1)).turn;
-        seat.wait(threads_in_regions, "its turn in a loop in order", || turn.load(Acquire) == from);
+    let LoopState { space, chunk: (from, _), loops, .. } = here::loop_state();
+    if let Some(member) = here::region_member().filter(|_| space.ordered) {
+        let turn = &member.state.slot(loops.wrapping_sub(1)).turn;
+        member.wait(threads_in_regions, "its turn in a loop in order", || turn.load(Acquire) == from);
     }
 }
 
 /// All parts in order of this thread's chunk are done: those of the next chunk may come.
-fn pass_on(way: LoopPlace) {
-    let (from, to) = way.chunk;
+fn pass_on(at: LoopState) {
+    let (from, to) = at.chunk;
     if from == to {
         return;
     }
-    if let Some(seat) = here::seat() {
-        let turn = &seat.crew.slot(way.loops.wrapping_sub(1)).turn;
+    if let Some(member) = here::region_member() {
+        let turn = &member.state.slot(at.loops.wrapping_sub(1)).turn;
         // A chunk without a part in order has its turn as well.
-        seat.wait(threads_in_regions, "its turn in a loop in order", || turn.load(Acquire) == from);
+        member.wait(threads_in_regions, "its turn in a loop in order", || turn.load(Acquire) == from);
         turn.store(to, Release);
-        seat.notify();
+        member.notify();
     }
-    here::go(LoopPlace { chunk: (0, 0), ..way });
+    here::set_loop_state(LoopState { chunk: (0, 0), ..at });
 }
 
 /// Is the calling thread the one that does the construct for all? Each construct that all members meet has
 /// one.
 #[inline]
 pub fn single() -> bool {
-    let way = here::way();
-    here::go(LoopPlace { singles: way.singles.wrapping_add(1), ..way });
-    let Some(seat) = here::seat() else { return true };
-    seat.crew.singles.0.choose(way.singles)
+    let at = here::loop_state();
+    here::set_loop_state(LoopState { singles: at.singles.wrapping_add(1), ..at });
+    let Some(member) = here::region_member() else { return true };
+    member.state.singles.0.choose(at.singles)
 }
 
 /// As [`single`], for a construct whose member hands values to all others: `None` for that member, which then
@@ -163,24 +165,24 @@ pub fn single_copy() -> Option<*mut c_void> {
     if single() {
         return None;
     }
-    let seat = here::seat()?;
-    tasking::meet(&seat);
-    Some(seat.crew.handed[here::way().singles as usize % 2].load(Relaxed).cast())
+    let member = here::region_member()?;
+    tasking::meet(&member);
+    Some(member.state.handed[here::loop_state().singles as usize % 2].load(Relaxed).cast())
 }
 
 /// The member that does the construct for all has its values at `data`, until the members' next barrier.
 pub fn hand_over(data: *mut c_void) {
-    if let Some(seat) = here::seat() {
+    if let Some(member) = here::region_member() {
         // Relaxed: the barrier orders it.
-        seat.crew.handed[here::way().singles as usize % 2].store(data.cast(), Relaxed);
-        tasking::meet(&seat);
+        member.state.handed[here::loop_state().singles as usize % 2].store(data.cast(), Relaxed);
+        tasking::meet(&member);
     }
 }
 
 /// Waits for all members of the region. Returns whether the region was cancelled.
 #[inline]
 pub fn barrier() -> bool {
-    here::seat().is_some_and(|seat| tasking::meet(&seat))
+    here::region_member().is_some_and(|member| tasking::meet(&member))
 }
 
 /// What a program cancels.
@@ -204,10 +206,10 @@ pub fn cancel(what: Cancels) -> bool {
         return false;
     }
     // A region of one has none to tell: its thread goes to the construct's end.
-    if let Some(seat) = here::seat() {
+    if let Some(member) = here::region_member() {
         match what {
-            Cancels::Region => seat.cancel_region(),
-            Cancels::Loop => seat.cancel_loop(),
+            Cancels::Region => member.cancel_region(),
+            Cancels::Loop => member.cancel_loop(),
             Cancels::Group => {}
         }
     }
@@ -219,8 +221,8 @@ pub fn is_cancelled(what: Cancels) -> bool {
     if what == Cancels::Group {
         return tasking::group_is_cancelled();
     }
-    here::seat().is_some_and(|seat| match what {
-        Cancels::Loop => seat.loop_is_cancelled(),
-        Cancels::Region | Cancels::Group => seat.region_is_cancelled(),
+    here::region_member().is_some_and(|member| match what {
+        Cancels::Loop => member.loop_is_cancelled(),
+        Cancels::Region | Cancels::Group => member.region_is_cancelled(),
     })
 }

@@ -4,7 +4,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering::*};
 use foregather_openmp::worksharing::{AtEnd, Cancels, barrier, begin, cancel, end, is_cancelled, next};
-use foregather_openmp::{Kind, Schedule, Trip, parallel, settings};
+use foregather_openmp::{IterationSpace, Kind, Schedule, parallel, settings};
 use std::process::Command;
 
 const SIZE: u32 = 4;
@@ -22,7 +22,7 @@ fn cancelled_loop(kind: Kind) {
     assert!(settings().cancellation);
     let (done, after) = (AtomicU32::new(0), AtomicU32::new(0));
     parallel(SIZE, &|| {
-        begin(Trip::signed(Schedule::new(kind, 1), 0, 10_000, 1));
+        begin(IterationSpace::signed(Schedule::new(kind, 1), 0, 10_000, 1));
         let mut has_cancelled = false;
         'taken: while let Some((from, to)) = next() {
             for number in from..to {
@@ -40,7 +40,7 @@ fn cancelled_loop(kind: Kind) {
         // A member that was done before hears nothing.
         assert!(end(AtEnd::Barrier) || !has_cancelled, "the member that cancels hears of it");
         // The region goes on: the next loop is whole.
-        begin(Trip::signed(Schedule::new(kind, 1), 0, 100, 1));
+        begin(IterationSpace::signed(Schedule::new(kind, 1), 0, 100, 1));
         while let Some((from, to)) = next() {
             after.fetch_add((to - from) as u32, Relaxed);
         }

@@ -4,7 +4,7 @@
 use core::sync::atomic::{AtomicU64, Ordering::*};
 use foregather_openmp::doacross::{begin, dimensions, post, wait};
 use foregather_openmp::worksharing::{AtEnd, end, next};
-use foregather_openmp::{Kind, Schedule, Trip, parallel};
+use foregather_openmp::{IterationSpace, Kind, Schedule, parallel};
 
 /// A table whose entries are sums of the entry above and the one to the left, computed row by row.
 #[test]
@@ -16,7 +16,7 @@ fn each_iteration_comes_after_those_that_it_waits_for() {
             let table: Vec<AtomicU64> = (0..ROWS * COLUMNS).map(|_| AtomicU64::new(0)).collect();
             let at = |row: u64, column: u64| &table[(row * COLUMNS + column) as usize];
             parallel(size, &|| {
-                begin(Trip::signed(Schedule::new(kind, chunk), 0, ROWS as i64, 1), &[ROWS, COLUMNS]);
+                begin(IterationSpace::signed(Schedule::new(kind, chunk), 0, ROWS as i64, 1), &[ROWS, COLUMNS]);
                 assert_eq!(dimensions(), if size > 1 { 2 } else { 0 });
                 while let Some((from, to)) = next() {
                     for (row, column) in (from..to).flat_map(|row| (0..COLUMNS).map(move |column| (row, column))) {

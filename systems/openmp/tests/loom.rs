@@ -2,7 +2,7 @@
 #![cfg(loom)]
 
 use foregather_openmp::ring::{Singles, Slot};
-use foregather_openmp::{Kind, Schedule, Trip};
+use foregather_openmp::{IterationSpace, Kind, Schedule};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering::*};
 use loom::thread;
@@ -15,12 +15,12 @@ fn two_loops(leave: fn(&Slot, u32) -> bool) {
         let slot = Arc::new(Slot::default());
         let taken: Arc<[AtomicU32; 2]> = Arc::new(Default::default());
         let member = move |slot: Arc<Slot>, taken: Arc<[AtomicU32; 2]>| {
-            let trip = Trip::signed(Schedule::new(Kind::Dynamic, 1), 0, 1, 1);
+            let space = IterationSpace::signed(Schedule::new(Kind::Dynamic, 1), 0, 1, 1);
             for (number, taken) in [0, foregather_openmp::ring::SLOTS as u32].into_iter().zip(&*taken) {
                 while !slot.is_for(number) {
                     thread::yield_now();
                 }
-                while slot.take(&trip, false, 2).is_some() {
+                while slot.take(&space, false, 2).is_some() {
                     taken.fetch_add(1, Relaxed);
                 }
                 leave(&slot, 2);

@@ -3,8 +3,8 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use foregather_openmp::tasking::{
-    Body, Made, Spawned, TaskKind, begin_group, end_group, is_final, reduce, reduced, spawn, wait_for, wait_for_children,
-    yield_to_others,
+    Body, TaskDispatch, TaskKind, TaskSpec, begin_group, end_group, is_final, reduce, reduced, spawn, wait_for,
+    wait_for_children, yield_to_others,
 };
 use foregather_openmp::worksharing::{barrier, single};
 use foregather_openmp::{parallel, task};
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-const PLAIN: Made<'static> = Made {
+const PLAIN: TaskSpec<'static> = TaskSpec {
     deferred: true,
     kind: TaskKind { is_final: false, is_needed: false },
     traits: Traits { priority: 0, undeferred: false, detached: false },
@@ -23,11 +23,11 @@ const PLAIN: Made<'static> = Made {
 };
 
 /// Makes a task.
-fn make(made: Made<'_>, body: impl FnOnce() + Send + 'static) {
-    match spawn(made) {
-        Spawned::Never => {}
-        Spawned::Now(now) => now.run(body),
-        Spawned::Later(later) => later.hand_over(Box::new(body)),
+fn make(spec: TaskSpec<'_>, body: impl FnOnce() + Send + 'static) {
+    match spawn(spec) {
+        TaskDispatch::Discard => {}
+        TaskDispatch::Run(now) => now.run(body),
+        TaskDispatch::Defer(later) => later.hand_over(Box::new(body)),
     }
 }
 
@@ -131,7 +131,7 @@ fn tasks_that_name_an_address_keep_their_order() {
                 for number in 0..200 {
                     let seen = Arc::clone(&seen);
                     let depends = [Depend { address: 8, access: Access::Out }];
-                    make(Made { depends: &depends, ..PLAIN }, move || seen.lock().unwrap().push(number));
+                    make(TaskSpec { depends: &depends, ..PLAIN }, move || seen.lock().unwrap().push(number));
                 }
                 wait_for(&[Depend { address: 8, access: Access::In }]);
                 assert_eq!(seen.lock().unwrap().len(), 200);
@@ -148,7 +148,7 @@ fn a_chain_of_a_million_tasks_needs_no_stack_and_keeps_nothing() {
         if single() {
             for _ in 0..1_000_000 {
                 let done = Arc::clone(&done);
-                make(Made { depends: &[Depend { address: 8, access: Access::Out }], ..PLAIN }, move || {
+                make(TaskSpec { depends: &[Depend { address: 8, access: Access::Out }], ..PLAIN }, move || {
                     _ = done.fetch_add(1, Relaxed)
                 });
             }
@@ -183,7 +183,7 @@ fn descendants_of_a_final_task_are_done_where_they_are_met() {
         if !single() {
             return;
         }
-        make(Made { kind: TaskKind { is_final: true, ..PLAIN.kind }, ..PLAIN }, || {
+        make(TaskSpec { kind: TaskKind { is_final: true, ..PLAIN.kind }, ..PLAIN }, || {
             let here = thread::current().id();
             assert!(is_final());
             let seen = Arc::new(AtomicU32::new(0));
@@ -209,12 +209,12 @@ fn a_detached_task_is_complete_when_its_event_is_fulfilled() {
             }
             let (fulfilled, after) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(9)));
             let depends = [Depend { address: 8, access: Access::Out }];
-            let detached = Made { traits: Traits { detached: true, ..PLAIN.traits }, depends: &depends, ..PLAIN };
-            let Spawned::Later(later) = spawn(detached) else { panic!("it has an event") };
+            let detached = TaskSpec { traits: Traits { detached: true, ..PLAIN.traits }, depends: &depends, ..PLAIN };
+            let TaskDispatch::Defer(later) = spawn(detached) else { panic!("it has an event") };
             let event = later.event();
             later.hand_over(Box::new(|| {}));
             let (seen, told) = (Arc::clone(&fulfilled), Arc::clone(&after));
-            make(Made { depends: &depends, ..PLAIN }, move || told.store(seen.load(Acquire), Relaxed));
+            make(TaskSpec { depends: &depends, ..PLAIN }, move || told.store(seen.load(Acquire), Relaxed));
             // By a thread that has no region.
             let told = Arc::clone(&fulfilled);
             let other = thread::spawn(move || {
@@ -272,7 +272,7 @@ fn a_thread_that_yields_may_do_a_child() {
 fn a_light_task_is_done_by_another_member_if_its_maker_stays_away() {
     // One with a priority is not done where it is met, although there are no priorities unless a user asks.
     const URGENT: Traits = Traits { priority: 1, undeferred: false, detached: false };
-    const LIGHT: Made<'static> = Made { code: 0x2000, traits: URGENT, ..PLAIN };
+    const LIGHT: TaskSpec<'static> = TaskSpec { code: 0x2000, traits: URGENT, ..PLAIN };
     parallel(2, &|| {
         if single() {
             for _ in 0..200 {
@@ -298,7 +298,7 @@ fn a_light_task_is_done_by_another_member_if_its_maker_stays_away() {
 #[test]
 fn a_line_of_light_tasks_that_make_each_other_needs_no_deep_stack() {
     fn make_next(left: u32, done: &Arc<AtomicU32>) {
-        const LIGHT: Made<'static> = Made { code: 0x5000, ..PLAIN };
+        const LIGHT: TaskSpec<'static> = TaskSpec { code: 0x5000, ..PLAIN };
         let done = Arc::clone(done);
         make(LIGHT, move || {
             done.fetch_add(1, Relaxed);
@@ -444,7 +444,7 @@ impl Trace {
         let traits = Traits { priority: priority.into(), ..PLAIN.traits };
         // Leaves are known to be light before long.
         let code = if is_leaf { 0x4000 } else { 0 };
-        make(Made { deferred, traits, depends: &depends, code, ..PLAIN }, body);
+        make(TaskSpec { deferred, traits, depends: &depends, code, ..PLAIN }, body);
     }
 
     /// Those tasks have ended by now.

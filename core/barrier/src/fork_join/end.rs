@@ -149,7 +149,7 @@ impl<C: Cpu> End<C> {
 
     /// After a wait that ended with that error: one whose patience was over takes any work.
     #[cold]
-    pub(super) fn after<E, W: JoinWork<C>>(
+    pub(super) fn on_timeout<E, W: JoinWork<C>>(
         &self,
         error: Error,
         deadline: Nanos,

@@ -99,7 +99,7 @@ impl<C: Cpu> Leader<C> {
                     Ok(found) => found,
                     Err(rest) => match rest.await {
                         Ok(found) => found,
-                        Err(error) => this.end.after(error, deadline, this.region, work)?,
+                        Err(error) => this.end.on_timeout(error, deadline, this.region, work)?,
                     },
                 };
                 match found {

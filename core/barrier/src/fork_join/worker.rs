@@ -97,7 +97,7 @@ impl<C: Cpu> Worker<C> {
                             this.may_be_late().await;
                             found
                         }
-                        Err(error) => this.end.after(error, deadline, this.seen.get(), work)?,
+                        Err(error) => this.end.on_timeout(error, deadline, this.seen.get(), work)?,
                     },
                 };
                 match found {

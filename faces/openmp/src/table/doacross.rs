@@ -4,7 +4,7 @@ use super::reductions::share;
 use crate::export::{Entry, entries, jump};
 use core::ffi::{c_long, c_uint, c_ulonglong, c_void};
 use core::sync::atomic::AtomicPtr;
-use foregather_openmp::{Kind, Trip, doacross};
+use foregather_openmp::{IterationSpace, Kind, doacross};
 
 /// A number in one of a loop's dimensions.
 trait Count: Bound + Copy {
@@ -48,7 +48,7 @@ unsafe fn begin<T: Count>(
 ) -> bool {
     // SAFETY: by this function's contract.
     let counts = unsafe { read(counts, dimensions as usize) };
-    doacross::begin(Trip::unsigned(schedule(kind, chunk), true, 0, counts.first().copied().unwrap_or(0), 1), &counts);
+    doacross::begin(IterationSpace::unsigned(schedule(kind, chunk), true, 0, counts.first().copied().unwrap_or(0), 1), &counts);
     // SAFETY: by this function's contract.
     unsafe {
         share(reductions, memory);

@@ -43,9 +43,9 @@ entries! {
 
 /// The program's locks under a node: nested ones of C are a `$nest` each, and Fortran's are `$more`.
 macro_rules! locks {
-    ($($way:ident:)? $node:literal $nest:ty { $($more:tt)* }) => {
+    ($($place:ident:)? $node:literal $nest:ty { $($more:tt)* }) => {
         entries! {
-            $($way:)?
+            $($place:)?
             $node {
                 fn omp_init_lock(lock: *mut Lock) {
                     // SAFETY: the program passes memory for a lock, which no thread uses yet.

@@ -6,16 +6,16 @@ use super::reductions::share;
 use crate::export::entries;
 use core::ffi::{c_long, c_uint, c_ulonglong, c_void};
 use foregather_openmp::worksharing::{self, AtEnd};
-use foregather_openmp::{Kind, Schedule, Trip, icvs};
+use foregather_openmp::{IterationSpace, Kind, Schedule, icvs};
 
 /// A loop over signed numbers, whose schedule the program names or leaves to the runtime.
-pub(super) fn signed(kind: Option<Kind>, chunk: c_long, start: c_long, end: c_long, step: c_long) -> Trip {
-    Trip::signed(schedule(kind, chunk.max(0) as u64), start, end, step)
+pub(super) fn signed(kind: Option<Kind>, chunk: c_long, start: c_long, end: c_long, step: c_long) -> IterationSpace {
+    IterationSpace::signed(schedule(kind, chunk.max(0) as u64), start, end, step)
 }
 
 /// A loop over unsigned numbers, up or down.
-fn unsigned(kind: Option<Kind>, chunk: u64, up: bool, start: u64, end: u64, step: u64) -> Trip {
-    Trip::unsigned(schedule(kind, chunk), up, start, end, step)
+fn unsigned(kind: Option<Kind>, chunk: u64, up: bool, start: u64, end: u64, step: u64) -> IterationSpace {
+    IterationSpace::unsigned(schedule(kind, chunk), up, start, end, step)
 }
 
 pub(super) fn schedule(kind: Option<Kind>, chunk: u64) -> Schedule {
@@ -26,8 +26,8 @@ pub(super) fn schedule(kind: Option<Kind>, chunk: u64) -> Schedule {
 ///
 /// # Safety
 /// As [`next`].
-unsafe fn begin<T: Bound>(trip: Trip, from: *mut T, to: *mut T) -> bool {
-    worksharing::begin(trip);
+unsafe fn begin<T: Bound>(space: IterationSpace, from: *mut T, to: *mut T) -> bool {
+    worksharing::begin(space);
     // SAFETY: by this function's contract.
     unsafe { next(from, to) }
 }
@@ -195,8 +195,14 @@ pub(super) fn numbered(schedule: c_long) -> Option<Kind> {
 ///
 /// # Safety
 /// The pointers are null, or variables of the calling thread.
-unsafe fn start<T: Bound>(trip: Trip, from: *mut T, to: *mut T, reductions: *mut usize, memory: *mut *mut c_void) -> bool {
-    worksharing::begin(trip);
+unsafe fn start<T: Bound>(
+    space: IterationSpace,
+    from: *mut T,
+    to: *mut T,
+    reductions: *mut usize,
+    memory: *mut *mut c_void,
+) -> bool {
+    worksharing::begin(space);
     // SAFETY: by this function's contract.
     unsafe {
         share(reductions, memory);
@@ -219,9 +225,9 @@ pub(super) mod by_number {
                 first: c_long, end: c_long, step: c_long, schedule: c_long, chunk: c_long,
                 from: *mut c_long, to: *mut c_long, reductions: *mut usize, memory: *mut *mut c_void,
             ) -> bool {
-                let trip = signed(numbered(schedule), chunk, first, end, step).ordered(true);
+                let space = signed(numbered(schedule), chunk, first, end, step).ordered(true);
                 // SAFETY: the compiler passes variables of the calling thread.
-                unsafe { start(trip, from, to, reductions, memory) }
+                unsafe { start(space, from, to, reductions, memory) }
             }
             fn GOMP_loop_ull_start(
                 up: bool, first: c_ulonglong, end: c_ulonglong, step: c_ulonglong, schedule: c_long, chunk: c_ulonglong,
@@ -234,12 +240,12 @@ pub(super) mod by_number {
                 up: bool, first: c_ulonglong, end: c_ulonglong, step: c_ulonglong, schedule: c_long, chunk: c_ulonglong,
                 from: *mut c_ulonglong, to: *mut c_ulonglong, reductions: *mut usize, memory: *mut *mut c_void,
             ) -> bool {
-                let trip = unsigned(numbered(schedule), chunk, up, first, end, step).ordered(true);
+                let space = unsigned(numbered(schedule), chunk, up, first, end, step).ordered(true);
                 // SAFETY: the compiler passes variables of the calling thread.
-                unsafe { start(trip, from, to, reductions, memory) }
+                unsafe { start(space, from, to, reductions, memory) }
             }
             fn GOMP_sections2_start(count: c_uint, reductions: *mut usize, memory: *mut *mut c_void) -> c_uint {
-                worksharing::begin(Trip::sections(count));
+                worksharing::begin(IterationSpace::sections(count));
                 // SAFETY: the compiler passes a description, or none, and a variable of the calling thread.
                 unsafe { share(reductions, memory) };
                 worksharing::next_section().unwrap_or(0)

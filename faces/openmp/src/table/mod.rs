@@ -1,6 +1,5 @@
 //! The symbols, a file a family.
 mod allocators;
-mod asked;
 mod doacross;
 mod interop;
 mod locks;
@@ -8,6 +7,7 @@ mod loops;
 mod openacc;
 mod places;
 mod provider;
+mod queries;
 mod reductions;
 mod regions;
 mod targets;
@@ -28,8 +28,8 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
         locks::TABLE,
         locks::new::TABLE,
         locks::old::TABLE,
-        asked::TABLE,
-        asked::told::TABLE,
+        queries::TABLE,
+        queries::told::TABLE,
     ];
     let places = [places::TABLE, places::numbered::TABLE, places::shown::TABLE, allocators::TABLE];
     let teams = [teams::TABLE, teams::limits::TABLE, teams::leagues::TABLE, teams::errors::TABLE, interop::TABLE];

@@ -1,5 +1,5 @@
 //! Places, the threads bound to them, and texts about both.
-use super::asked::{int, questions};
+use super::queries::{int, questions};
 use crate::export::entries;
 use core::ffi::{CStr, c_char, c_int};
 use foregather_openmp::{Shown, affinity_format, icvs, partition, place, settings};

@@ -3,7 +3,7 @@ use super::loops::signed;
 use crate::export::entries;
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use foregather_openmp::worksharing::{self, AtEnd, Cancels};
-use foregather_openmp::{Bind, Kind, Opening, Trip, close, open, parallel};
+use foregather_openmp::{Bind, IterationSpace, Kind, Opening, close, open, parallel};
 
 /// The body of a region, as the compiler has taken it out of its function.
 pub(super) type Body = unsafe extern "C" fn(*mut c_void);
@@ -32,22 +32,22 @@ pub(super) fn call(body: Body, data: *mut c_void) {
 }
 
 /// What the compiler asks of a region.
-pub(super) fn opening(threads: c_uint, flags: c_uint, trip: Option<Trip>) -> Opening {
+pub(super) fn opening(threads: c_uint, flags: c_uint, space: Option<IterationSpace>) -> Opening {
     /// The bits of the policy by which members go to places.
     const BIND: c_uint = 7;
-    Opening { threads, trip, bind: Bind::numbered(flags & BIND) }
+    Opening { threads, space, bind: Bind::numbered(flags & BIND) }
 }
 
-fn region(body: Body, data: *mut c_void, threads: c_uint, flags: c_uint, trip: Option<Trip>) {
+fn region(body: Body, data: *mut c_void, threads: c_uint, flags: c_uint, space: Option<IterationSpace>) {
     let outlined = Outlined { body, data };
-    parallel(opening(threads, flags, trip), &|| outlined.call());
+    parallel(opening(threads, flags, space), &|| outlined.call());
 }
 
 /// Opens a region whose opener calls the body itself, before it closes the region: as programs of compilers
 /// before GCC 4.9 do.
-fn open_region(body: Body, data: *mut c_void, threads: c_uint, trip: Option<Trip>) {
+fn open_region(body: Body, data: *mut c_void, threads: c_uint, space: Option<IterationSpace>) {
     let outlined = Outlined { body, data };
-    open(opening(threads, 0, trip), move || outlined.call());
+    open(opening(threads, 0, space), move || outlined.call());
 }
 
 /// The bits by which a program says what it cancels.
@@ -141,7 +141,7 @@ entries! {
             open_region(body, data, threads, Some(signed(None, 0, start, end, step)));
         }
         fn GOMP_parallel_sections_start(body: Body, data: *mut c_void, threads: c_uint, count: c_uint) {
-            open_region(body, data, threads, Some(Trip::sections(count)));
+            open_region(body, data, threads, Some(IterationSpace::sections(count)));
         }
         fn GOMP_parallel_end() {
             close();
@@ -159,7 +159,7 @@ entries! {
             worksharing::hand_over(data);
         }
         fn GOMP_sections_start(count: c_uint) -> c_uint {
-            worksharing::begin(Trip::sections(count));
+            worksharing::begin(IterationSpace::sections(count));
             worksharing::next_section().unwrap_or(0)
         }
         fn GOMP_sections_next() -> c_uint {
@@ -177,7 +177,7 @@ entries! {
             region(body, data, threads, flags, None);
         }
         fn GOMP_parallel_sections(body: Body, data: *mut c_void, threads: c_uint, count: c_uint, flags: c_uint) {
-            region(body, data, threads, flags, Some(Trip::sections(count)));
+            region(body, data, threads, flags, Some(IterationSpace::sections(count)));
         }
         fn GOMP_barrier_cancel() -> bool {
             worksharing::barrier()

@@ -1,6 +1,6 @@
 //! Target regions and the data that they map, on the host: it has the program's own memory, so nothing is
 //! copied but what a region has for itself, and every number of a device is taken for the host's.
-use super::asked::questions;
+use super::queries::questions;
 use super::tasks::{named, uses};
 use crate::export::entries;
 use crate::table::regions::Body;

@@ -3,9 +3,9 @@ use super::reductions::{described, register, share};
 use super::regions::{Body, Outlined, opening};
 use crate::export::entries;
 use core::ffi::{c_int, c_long, c_uint, c_ulong, c_ulonglong, c_void};
-use foregather_openmp::tasking::{self, Event, Made, Spawned, TaskKind, TaskNow};
+use foregather_openmp::tasking::{self, Event, TaskDispatch, TaskKind, TaskNow, TaskSpec};
 use foregather_openmp::worksharing::{self, AtEnd};
-use foregather_openmp::{Trip, parallel, task};
+use foregather_openmp::{IterationSpace, parallel, task};
 use foregather_task::{Access, Depend, GroupOf, Traits};
 use std::sync::OnceLock;
 
@@ -41,10 +41,10 @@ struct Passed {
 
 impl Passed {
     /// What the compiler says of the task. What a copier has built the task's body destroys.
-    fn made<'a>(&self, deferred: bool, flags: u32, priority: c_int, depends: &'a [Depend]) -> Made<'a> {
+    fn spec<'a>(&self, deferred: bool, flags: u32, priority: c_int, depends: &'a [Depend]) -> TaskSpec<'a> {
         let kind = TaskKind { is_final: flags & flags::FINAL != 0, is_needed: self.copier.is_some() };
         let traits = Traits { priority: priority.max(0) as u32, detached: flags & flags::DETACH != 0, ..Traits::default() };
-        Made { deferred, kind, traits, depends, code: self.body as usize }
+        TaskSpec { deferred, kind, traits, depends, code: self.body as usize }
     }
 
     /// The data in memory of their own.
@@ -207,14 +207,14 @@ unsafe fn task_loop(passed: Passed, flags: u32, asked: u64, priority: c_int, ite
             let bounds = [from, to].map(|iteration| first.wrapping_add(iteration.wrapping_mul(step)));
             // SAFETY: by this function's contract the data begin with the bounds.
             let fill = |data: *mut c_void| unsafe { data.cast::<[u64; 2]>().write(bounds) };
-            match tasking::spawn(passed.made(flags & flags::IF != 0, flags, priority, &[])) {
-                Spawned::Never => {}
-                Spawned::Now(now) => {
+            match tasking::spawn(passed.spec(flags & flags::IF != 0, flags, priority, &[])) {
+                TaskDispatch::Discard => {}
+                TaskDispatch::Run(now) => {
                     let own = passed.copy();
                     fill(own.at);
                     now.run(|| own.pass_to(passed.body));
                 }
-                Spawned::Later(later) => later.hand_over(passed.later(fill)),
+                TaskDispatch::Defer(later) => later.hand_over(passed.later(fill)),
             }
             from = to;
         }
@@ -256,7 +256,7 @@ entries! {
             let depends = if flags & flags::DEPEND != 0 { unsafe { uses(depend) } } else { Vec::new() };
             // Compilers before GCC 6 pass no priority.
             let priority = if flags & flags::PRIORITY != 0 { priority } else { 0 };
-            let made = passed.made(deferred, flags, priority, &depends);
+            let spec = passed.spec(deferred, flags, priority, &depends);
             // The data of a detached task begin with its event, which the program is told, too.
             let tell = |event: Event, data: *mut c_void| {
                 let event = Box::into_raw(Box::new(event)).cast_const().cast::<c_void>();
@@ -267,14 +267,14 @@ entries! {
                     data.cast::<*const c_void>().write(event);
                 }
             };
-            let detached = made.traits.detached;
-            match tasking::spawn(made) {
-                Spawned::Never => {}
-                Spawned::Now(now) => {
+            let detached = spec.traits.detached;
+            match tasking::spawn(spec) {
+                TaskDispatch::Discard => {}
+                TaskDispatch::Run(now) => {
                     now.event().filter(|_| detached).into_iter().for_each(|event| tell(event, data));
                     passed.now(now);
                 }
-                Spawned::Later(later) => {
+                TaskDispatch::Defer(later) => {
                     let event = detached.then(|| later.event());
                     let fill = |data| event.into_iter().for_each(|event| tell(event, data));
                     later.hand_over(passed.later(fill));
@@ -365,7 +365,7 @@ entries! {
     }
     "GOMP_5.1" {
         fn GOMP_scope_start(description: *mut usize) {
-            worksharing::begin(Trip::NONE);
+            worksharing::begin(IterationSpace::NONE);
             // SAFETY: the compiler passes a description, or none.
             unsafe { share(description, core::ptr::null_mut()) };
             worksharing::end(AtEnd::NoWait);
@@ -375,11 +375,11 @@ entries! {
         fn GOMP_taskwait_depend_nowait(depend: *const *const c_void) {
             // SAFETY: the compiler passes such a list.
             let depends = unsafe { uses(depend) };
-            let made = Made { deferred: true, kind: TaskKind::default(), traits: Traits::default(), depends: &depends, code: 0 };
-            match tasking::spawn(made) {
-                Spawned::Never => {}
-                Spawned::Now(now) => now.run(|| {}),
-                Spawned::Later(later) => later.hand_over(Box::new(|| {})),
+            let spec = TaskSpec { deferred: true, kind: TaskKind::default(), traits: Traits::default(), depends: &depends, code: 0 };
+            match tasking::spawn(spec) {
+                TaskDispatch::Discard => {}
+                TaskDispatch::Run(now) => now.run(|| {}),
+                TaskDispatch::Defer(later) => later.hand_over(Box::new(|| {})),
             }
         }
     }

@@ -1,5 +1,5 @@
 //! Leagues of teams, and what a program says of its own errors.
-use super::asked::{int, questions};
+use super::queries::{int, questions};
 use crate::export::entries;
 use crate::table::regions::{Body, call};
 use core::ffi::{c_char, c_int, c_uint, c_void};

@@ -1,9 +1,9 @@
 //! Places: sets of processors to which the threads of regions are bound, and which member goes to which.
-mod asked;
 mod bind;
+mod env;
 mod list;
 
-pub use asked::PlaceSettings;
 pub use bind::Partition;
 pub(crate) use bind::{Assigned, inherited};
+pub use env::PlaceSettings;
 pub use list::{listed, ranges};

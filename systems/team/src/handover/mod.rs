@@ -1,7 +1,7 @@
 //! The hand-over of a borrowed closure to threads that outlive it: the only place of this crate that is
 //! unsafe.
 //!
-//! A call leaves a pointer to its closure on the desk, opens a region, and takes part in it. A member reads
+//! A call leaves a pointer to its closure in the slot, opens a region, and takes part in it. A member reads
 //! the pointer only after it has taken a part of that region, and the region is over only when all parts are
 //! done (races T6 to T8 of `core/barrier/README.md`). So no member has the pointer before the call has begun
 //! or after it has returned.
@@ -36,8 +36,8 @@ struct RegionWork {
     size: u32,
 }
 
-/// Where the leader leaves a job for the members that take its parts.
-struct WorkDesk {
+/// Where the leader publishes a job for the members that take its parts.
+struct JobSlot {
     job: CachePadded<UnsafeCell<RegionWork>>,
     panicked: AtomicBool,
     /// The first panic of the region.
@@ -47,11 +47,11 @@ struct WorkDesk {
 // SAFETY: the leader writes `job` while no part of a region is taken, and only members that have taken a part
 // read it; the words of the team order the two. What `work` points to is `Sync` and is borrowed until the
 // region is over.
-unsafe impl Sync for WorkDesk {}
-// SAFETY: the accesses to `job` are ordered as for `Sync`, wherever the desk lies.
-unsafe impl Send for WorkDesk {}
+unsafe impl Sync for JobSlot {}
+// SAFETY: the accesses to `job` are ordered as for `Sync`, wherever the slot lies.
+unsafe impl Send for JobSlot {}
 
-impl WorkDesk {
+impl JobSlot {
     fn new() -> Self {
         let job = RegionWork { call: call::<fn(TeamMember)>, work: core::ptr::null(), size: 0 };
         Self { job: CachePadded(UnsafeCell::new(job)), panicked: AtomicBool::new(false), panic: Mutex::new(None) }
@@ -103,12 +103,12 @@ unsafe fn call<F: Fn(TeamMember)>(work: *const (), member: TeamMember) -> Result
 /// What all members have.
 struct Shared<W> {
     team: ForkJoin<Thread>,
-    desk: WorkDesk,
+    slot: JobSlot,
     work: W,
 }
 
 /// The work of regions, of which a panic is kept as one of a part is: the other members go on.
-struct CatchPanics<'s, W>(&'s W, &'s WorkDesk);
+struct CatchPanics<'s, W>(&'s W, &'s JobSlot);
 
 impl<W: JoinWork<Thread>> JoinWork<Thread> for CatchPanics<'_, W> {
     type Item = W::Item;
@@ -165,7 +165,7 @@ impl<W: JoinWork<Thread> + Send + Sync + 'static> Threads<W> {
     /// # Errors
     /// As [`Threads::new`].
     pub fn with_work(most: u32, policy: Policy, stack_bytes: Option<usize>, work: W) -> Result<Self, Error> {
-        let shared = Arc::new(Shared { team: ForkJoin::new(most)?, desk: WorkDesk::new(), work });
+        let shared = Arc::new(Shared { team: ForkJoin::new(most)?, slot: JobSlot::new(), work });
         let cpu = Thread::current();
         let wake = cpu.costs().remote_wake;
         let mut leader = shared.team.leader(cpu, policy)?;
@@ -209,7 +209,7 @@ impl<W: JoinWork<Thread> + Send + Sync + 'static> Threads<W> {
         while self.width < width.min(self.shared.team.size()) {
             if self.started == self.width {
                 let (shared, rank, policy) = (Arc::clone(&self.shared), self.width, self.policy);
-                let body = move |cpu| follow(&shared, cpu, rank, policy);
+                let body = move |cpu| worker_main(&shared, cpu, rank, policy);
                 foregather_thread::start(&format!("team {rank}"), self.stack_bytes, body)?;
                 self.started += 1;
             }
@@ -241,20 +241,20 @@ impl<W: JoinWork<Thread> + Send + Sync + 'static> Threads<W> {
         left: &impl JoinWork<Thread>,
     ) -> (Course, Option<Panic>) {
         assert!(self.opened.is_none(), "a region of this team is open");
-        self.leave_job(RegionWork { call: call::<F>, work: core::ptr::from_ref(work).cast(), size: self.width });
-        let Self { leader: Some(leader), shared, .. } = self else { not_over("it has no leader") };
-        let desk = &shared.desk;
+        self.publish_job(RegionWork { call: call::<F>, work: core::ptr::from_ref(work).cast(), size: self.width });
+        let Self { leader: Some(leader), shared, .. } = self else { abort_open_region("it has no leader") };
+        let slot = &shared.slot;
         let open = OpenRegion;
         let part = async |rank| {
             // SAFETY: the leader calls this for part 0 and for parts that its exchange has taken.
-            unsafe { desk.part(rank) }
+            unsafe { slot.part(rank) }
         };
-        let course = match block_on(leader.region_with(patience, part, &CatchPanics(left, desk))) {
+        let course = match block_on(leader.region_with(patience, part, &CatchPanics(left, slot))) {
             Ok(course) => course,
-            Err(error) => not_over(&error.to_string()),
+            Err(error) => abort_open_region(&error.to_string()),
         };
         core::mem::forget(open);
-        (course, desk.take_panic())
+        (course, slot.take_panic())
     }
 
     /// Opens a region in which each worker does `work` once, and its leader what it likes until
@@ -266,27 +266,27 @@ impl<W: JoinWork<Thread> + Send + Sync + 'static> Threads<W> {
         assert!(self.opened.is_none(), "a region of this team is open");
         // In a place of its own: `self` may be moved.
         let work = core::ptr::from_ref(&**self.opened.insert(Box::new(work))).cast();
-        self.leave_job(RegionWork { call: call::<WorkersPart>, work, size: self.width });
-        let Self { leader: Some(leader), .. } = self else { not_over("it has no leader") };
+        self.publish_job(RegionWork { call: call::<WorkersPart>, work, size: self.width });
+        let Self { leader: Some(leader), .. } = self else { abort_open_region("it has no leader") };
         if let Err(error) = leader.handle.fork() {
-            not_over(&error.to_string());
+            abort_open_region(&error.to_string());
         }
     }
 
     /// Waits until all workers have done their part of the open region. Returns the first panic.
     pub fn close(&mut self) -> Option<Panic> {
-        let Self { leader: Some(leader), shared, opened, .. } = self else { not_over("it has no leader") };
-        if let Err(error) = block_on(leader.handle.join_with(&CatchPanics(&shared.work, &shared.desk))) {
-            not_over(&error.to_string());
+        let Self { leader: Some(leader), shared, opened, .. } = self else { abort_open_region("it has no leader") };
+        if let Err(error) = block_on(leader.handle.join_with(&CatchPanics(&shared.work, &shared.slot))) {
+            abort_open_region(&error.to_string());
         }
         *opened = None;
-        shared.desk.take_panic()
+        shared.slot.take_panic()
     }
 
-    /// Leaves a job for the members of the next region.
+    /// Publishes a job for the members of the next region.
     #[inline]
-    fn leave_job(&mut self, job: RegionWork) {
-        let Self { leader: Some(leader), shared, by, .. } = self else { not_over("it has no leader") };
+    fn publish_job(&mut self, job: RegionWork) {
+        let Self { leader: Some(leader), shared, by, .. } = self else { abort_open_region("it has no leader") };
         if *by != this_thread() {
             reached("team:J5");
             *by = this_thread();
@@ -294,7 +294,7 @@ impl<W: JoinWork<Thread> + Send + Sync + 'static> Threads<W> {
         }
         // SAFETY: no region is open, since `run` ends with its join and both functions that open one ask for
         // that, so no member has a part; and this call has the leader to itself.
-        unsafe { *shared.desk.job.0.get() = job };
+        unsafe { *shared.slot.job.0.get() = job };
     }
 
     /// Forgets the threads in a child of a fork: they do not exist there, and what they or the parent's
@@ -322,14 +322,14 @@ struct OpenRegion;
 
 impl Drop for OpenRegion {
     fn drop(&mut self) {
-        not_over("its leader was interrupted");
+        abort_open_region("its leader was interrupted");
     }
 }
 
 /// Ends the process, since it cannot go on: members may still work on what the caller would take away. A
 /// panic that may not leave its function does that, and prints why.
 #[cold]
-fn not_over(why: &str) -> ! {
+fn abort_open_region(why: &str) -> ! {
     extern "C" fn end(why: &&str) -> ! {
         panic!("a region of a team was left before all its parts were done: {why}");
     }
@@ -337,14 +337,14 @@ fn not_over(why: &str) -> ! {
 }
 
 /// The body of a team's thread.
-fn follow<W: JoinWork<Thread>>(shared: &Shared<W>, cpu: Thread, rank: Rank, policy: Policy) {
+fn worker_main<W: JoinWork<Thread>>(shared: &Shared<W>, cpu: Thread, rank: Rank, policy: Policy) {
     let Ok(worker) = shared.team.worker(cpu, rank, policy) else { return };
     let part = async |rank| {
         // SAFETY: `serve` calls this for parts that its worker has taken and not reported done.
-        unsafe { shared.desk.part(rank) }
+        unsafe { shared.slot.part(rank) }
     };
     // An error ends the thread, too: no caller would see it.
-    let _ = block_on(TeamWorker::new(worker, policy).serve_with(part, &CatchPanics(&shared.work, &shared.desk)));
+    let _ = block_on(TeamWorker::new(worker, policy).serve_with(part, &CatchPanics(&shared.work, &shared.slot)));
     shared.work.leave();
 }
 

@@ -37,7 +37,7 @@ pub struct TaskKind {
 }
 
 /// Members that meet in regions of one size.
-pub(crate) struct Crew {
+pub(crate) struct TeamState {
     size: u32,
     policy: Policy,
     group: Group<Thread>,
@@ -58,8 +58,8 @@ pub(crate) struct Crew {
     retired: AtomicBool,
 }
 
-impl Crew {
-    /// A crew of `size`, which waits by `policy`, and whose regions begin and end by `region`.
+impl TeamState {
+    /// The state of a team of `size`, which waits by `policy`, and whose regions begin and end by `region`.
     ///
     /// # Errors
     /// [`Cause::Size`] for none, or more than a barrier takes.
@@ -67,7 +67,7 @@ impl Crew {
     pub(crate) fn new(size: u32, policy: Policy, region: &ForkJoin<Thread>) -> Result<Self, Error> {
         let ring = (0..SLOTS).map(|_| CachePadded(Slot::default())).collect();
         let group = Group::new(Algorithm::Central, size)?;
-        let crew = Self {
+        let state = Self {
             size,
             policy,
             tasks: Arc::new(ThreadTeam::new(group.clone(), Some(region.clone()))),
@@ -80,8 +80,8 @@ impl Crew {
             is_cancelled: AtomicBool::new(false),
             retired: AtomicBool::new(false),
         };
-        crew.renew(SLOTS as u32);
-        Ok(crew)
+        state.renew(SLOTS as u32);
+        Ok(state)
     }
 
     /// Makes everything new for the next region, after one with `loops` loops. No member is in a region.
@@ -93,7 +93,7 @@ impl Crew {
         self.cancelled_before.store(0, Relaxed);
     }
 
-    /// There is no further region: its members' seats can go.
+    /// Marks the team as finished, so that its members can drop what they have of it.
     pub(crate) fn retire(&self) {
         self.retired.store(true, Relaxed);
     }
@@ -118,32 +118,32 @@ impl Crew {
     }
 }
 
-/// One member's place in a crew: a thread's own.
-pub(crate) struct CrewSeat {
-    pub(crate) crew: Arc<Crew>,
+/// One member of a team: a thread's own.
+pub(crate) struct RegionMember {
+    pub(crate) state: Arc<TeamState>,
     pub(crate) rank: Rank,
     pub(crate) cpu: Thread,
     waiter: Waiter,
     barrier: RefCell<Option<BarrierMember<Thread>>>,
-    /// Barriers that it has met at in this crew.
+    /// Barriers that it has waited at in this team.
     meetings: Cell<u64>,
 }
 
-impl CrewSeat {
-    /// The seat of the calling thread, which is member `rank`.
+impl RegionMember {
+    /// The calling thread, which is member `rank`.
     ///
     /// # Panics
     /// If it was taken before. The process ends then.
-    pub(crate) fn new(crew: Arc<Crew>, rank: Rank) -> Self {
+    pub(crate) fn new(state: Arc<TeamState>, rank: Rank) -> Self {
         let cpu = Thread::current();
-        let member = crew.group.member(cpu, rank, crew.policy).unwrap_or_else(|error| lost(&error));
+        let member = state.group.member(cpu, rank, state.policy).unwrap_or_else(|error| lost(&error));
         statistics::keep(WaitPlace::Barrier, rank, member.account());
-        let (barrier, waiter) = (RefCell::new(Some(member)), Waiter::new(crew.policy, rank));
-        Self { crew, rank, cpu, waiter, barrier, meetings: Cell::new(0) }
+        let (barrier, waiter) = (RefCell::new(Some(member)), Waiter::new(state.policy, rank));
+        Self { state, rank, cpu, waiter, barrier, meetings: Cell::new(0) }
     }
 
     pub(crate) fn size(&self) -> u32 {
-        self.crew.size
+        self.state.size
     }
 
     /// This member comes to its next barrier.
@@ -155,9 +155,9 @@ impl CrewSeat {
     pub(crate) fn met_or_task(&self) -> Result<Option<Arc<ThreadTask>>, Cancelled> {
         let mut barrier = self.barrier.borrow_mut();
         let member = barrier.as_mut().ok_or(Cancelled)?;
-        match block_on(self.crew.tasks.meet(member)) {
+        match block_on(self.state.tasks.meet(member)) {
             Ok(found) => Ok(found),
-            Err(error) if matches!(error.cause(), Cause::Poisoned { .. }) && self.crew.is_cancelled.load(Acquire) => {
+            Err(error) if matches!(error.cause(), Cause::Poisoned { .. }) && self.state.is_cancelled.load(Acquire) => {
                 *barrier = None;
                 Err(Cancelled)
             }
@@ -167,7 +167,7 @@ impl CrewSeat {
 
     /// Cancels the region: its members meet no more. Those that wait at its barrier go on.
     pub(crate) fn cancel_region(&self) {
-        self.crew.is_cancelled.store(true, Release);
+        self.state.is_cancelled.store(true, Release);
         // A member that is gone breaks the barrier.
         *self.barrier.borrow_mut() = None;
         self.notify();
@@ -175,22 +175,22 @@ impl CrewSeat {
 
     /// Cancels the loop that the members leave by their next barrier.
     pub(crate) fn cancel_loop(&self) {
-        self.crew.cancelled_before.store(self.meetings.get() + 1, Release);
+        self.state.cancelled_before.store(self.meetings.get() + 1, Release);
         self.notify();
     }
 
     /// Was the region cancelled?
     pub(crate) fn region_is_cancelled(&self) -> bool {
-        self.crew.is_cancelled.load(Relaxed)
+        self.state.is_cancelled.load(Relaxed)
     }
 
     /// Was the loop that this member is in cancelled, or the region?
     pub(crate) fn loop_is_cancelled(&self) -> bool {
-        self.crew.cancelled_before.load(Relaxed) == self.meetings.get() + 1 || self.region_is_cancelled()
+        self.state.cancelled_before.load(Relaxed) == self.meetings.get() + 1 || self.region_is_cancelled()
     }
 
-    /// Waits until `probe` holds, which another member makes true before it calls [`CrewSeat::notify`], or
-    /// until the region is cancelled. Any of `threads` may be the one that it waits for.
+    /// Waits until `probe` holds, which another member makes true before it calls [`RegionMember::notify`],
+    /// or until the region is cancelled. Any of `threads` may be the one that it waits for.
     #[inline]
     pub(crate) fn wait(&self, threads: impl Fn() -> u32, what: &'static str, probe: impl Fn() -> bool) {
         if probe() {
@@ -202,7 +202,7 @@ impl CrewSeat {
     #[cold]
     fn wait_slow(&self, threads: u32, what: &'static str, probe: &dyn Fn() -> bool) {
         let why = || (WaitContext::new(what, self.rank).until(Nanos::MAX), WaitFor::Unseen(threads));
-        let waited = self.waiter.wait(&self.cpu, &self.crew.moved.0, false, why, || probe().then_some(()));
+        let waited = self.waiter.wait(&self.cpu, &self.state.moved.0, false, why, || probe().then_some(()));
         if let Err(error) = block_on(waited.finish()) {
             lost(&error);
         }
@@ -211,7 +211,7 @@ impl CrewSeat {
     /// Members that wait for the ring or for their turn look again.
     #[inline]
     pub(crate) fn notify(&self) {
-        self.cpu.ring(&self.crew.moved.0);
+        self.cpu.ring(&self.state.moved.0);
     }
 }
 

@@ -1,6 +1,6 @@
-//! The trip of a loop: its iterations by number, from 0 on, and how they are cut into chunks.
+//! The iteration space of a loop: its iterations by number, from 0 on, and how they are cut into chunks.
 //!
-//! A program's loop runs over signed or unsigned numbers of 64 bits, up or down; a trip keeps the first, the
+//! A program's loop runs over signed or unsigned numbers of 64 bits, up or down; a space keeps the first, the
 //! step and the end as they are, in two's complement, and counts the iterations. So there is one engine for
 //! all loops, and for sections, which are a loop over their numbers.
 use crate::icv::{Kind, Schedule};
@@ -8,7 +8,7 @@ use core::ops::Range;
 
 /// The iterations of a loop that a team shares. All members name the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Trip {
+pub struct IterationSpace {
     first: u64,
     end: u64,
     step: u64,
@@ -24,7 +24,7 @@ pub struct Trip {
 /// Chunks beyond this would make their counter come round. No program lives to see the last of them.
 const MOST_CHUNKS: u32 = 62;
 
-impl Trip {
+impl IterationSpace {
     /// No iterations.
     pub const NONE: Self = Self { first: 0, end: 0, step: 1, count: 0, kind: Kind::Static, chunk: 0, ordered: false };
 
@@ -49,7 +49,7 @@ impl Trip {
         Self::unsigned(Schedule::new(Kind::Dynamic, 1), true, 1, u64::from(count) + 1, 1)
     }
 
-    /// The same trip, whose iterations have a part in order.
+    /// The same space, whose iterations have a part in order.
     #[must_use]
     pub fn ordered(self, ordered: bool) -> Self {
         Self { ordered, ..self }
@@ -83,7 +83,7 @@ impl Trip {
         match self.kind {
             Kind::Dynamic => iteration / self.chunk,
             Kind::Static | Kind::Auto if self.chunk > 0 => iteration / self.chunk,
-            // The member that it is dealt to: the first `rest` have one more.
+            // The member that has it: the first `rest` have one more.
             Kind::Static | Kind::Auto => {
                 let (whole, rest) = (self.count / u64::from(size), self.count % u64::from(size));
                 let longer = rest * (whole + 1);
@@ -93,7 +93,7 @@ impl Trip {
         }
     }
 
-    /// One more than the greatest [`Trip::part_of`].
+    /// One more than the greatest [`IterationSpace::part_of`].
     pub(crate) fn parts(&self, size: u32) -> u64 {
         self.count.checked_sub(1).map_or(0, |last| self.part_of(last, size) + 1)
     }
@@ -105,7 +105,7 @@ impl Trip {
     }
 
     /// What member `rank` of `size` does in its round `round` of a static loop.
-    pub(crate) fn dealt(&self, round: u64, rank: u32, size: u32) -> Option<Range<u64>> {
+    pub(crate) fn static_chunk(&self, round: u64, rank: u32, size: u32) -> Option<Range<u64>> {
         let (rank, size) = (u64::from(rank), u64::from(size));
         if self.chunk > 0 {
             return self.chunk(round.checked_mul(size)?.checked_add(rank)?);
@@ -127,14 +127,14 @@ mod tests {
     }
 
     /// The program's numbers that a chunk stands for.
-    fn walk(trip: &Trip, chunk: &Range<u64>) -> Vec<u64> {
-        let (from, _) = trip.bounds(chunk);
-        (0..chunk.end - chunk.start).map(|i| from.wrapping_add(i.wrapping_mul(trip.step))).collect()
+    fn walk(space: &IterationSpace, chunk: &Range<u64>) -> Vec<u64> {
+        let (from, _) = space.bounds(chunk);
+        (0..chunk.end - chunk.start).map(|i| from.wrapping_add(i.wrapping_mul(space.step))).collect()
     }
 
     #[test]
     fn loops_count_what_c_would() {
-        let signed = |first, end, step| Trip::signed(plain(Kind::Dynamic, 1), first, end, step).count;
+        let signed = |first, end, step| IterationSpace::signed(plain(Kind::Dynamic, 1), first, end, step).count;
         assert_eq!(signed(0, 10, 1), 10);
         assert_eq!(signed(0, 10, 3), 4);
         assert_eq!(signed(10, 0, -3), 4);
@@ -144,20 +144,21 @@ mod tests {
         assert_eq!(signed(i64::MIN, i64::MAX, 1), u64::MAX);
         assert_eq!(signed(i64::MAX, i64::MIN, i64::MIN), 2);
         assert_eq!(signed(0, 10, 0), 0, "a step of nothing is the program's mistake, and no hang");
-        let unsigned = |up, first, end, step: i64| Trip::unsigned(plain(Kind::Guided, 1), up, first, end, step as u64).count;
+        let unsigned =
+            |up, first, end, step: i64| IterationSpace::unsigned(plain(Kind::Guided, 1), up, first, end, step as u64).count;
         assert_eq!(unsigned(true, 0, u64::MAX, 1), u64::MAX);
         assert_eq!(unsigned(false, 10, 0, -3), 4);
         assert_eq!(unsigned(true, 3, 3, 1), 0);
         assert_eq!(unsigned(false, 0, 3, -1), 0);
-        assert_eq!(Trip::sections(3).count, 3);
-        assert_eq!(Trip::sections(0).count, 0);
+        assert_eq!(IterationSpace::sections(3).count, 3);
+        assert_eq!(IterationSpace::sections(0).count, 0);
     }
 
     #[test]
     fn the_last_chunk_ends_where_the_loop_ends() {
-        let trip = Trip::signed(plain(Kind::Dynamic, 4), 0, 10, 3);
-        assert_eq!(trip.bounds(&trip.chunk(0).unwrap()), (0, 10));
-        let down = Trip::unsigned(plain(Kind::Dynamic, 2), false, 10, 0, 3u64.wrapping_neg());
+        let space = IterationSpace::signed(plain(Kind::Dynamic, 4), 0, 10, 3);
+        assert_eq!(space.bounds(&space.chunk(0).unwrap()), (0, 10));
+        let down = IterationSpace::unsigned(plain(Kind::Dynamic, 2), false, 10, 0, 3u64.wrapping_neg());
         assert_eq!(down.bounds(&down.chunk(0).unwrap()), (10, 4));
         assert_eq!(down.bounds(&down.chunk(1).unwrap()), (4, 0));
         assert_eq!(down.chunk(2), None);
@@ -165,30 +166,30 @@ mod tests {
 
     #[test]
     fn a_loop_of_all_numbers_has_chunks_whose_number_does_not_come_round() {
-        let trip = Trip::unsigned(plain(Kind::Dynamic, 1), true, 0, u64::MAX, 1);
-        assert!(trip.count / trip.chunk < 1 << 63);
-        assert_eq!(trip.chunk(u64::MAX), None);
+        let space = IterationSpace::unsigned(plain(Kind::Dynamic, 1), true, 0, u64::MAX, 1);
+        assert!(space.count / space.chunk < 1 << 63);
+        assert_eq!(space.chunk(u64::MAX), None);
     }
 
     proptest! {
         #[test]
         fn every_iteration_is_dealt_once(count in 0i64..200, chunk in 0u64..9, size in 1u32..7, guided: bool) {
             let numbers: Vec<u64> = (0..count as u64).map(|i| (3 + 2 * i as i64) as u64).collect();
-            let trip = |kind| Trip::signed(plain(kind, chunk), 3, 3 + 2 * count, 2);
-            let dealt = trip(Kind::Static);
+            let space = |kind| IterationSpace::signed(plain(kind, chunk), 3, 3 + 2 * count, 2);
+            let fixed = space(Kind::Static);
             let mut all: Vec<u64> = Vec::new();
             for rank in 0..size {
-                all.extend((0..).map_while(|round| dealt.dealt(round, rank, size)).flat_map(|chunk| walk(&dealt, &chunk)));
+                all.extend((0..).map_while(|round| fixed.static_chunk(round, rank, size)).flat_map(|chunk| walk(&fixed, &chunk)));
             }
             all.sort_unstable();
             prop_assert_eq!(&all, &numbers);
             for rank in 0..size {
-                let parts = |chunk: Range<u64>| chunk.map(|iteration| dealt.part_of(iteration, size)).collect::<Vec<_>>();
-                for part in (0..).map_while(|round| dealt.dealt(round, rank, size)).map(parts) {
-                    prop_assert!(part.iter().all(|&of| of == part[0] && of < dealt.parts(size)));
+                let parts = |chunk: Range<u64>| chunk.map(|iteration| fixed.part_of(iteration, size)).collect::<Vec<_>>();
+                for part in (0..).map_while(|round| fixed.static_chunk(round, rank, size)).map(parts) {
+                    prop_assert!(part.iter().all(|&of| of == part[0] && of < fixed.parts(size)));
                 }
             }
-            let taken = trip(if guided { Kind::Guided } else { Kind::Dynamic });
+            let taken = space(if guided { Kind::Guided } else { Kind::Dynamic });
             let (mut all, mut at) = (Vec::new(), 0);
             while let Some(chunk) = if guided { taken.guided(at, size) } else { taken.chunk(at) } {
                 at = if guided { chunk.end } else { at + 1 };
@@ -201,17 +202,17 @@ mod tests {
         /// numbers. Without a chunk size there is one chunk a member, and lengths differ by one at most.
         #[test]
         fn static_chunks_go_round_by_the_members_numbers(count in 0u64..300, chunk in 0u64..9, size in 1u32..9) {
-            let trip = Trip::signed(plain(Kind::Static, chunk), 0, count as i64, 1);
+            let space = IterationSpace::signed(plain(Kind::Static, chunk), 0, count as i64, 1);
             let (mut at, mut lengths) = (0, Vec::new());
             for number in 0_u64.. {
                 let (round, rank) = (number / u64::from(size), (number % u64::from(size)) as u32);
-                let dealt = trip.dealt(round, rank, size);
+                let chunk_of_it = space.static_chunk(round, rank, size);
                 if at == count {
-                    prop_assert_eq!(dealt, None, "round {}, member {}", round, rank);
+                    prop_assert_eq!(chunk_of_it, None, "round {}, member {}", round, rank);
                     break;
                 }
                 let whole = if chunk > 0 { chunk } else { count / u64::from(size) + u64::from(number < count % u64::from(size)) };
-                prop_assert_eq!(dealt, Some(at..count.min(at + whole)), "round {}, member {}", round, rank);
+                prop_assert_eq!(chunk_of_it, Some(at..count.min(at + whole)), "round {}, member {}", round, rank);
                 at = count.min(at + whole);
                 lengths.push(whole);
             }
@@ -226,9 +227,9 @@ mod tests {
             chunk in 0u64..200,
             size in 1u32..9,
         ) {
-            let trip = Trip::signed(plain(Kind::Guided, chunk), 0, count as i64, 1);
+            let space = IterationSpace::signed(plain(Kind::Guided, chunk), 0, count as i64, 1);
             let mut at = 0;
-            while let Some(taken) = trip.guided(at, size) {
+            while let Some(taken) = space.guided(at, size) {
                 let (rest, len) = (count - at, taken.end - taken.start);
                 prop_assert_eq!(taken.start, at);
                 prop_assert!(len >= chunk.max(1) || len == rest, "{} of {} iterations, at least {}", len, rest, chunk);
