@@ -1,7 +1,7 @@
 //! The BLAS of other projects, and ours as a file, each alone and with as many threads as the cell asks for:
 //! found at run time, never linked with.
 use crate::member::give_up_after;
-use crate::trouble::Trouble;
+use crate::peer_error::PeerError;
 use core::ffi::c_void;
 use core::mem::transmute;
 use foregather_bench::Cell;
@@ -120,14 +120,14 @@ pub(crate) fn list() -> Value {
 }
 
 /// Runs the cell in `text`; the result as JSON.
-pub(crate) fn run(text: &str) -> Result<String, Trouble> {
-    let cell = BlasCell::from_arg(text).map_err(Trouble::Usage)?;
+pub(crate) fn run(text: &str) -> Result<String, PeerError> {
+    let cell = BlasCell::from_arg(text).map_err(PeerError::Usage)?;
     let peer = PEERS.iter().find(|peer| peer.name == cell.runner);
-    let peer = peer.ok_or_else(|| Trouble::Usage(format!("`{}` is no BLAS; see `foregather-peers list-blas`", cell.runner)))?;
+    let peer = peer.ok_or_else(|| PeerError::Usage(format!("`{}` is no BLAS; see `foregather-peers list-blas`", cell.runner)))?;
     settle_environment(cell.threads);
     clock::init();
     give_up_after(Duration::from_nanos(cell.at_most().0));
-    let library = Library::open(peer.libraries).map_err(|error| Trouble::Missing(format!("{error}; {}", peer.remedy)))?;
+    let library = Library::open(peer.libraries).map_err(|error| PeerError::Missing(format!("{error}; {}", peer.remedy)))?;
     let set = threads_of(peer, &library)?;
     let call = call_of(peer, &library, cell.routine)?;
     let mut operands = Operands::new(cell.routine, cell.n);
@@ -138,7 +138,7 @@ pub(crate) fn run(text: &str) -> Result<String, Trouble> {
         }
         call(operands);
     });
-    serde_json::to_string(&result).map_err(|error| Trouble::Failed(error.to_string()))
+    serde_json::to_string(&result).map_err(|error| PeerError::Failed(error.to_string()))
 }
 
 /// A library makes the threads it is told to when it is loaded, and chooses its kernels by the processor's
@@ -163,7 +163,7 @@ fn has_avx512() -> bool {
     false
 }
 
-fn threads_of(peer: &Peer, library: &Library) -> Result<Box<dyn Fn(u32)>, Trouble> {
+fn threads_of(peer: &Peer, library: &Library) -> Result<Box<dyn Fn(u32)>, PeerError> {
     if peer.gemm_only.is_some() {
         return Ok(Box::new(|_| ()));
     }
@@ -183,7 +183,7 @@ fn threads_of(peer: &Peer, library: &Library) -> Result<Box<dyn Fn(u32)>, Troubl
 
 type Call = Box<dyn Fn(&mut Operands)>;
 
-fn call_of(peer: &Peer, library: &Library, routine: Routine) -> Result<Call, Trouble> {
+fn call_of(peer: &Peer, library: &Library, routine: Routine) -> Result<Call, PeerError> {
     if let Some(name) = peer.gemm_only {
         return small_product(peer, library.symbol(name)?, routine);
     }
@@ -191,7 +191,7 @@ fn call_of(peer: &Peer, library: &Library, routine: Routine) -> Result<Call, Tro
 }
 
 /// A product of a library that has nothing else, by the standard's Fortran interface.
-fn small_product(peer: &Peer, symbol: *mut c_void, routine: Routine) -> Result<Call, Trouble> {
+fn small_product(peer: &Peer, symbol: *mut c_void, routine: Routine) -> Result<Call, PeerError> {
     type Gemm = unsafe extern "C" fn(
         *const u8,
         *const u8,
@@ -208,7 +208,7 @@ fn small_product(peer: &Peer, symbol: *mut c_void, routine: Routine) -> Result<C
         *const i32,
     );
     if routine != Routine::Dgemm {
-        return Err(Trouble::Missing(format!("{} is compared by dgemm only, not by {}", peer.name, routine.name())));
+        return Err(PeerError::Missing(format!("{} is compared by dgemm only, not by {}", peer.name, routine.name())));
     }
     // SAFETY: the library's documentation declares it so, and it is never unloaded.
     let f = unsafe { transmute::<*mut c_void, Gemm>(symbol) };
@@ -235,7 +235,7 @@ const NOT_UNIT: i32 = 131;
 const LEFT: i32 = 141;
 
 /// The call with integers of that type.
-fn typed<I: Int>(peer: &Peer, library: &Library, routine: Routine) -> Result<Call, Trouble> {
+fn typed<I: Int>(peer: &Peer, library: &Library, routine: Routine) -> Result<Call, PeerError> {
     let [before, after] = peer.around;
     let symbol = |name: &str| library.symbol(&format!("{before}{name}{after}"));
     type Axpy<I> = unsafe extern "C" fn(I, f64, *const f64, I, *mut f64, I);
@@ -293,7 +293,7 @@ fn typed<I: Int>(peer: &Peer, library: &Library, routine: Routine) -> Result<Cal
 }
 
 /// Calls that read the lower half of a matrix.
-fn triangles<I: Int>(routine: Routine, symbol: impl Fn(&str) -> Result<*mut c_void, Error>) -> Result<Call, Trouble> {
+fn triangles<I: Int>(routine: Routine, symbol: impl Fn(&str) -> Result<*mut c_void, Error>) -> Result<Call, PeerError> {
     type Symv<I> = unsafe extern "C" fn(i32, i32, I, f64, *const f64, I, *const f64, I, f64, *mut f64, I);
     type Symm<I> = unsafe extern "C" fn(i32, i32, i32, I, I, f64, *const f64, I, *const f64, I, f64, *mut f64, I);
     type Syrk<I> = unsafe extern "C" fn(i32, i32, i32, I, I, f64, *const f64, I, f64, *mut f64, I);

@@ -1,6 +1,6 @@
 //! One cell by one peer: from the command line's text to the result's.
 use crate::roster::{self, Barrier, PEERS};
-use crate::{member::give_up_after, native, openmp, trouble::Trouble};
+use crate::{member::give_up_after, native, openmp, peer_error::PeerError};
 use foregather_bench::{BarrierCell, Cell, CellResult, Episodes, barriers, side_by_side};
 use foregather_host::{affinity, clock};
 use std::time::Duration;
@@ -9,15 +9,15 @@ use std::time::Duration;
 const GRACE: Duration = Duration::from_secs(60);
 
 /// Runs the cell in `text`; the result as JSON.
-pub(crate) fn run(text: &str) -> Result<String, Trouble> {
-    let cell = BarrierCell::from_arg(text).map_err(Trouble::Usage)?;
+pub(crate) fn run(text: &str) -> Result<String, PeerError> {
+    let cell = BarrierCell::from_arg(text).map_err(PeerError::Usage)?;
     let peer = roster::find(&cell.waiter).ok_or_else(|| {
         let names: Vec<_> = PEERS.iter().map(|peer| peer.name).collect();
-        Trouble::Usage(format!("`{}` is no peer; there are {}", cell.waiter, names.join(", ")))
+        PeerError::Usage(format!("`{}` is no peer; there are {}", cell.waiter, names.join(", ")))
     })?;
     let allowed = affinity::allowed();
     if let Some(cpu) = cell.pins.iter().find(|cpu| !allowed.contains(cpu)) {
-        return Err(Trouble::Usage(format!("threads cannot be pinned to processor {cpu}; they can to {allowed:?}")));
+        return Err(PeerError::Usage(format!("threads cannot be pinned to processor {cpu}; they can to {allowed:?}")));
     }
     peer.settle_environment();
     clock::init();
@@ -31,11 +31,11 @@ pub(crate) fn run(text: &str) -> Result<String, Trouble> {
             Barrier::Pthread => native::pthread(&cell, &episodes)?,
             Barrier::OpenMp(runtime) => openmp::run(runtime, &cell, &episodes)?,
         }
-        episodes.result().ok_or_else(|| Trouble::Failed("member 0 did not get through".to_owned()))
+        episodes.result().ok_or_else(|| PeerError::Failed("member 0 did not get through".to_owned()))
     })?;
     json(&result)
 }
 
-fn json(result: &CellResult) -> Result<String, Trouble> {
-    serde_json::to_string(result).map_err(|error| Trouble::Failed(error.to_string()))
+fn json(result: &CellResult) -> Result<String, PeerError> {
+    serde_json::to_string(result).map_err(|error| PeerError::Failed(error.to_string()))
 }

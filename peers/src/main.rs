@@ -7,16 +7,16 @@ mod cell;
 mod member;
 mod native;
 mod openmp;
+mod peer_error;
 mod ping_pong;
 mod roster;
 mod runtime;
 mod tasks;
 mod teams;
-mod trouble;
 
+use peer_error::PeerError;
 use std::io::Write;
 use std::process::ExitCode;
-use trouble::Trouble;
 
 const USAGE: &str = "usage:
   foregather-peers list
@@ -47,16 +47,16 @@ fn main() -> ExitCode {
         ["cell", text] => cell::run(text),
         ["ping-pong", ref options @ ..] => ping_pong::Options::parse(options).and_then(|options| ping_pong::run(&options)),
         ["help" | "--help" | "-h"] => Ok(USAGE.to_owned()),
-        _ => Err(Trouble::Usage(USAGE.to_owned())),
+        _ => Err(PeerError::Usage(USAGE.to_owned())),
     };
     let written = line.and_then(|line| {
-        writeln!(std::io::stdout().lock(), "{line}").map_err(|error| Trouble::Failed(format!("writing the result: {error}")))
+        writeln!(std::io::stdout().lock(), "{line}").map_err(|error| PeerError::Failed(format!("writing the result: {error}")))
     });
     match written {
         Ok(()) => ExitCode::SUCCESS,
-        Err(trouble) => {
-            eprintln!("foregather-peers: {trouble}");
-            ExitCode::from(trouble.code())
+        Err(error) => {
+            eprintln!("foregather-peers: {error}");
+            ExitCode::from(error.code())
         }
     }
 }

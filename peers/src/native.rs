@@ -1,6 +1,6 @@
 //! Peers that are called from threads of this program.
 use crate::member::{give_up, member};
-use crate::trouble::Trouble;
+use crate::peer_error::PeerError;
 
 use foregather_bench::{BarrierCell, Episodes};
 use foregather_host::pthread::PthreadBarrier;
@@ -30,8 +30,8 @@ pub(crate) fn hurdles(cell: &BarrierCell, episodes: &Episodes<'_>) {
     });
 }
 
-pub(crate) fn pthread(cell: &BarrierCell, episodes: &Episodes<'_>) -> Result<(), Trouble> {
-    let barrier = PthreadBarrier::new(cell.threads).map_err(|error| Trouble::Failed(error.to_string()))?;
+pub(crate) fn pthread(cell: &BarrierCell, episodes: &Episodes<'_>) -> Result<(), PeerError> {
+    let barrier = PthreadBarrier::new(cell.threads).map_err(|error| PeerError::Failed(error.to_string()))?;
     on_threads(cell, episodes, || || barrier.wait());
     Ok(())
 }

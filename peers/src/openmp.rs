@@ -1,9 +1,9 @@
 //! OpenMP runtimes, by the entry points that GNU's compiler calls and all of them export. Found at run time.
 use crate::member::{give_up, give_up_after, member};
+use crate::peer_error::PeerError;
 use crate::roster::{self, Barrier, PEERS, Peer};
 use crate::runtime::Runtime;
 use crate::tasks::TaskCalls;
-use crate::trouble::Trouble;
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use core::mem::transmute_copy;
 use foregather_bench::openmp::{Construct, EndCell, EndStamp, OpenMpCell, ProcessEnd};
@@ -48,7 +48,7 @@ struct Calls {
 ///
 /// # Safety
 /// `F` is a pointer to a function of the type that the library's function has.
-unsafe fn function<F: Copy>(library: &Library, name: &str) -> Result<F, Trouble> {
+unsafe fn function<F: Copy>(library: &Library, name: &str) -> Result<F, PeerError> {
     const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
     let symbol = library.symbol(name)?;
     // SAFETY: this function's contract; the library is never unloaded.
@@ -57,8 +57,8 @@ unsafe fn function<F: Copy>(library: &Library, name: &str) -> Result<F, Trouble>
 
 impl Calls {
     /// Those of a runtime, whose teams are as large as asked for from now on.
-    fn of(runtime: &Runtime) -> Result<Self, Trouble> {
-        let library = runtime.library().map_err(|error| Trouble::Missing(format!("{error}; {}", runtime.remedy)))?;
+    fn of(runtime: &Runtime) -> Result<Self, PeerError> {
+        let library = runtime.library().map_err(|error| PeerError::Missing(format!("{error}; {}", runtime.remedy)))?;
         // SAFETY: these are the functions' types by the OpenMP specification and by GNU's binary interface.
         let calls = unsafe {
             Self {
@@ -175,7 +175,7 @@ extern "C" fn outlined(data: *mut c_void) {
 }
 
 /// Runs the cell's episodes in one parallel region.
-pub(crate) fn run(runtime: &Runtime, cell: &BarrierCell, episodes: &Episodes<'_>) -> Result<(), Trouble> {
+pub(crate) fn run(runtime: &Runtime, cell: &BarrierCell, episodes: &Episodes<'_>) -> Result<(), PeerError> {
     run_construct(&Calls::of(runtime)?, Construct::Barrier, cell, episodes);
     Ok(())
 }
@@ -186,13 +186,13 @@ fn run_construct(calls: &Calls, construct: Construct, cell: &BarrierCell, episod
 }
 
 /// A parallel region for every region of the cell.
-pub(crate) fn regions(runtime: &Runtime, cell: &TeamCell) -> Result<CellResult, Trouble> {
+pub(crate) fn regions(runtime: &Runtime, cell: &TeamCell) -> Result<CellResult, PeerError> {
     let calls = Calls::of(runtime)?;
     Ok(measure(cell, |body| calls.region(cell.threads, &|_| body())))
 }
 
 /// A parallel region for every region of the cell, in which each member opens another one.
-fn nested(runtime: &Runtime, cell: &TeamCell) -> Result<CellResult, Trouble> {
+fn nested(runtime: &Runtime, cell: &TeamCell) -> Result<CellResult, PeerError> {
     let calls = Calls::of(runtime)?;
     let inner = cell.threads.min(Construct::INNER_MOST);
     Ok(measure(cell, |body| calls.region(cell.threads, &|_| calls.region(inner, &|_| body()))))
@@ -205,12 +205,12 @@ pub(crate) fn list() -> Value {
 }
 
 /// Runs the cell of a construct in `text`; the result as JSON.
-pub(crate) fn run_cell(text: &str) -> Result<String, Trouble> {
-    let cell = OpenMpCell::from_arg(text).map_err(Trouble::Usage)?;
+pub(crate) fn run_cell(text: &str) -> Result<String, PeerError> {
+    let cell = OpenMpCell::from_arg(text).map_err(PeerError::Usage)?;
     let ours = const { &roster::OURS }.iter().find(|peer| peer.name == cell.runtime);
     let found = ours.or_else(|| roster::find(&cell.runtime));
     let Some(peer @ Peer { barrier: Barrier::OpenMp(runtime), .. }) = found else {
-        return Err(Trouble::Usage(format!("`{}` is no OpenMP runtime; see `foregather-peers list-openmp`", cell.runtime)));
+        return Err(PeerError::Usage(format!("`{}` is no OpenMP runtime; see `foregather-peers list-openmp`", cell.runtime)));
     };
     peer.settle_environment();
     clock::init();
@@ -222,15 +222,15 @@ pub(crate) fn run_cell(text: &str) -> Result<String, Trouble> {
             let (calls, inner) = (Calls::of(runtime)?, cell.as_episodes());
             let episodes = Episodes::new(&inner);
             run_construct(&calls, construct, &inner, &episodes);
-            episodes.result().ok_or_else(|| Trouble::Failed("member 0 did not get through".to_owned()))
+            episodes.result().ok_or_else(|| PeerError::Failed("member 0 did not get through".to_owned()))
         }
     })?;
-    serde_json::to_string(&result).map_err(|error| Trouble::Failed(error.to_string()))
+    serde_json::to_string(&result).map_err(|error| PeerError::Failed(error.to_string()))
 }
 
 /// Runs regions by our runtime, says when it ends, and ends. Only an error returns.
-pub(crate) fn run_and_end(text: &str) -> Result<String, Trouble> {
-    let EndCell { end, threads, span_ns } = EndCell::from_arg(text).map_err(Trouble::Usage)?;
+pub(crate) fn run_and_end(text: &str) -> Result<String, PeerError> {
+    let EndCell { end, threads, span_ns } = EndCell::from_arg(text).map_err(PeerError::Usage)?;
     let [ours @ Peer { barrier: Barrier::OpenMp(runtime), .. }, ..] = &roster::OURS else { unreachable!("ours is of OpenMP") };
     ours.settle_environment();
     clock::init();
@@ -239,13 +239,13 @@ pub(crate) fn run_and_end(text: &str) -> Result<String, Trouble> {
     while clock::now() < over {
         calls.region(threads, &|_| {});
     }
-    let failed = |error: std::io::Error| Trouble::Failed(error.to_string());
+    let failed = |error: std::io::Error| PeerError::Failed(error.to_string());
     // A core file would take its own time.
     let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the limit is read during the call only.
     unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const none) };
     let stamp = EndStamp { began_ns: clock::now().0 };
-    let line = serde_json::to_string(&stamp).map_err(|error| Trouble::Failed(error.to_string()))?;
+    let line = serde_json::to_string(&stamp).map_err(|error| PeerError::Failed(error.to_string()))?;
     let mut output = std::io::stdout().lock();
     writeln!(output, "{line}").and_then(|()| output.flush()).map_err(failed)?;
     drop(output);
@@ -257,7 +257,7 @@ pub(crate) fn run_and_end(text: &str) -> Result<String, Trouble> {
         ProcessEnd::Kill => {
             // SAFETY: a signal to this process, which ends by it.
             unsafe { libc::raise(libc::SIGKILL) };
-            Err(Trouble::Failed("SIGKILL did not end this process".to_owned()))
+            Err(PeerError::Failed("SIGKILL did not end this process".to_owned()))
         }
     }
 }

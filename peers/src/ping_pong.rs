@@ -1,6 +1,6 @@
 //! The yardstick of this project's ping-pong: the same exchange in C, compiled at run time by this machine's
 //! compiler. One call is one short batch, so that the caller can alternate the two.
-use crate::trouble::Trouble;
+use crate::peer_error::PeerError;
 use foregather_host::affinity;
 use foregather_host::child::Child;
 use foregather_machine::{Error, Nanos};
@@ -24,8 +24,8 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    pub(crate) fn parse(arguments: &[&str]) -> Result<Self, Trouble> {
-        let usage = |text: String| Trouble::Usage(format!("ping-pong: {text}"));
+    pub(crate) fn parse(arguments: &[&str]) -> Result<Self, PeerError> {
+        let usage = |text: String| PeerError::Usage(format!("ping-pong: {text}"));
         let (mut cpus, mut rounds, mut build_dir) = (None, None, None);
         for option in arguments.chunks(2) {
             match *option {
@@ -49,14 +49,14 @@ impl Options {
 }
 
 /// Runs one batch; returns the cycles of its round trips as JSON.
-pub(crate) fn run(options: &Options) -> Result<String, Trouble> {
+pub(crate) fn run(options: &Options) -> Result<String, PeerError> {
     let (a, b) = options.cpus;
     let allowed = affinity::allowed();
     if a == b || !allowed.contains(&a) || !allowed.contains(&b) {
-        return Err(Trouble::Usage(format!("ping-pong: {a},{b} are not two different processors of {allowed:?}")));
+        return Err(PeerError::Usage(format!("ping-pong: {a},{b} are not two different processors of {allowed:?}")));
     }
     if !cfg!(target_arch = "x86_64") {
-        return Err(Trouble::Missing("the C ping-pong reads the cycle counter of x86_64; run it on such a machine".to_owned()));
+        return Err(PeerError::Missing("the C ping-pong reads the cycle counter of x86_64; run it on such a machine".to_owned()));
     }
     let temporary;
     let folder = match &options.build_dir {
@@ -69,21 +69,21 @@ pub(crate) fn run(options: &Options) -> Result<String, Trouble> {
     let program = compiled(folder)?;
     let mut command = Command::new(&program);
     command.args([a, b, options.rounds].map(|number| number.to_string()));
-    let output = output(command).map_err(|error| Trouble::Failed(error.to_string()))?;
+    let output = output(command).map_err(|error| PeerError::Failed(error.to_string()))?;
     if !output.status.success() {
-        return Err(Trouble::Failed(format!("the C ping-pong failed: {}", String::from_utf8_lossy(&output.stderr).trim())));
+        return Err(PeerError::Failed(format!("the C ping-pong failed: {}", String::from_utf8_lossy(&output.stderr).trim())));
     }
     let values: Option<Vec<u64>> = String::from_utf8_lossy(&output.stdout).lines().map(|line| line.parse().ok()).collect();
     match values {
         Some(values) if values.len() == options.rounds as usize => Ok(json!({ "unit": "cycles", "values": values }).to_string()),
-        _ => Err(Trouble::Failed(format!("`{}` did not answer with {} numbers", program.display(), options.rounds))),
+        _ => Err(PeerError::Failed(format!("`{}` did not answer with {} numbers", program.display(), options.rounds))),
     }
 }
 
 /// The program, compiled unless the folder has it already. Its name tells its source, so an outdated one is
 /// never used.
-fn compiled(folder: &Path) -> Result<PathBuf, Trouble> {
-    let failed = |what: &str, error| Trouble::Failed(format!("{what} in {}: {error}", folder.display()));
+fn compiled(folder: &Path) -> Result<PathBuf, PeerError> {
+    let failed = |what: &str, error| PeerError::Failed(format!("{what} in {}: {error}", folder.display()));
     let mut hash = DefaultHasher::new();
     SOURCE.hash(&mut hash);
     let program = folder.join(format!("ping-pong-{:016x}", hash.finish()));
@@ -100,7 +100,7 @@ fn compiled(folder: &Path) -> Result<PathBuf, Trouble> {
     command.args(["-O2", "-pthread", "-o"]).arg(&unfinished).arg(&source);
     let output = output(command);
     let _ = std::fs::remove_file(&source);
-    let missing = |why: String| Trouble::Missing(format!("no C compiler that works ({why}); {COMPILER}"));
+    let missing = |why: String| PeerError::Missing(format!("no C compiler that works ({why}); {COMPILER}"));
     let output = output.map_err(|error| missing(error.to_string()))?;
     if !output.status.success() {
         return Err(missing(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
@@ -118,10 +118,10 @@ fn output(mut command: Command) -> Result<Output, Error> {
 struct Temporary(PathBuf);
 
 impl Temporary {
-    fn new() -> Result<Self, Trouble> {
+    fn new() -> Result<Self, PeerError> {
         let path = std::env::temp_dir().join(format!("foregather-peers-{}", process::id()));
         // Must not exist yet: it could be another user's, with another program.
-        std::fs::create_dir(&path).map_err(|error| Trouble::Failed(format!("making {}: {error}", path.display())))?;
+        std::fs::create_dir(&path).map_err(|error| PeerError::Failed(format!("making {}: {error}", path.display())))?;
         Ok(Self(path))
     }
 }

@@ -1,8 +1,8 @@
 //! Fork and join of other projects: parallel regions of OpenMP runtimes, and rayon from outside its pool.
 use crate::member::give_up_after;
 use crate::openmp;
+use crate::peer_error::PeerError;
 use crate::roster::{self, Barrier, PEERS};
-use crate::trouble::Trouble;
 use foregather_bench::teams::{TeamCell, measure};
 use foregather_bench::{Cell, CellResult};
 use foregather_host::clock;
@@ -34,8 +34,8 @@ pub(crate) fn list() -> Value {
 }
 
 /// Runs the cell in `text`; the result as JSON.
-pub(crate) fn run(text: &str) -> Result<String, Trouble> {
-    let cell = TeamCell::from_arg(text).map_err(Trouble::Usage)?;
+pub(crate) fn run(text: &str) -> Result<String, PeerError> {
+    let cell = TeamCell::from_arg(text).map_err(PeerError::Usage)?;
     let peer = roster::find(&cell.runner);
     if let Some(peer) = peer {
         peer.settle_environment();
@@ -48,22 +48,22 @@ pub(crate) fn run(text: &str) -> Result<String, Trouble> {
         #[cfg(feature = "fork-union")]
         (FORK_UNION, _) => {
             let pool = fork_union::ThreadPool::try_spawn(cell.threads as usize);
-            let mut pool = pool.map_err(|error| Trouble::Failed(format!("fork_union: {error:?}")))?;
+            let mut pool = pool.map_err(|error| PeerError::Failed(format!("fork_union: {error:?}")))?;
             measure(&cell, |body| drop(pool.for_threads(|_, _| body())))
         }
         #[cfg(not(feature = "fork-union"))]
-        (FORK_UNION, _) => return Err(Trouble::Missing(format!("fork_union is not built in; {FORK_UNION_REMEDY}"))),
+        (FORK_UNION, _) => return Err(PeerError::Missing(format!("fork_union is not built in; {FORK_UNION_REMEDY}"))),
         (_, Some(Barrier::OpenMp(runtime))) => openmp::regions(runtime, &cell)?,
-        (name, _) => return Err(Trouble::Usage(format!("`{name}` runs no team; see `foregather-peers list-teams`"))),
+        (name, _) => return Err(PeerError::Usage(format!("`{name}` runs no team; see `foregather-peers list-teams`"))),
     };
-    serde_json::to_string(&result).map_err(|error| Trouble::Failed(error.to_string()))
+    serde_json::to_string(&result).map_err(|error| PeerError::Failed(error.to_string()))
 }
 
 struct RayonPool(rayon::ThreadPool);
 
-fn pool(cell: &TeamCell) -> Result<RayonPool, Trouble> {
+fn pool(cell: &TeamCell) -> Result<RayonPool, PeerError> {
     let builder = rayon::ThreadPoolBuilder::new().num_threads(cell.threads as usize);
-    builder.build().map(RayonPool).map_err(|error| Trouble::Failed(format!("rayon: {error}")))
+    builder.build().map(RayonPool).map_err(|error| PeerError::Failed(format!("rayon: {error}")))
 }
 
 impl RayonPool {

@@ -1,6 +1,6 @@
 //! `cargo xtask dist`: what a release consists of.
 use crate::build::{ARCHITECTURES, PARTS, Platform, done, epoch, target};
-use crate::{Trouble, install, wheel};
+use crate::{ChoreError, install, wheel};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,12 +15,12 @@ architecture with glibc 2.28 or newer, and two builds of a commit by the same to
 need, tar, gzip and sha256sum; for aarch64 on another machine a runner, such as
 CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=\"qemu-aarch64 -L SYSROOT\".";
 
-pub(crate) fn run(words: &[&str]) -> Result<bool, Trouble> {
+pub(crate) fn run(words: &[&str]) -> Result<bool, ChoreError> {
     let platforms = match words {
         [] => vec![Platform::Here],
         ["--for", "all"] => ARCHITECTURES.map(Platform::Portable).to_vec(),
         ["--for", architecture] => vec![Platform::portable(architecture)?],
-        _ => return Err(Trouble::Usage(format!("expected `--for ARCHITECTURE`, got `{}`", words.join(" ")))),
+        _ => return Err(ChoreError::Usage(format!("expected `--for ARCHITECTURE`, got `{}`", words.join(" ")))),
     };
     println!("{}", make(&platforms)?.display());
     Ok(true)

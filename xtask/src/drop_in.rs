@@ -5,7 +5,7 @@
 //! OpenMP, whose symbols have versions, is a static library, which a C compiler links once more with the
 //! script that the face's table gives.
 use crate::build::{PARTS, Platform, done};
-use crate::{Trouble, elf};
+use crate::{ChoreError, elf};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,14 +22,14 @@ beside it, too, for library paths. They keep the names of their functions for de
 pub(crate) const DROP_INS: [(&str, &str); 5] =
     [("libgomp", PARTS[1]), ("pthread", PARTS[2]), ("blas", PARTS[3]), ("watch", PARTS[5]), ("mpi", PARTS[6])];
 
-pub(crate) fn run(names: &[&str]) -> Result<bool, Trouble> {
+pub(crate) fn run(names: &[&str]) -> Result<bool, ChoreError> {
     let found = match names {
         [name] => DROP_INS.into_iter().find(|(known, _)| known == name),
         _ => None,
     };
     let Some((name, package)) = found else {
         let known = DROP_INS.map(|(known, _)| known).join(", ");
-        return Err(Trouble::Usage(format!("expected one of {known}, got `{}`", names.join(" "))));
+        return Err(ChoreError::Usage(format!("expected one of {known}, got `{}`", names.join(" "))));
     };
     let built = Platform::Here.build(&[package])?;
     println!("{}", library(Platform::Here, name, &built)?.display());

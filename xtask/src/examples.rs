@@ -3,7 +3,7 @@
 //!
 //! In the workspace all features of the library are on together, so a program that needs one more than it
 //! says would not be noticed.
-use crate::Trouble;
+use crate::ChoreError;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::process::Command;
@@ -32,7 +32,7 @@ fn dependency(line: &str, library: &Path) -> Result<String> {
     Ok(format!("foregather = {{ path = {library:?}, default-features = {defaults}, features = {features:?} }}"))
 }
 
-pub(crate) fn run(names: &[&str]) -> Result<bool, Trouble> {
+pub(crate) fn run(names: &[&str]) -> Result<bool, ChoreError> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask stands in the workspace")?;
     let mut programs: Vec<_> =
         fs::read_dir(root.join("foregather/examples"))?.collect::<Result<Vec<_>, _>>()?.iter().map(fs::DirEntry::path).collect();

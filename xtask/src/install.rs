@@ -2,7 +2,7 @@
 //!
 //! All is laid out in `target/install` first: a build that fails leaves the prefix as it was, and `--check`
 //! has something to compare with. Nothing in it names the prefix, so it may be moved.
-use crate::Trouble;
+use crate::ChoreError;
 use crate::build::{PARTS, Platform, done, root};
 use crate::drop_in::{DROP_INS, LIBGOMP, LIBGOMP_FULL, library};
 use crate::notices;
@@ -52,14 +52,14 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The number in the SONAME; symbols have versions of their own.
 const SO: &str = env!("CARGO_PKG_VERSION_MAJOR");
 
-pub(crate) fn run(words: &[&str]) -> Result<bool, Trouble> {
+pub(crate) fn run(words: &[&str]) -> Result<bool, ChoreError> {
     let (prefix, checks) = match words {
         ["--prefix", prefix] => (prefix, false),
         ["--prefix", prefix, "--check"] | ["--check", "--prefix", prefix] => (prefix, true),
-        _ => return Err(Trouble::Usage(format!("expected `--prefix DIR`, got `{}`", words.join(" ")))),
+        _ => return Err(ChoreError::Usage(format!("expected `--prefix DIR`, got `{}`", words.join(" ")))),
     };
     if prefix.is_empty() {
-        return Err(Trouble::Usage("the prefix is empty".to_owned()));
+        return Err(ChoreError::Usage("the prefix is empty".to_owned()));
     }
     let prefix = std::path::absolute(prefix)?;
     if !checks {
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn other_words_are_refused() {
         for words in [&[][..], &["--prefix"], &["--prefix", ""], &["/usr"], &["--prefix", "/x", "--force"]] {
-            assert!(matches!(run(words), Err(Trouble::Usage(_))), "{words:?}");
+            assert!(matches!(run(words), Err(ChoreError::Usage(_))), "{words:?}");
         }
     }
 }

@@ -51,21 +51,21 @@ Exit codes: 0 all is well, 1 there are violations (one a line on stdout) or wors
 
 /// Why a chore was not done.
 #[derive(Debug)]
-enum Trouble {
+enum ChoreError {
     /// Its arguments mean nothing to it.
     Usage(String),
     /// It could not be finished.
     Failed(anyhow::Error),
 }
 
-impl<E: Into<anyhow::Error>> From<E> for Trouble {
+impl<E: Into<anyhow::Error>> From<E> for ChoreError {
     fn from(error: E) -> Self {
         Self::Failed(error.into())
     }
 }
 
 /// Does a chore with these arguments. Is all well?
-type Chore = fn(&[&str]) -> Result<bool, Trouble>;
+type Chore = fn(&[&str]) -> Result<bool, ChoreError>;
 
 /// All chores: name, help, and the function that does it. A chore without help here is a program of its own.
 const CHORES: [(&str, &str, Chore); 14] = [
@@ -93,7 +93,7 @@ fn main() -> ExitCode {
     let chore = CHORES.iter().find(|(known, ..)| *known == name);
     let (help, end) = match (chore, rest) {
         (None, _) if is_help(name) => (HELP, Err(None)),
-        (None, _) => (HELP, Err(Some(Trouble::Usage(format!("expected one chore, got `{}`", words.join(" ")))))),
+        (None, _) => (HELP, Err(Some(ChoreError::Usage(format!("expected one chore, got `{}`", words.join(" ")))))),
         // A chore that is a program of its own prints its help itself.
         (Some((_, help, _)), [word]) if !help.is_empty() && is_help(word) => (*help, Err(None)),
         (Some((_, help, run)), rest) => (*help, run(rest).map_err(Some)),
@@ -105,14 +105,14 @@ fn main() -> ExitCode {
             println!("{help}");
             return ExitCode::SUCCESS;
         }
-        Err(Some(Trouble::Usage(what))) => (format!("{what}\n\n{help}"), 2),
-        Err(Some(Trouble::Failed(error))) => (format!("{error:#}"), 2),
+        Err(Some(ChoreError::Usage(what))) => (format!("{what}\n\n{help}"), 2),
+        Err(Some(ChoreError::Failed(error))) => (format!("{error:#}"), 2),
     };
     eprintln!("xtask {name}: {words}");
     ExitCode::from(code)
 }
 
-fn report(check: fn(&tree::Tree) -> (Vec<violation::Violation>, String)) -> Result<bool, Trouble> {
+fn report(check: fn(&tree::Tree) -> (Vec<violation::Violation>, String)) -> Result<bool, ChoreError> {
     let (violations, summary) = check(&tree::Tree::of_workspace()?);
     let lines: String = violations.iter().map(|violation| format!("{violation}\n")).collect();
     // A reader that has seen enough, like `head`, closes the pipe: that is no error of ours.
@@ -122,7 +122,7 @@ fn report(check: fn(&tree::Tree) -> (Vec<violation::Violation>, String)) -> Resu
 
 /// Runs a program of this workspace, built with optimisation. It explains its arguments itself, and an exit
 /// code of 2 or more becomes ours.
-fn run_apart(program: &[&str], arguments: &[&str]) -> Result<bool, Trouble> {
+fn run_apart(program: &[&str], arguments: &[&str]) -> Result<bool, ChoreError> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["run", "--release", "--quiet"]).args(program).arg("--").args(arguments);
     let status = cargo.status().map_err(|error| anyhow::anyhow!("cargo cannot be started: {error}"))?;

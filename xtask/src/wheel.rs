@@ -3,7 +3,7 @@
 //! maturin builds the extension. It takes everything else from folders beside the extension, which this chore
 //! fills.
 use crate::build::{GLIBC, PARTS, Platform, done, python, root};
-use crate::{Trouble, drop_in, install, notices};
+use crate::{ChoreError, drop_in, install, notices};
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ const FILES: [(&str, &str); 7] = [
     ("foregather/lib/libforegather_mpi.so", PARTS[6]),
 ];
 
-pub(crate) fn run(words: &[&str]) -> Result<bool, Trouble> {
+pub(crate) fn run(words: &[&str]) -> Result<bool, ChoreError> {
     let (platform, arguments) = match words {
         ["--for", architecture, rest @ ..] => (Platform::portable(architecture)?, rest),
         rest => (Platform::Here, rest),

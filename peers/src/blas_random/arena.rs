@@ -2,7 +2,7 @@
 //! beyond an array's end ends the process there.
 use super::call::ArrayPlace;
 use super::contents::Operand;
-use crate::trouble::Trouble;
+use crate::peer_error::PeerError;
 use std::ptr::NonNull;
 
 const PAGE: usize = 1 << 16;
@@ -18,13 +18,13 @@ pub(super) struct Arena {
 
 impl Arena {
     /// Takes the address space; pages come with their first use.
-    pub(super) fn new(slack: usize) -> Result<Self, Trouble> {
+    pub(super) fn new(slack: usize) -> Result<Self, PeerError> {
         let (protection, flags) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
         // SAFETY: a new mapping at a place that the kernel chooses.
         let map = unsafe { libc::mmap(std::ptr::null_mut(), BYTES + 2 * PAGE, libc::PROT_NONE, flags, -1, 0) };
         if map == libc::MAP_FAILED {
-            return Err(Trouble::Failed("no address space for the arrays; lift `ulimit -v`".to_owned()));
+            return Err(PeerError::Failed("no address space for the arrays; lift `ulimit -v`".to_owned()));
         }
         // SAFETY: the inner part of the mapping above, which nothing else uses.
         let first = unsafe { map.cast::<u8>().add(PAGE) };
@@ -32,7 +32,7 @@ impl Arena {
         let opened = unsafe { libc::mprotect(first.cast(), BYTES, protection) };
         match NonNull::new(first) {
             Some(first) if opened == 0 => Ok(Self { first, slack }),
-            _ => Err(Trouble::Failed("the memory for the arrays cannot be opened; lift `ulimit -v`".to_owned())),
+            _ => Err(PeerError::Failed("the memory for the arrays cannot be opened; lift `ulimit -v`".to_owned())),
         }
     }
 

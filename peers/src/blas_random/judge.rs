@@ -5,7 +5,7 @@ use super::library::{AfterCall, Blas, CallMemory};
 use super::reference::{ReferenceResult, bounds, expected};
 use super::rotation::only_ours_turns;
 use super::table::Returned;
-use crate::trouble::Trouble;
+use crate::peer_error::PeerError;
 
 /// The libraries, and the memory of calls.
 pub(super) struct Bench {
@@ -70,7 +70,7 @@ impl Component {
 
 impl Bench {
     /// Makes the call by both libraries.
-    pub(super) fn judge(&mut self, call: &BlasCall) -> Result<Judgement, Trouble> {
+    pub(super) fn judge(&mut self, call: &BlasCall) -> Result<Judgement, PeerError> {
         let operands = call.operands();
         let before: Vec<Vec<u8>> = operands.iter().map(|operand| operand.bytes.clone()).collect();
         let ours = self.ours.call(call, &operands, &before, &mut self.memory)?;
@@ -111,7 +111,13 @@ impl Bench {
     /// Asks the others: where they are here, one of them has to agree with us whether a component is
     /// finite, unless only the reference's is not and ours is within its bound. Which of infinity and NaN
     /// it is else depends on the order of operations.
-    fn open(&mut self, call: &BlasCall, operands: &[Operand], of: &[Component], mut text: String) -> Result<Judgement, Trouble> {
+    fn open(
+        &mut self,
+        call: &BlasCall,
+        operands: &[Operand],
+        of: &[Component],
+        mut text: String,
+    ) -> Result<Judgement, PeerError> {
         if self.others.is_empty() {
             return Ok(Judgement::Open(text));
         }
@@ -135,7 +141,7 @@ impl Bench {
     }
 
     /// Whether our library leaves other bits with one thread than with all of them.
-    pub(super) fn differs_by_threads(&mut self, call: &BlasCall) -> Result<bool, Trouble> {
+    pub(super) fn differs_by_threads(&mut self, call: &BlasCall) -> Result<bool, PeerError> {
         let operands = call.operands();
         let before: Vec<Vec<u8>> = operands.iter().map(|operand| operand.bytes.clone()).collect();
         let shared = self.ours.call(call, &operands, &before, &mut self.memory)?;

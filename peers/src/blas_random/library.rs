@@ -5,7 +5,7 @@ use super::arena::Arena;
 use super::call::{Argument, BlasCall, Face};
 use super::contents::Operand;
 use super::table::{Returned, SlotKind};
-use crate::trouble::Trouble;
+use crate::peer_error::PeerError;
 use core::ffi::c_void;
 use core::mem::transmute;
 use foregather_host::dl::Library;
@@ -87,7 +87,7 @@ fn code(option: &str, letter: u8) -> usize {
 impl CallMemory {
     /// Memory for calls, whose errors go to this library.
     /// `slack` bytes beside each array can be touched.
-    pub(super) fn new(handler: &str, slack: usize) -> Result<Self, Trouble> {
+    pub(super) fn new(handler: &str, slack: usize) -> Result<Self, PeerError> {
         let handler = Library::open(&[handler])?;
         let report = handler.symbol("blas_report")?.cast();
         Ok(Self { arenas: (0..4).map(|_| Arena::new(slack)).collect::<Result<_, _>>()?, report })
@@ -96,12 +96,12 @@ impl CallMemory {
 
 impl Blas {
     /// Loads a library.
-    pub(super) fn open(name: &str, files: &[&str]) -> Result<Self, Trouble> {
+    pub(super) fn open(name: &str, files: &[&str]) -> Result<Self, PeerError> {
         Ok(Self { name: name.to_owned(), library: Library::open(files)?, addresses: BTreeMap::new() })
     }
 
     /// Lets calls of our library have at most that many threads; 0 for as many as there are.
-    pub(super) fn set_threads(&self, threads: i32) -> Result<(), Trouble> {
+    pub(super) fn set_threads(&self, threads: i32) -> Result<(), PeerError> {
         let address = self.library.symbol("foregather_blas_set_num_threads")?;
         // SAFETY: the function's declaration in our library.
         unsafe { transmute::<*mut c_void, unsafe extern "C" fn(i32)>(address)(threads) };
@@ -115,7 +115,7 @@ impl Blas {
         operands: &[Operand],
         bytes: &[Vec<u8>],
         memory: &mut CallMemory,
-    ) -> Result<AfterCall, Trouble> {
+    ) -> Result<AfterCall, PeerError> {
         let symbol = call.symbol();
         let address = match self.addresses.get(&symbol) {
             Some(address) => *address,

@@ -22,7 +22,7 @@ mod shrink;
 mod table;
 mod worker;
 
-use crate::trouble::Trouble;
+use crate::peer_error::PeerError;
 use call::BlasCall;
 use foregather_host::child::Child;
 use foregather_machine::Nanos;
@@ -41,7 +41,7 @@ const LIMIT_OF_ONE: Nanos = Nanos::from_ms(5_000);
 const SHOWN: usize = 12;
 
 /// Does what is asked for. The text that is printed; an error if there is a difference.
-pub(crate) fn run(words: &[&str]) -> Result<String, Trouble> {
+pub(crate) fn run(words: &[&str]) -> Result<String, PeerError> {
     let options = Options::parse(words)?;
     match (&options.call, &options.at) {
         (Some(call), _) => worker::run_one(&options.libraries, call),
@@ -51,7 +51,7 @@ pub(crate) fn run(words: &[&str]) -> Result<String, Trouble> {
 }
 
 /// Runs the processes that make the calls, and reports.
-fn supervise(options: &Options) -> Result<String, Trouble> {
+fn supervise(options: &Options) -> Result<String, PeerError> {
     let at = std::env::temp_dir().join(format!("foregather-blas-random-{}", std::process::id()));
     let (mut tally, mut from, begun) = (Tally::default(), options.from, Instant::now());
     let end = options.from + options.calls;
@@ -61,12 +61,12 @@ fn supervise(options: &Options) -> Result<String, Trouble> {
     // What was written stays only if it could not be removed.
     let _ = std::fs::remove_file(&at);
     let text = report(options, &tally, from - options.from);
-    if tally.different.is_empty() { Ok(text) } else { Err(Trouble::Failed(format!("results differ\n{text}"))) }
+    if tally.different.is_empty() { Ok(text) } else { Err(PeerError::Failed(format!("results differ\n{text}"))) }
 }
 
 /// Makes the calls of these numbers in another process, or those up to one that ends it. Returns the next
 /// number.
-fn some(options: &Options, numbers: std::ops::Range<u64>, at: &Path, tally: &mut Tally) -> Result<u64, Trouble> {
+fn some(options: &Options, numbers: std::ops::Range<u64>, at: &Path, tally: &mut Tally) -> Result<u64, PeerError> {
     let words = |numbers: &std::ops::Range<u64>| {
         let (from, calls) = (numbers.start.to_string(), (numbers.end - numbers.start).to_string());
         let words = ["--seed", &options.seed.to_string(), "--from", &from, "--calls", &calls, "--at", &at.display().to_string()];
@@ -74,15 +74,15 @@ fn some(options: &Options, numbers: std::ops::Range<u64>, at: &Path, tally: &mut
     };
     match apart(options, &words(&numbers), LIMIT) {
         Ok(text) => {
-            tally.add(serde_json::from_str(&text).map_err(|error| Trouble::Failed(format!("{error}: {text}")))?);
+            tally.add(serde_json::from_str(&text).map_err(|error| PeerError::Failed(format!("{error}: {text}")))?);
             Ok(numbers.end)
         }
         Err(what) => {
             let number = std::fs::read(at).ok().and_then(|bytes| bytes.try_into().ok()).map(u64::from_ne_bytes);
-            let number = number.filter(|number| numbers.contains(number)).ok_or_else(|| Trouble::Failed(what.clone()))?;
+            let number = number.filter(|number| numbers.contains(number)).ok_or_else(|| PeerError::Failed(what.clone()))?;
             if number > numbers.start {
-                let before = apart(options, &words(&(numbers.start..number)), LIMIT).map_err(Trouble::Failed)?;
-                tally.add(serde_json::from_str(&before).map_err(|error| Trouble::Failed(error.to_string()))?);
+                let before = apart(options, &words(&(numbers.start..number)), LIMIT).map_err(PeerError::Failed)?;
+                tally.add(serde_json::from_str(&before).map_err(|error| PeerError::Failed(error.to_string()))?);
             }
             tally.differs(&draw::drawn(options.seed, number), what);
             Ok(number + 1)

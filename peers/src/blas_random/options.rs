@@ -1,6 +1,6 @@
 //! What is asked for on the command line.
 use super::call::BlasCall;
-use crate::trouble::Trouble;
+use crate::peer_error::PeerError;
 use std::path::PathBuf;
 
 /// The libraries, by their files.
@@ -30,14 +30,14 @@ pub(super) struct Options {
 }
 
 impl Options {
-    pub(super) fn parse(words: &[&str]) -> Result<Self, Trouble> {
+    pub(super) fn parse(words: &[&str]) -> Result<Self, PeerError> {
         let mut options = Self { calls: 100_000, ..Self::default() };
         for pair in words.chunks(2) {
             let [name, value] = pair else {
-                return Err(Trouble::Usage(format!("`{}` needs a value", pair[0])));
+                return Err(PeerError::Usage(format!("`{}` needs a value", pair[0])));
             };
             let number =
-                || value.parse::<u64>().map_err(|_| Trouble::Usage(format!("invalid {name} {value}: expected a number")));
+                || value.parse::<u64>().map_err(|_| PeerError::Usage(format!("invalid {name} {value}: expected a number")));
             match *name {
                 "--ours" => options.libraries.ours = (*value).to_owned(),
                 "--reference" => options.libraries.reference = (*value).to_owned(),
@@ -45,7 +45,7 @@ impl Options {
                 "--other" => {
                     let other = value
                         .split_once('=')
-                        .ok_or_else(|| Trouble::Usage(format!("invalid {name} {value}: expected NAME=FILE")))?;
+                        .ok_or_else(|| PeerError::Usage(format!("invalid {name} {value}: expected NAME=FILE")))?;
                     options.libraries.others.push((other.0.to_owned(), other.1.to_owned()));
                 }
                 "--seed" => options.seed = number()?,
@@ -55,10 +55,10 @@ impl Options {
                 "--at" => options.at = Some(PathBuf::from(value)),
                 "--call" => {
                     let call = BlasCall::parse(value)
-                        .ok_or_else(|| Trouble::Usage(format!("invalid --call `{value}`: give a line that was printed")))?;
+                        .ok_or_else(|| PeerError::Usage(format!("invalid --call `{value}`: give a line that was printed")))?;
                     options.call = Some(call);
                 }
-                _ => return Err(Trouble::Usage(format!("no option `{name}`"))),
+                _ => return Err(PeerError::Usage(format!("no option `{name}`"))),
             }
         }
         Ok(options)

@@ -3,7 +3,7 @@ use super::call::{Argument, BlasCall, Face};
 use super::contents::Operand;
 use super::library::{AfterCall, Blas, CallMemory};
 use super::table::{NumberType, Returned, signature};
-use crate::trouble::Trouble;
+use crate::peer_error::PeerError;
 
 /// What the reference leaves, and the position of the argument that it finds illegal, or 0.
 pub(super) struct ReferenceResult {
@@ -17,7 +17,7 @@ pub(super) fn expected(
     call: &BlasCall,
     operands: &[Operand],
     memory: &mut CallMemory,
-) -> Result<ReferenceResult, Trouble> {
+) -> Result<ReferenceResult, PeerError> {
     let before: Vec<Vec<u8>> = operands.iter().map(|operand| operand.bytes.clone()).collect();
     let left = match call.signature.root {
         "gemmtr" => {
@@ -110,7 +110,7 @@ pub(super) fn bounds(
     operands: &[Operand],
     left: &AfterCall,
     memory: &mut CallMemory,
-) -> Result<Vec<Vec<f64>>, Trouble> {
+) -> Result<Vec<Vec<f64>>, PeerError> {
     let size = |value: [f64; 2]| value[0].abs() + value[1].abs();
     if call.signature.class == "rotations" || call.signature.root == "cabs1" {
         return Ok(by_magnitude(call, operands, left));

@@ -4,7 +4,7 @@ use super::draw::drawn;
 use super::judge::{Bench, Judgement};
 use super::library::{Blas, CallMemory};
 use super::options::Libraries;
-use crate::trouble::Trouble;
+use crate::peer_error::PeerError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -86,7 +86,7 @@ fn note(findings: &mut BTreeMap<String, Finding>, routine: &str, finding: Findin
 }
 
 impl Bench {
-    fn open_libraries(libraries: &Libraries) -> Result<Self, Trouble> {
+    fn open_libraries(libraries: &Libraries) -> Result<Self, PeerError> {
         let other = |(name, file): &(String, String)| Blas::open(name, &[file]);
         Ok(Self {
             memory: CallMemory::new(&libraries.handler, 0)?,
@@ -98,7 +98,7 @@ impl Bench {
         })
     }
 
-    fn judged(&mut self, call: &BlasCall) -> Result<Judgement, Trouble> {
+    fn judged(&mut self, call: &BlasCall) -> Result<Judgement, PeerError> {
         let verdict = self.judge(call)?;
         // Large ones may be shared by a team, which must not change a bit.
         let is_large = ["m", "n", "k"].iter().map(|size| call.size(size)).max() > Some(48);
@@ -110,9 +110,9 @@ impl Bench {
 }
 
 /// Makes the calls of these numbers, writing each number into a file first. Prints what they came to.
-pub(super) fn run(libraries: &Libraries, seed: u64, numbers: Range<u64>, at: &Path) -> Result<String, Trouble> {
+pub(super) fn run(libraries: &Libraries, seed: u64, numbers: Range<u64>, at: &Path) -> Result<String, PeerError> {
     let (mut bench, mut tally) = (Bench::open_libraries(libraries)?, Tally::default());
-    let failed = |error: std::io::Error| Trouble::Failed(format!("{} cannot be written: {error}", at.display()));
+    let failed = |error: std::io::Error| PeerError::Failed(format!("{} cannot be written: {error}", at.display()));
     let file = File::create(at).map_err(failed)?;
     for number in numbers {
         file.write_all_at(&number.to_ne_bytes(), 0).map_err(failed)?;
@@ -120,14 +120,14 @@ pub(super) fn run(libraries: &Libraries, seed: u64, numbers: Range<u64>, at: &Pa
         let verdict = bench.judged(&call)?;
         tally.take(&call, verdict);
     }
-    serde_json::to_string(&tally).map_err(|error| Trouble::Failed(error.to_string()))
+    serde_json::to_string(&tally).map_err(|error| PeerError::Failed(error.to_string()))
 }
 
 /// Makes one call. Says what it came to.
-pub(super) fn run_one(libraries: &Libraries, call: &BlasCall) -> Result<String, Trouble> {
+pub(super) fn run_one(libraries: &Libraries, call: &BlasCall) -> Result<String, PeerError> {
     match Bench::open_libraries(libraries)?.judged(call)? {
         Judgement::Same => Ok("the same".to_owned()),
         Judgement::Open(what) => Ok(format!("left open by the standard: {what}")),
-        Judgement::Different(what) => Err(Trouble::Failed(what)),
+        Judgement::Different(what) => Err(PeerError::Failed(what)),
     }
 }

@@ -1,6 +1,6 @@
 //! Random calls of the BLAS, by our library and by the reference: here are the libraries, and the program
 //! that makes the calls (`peers/src/blas_random`).
-use super::Trouble;
+use super::PeerError;
 use super::simgrid::built;
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ const REFERENCE: &str = "blas/libblas.so.3";
 const OPENBLAS: &str = "openblas-pthread/libblas.so.3";
 const MKL: [&str; 2] = ["libmkl_rt.so.3", "libmkl_rt.so.2"];
 
-pub(super) fn hold(options: &[&str]) -> Result<(), Trouble> {
+pub(super) fn hold(options: &[&str]) -> Result<(), PeerError> {
     let words = options.chunks(2).filter(|pair| pair[0] != "--ours").flatten();
     let mut command = Command::new(built(root()?, &PROGRAM)?);
     let place = env::temp_dir().join(format!("foregather-blas-errors-{}", std::process::id()));
     fs::create_dir_all(&place)?;
     let handler = handler(&place)?;
     let reference = installed(REFERENCE)
-        .ok_or_else(|| Trouble::Missing("no reference BLAS; on Debian `apt-get install libblas3`".to_owned()))?;
+        .ok_or_else(|| PeerError::Missing("no reference BLAS; on Debian `apt-get install libblas3`".to_owned()))?;
     let ours = options.chunks(2).find(|pair| pair[0] == "--ours" && pair.len() == 2).map(|pair| PathBuf::from(pair[1]));
     let ours = fs::canonicalize(ours.map_or_else(drop_in, Ok)?).context("the library under test")?;
     command.arg("blas-random");
@@ -43,8 +43,8 @@ pub(super) fn hold(options: &[&str]) -> Result<(), Trouble> {
     let _ = fs::remove_dir_all(&place);
     match status.code() {
         Some(0) => Ok(()),
-        Some(2) => Err(Trouble::Usage("see above".to_owned())),
-        _ => Err(Trouble::Failed(anyhow::anyhow!("results differ, or {status}"))),
+        Some(2) => Err(PeerError::Usage("see above".to_owned())),
+        _ => Err(PeerError::Failed(anyhow::anyhow!("results differ, or {status}"))),
     }
 }
 

@@ -4,7 +4,7 @@
 //! It measures all of them in turn within a row; here are the libraries that it does not find without help,
 //! and the rounds.
 use super::simgrid::{built, number, output_within};
-use crate::Trouble;
+use crate::PeerError;
 use anyhow::{Context, Result, ensure};
 use foregather_machine::Nanos;
 use serde_json::Value;
@@ -87,17 +87,19 @@ const SUBJECTS: [(&str, Subject); 3] = [
 ];
 
 /// The whole comparison, printed.
-pub(super) fn hold(name: &str, arguments: &[&str]) -> Result<(), Trouble> {
+pub(super) fn hold(name: &str, arguments: &[&str]) -> Result<(), PeerError> {
     let Some((_, subject)) = SUBJECTS.iter().find(|(known, _)| *known == name) else {
-        return Err(Trouble::Usage(format!("expected what to compare: simgrid, messages, blas, teams or openmp, not `{name}`")));
+        return Err(PeerError::Usage(format!(
+            "expected what to compare: simgrid, messages, blas, teams or openmp, not `{name}`"
+        )));
     };
     let (mut rounds, mut options) = (3_u32, BTreeMap::from_iter(subject.options.iter().copied()));
     for option in arguments.chunks(2) {
         match option {
             ["--rounds", value] => rounds = number("--rounds", value)?,
             [name, value] if options.contains_key(name) => drop(options.insert(name, value)),
-            [name, _] => return Err(Trouble::Usage(format!("no option `{name}`"))),
-            _ => return Err(Trouble::Usage(format!("`{}` needs a value", option[0]))),
+            [name, _] => return Err(PeerError::Usage(format!("no option `{name}`"))),
+            _ => return Err(PeerError::Usage(format!("`{}` needs a value", option[0]))),
         }
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("peers lies in a workspace")?;
@@ -223,7 +225,7 @@ mod tests {
             [("bras", &[][..], "bras"), ("blas", &["--size", "2"], "--size"), ("teams", &["--ms"], "--ms")]
         {
             match hold(name, options) {
-                Err(Trouble::Usage(what)) => assert!(what.contains(culprit), "{what}"),
+                Err(PeerError::Usage(what)) => assert!(what.contains(culprit), "{what}"),
                 other => panic!("{other:?}"),
             }
         }

@@ -1,6 +1,6 @@
 //! How long a program takes to exit under load: from its last instruction to the end of its parent's wait.
 use super::simgrid::number;
-use crate::Trouble;
+use crate::PeerError;
 use anyhow::{Context, Result, ensure};
 use foregather_host::child::Child;
 use foregather_host::clock;
@@ -27,22 +27,22 @@ const COLUMNS: [ExitColumn; 3] = [
 ];
 
 /// Prints a table of exit times for each number of busy processes and each way to end.
-pub(super) fn hold(options: &[&str]) -> Result<(), Trouble> {
+pub(super) fn hold(options: &[&str]) -> Result<(), PeerError> {
     let (mut library, mut runs, mut hogs) = (None, 50, vec![0, 1, 2, 4]);
     for option in options.chunks(2) {
         match *option {
             ["--library", file] => library = Some(PathBuf::from(file)),
             ["--runs", count] => runs = number("--runs", count)?,
             ["--hogs", counts] => hogs = counts.split(',').map(|count| number("--hogs", count)).collect::<Result<_, _>>()?,
-            _ => return Err(Trouble::Usage(format!("`{}`: unknown option, or without a value", option[0]))),
+            _ => return Err(PeerError::Usage(format!("`{}`: unknown option, or without a value", option[0]))),
         }
     }
-    let library = library.ok_or_else(|| Trouble::Usage("--library FILE is missing".to_owned()))?;
+    let library = library.ok_or_else(|| PeerError::Usage("--library FILE is missing".to_owned()))?;
     let library = library.canonicalize().with_context(|| format!("{} cannot be found", library.display()))?;
     let program = std::env::temp_dir().join(format!("foregather-exit-delay-{}", std::process::id()));
     let table = compile(&program).and_then(|()| table(&program, &library, runs, &hogs));
     let _ = std::fs::remove_file(&program);
-    table.map(|table| print!("{table}")).map_err(Trouble::Failed)
+    table.map(|table| print!("{table}")).map_err(PeerError::Failed)
 }
 
 fn compile(program: &Path) -> Result<()> {

@@ -97,7 +97,7 @@ nothing because a compiler or their runtime itself fails. Exit code 1 if a progr
 
 /// Why there is no table.
 #[derive(Debug)]
-enum Trouble {
+enum PeerError {
     /// It was asked for in a way that is not known.
     Usage(String),
     /// Software that this machine lacks, and how to get it.
@@ -106,7 +106,7 @@ enum Trouble {
     Failed(anyhow::Error),
 }
 
-impl<E: Into<anyhow::Error>> From<E> for Trouble {
+impl<E: Into<anyhow::Error>> From<E> for PeerError {
     fn from(error: E) -> Self {
         Self::Failed(error.into())
     }
@@ -132,9 +132,9 @@ fn main() -> ExitCode {
     };
     let (words, code) = match end {
         Ok(()) => return ExitCode::SUCCESS,
-        Err(Trouble::Usage(what)) => (format!("{what}\n\n{HELP}"), 2),
-        Err(Trouble::Missing(what)) => (what, 3),
-        Err(Trouble::Failed(error)) => (format!("{error:#}"), 1),
+        Err(PeerError::Usage(what)) => (format!("{what}\n\n{HELP}"), 2),
+        Err(PeerError::Missing(what)) => (what, 3),
+        Err(PeerError::Failed(error)) => (format!("{error:#}"), 1),
     };
     eprintln!("xtask peers: {words}");
     ExitCode::from(code)

@@ -4,7 +4,7 @@
 //! A case is compiled once and run twice. It passes if it ends well, or, where it says that it should fail,
 //! does not. Of its directives those are understood that decide how it is built and run. With the preload
 //! layer of `foregather advise` a case must also print the same and exit in the same way.
-use super::Trouble;
+use super::PeerError;
 use super::trial::{self, CaseRun, LibraryUnderTest};
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ struct Case {
     runs: bool,
 }
 
-pub(super) fn hold(options: &[&str]) -> Result<(), Trouble> {
+pub(super) fn hold(options: &[&str]) -> Result<(), PeerError> {
     let contest = Contest::parse(options)?;
     let place = env::temp_dir().join(format!("foregather-openmp-suite-{}", std::process::id()));
     fs::create_dir_all(&place)?;
@@ -51,14 +51,18 @@ pub(super) fn hold(options: &[&str]) -> Result<(), Trouble> {
 }
 
 impl Contest {
-    fn parse(options: &[&str]) -> Result<Self, Trouble> {
+    fn parse(options: &[&str]) -> Result<Self, PeerError> {
         let (mut sources, mut library, mut cases, mut limit, mut folders) = (None, None, usize::MAX, 10, FOLDERS);
         let mut only = "";
         let mut words = options.iter();
         while let Some(option) = words.next() {
-            let value = *words.next().ok_or_else(|| Trouble::Usage(format!("`{option}` needs a value")))?;
+            let value = *words.next().ok_or_else(|| PeerError::Usage(format!("`{option}` needs a value")))?;
             let number = || {
-                value.parse().ok().filter(|&n| n > 0).ok_or_else(|| Trouble::Usage(format!("{option} takes a number from 1 on")))
+                value
+                    .parse()
+                    .ok()
+                    .filter(|&n| n > 0)
+                    .ok_or_else(|| PeerError::Usage(format!("{option} takes a number from 1 on")))
             };
             match *option {
                 "--sources" => sources = Some(fs::canonicalize(value).with_context(|| value.to_owned())?),
@@ -67,14 +71,14 @@ impl Contest {
                 "--limit" => limit = number()? as u64,
                 "--folders" => folders = value,
                 "--only" => only = value,
-                _ => return Err(Trouble::Usage(format!("`{option}` is none of its options"))),
+                _ => return Err(PeerError::Usage(format!("`{option}` is none of its options"))),
             }
         }
         let (Some(sources), Some(library)) = (sources, library) else {
-            return Err(Trouble::Usage("it needs --sources and either --library or --watch".to_owned()));
+            return Err(PeerError::Usage("it needs --sources and either --library or --watch".to_owned()));
         };
         if !sources.join("libgomp.c").is_dir() {
-            return Err(Trouble::Missing(format!(
+            return Err(PeerError::Missing(format!(
                 "no libgomp.c in {}: take libgomp/testsuite of GCC's sources",
                 sources.display()
             )));

@@ -1,7 +1,7 @@
 //! A comparison with SimGrid: what was asked for on the command line; its driver is built, and it and ours
 //! run in turn, so that what else the machine does meets all of them; what a run prints, and the table of
 //! medians and ratios.
-use crate::Trouble;
+use crate::PeerError;
 use anyhow::{Context, Result, anyhow, ensure};
 use foregather_host::child::Child;
 use foregather_machine::Nanos;
@@ -23,8 +23,8 @@ pub(super) struct Plan {
 const NODES_MAX: u32 = 1 << 24;
 
 impl Plan {
-    pub(super) fn parse(arguments: &[&str]) -> Result<Self, Trouble> {
-        let usage = |what: String| Err(Trouble::Usage(what));
+    pub(super) fn parse(arguments: &[&str]) -> Result<Self, PeerError> {
+        let usage = |what: String| Err(PeerError::Usage(what));
         let mut plan = Self { nodes: vec![1024, 16384], skew_us: 100, rounds: 3, ours: None };
         let ["simgrid", options @ ..] = arguments else {
             return usage("expected what to compare: simgrid or messages".to_owned());
@@ -46,16 +46,16 @@ impl Plan {
     }
 }
 
-pub(super) fn number<T: std::str::FromStr>(name: &str, value: &str) -> Result<T, Trouble> {
-    value.parse().map_err(|_| Trouble::Usage(format!("{name}: `{value}` is not a whole number that fits")))
+pub(super) fn number<T: std::str::FromStr>(name: &str, value: &str) -> Result<T, PeerError> {
+    value.parse().map_err(|_| PeerError::Usage(format!("{name}: `{value}` is not a whole number that fits")))
 }
 
-fn nodes(value: &str) -> Result<u32, Trouble> {
+fn nodes(value: &str) -> Result<u32, PeerError> {
     let nodes: u32 = number("--nodes", value)?;
     if nodes.is_power_of_two() && (2..=NODES_MAX).contains(&nodes) {
         return Ok(nodes);
     }
-    Err(Trouble::Usage(format!("--nodes: a butterfly has a power of two of nodes from 2 to {NODES_MAX}, not {nodes}")))
+    Err(PeerError::Usage(format!("--nodes: a butterfly has a power of two of nodes from 2 to {NODES_MAX}, not {nodes}")))
 }
 
 /// Our simulator: Cargo says where it lies. It is not run by way of Cargo, whose own peak of memory it would
@@ -74,7 +74,7 @@ struct Contestant {
 }
 
 /// The whole comparison, printed.
-pub(super) fn hold(plan: &Plan) -> Result<(), Trouble> {
+pub(super) fn hold(plan: &Plan) -> Result<(), PeerError> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("peers lies in a workspace")?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |place| root.join(place));
     let driver = build_driver(root, &target)?;
@@ -120,9 +120,9 @@ fn medians(root: &Path, plan: &Plan, nodes: u32, contestants: &[Contestant]) -> 
 }
 
 /// Compiles the driver into `target/`.
-fn build_driver(root: &Path, target: &Path) -> Result<PathBuf, Trouble> {
+fn build_driver(root: &Path, target: &Path) -> Result<PathBuf, PeerError> {
     let missing = |what: &str| {
-        Trouble::Missing(format!("{what} is not installed: on Debian `apt-get install g++ libsimgrid-dev`, then again"))
+        PeerError::Missing(format!("{what} is not installed: on Debian `apt-get install g++ libsimgrid-dev`, then again"))
     };
     let mut look = Command::new("g++");
     look.args(["-std=c++17", "-E", "-x", "c++", "-include", HEADER, "/dev/null"]).stdout(Stdio::null()).stderr(Stdio::null());
@@ -233,7 +233,7 @@ mod tests {
             (&["simgrid", "--node", "8"], "`--node`"),
         ] {
             match Plan::parse(arguments) {
-                Err(Trouble::Usage(what)) => assert!(what.contains(culprit), "{arguments:?}: {what}"),
+                Err(PeerError::Usage(what)) => assert!(what.contains(culprit), "{arguments:?}: {what}"),
                 other => panic!("{arguments:?}: {other:?}"),
             }
         }

@@ -1,5 +1,5 @@
 //! One run of a program, as it is or with the library under test preloaded.
-use crate::Trouble;
+use crate::PeerError;
 use crate::bound::DropIn;
 use anyhow::{Context, Result};
 use foregather_host::watched::page::{self, WatchPage};
@@ -31,7 +31,7 @@ pub(super) struct CaseRun {
 
 impl LibraryUnderTest {
     /// The library that an option names: `--library`, a runtime, or `--watch`.
-    pub(super) fn of(option: &str, file: &str) -> Result<Self, Trouble> {
+    pub(super) fn of(option: &str, file: &str) -> Result<Self, PeerError> {
         let drop_in = DropIn::of(fs::canonicalize(file).with_context(|| file.to_owned())?)?;
         Ok(if option == "--watch" { Self::Watch(drop_in) } else { Self::Runtime(drop_in) })
     }

@@ -5,8 +5,8 @@ use foregather_machine::Error;
 fn main() -> Result<(), Error> {
     let job = Job::join()?;
     let mine = u64::from(job.rank()) + 1;
-    let cards = job.exchange(&mine.to_le_bytes())?;
-    let sum: u64 = cards.iter().filter_map(|card| Some(u64::from_le_bytes(card.get(..8)?.try_into().ok()?))).sum();
+    let addresses = job.exchange(&mine.to_le_bytes())?;
+    let sum: u64 = addresses.iter().filter_map(|address| Some(u64::from_le_bytes(address.get(..8)?.try_into().ok()?))).sum();
     println!("rank {} of {}: {sum}", job.rank(), job.size());
     job.leave()
 }

@@ -1,11 +1,11 @@
-//! The coordinator of a job, a thread of rank 0: lets ranks in, hands every rank's card to all, and tells all
-//! when a rank is lost.
+//! The coordinator of a job, a thread of rank 0: lets ranks in, hands every rank's address to all, and tells
+//! all when a rank is lost.
 //!
 //! A rank is lost when its connection ends before it left, or when nothing has come from it for a while,
 //! although its heartbeat thread ([`crate::heartbeat`]) sends a beat five times a second. That while is
 //! counted in the coordinator's own rounds, not in time: a coordinator that got no processor itself has
 //! missed nothing, and reads what came meanwhile before it counts.
-use crate::frame::{Frame, MOST_OF_RANK, MOST_STRANGER, VERSION};
+use crate::frame::{FIRST_FRAME_MAX, Frame, MOST_OF_RANK, VERSION};
 use crate::link::{Closed, Link};
 use crate::secret::{self, JobKey, Prover, Token, Transcript};
 use crate::settings::Settings;
@@ -25,16 +25,16 @@ pub(crate) const TICK: Nanos = Nanos::from_ms(100);
 /// Ticks between two signs of life.
 pub(crate) const BEAT_TICKS: u64 = 2;
 /// The most connections that have not proved anything yet.
-const MOST_STRANGERS: usize = 256;
-/// How long a stranger has to prove itself,
-const STRANGER_TICKS: u64 = 50;
+const UNVERIFIED_MAX: usize = 256;
+/// How long an unverified peer has to prove itself,
+const PROOF_TICKS: u64 = 50;
 /// and how long where others want its place.
 const PLACE_TICKS: u64 = 3;
 /// Between two looks for ranks that have not come, on behalf of waiting ranks.
 const ABSENT_TICKS: u64 = 5;
 /// How long a coordinator whose job failed stays, for ranks that come late.
 const LATE_TICKS: u64 = 10;
-/// After this many complaints about strangers the coordinator is silent.
+/// After this many complaints about unverified peers the coordinator is silent.
 const MOST_COMPLAINTS: u32 = 5;
 
 /// The number of ticks without a sign of life after which a rank is lost: few enough for all to know within
@@ -51,12 +51,12 @@ pub(crate) type Running = JoinHandle<Option<Rank>>;
 
 enum RankStatus {
     Absent,
-    Taken { link: Link, quiet: u64, card: Option<Vec<u8>> },
+    Taken { link: Link, quiet: u64, address: Option<Vec<u8>> },
     Left,
     Lost,
 }
 
-struct Stranger {
+struct UnverifiedPeer {
     link: Link,
     nonce: Token,
     ticks: u64,
@@ -68,8 +68,8 @@ pub(crate) struct Coordinator {
     key: JobKey,
     settings: Settings,
     seats: Vec<RankStatus>,
-    /// Strangers, the oldest first.
-    strangers: Vec<Stranger>,
+    /// Unverified peers, the oldest first.
+    unverified: Vec<UnverifiedPeer>,
     round: u32,
     lost: Option<Rank>,
     /// The frame that told all of the loss, and when: ranks that come late get the same.
@@ -103,7 +103,7 @@ impl Coordinator {
             key,
             settings,
             seats,
-            strangers: vec![],
+            unverified: vec![],
             round: 0,
             lost: None,
             verdict: None,
@@ -124,12 +124,12 @@ impl Coordinator {
         sched::set_slice(Nanos::from_us(100));
         let mut next = clock::now() + TICK;
         while !self.over() {
-            let (doors, strangers, ranks) = self.wait(next - clock::now());
+            let (doors, unverified, ranks) = self.wait(next - clock::now());
             // Ranks first: a connection that gets a seat below was not among them.
             for rank in ranks {
                 self.hear(rank);
             }
-            for at in strangers.into_iter().rev() {
+            for at in unverified.into_iter().rev() {
                 self.meet(at);
             }
             if doors {
@@ -153,14 +153,14 @@ impl Coordinator {
         matches!(self.seats[0], RankStatus::Lost) || self.seats.iter().all(gone) || (gone(&self.seats[0]) && self.lost.is_some())
     }
 
-    /// Waits for input: at the door, of the strangers, of the ranks.
+    /// Waits for input: at the door, of the unverified peers, of the ranks.
     fn wait(&self, timeout: Nanos) -> (bool, Vec<usize>, Vec<usize>) {
         let events = |link: &Link| if link.pending() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-        let mut watched = Vec::with_capacity(1 + self.strangers.len() + self.seats.len());
-        let room = self.strangers.len() < MOST_STRANGERS || self.oldest_may_go();
+        let mut watched = Vec::with_capacity(1 + self.unverified.len() + self.seats.len());
+        let room = self.unverified.len() < UNVERIFIED_MAX || self.oldest_may_go();
         let door = if room && !self.shut { PollFlags::IN } else { PollFlags::empty() };
         watched.push(PollFd::new(&self.listener, door));
-        watched.extend(self.strangers.iter().map(|stranger| PollFd::new(&stranger.link.stream, events(&stranger.link))));
+        watched.extend(self.unverified.iter().map(|peer| PollFd::new(&peer.link.stream, events(&peer.link))));
         let mut ranks = Vec::new();
         for (rank, seat) in self.seats.iter().enumerate() {
             if let RankStatus::Taken { link, .. } = seat {
@@ -173,16 +173,16 @@ impl Coordinator {
             return (false, vec![], vec![]);
         }
         let ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
-        let (strangers, seated) = watched[1..].split_at(self.strangers.len());
-        let strangers = (0..strangers.len()).filter(|&at| ready(&strangers[at])).collect();
+        let (unverified, seated) = watched[1..].split_at(self.unverified.len());
+        let unverified = (0..unverified.len()).filter(|&at| ready(&unverified[at])).collect();
         let ranks = ranks.into_iter().zip(seated).filter(|(_, fd)| ready(fd)).map(|(rank, _)| rank).collect();
-        (ready(&watched[0]), strangers, ranks)
+        (ready(&watched[0]), unverified, ranks)
     }
 
     /// Accepts connections, as many as there are places: their first frames are read before more come in.
     fn open(&mut self) {
-        for _ in 0..MOST_STRANGERS {
-            if self.strangers.len() >= MOST_STRANGERS && !self.make_room() {
+        for _ in 0..UNVERIFIED_MAX {
+            if self.unverified.len() >= UNVERIFIED_MAX && !self.make_room() {
                 return;
             }
             let lacking = match self.listener.accept() {
@@ -205,7 +205,7 @@ impl Coordinator {
         if let (Ok(mut link), Ok(nonce)) = (Link::new(stream), secret::random())
             && link.send(&Frame::Hello { version: VERSION, nonce }).is_ok()
         {
-            self.strangers.push(Stranger { link, nonce, ticks: 0 });
+            self.unverified.push(UnverifiedPeer { link, nonce, ticks: 0 });
         }
     }
 
@@ -214,14 +214,14 @@ impl Coordinator {
     }
 
     fn oldest_may_go(&self) -> bool {
-        self.strangers.first().is_some_and(|oldest| oldest.ticks >= PLACE_TICKS)
+        self.unverified.first().is_some_and(|oldest| oldest.ticks >= PLACE_TICKS)
     }
 
-    /// Sends away the stranger that has been silent for longest. If it is a rank, it comes again.
+    /// Sends away the unverified peer that has been silent for longest. If it is a rank, it comes again.
     fn make_room(&mut self) -> bool {
         let goes = self.oldest_may_go();
         if goes {
-            self.strangers.remove(0);
+            self.unverified.remove(0);
         }
         goes
     }
@@ -236,32 +236,32 @@ impl Coordinator {
         }
     }
 
-    /// Reads a stranger's first frame, which decides: it gets a seat, or goes.
+    /// Reads an unverified peer's first frame, which decides: it gets a seat, or goes.
     fn meet(&mut self, at: usize) {
-        let stranger = &mut self.strangers[at];
-        let (frames, open) = stranger.link.receive(MOST_STRANGER);
+        let peer = &mut self.unverified[at];
+        let (frames, open) = peer.link.receive(FIRST_FRAME_MAX);
         let Some(first) = frames.into_iter().next() else {
             if open.is_err() {
-                self.strangers.remove(at);
+                self.unverified.remove(at);
             }
             return;
         };
-        let mut stranger = self.strangers.remove(at);
+        let mut peer = self.unverified.remove(at);
         if let Frame::Ended { rank, proof, how, .. } = &first
-            && self.key.holds_end(stranger.nonce, self.port, *rank, how, proof)
+            && self.key.holds_end(peer.nonce, self.port, *rank, how, proof)
         {
             return self.ended(*rank, how);
         }
-        let (rank, proof) = match self.judge(&first, stranger.nonce) {
+        let (rank, proof) = match self.judge(&first, peer.nonce) {
             Ok(admitted) => admitted,
             Err((last, why)) => {
-                self.complain(&stranger.link, &why);
-                let _ = stranger.link.send(&Frame::Refused { last, why });
+                self.complain(&peer.link, &why);
+                let _ = peer.link.send(&Frame::Refused { last, why });
                 return;
             }
         };
-        if stranger.link.send(&Frame::Welcome { proof }).is_ok() {
-            self.seats[rank as usize] = RankStatus::Taken { link: stranger.link, quiet: 0, card: None };
+        if peer.link.send(&Frame::Welcome { proof }).is_ok() {
+            self.seats[rank as usize] = RankStatus::Taken { link: peer.link, quiet: 0, address: None };
             if let Some((verdict, _)) = self.verdict.clone() {
                 self.tell(rank, verdict);
             }
@@ -277,7 +277,7 @@ impl Coordinator {
         }
     }
 
-    /// The stranger's rank and our own proof; or the reason against it, and whether that is final.
+    /// The unverified peer's rank and our own proof; or the reason against it, and whether that is final.
     fn judge(&self, first: &Frame, of_hub: Token) -> Result<(Rank, Token), (bool, String)> {
         let &Frame::Join { version, rank, size, nonce, ref proof } = first else {
             return Err((false, "it does not speak as a rank does".to_owned()));
@@ -322,11 +322,11 @@ impl Coordinator {
         for frame in frames {
             match frame {
                 Frame::Beat => {}
-                Frame::Card { round, bytes } if round == self.round => {
-                    let RankStatus::Taken { card: card @ None, .. } = &mut self.seats[at] else {
+                Frame::RankAddress { round, bytes } if round == self.round => {
+                    let RankStatus::Taken { address: address @ None, .. } = &mut self.seats[at] else {
                         return self.lose(at as Rank, false);
                     };
-                    *card = Some(bytes);
+                    *address = Some(bytes);
                     self.deal();
                 }
                 Frame::Leave => {
@@ -354,20 +354,20 @@ impl Coordinator {
         }
     }
 
-    /// Once every rank has shown its card, all get them all; never, if a rank has left.
+    /// Once every rank has shown its rank address, all get them all; never, if a rank has left.
     fn deal(&mut self) {
-        let waited_for = self.seats.iter().any(|seat| matches!(seat, RankStatus::Taken { card: Some(_), .. }));
+        let waited_for = self.seats.iter().any(|seat| matches!(seat, RankStatus::Taken { address: Some(_), .. }));
         let left = self.seats.iter().position(|seat| matches!(seat, RankStatus::Left));
         if let (Some(left), true) = (left, waited_for) {
-            let why = format!("rank {left} has left the job, so cards can no longer be exchanged");
+            let why = format!("rank {left} has left the job, so rank addresses can no longer be exchanged");
             return self.tell_all(&Frame::Refused { last: true, why }.encode().into());
         }
-        if !self.seats.iter().all(|seat| matches!(seat, RankStatus::Taken { card: Some(_), .. })) {
+        if !self.seats.iter().all(|seat| matches!(seat, RankStatus::Taken { address: Some(_), .. })) {
             return;
         }
-        let take = |seat: &mut RankStatus| if let RankStatus::Taken { card, .. } = seat { card.take() } else { None };
-        let cards = self.seats.iter_mut().map(|seat| take(seat).unwrap_or_default()).collect();
-        let bytes: Arc<[u8]> = Frame::Cards { round: self.round, cards }.encode().into();
+        let take = |seat: &mut RankStatus| if let RankStatus::Taken { address, .. } = seat { address.take() } else { None };
+        let addresses = self.seats.iter_mut().map(|seat| take(seat).unwrap_or_default()).collect();
+        let bytes: Arc<[u8]> = Frame::RankAddresses { round: self.round, addresses }.encode().into();
         self.round += 1;
         self.tell_all(&bytes);
     }
@@ -421,9 +421,9 @@ impl Coordinator {
         for rank in silent {
             self.lose(rank, true);
         }
-        self.strangers.retain_mut(|stranger| {
-            stranger.ticks += 1;
-            stranger.ticks < STRANGER_TICKS
+        self.unverified.retain_mut(|peer| {
+            peer.ticks += 1;
+            peer.ticks < PROOF_TICKS
         });
         if self.ticks.is_multiple_of(ABSENT_TICKS) && self.lost.is_none() {
             self.tell_absent();

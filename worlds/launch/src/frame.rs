@@ -1,5 +1,5 @@
-//! The frames between coordinator and ranks: a kind, a length and that many bytes. All input is a stranger's
-//! until it has been checked: lengths are bounded before anything is kept.
+//! The frames between coordinator and ranks: a kind, a length and that many bytes. All input is an unverified
+//! peer's until it has been checked: lengths are bounded before anything is kept.
 use crate::detect::MOST_RANKS;
 use crate::secret::{BYTES, Token};
 use foregather_machine::{Rank, shown};
@@ -9,14 +9,14 @@ use foregather_machine::{Rank, shown};
 pub(crate) const VERSION: u32 = 3;
 const MAGIC: [u8; 8] = *b"foregath";
 
-/// The longest card that a rank may show.
-pub(crate) const MOST_CARD: usize = 16 << 10;
+/// The longest rank address that a rank may show.
+pub(crate) const ADDRESS_MAX: usize = 16 << 10;
 /// The longest frame before the other side has proved anything.
-pub(crate) const MOST_STRANGER: usize = 512;
+pub(crate) const FIRST_FRAME_MAX: usize = 512;
 /// The longest frame that a rank may send.
-pub(crate) const MOST_OF_RANK: usize = MOST_CARD + 64;
-/// The longest frame of the coordinator: all cards.
-pub(crate) const MOST_OF_HUB: usize = MOST_RANKS as usize * (MOST_CARD + 4) + 64;
+pub(crate) const MOST_OF_RANK: usize = ADDRESS_MAX + 64;
+/// The longest frame of the coordinator: all rank addresses.
+pub(crate) const MOST_OF_HUB: usize = MOST_RANKS as usize * (ADDRESS_MAX + 4) + 64;
 const MOST_TEXT: usize = 400;
 
 /// All frames.
@@ -32,10 +32,10 @@ pub(crate) enum Frame {
     Refused { last: bool, why: String },
     /// A sign of life.
     Beat,
-    /// A rank's card in that round.
-    Card { round: u32, bytes: Vec<u8> },
-    /// The cards of all ranks.
-    Cards { round: u32, cards: Vec<Vec<u8>> },
+    /// A rank's address in that round.
+    RankAddress { round: u32, bytes: Vec<u8> },
+    /// The rank addresses of all ranks.
+    RankAddresses { round: u32, addresses: Vec<Vec<u8>> },
     /// That rank is gone; `quiet`: it stands still, so its process may still exist. A rank tells the
     /// coordinator so of another one whose process the system is taking down.
     Lost { rank: Rank, quiet: bool },
@@ -76,16 +76,16 @@ impl Frame {
                 4
             }
             Self::Beat => 5,
-            Self::Card { round, bytes } => {
+            Self::RankAddress { round, bytes } => {
                 number(&mut body, *round);
                 body.extend_from_slice(bytes);
                 6
             }
-            Self::Cards { round, cards } => {
+            Self::RankAddresses { round, addresses } => {
                 number(&mut body, *round);
-                for card in cards {
-                    number(&mut body, card.len() as u32);
-                    body.extend_from_slice(card);
+                for address in addresses {
+                    number(&mut body, address.len() as u32);
+                    body.extend_from_slice(address);
                 }
                 7
             }
@@ -130,18 +130,18 @@ impl Frame {
             3 => Self::Welcome { proof: rest.token()? },
             4 => Self::Refused { last: rest.flag()?, why: rest.text()? },
             5 => Self::Beat,
-            6 => Self::Card { round: rest.number()?, bytes: rest.take(rest.0.len())?.to_vec() },
+            6 => Self::RankAddress { round: rest.number()?, bytes: rest.take(rest.0.len())?.to_vec() },
             7 => {
                 let round = rest.number()?;
-                let mut cards = Vec::new();
+                let mut addresses = Vec::new();
                 while !rest.0.is_empty() {
-                    if cards.len() == MOST_RANKS as usize {
+                    if addresses.len() == MOST_RANKS as usize {
                         return None;
                     }
                     let bytes = rest.number()? as usize;
-                    cards.push(rest.take(bytes)?.to_vec());
+                    addresses.push(rest.take(bytes)?.to_vec());
                 }
-                Self::Cards { round, cards }
+                Self::RankAddresses { round, addresses }
             }
             8 => Self::Lost { rank: rest.number()?, quiet: rest.flag()? },
             9 => Self::Leave,
@@ -184,7 +184,7 @@ impl<'a> Rest<'a> {
             _ => None,
         }
     }
-    /// All that is left, as text. It is shown on a terminal: a stranger's control characters are not.
+    /// All that is left, as text. It is shown on a terminal: an unverified peer's control characters are not.
     fn text(&mut self) -> Option<String> {
         let text = String::from_utf8_lossy(self.take(self.0.len().min(MOST_TEXT))?);
         Some(shown(&text).into_owned())
@@ -249,8 +249,9 @@ mod tests {
             any::<Token>().prop_map(|proof| Frame::Welcome { proof }),
             (any::<bool>(), "[a-z ]{0,90}").prop_map(|(last, why)| Frame::Refused { last, why }),
             Just(Frame::Beat),
-            (any::<u32>(), bytes()).prop_map(|(round, bytes)| Frame::Card { round, bytes }),
-            (any::<u32>(), prop::collection::vec(bytes(), 0..5)).prop_map(|(round, cards)| Frame::Cards { round, cards }),
+            (any::<u32>(), bytes()).prop_map(|(round, bytes)| Frame::RankAddress { round, bytes }),
+            (any::<u32>(), prop::collection::vec(bytes(), 0..5))
+                .prop_map(|(round, addresses)| Frame::RankAddresses { round, addresses }),
             (any::<u32>(), any::<bool>()).prop_map(|(rank, quiet)| Frame::Lost { rank, quiet }),
             Just(Frame::Leave),
             (any::<u32>(), any::<Token>(), "[a-z ]{0,90}").prop_map(|(rank, proof, how)| Frame::Ended {
@@ -281,11 +282,11 @@ mod tests {
         fn no_bytes_break_it(kind in 0_u8..14, body in prop::collection::vec(any::<u8>(), 0..120), lie in any::<u32>()) {
             let mut inbox = Inbox::default();
             inbox.push(&[&[kind][..], &(body.len() as u32).to_le_bytes(), &body].concat());
-            let _ = inbox.next(MOST_STRANGER);
+            let _ = inbox.next(FIRST_FRAME_MAX);
             let mut inbox = Inbox::default();
             inbox.push(&[&[kind][..], &lie.to_le_bytes(), &body].concat());
-            if lie as usize > MOST_STRANGER {
-                prop_assert_eq!(inbox.next(MOST_STRANGER), Err(Garbled));
+            if lie as usize > FIRST_FRAME_MAX {
+                prop_assert_eq!(inbox.next(FIRST_FRAME_MAX), Err(Garbled));
             }
         }
     }
@@ -298,17 +299,17 @@ mod tests {
         wire[1] += 1;
         let mut inbox = Inbox::default();
         inbox.push(&wire);
-        assert_eq!(inbox.next(MOST_STRANGER), Ok(Some(Frame::Hello { version: 9, nonce: [0; BYTES] })));
+        assert_eq!(inbox.next(FIRST_FRAME_MAX), Ok(Some(Frame::Hello { version: 9, nonce: [0; BYTES] })));
     }
 
     #[test]
     fn no_frame_has_more_cards_than_there_may_be_ranks() {
-        let heard = |cards: usize| {
+        let heard = |addresses: usize| {
             let mut inbox = Inbox::default();
-            inbox.push(&Frame::Cards { round: 1, cards: vec![vec![]; cards] }.encode());
+            inbox.push(&Frame::RankAddresses { round: 1, addresses: vec![vec![]; addresses] }.encode());
             inbox.next(MOST_OF_HUB)
         };
-        assert!(matches!(heard(MOST_RANKS as usize), Ok(Some(Frame::Cards { .. }))));
+        assert!(matches!(heard(MOST_RANKS as usize), Ok(Some(Frame::RankAddresses { .. }))));
         assert_eq!(heard(MOST_RANKS as usize + 1), Err(Garbled));
     }
 
@@ -316,6 +317,6 @@ mod tests {
     fn a_refusal_shows_no_control_characters() {
         let mut inbox = Inbox::default();
         inbox.push(&Frame::Refused { last: true, why: "a\u{1b}[2Jb\n".to_owned() }.encode());
-        assert_eq!(inbox.next(MOST_STRANGER), Ok(Some(Frame::Refused { last: true, why: "a\u{fffd}[2Jb\u{fffd}".to_owned() })));
+        assert_eq!(inbox.next(FIRST_FRAME_MAX), Ok(Some(Frame::Refused { last: true, why: "a\u{fffd}[2Jb\u{fffd}".to_owned() })));
     }
 }

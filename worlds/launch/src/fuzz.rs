@@ -1,5 +1,5 @@
 //! Nonsense for all code here that reads what others have written.
-use crate::frame::{Frame, Inbox, MOST_OF_HUB, MOST_OF_RANK, MOST_STRANGER, VERSION};
+use crate::frame::{FIRST_FRAME_MAX, Frame, Inbox, MOST_OF_HUB, MOST_OF_RANK, VERSION};
 use crate::meet::root_of;
 use crate::nodes;
 use crate::spawn::Host;
@@ -19,8 +19,8 @@ fn frames() -> Vec<Vec<u8>> {
         Frame::Welcome { proof: token },
         Frame::Refused { last: true, why: text.clone() },
         Frame::Beat,
-        Frame::Card { round: 1, bytes: vec![1; 40] },
-        Frame::Cards { round: 1, cards: vec![vec![], vec![2; 9], vec![3; 30]] },
+        Frame::RankAddress { round: 1, bytes: vec![1; 40] },
+        Frame::RankAddresses { round: 1, addresses: vec![vec![], vec![2; 9], vec![3; 30]] },
         Frame::Lost { rank: 1, quiet: false },
         Frame::Leave,
         Frame::Ended { version, rank: 1, proof: token, how: text.clone() },
@@ -48,7 +48,7 @@ fn read_frames(bytes: &[u8], most: usize) -> bool {
 fn parsers() -> Vec<Parser> {
     let texts = |all: &[&str]| all.iter().map(|text| text.as_bytes().to_vec()).collect();
     vec![
-        Parser { name: "frames of strangers", seeds: frames(), read: |bytes| read_frames(bytes, MOST_STRANGER) },
+        Parser { name: "frames of unverified peers", seeds: frames(), read: |bytes| read_frames(bytes, FIRST_FRAME_MAX) },
         Parser { name: "frames of ranks", seeds: frames(), read: |bytes| read_frames(bytes, MOST_OF_RANK) },
         Parser { name: "frames of the hub", seeds: frames(), read: |bytes| read_frames(bytes, MOST_OF_HUB) },
         Parser {

@@ -5,7 +5,7 @@
 use crate::coordinator::{BEAT_TICKS, TICK, quiet_ticks};
 use crate::frame::{Frame, Inbox, MOST_OF_HUB};
 use crate::settings::Settings;
-use crate::watchdog::{CARDS, Watchdog};
+use crate::watchdog::{ADDRESSES, Watchdog};
 use foregather_host::failure_detector::FailureDetector;
 use foregather_host::signals::Blocked;
 use foregather_host::{clock, run_state, sched};
@@ -74,7 +74,7 @@ impl Neighbour {
 /// Frames that came in, until a thread takes them.
 #[derive(Debug, Default)]
 struct Mail {
-    cards: Option<(u32, Vec<Vec<u8>>)>,
+    addresses: Option<(u32, Vec<Vec<u8>>)>,
     /// The ranks that the coordinator waits for, in words.
     absent: String,
     /// Why no more frames will come.
@@ -107,14 +107,14 @@ impl Shared {
         let _ = (&self.stream).write_all(&frame.encode());
     }
 
-    /// Waits for all cards of that round.
-    pub(crate) fn cards(&self, round: u32) -> Result<Vec<Vec<u8>>, Error> {
-        let why = foregather_machine::WaitContext::new(CARDS, self.rank).since(clock::now());
+    /// Waits for all rank addresses of that round.
+    pub(crate) fn addresses(&self, round: u32) -> Result<Vec<Vec<u8>>, Error> {
+        let why = foregather_machine::WaitContext::new(ADDRESSES, self.rank).since(clock::now());
         let mut mail = lock(&self.mail);
         loop {
-            match mail.cards.take() {
-                Some((of, cards)) if of == round => return Ok(cards),
-                Some(_) => return Err(Cause::ProtocolViolation { from: 0, what: "cards of another round" }.into()),
+            match mail.addresses.take() {
+                Some((of, addresses)) if of == round => return Ok(addresses),
+                Some(_) => return Err(Cause::ProtocolViolation { from: 0, what: "rank addresses of another round" }.into()),
                 None => {}
             }
             if let Some(error) = &mail.over {
@@ -249,8 +249,8 @@ impl Heartbeat {
             match self.inbox.next(MOST_OF_HUB) {
                 Ok(None) => return true,
                 Ok(Some(Frame::Beat)) => {}
-                Ok(Some(Frame::Cards { round, cards })) => {
-                    lock(&self.shared.mail).cards = Some((round, cards));
+                Ok(Some(Frame::RankAddresses { round, addresses })) => {
+                    lock(&self.shared.mail).addresses = Some((round, addresses));
                     self.shared.changed.notify_all();
                 }
                 Ok(Some(Frame::Lost { rank, quiet })) => self.shared.lose(rank, quiet),

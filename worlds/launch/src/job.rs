@@ -1,7 +1,7 @@
 //! A process's place in its job, from joining to leaving.
 use crate::coordinator::{self, Coordinator};
 use crate::detect::{Detected, Launcher, detect};
-use crate::frame::{Frame, MOST_CARD};
+use crate::frame::{ADDRESS_MAX, Frame};
 use crate::heartbeat::{self, Neighbour, Shared, Tending};
 use crate::join;
 use crate::meet::{Meeting, meet};
@@ -124,10 +124,10 @@ impl Job {
 
     /// Exchanges with all ranks where each is.
     fn look_around(&mut self) -> Result<(), Error> {
-        let cards = self.exchange(&Whereabouts::here()?.encode())?;
-        for (from, card) in (0..).zip(cards) {
-            let garbled = || Cause::ProtocolViolation { from, what: "a card that does not say where it is" };
-            self.places.push(Whereabouts::decode(&card).ok_or_else(garbled)?);
+        let addresses = self.exchange(&Whereabouts::here()?.encode())?;
+        for (from, address) in (0..).zip(addresses) {
+            let garbled = || Cause::ProtocolViolation { from, what: "a rank address that does not say where it is" };
+            self.places.push(Whereabouts::decode(&address).ok_or_else(garbled)?);
         }
         let Some(line) = &self.line else { return Ok(()) };
         let here = self.places[self.rank as usize].pid;
@@ -194,25 +194,25 @@ impl Job {
         self.line.as_ref().map_or_else(secret::random, |line| Ok(line.key.of_round(round)))
     }
 
-    /// Shows this rank's card, of at most 16 KiB, to all, and returns all cards, by rank. All ranks call it
-    /// in the same order.
+    /// Shows this rank's address, of at most 16 KiB, to all, and returns all rank addresses, by rank. All
+    /// ranks call it in the same order.
     ///
     /// # Errors
-    /// [`Cause::Length`] for a longer card, [`Cause::PeerLost`] if a rank was lost, [`Cause::Refused`] if one
-    /// has left.
-    pub fn exchange(&self, card: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
-        if card.len() > MOST_CARD {
-            return Err(Cause::Length { what: "a card", bytes: card.len(), room: MOST_CARD }.into());
+    /// [`Cause::Length`] for a longer rank address, [`Cause::PeerLost`] if a rank was lost,
+    /// [`Cause::Refused`] if one has left.
+    pub fn exchange(&self, address: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+        if address.len() > ADDRESS_MAX {
+            return Err(Cause::Length { what: "a rank address", bytes: address.len(), room: ADDRESS_MAX }.into());
         }
-        let Some(line) = &self.line else { return Ok(vec![card.to_vec()]) };
+        let Some(line) = &self.line else { return Ok(vec![address.to_vec()]) };
         let mut round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
-        line.shared.send(&Frame::Card { round: *round, bytes: card.to_vec() });
-        let cards = line.shared.cards(*round)?;
+        line.shared.send(&Frame::RankAddress { round: *round, bytes: address.to_vec() });
+        let addresses = line.shared.addresses(*round)?;
         *round += 1;
-        if cards.len() == self.size as usize {
-            Ok(cards)
+        if addresses.len() == self.size as usize {
+            Ok(addresses)
         } else {
-            Err(Cause::ProtocolViolation { from: 0, what: "too few cards" }.into())
+            Err(Cause::ProtocolViolation { from: 0, what: "too few rank addresses" }.into())
         }
     }
 

@@ -1,6 +1,6 @@
 //! A rank's way into its job: finds the coordinator, proves that it knows the secret, and has the coordinator
 //! prove it, too.
-use crate::frame::{Frame, Inbox, MOST_STRANGER, VERSION};
+use crate::frame::{FIRST_FRAME_MAX, Frame, Inbox, VERSION};
 use crate::meet::Meeting;
 use crate::secret::{self, JobKey, Prover, Transcript};
 use crate::settings::Settings;
@@ -105,11 +105,12 @@ fn greet(mut stream: &TcpStream, port: u16, meeting: &Meeting, key: &JobKey) -> 
     }
 }
 
-/// The next frame. It may be no longer than a stranger's: cards come when all have shown theirs.
+/// The next frame. It may be no longer than an unverified peer's: rank addresses come when all have shown
+/// theirs.
 pub(crate) fn hear(mut stream: &TcpStream, inbox: &mut Inbox) -> Result<Frame, Failed> {
     let again = |why: &str| Failed { last: false, why: why.to_owned() };
     loop {
-        match inbox.next(MOST_STRANGER) {
+        match inbox.next(FIRST_FRAME_MAX) {
             Ok(Some(frame)) => return Ok(frame),
             Ok(None) => {}
             Err(_) => return Err(again("somebody else answered")),

@@ -77,13 +77,13 @@ impl Job {
     }
 
     fn all_agree(&self, mine: Result<FabricChoice, Error>) -> Result<FabricChoice, Error> {
-        let cards = self.exchange(format!("{:?}", mine.as_ref().ok()).as_bytes())?;
+        let addresses = self.exchange(format!("{:?}", mine.as_ref().ok()).as_bytes())?;
         let choice = mine?;
-        let own = &cards[self.rank() as usize];
-        match cards.iter().position(|card| card != own) {
+        let own = &addresses[self.rank() as usize];
+        match addresses.iter().position(|address| address != own) {
             None => Ok(choice),
             Some(other) => {
-                let theirs = String::from_utf8_lossy(&cards[other]).escape_debug().to_string();
+                let theirs = String::from_utf8_lossy(&addresses[other]).escape_debug().to_string();
                 Err(refused(format!("rank {other} chose another fabric ({theirs}): give {FABRIC} to all ranks alike")))
             }
         }
@@ -91,28 +91,28 @@ impl Job {
 
     /// Tells all whether that worked here; if it failed for one rank, it has failed for all.
     fn all_well<T>(&self, mine: Result<T, Error>, what: &str) -> Result<T, Error> {
-        let card = mine.as_ref().err().map(|error| format!("{error:.400}")).unwrap_or_default();
-        let cards = self.exchange(card.as_bytes())?;
+        let address = mine.as_ref().err().map(|error| format!("{error:.400}")).unwrap_or_default();
+        let addresses = self.exchange(address.as_bytes())?;
         let mine = mine?;
-        if let (Some(lost), true) = (self.failure_detector().lost(), cards.iter().any(|card| !card.is_empty())) {
+        if let (Some(lost), true) = (self.failure_detector().lost(), addresses.iter().any(|address| !address.is_empty())) {
             // The loss is why it failed there.
             return Err(Error::lost(lost));
         }
-        match cards.iter().position(|card| !card.is_empty()) {
+        match addresses.iter().position(|address| !address.is_empty()) {
             None => Ok(mine),
-            Some(other) => Err(refused(format!("{what} failed at rank {other}: {}", String::from_utf8_lossy(&cards[other])))),
+            Some(other) => Err(refused(format!("{what} failed at rank {other}: {}", String::from_utf8_lossy(&addresses[other])))),
         }
     }
 
     /// Rank 0 makes the memory; the others open it by rank 0's table of descriptors.
     fn shm(&self, lanes: u32) -> Result<Vec<foregather_shm::Lane<Process>>, Error> {
         let made = (self.rank() == 0).then(|| ShmFabric::new(SegmentSpec::new(self.size(), lanes))).transpose();
-        let card = match &made {
+        let address = match &made {
             Ok(Some(exchange)) => format!("/proc/{}/fd/{}", self.process(0)?, exchange.fd().as_raw_fd()),
             _ => String::new(),
         };
-        let cards = self.exchange(card.as_bytes())?;
-        let opened = made.and_then(|made| made.map_or_else(|| open(&String::from_utf8_lossy(&cards[0]), lanes), Ok));
+        let addresses = self.exchange(address.as_bytes())?;
+        let opened = made.and_then(|made| made.map_or_else(|| open(&String::from_utf8_lossy(&addresses[0]), lanes), Ok));
         let joined = opened.and_then(|exchange| exchange.join(self.rank()).map(|()| exchange));
         let exchange = Arc::new(self.all_well(joined, "sharing memory")?);
         let cpu = Watch::by(self.failure_detector()).process();

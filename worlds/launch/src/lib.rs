@@ -1,13 +1,13 @@
 //! Which rank is this process, and where are the others: a job of ranks, under any launcher.
 //!
-//! - [`Job`]: joins, exchanges cards with all ranks, and leaves. It works the same under `foregather run`,
-//!   `mpiexec`, `mpirun`, `srun` and `prterun`, and without any launcher as a job of one.
+//! - [`Job`]: joins, exchanges rank addresses with all ranks, and leaves. It works the same under `foregather
+//! run`, `mpiexec`, `mpirun`, `srun` and `prterun`, and without any launcher as a job of one.
 //! - [`detect`]: is there a launcher, which one? [`Session`]: the job of a process that uses it several
 //!   times.
 //! - [`Lanes`]: the job's fabric, shared memory or libfabric.
 //! - [`spawn`]: the launcher itself, behind `foregather run`.
 //!
-//! Settings, how a loss becomes known, and what strangers can do: `README.md`.
+//! Settings, how a loss becomes known, and what unverified peers can do: `README.md`.
 //!
 //! A foreign launcher need only tell rank, size and where rank 0 is. All the rest is the job's own: a
 //! **coordinator**, which is a thread of rank 0, and in every rank a **heartbeat thread**, which shows that

@@ -56,7 +56,7 @@ impl Herald {
         let Frame::Hello { version: VERSION, nonce } = hear(&stream, &mut Inbox::default()).ok()? else { return None };
         let proof = self.key.prove_end(nonce, port, rank, how);
         stream.write_all(&Frame::Ended { version: VERSION, rank, proof, how: how.to_owned() }.encode()).ok()?;
-        // It hangs up when it has read the frame; a refusal comes from a stranger.
+        // It hangs up when it has read the frame; a refusal comes from an unverified peer.
         (stream.read(&mut [0; 64]).ok()? == 0).then_some(())
     }
 }

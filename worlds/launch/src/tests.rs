@@ -1,5 +1,5 @@
 //! Jobs whose ranks are threads of one process: how coordinator and heartbeat threads treat each other, and
-//! strangers.
+//! unverified peers.
 use crate::detect::Launcher;
 use crate::frame::{Frame, VERSION};
 use crate::job::Job;
@@ -63,12 +63,12 @@ fn everybody_gets_everybodys_cards_in_every_round() {
         let job = job.unwrap();
         assert_eq!(job.local_ranks(), [0, 1, 2, 3, 4]);
         for round in 0..20_u32 {
-            let cards = job.exchange(format!("{round} of {}", job.rank()).as_bytes()).unwrap();
+            let addresses = job.exchange(format!("{round} of {}", job.rank()).as_bytes()).unwrap();
             let expected: Vec<_> = (0..5).map(|rank| format!("{round} of {rank}").into_bytes()).collect();
-            assert_eq!(cards, expected);
+            assert_eq!(addresses, expected);
         }
         let long = job.exchange(&vec![7; 16 << 10]).unwrap();
-        assert!(long.iter().all(|card| card.len() == 16 << 10));
+        assert!(long.iter().all(|address| address.len() == 16 << 10));
         assert!(matches!(Error::of(&job.exchange(&vec![7; (16 << 10) + 1])), Some(Cause::Length { .. })));
         job.leave()
     });
@@ -125,9 +125,9 @@ fn an_end_before_joining_is_told_to_those_who_come_and_to_those_who_come_late() 
     let since = clock::now();
     let [zero, two, three] = meetings;
     let mut ranks = vec![join(zero), join(two)];
-    // A stranger's report changes nothing.
-    let stranger = variables("a guess");
-    stranger.ended(2, "was bewitched");
+    // An unverified peer's report changes nothing.
+    let peer = variables("a guess");
+    peer.ended(2, "was bewitched");
     thread::sleep(std::time::Duration::from_millis(100));
     let launcher = variables(secret);
     launcher.ended(1, "was killed by signal 9 (SIGKILL)");
@@ -153,7 +153,7 @@ fn idle_strangers_do_not_keep_a_rank_outside() {
     let took = clock::now() - since;
     job.leave().unwrap();
     coordinator.join().unwrap().unwrap();
-    assert!(took < Nanos::from_ms(2_000), "{took} behind {} strangers", idle.len());
+    assert!(took < Nanos::from_ms(2_000), "{took} behind {} unverified peers", idle.len());
 }
 
 #[test]
@@ -170,10 +170,10 @@ fn strangers_are_refused_by_name_and_the_job_goes_on() {
     assert!(refusal(place.meeting(7, 2), SECRET).contains("no rank 7"));
     let nonsense: [&[u8]; 3] = [b"GET / HTTP/1.0\r\n\r\n", &[2, 255, 255, 255, 255], &Frame::Beat.encode()];
     for bytes in nonsense {
-        let mut stranger = TcpStream::connect(("127.0.0.1", place.port)).unwrap();
-        stranger.write_all(bytes).unwrap();
+        let mut peer = TcpStream::connect(("127.0.0.1", place.port)).unwrap();
+        peer.write_all(bytes).unwrap();
         // The coordinator hangs up, with or without a message.
-        let _ = stranger.read_to_end(&mut Vec::new());
+        let _ = peer.read_to_end(&mut Vec::new());
     }
     let silent = TcpStream::connect(("127.0.0.1", place.port)).unwrap();
     Job::begin(Launcher::Own, place.meeting(1, 2), SECRET, settings).and_then(Job::leave).unwrap();

@@ -3,7 +3,7 @@ use foregather_host::failure_detector::{FailureDetector, Wait};
 use foregather_machine::{Nanos, Rank};
 
 /// What a rank waits for at the exchanges of its job.
-pub(crate) const CARDS: &str = "exchange of cards";
+pub(crate) const ADDRESSES: &str = "exchange of rank addresses";
 
 /// The waits that were reported.
 #[derive(Debug)]
@@ -19,8 +19,8 @@ impl Watchdog {
         Self { long, told: Vec::new() }
     }
 
-    /// Prints the new ones; `absent` names the ranks that the exchange of cards waits for, if any have not
-    /// come yet.
+    /// Prints the new ones; `absent` names the ranks that the exchange of rank addresses waits for, if any
+    /// have not come yet.
     pub(crate) fn look(&mut self, failure_detector: &FailureDetector, rank: Rank, absent: &str) {
         if self.long < Nanos::MAX {
             for line in self.news(&failure_detector.long_waits(self.long), rank, absent) {
@@ -40,7 +40,7 @@ impl Watchdog {
 fn line(wait: &Wait, rank: Rank, absent: &str) -> String {
     let lasted = (wait.seen - wait.why.since).as_secs();
     let of = wait.why.peer.map_or(String::new(), |peer| format!(" of rank {peer}"));
-    let what = if wait.why.what == CARDS && !absent.is_empty() { absent } else { wait.why.what };
+    let what = if wait.why.what == ADDRESSES && !absent.is_empty() { absent } else { wait.why.what };
     format!("rank {rank} has been waiting for {lasted:.1} s: {what}{of}")
 }
 
@@ -65,11 +65,11 @@ mod tests {
 
     #[test]
     fn a_meeting_that_is_not_complete_says_which_ranks_have_not_come() {
-        let wait = Wait { why: WaitContext::new(CARDS, 0).since(Nanos(1)), seen: Nanos::from_ms(1_000) };
+        let wait = Wait { why: WaitContext::new(ADDRESSES, 0).since(Nanos(1)), seen: Nanos::from_ms(1_000) };
         assert_eq!(
             line(&wait, 0, "ranks 1, 3 have not come yet"),
             "rank 0 has been waiting for 1.0 s: ranks 1, 3 have not come yet"
         );
-        assert_eq!(line(&wait, 0, ""), "rank 0 has been waiting for 1.0 s: exchange of cards");
+        assert_eq!(line(&wait, 0, ""), "rank 0 has been waiting for 1.0 s: exchange of rank addresses");
     }
 }

@@ -22,7 +22,7 @@ fn read_frame(bytes: &[u8]) -> bool {
 
 fn parsers() -> Vec<Parser> {
     let lanes = vec![vec![2, 0, 1, 2, 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]; 3];
-    let card = EndpointAddress { provider: "tcp;ofi_rxm".to_owned(), drawn: [1; 16], lanes };
+    let address = EndpointAddress { provider: "tcp;ofi_rxm".to_owned(), drawn: [1; 16], lanes };
     let tags = [FrameKind::Frame, FrameKind::Bye, FrameKind::Done].map(|kind| Tag { kind, from: 3, number: 9 }.pack(STAMP));
     let frame = |records: &[Record]| {
         let mut frame = vec![0; 12];
@@ -32,7 +32,7 @@ fn parsers() -> Vec<Parser> {
     };
     let record = Record { address: 1 << 40, len: 4_096, key: 5 };
     vec![
-        Parser { name: "cards", seeds: vec![card.write()], read: |bytes| EndpointAddress::read(bytes, 1).is_ok() },
+        Parser { name: "addresses", seeds: vec![address.write()], read: |bytes| EndpointAddress::read(bytes, 1).is_ok() },
         Parser { name: "tags", seeds: tags.map(|tag| tag.to_le_bytes().to_vec()).to_vec(), read: read_tag },
         Parser { name: "frames with records", seeds: vec![frame(&[]), frame(&[record; 7])], read: read_frame },
     ]

@@ -35,10 +35,10 @@ impl Scene {
         };
         let opening = Opening::new(Arc::clone(&provider), (0, 2), 1, JOB, None).unwrap();
         let enemy = Endpoint::open(Arc::clone(&provider), WAIT_FD).unwrap();
-        let card = EndpointAddress { provider: provider.name().to_owned(), drawn: DRAWN, lanes: vec![enemy.name().unwrap()] };
+        let address = EndpointAddress { provider: provider.name().to_owned(), drawn: DRAWN, lanes: vec![enemy.name().unwrap()] };
         let own = EndpointAddress::read(&opening.address(), 0).unwrap();
         let target = enemy.insert(&own.lanes[0]).unwrap();
-        let lane = opening.connect(&[own.write(), card.write()]).unwrap().remove(0);
+        let lane = opening.connect(&[own.write(), address.write()]).unwrap().remove(0);
         Some(Self { lane, enemy, target, drawn: own.drawn })
     }
 
@@ -135,7 +135,7 @@ fn answers_to_nothing_and_frames_of_nobody_change_nothing() {
     assert!(!scene.lane.has_left(foregather_machine::Address { rank: 1, lane: 0 }));
 }
 
-/// A stranger that has libfabric, has guessed the 24 bits of the tag and heard frames on other ways.
+/// An unverified peer that has libfabric, has guessed the 24 bits of the tag and heard frames on other ways.
 #[test]
 fn what_proves_nothing_changes_nothing_and_accuses_no_rank() {
     let Some(scene) = Scene::open() else { return };
@@ -168,7 +168,7 @@ fn what_proves_nothing_changes_nothing_and_accuses_no_rank() {
     send(tag(FrameKind::Frame, 0), &[0; 3]);
     send(tag(FrameKind::Frame, 0), &[]);
     assert_eq!(scene.verdict(), None);
-    assert_eq!((scene.lane.arrived(None), scene.lane.strangers()), (None, sent));
+    assert_eq!((scene.lane.arrived(None), scene.lane.unverified_frames()), (None, sent));
     // The rank itself is heard as before.
     scene.send_proven(tag(FrameKind::Frame, 0), &[1, 2, 3, 4, 5]);
     assert_eq!(scene.verdict(), None);
@@ -182,5 +182,5 @@ fn what_proves_nothing_changes_nothing_and_accuses_no_rank() {
 fn a_frame_that_is_too_long_accuses_no_rank() {
     let Some(scene) = Scene::open() else { return };
     scene.send(tag(FrameKind::Frame, 0), &vec![0; HEAD + BUFFER + 1]);
-    assert_eq!((scene.verdict(), scene.lane.strangers()), (None, 1));
+    assert_eq!((scene.verdict(), scene.lane.unverified_frames()), (None, 1));
 }

@@ -40,7 +40,7 @@ pub(crate) struct Inner {
     pub(crate) peers: Box<[RemoteLane]>,
     proofs: Arc<Proofs>,
     /// Frames without a proof, which were dropped.
-    pub(crate) strangers: Cell<u64>,
+    pub(crate) unverified_frames: Cell<u64>,
     /// Frames for the layer above that are not released: while there are none, a look need not visit each
     /// peer.
     pub(crate) waiting: Cell<u32>,
@@ -86,7 +86,7 @@ impl Inner {
             outgoing: Slots::new(usize::MAX, SEND),
             peers: peers.into(),
             proofs,
-            strangers: Cell::new(0),
+            unverified_frames: Cell::new(0),
             waiting: Cell::new(0),
             exposures: RefCell::default(),
             registrations: Registrations::default(),

@@ -69,8 +69,8 @@ impl Lane {
     }
 
     /// How many frames came without a proof that they are of this job: all of them were dropped.
-    pub fn strangers(&self) -> u64 {
-        self.turn().strangers.get()
+    pub fn unverified_frames(&self) -> u64 {
+        self.turn().unverified_frames.get()
     }
 
     /// The handle by which another thread makes progress for this lane.

@@ -54,13 +54,13 @@ impl Opening {
         let endpoints: Vec<_> = (0..lanes).map(open).collect::<Result<_, _>>()?;
         whole()?;
         let names = endpoints.iter().map(Endpoint::name).collect::<Result<_, _>>()?;
-        let card = EndpointAddress { provider: provider.name().to_owned(), drawn: draw()?, lanes: names }.write();
+        let address = EndpointAddress { provider: provider.name().to_owned(), drawn: draw()?, lanes: names }.write();
         let key = LaneKey::new(job);
         Ok(Self {
             provider,
             seat: LaneSet { rank, size, lanes, stamp: key.stamp() },
             key,
-            address: card,
+            address: address,
             endpoints,
             failure_detector: vigil,
         })
@@ -82,25 +82,25 @@ impl Opening {
         if addresses.len() != seat.size as usize {
             return Err(Cause::Setting { what: "the number of addresses", needs: "one of each rank, in order" }.into());
         }
-        let cards = addresses.iter().enumerate().map(|(from, bytes)| EndpointAddress::read(bytes, from as Rank));
-        let cards: Vec<EndpointAddress> = cards.collect::<Result<_, _>>()?;
+        let addresses = addresses.iter().enumerate().map(|(from, bytes)| EndpointAddress::read(bytes, from as Rank));
+        let addresses: Vec<EndpointAddress> = addresses.collect::<Result<_, _>>()?;
         let own = EndpointAddress::read(&self.address, seat.rank)?;
         let len = own.lanes.first().map_or(0, Vec::len);
-        for (from, card) in cards.iter().enumerate() {
-            if card.provider != self.provider.name() || card.lanes.len() != seat.lanes as usize {
+        for (from, address) in addresses.iter().enumerate() {
+            if address.provider != self.provider.name() || address.lanes.len() != seat.lanes as usize {
                 let needs = "the same provider and as many lanes at every rank";
                 return Err(Cause::Setting { what: "the fabric", needs }.into());
             }
             // libfabric reads as many bytes from the address book's entry as its own names have; those of shm
             // are texts.
             let fits = |name: &Vec<u8>| if own.provider == "shm" { name.ends_with(&[0]) } else { name.len() == len };
-            if !card.lanes.iter().all(fits) {
+            if !address.lanes.iter().all(fits) {
                 return Err(Cause::ProtocolViolation { from: from as Rank, what: "an address of another kind" }.into());
             }
         }
-        let drawn = cards.iter().map(|card| card.drawn).collect();
+        let drawn = addresses.iter().map(|address| address.drawn).collect();
         let proofs = Arc::new(Proofs { key: self.key, drawn, lanes: seat.lanes });
-        let names: Vec<&Vec<u8>> = cards.iter().flat_map(|card| &card.lanes).collect();
+        let names: Vec<&Vec<u8>> = addresses.iter().flat_map(|address| &address.lanes).collect();
         let lanes = self.endpoints.into_iter().enumerate().map(|(lane, endpoint)| {
             let peers = names.iter().map(|name| Ok(RemoteLane::at(endpoint.insert(name)?))).collect::<Result<_, Error>>()?;
             Inner::start(

@@ -120,7 +120,7 @@ impl Inner {
 
     #[cold]
     fn strange(&self, slot: u32) {
-        self.strangers.set(self.strangers.get() + 1);
+        self.unverified_frames.set(self.unverified_frames.get() + 1);
         self.incoming.give(slot);
     }
 
@@ -140,7 +140,7 @@ impl Inner {
                 self.garbled(from as usize, "a frame of an unknown kind");
                 return self.incoming.give(slot);
             }
-            TagReading::ProtocolViolation(_) | TagReading::Stranger => return self.strange(slot),
+            TagReading::ProtocolViolation(_) | TagReading::Unverified => return self.strange(slot),
         };
         if !self.is_proven(slot, completion.len, tag.from) {
             return self.strange(slot);

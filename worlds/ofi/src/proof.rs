@@ -1,7 +1,7 @@
-//! The proof by which a lane tells a frame of its job from a stranger's, which may reach its port as any
-//! peer's does. Each way between two lanes has a number of 64 bits of its own, which every frame carries. It
-//! is a keyed hash over the two lanes and the random numbers of their ranks, so it cannot be guessed, and is
-//! worth nothing on another way or in another job. It is computed for the first frame and kept.
+//! The proof by which a lane tells a frame of its job from an unverified peer's, which may reach its port as
+//! any peer's does. Each way between two lanes has a number of 64 bits of its own, which every frame carries.
+//! It is a keyed hash over the two lanes and the random numbers of their ranks, so it cannot be guessed, and
+//! is worth nothing on another way or in another job. It is computed for the first frame and kept.
 use crate::wire::Nonce;
 use foregather_machine::{Cause, Error};
 use hmac::{Hmac, KeyInit, Mac};

@@ -71,7 +71,7 @@ pub(crate) enum TagReading {
     Ours(Tag),
     /// A lane of this job sent a kind that no lane of this version sends.
     ProtocolViolation(u32),
-    Stranger,
+    Unverified,
 }
 
 impl Tag {
@@ -83,7 +83,7 @@ impl Tag {
     pub(crate) fn read(bits: u64, stamp: u32, lanes: usize) -> TagReading {
         let from = (bits >> 16 & (LANES_MAX - 1)) as u32;
         if (bits >> 40) as u32 != stamp || from as usize >= lanes {
-            return TagReading::Stranger;
+            return TagReading::Unverified;
         }
         let kind = KINDS.get((bits >> 36 & 0xf) as usize);
         kind.map_or(TagReading::ProtocolViolation(from), |&kind| TagReading::Ours(Self { kind, from, number: bits as u16 }))
@@ -188,8 +188,8 @@ mod tests {
         for (kind, from, number) in KINDS.into_iter().zip([0, 1, 5, 1_023, 9, 3]).map(|(kind, from)| (kind, from, 0xfedc)) {
             let tag = Tag { kind, from, number };
             assert_eq!(Tag::read(tag.pack(stamp), stamp, 1_024), TagReading::Ours(tag));
-            assert_eq!(Tag::read(tag.pack(stamp), stamp, from as usize), TagReading::Stranger);
-            assert_eq!(Tag::read(tag.pack(other), stamp, 1_024), TagReading::Stranger);
+            assert_eq!(Tag::read(tag.pack(stamp), stamp, from as usize), TagReading::Unverified);
+            assert_eq!(Tag::read(tag.pack(other), stamp, 1_024), TagReading::Unverified);
         }
         let unknown = Tag { kind: FrameKind::Frame, from: 2, number: 0 }.pack(stamp) | 0xf << 36;
         assert_eq!(Tag::read(unknown, stamp, 3), TagReading::ProtocolViolation(2));
@@ -197,10 +197,10 @@ mod tests {
 
     #[test]
     fn a_card_is_read_as_it_was_written_and_no_other() {
-        let card =
+        let address =
             EndpointAddress { provider: "tcp".to_owned(), drawn: [5; 16], lanes: vec![vec![1, 2, 3], vec![], vec![9; 300]] };
-        let bytes = card.write();
-        assert_eq!(EndpointAddress::read(&bytes, 0), Ok(card));
+        let bytes = address.write();
+        assert_eq!(EndpointAddress::read(&bytes, 0), Ok(address));
         let what = |bytes: &[u8]| match EndpointAddress::read(bytes, 4).map_err(|error| error.cause().clone()) {
             Err(Cause::ProtocolViolation { from: 4, what }) => what,
             other => panic!("{other:?}"),

@@ -3,7 +3,7 @@
 //! left behind.
 mod job;
 
-use crate::Trouble;
+use crate::ChoreError;
 use job::{Marked, see_through};
 use rustix::process::Signal;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,8 +35,8 @@ struct KillOptions {
     folder: PathBuf,
 }
 
-pub(crate) fn run(arguments: &[&str]) -> Result<bool, Trouble> {
-    let wrong = rounds(&options(arguments).map_err(Trouble::Usage)?);
+pub(crate) fn run(arguments: &[&str]) -> Result<bool, ChoreError> {
+    let wrong = rounds(&options(arguments).map_err(ChoreError::Usage)?);
     wrong.iter().for_each(|line| println!("{line}"));
     Ok(wrong.is_empty())
 }

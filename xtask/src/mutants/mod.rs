@@ -4,7 +4,7 @@
 //! `claims` reads what is changed; [`copy`] builds it.
 mod copy;
 
-use crate::Trouble;
+use crate::ChoreError;
 use crate::claims::mutants::{Mutant, Mutants};
 use crate::tree::Tree;
 use anyhow::{Context, Result, anyhow, ensure};
@@ -54,8 +54,8 @@ impl Ask {
 }
 
 /// What follows `cargo xtask mutants`.
-pub(crate) fn run(arguments: &[&str]) -> Result<bool, Trouble> {
-    let usage = || Trouble::Usage(format!("expected names and options as below, got `{}`", arguments.join(" ")));
+pub(crate) fn run(arguments: &[&str]) -> Result<bool, ChoreError> {
+    let usage = || ChoreError::Usage(format!("expected names and options as below, got `{}`", arguments.join(" ")));
     Ok(answer(&Ask::parse(arguments).ok_or_else(usage)?)?)
 }
 

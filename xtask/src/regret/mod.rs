@@ -4,7 +4,7 @@
 //! [`baseline`] is what is kept of a run.
 mod baseline;
 
-use crate::Trouble;
+use crate::ChoreError;
 use anyhow::{Context, Result, bail, ensure};
 use baseline::{Baseline, Row};
 use std::collections::BTreeMap;
@@ -56,8 +56,8 @@ impl Ask {
 }
 
 /// What follows `cargo xtask regret`.
-pub(crate) fn run(arguments: &[&str]) -> Result<bool, Trouble> {
-    let usage = || Trouble::Usage(format!("expected files and options as below, got `{}`", arguments.join(" ")));
+pub(crate) fn run(arguments: &[&str]) -> Result<bool, ChoreError> {
+    let usage = || ChoreError::Usage(format!("expected files and options as below, got `{}`", arguments.join(" ")));
     Ok(answer(&Ask::parse(arguments).ok_or_else(usage)?)?)
 }
 

@@ -6,7 +6,7 @@ mod index;
 mod lines;
 mod room;
 
-use crate::Trouble;
+use crate::ChoreError;
 use crate::build::{root, target};
 use anyhow::Context;
 use std::fs;
@@ -19,11 +19,11 @@ published and those that they need, and runs README's lines from there, each blo
 megabytes. Without `--chroot` the lines run here, in a home of their own; with it, as an ordinary user in a bare Debian that has Python, a
 C compiler, the Rust toolchain and no network, which needs root and debootstrap.";
 
-pub(crate) fn run(words: &[&str]) -> Result<bool, Trouble> {
+pub(crate) fn run(words: &[&str]) -> Result<bool, ChoreError> {
     let in_chroot = match words {
         [] => false,
         ["--chroot"] => true,
-        _ => return Err(Trouble::Usage(format!("expected nothing or `--chroot`, got `{}`", words.join(" ")))),
+        _ => return Err(ChoreError::Usage(format!("expected nothing or `--chroot`, got `{}`", words.join(" ")))),
     };
     let (readme, files) = (fs::read_to_string(root()?.join("README.md"))?, target()?.join("dist-files"));
     let lines = lines::Readme::of(&readme)?;

@@ -6,9 +6,10 @@
 //! claim to it, and lose no turns. On the others they hand over by yields as before: three members that sleep
 //! everywhere beside one busy process take 1.4 times as long.
 //!
-//! No member sees a stranger go. The note ends by itself, and the next yield there tells whether it has gone.
-//! If not, that turn is lost, and the next note is twice as long. A note's length is bounded by the number of
-//! processors. So beside a stranger on each of them the team loses a thirty-second of its time at most.
+//! No member sees a background thread go. The note ends by itself, and the next yield there tells whether it
+//! has gone. If not, that turn is lost, and the next note is twice as long. A note's length is bounded by the
+//! number of processors. So beside a background thread on each of them the team loses a thirty-second of its
+//! time at most.
 use super::{Adaptive, Rules};
 use crate::{Progress, Surroundings};
 use foregather_machine::{CpuId, Nanos, VALUE_MASK, reached};
@@ -16,7 +17,8 @@ use foregather_machine::{CpuId, Nanos, VALUE_MASK, reached};
 /// The ticks of the first note, and of the longest one for each processor.
 const FIRST: u64 = 4;
 const LONGEST: u64 = 32;
-/// A turn that is lost within this number of ticks after a note's end was taken by the same stranger.
+/// A turn that is lost within this number of ticks after a note's end was taken by the same background
+/// thread.
 const SOON: u64 = 8;
 /// The bits in which a note says how often its length was doubled.
 const DOUBLED: u32 = 4;
@@ -26,15 +28,15 @@ const STAMPS: u32 = VALUE_MASK >> DOUBLED;
 /// A note is never longer than this: what seems to be ended so much before it was made is over.
 const AHEAD: u32 = STAMPS / 64;
 
-/// A word about one processor: until when a stranger is believed there. 0: nothing was ever noted.
+/// A word about one processor: until when a background thread is believed there. 0: nothing was ever noted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct StrangerNote(u32);
+struct LoadNote(u32);
 
 fn stamp(at: Nanos) -> u32 {
     (at.0 >> UNIT) as u32 & STAMPS
 }
 
-impl StrangerNote {
+impl LoadNote {
     fn new(now: Nanos, span: Nanos, doubled: u32) -> Self {
         // One unit more, as both ends are rounded down.
         let span = ((span.0 >> UNIT) as u32 + 1).min(AHEAD);
@@ -68,7 +70,7 @@ impl StrangerNote {
     }
 }
 
-/// This member lost a turn to a stranger on processor `place`. Returns whether all know it now.
+/// This member lost a turn to a background thread on processor `place`. Returns whether all know it now.
 pub(super) fn lost_a_turn(of: Adaptive, wait: &Progress<'_>, place: Option<CpuId>) -> bool {
     let around = wait.around;
     let (Some(place), Some(processors)) = (place, processors_of_larger_team(around)) else { return false };
@@ -76,7 +78,7 @@ pub(super) fn lost_a_turn(of: Adaptive, wait: &Progress<'_>, place: Option<CpuId
         return false;
     }
     let now = around.now();
-    match StrangerNote(around.placement().note_of(place)).renewed(now, of.tick, processors) {
+    match LoadNote(around.placement().note_of(place)).renewed(now, of.tick, processors) {
         Some(note) => around.placement().set_note(place, note.0),
         None => reached("adaptive:9"),
     }
@@ -92,14 +94,14 @@ fn processors_of_larger_team(around: &dyn Surroundings) -> Option<u32> {
 /// Returns whether another program took a turn on that processor lately, in a team that is larger than its
 /// processors.
 pub(super) fn is_crowded_out(around: &dyn Surroundings, place: CpuId, now: Nanos) -> bool {
-    StrangerNote(around.placement().note_of(place)).left(now).is_some() && processors_of_larger_team(around).is_some()
+    LoadNote(around.placement().note_of(place)).left(now).is_some() && processors_of_larger_team(around).is_some()
 }
 
-/// Has any processor below `beyond` a stranger, or had one a few ticks ago? Then one that has few members is
-/// most likely a stranger's, and no member moves there.
+/// Has any processor below `beyond` a background thread, or had one a few ticks ago? Then one that has few
+/// members is most likely a background thread's, and no member moves there.
 pub(super) fn is_any_believed(of: Adaptive, around: &dyn Surroundings, beyond: CpuId, now: Nanos) -> bool {
     (0..beyond)
-        .map(|place| StrangerNote(around.placement().note_of(place)))
+        .map(|place| LoadNote(around.placement().note_of(place)))
         .any(|note| note.left(now).is_some() || note.ended_soon(now, of.tick))
 }
 
@@ -114,7 +116,7 @@ mod tests {
 
     #[test]
     fn notes_double_while_the_stranger_stays_and_are_bounded() {
-        let (mut now, mut note) = (Nanos::from_ms(77), StrangerNote(0));
+        let (mut now, mut note) = (Nanos::from_ms(77), LoadNote(0));
         for expected in [16, 32, 64, 128, 256, 256, 256] {
             assert_eq!(note.left(now), None);
             note = note.renewed(now, TICK, 2).unwrap();
@@ -132,7 +134,7 @@ mod tests {
         let wrap = Nanos((u64::from(STAMPS) + 1) << UNIT);
         for before in [1, 2, 5, 9] {
             let now = Nanos(wrap.0 - (before << UNIT));
-            let note = StrangerNote(0).renewed(now, TICK, 2).unwrap();
+            let note = LoadNote(0).renewed(now, TICK, 2).unwrap();
             assert!(note.left(now).is_some() && note.left(now + TICK * 5).is_none());
         }
     }

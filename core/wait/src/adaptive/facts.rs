@@ -20,8 +20,8 @@ macro_rules! facts {
 facts! {
     0 HERE "an awaited member was last seen on my processor, or publishes nothing in a team larger than its processors";
     1 CROWDED "that was so again and again";
-    2 STRANGER "somebody else computes on my processor: a yield came back after a quarter of a tick, now or, beside a crowd, lately";
-    3 DISTRUSTED "lately a yield of mine went to a stranger";
+    2 BACKGROUND "another program's thread computes on my processor: a yield came back after a quarter of a tick, now or, beside a crowd, lately";
+    3 DISTRUSTED "lately a yield of mine went to a background thread";
     4 LATE "I have waited for longer than my bound and a quarter of a tick";
     5 REALTIME "I have a real-time class, where others starve while I spin and none is reached by a yield";
     6 BOUND "my spin bound is over";
@@ -41,7 +41,7 @@ facts! {
     20 CHEAP "to hand over on one processor costs clearly less than a remote wake-up";
     21 MESSAGE "I wait for a message, and nobody copies from my memory meanwhile";
     22 BRIEF_OVER "I have waited for longer than two local hand-overs";
-    23 CROWDED_OUT "the team is larger than its processors, and a stranger took a turn on mine lately";
+    23 CROWDED_OUT "the team is larger than its processors, and a background thread took a turn on mine lately";
     24 ROOMY "an episode takes longer than a remote wake-up";
     25 OVERFULL "the team is larger than its processors";
     26 EXPECTED "messages come regularly, and the next one is not due yet";

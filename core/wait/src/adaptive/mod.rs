@@ -29,7 +29,7 @@ pub struct Adaptive {
     /// What it costs to sleep until another thread wakes this one on an idle processor: the first bound of a
     /// spin.
     pub remote: Nanos,
-    /// The scheduler's tick: how long a stranger runs once a member has yielded to it.
+    /// The scheduler's tick: how long a background thread runs once a member has yielded to it.
     pub tick: Nanos,
     /// Rules that are switched off, to see what they are worth.
     pub without: Rules,
@@ -41,7 +41,7 @@ impl Adaptive {
         Self { hand_over: costs.yield_switch, remote: costs.remote_wake, tick: costs.tick, without: Rules::NONE }
     }
 
-    /// A yield that takes longer went to a stranger: no member keeps the processor for that long.
+    /// A yield that takes longer went to a background thread: no member keeps the processor for that long.
     pub(crate) const fn slow(self) -> Nanos {
         self.tick.percent(25)
     }

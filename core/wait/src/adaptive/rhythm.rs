@@ -151,7 +151,7 @@ mod tests {
         rhythm.woke(Nanos::from_us(150));
         assert_eq!(before - from(&rhythm), Nanos::from_us(70));
         rhythm.woke(Nanos::from_ms(9));
-        assert!(before - from(&rhythm) < Nanos::from_us(300), "a stranger's turn is no lateness");
+        assert!(before - from(&rhythm) < Nanos::from_us(300), "a background thread's turn is no lateness");
         (0..99).for_each(|_| rhythm.woke(Nanos::from_us(50)));
         assert!(from(&rhythm) > before, "timers are better than was thought");
     }

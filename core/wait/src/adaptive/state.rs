@@ -9,20 +9,21 @@ use foregather_machine::{CpuId, Nanos, Rank};
 const LATELY: u32 = 8;
 /// Finds of a member on this processor that make a crowd.
 const CROWD: u32 = 32;
-/// For how many waits a yield that went to a stranger is held against yields: at first, and at most. Such a
-/// yield costs a tick; a good one saves the difference of two hand-overs, which is some thousand times less.
+/// For how many waits a yield that went to a background thread is held against yields: at first, and at most.
+/// Such a yield costs a tick; a good one saves the difference of two hand-overs, which is some thousand times
+/// less.
 const DISTRUST: (u32, u32) = (1_024, 16_384);
 /// Good yields in a row after which distrust begins at its least again.
 const GOOD: u32 = 256;
-/// A gap of more ticks than this is no turn of a stranger, nor of a few.
+/// A gap of more ticks than this is no turn of a background thread, nor of a few.
 const STOPPED: u64 = 4;
 /// After a move no member moves for half a tick, then twice that and so on, up to this many ticks.
 const LONGEST_HOLD: u64 = 125;
 /// A member that loses less than this to other threads, in percent of the time, has the processor for itself.
 const LOST: u64 = 5;
-/// A shorter gap in a spin is an interrupt, no turn of a stranger.
+/// A shorter gap in a spin is an interrupt, no turn of a background thread.
 pub(super) const PREEMPTED: Nanos = Nanos::from_us(100);
-/// How many ticks after a preemption a stranger counts as still there.
+/// How many ticks after a preemption a background thread counts as still there.
 const DISTURBED: u64 = 8;
 
 /// One member's state.
@@ -40,12 +41,12 @@ pub(crate) struct AdaptiveState {
     next_move: Nanos,
     hold: Nanos,
     next_pull: Nanos,
-    /// Until this moment it shares its processor with a stranger.
+    /// Until this moment it shares its processor with a background thread.
     undisturbed_from: Nanos,
     /// How long it had waited for its processor when it last asked, and when that was.
     queued: Option<Nanos>,
     asked: Nanos,
-    /// Was a stranger believed on its processor, at its last decision?
+    /// Was a background thread believed on its processor, at its last decision?
     pub(super) crowded_out: bool,
     /// When messages come.
     pub(super) rhythm: Rhythm,
@@ -113,8 +114,8 @@ impl AdaptiveState {
         if let Some((then, before)) = self.last_slow.replace((now, waits))
             && let Some(mean) = (now - then).0.checked_div(waits - before)
         {
-            // An episode with a stranger's turn in it says nothing: the length falls at once, and at most
-            // doubles.
+            // An episode with a background thread's turn in it says nothing: the length falls at once, and at
+            // most doubles.
             let most = if self.episode == Nanos::ZERO { Nanos::MAX } else { self.episode * 2 };
             self.episode = Nanos(mean).min(most);
         }
@@ -137,7 +138,7 @@ impl AdaptiveState {
             | Facts::LONG.when(episode > hand_over * 6)
     }
 
-    /// A yield took that long. Did it go to a stranger?
+    /// A yield took that long. Did it go to a background thread?
     pub(super) fn has_yielded(&mut self, span: Nanos) -> bool {
         let good = self.good;
         if span <= self.of.slow() {
@@ -148,8 +149,8 @@ impl AdaptiveState {
             return false;
         }
         self.good = 0;
-        // After many good yields a gap that long is no stranger's turn: the whole team was stopped, by a
-        // quota perhaps.
+        // After many good yields a gap that long is no background thread's turn: the whole team was stopped,
+        // by a quota perhaps.
         let stopped = span > self.of.tick * STOPPED && good >= GOOD;
         if !stopped {
             let next = self.next_distrust;
@@ -186,7 +187,7 @@ impl AdaptiveState {
         self.hold = (hold * 2).min(self.of.tick * LONGEST_HOLD);
     }
 
-    /// The member was preempted while it spun: a stranger shares its processor.
+    /// The member was preempted while it spun: a background thread shares its processor.
     pub(super) fn preempted(&mut self, now: Nanos) {
         self.undisturbed_from = now + self.of.tick * DISTURBED;
     }
@@ -255,7 +256,7 @@ mod tests {
         (0..1_024).for_each(|_| state.slept_instead());
         (0..256).for_each(|_| assert!(!state.has_yielded(Nanos(700))));
         assert!(!state.has_yielded(stop) && !state.facts().has(Facts::DISTRUSTED));
-        assert!(state.has_yielded(stop), "two in a row are turns of many strangers");
+        assert!(state.has_yielded(stop), "two in a row are turns of many background threads");
     }
 
     #[test]
@@ -287,7 +288,7 @@ mod tests {
         at(&mut state, 111, 15);
         assert_eq!(state.episode, Nanos::from_us(1), "no episode in between");
         at(&mut state, 121, 16);
-        assert_eq!(state.episode, Nanos::from_us(2), "longer, but perhaps by a stranger's turn");
+        assert_eq!(state.episode, Nanos::from_us(2), "longer, but perhaps by a background thread's turn");
         (1..4).for_each(|more| at(&mut state, 121 + more * 10, 16 + more));
         assert_eq!(state.facts(), Facts::CHEAP | Facts::LONG);
     }

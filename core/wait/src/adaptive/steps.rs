@@ -99,12 +99,12 @@ impl Strategy for AdaptiveState {
                 let leader = if let WaitTarget::Leader(rank) = wait.around.awaited() { Some(rank) } else { None };
                 let turns = if leader.is_some() { u64::from(wait.around.size()) * 2 } else { 1 };
                 self.now.in_vain = if span * 2 < self.of.hand_over * turns { self.now.in_vain + span } else { Nanos::ZERO };
-                // A leader's turn is as long as a stranger's.
+                // A leader's turn is as long as a background thread's.
                 let here = self.now.place;
                 let is_leaders = here.is_some() && leader.is_some_and(|leader| wait.around.cpu_of(leader) == here);
-                let stranger = !is_leaders && self.has_yielded(span);
-                self.now.lasting |= Facts::STRANGER.when(stranger);
-                if stranger && lost_a_turn(self.of, wait, self.now.place) {
+                let background = !is_leaders && self.has_yielded(span);
+                self.now.lasting |= Facts::BACKGROUND.when(background);
+                if background && lost_a_turn(self.of, wait, self.now.place) {
                     // The note says where; elsewhere yields are as good as before.
                     self.trust_again();
                 }
@@ -182,8 +182,8 @@ impl AdaptiveState {
         }
         // Facts that cost more, only where some rule could follow from them.
         let crowd = facts.has(Facts::HERE | Facts::CROWDED);
-        facts |= Facts::STRANGER.when(crowd && facts.has(Facts::DISTRUSTED));
-        if crowd || facts.has(Facts::STRANGER) {
+        facts |= Facts::BACKGROUND.when(crowd && facts.has(Facts::DISTRUSTED));
+        if crowd || facts.has(Facts::BACKGROUND) {
             facts |= self.ways_out(wait);
         }
         if facts.has(Facts::READY) && self.may_place() && self.may_pull(now) {
@@ -193,7 +193,7 @@ impl AdaptiveState {
             facts |= Facts::FITS.when(fits);
             facts |= Facts::PULLABLE.when(around.is_movable());
         }
-        self.now.lasting = self.now.lasting.without(Facts::STRANGER);
+        self.now.lasting = self.now.lasting.without(Facts::BACKGROUND);
         facts
     }
 

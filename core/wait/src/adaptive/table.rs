@@ -53,7 +53,7 @@ const fn unless(rule: Rule, unless: Facts) -> Rule {
 
 const CROWD: Facts = Facts::HERE.union(Facts::CROWDED).union(Facts::MOVABLE);
 
-const FLIGHT: Facts = Facts::STRANGER.union(Facts::MOVABLE).union(Facts::EMPTIER);
+const FLIGHT: Facts = Facts::BACKGROUND.union(Facts::MOVABLE).union(Facts::EMPTIER);
 
 /// The rows, first come first.
 pub const TABLE: [Rule; 17] = [
@@ -74,7 +74,7 @@ pub const TABLE: [Rule; 17] = [
             "flee",
             FLIGHT,
             Action::Move,
-            "a stranger computes on my processor, and there is little work that would be done one after the other elsewhere",
+            "a background thread computes on my processor, and there is little work that would be done one after the other elsewhere",
         ),
         Facts::ROOMY,
     ),
@@ -95,7 +95,7 @@ pub const TABLE: [Rule; 17] = [
             "scout",
             CROWD.union(Facts::MUCH_EMPTIER),
             Action::Scout,
-            "moving beside a stranger would make it worse: ask somebody who runs only where nobody else does",
+            "moving beside a background thread would make it worse: ask somebody who runs only where nobody else does",
         ),
         Facts::IDLE,
     ),
@@ -103,7 +103,7 @@ pub const TABLE: [Rule; 17] = [
         "sleep-beside-stranger",
         Facts::HERE.union(Facts::DISTRUSTED).union(Facts::CHEAP),
         Action::Park,
-        "a yield would hand a whole turn to the stranger; a sleeper keeps its claim and preempts at its wake-up",
+        "a yield would hand a whole turn to the background thread; a sleeper keeps its claim and preempts at its wake-up",
     ),
     rule(
         "sleep-realtime",
@@ -147,7 +147,7 @@ pub const TABLE: [Rule; 17] = [
             "pull",
             Facts::READY.union(Facts::FITS).union(Facts::LONG).union(Facts::PULLABLE),
             Action::Pull,
-            "it queues behind a stranger for up to a turn, and my processor is free for it",
+            "it queues behind a background thread for up to a turn, and my processor is free for it",
         ),
         Facts::CAP.union(Facts::DISTURBED),
     ),
@@ -254,7 +254,7 @@ mod tests {
             (FLIGHT, "flee"),
             (Facts::EXPECTED | Facts::HERE | Facts::CHEAP, "doze"),
             (FLIGHT | Facts::CROWDED_OUT, "sleep-in-crowd"),
-            (Facts::STRANGER | Facts::EMPTIER, "spin"),
+            (Facts::BACKGROUND | Facts::EMPTIER, "spin"),
             (Facts::MESSAGE | Facts::DISTURBED | Facts::BRIEF_OVER, "give-way"),
             (Facts::MESSAGE | Facts::BRIEF_OVER, "spin"),
             (Facts::MESSAGE | Facts::DISTURBED, "spin"),

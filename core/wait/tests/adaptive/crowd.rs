@@ -1,12 +1,12 @@
-//! A team larger than its processors, beside strangers: the first member that loses a turn notes where, and
-//! members on that processor sleep until the note ends.
+//! A team larger than its processors, beside background threads: the first member that loses a turn notes
+//! where, and members on that processor sleep until the note ends.
 use crate::script::{Awaits, Did, MS, OF, Outcome, Team, US};
 use foregather_machine::{Affinity, Nanos};
 
 /// One more member than processors.
 const CROWD: &[u32] = &[0, 1];
 
-/// A yield goes to a stranger for half a tick.
+/// A yield goes to a background thread for half a tick.
 fn loses_a_turn(team: &Team) -> Outcome {
     team.me.yield_span.set(MS * 2);
     let end = team.wait(MS * 5);
@@ -45,10 +45,10 @@ fn the_first_lost_turn_makes_all_members_on_that_processor_sleep() {
     assert_eq!(other.wait(US * 30).did, [Did::Park]);
     other.me.place.set(Some(1));
     let end = other.wait(US * 30);
-    assert_eq!(end.rules, ["yield"], "the stranger is on the other processor");
+    assert_eq!(end.rules, ["yield"], "the background thread is on the other processor");
     other.me.place.set(Some(0));
     other.me.pass(OF.tick * 5);
-    assert!(!sleeps(&other.wait(US * 30)), "the stranger may have gone");
+    assert!(!sleeps(&other.wait(US * 30)), "the background thread may have gone");
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn the_member_that_lost_the_turn_yields_on_another_processor() {
     assert_eq!(team.wait(US * 3).rules, ["yield"]);
 }
 
-/// Beside a stranger an empty processor is the stranger's.
+/// Beside a background thread an empty processor is the background thread's.
 #[test]
 fn nobody_moves_while_a_stranger_is_believed_anywhere() {
     let team = Team::without("sleep-in-crowd", &[0, 0, 0, 0]);

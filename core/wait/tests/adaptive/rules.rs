@@ -118,7 +118,8 @@ fn only_messages_give_way_and_only_beside_others() {
 }
 
 /// Most waits for messages end in the blind pauses, so these waits ask the system for lost time; a barrier's
-/// team does not. In 50 ms a kernel thread takes some microseconds now and then, and a stranger takes a turn.
+/// team does not. In 50 ms a kernel thread takes some microseconds now and then, and a background thread
+/// takes a turn.
 #[test]
 fn time_lost_between_waits_is_asked_after() {
     let turn = MS * 3;

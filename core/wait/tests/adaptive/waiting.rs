@@ -190,7 +190,7 @@ fn a_preemption_extends_the_bound() {
     }
 }
 
-/// Fetching is for members that wait behind a stranger, and only where it cannot do harm.
+/// Fetching is for members that wait behind a background thread, and only where it cannot do harm.
 #[test]
 fn a_member_is_fetched_only_if_nothing_speaks_against_it() {
     type Spoils = fn(&Team);
@@ -199,7 +199,7 @@ fn a_member_is_fetched_only_if_nothing_speaks_against_it() {
         ("it runs", |team| team.me.running.set(Some(true)), false),
         ("nobody knows", |team| team.me.running.set(None), false),
         (
-            "a stranger here too",
+            "a background thread here too",
             |team| {
                 team.me.gap.set(US * 150);
                 team.wait(US * 300);

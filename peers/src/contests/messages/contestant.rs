@@ -1,7 +1,7 @@
 //! The programs that take part: whether each is installed, and how it is run: pinned, bounded, and never
 //! under a real-time class.
 use super::{MessageContest, PATTERNS, Sample};
-use crate::Trouble;
+use crate::PeerError;
 use crate::contrast::OURS;
 use crate::simgrid::{built, output_within};
 use anyhow::{Context, Result};
@@ -47,11 +47,11 @@ pub(super) fn ours(root: &Path) -> Result<Contestant> {
 }
 
 /// The peer of that name, compiled if need be.
-pub(super) fn peer(name: &'static str, root: &Path, target: &Path) -> Result<Contestant, Trouble> {
+pub(super) fn peer(name: &'static str, root: &Path, target: &Path) -> Result<Contestant, PeerError> {
     let needs = |programs: &[&str], packages: &str| match programs.iter().find(|program| !installed(program)) {
         Some(program) => {
             let what = format!("{name}: `{program}` is not installed: on Debian `apt-get install {packages}`");
-            Err(Trouble::Missing(what))
+            Err(PeerError::Missing(what))
         }
         None => Ok(()),
     };
@@ -88,7 +88,7 @@ fn installed(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-fn compile(compiler: &str, root: &Path, target: &Path, name: &str, packages: &str) -> Result<PathBuf, Trouble> {
+fn compile(compiler: &str, root: &Path, target: &Path, name: &str, packages: &str) -> Result<PathBuf, PeerError> {
     std::fs::create_dir_all(target).with_context(|| format!("cannot create {}", target.display()))?;
     let program = target.join(format!("mpi-messages-{name}"));
     let mut command = Command::new(compiler);
@@ -97,7 +97,7 @@ fn compile(compiler: &str, root: &Path, target: &Path, name: &str, packages: &st
         return Ok(program);
     }
     let said = String::from_utf8_lossy(&built.stderr).lines().next().unwrap_or_default().to_owned();
-    Err(Trouble::Missing(format!("{name}: {MPI} does not compile ({said}): on Debian `apt-get install {packages}`")))
+    Err(PeerError::Missing(format!("{name}: {MPI} does not compile ({said}): on Debian `apt-get install {packages}`")))
 }
 
 /// A command that ends in time, on these processors.
@@ -229,7 +229,7 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let end = compile("false", root, &std::env::temp_dir(), "mpich", "mpich libmpich-dev");
         match end {
-            Err(Trouble::Missing(what)) => assert!(what.contains("apt-get install mpich libmpich-dev"), "{what}"),
+            Err(PeerError::Missing(what)) => assert!(what.contains("apt-get install mpich libmpich-dev"), "{what}"),
             other => panic!("{other:?}"),
         }
     }

@@ -3,7 +3,7 @@
 //! [`contestant`]: what takes part, and how each is run.
 mod contestant;
 
-use crate::Trouble;
+use crate::PeerError;
 use crate::simgrid::number;
 use anyhow::{Context, Result, ensure};
 use contestant::Contestant;
@@ -12,7 +12,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// The whole comparison, printed.
-pub(super) fn hold(arguments: &[&str]) -> Result<(), Trouble> {
+pub(super) fn hold(arguments: &[&str]) -> Result<(), PeerError> {
     let ask = MessageContest::parse(arguments)?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("peers lies in a workspace")?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |place| root.join(place));
@@ -21,13 +21,13 @@ pub(super) fn hold(arguments: &[&str]) -> Result<(), Trouble> {
     for name in &ask.who {
         match contestant::peer(name, root, &target) {
             Ok(peer) => peers.push(peer),
-            Err(Trouble::Missing(what)) => missing.push(what),
+            Err(PeerError::Missing(what)) => missing.push(what),
             Err(other) => return Err(other),
         }
     }
     missing.iter().for_each(|what| eprintln!("left out: {what}"));
     if peers.is_empty() {
-        return Err(Trouble::Missing("there is nobody to compare with".to_owned()));
+        return Err(PeerError::Missing("there is nobody to compare with".to_owned()));
     }
     let mut all = vec![contestant::ours(root)?];
     all.extend(peers);
@@ -80,8 +80,8 @@ impl Default for MessageContest {
 }
 
 impl MessageContest {
-    pub(super) fn parse(options: &[&str]) -> Result<Self, Trouble> {
-        let usage = |what: String| Err(Trouble::Usage(what));
+    pub(super) fn parse(options: &[&str]) -> Result<Self, PeerError> {
+        let usage = |what: String| Err(PeerError::Usage(what));
         let mut ask = Self::default();
         for option in options.chunks(2) {
             let [name, value] = option else { return usage(format!("`{}` needs a value", option[0])) };
@@ -101,19 +101,19 @@ impl MessageContest {
     }
 }
 
-fn positive(name: &str, value: &str) -> Result<u32, Trouble> {
+fn positive(name: &str, value: &str) -> Result<u32, PeerError> {
     let n: u32 = number(name, value)?;
-    if (1..=1_000).contains(&n) { Ok(n) } else { Err(Trouble::Usage(format!("{name}: 1 to 1000, not {n}"))) }
+    if (1..=1_000).contains(&n) { Ok(n) } else { Err(PeerError::Usage(format!("{name}: 1 to 1000, not {n}"))) }
 }
 
-fn bytes(value: &str) -> Result<usize, Trouble> {
+fn bytes(value: &str) -> Result<usize, PeerError> {
     let n: usize = number("--sizes", value)?;
-    if (1..=BYTES_MAX).contains(&n) { Ok(n) } else { Err(Trouble::Usage(format!("--sizes: 1 to {BYTES_MAX} bytes, not {n}"))) }
+    if (1..=BYTES_MAX).contains(&n) { Ok(n) } else { Err(PeerError::Usage(format!("--sizes: 1 to {BYTES_MAX} bytes, not {n}"))) }
 }
 
-fn peer(value: &str) -> Result<&'static str, Trouble> {
+fn peer(value: &str) -> Result<&'static str, PeerError> {
     let known = PEERS.into_iter().find(|name| *name == value);
-    known.ok_or_else(|| Trouble::Usage(format!("--who: `{value}` is none of {}", PEERS.join(", "))))
+    known.ok_or_else(|| PeerError::Usage(format!("--who: `{value}` is none of {}", PEERS.join(", "))))
 }
 
 /// One length in one pattern: half a round trip, one message of a stream, or one each way, in nanoseconds.
@@ -242,11 +242,11 @@ mod tests {
             (["--size", "8"], "`--size`"),
         ] {
             match MessageContest::parse(&options) {
-                Err(Trouble::Usage(what)) => assert!(what.contains(culprit), "{options:?}: {what}"),
+                Err(PeerError::Usage(what)) => assert!(what.contains(culprit), "{options:?}: {what}"),
                 other => panic!("{options:?}: {other:?}"),
             }
         }
-        assert!(matches!(MessageContest::parse(&["--cpus"]), Err(Trouble::Usage(_))));
+        assert!(matches!(MessageContest::parse(&["--cpus"]), Err(PeerError::Usage(_))));
     }
 
     #[test]

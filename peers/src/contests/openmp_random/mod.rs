@@ -11,7 +11,7 @@ mod shrink;
 mod tree;
 mod write;
 
-use crate::Trouble;
+use crate::PeerError;
 use crate::trial::LibraryUnderTest;
 use anyhow::{Context, Result, ensure};
 use reach::Reach;
@@ -54,7 +54,7 @@ struct Found {
     reach: Reach,
 }
 
-pub(super) fn hold(options: &[&str]) -> Result<(), Trouble> {
+pub(super) fn hold(options: &[&str]) -> Result<(), PeerError> {
     let contest = Contest::parse(options)?;
     let place = env::temp_dir().join(format!("foregather-openmp-random-{}", std::process::id()));
     let held = contest.run(&place);
@@ -64,20 +64,20 @@ pub(super) fn hold(options: &[&str]) -> Result<(), Trouble> {
 }
 
 impl Contest {
-    fn parse(options: &[&str]) -> Result<Self, Trouble> {
+    fn parse(options: &[&str]) -> Result<Self, PeerError> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let (mut library, mut bodies, mut seed) = (None, 1_000, now.as_nanos() as u64 & 0xffff_ffff);
         let (mut compilers, mut languages, mut jobs) = (CompilerFamily::Gnu, None, 2);
         let (mut keep, mut only) = (env::temp_dir().join("openmp-random"), String::new());
         let mut words = options.iter();
         while let Some(option) = words.next() {
-            let value = *words.next().ok_or_else(|| Trouble::Usage(format!("`{option}` needs a value")))?;
+            let value = *words.next().ok_or_else(|| PeerError::Usage(format!("`{option}` needs a value")))?;
             let number = |least: u64| {
                 value
                     .parse()
                     .ok()
                     .filter(|&n| n >= least)
-                    .ok_or_else(|| Trouble::Usage(format!("invalid {option} `{value}`: expected a number from {least} on")))
+                    .ok_or_else(|| PeerError::Usage(format!("invalid {option} `{value}`: expected a number from {least} on")))
             };
             match *option {
                 "--bodies" => bodies = number(1)? as usize,
@@ -88,16 +88,18 @@ impl Contest {
                 "--jobs" => jobs = number(1)? as usize,
                 "--keep" => keep = PathBuf::from(value),
                 "--only" => only = value.to_owned(),
-                _ => return Err(Trouble::Usage(format!("`{option}` is none of its options"))),
+                _ => return Err(PeerError::Usage(format!("`{option}` is none of its options"))),
             }
         }
-        let Some(library) = library else { return Err(Trouble::Usage("it needs --library or --watch".to_owned())) };
+        let Some(library) = library else { return Err(PeerError::Usage("it needs --library or --watch".to_owned())) };
         if compilers == CompilerFamily::Clang && library.must_take_part() {
-            return Err(Trouble::Usage("--compilers clang needs --watch: --library takes the place of GCC's runtime".to_owned()));
+            return Err(PeerError::Usage(
+                "--compilers clang needs --watch: --library takes the place of GCC's runtime".to_owned(),
+            ));
         }
         let languages = languages.unwrap_or_else(|| compilers.languages().to_vec());
         if let Some(other) = languages.iter().find(|language| !compilers.languages().contains(language)) {
-            return Err(Trouble::Usage(format!("--compilers {} have no {}", compilers.name(), other.name())));
+            return Err(PeerError::Usage(format!("--compilers {} have no {}", compilers.name(), other.name())));
         }
         Ok(Self { library, bodies, seed, compilers, languages, jobs, keep, only })
     }
@@ -212,14 +214,14 @@ impl Contest {
     }
 }
 
-fn family(name: &str) -> Result<CompilerFamily, Trouble> {
+fn family(name: &str) -> Result<CompilerFamily, PeerError> {
     let known = CompilerFamily::ALL.into_iter().find(|family| family.name() == name);
-    known.ok_or_else(|| Trouble::Usage(format!("invalid --compilers `{name}`: expected gcc or clang")))
+    known.ok_or_else(|| PeerError::Usage(format!("invalid --compilers `{name}`: expected gcc or clang")))
 }
 
-fn language(name: &str) -> Result<Language, Trouble> {
+fn language(name: &str) -> Result<Language, PeerError> {
     let known = Language::ALL.into_iter().find(|language| language.name() == name);
-    known.ok_or_else(|| Trouble::Usage(format!("invalid --languages `{name}`: expected c, c++ or fortran")))
+    known.ok_or_else(|| PeerError::Usage(format!("invalid --languages `{name}`: expected c, c++ or fortran")))
 }
 
 #[cfg(test)]
@@ -238,7 +240,7 @@ mod tests {
             (&[], "--library"),
         ] {
             match Contest::parse(options) {
-                Err(Trouble::Usage(what)) => assert!(what.contains(culprit), "{options:?}: {what}"),
+                Err(PeerError::Usage(what)) => assert!(what.contains(culprit), "{options:?}: {what}"),
                 other => panic!("{options:?}: {other:?}"),
             }
         }

@@ -1,5 +1,5 @@
-//! The first second of a job: ranks that die, signals that come while a network is loaded, strangers at the
-//! door, and pauses.
+//! The first second of a job: ranks that die, signals that come while a network is loaded, unverified peers
+//! at the door, and pauses.
 use crate::own::{fabrics, launcher, run, shell};
 use crate::{command, count, end, program, text};
 use foregather_machine::SplitMix;
@@ -55,11 +55,11 @@ fn a_hub_without_descriptors_says_so_and_rests() {
     while !text.contains("took ") {
         assert!(said.read_line(&mut text).unwrap() > 0, "{text}");
     }
-    let strangers: Vec<_> = (0..40).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect();
+    let unverified: Vec<_> = (0..40).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect();
     said.read_to_string(&mut text).unwrap();
     rank.stderr.take().unwrap().read_to_string(&mut text).unwrap();
     rank.wait().unwrap();
-    drop(strangers);
+    drop(unverified);
     assert_eq!(count(&text, "cannot let more connections in"), 1, "{text}");
     assert!(count(&text, "ulimit -n") == 2 && text.contains("did not come within"), "{text}");
     let spent_ms: u64 = text.lines().find_map(|line| line.strip_prefix("spent ")?.parse().ok()).expect("it says so");

@@ -133,7 +133,7 @@ fn a_long_wait_is_told_of() {
     let text = text(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
     assert_eq!(count(&text, "has been waiting for"), 2, "{text}");
-    assert!(text.contains("s: exchange of cards"), "{text}");
+    assert!(text.contains("s: exchange of rank addresses"), "{text}");
     assert_eq!(count(&self::text(&run(3, "is_late", &[("FOREGATHER_WATCHDOG", "0")])), "has been waiting"), 0);
 }
 

@@ -29,8 +29,8 @@ fn wait_in_vain(job: Job) -> ! {
 #[ignore = "a program of another test"]
 fn greets() {
     let end = Job::join().and_then(|job| {
-        let cards = job.exchange(&[job.rank() as u8 + 1])?;
-        let sum: u32 = cards.iter().map(|card| u32::from(card[0])).sum();
+        let addresses = job.exchange(&[job.rank() as u8 + 1])?;
+        let sum: u32 = addresses.iter().map(|address| u32::from(address[0])).sum();
         let (rank, size, local) = (job.rank(), job.size(), job.local_ranks().len());
         println!("rank {rank} of {size}, {local} here: sum {sum}");
         job.leave()
@@ -58,7 +58,7 @@ fn has_a_rank_within() {
     let job = Job::join().unwrap();
     let (wrapper, words) = (env::var("TEST_WRAPPER").unwrap(), crate::program("greets").join(" "));
     assert!(Command::new("sh").args(["-c", &format!("{wrapper} {words}")]).status().unwrap().success());
-    let sum: u32 = job.exchange(&[job.rank() as u8 + 1]).unwrap().iter().map(|card| u32::from(card[0])).sum();
+    let sum: u32 = job.exchange(&[job.rank() as u8 + 1]).unwrap().iter().map(|address| u32::from(address[0])).sum();
     println!("rank {} of {}, {} here: sum {sum}", job.rank(), job.size(), job.local_ranks().len());
     job.leave().unwrap();
 }

@@ -1,4 +1,4 @@
-//! Missing, wrong or lost things are named, and strangers change nothing.
+//! Missing, wrong or lost things are named, and unverified peers change nothing.
 use crate::{at, job, post, take, tcp, until};
 use foregather_host::failure_detector::FailureDetector;
 use foregather_machine::{Cause, Error, Fabric, Key, Member, Park, WaitContext, block_on};
@@ -130,12 +130,12 @@ fn who_goes_without_a_word_is_lost_and_who_leaves_is_not() {
 fn frames_of_another_job_are_not_listened_to() {
     let Some(provider) = tcp() else { return };
     let open = |rank, job: &[u8]| Opening::new(Arc::clone(&provider), (rank, 2), 1, job, None).unwrap();
-    let (first, second, stranger) = (open(0, b"this"), open(1, b"this"), open(1, b"that"));
-    let (one, two, three) = (first.address(), second.address(), stranger.address());
+    let (first, second, unverified) = (open(0, b"this"), open(1, b"this"), open(1, b"that"));
+    let (one, two, three) = (first.address(), second.address(), unverified.address());
     let mut first = first.connect(&[one.clone(), two.clone()]).unwrap();
     let mut second = second.connect(&[one.clone(), two]).unwrap();
-    let mut stranger = stranger.connect(&[one, three]).unwrap();
-    let (first, second, stranger) = (first.remove(0), second.remove(0), stranger.remove(0));
+    let mut unverified = unverified.connect(&[one, three]).unwrap();
+    let (first, second, unverified) = (first.remove(0), second.remove(0), unverified.remove(0));
     std::thread::scope(|scope| {
         let receiver = scope.spawn(|| {
             let lane = first;
@@ -145,9 +145,9 @@ fn frames_of_another_job_are_not_listened_to() {
             frame
         });
         for n in 0..5 {
-            post(&stranger, at(0), n, b"from a stranger");
+            post(&unverified, at(0), n, b"from an unverified peer");
         }
-        drop(stranger);
+        drop(unverified);
         post(&second, at(0), 99, b"from us");
         second.leave();
         drop(second);

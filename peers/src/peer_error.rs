@@ -3,7 +3,7 @@ use core::fmt;
 use foregather_machine::{Cause, Error};
 
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum PeerError {
     /// It began, and could not be finished.
     Failed(String),
     /// The request makes no sense.
@@ -12,7 +12,7 @@ pub(crate) enum Trouble {
     Missing(String),
 }
 
-impl Trouble {
+impl PeerError {
     pub(crate) fn code(&self) -> u8 {
         match self {
             Self::Failed(_) => 1,
@@ -22,14 +22,14 @@ impl Trouble {
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for PeerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self::Failed(text) | Self::Usage(text) | Self::Missing(text)) = self;
         f.write_str(text)
     }
 }
 
-impl From<Error> for Trouble {
+impl From<Error> for PeerError {
     fn from(error: Error) -> Self {
         match error.cause() {
             Cause::Unavailable { .. } => Self::Missing(error.to_string()),
