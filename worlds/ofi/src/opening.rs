@@ -60,7 +60,7 @@ impl Opening {
             provider,
             seat: LaneSet { rank, size, lanes, stamp: key.stamp() },
             key,
-            address: address,
+            address,
             endpoints,
             failure_detector: vigil,
         })
