@@ -19,11 +19,11 @@ pub struct LogGp {
     pub gap: Nanos,
     /// `G`: one byte's share, in picoseconds.
     pub byte_ps: u64,
-    /// Whom `g` and `G` hold up.
+    /// Which sides `g` and `G` hold up.
     pub variant: LogGpVariant,
 }
 
-/// Whom the gaps of LogGP hold up.
+/// Which sides of a message the gaps of LogGP hold up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogGpVariant {
     /// Senders and receivers, as its authors have it: many senders to one node wait for each other.

@@ -1,5 +1,5 @@
-//! A comparison with LogGOPSim on the same traces: Schedgen's patterns, in end times, and files, in wall time,
-//! too.
+//! A comparison with LogGOPSim on the same traces: Schedgen's patterns, in end times, and files, in wall
+//! time, too.
 use crate::Trouble;
 use crate::simgrid::{built, number, output_within};
 use anyhow::{Context, Result, ensure};
@@ -22,8 +22,8 @@ pub(super) struct GoalPlan {
     ours: Option<PathBuf>,
 }
 
-/// Schedgen's patterns but `trace`, which needs a trace, and `chained_dissem`, which sends to a rank that is not
-/// there.
+/// Schedgen's patterns but `trace`, which needs a trace, and `chained_dissem`, which sends to a rank that is
+/// not there.
 const PATTERNS: [&str; 18] = [
     "binomialtreereduce",
     "binarytreebcast",

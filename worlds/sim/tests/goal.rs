@@ -71,7 +71,7 @@ fn a_receive_from_any_takes_what_comes_first() {
                 rank 1 {\nk: calc 9000\nl: send 8b to 0 tag 3 cpu 1 nic 1\nl requires k\n}\nrank 2 {\nsend 8b to 0 tag 7\n}\n";
     let outcome = run(text, OURS);
     // The message of rank 2 is the first, so rank 0 waits for a second one of it.
-    assert_eq!(outcome.unwrap_err().place, GoalPlace::Block(0));
+    assert_eq!(outcome.unwrap_err().place, GoalPlace::Rank(0));
     let other = text
         .replace("calc 9000", "calc 0")
         .replace("rank 2 {", "rank 2 {\nx: calc 50000")
@@ -96,7 +96,8 @@ fn accounts_name_the_rank_that_was_late() {
 #[test]
 fn a_long_message_waits_for_its_receive() {
     let text = "num_ranks 2\nrank 0 {\na: send 100000b to 1\nb: calc 1\nb requires a\n}\nrank 1 {\nc: calc 5000000\nr: recv 100000b from 0\nr requires c\n}\n";
-    // Request at 4,000; the receive at 5,000,000 answers; then 600,000 ns of bytes, which travel 2,500 and cost 1,500.
+    // Request at 4,000; the receive at 5,000,000 answers; then 600,000 ns of bytes, which travel 2,500 and
+    // cost 1,500.
     assert_eq!(ends(text, OURS), [5_602_501, 5_606_500]);
     assert_eq!(ends(text, GoalNetwork { eager_max: 100_000, ..OURS })[0], 1_501);
 }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 /// Options of `simulate`.
 #[derive(Args, Clone, Debug)]
 pub struct Simulate {
-    /// The plan: a file, or the name of a plan that comes with the program; or a trace in GOAL. Without one, the
-    /// job is that of --threads and its companions.
+    /// The plan: a file, or the name of a plan that comes with the program; or a trace in GOAL. Without one,
+    /// the job is that of --threads and its companions.
     pub plan: Option<OsString>,
     /// Writes that job as a plan with comments to a new file, and simulates nothing.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["plan", "list", "set", "full", "dry_run", "trace", "output"])]
@@ -58,8 +58,8 @@ pub struct TraceOptions {
     /// loggp:infiniband-tukey, loggp:ipsc860.
     #[arg(long, value_name = "NAME")]
     pub network: Option<String>,
-    /// What the system takes from programs, recorded: a line each of a start and a duration in nanoseconds. The
-    /// seed decides where in it each rank begins.
+    /// What the system takes from programs, recorded: a line each of a start and a duration in nanoseconds.
+    /// The seed decides where in it each rank begins.
     #[arg(long, value_name = "FILE")]
     pub noise: Option<PathBuf>,
     /// Writes a text's binary form to a new file, and simulates nothing.

@@ -5,7 +5,7 @@ use foregather_results::table::ResultTable;
 use foregather_sim::goal::{GoalOutcome, RankAccount};
 use std::cmp::Reverse;
 
-/// A document has at most so many ranks: those of [`chosen`] otherwise.
+/// The most ranks of a document: of more, those that [`chosen`] names.
 const MEASURED_MAX: usize = 4_096;
 /// The most ranks of a table, and of each kind of them.
 const SHOWN_MAX: usize = 12;
@@ -15,9 +15,9 @@ const DIGITS: i32 = 4;
 const END_DIGITS: i32 = 8;
 
 /// A number of a rank, with its name in a document and its heading in a table.
-type Part = (&'static str, &'static str, fn(&RankAccount) -> f64);
+type AccountPart = (&'static str, &'static str, fn(&RankAccount) -> f64);
 
-const PARTS: [Part; 6] = [
+const PARTS: [AccountPart; 6] = [
     ("computing_us", "computing", |of| of.computing.as_us()),
     ("messages_us", "messages", |of| of.overhead.as_us()),
     ("noise_us", "noise", |of| of.noise.as_us()),
@@ -90,7 +90,7 @@ pub fn text(name: &str, network: &str, outcome: &GoalOutcome) -> String {
     )
 }
 
-/// Who held up whom: the longest waits of all ranks.
+/// Which rank held up which: the longest waits of all ranks.
 pub fn explained(outcome: &GoalOutcome) -> String {
     let waits = outcome.ranks.iter().enumerate().filter_map(|(rank, account)| Some((rank, account.longest?)));
     let mut waits: Vec<_> = waits.collect();
@@ -104,5 +104,5 @@ pub fn explained(outcome: &GoalOutcome) -> String {
             [rank.to_string(), wait.peer.to_string(), digits(wait.length.as_us(), DIGITS), digits(wait.from.as_us(), END_DIGITS)];
         table.rows.push(row.to_vec());
     }
-    format!("who held up whom, by the longest wait of each rank:\n{}", table.to_text())
+    format!("which rank held up which, by the longest wait of each:\n{}", table.to_text())
 }

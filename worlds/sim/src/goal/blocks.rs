@@ -37,9 +37,9 @@ impl BlockSource for GoalBytes {
 /// A block has 2^13 bytes: about two hundred operations.
 const BLOCK_BITS: u32 = 13;
 const BLOCK: usize = 1 << BLOCK_BITS;
-/// A block may lie in one of so many places, so that ranks whose blocks fall together do not take turns.
+/// The places that a block may lie in: with several, ranks whose blocks fall together do not take turns.
 const WAYS: usize = 4;
-/// The cache has at most so many sets of these places: 128 MiB.
+/// The most sets of these places: the cache has 128 MiB at most.
 const SETS_MAX: usize = 1 << 12;
 const NONE: u64 = u64::MAX;
 
@@ -62,7 +62,8 @@ impl Blocks {
         Ok(blocks)
     }
 
-    /// Makes room for what that many ranks read at a time. More would only drive it out of the processor's caches.
+    /// Makes room for what that many ranks read at a time. More would only drive it out of the processor's
+    /// caches.
     pub(super) fn fit(&mut self, ranks: u32) {
         let sets = (ranks as usize * 4).next_power_of_two().clamp(64, SETS_MAX);
         self.held = vec![[NONE; WAYS]; sets].into();

@@ -9,8 +9,8 @@ pub enum GoalPlace {
     File,
     /// A line of the text, counted from 1.
     Line(u64),
-    /// A rank's block.
-    Block(Rank),
+    /// A rank.
+    Rank(Rank),
     /// An operation of a rank, counted from 0 in the order of the file.
     Operation(Rank, u32),
 }
@@ -39,7 +39,7 @@ impl fmt::Display for GoalError {
         match self.place {
             GoalPlace::File => f.write_str(&self.what),
             GoalPlace::Line(line) => write!(f, "line {line}: {}", self.what),
-            GoalPlace::Block(rank) => write!(f, "rank {rank}: {}", self.what),
+            GoalPlace::Rank(rank) => write!(f, "rank {rank}: {}", self.what),
             GoalPlace::Operation(rank, operation) => write!(f, "rank {rank}, operation {operation}: {}", self.what),
         }
     }

@@ -6,7 +6,8 @@ use foregather_machine::Rank;
 pub(super) const COOKIE: u64 = 4223;
 /// LogGOPSim leaves this in a file that it has used up.
 pub(super) const COOKIE_SPENT: u64 = 2342;
-/// Cookie, number of ranks, highest processor, highest NIC; places of blocks count from the end of the cookie.
+/// Cookie, number of ranks, highest processor, highest NIC; places of blocks count from the end of the
+/// cookie.
 pub(super) const HEADER: u64 = COOKIE_BYTES + 6;
 pub(super) const COOKIE_BYTES: u64 = 8;
 /// Start and end of a block.

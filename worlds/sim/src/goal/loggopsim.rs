@@ -1,21 +1,22 @@
 //! The rules of LogGOPSim 1.1, where they differ from the model included.
 //!
 //! 1. A message of `s` bytes counts `s - 1` of them, so an empty one counts less than nothing.
-//! 2. It keeps its sender's processor for `o + (s - 1) O`, its NIC for `g + (s - 1) G`, and arrives, all of it,
-//!    `o + L` after it began.
+//! 2. It keeps its sender's processor for `o + (s - 1) O`, its NIC for `g + (s - 1) G`, and arrives, all of
+//!    it, `o + L` after it began.
 //! 3. At its receiver it waits for the processor and the NIC *of its sender's number*; then it takes the
-//!    processor for `o` and the larger of `(s - 1) O` and `(s - 1) G`, posted or not, and the NIC for `g + (s - 1) G`.
+//!    processor for `o` and the larger of `(s - 1) O` and `(s - 1) G`, posted or not, and the NIC for
+//!    `g + (s - 1) G`.
 //! 4. A receive takes no time. A message longer than `S` ends its send when both are there; the sender then
-//!    goes on at that moment, as if it knew without an answer. (Where a receive's size lies on the other side of `S`
-//!    than its message's, that program's send ends twice or never; here the message's size decides.)
+//!    goes on at that moment, as if it knew without an answer. (Where a receive's size lies on the other side
+//!    of `S` than its message's, that program's send ends twice or never; here the message's size decides.)
 //! 5. What becomes ready is looked at when its processor is free. Work that ends in the future counts as over
 //!    at once: with several processors, what depends on it may begin before.
 //! 6. Ties go by the order of becoming ready; of a rank's operations that become ready together, sends come
 //!    before receives, and those before calculations.
 use super::error::GoalError;
 use super::format::{GoalKind, Node};
-use super::queue::Happening;
-use super::simulation::{Flight, Rules, Simulation, Stage};
+use super::queue::GoalEvent;
+use super::simulation::{Flight, GoalRules, Simulation, Stage};
 use foregather_machine::Nanos;
 
 pub(super) struct LogGopsimRules;
@@ -35,7 +36,7 @@ fn rest(size: u64, byte_ps: u64) -> u64 {
     }
 }
 
-impl Rules for LogGopsimRules {
+impl GoalRules for LogGopsimRules {
     #[inline]
     fn looked_at(simulation: &Simulation, flight: &Flight, _: u64) -> u64 {
         match flight.stage {
@@ -51,7 +52,7 @@ impl Rules for LogGopsimRules {
     }
 
     #[inline]
-    fn happens(simulation: &mut Simulation, event: Happening) -> Result<(), GoalError> {
+    fn happens(simulation: &mut Simulation, event: GoalEvent) -> Result<(), GoalError> {
         let flight = simulation.flights[event.slot() as usize];
         match flight.stage {
             Stage::Ready(GoalKind::Calc) => calculates(simulation, event, &flight),
@@ -62,7 +63,7 @@ impl Rules for LogGopsimRules {
     }
 }
 
-fn calculates(simulation: &mut Simulation, event: Happening, flight: &Flight) -> Result<(), GoalError> {
+fn calculates(simulation: &mut Simulation, event: GoalEvent, flight: &Flight) -> Result<(), GoalError> {
     let Flight { host, cpu, size, .. } = *flight;
     let free = *simulation.cpu(host, cpu);
     if free > event.time() {
@@ -78,7 +79,7 @@ fn calculates(simulation: &mut Simulation, event: Happening, flight: &Flight) ->
     simulation.ends(host, flight.on_end)
 }
 
-fn sends(simulation: &mut Simulation, event: Happening, flight: Flight) -> Result<(), GoalError> {
+fn sends(simulation: &mut Simulation, event: GoalEvent, flight: Flight) -> Result<(), GoalError> {
     let Flight { host, peer, cpu, nic, size, .. } = flight;
     let (now, network) = (event.time(), simulation.network);
     let free = (*simulation.cpu(host, cpu)).max(*simulation.sending(host, nic));
@@ -101,7 +102,7 @@ fn sends(simulation: &mut Simulation, event: Happening, flight: Flight) -> Resul
     if network.is_eager(size) { simulation.ends(host, flight.on_end) } else { Ok(()) }
 }
 
-fn receives(simulation: &mut Simulation, event: Happening, flight: &Flight) -> Result<(), GoalError> {
+fn receives(simulation: &mut Simulation, event: GoalEvent, flight: &Flight) -> Result<(), GoalError> {
     let Flight { host, peer, tag, cpu, nic, .. } = *flight;
     simulation.starts(host, flight.on_start)?;
     let Some(slot) = simulation.arrived[host as usize].take(peer, tag) else {
@@ -128,7 +129,7 @@ fn answered(simulation: &mut Simulation, now: u64, message: &Flight, at: (u8, u8
     simulation.ends(sender, message.on_end)
 }
 
-fn arrives(simulation: &mut Simulation, event: Happening, message: &Flight) -> Result<(), GoalError> {
+fn arrives(simulation: &mut Simulation, event: GoalEvent, message: &Flight) -> Result<(), GoalError> {
     let Flight { host, peer, tag, cpu, nic, size, .. } = *message;
     let (now, network) = (event.time(), simulation.network);
     let idle = *simulation.cpu(host, cpu);
@@ -160,9 +161,9 @@ fn arrives(simulation: &mut Simulation, event: Happening, message: &Flight) -> R
 /// Runs up to this length are left to insertion.
 const SHORT: usize = 16;
 
-/// Orders by kind as the introsort does (Musser 1997) that C++ programs get from their standard library: longer
-/// runs are parted around the median of three, then all is sorted by insertion, which keeps equal ones as
-/// they are.
+/// Orders by kind as the introsort does (Musser 1997) that C++ programs get from their standard library:
+/// longer runs are parted around the median of three, then all is sorted by insertion, which keeps equal ones
+/// as they are.
 fn by_kind<T: Copy>(ready: &mut [T], kind: impl Fn(&T) -> GoalKind + Copy) {
     part(ready, kind);
     ready.sort_by_key(kind);

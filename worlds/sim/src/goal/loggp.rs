@@ -1,26 +1,26 @@
 //! LogGP by its authors (Alexandrov et al. 1995), with `O` a byte and a rendezvous from LogGOPS.
 //!
-//! 1. A send keeps its processor for `o` and `O` a byte, and its NIC for `max(o, g)` and `G` a byte. The first
-//!    byte arrives `L` after `o`.
+//! 1. A send keeps its processor for `o` and `O` a byte, and its NIC for `max(o, g)` and `G` a byte. The
+//!    first byte arrives `L` after `o`.
 //! 2. A NIC receives one message at a time: for `G` a byte, and `g` more before the next one. By the variant
 //!    that charges senders only, it receives any number at once.
-//! 3. A message that has arrived, and whose receive is posted, needs the receive's processor for `o` and `O` a
-//!    byte; then the receive is over.
-//! 4. A message longer than `S` sends a request without bytes. Once its receive is posted, the receiver's system
-//!    answers, `L` later; then the sender's NIC sends the bytes, and with the last one the send is over. They need
-//!    no second `o`.
-//! 5. What depends on an operation becomes ready when that is over, whatever processor it ran on. Ties go by the
-//!    order of becoming ready.
+//! 3. A message that has arrived, and whose receive is posted, needs the receive's processor for `o` and `O`
+//!    a byte; then the receive is over.
+//! 4. A message longer than `S` sends a request without bytes. Once its receive is posted, the receiver's
+//!    system answers, `L` later; then the sender's NIC sends the bytes, and with the last one the send is
+//!    over. They need no second `o`.
+//! 5. What depends on an operation becomes ready when that is over, whatever processor it ran on. Ties go by
+//!    the order of becoming ready.
 use super::error::GoalError;
 use super::format::{GoalKind, Node};
 use super::network::GoalVariant;
-use super::queue::Happening;
-use super::simulation::{Flight, NO_SLOT, Rules, Simulation, Stage};
+use super::queue::GoalEvent;
+use super::simulation::{Flight, GoalRules, NO_SLOT, Simulation, Stage};
 use foregather_machine::{LogGpVariant, Nanos, Rank};
 
 pub(super) struct LogGpRules;
 
-impl Rules for LogGpRules {
+impl GoalRules for LogGpRules {
     #[inline]
     fn looked_at(simulation: &Simulation, flight: &Flight, now: u64) -> u64 {
         match flight.stage {
@@ -33,7 +33,7 @@ impl Rules for LogGpRules {
     fn order(_: &mut [(Node, u32)]) {}
 
     #[inline]
-    fn happens(simulation: &mut Simulation, event: Happening) -> Result<(), GoalError> {
+    fn happens(simulation: &mut Simulation, event: GoalEvent) -> Result<(), GoalError> {
         let flight = simulation.flights[event.slot() as usize];
         let mut act = Act { simulation, event };
         match flight.stage {
@@ -52,7 +52,7 @@ impl Rules for LogGpRules {
 /// What happens just now.
 struct Act<'a> {
     simulation: &'a mut Simulation,
-    event: Happening,
+    event: GoalEvent,
 }
 
 impl Act<'_> {

@@ -4,12 +4,12 @@
 
 /// What happens: when, which of that moment's, and the slot that it happens to, in one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Happening(u128);
+pub(super) struct GoalEvent(u128);
 
 /// Bits of a slot: so much is under way at most.
 const SLOT_BITS: u32 = 28;
 
-impl Happening {
+impl GoalEvent {
     pub(super) fn time(self) -> u64 {
         (self.0 >> 64) as u64
     }
@@ -29,23 +29,23 @@ const CHILDREN: usize = 4;
 
 /// Those that have not happened yet, the first one first.
 #[derive(Default)]
-pub(super) struct Happenings {
-    heap: Vec<Happening>,
+pub(super) struct GoalEvents {
+    heap: Vec<GoalEvent>,
     sequence: u64,
-    /// The first one was taken, and its place is for the next one that is added: most happenings lead to one.
+    /// The first one was taken, and its place is for the next one that is added: most events lead to one.
     hole: bool,
 }
 
-impl Happenings {
+impl GoalEvents {
     /// A new one, after all others of that moment.
     #[inline]
     pub(super) fn add(&mut self, time: u64, slot: u32) {
         self.sequence += 1;
-        self.push(Happening(u128::from(time) << 64 | u128::from(self.sequence << SLOT_BITS | u64::from(slot))));
+        self.push(GoalEvent(u128::from(time) << 64 | u128::from(self.sequence << SLOT_BITS | u64::from(slot))));
     }
 
     #[inline]
-    pub(super) fn push(&mut self, new: Happening) {
+    pub(super) fn push(&mut self, new: GoalEvent) {
         if std::mem::take(&mut self.hole) {
             return self.sink(new);
         }
@@ -63,7 +63,7 @@ impl Happenings {
     }
 
     #[inline]
-    pub(super) fn pop(&mut self) -> Option<Happening> {
+    pub(super) fn pop(&mut self) -> Option<GoalEvent> {
         if std::mem::take(&mut self.hole) {
             let last = self.heap.pop()?;
             if !self.heap.is_empty() {
@@ -77,7 +77,7 @@ impl Happenings {
 
     /// Puts `new` into the first place, and down from there.
     #[inline]
-    fn sink(&mut self, new: Happening) {
+    fn sink(&mut self, new: GoalEvent) {
         let (mut at, count) = (0, self.heap.len());
         loop {
             let child = at * CHILDREN + 1;
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn the_first_in_time_and_order_comes_first() {
-        let (mut random, mut queue, mut model) = (SplitMix(1), Happenings::default(), BTreeSet::new());
+        let (mut random, mut queue, mut model) = (SplitMix(1), GoalEvents::default(), BTreeSet::new());
         for number in 1..5_000u64 {
             let time = random.below(50);
             queue.add(time, number as u32);

@@ -1,5 +1,6 @@
 //! The state that both variants share, and the loop: one queue of operations and messages under way.
 use super::account::RankAccount;
+use super::deadlocked;
 use super::error::{GoalError, GoalPlace};
 use super::format::{Dependents, GoalKind, GoalOperation, Node};
 use super::loggopsim::LogGopsimRules;
@@ -8,8 +9,7 @@ use super::matching::MatchQueue;
 use super::network::{GoalNetwork, GoalVariant};
 use super::noise::GoalNoise;
 use super::outcome::GoalOutcome;
-use super::queue::{Happening, Happenings};
-use super::stuck;
+use super::queue::{GoalEvent, GoalEvents};
 use super::trace::GoalTrace;
 use foregather_machine::{Nanos, Rank};
 use slab::Slab;
@@ -18,7 +18,7 @@ use slab::Slab;
 const END_NS: u64 = 1 << 62;
 /// The most processors and NICs of all ranks together.
 const PLACES_MAX: u64 = 1 << 26;
-/// Progress is reported after so many events.
+/// Progress is reported after this number of events.
 const REPORT: u64 = 1 << 18;
 
 /// What is under way.
@@ -65,13 +65,13 @@ pub(super) struct Flight {
 pub(super) const NO_SLOT: u32 = u32::MAX;
 
 /// How operations and messages take time.
-pub(super) trait Rules {
+pub(super) trait GoalRules {
     /// When an operation that became ready at `now` is looked at.
     fn looked_at(simulation: &Simulation, flight: &Flight, now: u64) -> u64;
     /// The order in which operations that became ready at one moment are looked at.
     fn order(ready: &mut [(Node, u32)]);
     /// Something happens.
-    fn happens(simulation: &mut Simulation, event: Happening) -> Result<(), GoalError>;
+    fn happens(simulation: &mut Simulation, event: GoalEvent) -> Result<(), GoalError>;
 }
 
 /// All ranks and the network between them.
@@ -79,7 +79,7 @@ pub(super) struct Simulation {
     pub(super) trace: GoalTrace,
     pub(super) network: GoalNetwork,
     noise: Option<GoalNoise>,
-    happenings: Happenings,
+    events: GoalEvents,
     pub(super) flights: Slab<Flight>,
     cpus: usize,
     nics: usize,
@@ -110,7 +110,8 @@ pub struct GoalRun {
 /// simulation stops if it returns false.
 ///
 /// # Errors
-/// If ranks wait for ever, with their circle; if the trace contradicts itself, cannot be read, or was stopped.
+/// If ranks wait for ever, with their circle; if the trace contradicts itself, cannot be read, or was
+/// stopped.
 pub fn simulate(trace: GoalTrace, run: &GoalRun, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<GoalOutcome, GoalError> {
     let simulation = Simulation::new(trace, run)?;
     match run.network.variant {
@@ -133,7 +134,7 @@ impl Simulation {
             trace,
             network: run.network,
             noise: run.noise.clone(),
-            happenings: Happenings::default(),
+            events: GoalEvents::default(),
             flights: Slab::new(),
             cpus,
             nics,
@@ -150,7 +151,7 @@ impl Simulation {
         })
     }
 
-    fn run<R: Rules>(mut self, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<GoalOutcome, GoalError> {
+    fn run<R: GoalRules>(mut self, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<GoalOutcome, GoalError> {
         let mut roots = Vec::new();
         for rank in 0..self.trace.ranks() {
             self.trace.roots(rank, &mut roots)?;
@@ -158,7 +159,7 @@ impl Simulation {
             self.admit::<R>(0)?;
         }
         let mut events = 0;
-        while let Some(event) = self.happenings.pop() {
+        while let Some(event) = self.events.pop() {
             R::happens(&mut self, event)?;
             if !self.ready.is_empty() {
                 self.admit::<R>(event.time())?;
@@ -168,7 +169,7 @@ impl Simulation {
                 return Err(GoalError::file("stopped"));
             }
         }
-        stuck::check(&mut self)?;
+        deadlocked::check(&mut self)?;
         let unreceived = self.arrived.iter().map(|queue| queue.slots().count() as u64).sum();
         for (rank, account) in self.accounts.iter_mut().enumerate() {
             account.end = Nanos(self.cpu_free[rank * self.cpus..][..self.cpus].iter().copied().max().unwrap_or(0));
@@ -177,7 +178,7 @@ impl Simulation {
     }
 
     /// Queues the operations that became ready at `now`.
-    fn admit<R: Rules>(&mut self, now: u64) -> Result<(), GoalError> {
+    fn admit<R: GoalRules>(&mut self, now: u64) -> Result<(), GoalError> {
         if let &[(host, number)] = self.ready.as_slice() {
             self.ready.clear();
             let node = self.trace.begin(host, number)?;
@@ -205,7 +206,7 @@ impl Simulation {
     }
 
     #[inline]
-    fn admit_one<R: Rules>(&mut self, now: u64, host: Rank, number: u32, node: &Node) {
+    fn admit_one<R: GoalRules>(&mut self, now: u64, host: Rank, number: u32, node: &Node) {
         let GoalOperation { kind, size, peer, tag, cpu, nic } = node.operation;
         let flight = Flight {
             stage: Stage::Ready(kind),
@@ -233,12 +234,12 @@ impl Simulation {
 
     /// What is in a slot happens at `when`, after all that was queued before for that moment.
     pub(super) fn queue(&mut self, slot: u32, when: u64) {
-        self.happenings.add(when, slot);
+        self.events.add(when, slot);
     }
 
     /// It happens later, and keeps its place among those of that moment.
-    pub(super) fn postpone(&mut self, event: Happening, when: u64) {
-        self.happenings.push(event.at(when));
+    pub(super) fn postpone(&mut self, event: GoalEvent, when: u64) {
+        self.events.push(event.at(when));
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 use super::error::{GoalError, GoalPlace};
 use super::format::{ANY, GoalKind, GoalOperation, RANKS_MAX};
 use super::write::GoalWriter;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io::{BufRead, Read, Seek, Write};
 
 /// The longest line, and the longest label.
@@ -19,7 +19,7 @@ pub struct Converted {
     pub ranks: u32,
     /// Operations.
     pub operations: u64,
-    /// Lines.
+    /// GoalLines.
     pub lines: u64,
 }
 
@@ -29,7 +29,7 @@ pub struct Converted {
 /// If the text is malformed, with its line; if a rank is too large to be converted; if reading or writing
 /// fails.
 pub fn convert<W: Write + Seek>(text: impl BufRead, into: W) -> Result<(Converted, W), GoalError> {
-    let mut lines = Lines { text, line: Vec::new(), number: 0, in_comment: false };
+    let mut lines = GoalLines { text, line: Vec::new(), number: 0, in_comment: false };
     let ranks = num_ranks(&mut lines)?;
     let mut writer = GoalWriter::new(into, ranks)?;
     let mut converted = Converted { ranks, ..Converted::default() };
@@ -46,15 +46,15 @@ pub fn convert<W: Write + Seek>(text: impl BufRead, into: W) -> Result<(Converte
     Ok((converted, writer.finish()?))
 }
 
-/// Lines without comments; empty ones are left out.
-struct Lines<R> {
+/// GoalLines without comments; empty ones are left out.
+struct GoalLines<R> {
     text: R,
     line: Vec<u8>,
     number: u64,
     in_comment: bool,
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> GoalLines<R> {
     fn wrong(&self, what: impl Into<String>) -> GoalError {
         GoalError::new(GoalPlace::Line(self.number), what)
     }
@@ -168,7 +168,7 @@ impl<'a> Words<'a> {
     }
 }
 
-fn num_ranks(lines: &mut Lines<impl BufRead>) -> Result<u32, GoalError> {
+fn num_ranks(lines: &mut GoalLines<impl BufRead>) -> Result<u32, GoalError> {
     let Some(mut words) = lines.next()? else { return Err(GoalError::file("no GOAL trace: it has no statement")) };
     words.expect("num_ranks")?;
     let ranks = words.number("number of ranks")?;
@@ -179,7 +179,7 @@ fn num_ranks(lines: &mut Lines<impl BufRead>) -> Result<u32, GoalError> {
     Err(lines.wrong(format!("invalid number of ranks {ranks}: expected 1 to {RANKS_MAX}")))
 }
 
-fn begin(lines: &mut Lines<impl BufRead>, rank: u32, ranks: u32) -> Result<(), GoalError> {
+fn begin(lines: &mut GoalLines<impl BufRead>, rank: u32, ranks: u32) -> Result<(), GoalError> {
     let Some(mut words) = lines.next()? else {
         return Err(lines.wrong(format!("the text ends before rank {rank}: num_ranks is {ranks}; is the file truncated?")));
     };
@@ -193,7 +193,7 @@ fn begin(lines: &mut Lines<impl BufRead>, rank: u32, ranks: u32) -> Result<(), G
 }
 
 /// A rank's statements; returns how many are operations.
-fn block<W: Write + Seek>(lines: &mut Lines<impl BufRead>, writer: &mut GoalWriter<W>, ranks: u32) -> Result<u64, GoalError> {
+fn block<W: Write + Seek>(lines: &mut GoalLines<impl BufRead>, writer: &mut GoalWriter<W>, ranks: u32) -> Result<u64, GoalError> {
     let mut labels = Labels::default();
     let mut count = 0;
     loop {
@@ -274,7 +274,7 @@ fn operation(kind: &str, words: &mut Words<'_>, ranks: u32) -> Result<GoalOperat
 struct Labels {
     prefix: String,
     numbered: Vec<u32>,
-    others: HashMap<String, u32>,
+    others: BTreeMap<String, u32>,
 }
 
 impl Labels {

@@ -12,7 +12,7 @@ pub fn is_binary(beginning: &[u8]) -> bool {
 
 /// A rank's part of the file.
 #[derive(Clone, Copy, Debug)]
-struct Block {
+struct RankBlock {
     /// The number of its first operation among those of all ranks.
     first: u64,
     operations: u32,
@@ -33,7 +33,7 @@ const BEGUN: u32 = u32::MAX;
 /// is read.
 pub struct GoalTrace {
     blocks: Blocks,
-    ranks: Vec<Block>,
+    ranks: Vec<RankBlock>,
     cpus: u32,
     nics: u32,
     operations: u64,
@@ -84,7 +84,7 @@ impl GoalTrace {
 
     /// Reads where the parts of a rank's block lie, which must not lie before `free`; returns its end.
     fn read_block(&mut self, rank: Rank, free: u64) -> Result<u64, GoalError> {
-        let wrong = |what: String| GoalError::new(GoalPlace::Block(rank), what);
+        let wrong = |what: String| GoalError::new(GoalPlace::Rank(rank), what);
         let place: [u8; PLACE as usize] = self.blocks.get(HEADER + u64::from(rank) * PLACE)?;
         let [start, end] = [0, 8].map(|at| u64_at(&place, at).saturating_add(COOKIE_BYTES));
         if start < free || end < start.saturating_add(8) {
@@ -107,7 +107,15 @@ impl GoalTrace {
             )));
         }
         let first = self.operations;
-        self.ranks.push(Block { first, operations, roots, roots_at, nodes_at, appendix_at, appendix: (end - appendix_at) / 4 });
+        self.ranks.push(RankBlock {
+            first,
+            operations,
+            roots,
+            roots_at,
+            nodes_at,
+            appendix_at,
+            appendix: (end - appendix_at) / 4,
+        });
         self.operations += u64::from(operations);
         Ok(end)
     }
@@ -146,7 +154,7 @@ impl GoalTrace {
     /// An operation, checked.
     #[inline(always)]
     pub(super) fn node(&mut self, rank: Rank, number: u32) -> Result<Node, GoalError> {
-        let Block { nodes_at, appendix, .. } = self.ranks[rank as usize];
+        let RankBlock { nodes_at, appendix, .. } = self.ranks[rank as usize];
         let bytes: [u8; NODE] = self.blocks.get(nodes_at + u64::from(number) * NODE as u64)?;
         let node = Node::decode(&bytes).map_err(|kind| {
             let what = format!("unknown type {kind}: expected 1 (send), 2 (recv) or 3 (calc)");
@@ -176,13 +184,13 @@ impl GoalTrace {
 
     /// The operations of a rank that are ready at once.
     pub(super) fn roots(&mut self, rank: Rank, into: &mut Vec<u32>) -> Result<(), GoalError> {
-        let Block { roots, roots_at, operations, .. } = self.ranks[rank as usize];
+        let RankBlock { roots, roots_at, operations, .. } = self.ranks[rank as usize];
         into.clear();
         for at in 0..u64::from(roots) {
             let root = self.number(roots_at, at)?;
             if root >= operations {
                 return Err(GoalError::new(
-                    GoalPlace::Block(rank),
+                    GoalPlace::Rank(rank),
                     format!("operation {root} is listed as ready: there are {operations}"),
                 ));
             }
@@ -198,7 +206,7 @@ impl GoalTrace {
         if of.count == 0 {
             return Ok(());
         }
-        let Block { first, operations, nodes_at, appendix_at, .. } = self.ranks[rank as usize];
+        let RankBlock { first, operations, nodes_at, appendix_at, .. } = self.ranks[rank as usize];
         for at in u64::from(of.start)..u64::from(of.start) + u64::from(of.count) {
             let number = self.number(appendix_at, at)?;
             let place = (first + u64::from(number)) as usize;
@@ -210,7 +218,7 @@ impl GoalTrace {
             if left <= 1 || left == BEGUN {
                 let what =
                     format!("operation {number} has fewer dependencies than depend on it: make the file again from its text");
-                return Err(GoalError::new(GoalPlace::Block(rank), what));
+                return Err(GoalError::new(GoalPlace::Rank(rank), what));
             }
             self.left[place] = left - 1;
             if left == 2 {
@@ -229,7 +237,7 @@ impl GoalTrace {
 
     /// Returns whether an operation never became ready.
     pub(super) fn is_waiting(&self, rank: Rank, number: u32) -> bool {
-        let Block { first, operations, .. } = self.ranks[rank as usize];
+        let RankBlock { first, operations, .. } = self.ranks[rank as usize];
         number < operations && self.left[(first + u64::from(number)) as usize] != BEGUN
     }
 

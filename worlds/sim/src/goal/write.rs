@@ -53,7 +53,7 @@ impl<W: Write + Seek> GoalWriter<W> {
         self.operation(GoalOperation { kind: GoalKind::Recv, size, peer: from, tag, cpu: 0, nic: 0 })
     }
 
-    /// Adds a calculation of so many nanoseconds on a processor; returns its number.
+    /// Adds a calculation of that length on a processor; returns its number.
     pub fn calc(&mut self, length_ns: u64, cpu: u8) -> u32 {
         self.operation(GoalOperation { kind: GoalKind::Calc, size: length_ns, peer: 0, tag: 0, cpu, nic: 0 })
     }

@@ -1,5 +1,5 @@
-//! When the last rank of each pattern ends in LogGOPSim 1.1, in nanoseconds: 1, 1,001 and 70,000 bytes with its
-//! defaults, then the same with `-S 0 -O 1`. Recursive doubling has 16 ranks for 13.
+//! When the last rank of each pattern ends in LogGOPSim 1.1, in nanoseconds: 1, 1,001 and 70,000 bytes with
+//! its defaults, then the same with `-S 0 -O 1`. Recursive doubling has 16 ranks for 13.
 
 /// Pattern, ranks, times.
 pub(crate) const LAST: [(&str, usize, [u64; 6]); 30] = [
