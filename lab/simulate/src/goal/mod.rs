@@ -24,7 +24,7 @@ const STEPS: u64 = 100;
 /// Runs a trace, with progress on standard error unless `quiet`. `None` if the user interrupted it.
 ///
 /// # Errors
-/// If ranks wait for ever, or the trace contradicts itself.
+/// If ranks wait forever, or the trace contradicts itself.
 pub fn simulate(name: &str, trace: GoalTrace, run: &GoalRun, quiet: bool) -> Result<Option<GoalOutcome>> {
     let (mut progress, mut shown) = (Progress::new("simulate", STEPS as usize, quiet), 0);
     let outcome = goal::simulate(trace, run, &mut |over, all| {

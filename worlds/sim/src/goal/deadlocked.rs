@@ -1,4 +1,4 @@
-//! Ranks that wait for ever: which, for what, and the circle in which they wait.
+//! Ranks that wait forever: which, for what, and the circle in which they wait.
 use super::error::{GoalError, GoalPlace};
 use super::format::ANY;
 use super::simulation::Simulation;
@@ -28,9 +28,13 @@ pub(super) fn check(simulation: &mut Simulation) -> Result<(), GoalError> {
         EndlessWait::For(_, why) => why,
     };
     let (ranks, left) = (blocked.len(), all - over);
-    let others = if ranks > 1 { format!(", {} other ranks wait, too", ranks - 1) } else { String::new() };
+    let others = match ranks {
+        1 => String::new(),
+        2 => "; another rank waits, too".to_owned(),
+        _ => format!("; {} other ranks wait, too", ranks - 1),
+    };
     let circle = circle(&blocked, first).map_or_else(String::new, |circle| format!("; {circle}"));
-    let what = format!("waits for ever: {why}; {left} operations never end{others}{circle}");
+    let what = format!("waits forever: {why}; {left} operations never end{others}{circle}");
     Err(GoalError::new(GoalPlace::Rank(first), what))
 }
 

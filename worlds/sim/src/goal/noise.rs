@@ -2,7 +2,7 @@
 use super::error::{GoalError, GoalPlace};
 use foregather_machine::{Rank, SplitMix};
 
-/// A recorded sequence of interruptions, repeated for ever. Each rank begins somewhere else in it.
+/// A recorded sequence of interruptions, repeated forever. Each rank begins somewhere else in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GoalNoise {
     /// When each begins, and how long all before it take together.
