@@ -1,4 +1,4 @@
-//! A network of either kind, as a plan asks for one: with ports in the way, or without.
+//! A network of either kind, as a plan asks for one: with ports in the way, or by LogGP.
 use super::{Outcome, Study, study};
 use anyhow::Result;
 use foregather_machine::{LogGp, Nanos};
@@ -10,7 +10,7 @@ use foregather_sim::net::{Circuits, Model};
 pub enum Interconnect {
     /// One send port and one receive port a node.
     Circuits(Circuits),
-    /// Parameters alone: no node is in another's way.
+    /// Parameters alone: no links, so only its sender and its receiver hold up a message.
     LogGp(LogGp),
 }
 
