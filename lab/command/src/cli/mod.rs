@@ -95,7 +95,7 @@ pub enum Verb {
                             Example: foregather simulate trace.goal --network loggp:infiniband-tukey --explain\n\
                             Example: foregather simulate fig5 --set job.app.threads=8 --format csv --output fig5.json\n\n\
                             plans/README.md in the sources lists every key of a plan.")]
-    Simulate(Simulate),
+    Simulate(Box<Simulate>),
     /// Tries the claims of a paper on this machine and says which hold.
     #[command(after_help = "Example: foregather reproduce guignon2000 --format json")]
     Reproduce(Reproduce),

@@ -80,7 +80,7 @@ pub(super) fn read(node: &Located, seed: u64) -> ParseResult<Wanted> {
             Interconnect::Circuits(table.circuits(node, Circuits { seed, ..base })?)
         }
         Interconnect::LogGp(base) => {
-            only(node, &CIRCUIT_KEYS, "circuits", "a profile of LogGP, where nobody is in anybody's way", &LOGGP_KEYS)?;
+            only(node, &CIRCUIT_KEYS, "circuits", "a profile of LogGP, which has no links", &LOGGP_KEYS)?;
             let missing =
                 || LOGGP_KEYS.iter().filter(|key| **key != "variant").chain(&["byte"]).find(|key| node.get(key).is_none());
             if let Some(key) = missing().filter(|_| base == NOTHING) {
