@@ -14,6 +14,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;
 
+/// How long MPI may take to end once all ranks have come to it.
+const FINALIZING: Nanos = Nanos::from_ms(20_000);
+
 /// Finalizes MPI when the process ends by `exit` or by the end of `main`: not in a child that it has forked.
 pub(crate) fn finalise_at_exit() {
     static ONCE: Once = Once::new();
@@ -92,7 +95,7 @@ impl Mpi {
         let calls = self.calls();
         self.give_up();
         // SAFETY: all ranks are here, and no other thread calls MPI, now or later: the lock is never released.
-        unsafe { (calls.finalize)() };
+        within(FINALIZING, "MPI_Finalize", || unsafe { (calls.finalize)() });
         core::mem::forget(calls);
     }
 
