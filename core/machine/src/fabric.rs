@@ -126,8 +126,9 @@ pub trait Fabric: Member {
     /// Fills the pieces, one after the other, from the memory that `from` exposes under `key`. Dropped early,
     /// it writes nothing afterwards. A fabric whose network cannot take a receive back leaves it in memory
     /// that the lane owns; if it has received into the pieces themselves and the wait fails, it ends the
-    /// process rather than return while the network may still write there. Meanwhile it [helps](Fabric::progress) lanes that read from here, so two
-    /// lanes that read from each other both finish.
+    /// process rather than return while the network may still write there. Meanwhile it
+    /// [helps](Fabric::progress) lanes that read from here, so two lanes that read from each other both
+    /// finish.
     ///
     /// # Errors
     /// [`Cause::Unexposed`](crate::Cause::Unexposed) if the memory is no longer exposed, or is shorter:

@@ -1,7 +1,7 @@
 //! A rank's thread for its job. It shows that the process is alive whatever its program does, learns of
 //! losses from the coordinator, and reports waits that last long, and a loss that no wait has reported: the
-//! program may compute, or open a network. It also makes progress for lanes of libfabric and of MPI, whose own
-//! threads may be elsewhere.
+//! program may compute, or open a network. It also makes progress for lanes of libfabric and of MPI, whose
+//! own threads may be elsewhere.
 use crate::coordinator::{BEAT_TICKS, TICK, quiet_ticks};
 use crate::frame::{Frame, Inbox, MOST_OF_HUB};
 use crate::settings::Settings;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 const FIRST: Nanos = Nanos::from_us(20);
 
 /// The processor that waits for the events of a lane: it looks at least every 200 us.
-pub type Processor = Thread<Napping>;
+pub type MpiProcessor = Thread<Napping>;
 
 /// A lane, as its owner's waits see it.
 pub struct Napping {
@@ -26,7 +26,7 @@ pub struct Napping {
 
 impl Napping {
     /// The processor that waits for a lane. A look at MPI is pause enough.
-    pub(crate) fn processor(failure_detector: Option<Arc<FailureDetector>>) -> Processor {
+    pub(crate) fn processor(failure_detector: Option<Arc<FailureDetector>>) -> MpiProcessor {
         let (bell, fault, failed) = (Word::default(), RefCell::default(), Cell::new(false));
         let guard = Self { failure_detector, bell, fault, failed, next: Cell::new(FIRST) };
         Thread::guarded(Scope::Private, guard).without_pauses()

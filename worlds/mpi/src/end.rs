@@ -1,6 +1,6 @@
 //! The end of the process: MPI wants to be finalized, by all ranks, and not before the last message.
 use crate::abi::STATUS_ROOM;
-use crate::functions::Handle;
+use crate::functions::MpiHandle;
 use crate::library::OVERRIDE;
 use crate::process::{Mpi, NAP, Status, nap};
 use crate::wire::{BUFFER, HEAD};
@@ -94,13 +94,14 @@ impl Mpi {
         }
         let calls = self.calls();
         self.give_up();
-        // SAFETY: all ranks are here, and no other thread calls MPI, now or later: the lock is never released.
+        // SAFETY: all ranks are here, and no other thread calls MPI, now or later: the lock is never
+        // released.
         within(FINALIZING, "MPI_Finalize", || unsafe { (calls.finalize)() });
         core::mem::forget(calls);
     }
 
     /// Tests a request until it has ended. `false`: a rank was lost, or MPI has failed.
-    fn wait(&self, mut request: Handle) -> bool {
+    fn wait(&self, mut request: MpiHandle) -> bool {
         let (mut flag, mut status) = (0, Status([0; STATUS_ROOM]));
         while !self.is_over() {
             // SAFETY: the request is active until the flag is set; the results have room.

@@ -2,11 +2,11 @@
 //! that peers ask for. Nothing here waits.
 use crate::abi::STATUS_ROOM;
 use crate::buffers::Buffers;
-use crate::cpu::Processor;
-use crate::functions::Handle;
+use crate::cpu::MpiProcessor;
+use crate::functions::MpiHandle;
 use crate::lendings::Lendings;
 use crate::process::{Calls, Mpi, Status};
-use crate::wire::{BUFFER, FrameHead, HEAD, Kind, Tags};
+use crate::wire::{BUFFER, FrameHead, HEAD, MpiFrameKind, Tags};
 use core::cell::{Cell, RefCell};
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
@@ -49,7 +49,7 @@ pub(crate) struct FarLane {
 
 /// What MPI sends from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
+enum SendSource {
     /// A static buffer, to that lane.
     Buffer(u32, usize),
     Lent(Key),
@@ -72,9 +72,9 @@ pub(crate) struct Inner {
     pub(crate) incoming: Buffers,
     pub(crate) outgoing: Buffers,
     /// The open receives in the order in which MPI fills them, which is the order of posting.
-    posted: RefCell<VecDeque<(Handle, u32)>>,
+    posted: RefCell<VecDeque<(MpiHandle, u32)>>,
     /// Sends that MPI has not ended, and the one that is tested next.
-    sends: RefCell<Vec<(Handle, Source)>>,
+    sends: RefCell<Vec<(MpiHandle, SendSource)>>,
     next: Cell<usize>,
     pub(crate) lendings: RefCell<Lendings>,
     pub(crate) asking: Cell<Asking>,
@@ -86,11 +86,11 @@ pub(crate) struct Inner {
     pub(crate) looking: Cell<u32>,
     pub(crate) left: Cell<bool>,
     pub(crate) roster: Box<[WordLine<Word>]>,
-    pub(crate) cpu: Processor,
+    pub(crate) cpu: MpiProcessor,
 }
 
 impl Inner {
-    pub(crate) fn new(mpi: &'static Mpi, group: LaneGroup, lane: u32, cpu: Processor) -> Self {
+    pub(crate) fn new(mpi: &'static Mpi, group: LaneGroup, lane: u32, cpu: MpiProcessor) -> Self {
         Self {
             mpi,
             group,
@@ -155,8 +155,9 @@ impl Inner {
         self.cpu.guard().fail(error);
     }
 
-    /// Tests one request. `None`: it goes on. An error of MPI is a permanent failure, and the request is over.
-    pub(crate) fn ended(&self, calls: &Calls<'_>, what: &str, request: &mut Handle, status: &mut Status) -> bool {
+    /// Tests one request. `None`: it goes on. An error of MPI is a permanent failure, and the request is
+    /// over.
+    pub(crate) fn ended(&self, calls: &Calls<'_>, what: &str, request: &mut MpiHandle, status: &mut Status) -> bool {
         let mut flag: c_int = 0;
         // SAFETY: the request is active; flag and status have room.
         let code = unsafe { (calls.test)(request, &raw mut flag, status.0.as_mut_ptr()) };
@@ -217,19 +218,19 @@ impl Inner {
             let rank = Rank::try_from(source).ok()?;
             Some((head, self.index(Address { rank, lane: head.lane.into() }).ok()?))
         });
-        // A frame of an earlier group with these tags came too late for anyone.
+        // A frame of an earlier group with these tags came too late for its lane.
         let Some((head, from)) = from else { return self.incoming.give(buffer) };
         let peer = &self.peers[from];
-        if head.kind == Kind::Message {
+        if head.kind == MpiFrameKind::Message {
             self.waiting.set(self.waiting.get() + 1);
             return peer.frames.borrow_mut().push_back(Landed { buffer, len: (len - HEAD) as u32 });
         }
         let number = |at: usize| frame.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |bytes| u64::from_ne_bytes(*bytes));
         match head.kind {
-            Kind::Message => {}
-            Kind::Bye => peer.left.set(true),
-            Kind::Ask => self.answer(calls, from, head.number, Key(number(HEAD)), number(HEAD + 8)),
-            Kind::Unexposed => {
+            MpiFrameKind::Message => {}
+            MpiFrameKind::Bye => peer.left.set(true),
+            MpiFrameKind::Ask => self.answer(calls, from, head.number, Key(number(HEAD)), number(HEAD + 8)),
+            MpiFrameKind::Unexposed => {
                 let asking = self.asking.get();
                 self.asking.set(Asking { is_refused: asking.is_refused || asking.ticket == head.number, ..asking });
             }
@@ -241,11 +242,11 @@ impl Inner {
     fn restock(&self, calls: &Calls<'_>) {
         let mut posted = self.posted.borrow_mut();
         while posted.len() < POSTED {
-            let (buffer, mut request) = (self.incoming.take(), Handle(0));
+            let (buffer, mut request) = (self.incoming.take(), MpiHandle(0));
             let (tag, any) = (self.group.tags.frames(self.lane), self.mpi.any_source());
             let bytes = self.incoming.bytes(buffer).cast();
-            // SAFETY: the buffer is taken, and the lane leaves it alone until the receive has ended; a receive
-            // that never ends keeps it for ever.
+            // SAFETY: the buffer is taken, and the lane leaves it alone until the receive has ended; a
+            // receive that never ends keeps it for ever.
             let code = unsafe {
                 (calls.irecv)(bytes, (HEAD + BUFFER) as c_int, self.mpi.byte, any, tag, self.mpi.comm, &raw mut request)
             };
@@ -269,7 +270,7 @@ impl Inner {
                 self.next.set(at + 1);
                 continue;
             }
-            if let Source::Buffer(buffer, _) = *source {
+            if let SendSource::Buffer(buffer, _) = *source {
                 self.outgoing.give(buffer);
             }
             sends.swap_remove(at);
@@ -281,18 +282,18 @@ impl Inner {
 
     /// Whether MPI still sends what is lent under that key.
     pub(crate) fn is_sending(&self, key: Key) -> bool {
-        self.sends.borrow().iter().any(|(_, source)| *source == Source::Lent(key))
+        self.sends.borrow().iter().any(|(_, source)| *source == SendSource::Lent(key))
     }
 
     /// Whether MPI still sends a frame to a lane that has not left.
     pub(crate) fn is_awaited(&self) -> bool {
-        let awaits = |source: &Source| matches!(*source, Source::Buffer(_, to) if !self.peers[to].left.get());
+        let awaits = |source: &SendSource| matches!(*source, SendSource::Buffer(_, to) if !self.peers[to].left.get());
         self.sends.borrow().iter().any(|(_, source)| awaits(source))
     }
 
     /// Whether a peer reads from here just now.
     pub(crate) fn is_read(&self) -> bool {
-        self.sends.borrow().iter().any(|(_, source)| matches!(source, Source::Lent(_)))
+        self.sends.borrow().iter().any(|(_, source)| matches!(source, SendSource::Lent(_)))
     }
 
     /// Sends a filled buffer of `len` bytes after its head, and gives it back when MPI is done with it. On an
@@ -301,14 +302,15 @@ impl Inner {
         &self,
         calls: &Calls<'_>,
         to: usize,
-        (kind, number): (Kind, u32),
+        (kind, number): (MpiFrameKind, u32),
         (buffer, len): (u32, usize),
     ) -> Result<(), Error> {
         let Address { rank, lane } = self.address(to);
         let bytes = self.outgoing.bytes(buffer);
         let head = FrameHead { number, group: self.group.tags.0 as u16, kind, lane: self.lane as u8 };
-        let mut request = Handle(0);
-        // SAFETY: the buffer is taken and not lent to MPI yet; from the call on it is, until the send has ended.
+        let mut request = MpiHandle(0);
+        // SAFETY: the buffer is taken and not lent to MPI yet; from the call on it is, until the send has
+        // ended.
         let code = unsafe {
             head.write(&mut *bytes);
             let (count, tag) = ((HEAD + len) as c_int, self.group.tags.frames(lane));
@@ -322,18 +324,18 @@ impl Inner {
         if self.ended(calls, "MPI_Isend", &mut request, &mut Status([0; STATUS_ROOM])) {
             self.outgoing.give(buffer);
         } else {
-            self.send_on(request, Source::Buffer(buffer, to));
+            self.send_on(request, SendSource::Buffer(buffer, to));
         }
         Ok(())
     }
 
-    fn send_on(&self, request: Handle, source: Source) {
+    fn send_on(&self, request: MpiHandle, source: SendSource) {
         self.mpi.under_way.fetch_add(1, Relaxed);
         self.sends.borrow_mut().push((request, source));
     }
 
     /// Sends a frame of a few bytes.
-    pub(crate) fn send(&self, calls: &Calls<'_>, to: usize, kind: (Kind, u32), bytes: &[u8]) -> Result<(), Error> {
+    pub(crate) fn send(&self, calls: &Calls<'_>, to: usize, kind: (MpiFrameKind, u32), bytes: &[u8]) -> Result<(), Error> {
         let buffer = self.outgoing.take();
         // SAFETY: the buffer is taken and not lent to MPI.
         unsafe { (&mut *self.outgoing.bytes(buffer))[HEAD..HEAD + bytes.len()].copy_from_slice(bytes) };
@@ -344,14 +346,14 @@ impl Inner {
     fn answer(&self, calls: &Calls<'_>, from: usize, ticket: u32, key: Key, bytes: u64) {
         let pieces = if self.left.get() { None } else { self.lendings.borrow_mut().first(key, bytes) };
         let done = match pieces {
-            None => self.send(calls, from, (Kind::Unexposed, ticket), &[]),
+            None => self.send(calls, from, (MpiFrameKind::Unexposed, ticket), &[]),
             Some(pieces) => {
                 let Address { rank, lane } = self.address(from);
                 let tag = self.group.tags.memory(lane);
                 // SAFETY: the pieces are lent until `unexpose`, which waits for this send.
                 let begun = unsafe { self.mpi.begin_pieces(calls, &pieces, true, (rank, tag)) };
                 self.read_from_here(bytes);
-                begun.map(|request| self.send_on(request, Source::Lent(key)))
+                begun.map(|request| self.send_on(request, SendSource::Lent(key)))
             }
         };
         done.unwrap_or_else(|error| self.fail(error));

@@ -1,8 +1,8 @@
 //! One lane of a rank for its owner, and how lanes are made.
-use crate::cpu::{Napping, Processor};
+use crate::cpu::{MpiProcessor, Napping};
 use crate::inner::{Inner, LaneGroup};
 use crate::process::{Mpi, NAP, nap};
-use crate::wire::{BUFFER, CREDITS, FrameHead, HEAD, INLINE, Kind, LANES_MAX, SPARE, Tags};
+use crate::wire::{BUFFER, CREDITS, FrameHead, HEAD, INLINE, LANES_MAX, MpiFrameKind, SPARE, Tags};
 use core::cell::Cell;
 use core::future::Future;
 use core::sync::atomic::Ordering::Relaxed;
@@ -138,10 +138,10 @@ impl Member for Lane {
 }
 
 impl Fabric for Lane {
-    type Cpu = Processor;
+    type Cpu = MpiProcessor;
 
     #[inline]
-    fn cpu(&self) -> &Processor {
+    fn cpu(&self) -> &MpiProcessor {
         &self.inner.cpu
     }
     #[inline]
@@ -171,7 +171,7 @@ impl Fabric for Lane {
         }
         let index = self.inner.index(to)?;
         self.inner.cpu.guard().fault()?;
-        self.inner.send(&self.inner.mpi.calls(), index, (Kind::Message, head), bytes).map(|()| true)
+        self.inner.send(&self.inner.mpi.calls(), index, (MpiFrameKind::Message, head), bytes).map(|()| true)
     }
 
     fn write_with<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R {
@@ -195,7 +195,7 @@ impl Fabric for Lane {
         self.inner.cpu.guard().fault()?;
         let peer = &self.inner.peers[index];
         let buffer = peer.filling.take().unwrap_or_else(|| self.inner.outgoing.take());
-        self.inner.transmit(&self.inner.mpi.calls(), index, (Kind::Message, head), (buffer, len)).map(|()| true)
+        self.inner.transmit(&self.inner.mpi.calls(), index, (MpiFrameKind::Message, head), (buffer, len)).map(|()| true)
     }
 
     #[inline]
@@ -241,7 +241,7 @@ impl Fabric for Lane {
         Ok(self.inner.lend(pieces.as_slices()))
     }
     fn unexpose(&self, key: Key) {
-        self.inner.conceal(key);
+        self.inner.end_lending(key);
     }
     fn get(&self, from: Address, key: Key, into: &mut [&mut [u8]]) -> impl Future<Output = Result<(), Error>> {
         ready(self.inner.fetch(from, key, into))
@@ -258,7 +258,7 @@ impl Fabric for Lane {
         self.inner.peers[own].left.set(true);
         let calls = self.inner.mpi.calls();
         for to in (0..self.inner.peers.len()).filter(|&to| to != own) {
-            if self.inner.send(&calls, to, (Kind::Bye, 0), &[]).is_err() {
+            if self.inner.send(&calls, to, (MpiFrameKind::Bye, 0), &[]).is_err() {
                 return;
             }
         }
@@ -266,8 +266,8 @@ impl Fabric for Lane {
 
     fn has_left(&self, peer: Address) -> bool {
         let Some(known) = self.inner.known(peer) else { return false };
-        // A caller that asks only this would wait for ever if no thread looked at MPI; a caller that does both
-        // pays once.
+        // A caller that asks only this would wait for ever if no thread looked at MPI; a caller that does
+        // both pays once.
         let asked = self.inner.asked.get() + 1;
         self.inner.asked.set(asked);
         if !known.left.get() && asked > 2 * self.inner.group.size * self.inner.group.lanes {

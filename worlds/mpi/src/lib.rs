@@ -4,8 +4,8 @@
 //! - [`found`]: which MPI libraries are here? [`abi`]: their binary interfaces, a table each.
 //! - [`Mpi`]: this process as a rank of its MPI, joined once; [`within`]: a limit for calls that wait for all
 //!   ranks.
-//! - [`Lane`]: a lane of this rank. [`Processor`]: its owner's processor, which naps. [`MpiProgress`]: makes
-//!   progress for the lanes meanwhile.
+//! - [`Lane`]: a lane of this rank. [`MpiProcessor`]: its owner's processor, which naps. [`MpiProgress`]:
+//!   makes progress for the lanes meanwhile.
 //!
 //! What it assumes of MPI, and which guarantees are lost with it: `README.md`.
 
@@ -22,7 +22,7 @@ mod process;
 mod reading;
 mod wire;
 
-pub use cpu::{Napping, Processor};
+pub use cpu::{MpiProcessor, Napping};
 pub use end::within;
 pub use lane::{Lane, MpiProgress};
 pub use library::{MpiInfo, found};

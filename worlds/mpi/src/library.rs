@@ -1,6 +1,6 @@
 //! The MPI library of this process: loaded already, named by the user, the launcher's, or the loader's.
 use crate::abi::{ALL, Abi, Constant, MPICH, OPEN_MPI, STANDARD, TEXT_ROOM};
-use crate::functions::{Functions, Handle};
+use crate::functions::{Functions, MpiHandle};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use foregather_host::dl::{Library, loaded_since};
 use foregather_machine::{Cause, Error};
@@ -48,8 +48,8 @@ fn named() -> Option<String> {
     std::env::var(OVERRIDE).ok().filter(|path| !path.is_empty())
 }
 
-/// Names to try, in order: each interface's own beside the first `mpiexec` of the search path, then by the loader.
-/// Open MPI comes first under its own launcher, last otherwise.
+/// Names to try, in order: each interface's own beside the first `mpiexec` of the search path, then by the
+/// loader. Open MPI comes first under its own launcher, last otherwise.
 fn candidates(by_open_mpi: bool) -> Vec<String> {
     let folder = std::env::var_os("PATH").and_then(|path| {
         let launcher = std::env::split_paths(&path).map(|folder| folder.join("mpiexec")).find(|file| file.is_file())?;
@@ -133,10 +133,10 @@ impl FoundMpi {
     }
 
     /// The handle of a constant of its interface.
-    pub(crate) fn handle(&self, constant: Constant) -> Result<Handle, Error> {
+    pub(crate) fn handle(&self, constant: Constant) -> Result<MpiHandle, Error> {
         match constant {
-            Constant::Number(number) => Ok(Handle(number)),
-            Constant::Symbol(name) => self.library.symbol(name).map(|address| Handle(address.addr())),
+            Constant::Number(number) => Ok(MpiHandle(number)),
+            Constant::Symbol(name) => self.library.symbol(name).map(|address| MpiHandle(address.addr())),
         }
     }
 

@@ -3,7 +3,7 @@
 //! One lock serialises all calls, since MPI is asked for `MPI_THREAD_SERIALIZED` only. A program that has
 //! initialised MPI by itself calls it whenever it likes, so it must have asked for `MPI_THREAD_MULTIPLE`.
 use crate::abi::{STATUS_ROOM, TEXT_ROOM};
-use crate::functions::{Functions, Handle};
+use crate::functions::{Functions, MpiHandle};
 use crate::library::{FoundMpi, MpiInfo, OVERRIDE, refused};
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr::null_mut;
@@ -40,9 +40,9 @@ impl Status {
 pub struct Mpi {
     found: FoundMpi,
     /// A duplicate of `MPI_COMM_WORLD`: messages of the program itself never meet those of lanes.
-    pub(crate) comm: Handle,
-    pub(crate) byte: Handle,
-    pub(crate) request_null: Handle,
+    pub(crate) comm: MpiHandle,
+    pub(crate) byte: MpiHandle,
+    pub(crate) request_null: MpiHandle,
     rank: Rank,
     size: u32,
     lock: Mutex<()>,
@@ -93,7 +93,7 @@ impl Mpi {
         let begun = initialise(&found)?;
         let [world, byte, request_null, errors_return] =
             [found.abi.comm_world, found.abi.byte, found.abi.request_null, found.abi.errors_return].map(|of| found.handle(of));
-        let (mut comm, mut rank, mut size) = (Handle(0), 0, 0);
+        let (mut comm, mut rank, mut size) = (MpiHandle(0), 0, 0);
         let functions = &found.functions;
         // SAFETY: MPI is initialised, and this thread alone knows of it yet or MPI locks for itself; each
         // result has room.

@@ -3,11 +3,11 @@
 //! MPI moves the bytes by its best way, in calls of both sides. It cannot always take a transfer back: a
 //! reading that fails while one is under way ends the process (`README.md`).
 use crate::abi::STATUS_ROOM;
-use crate::functions::Handle;
+use crate::functions::MpiHandle;
 use crate::inner::{Asking, Inner};
 use crate::lendings::Stretch;
 use crate::process::{Calls, Mpi, NAP, Status, nap};
-use crate::wire::Kind;
+use crate::wire::MpiFrameKind;
 use core::ffi::c_int;
 use foregather_host::{clock, pause::pause};
 use foregather_machine::{Address, Cause, Error, Key, Nanos, Park, Rank, WaitContext};
@@ -32,11 +32,11 @@ impl Mpi {
         pieces: &[Stretch],
         is_send: bool,
         (peer, tag): (Rank, c_int),
-    ) -> Result<Handle, Error> {
+    ) -> Result<MpiHandle, Error> {
         let what = if is_send { "MPI_Isend" } else { "MPI_Irecv" };
         let begin = if is_send { None } else { Some(calls.irecv) };
-        let (mut request, peer_number) = (Handle(0), peer as c_int);
-        let call = |at: usize, count: c_int, of: Handle, request: &mut Handle| {
+        let (mut request, peer_number) = (MpiHandle(0), peer as c_int);
+        let call = |at: usize, count: c_int, of: MpiHandle, request: &mut MpiHandle| {
             // SAFETY: the caller lends the pieces, which the type describes; the request has room.
             unsafe {
                 match begin {
@@ -59,7 +59,7 @@ impl Mpi {
             (0..len).step_by(PIECE_MAX).map(move |from| ((at + from) as isize, (len - from).min(PIECE_MAX) as c_int))
         };
         let (places, lengths): (Vec<isize>, Vec<c_int>) = pieces.iter().flat_map(cut).unzip();
-        let mut whole = Handle(0);
+        let mut whole = MpiHandle(0);
         // SAFETY: the lists have as many entries as they say; places are addresses, counted from MPI_BOTTOM.
         let code = unsafe {
             match (calls.type_create_hindexed)(
@@ -89,7 +89,7 @@ impl Inner {
     }
 
     /// Ends the exposure, and waits for its readers.
-    pub(crate) fn conceal(&self, key: Key) {
+    pub(crate) fn end_lending(&self, key: Key) {
         if !self.lendings.borrow_mut().end(key) {
             return;
         }
@@ -139,12 +139,12 @@ impl Inner {
         let mut request = {
             let calls = self.mpi.calls();
             let tag = self.group.tags.memory(self.lane);
-            // SAFETY: the pieces are borrowed until this function returns, which it does only when the receive
-            // has ended.
+            // SAFETY: the pieces are borrowed until this function returns, which it does only when the
+            // receive has ended.
             let request = unsafe { self.mpi.begin_pieces(&calls, &pieces, false, (from.rank, tag)) }?;
             let what = [key.0.to_ne_bytes(), (bytes as u64).to_ne_bytes()].concat();
             // A failure is permanent, and the wait below reports it.
-            let _ = self.send(&calls, index, (Kind::Ask, ticket), &what);
+            let _ = self.send(&calls, index, (MpiFrameKind::Ask, ticket), &what);
             request
         };
         let (mut status, mut has_come) = (Status([0; STATUS_ROOM]), false);
@@ -198,7 +198,8 @@ impl Inner {
         self.pushing_until.set(self.pushing_until.get().max(clock::now() + self.looking_for(bytes as usize)));
     }
 
-    /// Looks at MPI while a peer reads from here, as long as that should take. `true`: something has happened.
+    /// Looks at MPI while a peer reads from here, as long as that should take. `true`: something has
+    /// happened.
     pub(crate) fn serve_readers(&self) -> bool {
         let (mut some, began) = (false, clock::now());
         let end = self.pushing_until.get().min(Nanos(began.0.saturating_add(self.cpu.max_spin().0)));

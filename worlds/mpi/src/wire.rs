@@ -18,7 +18,7 @@ const GROUPS: u32 = 127;
 
 /// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum MpiFrameKind {
     /// For the layer above.
     Message,
     /// The sender will post no more.
@@ -29,7 +29,7 @@ pub(crate) enum Kind {
     Unexposed,
 }
 
-const KINDS: [Kind; 4] = [Kind::Message, Kind::Bye, Kind::Ask, Kind::Unexposed];
+const KINDS: [MpiFrameKind; 4] = [MpiFrameKind::Message, MpiFrameKind::Bye, MpiFrameKind::Ask, MpiFrameKind::Unexposed];
 
 /// The tags of a group of lanes. A number is used again after 127 groups, and frames carry more bits of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Tags {
 pub(crate) struct FrameHead {
     pub(crate) number: u32,
     pub(crate) group: u16,
-    pub(crate) kind: Kind,
+    pub(crate) kind: MpiFrameKind,
     pub(crate) lane: u8,
 }
 

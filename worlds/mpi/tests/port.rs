@@ -1,5 +1,5 @@
-//! Sized messages over each installed MPI pass the suite of all ports. Its programs return values, so all nodes
-//! are lanes of one process, a rank each: MPI brings each frame back to the process that sent it.
+//! Sized messages over each installed MPI pass the suite of all ports. Its programs return values, so all
+//! nodes are lanes of one process, a rank each: MPI brings each frame back to the process that sent it.
 mod installed;
 
 use foregather_conformance::{PortProgram, Ports, port};
@@ -7,7 +7,7 @@ use foregather_machine::{
     Address, Clock, Error, Fabric, FabricCosts, Key, LastingPieces, Limits, Member, Nanos, Rank, WordLine, block_on,
 };
 use foregather_message::{Messenger, Settings};
-use foregather_mpi::{Lane, Mpi, Processor};
+use foregather_mpi::{Lane, Mpi, MpiProcessor};
 use foregather_thread::Word;
 use installed::installed;
 use std::process::Command;
@@ -52,9 +52,9 @@ impl Member for AsRank {
 }
 
 impl Fabric for AsRank {
-    type Cpu = Processor;
+    type Cpu = MpiProcessor;
 
-    fn cpu(&self) -> &Processor {
+    fn cpu(&self) -> &MpiProcessor {
         self.lane.cpu()
     }
     fn bell(&self) -> &Word {

@@ -21,7 +21,8 @@ const LONG: Duration = Duration::from_secs(20);
 #[test]
 fn part() {
     let Ok(trouble) = std::env::var(PART) else { return };
-    // SAFETY: the call takes a number only. Whatever hangs, this process ends, and the test fails by the time.
+    // SAFETY: the call takes a number only. Whatever hangs, this process ends, and the test fails by the
+    // time.
     unsafe { libc::alarm(60) };
     prepare(&trouble);
     let expected = (trouble == "launcher").then_some(2);

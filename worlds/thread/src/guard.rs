@@ -21,8 +21,8 @@ pub trait Guard {
     fn longest_sleep(&self) -> Nanos {
         Nanos::MAX
     }
-    /// How long a sleep lasts where nothing wakes the sleeper: it is the price of a sleep there, if it exceeds
-    /// that of a wake-up.
+    /// How long a sleep lasts where nothing wakes the sleeper: it is the price of a sleep there, if it
+    /// exceeds that of a wake-up.
     fn nap(&self) -> Nanos {
         Nanos::ZERO
     }

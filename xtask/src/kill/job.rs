@@ -270,8 +270,8 @@ impl LiveJob {
         Ok(())
     }
 
-    /// As [`LiveJob::end`] under a launcher of MPI, which ends the other ranks before all of them can name the
-    /// lost one.
+    /// As [`LiveJob::end`] under a launcher of MPI, which ends the other ranks before all of them can name
+    /// the lost one.
     fn end_over_mpi(&mut self, round: &Round, since: Duration) -> Result<Vec<u64>, String> {
         let mut asked = since;
         if let Blow::ShortStop | Blow::StopLauncher = round.blow {
