@@ -7,6 +7,7 @@ use crate::cli::Advise;
 use crate::exec;
 use foregather_bench::prices;
 use foregather_host::kept::{self, Numbers};
+use foregather_host::watched::page;
 use foregather_host::{affinity, costs, interrupt};
 use foregather_machine::{Costs, Nanos};
 use foregather_measure::counterfactual::{
@@ -27,6 +28,10 @@ const SAVES: f64 = 0.85;
 /// A simulation of the recorded run that is off by less is good enough, and is looked for this many times.
 const WELL_FITTED: f64 = 1.04;
 const FITTING_STEPS: usize = 6;
+/// A spin of this length takes no processor time that counts.
+const HARDLY: Nanos = Nanos::from_us(50);
+/// A program that uses this part of a processor is busy.
+const BUSY: f64 = 0.25;
 /// What a region costs besides work and waits is no more than that.
 const MOST_OVERHEAD: Nanos = Nanos::from_us(4);
 /// The file of what predictions missed by, in thousandths, by model.
@@ -41,6 +46,8 @@ pub(super) struct SeenMachine {
     cpus: u32,
     costs_ns: [u64; 6],
     look_ns: f64,
+    /// What reading the clock costs, which the preload library does.
+    clock_ns: f64,
 }
 
 impl SeenMachine {
@@ -55,14 +62,29 @@ impl SeenMachine {
             let measured = measured().to_array();
             Costs::from_array(core::array::from_fn(|at| measured[at].clamp(least[at], most[at])))
         });
-        Self { cpus, costs_ns: costs.to_array().map(|cost| cost.0), look_ns: look_ns() }
+        Self { cpus, costs_ns: costs.to_array().map(|cost| cost.0), look_ns: look_ns(), clock_ns: clock_ns() }
     }
 
     /// Returns whether a machine can have such numbers.
     pub(super) fn is_possible(&self) -> bool {
         let costs = self.costs_ns.iter().all(|cost| (1..=100_000_000).contains(cost));
-        costs && (1..=16_384).contains(&self.cpus) && (0.01..=100_000.0).contains(&self.look_ns)
+        costs
+            && (1..=16_384).contains(&self.cpus)
+            && [self.look_ns, self.clock_ns].iter().all(|ns| (0.01..=100_000.0).contains(ns))
     }
+}
+
+/// What a reading of the clock of records costs: the least of a few tries.
+fn clock_ns() -> f64 {
+    const READINGS: u32 = 500;
+    let once = |_| {
+        let began = page::now();
+        for _ in 0..READINGS {
+            core::hint::black_box(page::now());
+        }
+        (page::now() - began).0
+    };
+    ((0..5).map(once).min().unwrap_or(0) as f64 / f64::from(READINGS)).max(1.0)
 }
 
 /// A way to start the program, and how long it would take then.
@@ -110,7 +132,9 @@ impl Predictions {
             let is_faster = way.predicted_s <= recorded.predicted_s * FASTER;
             let saves =
                 self.wants_savings && way.predicted_s <= recorded.predicted_s * 1.02 && way.cpu_s <= recorded.cpu_s * SAVES;
-            !way.is_recorded && way.command.is_some() && (is_faster || saves)
+            // A longer spin than usual depends on what else runs: it is in the table, and no advice.
+            let is_usual = way.runtime != PeerModel::LibgompActive.name();
+            !way.is_recorded && is_usual && way.command.is_some() && (is_faster || saves)
         };
         let mut found: Vec<&PredictedWay> = Vec::new();
         for way in self.ways.iter().filter(pays) {
@@ -135,7 +159,7 @@ impl Predictions {
 /// What `options` want to know of the program: under its own circumstances, or on another machine.
 pub(super) fn predict(options: &Advise, seen: &Observation, machine: &SeenMachine, wants_savings: bool) -> Predictions {
     let recorded_s = seen.lasted().as_secs();
-    let found = recorded_work(seen).and_then(|work| ways(options, seen, machine, work));
+    let found = recorded_work(seen, machine.clock_ns).and_then(|work| ways(options, seen, machine, work));
     match found {
         Ok((mut ways, notes)) => {
             ways.sort_by(|a, b| (a.predicted_s, a.cpu_s).partial_cmp(&(b.predicted_s, b.cpu_s)).expect("times are numbers"));
@@ -198,8 +222,9 @@ fn ways(
 }
 
 /// Simulates the run as it was. On an idle machine regions are charged with what they cost besides. Where threads
-/// waited for processors, looks do not tell work from spins exactly, so the part that was work is the one with
-/// which the simulation takes as long as the run did.
+/// waited for processors, looks do not tell work from spins exactly: for a policy that hardly spins, and under a
+/// quota or beside a busy program, the part that was work is the one with which the simulation takes as long as
+/// the run did.
 fn fitted(
     seen: &Observation,
     work: &mut RecordedWork,
@@ -209,7 +234,9 @@ fn fitted(
     let base = simulate(work, machine, setting)?;
     let lacks = seen.lasted() - base.wall[0];
     if is_disturbed(seen) {
-        return scaled(seen, work, machine, setting, base);
+        let spins = work.teams.iter().any(|team| team.spins(work, machine, setting, HARDLY));
+        let is_shared = machine.quota.is_some() || work.others.iter().any(|(used, _)| *used >= BUSY);
+        return if spins && !is_shared { Ok(base) } else { scaled(seen, work, machine, setting, base) };
     }
     if lacks == Nanos::ZERO {
         return Ok(base);
@@ -368,7 +395,8 @@ mod tests {
     use super::super::teams::tests::spinning;
     use super::*;
 
-    const MACHINE: SeenMachine = SeenMachine { cpus: 2, costs_ns: [1_100, 19_000, 11_000, 670, 240, 4_000_000], look_ns: 15.0 };
+    const MACHINE: SeenMachine =
+        SeenMachine { cpus: 2, costs_ns: [1_100, 19_000, 11_000, 670, 240, 4_000_000], look_ns: 15.0, clock_ns: 30.0 };
 
     fn of(options: &Advise, wants_savings: bool) -> Predictions {
         predict(options, &spinning(), &MACHINE, wants_savings)

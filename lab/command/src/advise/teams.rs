@@ -10,8 +10,12 @@ const OUTSIDE: f64 = 0.1;
 /// Parts that sleep for this part of their time wait for something that is not modelled.
 const SLEEPS: f64 = 0.1;
 
+/// Readings of the clock by the preload library that a part of a region contains, and a gap between two.
+const IN_A_PART: f64 = 2.0;
+const IN_A_GAP: f64 = 3.0;
+
 /// The teams of the program, from what their threads recorded.
-pub(super) fn recorded_work(seen: &Observation) -> Result<RecordedWork, String> {
+pub(super) fn recorded_work(seen: &Observation, clock_ns: f64) -> Result<RecordedWork, String> {
     let leads = |account: &&ThreadAccount| account.recorded.as_ref().is_some_and(|record| record.counts.regions > 0);
     let leaders: Vec<&ThreadAccount> = seen.ledger.threads.values().filter(leads).collect();
     if leaders.is_empty() {
@@ -19,7 +23,7 @@ pub(super) fn recorded_work(seen: &Observation) -> Result<RecordedWork, String> 
     }
     let (mut teams, mut within) = (Vec::new(), Nanos::ZERO);
     for leader in leaders {
-        let (team, ran) = team_of(seen, leader)?;
+        let (team, ran) = team_of(seen, leader, clock_ns)?;
         within += ran;
         teams.push(team);
     }
@@ -33,7 +37,7 @@ pub(super) fn recorded_work(seen: &Observation) -> Result<RecordedWork, String> 
 }
 
 /// The team of a leader, and the processor time of its threads.
-fn team_of(seen: &Observation, leader: &ThreadAccount) -> Result<(TeamWork, Nanos), String> {
+fn team_of(seen: &Observation, leader: &ThreadAccount, clock_ns: f64) -> Result<(TeamWork, Nanos), String> {
     let (process, first) = (leader.last.process, leader.last.thread);
     let is_member = |account: &&ThreadAccount| {
         let is_of_team = account.recorded.as_ref().is_some_and(|record| record.creator == first && record.counts.parts > 0);
@@ -44,6 +48,7 @@ fn team_of(seen: &Observation, leader: &ThreadAccount) -> Result<(TeamWork, Nano
     if counts(leader).nested > 0 {
         return Err("regions within regions are not modelled".to_owned());
     }
+    let readings = |count: f64| Nanos((count * clock_ns) as u64);
     let (mut parts, mut slept, mut spent) = (Vec::new(), Nanos::ZERO, Nanos::ZERO);
     for member in &members {
         let during = member.during(ThreadActivity::Part);
@@ -51,7 +56,8 @@ fn team_of(seen: &Observation, leader: &ThreadAccount) -> Result<(TeamWork, Nano
         let lock = member.during(ThreadActivity::Lock).total();
         slept += during.device + lock;
         spent += during.total() + lock;
-        parts.push(Nanos(recorded_of(member, ThreadActivity::Part, during).ran.0 / counts(member).parts.max(1)));
+        let part = Nanos(recorded_of(member, ThreadActivity::Part, during).ran.0 / counts(member).parts.max(1));
+        parts.push((part - readings(IN_A_PART)).max(Nanos(1)));
     }
     if slept.0 as f64 > spent.0 as f64 * SLEEPS {
         return Err("parts of regions sleep: in files, at locks or by themselves".to_owned());
@@ -63,7 +69,7 @@ fn team_of(seen: &Observation, leader: &ThreadAccount) -> Result<(TeamWork, Nano
     let barriers = (episodes as f64 / regions as f64).round().clamp(1.0, 64.0) as u32;
     let spread = spread(seen, &parts, barriers, waited as f64 / (episodes.max(1) * (parts.len() as u64 - 1).max(1)) as f64);
     let ran = members.iter().fold(Nanos::ZERO, |sum, member| sum + member.total.ran);
-    let (gap, asleep) = (Nanos(own.ran.0 / regions), own.asleep + own.device);
+    let (gap, asleep) = (Nanos(own.ran.0 / regions) - readings(IN_A_GAP), own.asleep + own.device);
     Ok((TeamWork { process, regions, barriers, gap, parts, spread, asleep, overhead: Nanos::ZERO, ran }, ran))
 }
 
@@ -148,11 +154,11 @@ pub(super) mod tests {
     #[test]
     fn a_team_is_known_by_what_its_threads_recorded() {
         let seen = spinning();
-        let work = recorded_work(&seen).unwrap();
+        let work = recorded_work(&seen, 30.0).unwrap();
         let [team] = &work.teams[..] else { panic!("{work:?}") };
         assert_eq!((team.regions, team.barriers, team.parts.len(), team.spread), (100, 1, 2, Nanos::ZERO));
         assert!(is_near(team.gap, 4_000) && team.parts.iter().all(|part| is_near(*part, 6_000)), "{team:?}");
-        assert!(!is_disturbed(&seen) && recorded_work(&Observation::default()).is_err());
+        assert!(!is_disturbed(&seen) && recorded_work(&Observation::default(), 30.0).is_err());
     }
 
     #[test]

@@ -124,10 +124,10 @@ impl KeptCure {
     pub(super) fn next_run(&self, chance: bool) -> Option<bool> {
         let measures = match self.state {
             CureState::Trial => true,
-            CureState::Kept => self.unmeasured >= AGAIN || self.runs.len() % 2 == 1,
+            CureState::Kept => self.unmeasured >= AGAIN || !self.runs.len().is_multiple_of(2),
             CureState::Nothing | CureState::Dropped => false,
         };
-        let open = (self.runs.len() % 2 == 1).then(|| self.runs.last().map(|run| !run.is_cured)).flatten();
+        let open = (!self.runs.len().is_multiple_of(2)).then(|| self.runs.last().map(|run| !run.is_cured)).flatten();
         measures.then(|| open.unwrap_or(chance))
     }
 
@@ -155,7 +155,7 @@ impl KeptCure {
         }
         self.runs.push(run);
         self.unmeasured = 0;
-        if self.runs.len() % 2 == 0 {
+        if self.runs.len().is_multiple_of(2) {
             let excess = self.runs.len().saturating_sub(2 * MOST);
             self.runs.drain(..excess);
             self.judge(now);

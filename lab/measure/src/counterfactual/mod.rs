@@ -10,6 +10,7 @@ pub use models::{PeerModel, look_ns};
 use foregather_host::interrupt;
 use foregather_machine::{Costs, CpuId, Nanos};
 use foregather_sim::smp::{Distribution, Eevdf, Group, Job, MachineSpec, Prices, Record, Scheduler, Stop, Study, Ties, run};
+use foregather_wait::Policy;
 
 /// Seeds of each simulation.
 const SEEDS: u64 = 3;
@@ -109,6 +110,22 @@ impl TeamWork {
         ((self.ran - self.gap * self.regions).0 as f64 / parts.0.max(1) as f64).max(1.0)
     }
 
+    /// Returns whether its threads spin for longer than that before they sleep.
+    pub fn spins(&self, work: &RecordedWork, machine: &SimulatedMachine, setting: &StartSetting, longer_than: Nanos) -> bool {
+        match self.policy(work, machine, setting) {
+            Policy::Block | Policy::Yield => false,
+            Policy::TwoPhase { spin } => spin > longer_than,
+            Policy::Adaptive(_) => false,
+            _ => true,
+        }
+    }
+
+    fn policy(&self, work: &RecordedWork, machine: &SimulatedMachine, setting: &StartSetting) -> Policy {
+        let all = work.teams.iter().filter(|other| other.process == self.process).map(|other| other.threads(setting));
+        let is_crowded = all.sum::<u32>() > machine.known_cpus;
+        setting.model.policy(is_crowded, machine.look_ns, &machine.costs)
+    }
+
     fn threads(&self, setting: &StartSetting) -> u32 {
         setting.threads.unwrap_or(self.parts.len() as u32).max(1)
     }
@@ -127,7 +144,7 @@ impl TeamWork {
         self.gap + self.dealt(threads).into_iter().max().unwrap_or_default()
     }
 
-    fn job(&self, threads: u32, policy: foregather_wait::Policy, cpus: u32) -> Job {
+    fn job(&self, threads: u32, policy: Policy, cpus: u32) -> Job {
         let barriers = u64::from(self.barriers.max(1));
         let part = |of: &Nanos| {
             let (mean_ns, deviation_ns) = (of.0 as f64 / barriers as f64, self.spread.0 as f64);
@@ -179,14 +196,10 @@ fn once(work: &RecordedWork, machine: &SimulatedMachine, setting: &StartSetting,
 }
 
 fn study(work: &RecordedWork, machine: &SimulatedMachine, setting: &StartSetting, seed: u64) -> Study {
-    let policy = |team: &TeamWork| {
-        let all = work.teams.iter().filter(|other| other.process == team.process).map(|other| other.threads(setting));
-        let is_crowded = all.sum::<u32>() > machine.known_cpus;
-        setting.model.policy(is_crowded, machine.look_ns, &machine.costs)
-    };
     let cpus = machine.cpus.max(1);
     let threads = |team: &TeamWork| team.threads(setting);
-    let mut jobs: Vec<Job> = work.teams.iter().map(|team| team.job(threads(team), policy(team), cpus)).collect();
+    let mut jobs: Vec<Job> =
+        work.teams.iter().map(|team| team.job(threads(team), team.policy(work, machine, setting), cpus)).collect();
     jobs.extend(work.others.iter().filter(|(used, _)| *used >= LEAST_LOAD).map(|&(used, cpu)| other(used, cpu % cpus)));
     let busy = jobs.iter().map(|job| job.threads).sum::<u32>() > cpus || machine.quota.is_some();
     let regions = work.teams.iter().map(|team| team.shortest(threads(team)));
