@@ -181,9 +181,13 @@ impl<C: Cpu, B> TaskTeam<C, B> {
 
     /// Takes a task from any queue that weighs so much, or from the member's own.
     fn take_of(&self, cpu: &C, rank: Rank, scope: &TaskScope<'_, C, B>, least: u32) -> Option<Arc<TeamTask<C, B>>> {
+        // Nearly always: a task in a queue is not complete.
+        if !self.is_open(cpu) {
+            return None;
+        }
         let of_others = || {
             let size = self.size();
-            (1..size).filter(|_| self.is_open(cpu)).find_map(|step| {
+            (1..size).find_map(|step| {
                 let queue = &self.queues[((rank + step) % size) as usize].0;
                 let is_worth_it = queue.count.load(Acquire) > 0 && queue.weight.load(Relaxed) >= least;
                 if is_worth_it { queue.take(false, scope) } else { None }

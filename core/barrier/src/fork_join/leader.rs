@@ -25,7 +25,7 @@ impl<C: Cpu> Leader<C> {
         Self { end, region: 0, open: Cell::new(false), in_hand: None, finished: false }
     }
 
-    /// Releases the workers into the next region and returns its number: 1 at first, up to 2^29 - 1, then 0.
+    /// Releases the workers into the next region and returns its number: 1 at first, up to 2^21 - 1, then 0.
     /// They see all that was written before. It does not wait, not even for a worker that has yet to make its
     /// handle.
     ///
