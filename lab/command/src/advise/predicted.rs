@@ -221,10 +221,10 @@ fn ways(
     Ok((ways, notes))
 }
 
-/// Simulates the run as it was. On an idle machine regions are charged with what they cost besides. Where threads
-/// waited for processors, looks do not tell work from spins exactly: for a policy that hardly spins, and under a
-/// quota or beside a busy program, the part that was work is the one with which the simulation takes as long as
-/// the run did.
+/// Simulates the run as it was. On an idle machine regions are charged with what they cost besides. Where
+/// threads waited for processors, looks do not tell work from spins exactly: for a policy that hardly spins,
+/// and under a quota or beside a busy program, the part that was work is the one with which the simulation
+/// takes as long as the run did.
 fn fitted(
     seen: &Observation,
     work: &mut RecordedWork,
