@@ -1,6 +1,6 @@
 //! A comparison with LogGOPSim on the same traces: Schedgen's patterns, in end times, and files, in wall
 //! time, too.
-use crate::Trouble;
+use crate::PeerError;
 use crate::simgrid::{built, number, output_within};
 use anyhow::{Context, Result, ensure};
 use foregather_machine::Nanos;
@@ -53,34 +53,34 @@ const OURS: [&str; 5] = ["build", "--release", "--message-format=json", "--packa
 const LIMIT: Nanos = Nanos::from_ms(3_600_000);
 
 impl GoalPlan {
-    pub(super) fn parse(options: &[&str]) -> Result<Self, Trouble> {
+    pub(super) fn parse(options: &[&str]) -> Result<Self, PeerError> {
         let mut plan =
             Self { ranks: vec![4, 8, 13, 16, 32, 64], sizes: vec![1, 1_001, 70_000], rounds: 3, files: vec![], ours: None };
         for option in options.chunks(2) {
-            let [name, value] = option else { return Err(Trouble::Usage(format!("`{}` needs a value", option[0]))) };
+            let [name, value] = option else { return Err(PeerError::Usage(format!("`{}` needs a value", option[0]))) };
             match *name {
                 "--ranks" => plan.ranks = value.split(',').map(|ranks| number(name, ranks)).collect::<Result<_, _>>()?,
                 "--sizes" => plan.sizes = value.split(',').map(|size| number(name, size)).collect::<Result<_, _>>()?,
                 "--rounds" => plan.rounds = number(name, value)?,
                 "--files" => plan.files = value.split(',').map(PathBuf::from).collect(),
                 "--ours" => plan.ours = Some(value.into()),
-                _ => return Err(Trouble::Usage(format!("no option `{name}`"))),
+                _ => return Err(PeerError::Usage(format!("no option `{name}`"))),
             }
         }
         if plan.rounds == 0 || plan.ranks.iter().any(|&ranks| ranks < 2) || plan.sizes.contains(&0) {
-            return Err(Trouble::Usage("--rounds and --sizes must be at least 1, and --ranks 2".to_owned()));
+            return Err(PeerError::Usage("--rounds and --sizes must be at least 1, and --ranks 2".to_owned()));
         }
         Ok(plan)
     }
 }
 
 /// The whole comparison, printed.
-pub(super) fn hold(options: &[&str]) -> Result<(), Trouble> {
+pub(super) fn hold(options: &[&str]) -> Result<(), PeerError> {
     let plan = GoalPlan::parse(options)?;
     for program in PROGRAMS {
         let found = Command::new(program).arg("--help").stdout(Stdio::null()).stderr(Stdio::null()).status();
         if found.is_err() {
-            return Err(Trouble::Missing(format!(
+            return Err(PeerError::Missing(format!(
                 "`{program}` of LogGOPSim is not in PATH: build it from its sources, then again"
             )));
         }
@@ -95,7 +95,7 @@ pub(super) fn hold(options: &[&str]) -> Result<(), Trouble> {
 }
 
 /// A line for each pattern: how many end times are equal, and how far ours by the authors' rules are away.
-fn patterns(plan: &GoalPlan, ours: &Path, folder: &Path) -> Result<(), Trouble> {
+fn patterns(plan: &GoalPlan, ours: &Path, folder: &Path) -> Result<(), PeerError> {
     println!("{:<22} {:>6} {:>6} {:>10}  {:>22}", "pattern", "cells", "equal", "no answer", "loggp, least to most");
     let mut differ = 0;
     for pattern in PATTERNS {
@@ -125,7 +125,7 @@ fn patterns(plan: &GoalPlan, ours: &Path, folder: &Path) -> Result<(), Trouble> 
 }
 
 /// Files: end times, and the wall time of both programs, in turn.
-fn files(plan: &GoalPlan, ours: &Path, folder: &Path) -> Result<(), Trouble> {
+fn files(plan: &GoalPlan, ours: &Path, folder: &Path) -> Result<(), PeerError> {
     println!("{:<24} {:>18} {:>18} {:>10} {:>10} {:>7}", "file", "theirs, ns", "ours, ns", "theirs, s", "ours, s", "ratio");
     for file in &plan.files {
         let text = file.extension().is_some_and(|ending| ending == "goal");
@@ -208,7 +208,7 @@ mod tests {
         let plan = GoalPlan::parse(&["--ranks", "4,64", "--files", "a.bin,b.goal"]).unwrap();
         assert_eq!((plan.ranks, plan.files.len(), plan.rounds), (vec![4, 64], 2, 3));
         for wrong in [&["--ranks", "1"][..], &["--sizes", "0"], &["--rounds"], &["--file", "a"], &["--ranks", "x"]] {
-            assert!(matches!(GoalPlan::parse(wrong), Err(Trouble::Usage(_))), "{wrong:?}");
+            assert!(matches!(GoalPlan::parse(wrong), Err(PeerError::Usage(_))), "{wrong:?}");
         }
     }
 }

@@ -17,7 +17,7 @@ const CROWDED_ACTIVE_LOOKS: u64 = 1_000;
 /// Rounds of rayon's idle workers before they sleep: each looks everywhere for work, and yields.
 const RAYON_ROUNDS: u64 = 32;
 
-foregather_bench::named! {
+foregather_machine::named! {
     /// A runtime, and how its threads wait.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub enum PeerModel {
