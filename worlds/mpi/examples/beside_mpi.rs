@@ -1,7 +1,7 @@
 //! The cost of messages over MPI beside `MPI_Send` and `MPI_Recv` of the same library: batches of both by
 //! turns in one run of two pinned processes.
 //!
-//! `mpiexec -n 2 target/release/examples/beside_raw [BYTES [buffered|direct|all]]`; with `idle`, the share of
+//! `mpiexec -n 2 target/release/examples/beside_mpi [BYTES [buffered|direct|all]]`; with `idle`, the share of
 //! a processor that a rank takes while it waits for three seconds.
 use core::ffi::{c_int, c_void};
 use foregather_host::dl::Library;
