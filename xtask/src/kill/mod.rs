@@ -286,7 +286,7 @@ mod tests {
             (&["--rounds", "many"], "needs a number"),
             (&["--fabric", "pigeons"], "is no option"),
             (&["--folder", "/no/such"], "No such file"),
-            (&["--folder", "/tmp"], "has no `foregather`"),
+            (&["--folder", "/proc"], "has no `foregather`"),
         ] {
             let wrong = options(words).err().unwrap();
             assert!(wrong.contains(said), "{wrong}");

@@ -224,7 +224,7 @@ pub(crate) fn predictions() -> Results {
     let mut results = empty("measure barriers");
     let cells = [
         ("2t pinned, 1 us", "2 pinned", 1.4, 1.3),
-        ("4t, 1 us", "3-8 threads", 6.0, 9.0),
+        ("4t, 1 us", "3-8 threads", 6.0, 9.6),
         ("2t + 1 hog, 1 us", "hogs", 40.0, 31.0),
     ];
     for (row, class, measured, predicted) in cells {
@@ -234,7 +234,7 @@ pub(crate) fn predictions() -> Results {
             let m = m.label("row", row).label("class", class).label("waiter", waiter).label("kind", "prediction");
             let factor = f64::max(measured / predicted, predicted / measured);
             let m = m.figure("measured_us", measured * times).figure("predicted_us", predicted * times);
-            results.measurements.push(m.figure("factor", factor).figure("within", f64::from(u8::from(factor <= 1.3))));
+            results.measurements.push(m.figure("factor", factor).figure("within", f64::from(u8::from(factor <= 1.5))));
         }
     }
     results
