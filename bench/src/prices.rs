@@ -142,8 +142,8 @@ pub fn busy_wake() -> Result<Option<Nanos>, Error> {
     Ok(Some(Nanos(wake.median() as u64)))
 }
 
-/// Wakes a sleeper on another processor, which is idle or runs a busy thread: how long until the sleeper runs,
-/// and what that costs the waker.
+/// Wakes a sleeper on another processor, which is idle or runs a busy thread: how long until the sleeper
+/// runs, and what that costs the waker.
 fn remote_wake(here: CpuId, there: CpuId, busy: bool) -> Result<[Price; 2], Error> {
     const ROUNDS: u32 = 200;
     let (call, answer, woken_at) = (Word::default(), Word::default(), std::sync::atomic::AtomicU64::new(0));

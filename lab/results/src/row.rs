@@ -107,8 +107,8 @@ impl Row {
         (row.name() == name).then_some(row)
     }
 
-    /// Returns whether the simulator knows all that the row has: no fork-join episodes, and no background load
-    /// but hogs.
+    /// Returns whether the simulator knows all that the row has: no fork-join episodes, and no background
+    /// load but hogs.
     pub fn can_be_simulated(&self) -> bool {
         !self.fork_join && self.background == BackgroundLoad::Hog
     }

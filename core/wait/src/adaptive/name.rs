@@ -47,7 +47,7 @@ impl Adaptive {
     }
 }
 
-/// Writes what [`Adaptive::read`] reads.
+/// Writes what `Adaptive::read` reads.
 impl fmt::Display for Adaptive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, ":{}ns:{}ns:{}ns", self.hand_over.0, self.remote.0, self.tick.0)?;

@@ -1,6 +1,6 @@
 //! Why the ranks of an MPI program wait for each other, from one sighting of all of them.
 //!
-//! [`graph`] finds the ranks that cannot get on, whatever the others do. Only these are an alarm. [`words`]
+//! `graph` finds the ranks that cannot get on, whatever the others do. Only these are an alarm. `words`
 //! has the sentences.
 mod graph;
 mod words;

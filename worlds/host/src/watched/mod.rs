@@ -6,7 +6,7 @@
 //! the preload library records, in memory that both processes map. [`code`]: which file the code at an
 //! address comes from. [`switches`]: which threads get a processor, where the kernel shows it. [`lines`]: a
 //! file in memory to which processes append lines. [`calls`]: in which calls of MPI ranks are, in such memory
-//! as the page's. [`pointer`]: where the code of a thread is at this moment.
+//! as the page's. [`pointer`](mod@pointer): where the code of a thread is at this moment.
 pub mod calls;
 pub mod code;
 pub mod lines;
