@@ -8,7 +8,7 @@ use crate::exec;
 use foregather_bench::prices;
 use foregather_host::kept::{self, Numbers};
 use foregather_host::watched::page;
-use foregather_host::{affinity, costs, interrupt};
+use foregather_host::{affinity, clock, costs, interrupt};
 use foregather_machine::{Costs, Nanos};
 use foregather_measure::counterfactual::{
     PeerModel, RecordedWork, SimulatedMachine, SimulatedTime, StartSetting, TeamWork, look_ns, simulate,
@@ -25,6 +25,8 @@ const LEAST_FACTOR: f64 = 1.1;
 /// processor time.
 const FASTER: f64 = 0.9;
 const SAVES: f64 = 0.85;
+/// All predictions of a program together take no longer: they come between its end and the advice.
+const BUDGET: Nanos = Nanos::from_ms(4_000);
 /// A simulation of the recorded run that is off by less is good enough, and is looked for this many times.
 const WELL_FITTED: f64 = 1.04;
 const FITTING_STEPS: usize = 6;
@@ -184,7 +186,9 @@ fn ways(
         look_ns: machine.look_ns,
     };
     let as_recorded = StartSetting { threads: None, model };
-    let base = fitted(seen, &mut work, &simulated, &as_recorded)?;
+    let end = clock::now() + BUDGET;
+    let may_go_on = || !interrupt::requested() && clock::now() < end;
+    let base = fitted(seen, &mut work, &simulated, &as_recorded, &may_go_on)?;
     let missed = factor(seen.lasted(), base.wall[0]);
     if missed > NEAR {
         let both = format!("{:.2} s for the run of {:.2} s", base.wall[0].as_secs(), seen.lasted().as_secs());
@@ -208,10 +212,7 @@ fn ways(
             notes.push(format!("{way}: the last predictions of this model were wrong"));
             continue;
         }
-        if interrupt::requested() {
-            break;
-        }
-        match simulate(&work, &simulated, &setting) {
+        match simulate(&work, &simulated, &setting, &may_go_on) {
             Ok(time) => {
                 ways.push(way_of(seen, &work, &as_recorded, &setting, time, missed.max(kept_factor(&kept, setting.model))))
             }
@@ -230,13 +231,14 @@ fn fitted(
     work: &mut RecordedWork,
     machine: &SimulatedMachine,
     setting: &StartSetting,
+    may_go_on: &dyn Fn() -> bool,
 ) -> Result<SimulatedTime, String> {
-    let base = simulate(work, machine, setting)?;
+    let base = simulate(work, machine, setting, may_go_on)?;
     let lacks = seen.lasted() - base.wall[0];
     if is_disturbed(seen) {
         let spins = work.teams.iter().any(|team| team.spins(work, machine, setting, HARDLY));
         let is_shared = machine.quota.is_some() || work.others.iter().any(|(used, _)| *used >= BUSY);
-        return if spins && !is_shared { Ok(base) } else { scaled(seen, work, machine, setting, base) };
+        return if spins && !is_shared { Ok(base) } else { scaled(seen, work, machine, setting, base, may_go_on) };
     }
     if lacks == Nanos::ZERO {
         return Ok(base);
@@ -244,7 +246,7 @@ fn fitted(
     for team in &mut work.teams {
         team.overhead = Nanos(lacks.0 / team.regions.max(1)).min(MOST_OVERHEAD);
     }
-    simulate(work, machine, setting)
+    simulate(work, machine, setting, may_go_on)
 }
 
 /// Parts as long as needed, by bisection. A recording is not wrong by more than a factor of two.
@@ -254,6 +256,7 @@ fn scaled(
     machine: &SimulatedMachine,
     setting: &StartSetting,
     mut best: SimulatedTime,
+    may_go_on: &dyn Fn() -> bool,
 ) -> Result<SimulatedTime, String> {
     let most = work.teams.iter().map(TeamWork::most_scale).fold(1.0, f64::max);
     let (mut low, mut high, mut found) = (0.5, most, 1.0);
@@ -262,7 +265,7 @@ fn scaled(
             break;
         }
         let by = f64::midpoint(low, high);
-        let time = simulate(&work.scaled(by), machine, setting)?;
+        let time = simulate(&work.scaled(by), machine, setting, may_go_on)?;
         if time.wall[0] < seen.lasted() {
             low = by
         } else {

@@ -7,7 +7,6 @@ mod models;
 
 pub use models::{PeerModel, look_ns};
 
-use foregather_host::interrupt;
 use foregather_machine::{Costs, CpuId, Nanos};
 use foregather_sim::smp::{Distribution, Eevdf, Group, Job, MachineSpec, Prices, Record, Scheduler, Stop, Study, Ties, run};
 use foregather_wait::Policy;
@@ -167,22 +166,27 @@ impl TeamWork {
 /// The time that a program would take on a machine, started like that.
 ///
 /// # Errors
-/// If nothing can be simulated, or after an interrupt.
-pub fn simulate(work: &RecordedWork, machine: &SimulatedMachine, setting: &StartSetting) -> Result<SimulatedTime, String> {
+/// If nothing can be simulated, or it may no longer go on.
+pub fn simulate(
+    work: &RecordedWork,
+    machine: &SimulatedMachine,
+    setting: &StartSetting,
+    may_go_on: &dyn Fn() -> bool,
+) -> Result<SimulatedTime, String> {
     if work.teams.is_empty() {
         return Err("no parallel regions were recorded".to_owned());
     }
-    let mut runs: Vec<(Nanos, Nanos)> = (1..=SEEDS).map(|seed| once(work, machine, setting, seed)).collect::<Result<_, _>>()?;
+    let mut runs: Vec<(Nanos, Nanos)> =
+        (1..=SEEDS).map(|seed| once(&study(work, machine, setting, seed), work, may_go_on)).collect::<Result<_, _>>()?;
     runs.sort_unstable();
     let at = |index: usize| runs[index].0;
     Ok(SimulatedTime { wall: [at(runs.len() / 2), at(0), at(runs.len() - 1)], cpu: runs[runs.len() / 2].1 })
 }
 
-fn once(work: &RecordedWork, machine: &SimulatedMachine, setting: &StartSetting, seed: u64) -> Result<(Nanos, Nanos), String> {
-    let study = study(work, machine, setting, seed);
-    let outcome = run(&study, || !interrupt::requested())?;
+fn once(study: &Study, work: &RecordedWork, may_go_on: &dyn Fn() -> bool) -> Result<(Nanos, Nanos), String> {
+    let outcome = run(study, may_go_on)?;
     if outcome.interrupted {
-        return Err("the simulation was interrupted".to_owned());
+        return Err("the simulation takes too long".to_owned());
     }
     let (mut wall, mut cpu) = (Nanos::ZERO, Nanos::ZERO);
     for (team, job) in work.teams.iter().zip(&outcome.jobs) {
@@ -251,7 +255,7 @@ mod tests {
 
     fn wall_ms(teams: Vec<TeamWork>, machine: &SimulatedMachine, threads: Option<u32>, model: PeerModel) -> u64 {
         let work = RecordedWork { teams, others: Vec::new() };
-        simulate(&work, machine, &StartSetting { threads, model }).unwrap().wall[0].0 / 1_000_000
+        simulate(&work, machine, &StartSetting { threads, model }, &|| true).unwrap().wall[0].0 / 1_000_000
     }
 
     #[test]
@@ -284,8 +288,11 @@ mod tests {
         let alone = RecordedWork { teams: vec![team(&[2_000, 2_000], 0)], others: Vec::new() };
         let beside = RecordedWork { others: vec![(0.5, 1)], ..alone.clone() };
         let setting = StartSetting { threads: None, model: PeerModel::Libgomp };
-        let [alone, beside] = [alone, beside].map(|work| simulate(&work, &MACHINE, &setting).unwrap().wall[0]);
+        let [alone, beside] = [alone, beside].map(|work| simulate(&work, &MACHINE, &setting, &|| true).unwrap().wall[0]);
         assert!(beside.0 as f64 > alone.0 as f64 * 1.4, "{alone} {beside}");
-        assert!(simulate(&RecordedWork::default(), &MACHINE, &setting).is_err());
+        assert!(simulate(&RecordedWork::default(), &MACHINE, &setting, &|| true).is_err());
+        let work = RecordedWork { teams: vec![team(&[20, 20], 0)], others: Vec::new() };
+        let late = simulate(&work, &MACHINE, &setting, &|| false);
+        assert_eq!(late, Err("the simulation takes too long".to_owned()));
     }
 }
