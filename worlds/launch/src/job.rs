@@ -8,7 +8,7 @@ use crate::meet::{Meeting, meet};
 use crate::own;
 use crate::place;
 use crate::secret::{self, JobKey, Token};
-use crate::settings::Settings;
+use crate::settings::{self, Settings};
 use crate::whereabouts::Whereabouts;
 use foregather_host::failure_detector::FailureDetector;
 use foregather_machine::{Cause, Error, Rank};
@@ -30,7 +30,7 @@ const AFTERMATH: Duration = Duration::from_millis(100);
 /// Joins MPI, which knows rank and size whatever launcher has started it.
 fn by_mpi(found: Detected, settings: &Settings) -> Result<Detected, Error> {
     let by_open_mpi = own::variable("OMPI_COMM_WORLD_SIZE").is_some();
-    let mpi = within(settings.join_timeout, "MPI_Init", || Mpi::join((found.size, by_open_mpi)))?;
+    let mpi = within(settings.join_timeout, "MPI_Init", settings::MORE_TIME, || Mpi::join((found.size, by_open_mpi)))?;
     Ok(Detected { rank: mpi.rank(), size: Some(mpi.size()), ..found })
 }
 

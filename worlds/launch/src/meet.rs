@@ -9,7 +9,7 @@ use crate::own::{self, variable};
 use crate::pmi1::Pmi;
 use crate::pmix::Pmix;
 use crate::secret::{self, hex};
-use crate::settings::Settings;
+use crate::settings::{self, Settings};
 use foregather_machine::{Cause, Error, Rank};
 use foregather_mpi::{Mpi, within};
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
@@ -53,7 +53,8 @@ pub(crate) fn meet(found: &Detected, listener: Option<TcpListener>, settings: &S
         }
         Launcher::Mpi => {
             let mpi = Mpi::joined().ok_or_else(|| refused("MPI was not joined".to_owned()))?;
-            let spread = |mine: Option<&str>| within(settings.join_timeout, "MPI_Bcast", || mpi.spread(mine));
+            let spread =
+                |mine: Option<&str>| within(settings.join_timeout, "MPI_Bcast", settings::MORE_TIME, || mpi.spread(mine));
             by_store(found.rank, size, found.one_host, settings, spread)
         }
         Launcher::OpenMpi if !found.one_host => {

@@ -7,6 +7,8 @@ use std::net::IpAddr;
 const PEER_TIMEOUT: &str = "FOREGATHER_PEER_TIMEOUT";
 /// How long the ranks of a job wait for all to come.
 const JOIN_TIMEOUT: &str = "FOREGATHER_JOIN_TIMEOUT";
+/// What helps if calls of MPI that all ranks make take longer than that.
+pub(crate) const MORE_TIME: &str = "restart the job, or allow more time with FOREGATHER_JOIN_TIMEOUT";
 /// How long a wait lasts before a line reports it; 0 for never.
 const WATCHDOG: &str = "FOREGATHER_WATCHDOG";
 /// The address of this host towards the other hosts of the job.

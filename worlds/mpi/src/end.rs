@@ -14,8 +14,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;
 
-/// How long MPI may take to end once all ranks have come to it.
-const FINALIZING: Nanos = Nanos::from_ms(20_000);
+/// How long MPI may take to end once all ranks have arrived: its libraries spin, so it takes seconds where ranks
+/// share busy processors.
+const FINALIZING: Nanos = Nanos::from_ms(60_000);
 
 /// Finalizes MPI when the process ends by `exit` or by the end of `main`: not in a child that it has forked.
 pub(crate) fn finalise_at_exit() {
@@ -63,16 +64,13 @@ pub(crate) fn explained<T>(initialise: impl FnOnce() -> T) -> T {
 
 /// Runs calls of MPI that wait for all ranks and have no time limit of their own. If they take longer, the
 /// process prints a line and exits: no other thread could end them.
-pub fn within<T>(limit: Nanos, what: &'static str, calls: impl FnOnce() -> T) -> T {
+pub fn within<T>(limit: Nanos, what: &'static str, remedy: &'static str, calls: impl FnOnce() -> T) -> T {
     let (done, waits) = channel::<()>();
     // Without the thread the calls have no limit, as in any program of MPI.
     let _ = Builder::new().name("mpi-limit".to_owned()).spawn(move || {
         let _blocked = Blocked::but_faults();
         if waits.recv_timeout(Duration::from_nanos(limit.0)) == Err(RecvTimeoutError::Timeout) {
-            eprintln!(
-                "foregather: {what} has not ended within {limit}: a rank has not come, or stands still; restart the job, or allow more \
-                 time with FOREGATHER_JOIN_TIMEOUT"
-            );
+            eprintln!("foregather: {what} has not returned within {limit}: a rank is missing or does not run; {remedy}");
             // SAFETY: the call has no requirements: it ends the process at once.
             unsafe { libc::_exit(1) };
         }
@@ -96,7 +94,7 @@ impl Mpi {
         self.give_up();
         // SAFETY: all ranks are here, and no other thread calls MPI, now or later: the lock is never
         // released.
-        within(FINALIZING, "MPI_Finalize", || unsafe { (calls.finalize)() });
+        within(FINALIZING, "MPI_Finalize", "the job's work is done, so check its results", || unsafe { (calls.finalize)() });
         core::mem::forget(calls);
     }
 
