@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;
 
-/// How long MPI may take to end once all ranks have arrived: its libraries spin, so it takes seconds where ranks
-/// share busy processors.
+/// How long MPI may take to end once all ranks have arrived: its libraries spin, so it takes seconds where
+/// ranks share busy processors.
 const FINALIZING: Nanos = Nanos::from_ms(60_000);
 
 /// Finalizes MPI when the process ends by `exit` or by the end of `main`: not in a child that it has forked.
