@@ -291,8 +291,10 @@ mod tests {
         let [alone, beside] = [alone, beside].map(|work| simulate(&work, &MACHINE, &setting, &|| true).unwrap().wall[0]);
         assert!(beside.0 as f64 > alone.0 as f64 * 1.4, "{alone} {beside}");
         assert!(simulate(&RecordedWork::default(), &MACHINE, &setting, &|| true).is_err());
-        let work = RecordedWork { teams: vec![team(&[20, 20], 0)], others: Vec::new() };
-        let late = simulate(&work, &MACHINE, &setting, &|| false);
+        // So many barriers that the simulator looks whether it may go on.
+        let work = RecordedWork { teams: vec![team(&[1; 8], 0)], others: Vec::new() };
+        let sleeps = StartSetting { model: PeerModel::LibgompPassive, ..setting };
+        let late = simulate(&work, &MACHINE, &sleeps, &|| false);
         assert_eq!(late, Err("the simulation takes too long".to_owned()));
     }
 }
