@@ -286,7 +286,7 @@ mod tests {
             (&["--rounds", "many"], "needs a number"),
             (&["--fabric", "pigeons"], "is no option"),
             (&["--folder", "/no/such"], "No such file"),
-            (&["--folder", "/proc"], "has no `foregather`"),
+            (&["--folder", "/proc"], "has no `examples/survivors`"),
         ] {
             let wrong = options(words).err().unwrap();
             assert!(wrong.contains(said), "{wrong}");
