@@ -5,13 +5,13 @@
 //! - [`BarrierCell`] and [`CellResult`]: one team, one grain, one waiter, some milliseconds. [`barriers`]: by
 //!   our barriers, and by Rust's.
 //! - [`Episodes`]: what every member does, in any barrier. [`side_by_side`]: several teams at once.
-//! - [`Work`]: computation of a known length that no compiler removes. [`disturb`]: programs beside a team.
+//! - [`Work`]: computation of a known length that no compiler removes. [`disturb`]: background load.
 //! - [`prices`]: what switching costs on this machine, as [`Costs`](foregather_machine::Costs).
 //! - [`skew`]: what a barrier costs and how unevenly its members leave it. [`loggp`]: what a null message
 //!   costs.
 //! - [`shift`]: what a shift around a ring costs, alone and behind a synchronisation.
 //! - [`teams`]: what a fork and a join cost. [`blas`]: what calls of a BLAS cost alone and shared.
-//! - [`messages`]: what messages cost, alone and beside hogs. [`dsm`]: what faults of shared memory cost.
+//! - [`messages`]: what messages cost, on an idle machine and under load. [`dsm`]: what faults of shared memory cost.
 //! - [`apps`]: five programs on shared memory. [`programs`]: the same, compiled once for each fabric.
 //! - [`openmp`]: what the constructs of an OpenMP runtime cost.
 //! - [`queues`]: what the reader of a queue pays for rare messages.

@@ -8,7 +8,7 @@
 //!
 //! No member sees a background thread go. The note ends by itself, and the next yield there tells whether it
 //! has gone. If not, that turn is lost, and the next note is twice as long. A note's length is bounded by the
-//! number of processors. So beside a background thread on each of them the team loses a thirty-second of its
+//! number of processors. So with a background thread on each of them the team loses a thirty-second of its
 //! time at most.
 use super::{Adaptive, Rules};
 use crate::{Progress, Surroundings};
