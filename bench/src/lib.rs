@@ -11,7 +11,8 @@
 //!   costs.
 //! - [`shift`]: what a shift around a ring costs, alone and behind a synchronisation.
 //! - [`teams`]: what a fork and a join cost. [`blas`]: what calls of a BLAS cost alone and shared.
-//! - [`messages`]: what messages cost, on an idle machine and under load. [`dsm`]: what faults of shared memory cost.
+//! - [`messages`]: what messages cost, on an idle machine and under load. [`dsm`]: what faults of shared
+//!   memory cost.
 //! - [`apps`]: five programs on shared memory. [`programs`]: the same, compiled once for each fabric.
 //! - [`openmp`]: what the constructs of an OpenMP runtime cost.
 //! - [`queues`]: what the reader of a queue pays for rare messages.
