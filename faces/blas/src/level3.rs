@@ -1,7 +1,7 @@
 //! The shapes of level 3, like those of level 2.
 use crate::level2::{matrix, matrix_mut};
 use crate::site::{Site, sound};
-use foregather_blas::{Diag, Error, Matrix, MatrixMut, Scalar, Side, Trans, Uplo};
+use foregather_blas::{Diag, Error, Matrix, MatrixMut, Order, Scalar, Side, Trans, Uplo};
 
 type Done = Result<(), Error>;
 
@@ -36,12 +36,22 @@ pub(crate) unsafe fn gemm<T: Scalar>(
     if m == 0 || n == 0 {
         return None;
     }
+    // By rows the reference computes the transposed product, whose first factor is `b`.
+    let first = if at.order() == Order::Columns { transa } else { transb };
+    let beta = if k == 0 && first != Trans::No { with_empty_sums(alpha, beta) } else { beta };
     // SAFETY: the standard's arguments, checked.
     unsafe {
         let (a, b, c) = (matrix(at, a, am, an, lda), matrix(at, b, bm, bn, ldb), matrix_mut(at, c, m, n, ldc));
         sound(routine(transa, transb, alpha, a, b, beta, c));
     }
     Some(())
+}
+
+/// The factor of the result where sums are empty and the first factor is transposed: there the reference
+/// multiplies them by `alpha`, so one that is not finite makes every element NaN. It returns at once if `beta`
+/// is one or `alpha` zero.
+fn with_empty_sums<T: Scalar>(alpha: T, beta: T) -> T {
+    if beta == T::ONE || alpha == T::ZERO { beta } else { beta + alpha * T::ZERO }
 }
 
 /// `?gemmtr`: the triangle of a product.

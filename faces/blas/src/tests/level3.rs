@@ -100,6 +100,26 @@ fn products_of_either_order_and_transposition_are_right() {
     }
 }
 
+/// As the reference: empty sums are multiplied by `alpha` only if the factor that is first by columns is
+/// transposed.
+#[test]
+fn an_alpha_that_is_no_number_reaches_empty_sums_of_a_transposed_factor() {
+    for (order, transa, transb, is_nan) in
+        [(COLUMNS, YES, NO, true), (COLUMNS, NO, YES, false), (ROWS, YES, NO, false), (ROWS, NO, YES, true)]
+    {
+        let result = |alpha, beta| {
+            let mut c = [2.0];
+            // SAFETY: the result has one element; with nothing to sum the factors are not read.
+            unsafe {
+                cblas_dgemm(order, transa, transb, 1, 1, 0, alpha, [0.0].as_ptr(), 1, [0.0].as_ptr(), 1, beta, c.as_mut_ptr(), 1)
+            };
+            c[0]
+        };
+        assert_eq!(result(f64::NAN, 0.5).is_nan(), is_nan, "{order} {transa} {transb}");
+        assert_eq!([result(f64::NAN, 1.0), result(3.0, 0.5), result(0.0, 0.5)], [2.0, 1.0, 1.0]);
+    }
+}
+
 #[test]
 fn what_a_factor_of_nought_forbids_is_not_read() {
     let nan = [f64::NAN; 4];

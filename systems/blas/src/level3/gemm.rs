@@ -39,14 +39,6 @@ pub(super) fn check<T: Scalar>(
     same(routine, 9, "b", b.col_count(), c.col_count())
 }
 
-/// The factor of `c`. The reference multiplies an empty sum by `alpha` if `a` is transposed, so an `alpha`
-/// that is not finite makes every result NaN; it returns at once if `beta` is one or `alpha` zero.
-#[inline(always)]
-fn factor_of_c<T: Scalar>(transa: Trans, depth: usize, alpha: T, beta: T) -> T {
-    let multiplies = depth == 0 && transa != Trans::No && beta != T::ONE && alpha != T::ZERO;
-    if multiplies { beta + alpha * T::ZERO } else { beta }
-}
-
 /// Whether a result is so tall and thin that its grid is that of its rows.
 #[inline(always)]
 fn is_thin(rows: usize, cols: usize) -> bool {
@@ -69,7 +61,6 @@ impl<'a, T: Scalar> Gemm<'a, T> {
     ) -> Result<Self, Error> {
         let (a, b) = (factor(a, transa), factor(b, transb));
         check("gemm", a.matrix, b.matrix, &c)?;
-        let beta = factor_of_c(transa, a.matrix.col_count(), alpha, beta);
         let (rows, cols) = (c.row_count(), c.col_count());
         let (a, b, c) = if is_thin(rows, cols) { (b.t(), a.t(), c.t()) } else { (a, b, c) };
         // A vector takes another path through the kernels.
@@ -121,7 +112,7 @@ pub fn gemm<T: Scalar>(
     if rows.max(cols).max(depth) <= SMALL_ORDER && !is_thin(rows, cols) && !worth(Routine::Gemm, size) {
         let (a, b) = (factor(a, transa), factor(b, transb));
         check("gemm", a.matrix, b.matrix, &c)?;
-        product(alpha, a, b, factor_of_c(transa, depth, alpha, beta), c);
+        product(alpha, a, b, beta, c);
         return Ok(());
     }
     in_cells(transa, transb, alpha, a, b, beta, c)
