@@ -48,8 +48,8 @@ pub(crate) unsafe fn gemm<T: Scalar>(
 }
 
 /// The factor of the result where sums are empty and the first factor is transposed: there the reference
-/// multiplies them by `alpha`, so one that is not finite makes every element NaN. It returns at once if `beta`
-/// is one or `alpha` zero.
+/// multiplies them by `alpha`, so one that is not finite makes every element NaN. It returns at once if
+/// `beta` is one or `alpha` zero.
 fn with_empty_sums<T: Scalar>(alpha: T, beta: T) -> T {
     if beta == T::ONE || alpha == T::ZERO { beta } else { beta + alpha * T::ZERO }
 }
