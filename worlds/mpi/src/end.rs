@@ -17,6 +17,8 @@ use std::thread::Builder;
 /// How long MPI may take to end once all ranks have arrived: its libraries spin, so it takes seconds where
 /// ranks share busy processors.
 const FINALIZING: Nanos = Nanos::from_ms(60_000);
+/// For the line that follows.
+const REMEDY: &str = "the job's work is done, so check its results; for MPICH 4 in a container on one host, set UCX_TLS=^tcp";
 
 /// Finalizes MPI when the process ends by `exit` or by the end of `main`: not in a child that it has forked.
 pub(crate) fn finalise_at_exit() {
@@ -94,7 +96,7 @@ impl Mpi {
         self.give_up();
         // SAFETY: all ranks are here, and no other thread calls MPI, now or later: the lock is never
         // released.
-        within(FINALIZING, "MPI_Finalize", "the job's work is done, so check its results", || unsafe { (calls.finalize)() });
+        within(FINALIZING, "MPI_Finalize", REMEDY, || unsafe { (calls.finalize)() });
         core::mem::forget(calls);
     }
 
