@@ -69,13 +69,13 @@ pub(crate) fn of_this_rank<R>(session: Session, mine: Result<R, Error>, panic: O
 
 /// Tells all ranks how this one ended. A job that fails on one rank fails on all.
 fn of_ranks<R>(session: &Session, mine: Result<R, Error>) -> Result<R, Error> {
-    let cards = session.exchange(&card(mine.as_ref().err()));
-    let cards = match (&mine, cards) {
-        (_, Ok(cards)) => cards,
+    let reports = session.exchange(&encoded(mine.as_ref().err()));
+    let reports = match (&mine, reports) {
+        (_, Ok(reports)) => reports,
         (Err(_), Err(_)) => return mine,
         (Ok(_), Err(lost)) => return Err(lost),
     };
-    let told = (0..).zip(&cards).filter_map(|(rank, card)| elsewhere(rank, card)).min_by_key(|(distance, _)| *distance);
+    let told = (0..).zip(&reports).filter_map(|(rank, report)| elsewhere(rank, report)).min_by_key(|(distance, _)| *distance);
     match (mine, told) {
         (Err(own), Some((least, told))) if least < distance(&own) => Err(told),
         (Ok(_), Some((_, told))) => Err(told),
@@ -84,14 +84,14 @@ fn of_ranks<R>(session: &Session, mine: Result<R, Error>) -> Result<R, Error> {
 }
 
 /// Empty for success; else the error's distance from the original failure, and its sentence.
-fn card(error: Option<&Error>) -> Vec<u8> {
+fn encoded(error: Option<&Error>) -> Vec<u8> {
     let Some(error) = error else { return Vec::new() };
     let sentence: String = error.to_string().chars().take(LONGEST).collect();
     [&[distance(error)], sentence.as_bytes()].concat()
 }
 
-fn elsewhere(rank: Rank, card: &[u8]) -> Option<(u8, Error)> {
-    let (distance, sentence) = card.split_first()?;
+fn elsewhere(rank: Rank, report: &[u8]) -> Option<(u8, Error)> {
+    let (distance, sentence) = report.split_first()?;
     Some((*distance, Cause::Elsewhere { rank, why: String::from_utf8_lossy(sentence).into_owned() }.into()))
 }
 
@@ -110,11 +110,11 @@ mod tests {
     }
 
     #[test]
-    fn a_card_says_how_far_its_error_is_from_the_cause() {
+    fn a_report_says_how_far_its_error_is_from_the_cause() {
         let root = Error::from(Cause::Rank { rank: 9, size: 3 });
         let elsewhere_1 = Error::from(Cause::Elsewhere { rank: 1, why: root.to_string() });
-        assert_eq!(elsewhere(1, &card(Some(&root))), Some((0, elsewhere_1.clone())));
-        assert_eq!(elsewhere(1, &card(Some(&elsewhere_1))).map(|(distance, _)| distance), Some(3));
-        assert_eq!(elsewhere(1, &card(None)), None);
+        assert_eq!(elsewhere(1, &encoded(Some(&root))), Some((0, elsewhere_1.clone())));
+        assert_eq!(elsewhere(1, &encoded(Some(&elsewhere_1))).map(|(distance, _)| distance), Some(3));
+        assert_eq!(elsewhere(1, &encoded(None)), None);
     }
 }

@@ -7,7 +7,7 @@ use super::talk::{Talk, at, contents};
 use foregather_machine::{Cause, Error, Fabric, Key, exposing};
 
 /// Lists of pieces by their lengths: empty and short ones, odd lengths, lengths around pages, more pieces
-/// than any card gathers.
+/// than any NIC gathers.
 fn lists() -> Vec<Vec<usize>> {
     vec![
         vec![1],

@@ -85,7 +85,7 @@ pub enum Program {
     LeftInOrder,
     /// Barriers, sized packets and collective operations.
     Together,
-    /// A frame beyond its room is refused, never lost: not for cards that drop frames without a buffer.
+    /// A frame beyond its room is refused, never lost: not for NICs that drop frames without a buffer.
     Overrun,
 }
 

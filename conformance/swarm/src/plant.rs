@@ -24,7 +24,7 @@ pub(crate) enum Plant {
     BytesLate,
     /// A reader gives a record back before it has copied it.
     PassedFirst,
-    /// A frame is lost between protocol and card.
+    /// A frame is lost between protocol and NIC.
     FrameLost,
     /// A frame is posted twice.
     FrameTwice,
@@ -32,9 +32,9 @@ pub(crate) enum Plant {
     CreditLost,
     /// Credits on a frame become more.
     CreditTwice,
-    /// A card does not resend a lost frame.
+    /// A NIC does not resend a lost frame.
     NoResend,
-    /// A card delivers a frame again that comes twice.
+    /// A NIC delivers a frame again that comes twice.
     ReplayDelivered,
     /// A lane of the victim reads a byte that a frame need not have.
     TrustsLengths,

@@ -1,7 +1,7 @@
 //! Drawn worlds: machines, policies, clusters, and their faults.
 use crate::draw::Draw;
 use foregather_machine::{LogGp, Nanos};
-use foregather_sim::cluster::{Card, CardMistake, Clog, ClusterSpec, Faults, Partition};
+use foregather_sim::cluster::{Clog, ClusterSpec, Faults, Nic, NicMistake, Partition};
 use foregather_sim::net::{Pause, profile};
 use foregather_sim::smp::{Eevdf, Linux24, MachineSpec, Prices, RoundRobin, Scheduler, Ties};
 use foregather_wait::Policy;
@@ -60,14 +60,14 @@ pub(crate) fn points(draw: &mut Draw) -> u32 {
 /// A drawn cluster of `nodes` nodes with `lanes` lanes each, and its faults.
 pub(crate) fn cluster(draw: &mut Draw, nodes: u32, lanes: u32) -> ClusterSpec {
     let machine = machine(draw);
-    let mut card = if draw.one_in(3) { Card::VIA_FAST_ETHERNET } else { Card::loggp(loggp(draw)) };
+    let mut nic = if draw.one_in(3) { Nic::VIA_FAST_ETHERNET } else { Nic::loggp(loggp(draw)) };
     if draw.one_in(2) {
-        (card.credits, card.spare) = (draw.within(2..=8), draw.within(8..=16));
+        (nic.credits, nic.spare) = (draw.within(2..=8), draw.within(8..=16));
     }
     if draw.one_in(3) {
-        card.buffer = draw.pick(&[128, 512, 4_096]);
+        nic.buffer = draw.pick(&[128, 512, 4_096]);
     }
-    let mut spec = ClusterSpec::new(nodes, lanes, machine, card);
+    let mut spec = ClusterSpec::new(nodes, lanes, machine, nic);
     spec.jitter = draw.span(us(100));
     spec.seed = draw.seed();
     spec.faults = faults(draw, nodes);
@@ -104,8 +104,8 @@ fn faults(draw: &mut Draw, nodes: u32) -> Faults {
     faults
 }
 
-/// The card makes a mistake, often.
-pub(crate) fn plant_in_card(spec: &mut ClusterSpec, mistake: CardMistake) {
+/// The NIC makes a mistake, often.
+pub(crate) fn plant_in_nic(spec: &mut ClusterSpec, mistake: NicMistake) {
     spec.faults.planted = Some(mistake);
     spec.faults.loss_ppm = 100_000;
     spec.faults.replay_ppm = 100_000;

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn no_frame_has_more_cards_than_there_may_be_ranks() {
+    fn no_frame_has_more_addresses_than_there_may_be_ranks() {
         let heard = |addresses: usize| {
             let mut inbox = Inbox::default();
             inbox.push(&Frame::RankAddresses { round: 1, addresses: vec![vec![]; addresses] }.encode());

@@ -58,7 +58,7 @@ fn wait_in_vain(job: &Job) -> Error {
 }
 
 #[test]
-fn everybody_gets_everybodys_cards_in_every_round() {
+fn everybody_gets_everybodys_addresses_in_every_round() {
     let ends = Place::new().run(5, |job| {
         let job = job.unwrap();
         assert_eq!(job.local_ranks(), [0, 1, 2, 3, 4]);

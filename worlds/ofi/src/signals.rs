@@ -1,6 +1,6 @@
 //! Keeps this program's signal handlers across the loading of a library.
 //!
-//! Debian's libfabric brings libraries for older cards along, and these install handlers of their own when
+//! Debian's libfabric brings libraries for older NICs along, and these install handlers of their own when
 //! they are loaded: for the interrupts that stop a job, and for the faults that a debugger or a page protocol
 //! wants to see. They load for some tenths of a second: signals wait that long, so that none finds such a
 //! handler. A program's own other threads do not block them; programs that `foregather run` starts are spared

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_is_read_as_it_was_written_and_no_other() {
+    fn an_address_is_read_as_it_was_written_and_no_other() {
         let address =
             EndpointAddress { provider: "tcp".to_owned(), drawn: [5; 16], lanes: vec![vec![1, 2, 3], vec![], vec![9; 300]] };
         let bytes = address.write();

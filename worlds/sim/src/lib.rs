@@ -4,7 +4,7 @@
 //! - [`Engine`]: the clock, the queue, and the tasks that it polls by number; no wakers.
 //! - [`net`]: nodes that exchange messages, over circuits with ports or by LogGP.
 //! - [`goal`]: traces of MPI programs, by LogGP or as LogGOPSim runs them.
-//! - [`cluster`]: nodes that are whole machines of [`smp`], with cards and lanes between them.
+//! - [`cluster`]: nodes that are whole machines of [`smp`], with NICs and lanes between them.
 //! - [`smp`]: threads on processors that they share, under RR, Linux 2.4 and today's scheduler; words to wait
 //!   on ([`SimWord`]).
 //!

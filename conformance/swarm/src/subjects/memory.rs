@@ -10,7 +10,7 @@ use foregather_dsm::node::{Node, PageStore, Requester, serve};
 use foregather_dsm::protocol::{FlagId, Homes, Hosts, LockId, Server, Want};
 use foregather_dsm::{Access, Minipage};
 use foregather_machine::{Cause, Clock, Error, Fabric, Nanos, Rank};
-use foregather_sim::cluster::{CardMistake, Cluster, ClusterSpec, Lane};
+use foregather_sim::cluster::{Cluster, ClusterSpec, Lane, NicMistake};
 use foregather_sim::event::Heap;
 use foregather_sim::smp::SmpCpu;
 use foregather_wait::{Policy, Waiter};
@@ -121,7 +121,7 @@ pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> RunReport {
         spec.detection = us(50) + draw.span(us(2_000));
     }
     if planted == Some(Plant::NoResend) {
-        worlds::plant_in_card(&mut spec, CardMistake::NoResend);
+        worlds::plant_in_nic(&mut spec, NicMistake::NoResend);
     }
     over(spec, &plan)
 }
@@ -155,7 +155,7 @@ fn over(spec: ClusterSpec, plan: &Plan) -> RunReport {
     });
     let mut stuck: Vec<String> = report.deadlocked.iter().map(ToString::to_string).collect();
     // Credits exist so that this does not happen.
-    stuck.extend((report.dropped > 0).then(|| format!("cards dropped {} frames for want of room", report.dropped)));
+    stuck.extend((report.dropped > 0).then(|| format!("NICs dropped {} frames for want of room", report.dropped)));
     RunReport { trace: report.trace, end: verdict(stuck, report.outputs.into_iter().flatten()), drawn }
 }
 

@@ -100,9 +100,9 @@ fn lock(stage: &Scenario, lock: u32) -> Result<f64> {
 /// From one program to another that polls, a message of `bytes` bytes, its header of 32 bytes included, in
 /// microseconds.
 fn message(stage: &Scenario, bytes: usize) -> Result<f64> {
-    let spec = ClusterSpec { limit: Nanos::MAX, ..ClusterSpec::new(2, 1, stage.machine(), stage.card) };
+    let spec = ClusterSpec { limit: Nanos::MAX, ..ClusterSpec::new(2, 1, stage.machine(), stage.nic) };
     let cluster = Cluster::<Heap>::new(spec).map_err(anyhow::Error::msg)?;
-    let bytes = bytes - stage.card.framing as usize;
+    let bytes = bytes - stage.nic.framing as usize;
     let report = cluster.run(async |lane| {
         let here = lane.here();
         let peer = Address { rank: 1 - here.rank, ..here };

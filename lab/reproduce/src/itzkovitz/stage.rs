@@ -9,7 +9,7 @@ use foregather_dsm::protocol::{Counts, Homes, Server};
 use foregather_dsm::replay::{Player, Profile, Sizes, TimeSpent};
 use foregather_machine::{Costs, Error, LogGp, LogGpVariant, Member, Nanos};
 use foregather_message::{Messenger, Settings};
-use foregather_sim::cluster::{Card, Cluster, ClusterSpec, Lane, Notice, Sweeps};
+use foregather_sim::cluster::{Cluster, ClusterSpec, Lane, Nic, Notice, Sweeps};
 use foregather_sim::event::Heap;
 use foregather_sim::smp::{MachineSpec, Prices, Scheduler, SmpCpu, Ties};
 use foregather_wait::{Policy, Waiter};
@@ -26,7 +26,7 @@ const LOCKS: u32 = 4_096;
 /// How hosts, network and system behave.
 #[derive(Clone, Debug)]
 pub(super) struct Scenario {
-    pub(super) card: Card,
+    pub(super) nic: Nic,
     pub(super) prices: Prices,
     pub(super) profile: Profile,
     pub(super) barrier: Barrier,
@@ -65,7 +65,7 @@ impl Scenario {
             look: Nanos(500),
         };
         Self {
-            card: Card { interrupt: WAKE_1999, ..Card::FM_MYRINET },
+            nic: Nic { interrupt: WAKE_1999, ..Nic::FM_MYRINET },
             prices,
             profile: Profile { residual: RESIDUAL, ..Profile::MILLIPAGE_1999 },
             barrier: Barrier::Dissemination,
@@ -84,7 +84,7 @@ impl Scenario {
         let us = Nanos::from_us;
         let sweeps = Sweeps { usual: us(1_000), early: us(50), late: us(3_000), one_in: 10 };
         let mut stage = Self::event_driven_1999();
-        stage.card.notice = Notice::Sweeps(sweeps);
+        stage.nic.notice = Notice::Sweeps(sweeps);
         stage
     }
 
@@ -100,9 +100,9 @@ impl Scenario {
             byte_ps: 196,
             variant: LogGpVariant::SenderOnly,
         };
-        let card = Card { interrupt: Nanos(15_000), ..Card::loggp(model) };
+        let nic = Nic { interrupt: Nanos(15_000), ..Nic::loggp(model) };
         let prices = Prices::measured(&Costs::TYPICAL);
-        Self { card, prices, profile: Profile::USERFAULT_2025, ..Self::event_driven_1999() }
+        Self { nic, prices, profile: Profile::USERFAULT_2025, ..Self::event_driven_1999() }
     }
 
     /// A host.
@@ -112,7 +112,7 @@ impl Scenario {
     }
 
     fn spec(&self, hosts: u32) -> ClusterSpec {
-        let spec = ClusterSpec::new(hosts, LANES, self.machine(), self.card);
+        let spec = ClusterSpec::new(hosts, LANES, self.machine(), self.nic);
         ClusterSpec { limit: Nanos::MAX, seed: self.seed, ..spec }
     }
 }

@@ -8,7 +8,7 @@ use anyhow::Result;
 use foregather_machine::{Clock, Member, Nanos};
 use foregather_message::{Messenger, Path};
 use foregather_sim::cluster::raw::Registration;
-use foregather_sim::cluster::{Activity, Card, ClusterSpec};
+use foregather_sim::cluster::{Activity, ClusterSpec, Nic};
 
 /// From that size on the throughput is compared.
 const LONG: usize = 32 << 10;
@@ -117,8 +117,8 @@ const SWEEP: Points = Points {
 };
 
 fn buffered(spec: &ClusterSpec, buffer: u32, bytes: usize) -> Result<f64> {
-    let card = Card { buffer, ..spec.card };
-    Ok(half(&ClusterSpec { card, ..spec.clone() }, Path::Buffered, bytes)?.as_us())
+    let nic = Nic { buffer, ..spec.nic };
+    Ok(half(&ClusterSpec { nic, ..spec.clone() }, Path::Buffered, bytes)?.as_us())
 }
 
 /// Of each buffer, the time for the small messages as a multiple of the best buffer's; and the buffer that is
@@ -152,24 +152,24 @@ pub(super) fn figure7(_: &Trial, found: &mut Findings) -> Result<()> {
     found.answer("fig7-best-buffer", number(f64::from(over_all), format!("{why} {}", words(sums))));
     let (longest, sums) = best(&spec, &SMALL[4..])?;
     found.answer("fig7-best-buffer-long", number(f64::from(longest), format!("times the best one: {}", words(sums))));
-    let card = spec.card;
+    let nic = spec.nic;
     let others = [
-        ("a wire of ten times the rate", Card { wire_ps: card.wire_ps / 10, ..card }),
-        ("no switch", Card { store_and_forward: false, ..card }),
+        ("a wire of ten times the rate", Nic { wire_ps: nic.wire_ps / 10, ..nic }),
+        ("no switch", Nic { store_and_forward: false, ..nic }),
         (
-            "a card of half the price",
-            Card {
-                post: card.post.percent(50),
-                reap: card.reap.percent(50),
-                receive: card.receive.percent(50),
-                fragment: card.fragment.percent(50),
-                ..card
+            "a NIC of half the price",
+            Nic {
+                post: nic.post.percent(50),
+                reap: nic.reap.percent(50),
+                receive: nic.receive.percent(50),
+                fragment: nic.fragment.percent(50),
+                ..nic
             },
         ),
     ];
     let mut got = Vec::new();
-    for (name, card) in others {
-        got.push((name, best(&ClusterSpec { card, ..spec.clone() }, &SMALL)?.0));
+    for (name, nic) in others {
+        got.push((name, best(&ClusterSpec { nic, ..spec.clone() }, &SMALL)?.0));
     }
     let words: Vec<_> = got.iter().map(|(name, buffer)| format!("{name}: {buffer} B")).collect();
     let others = got.iter().filter(|of| of.1 != over_all).count();

@@ -113,7 +113,7 @@ pub(super) fn layered(spec: &ClusterSpec, path: Path, bytes: usize, rounds: u32)
     Ok(PingPong { half: Nanos(elapsed.0 / u64::from(2 * rounds)), elapsed, computed })
 }
 
-/// The same by the card alone.
+/// The same by the NIC alone.
 pub(super) fn bare(spec: &ClusterSpec, registration: Registration, bytes: usize, rounds: u32) -> Result<PingPong> {
     ping_pong::<Heap>(spec, bytes, rounds, registration).map_err(anyhow::Error::msg)
 }
@@ -123,7 +123,7 @@ pub(super) fn half(spec: &ClusterSpec, path: Path, bytes: usize) -> Result<Nanos
     Ok(steady(ROUNDS, |rounds| layered(spec, path, bytes, rounds))?.half)
 }
 
-/// Half a round trip by the card alone.
+/// Half a round trip by the NIC alone.
 pub(super) fn raw(spec: &ClusterSpec, registration: Registration, bytes: usize) -> Result<Nanos> {
     Ok(steady(ROUNDS, |rounds| bare(spec, registration, bytes, rounds))?.half)
 }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use foregather_machine::{Address, Clock, Error, Fabric, Member, Nanos};
 use foregather_message::{Cheaper, Messenger, Mode, Path, Receive, Settings};
 use foregather_results::{Passage, Spell, Timeline};
-use foregather_sim::cluster::{Activity, Card, ClusterSpec, Stroke};
+use foregather_sim::cluster::{Activity, ClusterSpec, Nic, Stroke};
 use foregather_wait::Policy;
 
 /// A vector of figure 4, in bytes; each lies in a page.
@@ -97,8 +97,8 @@ pub(super) fn figure5(_: &Trial, found: &mut Findings) -> Result<()> {
 /// The strokes of two nodes as a timeline of three.
 fn timeline(name: &str, title: &str, shows: &str, strokes: &[Stroke]) -> Timeline {
     let node = |rank: u32| 2 * rank;
-    let card = ClusterSpec::namyst1999(2, 1).card;
-    let packets: Vec<Passage> = [0, 1].into_iter().flat_map(|rank| passages(strokes, rank, node, &card)).collect();
+    let nic = ClusterSpec::namyst1999(2, 1).nic;
+    let packets: Vec<Passage> = [0, 1].into_iter().flat_map(|rank| passages(strokes, rank, node, &nic)).collect();
     let did = |what| match what {
         Activity::Register | Activity::Forget => Some("registered"),
         Activity::Copy => Some("copied"),
@@ -125,14 +125,14 @@ fn timeline(name: &str, title: &str, shows: &str, strokes: &[Stroke]) -> Timelin
 
 /// What `rank` sends: each message to the switch, and on from there as soon as its first fragment is whole
 /// and the wire is free.
-fn passages(strokes: &[Stroke], rank: u32, node: impl Fn(u32) -> u32, card: &Card) -> Vec<Passage> {
+fn passages(strokes: &[Stroke], rank: u32, node: impl Fn(u32) -> u32, nic: &Nic) -> Vec<Passage> {
     let mut all = Vec::new();
     let mut free = Nanos::ZERO;
     // Messages between two lanes keep their order.
     for (wire, arrival) in of(strokes, rank, Activity::Wire).zip(of(strokes, 1 - rank, Activity::Arrive)) {
-        let first = u64::from(wire.bytes.min(card.cut)) + u64::from(card.framing);
-        let whole = (wire.from + Nanos(first * card.wire_ps / 1_000)).min(wire.to) + card.latency;
-        let (begins, ends) = (whole.max(free), arrival.from - card.fragment);
+        let first = u64::from(wire.bytes.min(nic.cut)) + u64::from(nic.framing);
+        let whole = (wire.from + Nanos(first * nic.wire_ps / 1_000)).min(wire.to) + nic.latency;
+        let (begins, ends) = (whole.max(free), arrival.from - nic.fragment);
         free = ends;
         let kind = match wire.bytes {
             0 => "null",
@@ -198,7 +198,7 @@ fn flow(burst: u32, answered: bool, late: Nanos) -> Result<Flow> {
 /// How many frames are lost if `beyond` more are posted than there are receives, and how many arrive.
 fn unasked(beyond: u32) -> Result<(u64, u64)> {
     let spec = spinning();
-    let posts = spec.card.credits + spec.card.spare + beyond;
+    let posts = spec.nic.credits + spec.nic.spare + beyond;
     let played = simulate(spec, async |lane| {
         let peer = Address { rank: 1 - lane.rank(), lane: 0 };
         if lane.rank() == 0 {

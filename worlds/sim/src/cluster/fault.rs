@@ -1,7 +1,7 @@
 //! The faults of nodes and between them, by name: loss, replay, clog, partition, pause. The words are those
 //! of [`net`](crate::net).
 //!
-//! A fault delays messages and never disorders those between two lanes, since the card resends and numbers
+//! A fault delays messages and never disorders those between two lanes, since the NIC resends and numbers
 //! them.
 use crate::net::Pause;
 use foregather_machine::{Nanos, Rank};
@@ -31,31 +31,31 @@ pub struct Partition {
 /// Faults, each off unless said otherwise. Rates are in parts per million.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// Messages that are lost on the wire, once or several times. The card sends them again after
+    /// Messages that are lost on the wire, once or several times. The NIC sends them again after
     /// [`Faults::resend`], and later messages between these two lanes stay behind them.
     pub loss_ppm: u32,
-    /// After how long a card takes a message for lost.
+    /// After how long a NIC takes a message for lost.
     pub resend: Nanos,
-    /// Messages that arrive a second time, after [`Faults::resend`]. The card drops the second one by its
+    /// Messages that arrive a second time, after [`Faults::resend`]. The NIC drops the second one by its
     /// number.
     pub replay_ppm: u32,
     /// Pairs of nodes that do not reach each other.
     pub clogs: Vec<Clog>,
     /// Sets of nodes that do not reach each other.
     pub partitions: Vec<Partition>,
-    /// Nodes whose threads all stand still. Their cards do not.
+    /// Nodes whose threads all stand still. Their NICs do not.
     pub pauses: Vec<Pause>,
     /// How often a fault point says yes ([`Park::sometimes`](foregather_machine::Park::sometimes)).
     pub points_ppm: u32,
     /// Decides which messages are hit, and which questions of fault points get a yes.
     pub seed: u64,
-    /// The cards' mistake, for tests of tests.
-    pub planted: Option<CardMistake>,
+    /// The NICs' mistake, for tests of tests.
+    pub planted: Option<NicMistake>,
 }
 
-/// A mistake of the cards: programs that wait for a message must notice.
+/// A mistake of the NICs: programs that wait for a message must notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CardMistake {
+pub enum NicMistake {
     /// A message that is lost is not sent again.
     NoResend,
     /// A message that comes twice is delivered twice.

@@ -1,4 +1,4 @@
-//! A thread's lane: the verbs of [`Fabric`] on a card.
+//! A thread's lane: the verbs of [`Fabric`] on a NIC.
 use super::cluster_event::{ClusterEvent, Frame, Payload};
 use super::lane_state::Exposed;
 use super::report::Report;
@@ -67,12 +67,12 @@ impl<'s, Q: Queue> Lane<'s, Q> {
 
     /// Sends a frame if there is room for it.
     fn frame(&self, to: u32, head: u32, bytes: Box<[u8]>) -> bool {
-        let (cluster, card) = (self.cluster, &self.cluster.spec.card);
-        if !card.drops && !self.has_room(to) {
+        let (cluster, nic) = (self.cluster, &self.cluster.spec.nic);
+        if !nic.drops && !self.has_room(to) {
             return false;
         }
-        self.work(Activity::Copy, 1, bytes.len(), card.copy(bytes.len()));
-        let ready = self.work(Activity::Post, 1, bytes.len(), card.post);
+        self.work(Activity::Copy, 1, bytes.len(), nic.copy(bytes.len()));
+        let ready = self.work(Activity::Post, 1, bytes.len(), nic.post);
         let length = bytes.len() as u32;
         cluster.send((self.number, to), Payload::Frame(Frame { head, bytes }), length, ready);
         true
@@ -83,7 +83,7 @@ impl<'s, Q: Queue> Lane<'s, Q> {
         let cluster = self.cluster;
         let mut ways = cluster.desks[self.number as usize].ways.borrow_mut();
         let way = ways.entry(to).or_default();
-        let admitted = way.admits(self.cpu.now(), cluster.spec.card.room());
+        let admitted = way.admits(self.cpu.now(), cluster.spec.nic.room());
         if let Some(at) = way.next_release().filter(|_| !admitted) {
             cluster.foresee(at, ClusterEvent::Room(self.number));
         }
@@ -132,21 +132,21 @@ impl<'s, Q: Queue> Fabric for Lane<'s, Q> {
         self.cluster.address(self.number)
     }
     fn limits(&self) -> Limits {
-        self.cluster.spec.card.limits(self.cluster.spec.threads)
+        self.cluster.spec.nic.limits(self.cluster.spec.threads)
     }
     fn costs(&self) -> FabricCosts {
-        self.cluster.spec.card.costs()
+        self.cluster.spec.nic.costs()
     }
 
     fn post(&self, to: Address, head: u32, bytes: &[u8]) -> Result<bool, Error> {
-        let room = self.cluster.spec.card.inline as usize;
+        let room = self.cluster.spec.nic.inline as usize;
         if bytes.len() > room {
             return Self::too_long("an inline frame", bytes.len(), room);
         }
         Ok(self.frame(self.peer(to)?, head, bytes.into()))
     }
     fn write_with<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R {
-        let length = self.cluster.spec.card.buffer as usize;
+        let length = self.cluster.spec.nic.buffer as usize;
         let number = self.cluster.number(to);
         let take =
             || std::mem::take(&mut self.cluster.desks[self.number as usize].ways.borrow_mut().entry(number).or_default().filling);
@@ -158,7 +158,7 @@ impl<'s, Q: Queue> Fabric for Lane<'s, Q> {
         result
     }
     fn post_filled(&self, to: Address, head: u32, len: usize) -> Result<bool, Error> {
-        let room = self.cluster.spec.card.buffer as usize;
+        let room = self.cluster.spec.nic.buffer as usize;
         if len > room {
             return Self::too_long("a static buffer", len, room);
         }
@@ -182,14 +182,14 @@ impl<'s, Q: Queue> Fabric for Lane<'s, Q> {
         inbox.first(self.cluster.number(from)).map(|frame| read(frame.head, &frame.bytes))
     }
     fn release(&self, from: Address) {
-        let (cluster, card) = (self.cluster, &self.cluster.spec.card);
+        let (cluster, nic) = (self.cluster, &self.cluster.spec.nic);
         let from = cluster.number(from);
         let Some(frame) = cluster.desks[self.number as usize].inbox.borrow_mut().take(from) else { return };
         let length = frame.bytes.len();
-        self.work(Activity::Complete, 0, length, card.reap);
-        self.work(Activity::Copy, 1, length, card.copy(length));
-        let known = self.work(Activity::Receive, 1, 0, card.receive) + card.latency;
-        if !card.drops {
+        self.work(Activity::Complete, 0, length, nic.reap);
+        self.work(Activity::Copy, 1, length, nic.copy(length));
+        let known = self.work(Activity::Receive, 1, 0, nic.receive) + nic.latency;
+        if !nic.drops {
             let mut ways = cluster.desks[from as usize].ways.borrow_mut();
             if ways.entry(self.number).or_default().release(known) {
                 cluster.foresee(known, ClusterEvent::Room(from));
@@ -218,19 +218,19 @@ impl<'s, Q: Queue> Fabric for Lane<'s, Q> {
         self.read(from, key, into)
     }
     fn progress(&self) -> bool {
-        let (cluster, card) = (self.cluster, &self.cluster.spec.card);
+        let (cluster, nic) = (self.cluster, &self.cluster.spec.nic);
         let next = || cluster.desks[self.number as usize].requests.borrow_mut().pop_front();
         let mut helped = false;
         while let Some(request) = next() {
-            self.work(Activity::Complete, 0, 0, card.reap);
-            self.work(Activity::Receive, 1, 0, card.receive);
+            self.work(Activity::Complete, 0, 0, nic.reap);
+            self.work(Activity::Receive, 1, 0, nic.receive);
             let (bytes, pieces) = {
                 let exposed = cluster.desks[self.number as usize].exposed.borrow();
                 exposed.get(&request.key).map_or((0, 0), |memory| (memory.bytes.len(), memory.pieces.len()))
             };
-            let posts = card.descriptors(bytes, pieces.max(request.pieces as usize));
-            let ready = self.work(Activity::Post, pieces, bytes, card.post * u64::from(posts));
-            cluster.serve(self.number, &request, ready - card.post * u64::from(posts - 1), card.post);
+            let posts = nic.descriptors(bytes, pieces.max(request.pieces as usize));
+            let ready = self.work(Activity::Post, pieces, bytes, nic.post * u64::from(posts));
+            cluster.serve(self.number, &request, ready - nic.post * u64::from(posts - 1), nic.post);
             helped = true;
         }
         helped
@@ -243,8 +243,8 @@ impl<'s, Q: Queue> Fabric for Lane<'s, Q> {
     fn leave(&self) {
         let desk = &self.cluster.desks[self.number as usize];
         if !desk.leaving.replace(true) {
-            let ready = self.work(Activity::Post, 0, 0, self.cluster.spec.card.post);
-            self.cluster.foresee(ready + self.cluster.spec.card.latency, ClusterEvent::Leaves(self.number));
+            let ready = self.work(Activity::Post, 0, 0, self.cluster.spec.nic.post);
+            self.cluster.foresee(ready + self.cluster.spec.nic.latency, ClusterEvent::Leaves(self.number));
         }
     }
     fn has_left(&self, peer: Address) -> bool {

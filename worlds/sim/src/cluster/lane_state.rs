@@ -27,7 +27,7 @@ pub(super) struct LaneState {
     pub(super) flying: Cell<u32>,
     pub(super) leaving: Cell<bool>,
     pub(super) left: Cell<bool>,
-    /// For programs that drive the card by themselves: receives posted, messages come, descriptors served.
+    /// For programs that drive the NIC by themselves: receives posted, messages come, descriptors served.
     pub(super) receives: Cell<u32>,
     pub(super) came: Cell<u32>,
 }

@@ -4,9 +4,9 @@ use foregather_machine::{Nanos, SplitMix};
 /// How a sleeping thread learns of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// The card interrupts: at once.
+    /// The NIC interrupts: at once.
     Interrupt,
-    /// The card cannot interrupt, so a thread must poll. While a processor of the node is idle that is at
+    /// The NIC cannot interrupt, so a thread must poll. While a processor of the node is idle that is at
     /// once, since a thread of the lowest priority polls there; beside computing threads it is only when a
     /// timer lets a thread of high priority poll (Itzkovitz & Schuster 1999 §3.5).
     Sweeps(Sweeps),

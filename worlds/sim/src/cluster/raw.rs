@@ -32,21 +32,21 @@ pub struct PingPong {
 impl<Q: Queue> Lane<'_, Q> {
     /// Posts receives for one message of that length.
     fn raw_receive(&self, bytes: usize) {
-        let card = &self.cluster.spec.card;
-        let descriptors = card.descriptors(bytes, 1);
-        self.work(Activity::Receive, 1, bytes, card.receive * u64::from(descriptors));
+        let nic = &self.cluster.spec.nic;
+        let descriptors = nic.descriptors(bytes, 1);
+        self.work(Activity::Receive, 1, bytes, nic.receive * u64::from(descriptors));
         let receives = &self.cluster.desks[self.number as usize].receives;
         receives.set(receives.get() + descriptors);
     }
 
     fn raw_send(&self, to: Address, bytes: usize) {
-        let card = &self.cluster.spec.card;
-        let descriptors = card.descriptors(bytes, 1) as usize;
+        let nic = &self.cluster.spec.nic;
+        let descriptors = nic.descriptors(bytes, 1) as usize;
         let (share, mut rest) = (bytes.div_ceil(descriptors), bytes);
         for number in 1..=descriptors {
             let part = share.min(rest);
             rest -= part;
-            let ready = self.work(Activity::Post, 1, part, card.post);
+            let ready = self.work(Activity::Post, 1, part, nic.post);
             let load = Payload::Raw { last: number == descriptors };
             self.cluster.send((self.number, self.cluster.number(to)), load, part as u32, ready);
         }
@@ -58,12 +58,12 @@ impl<Q: Queue> Lane<'_, Q> {
         let take = || came.get().checked_sub(1).map(|rest| came.set(rest));
         let why = WaitContext::new("raw", self.rank()).of(peer.rank);
         self.cluster.spec.wait.wait(&self.cpu, self.bell(), why, take).await?;
-        self.work(Activity::Complete, 1, 0, self.cluster.spec.card.reap);
+        self.work(Activity::Complete, 1, 0, self.cluster.spec.nic.reap);
         Ok(())
     }
 }
 
-/// Two nodes send a message of `bytes` bytes to and fro `rounds` times, by the card alone. The first thread
+/// Two nodes send a message of `bytes` bytes to and fro `rounds` times, by the NIC alone. The first thread
 /// of each node does that; any others only compute.
 ///
 /// # Errors

@@ -1,6 +1,6 @@
-//! Reading a peer's memory, and making one's own known to the card.
+//! Reading a peer's memory, and making one's own known to the NIC.
 //!
-//! On a card that reads by itself that is a request and its answer. On VIA the reader posts receives for its
+//! On a NIC that reads by itself that is a request and its answer. On VIA the reader posts receives for its
 //! pieces and sends a request; the other side answers in [`progress`](foregather_machine::Fabric::progress),
 //! by one descriptor that gathers the memory that it exposes.
 use super::cluster_event::Payload;
@@ -37,20 +37,20 @@ impl<Q: Queue> Asked<'_, '_, Q> {
 }
 
 impl<Q: Queue> Lane<'_, Q> {
-    /// Makes `bytes` bytes in one piece known to the card.
+    /// Makes `bytes` bytes in one piece known to the NIC.
     pub fn register(&self, bytes: usize) {
-        let card = &self.cluster.spec.card;
-        self.work(Activity::Register, 1, bytes, card.paging(card.register, bytes));
+        let nic = &self.cluster.spec.nic;
+        self.work(Activity::Register, 1, bytes, nic.paging(nic.register, bytes));
     }
 
-    /// Makes the card forget them.
+    /// Makes the NIC forget them.
     pub fn forget(&self, bytes: usize) {
-        let card = &self.cluster.spec.card;
-        self.work(Activity::Forget, 1, bytes, card.paging(card.forget, bytes));
+        let nic = &self.cluster.spec.nic;
+        self.work(Activity::Forget, 1, bytes, nic.paging(nic.forget, bytes));
     }
 
     pub(super) async fn read(&self, from: Address, Key(key): Key, into: &mut [&mut [u8]]) -> Result<(), Error> {
-        let (cluster, card) = (self.cluster, &self.cluster.spec.card);
+        let (cluster, nic) = (self.cluster, &self.cluster.spec.nic);
         let peer = self.peer(from)?;
         let pieces: Vec<usize> = into.iter().map(|piece| piece.len()).collect();
         let length: usize = pieces.iter().sum();
@@ -59,8 +59,8 @@ impl<Q: Queue> Lane<'_, Q> {
         let asked = Asked { lane: self, ticket: desk.number(), pieces };
         desk.reads.borrow_mut().insert(asked.ticket, ReadProgress::Asked);
         let count = asked.pieces.len();
-        self.work(Activity::Receive, count, length, card.receive * u64::from(card.descriptors(length, count)));
-        let ready = self.work(Activity::Post, 0, 0, card.post);
+        self.work(Activity::Receive, count, length, nic.receive * u64::from(nic.descriptors(length, count)));
+        let ready = self.work(Activity::Post, 0, 0, nic.post);
         cluster.send((self.number, peer), Payload::Request { key, ticket: asked.ticket, pieces: count as u32 }, 0, ready);
         let why = WaitContext::new("get", self.here().rank).of(from.rank);
         let look = || {
@@ -69,7 +69,7 @@ impl<Q: Queue> Lane<'_, Q> {
             asked.look()
         };
         let (came, _) = cluster.spec.wait.wait(&self.cpu, self.bell(), why, look).await?;
-        self.work(Activity::Complete, count, length, card.reap);
+        self.work(Activity::Complete, count, length, nic.reap);
         let Some(bytes) = came.filter(|bytes| bytes.len() >= length) else {
             return Err(Cause::Unexposed { rank: from.rank }.into());
         };

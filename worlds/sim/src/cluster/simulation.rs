@@ -1,4 +1,4 @@
-//! The cluster itself: its machines, cards and lanes, and its main loop.
+//! The cluster itself: its machines, NICs and lanes, and its main loop.
 use super::cluster_event::ClusterEvent;
 use super::lane_state::LaneState;
 use super::notice::Timer;
@@ -61,7 +61,7 @@ impl<Q: Queue> Cluster<Q> {
             nodes: (0..nodes).map(node).collect(),
             desks: (0..nodes * threads).map(|_| LaneState::default()).collect(),
             rosters: (0..threads).map(|_| SharedLines::own(nodes as usize + 1)).collect(),
-            wires: Wires::new(spec.card, nodes),
+            wires: Wires::new(spec.nic, nodes),
             timers: (0..nodes).map(|rank| RefCell::new(Timer::new(SplitMix::mix(spec.seed ^ u64::from(rank) << 32)))).collect(),
             foreseen: RefCell::default(),
             touched: RefCell::default(),

@@ -1,6 +1,6 @@
 //! The specification of a cluster: how many nodes, what they are, and what lies between them.
-use super::card::Card;
 use super::fault::Faults;
+use super::nic::Nic;
 use crate::smp::{Linux24, MachineSpec, Prices, Scheduler, Ties};
 use foregather_machine::{Nanos, Rank};
 use foregather_wait::Policy;
@@ -15,7 +15,7 @@ pub struct ClusterSpec {
     /// The machine of each node.
     pub machine: MachineSpec,
     /// Its connection.
-    pub card: Card,
+    pub nic: Nic,
     /// How a read ([`Fabric::get`](foregather_machine::Fabric::get)) waits. The layers above choose how other
     /// waits do.
     pub wait: Policy,
@@ -56,42 +56,29 @@ impl ClusterSpec {
         };
         let scheduler = Scheduler::Linux24(Linux24 { tick: Nanos::from_ms(10), ..Linux24::LINUX_2_2 });
         let machine = MachineSpec { cpus: 1, prices, scheduler, ties: Ties::ArriveFirst, resolution: Nanos(1) };
-        Self::new(nodes, threads, machine, Card::VIA_FAST_ETHERNET)
+        Self::new(nodes, threads, machine, Nic::VIA_FAST_ETHERNET)
     }
 
-    /// `nodes` such machines with `threads` threads each, connected by such cards; nothing fails, nothing is
+    /// `nodes` such machines with `threads` threads each, connected by such NICs; nothing fails, nothing is
     /// recorded.
-    pub fn new(nodes: u32, threads: u32, machine: MachineSpec, card: Card) -> Self {
+    pub fn new(nodes: u32, threads: u32, machine: MachineSpec, nic: Nic) -> Self {
         let wait = Policy::TwoPhase { spin: machine.prices.wake_idle * 2 };
         let (faults, seed) = (Faults::default(), 1);
         let (detection, limit) = (Nanos::from_ms(1), Nanos::from_ms(100_000));
-        Self {
-            nodes,
-            threads,
-            machine,
-            card,
-            wait,
-            jitter: Nanos::ZERO,
-            detection,
-            deaths: vec![],
-            faults,
-            limit,
-            seed,
-            spans: 0,
-        }
+        Self { nodes, threads, machine, nic, wait, jitter: Nanos::ZERO, detection, deaths: vec![], faults, limit, seed, spans: 0 }
     }
 
     /// Checks the specification; the error says what is wrong, and what to change.
     pub(super) fn check(&self) -> Result<(), String> {
         let lanes = u64::from(self.nodes) * u64::from(self.threads);
         let cpus = u64::from(self.nodes) * u64::from(self.machine.cpus);
-        let card = &self.card;
+        let nic = &self.nic;
         if self.machine.cpus == 0 || self.machine.cpus > MachineSpec::MOST_CPUS {
             Err(format!("{} processors: a node has 1 to {}", self.machine.cpus, MachineSpec::MOST_CPUS))
         } else if lanes == 0 || lanes > MOST || cpus > MOST {
             Err(format!("{lanes} threads on {cpus} processors: a cluster has 1 to {MOST} of either"))
-        } else if card.cut == 0 || card.longest == 0 || card.gather == 0 || card.page == 0 || card.credits == 0 {
-            Err("a card whose fragments, messages, lists, pages or credits are 0: all must be more".into())
+        } else if nic.cut == 0 || nic.longest == 0 || nic.gather == 0 || nic.page == 0 || nic.credits == 0 {
+            Err("a NIC whose fragments, messages, lists, pages or credits are 0: all must be more".into())
         } else if let Some((rank, _)) = self.deaths.iter().find(|(rank, _)| *rank >= self.nodes) {
             Err(format!("node {rank} is to die: there are only {}", self.nodes))
         } else {

@@ -1,4 +1,4 @@
-//! Which thread, card or wire did what when in a cluster: the strokes of a timeline like figures 4 and 5 of
+//! Which thread, NIC or wire did what when in a cluster: the strokes of a timeline like figures 4 and 5 of
 //! Namyst et al. 1999.
 use foregather_machine::{Address, Nanos};
 use std::cell::RefCell;
@@ -8,8 +8,8 @@ use std::cell::RefCell;
 pub enum Actor {
     /// The thread itself, on a processor.
     Thread,
-    /// The card of its node.
-    Card,
+    /// The NIC of its node.
+    Nic,
     /// The wire from its node.
     Wire,
 }
@@ -18,9 +18,9 @@ foregather_machine::named! {
     /// The activity of a stroke.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Activity {
-        /// Memory was made known to the card.
+        /// Memory was made known to the NIC.
         Register = "register",
-        /// Memory was forgotten by the card.
+        /// Memory was forgotten by the NIC.
         Forget = "deregister",
         /// Data were copied to or from a static buffer or a descriptor.
         Copy = "copy",

@@ -1,6 +1,6 @@
 //! Messages between nodes: how they leave, are disturbed, land, arrive, and ring; and nodes that die.
 use super::cluster_event::{ClusterEvent, Parcel, Payload};
-use super::fault::{CardMistake, MILLION};
+use super::fault::{MILLION, NicMistake};
 use super::lane_state::{ReadProgress, Request};
 use super::notice::Notice;
 use super::simulation::Cluster;
@@ -47,17 +47,17 @@ impl<Q: Queue> Cluster<Q> {
         }
         let flying = &self.desks[from as usize].flying;
         flying.set(flying.get() + 1);
-        let card = &self.spec.card;
+        let nic = &self.spec.nic;
         if source == target {
             let parcel = Parcel { from, to, load, flight: Flight::within(bytes), number: 0 };
-            self.arrive_at(ready + card.fragment * 2 + card.latency, parcel);
+            self.arrive_at(ready + nic.fragment * 2 + nic.latency, parcel);
             return ready;
         }
         let flight = self.wires.leave(source, bytes, ready);
         self.note(from, (Actor::Wire, Activity::Wire), (0, bytes), (flight.begun, flight.left));
         let parcel = Parcel { from, to, load, flight, number: 0 };
-        if card.store_and_forward {
-            self.foresee(flight.at_switch(card), ClusterEvent::Lands(parcel));
+        if nic.store_and_forward {
+            self.foresee(flight.at_switch(nic), ClusterEvent::Lands(parcel));
         } else {
             self.arrive_at(self.wires.land(target, flight), parcel);
         }
@@ -89,7 +89,7 @@ impl<Q: Queue> Cluster<Q> {
             return Some(time);
         }
         while self.hits(faults.loss_ppm) {
-            if faults.planted == Some(CardMistake::NoResend) {
+            if faults.planted == Some(NicMistake::NoResend) {
                 return None;
             }
             time += faults.resend;
@@ -109,7 +109,7 @@ impl<Q: Queue> Cluster<Q> {
 
     /// Has that message come before? Its number is recorded.
     fn came_before(&self, parcel: &Parcel) -> bool {
-        if self.spec.faults.replay_ppm == 0 || self.spec.faults.planted == Some(CardMistake::ReplayDelivered) {
+        if self.spec.faults.replay_ppm == 0 || self.spec.faults.planted == Some(NicMistake::ReplayDelivered) {
             return false;
         }
         let mut ways = self.desks[parcel.from as usize].ways.borrow_mut();
@@ -179,7 +179,7 @@ impl<Q: Queue> Cluster<Q> {
         }
     }
 
-    /// An event of a lane: a polling thread sees it; a sleeping one is told by the card, or when another
+    /// An event of a lane: a polling thread sees it; a sleeping one is told by the NIC, or when another
     /// thread polls for it.
     fn ring(&self, lane: u32) {
         if !self.goes_unnoticed(self.address(lane).rank, lane) {
@@ -189,7 +189,7 @@ impl<Q: Queue> Cluster<Q> {
 
     /// Must the event of a sleeping lane wait until a thread polls? Then it is recorded.
     fn goes_unnoticed(&self, rank: Rank, lane: u32) -> bool {
-        let Notice::Sweeps(sweeps) = self.spec.card.notice else { return false };
+        let Notice::Sweeps(sweeps) = self.spec.nic.notice else { return false };
         if self.nodes[rank as usize].has_idle() || !self.nodes[rank as usize].has_sleeper(&self.desks[lane as usize].bell) {
             return false;
         }
@@ -216,10 +216,10 @@ impl<Q: Queue> Cluster<Q> {
         if self.dead[rank as usize].get() || desk.interrupted.get() {
             return;
         }
-        let price = self.spec.card.interrupt;
+        let price = self.spec.nic.interrupt;
         if let Some(served) = node.ring(&self.engine, &desk.bell, price) {
             desk.interrupted.set(true);
-            self.note(lane, (Actor::Card, Activity::Interrupt), (0, 0), (self.engine.now(), served));
+            self.note(lane, (Actor::Nic, Activity::Interrupt), (0, 0), (self.engine.now(), served));
             self.foresee(served, ClusterEvent::Served(lane));
         }
         self.touch(rank);
@@ -228,11 +228,11 @@ impl<Q: Queue> Cluster<Q> {
     fn arrives(&self, parcel: Parcel) {
         let Parcel { from, to, load, flight, .. } = parcel;
         let desk = &self.desks[to as usize];
-        self.mark(to, Actor::Card, Activity::Arrive, flight.bytes);
+        self.mark(to, Actor::Nic, Activity::Arrive, flight.bytes);
         match load {
             Payload::Frame(frame) => {
                 let mut inbox = desk.inbox.borrow_mut();
-                if self.spec.card.drops && inbox.unreleased(from) >= self.spec.card.room() {
+                if self.spec.nic.drops && inbox.unreleased(from) >= self.spec.nic.room() {
                     return self.drop_one(to, flight.bytes);
                 }
                 self.frames.set(self.frames.get() + 1);
@@ -256,16 +256,16 @@ impl<Q: Queue> Cluster<Q> {
 
     fn drop_one(&self, lane: u32, bytes: u32) {
         self.dropped.set(self.dropped.get() + 1);
-        self.mark(lane, Actor::Card, Activity::Drop, bytes);
+        self.mark(lane, Actor::Nic, Activity::Drop, bytes);
     }
 
-    /// A peer wants to read the memory exposed at `lane`: the card of a reading network sends it by itself,
+    /// A peer wants to read the memory exposed at `lane`: the NIC of a reading network sends it by itself,
     /// else the lane's owner must.
     fn asked(&self, lane: u32, request: Request) {
         let desk = &self.desks[lane as usize];
         if !desk.exposed.borrow().contains_key(&request.key) {
             self.refuse(lane, &request);
-        } else if self.spec.card.reads {
+        } else if self.spec.nic.reads {
             self.serve(lane, &request, self.engine.now(), Nanos::ZERO);
         } else {
             desk.requests.borrow_mut().push_back(request);
@@ -284,7 +284,7 @@ impl<Q: Queue> Cluster<Q> {
         let Some(memory) = exposed.get(&request.key) else { return };
         let (bytes, here) = (memory.bytes.clone(), memory.pieces.len());
         drop(exposed);
-        let descriptors = self.spec.card.descriptors(bytes.len(), here.max(request.pieces as usize));
+        let descriptors = self.spec.nic.descriptors(bytes.len(), here.max(request.pieces as usize));
         let share = bytes.len().div_ceil(descriptors as usize);
         let mut rest = bytes.len();
         for number in 1..=descriptors {
@@ -296,7 +296,7 @@ impl<Q: Queue> Cluster<Q> {
                 Payload::Part
             };
             let sent = self.send((lane, request.by), load, part as u32, first + apart * u64::from(number - 1));
-            self.note(lane, (Actor::Card, Activity::Sent), (here as u32, part as u32), (sent, sent));
+            self.note(lane, (Actor::Nic, Activity::Sent), (here as u32, part as u32), (sent, sent));
         }
     }
 

@@ -1,14 +1,14 @@
-//! Cards and wires: which are busy until when. A message is cut into fragments, which follow each other
-//! through the sending card, its wire, the switch, the receiver's wire and card, all five at work at the same
+//! NICs and wires: which are busy until when. A message is cut into fragments, which follow each other
+//! through the sending NIC, its wire, the switch, the receiver's wire and NIC, all five at work at the same
 //! time.
-use super::card::Card;
+use super::nic::Nic;
 use foregather_machine::{Nanos, Rank};
 use std::cell::Cell;
 
-/// The cards and wires of all nodes.
+/// The NICs and wires of all nodes.
 pub(super) struct Wires {
-    card: Card,
-    /// By node: until when its card prepares, its wire carries away, its wire brings, its card takes in.
+    nic: Nic,
+    /// By node: until when its NIC prepares, its wire carries away, its wire brings, its NIC takes in.
     busy: Box<[[Cell<Nanos>; 4]]>,
 }
 
@@ -29,19 +29,19 @@ pub(super) struct Flight {
 }
 
 impl Flight {
-    /// The flight of a message that a card keeps within its node.
+    /// The flight of a message that a NIC keeps within its node.
     pub(super) fn within(bytes: u32) -> Self {
         Self { bytes, ..Self::default() }
     }
 
     /// When its first fragment, or the first bits of it, can be at the receiver's wire.
-    pub(super) fn at_switch(&self, card: &Card) -> Nanos {
-        self.begun + card.wire(self.bytes.min(card.cut)) + card.latency
+    pub(super) fn at_switch(&self, nic: &Nic) -> Nanos {
+        self.begun + nic.wire(self.bytes.min(nic.cut)) + nic.latency
     }
 
     /// Each fragment's bytes, when it was prepared, and when it had left.
-    fn fragments(self, card: &Card) -> impl Iterator<Item = (u32, Nanos, Nanos)> {
-        let (cut, fragment, card) = (card.cut, card.fragment, *card);
+    fn fragments(self, nic: &Nic) -> impl Iterator<Item = (u32, Nanos, Nanos)> {
+        let (cut, fragment, nic) = (nic.cut, nic.fragment, *nic);
         let count = self.bytes.div_ceil(cut).max(1);
         let (mut prepared, mut left) = (self.prepared, self.begun);
         (0..count).map(move |number| {
@@ -49,42 +49,42 @@ impl Flight {
                 prepared += fragment;
             }
             let bytes = (self.bytes - number * cut).min(cut);
-            left = left.max(prepared) + card.wire(bytes);
+            left = left.max(prepared) + nic.wire(bytes);
             (bytes, prepared, left)
         })
     }
 }
 
 impl Wires {
-    pub(super) fn new(card: Card, nodes: u32) -> Self {
-        Self { card, busy: (0..nodes).map(|_| Default::default()).collect() }
+    pub(super) fn new(nic: Nic, nodes: u32) -> Self {
+        Self { nic, busy: (0..nodes).map(|_| Default::default()).collect() }
     }
 
     /// A message leaves a node; its descriptor is posted at `ready`.
     pub(super) fn leave(&self, from: Rank, bytes: u32, ready: Nanos) -> Flight {
         let busy = &self.busy[from as usize];
-        let prepared = ready.max(busy[PREPARES].get()) + self.card.fragment;
+        let prepared = ready.max(busy[PREPARES].get()) + self.nic.fragment;
         let begun = prepared.max(busy[CARRIES].get());
         let mut flight = Flight { bytes, prepared, begun, left: begun };
-        let (_, prepared, left) = flight.fragments(&self.card).last().expect("at least one fragment");
+        let (_, prepared, left) = flight.fragments(&self.nic).last().expect("at least one fragment");
         flight.left = left;
         busy[PREPARES].set(prepared);
-        busy[CARRIES].set(left + self.card.gap);
+        busy[CARRIES].set(left + self.nic.gap);
         flight
     }
 
     /// The message reaches the receiver's wire now; returns when it is in memory there.
     pub(super) fn land(&self, to: Rank, flight: Flight) -> Nanos {
-        let (busy, card) = (&self.busy[to as usize], &self.card);
-        if !card.store_and_forward {
+        let (busy, nic) = (&self.busy[to as usize], &self.nic);
+        if !nic.store_and_forward {
             let taken =
-                flight.fragments(card).fold(Nanos::ZERO, |taken, (_, _, left)| taken.max(left + card.latency) + card.fragment);
+                flight.fragments(nic).fold(Nanos::ZERO, |taken, (_, _, left)| taken.max(left + nic.latency) + nic.fragment);
             return taken;
         }
         let (mut brought, mut taken) = (busy[BRINGS].get(), busy[TAKES].get());
-        for (bytes, _, left) in flight.fragments(card) {
-            brought = brought.max(left + card.latency) + card.wire(bytes);
-            taken = taken.max(brought) + card.fragment;
+        for (bytes, _, left) in flight.fragments(nic) {
+            brought = brought.max(left + nic.latency) + nic.wire(bytes);
+            taken = taken.max(brought) + nic.fragment;
         }
         busy[BRINGS].set(brought);
         busy[TAKES].set(taken);
@@ -96,7 +96,7 @@ impl Wires {
 mod tests {
     use super::*;
 
-    const CARD: Card = Card::VIA_FAST_ETHERNET;
+    const CARD: Nic = Nic::VIA_FAST_ETHERNET;
 
     fn one_way(bytes: u32) -> Nanos {
         let wires = Wires::new(CARD, 2);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_without_data_takes_what_the_card_says() {
+    fn a_message_without_data_takes_what_the_nic_says() {
         assert_eq!(one_way(0), CARD.empty() - CARD.post - CARD.reap - CARD.receive);
     }
 
@@ -135,7 +135,7 @@ mod tests {
             byte_ps: 500,
             variant: foregather_machine::LogGpVariant::SenderOnly,
         };
-        let wires = Wires::new(Card::loggp(model), 2);
+        let wires = Wires::new(Nic::loggp(model), 2);
         assert_eq!(wires.land(1, wires.leave(0, 1_000, Nanos(300))), Nanos(300 + 500 + 1_000));
         assert_eq!(wires.leave(0, 0, Nanos::ZERO).begun, Nanos(300 + 500 + 50));
     }

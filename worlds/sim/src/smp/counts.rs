@@ -48,6 +48,6 @@ pub struct Counts {
     pub migrations: u64,
     /// A group had used up its quota.
     pub throttles: u64,
-    /// A card interrupted a processor to wake a sleeping thread.
+    /// A NIC interrupted a processor to wake a sleeping thread.
     pub interrupts: u64,
 }

@@ -13,7 +13,7 @@ impl Fabrics for Kind {
 }
 
 #[test]
-fn every_scheduler_and_card_conforms() {
+fn every_scheduler_and_nic_conforms() {
     for (number, spec) in everything(1, 1).into_iter().enumerate() {
         let late = ClusterSpec { jitter: us(200), seed: number as u64, ..spec };
         fabric::all(&Kind(late), 6);
@@ -26,6 +26,6 @@ fn a_single_processor_conforms() {
 }
 
 #[test]
-fn a_card_that_holds_back_refuses_and_never_loses() {
+fn a_nic_that_holds_back_refuses_and_never_loses() {
     Kind(today(1, 1)).run(Program::Overrun, 20);
 }

@@ -1,8 +1,8 @@
 //! Named faults: messages keep their order and come once, whatever happens to them; and the two planted
-//! mistakes of cards.
+//! mistakes of NICs.
 use super::*;
 use foregather_machine::{Clock, Park};
-use foregather_sim::cluster::{CardMistake, Clog, Faults, Partition};
+use foregather_sim::cluster::{Clog, Faults, NicMistake, Partition};
 use foregather_sim::net::Pause;
 
 const ROUNDS: u32 = 60;
@@ -50,7 +50,7 @@ fn faults_delay_messages_and_neither_lose_nor_double_nor_disorder_them() {
 
 #[test]
 fn a_fault_that_is_off_changes_no_trace() {
-    let other = Faults { resend: us(9), seed: 77, planted: Some(CardMistake::NoResend), ..Faults::default() };
+    let other = Faults { resend: us(9), seed: 77, planted: Some(NicMistake::NoResend), ..Faults::default() };
     let clogged = Faults { clogs: vec![Clog { between: [0, 1], from: us(90_000), length: us(1) }], ..Faults::default() };
     let plain = ClusterSpec { faults: Faults::default(), ..with(Faults::default()) };
     let trace = simulate(plain.clone(), count).trace;
@@ -59,11 +59,11 @@ fn a_fault_that_is_off_changes_no_trace() {
 }
 
 #[test]
-fn cards_with_planted_mistakes_lose_and_double_messages() {
-    let lossy = Faults { loss_ppm: 100_000, planted: Some(CardMistake::NoResend), ..Faults::default() };
+fn nics_with_planted_mistakes_lose_and_double_messages() {
+    let lossy = Faults { loss_ppm: 100_000, planted: Some(NicMistake::NoResend), ..Faults::default() };
     let report = simulate(with(lossy), count);
     assert!(!report.deadlocked.is_empty() || report.outputs.iter().flatten().any(Result::is_err));
-    let doubling = Faults { replay_ppm: 100_000, planted: Some(CardMistake::ReplayDelivered), ..Faults::default() };
+    let doubling = Faults { replay_ppm: 100_000, planted: Some(NicMistake::ReplayDelivered), ..Faults::default() };
     assert!(simulate(with(doubling), count).outputs.iter().flatten().any(Result::is_err));
 }
 

@@ -23,7 +23,7 @@ async fn exchange<Q: Queue>(lane: Lane<'_, Q>, rounds: u32) -> Nanos {
 }
 
 #[test]
-fn frames_arrive_whole_and_in_order_under_every_scheduler_on_every_card() {
+fn frames_arrive_whole_and_in_order_under_every_scheduler_on_every_nic() {
     for spec in everything(2, 3) {
         let spec = ClusterSpec { jitter: us(300), ..spec };
         let report = simulate(spec, async |lane| exchange(lane, 40).await);
@@ -62,9 +62,9 @@ fn the_same_seed_gives_the_same_trace_on_either_queue() {
 }
 
 #[test]
-fn a_card_that_holds_back_refuses_what_finds_no_room_and_rings_when_there_is() {
+fn a_nic_that_holds_back_refuses_what_finds_no_room_and_rings_when_there_is() {
     let mut spec = today(2, 1);
-    (spec.card.credits, spec.card.spare) = (3, 2);
+    (spec.nic.credits, spec.nic.spare) = (3, 2);
     let outputs = all(simulate(spec, async |lane| {
         if lane.rank() == 1 {
             lane.delay(us(5_000)).await;

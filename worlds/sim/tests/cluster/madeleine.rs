@@ -1,4 +1,4 @@
-//! The message layer on VIA: the results that Namyst et al. 1999 report, from one calibration of the card.
+//! The message layer on VIA: the results that Namyst et al. 1999 report, from one calibration of the NIC.
 use super::*;
 use foregather_machine::{Clock, Member};
 use foregather_message::{Cheaper, Messenger, Mode, Path, Receive, Settings};
@@ -45,7 +45,7 @@ fn raw(bytes: usize, registration: Registration) -> Nanos {
 
 fn through_buffers(bytes: usize, buffer: u32) -> Nanos {
     let mut spec = spec();
-    spec.card.buffer = buffer;
+    spec.nic.buffer = buffer;
     half(spec, Path::Buffered, bytes, 10)
 }
 

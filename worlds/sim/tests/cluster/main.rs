@@ -11,7 +11,7 @@ mod via;
 mod waiting;
 
 use foregather_machine::{Address, Error, Fabric, Nanos, WaitContext};
-use foregather_sim::cluster::{Card, Cluster, ClusterSpec, Lane, Report};
+use foregather_sim::cluster::{Cluster, ClusterSpec, Lane, Nic, Report};
 use foregather_sim::event::{Heap, Queue};
 use foregather_sim::net::profile;
 use foregather_sim::smp::{Eevdf, Linux24, MachineSpec, Prices, RoundRobin, Scheduler};
@@ -25,23 +25,23 @@ const fn at(rank: u32, lane: u32) -> Address {
     Address { rank, lane }
 }
 
-/// Nodes of two processors each, with cards of today.
+/// Nodes of two processors each, with NICs of today.
 fn today(nodes: u32, threads: u32) -> ClusterSpec {
     let machine = MachineSpec { cpus: 2, scheduler: Scheduler::Eevdf(Eevdf::LINUX), ..MachineSpec::tsafrir2002() };
-    ClusterSpec::new(nodes, threads, machine, Card::loggp(profile::IPSC860_FREE))
+    ClusterSpec::new(nodes, threads, machine, Nic::loggp(profile::IPSC860_FREE))
 }
 
-/// Every scheduler, and both kinds of cards.
+/// Every scheduler, and both kinds of NICs.
 fn everything(nodes: u32, threads: u32) -> Vec<ClusterSpec> {
     let turns = Scheduler::RoundRobin(RoundRobin { quantum: us(100) });
     let schedulers = [turns, Scheduler::Linux24(Linux24::TSAFRIR_2002), Scheduler::Eevdf(Eevdf::LINUX)];
-    let cards = [Card::loggp(profile::IPSC860_FREE), Card::VIA_FAST_ETHERNET];
-    let of = |(scheduler, card): (&Scheduler, Card)| {
+    let nics = [Nic::loggp(profile::IPSC860_FREE), Nic::VIA_FAST_ETHERNET];
+    let of = |(scheduler, nic): (&Scheduler, Nic)| {
         let prices = Prices { line: Nanos(120), waker: us(2), ..Prices::TSAFRIR_2002 };
         let machine = MachineSpec { cpus: 2, prices, scheduler: scheduler.clone(), ..MachineSpec::tsafrir2002() };
-        ClusterSpec::new(nodes, threads, machine, card)
+        ClusterSpec::new(nodes, threads, machine, nic)
     };
-    schedulers.iter().flat_map(|scheduler| cards.map(|card| of((scheduler, card)))).collect()
+    schedulers.iter().flat_map(|scheduler| nics.map(|nic| of((scheduler, nic)))).collect()
 }
 
 /// Waits at a lane until a probe finds something.

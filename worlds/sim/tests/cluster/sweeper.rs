@@ -1,4 +1,4 @@
-//! Hosts of Itzkovitz & Schuster 1999: threads of fixed priorities, and a card that cannot interrupt, so that
+//! Hosts of Itzkovitz & Schuster 1999: threads of fixed priorities, and a NIC that cannot interrupt, so that
 //! a timer's sweeper looks.
 use super::*;
 use foregather_machine::{Clock, Member};
@@ -13,7 +13,7 @@ const COSTS: Nanos = us(100);
 fn spec(threads: u32, notice: Notice) -> ClusterSpec {
     let mut spec = ClusterSpec::namyst1999(2, threads);
     spec.machine.scheduler = Scheduler::Priority;
-    spec.card.notice = notice;
+    spec.nic.notice = notice;
     spec
 }
 

@@ -6,7 +6,7 @@ use foregather_machine::{Cause, Clock, Member};
 #[test]
 fn via_drops_what_comes_without_a_credit() {
     let spec = ClusterSpec::namyst1999(2, 1);
-    let room = spec.card.credits + spec.card.spare;
+    let room = spec.nic.credits + spec.nic.spare;
     let send = |count: u32| {
         simulate(spec.clone(), async move |lane| {
             if lane.rank() == 0 {
@@ -72,8 +72,8 @@ fn what_a_node_sent_before_it_died_still_comes() {
 
 #[test]
 fn a_read_from_a_dead_node_fails() {
-    for card in [Card::loggp(profile::IPSC860_FREE), Card::VIA_FAST_ETHERNET] {
-        let spec = ClusterSpec { deaths: vec![(0, us(1_000))], card, ..today(2, 1) };
+    for nic in [Nic::loggp(profile::IPSC860_FREE), Nic::VIA_FAST_ETHERNET] {
+        let spec = ClusterSpec { deaths: vec![(0, us(1_000))], nic, ..today(2, 1) };
         let report = simulate(spec, async |lane| {
             if lane.rank() == 0 {
                 let lane = foregather_machine::Exposures::new(lane);
@@ -114,7 +114,7 @@ fn a_cluster_without_sense_is_refused() {
     assert!(refused(today(0, 1)).contains("0 threads"));
     assert!(refused(ClusterSpec { deaths: vec![(2, us(1))], ..today(2, 1) }).contains("only 2"));
     let mut spec = today(2, 1);
-    spec.card.credits = 0;
+    spec.nic.credits = 0;
     assert!(refused(spec).contains("credits"));
 }
 

@@ -1,4 +1,4 @@
-//! VIA on Fast Ethernet: the basis of the paper's figures, from the card alone.
+//! VIA on Fast Ethernet: the basis of the paper's figures, from the NIC alone.
 use super::*;
 use foregather_machine::{Clock, Member, exposing};
 use foregather_sim::cluster::Activity;
@@ -14,8 +14,8 @@ fn within(value: Nanos, from_us: u64, to_us: u64) {
 }
 
 /// Half a round trip of a program over the fabric, measured at rank 0.
-fn half(card: Card, rounds: u32, turn: impl AsyncFn(&Lane<'_, Heap>, bool)) -> Nanos {
-    let spec = ClusterSpec { wait: Policy::Spin, card, ..ClusterSpec::namyst1999(2, 1) };
+fn half(nic: Nic, rounds: u32, turn: impl AsyncFn(&Lane<'_, Heap>, bool)) -> Nanos {
+    let spec = ClusterSpec { wait: Policy::Spin, nic, ..ClusterSpec::namyst1999(2, 1) };
     let times = all(simulate(spec, async |lane| {
         let began = lane.now();
         for _ in 0..rounds {
@@ -31,7 +31,7 @@ fn half(card: Card, rounds: u32, turn: impl AsyncFn(&Lane<'_, Heap>, bool)) -> N
 #[test]
 fn an_empty_message_takes_35_us_raw_and_as_a_frame() {
     within(raw(0, Registration::Once), 34, 36);
-    let frame = half(Card::VIA_FAST_ETHERNET, 20, async |lane, sends| {
+    let frame = half(Nic::VIA_FAST_ETHERNET, 20, async |lane, sends| {
         let peer = at(1 - lane.rank(), 0);
         if sends {
             assert!(lane.post(peer, 0, &[]).unwrap());

@@ -37,15 +37,15 @@ fn a_spinner_holds_a_processor_that_others_want() {
 
 #[test]
 fn an_interrupt_wakes_a_sleeper_and_costs_the_processor_that_serves_it() {
-    let card = Card::VIA_FAST_ETHERNET;
+    let nic = Nic::VIA_FAST_ETHERNET;
     let (asleep, _, one) = beside(Policy::Block, us(2_000), Nanos(1));
     let (awake, _, none) = beside(Policy::Spin, us(2_000), Nanos(1));
     assert_eq!((one, none), (1, 0));
     let (later, wake) = (asleep - awake, ClusterSpec::namyst1999(2, 1).machine.prices.wake_idle);
-    assert!(later >= card.interrupt && later <= card.interrupt + wake, "{later}");
+    assert!(later >= nic.interrupt && later <= nic.interrupt + wake, "{later}");
     // The computing thread pays for it, and for the switch to the woken one.
     let (_, done, _) = beside(Policy::Block, us(2_000), us(5_000));
-    assert!(done >= us(5_000) + card.interrupt, "{done}");
+    assert!(done >= us(5_000) + nic.interrupt, "{done}");
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_sleeper_on_a_busy_machine_waits_for_its_turn() {
 fn copies_overlap_with_the_wire() {
     const BUFFERS: u32 = 8;
     let spec = ClusterSpec { spans: 10_000, ..ClusterSpec::namyst1999(2, 1) };
-    let card = spec.card;
+    let nic = spec.nic;
     let report = simulate(spec, async |lane| {
         for round in 0..BUFFERS {
             if lane.rank() == 0 {
@@ -82,10 +82,10 @@ fn copies_overlap_with_the_wire() {
     assert!(during.count() >= 6, "most copies are hidden behind the wire");
     assert!(wires.windows(2).all(|pair| pair[0].to == pair[1].from), "the wire never idles in between");
     let end = report.outputs[1].unwrap();
-    let one = Nanos(512 * card.copy_ps / 1_000);
-    let wire = Nanos((512 + u64::from(card.framing)) * card.wire_ps / 1_000);
+    let one = Nanos(512 * nic.copy_ps / 1_000);
+    let wire = Nanos((512 + u64::from(nic.framing)) * nic.wire_ps / 1_000);
     // One copy at either end, the wire for all, and one buffer's way through the switch.
-    let bound = card.empty() + one * 2 + wire * u64::from(BUFFERS + 1) + us(5);
+    let bound = nic.empty() + one * 2 + wire * u64::from(BUFFERS + 1) + us(5);
     assert!(end < bound, "{end} {bound}");
 }
 

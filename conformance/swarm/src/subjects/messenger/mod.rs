@@ -14,7 +14,7 @@ use crate::worlds::{self, us};
 use deed::Deed;
 use foregather_barrier::Algorithm;
 use foregather_machine::{Cause, Member, Rank};
-use foregather_sim::cluster::{CardMistake, Cluster, ClusterSpec};
+use foregather_sim::cluster::{Cluster, ClusterSpec, NicMistake};
 use foregather_sim::event::Heap;
 use foregather_wait::Policy;
 use plan::{Ending, Mishap, Plan, mishap, settings};
@@ -42,8 +42,8 @@ pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> RunReport {
         (settings.credits, settings.alert) = (None, None);
     }
     match planted {
-        Some(Plant::NoResend) => worlds::plant_in_card(&mut spec, CardMistake::NoResend),
-        Some(Plant::ReplayDelivered) => worlds::plant_in_card(&mut spec, CardMistake::ReplayDelivered),
+        Some(Plant::NoResend) => worlds::plant_in_nic(&mut spec, NicMistake::NoResend),
+        Some(Plant::ReplayDelivered) => worlds::plant_in_nic(&mut spec, NicMistake::ReplayDelivered),
         _ => {}
     }
     spec.limit = worlds::limit(spec.wait);
@@ -69,7 +69,7 @@ fn over(spec: ClusterSpec, plan: &Plan, planted: Option<Plant>) -> RunReport {
     });
     let mut stuck: Vec<String> = report.deadlocked.iter().map(ToString::to_string).collect();
     // Credits exist so that this does not happen.
-    stuck.extend((report.dropped > 0).then(|| format!("cards dropped {} frames for want of room", report.dropped)));
+    stuck.extend((report.dropped > 0).then(|| format!("NICs dropped {} frames for want of room", report.dropped)));
     let ends = (0..).zip(report.outputs).filter_map(|(rank, output)| output.map(|output| judge(plan, rank, output)));
     RunReport { trace: report.trace, end: verdict(stuck, ends.collect::<Vec<_>>()), drawn }
 }

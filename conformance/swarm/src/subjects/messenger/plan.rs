@@ -61,8 +61,8 @@ pub(super) struct Plan {
 }
 
 pub(super) fn settings(draw: &mut Draw, spec: &ClusterSpec, crossing: bool) -> Settings {
-    let full = draw.within(1..=spec.card.credits);
-    let fitting = |alert: &u32| full.div_ceil(full - alert) + 3 <= spec.card.spare;
+    let full = draw.within(1..=spec.nic.credits);
+    let fitting = |alert: &u32| full.div_ceil(full - alert) + 3 <= spec.nic.spare;
     let fitting: Vec<u32> = (0..full).filter(fitting).collect();
     let credits = (draw.one_in(2) && !fitting.is_empty()).then_some(full);
     Settings {

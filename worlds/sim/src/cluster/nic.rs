@@ -1,9 +1,9 @@
-//! The costs of a network card: its processor's work, its own, and the wire's. Each number says whether it is
+//! The costs of a NIC: its processor's work, its own, and the wire's. Each number says whether it is
 //! sourced.
 use super::notice::Notice;
 use foregather_machine::{FabricCosts, Limits, LogGp, Nanos, Slope};
 
-/// The price of pages made known to a card, or forgotten by it.
+/// The price of pages made known to a NIC, or forgotten by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Paging {
     /// The price of the call.
@@ -16,10 +16,10 @@ impl Paging {
     const FREE: Self = Self { call: Nanos::ZERO, page: Nanos::ZERO };
 }
 
-/// A card, its wire, and the switch between the nodes. *Sourced* and *fitted* refer to the values of the two
+/// A NIC, its wire, and the switch between the nodes. *Sourced* and *fitted* refer to the values of the two
 /// presets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Card {
+pub struct Nic {
     /// Processor time to write a descriptor to send and to ring the doorbell. VIA: fitted (part of the 35 us
     /// of an empty message).
     pub post: Nanos,
@@ -35,11 +35,11 @@ pub struct Card {
     pub interrupt: Nanos,
     /// How a sleeping waiter learns of an event; `interrupt` is the price either way.
     pub notice: Notice,
-    /// The card's time for each fragment, on either side, beside the wire. VIA: fitted, part of the 35 us.
+    /// The NIC's time for each fragment, on either side, beside the wire. VIA: fitted, part of the 35 us.
     pub fragment: Nanos,
-    /// The time between two messages of one card on the wire. LogGP: `g`.
+    /// The time between two messages of one NIC on the wire. LogGP: `g`.
     pub gap: Nanos,
-    /// From the end of a card's sending until the other's receiving, for no bytes. LogGP: `L`; VIA: fitted,
+    /// From the end of a NIC's sending until the other's receiving, for no bytes. LogGP: `L`; VIA: fitted,
     /// the rest of the 35 us.
     pub latency: Nanos,
     /// One byte on the wire, in picoseconds. VIA: sourced, 100 Mbit/s. LogGP: `G`.
@@ -58,13 +58,13 @@ pub struct Card {
     pub gather: u32,
     /// A page, in bytes. Sourced: 4 KiB.
     pub page: u32,
-    /// To make memory known to the card. VIA: fitted; one page and back, with `forget`, takes 10 us on each
+    /// To make memory known to the NIC. VIA: fitted; one page and back, with `forget`, takes 10 us on each
     /// side. (The paper's "10 us or so" for a page on each side may be the sum; then 8 of its 53 us for the
     /// smallest message would be left over.)
     pub register: Paging,
-    /// To make the card forget it. VIA: fitted, as `register`.
+    /// To make the NIC forget it. VIA: fitted, as `register`.
     pub forget: Paging,
-    /// Does a card read a peer's memory by itself? VIA of 1999 does not: the peer must post a send for it.
+    /// Does a NIC read a peer's memory by itself? VIA of 1999 does not: the peer must post a send for it.
     pub reads: bool,
     /// Is a message without a posted receive dropped? VIA drops it (sourced); others hold it back at the
     /// sender.
@@ -79,7 +79,7 @@ pub struct Card {
     pub spare: u32,
 }
 
-impl Card {
+impl Nic {
     /// M-VIA on Fast Ethernet, as Namyst et al. 1999 §3.3 measured it.
     pub const VIA_FAST_ETHERNET: Self = Self {
         post: Nanos(3_000),
@@ -110,8 +110,8 @@ impl Card {
 
     /// Fast Messages on Myrinet, after Itzkovitz & Schuster 1999 §3.4 and Table 1: a header of 32 bytes takes
     /// 12 us from one program to the other, 0.5, 1 and 4 KB take 22, 34 and 90. The sum is sourced; it is
-    /// assumed that a processor sends for 5 us and takes in for 5: it writes to the card by itself, and polls
-    /// it. The card does not interrupt (sourced): the user must choose `notice` and its price. Credits and
+    /// assumed that a processor sends for 5 us and takes in for 5: it writes to the NIC by itself, and polls
+    /// it. The NIC does not interrupt (sourced): the user must choose `notice` and its price. Credits and
     /// buffers are ours.
     pub const FM_MYRINET: Self = Self {
         post: Nanos(5_000),
@@ -141,7 +141,7 @@ impl Card {
         spare: 16,
     };
 
-    /// A card of today whose messages cost what LogGP says: it reads a peer's memory by itself, and holds
+    /// A NIC of today whose messages cost what LogGP says: it reads a peer's memory by itself, and holds
     /// back messages that find no room.
     pub const fn loggp(model: LogGp) -> Self {
         Self {
@@ -229,14 +229,14 @@ mod tests {
 
     #[test]
     fn an_empty_message_of_1999_takes_35_us() {
-        assert_eq!(Card::VIA_FAST_ETHERNET.empty(), Nanos(35_000));
+        assert_eq!(Nic::VIA_FAST_ETHERNET.empty(), Nanos(35_000));
     }
 
     /// A line through the shortest and the longest of them; the two between lie a little above it.
     #[test]
     fn messages_of_1999_over_myrinet_take_what_was_measured() {
-        let card = Card::FM_MYRINET;
-        let one_way = |bytes| (card.post + card.wire(bytes - card.framing) + card.latency + card.reap).as_us();
+        let nic = Nic::FM_MYRINET;
+        let one_way = |bytes| (nic.post + nic.wire(bytes - nic.framing) + nic.latency + nic.reap).as_us();
         for (bytes, us, off) in [(32, 12.0, 0.01), (512, 22.0, 0.06), (1_024, 34.0, 0.1), (4_096, 90.0, 0.01)] {
             let got: f64 = one_way(bytes);
             assert!((got - us).abs() <= off * us, "{bytes} bytes take {got} us, not {us}");
@@ -245,17 +245,17 @@ mod tests {
 
     #[test]
     fn a_page_costs_10_us_on_either_side() {
-        let card = Card::VIA_FAST_ETHERNET;
-        let page = card.paging(card.register, 1) + card.paging(card.forget, 1);
+        let nic = Nic::VIA_FAST_ETHERNET;
+        let page = nic.paging(nic.register, 1) + nic.paging(nic.forget, 1);
         assert_eq!(page, Nanos(10_000));
-        assert_eq!(card.paging(card.register, 3 * 4_096 + 1), Nanos(7_000 + 3 * 1_500));
-        assert_eq!(card.paging(card.register, 0), Nanos::ZERO);
+        assert_eq!(nic.paging(nic.register, 3 * 4_096 + 1), Nanos(7_000 + 3 * 1_500));
+        assert_eq!(nic.paging(nic.register, 0), Nanos::ZERO);
     }
 
     #[test]
     fn long_messages_and_long_lists_take_several_descriptors() {
-        let card = Card::VIA_FAST_ETHERNET;
+        let nic = Nic::VIA_FAST_ETHERNET;
         let of = [(0, 1), (1, 1), (32_768, 1), (32_769, 1), (100, 252), (100, 253)];
-        assert_eq!(of.map(|(bytes, pieces)| card.descriptors(bytes, pieces)), [1, 1, 1, 2, 1, 2]);
+        assert_eq!(of.map(|(bytes, pieces)| nic.descriptors(bytes, pieces)), [1, 1, 1, 2, 1, 2]);
     }
 }
