@@ -1,7 +1,7 @@
 //! What a shift around a ring of threads costs, alone and behind a synchronisation: the question of Table III
 //! in Seidel & Davis 1992, which their machine left unconfirmed, put to this one.
 //!
-//! All ways to shift take turns within one team, in an order drawn anew for every round, so each is paired
+//! All ways to shift take turns within one team, in an order drawn again for every round, so each is paired
 //! with the others of its round. Before each shift the team leaves a start line together, and then each
 //! member comes at a random moment.
 use foregather_barrier::{Algorithm, BarrierMember, Group, SignalCost};

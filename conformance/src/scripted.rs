@@ -89,7 +89,7 @@ pub struct Script {
     pub stuck_in: Cell<Option<Did>>,
     /// Processor time spent spinning.
     pub spun: Cell<Nanos>,
-    /// Draws anew at each verb which threads run, what is granted, and how long verbs take.
+    /// Draws again at each verb which threads run, what is granted, and how long verbs take.
     pub dice: RefCell<Option<SplitMix>>,
 }
 

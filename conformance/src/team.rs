@@ -255,10 +255,10 @@ fn each_part_is_done_once<W: World>(world: &W, policy: Policy) {
             for region in 1..=regions {
                 leader.fork().unwrap();
                 leader.delay(late(region, 0)).await;
-                while leader.take_late().unwrap().is_some() {
+                while leader.steal_part().unwrap().is_some() {
                     done[region as usize].fetch_add(1, SeqCst);
                     parts += 1;
-                    leader.done_late().unwrap();
+                    leader.finish_stolen().unwrap();
                 }
                 leader.join().await.unwrap();
                 assert_eq!(done[region as usize].load(SeqCst), SIZE - 1, "{policy:?}: region {region}");
@@ -287,10 +287,10 @@ fn who_is_late_finds_its_part_taken<W: World>(world: &W) {
             let mut taken = Vec::new();
             for _ in 0..3 {
                 leader.fork().unwrap();
-                taken.extend(leader.take_late().unwrap());
-                assert_eq!(leader.take_late().map(drop), Err(Error::from(out_of_turn())), "one after the other");
+                taken.extend(leader.steal_part().unwrap());
+                assert_eq!(leader.steal_part().map(drop), Err(Error::from(out_of_turn())), "one after the other");
                 assert_eq!(leader.join().await, Err(Error::from(join_in_hand())));
-                leader.done_late().unwrap();
+                leader.finish_stolen().unwrap();
                 leader.join().await.unwrap();
             }
             joined.store(1, SeqCst);
@@ -315,11 +315,11 @@ fn who_is_late_finds_its_part_taken<W: World>(world: &W) {
 }
 
 fn out_of_turn() -> Cause {
-    Cause::Setting { what: "`take_late`", needs: "an open region, and `done_late` for the part taken before" }
+    Cause::Setting { what: "`steal_part`", needs: "an open region, and `finish_stolen` for the part taken before" }
 }
 
 fn join_in_hand() -> Cause {
-    Cause::Setting { what: "a join", needs: "`done_late` for the part that was taken" }
+    Cause::Setting { what: "a join", needs: "`finish_stolen` for the part that was taken" }
 }
 
 fn who_is_away_sleeps_through_regions<W: World>(world: &W) {

@@ -186,9 +186,9 @@ fn late(policy: Policy, size: u32) {
             for region in 1..=REGIONS {
                 descriptor.store(region, SeqCst);
                 leader.fork().unwrap();
-                while leader.take_late().unwrap().is_some() {
+                while leader.steal_part().unwrap().is_some() {
                     part(region);
-                    leader.done_late().unwrap();
+                    leader.finish_stolen().unwrap();
                 }
                 block_on(leader.join()).unwrap();
                 descriptor.store(0, SeqCst);

@@ -42,7 +42,7 @@ impl<F: Fabric> Bare<F> {
         }
     }
 
-    /// One frame, of which `copy` says whether its bytes are written anew.
+    /// One frame, of which `copy` says whether its bytes are rewritten.
     #[inline]
     pub(crate) fn post(&self, bytes: &[u8], copy: bool) -> Result<(), Error> {
         let to = self.peer();

@@ -31,7 +31,7 @@ pub(super) async fn refused<F: Fabric>(talk: &Talk<'_, F>) {
     assert_eq!((fabric.here(), fabric.size()), (at(Member::rank(fabric)), 2));
     assert!(limits.lanes >= 1 && limits.credits >= 2 && limits.spare >= 4 && limits.gather >= 1, "{limits:?}");
     assert!(limits.inline >= 8 && limits.buffer >= limits.inline, "{limits:?}");
-    assert_eq!(fabric.roster().len(), 3, "a line for whoever moves, and one for each rank");
+    assert_eq!(fabric.roster().len(), 3, "a line for the mover, and one for each rank");
 
     let nowhere =
         [Address { rank: 2, lane: 0 }, Address { rank: u32::MAX, lane: 0 }, Address { rank: peer.rank, lane: limits.lanes }];

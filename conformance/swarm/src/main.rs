@@ -157,7 +157,7 @@ fn still_reached() -> bool {
         subject.run(seed, None);
         let here = coverage::reached_here();
         for point in points.iter().filter(|point| !here.contains(point)) {
-            println!("{point} is not reached any more by --subject {} --seed {seed}: write anew", subject.name());
+            println!("{point} is not reached any more by --subject {} --seed {seed}: rewrite the file", subject.name());
             well = false;
         }
     }

@@ -140,7 +140,7 @@ impl Machine {
     fn assert_settled(&self) {
         let broken = self.broken.lock().unwrap().take();
         assert!(broken.is_none(), "somebody {}", broken.unwrap_or_default());
-        assert!(self.plan.fault.killed() || Scheduled.load(self.mover()) == 0, "the word of whoever moves is left taken");
+        assert!(self.plan.fault.killed() || Scheduled.load(self.mover()) == 0, "the mover's word is left taken");
         for mask in &self.masks {
             assert_eq!(mask.load(SeqCst), Self::own(self.plan.processors), "a mask was left behind");
         }

@@ -1,4 +1,4 @@
-//! Members whose policy chooses anew for every wait, on processors that record how they were used.
+//! Members whose policy chooses again for every wait, on processors that record how they were used.
 //!
 //! Spinning and parking are pending once, so the test decides when each member arrives, and a begun wait
 //! shows its first verb.

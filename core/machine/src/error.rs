@@ -343,11 +343,11 @@ impl fmt::Display for Cause {
             Self::Poisoned { by: Some(by) } => {
                 write!(
                     f,
-                    "rank {by} has failed, panicked or left in the middle, and the others can never meet again: start anew without it"
+                    "rank {by} has failed, panicked or left in the middle, and the others can never meet again: restart without it"
                 )
             }
             Self::Poisoned { by: None } => f.write_str(
-                "a member has failed, panicked or left in the middle, and the others can never meet again: start anew without it",
+                "a member has failed, panicked or left in the middle, and the others can never meet again: restart without it",
             ),
             Self::PoisonedLock { by } => {
                 write!(f, "rank {by} panicked while it held this lock: nobody gets it any more; make a new one")

@@ -71,7 +71,7 @@ impl<W: SharedWord> Clone for Source<W> {
     }
 }
 
-/// Each call finds the lines anew: keep the result where speed matters.
+/// Each call finds the lines again: keep the result where speed matters.
 impl<W: SharedWord> Deref for SharedLines<W> {
     type Target = [WordLine<W>];
     #[inline]

@@ -82,7 +82,7 @@ pub struct Missing {
 /// |---|---|---|
 /// | [`WaitError::TimedOut`] | not all have come yet | call again: the arrival stays, and the next call goes on with it |
 /// | [`WaitError::Left`] | a member was dropped, or a guarded thread has panicked | make a new barrier, or give up |
-/// | [`WaitError::Lost`] | a process has died or stands still; never of a barrier of threads | give up, or start anew without it |
+/// | [`WaitError::Lost`] | a process has died or stands still; never of a barrier of threads | give up, or restart without it |
 ///
 /// ```
 /// # use foregather_machine as foregather;

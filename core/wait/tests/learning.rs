@@ -1,4 +1,4 @@
-//! The choices of the policies that choose anew for every wait, by histories that the tests tell them.
+//! The choices of the policies that choose again for every wait, by histories that the tests tell them.
 use foregather_machine::{Nanos, Placement};
 use foregather_wait::{Account, Interest, Outcome, Policy, Progress, Step, Strategy, Surroundings, Waited};
 

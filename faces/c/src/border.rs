@@ -179,7 +179,7 @@ pub(crate) fn check(packed: u32) -> Result<(), Refusal> {
     if major == MAJOR && (minor == MINOR || major > 0 && minor < MINOR) {
         return Ok(());
     }
-    let what = "compile the program anew with the foregather.h of this library, or link the library of that header";
+    let what = "recompile the program with the foregather.h of this library, or link the library of that header";
     Err(Refusal::new(
         VERSION_DIFFERS,
         format!("the header is of version {major}.{minor} and the library of {MAJOR}.{MINOR}.{PATCH}: {what}"),

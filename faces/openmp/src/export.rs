@@ -12,7 +12,7 @@ pub struct Entry {
     pub name: &'static str,
     /// The version node that programs find it under.
     pub node: &'static str,
-    /// Is it what a program gets that is linked anew? Older programs may find another one of that name.
+    /// Is it what a program gets that is linked today? Older programs may find another one of that name.
     pub is_default: bool,
     /// The function that a call jumps to.
     pub slot: &'static AtomicPtr<()>,

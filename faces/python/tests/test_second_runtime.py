@@ -31,7 +31,7 @@ void __kmpc_small_fork_call(void (*body)(int *), int *seen, int count) {
 }
 """
 
-# A library of that compiler. It names no version, as MKL's do, and has the runtime from whoever loads it.
+# A library of that compiler. It names no version, as MKL's do, and takes its runtime from the program that loads it.
 BUILT_FOR_IT = """
 int omp_get_thread_num(void);
 void __kmpc_small_fork_call(void (*body)(int *), int *seen, int count);

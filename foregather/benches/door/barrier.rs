@@ -51,7 +51,7 @@ pub(crate) fn run() {
     }
 }
 
-/// Threads are started anew for each batch, and their start is not timed.
+/// Threads are started again for each batch, and their start is not timed.
 fn batch<S: Send>(seats: Vec<S>, waits: u32, wait: impl Fn(&mut S) + Sync) -> Cost {
     let (ready, wait) = (std::sync::Barrier::new(seats.len()), &wait);
     let mut costs: Vec<Cost> = thread::scope(|threads| {

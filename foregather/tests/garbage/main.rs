@@ -15,7 +15,7 @@ use subjects::{Meeting, Queue, Subject};
 
 /// Far beyond the time limit of any call here, on a machine that others use.
 const HANG: Duration = Duration::from_secs(20);
-/// The mutations of one segment before it is made anew.
+/// The mutations of one segment before a new one is made.
 const LIFE: u64 = 6;
 
 fn number(variable: &str) -> Option<u64> {

@@ -1,6 +1,6 @@
 //! The basic linear algebra subprograms, levels 1 to 3, for `f32`, `f64` and their complex numbers.
 //!
-//! They are written anew because a team must be able to share a call without changing its bits. Each routine
+//! They are written here because a team must be able to share a call without changing its bits. Each routine
 //! that is worth sharing is therefore written as [`Parts`]: the result lies on a grid that depends on the
 //! shape alone, a member computes any run of its cells, and the serial call computes all cells in order.
 //! Calls beyond their routine's [crossover](crossovers) run on the team of the process, [`on`] runs one on a

@@ -70,7 +70,7 @@ fn the_residual_does_not_grow_with_the_order() {
         let off = residual(a.view(), factors.view(), &found);
         assert!(off > 0.0 && off < 2.0, "{n}: {off}");
         let mut same = a.clone();
-        assert!(lu(same.write()) == found && same.bits() == factors.bits(), "{n}: whoever decides what is shared");
+        assert!(lu(same.write()) == found && same.bits() == factors.bits(), "{n}: regardless of who decides what is shared");
     }
 }
 

@@ -97,9 +97,9 @@ impl<C: Cpu> TeamLeader<C> {
         if help_after == HelpPolicy::Never {
             leader.join_with(work).await?;
         } else if !joined {
-            while let Some(rank) = leader.take_late()? {
+            while let Some(rank) = leader.steal_part()? {
                 part(rank).await;
-                leader.done_late()?;
+                leader.finish_stolen()?;
                 late += 1;
             }
             leader.join().await?;
@@ -201,7 +201,7 @@ impl<C: Cpu> TeamWorker<C> {
         let Some((idle_spin, migration, of)) = &mut self.learned else { return false };
         let now = self.handle.now();
         if let Some(remote) = idle_spin.done(now) {
-            self.handle.wait_by(Policy::Adaptive(Adaptive { remote, ..*of }));
+            self.handle.set_policy(Policy::Adaptive(Adaptive { remote, ..*of }));
         }
         idle_spin.sleeps() && began.is_some_and(|began| migration.is_long(now - began)) && self.handle.keep_off_leader()
     }

@@ -127,7 +127,7 @@ impl Files {
         }
     }
 
-    /// The kernel writes the file anew for each reader, line by line; the first processor's lines are enough.
+    /// The kernel generates the file for each reader, line by line; the first processor's lines are enough.
     fn model(&self) -> Option<String> {
         let mut first = Vec::new();
         fs::File::open(self.0.join("proc/cpuinfo")).ok()?.take(FIRST_CPU).read_to_end(&mut first).ok()?;

@@ -203,7 +203,7 @@ mod tests {
         let (mine, all) = (thread_cpu_of(me).unwrap(), process_cpu_of(process).unwrap());
         assert!(mine >= before.0 + Nanos::from_ms(2) && mine <= thread_cpu());
         assert!(all >= before.1 + Nanos::from_ms(2) && all <= process_cpu());
-        assert_eq!(advances(|| thread_cpu_of(me)), Some(true), "whoever asks runs");
+        assert_eq!(advances(|| thread_cpu_of(me)), Some(true), "the caller runs");
     }
 
     #[test]

@@ -7,7 +7,7 @@ pub(crate) const RANK: &str = "FOREGATHER_RANK";
 pub(crate) const SIZE: &str = "FOREGATHER_SIZE";
 /// The number of ranks on the rank's own host, by which a default team is a fair share of the processors.
 pub(crate) const LOCAL_SIZE: &str = "FOREGATHER_LOCAL_SIZE";
-/// The job's name, made anew for each job.
+/// The job's name, new for each job.
 pub(crate) const JOB: &str = "FOREGATHER_JOB";
 /// Where rank 0 is, as `host:port`, or `host` for ports that follow from the job's name. With any
 /// launcher.

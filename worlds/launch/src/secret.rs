@@ -178,10 +178,10 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     };
     let about = file.metadata().map_err(|error| named(&error.to_string()))?;
     if about.uid() != rustix::process::geteuid().as_raw() || about.mode() & 0o077 != 0 {
-        return Err(named("can be read by others, or is theirs: remove it, and it is made anew"));
+        return Err(named("can be read by others, or is theirs: remove it, and a new one is made"));
     }
     let mut secret = [0; BYTES];
-    file.read_exact(&mut secret).map_err(|_| named("is no secret: remove it, and it is made anew"))?;
+    file.read_exact(&mut secret).map_err(|_| named("is no secret: remove it, and a new one is made"))?;
     Ok(Some(secret.to_vec()))
 }
 

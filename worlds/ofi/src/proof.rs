@@ -47,7 +47,7 @@ impl core::fmt::Debug for LaneKey {
     }
 }
 
-/// Drawn anew for each opening, so that frames heard in an earlier job of the same key prove nothing.
+/// Drawn again for each opening, so that frames heard in an earlier job of the same key prove nothing.
 pub(crate) fn draw() -> Result<Nonce, Error> {
     let mut nonce = Nonce::default();
     match getrandom(&mut nonce, GetRandomFlags::empty()) {

@@ -90,7 +90,7 @@ fn faulty(faults: &Faults, kind: Algorithm) -> (usize, usize, Vec<u32>) {
     let run = network.run(&nodes, start, |node| kind.over(node));
     let last = (0..16).map(start).max().unwrap();
     let stuck = run.deadlocked();
-    assert!(stuck.iter().all(|&node| network.waits_for(node).is_some()), "whoever is stuck can say for what");
+    assert!(stuck.iter().all(|&node| network.waits_for(node).is_some()), "a stuck node can say what it waits for");
     let ended = run.finished.iter().filter(|&&end| end < Nanos::MAX);
     (ended.clone().count(), ended.filter(|&&end| end < last).count(), stuck)
 }

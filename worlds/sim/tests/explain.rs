@@ -127,7 +127,7 @@ fn causes_come_before_what_they_cause() {
                     assert_eq!(pair[0].after.map(|last| *last.packet()), Some(pair[1].packet));
                     assert!(pair[1].packet.asked <= pair[0].packet.asked);
                 }
-                assert!(chain.last().is_none_or(Held::is_late), "the chain ends with whoever was held up first");
+                assert!(chain.last().is_none_or(Held::is_late), "the chain ends with the node that was held up first");
             }
         }
     }

@@ -63,7 +63,7 @@ fn on_processors_of_their_own_all_members_leave_at_one_moment() {
 fn too_short_a_slack_is_missed_by_exactly_the_rest_of_the_way() {
     for exits in exits(2, Algorithm::Central, 2, Policy::Spin, Some(Nanos(50))) {
         let late: Vec<_> = exits.iter().filter(|(_, punctual)| *punctual != Punctual::Met).collect();
-        assert_eq!(late.len(), 1, "whoever comes last is on time: {exits:?}");
+        assert_eq!(late.len(), 1, "the last to arrive is on time: {exits:?}");
         assert_eq!(late[0].1, Punctual::Missed { by: Nanos(120 - 50) });
     }
     let asleep = exits(2, Algorithm::Central, 2, Policy::Block, Some(Nanos::from_us(3)));

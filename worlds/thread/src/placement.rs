@@ -1,7 +1,7 @@
 //! Where this process's threads run, from sources that Linux gives every thread, without privileges.
 //!
 //! A thread's mask is kept from its first use, when its member enrols. If another program sets another mask
-//! later, it does so on purpose, and the thread is moved no more until the mask has been read anew.
+//! later, it does so on purpose, and the thread is moved no more until the mask has been read again.
 use crate::{Guard, Scope, Thread, costs};
 use core::cell::{Cell, RefCell};
 use core::future::Future;
@@ -40,7 +40,7 @@ impl Enrolled {
         ENROLLED.get().or_else(|| Self::read(Mask::of(None)?))
     }
 
-    /// [`Self::known`], read anew if it is older than [`BELIEVED`].
+    /// [`Self::known`], read again if it is older than [`BELIEVED`].
     fn believed() -> Option<Self> {
         let known = ENROLLED.get();
         match known {
@@ -182,11 +182,11 @@ mod tests {
             assert_eq!(cpu.affinity(), Some(affinity), "it is not read in every wait");
             ENROLLED.set(ENROLLED.get().map(|enrolled| Enrolled { read_at: Nanos::ZERO, ..enrolled }));
             // Other tests move threads meanwhile, and no mask is settled then.
-            let anew = (0..10_000).any(|_| {
+            let fresh = (0..10_000).any(|_| {
                 std::thread::sleep(std::time::Duration::from_millis(1));
-                cpu.affinity().is_some_and(|anew| anew.width == 1 && anew.beyond == allowed[0] + 1)
+                cpu.affinity().is_some_and(|again| again.width == 1 && again.beyond == allowed[0] + 1)
             });
-            assert!(anew);
+            assert!(fresh);
         });
     }
 

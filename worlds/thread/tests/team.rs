@@ -35,7 +35,7 @@ fn ends(panics: u32) -> Vec<(u32, Result<(), Error>)> {
             },
         )
     }));
-    assert!(caught.is_err(), "the panic goes on to whoever started the threads");
+    assert!(caught.is_err(), "the panic goes on to the caller that started the threads");
     let mut ends = ends.into_inner().unwrap();
     ends.sort_by_key(|(rank, _)| *rank);
     ends

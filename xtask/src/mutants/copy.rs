@@ -53,7 +53,7 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    /// Writes the tree with this change. Files that are as they were stay untouched, so little is built anew.
+    /// Writes the tree with this change. Files that are as they were stay untouched, so little is rebuilt.
     fn write(&self, mutant: Option<&Mutant>) -> Result<()> {
         for (path, text) in self.tree.texts() {
             let wanted = match mutant.filter(|mutant| mutant.file == path) {

@@ -81,8 +81,8 @@ impl Baseline {
     pub(super) fn parse(text: &str, waiters: Option<&[String]>) -> Result<Self> {
         let header: Header = serde_json::from_str(text).context("neither a baseline nor results")?;
         match header.schema.as_str() {
-            SCHEMA => serde_json::from_str(text).context("a baseline of another form; store it anew"),
-            RESULTS => Self::of_results(serde_json::from_str(text).context("results of another form; measure anew")?, waiters),
+            SCHEMA => serde_json::from_str(text).context("a baseline of another form; store it again"),
+            RESULTS => Self::of_results(serde_json::from_str(text).context("results of another form; measure again")?, waiters),
             other => bail!("its schema is `{other}`; expected {SCHEMA} or {RESULTS}"),
         }
     }

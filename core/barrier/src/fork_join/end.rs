@@ -32,7 +32,7 @@ impl<C: Cpu> End<C> {
     }
 
     /// Waits by `policy` from its next wait on.
-    pub(super) fn wait_by(&mut self, policy: Policy) {
+    pub(super) fn set_policy(&mut self, policy: Policy) {
         self.waiter = Waiter::new(policy, self.rank);
     }
 

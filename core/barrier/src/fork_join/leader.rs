@@ -91,7 +91,7 @@ impl<C: Cpu> Leader<C> {
         let met = this.in_hand.is_none().then(|| look(work.patience()));
         async move {
             let Some(mut met) = met else {
-                return Err(out_of_turn("a join", "`done_late` for the part that was taken"));
+                return Err(out_of_turn("a join", "`finish_stolen` for the part that was taken"));
             };
             let mut patience = work.patience();
             loop {
@@ -164,15 +164,15 @@ impl<C: Cpu> Leader<C> {
     }
 
     /// Takes the part of a worker that has not begun it, for the leader to do; then call
-    /// [`Leader::done_late`]. Workers last seen on the leader's processor come first, since they wait for it;
+    /// [`Leader::finish_stolen`]. Workers last seen on the leader's processor come first, since they wait for it;
     /// of the others the highest rank, since the lower ones begin before it. `None` if all parts are taken:
     /// those are being done. The worker will find its part taken and wait for the next region.
     ///
     /// # Errors
     /// [`Cause::Setting`] if no region is open, or the part taken before is not done.
-    pub fn take_late(&mut self) -> Result<Option<Rank>, Error> {
+    pub fn steal_part(&mut self) -> Result<Option<Rank>, Error> {
         if !self.open.get() || self.in_hand.is_some() {
-            return Err(out_of_turn("`take_late`", "an open region, and `done_late` for the part taken before"));
+            return Err(out_of_turn("`steal_part`", "an open region, and `finish_stolen` for the part taken before"));
         }
         let (end, region) = (&self.end, self.region);
         let takes = |&worker: &Rank| {
@@ -194,8 +194,8 @@ impl<C: Cpu> Leader<C> {
     ///
     /// # Errors
     /// [`Cause::Setting`] if no part was taken.
-    pub fn done_late(&mut self) -> Result<(), Error> {
-        let worker = self.in_hand.take().ok_or_else(|| out_of_turn("`done_late`", "a part from `take_late`"))?;
+    pub fn finish_stolen(&mut self) -> Result<(), Error> {
+        let worker = self.in_hand.take().ok_or_else(|| out_of_turn("`finish_stolen`", "a part from `steal_part`"))?;
         self.end.done(worker, self.region);
         Ok(())
     }
@@ -274,13 +274,13 @@ impl<C: Cpu> Leader<C> {
     }
 
     /// Another thread has this handle from now on, with the processor `cpu`.
-    pub fn lead_from(&mut self, cpu: C) {
+    pub fn rebind(&mut self, cpu: C) {
         self.end.enroll(cpu);
     }
 
     /// Waits by another policy from its next wait on, with a new account.
-    pub fn wait_by(&mut self, policy: Policy) {
-        self.end.wait_by(policy);
+    pub fn set_policy(&mut self, policy: Policy) {
+        self.end.set_policy(policy);
     }
 
     /// The processor that it waits on.

@@ -244,8 +244,8 @@ impl<C: Cpu> Worker<C> {
     }
 
     /// Waits by another policy from its next wait on, with a new account.
-    pub fn wait_by(&mut self, policy: Policy) {
-        self.end.wait_by(policy);
+    pub fn set_policy(&mut self, policy: Policy) {
+        self.end.set_policy(policy);
     }
 
     /// The outcomes of its waits. A clone can be read while it waits.

@@ -42,7 +42,7 @@ const POSITION: u32 = LEFT - 1;
 
 /// The lines before those of the readers.
 const HEAD: usize = 2;
-/// The words of the first line: what the writer has written; up to where it may have written anew since.
+/// The words of the first line: what the writer has written; up to where it may have overwritten since.
 const WRITTEN: usize = 0;
 const DISCARDED: usize = 1;
 /// The words of the second line: one more than the first rank that has failed; how often a place was given to

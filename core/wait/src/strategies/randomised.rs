@@ -1,4 +1,4 @@
-//! Two-phase waiting with a bound drawn anew for every wait.
+//! Two-phase waiting with a bound drawn again for every wait.
 use super::{Phases, draw::Draw};
 use crate::{Interest, Progress, Step, Strategy, Waited};
 use foregather_machine::{Nanos, Rank};

@@ -101,7 +101,7 @@ fn a_computing_member_is_awaited_for_fifteen_bounds() {
     team.me.running.set(Some(true));
     let end = team.wait(MS * 5);
     assert_eq!(end.spun, OF.remote * 15);
-    assert_eq!(end.did.iter().filter(|&&did| did == Ask(2)).count(), 14, "the bound is asked for anew each time");
+    assert_eq!(end.did.iter().filter(|&&did| did == Ask(2)).count(), 14, "the bound is asked for again each time");
     assert_eq!((ended(&end), end.rules), (Ended::Parked, vec!["spin", "ask", "stay", "sleep"]));
 }
 

@@ -1,5 +1,5 @@
 //! The texts of figures beside this file, a snapshot a document. `UPDATE_EXPECT=1 cargo test -p
-//! foregather-report` writes them anew; read what changed before you keep it.
+//! foregather-report` rewrites them; read what changed before you keep it.
 use crate::{sample, skew_and_noise, timelines};
 use expect_test::expect_file;
 use foregather_report::page;

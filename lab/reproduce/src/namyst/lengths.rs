@@ -36,13 +36,13 @@ pub(super) fn figure6(_: &Trial, found: &mut Findings) -> Result<()> {
     let spec = spinning();
     let (mut more, mut worst) = (Vec::new(), f64::MIN);
     for bytes in sizes() {
-        let (direct, anew) = (half(&spec, Path::Direct, bytes)?, raw(&spec, Registration::PerMessage, bytes)?);
-        more.push((direct - anew).as_us());
+        let (direct, fresh) = (half(&spec, Path::Direct, bytes)?, raw(&spec, Registration::PerMessage, bytes)?);
+        more.push((direct - fresh).as_us());
         if bytes >= LONG {
-            worst = worst.max(direct.0 as f64 / anew.0 as f64);
+            worst = worst.max(direct.0 as f64 / fresh.0 as f64);
         }
-        found.measurements.push(LATENCY.point("by offer and request", bytes, vec![(direct - anew).as_us()]));
-        for (series, half) in [("Madeleine", direct), ("raw VIA", anew)] {
+        found.measurements.push(LATENCY.point("by offer and request", bytes, vec![(direct - fresh).as_us()]));
+        for (series, half) in [("Madeleine", direct), ("raw VIA", fresh)] {
             let figure = THROUGHPUT.point(series, bytes, vec![rate(bytes, half)]).figure("half_us", half.as_us());
             found.measurements.push(figure);
         }

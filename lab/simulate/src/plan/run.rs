@@ -81,7 +81,7 @@ pub(super) fn record(node: &Located, limit: Nanos) -> ParseResult<Record> {
     let table: RecordTable = read_table(node)?;
     for (line, Time(step)) in [&table.window, &table.sample].into_iter().flatten() {
         if *step > Nanos::ZERO && limit.0 / step.0 > KEPT_MAX {
-            let what = format!("every {step} up to the limit of {limit} would be more than {KEPT_MAX}: choose one of them anew");
+            let what = format!("every {step} up to the limit of {limit} would be more than {KEPT_MAX}: choose one of them again");
             return mistake(*line, what);
         }
     }

@@ -123,7 +123,7 @@ pub(super) fn put<T: Scalar>(from: &[T], to: &mut [T]) {
     in_pieces::<16>(from.len(), &mut Put(from, to));
 }
 
-/// `line + factor * other`. The line is made anew, and the loop has no exit: so the compiler makes whole
+/// `line + factor * other`. The line is a new one, and the loop has no exit: so the compiler makes whole
 /// registers of it.
 #[inline(always)]
 pub(super) fn plus<T: Scalar, const FUSED: bool, const N: usize>(mut line: [T; N], factor: T, other: &[T; N]) -> [T; N] {

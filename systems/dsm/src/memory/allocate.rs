@@ -2,7 +2,7 @@
 //! and the first one of each rank acts.
 //!
 //! A new minipage has its only copy at its manager, closed and zero. A freed one is closed everywhere before
-//! any rank forgets it, and no request made for it ahead is under way by then: its number may be given anew.
+//! any rank forgets it, and no request made for it ahead is under way by then: its number may be reused.
 use super::array::{Array, Plain};
 use super::call::Call;
 use super::heap::ArrayLayout;

@@ -133,7 +133,7 @@ impl Heap {
         Ok(gone)
     }
 
-    /// Lets bytes and numbers be given anew: the numbers in the same order, so equal requests get equal
+    /// Lets bytes and numbers be reused: the numbers in the same order, so equal requests get equal
     /// numbers.
     pub(super) fn retire(&mut self, gone: &[Minipage]) {
         gone.iter().rev().for_each(|&minipage| self.allocator.retire(minipage));

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::{Mutex, PoisonError};
 
 /// A value for each thread, and one result. The caller orders the meetings between which they are read and
-/// written anew.
+/// written again.
 pub(super) struct Reduction {
     /// By seat.
     values: Box<[Mutex<Vec<u8>>]>,

@@ -43,7 +43,7 @@ impl<F: Fabric> Requester<F> {
         &self.stats
     }
 
-    /// Starts the counts anew.
+    /// Resets the counts.
     pub fn forget(&mut self) {
         self.stats = Stats::default();
     }

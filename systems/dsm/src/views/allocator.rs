@@ -51,7 +51,7 @@ pub struct Allocator {
     taken: Vec<Vec<(u16, u16)>>,
     /// For each number that was ever given, how many of its allocations are not freed.
     live: Vec<u32>,
-    /// Numbers to be given anew, from the last one on.
+    /// Numbers to be reused, from the last one on.
     spare: Vec<Minipage>,
     /// By size: no page before this one has room for it.
     from: BTreeMap<usize, u32>,
@@ -151,7 +151,7 @@ impl Allocator {
     }
 
     /// Ends a minipage whose allocations are all freed; its bytes, its pages and its number may be given
-    /// anew.
+    /// again.
     ///
     /// # Panics
     /// If it still has allocations, or is retired already.

@@ -290,7 +290,7 @@ impl<W: JoinWork<Thread> + Send + Sync + 'static> Threads<W> {
         if *by != this_thread() {
             reached("team:J5");
             *by = this_thread();
-            leader.handle.lead_from(Thread::current());
+            leader.handle.rebind(Thread::current());
         }
         // SAFETY: no region is open, since `run` ends with its join and both functions that open one ask for
         // that, so no member has a part; and this call has the leader to itself.

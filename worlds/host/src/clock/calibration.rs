@@ -46,7 +46,7 @@ impl FirstLook {
             x86_64: cfg!(target_arch = "x86_64"),
             asked: std::env::var("FOREGATHER_CLOCK").ok(),
             cpuid,
-            // The kernel writes the file anew for each reader, which takes long where there are many
+            // The kernel generates the file for each reader, which takes long where there are many
             // processors.
             cpuinfo: if cpuid { None } else { read("/proc/cpuinfo") },
             available: read("/sys/devices/system/clocksource/clocksource0/available_clocksource"),

@@ -1,4 +1,4 @@
-//! The processes of these tests: ignored tests of this executable, which start it anew.
+//! The processes of these tests: ignored tests of this executable, which start it again.
 use crate::ranks;
 use crate::survivors::states::{State, now};
 use crate::survivors::{in_that_state, say, survive};

@@ -1,4 +1,4 @@
-//! The processes of these tests: ignored tests of this executable, which start it anew.
+//! The processes of these tests: ignored tests of this executable, which start it again.
 use foregather_host::{clock, interrupt};
 use foregather_launch::spawn::{self, Host, Plan};
 use foregather_launch::{Job, Lanes};

@@ -102,21 +102,21 @@ pub fn ping_pong<Q: Queue>(
 
 async fn exchange<Q: Queue>(lane: &Lane<'_, Q>, bytes: usize, rounds: u32, registration: Registration) -> Result<Nanos, Error> {
     let peer = Address { rank: 1 - lane.rank(), lane: 0 };
-    let anew = registration == Registration::PerMessage;
+    let fresh = registration == Registration::PerMessage;
     let prepare = || {
-        if anew {
+        if fresh {
             lane.register(bytes);
         }
         lane.raw_receive(bytes);
     };
     let say = || {
-        if anew {
+        if fresh {
             lane.register(bytes);
         }
         lane.raw_send(peer, bytes);
     };
     let done = || {
-        if anew {
+        if fresh {
             lane.forget(bytes);
         }
     };

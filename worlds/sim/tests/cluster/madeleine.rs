@@ -53,10 +53,10 @@ fn through_buffers(bytes: usize, buffer: u32) -> Nanos {
 #[test]
 fn from_memory_to_memory_a_message_costs_75_us_more_than_raw_whatever_its_length() {
     for bytes in [512, 4_096, 32_768, 65_536] {
-        let (direct, anew) = (half(spec(), Path::Direct, bytes, 10), raw(bytes, Registration::PerMessage));
-        let more = direct - anew;
+        let (direct, fresh) = (half(spec(), Path::Direct, bytes, 10), raw(bytes, Registration::PerMessage));
+        let more = direct - fresh;
         assert!(more >= us(70) && more <= us(80), "{bytes} B: {more}");
-        assert!(bytes < 32_768 || direct < anew.percent(105), "throughput of {bytes} B: {direct} against {anew}");
+        assert!(bytes < 32_768 || direct < fresh.percent(105), "throughput of {bytes} B: {direct} against {fresh}");
     }
 }
 

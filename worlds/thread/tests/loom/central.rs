@@ -230,7 +230,7 @@ fn an_arrival_whose_time_is_over_counts_once() {
     });
 }
 
-/// The negative control: a member that arrives anew when it comes back is counted twice.
+/// The negative control: a member that arrives again when it comes back is counted twice.
 #[test]
 #[should_panic(expected = "released before all had come")]
 fn an_arrival_that_is_made_again_releases_too_early() {

@@ -4,7 +4,7 @@ use foregather_machine::Nanos;
 use std::any::type_name;
 use std::process::{Command, Stdio};
 
-/// No test here takes a second on a quiet machine, except one that waits until a quota is read anew.
+/// No test here takes a second on a quiet machine, except one that waits until a quota is read again.
 const LONG: Nanos = Nanos::from_ms(60_000);
 /// The variable that tells a process which test to run.
 const TEST: &str = "FOREGATHER_TEST_ALONE";

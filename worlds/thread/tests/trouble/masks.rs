@@ -56,7 +56,7 @@ fn a_mask_set_by_somebody_else_during_a_wait_stays() {
         while_meeting(uneven, |names| {
             let thread = names[1].load(Acquire);
             set_for_good(thread, theirs);
-            // Until after the time at which the members read their masks anew.
+            // Until after the time at which the members read their masks again.
             let until = clock::now() + Nanos::from_ms(1_300);
             while clock::now() < until {
                 assert_eq!(Mask::of(Some(thread)), Some(theirs));

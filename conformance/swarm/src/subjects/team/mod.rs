@@ -59,7 +59,7 @@ async fn lead<'s>(plan: &Plan, team: &ForkJoin<Cpu<'s>>, board: &RefCell<Board>,
         must(leader.fork() == Ok(region), || format!("region {region} was not forked as such"))?;
         leader.delay(draw.span(us(60))).await;
         if plan.takes {
-            take_late(&mut draw, &mut leader, board, region).await?;
+            steal_part(&mut draw, &mut leader, board, region).await?;
         }
         if let Err(error) = join(plan, &mut draw, &mut leader).await {
             return given_up(0, &error, board);
@@ -82,13 +82,13 @@ fn change(plan: &Plan, draw: &mut Draw, leader: &mut Leader<Cpu<'_>>, board: &Re
 }
 
 /// The leader does the parts that no worker has begun.
-async fn take_late(draw: &mut Draw, leader: &mut Leader<Cpu<'_>>, board: &RefCell<Board>, region: u32) -> Result<(), String> {
+async fn steal_part(draw: &mut Draw, leader: &mut Leader<Cpu<'_>>, board: &RefCell<Board>, region: u32) -> Result<(), String> {
     let words = |error: Error| error.to_string();
     while !leader.begun_within(draw.span(us(30))).await {
-        let Some(rank) = leader.take_late().map_err(words)? else { break };
+        let Some(rank) = leader.steal_part().map_err(words)? else { break };
         leader.delay(draw.span(us(30))).await;
         board.borrow_mut().does(rank, region)?;
-        leader.done_late().map_err(words)?;
+        leader.finish_stolen().map_err(words)?;
         if draw.one_in(3) {
             break;
         }

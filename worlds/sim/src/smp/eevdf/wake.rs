@@ -23,7 +23,7 @@ impl Fair {
     }
 
     /// A thread that only dozed goes on where it is, with its debt. If it has slept the debt off, it begins
-    /// anew: a lag in its favour is void.
+    /// again: a lag in its favour is void.
     fn rouse(&mut self, machine: &Machine, thread: u32) {
         let cpu = self.entities[thread as usize].cpu;
         self.update(machine, cpu);

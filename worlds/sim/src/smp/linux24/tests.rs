@@ -83,7 +83,7 @@ fn goodness_counts_counter_processor_and_address_space() {
     assert_eq!(of(&epochs, 0, 0, NOBODY), (20 + 20 + 15) * tick);
     assert_eq!(of(&epochs, 0, 0, machine.thread(0).spec.space), (20 + 20 + 15 + 1) * tick);
     epochs.entries[0].counter = 0;
-    assert_eq!(of(&epochs, 0, 0, NOBODY), 0, "whoever has used up the allotment is as bad as any other");
+    assert_eq!(of(&epochs, 0, 0, NOBODY), 0, "a process that has used up the allotment is as bad as any other");
     epochs.entries[0].yielded = true;
     assert_eq!(of(&epochs, 0, 0, NOBODY), -1);
 }
