@@ -9,7 +9,7 @@ use crate::apps::lu::Lu;
 use crate::apps::sor::Sor;
 use crate::apps::tsp::Tsp;
 use crate::apps::water::Water;
-use crate::apps::{App, Outcome, run_app};
+use crate::apps::{App, AppResult, run_app};
 use foregather_dsm::memory::{Settings, lanes};
 use foregather_launch::Lanes;
 use foregather_machine::{Address, Cause, Error};
@@ -64,7 +64,7 @@ impl Program {
     ///
     /// # Errors
     /// As [`run_app`]; [`Cause::Refused`] if a thread panics.
-    pub fn here(&self, ranks: u32, settings: Settings) -> Result<(Outcome<()>, Proof<'_>), Error> {
+    pub fn here(&self, ranks: u32, settings: Settings) -> Result<(AppResult<()>, Proof<'_>), Error> {
         whichever!(self, app => Ok(to_prove(app, here(app, ranks, settings)?)))
     }
 
@@ -72,7 +72,7 @@ impl Program {
     ///
     /// # Errors
     /// As [`run_app`].
-    pub fn on(&self, lanes: Lanes, settings: Settings) -> Result<Option<(Outcome<()>, Proof<'_>)>, Error> {
+    pub fn on(&self, lanes: Lanes, settings: Settings) -> Result<Option<(AppResult<()>, Proof<'_>)>, Error> {
         whichever!(self, app => {
             let outcome = match lanes {
                 Lanes::Shm(lanes) => run_app(app, lanes, settings)?,
@@ -95,12 +95,12 @@ macro_rules! of_each {
 }
 of_each!(Is, Sor, Water, Lu, Tsp);
 
-fn to_prove<A: App>(app: &A, outcome: Outcome<A::Output>) -> (Outcome<()>, Proof<'_>) {
+fn to_prove<A: App>(app: &A, outcome: AppResult<A::Output>) -> (AppResult<()>, Proof<'_>) {
     let (outputs, outcome) = outcome.split();
     (outcome, Box::new(move || app.validate(&outputs)))
 }
 
-fn here<A: App>(app: &A, ranks: u32, settings: Settings) -> Result<Outcome<A::Output>, Error> {
+fn here<A: App>(app: &A, ranks: u32, settings: Settings) -> Result<AppResult<A::Output>, Error> {
     let exchange = ShmFabric::between_threads(SegmentSpec::new(ranks, lanes(settings.threads)))?;
     let rank_of = |rank| {
         let lane = |lane| exchange.lane(Thread::current(), Address { rank, lane });

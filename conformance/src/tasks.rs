@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 /// A task of a program: what it uses, and what its body makes, one after the other.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct TaskPlan {
     uses: Vec<Depend>,
     children: Vec<usize>,
     /// Does it wait for its children?
@@ -26,7 +26,7 @@ pub struct Plan {
 
 /// A program of tasks: the first is the part of the member that begins.
 #[derive(Clone, Debug)]
-pub struct TaskProgram(Vec<Plan>);
+pub struct TaskProgram(Vec<TaskPlan>);
 
 impl TaskProgram {
     /// A program of up to `most` tasks, drawn by `seed`.
@@ -34,7 +34,7 @@ impl TaskProgram {
         let mut random = SplitMix(seed);
         let mut below = move |bound: usize| random.below(bound as u64) as usize;
         let mut plans =
-            vec![Plan { uses: vec![], children: vec![], waits: below(2) == 0, priority: 0, undeferred: false, weight: 0 }];
+            vec![TaskPlan { uses: vec![], children: vec![], waits: below(2) == 0, priority: 0, undeferred: false, weight: 0 }];
         for number in 1..most {
             let parent = below(number.min(4));
             plans[parent].children.push(number);
@@ -42,16 +42,16 @@ impl TaskProgram {
             let uses = (0..below(3)).map(|_| Depend { address: 8 * below(4), access: access[below(3)] }).collect();
             let (waits, priority, undeferred) = (below(2) == 0, below(8).saturating_sub(6) as u32, below(5) == 0);
             let weight = [0, WAKE_WEIGHT / 16, WAKE_WEIGHT][below(3)];
-            plans.push(Plan { uses, children: vec![], waits, priority, undeferred, weight });
+            plans.push(TaskPlan { uses, children: vec![], waits, priority, undeferred, weight });
         }
         Self(plans)
     }
 
     /// A line of tasks of which each comes after the one before.
     pub fn chain(length: usize) -> Self {
-        let plain = Plan { uses: vec![], children: vec![], waits: false, priority: 0, undeferred: false, weight: 0 };
-        let link = Plan { uses: vec![Depend { address: 8, access: Access::Out }], ..plain.clone() };
-        let first = Plan { children: (1..=length).collect(), waits: true, ..plain };
+        let plain = TaskPlan { uses: vec![], children: vec![], waits: false, priority: 0, undeferred: false, weight: 0 };
+        let link = TaskPlan { uses: vec![Depend { address: 8, access: Access::Out }], ..plain.clone() };
+        let first = TaskPlan { children: (1..=length).collect(), waits: true, ..plain };
         Self(core::iter::once(first).chain((0..length).map(|_| link.clone())).collect())
     }
 }
@@ -235,7 +235,7 @@ impl<C: Cpu> OneOf<'_, C> {
             cpu.delay(run.span).await;
             let plan = &run.program.0[number];
             for &child in &plan.children {
-                let Plan { uses, priority, undeferred, weight, .. } = &run.program.0[child];
+                let TaskPlan { uses, priority, undeferred, weight, .. } = &run.program.0[child];
                 let traits = Traits { priority: *priority, undeferred: *undeferred, ..Traits::default() };
                 let made = Arc::new(TeamTask::new(Some(task), None, traits).of_weight(*weight));
                 run.team.count(cpu, &made, task);

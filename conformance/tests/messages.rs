@@ -1,7 +1,7 @@
 //! Messages on the table: every order of deliveries for the smallest cases, random ones beyond. Each explorer
 //! has a planted fault.
 use foregather_conformance::messages::{
-    Plan, abandoned, crossfire, disagreeing, given_up_open, gone, impatient, later_is_read_at_the_end, left_in_order,
+    PiecePlan, abandoned, crossfire, disagreeing, given_up_open, gone, impatient, later_is_read_at_the_end, left_in_order,
     one_message, owned, several_open,
 };
 use foregather_conformance::table::{Chooser, Seat, Table};
@@ -170,7 +170,7 @@ fn who_waits_long_for_what_comes_hears_of_no_circle() {
 
 #[test]
 fn any_pieces_arrive_as_they_were_packed() {
-    for_random_orders(600, 2, async |messenger, seed| one_message(messenger, &Plan::random(seed, 12, 3_000)).await);
+    for_random_orders(600, 2, async |messenger, seed| one_message(messenger, &PiecePlan::random(seed, 12, 3_000)).await);
 }
 
 #[test]

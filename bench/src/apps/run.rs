@@ -12,7 +12,7 @@ use std::any::Any;
 
 /// The results of a program on all ranks.
 #[derive(Clone, Debug)]
-pub struct Outcome<O> {
+pub struct AppResult<O> {
     /// The results of all threads, by their numbers.
     pub threads: Vec<RunResult<O>>,
     /// All that was allocated, and where.
@@ -38,16 +38,16 @@ pub struct RunResult<O> {
     pub journal: Option<Journal>,
 }
 
-impl<O> Outcome<O> {
+impl<O> AppResult<O> {
     /// The outputs of all threads, for [`App::validate`], and the rest.
-    pub fn split(self) -> (Vec<O>, Outcome<()>) {
+    pub fn split(self) -> (Vec<O>, AppResult<()>) {
         let Self { threads, sites, traffic } = self;
         let apart = |played: RunResult<O>| {
             let RunResult { output, span_ns, cold_ns, stats: tally, journal } = played;
             (output, RunResult { output: (), span_ns, cold_ns, stats: tally, journal })
         };
         let (outputs, threads) = threads.into_iter().map(apart).unzip();
-        (outputs, Outcome { threads, sites, traffic })
+        (outputs, AppResult { threads, sites, traffic })
     }
 
     /// How long the slowest thread took, from the start of the clock on.
@@ -68,7 +68,7 @@ struct RankReport<O> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_app<A: App, F>(app: &A, lanes: Vec<F>, settings: Settings) -> Result<Option<Outcome<A::Output>>, Error>
+pub fn run_app<A: App, F>(app: &A, lanes: Vec<F>, settings: Settings) -> Result<Option<AppResult<A::Output>>, Error>
 where
     F: Fabric + Send + 'static,
     <F::Cpu as Words>::Word: Send + Sync,
@@ -97,7 +97,7 @@ where
             traffic.extend(told.traffic);
         }
         in_order(&mut traffic);
-        Some(Outcome { threads, sites, traffic })
+        Some(AppResult { threads, sites, traffic })
     } else {
         let told =
             postcard::to_stdvec(&told).map_err(|error| Cause::Refused { why: format!("an output cannot be told: {error}") })?;

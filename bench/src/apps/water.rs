@@ -113,7 +113,7 @@ pub struct Part {
 
 /// What all threads share.
 #[derive(Debug)]
-pub struct Shared {
+pub struct WaterArrays {
     molecules: Array<f64>,
     /// Three words for each moment at which energies are computed.
     energies: Array<f64>,
@@ -227,7 +227,7 @@ impl Water {
     }
 
     /// Does one step; returns this thread's part of the energy.
-    fn step<F: Fabric>(&self, thread: &Thread<'_, F>, shared: &Shared, step: u32) -> Result<Energy, Error> {
+    fn step<F: Fabric>(&self, thread: &Thread<'_, F>, shared: &WaterArrays, step: u32) -> Result<Energy, Error> {
         let all = self.molecules as usize;
         let own = thread.share(all);
         let (mut energy, mut molecule) = (Energy::default(), [0.0; WORDS]);
@@ -264,7 +264,7 @@ impl Water {
 
     /// Adds up the energies of all threads: threads of equal number of all ranks by messages, their sums in
     /// shared memory.
-    fn note<F: Fabric>(&self, thread: &Thread<'_, F>, shared: &Shared, step: u32, energy: Energy) -> Result<(), Error> {
+    fn note<F: Fabric>(&self, thread: &Thread<'_, F>, shared: &WaterArrays, step: u32, energy: Energy) -> Result<(), Error> {
         let mut parts = energy.parts();
         block_on(allreduce(thread.messenger(), &mut parts, sum))?;
         if thread.rank() > 0 {
@@ -280,7 +280,7 @@ impl Water {
 }
 
 impl App for Water {
-    type Shared = Shared;
+    type Shared = WaterArrays;
     type Output = Part;
 
     const NAME: &'static str = "water";
@@ -292,7 +292,7 @@ impl App for Water {
         Settings { bytes: (pages + 2) * PAGE + moments * 24, views: 6, locks: self.molecules + 1, ..Settings::default() }
     }
 
-    fn layout(&self, layout: &mut SharedAllocator) -> Result<Shared, Error> {
+    fn layout(&self, layout: &mut SharedAllocator) -> Result<WaterArrays, Error> {
         if self.molecules < 8 || self.edge().pow(3) != self.molecules as usize {
             return Err(
                 Cause::Setting { what: "the number of molecules", needs: "the cube of 2 or more: 8, 27, 64, 343, 512" }.into()
@@ -303,10 +303,10 @@ impl App for Water {
         }
         let words = 3 * (self.steps as usize + 1);
         let molecules = layout.chunked(self.molecules as usize * WORDS, WORDS, self.chunk)?;
-        Ok(Shared { molecules, energies: layout.array(words, words)? })
+        Ok(WaterArrays { molecules, energies: layout.array(words, words)? })
     }
 
-    fn run<F: Fabric>(&self, thread: &Thread<'_, F>, shared: &Shared) -> Result<Part, Error> {
+    fn run<F: Fabric>(&self, thread: &Thread<'_, F>, shared: &WaterArrays) -> Result<Part, Error> {
         let own = thread.share(self.molecules as usize);
         let start = self.start();
         own.clone().for_each(|number| shared.molecules.store(number * WORDS, &start[number]));

@@ -25,14 +25,14 @@ pub(super) struct Manner {
 }
 
 /// What both ranks see.
-pub(super) struct Shared {
+pub(super) struct FaultMemory {
     /// Half of its units have rank 1 for a manager.
     all: Array<u32>,
     /// Not 0: rank 1 need not compute any longer.
     enough: Array<u32>,
 }
 
-impl Shared {
+impl FaultMemory {
     pub(super) fn new(layout: &mut SharedAllocator, bytes: usize) -> Result<Self, Error> {
         let words = bytes.div_ceil(size_of::<u32>());
         Ok(Self { all: layout.array(2 * UNITS * words, words)?, enough: layout.array(1, 1)? })
@@ -56,7 +56,7 @@ where
     let views = (PAGE / manner.bytes.next_multiple_of(8)).clamp(1, 32) as u32;
     let asking = manner.asking;
     let settings = Settings { bytes, views, backend: Some(backend), asking, policy: Some(policy), ..Settings::default() };
-    let shared = |layout: &mut SharedAllocator| Shared::new(layout, manner.bytes);
+    let shared = |layout: &mut SharedAllocator| FaultMemory::new(layout, manner.bytes);
     let served = run(lanes, settings, shared, |thread, shared| rounds(thread, shared, manner, other))?;
     let timed = served.leave().into_iter().next().map(|thread| thread.result).unwrap_or_default();
     Ok(Figures { timed, notes: vec![] })
@@ -65,7 +65,7 @@ where
 /// A thread's part: all units, in all manners, `manner.rounds` times each.
 pub(super) fn rounds<F: Fabric>(
     thread: &Thread<'_, F>,
-    shared: &Shared,
+    shared: &FaultMemory,
     manner: Manner,
     other: Option<u32>,
 ) -> Result<Vec<Timed>, Error> {

@@ -65,7 +65,7 @@ fn each_touch_is_one_request_to_the_manager() {
         let run = memory::run(
             (0..memory::lanes(1)).map(lane).collect(),
             settings,
-            |layout| faults::Shared::new(layout, 148),
+            |layout| faults::FaultMemory::new(layout, 148),
             |thread, shared| faults::rounds(thread, shared, manner, None),
         );
         run.unwrap().leave().remove(0).stats

@@ -5,8 +5,8 @@ use super::talk::BOUND;
 use crate::PortProgram;
 use crate::collective::Everything;
 use crate::messages::{
-    Plan, abandoned, crossfire, disagreeing, given_up_open, later_is_read_at_the_end, left_in_order, must, one_message, owned,
-    several_open,
+    PiecePlan, abandoned, crossfire, disagreeing, given_up_open, later_is_read_at_the_end, left_in_order, must, one_message,
+    owned, several_open,
 };
 use foregather_barrier::{Algorithm, dissemination};
 use foregather_machine::{Clock, Endpoint, Error, Fabric, Member};
@@ -32,7 +32,7 @@ async fn run<F: Fabric>(program: Program, fabric: F, rounds: u32) -> Result<(), 
         }
         Program::Pieces => {
             for round in 0..rounds {
-                one_message(&messenger, &Plan::random(round.into(), 12, 50 * buffer)).await?;
+                one_message(&messenger, &PiecePlan::random(round.into(), 12, 50 * buffer)).await?;
             }
         }
         Program::Later => later_is_read_at_the_end(&messenger).await?,

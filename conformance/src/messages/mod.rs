@@ -8,7 +8,7 @@ mod trouble;
 
 pub use crossfire::crossfire;
 pub use open::{given_up_open, owned, several_open};
-pub use pieces::{Plan, one_message};
+pub use pieces::{PiecePlan, one_message};
 pub use trouble::{abandoned, disagreeing, gone, impatient, later_is_read_at_the_end, left_in_order};
 
 use foregather_machine::{Cause, Error};

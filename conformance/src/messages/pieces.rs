@@ -6,9 +6,9 @@ use foregather_message::{Cheaper, Later, Messenger, Mode, Receive, Safer};
 
 /// The pieces of a message: how each is sent, how it is received, and how long it is.
 #[derive(Clone, Debug)]
-pub struct Plan(pub Vec<(Mode, Receive, usize)>);
+pub struct PiecePlan(pub Vec<(Mode, Receive, usize)>);
 
-impl Plan {
+impl PiecePlan {
     /// At most `pieces` pieces of at most `longest` bytes, most of them short.
     pub fn random(seed: u64, pieces: u64, longest: usize) -> Self {
         let mut random = SplitMix(seed);
@@ -31,7 +31,7 @@ fn byte(piece: usize, at: usize) -> u8 {
 ///
 /// # Errors
 /// If a byte is wrong; errors of the messenger.
-pub async fn one_message<F: Fabric>(messenger: &Messenger<F>, plan: &Plan) -> Result<(), Error> {
+pub async fn one_message<F: Fabric>(messenger: &Messenger<F>, plan: &PiecePlan) -> Result<(), Error> {
     if messenger.rank() > 1 {
         return Ok(());
     }

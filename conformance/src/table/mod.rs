@@ -17,7 +17,7 @@ use foregather_machine::{Address, Key, Limits, Nanos, Rank, WaitContext, WordLin
 use std::collections::{BTreeMap, VecDeque};
 
 /// A frame, on its way or delivered.
-pub(crate) struct Frame {
+pub(crate) struct TableFrame {
     head: u32,
     bytes: Vec<u8>,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Frame {
 /// A possible event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Next {
-    Frame(usize, usize),
+    TableFrame(usize, usize),
     /// A read by that lane ends.
     Read(usize),
     /// That lane's delay is over.
@@ -46,7 +46,7 @@ struct Read {
 #[derive(Default)]
 struct Place {
     bell: Cell<u32>,
-    inbox: RefCell<BTreeMap<usize, VecDeque<Frame>>>,
+    inbox: RefCell<BTreeMap<usize, VecDeque<TableFrame>>>,
     filling: RefCell<BTreeMap<usize, Vec<u8>>>,
     read: RefCell<Option<Read>>,
     delayed: Cell<bool>,
@@ -63,7 +63,7 @@ pub struct Table {
     limits: Limits,
     places: Box<[Place]>,
     roster: Box<[WordLine<Cell<u32>>]>,
-    flight: RefCell<BTreeMap<(usize, usize), VecDeque<Frame>>>,
+    flight: RefCell<BTreeMap<(usize, usize), VecDeque<TableFrame>>>,
     unreleased: RefCell<BTreeMap<(usize, usize), u32>>,
     exposed: RefCell<BTreeMap<u64, (usize, Vec<u8>)>>,
     keys: Cell<u64>,
@@ -137,7 +137,7 @@ impl Table {
 
     /// A frame that no lane has sent.
     pub fn forge(&self, from: Address, to: Address, head: u32, bytes: &[u8]) {
-        let frame = Frame { head, bytes: bytes.to_vec() };
+        let frame = TableFrame { head, bytes: bytes.to_vec() };
         self.flight.borrow_mut().entry((self.index(from), self.index(to))).or_default().push_back(frame);
     }
 
@@ -209,7 +209,7 @@ impl Table {
     fn happens(&self) -> bool {
         let mut next: Vec<Next> = Vec::new();
         let flight = self.flight.borrow();
-        next.extend(flight.iter().filter(|(_, frames)| !frames.is_empty()).map(|(&(from, to), _)| Next::Frame(from, to)));
+        next.extend(flight.iter().filter(|(_, frames)| !frames.is_empty()).map(|(&(from, to), _)| Next::TableFrame(from, to)));
         drop(flight);
         for (index, place) in self.places.iter().enumerate() {
             if place.read.borrow().as_ref().is_some_and(|read| read.end.is_none() && (read.helped || !self.helped)) {
@@ -232,7 +232,7 @@ impl Table {
 
     fn happen(&self, next: Next) {
         match next {
-            Next::Frame(from, to) => {
+            Next::TableFrame(from, to) => {
                 let frame = self.flight.borrow_mut().get_mut(&(from, to)).and_then(VecDeque::pop_front);
                 self.places[to].inbox.borrow_mut().entry(from).or_default().extend(frame);
                 self.frames.set(self.frames.get() + 1);

@@ -1,5 +1,5 @@
 //! One lane's end of the table.
-use super::{Frame, Read, Table};
+use super::{Read, Table, TableFrame};
 use core::cell::Cell;
 use core::future::poll_fn;
 use core::sync::atomic::Ordering::Relaxed;
@@ -41,7 +41,7 @@ impl<'t> Seat<'t> {
             return Ok(false);
         }
         *count += 1;
-        table.flight.borrow_mut().entry(pair).or_default().push_back(Frame { head, bytes });
+        table.flight.borrow_mut().entry(pair).or_default().push_back(TableFrame { head, bytes });
         table.changed();
         Ok(true)
     }

@@ -13,10 +13,10 @@ const WHAT: &str = "barrier";
 
 /// The shared part of all members. Over the words of a segment it may be shared by processes: each makes a
 /// group of its own over them. A clone is a handle of the same group.
-pub struct Group<C: Cpu>(pub(crate) Arc<Shared<C>>);
+pub struct Group<C: Cpu>(pub(crate) Arc<GroupWords<C>>);
 
 /// The words of a group.
-pub(crate) struct Shared<C: Cpu> {
+pub(crate) struct GroupWords<C: Cpu> {
     pub(crate) algorithm: Algorithm,
     size: u32,
     /// The central barrier's lines, then one for the member that broke the group.
@@ -28,7 +28,7 @@ pub(crate) struct Shared<C: Cpu> {
 
 /// One member's handle. Dropping it while others still need it poisons the group.
 pub struct BarrierMember<C: Cpu> {
-    pub(crate) group: Arc<Shared<C>>,
+    pub(crate) group: Arc<GroupWords<C>>,
     pub(crate) end: Signaller<C>,
     /// The meeting that it is in, or comes to next, from 0 on.
     pub(crate) meeting: Cell<u64>,
@@ -81,7 +81,7 @@ impl<C: Cpu> Group<C> {
         let (head, rest) = lines.split(HEAD);
         let (notes, signals) = rest.split(NOTES * size as usize);
         let signals = SignalMatrix::over(signals, size, algorithm.slots(size));
-        Ok(Self(Arc::new(Shared { algorithm, size, head, signals, notes: Notes::over(notes) })))
+        Ok(Self(Arc::new(GroupWords { algorithm, size, head, signals, notes: Notes::over(notes) })))
     }
 
     /// The number of members.
@@ -121,7 +121,7 @@ impl<C: Cpu> Group<C> {
     }
 }
 
-impl<C: Cpu> Shared<C> {
+impl<C: Cpu> GroupWords<C> {
     fn membership(&self) -> Membership<'_, C> {
         Membership::new(self.signals.roster(), &self.head[CULPRIT][0])
     }

@@ -7,7 +7,7 @@ use core::sync::atomic::AtomicPtr;
 
 /// One symbol.
 #[derive(Debug)]
-pub struct Entry {
+pub struct ExportedSymbol {
     /// Its name.
     pub name: &'static str,
     /// The version node that programs find it under.
@@ -34,8 +34,8 @@ macro_rules! entries {
         }
         $($( $crate::export::symbol! { $place $node $name } )*)*
         /// The symbols of this file.
-        pub(crate) static TABLE: &[$crate::export::Entry] =
-            &[$($( $crate::export::Entry { name: stringify!($name), node: $node, is_default: $is_default, slot: &slots::$name } ),*),*];
+        pub(crate) static TABLE: &[$crate::export::ExportedSymbol] =
+            &[$($( $crate::export::ExportedSymbol { name: stringify!($name), node: $node, is_default: $is_default, slot: &slots::$name } ),*),*];
     };
     ($($lines:tt)*) => { $crate::export::entries! { @ true new $($lines)* } };
 }

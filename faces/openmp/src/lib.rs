@@ -13,7 +13,7 @@ mod memory;
 mod other;
 mod table;
 
-pub use export::Entry;
+pub use export::ExportedSymbol;
 pub use load::{END, LOAD};
 pub use table::all;
 

@@ -27,13 +27,13 @@ pub struct BarrierObject {
     size: u32,
     /// An `Arc` of its own; null once it is destroyed.
     private: AtomicPtr<ThreadBarrier>,
-    shared: Shared,
+    shared: ProcessBarrier,
 }
 
 /// The words of a barrier that processes share.
 #[derive(Default)]
 #[repr(C)]
-struct Shared {
+struct ProcessBarrier {
     epoch: Word,
     left: Word,
     tickets: AtomicU64,
@@ -65,7 +65,7 @@ impl BarrierObject {
             return None;
         }
         let (mark, private) = if shared { (SHARED, core::ptr::null_mut()) } else { (PRIVATE, barrier(size)) };
-        Some(Self { mark: AtomicU32::new(mark), size, private: AtomicPtr::new(private), shared: Shared::default() })
+        Some(Self { mark: AtomicU32::new(mark), size, private: AtomicPtr::new(private), shared: ProcessBarrier::default() })
     }
 
     /// Waits until all have come. True in one thread of each meeting; `None` if another library has made the
@@ -113,7 +113,7 @@ impl BarrierObject {
 
     #[inline]
     fn transient(&self) -> Transient<'_, Thread> {
-        let Shared { epoch, left, tickets } = &self.shared;
+        let ProcessBarrier { epoch, left, tickets } = &self.shared;
         Transient::over(Central::of(epoch, tickets, self.size), left)
     }
 
@@ -153,9 +153,12 @@ fn barrier(size: u32) -> *mut ThreadBarrier {
     Arc::into_raw(Arc::new(ThreadBarrier::new(size as usize))).cast_mut()
 }
 
-impl core::fmt::Debug for Shared {
+impl core::fmt::Debug for ProcessBarrier {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Shared").field("epoch", &self.epoch.load()).field("left", &self.left.load()).finish_non_exhaustive()
+        f.debug_struct("ProcessBarrier")
+            .field("epoch", &self.epoch.load())
+            .field("left", &self.left.load())
+            .finish_non_exhaustive()
     }
 }
 

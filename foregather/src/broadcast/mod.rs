@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 /// The memory of a queue.
-struct Shared {
+struct QueueMemory {
     segment: Arc<Segment>,
     setup: SharedLines<Word>,
     seats: Seats,
@@ -72,7 +72,7 @@ const LOCK: usize = 2;
 /// A message is copied once into the ring, and once out of it by each reader. The ring takes memory as it is
 /// first used, up to `bytes`.
 #[derive(Clone)]
-pub struct Broadcast(Arc<Shared>);
+pub struct Broadcast(Arc<QueueMemory>);
 
 impl Broadcast {
     /// A queue to `readers` readers through a ring of `bytes`, whose writer waits for the slowest of them
@@ -130,7 +130,7 @@ impl Broadcast {
         let (setup, rest) = segment.lines().split(1);
         let (seats, ring): (SharedLines<Word>, _) = rest.split(readers.min(SharedRing::MOST_READERS + 1) as usize + 1);
         let ring = SharedRing::over(ring, segment.bytes(), readers, pace)?;
-        Ok(Self(Arc::new(Shared { segment, setup, seats: Seats::over(seats), ring })))
+        Ok(Self(Arc::new(QueueMemory { segment, setup, seats: Seats::over(seats), ring })))
     }
 
     /// The number of readers.
@@ -171,7 +171,7 @@ impl Broadcast {
     }
 }
 
-impl Shared {
+impl QueueMemory {
     /// The lock of processes that replace others.
     fn lock(&self) -> &Word {
         &self.setup[0][LOCK]

@@ -1,5 +1,5 @@
 //! A reading end.
-use super::{Shared, deadline_of};
+use super::{QueueMemory, deadline_of};
 use crate::seated::Seated;
 use core::time::Duration;
 use foregather_machine::{Error, Nanos, SharedBytes, block_on};
@@ -12,14 +12,14 @@ use std::sync::Arc;
 pub struct Reader(Seated<BroadcastReader<Process, SharedBytes>>);
 
 impl Reader {
-    pub(super) fn new(shared: &Arc<Shared>, rank: u32) -> Result<Self, Error> {
+    pub(super) fn new(shared: &Arc<QueueMemory>, rank: u32) -> Result<Self, Error> {
         let writer = WRITER..WRITER + 1;
         let ring = &shared.ring;
         Seated::new(super::WHAT, &shared.seats, rank, writer, |cpu, policy| ring.reader(cpu, rank, policy), BroadcastReader::fail)
             .map(Self)
     }
 
-    pub(super) fn replace(shared: &Arc<Shared>, rank: u32) -> Result<Self, Error> {
+    pub(super) fn replace(shared: &Arc<QueueMemory>, rank: u32) -> Result<Self, Error> {
         let writer = WRITER..WRITER + 1;
         let ring = &shared.ring;
         let make = |cpu, policy| ring.replace(cpu, rank, policy);

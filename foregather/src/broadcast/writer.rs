@@ -1,5 +1,5 @@
 //! The writing end.
-use super::{Shared, deadline_of};
+use super::{QueueMemory, deadline_of};
 use crate::seated::Seated;
 use core::time::Duration;
 use foregather_machine::{Cause, Error, Nanos, SharedBytes, block_on};
@@ -17,7 +17,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(shared: &Arc<Shared>) -> Result<Self, Error> {
+    pub(super) fn new(shared: &Arc<QueueMemory>) -> Result<Self, Error> {
         let readers = 1..shared.ring.readers() + 1;
         let ring = &shared.ring;
         let make = |cpu, policy| ring.writer(cpu, policy);

@@ -1,6 +1,6 @@
 //! The programs of these tests' processes: ignored tests of this executable, which starts itself.
 use foregather::engine::Error;
-use foregather::processes::launch::spawn::{self, Plan};
+use foregather::processes::launch::spawn::{self, SpawnPlan};
 use foregather::{Communicator, job};
 use rustix::process::{Signal, getpid, kill_process};
 use std::env;
@@ -36,7 +36,7 @@ fn launcher() {
     });
     let size = env::var("TEST_SIZE").unwrap().parse().unwrap();
     let program = program("rank").into_iter().map(Into::into).collect();
-    exit(spawn::run(&Plan { size, program, ..Plan::default() }).map_or(99, i32::from));
+    exit(spawn::run(&SpawnPlan { size, program, ..SpawnPlan::default() }).map_or(99, i32::from));
 }
 
 /// A process that a rank starts.

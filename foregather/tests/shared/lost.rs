@@ -1,7 +1,7 @@
 //! Ranks that are processes: the same program, with one rank that is killed or ends in another way at any
 //! point.
 use crate::ends::{STEPS, on_purpose, program};
-use foregather::processes::launch::spawn::{self, Plan};
+use foregather::processes::launch::spawn::{self, SpawnPlan};
 use foregather::processes::ofi::Provider;
 use foregather::{Error, Shared, shared};
 use rustix::process::{Signal, getpid, kill_process};
@@ -213,6 +213,6 @@ fn launcher() {
         exit(98);
     });
     let program = part(&env::var("TEST_PART").unwrap()).into_iter().map(Into::into).collect();
-    let plan = Plan { size: SIZE, program, ..Plan::default() };
+    let plan = SpawnPlan { size: SIZE, program, ..SpawnPlan::default() };
     exit(i32::from(spawn::run(&plan).unwrap()));
 }

@@ -5,7 +5,7 @@
 use super::Drawn;
 use super::axis::{Axis, Scale};
 use super::curve::{Curve, Look, Point};
-use super::legend::{Entry, Swatch};
+use super::legend::{LegendEntry, Swatch};
 use super::spec::{Cell, Chart, FigureSpec, most, positive};
 use super::svg::{At, Canvas, Svg, colour, fitted, ink, width_of};
 use foregather_results::Measurement;
@@ -129,8 +129,12 @@ fn render(runs: &[AppRun<'_>]) -> Svg {
     let mut canvas = Canvas::new(WIDTH);
     let title = "Where the time of programs on shared memory goes";
     canvas.heading(16.0, 26.0, 15.0, title);
-    let entry =
-        |(i, (_, name)): (usize, &(&str, &'static str))| Entry { series: Some(i), name, ink: colour(i), swatch: Swatch::Box };
+    let entry = |(i, (_, name)): (usize, &(&str, &'static str))| LegendEntry {
+        series: Some(i),
+        name,
+        ink: colour(i),
+        swatch: Swatch::Box,
+    };
     let entries: Vec<_> = PARTS.iter().enumerate().map(entry).collect();
     let top = 38.0 + canvas.legend((8.0, WIDTH), 38.0, &entries) + 14.0;
     let several = runs.iter().any(|run| run.series != runs[0].series);

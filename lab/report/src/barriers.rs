@@ -5,7 +5,7 @@
 //! `oracle_share` (of the best peer or fixed policy of the row) and `cpu_us_per_episode`.
 use super::axis::Scale;
 use super::bars::{Bar, Bars, Panel};
-use super::heat::{Column, ColumnGroup, Heat, Row};
+use super::heat::{Column, ColumnGroup, Heat, HeatRow};
 use super::names::{self, PRODUCT};
 use super::shades::{Shades, share};
 use super::svg::{colour, ink};
@@ -96,17 +96,17 @@ pub(super) fn matrix(all: &[Measurement]) -> Option<Drawn> {
     let waiters = waiters(&all);
     waiters.first()?;
     let found: BTreeMap<(&str, &str), &Cell<'_>> = all.iter().rev().map(|c| ((c.row, c.waiter), c)).collect();
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<HeatRow> = Vec::new();
     for name in distinct(all.iter().map(|c| c.row)) {
         let cell = |w: &Contender<'_>| found.get(&(name, w.name)).and_then(|cell| Some((cell.share()?, Some(cell.number))));
         let names = names::row(name).map_or_else(|| vec![String::new(), name.to_owned()], Vec::from);
-        rows.push(Row { names, cells: waiters.iter().map(cell).collect() });
+        rows.push(HeatRow { names, cells: waiters.iter().map(cell).collect() });
     }
     // Rows of as much work stand together.
     let works: Vec<String> = distinct(rows.iter().map(|row| row.names[0].as_str())).into_iter().map(str::to_owned).collect();
     rows.sort_by_key(|row| works.iter().position(|work| *work == row.names[0]));
     let n = rows.len();
-    let summary = |name: &str, of: fn(&Contender<'_>) -> (f64, Option<usize>)| Row {
+    let summary = |name: &str, of: fn(&Contender<'_>) -> (f64, Option<usize>)| HeatRow {
         names: vec![name.to_owned()],
         cells: waiters.iter().map(|w| Some(of(w))).collect(),
     };
@@ -204,15 +204,16 @@ pub(super) fn classes(all: &[Measurement]) -> Option<Drawn> {
             geomean_and_worst(&mine.collect::<Vec<_>>(), true)
         };
         let both: Vec<_> = waiters.iter().map(both).collect();
-        let row = |what: &str, of: fn((f64, f64)) -> f64| Row {
+        let row = |what: &str, of: fn((f64, f64)) -> f64| HeatRow {
             names: vec![name.to_owned(), what.to_owned()],
             cells: both.iter().map(|both| Some((of((*both)?), None))).collect(),
         };
         both.iter().any(Option::is_some).then(|| [row("mean", |both| both.0), row("worst", |both| both.1)])
     };
-    let by_class: Vec<Row> = LoadClass::ALL.iter().filter_map(|class| told(class.name(), &|c| c == *class)).flatten().collect();
+    let by_class: Vec<HeatRow> =
+        LoadClass::ALL.iter().filter_map(|class| told(class.name(), &|c| c == *class)).flatten().collect();
     // Subsets behind the first two are classes, which have rows of their own.
-    let together: Vec<Row> = SUBSETS[..2].iter().filter_map(|(name, holds)| told(name, holds)).flatten().collect();
+    let together: Vec<HeatRow> = SUBSETS[..2].iter().filter_map(|(name, holds)| told(name, holds)).flatten().collect();
     let weakest = by_class.chunks(2).filter_map(|rows| Some((rows[0].cells.first().copied()??.0, &rows[0].names[0])));
     let (mean, weakest) = weakest.min_by(|a, b| a.0.total_cmp(&b.0))?;
     let first = names::waiter(first.name);

@@ -1,7 +1,7 @@
 //! Horizontal bars: one line per label, panels side by side and below each other on one scale, whiskers where
 //! values scatter.
 use super::axis::{Axis, Scale};
-use super::legend::{Entry, Swatch};
+use super::legend::{LegendEntry, Swatch};
 use super::names::is_product;
 use super::svg::{At, Canvas, Svg, colour, fitted, ink, width_of};
 use foregather_results::number::short;
@@ -55,7 +55,7 @@ pub(super) struct Bar {
 }
 
 /// Where each line of the chart lies.
-struct Layout {
+struct BarLayout {
     left: f64,
     /// How many panels stand side by side.
     across: usize,
@@ -73,7 +73,8 @@ impl Bars<'_> {
     pub(super) fn render(&self) -> Svg {
         let mut canvas = Canvas::new(WIDTH);
         canvas.heading(16.0, 26.0, 15.0, self.title);
-        let shown = |i: usize| Entry { series: Some(i), name: &self.series[i].0, ink: self.series[i].1, swatch: Swatch::Box };
+        let shown =
+            |i: usize| LegendEntry { series: Some(i), name: &self.series[i].0, ink: self.series[i].1, swatch: Swatch::Box };
         // A single series needs no name.
         let entries: Vec<_> = (0..self.series.len()).filter(|&i| !self.series[i].0.is_empty()).map(shown).collect();
         let legend = canvas.legend((8.0, WIDTH), 38.0, &entries);
@@ -103,7 +104,7 @@ impl Bars<'_> {
         canvas.finish(bottom + if labels > LABELS_MAX || panels > PANELS_MAX { 72.0 } else { 54.0 }, self.title)
     }
 
-    fn layout(&self) -> Layout {
+    fn layout(&self) -> BarLayout {
         let labels = &self.labels[..self.labels.len().min(LABELS_MAX)];
         let widest = labels.iter().map(|l| width_of(l, 12.0)).fold(40.0, f64::max);
         let left = widest.min(230.0) + 28.0;
@@ -127,11 +128,11 @@ impl Bars<'_> {
             _ => 3,
         };
         let pitch = (WIDTH - 12.0 - left) / across as f64;
-        Layout { left, across, high: y, lines, plot: pitch - NUMBERS - 14.0, pitch }
+        BarLayout { left, across, high: y, lines, plot: pitch - NUMBERS - 14.0, pitch }
     }
 
     /// Writes the labels of a row of panels; the product's in its colour.
-    fn labels(&self, canvas: &mut Canvas, layout: &Layout, top: f64) {
+    fn labels(&self, canvas: &mut Canvas, layout: &BarLayout, top: f64) {
         let place = |(label, (y, series)): (&String, &(f64, Vec<usize>))| {
             let middle = top + y + series.len() as f64 * BAR / 2.0 + 4.0;
             (layout.left - 10.0, middle, fitted(label, 12.0, layout.left - 26.0))
@@ -147,7 +148,7 @@ impl Bars<'_> {
         }
     }
 
-    fn panel(&self, canvas: &mut Canvas, panel: &Panel, layout: &Layout, top: f64, axis: Axis) {
+    fn panel(&self, canvas: &mut Canvas, panel: &Panel, layout: &BarLayout, top: f64, axis: Axis) {
         let (bottom, right) = (top + layout.high, axis.to + NUMBERS);
         canvas.heading(axis.from, top - 8.0, 12.5, &fitted(&panel.title, 13.0, layout.plot));
         canvas.text(right, top - 8.0, At::End, ink::SOFT, self.number);

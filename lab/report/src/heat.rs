@@ -30,7 +30,7 @@ pub(super) struct Heat<'a> {
     /// What each part of the rows' names is a name of; empty if that is plain.
     pub(super) heads: Vec<String>,
     pub(super) columns: Vec<Column>,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<HeatRow>,
     /// How many rows at the end are summaries, set apart.
     pub(super) summaries: usize,
 }
@@ -71,13 +71,13 @@ impl Column {
 
 /// A row: its name in one part or several, and for each column a value with the number of its measurement, of
 /// which the page shows more.
-pub(super) struct Row {
+pub(super) struct HeatRow {
     pub(super) names: Vec<String>,
     pub(super) cells: Vec<Option<(f64, Option<usize>)>>,
 }
 
 /// Where the parts of the figure lie.
-struct Layout {
+struct HeatLayout {
     /// Widths of the parts of the rows' names.
     names: Vec<f64>,
     left: f64,
@@ -138,7 +138,7 @@ impl Heat<'_> {
 
     /// Frames the product's column and names the groups below it, if there are several; returns where that
     /// ends.
-    fn groups(&self, canvas: &mut Canvas, layout: &Layout, bottom: f64) -> f64 {
+    fn groups(&self, canvas: &mut Canvas, layout: &HeatLayout, bottom: f64) -> f64 {
         if !self.is_grouped() {
             return bottom;
         }
@@ -172,13 +172,13 @@ impl Heat<'_> {
     }
 
     /// The parts of a row's name that differ from those of the row before, and all after them.
-    fn name_parts<'b>(&self, row: &'b Row, before: &[String]) -> impl Iterator<Item = (usize, &'b String)> + use<'b> {
+    fn name_parts<'b>(&self, row: &'b HeatRow, before: &[String]) -> impl Iterator<Item = (usize, &'b String)> + use<'b> {
         let same = row.names.iter().zip(before).take_while(|(name, before)| name == before).count();
         // A name in one part is always told.
         row.names.iter().enumerate().skip(same.min(row.names.len().saturating_sub(1)))
     }
 
-    fn layout(&self) -> Layout {
+    fn layout(&self) -> HeatLayout {
         let parts = self.rows.iter().map(|row| row.names.len()).max().unwrap_or(0);
         let (mut names, mut left) = (Vec::new(), 16.0);
         for part in 0..parts {
@@ -212,10 +212,10 @@ impl Heat<'_> {
         };
         let columns: Vec<f64> = (0..self.columns.len()).map(place).collect();
         let right = columns.last().map_or(left, |last| last + cell);
-        Layout { names, left, top, cell, row, width: WIDTH.max(right + lean + 8.0), leaning, columns }
+        HeatLayout { names, left, top, cell, row, width: WIDTH.max(right + lean + 8.0), leaning, columns }
     }
 
-    fn headings(&self, canvas: &mut Canvas, layout: &Layout) {
+    fn headings(&self, canvas: &mut Canvas, layout: &HeatLayout) {
         let x = |column: usize| layout.columns[column];
         let mut of = "";
         for (i, column) in self.columns.iter().enumerate() {

@@ -2,7 +2,7 @@
 use super::svg::{At, Canvas, fitted, ink, mark, width_of};
 
 /// One name in a legend.
-pub(super) struct Entry<'a> {
+pub(super) struct LegendEntry<'a> {
     /// The number by which the script finds the series, if it can be hidden.
     pub(super) series: Option<usize>,
     pub(super) name: &'a str,
@@ -27,7 +27,7 @@ pub(super) enum Swatch {
 
 impl Canvas {
     /// The names of the series, in lines from `left` to `right`. Returns the height used.
-    pub(super) fn legend(&mut self, (left, right): (f64, f64), top: f64, entries: &[Entry<'_>]) -> f64 {
+    pub(super) fn legend(&mut self, (left, right): (f64, f64), top: f64, entries: &[LegendEntry<'_>]) -> f64 {
         let (mut x, mut y) = (left, top + 10.0);
         for entry in entries {
             let name = fitted(entry.name, 12.0, right - left - 60.0);
@@ -72,7 +72,7 @@ mod tests {
         let long = "x".repeat(400);
         let names = ["spin", "two-phase 10 us", "mutex and condition variable", &long];
         let entries: Vec<_> =
-            names.iter().map(|name| Entry { series: Some(0), name, ink: "#000", swatch: Swatch::Box }).collect();
+            names.iter().map(|name| LegendEntry { series: Some(0), name, ink: "#000", swatch: Swatch::Box }).collect();
         let mut canvas = Canvas::new(300.0);
         let one_line = Canvas::new(300.0).legend((10.0, 300.0), 0.0, &entries[..1]);
         assert!(canvas.legend((10.0, 300.0), 0.0, &entries) > 2.0 * one_line, "four entries do not fit into two lines of 300");

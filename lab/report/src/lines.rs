@@ -3,7 +3,7 @@
 use super::axis::{Axis, Marks, Scale};
 use super::curve::Curve;
 use super::distinct;
-use super::legend::Entry;
+use super::legend::LegendEntry;
 use super::published::PublishedMark;
 use super::svg::{At, Canvas, Svg, escape, fitted, ink, width_of};
 
@@ -108,7 +108,7 @@ impl Lines<'_> {
                 canvas.heading(left, bottom + title - 6.0, 12.5, &fitted(&plot.title, 12.5, pitch - LEFT));
                 let curves: Vec<(&Curve, &str)> = plot.curves.iter().zip(plot.remarks.iter().map(String::as_str)).collect();
                 let remarks = legend(&mut canvas, &curves, &series, (left - 8.0, left + pitch - LEFT), bottom + title);
-                let published: Vec<Entry<'_>> = plot.published.iter().map(PublishedMark::entry).collect();
+                let published: Vec<LegendEntry<'_>> = plot.published.iter().map(PublishedMark::entry).collect();
                 let ends = (left - 8.0, left + pitch - LEFT);
                 let published = canvas.legend(ends, bottom + title + remarks, &published);
                 top = top.max(bottom + title + remarks + published + 6.0);
@@ -208,7 +208,7 @@ fn legend(canvas: &mut Canvas, curves: &[(&Curve, &str)], series: &[&str], ends:
     for &(curve, name) in curves.iter().filter(|(_, name)| !name.is_empty()) {
         let number = series.iter().position(|known| *known == curve.name);
         let (ink, swatch) = curve.swatch(number.unwrap_or(0));
-        entries.push(Entry { series: number, name, ink, swatch });
+        entries.push(LegendEntry { series: number, name, ink, swatch });
     }
     canvas.legend(ends, top, &entries)
 }

@@ -1,6 +1,6 @@
 //! What a paper says, drawn over what came out here: a dashed line at a height, a band, or a curve.
 use super::axis::Axis;
-use super::legend::{Entry, Swatch};
+use super::legend::{LegendEntry, Swatch};
 use super::svg::{Canvas, ink};
 use foregather_reproduce::claims::Published;
 
@@ -33,8 +33,8 @@ impl PublishedMark {
     }
 
     /// Its words beside a sample of its line, for a legend.
-    pub(super) fn entry(&self) -> Entry<'_> {
-        Entry { series: None, name: &self.text, ink: ink::PUBLISHED, swatch: Swatch::Line(DASH) }
+    pub(super) fn entry(&self) -> LegendEntry<'_> {
+        LegendEntry { series: None, name: &self.text, ink: ink::PUBLISHED, swatch: Swatch::Line(DASH) }
     }
 
     pub(super) fn draw(&self, canvas: &mut Canvas, (x, y): (&Axis, &Axis)) {

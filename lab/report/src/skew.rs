@@ -4,7 +4,7 @@
 //! or `harmonized`) and the figures `exit_skew_p50_ns`, `exit_skew_p99_ns`, `predicted_us` and `met_percent`.
 //! One part a policy, one row a kind.
 use super::axis::{Axis, Scale};
-use super::legend::{Entry, Swatch};
+use super::legend::{LegendEntry, Swatch};
 use super::svg::{At, Canvas, Svg, colour, fitted, ink, width_of};
 use super::{Drawn, distinct};
 use foregather_results::Measurement;
@@ -36,12 +36,12 @@ struct SkewRun {
 }
 
 /// One kind of barrier: a run for each release.
-struct Row<'a> {
+struct SkewRow<'a> {
     kind: &'a str,
     runs: [Option<SkewRun>; 2],
 }
 
-impl Row<'_> {
+impl SkewRow<'_> {
     fn cost(&self) -> f64 {
         self.runs.iter().flatten().next().map_or(f64::MAX, |run| run.cost_us)
     }
@@ -50,11 +50,11 @@ impl Row<'_> {
 /// The rows of one waiting policy, the cheapest kind first.
 struct PolicyRows<'a> {
     policy: &'a str,
-    rows: Vec<Row<'a>>,
+    rows: Vec<SkewRow<'a>>,
 }
 
 impl PolicyRows<'_> {
-    fn runs(&self) -> impl Iterator<Item = (&Row<'_>, usize, SkewRun)> {
+    fn runs(&self) -> impl Iterator<Item = (&SkewRow<'_>, usize, SkewRun)> {
         let of = |row| move |(release, run): (usize, &Option<SkewRun>)| run.map(|run| (row, release, run));
         self.rows.iter().flat_map(move |row| row.runs.iter().enumerate().filter_map(of(row)))
     }
@@ -82,9 +82,9 @@ fn part<'a>(all: &[(usize, &'a Measurement)], policy: &'a str) -> PolicyRows<'a>
     let here = || all.iter().filter(|(_, m)| label(m, "policy") == policy);
     let row = |kind: &'a str| {
         let find = |release: &str| here().find(|(_, m)| label(m, "kind") == kind && label(m, "release") == release);
-        Row { kind, runs: RELEASES.map(|release| run(*find(release)?)) }
+        SkewRow { kind, runs: RELEASES.map(|release| run(*find(release)?)) }
     };
-    let mut rows: Vec<Row<'a>> = distinct(here().map(|(_, m)| label(m, "kind"))).into_iter().map(row).collect();
+    let mut rows: Vec<SkewRow<'a>> = distinct(here().map(|(_, m)| label(m, "kind"))).into_iter().map(row).collect();
     rows.retain(|row| row.runs.iter().any(Option::is_some));
     rows.sort_by(|a, b| a.cost().total_cmp(&b.cost()));
     let both = |run: &SkewRun| (run.cost_us, run.skew_ns.map_or(f64::NAN, |skew| skew.0));
@@ -112,7 +112,7 @@ pub(super) fn draw(all: &[Measurement]) -> Option<Drawn> {
 /// Names the cheapest and the evenest run of a policy.
 fn caption(part: &PolicyRows<'_>) -> Option<String> {
     let (row, release, cheapest) = part.runs().min_by(|a, b| a.2.cost_us.total_cmp(&b.2.cost_us))?;
-    let named = |row: &Row<'_>, release: usize| row.kind.to_owned() + ["", ", harmonized,"][release];
+    let named = |row: &SkewRow<'_>, release: usize| row.kind.to_owned() + ["", ", harmonized,"][release];
     let apart = |run: &SkewRun| {
         let (p50, p99) = run.skew_ns?;
         Some(format!("{} apart in the median and {} at p99", quantity(p50, "ns"), quantity(p99, "ns")))
@@ -133,7 +133,7 @@ fn caption(part: &PolicyRows<'_>) -> Option<String> {
 fn render(title: &str, parts: &[PolicyRows<'_>]) -> Svg {
     let mut canvas = Canvas::new(WIDTH);
     canvas.heading(16.0, 26.0, 15.0, &fitted(title, 15.6, WIDTH - 32.0));
-    let entry = |series, name, ink, swatch| Entry { series: Some(series), name, ink, swatch };
+    let entry = |series, name, ink, swatch| LegendEntry { series: Some(series), name, ink, swatch };
     let mut entries = vec![entry(0, "plain", colour(0), Swatch::Box), entry(1, "harmonized", colour(1), Swatch::Box)];
     if parts.iter().flat_map(PolicyRows::runs).any(|(_, _, run)| run.predicted_us.is_some()) {
         entries.push(entry(PREDICTED, "cost that LogGP predicts", ink::TEXT, Swatch::Upright));
@@ -174,12 +174,13 @@ fn draw_part(canvas: &mut Canvas, part: &PolicyRows<'_>, left: f64, top: f64) ->
         canvas.grid(&axis.ticks(36.0), At::Middle, upright, |v| (axis.at(v), bottom + 16.0));
         canvas.text((axis.from + axis.to) / 2.0, bottom + 34.0, At::Middle, ink::SOFT, name);
     }
-    let name =
-        |(i, row): (usize, &Row<'_>)| (left - 12.0, first + ROW * (i as f64 + 0.5) + 4.0, fitted(row.kind, 12.0, left - 28.0));
+    let name = |(i, row): (usize, &SkewRow<'_>)| {
+        (left - 12.0, first + ROW * (i as f64 + 0.5) + 4.0, fitted(row.kind, 12.0, left - 28.0))
+    };
     canvas.texts(At::End, ink::TEXT, part.rows.iter().enumerate().map(name));
     let placed = |release: usize| {
         let line = first + (ROW - LINE) / 2.0 + LINE * (release as f64 - 0.5) + LINE / 2.0;
-        let run = move |(i, row): (usize, &Row<'_>)| Some((line + ROW * i as f64, row.runs[release]?));
+        let run = move |(i, row): (usize, &SkewRow<'_>)| Some((line + ROW * i as f64, row.runs[release]?));
         part.rows.iter().enumerate().filter_map(run).collect::<Vec<(f64, SkewRun)>>()
     };
     (0..RELEASES.len()).for_each(|release| marks(canvas, release, &placed(release), (&cost, &skew)));

@@ -7,7 +7,7 @@
 use super::axis::{Marks, Scale};
 use super::bars::{Bar, Bars, Panel};
 use super::curve::{Curve, Look, Point};
-use super::heat::{Column, ColumnGroup, Heat, Row};
+use super::heat::{Column, ColumnGroup, Heat, HeatRow};
 use super::lines::{AxisSide, CURVES_MAX, Lines, PLOTS_MAX, Plot, more_than};
 use super::names::{is_product, product_first};
 use super::shades::Shades;
@@ -344,7 +344,7 @@ fn heat(marks: &[DrawnCell<'_, '_>], title: &str, scale: &str, shades: Shades) -
         marks.iter().rev().map(|mark| ((mark.along.as_str(), mark.series.as_str()), mark)).collect();
     let row = |name: &str| {
         let cell = |column: &&str| found.get(&(name, column)).map(|mark| (mark.reading.value, Some(mark.cell.of)));
-        Row { names: vec![name.to_owned()], cells: columns.iter().map(cell).collect() }
+        HeatRow { names: vec![name.to_owned()], cells: columns.iter().map(cell).collect() }
     };
     let group = |name: &str| if is_product(name) { ColumnGroup::Product } else { ColumnGroup::Peer };
     let column = |name: &&str| Column { name: (*name).to_owned(), of: String::new(), group: group(name) };

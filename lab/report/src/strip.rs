@@ -1,6 +1,6 @@
 //! Strips over time: how many threads are in which state, stacked, under a rate on the same axis.
 use super::axis::{Axis, Marks, Scale};
-use super::legend::{Entry, Swatch};
+use super::legend::{LegendEntry, Swatch};
 use super::svg::{At, Canvas, Svg, colour, escape, fitted, ink};
 
 const WIDTH: f64 = 960.0;
@@ -55,9 +55,9 @@ impl Strips<'_> {
     pub(super) fn render(&self) -> Svg {
         let mut canvas = Canvas::new(WIDTH);
         canvas.heading(16.0, 26.0, 15.0, &fitted(self.title, 15.6, WIDTH - 32.0));
-        let state = |i: usize| Entry { series: None, name: self.states[i], ink: shade(i), swatch: Swatch::Box };
+        let state = |i: usize| LegendEntry { series: None, name: self.states[i], ink: shade(i), swatch: Swatch::Box };
         let track =
-            |i: usize| Entry { series: None, name: self.tracks[i].name, ink: self.tracks[i].ink, swatch: Swatch::Line("") };
+            |i: usize| LegendEntry { series: None, name: self.tracks[i].name, ink: self.tracks[i].ink, swatch: Swatch::Line("") };
         let entries: Vec<_> = (0..self.states.len()).map(state).chain((0..self.tracks.len()).map(track)).collect();
         let mut y = 38.0 + canvas.legend((8.0, WIDTH), 38.0, &entries) + 6.0;
         for plot in &self.plots {

@@ -3,7 +3,7 @@
 use super::Drawn;
 use super::axis::{Axis, Marks, Scale};
 use super::distinct;
-use super::legend::{Entry, Swatch};
+use super::legend::{LegendEntry, Swatch};
 use super::svg::{At, Canvas, colour, escape, fitted, ink, width_of};
 use foregather_results::{Passage, Spell, Timeline};
 
@@ -106,9 +106,9 @@ pub(super) fn draw(all: &[Timeline], name: &str) -> Option<Drawn> {
 
 /// The legend: the meaning of the colours that occur.
 fn legend(canvas: &mut Canvas, timeline: &Timeline) -> f64 {
-    let entry = |name, ink, swatch| Entry { series: None, name, ink, swatch };
+    let entry = |name, ink, swatch| LegendEntry { series: None, name, ink, swatch };
     let kinds = distinct(timeline.packets.iter().map(|packet| packet.kind.as_str()));
-    let mut entries: Vec<Entry<'_>> = KINDS
+    let mut entries: Vec<LegendEntry<'_>> = KINDS
         .into_iter()
         .filter(|kind| kinds.contains(kind))
         .map(|kind| entry(if kind == "null" { "null message" } else { kind }, ink_of(kind), Swatch::Box))

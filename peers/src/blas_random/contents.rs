@@ -4,7 +4,7 @@
 //! All other cells, between the elements and beside the array, contain one pattern, a NaN: a routine that
 //! reads it spoils a result, and one that writes it is found out.
 use super::call::{ArrayPlace, BlasCall, Contents};
-use super::layout::{Element, Layout};
+use super::layout::{Element, OperandLayout};
 use super::table::NumberType;
 use foregather_machine::SplitMix;
 
@@ -16,7 +16,7 @@ const OUTSIDE_DOUBLE: u64 = 0x7ff8_5a5a_a5a5_5a5a;
 /// An array of a call and the cells beside it.
 #[derive(Clone, Debug)]
 pub(super) struct Operand {
-    pub(super) layout: Layout,
+    pub(super) layout: OperandLayout,
     pub(super) elements: Vec<Element>,
     /// The array's first byte among these.
     pub(super) first: usize,
@@ -82,7 +82,7 @@ impl NumberType {
 
 impl Operand {
     /// An array whose elements have these values.
-    pub(super) fn new(layout: Layout, mut value: impl FnMut(&Element) -> [f64; 2]) -> Self {
+    pub(super) fn new(layout: OperandLayout, mut value: impl FnMut(&Element) -> [f64; 2]) -> Self {
         let (size, margin) = (layout.number.bytes(), MARGIN * layout.number.bytes());
         let len = layout.cells() * size;
         let mut bytes = if layout.number.double {
@@ -117,7 +117,7 @@ impl BlasCall {
         self.layouts().into_iter().map(|layout| Operand::new(layout, |element| self.content(&layout, element))).collect()
     }
 
-    fn content(&self, layout: &Layout, element: &Element) -> [f64; 2] {
+    fn content(&self, layout: &OperandLayout, element: &Element) -> [f64; 2] {
         let place = (layout.slot as u64) << 56 ^ (element.row as u64) << 28 ^ element.col as u64;
         let mut random = SplitMix(SplitMix::mix(self.seed ^ SplitMix::mix(place)));
         let mut value = [(); 2].map(|()| self.part(layout.number, &mut random));
@@ -148,7 +148,7 @@ impl BlasCall {
     }
 
     /// Whether the standard forbids to read an array's elements, by the values of alpha and beta.
-    fn is_unread(&self, layout: &Layout) -> bool {
+    fn is_unread(&self, layout: &OperandLayout) -> bool {
         let is_zero = |name: &str| self.signature.position(name).is_some() && self.scalar(name) == [0.0; 2];
         let has_beta = self.signature.position("beta").is_some();
         match self.signature.root {

@@ -168,7 +168,7 @@ fn increment(call: &BlasCall, at: usize, random: &mut SplitMix) -> i64 {
 
 /// The number of elements, or lines, of the array before that argument.
 fn columns(call: &BlasCall, at: usize) -> usize {
-    call.layouts().iter().find(|layout| layout.slot + 1 == at).map_or(0, super::layout::Layout::lines)
+    call.layouts().iter().find(|layout| layout.slot + 1 == at).map_or(0, super::layout::OperandLayout::lines)
 }
 
 /// Makes one or two arguments illegal.

@@ -5,7 +5,7 @@ use super::table::{ArrayShape, NumberType, SlotKind};
 
 /// An array of a call.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Layout {
+pub(super) struct OperandLayout {
     /// The position of its argument.
     pub(super) slot: usize,
     pub(super) written: bool,
@@ -36,11 +36,11 @@ pub(super) struct Element {
 
 impl BlasCall {
     /// The arrays of the call.
-    pub(super) fn layouts(&self) -> Vec<Layout> {
+    pub(super) fn layouts(&self) -> Vec<OperandLayout> {
         self.signature.arrays().filter_map(|slot| self.layout(slot)).collect()
     }
 
-    fn layout(&self, slot: usize) -> Option<Layout> {
+    fn layout(&self, slot: usize) -> Option<OperandLayout> {
         let SlotKind::Array { shape, dimensions, written, real } = &self.signature.slots[slot].kind else { return None };
         let place = if let Argument::Array(place) = self.arguments[slot] { place } else { ArrayPlace::Last };
         let turned = self.face == Face::Rows;
@@ -64,11 +64,11 @@ impl BlasCall {
         let upper = (self.option("uplo") == b'U') != turned;
         let unit = self.option("diag") == b'U';
         let (shape, written, least) = (*shape, *written, least as i64);
-        Some(Layout { slot, written, number, place, shape, rows, cols, turned, upper, unit, below, above, step, least })
+        Some(OperandLayout { slot, written, number, place, shape, rows, cols, turned, upper, unit, below, above, step, least })
     }
 }
 
-impl Layout {
+impl OperandLayout {
     /// The number of cells from the first to the last element.
     pub(super) fn cells(&self) -> usize {
         let Self { shape, rows, cols, step, .. } = *self;

@@ -82,7 +82,7 @@ fn renamed(
     signature: &'static super::table::Signature,
     from: impl Fn(&'static str) -> &'static str,
 ) -> BlasCall {
-    let argument = |slot: &'static super::table::Slot| {
+    let argument = |slot: &'static super::table::ArgumentSlot| {
         call.signature.position(from(&slot.name)).map_or(Argument::Int(1), |at| call.arguments[at])
     };
     let arguments = signature.slots.iter().map(argument).collect();

@@ -49,7 +49,7 @@ pub(super) enum SlotKind {
 
 /// An argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Slot {
+pub(super) struct ArgumentSlot {
     pub(super) name: String,
     pub(super) kind: SlotKind,
 }
@@ -73,7 +73,7 @@ pub(super) struct Signature {
     pub(super) root: &'static str,
     pub(super) class: &'static str,
     pub(super) number: NumberType,
-    pub(super) slots: Vec<Slot>,
+    pub(super) slots: Vec<ArgumentSlot>,
     /// The number of products in a sum.
     pub(super) terms: Dimension,
     pub(super) returned: Returned,
@@ -83,9 +83,9 @@ pub(super) struct Signature {
 
 const ALL: &str = "s d c z";
 
-type Row = [&'static str; 5];
+type TableRow = [&'static str; 5];
 
-const TABLE: [(&str, &[Row]); 9] = [
+const TABLE: [(&str, &[TableRow]); 9] = [
     (
         "vectors moved",
         &[["?copy", ALL, "n x:vector(n) y!:vector(n)", "1", ""], ["?swap", ALL, "n x!:vector(n) y!:vector(n)", "1", ""]],
@@ -229,15 +229,15 @@ pub(super) fn signature(name: &str) -> Option<&'static Signature> {
 }
 
 impl Signature {
-    fn of(class: &'static str, [name, _, arguments, terms, returned]: &'static Row, letters: &str) -> Self {
+    fn of(class: &'static str, [name, _, arguments, terms, returned]: &'static TableRow, letters: &str) -> Self {
         let (letters, number) = letters.split_once('=').unwrap_or((letters, letters));
-        let slots: Vec<Slot> = arguments.split(' ').flat_map(slots).collect();
+        let slots: Vec<ArgumentSlot> = arguments.split(' ').flat_map(slots).collect();
         Self {
             name: name.replace('?', letters),
             root: name.rsplit('?').next().unwrap_or(name),
             class,
             number: NumberType { double: matches!(number, "d" | "z"), complex: matches!(number, "c" | "z") },
-            ordered: slots.iter().any(Slot::is_matrix),
+            ordered: slots.iter().any(ArgumentSlot::is_matrix),
             slots,
             terms: dimension(terms),
             returned: match *returned {
@@ -271,15 +271,15 @@ impl Signature {
     }
 }
 
-impl Slot {
+impl ArgumentSlot {
     fn is_matrix(&self) -> bool {
         matches!(&self.kind, SlotKind::Array { shape, .. } if !matches!(shape, ArrayShape::Vector | ArrayShape::Few))
     }
 }
 
 /// The arguments that a word of a row stands for.
-fn slots(word: &str) -> Vec<Slot> {
-    let slot = |name: &str, kind| Slot { name: name.to_owned(), kind };
+fn slots(word: &str) -> Vec<ArgumentSlot> {
+    let slot = |name: &str, kind| ArgumentSlot { name: name.to_owned(), kind };
     let (word, real) = word.strip_suffix(":r").map_or((word, false), |word| (word, true));
     let Some((name, shape)) = word.split_once(':') else {
         let kind = match word {

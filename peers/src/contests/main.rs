@@ -17,7 +17,7 @@ mod openmp_suite;
 mod simgrid;
 mod trial;
 
-use simgrid::Plan;
+use simgrid::SimGridPlan;
 use std::process::ExitCode;
 
 const HELP: &str = "\
@@ -125,7 +125,7 @@ fn main() -> ExitCode {
         ["blas-random", options @ ..] => blas_random::hold(options),
         ["exit-delay", options @ ..] => exit_delay::hold(options),
         ["openmp-suite", options @ ..] => openmp_suite::hold(options),
-        words @ ["simgrid", ..] => Plan::parse(words).and_then(|plan| simgrid::hold(&plan)),
+        words @ ["simgrid", ..] => SimGridPlan::parse(words).and_then(|plan| simgrid::hold(&plan)),
         [name, options @ ..] => contrast::hold(name, options),
         [] => contrast::hold("", &[]),
     };

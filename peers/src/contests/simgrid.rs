@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 /// A comparison with SimGrid.
 #[derive(Debug, PartialEq)]
-pub(super) struct Plan {
+pub(super) struct SimGridPlan {
     pub(super) nodes: Vec<u32>,
     pub(super) skew_us: u64,
     pub(super) rounds: u32,
@@ -22,7 +22,7 @@ pub(super) struct Plan {
 
 const NODES_MAX: u32 = 1 << 24;
 
-impl Plan {
+impl SimGridPlan {
     pub(super) fn parse(arguments: &[&str]) -> Result<Self, PeerError> {
         let usage = |what: String| Err(PeerError::Usage(what));
         let mut plan = Self { nodes: vec![1024, 16384], skew_us: 100, rounds: 3, ours: None };
@@ -74,7 +74,7 @@ struct Contestant {
 }
 
 /// The whole comparison, printed.
-pub(super) fn hold(plan: &Plan) -> Result<(), PeerError> {
+pub(super) fn hold(plan: &SimGridPlan) -> Result<(), PeerError> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("peers lies in a workspace")?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |place| root.join(place));
     let driver = build_driver(root, &target)?;
@@ -99,7 +99,7 @@ pub(super) fn hold(plan: &Plan) -> Result<(), PeerError> {
 }
 
 /// The median of every contestant. Every other round goes backwards, so that none always comes first.
-fn medians(root: &Path, plan: &Plan, nodes: u32, contestants: &[Contestant]) -> Result<Vec<Outcome>> {
+fn medians(root: &Path, plan: &SimGridPlan, nodes: u32, contestants: &[Contestant]) -> Result<Vec<SimGridResult>> {
     let mut runs = vec![Vec::new(); contestants.len()];
     for round in 0..plan.rounds {
         let mut order: Vec<usize> = (0..contestants.len()).collect();
@@ -113,7 +113,7 @@ fn medians(root: &Path, plan: &Plan, nodes: u32, contestants: &[Contestant]) -> 
             command.args(given).args([nodes.to_string(), plan.skew_us.to_string()]).args(who.model).current_dir(root);
             let printed = output_within(command, LIMIT).with_context(|| format!("{}, {nodes} nodes", who.name))?;
             let line = printed.lines().last().unwrap_or_default();
-            runs[at].push(Outcome::parse(line, nodes, plan.skew_us).with_context(|| who.name)?);
+            runs[at].push(SimGridResult::parse(line, nodes, plan.skew_us).with_context(|| who.name)?);
         }
     }
     runs.iter().map(|runs| median(runs).context("no round was run")).collect()
@@ -166,12 +166,12 @@ pub(super) fn output_within(mut command: Command, limit: Nanos) -> Result<String
 
 /// One run: its line of JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-struct Outcome {
+struct SimGridResult {
     messages_per_s: f64,
     rss_mib: f64,
 }
 
-impl Outcome {
+impl SimGridResult {
     /// Reads a line, and makes sure that it is about what was asked for.
     fn parse(line: &str, nodes: u32, skew_us: u64) -> Result<Self> {
         let printed: Value = serde_json::from_str(line).with_context(|| format!("not JSON: {line}"))?;
@@ -186,21 +186,21 @@ impl Outcome {
 }
 
 /// The middle of the runs in either figure, the lower one of two middles.
-fn median(runs: &[Outcome]) -> Option<Outcome> {
-    let middle = |figure: fn(&Outcome) -> f64| {
+fn median(runs: &[SimGridResult]) -> Option<SimGridResult> {
+    let middle = |figure: fn(&SimGridResult) -> f64| {
         let mut figures: Vec<f64> = runs.iter().map(figure).collect();
         figures.sort_by(f64::total_cmp);
         figures.get(figures.len().checked_sub(1)? / 2).copied()
     };
-    Some(Outcome { messages_per_s: middle(|run| run.messages_per_s)?, rss_mib: middle(|run| run.rss_mib)? })
+    Some(SimGridResult { messages_per_s: middle(|run| run.messages_per_s)?, rss_mib: middle(|run| run.rss_mib)? })
 }
 
 const HEAD: &str = "   nodes  skew us  who              messages/s      MiB  x messages/s  x less memory";
 
 /// A line of the table; ratios against the peer.
-fn row(nodes: u32, skew_us: u64, who: &str, ours: Outcome, peer: Outcome) -> String {
+fn row(nodes: u32, skew_us: u64, who: &str, ours: SimGridResult, peer: SimGridResult) -> String {
     let (faster, smaller) = (ours.messages_per_s / peer.messages_per_s, peer.rss_mib / ours.rss_mib);
-    let Outcome { messages_per_s, rss_mib } = ours;
+    let SimGridResult { messages_per_s, rss_mib } = ours;
     format!("{nodes:>8} {skew_us:>8}  {who:<14} {messages_per_s:>12.0} {rss_mib:>8.1} {faster:>13.1} {smaller:>14.1}")
 }
 
@@ -210,12 +210,13 @@ mod tests {
 
     #[test]
     fn options_replace_the_defaults() {
-        let plan = Plan::parse(&["simgrid"]).unwrap();
+        let plan = SimGridPlan::parse(&["simgrid"]).unwrap();
         assert_eq!((&plan.nodes[..], plan.skew_us, plan.rounds), (&[1024, 16384][..], 100, 3));
         assert_eq!(plan.ours, None);
         let arguments = ["simgrid", "--nodes", "8,16", "--skew-us", "0", "--rounds", "5", "--ours", "./a b"];
-        let expected = Plan { nodes: vec![8, 16], skew_us: 0, rounds: 5, ours: Some(vec!["./a".to_owned(), "b".to_owned()]) };
-        assert_eq!(Plan::parse(&arguments).unwrap(), expected);
+        let expected =
+            SimGridPlan { nodes: vec![8, 16], skew_us: 0, rounds: 5, ours: Some(vec!["./a".to_owned(), "b".to_owned()]) };
+        assert_eq!(SimGridPlan::parse(&arguments).unwrap(), expected);
     }
 
     #[test]
@@ -232,7 +233,7 @@ mod tests {
             (&["simgrid", "--ours", " "], "--ours"),
             (&["simgrid", "--node", "8"], "`--node`"),
         ] {
-            match Plan::parse(arguments) {
+            match SimGridPlan::parse(arguments) {
                 Err(PeerError::Usage(what)) => assert!(what.contains(culprit), "{arguments:?}: {what}"),
                 other => panic!("{arguments:?}: {other:?}"),
             }
@@ -271,7 +272,7 @@ mod tests {
     #[test]
     fn every_contestant_is_asked_the_same_and_held_to_it() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let plan = Plan { nodes: vec![4], skew_us: 1, rounds: 3, ours: None };
+        let plan = SimGridPlan { nodes: vec![4], skew_us: 1, rounds: 3, ours: None };
         let says = |messages: u32| {
             let line = format!(r#"{{"nodes":%s,"messages":{messages},"messages_per_s":5,"rss_mib":2,"skew_us":%s}}"#);
             let script = format!(r#"printf '{line}\n' "$1" "$2""#);
@@ -279,7 +280,7 @@ mod tests {
             Contestant { name: "somebody", program, model: None }
         };
         let found = medians(root, &plan, 4, &[says(8), says(8)]).unwrap();
-        assert_eq!(found, [Outcome { messages_per_s: 5.0, rss_mib: 2.0 }; 2]);
+        assert_eq!(found, [SimGridResult { messages_per_s: 5.0, rss_mib: 2.0 }; 2]);
         let error = format!("{:#}", medians(root, &plan, 4, &[says(8), says(9)]).unwrap_err());
         assert!(error.contains("somebody") && error.contains("messages should be 8"), "{error}");
     }
@@ -288,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_line_is_read_and_held_against_what_was_asked_for() {
-        assert_eq!(Outcome::parse(LINE, 8, 100).unwrap(), Outcome { messages_per_s: 48.0, rss_mib: 2.5 });
+        assert_eq!(SimGridResult::parse(LINE, 8, 100).unwrap(), SimGridResult { messages_per_s: 48.0, rss_mib: 2.5 });
         for (from, to, culprit) in [
             ("\"nodes\":8", "\"nodes\":9", "nodes"),
             ("24", "25", "messages"),
@@ -296,14 +297,14 @@ mod tests {
             ("rss_mib", "rss", "rss_mib"),
             ("48", "fast", "messages_per_s"),
         ] {
-            let error = Outcome::parse(&LINE.replace(from, to), 8, 100).unwrap_err();
+            let error = SimGridResult::parse(&LINE.replace(from, to), 8, 100).unwrap_err();
             assert!(format!("{error:#}").contains(culprit), "{error:#}");
         }
     }
 
     #[test]
     fn medians_and_ratios() {
-        let run = |messages_per_s, rss_mib| Outcome { messages_per_s, rss_mib };
+        let run = |messages_per_s, rss_mib| SimGridResult { messages_per_s, rss_mib };
         let middle = median(&[run(3.0, 1.0), run(1.0, 9.0), run(2.0, 5.0)]).unwrap();
         assert_eq!(middle, run(2.0, 5.0));
         assert_eq!(median(&[]), None);

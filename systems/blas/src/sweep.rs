@@ -8,7 +8,7 @@ use crate::crossover::{Routine, work};
 use crate::grid::Grid;
 use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::product::columns;
-use crate::kernels::shared::Shared;
+use crate::kernels::shared::SharedPointer;
 use crate::scalar::Scalar;
 use foregather_team::Team;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -85,7 +85,7 @@ where
     /// The columns of the next block, until a member takes them.
     next: Mutex<Option<MatrixMut<'a, T>>>,
     found: Mutex<Option<F::Block>>,
-    others: Shared<MatrixMut<'a, T>>,
+    others: SharedPointer<MatrixMut<'a, T>>,
     /// The cells of the other columns that have been taken.
     taken: AtomicUsize,
 }
@@ -100,7 +100,7 @@ impl<'a, T: Scalar, F: Blocked<T>> BlockUpdate<'a, T, F> {
         let alone = below == 1 || others.col_count() == 0;
         let grid = if alone { Grid::single(others.col_count()) } else { columns::<T>(least.min(16), others.layout) };
         let next = (next.col_count() > 0).then_some(next);
-        let others = Shared::columns(others, grid);
+        let others = SharedPointer::columns(others, grid);
         Self { how, block, known, next: Mutex::new(next), found: Mutex::new(None), others, taken: AtomicUsize::new(0) }
     }
 

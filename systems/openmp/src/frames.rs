@@ -33,7 +33,7 @@ impl GroupHandle {
 
 /// A region or a task that the thread is in.
 #[derive(Default)]
-pub(crate) struct Frame {
+pub(crate) struct CallFrame {
     /// Its task, once another one needs to know it.
     pub(crate) task: Option<Arc<ThreadTask>>,
     pub(crate) group: Option<GroupHandle>,
@@ -46,22 +46,22 @@ pub(crate) struct Frame {
 }
 
 per_thread! {
-    static FRAMES: Vec<Frame> = Vec::new();
+    static FRAMES: Vec<CallFrame> = Vec::new();
 }
 
 /// Reads or changes the frames of the calling thread, of which the program's is always there.
-fn with_frames<T>(look: impl FnOnce(&mut Vec<Frame>) -> T) -> T {
+fn with_frames<T>(look: impl FnOnce(&mut Vec<CallFrame>) -> T) -> T {
     FRAMES.with(|frames| {
         let mut frames = frames.borrow_mut();
         if frames.is_empty() {
-            frames.push(Frame::default());
+            frames.push(CallFrame::default());
         }
         look(&mut frames)
     })
 }
 
 /// The frame of the calling thread; outside of all regions that of the program.
-pub(crate) fn with_top<T>(look: impl FnOnce(&mut Frame) -> T) -> Option<T> {
+pub(crate) fn with_top<T>(look: impl FnOnce(&mut CallFrame) -> T) -> Option<T> {
     with_frames(|frames| frames.last_mut().map(look))
 }
 
@@ -86,7 +86,7 @@ pub(crate) struct Inside {
 /// The calling thread is the member `rank`.
 pub(crate) fn enter(start: &Start, rank: u32, member: Option<Rc<RegionMember>>) -> Inside {
     let back = here::enter(start, rank, member);
-    Inside { depth: push(Frame::default()), _back: back }
+    Inside { depth: push(CallFrame::default()), _back: back }
 }
 
 /// The calling thread is the member `rank` of its pool until it becomes another one.
@@ -95,7 +95,7 @@ pub(crate) fn stay(start: &Start, rank: u32, member: Rc<RegionMember>) {
     // The program's frame, and that of the region before.
     debug_assert!(depth() <= 2, "a member of a pool is in no other region");
     if depth() < 2 {
-        push(Frame::default());
+        push(CallFrame::default());
     }
 }
 
@@ -129,8 +129,8 @@ pub(crate) fn leave(depth: usize) {
     drop(left);
 }
 
-pub(crate) fn push(frame: Frame) -> usize {
-    let push = |frames: &mut Vec<Frame>| {
+pub(crate) fn push(frame: CallFrame) -> usize {
+    let push = |frames: &mut Vec<CallFrame>| {
         frames.push(frame);
         frames.len() - 1
     };
@@ -139,14 +139,14 @@ pub(crate) fn push(frame: Frame) -> usize {
 
 /// The task that the calling thread is in.
 pub(crate) fn current() -> Option<Arc<ThreadTask>> {
-    let name = |frames: &mut Vec<Frame>| {
+    let name = |frames: &mut Vec<CallFrame>| {
         if let Some(task) = frames.last().and_then(|frame| frame.task.as_ref()) {
             return Some(Arc::clone(task));
         }
         let region = frames.iter().rposition(|frame| !frame.is_explicit).unwrap_or(0);
         let mut parent = None;
         for frame in &mut frames[region..] {
-            let Frame { task, group, .. } = frame;
+            let CallFrame { task, group, .. } = frame;
             let new = || {
                 let group = group.as_ref().map(|group| Arc::clone(group.group()));
                 let task = ThreadTask::new(parent.as_ref(), group, Traits::default());
@@ -208,7 +208,7 @@ pub(crate) fn place() -> Option<TaskPlace> {
     if let Some(member) = here::region_member() {
         return Some(TaskPlace::TeamState(member));
     }
-    let alone = |frames: &mut Vec<Frame>| {
+    let alone = |frames: &mut Vec<CallFrame>| {
         let region = frames.iter_mut().rev().find(|frame| !frame.is_explicit)?;
         if region.alone.is_none() {
             region.alone = Group::new(Algorithm::Central, 1).ok().map(|meeting| Arc::new(ThreadTeam::new(meeting, None)));

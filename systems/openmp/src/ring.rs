@@ -43,7 +43,7 @@ impl Singles {
 
 /// One slot: what the members of one loop share.
 #[derive(Default)]
-pub struct Slot {
+pub struct LoopSlot {
     /// The number of the loop that it is for, or of one that is over.
     loop_number: AtomicU32,
     /// How many members have left the loop.
@@ -68,7 +68,7 @@ pub enum WordsFor {
     Program,
 }
 
-impl Slot {
+impl LoopSlot {
     /// Is it this loop's now?
     #[inline]
     pub fn is_for(&self, loop_number: u32) -> bool {

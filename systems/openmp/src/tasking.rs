@@ -3,7 +3,7 @@
 pub use crate::team_state::{Body, TaskKind};
 
 use crate::frames::{
-    Frame, GroupHandle, TaskPlace, current, depth, end_part, enter, leave, leave_regions, place, push, tasks_alone, with_top,
+    CallFrame, GroupHandle, TaskPlace, current, depth, end_part, enter, leave, leave_regions, place, push, tasks_alone, with_top,
 };
 use crate::here::{self, ImplicitTask, Start};
 use crate::icv::Icvs;
@@ -135,12 +135,12 @@ impl TaskNow {
     /// Does the task, once those that it comes after are complete.
     pub fn run(self, body: impl FnOnce()) {
         let Self { is_final, code, group, task } = self;
-        let frame = Frame { task: None, group, is_final, is_explicit: true, alone: None };
+        let frame = CallFrame { task: None, group, is_final, is_explicit: true, alone: None };
         let Some((place, task)) = task else { return timed(code, &cpu(), || within(frame, None, body)) };
         let _ = task.is_made(place.cpu(), None);
         help(&place, "tasks that a task comes after", || task.may_run(place.cpu()));
         task.begins(place.rank());
-        within(Frame { task: Some(Arc::clone(&task)), ..frame }, None, body);
+        within(CallFrame { task: Some(Arc::clone(&task)), ..frame }, None, body);
         place.put(place.team().end(place.cpu(), place.rank(), &task, None));
         help(&place, "the event of a task", || task.is_complete());
     }
@@ -194,7 +194,7 @@ pub(crate) fn execute(
     let TaskJob { body, icvs, kind, code } = task.take_body(rank)?;
     let is_discarded = !kind.is_needed && is_cancelled(task.group.as_deref());
     let unwound = Unwound { team, cpu, rank, task: &task };
-    let frame = Frame {
+    let frame = CallFrame {
         group: task.group.clone().map(GroupHandle::new),
         is_final: kind.is_final,
         task: Some(Arc::clone(&task)),
@@ -254,7 +254,7 @@ pub(crate) fn execute_line(
 }
 
 /// Does `body` in that frame; what it changes of its control variables ends with it.
-fn within(frame: Frame, icvs: Option<Icvs>, body: impl FnOnce()) {
+fn within(frame: CallFrame, icvs: Option<Icvs>, body: impl FnOnce()) {
     struct Out(usize, ImplicitTask);
     impl Drop for Out {
         fn drop(&mut self) {

@@ -1,7 +1,7 @@
 //! The members of regions of one size, and what they share: a barrier, the ring of loops, what one member
 //! does for all.
 use crate::icv::Icvs;
-use crate::ring::{SLOTS, Singles, Slot, WordsFor};
+use crate::ring::{LoopSlot, SLOTS, Singles, WordsFor};
 use crate::statistics::{self, WaitPlace};
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::*};
@@ -42,7 +42,7 @@ pub(crate) struct TeamState {
     policy: Policy,
     group: Group<Thread>,
     /// [`SLOTS`] slots, made one by one: as an array they would be on the stack first.
-    ring: Box<[CachePadded<Slot>]>,
+    ring: Box<[CachePadded<LoopSlot>]>,
     /// What the members do of their tasks.
     pub(crate) tasks: Arc<ThreadTeam>,
     /// Members wait here for the ring, or for their turn.
@@ -65,7 +65,7 @@ impl TeamState {
     /// [`Cause::Size`] for none, or more than a barrier takes.
     #[inline(never)]
     pub(crate) fn new(size: u32, policy: Policy, region: &ForkJoin<Thread>) -> Result<Self, Error> {
-        let ring = (0..SLOTS).map(|_| CachePadded(Slot::default())).collect();
+        let ring = (0..SLOTS).map(|_| CachePadded(LoopSlot::default())).collect();
         let group = Group::new(Algorithm::Central, size)?;
         let state = Self {
             size,
@@ -108,7 +108,7 @@ impl TeamState {
 
     /// The slot of a loop.
     #[inline]
-    pub(crate) fn slot(&self, loop_number: u32) -> &Slot {
+    pub(crate) fn slot(&self, loop_number: u32) -> &LoopSlot {
         &self.ring[loop_number as usize % SLOTS].0
     }
 

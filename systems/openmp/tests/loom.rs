@@ -1,20 +1,20 @@
 //! The interleavings of the ring's races (`README.md`). Run with `RUSTFLAGS="--cfg loom"`.
 #![cfg(loom)]
 
-use foregather_openmp::ring::{Singles, Slot};
+use foregather_openmp::ring::{LoopSlot, Singles};
 use foregather_openmp::{IterationSpace, Kind, Schedule};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering::*};
 use loom::thread;
 
 /// Two members meet two loops that use the same slot, one after the other, and count what they take of each.
-fn two_loops(leave: fn(&Slot, u32) -> bool) {
+fn two_loops(leave: fn(&LoopSlot, u32) -> bool) {
     let mut explorer = loom::model::Builder::new();
     explorer.preemption_bound = Some(2);
     explorer.check(move || {
-        let slot = Arc::new(Slot::default());
+        let slot = Arc::new(LoopSlot::default());
         let taken: Arc<[AtomicU32; 2]> = Arc::new(Default::default());
-        let member = move |slot: Arc<Slot>, taken: Arc<[AtomicU32; 2]>| {
+        let member = move |slot: Arc<LoopSlot>, taken: Arc<[AtomicU32; 2]>| {
             let space = IterationSpace::signed(Schedule::new(Kind::Dynamic, 1), 0, 1, 1);
             for (number, taken) in [0, foregather_openmp::ring::SLOTS as u32].into_iter().zip(&*taken) {
                 while !slot.is_for(number) {
@@ -38,7 +38,7 @@ fn two_loops(leave: fn(&Slot, u32) -> bool) {
 
 #[test]
 fn every_iteration_is_done_once_though_the_slot_is_used_again() {
-    two_loops(Slot::leave);
+    two_loops(LoopSlot::leave);
 }
 
 /// The negative control: a slot that the first member opens again deals its iterations twice.

@@ -9,10 +9,10 @@ use foregather_thread::Thread;
 use std::sync::Arc;
 
 // Borrowed while the thread waits: no code of the program runs then.
-thread_local! { static SLOTS: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) } }
+thread_local! { static SLOTS: RefCell<Vec<HeldSlot>> = const { RefCell::new(Vec::new()) } }
 
 /// A slot of this thread at a barrier. When the thread ends, it is vacated.
-struct Entry {
+struct HeldSlot {
     state: Arc<ThreadBarrier>,
     seat: Seat<Thread>,
     hold: Option<SlotClaim>,
@@ -43,23 +43,23 @@ impl ThreadBarrier {
 #[cold]
 #[inline(never)]
 fn wait_as_guest(state: &Arc<ThreadBarrier>, span: Option<Duration>) -> Result<bool, WaitError> {
-    Entry { state: Arc::clone(state), seat: Seat::guest(Thread::current()), hold: None }.wait(span)
+    HeldSlot { state: Arc::clone(state), seat: Seat::guest(Thread::current()), hold: None }.wait(span)
 }
 
 #[cold]
 #[inline(never)]
-fn find<'s>(slots: &'s mut Vec<Entry>, state: &Arc<ThreadBarrier>) -> &'s mut Entry {
+fn find<'s>(slots: &'s mut Vec<HeldSlot>, state: &Arc<ThreadBarrier>) -> &'s mut HeldSlot {
     match slots.iter().position(|entry| Arc::ptr_eq(&entry.state, state)) {
         Some(at) => slots.swap(0, at),
         None => {
             slots.retain(|entry| !entry.state.is_retired());
-            slots.insert(0, Entry::take_slot(state, None));
+            slots.insert(0, HeldSlot::take_slot(state, None));
         }
     }
     &mut slots[0]
 }
 
-impl Entry {
+impl HeldSlot {
     /// Takes a slot if there is one, and goes on with the episode in which this thread has arrived.
     fn take_slot(state: &Arc<ThreadBarrier>, pending: Option<u64>) -> Self {
         let cpu = Thread::current();
@@ -108,7 +108,7 @@ impl Entry {
     }
 }
 
-impl Drop for Entry {
+impl Drop for HeldSlot {
     fn drop(&mut self) {
         if let Some(hold) = self.hold {
             self.state.vacate(self.seat.cpu(), hold);

@@ -16,8 +16,8 @@ pub fn at_thread_end(function: fn()) {
     let Some(key) = key() else { return };
     // SAFETY: the key was created by `key` and is never deleted; its values are null or come from the call
     // below.
-    let before = unsafe { libc::pthread_getspecific(key) }.cast::<Entry>();
-    let entry = Box::into_raw(Box::new(Entry { function, before }));
+    let before = unsafe { libc::pthread_getspecific(key) }.cast::<ExitHook>();
+    let entry = Box::into_raw(Box::new(ExitHook { function, before }));
     // SAFETY: the key is never deleted; the value is owned by the key from now on, and `end` takes it.
     if unsafe { libc::pthread_setspecific(key, entry.cast()) } != 0 {
         // SAFETY: the box was made above, and the key has not taken it.
@@ -83,18 +83,18 @@ macro_rules! per_thread {
 }
 
 /// A function of a thread, and the one that it registered before.
-struct Entry {
+struct ExitHook {
     function: fn(),
-    before: *mut Entry,
+    before: *mut ExitHook,
 }
 
 /// Calls the functions of the thread that ends.
 extern "C" fn end(entries: *mut c_void) {
-    let mut next = entries.cast::<Entry>();
+    let mut next = entries.cast::<ExitHook>();
     while !next.is_null() {
         // SAFETY: entries are boxes that `at_thread_end` has made, each named by the key or by one other
         // entry; the C library has cleared the key's value before this call.
-        let Entry { function, before } = *unsafe { Box::from_raw(next) };
+        let ExitHook { function, before } = *unsafe { Box::from_raw(next) };
         function();
         next = before;
     }

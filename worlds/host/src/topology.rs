@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// What processors may have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shared {
+pub enum SharedLevel {
     /// Nothing: each is alone.
     Thread,
     /// A core.
@@ -21,12 +21,12 @@ pub enum Shared {
 
 /// The given processors by what they share: groups in the order of their first members. One whose share is
 /// not known is alone.
-pub fn groups(shared: Shared, of: &[CpuId]) -> Vec<Vec<CpuId>> {
+pub fn groups(shared: SharedLevel, of: &[CpuId]) -> Vec<Vec<CpuId>> {
     Files(PathBuf::from("/")).groups(shared, of)
 }
 
 impl Files {
-    fn groups(&self, shared: Shared, of: &[CpuId]) -> Vec<Vec<CpuId>> {
+    fn groups(&self, shared: SharedLevel, of: &[CpuId]) -> Vec<Vec<CpuId>> {
         let mut groups: Vec<Vec<CpuId>> = Vec::new();
         for &cpu in of {
             if groups.iter().any(|group| group.contains(&cpu)) {
@@ -39,19 +39,19 @@ impl Files {
     }
 
     /// All that share that with a processor.
-    fn together(&self, shared: Shared, cpu: CpuId) -> Option<Vec<CpuId>> {
+    fn together(&self, shared: SharedLevel, cpu: CpuId) -> Option<Vec<CpuId>> {
         let list = |path: String| self.read(&path).and_then(|list| parse_list(&list));
         let beside = format!("sys/devices/system/cpu/cpu{cpu}");
         match shared {
-            Shared::Thread => None,
-            Shared::Core => list(format!("{beside}/topology/thread_siblings_list")),
-            Shared::Socket => list(format!("{beside}/topology/core_siblings_list")),
-            Shared::LastCache => {
+            SharedLevel::Thread => None,
+            SharedLevel::Core => list(format!("{beside}/topology/thread_siblings_list")),
+            SharedLevel::Socket => list(format!("{beside}/topology/core_siblings_list")),
+            SharedLevel::LastCache => {
                 let level = |index| Some((self.read(&format!("{beside}/cache/index{index}/level"))?.parse::<u32>().ok()?, index));
                 let (_, last) = (0..8).map_while(level).max()?;
                 list(format!("{beside}/cache/index{last}/shared_cpu_list"))
             }
-            Shared::Memory => {
+            SharedLevel::Memory => {
                 let nodes = list("sys/devices/system/node/online".to_owned())?;
                 let cpus = nodes.iter().filter_map(|node| list(format!("sys/devices/system/node/node{node}/cpulist")));
                 cpus.into_iter().find(|cpus| cpus.contains(&cpu))
@@ -86,13 +86,13 @@ mod tests {
         write("node/node1/cpulist".to_owned(), "1-2\n");
         let files = Files(root.clone());
         let of = |shared, of: &[CpuId]| files.groups(shared, of);
-        assert_eq!(of(Shared::Thread, &[3, 1]), [[3], [1]]);
-        assert_eq!(of(Shared::Core, &[0, 1, 2, 3]), [[0, 2], [1, 3]]);
-        assert_eq!(of(Shared::Core, &[1, 2, 3]), [vec![1, 3], vec![2]]);
-        assert_eq!(of(Shared::LastCache, &[0, 1, 2, 3]), [[0, 1], [2, 3]]);
-        assert_eq!(of(Shared::Memory, &[0, 1, 2, 3]), [[0, 3], [1, 2]]);
-        assert_eq!(of(Shared::Socket, &[0, 1, 3]), [[0, 1, 3]]);
-        assert_eq!(of(Shared::Socket, &[0, 9]), [[0], [9]], "a processor that the kernel does not describe");
+        assert_eq!(of(SharedLevel::Thread, &[3, 1]), [[3], [1]]);
+        assert_eq!(of(SharedLevel::Core, &[0, 1, 2, 3]), [[0, 2], [1, 3]]);
+        assert_eq!(of(SharedLevel::Core, &[1, 2, 3]), [vec![1, 3], vec![2]]);
+        assert_eq!(of(SharedLevel::LastCache, &[0, 1, 2, 3]), [[0, 1], [2, 3]]);
+        assert_eq!(of(SharedLevel::Memory, &[0, 1, 2, 3]), [[0, 3], [1, 2]]);
+        assert_eq!(of(SharedLevel::Socket, &[0, 1, 3]), [[0, 1, 3]]);
+        assert_eq!(of(SharedLevel::Socket, &[0, 9]), [[0], [9]], "a processor that the kernel does not describe");
         fs::remove_dir_all(root).unwrap();
     }
 }

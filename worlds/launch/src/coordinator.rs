@@ -5,7 +5,7 @@
 //! although its heartbeat thread ([`crate::heartbeat`]) sends a beat five times a second. That while is
 //! counted in the coordinator's own rounds, not in time: a coordinator that got no processor itself has
 //! missed nothing, and reads what came meanwhile before it counts.
-use crate::frame::{FIRST_FRAME_MAX, Frame, MOST_OF_RANK, VERSION};
+use crate::frame::{FIRST_FRAME_MAX, JobFrame, MOST_OF_RANK, VERSION};
 use crate::link::{Closed, Link};
 use crate::secret::{self, JobKey, Prover, Token, Transcript};
 use crate::settings::Settings;
@@ -203,7 +203,7 @@ impl Coordinator {
 
     fn greet(&mut self, stream: TcpStream) {
         if let (Ok(mut link), Ok(nonce)) = (Link::new(stream), secret::random())
-            && link.send(&Frame::Hello { version: VERSION, nonce }).is_ok()
+            && link.send(&JobFrame::Hello { version: VERSION, nonce }).is_ok()
         {
             self.unverified.push(UnverifiedPeer { link, nonce, ticks: 0 });
         }
@@ -247,7 +247,7 @@ impl Coordinator {
             return;
         };
         let mut peer = self.unverified.remove(at);
-        if let Frame::Ended { rank, proof, how, .. } = &first
+        if let JobFrame::Ended { rank, proof, how, .. } = &first
             && self.key.holds_end(peer.nonce, self.port, *rank, how, proof)
         {
             return self.ended(*rank, how);
@@ -256,11 +256,11 @@ impl Coordinator {
             Ok(admitted) => admitted,
             Err((last, why)) => {
                 self.complain(&peer.link, &why);
-                let _ = peer.link.send(&Frame::Refused { last, why });
+                let _ = peer.link.send(&JobFrame::Refused { last, why });
                 return;
             }
         };
-        if peer.link.send(&Frame::Welcome { proof }).is_ok() {
+        if peer.link.send(&JobFrame::Welcome { proof }).is_ok() {
             self.seats[rank as usize] = RankStatus::Taken { link: peer.link, quiet: 0, address: None };
             if let Some((verdict, _)) = self.verdict.clone() {
                 self.tell(rank, verdict);
@@ -273,13 +273,13 @@ impl Coordinator {
     fn ended(&mut self, rank: Rank, how: &str) {
         if matches!(self.seats.get(rank as usize), Some(RankStatus::Absent)) {
             self.seats[rank as usize] = RankStatus::Lost;
-            self.conclude(rank, &Frame::Refused { last: true, why: format!("rank {rank} {how} before it joined") });
+            self.conclude(rank, &JobFrame::Refused { last: true, why: format!("rank {rank} {how} before it joined") });
         }
     }
 
     /// The unverified peer's rank and our own proof; or the reason against it, and whether that is final.
-    fn judge(&self, first: &Frame, of_hub: Token) -> Result<(Rank, Token), (bool, String)> {
-        let &Frame::Join { version, rank, size, nonce, ref proof } = first else {
+    fn judge(&self, first: &JobFrame, of_hub: Token) -> Result<(Rank, Token), (bool, String)> {
+        let &JobFrame::Join { version, rank, size, nonce, ref proof } = first else {
             return Err((false, "it does not speak as a rank does".to_owned()));
         };
         if version != VERSION {
@@ -321,19 +321,19 @@ impl Coordinator {
         let (frames, open) = link.receive(MOST_OF_RANK);
         for frame in frames {
             match frame {
-                Frame::Beat => {}
-                Frame::RankAddress { round, bytes } if round == self.round => {
+                JobFrame::Beat => {}
+                JobFrame::RankAddress { round, bytes } if round == self.round => {
                     let RankStatus::Taken { address: address @ None, .. } = &mut self.seats[at] else {
                         return self.lose(at as Rank, false);
                     };
                     *address = Some(bytes);
                     self.deal();
                 }
-                Frame::Leave => {
+                JobFrame::Leave => {
                     self.seats[at] = RankStatus::Left;
                     return self.deal();
                 }
-                Frame::Lost { rank, .. } => self.ending(rank),
+                JobFrame::Lost { rank, .. } => self.ending(rank),
                 _ => return self.lose(at as Rank, false),
             }
         }
@@ -360,14 +360,14 @@ impl Coordinator {
         let left = self.seats.iter().position(|seat| matches!(seat, RankStatus::Left));
         if let (Some(left), true) = (left, waited_for) {
             let why = format!("rank {left} has left the job, so rank addresses can no longer be exchanged");
-            return self.tell_all(&Frame::Refused { last: true, why }.encode().into());
+            return self.tell_all(&JobFrame::Refused { last: true, why }.encode().into());
         }
         if !self.seats.iter().all(|seat| matches!(seat, RankStatus::Taken { address: Some(_), .. })) {
             return;
         }
         let take = |seat: &mut RankStatus| if let RankStatus::Taken { address, .. } = seat { address.take() } else { None };
         let addresses = self.seats.iter_mut().map(|seat| take(seat).unwrap_or_default()).collect();
-        let bytes: Arc<[u8]> = Frame::RankAddresses { round: self.round, addresses }.encode().into();
+        let bytes: Arc<[u8]> = JobFrame::RankAddresses { round: self.round, addresses }.encode().into();
         self.round += 1;
         self.tell_all(&bytes);
     }
@@ -389,12 +389,12 @@ impl Coordinator {
     /// Tells the first loss only, since the others may follow from it. The lost rank is told, too, in case it
     /// only stood still.
     fn lose(&mut self, rank: Rank, quiet: bool) {
-        self.conclude(rank, &Frame::Lost { rank, quiet });
+        self.conclude(rank, &JobFrame::Lost { rank, quiet });
         self.seats[rank as usize] = RankStatus::Lost;
     }
 
     /// Tells all that the job is over, because of that rank.
-    fn conclude(&mut self, rank: Rank, verdict: &Frame) {
+    fn conclude(&mut self, rank: Rank, verdict: &JobFrame) {
         if self.lost.is_none() {
             let bytes: Arc<[u8]> = verdict.encode().into();
             self.lost = Some(rank);
@@ -407,7 +407,7 @@ impl Coordinator {
         self.ticks += 1;
         self.shut = false;
         let most = quiet_ticks(&self.settings);
-        let beat: Arc<[u8]> = Frame::Beat.encode().into();
+        let beat: Arc<[u8]> = JobFrame::Beat.encode().into();
         let mut silent = Vec::new();
         for (rank, seat) in self.seats.iter_mut().enumerate() {
             let RankStatus::Taken { link, quiet, .. } = seat else { continue };
@@ -445,7 +445,7 @@ impl Coordinator {
             some => format!("ranks {} have not come yet", listed(some)),
         };
         if which != self.absent {
-            self.tell_all(&Frame::Absent { which: which.clone() }.encode().into());
+            self.tell_all(&JobFrame::Absent { which: which.clone() }.encode().into());
             self.absent = which;
         }
     }
@@ -458,7 +458,7 @@ impl Coordinator {
         let (of, within) = (self.seats.len(), self.settings.join_timeout);
         let shut = if self.was_shut { format!("; rank 0 had no descriptor left for them: {DESCRIPTORS}") } else { String::new() };
         let why = format!("of {of} ranks {} did not come within {within}: {}{shut}", absent.len(), listed(&absent));
-        self.conclude(first as Rank, &Frame::Refused { last: true, why });
+        self.conclude(first as Rank, &JobFrame::Refused { last: true, why });
     }
 }
 

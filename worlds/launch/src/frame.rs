@@ -4,7 +4,7 @@ use crate::detect::MOST_RANKS;
 use crate::secret::{BYTES, Token};
 use foregather_machine::{Rank, shown};
 
-/// Changes whenever a frame does. The first bytes of [`Frame::Hello`] and [`Frame::Join`] never change, so
+/// Changes whenever a frame does. The first bytes of [`JobFrame::Hello`] and [`JobFrame::Join`] never change, so
 /// every version can tell.
 pub(crate) const VERSION: u32 = 3;
 const MAGIC: [u8; 8] = *b"foregath";
@@ -21,7 +21,7 @@ const MOST_TEXT: usize = 400;
 
 /// All frames.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Frame {
+pub(crate) enum JobFrame {
     /// The coordinator's first frame. Of another version only this much is known.
     Hello { version: u32, nonce: Token },
     /// A rank's answer, with its proof.
@@ -47,7 +47,7 @@ pub(crate) enum Frame {
     Absent { which: String },
 }
 
-impl Frame {
+impl JobFrame {
     /// The bytes on the wire.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut body = Vec::new();
@@ -217,14 +217,14 @@ impl Inbox {
     }
 
     /// The next whole frame of at most `most` bytes after its head.
-    pub(crate) fn next(&mut self, most: usize) -> Result<Option<Frame>, Garbled> {
+    pub(crate) fn next(&mut self, most: usize) -> Result<Option<JobFrame>, Garbled> {
         let Some((&[kind, a, b, c, d], rest)) = self.bytes[self.from..].split_first_chunk::<5>() else { return Ok(None) };
         let bytes = u32::from_le_bytes([a, b, c, d]) as usize;
         if bytes > most {
             return Err(Garbled);
         }
         let Some(body) = rest.get(..bytes) else { return Ok(None) };
-        let frame = Frame::decode(kind, body).ok_or(Garbled)?;
+        let frame = JobFrame::decode(kind, body).ok_or(Garbled)?;
         self.from += 5 + bytes;
         Ok(Some(frame))
     }
@@ -235,39 +235,39 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn frames() -> impl Strategy<Value = Frame> {
+    fn frames() -> impl Strategy<Value = JobFrame> {
         let bytes = || prop::collection::vec(any::<u8>(), 0..40);
         prop_oneof![
-            any::<Token>().prop_map(|nonce| Frame::Hello { version: VERSION, nonce }),
-            (any::<u32>(), any::<u32>(), any::<Token>(), any::<Token>()).prop_map(|(rank, size, nonce, proof)| Frame::Join {
+            any::<Token>().prop_map(|nonce| JobFrame::Hello { version: VERSION, nonce }),
+            (any::<u32>(), any::<u32>(), any::<Token>(), any::<Token>()).prop_map(|(rank, size, nonce, proof)| JobFrame::Join {
                 version: VERSION,
                 rank,
                 size,
                 nonce,
                 proof
             }),
-            any::<Token>().prop_map(|proof| Frame::Welcome { proof }),
-            (any::<bool>(), "[a-z ]{0,90}").prop_map(|(last, why)| Frame::Refused { last, why }),
-            Just(Frame::Beat),
-            (any::<u32>(), bytes()).prop_map(|(round, bytes)| Frame::RankAddress { round, bytes }),
+            any::<Token>().prop_map(|proof| JobFrame::Welcome { proof }),
+            (any::<bool>(), "[a-z ]{0,90}").prop_map(|(last, why)| JobFrame::Refused { last, why }),
+            Just(JobFrame::Beat),
+            (any::<u32>(), bytes()).prop_map(|(round, bytes)| JobFrame::RankAddress { round, bytes }),
             (any::<u32>(), prop::collection::vec(bytes(), 0..5))
-                .prop_map(|(round, addresses)| Frame::RankAddresses { round, addresses }),
-            (any::<u32>(), any::<bool>()).prop_map(|(rank, quiet)| Frame::Lost { rank, quiet }),
-            Just(Frame::Leave),
-            (any::<u32>(), any::<Token>(), "[a-z ]{0,90}").prop_map(|(rank, proof, how)| Frame::Ended {
+                .prop_map(|(round, addresses)| JobFrame::RankAddresses { round, addresses }),
+            (any::<u32>(), any::<bool>()).prop_map(|(rank, quiet)| JobFrame::Lost { rank, quiet }),
+            Just(JobFrame::Leave),
+            (any::<u32>(), any::<Token>(), "[a-z ]{0,90}").prop_map(|(rank, proof, how)| JobFrame::Ended {
                 version: VERSION,
                 rank,
                 proof,
                 how
             }),
-            "[a-z ]{0,90}".prop_map(|which| Frame::Absent { which }),
+            "[a-z ]{0,90}".prop_map(|which| JobFrame::Absent { which }),
         ]
     }
 
     proptest! {
         #[test]
         fn what_is_said_is_understood_however_it_is_cut(said in prop::collection::vec(frames(), 1..6), cut in 1_usize..30) {
-            let wire: Vec<u8> = said.iter().flat_map(Frame::encode).collect();
+            let wire: Vec<u8> = said.iter().flat_map(JobFrame::encode).collect();
             let (mut inbox, mut heard) = (Inbox::default(), Vec::new());
             for piece in wire.chunks(cut) {
                 inbox.push(piece);
@@ -293,30 +293,33 @@ mod tests {
 
     #[test]
     fn another_version_is_told_whatever_follows() {
-        let mut wire = Frame::Hello { version: VERSION, nonce: [7; BYTES] }.encode();
+        let mut wire = JobFrame::Hello { version: VERSION, nonce: [7; BYTES] }.encode();
         wire[13..17].copy_from_slice(&9_u32.to_le_bytes());
         wire.push(1);
         wire[1] += 1;
         let mut inbox = Inbox::default();
         inbox.push(&wire);
-        assert_eq!(inbox.next(FIRST_FRAME_MAX), Ok(Some(Frame::Hello { version: 9, nonce: [0; BYTES] })));
+        assert_eq!(inbox.next(FIRST_FRAME_MAX), Ok(Some(JobFrame::Hello { version: 9, nonce: [0; BYTES] })));
     }
 
     #[test]
     fn no_frame_has_more_addresses_than_there_may_be_ranks() {
         let heard = |addresses: usize| {
             let mut inbox = Inbox::default();
-            inbox.push(&Frame::RankAddresses { round: 1, addresses: vec![vec![]; addresses] }.encode());
+            inbox.push(&JobFrame::RankAddresses { round: 1, addresses: vec![vec![]; addresses] }.encode());
             inbox.next(MOST_OF_HUB)
         };
-        assert!(matches!(heard(MOST_RANKS as usize), Ok(Some(Frame::RankAddresses { .. }))));
+        assert!(matches!(heard(MOST_RANKS as usize), Ok(Some(JobFrame::RankAddresses { .. }))));
         assert_eq!(heard(MOST_RANKS as usize + 1), Err(Garbled));
     }
 
     #[test]
     fn a_refusal_shows_no_control_characters() {
         let mut inbox = Inbox::default();
-        inbox.push(&Frame::Refused { last: true, why: "a\u{1b}[2Jb\n".to_owned() }.encode());
-        assert_eq!(inbox.next(FIRST_FRAME_MAX), Ok(Some(Frame::Refused { last: true, why: "a\u{fffd}[2Jb\u{fffd}".to_owned() })));
+        inbox.push(&JobFrame::Refused { last: true, why: "a\u{1b}[2Jb\n".to_owned() }.encode());
+        assert_eq!(
+            inbox.next(FIRST_FRAME_MAX),
+            Ok(Some(JobFrame::Refused { last: true, why: "a\u{fffd}[2Jb\u{fffd}".to_owned() }))
+        );
     }
 }

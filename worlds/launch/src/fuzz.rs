@@ -1,5 +1,5 @@
 //! Nonsense for all code here that reads what others have written.
-use crate::frame::{FIRST_FRAME_MAX, Frame, Inbox, MOST_OF_HUB, MOST_OF_RANK, VERSION};
+use crate::frame::{FIRST_FRAME_MAX, Inbox, JobFrame, MOST_OF_HUB, MOST_OF_RANK, VERSION};
 use crate::meet::root_of;
 use crate::nodes;
 use crate::spawn::Host;
@@ -14,19 +14,19 @@ fn frames() -> Vec<Vec<u8>> {
     let token = [7; 32];
     let (text, version) = (String::from("rank 1 was late"), VERSION);
     let all = [
-        Frame::Hello { version, nonce: token },
-        Frame::Join { version, rank: 1, size: 2, nonce: token, proof: token },
-        Frame::Welcome { proof: token },
-        Frame::Refused { last: true, why: text.clone() },
-        Frame::Beat,
-        Frame::RankAddress { round: 1, bytes: vec![1; 40] },
-        Frame::RankAddresses { round: 1, addresses: vec![vec![], vec![2; 9], vec![3; 30]] },
-        Frame::Lost { rank: 1, quiet: false },
-        Frame::Leave,
-        Frame::Ended { version, rank: 1, proof: token, how: text.clone() },
-        Frame::Absent { which: text },
+        JobFrame::Hello { version, nonce: token },
+        JobFrame::Join { version, rank: 1, size: 2, nonce: token, proof: token },
+        JobFrame::Welcome { proof: token },
+        JobFrame::Refused { last: true, why: text.clone() },
+        JobFrame::Beat,
+        JobFrame::RankAddress { round: 1, bytes: vec![1; 40] },
+        JobFrame::RankAddresses { round: 1, addresses: vec![vec![], vec![2; 9], vec![3; 30]] },
+        JobFrame::Lost { rank: 1, quiet: false },
+        JobFrame::Leave,
+        JobFrame::Ended { version, rank: 1, proof: token, how: text.clone() },
+        JobFrame::Absent { which: text },
     ];
-    let mut seeds: Vec<_> = all.iter().map(Frame::encode).collect();
+    let mut seeds: Vec<_> = all.iter().map(JobFrame::encode).collect();
     seeds.push(seeds.concat());
     seeds
 }

@@ -3,7 +3,7 @@
 //! program may compute, or open a network. It also makes progress for lanes of libfabric and of MPI, whose
 //! own threads may be elsewhere.
 use crate::coordinator::{BEAT_TICKS, TICK, quiet_ticks};
-use crate::frame::{Frame, Inbox, MOST_OF_HUB};
+use crate::frame::{Inbox, JobFrame, MOST_OF_HUB};
 use crate::settings::Settings;
 use crate::watchdog::{ADDRESSES, Watchdog};
 use foregather_host::failure_detector::FailureDetector;
@@ -30,7 +30,7 @@ const TENDING: Nanos = Nanos::from_ms(1);
 
 /// The common state of a rank's threads and its heartbeat thread.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct HeartbeatState {
     pub(crate) rank: Rank,
     pub(crate) stream: TcpStream,
     pub(crate) failure_detector: Arc<FailureDetector>,
@@ -86,7 +86,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Shared {
+impl HeartbeatState {
     pub(crate) fn new(rank: Rank, stream: TcpStream) -> Self {
         Self {
             rank,
@@ -102,7 +102,7 @@ impl Shared {
     }
 
     /// Sends a frame. The heartbeat thread deals with a connection that is over.
-    pub(crate) fn send(&self, frame: &Frame) {
+    pub(crate) fn send(&self, frame: &JobFrame) {
         let _one = lock(&self.writing);
         let _ = (&self.stream).write_all(&frame.encode());
     }
@@ -165,7 +165,7 @@ impl Shared {
 }
 
 /// Starts the thread.
-pub(crate) fn start(shared: Arc<Shared>, inbox: Inbox, settings: Settings) -> Result<JoinHandle<()>, Error> {
+pub(crate) fn start(shared: Arc<HeartbeatState>, inbox: Inbox, settings: Settings) -> Result<JoinHandle<()>, Error> {
     let (most, watchdog) = (quiet_ticks(&settings), Watchdog::new(settings.watchdog));
     let heartbeat = Heartbeat { shared, inbox, quiet: 0, ticks: 0, most, watchdog, reported: None };
     let _blocked = Blocked::but_faults();
@@ -176,7 +176,7 @@ pub(crate) fn start(shared: Arc<Shared>, inbox: Inbox, settings: Settings) -> Re
 }
 
 struct Heartbeat {
-    shared: Arc<Shared>,
+    shared: Arc<HeartbeatState>,
     inbox: Inbox,
     /// Ticks since the coordinator's last sign of life.
     quiet: u64,
@@ -248,14 +248,14 @@ impl Heartbeat {
         loop {
             match self.inbox.next(MOST_OF_HUB) {
                 Ok(None) => return true,
-                Ok(Some(Frame::Beat)) => {}
-                Ok(Some(Frame::RankAddresses { round, addresses })) => {
+                Ok(Some(JobFrame::Beat)) => {}
+                Ok(Some(JobFrame::RankAddresses { round, addresses })) => {
                     lock(&self.shared.mail).addresses = Some((round, addresses));
                     self.shared.changed.notify_all();
                 }
-                Ok(Some(Frame::Lost { rank, quiet })) => self.shared.lose(rank, quiet),
-                Ok(Some(Frame::Absent { which })) => lock(&self.shared.mail).absent = which,
-                Ok(Some(Frame::Refused { why, .. })) => self.shared.end(Cause::Refused { why }.into()),
+                Ok(Some(JobFrame::Lost { rank, quiet })) => self.shared.lose(rank, quiet),
+                Ok(Some(JobFrame::Absent { which })) => lock(&self.shared.mail).absent = which,
+                Ok(Some(JobFrame::Refused { why, .. })) => self.shared.end(Cause::Refused { why }.into()),
                 Ok(Some(_)) | Err(_) => return false,
             }
         }
@@ -265,7 +265,7 @@ impl Heartbeat {
         self.ticks += 1;
         self.quiet += 1;
         if self.ticks.is_multiple_of(BEAT_TICKS) {
-            self.shared.send(&Frame::Beat);
+            self.shared.send(&JobFrame::Beat);
         }
         let absent = lock(&self.shared.mail).absent.clone();
         self.watchdog.look(&self.shared.failure_detector, self.shared.rank, &absent);
@@ -275,7 +275,7 @@ impl Heartbeat {
             Some(0) => return false,
             Some(rank) if self.reported != Some(rank) => {
                 self.reported = Some(rank);
-                self.shared.send(&Frame::Lost { rank, quiet: false });
+                self.shared.send(&JobFrame::Lost { rank, quiet: false });
             }
             _ => {}
         }

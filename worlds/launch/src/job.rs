@@ -1,8 +1,8 @@
 //! A process's place in its job, from joining to leaving.
 use crate::coordinator::{self, Coordinator};
 use crate::detect::{Detected, Launcher, detect};
-use crate::frame::{ADDRESS_MAX, Frame};
-use crate::heartbeat::{self, Neighbour, Shared, Tending};
+use crate::frame::{ADDRESS_MAX, JobFrame};
+use crate::heartbeat::{self, HeartbeatState, Neighbour, Tending};
 use crate::join;
 use crate::meet::{Meeting, meet};
 use crate::own;
@@ -54,7 +54,7 @@ pub struct Job {
 /// The connection to the coordinator and the threads at its ends.
 #[derive(Debug)]
 struct CoordinatorLink {
-    shared: Arc<Shared>,
+    shared: Arc<HeartbeatState>,
     key: JobKey,
     heartbeat: JoinHandle<()>,
     coordinator: Option<coordinator::Running>,
@@ -106,7 +106,7 @@ impl Job {
         let coordinator =
             meeting.listener.take().map(|listener| Coordinator::start(listener, size, key.clone(), settings)).transpose()?;
         let (stream, inbox) = join::join(&meeting, &key, &settings)?;
-        let shared = Arc::new(Shared::new(rank, stream));
+        let shared = Arc::new(HeartbeatState::new(rank, stream));
         let heartbeat = heartbeat::start(Arc::clone(&shared), inbox, settings)?;
         let mut job = Self {
             rank,
@@ -206,7 +206,7 @@ impl Job {
         }
         let Some(line) = &self.line else { return Ok(vec![address.to_vec()]) };
         let mut round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
-        line.shared.send(&Frame::RankAddress { round: *round, bytes: address.to_vec() });
+        line.shared.send(&JobFrame::RankAddress { round: *round, bytes: address.to_vec() });
         let addresses = line.shared.addresses(*round)?;
         *round += 1;
         if addresses.len() == self.size as usize {
@@ -254,7 +254,7 @@ impl Job {
                 let lost = self.failure_detector.lost();
                 // Before the frame itself: once all have left, the coordinator hangs up, and that is no loss.
                 line.shared.leaving.store(true, Release);
-                line.shared.send(&Frame::Leave);
+                line.shared.send(&JobFrame::Leave);
                 lost.or(line.end())
             }
         };

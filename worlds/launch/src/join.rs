@@ -1,6 +1,6 @@
 //! A rank's way into its job: finds the coordinator, proves that it knows the secret, and has the coordinator
 //! prove it, too.
-use crate::frame::{FIRST_FRAME_MAX, Frame, Inbox, VERSION};
+use crate::frame::{FIRST_FRAME_MAX, Inbox, JobFrame, VERSION};
 use crate::meet::Meeting;
 use crate::secret::{self, JobKey, Prover, Transcript};
 use crate::settings::Settings;
@@ -85,8 +85,8 @@ fn greet(mut stream: &TcpStream, port: u16, meeting: &Meeting, key: &JobKey) -> 
     let again = |why: &str| Failed { last: false, why: why.to_owned() };
     let mut inbox = Inbox::default();
     let of_hub = match hear(stream, &mut inbox)? {
-        Frame::Hello { version: VERSION, nonce } => nonce,
-        Frame::Hello { version, .. } => {
+        JobFrame::Hello { version: VERSION, nonce } => nonce,
+        JobFrame::Hello { version, .. } => {
             let why = format!("the job speaks version {version}, this process version {VERSION}: start all ranks from one build");
             return Err(Failed { last: meeting.candidates.len() == 1, why });
         }
@@ -95,19 +95,19 @@ fn greet(mut stream: &TcpStream, port: u16, meeting: &Meeting, key: &JobKey) -> 
     let of_rank = secret::random().map_err(|error| again(&error.to_string()))?;
     let claim = Transcript { of_hub, of_rank, rank: meeting.rank, size: meeting.size, port };
     let proof = key.prove(Prover::Rank, &claim);
-    let join = Frame::Join { version: VERSION, rank: meeting.rank, size: meeting.size, nonce: of_rank, proof };
+    let join = JobFrame::Join { version: VERSION, rank: meeting.rank, size: meeting.size, nonce: of_rank, proof };
     stream.write_all(&join.encode()).map_err(|error| again(&error.to_string()))?;
     match hear(stream, &mut inbox)? {
-        Frame::Welcome { proof } if key.holds(Prover::Coordinator, &claim, &proof) => Ok(inbox),
-        Frame::Welcome { .. } => Err(again("the hub does not know the job's secret")),
-        Frame::Refused { last, why } => Err(Failed { last: last || meeting.candidates.len() == 1, why }),
+        JobFrame::Welcome { proof } if key.holds(Prover::Coordinator, &claim, &proof) => Ok(inbox),
+        JobFrame::Welcome { .. } => Err(again("the hub does not know the job's secret")),
+        JobFrame::Refused { last, why } => Err(Failed { last: last || meeting.candidates.len() == 1, why }),
         _ => Err(again("somebody else answered")),
     }
 }
 
 /// The next frame. It may be no longer than an unverified peer's: rank addresses come when all have shown
 /// theirs.
-pub(crate) fn hear(mut stream: &TcpStream, inbox: &mut Inbox) -> Result<Frame, Failed> {
+pub(crate) fn hear(mut stream: &TcpStream, inbox: &mut Inbox) -> Result<JobFrame, Failed> {
     let again = |why: &str| Failed { last: false, why: why.to_owned() };
     loop {
         match inbox.next(FIRST_FRAME_MAX) {

@@ -1,6 +1,6 @@
 //! One end of a connection that never blocks: bytes in until they are frames, frames out as the other side
 //! takes them.
-use crate::frame::{Frame, Inbox};
+use crate::frame::{Inbox, JobFrame};
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -32,7 +32,7 @@ impl Link {
         !self.outbox.is_empty()
     }
 
-    pub(crate) fn send(&mut self, frame: &Frame) -> Result<(), Closed> {
+    pub(crate) fn send(&mut self, frame: &JobFrame) -> Result<(), Closed> {
         self.send_shared(frame.encode().into())
     }
 
@@ -60,7 +60,7 @@ impl Link {
 
     /// The frames that have come in whole, of at most `most` bytes each; and whether the connection is over
     /// after them.
-    pub(crate) fn receive(&mut self, most: usize) -> (Vec<Frame>, Result<(), Closed>) {
+    pub(crate) fn receive(&mut self, most: usize) -> (Vec<JobFrame>, Result<(), Closed>) {
         let mut frames = Vec::new();
         let mut piece = [0; 16 << 10];
         loop {

@@ -4,7 +4,7 @@
 //!
 //! A thread of the launcher connects, as a rank would, and proves that it knows the job's secret. It is told
 //! of every end, and no thread waits for it: without a coordinator there is nothing to report.
-use crate::frame::{Frame, Inbox, VERSION};
+use crate::frame::{Inbox, JobFrame, VERSION};
 use crate::join::{connect, hear};
 use crate::meet::root_of;
 use crate::own;
@@ -53,9 +53,9 @@ impl Herald {
     /// `None`: there is no coordinator of this job.
     fn tell(&self, host: &str, port: u16, rank: Rank, how: &str) -> Option<()> {
         let mut stream = connect(host, port, PATIENCE).ok()?;
-        let Frame::Hello { version: VERSION, nonce } = hear(&stream, &mut Inbox::default()).ok()? else { return None };
+        let JobFrame::Hello { version: VERSION, nonce } = hear(&stream, &mut Inbox::default()).ok()? else { return None };
         let proof = self.key.prove_end(nonce, port, rank, how);
-        stream.write_all(&Frame::Ended { version: VERSION, rank, proof, how: how.to_owned() }.encode()).ok()?;
+        stream.write_all(&JobFrame::Ended { version: VERSION, rank, proof, how: how.to_owned() }.encode()).ok()?;
         // It hangs up when it has read the frame; a refusal comes from an unverified peer.
         (stream.read(&mut [0; 64]).ok()? == 0).then_some(())
     }

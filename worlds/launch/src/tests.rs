@@ -1,7 +1,7 @@
 //! Jobs whose ranks are threads of one process: how coordinator and heartbeat threads treat each other, and
 //! unverified peers.
 use crate::detect::Launcher;
-use crate::frame::{Frame, VERSION};
+use crate::frame::{JobFrame, VERSION};
 use crate::job::Job;
 use crate::meet::Meeting;
 use crate::notice::Notices;
@@ -168,7 +168,7 @@ fn strangers_are_refused_by_name_and_the_job_goes_on() {
     assert!(refusal(Meeting { name: b"other".to_vec(), ..place.meeting(1, 2) }, SECRET).contains("secret"));
     assert!(refusal(place.meeting(1, 3), SECRET).contains("told of 3 ranks"));
     assert!(refusal(place.meeting(7, 2), SECRET).contains("no rank 7"));
-    let nonsense: [&[u8]; 3] = [b"GET / HTTP/1.0\r\n\r\n", &[2, 255, 255, 255, 255], &Frame::Beat.encode()];
+    let nonsense: [&[u8]; 3] = [b"GET / HTTP/1.0\r\n\r\n", &[2, 255, 255, 255, 255], &JobFrame::Beat.encode()];
     for bytes in nonsense {
         let mut peer = TcpStream::connect(("127.0.0.1", place.port)).unwrap();
         peer.write_all(bytes).unwrap();
@@ -208,7 +208,7 @@ fn another_version_is_named_on_both_sides() {
     let meeting = place.meeting(1, 2);
     let answering = thread::spawn(move || {
         let (mut stream, _) = old.accept().unwrap();
-        stream.write_all(&Frame::Hello { version: VERSION + 1, nonce: [0; 32] }.encode()).unwrap();
+        stream.write_all(&JobFrame::Hello { version: VERSION + 1, nonce: [0; 32] }.encode()).unwrap();
         let _ = stream.read_to_end(&mut Vec::new());
     });
     let error = Job::begin(Launcher::Own, meeting, SECRET, settings).unwrap_err().to_string();
@@ -221,7 +221,7 @@ fn another_version_is_named_on_both_sides() {
         Job::begin(Launcher::Own, meeting, SECRET, Settings { join_timeout: Nanos::from_ms(700), ..settings })
     });
     let mut stream = TcpStream::connect(("127.0.0.1", place.port)).unwrap();
-    let join = Frame::Join { version: VERSION + 1, rank: 1, size: 2, nonce: [0; 32], proof: [0; 32] };
+    let join = JobFrame::Join { version: VERSION + 1, rank: 1, size: 2, nonce: [0; 32], proof: [0; 32] };
     stream.write_all(&join.encode()).unwrap();
     let mut said = Vec::new();
     stream.read_to_end(&mut said).unwrap();

@@ -19,18 +19,18 @@ use std::sync::{Arc, Weak};
 /// Dropping it ends all its exposures; if it has left ([`Fabric::leave`]), its posted frames are delivered
 /// first, for two seconds after that at most.
 pub struct Lane {
-    shared: Arc<Shared>,
+    shared: Arc<SharedInner>,
     /// One thread uses it at a time.
     _owned: PhantomData<Cell<()>>,
 }
 
-struct Shared(Inner);
+struct SharedInner(Inner);
 
 // SAFETY: one thread at a time uses it, the one that has the turn: the lane's owner by `Lane::turn` and in
 // its processor, the caretaker in `ProgressThread::tend`. Only words and constants are used without a turn.
-unsafe impl Send for Shared {}
+unsafe impl Send for SharedInner {}
 // SAFETY: the turn serialises all uses but those of words and constants.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for SharedInner {}
 
 /// The owner's turn at its lane.
 struct Turn<'a> {
@@ -48,7 +48,7 @@ impl Deref for Turn<'_> {
 
 impl Lane {
     pub(crate) fn new(inner: Inner) -> Self {
-        Self { shared: Arc::new(Shared(inner)), _owned: PhantomData }
+        Self { shared: Arc::new(SharedInner(inner)), _owned: PhantomData }
     }
 
     #[inline]
@@ -83,7 +83,7 @@ impl Lane {
 /// frames that wait for one, takes in frames that have come. Without a thread that does so now and then, the
 /// receiver of a posted frame may wait for as long as the owner is elsewhere.
 pub struct ProgressThread {
-    lane: Weak<Shared>,
+    lane: Weak<SharedInner>,
     /// Turns that the owner had taken at the last look.
     seen: u32,
 }

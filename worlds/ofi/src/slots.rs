@@ -28,7 +28,7 @@ pub(crate) enum Use {
 
 /// One buffer, and the data that its completion must find.
 #[repr(C, align(64))]
-pub(crate) struct Slot {
+pub(crate) struct BufferSlot {
     context: [u8; CONTEXT_SIZE as usize],
     index: u32,
     purpose: Use,
@@ -47,7 +47,7 @@ pub(crate) struct Returned {
 }
 
 struct Chunk {
-    memory: *mut Slot,
+    memory: *mut BufferSlot,
     registration: Option<Registration>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Slots {
 // SAFETY: the memory belongs to the slots alone, and moves with them.
 unsafe impl Send for Slots {}
 
-const LAYOUT: Layout = match Layout::array::<Slot>(CHUNK) {
+const LAYOUT: Layout = match Layout::array::<BufferSlot>(CHUNK) {
     Ok(layout) => layout,
     Err(_) => panic!("a chunk is small"),
 };
@@ -79,7 +79,7 @@ impl Slots {
         self.taken.get()
     }
 
-    fn at(&self, index: u32) -> *mut Slot {
+    fn at(&self, index: u32) -> *mut BufferSlot {
         let chunks = self.chunks.borrow();
         // SAFETY: the index is below the number of slots, so the place is within the chunk's memory.
         unsafe { chunks[index as usize / CHUNK].memory.add(index as usize % CHUNK) }
@@ -118,7 +118,7 @@ impl Slots {
             return Ok(false);
         }
         // SAFETY: the layout is not empty.
-        let memory = unsafe { alloc_zeroed(LAYOUT) }.cast::<Slot>();
+        let memory = unsafe { alloc_zeroed(LAYOUT) }.cast::<BufferSlot>();
         if memory.is_null() {
             handle_alloc_error(LAYOUT);
         }
@@ -165,7 +165,7 @@ impl Slots {
     /// # Safety
     /// `context` must be one that [`Slots::context`] gave.
     pub(crate) unsafe fn returned(context: Object) -> Returned {
-        let slot = context.cast::<Slot>();
+        let slot = context.cast::<BufferSlot>();
         // SAFETY: by this function's `# Safety` section the context is a slot's; libfabric writes only the
         // context, which stands before these fields.
         unsafe { Returned { index: (*slot).index, purpose: (*slot).purpose, peer: (*slot).peer } }
@@ -194,8 +194,8 @@ mod tests {
 
     #[test]
     fn the_bytes_behind_the_head_are_aligned() {
-        assert_eq!((core::mem::offset_of!(Slot, bytes) + HEAD) % 8, 0);
-        assert_eq!(core::mem::offset_of!(Slot, context), 0);
-        assert_eq!(size_of::<Slot>() % 64, 0);
+        assert_eq!((core::mem::offset_of!(BufferSlot, bytes) + HEAD) % 8, 0);
+        assert_eq!(core::mem::offset_of!(BufferSlot, context), 0);
+        assert_eq!(size_of::<BufferSlot>() % 64, 0);
     }
 }

@@ -1,6 +1,6 @@
 //! The common part of a leader and a worker: the words of the team, and how to wait on one of them.
 use super::join_work::{Found, FoundOf};
-use super::{AWAY, JoinWork, LEADER, REGIONS, Shared};
+use super::{AWAY, JoinWork, LEADER, REGIONS, TeamWords};
 use crate::membership::Gone;
 use core::future::Future;
 use foregather_machine::{Cause, Cpu, Error, Nanos, Rank, WaitContext, reached};
@@ -14,12 +14,12 @@ const WHAT: &str = "team";
 pub(super) struct End<C: Cpu> {
     pub(super) cpu: C,
     pub(super) rank: Rank,
-    pub(super) team: Arc<Shared<C>>,
+    pub(super) team: Arc<TeamWords<C>>,
     waiter: Waiter,
 }
 
 impl<C: Cpu> End<C> {
-    pub(super) fn new(team: &Arc<Shared<C>>, cpu: C, rank: Rank, policy: Policy) -> Result<Self, Error> {
+    pub(super) fn new(team: &Arc<TeamWords<C>>, cpu: C, rank: Rank, policy: Policy) -> Result<Self, Error> {
         team.membership().claim(&cpu, rank)?;
         team.roster().enroll(&cpu, rank);
         Ok(Self { cpu, rank, team: Arc::clone(team), waiter: Waiter::new(policy, rank) })

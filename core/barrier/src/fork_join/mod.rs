@@ -47,10 +47,10 @@ const RING: u32 = REGIONS + 1;
 /// on must outlive them.
 ///
 /// A clone is a handle of the same team.
-pub struct ForkJoin<C: Cpu>(Arc<Shared<C>>);
+pub struct ForkJoin<C: Cpu>(Arc<TeamWords<C>>);
 
 /// The words of a team.
-struct Shared<C: Cpu> {
+struct TeamWords<C: Cpu> {
     size: u32,
     /// [`HEAD`], the roster, and a line for each member.
     lines: SharedLines<C::Word>,
@@ -90,7 +90,7 @@ impl<C: Cpu> ForkJoin<C> {
         if lines.len() != Self::lines(size) {
             return Err(Error::from(Cause::Setting { what: "the lines of a team", needs: "as many as `ForkJoin::lines` says" }));
         }
-        Ok(Self(Arc::new(Shared { size, lines, open_work: Arc::default() })))
+        Ok(Self(Arc::new(TeamWords { size, lines, open_work: Arc::default() })))
     }
 
     /// The words on which members sleep that wait [with work](JoinWork), and what a ring adds to each.
@@ -150,7 +150,7 @@ impl<C: Cpu> ForkJoin<C> {
     }
 }
 
-impl<C: Cpu> Shared<C> {
+impl<C: Cpu> TeamWords<C> {
     #[inline]
     fn roster(&self) -> Roster<'_, C> {
         self.first(self.size)

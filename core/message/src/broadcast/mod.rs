@@ -62,9 +62,9 @@ pub enum Pace {
 
 /// The memory of a broadcast. Over a segment's lines and bytes several processes share it; each makes a
 /// value of its own over them. A clone is a handle of the same one.
-pub struct Broadcast<C: Cpu, B>(Arc<Shared<C, B>>);
+pub struct Broadcast<C: Cpu, B>(Arc<BroadcastWords<C, B>>);
 
-struct Shared<C: Cpu, B> {
+struct BroadcastWords<C: Cpu, B> {
     lines: SharedLines<C::Word>,
     bytes: B,
     readers: u32,
@@ -154,7 +154,7 @@ impl<C: Cpu, B: ByteStore> Broadcast<C, B> {
             return Err(setting("the bytes of a broadcast", "512 bytes to 8 GiB"));
         }
         let cycle = Cycle::of((bytes.size() / UNIT) as u32);
-        Ok(Self(Arc::new(Shared { lines, bytes, readers, pace, cycle })))
+        Ok(Self(Arc::new(BroadcastWords { lines, bytes, readers, pace, cycle })))
     }
 
     /// The number of readers.
@@ -209,7 +209,7 @@ impl<C: Cpu, B: ByteStore> Broadcast<C, B> {
     }
 }
 
-impl<C: Cpu, B> Shared<C, B> {
+impl<C: Cpu, B> BroadcastWords<C, B> {
     fn written(&self) -> &C::Word {
         &self.lines[0][WRITTEN]
     }
@@ -237,7 +237,7 @@ impl<C: Cpu, B> Shared<C, B> {
 
 /// What both ends have: one rank's handle.
 struct BroadcastEnd<C: Cpu, B> {
-    shared: Arc<Shared<C, B>>,
+    shared: Arc<BroadcastWords<C, B>>,
     cpu: C,
     waiter: Waiter,
     rank: Rank,
@@ -248,7 +248,7 @@ struct BroadcastEnd<C: Cpu, B> {
 }
 
 impl<C: Cpu, B> BroadcastEnd<C, B> {
-    fn claim(shared: &Arc<Shared<C, B>>, cpu: C, rank: Rank, waiter: Waiter) -> Result<Self, Error> {
+    fn claim(shared: &Arc<BroadcastWords<C, B>>, cpu: C, rank: Rank, waiter: Waiter) -> Result<Self, Error> {
         let (size, roster) = (shared.readers + 1, shared.roster());
         if rank >= size || !roster.claim(&cpu, rank) {
             return Err(Cause::Rank { rank, size }.into());

@@ -34,7 +34,7 @@ impl UnexpectedMessage {
     }
 }
 
-struct Entry {
+struct IncomingEntry {
     arrived: UnexpectedMessage,
     /// The frame's credit is owed only when the program has read it.
     unpaid: bool,
@@ -43,7 +43,7 @@ struct Entry {
 /// What has come of one rank, in the order in which it was sent.
 #[derive(Default)]
 struct Unexpected {
-    entries: VecDeque<Entry>,
+    entries: VecDeque<IncomingEntry>,
     /// How many of them are offers that wait with their sender.
     offered: usize,
     /// How many of them are offers, or end a message.
@@ -136,7 +136,7 @@ impl IncomingMessages {
         let mut unexpected = self.with(from).unexpected.borrow_mut();
         unexpected.offered += usize::from(matches!(arrived, UnexpectedMessage::Offered(_)));
         unexpected.ends += usize::from(arrived.is_end());
-        unexpected.entries.push_back(Entry { arrived, unpaid });
+        unexpected.entries.push_back(IncomingEntry { arrived, unpaid });
     }
 
     /// Drops the oldest part; returns whether its credit is to be paid now.

@@ -1,7 +1,7 @@
 //! Loops whose iterations wait for earlier ones. The loop itself runs from 0 to before the first count.
 use super::loops::{Bound, next, numbered, schedule};
 use super::reductions::share;
-use crate::export::{Entry, entries, jump};
+use crate::export::{ExportedSymbol, entries, jump};
 use core::ffi::{c_long, c_uint, c_ulonglong, c_void};
 use core::sync::atomic::AtomicPtr;
 use foregather_openmp::{IterationSpace, Kind, doacross};
@@ -201,8 +201,13 @@ pub(super) mod variadic {
     jump! { GOMP_doacross_wait [stringify!(GOMP_doacross_wait)] }
     jump! { GOMP_doacross_ull_wait [stringify!(GOMP_doacross_ull_wait)] }
     /// The symbols.
-    pub(crate) static TABLE: &[Entry] = &[
-        Entry { name: "GOMP_doacross_wait", node: "GOMP_4.5", is_default: true, slot: &slots::GOMP_doacross_wait },
-        Entry { name: "GOMP_doacross_ull_wait", node: "GOMP_4.5", is_default: true, slot: &slots::GOMP_doacross_ull_wait },
+    pub(crate) static TABLE: &[ExportedSymbol] = &[
+        ExportedSymbol { name: "GOMP_doacross_wait", node: "GOMP_4.5", is_default: true, slot: &slots::GOMP_doacross_wait },
+        ExportedSymbol {
+            name: "GOMP_doacross_ull_wait",
+            node: "GOMP_4.5",
+            is_default: true,
+            slot: &slots::GOMP_doacross_ull_wait,
+        },
     ];
 }

@@ -14,10 +14,10 @@ mod targets;
 mod tasks;
 mod teams;
 
-use crate::export::Entry;
+use crate::export::ExportedSymbol;
 
 /// All symbols of this library.
-pub fn all() -> impl Iterator<Item = &'static Entry> {
+pub fn all() -> impl Iterator<Item = &'static ExportedSymbol> {
     let regions = [regions::TABLE, regions::named::TABLE, regions::old::TABLE, regions::by_the_runtime::TABLE];
     let signed = [loops::TABLE, loops::named::TABLE, loops::by_the_runtime::TABLE];
     let unsigned = [loops::unsigned_named::TABLE, loops::unsigned_by_the_runtime::TABLE];

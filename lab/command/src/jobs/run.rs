@@ -2,7 +2,7 @@
 //! fails.
 use crate::cli::RunOptions;
 use anyhow::{Context, Result, anyhow, bail};
-use foregather_launch::spawn::{self, Host, Plan};
+use foregather_launch::spawn::{self, Host, SpawnPlan};
 use foregather_results::failure::Failure;
 
 /// Starts the job and sees it through.
@@ -27,7 +27,7 @@ pub fn run(options: &RunOptions) -> Result<()> {
         None => hosts.iter().map(|host| host.slots).sum(),
     };
     let (fabric, prefix) = (options.fabric.clone(), !options.no_prefix);
-    let plan = Plan { size, program: options.program.clone(), fabric, hosts, remote_shell, prefix };
+    let plan = SpawnPlan { size, program: options.program.clone(), fabric, hosts, remote_shell, prefix };
     match spawn::run(&plan)? {
         0 => Ok(()),
         code => Err(Failure::Job(code).into()),

@@ -101,7 +101,7 @@ impl Experiment for Barriers {
         notes.extend(left_out(&rows, &waiters));
         let predicted = if self.predict {
             let (rows, waiters, named, span) = (&rows, &waiters, self.waiters.is_some(), Nanos::from_ms(ms));
-            Some(predict::Plan { rows, waiters, named, costs: &costs, span }.predict(quiet)?)
+            Some(predict::PredictionPlan { rows, waiters, named, costs: &costs, span }.predict(quiet)?)
         } else {
             None
         };

@@ -4,10 +4,10 @@ use super::escape;
 use std::fmt::Write;
 
 /// A word with its other forms, and what it means.
-type Entry = (&'static [&'static str], &'static str);
+type LegendEntry = (&'static [&'static str], &'static str);
 
 /// All entries, in the order of the page. The first form is the entry's name.
-const ENTRIES: [Entry; 46] = [
+const ENTRIES: [LegendEntry; 46] = [
     (&["Foregather"], "the library of this project, as it comes: it adapts its way of waiting to the load, without settings"),
     (&["barrier", "barriers"], "a point at which threads wait until all of their team have come"),
     (&["episode", "episodes"], "one meeting of a team at a barrier, with the work before it"),

@@ -1,7 +1,7 @@
 //! A plan's figure as a matrix of colours, and of many choices the means of each, over all others.
 use super::description::quantity_of;
 use super::{Drawn, Shown, capital, choices, circumstances, describe, plain};
-use crate::heat::{Column, ColumnGroup, Heat, Row};
+use crate::heat::{Column, ColumnGroup, Heat, HeatRow};
 use crate::shades::Shades;
 use foregather_results::Measurement;
 use foregather_results::number::digits;
@@ -54,11 +54,11 @@ pub(super) fn draw(mut plan: Shown<'_>) -> Option<Drawn> {
         cells.insert(place, (m.summary.mean?, Some(*number)));
     }
     let across = across.names;
-    let row = |(i, names)| Row { names, cells: (0..across.len()).map(|column| cells.get(&(i, column)).copied()).collect() };
-    let mut rows: Vec<Row> = down.names.into_iter().enumerate().map(row).collect();
+    let row = |(i, names)| HeatRow { names, cells: (0..across.len()).map(|column| cells.get(&(i, column)).copied()).collect() };
+    let mut rows: Vec<HeatRow> = down.names.into_iter().enumerate().map(row).collect();
     let effects = if row_names.len() >= NAMES_AVERAGED { effects(&row_names, &rows) } else { vec![] };
     let caption = caption((&what, plan.unit), &shown, &names, &effects, &across)?;
-    let summary = |e: &Effect<'_>| Row {
+    let summary = |e: &Effect<'_>| HeatRow {
         names: vec![format!("average of {} {}", plain(e.name), e.choice)],
         cells: e.means.iter().map(|mean| mean.map(|mean| (mean, None))).collect(),
     };
@@ -86,10 +86,10 @@ pub(super) fn draw(mut plan: Shown<'_>) -> Option<Drawn> {
 }
 
 /// Two more rows of a matrix of regrets: the mean and the worst of each column.
-fn sums(rows: &[Row]) -> Vec<Row> {
+fn sums(rows: &[HeatRow]) -> Vec<HeatRow> {
     let columns = rows.first().map_or(0, |row| row.cells.len());
     let of = |column: usize| rows.iter().filter_map(|row| row.cells[column]).map(|(value, _)| value).collect::<Vec<f64>>();
-    let row = |name: &str, sum: fn(&[f64]) -> f64| Row {
+    let row = |name: &str, sum: fn(&[f64]) -> f64| HeatRow {
         names: vec![name.to_owned()],
         cells: (0..columns).map(of).map(|all| (!all.is_empty()).then(|| (sum(&all), None))).collect(),
     };
@@ -104,11 +104,11 @@ fn column(names: &[String]) -> Column {
 }
 
 /// The means of the rows with each choice of each name.
-fn effects<'a>(names: &[&'a str], rows: &[Row]) -> Vec<Effect<'a>> {
+fn effects<'a>(names: &[&'a str], rows: &[HeatRow]) -> Vec<Effect<'a>> {
     let mut all = Vec::new();
     for (part, name) in names.iter().enumerate() {
         for choice in super::distinct(rows.iter().map(|row| row.names[part].as_str())) {
-            let mine: Vec<&Row> = rows.iter().filter(|row| row.names[part] == choice).collect();
+            let mine: Vec<&HeatRow> = rows.iter().filter(|row| row.names[part] == choice).collect();
             let mean = |column: usize| {
                 let cells: Vec<f64> = mine.iter().filter_map(|row| row.cells[column]).map(|(value, _)| value).collect();
                 (!cells.is_empty()).then(|| cells.iter().sum::<f64>() / cells.len() as f64)

@@ -1,7 +1,7 @@
 //! A program runs here, and its threads write journals: what is played elsewhere.
 use super::stage::{Scenario, Show, replay};
 use anyhow::{Result, bail};
-use foregather_bench::apps::Outcome;
+use foregather_bench::apps::AppResult;
 use foregather_bench::programs::Program;
 use foregather_dsm::journal::{Event, Journal, Operation};
 use foregather_dsm::memory::{Settings, Site};
@@ -27,7 +27,7 @@ pub(super) struct Recording {
 
 /// Runs a program on `ranks` ranks of this process, and has its threads write journals. The result must be
 /// right.
-pub(super) fn record(program: &Program, ranks: u32) -> Result<(Recording, Outcome<()>)> {
+pub(super) fn record(program: &Program, ranks: u32) -> Result<(Recording, AppResult<()>)> {
     // The paper's programs fault.
     let settings = Settings { journal: ROOM, policy: Some(Policy::Block), asking: false, ..program.settings() };
     let (mut outcome, prove) = program.here(ranks, settings)?;
@@ -46,7 +46,7 @@ pub(super) fn record(program: &Program, ranks: u32) -> Result<(Recording, Outcom
 }
 
 /// How many minipages there are.
-fn count(outcome: &Outcome<()>) -> u32 {
+fn count(outcome: &AppResult<()>) -> u32 {
     outcome.sites.iter().flat_map(|site| &site.minipages).max().map_or(0, |&Minipage(most)| most + 1)
 }
 

@@ -3,7 +3,7 @@ use super::archive::{Archive, EIGHT};
 use super::recording::{bytes, record, total};
 use super::stage::Scenario;
 use crate::Trial;
-use foregather_bench::apps::Outcome;
+use foregather_bench::apps::AppResult;
 use foregather_bench::apps::is::Is;
 use foregather_bench::apps::lu::Lu;
 use foregather_bench::apps::sor::Sor;
@@ -15,7 +15,7 @@ fn faults(waited: &Stats) -> u64 {
 }
 
 /// Faults of all threads by kind, as they were while it ran, from the start of the clock on.
-fn waited(outcome: &Outcome<()>) -> Stats {
+fn waited(outcome: &AppResult<()>) -> Stats {
     outcome.threads.iter().fold(Stats::default(), |sum, played| sum.plus(&played.stats))
 }
 

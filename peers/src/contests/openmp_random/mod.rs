@@ -15,7 +15,7 @@ use crate::PeerError;
 use crate::trial::LibraryUnderTest;
 use anyhow::{Context, Result, ensure};
 use reach::Reach;
-use run::{Bench, CompilerFamily, Judgement, Outcome};
+use run::{Bench, CompilerFamily, Judgement, RandomRun};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -171,7 +171,7 @@ impl Contest {
     }
 
     /// Shrinks a program that differs, and saves what is left.
-    fn report(&self, bench: &Bench<'_>, seed: u64, program: &TestProgram, theirs: Outcome, ours: Outcome) -> Result<()> {
+    fn report(&self, bench: &Bench<'_>, seed: u64, program: &TestProgram, theirs: RandomRun, ours: RandomRun) -> Result<()> {
         let bodies = run::differing(&theirs, &ours);
         println!("seed {seed} ({}): differs in bodies {bodies:?}; shrinking", program.language.name());
         let (began, mut last) = (Instant::now(), [theirs, ours]);
@@ -188,7 +188,7 @@ impl Contest {
 
     /// Writes a program with how it ended without the library and with it, if that differs, and how to
     /// repeat it.
-    fn save(&self, program: &TestProgram, seed: u64, what: &str, outcomes: Option<&[Outcome; 2]>) -> Result<()> {
+    fn save(&self, program: &TestProgram, seed: u64, what: &str, outcomes: Option<&[RandomRun; 2]>) -> Result<()> {
         fs::create_dir_all(&self.keep)?;
         let (comment, ending) = match program.language {
             Language::C => ("//", "c"),

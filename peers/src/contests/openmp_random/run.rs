@@ -35,12 +35,12 @@ pub(super) struct Bench<'a> {
 
 /// How a program ended, and what it printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum RandomRun {
     Ended { status: String, printed: String },
     Hung,
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for RandomRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ended { status, printed } => write!(f, "{status}\n{printed}"),
@@ -58,8 +58,8 @@ pub(super) enum Judgement {
     /// Why the program is of no use: its runtime itself does not print the same each time, hangs or crashes.
     Useless(&'static str),
     Differs {
-        theirs: Outcome,
-        ours: Outcome,
+        theirs: RandomRun,
+        ours: RandomRun,
     },
     /// The loader did not bind the program to the library.
     Unbound,
@@ -168,14 +168,16 @@ impl Bench<'_> {
     pub(super) fn judge(&self, program: &TestProgram, times: usize, hang: Duration) -> Result<Judgement> {
         let (theirs, took, _) = self.run(program, false, LIMIT)?;
         match &theirs {
-            Outcome::Hung => return Ok(Judgement::Useless("its runtime hangs")),
-            Outcome::Ended { status, .. } if status.contains("SIGSEGV") => return Ok(Judgement::Useless("its runtime crashes")),
-            Outcome::Ended { .. } => {}
+            RandomRun::Hung => return Ok(Judgement::Useless("its runtime hangs")),
+            RandomRun::Ended { status, .. } if status.contains("SIGSEGV") => {
+                return Ok(Judgement::Useless("its runtime crashes"));
+            }
+            RandomRun::Ended { .. } => {}
         }
         let (limit, mut took_part_once) = (hang.max(took * SLOWER), false);
         for _ in 0..times {
             let (ours, _, took_part) = self.run(program, true, limit)?;
-            if !took_part && ours != Outcome::Hung && self.library.must_take_part() {
+            if !took_part && ours != RandomRun::Hung && self.library.must_take_part() {
                 return Ok(Judgement::Unbound);
             }
             took_part_once |= took_part;
@@ -191,19 +193,19 @@ impl Bench<'_> {
         Ok(Judgement::Same { took_part: took_part_once })
     }
 
-    fn run(&self, program: &TestProgram, ours: bool, limit: Duration) -> Result<(Outcome, Duration, bool)> {
+    fn run(&self, program: &TestProgram, ours: bool, limit: Duration) -> Result<(RandomRun, Duration, bool)> {
         let mut run = Command::new(self.program());
         run.env("PLUGIN", self.folder.join("plugin.so")).envs(program.environment.iter().map(|(name, value)| (name, value)));
         let trial = trial::run(&mut run, &self.folder, ours.then_some(self.library), limit)?;
         let printed = String::from_utf8_lossy(&trial.printed).into_owned();
-        let outcome = trial.end.map_or(Outcome::Hung, |status| Outcome::Ended { status: status.to_string(), printed });
+        let outcome = trial.end.map_or(RandomRun::Hung, |status| RandomRun::Ended { status: status.to_string(), printed });
         Ok((outcome, trial.took, trial.took_part))
     }
 }
 
 /// The numbers of bodies whose line is not the same, as far as both printed one.
-pub(super) fn differing(theirs: &Outcome, ours: &Outcome) -> Vec<usize> {
-    let (Outcome::Ended { printed: theirs, .. }, Outcome::Ended { printed: ours, .. }) = (theirs, ours) else {
+pub(super) fn differing(theirs: &RandomRun, ours: &RandomRun) -> Vec<usize> {
+    let (RandomRun::Ended { printed: theirs, .. }, RandomRun::Ended { printed: ours, .. }) = (theirs, ours) else {
         return Vec::new();
     };
     let number = |line: &str| line.split_once(':').and_then(|(number, _)| number.parse().ok());
@@ -222,9 +224,9 @@ mod tests {
 
     #[test]
     fn bodies_whose_lines_are_not_the_same_differ() {
-        let printed = |text: &str| Outcome::Ended { status: "exit status: 0".to_owned(), printed: text.to_owned() };
+        let printed = |text: &str| RandomRun::Ended { status: "exit status: 0".to_owned(), printed: text.to_owned() };
         let (theirs, ours) = (printed("0: 1\n4: 2\n7: 3\n"), printed("0: 1\n4: 9\n7: 3\n"));
         assert_eq!(differing(&theirs, &ours), [4]);
-        assert!(differing(&theirs, &Outcome::Hung).is_empty());
+        assert!(differing(&theirs, &RandomRun::Hung).is_empty());
     }
 }

@@ -9,14 +9,14 @@ use std::ops::Range;
 
 /// Where the elements of a matrix lie: `(i, j)` at `i * down + j * right` from the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub(crate) struct MatrixLayout {
     pub(crate) rows: usize,
     pub(crate) cols: usize,
     pub(crate) down: isize,
     pub(crate) right: isize,
 }
 
-impl Layout {
+impl MatrixLayout {
     pub(crate) fn new(order: Order, rows: usize, cols: usize, ld: usize) -> Self {
         match order {
             Order::Columns => Self { rows, cols, down: 1, right: ld as isize },
@@ -60,7 +60,7 @@ impl Layout {
 #[derive(Debug)]
 pub struct Matrix<'a, T> {
     pub(super) first: *const T,
-    pub(crate) layout: Layout,
+    pub(crate) layout: MatrixLayout,
     held: PhantomData<&'a [T]>,
 }
 
@@ -68,7 +68,7 @@ pub struct Matrix<'a, T> {
 #[derive(Debug)]
 pub struct MatrixMut<'a, T> {
     pub(super) first: *mut T,
-    pub(crate) layout: Layout,
+    pub(crate) layout: MatrixLayout,
     held: PhantomData<&'a mut [T]>,
 }
 
@@ -110,7 +110,7 @@ impl<'a, T: Scalar> Matrix<'a, T> {
     /// # Errors
     /// As [`columns`](Self::columns) and [`rows`](Self::rows).
     pub fn new(order: Order, slice: &'a [T], rows: usize, cols: usize, ld: usize) -> Result<Self, Error> {
-        let layout = Layout::fit(order, rows, cols, ld, slice.len())?;
+        let layout = MatrixLayout::fit(order, rows, cols, ld, slice.len())?;
         Ok(Self { first: slice.as_ptr(), layout, held: PhantomData })
     }
 
@@ -120,7 +120,7 @@ impl<'a, T: Scalar> Matrix<'a, T> {
     /// For `'a` all its elements can be read and no thread writes them; `ld` is no less than the length of a
     /// line. `first` may be anything if there are no elements.
     pub unsafe fn from_raw(order: Order, first: *const T, rows: usize, cols: usize, ld: usize) -> Self {
-        Self { first, layout: Layout::new(order, rows, cols, ld), held: PhantomData }
+        Self { first, layout: MatrixLayout::new(order, rows, cols, ld), held: PhantomData }
     }
 
     /// Its number of rows.
@@ -147,11 +147,11 @@ impl<'a, T: Scalar> Matrix<'a, T> {
     #[must_use]
     pub fn op(self, trans: Trans) -> Self {
         // Field by field, so that they stay in registers.
-        let Layout { rows, cols, down, right } = self.layout;
+        let MatrixLayout { rows, cols, down, right } = self.layout;
         let as_it_is = trans == Trans::No;
         let pick = |one, other| if as_it_is { one } else { other };
         let (rows, cols) = if as_it_is { (rows, cols) } else { (cols, rows) };
-        Self { layout: Layout { rows, cols, down: pick(down, right), right: pick(right, down) }, ..self }
+        Self { layout: MatrixLayout { rows, cols, down: pick(down, right), right: pick(right, down) }, ..self }
     }
 
     /// An element.
@@ -161,7 +161,7 @@ impl<'a, T: Scalar> Matrix<'a, T> {
     #[inline(always)]
     #[must_use]
     pub fn get(&self, row: usize, col: usize) -> T {
-        let Layout { rows, cols, .. } = self.layout;
+        let MatrixLayout { rows, cols, .. } = self.layout;
         assert!(row < rows && col < cols, "element ({row}, {col}) of a {rows} x {cols} matrix");
         // SAFETY: the constructors have seen to it that all elements can be read; `get` asserts that this is
         // one.
@@ -177,7 +177,7 @@ impl<'a, T: Scalar> Matrix<'a, T> {
     pub fn block(self, rows: Range<usize>, cols: Range<usize>) -> Self {
         self.layout.check(&rows, &cols);
         let first = self.first.wrapping_offset(self.layout.offset(rows.start, cols.start));
-        Self { first, layout: Layout { rows: rows.len(), cols: cols.len(), ..self.layout }, held: PhantomData }
+        Self { first, layout: MatrixLayout { rows: rows.len(), cols: cols.len(), ..self.layout }, held: PhantomData }
     }
 
     /// A column.
@@ -187,7 +187,7 @@ impl<'a, T: Scalar> Matrix<'a, T> {
     #[inline(always)]
     #[must_use]
     pub fn col(self, col: usize) -> Vector<'a, T> {
-        let Layout { rows, cols, down, .. } = self.layout;
+        let MatrixLayout { rows, cols, down, .. } = self.layout;
         assert!(col < cols, "column {col} of a {rows} x {cols} matrix");
         Vector::from_parts(self.first.wrapping_offset(self.layout.offset(0, col)), rows, down)
     }
@@ -239,7 +239,7 @@ impl<'a, T: Scalar> MatrixMut<'a, T> {
     /// # Errors
     /// As [`columns`](Self::columns) and [`rows`](Self::rows).
     pub fn new(order: Order, slice: &'a mut [T], rows: usize, cols: usize, ld: usize) -> Result<Self, Error> {
-        let layout = Layout::fit(order, rows, cols, ld, slice.len())?;
+        let layout = MatrixLayout::fit(order, rows, cols, ld, slice.len())?;
         Ok(Self { first: slice.as_mut_ptr(), layout, held: PhantomData })
     }
 
@@ -249,7 +249,7 @@ impl<'a, T: Scalar> MatrixMut<'a, T> {
     /// For `'a` all its elements can be read and written, and no other thread or view does; `ld` is no less
     /// than the length of a line. `first` may be anything if there are no elements.
     pub unsafe fn from_raw(order: Order, first: *mut T, rows: usize, cols: usize, ld: usize) -> Self {
-        Self { first, layout: Layout::new(order, rows, cols, ld), held: PhantomData }
+        Self { first, layout: MatrixLayout::new(order, rows, cols, ld), held: PhantomData }
     }
 
     /// A second view of the same elements.
@@ -307,7 +307,7 @@ impl<'a, T: Scalar> MatrixMut<'a, T> {
     /// If there is none.
     #[inline(always)]
     pub fn set(&mut self, row: usize, col: usize, value: T) {
-        let Layout { rows, cols, .. } = self.layout;
+        let MatrixLayout { rows, cols, .. } = self.layout;
         assert!(row < rows && col < cols, "element ({row}, {col}) of a {rows} x {cols} matrix");
         // SAFETY: the constructors have seen to it that all elements can be written, and this borrow is
         // exclusive.
@@ -323,7 +323,7 @@ impl<'a, T: Scalar> MatrixMut<'a, T> {
     pub fn block(self, rows: Range<usize>, cols: Range<usize>) -> Self {
         self.layout.check(&rows, &cols);
         let first = self.first.wrapping_offset(self.layout.offset(rows.start, cols.start));
-        Self { first, layout: Layout { rows: rows.len(), cols: cols.len(), ..self.layout }, held: PhantomData }
+        Self { first, layout: MatrixLayout { rows: rows.len(), cols: cols.len(), ..self.layout }, held: PhantomData }
     }
 
     /// The rows before `row`, and the others.
@@ -332,7 +332,7 @@ impl<'a, T: Scalar> MatrixMut<'a, T> {
     /// If there are fewer.
     #[must_use]
     pub fn split_rows(self, row: usize) -> (Self, Self) {
-        let Layout { rows, cols, .. } = self.layout;
+        let MatrixLayout { rows, cols, .. } = self.layout;
         let above = Self { ..self };
         (above.block(0..row, 0..cols), self.block(row..rows, 0..cols))
     }
@@ -344,7 +344,7 @@ impl<'a, T: Scalar> MatrixMut<'a, T> {
     #[inline(always)]
     #[must_use]
     pub fn col(self, col: usize) -> VectorMut<'a, T> {
-        let Layout { rows, cols, down, .. } = self.layout;
+        let MatrixLayout { rows, cols, down, .. } = self.layout;
         assert!(col < cols, "column {col} of a {rows} x {cols} matrix");
         VectorMut::from_parts(self.first.wrapping_offset(self.layout.offset(0, col)), rows, down)
     }

@@ -7,7 +7,7 @@
 //! contiguous direction with other roundings than full ones: there the end is a call of its own, so that it
 //! has the same shape in the whole and in the last part, and cells are multiples of [`granule`].
 use super::direct;
-use super::matrix::{Factor, Layout, MatrixMut};
+use super::matrix::{Factor, MatrixLayout, MatrixMut};
 use crate::grid::Grid;
 use crate::scalar::Scalar;
 
@@ -27,7 +27,7 @@ const TILE: usize = 48;
 
 /// The grid of a result by columns. Each cell is computed as it would be among others, even if only `rows` of
 /// its rows are computed at a time.
-pub(crate) fn columns<T: Scalar>(rows: usize, c: Layout) -> Grid {
+pub(crate) fn columns<T: Scalar>(rows: usize, c: MatrixLayout) -> Grid {
     let contiguous = c.right.abs() < c.down.abs();
     let multiple = if contiguous && T::COMPLEX { granule(rows) } else { 8 };
     Grid::coarse(c.cols, least_columns(rows), multiple)
@@ -51,7 +51,7 @@ fn least_columns(rows: usize) -> usize {
 /// If the shapes do not fit.
 #[inline(always)]
 pub(crate) fn product<T: Scalar>(alpha: T, a: Factor<'_, T>, b: Factor<'_, T>, beta: T, mut c: MatrixMut<'_, T>) {
-    let Layout { rows, cols, .. } = c.layout;
+    let MatrixLayout { rows, cols, .. } = c.layout;
     let (la, lb) = (a.matrix.layout, b.matrix.layout);
     assert!(la.rows == rows && lb.cols == cols && lb.rows == la.cols, "shapes of a product");
     if rows == 0 || cols == 0 {
@@ -74,7 +74,7 @@ pub(crate) fn product<T: Scalar>(alpha: T, a: Factor<'_, T>, b: Factor<'_, T>, b
 /// The product by the crate, for shapes that fit and are not empty.
 #[inline(never)]
 fn packed<T: Scalar>(alpha: T, a: Factor<'_, T>, b: Factor<'_, T>, beta: T, c: MatrixMut<'_, T>) {
-    let Layout { down, right, .. } = c.layout;
+    let MatrixLayout { down, right, .. } = c.layout;
     if !T::COMPLEX {
         return runs(alpha, a, b, beta, c);
     }
@@ -93,7 +93,7 @@ fn packed<T: Scalar>(alpha: T, a: Factor<'_, T>, b: Factor<'_, T>, beta: T, c: M
 
 /// The product as sums over runs of `k`, for shapes that fit and are not empty.
 fn runs<T: Scalar>(alpha: T, a: Factor<'_, T>, b: Factor<'_, T>, beta: T, c: MatrixMut<'_, T>) {
-    let Layout { rows, cols, down, right } = c.layout;
+    let MatrixLayout { rows, cols, down, right } = c.layout;
     let (la, lb) = (a.matrix.layout, b.matrix.layout);
     let depth = la.cols;
     assert!(la.rows == rows && lb.cols == cols && lb.rows == depth, "shapes of a product");

@@ -55,7 +55,7 @@ fn mask(word: usize, cells: &Range<usize>) -> u64 {
 
 /// A vector, or a matrix by columns, on a grid.
 #[derive(Debug)]
-pub(crate) struct Shared<W> {
+pub(crate) struct SharedPointer<W> {
     whole: W,
     grid: Grid,
     claims: Claims,
@@ -63,9 +63,9 @@ pub(crate) struct Shared<W> {
 
 // SAFETY: a shared reference gives out each element at most once, so it does no more than to send elements to
 // other threads.
-unsafe impl<W: Send> Sync for Shared<W> {}
+unsafe impl<W: Send> Sync for SharedPointer<W> {}
 
-impl<W> Shared<W> {
+impl<W> SharedPointer<W> {
     pub(crate) fn cells(&self) -> usize {
         self.grid.cells()
     }
@@ -75,7 +75,7 @@ impl<W> Shared<W> {
     }
 }
 
-impl<'a, T: Scalar> Shared<VectorMut<'a, T>> {
+impl<'a, T: Scalar> SharedPointer<VectorMut<'a, T>> {
     /// A vector on a grid. If all elements share one place, there is one cell.
     pub(crate) fn vector(whole: VectorMut<'a, T>, grid: Grid) -> Self {
         let grid = if whole.is_spread() { grid } else { Grid::single(whole.len) };
@@ -93,7 +93,7 @@ impl<'a, T: Scalar> Shared<VectorMut<'a, T>> {
     }
 }
 
-impl<'a, T: Scalar> Shared<MatrixMut<'a, T>> {
+impl<'a, T: Scalar> SharedPointer<MatrixMut<'a, T>> {
     /// A matrix on a grid of columns.
     pub(crate) fn columns(whole: MatrixMut<'a, T>, grid: Grid) -> Self {
         assert_eq!(grid.span(0..grid.cells()), 0..whole.col_count());
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn elements_in_one_place_are_one_cell() {
         let mut slice = [0.0_f64; 1];
-        let shared = Shared::vector(VectorMut::new(&mut slice, 100, 0).unwrap(), Grid::even(100, 1, 1));
+        let shared = SharedPointer::vector(VectorMut::new(&mut slice, 100, 0).unwrap(), Grid::even(100, 1, 1));
         assert_eq!(shared.cells(), 1);
     }
 }

@@ -2,7 +2,7 @@
 use super::{reduce, update};
 use crate::error::{Error, same};
 use crate::grid::Grid;
-use crate::kernels::shared::{Shared, Sums};
+use crate::kernels::shared::{SharedPointer, Sums};
 use crate::kernels::vector::{Vector, VectorMut};
 use crate::parts::Parts;
 use crate::scalar::{Real, Scalar};
@@ -21,7 +21,7 @@ macro_rules! elementwise {
         pub struct $name<'a, T> {
             $($field: $kind,)*
             x: Vector<'a, T>,
-            y: Shared<VectorMut<'a, T>>,
+            y: SharedPointer<VectorMut<'a, T>>,
         }
 
         impl<'a, T: Scalar> $name<'a, T> {
@@ -32,7 +32,7 @@ macro_rules! elementwise {
             pub fn new($($field: $kind,)* x: Vector<'a, T>, y: VectorMut<'a, T>) -> Result<Self, Error> {
                 same($routine, $position, "y", y.len(), x.len())?;
                 let grid = elements(y.len());
-                Ok(Self { $($field,)* x, y: Shared::vector(y, grid) })
+                Ok(Self { $($field,)* x, y: SharedPointer::vector(y, grid) })
             }
         }
 
@@ -70,14 +70,14 @@ elementwise! {
 #[derive(Debug)]
 pub struct Scal<'a, T> {
     alpha: T,
-    x: Shared<VectorMut<'a, T>>,
+    x: SharedPointer<VectorMut<'a, T>>,
 }
 
 impl<'a, T: Scalar> Scal<'a, T> {
     /// Makes the call.
     pub fn new(alpha: T, x: VectorMut<'a, T>) -> Self {
         let grid = elements(x.len());
-        Self { alpha, x: Shared::vector(x, grid) }
+        Self { alpha, x: SharedPointer::vector(x, grid) }
     }
 }
 
@@ -102,8 +102,8 @@ impl<T: Scalar> Parts for Scal<'_, T> {
 /// The exchange of two vectors as parts.
 #[derive(Debug)]
 pub struct Swap<'a, T> {
-    x: Shared<VectorMut<'a, T>>,
-    y: Shared<VectorMut<'a, T>>,
+    x: SharedPointer<VectorMut<'a, T>>,
+    y: SharedPointer<VectorMut<'a, T>>,
 }
 
 impl<'a, T: Scalar> Swap<'a, T> {
@@ -114,7 +114,7 @@ impl<'a, T: Scalar> Swap<'a, T> {
     pub fn new(x: VectorMut<'a, T>, y: VectorMut<'a, T>) -> Result<Self, Error> {
         same("swap", 4, "y", y.len(), x.len())?;
         let grid = if x.is_spread() && y.is_spread() { elements(x.len()) } else { Grid::single(x.len()) };
-        Ok(Self { x: Shared::vector(x, grid), y: Shared::vector(y, grid) })
+        Ok(Self { x: SharedPointer::vector(x, grid), y: SharedPointer::vector(y, grid) })
     }
 }
 

@@ -5,7 +5,7 @@ use crate::error::{Error, same};
 use crate::grid::Grid;
 use crate::kernels::columns::{add_columns, add_dots};
 use crate::kernels::matrix::Matrix;
-use crate::kernels::shared::Shared;
+use crate::kernels::shared::SharedPointer;
 use crate::kernels::vector::{Vector, VectorMut};
 use crate::level1::update::scale;
 use crate::options::Trans;
@@ -23,7 +23,7 @@ pub struct Gemv<'a, T: Scalar> {
     a: Matrix<'a, T>,
     x: Cow<'a, [T]>,
     beta: T,
-    y: Shared<VectorMut<'a, T>>,
+    y: SharedPointer<VectorMut<'a, T>>,
 }
 
 impl<'a, T: Scalar> Gemv<'a, T> {
@@ -36,7 +36,7 @@ impl<'a, T: Scalar> Gemv<'a, T> {
         check(a, &x, &y)?;
         let x = read(alpha, x);
         let grid = if by_columns(a) { Grid::even(y.len(), 16, 16) } else { Grid::even(y.len(), 4, 4) };
-        Ok(Self { conj: trans == Trans::Conj, alpha, a, x, beta, y: Shared::vector(y, grid) })
+        Ok(Self { conj: trans == Trans::Conj, alpha, a, x, beta, y: SharedPointer::vector(y, grid) })
     }
 }
 

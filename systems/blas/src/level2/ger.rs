@@ -5,7 +5,7 @@ use crate::error::{Error, same};
 use crate::grid::Grid;
 use crate::kernels::level1::axpy;
 use crate::kernels::matrix::MatrixMut;
-use crate::kernels::shared::Shared;
+use crate::kernels::shared::SharedPointer;
 use crate::kernels::vector::Vector;
 use crate::parts::Parts;
 use crate::scalar::Scalar;
@@ -20,7 +20,7 @@ pub struct Ger<'a, T: Scalar> {
     x: Cow<'a, [T]>,
     /// The multiple for each column, already times `alpha`.
     y: Vec<T>,
-    a: Shared<MatrixMut<'a, T>>,
+    a: SharedPointer<MatrixMut<'a, T>>,
 }
 
 impl<'a, T: Scalar> Ger<'a, T> {
@@ -45,7 +45,7 @@ impl<'a, T: Scalar> Ger<'a, T> {
         let columns = if alpha == T::ZERO { 0 } else { a.col_count() };
         let rows = a.row_count();
         let grid = Grid::even(columns, 4, 4);
-        Ok(Self { x, y, a: Shared::columns(a.block(0..rows, 0..columns), grid) })
+        Ok(Self { x, y, a: SharedPointer::columns(a.block(0..rows, 0..columns), grid) })
     }
 }
 

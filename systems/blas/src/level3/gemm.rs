@@ -5,7 +5,7 @@ use crate::error::{Error, same};
 use crate::grid::Grid;
 use crate::kernels::matrix::{Factor, Matrix, MatrixMut};
 use crate::kernels::product::{SMALL_ORDER, columns, product};
-use crate::kernels::shared::Shared;
+use crate::kernels::shared::SharedPointer;
 use crate::options::Trans;
 use crate::parts::Parts;
 use crate::scalar::Scalar;
@@ -19,7 +19,7 @@ pub struct Gemm<'a, T> {
     a: Factor<'a, T>,
     b: Factor<'a, T>,
     beta: T,
-    c: Shared<MatrixMut<'a, T>>,
+    c: SharedPointer<MatrixMut<'a, T>>,
 }
 
 /// The factor that a matrix and its option make.
@@ -65,7 +65,7 @@ impl<'a, T: Scalar> Gemm<'a, T> {
         let (a, b, c) = if is_thin(rows, cols) { (b.t(), a.t(), c.t()) } else { (a, b, c) };
         // A vector takes another path through the kernels.
         let grid = if rows.min(cols) < 2 { Grid::single(c.col_count()) } else { columns::<T>(c.row_count(), c.layout) };
-        Ok(Self { alpha, a, b, beta, c: Shared::columns(c, grid) })
+        Ok(Self { alpha, a, b, beta, c: SharedPointer::columns(c, grid) })
     }
 }
 

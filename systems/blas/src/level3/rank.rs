@@ -10,7 +10,7 @@ use crate::grid::Grid;
 use crate::kernels::direct::{self, direct};
 use crate::kernels::matrix::{Factor, Matrix, MatrixMut};
 use crate::kernels::product::product;
-use crate::kernels::shared::Shared;
+use crate::kernels::shared::SharedPointer;
 use crate::options::{Order, Trans, Uplo};
 use crate::parts::Parts;
 use crate::scalar::Scalar;
@@ -34,7 +34,7 @@ pub struct Rank<'a, T> {
     /// Whether the diagonal is to be real.
     hermitian: bool,
     /// The result, whose lower triangle is computed; each column of blocks is a cell of the grid.
-    c: Shared<MatrixMut<'a, T>>,
+    c: SharedPointer<MatrixMut<'a, T>>,
     blocks: Grid,
 }
 
@@ -57,7 +57,13 @@ impl<'a, T: Scalar> Rank<'a, T> {
         let idle = beta == T::ONE && terms.iter().flatten().all(|term| term.alpha == T::ZERO || term.a.matrix.col_count() == 0);
         let order = if idle { 0 } else { c.col_count() };
         let blocks = blocks(order);
-        Self { terms, beta, hermitian: hermitian && T::COMPLEX, c: Shared::columns(c.block(0..order, 0..order), blocks), blocks }
+        Self {
+            terms,
+            beta,
+            hermitian: hermitian && T::COMPLEX,
+            c: SharedPointer::columns(c.block(0..order, 0..order), blocks),
+            blocks,
+        }
     }
 
     /// `c = alpha * op(a) * op(a)^T + beta * c`

@@ -5,7 +5,7 @@ use crate::crossover::{Routine, work, worth};
 use crate::error::{Error, same};
 use crate::kernels::matrix::{Factor, Matrix, MatrixMut};
 use crate::kernels::product::{columns, product, scale};
-use crate::kernels::shared::Shared;
+use crate::kernels::shared::SharedPointer;
 use crate::options::{Order, Side, Uplo};
 use crate::parts::Parts;
 use crate::scalar::Scalar;
@@ -19,7 +19,7 @@ const BLOCK: usize = 128;
 #[derive(Debug)]
 pub struct Symm<'a, T> {
     product: Product<'a, T>,
-    c: Shared<MatrixMut<'a, T>>,
+    c: SharedPointer<MatrixMut<'a, T>>,
 }
 
 /// Whether `a` is Hermitian, its side and its triangle.
@@ -54,7 +54,7 @@ impl<'a, T: Scalar> Symm<'a, T> {
     ) -> Result<Self, Error> {
         let (product, c) = Product::new((hermitian, side, uplo), alpha, a, b, beta, c)?;
         let grid = columns::<T>(c.row_count().min(16), c.layout);
-        Ok(Self { product, c: Shared::columns(c, grid) })
+        Ok(Self { product, c: SharedPointer::columns(c, grid) })
     }
 }
 

@@ -7,7 +7,7 @@ use crate::error::{Error, same};
 use crate::kernels::matrix::{Factor, Matrix, MatrixMut};
 use crate::kernels::multiply::{self, multiply};
 use crate::kernels::product::{columns, product, scale};
-use crate::kernels::shared::Shared;
+use crate::kernels::shared::SharedPointer;
 use crate::kernels::tile::{self, solve};
 use crate::options::{Diag, Side, Trans, Uplo};
 use crate::parts::Parts;
@@ -30,7 +30,7 @@ pub struct Triangular<'a, T> {
     task: TriangleOp,
     operator: Operator<'a, T>,
     alpha: T,
-    b: Shared<MatrixMut<'a, T>>,
+    b: SharedPointer<MatrixMut<'a, T>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,7 @@ impl<'a, T: Scalar> Triangular<'a, T> {
     fn new(task: TriangleOp, options: Options, alpha: T, a: Matrix<'a, T>, b: MatrixMut<'a, T>) -> Result<Self, Error> {
         let (operator, b) = prepare(task, options, a, b)?;
         let grid = columns::<T>(b.row_count().min(16), b.layout);
-        Ok(Self { task, operator, alpha, b: Shared::columns(b, grid) })
+        Ok(Self { task, operator, alpha, b: SharedPointer::columns(b, grid) })
     }
 
     /// `b = alpha * op(a) * b`, or `alpha * b * op(a)`.

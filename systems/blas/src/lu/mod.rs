@@ -11,7 +11,7 @@ use crate::crossover::{Routine, memory, worth_waking};
 use crate::grid::Grid;
 use crate::kernels::matrix::{Factor, Matrix, MatrixMut};
 use crate::kernels::product::product;
-use crate::kernels::shared::Shared;
+use crate::kernels::shared::SharedPointer;
 use crate::level3::triangular::Triangular;
 use crate::options::{Diag, Side, Trans, Uplo};
 use crate::parts::Parts;
@@ -114,14 +114,14 @@ fn update<T: Scalar>(block: Matrix<'_, T>, pivots: &[usize], mut a: MatrixMut<'_
 /// The exchanges of later steps in the columns of earlier blocks: not needed before the end.
 struct Exchange<'a, T> {
     pivots: &'a [usize],
-    a: Shared<MatrixMut<'a, T>>,
+    a: SharedPointer<MatrixMut<'a, T>>,
 }
 
 impl<'a, T: Scalar> Exchange<'a, T> {
     fn new(pivots: &'a [usize], a: MatrixMut<'a, T>) -> Self {
         let (rows, cols) = (a.row_count(), pivots.len());
         let grid = Grid::even(cols, 8, 8);
-        Self { pivots, a: Shared::columns(a.block(0..rows, 0..cols), grid) }
+        Self { pivots, a: SharedPointer::columns(a.block(0..rows, 0..cols), grid) }
     }
 
     fn work(&self, span: Range<usize>, mut a: MatrixMut<'_, T>) {

@@ -10,12 +10,12 @@ use serde::Serialize;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Contention {
     /// Allocations that were asked for, those with the most competing requests first.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ContentionRow>,
 }
 
 /// The requests for one allocation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Row {
+pub struct ContentionRow {
     /// File and line of the allocation.
     pub place: String,
     /// Bytes of a unit.
@@ -33,7 +33,7 @@ pub struct Row {
 /// Sums up by allocation; `traffic` is what managers counted of each minipage.
 pub fn by_site(traffic: &[(Minipage, Counts)], sites: &[Site]) -> Contention {
     let places = Places::new(sites);
-    let row = |site: &Site| Row {
+    let row = |site: &Site| ContentionRow {
         place: site.place.clone(),
         unit_bytes: site.unit_bytes,
         level: site.level,
@@ -41,7 +41,7 @@ pub fn by_site(traffic: &[(Minipage, Counts)], sites: &[Site]) -> Contention {
         counts: Counts::default(),
         worst: None,
     };
-    let mut rows: Vec<Row> = sites.iter().map(row).collect();
+    let mut rows: Vec<ContentionRow> = sites.iter().map(row).collect();
     for &(minipage, counts) in traffic {
         let Some(site) = places.site(minipage) else { continue };
         let row = &mut rows[site];
@@ -74,7 +74,7 @@ impl fmt::Display for Contention {
             "{:wide$} {:>7} {:>5} {:>9} {:>8} {:>8} {:>8} {:>8} {:>11} {:>9}  most at",
             "allocation", "unit B", "level", "minipages", "reads", "writes", "upgrades", "pushed", "invalidated", "competing"
         )?;
-        for Row { place, unit_bytes, level, minipages, counts, worst } in &self.rows {
+        for ContentionRow { place, unit_bytes, level, minipages, counts, worst } in &self.rows {
             let Counts { reads, writes, upgrades, pushed, invalidated, competing } = counts;
             write!(
                 f,

@@ -48,7 +48,7 @@ struct Request {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Entry {
+struct DirectoryEntry {
     owner: Rank,
     copies: Hosts,
     freed: bool,
@@ -67,14 +67,14 @@ pub struct Directory {
     homes: Homes,
     me: Rank,
     count: u32,
-    entries: Vec<Entry>,
+    entries: Vec<DirectoryEntry>,
     counts: Vec<Counts>,
 }
 
 /// What one call may change: an entry, with its counts.
 struct MinipageQueue<'d, S> {
     minipage: Minipage,
-    entry: &'d mut Entry,
+    entry: &'d mut DirectoryEntry,
     counts: &'d mut Counts,
     home: Rank,
     send: S,
@@ -110,7 +110,7 @@ impl Directory {
     /// The state of a minipage that is managed here.
     pub fn holding(&self, minipage: Minipage) -> Holding {
         let entry = self.entries.get(self.homes.place(minipage.0));
-        entry.map_or_else(|| Entry::new(self.me).holding(), Entry::holding)
+        entry.map_or_else(|| DirectoryEntry::new(self.me).holding(), DirectoryEntry::holding)
     }
 
     /// The minipages that were asked for, with their counts.
@@ -131,7 +131,7 @@ impl Directory {
         }
         let place = self.homes.place(minipage.0);
         if self.entries.len() <= place {
-            self.entries.resize_with(place + 1, || Entry::new(self.me));
+            self.entries.resize_with(place + 1, || DirectoryEntry::new(self.me));
             self.counts.resize_with(place + 1, Counts::default);
         }
         let (entry, counts) = (&mut self.entries[place], &mut self.counts[place]);
@@ -146,7 +146,7 @@ impl Hash for Directory {
     }
 }
 
-impl Entry {
+impl DirectoryEntry {
     fn new(home: Rank) -> Self {
         let copies = Hosts::one(home);
         Self { owner: home, copies, freed: false, serving: None, awaited: Hosts::NONE, queue: VecDeque::new() }
@@ -183,7 +183,7 @@ impl<S: FnMut(Address, Message)> MinipageQueue<'_, S> {
             Want::Allocate => {
                 if entry.freed {
                     let queue = std::mem::take(&mut entry.queue);
-                    *entry = Entry { queue, ..Entry::new(self.home) };
+                    *entry = DirectoryEntry { queue, ..DirectoryEntry::new(self.home) };
                 }
                 (self.send)(by, Message::Done { minipage });
             }

@@ -15,7 +15,7 @@ const VIEW_SHIFT: u32 = 48;
 
 /// A minipage's extent: its place, then its length in bytes; 0 means that there is no minipage of this
 /// number.
-type Entry = [AtomicU64; 2];
+type ExtentWords = [AtomicU64; 2];
 
 /// Which minipage a page of a view belongs to, and where each minipage is.
 ///
@@ -25,7 +25,7 @@ pub struct MinipageTable {
     pages: u32,
     /// By view and page: the minipage's number and 1, or 0.
     vpages: Box<[AtomicU32]>,
-    entries: Box<[Entry]>,
+    entries: Box<[ExtentWords]>,
 }
 
 impl MinipageTable {

@@ -2,7 +2,7 @@
 use foregather_dsm::Access;
 use foregather_dsm::memory::{Array, Settings, SharedAllocator, Thread, lanes, run};
 use foregather_host::interrupt;
-use foregather_launch::spawn::{self, Plan};
+use foregather_launch::spawn::{self, SpawnPlan};
 use foregather_launch::{Job, Lanes};
 use foregather_machine::{Error, Fabric, Rank, Words};
 use std::env;
@@ -134,6 +134,6 @@ fn launcher() {
         exit(98);
     });
     let program = program("state").into_iter().map(Into::into).collect();
-    let plan = Plan { size: SIZE, program, ..Plan::default() };
+    let plan = SpawnPlan { size: SIZE, program, ..SpawnPlan::default() };
     exit(i32::from(spawn::run(&plan).unwrap()));
 }

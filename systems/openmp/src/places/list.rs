@@ -1,6 +1,6 @@
 //! The program's list of places, as the environment has it: by what processors share, or one by one
 //! (OpenMP 5.2 §21.1.6).
-use foregather_host::topology::{Shared, groups};
+use foregather_host::topology::{SharedLevel, groups};
 use foregather_machine::CpuId;
 
 /// A list of places: each a set of processors, in order.
@@ -17,11 +17,11 @@ pub(crate) fn named(text: &str, allowed: &[CpuId]) -> Option<PlaceList> {
         None => (text, usize::MAX),
     };
     let shared = [
-        ("threads", Shared::Thread),
-        ("cores", Shared::Core),
-        ("ll_caches", Shared::LastCache),
-        ("numa_domains", Shared::Memory),
-        ("sockets", Shared::Socket),
+        ("threads", SharedLevel::Thread),
+        ("cores", SharedLevel::Core),
+        ("ll_caches", SharedLevel::LastCache),
+        ("numa_domains", SharedLevel::Memory),
+        ("sockets", SharedLevel::Socket),
     ];
     match shared.into_iter().find(|(known, _)| name.eq_ignore_ascii_case(known)) {
         Some((_, shared)) => Some(groups(shared, allowed).into_iter().take(most).collect()),
@@ -72,7 +72,7 @@ pub fn ranges(cpus: &[CpuId], sign: char, end: impl Fn(CpuId, CpuId) -> CpuId) -
 struct PlaceReader<'t>(&'t str);
 
 /// An entry of a list: what it names, or what it takes away again.
-enum Entry<T> {
+enum PlaceEntry<T> {
     Named(Vec<T>),
     Excluded(T),
 }
@@ -105,13 +105,13 @@ impl<'t> PlaceReader<'t> {
     }
 
     /// Entries with commas between. What is taken away must have been named before.
-    fn list<T: PartialEq>(&mut self, entry: impl Fn(&mut Self, bool) -> Option<Entry<T>>) -> Option<Vec<T>> {
+    fn list<T: PartialEq>(&mut self, entry: impl Fn(&mut Self, bool) -> Option<PlaceEntry<T>>) -> Option<Vec<T>> {
         let mut list = Vec::new();
         loop {
             let excludes = self.sign('!');
             match entry(self, excludes)? {
-                Entry::Named(more) => list.extend(more),
-                Entry::Excluded(one) => {
+                PlaceEntry::Named(more) => list.extend(more),
+                PlaceEntry::Excluded(one) => {
                     let before = list.len();
                     list.retain(|other| *other != one);
                     (list.len() < before).then_some(())?;
@@ -127,12 +127,12 @@ impl<'t> PlaceReader<'t> {
         self.list(|reader, excludes| {
             let place = reader.place()?;
             if excludes {
-                return Some(Entry::Excluded(place));
+                return Some(PlaceEntry::Excluded(place));
             }
             let (count, stride) = reader.interval()?;
             let shifted = |by: i64| place.iter().map(|cpu| cpu + by * stride).collect::<Vec<_>>();
             let places: Vec<_> = (0..count).map(shifted).collect();
-            places.iter().flatten().all(|cpu| (0..MOST).contains(cpu)).then_some(Entry::Named(places))
+            places.iter().flatten().all(|cpu| (0..MOST).contains(cpu)).then_some(PlaceEntry::Named(places))
         })
     }
 
@@ -144,10 +144,10 @@ impl<'t> PlaceReader<'t> {
         let mut place = self.list(|reader, excludes| {
             let first = reader.number()?;
             if excludes {
-                return Some(Entry::Excluded(first));
+                return Some(PlaceEntry::Excluded(first));
             }
             let (count, stride) = reader.interval()?;
-            Some(Entry::Named((0..count).map(|at| first + at * stride).collect()))
+            Some(PlaceEntry::Named((0..count).map(|at| first + at * stride).collect()))
         })?;
         place.sort_unstable();
         place.dedup();

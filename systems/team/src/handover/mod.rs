@@ -101,7 +101,7 @@ unsafe fn call<F: Fn(TeamMember)>(work: *const (), member: TeamMember) -> Result
 }
 
 /// What all members have.
-struct Shared<W> {
+struct HandoverState<W> {
     team: ForkJoin<Thread>,
     slot: JobSlot,
     work: W,
@@ -136,7 +136,7 @@ impl<W: JoinWork<Thread>> JoinWork<Thread> for CatchPanics<'_, W> {
 pub struct Threads<W = NoWork> {
     /// `None` only while it is dropped.
     leader: Option<TeamLeader<Thread>>,
-    shared: Arc<Shared<W>>,
+    shared: Arc<HandoverState<W>>,
     policy: Policy,
     stack_bytes: Option<usize>,
     /// What the open region works on, if its leader is not in [`Threads::run`].
@@ -165,7 +165,7 @@ impl<W: JoinWork<Thread> + Send + Sync + 'static> Threads<W> {
     /// # Errors
     /// As [`Threads::new`].
     pub fn with_work(most: u32, policy: Policy, stack_bytes: Option<usize>, work: W) -> Result<Self, Error> {
-        let shared = Arc::new(Shared { team: ForkJoin::new(most)?, slot: JobSlot::new(), work });
+        let shared = Arc::new(HandoverState { team: ForkJoin::new(most)?, slot: JobSlot::new(), work });
         let cpu = Thread::current();
         let wake = cpu.costs().remote_wake;
         let mut leader = shared.team.leader(cpu, policy)?;
@@ -337,7 +337,7 @@ fn abort_open_region(why: &str) -> ! {
 }
 
 /// The body of a team's thread.
-fn worker_main<W: JoinWork<Thread>>(shared: &Shared<W>, cpu: Thread, rank: Rank, policy: Policy) {
+fn worker_main<W: JoinWork<Thread>>(shared: &HandoverState<W>, cpu: Thread, rank: Rank, policy: Policy) {
     let Ok(worker) = shared.team.worker(cpu, rank, policy) else { return };
     let part = async |rank| {
         // SAFETY: `serve` calls this for parts that its worker has taken and not reported done.

@@ -162,7 +162,7 @@ pub struct ActivityCounts {
 }
 
 #[repr(C)]
-struct Layout {
+struct PageLayout {
     magic: AtomicU64,
     slots_taken: AtomicU32,
     names_taken: AtomicU32,
@@ -179,7 +179,7 @@ struct Layout {
 }
 
 // SAFETY: the type is `repr(C)` and all its fields are atomics or made of them.
-unsafe impl SharedLayout for Layout {
+unsafe impl SharedLayout for PageLayout {
     const MAGIC: u64 = 0xf0e6_a7e5_0000_0002;
 
     fn magic(&self) -> &AtomicU64 {
@@ -189,7 +189,7 @@ unsafe impl SharedLayout for Layout {
 
 /// The page, mapped for the rest of this process's life.
 #[derive(Clone, Copy)]
-pub struct WatchPage(&'static Layout);
+pub struct WatchPage(&'static PageLayout);
 
 /// What the page counts of all threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

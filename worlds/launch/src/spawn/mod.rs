@@ -49,7 +49,7 @@ const CANNOT: u8 = 3;
 
 /// The job to start.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
+pub struct SpawnPlan {
     /// The number of ranks.
     pub size: u32,
     /// The program, and its arguments.
@@ -72,7 +72,7 @@ pub struct Plan {
 ///
 /// # Errors
 /// If a rank cannot be started, or the plan is invalid.
-pub fn run(plan: &Plan) -> Result<u8, Error> {
+pub fn run(plan: &SpawnPlan) -> Result<u8, Error> {
     let settings = Settings::from_env()?;
     let (variables, root) = Variables::new(plan)?;
     let (name, jobs) = variables.within();

@@ -43,12 +43,12 @@ impl Outlets {
 
 /// One stream.
 pub(super) struct Outlet {
-    shared: Arc<Shared>,
+    shared: Arc<OutletState>,
     /// Readable when there is room again, or waiting for it is useless.
     roomy: PipeReader,
 }
 
-struct Shared {
+struct OutletState {
     queue: Mutex<Queue>,
     changed: Condvar,
     roomy: PipeWriter,
@@ -62,7 +62,7 @@ struct Queue {
     failed: Option<i32>,
 }
 
-impl Shared {
+impl OutletState {
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -77,7 +77,7 @@ impl Outlet {
             fcntl_setfl(end, OFlags::NONBLOCK).map_err(|errno| failed(errno.into()))?;
         }
         let to = File::from(to.try_clone_to_owned().map_err(failed)?);
-        let shared = Arc::new(Shared { queue: Mutex::default(), changed: Condvar::new(), roomy: writer });
+        let shared = Arc::new(OutletState { queue: Mutex::default(), changed: Condvar::new(), roomy: writer });
         let outlet = Self { shared: Arc::clone(&shared), roomy: reader };
         Builder::new().name("outlet".to_owned()).spawn(move || write_out(&shared, to)).map_err(failed)?;
         Ok(outlet)
@@ -123,7 +123,7 @@ impl Outlet {
 }
 
 /// The stream's thread, which lives as long as the program.
-fn write_out(shared: &Shared, mut to: File) {
+fn write_out(shared: &OutletState, mut to: File) {
     loop {
         let mut queue = shared.queue();
         while queue.waiting.is_empty() {
@@ -160,7 +160,7 @@ fn portion(rest: &[u8]) -> &[u8] {
     most.iter().rposition(|&byte| byte == b'\n').map_or(most, |end| &most[..=end])
 }
 
-fn written(shared: &Shared, bytes: usize) {
+fn written(shared: &OutletState, bytes: usize) {
     let mut queue = shared.queue();
     let was_full = queue.unwritten >= MOST;
     queue.unwritten -= bytes;

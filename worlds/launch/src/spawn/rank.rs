@@ -4,7 +4,7 @@ use super::lines::Lines;
 use super::outlet::{Outlet, Outlets};
 use super::remote;
 use super::variables::Variables;
-use super::{Plan, os, setting};
+use super::{SpawnPlan, os, setting};
 use crate::own;
 use foregather_host::child::Child;
 use foregather_host::run_state;
@@ -40,7 +40,7 @@ struct Pipe {
 }
 
 impl Running {
-    pub(super) fn start(plan: &Plan, rank: Rank, variables: &Variables, desk: &str) -> Result<Self, Error> {
+    pub(super) fn start(plan: &SpawnPlan, rank: Rank, variables: &Variables, desk: &str) -> Result<Self, Error> {
         let host = variables.host(rank).filter(|host| !host.is_here());
         let mut command = match host {
             None => {

@@ -1,6 +1,6 @@
 //! The variables of each rank of a job, and the socket at which its rank 0 will answer.
 use super::hosts::Host;
-use super::{Plan, os, setting};
+use super::{SpawnPlan, os, setting};
 use crate::detect::MOST_RANKS;
 use crate::own;
 use crate::secret::{self, JobKey};
@@ -24,7 +24,7 @@ pub(super) struct Variables {
 
 impl Variables {
     /// The variables, and the socket bound on this host, if rank 0 will be here.
-    pub(super) fn new(plan: &Plan) -> Result<(Self, Option<TcpListener>), Error> {
+    pub(super) fn new(plan: &SpawnPlan) -> Result<(Self, Option<TcpListener>), Error> {
         if plan.size == 0 || plan.size > MOST_RANKS {
             return Err(setting("the number of ranks", "1 to 4096"));
         }
@@ -116,9 +116,9 @@ fn root(hosts: &[Host]) -> Result<(String, Option<TcpListener>), Error> {
 mod tests {
     use super::*;
 
-    fn plan(size: u32, hosts: &str) -> Plan {
+    fn plan(size: u32, hosts: &str) -> SpawnPlan {
         let hosts = if hosts.is_empty() { vec![] } else { Host::parse(hosts).unwrap() };
-        Plan { size, program: vec!["true".into()], hosts, ..Plan::default() }
+        SpawnPlan { size, program: vec!["true".into()], hosts, ..SpawnPlan::default() }
     }
 
     fn said(variables: &Variables, rank: Rank, name: &str) -> Option<String> {
@@ -151,6 +151,6 @@ mod tests {
     #[test]
     fn impossible_plans_are_refused() {
         assert!(Variables::new(&plan(0, "")).is_err() && Variables::new(&plan(99_999, "")).is_err());
-        assert!(Variables::new(&Plan { size: 1, ..Plan::default() }).is_err());
+        assert!(Variables::new(&SpawnPlan { size: 1, ..SpawnPlan::default() }).is_err());
     }
 }

@@ -4,7 +4,7 @@ use crate::survivors::states::{State, now};
 use crate::survivors::{in_that_state, say, survive};
 use foregather_barrier::dissemination;
 use foregather_host::{clock, interrupt};
-use foregather_launch::spawn::{self, Plan};
+use foregather_launch::spawn::{self, SpawnPlan};
 use foregather_launch::{Job, Lanes};
 use foregather_machine::{Error, Fabric, Nanos, block_on};
 use foregather_message::{Messenger, Settings};
@@ -112,6 +112,6 @@ fn launcher() {
         exit(98);
     });
     let program = program(&env::var("TEST_PROGRAM").unwrap()).into_iter().map(Into::into).collect();
-    let plan = Plan { size: env::var("TEST_SIZE").unwrap().parse().unwrap(), program, ..Plan::default() };
+    let plan = SpawnPlan { size: env::var("TEST_SIZE").unwrap().parse().unwrap(), program, ..SpawnPlan::default() };
     exit(spawn::run(&plan).map_or(99, i32::from));
 }

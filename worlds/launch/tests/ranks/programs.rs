@@ -1,6 +1,6 @@
 //! The processes of these tests: ignored tests of this executable, which start it again.
 use foregather_host::{clock, interrupt};
-use foregather_launch::spawn::{self, Host, Plan};
+use foregather_launch::spawn::{self, Host, SpawnPlan};
 use foregather_launch::{Job, Lanes};
 use foregather_machine::{Address, Error, Fabric, Nanos, Park, WaitContext};
 use rustix::process::{Signal, getpid, kill_process};
@@ -335,7 +335,7 @@ fn launcher() {
     let hosts = env::var("TEST_HOSTS").map_or(vec![], |text| Host::parse(&text).unwrap());
     let remote_shell = env::var("TEST_RSH").unwrap_or("ip netns exec".to_owned());
     let remote_shell = remote_shell.split_whitespace().map(str::to_owned).collect();
-    let plan = Plan { size, program, fabric: None, hosts, remote_shell, prefix: true };
+    let plan = SpawnPlan { size, program, fabric: None, hosts, remote_shell, prefix: true };
     match spawn::run(&plan) {
         Ok(code) => exit(i32::from(code)),
         Err(error) => {

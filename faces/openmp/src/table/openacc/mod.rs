@@ -5,10 +5,10 @@ mod data;
 mod devices;
 mod plugins;
 
-use crate::export::Entry;
+use crate::export::ExportedSymbol;
 
 /// All symbols of it.
-pub(super) fn all() -> impl Iterator<Item = &'static [Entry]> {
+pub(super) fn all() -> impl Iterator<Item = &'static [ExportedSymbol]> {
     let data = [data::TABLE, data::addresses::TABLE, data::moves::TABLE, data::queued::TABLE];
     let fortran = [data::fortran::TABLE, data::fortran_queued::TABLE, data::arrays::TABLE, data::arrays_queued::TABLE];
     let pointers = [data::pointers::TABLE, data::pointers_queued::TABLE];

@@ -2,7 +2,7 @@
 use super::program;
 use crate::cli::{App as Options, Explain};
 use anyhow::{Result, anyhow};
-use foregather_bench::apps::{Outcome, RunResult};
+use foregather_bench::apps::{AppResult, RunResult};
 use foregather_bench::programs::{Program, Proof};
 use foregather_dsm::journal::{Journal, contention, races, sharing, trace};
 use foregather_dsm::memory::{Settings, lanes};
@@ -59,7 +59,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    fn of(outcome: &Outcome<()>) -> Self {
+    fn of(outcome: &AppResult<()>) -> Self {
         outcome.traffic.iter().fold(Self::default(), |sum, (_, counts)| Self {
             reads: sum.reads + u64::from(counts.reads),
             writes: sum.writes + u64::from(counts.writes),
@@ -144,7 +144,7 @@ impl Spent {
 }
 
 /// The report that was asked for, or nothing; writes the trace if that was.
-fn explain(options: &Options, outcome: &Outcome<()>) -> Result<String> {
+fn explain(options: &Options, outcome: &AppResult<()>) -> Result<String> {
     if options.explain.is_none() && options.trace.is_none() {
         return Ok(String::new());
     }
@@ -160,7 +160,7 @@ fn explain(options: &Options, outcome: &Outcome<()>) -> Result<String> {
     })
 }
 
-fn answer((mut outcome, prove): (Outcome<()>, Proof<'_>), options: &Options, spending: Spending) -> Result<RankResults> {
+fn answer((mut outcome, prove): (AppResult<()>, Proof<'_>), options: &Options, spending: Spending) -> Result<RankResults> {
     let proof = prove();
     let explained = explain(options, &outcome)?;
     outcome.threads.iter_mut().for_each(|played| played.journal = None);

@@ -37,7 +37,7 @@ const USUAL: [&str; 5] = [CANDIDATE, "central/spin", "central/block", "central/s
 pub const STARTS: u32 = 12;
 
 /// What to predict, and on which machine.
-pub struct Plan<'a> {
+pub struct PredictionPlan<'a> {
     /// The rows that were measured.
     pub rows: &'a [Row],
     /// What was measured in them.
@@ -62,7 +62,7 @@ struct Prediction<'a> {
 /// All that is predicted, before it is measured.
 pub struct Predictions<'a>(Vec<Prediction<'a>>);
 
-impl<'a> Plan<'a> {
+impl<'a> PredictionPlan<'a> {
     /// A prediction for each cell that can be simulated, and what was left out.
     ///
     /// # Errors
@@ -256,7 +256,7 @@ mod tests {
     fn peers_are_not_simulated_and_of_ours_only_a_few_that_nobody_named() {
         let mine = |name: &str| own(name, &Costs::TYPICAL).unwrap();
         let simulates = |named, waiter: &Waiter| {
-            Plan { rows: &[], waiters: &[], named, costs: &Costs::TYPICAL, span: Nanos::ZERO }.simulates(waiter)
+            PredictionPlan { rows: &[], waiters: &[], named, costs: &Costs::TYPICAL, span: Nanos::ZERO }.simulates(waiter)
         };
         assert!(USUAL.iter().all(|name| simulates(false, &mine(name))));
         let yields = mine("central/yield");

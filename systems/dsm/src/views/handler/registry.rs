@@ -20,13 +20,13 @@ pub(crate) struct Hook {
 /// A reader counts itself in before it reads the pointer. A thread that removes a hook takes the pointer out
 /// first and then waits until the count is 0; so a hook is never freed while a thread reads it. Sequential
 /// consistency orders the two.
-struct Slot {
+struct HookSlot {
     lookers: AtomicU32,
     hook: AtomicPtr<Hook>,
 }
 
 const SPACES: usize = 64;
-static SLOTS: [Slot; SPACES] = [const { Slot { lookers: AtomicU32::new(0), hook: AtomicPtr::new(null_mut()) } }; SPACES];
+static SLOTS: [HookSlot; SPACES] = [const { HookSlot { lookers: AtomicU32::new(0), hook: AtomicPtr::new(null_mut()) } }; SPACES];
 
 /// Enters a hook, and returns its slot.
 ///

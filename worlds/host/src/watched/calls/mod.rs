@@ -81,7 +81,7 @@ struct CommunicatorSlot {
 }
 
 #[repr(C)]
-struct Layout {
+struct CallsLayout {
     magic: AtomicU64,
     slots_taken: AtomicU32,
     without_slot: AtomicU32,
@@ -90,7 +90,7 @@ struct Layout {
 }
 
 // SAFETY: the type is `repr(C)` and all its fields are atomics or made of them.
-unsafe impl SharedLayout for Layout {
+unsafe impl SharedLayout for CallsLayout {
     const MAGIC: u64 = 0xf0e6_a7e5_0002_0002;
 
     fn magic(&self) -> &AtomicU64 {
@@ -100,7 +100,7 @@ unsafe impl SharedLayout for Layout {
 
 /// The page, mapped for the rest of this process's life.
 #[derive(Clone, Copy)]
-pub struct CallPage(&'static Layout);
+pub struct CallPage(&'static CallsLayout);
 
 impl CallPage {
     /// Creates a page. The descriptor keeps it reachable for programs that this process starts.
