@@ -1,7 +1,8 @@
-! foregather for Fortran 2003 and later, over iso_c_binding: the functions of foregather.h, which describes them.
+! foregather for Fortran 2003 and later, over iso_c_binding. foregather.h describes the functions.
 ! SPDX: MIT OR Apache-2.0
 !
-! Handles are type(c_ptr). Functions return 0 (FG_OK) or a code; fg_message() has the sentence of the last error.
+! Handles are type(c_ptr). Functions return 0 (FG_OK) on success, or a code; fg_message() returns the text of
+! the last error.
 module foregather
     use, intrinsic :: iso_c_binding
     implicit none
@@ -14,26 +15,26 @@ module foregather
     integer(c_int32_t), parameter :: FG_VERSION = 4096_c_int32_t
     integer(c_int64_t), parameter :: FG_INFINITE = -1_c_int64_t
 
-    ! The functions that teams and jobs call: pass c_funloc of one like these.
+    ! The interfaces of functions that teams and jobs call; pass c_funloc of your function.
     abstract interface
-        ! Work of a team's member.
+        ! The work of a team's member.
         subroutine fg_work(member, members, data) bind(c)
             import :: c_int32_t, c_ptr
             integer(c_int32_t), value :: member, members
             type(c_ptr), value :: data
         end subroutine
-        ! Work of a part, from 0 on.
+        ! The work of a part; parts are numbered from 0.
         subroutine fg_part_work(part, data) bind(c)
             import :: c_size_t, c_ptr
             integer(c_size_t), value :: part
             type(c_ptr), value :: data
         end subroutine
-        ! A rank's part of a job, or of what ranks with shared memory do.
+        ! The function of a rank, for fg_job and fg_shared.
         integer(c_int) function fg_body(me, data) bind(c)
             import :: c_int, c_ptr
             type(c_ptr), value :: me, data
         end function
-        ! Work behind a lock.
+        ! The work under a lock.
         subroutine fg_locked_work(data) bind(c)
             import :: c_ptr
             type(c_ptr), value :: data
@@ -125,7 +126,7 @@ module foregather
             integer(c_int32_t), value :: rank
             type(c_ptr), intent(out) :: into
         end function
-        ! `at` is c_loc of the message.
+        ! `at` is the c_loc of the message.
         integer(c_int) function fg_writer_send(writer, timeout_ns, at, bytes) bind(c)
             import :: c_int, c_int64_t, c_size_t, c_ptr
             type(c_ptr), value :: writer, at
@@ -286,7 +287,7 @@ module foregather
             integer(c_int64_t), value :: timeout_ns
             type(c_ptr), intent(out) :: into
         end function
-        ! `first` counts from 0 on; `into` and `from` are c_loc of the elements.
+        ! `first` counts from 0; `into` and `from` are the c_loc of the elements.
         integer(c_int) function fg_shared_array_load(array, first, count, into) bind(c)
             import :: c_int, c_size_t, c_ptr
             type(c_ptr), value :: array, into
@@ -307,7 +308,7 @@ module foregather
 
 contains
 
-    ! The sentence of this thread's last error.
+    ! Returns the text of this thread's last error.
     function fg_message() result(message)
         character(:), allocatable :: message
         character(kind=c_char), pointer :: bytes(:)

@@ -1,8 +1,9 @@
 // foregather for C++17: owners of the handles of foregather.h, move only, with errors as exceptions.
 // SPDX: MIT OR Apache-2.0
 //
-// A call that fails throws foregather::error, which has the code, the sentence and the rank. What ends a wait that
-// may go on (FG_TIMED_OUT, FG_SKIPPED) is thrown, too; try_ forms return false for FG_TIMED_OUT instead.
+// A call that fails throws foregather::error, which has the code, the text and the rank. FG_TIMED_OUT and
+// FG_SKIPPED are thrown, too, although a later call may succeed; the try_ functions return false for
+// FG_TIMED_OUT instead.
 #ifndef FOREGATHER_HPP
 #define FOREGATHER_HPP
 
@@ -29,9 +30,9 @@ public:
     explicit error(int code)
         : std::runtime_error(fg_error_message()), code_(code), rank_(fg_error_rank()), messages_(fg_error_messages()) {}
     int code() const noexcept { return code_; }
-    /// The rank that it names, or -1.
+    /// The rank that the error names, or -1.
     int rank() const noexcept { return rank_; }
-    /// How many messages were skipped: FG_SKIPPED.
+    /// How many messages the reader missed, after FG_SKIPPED.
     std::uint64_t messages() const noexcept { return messages_; }
     bool timed_out() const noexcept { return code_ == FG_TIMED_OUT; }
 
@@ -56,13 +57,13 @@ inline bool in_time(int code) {
     return true;
 }
 
-/// A time limit: a negative span only looks.
+/// A timeout in nanoseconds; a negative span polls.
 inline std::int64_t limit(nanoseconds span) {
     if (span == forever) return FG_INFINITE;
     return span.count() < 0 ? 0 : span.count();
 }
 
-/// The one owner of a handle.
+/// The only owner of a handle.
 template <typename T, int (*destroy)(T *)>
 class owner {
 public:
@@ -128,18 +129,19 @@ struct call {
 
 }  // namespace detail
 
-/// A barrier that any threads wait at.
+/// A barrier for any threads: each episode releases the next `size` threads that arrive.
 class barrier : public detail::owner<fg_barrier, fg_barrier_destroy> {
 public:
     explicit barrier(std::uint32_t size)
         : owner(detail::made<fg_barrier>([&](auto into) { return fg_barrier_create(size, into); })) {}
-    /// True in exactly one thread of the meeting.
+    /// Returns true in exactly one thread of each episode.
     bool wait() {
         int leads = 0;
         detail::check(fg_barrier_wait(get(), FG_INFINITE, &leads));
         return leads != 0;
     }
-    /// False if not all have come in time: the next wait goes on.
+    /// Returns false after a timeout. The thread still counts as arrived; its next wait continues the same
+    /// episode.
     bool try_wait(nanoseconds span) { return detail::in_time(fg_barrier_wait(get(), detail::limit(span), nullptr)); }
 };
 
@@ -151,8 +153,8 @@ public:
     bool try_wait(nanoseconds span) {
         return detail::in_time(fg_barrier_member_wait(get(), detail::limit(span), nullptr));
     }
-    /// Waits, and leaves with the others at one moment: `slack` after the last has come, or one that this member has
-    /// learnt. Returns how late this member was.
+    /// Waits, and releases all members at the same time: `slack` after the last arrival. Without `slack`, the
+    /// member uses a value that it has learned from its earlier releases. Returns how late this member was.
     nanoseconds harmonize(nanoseconds slack) { return harmonize_by(detail::limit(slack)); }
     nanoseconds harmonize() { return harmonize_by(-1); }
     std::uint32_t rank() const {
@@ -170,7 +172,7 @@ private:
     }
 };
 
-/// The members of a new barrier, by rank.
+/// Returns the members of a new barrier, by rank.
 inline std::vector<member> members(std::uint32_t size) {
     std::vector<fg_barrier_member *> handles(size);
     std::vector<member> all;
@@ -180,10 +182,11 @@ inline std::vector<member> members(std::uint32_t size) {
     return all;
 }
 
-/// Threads that call a function together. An exception of a call goes on in the caller, when all calls have ended.
+/// Threads that call a function together. An exception of a call is rethrown in the caller after all calls
+/// have ended.
 class team : public detail::owner<fg_team, fg_team_destroy> {
 public:
-    /// 0: as many members as the machine allows.
+    /// 0 chooses as many members as the machine allows and are worthwhile.
     explicit team(std::uint32_t members = 0)
         : owner(detail::made<fg_team>([&](auto into) { return fg_team_create(members, into); })) {}
     /// The team that all libraries of the process share.
@@ -238,7 +241,8 @@ public:
     bool try_send(const void *at, std::size_t bytes, nanoseconds span) {
         return detail::in_time(fg_writer_send(get(), detail::limit(span), at, bytes));
     }
-    /// The readers whose processes have died: send() throws FG_PEER_LOST once for them, and has sent its message.
+    /// Returns the ranks of readers whose processes have died. send() throws FG_PEER_LOST once for each loss,
+    /// after it has sent its message to the other readers.
     std::vector<std::uint32_t> lost() const {
         std::size_t count = 0;
         detail::check(fg_writer_lost(get(), nullptr, 0, &count));
@@ -254,13 +258,13 @@ public:
 class reader : public detail::owner<fg_reader, fg_reader_destroy> {
 public:
     using owner::owner;
-    /// The next message. Throws FG_CLOSED at the end.
+    /// Returns the next message. Throws FG_CLOSED after the last one.
     std::string receive() {
         std::string message;
         receive_into(message, FG_INFINITE);
         return message;
     }
-    /// False at the time limit.
+    /// Returns false after a timeout.
     bool try_receive(std::string &into, nanoseconds span) { return receive_into(into, detail::limit(span)); }
     bool is_ready() const {
         int ready = 0;
@@ -284,16 +288,16 @@ private:
     }
 };
 
-/// A queue from one writer to some readers.
+/// A queue from one writer to up to 1023 readers.
 class broadcast : public detail::owner<fg_broadcast, fg_broadcast_destroy> {
 public:
     broadcast(std::uint32_t readers, std::size_t bytes)
         : owner(detail::made<fg_broadcast>([&](auto into) { return fg_broadcast_create(readers, bytes, into); })) {}
-    /// With a writer that waits for no reader.
+    /// Creates a queue whose writer waits for no reader.
     static broadcast skipping(std::uint32_t readers, std::size_t bytes) {
         return broadcast(detail::made<fg_broadcast>([&](auto into) { return fg_broadcast_skipping(readers, bytes, into); }));
     }
-    /// Another process's, by its descriptor.
+    /// Opens another process's queue through its file descriptor.
     static broadcast attach(int descriptor) {
         return broadcast(detail::made<fg_broadcast>([&](auto into) { return fg_broadcast_attach(descriptor, into); }));
     }
@@ -308,7 +312,7 @@ public:
     foregather::reader reader(std::uint32_t rank) {
         return foregather::reader(detail::made<fg_reader>([&](auto into) { return fg_broadcast_reader(get(), rank, into); }));
     }
-    /// The end of a reader whose process has died.
+    /// Takes over the reading end of a rank whose process has died.
     foregather::reader replace(std::uint32_t rank) {
         return foregather::reader(detail::made<fg_reader>([&](auto into) { return fg_broadcast_replace(get(), rank, into); }));
     }
@@ -349,8 +353,9 @@ private:
     explicit shared_barrier(fg_shared_barrier *handle) : owner(handle) {}
 };
 
-/// The ranks of a job, as the calling one reaches them, while its function runs. A call whose timeout is over throws FG_TIMED_OUT: only receive() may
-/// be called again, and any other call was the rank's last.
+/// A rank's view of its job. It is valid only while the job's function runs, and only on that thread. A call
+/// whose timeout expires throws FG_TIMED_OUT. Only receive() can be called again; after any other call the
+/// rank is out of the job.
 class communicator {
 public:
     explicit communicator(fg_comm *handle) noexcept : handle_(handle) {}
@@ -416,13 +421,15 @@ void on_ranks(int (*start)(std::uint32_t, int (*)(Rank *, void *), void *), std:
 
 }  // namespace detail
 
-/// Calls `body(communicator &)` on every rank. An exception of one ends the others' waits, and goes on in the caller.
+/// Calls `body(communicator &)` on every rank. An exception on one rank ends the others' waits and is
+/// rethrown in the caller.
 template <typename F>
 void job(std::uint32_t ranks, F &&body) {
     detail::on_ranks<communicator>(fg_job, ranks, body);
 }
 
-/// Elements that ranks share, of 1, 2, 4 or 8 bytes. It lasts as long as the function of its rank.
+/// An array of elements of 1, 2, 4 or 8 bytes that ranks share. It exists until the function of its rank
+/// returns.
 template <typename T>
 class shared_array {
     static_assert(std::is_arithmetic<T>::value, "numbers can be shared");
@@ -435,7 +442,7 @@ public:
         return value;
     }
     void set(std::size_t at, T value) { write(at, &value, 1); }
-    /// Copies `count` elements out, or in, from `first` on.
+    /// Copy `count` elements from index `first` on out of the array, or into it.
     void read(std::size_t first, T *into, std::size_t count) const {
         detail::check(fg_shared_array_load(handle_, first, count, into));
     }
@@ -447,11 +454,11 @@ private:
     fg_shared_array *handle_;
 };
 
-/// A lock of ranks that share memory. It lasts as long as the function of its rank.
+/// A lock of ranks that share memory. It exists until the function of its rank returns.
 class shared_lock {
 public:
     explicit shared_lock(fg_shared_lock *handle) noexcept : handle_(handle) {}
-    /// Calls `work()` while no other rank has the lock; what it throws goes on here.
+    /// Calls `work()` while no other rank has the lock. An exception of `work()` is rethrown here.
     template <typename F>
     void with(F &&work, nanoseconds timeout = forever) {
         detail::call<std::remove_reference_t<F>> call{work};
@@ -471,8 +478,8 @@ private:
     fg_shared_lock *handle_;
 };
 
-/// The memory that ranks share, as the calling one reaches it, while its function runs. A call whose timeout is over throws FG_TIMED_OUT, and was
-/// the rank's last.
+/// A rank's view of the shared memory. It is valid only while the function of shared() runs, and only on that
+/// thread. A call whose timeout expires throws FG_TIMED_OUT; the rank is then out of the job.
 class shared_memory {
 public:
     explicit shared_memory(fg_memory *handle) noexcept : handle_(handle) {}
