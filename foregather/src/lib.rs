@@ -1,22 +1,22 @@
-//! Foregather makes parallel programs wait well.
+//! Barriers, teams, queues, jobs and shared memory that stay fast on shared machines.
 //!
-//! Threads, processes and hosts lose their time waiting for each other, and how they wait is usually a
-//! constant: a spin that starves its own team, or a sleep that costs tens of microseconds. Here every wait
-//! adapts to the load that it finds, and ends with an error that names the partner that has gone. The calls
-//! below block; there is nothing to configure.
+//! Threads, processes and hosts waste time when they wait for each other, and the way they wait is usually
+//! fixed: a spin that starves its own team, or a sleep that costs tens of microseconds. In Foregather, every
+//! wait adapts to the current load. If a member or a rank is gone, the wait ends with an error that names it.
+//! The calls below block and need no configuration.
 //!
-//! | to | call | add |
+//! | task | item | command |
 //! |---|---|---|
-//! | let threads meet | [`Barrier`], [`Barrier::members`] | `cargo add foregather --no-default-features` |
-//! | add up or sweep over a slice on all processors | [`reduce`], [`for_each`] | `cargo add foregather` |
+//! | make threads wait for each other | [`Barrier`], [`Barrier::members`] | `cargo add foregather --no-default-features` |
+//! | reduce a slice, or change each element, on several threads | [`reduce`], [`for_each`] | `cargo add foregather` |
 //! | call a closure on several threads | [`Team`] | `cargo add foregather` |
 //! | send messages between ranks: threads here, processes under a launcher | [`job`] | `cargo add foregather --features job` |
-//! | pass messages from one process to several | [`Broadcast`] | `cargo add foregather --features broadcast` |
-//! | let ranks share memory, on one host or several | [`shared`] | `cargo add foregather --features shared` |
+//! | send messages from one process to several | [`Broadcast`] | `cargo add foregather --features broadcast` |
+//! | share memory between ranks, on one host or several | [`shared`] | `cargo add foregather --features shared` |
 //! | multiply matrices | [`blas`] | `cargo add foregather --features blas` |
-//! | ask what another machine would do | [`sim`], [example](guide#what-would-another-machine-do) | `cargo add foregather --no-default-features --features sim` |
+//! | simulate another machine | [`sim`], [example](guide#what-would-another-machine-do) | `cargo add foregather --no-default-features --features sim` |
 //!
-//! # Threads meet
+//! # Threads wait for each other
 //!
 //! ```
 //! # fn main() -> Result<(), foregather::WaitError> {
@@ -28,7 +28,7 @@
 //! # }
 //! ```
 //!
-//! # A sum has the same bits on one thread and on any team
+//! # A sum has the same bits for any number of threads
 //!
 //! ```
 //! let numbers = vec![0.1; 1_000_000];
@@ -38,7 +38,7 @@
 //!
 //! # Ranks send each other messages
 //!
-//! The same program is one process with threads, or as many processes as a launcher starts:
+//! The same program runs as one process with threads, or as the processes that a launcher starts:
 //! `foregather run -n 4 PROGRAM`, `mpiexec -n 4 PROGRAM`, `srun -n 4 PROGRAM`.
 //!
 //! ```
@@ -72,11 +72,11 @@
 //!
 //! # When a wait cannot succeed
 //!
-//! A barrier's wait ends in a [`WaitError`], of which there are three, since they call for three reactions:
-//! call again, make a new barrier, give up. All else ends in an [`Error`], with a [`Cause`](engine::Cause)
-//! that a program can match; [`Error::other`] makes one from a program's own. Both print one sentence that
-//! names the culprit and the remedy, by `Display` and by `Debug` alike, so
-//! `fn main() -> Result<(), foregather::Error>` prints it, too; `?` turns one into the other.
+//! A failed wait at a barrier returns a [`WaitError`]. Its three variants call for three reactions: call
+//! again, create a new barrier, or give up. All other calls return an [`Error`], whose
+//! [`Cause`](engine::Cause) a program can match. [`Error::other`] wraps an error of your own. For both types,
+//! `Display` and `Debug` print one sentence that names the culprit and the remedy, so
+//! `fn main() -> Result<(), foregather::Error>` prints it, too. `?` converts a `WaitError` into an `Error`.
 //!
 //! ```
 //! use foregather::{Barrier, WaitError};
@@ -91,16 +91,16 @@
 //! }
 //! ```
 //!
-//! # Where to go on
+//! # Further reading
 //!
-//! - [`guide`]: the smallest programs beside those of std, rayon, crossbeam and mpi4py, with what they cost.
-//! - [`engine`]: the traits and algorithms beneath, for policies, barriers and worlds of your own.
-//!   [`threads`], [`processes`], [`sim`]: the worlds they run in.
-//! - The command `foregather`, which is the launcher of `foregather run`, too:
-//!   `cargo install --path lab/command` in the repository. `foregather doctor` says what this machine has,
-//!   `foregather measure barriers` what waiting costs on it.
+//! - [`guide`]: minimal programs compared with std, rayon, crossbeam and mpi4py, and their costs.
+//! - [`engine`]: the underlying traits and algorithms, for your own policies, barriers and backends
+//!   ("worlds"). [`threads`], [`processes`] and [`sim`] are the worlds in which they run.
+//! - The `foregather` command, which also launches jobs (`foregather run`). Install it with
+//!   `cargo install --path lab/command` in the repository. `foregather doctor` shows what this machine has,
+//!   and `foregather measure barriers` what waiting costs on it.
 //!
-//! Linux on x86-64 or AArch64, Rust 1.89. No C library is needed to build.
+//! Foregather needs Linux on x86-64 or AArch64, and Rust 1.89 or newer. No C library is needed to build.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
@@ -136,28 +136,28 @@ pub use job::{Communicator, job};
 #[cfg(feature = "shared")]
 pub use shared::{Array, Locked, Rows, Shared, SharedElement, shared};
 
-/// Linear algebra that a team shares, with the same bits for any team.
+/// Linear algebra on the threads of a team; results have the same bits for any team.
 #[cfg(feature = "blas")]
 pub use foregather_blas as blas;
-/// Virtual time: networks, processors that threads share, clusters.
+/// Simulation in virtual time of networks, shared processors and clusters.
 #[cfg(feature = "sim")]
 pub use foregather_sim as sim;
-/// The world of threads.
+/// The backend for threads of one process.
 pub use foregather_thread as threads;
 
-/// The worlds of processes: on one host, on several, and their launchers; and a barrier of processes.
+/// The backends for processes on one host and on several, their launchers, and a barrier for processes.
 #[cfg(feature = "broadcast")]
 pub mod processes {
     pub use crate::shared_barrier::{SharedBarrier, SharedMember};
-    /// Jobs: this process's rank, and the addresses of the others.
+    /// Job start-up: this process's rank and the addresses of the other ranks.
     #[cfg(feature = "job")]
     pub use foregather_launch as launch;
-    /// The site's MPI, found at run time.
+    /// Messages over the site's MPI, which is found at run time.
     #[cfg(feature = "job")]
     pub use foregather_mpi as mpi;
-    /// libfabric, found at run time.
+    /// Messages over libfabric, which is found at run time.
     #[cfg(feature = "job")]
     pub use foregather_ofi as ofi;
-    /// Segments of memory that processes of one host share.
+    /// Memory segments that processes of one host share.
     pub use foregather_shm as shm;
 }

@@ -1,4 +1,4 @@
-//! Members of a barrier that own their place, with ranks.
+//! Owned members of a barrier, with ranks.
 use super::BarrierWaitResult;
 use core::fmt;
 use core::time::Duration;
@@ -8,8 +8,10 @@ use foregather_thread_barrier::NamedMember;
 use foregather_wait::Account;
 use std::sync::Arc;
 
-/// One member of a barrier, with a rank: made by [`Barrier::members`](crate::Barrier::members), owned by one
-/// thread at a time. Rank 0 leads every meeting.
+/// A member of a barrier, with a rank.
+///
+/// [`Barrier::members`](crate::Barrier::members) creates it, and one thread at a time owns it. Rank 0 is the
+/// leader of every episode.
 ///
 /// ```
 /// use foregather::Barrier;
@@ -32,11 +34,11 @@ use std::sync::Arc;
 /// # Ok::<(), foregather::WaitError>(())
 /// ```
 ///
-/// # When a member goes away
-/// A member that is dropped, at the end of its thread, by a panic or by hand, has left: every member that
-/// still needs it gets [`WaitError::Left`] with its rank and the name of its thread. A meeting that is
-/// complete is not disturbed. A member that is leaked (`std::mem::forget`) never comes, and has not left; a
-/// bounded wait names it.
+/// # When a member leaves
+/// Dropping a member (at the end of its thread, by a panic, or explicitly) makes it leave: every member that
+/// still needs it gets [`WaitError::Left`] with its rank and the name of its thread. An episode that is
+/// already complete is not affected. A leaked member (`std::mem::forget`) never arrives, but has not left
+/// either; a wait with a timeout names it.
 ///
 /// ```
 /// use foregather::{Barrier, WaitError};
@@ -50,29 +52,29 @@ use std::sync::Arc;
 /// ```
 ///
 /// # Cost
-/// It waits as [`Barrier`](crate::Barrier) does, without looking up the thread's seat.
+/// Waits cost the same as with [`Barrier`](crate::Barrier), without the lookup of the thread's slot.
 pub struct Member(pub(super) NamedMember);
 
 impl Member {
-    /// Its number, below the size of the barrier.
+    /// Returns the member's rank, which is less than the size of the barrier.
     #[must_use]
     #[inline]
     pub fn rank(&self) -> u32 {
         self.0.rank()
     }
 
-    /// Waits until all members have come.
+    /// Blocks until all members have arrived.
     ///
     /// # Errors
-    /// [`WaitError::Left`] if a member has gone away: the others can never meet again.
+    /// [`WaitError::Left`] if a member has left; the others can then never complete a wait.
     #[inline]
     pub fn wait(&mut self) -> Result<BarrierWaitResult, WaitError> {
         self.0.wait()?;
         Ok(self.met())
     }
 
-    /// [`Member::wait`] for `span` at most. When the time is over the member has arrived all the same: its
-    /// next wait goes on with this meeting, and returns at once if that has ended meanwhile.
+    /// Waits like [`Member::wait`], for at most `span`. After a timeout the member still counts as arrived:
+    /// its next wait continues the same episode, and returns immediately if the episode has completed.
     ///
     /// ```
     /// use foregather::{Barrier, WaitError};
@@ -95,17 +97,20 @@ impl Member {
     /// ```
     ///
     /// # Errors
-    /// [`WaitError::TimedOut`] with the ranks of the members that have not come, and the names of the threads
-    /// in which they have waited before; [`WaitError::Left`] as [`Member::wait`].
+    /// [`WaitError::TimedOut`] with the ranks of the members that have not arrived, and the names of the
+    /// threads on which they waited before; [`WaitError::Left`] as for [`Member::wait`].
     pub fn wait_timeout(&mut self, span: Duration) -> Result<BarrierWaitResult, WaitError> {
         self.0.wait_timeout(span)?;
         Ok(self.met())
     }
 
-    /// [`Member::wait`], and leaves with the others at one moment: `slack` after the last has come, the
-    /// longest if members ask for different ones. `None` is a slack that this member has learnt from its own
-    /// releases, by which about one in 512 is late. Returns whether this member was late; of the others it
-    /// knows nothing. All members of a meeting call this: one that waits instead leaves before.
+    /// Waits like [`Member::wait`], and returns in all members at the same time: `slack` after the last
+    /// arrival.
+    ///
+    /// If members pass different values, the largest applies. With `None`, the member uses a slack that it
+    /// has learned from its earlier releases, with which about one release in 512 is late. Returns whether
+    /// this member was late; the lateness of others is not known. All members must call this function in the
+    /// same episode; a member that calls `wait` instead returns early.
     ///
     /// ```
     /// use foregather::{Barrier, engine::Punctual};
@@ -122,14 +127,14 @@ impl Member {
     /// ```
     ///
     /// # Errors
-    /// As [`Member::wait`]; [`Cause::Setting`](crate::engine::Cause::Setting) for a slack above half a
-    /// second, without having come.
+    /// As for [`Member::wait`]. [`Cause::Setting`](crate::engine::Cause::Setting) if `slack` exceeds half a
+    /// second; the member has then not arrived.
     pub fn harmonize(&mut self, slack: Option<Duration>) -> Result<Punctual, Error> {
         self.0.harmonize(slack)
     }
 
-    /// The record of its waits: how many spun, yielded, slept, by which rules, and the longest. A clone can
-    /// be read while it waits.
+    /// Returns the statistics of this member's waits: how many ended by spinning, yielding or sleeping, which
+    /// rules applied, and the longest wait. A clone of the `Arc` can be read while the member waits.
     #[must_use]
     pub fn account(&self) -> &Arc<Account> {
         self.0.account()

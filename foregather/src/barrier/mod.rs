@@ -9,10 +9,10 @@ use foregather_thread::own;
 use foregather_thread_barrier::{ThreadBarrier, members};
 use std::sync::Arc;
 
-/// A point where a number of threads meet, again and again.
+/// A reusable barrier: threads wait until a given number of them have arrived.
 ///
-/// Any thread may wait, by `&self`, as with [`std::sync::Barrier`]; but waits adapt to the load, can be
-/// bounded and repeated, and name the missing threads.
+/// Any thread can wait through `&self`, as with [`std::sync::Barrier`]. In addition, waits adapt to the load,
+/// can have a timeout and be continued after it, and errors name the missing threads.
 ///
 /// `cargo add foregather --no-default-features`
 ///
@@ -36,35 +36,35 @@ use std::sync::Arc;
 /// ```
 ///
 /// # Which threads
-/// Any number of threads may take turns: each meeting has the next `size` threads that come, and exactly one
-/// of them is its leader. With fewer threads than members all wait for ever, as with std; so do two tasks of
-/// an async executor that wait on one thread.
+/// Any number of threads may use the barrier. Each episode releases the next `size` threads that arrive, and
+/// exactly one of them is the leader. With fewer than `size` threads, all wait forever, as with std. Two
+/// tasks that wait on the same thread of an async executor also block forever.
 ///
-/// # A thread that ends
-/// A thread that ends, normally or by a panic, is only late: the others wait on, since another thread may
-/// come in its place. Three things do more:
-/// - a bounded wait, [`Barrier::wait_timeout`], names the threads that have been here before and have not
-///   come, and whether they have ended;
-/// - [`Barrier::guard`] makes a panic of a thread end the waits of the others, and [`Barrier::abort`] ends
-///   them at once;
-/// - [`Barrier::members`] gives owned members, each of which says when it has left.
+/// # When a thread exits
+/// If a thread exits, normally or by a panic, the others keep waiting, because another thread may arrive in
+/// its place. Three features detect the loss:
+/// - [`Barrier::wait_timeout`] reports which threads that used the barrier before have not arrived, and
+///   whether they have exited;
+/// - [`Barrier::guard`] ends the other threads' waits if this thread panics; [`Barrier::abort`] ends them
+///   immediately;
+/// - [`Barrier::members`] returns owned members; if one is dropped, the others get an error.
 ///
-/// A child of a fork has none of its parent's threads: there the parent's barrier gives an error,
+/// In a child of a fork, which has none of its parent's threads, waits at the parent's barrier return
 /// [`WaitError::Left`].
 ///
 /// # Panics
 /// No wait panics. [`Barrier::new`] panics above 16,777,216 members.
 ///
 /// # Cost
-/// A wait of threads that have processors of their own costs two transfers of a cache line, as a spin does,
-/// 50 to 400 ns; a longer wait gives its processor away, by a decision table that looks where the other
-/// threads run. A thread's first wait at a barrier takes a lock and some system calls. 128 bytes a member, up
-/// to 1,024 members. Beside other busy programs *and* with more threads than processors `pthread_barrier` is
-/// faster today: [`guide`](crate::guide) has the numbers.
+/// If every thread has its own processor, a wait costs two cache-line transfers (50 to 400 ns), the same as
+/// spinning. A longer wait gives up its processor, depending on where the other threads run. A thread's first
+/// wait at a barrier takes a lock and some system calls. The barrier uses 128 bytes per member for up to
+/// 1,024 members. Under background load *and* with more threads than processors, `pthread_barrier` is
+/// currently faster: [`guide`](crate::guide) has the numbers.
 pub struct Barrier(Arc<ThreadBarrier>);
 
-/// The result of a wait, as one of the threads sees it: [`BarrierWaitResult::is_leader`] chooses the
-/// thread for work that only one must do.
+/// The result of a wait for one thread. [`BarrierWaitResult::is_leader`] selects one thread for work that
+/// must be done only once.
 ///
 /// ```
 /// use foregather::Barrier;
@@ -81,8 +81,9 @@ pub struct BarrierWaitResult {
     is_leader: bool,
 }
 
-/// When a panic drops it, it ends the waits of the others with [`WaitError::Left`], for all and for ever.
-/// Made by [`Barrier::guard`]; a panic that is caught before it reaches the guard does nothing.
+/// A guard that breaks the barrier permanently if the thread panics: all waits, current and later, return
+/// [`WaitError::Left`]. [`Barrier::guard`] creates it. A panic that is caught before it reaches the guard has
+/// no effect.
 ///
 /// ```
 /// use foregather::{Barrier, WaitError};
@@ -100,14 +101,14 @@ pub struct BarrierWaitResult {
 /// ```
 ///
 /// # Cost
-/// Nothing while the thread does not panic. A guard that is leaked guards nothing.
+/// Nothing unless the thread panics. A leaked guard has no effect.
 #[must_use = "a guard that is dropped at once guards nothing"]
 #[derive(Debug)]
 pub struct PanicGuard<'b>(&'b Barrier);
 
 impl BarrierWaitResult {
-    /// Whether this thread is the leader of the meeting. Exactly one of its threads is: the last to come, or,
-    /// of members with ranks, rank 0.
+    /// Returns whether this thread is the leader of the episode: the last thread to arrive or, among members
+    /// with ranks, rank 0.
     #[must_use]
     #[inline]
     pub fn is_leader(self) -> bool {
@@ -116,27 +117,27 @@ impl BarrierWaitResult {
 }
 
 impl Barrier {
-    /// Makes a barrier for `size` threads; 0 means 1, as with std.
+    /// Creates a barrier for `size` threads; 0 is treated as 1, as in std.
     ///
     /// # Panics
-    /// Above 16,777,216.
+    /// If `size` exceeds 16,777,216.
     #[must_use]
     pub fn new(size: usize) -> Self {
         Self(Arc::new(ThreadBarrier::new(size)))
     }
 
-    /// Waits until as many threads have come as the barrier has members.
+    /// Blocks until `size` threads have arrived.
     ///
     /// # Errors
-    /// [`WaitError::Left`] if a thread with a [`PanicGuard`] has panicked, or one has called
-    /// [`Barrier::abort`].
+    /// [`WaitError::Left`] if a thread with a [`PanicGuard`] panicked, if [`Barrier::abort`] was called, or
+    /// in a forked child.
     #[inline]
     pub fn wait(&self) -> Result<BarrierWaitResult, WaitError> {
         self.0.wait(None).map(|is_leader| BarrierWaitResult { is_leader })
     }
 
-    /// [`Barrier::wait`] for `span` at most. When the time is over this thread has arrived all the same: its
-    /// next wait here goes on with this meeting, and returns at once if that has ended meanwhile.
+    /// Waits like [`Barrier::wait`], for at most `span`. After a timeout the thread still counts as arrived:
+    /// its next wait continues the same episode, and returns immediately if the episode has completed.
     ///
     /// ```
     /// use foregather::{Barrier, WaitError};
@@ -153,17 +154,17 @@ impl Barrier {
     /// ```
     ///
     /// # Errors
-    /// [`WaitError::TimedOut`] says how many threads have not come, and which of those that have been here
-    /// before; [`WaitError::Left`] as [`Barrier::wait`].
+    /// [`WaitError::TimedOut`] has the number of threads that have not arrived, and the names of those that
+    /// used the barrier before; [`WaitError::Left`] as for [`Barrier::wait`].
     pub fn wait_timeout(&self, span: Duration) -> Result<BarrierWaitResult, WaitError> {
         self.0.wait(Some(span)).map(|is_leader| BarrierWaitResult { is_leader })
     }
 
-    /// While the guard lives, a panic of this thread ends the waits of the others, for all and for ever, with
-    /// its name.
+    /// Returns a guard. If this thread panics while the guard is alive, all waits at the barrier fail
+    /// permanently with an error that names this thread.
     ///
-    /// Once a thread's stack is gone, an end by a panic cannot be told from a normal one; so the thread says
-    /// beforehand that it is needed.
+    /// After a thread has exited, a panic cannot be distinguished from a normal return, so a thread must
+    /// register in advance.
     ///
     /// ```
     /// use foregather::{Barrier, WaitError};
@@ -183,8 +184,8 @@ impl Barrier {
         PanicGuard(self)
     }
 
-    /// Ends the waits of all threads with [`WaitError::Left`], those that wait now and those that come, for
-    /// all and for ever. A meeting that is complete is not disturbed.
+    /// Breaks the barrier permanently: all current and future waits return [`WaitError::Left`]. An episode
+    /// that is already complete is not affected.
     ///
     /// ```
     /// use foregather::{Barrier, WaitError};
@@ -200,10 +201,10 @@ impl Barrier {
         self.0.abort();
     }
 
-    /// Owned members with ranks, each for a thread of its own. A member that is dropped has left, and the
-    /// others are told; so has a member that is never taken from the iterator, when that is dropped.
+    /// Returns owned members with ranks, one for each thread. Dropping a member makes it leave, and the
+    /// others get an error. Members still in the iterator leave when the iterator is dropped.
     ///
-    /// The barrier is used up: members with ranks and threads without must not mix.
+    /// This consumes the barrier, because members with ranks and threads without ranks must not be mixed.
     pub fn members(self) -> impl ExactSizeIterator<Item = Member> + Send {
         members(self.0.size()).map(Member)
     }
