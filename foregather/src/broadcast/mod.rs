@@ -35,11 +35,17 @@ const LOCK: usize = 2;
 /// A queue from one writer to some readers, all of which get every message: threads, or processes of one
 /// host.
 ///
-/// ``` use foregather::Broadcast;
+/// ```
+/// use foregather::Broadcast;
 ///
-/// let queue = Broadcast::create(2, 1 << 20)?; std::thread::scope(|threads| { for rank in [1, 2] { let mut
-/// reader = queue.reader(rank)?; threads.spawn(move || assert_eq!(reader.receive().unwrap(), b"hello")); }
-/// queue.writer()?.send(b"hello") })?;
+/// let queue = Broadcast::create(2, 1 << 20)?;
+/// std::thread::scope(|threads| {
+///     for rank in [1, 2] {
+///         let mut reader = queue.reader(rank)?;
+///         threads.spawn(move || assert_eq!(reader.receive().unwrap(), b"hello"));
+///     }
+///     queue.writer()?.send(b"hello")
+/// })?;
 /// # Ok::<(), foregather::Error>(())
 /// ```
 ///
