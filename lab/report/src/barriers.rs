@@ -113,8 +113,8 @@ pub(super) fn matrix(all: &[Measurement]) -> Option<Drawn> {
     rows.push(summary("geometric mean", |w| (w.geomean, None)));
     rows.push(summary("worst row", |w| (w.worst, Some(w.worst_number))));
     let heat = Heat {
-        title: "Barriers: meetings a second, as a share of the best other way under the same load",
-        scale: "1 = as fast as the best of them",
+        title: "Barriers per second, relative to the best other library under the same load",
+        scale: "1 = as fast as the best other",
         shades: Shades::shares(),
         heads: vec!["work between".to_owned(), "load".to_owned()],
         columns: waiters.iter().map(Contender::column).collect(),
@@ -124,7 +124,7 @@ pub(super) fn matrix(all: &[Measurement]) -> Option<Drawn> {
     Some(Drawn { svg: heat.render(), caption: matrix_caption(&all, &waiters, n) })
 }
 
-/// In how many rows a waiter comes to at least .95 of the best.
+/// In how many rows a waiter comes to at least 0.95 of the best.
 fn reached(all: &[Cell<'_>], waiter: &str) -> usize {
     all.iter().filter(|c| c.waiter == waiter && c.share().is_some_and(|share| share >= 0.95)).count()
 }
@@ -139,7 +139,7 @@ fn matrix_caption(all: &[Cell<'_>], waiters: &[Contender<'_>], rows: usize) -> S
     if let Some(w) = best(&|w| w.group == ColumnGroup::Product) {
         let reached = reached(all, w.name);
         sentences.push(format!(
-            "In {reached} of {rows} rows {PRODUCT} reaches at least .95 of the best peer or fixed policy. {}",
+            "In {reached} of {rows} rows {PRODUCT} reaches at least 0.95 of the best peer or fixed policy. {}",
             told("It", w)
         ));
     }

@@ -56,10 +56,9 @@ pub(super) struct ListedRow {
     pub(super) texts: Vec<String>,
 }
 
-/// A share in two digits, without its leading zero.
+/// A share in two digits.
 pub(super) fn hundredths(value: f64) -> String {
-    let text = format!("{value:.2}");
-    if text == "0.00" { "0".to_owned() } else { text.strip_prefix('0').unwrap_or(&text).to_owned() }
+    format!("{value:.2}")
 }
 
 impl Several {

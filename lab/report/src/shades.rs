@@ -46,14 +46,14 @@ impl Shades {
     /// The scale of shares of the best: 1 is as good.
     pub(super) fn shares() -> Self {
         let bands = [
-            (0.03, "< .03"),
-            (0.1, ".03+"),
-            (0.3, ".1+"),
-            (0.5, ".3+"),
-            (0.7, ".5+"),
-            (0.9, ".7+"),
+            (0.03, "< 0.03"),
+            (0.1, "0.03+"),
+            (0.3, "0.1+"),
+            (0.5, "0.3+"),
+            (0.7, "0.5+"),
+            (0.9, "0.7+"),
             // A value that is printed as 1.00 belongs to the next band.
-            (0.995, ".9+"),
+            (0.995, "0.9+"),
             (1.1, "1+"),
             (f64::INFINITY, "1.1+"),
         ];
@@ -63,10 +63,10 @@ impl Shades {
     /// The scale of ratios: how many times as good, from much worse to much better.
     pub(super) fn times() -> Self {
         let bands = [
-            (0.6, "< .6"),
-            (0.75, ".6+"),
-            (0.9, ".75+"),
-            (0.965, ".9+"),
+            (0.6, "< 0.6"),
+            (0.75, "0.6+"),
+            (0.9, "0.75+"),
+            (0.965, "0.9+"),
             (1.035, "1"),
             (1.1, "1.04+"),
             (1.33, "1.1+"),
@@ -80,13 +80,13 @@ impl Shades {
     pub(super) fn regrets() -> Self {
         let bands = [
             (0.02, "0", 9),
-            (0.05, ".02+", 8),
-            (0.1, ".05+", 7),
-            (0.2, ".1+", NEITHER),
-            (0.35, ".2+", 4),
-            (0.5, ".35+", 3),
-            (0.75, ".5+", 2),
-            (f64::INFINITY, ".75+", 0),
+            (0.05, "0.02+", 8),
+            (0.1, "0.05+", 7),
+            (0.2, "0.1+", NEITHER),
+            (0.35, "0.2+", 4),
+            (0.5, "0.35+", 3),
+            (0.75, "0.5+", 2),
+            (f64::INFINITY, "0.75+", 0),
         ];
         let band = |(below, name, hue): (f64, &str, usize)| Band { below, name: name.to_owned(), hue };
         Self { bands: bands.map(band).into(), number: share }
@@ -168,16 +168,15 @@ impl Shades {
     }
 }
 
-/// A share as in a printed table, without its leading zero: `.94`, `1.15`, `.051`; what is below a thousandth
-/// has collapsed, however far.
+/// A share as in a printed table: `0.94`, `1.15`, `0.051`. Anything below a thousandth is a collapse,
+/// however far.
 pub(super) fn share(value: f64) -> String {
-    let text = match value {
-        v if v > 0.0 && v < 0.001 => return "<.001".to_owned(),
+    match value {
+        v if v > 0.0 && v < 0.001 => "<0.001".to_owned(),
         v if v < 0.00995 => digits(v, 1),
         v if v < 0.095 => digits(v, 2),
         v => format!("{v:.2}"),
-    };
-    text.strip_prefix('0').filter(|rest| rest.starts_with('.')).map_or(text.clone(), str::to_owned)
+    }
 }
 
 #[cfg(test)]
@@ -188,7 +187,7 @@ mod tests {
     fn shares_are_short_whatever_their_size() {
         assert_eq!(
             [0.938, 1.152, 1.0, 0.0512, 0.00621, 0.0004, 0.0].map(share),
-            [".94", "1.15", "1.00", ".051", ".006", "<.001", "0"]
+            ["0.94", "1.15", "1.00", "0.051", "0.006", "<0.001", "0"]
         );
     }
 
