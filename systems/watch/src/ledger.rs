@@ -286,7 +286,7 @@ impl Ledger {
         for record in recorded {
             let account = self.threads.get_mut(&record.thread).filter(|account| account.last.process == record.process);
             if let Some(known) = account.and_then(|account| account.recorded.as_mut()) {
-                (known.counts, known.times) = (record.counts, record.times);
+                (known.counts, known.times, known.part_work) = (record.counts, record.times, record.part_work);
             }
         }
     }
@@ -312,7 +312,6 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foregather_host::watched::page::ActivityCounts;
 
     fn reading(thread: ThreadId, state: TaskState, ran_ms: u64, queued_ms: u64) -> TaskReading {
         let (ran, queued) = (Nanos::from_ms(ran_ms), Nanos::from_ms(queued_ms));
@@ -320,19 +319,7 @@ mod tests {
     }
 
     fn recorded(thread: ThreadId, activity: ThreadActivity) -> RecordedThread {
-        RecordedThread {
-            process: 1,
-            thread,
-            creator: 0,
-            pool: String::new(),
-            activity,
-            since: Nanos::ZERO,
-            subject: 0,
-            holder: 0,
-            team: 2,
-            counts: ActivityCounts::default(),
-            times: ActivityTimes::default(),
-        }
+        RecordedThread { process: 1, thread, activity, team: 2, ..RecordedThread::default() }
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use crate::{EpisodeTally, Ledger, Observation, PythonLine, PythonLines, SampleTally, SampledFunction, ThreadAccount, TimeSplit};
 use foregather_host::cgroup::Throttling;
 use foregather_host::sched::SystemLoad;
-use foregather_host::watched::page::{ActivityCounts, ActivityTimes, Creations, RecordedThread, ThreadActivity};
+use foregather_host::watched::page::{ActivityCounts, ActivityTimes, Creations, KnownWork, RecordedThread, ThreadActivity};
 use foregather_host::watched::program::{ProgramFacts, SETTINGS};
 use foregather_host::watched::surroundings::Competitor;
 use foregather_host::watched::task::{SystemCall, TaskFacts, TaskReading, TaskState};
@@ -305,10 +305,11 @@ structures! {
     SampledFunction { name, library, is_runtime;; }
     TaskReading { process, thread, state, ran, queued, cpu, disk_faults, call;; }
     TaskFacts { name, allowed, preempted, slept;; }
-    RecordedThread { process, thread, creator, pool, activity, since, holder, team, counts, times; subject; }
+    RecordedThread { process, thread, creator, pool, activity, since, holder, team, counts, times, part_work; subject; }
     ActivityCounts {
         regions, region_ns, sized, parts, nested, locks, yields, episodes, lead_ns, waited_ns, members;;
     }
+    KnownWork { stretches, known, known_ns;; }
 }
 
 /// All times of a thread have the length of this type.

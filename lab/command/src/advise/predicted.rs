@@ -2,7 +2,7 @@
 //!
 //! The recorded run is simulated first. If the simulation misses its time, nothing is predicted. What
 //! `--check` measures later is kept by model, and widens the ranges of that model's predictions.
-use super::teams::{is_disturbed, recorded_work};
+use super::teams::{is_disturbed, is_exact, recorded_work};
 use crate::cli::Advise;
 use crate::exec;
 use foregather_bench::prices;
@@ -223,9 +223,9 @@ fn ways(
 }
 
 /// Simulates the run as it was. On an idle machine regions are charged with what they cost besides. Where
-/// threads waited for processors, looks do not tell work from spins exactly: for a policy that hardly spins,
-/// and under a quota or beside a busy program, the part that was work is the one with which the simulation
-/// takes as long as the run did.
+/// threads waited for processors, looks do not tell work from spins exactly. Unless threads have read their
+/// work themselves, it is fitted for a policy that hardly spins, and under a quota or background load: to the
+/// part with which the simulation takes as long as the run did.
 fn fitted(
     seen: &Observation,
     work: &mut RecordedWork,
@@ -238,7 +238,11 @@ fn fitted(
     if is_disturbed(seen) {
         let spins = work.teams.iter().any(|team| team.spins(work, machine, setting, HARDLY));
         let is_shared = machine.quota.is_some() || work.others.iter().any(|(used, _)| *used >= BUSY);
-        return if spins && !is_shared { Ok(base) } else { scaled(seen, work, machine, setting, base, may_go_on) };
+        return if is_exact(seen) || spins && !is_shared {
+            Ok(base)
+        } else {
+            scaled(seen, work, machine, setting, base, may_go_on)
+        };
     }
     if lacks == Nanos::ZERO {
         return Ok(base);

@@ -10,6 +10,8 @@ const OUTSIDE: f64 = 0.1;
 /// Parts that sleep for this part of their time wait for something that is not modelled.
 const SLEEPS: f64 = 0.1;
 
+/// Stretches of parts with a known processor time, at least.
+const KNOWN: u64 = 8;
 /// Readings of the clock by the preload library that a part of a region contains, and a gap between two.
 const IN_A_PART: f64 = 2.0;
 const IN_A_GAP: f64 = 3.0;
@@ -56,7 +58,8 @@ fn team_of(seen: &Observation, leader: &ThreadAccount, clock_ns: f64) -> Result<
         let lock = member.during(ThreadActivity::Lock).total();
         slept += during.device + lock;
         spent += during.total() + lock;
-        let part = Nanos(recorded_of(member, ThreadActivity::Part, during).ran.0 / counts(member).parts.max(1));
+        let ran = exact_work(member).unwrap_or_else(|| recorded_of(member, ThreadActivity::Part, during).ran);
+        let part = Nanos(ran.0 / counts(member).parts.max(1));
         parts.push((part - readings(IN_A_PART)).max(Nanos(1)));
     }
     if slept.0 as f64 > spent.0 as f64 * SLEEPS {
@@ -71,6 +74,19 @@ fn team_of(seen: &Observation, leader: &ThreadAccount, clock_ns: f64) -> Result<
     let ran = members.iter().fold(Nanos::ZERO, |sum, member| sum + member.total.ran);
     let (gap, asleep) = (Nanos(own.ran.0 / regions) - readings(IN_A_GAP), own.asleep + own.device);
     Ok((TeamWork { process, regions, barriers, gap, parts, spread, asleep, overhead: Nanos::ZERO, ran }, ran))
+}
+
+/// The processor time of a thread's parts, if the thread itself has read most of it.
+fn exact_work(account: &ThreadAccount) -> Option<Nanos> {
+    let work = account.recorded.as_ref()?.part_work;
+    let is_known = work.known >= KNOWN && 2 * work.known >= work.stretches;
+    is_known.then(|| Nanos((work.known_ns as f64 / work.known as f64 * work.stretches as f64) as u64))
+}
+
+/// Returns whether the work of all members of teams is known without looks.
+pub(super) fn is_exact(seen: &Observation) -> bool {
+    let has_parts = |account: &&ThreadAccount| account.recorded.as_ref().is_some_and(|record| record.counts.parts > 0);
+    seen.ledger.threads.values().filter(has_parts).all(|account| exact_work(account).is_some())
 }
 
 /// Looks end a moment before the program does, and what the threads recorded does not: so looks say only
@@ -108,7 +124,7 @@ fn spread(seen: &Observation, parts: &[Nanos], barriers: u32, waited_ns: f64) ->
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use foregather_host::watched::page::RecordedThread;
+    use foregather_host::watched::page::{KnownWork, RecordedThread};
     use foregather_host::watched::program::ProgramFacts;
     use foregather_host::watched::task::{TaskFacts, TaskReading, TaskState};
 
@@ -159,6 +175,20 @@ pub(super) mod tests {
         assert_eq!((team.regions, team.barriers, team.parts.len(), team.spread), (100, 1, 2, Nanos::ZERO));
         assert!(is_near(team.gap, 4_000) && team.parts.iter().all(|part| is_near(*part, 6_000)), "{team:?}");
         assert!(!is_disturbed(&seen) && recorded_work(&Observation::default(), 30.0).is_err());
+    }
+
+    #[test]
+    fn work_that_threads_have_read_counts_more_than_looks() {
+        let mut seen = spinning();
+        assert!(!is_exact(&seen));
+        for account in seen.ledger.threads.values_mut() {
+            account.recorded.as_mut().unwrap().part_work = KnownWork { stretches: 100, known: 60, known_ns: 60 * 2_000_000 };
+        }
+        let parts = recorded_work(&seen, 30.0).unwrap().teams[0].parts.clone();
+        assert!(is_exact(&seen) && parts.iter().all(|part| is_near(*part, 2_000)), "{parts:?}");
+        let worker = seen.ledger.threads.get_mut(&2).unwrap().recorded.as_mut().unwrap();
+        worker.part_work.known = 49;
+        assert!(!is_exact(&seen), "less than half is known");
     }
 
     #[test]

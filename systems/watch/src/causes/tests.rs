@@ -49,12 +49,10 @@ fn record(of: &PlantedThread) -> Option<RecordedThread> {
         creator: of.creator,
         pool: of.pool.to_owned(),
         activity: of.activity?,
-        since: Nanos::ZERO,
-        subject: 0,
-        holder: 0,
         team: 2,
         counts: of.counts,
         times,
+        ..RecordedThread::default()
     })
 }
 

@@ -6,6 +6,7 @@
 //! samples of the code that threads execute.
 mod ring;
 mod samples;
+mod work;
 
 pub use samples::{RecordedSample, SampleRecord, SamplingState, Withdrawal};
 
@@ -18,6 +19,7 @@ use rustix::fd::OwnedFd;
 use rustix::time::{ClockId, clock_gettime};
 use samples::SamplingWords;
 use std::path::Path;
+use work::PartWork;
 
 /// The variable that names the page to the preload library.
 pub const VARIABLE: &str = "FOREGATHER_WATCH_PAGE";
@@ -112,6 +114,7 @@ pub struct ThreadSlot {
     has_exited: AtomicU32,
     /// How long it did what, up to `since`.
     times: [AtomicU64; ThreadActivity::ALL.len()],
+    part_work: PartWork,
     /// Only this thread writes them.
     pub counts: ThreadCounts,
 }
@@ -142,6 +145,19 @@ pub struct RecordedThread {
     pub counts: ActivityCounts,
     /// How long it did what, up to this reading.
     pub times: ActivityTimes,
+    /// The processor time of its parts of regions.
+    pub part_work: KnownWork,
+}
+
+/// The processor time of a thread's parts, as far as it is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KnownWork {
+    /// Stretches of parts between two barriers.
+    pub stretches: u64,
+    /// Those with a known processor time.
+    pub known: u64,
+    /// That time, in nanoseconds.
+    pub known_ns: u64,
 }
 
 /// A copy of [`ThreadCounts`].
@@ -180,7 +196,7 @@ struct PageLayout {
 
 // SAFETY: the type is `repr(C)` and all its fields are atomics or made of them.
 unsafe impl SharedLayout for PageLayout {
-    const MAGIC: u64 = 0xf0e6_a7e5_0000_0002;
+    const MAGIC: u64 = 0xf0e6_a7e5_0000_0003;
 
     fn magic(&self) -> &AtomicU64 {
         &self.magic
@@ -257,6 +273,7 @@ impl WatchPage {
         slot.since.store(now().0, Relaxed);
         slot.process.store(process, Relaxed);
         slot.counts.all().into_iter().chain(&slot.times).for_each(|sum| sum.store(0, Relaxed));
+        slot.part_work.reset();
         slot.thread.store(thread, Release);
         Some(slot)
     }
@@ -370,6 +387,7 @@ impl WatchPage {
                 members,
             },
             times,
+            part_work: slot.part_work.read(),
         }
     }
 
@@ -407,6 +425,9 @@ impl ThreadSlot {
         self.spend(self.activity.load(Relaxed), now);
         self.subject.store(subject, Relaxed);
         self.activity.store(activity, Relaxed);
+        if activity == ThreadActivity::Part as u32 {
+            self.part_work.begin();
+        }
     }
 
     /// Begins a part of a region. A worker that arrived at the end of the leader's region before was idle
@@ -429,6 +450,9 @@ impl ThreadSlot {
         let since = Nanos(self.since.load(Relaxed));
         if let Some(time) = self.times.get(activity as usize) {
             Self::add(time, (now - since).0);
+        }
+        if activity == ThreadActivity::Part as u32 {
+            self.part_work.end(now - since);
         }
         self.since.store(now.0, Relaxed);
     }
