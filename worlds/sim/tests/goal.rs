@@ -124,13 +124,13 @@ fn ranks_that_wait_for_ever_are_named_with_their_circle() {
     for (text, expected) in [
         (
             circle.as_str(),
-            "rank 0: waits forever: operation 0 receives from rank 2, tag 0, and no such message is sent; 6 operations never end; 2 other ranks wait, too; rank 0 waits for 2 waits for 1 waits for 0",
+            "rank 0: waits forever: operation 0 receives from rank 2, tag 0, and no matching message has been sent; 6 operations never complete; 2 more ranks wait; cycle: rank 0 -> 2 -> 1 -> 0",
         ),
         (
             long,
-            "rank 0: waits forever: operation 0 sends 70000 bytes to rank 1, tag 0, which never receives them; 1 operations never end",
+            "rank 0: waits forever: operation 0 sends 70000 bytes to rank 1, tag 0, which never receives them; 1 operation never completes",
         ),
-        (within, "rank 0: its operations wait for each other: operation 1 waits for 2 waits for 1"),
+        (within, "rank 0: its operations wait for each other: operation 1 -> 2 -> 1"),
     ] {
         for network in [OURS, THEIRS] {
             assert_eq!(run(text, network).unwrap_err().to_string(), expected);

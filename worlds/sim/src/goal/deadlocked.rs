@@ -1,4 +1,4 @@
-//! Ranks that wait forever: which, for what, and the circle in which they wait.
+//! Ranks that wait forever: which, for what, and the cycle in which they wait.
 use super::error::{GoalError, GoalPlace};
 use super::format::ANY;
 use super::simulation::Simulation;
@@ -28,13 +28,14 @@ pub(super) fn check(simulation: &mut Simulation) -> Result<(), GoalError> {
         EndlessWait::For(_, why) => why,
     };
     let (ranks, left) = (blocked.len(), all - over);
+    let left = if left == 1 { "1 operation never completes".to_owned() } else { format!("{left} operations never complete") };
     let others = match ranks {
         1 => String::new(),
-        2 => "; another rank waits, too".to_owned(),
-        _ => format!("; {} other ranks wait, too", ranks - 1),
+        2 => "; 1 more rank waits".to_owned(),
+        _ => format!("; {} more ranks wait", ranks - 1),
     };
-    let circle = circle(&blocked, first).map_or_else(String::new, |circle| format!("; {circle}"));
-    let what = format!("waits forever: {why}; {left} operations never end{others}{circle}");
+    let cycle = cycle(&blocked, first).map_or_else(String::new, |cycle| format!("; cycle: {cycle}"));
+    let what = format!("waits forever: {why}; {left}{others}{cycle}");
     Err(GoalError::new(GoalPlace::Rank(first), what))
 }
 
@@ -45,8 +46,8 @@ fn waiting_ranks(simulation: &mut Simulation) -> Result<BTreeMap<Rank, EndlessWa
         if let Some(receive) = queue.slots().next().map(|slot| simulation.flights[slot as usize]) {
             let from = if receive.peer == ANY { "any rank".to_owned() } else { format!("rank {}", receive.peer) };
             let any = |tag: u32| if tag == ANY { "any tag".to_owned() } else { format!("tag {tag}") };
-            let why =
-                format!("operation {} receives from {from}, {}, and no such message is sent", receive.number, any(receive.tag));
+            let (number, tag) = (receive.number, any(receive.tag));
+            let why = format!("operation {number} receives from {from}, {tag}, and no matching message has been sent");
             blocked.insert(rank, EndlessWait::For(Some(receive.peer).filter(|&peer| peer != ANY), why));
         }
     }
@@ -73,7 +74,7 @@ fn waiting_ranks(simulation: &mut Simulation) -> Result<BTreeMap<Rank, EndlessWa
     Ok(blocked)
 }
 
-/// A circle of dependencies within a rank.
+/// Returns a cycle of dependencies within a rank, as an error message.
 fn within(simulation: &mut Simulation, rank: Rank) -> Result<Option<String>, GoalError> {
     let trace = &mut simulation.trace;
     let left: Vec<u32> = (0..trace.operations_of(rank)).filter(|&number| trace.is_waiting(rank, number)).collect();
@@ -98,8 +99,8 @@ fn within(simulation: &mut Simulation, rank: Rank) -> Result<Option<String>, Goa
     }
 }
 
-/// The circle of ranks to which the waits of `first` lead.
-fn circle(blocked: &BTreeMap<Rank, EndlessWait>, first: Rank) -> Option<String> {
+/// Returns the cycle of ranks to which the waits of `first` lead.
+fn cycle(blocked: &BTreeMap<Rank, EndlessWait>, first: Rank) -> Option<String> {
     let mut path = vec![first];
     loop {
         let Some(EndlessWait::For(Some(next), _)) = blocked.get(&path[path.len() - 1]) else { return None };
@@ -110,14 +111,14 @@ fn circle(blocked: &BTreeMap<Rank, EndlessWait>, first: Rank) -> Option<String> 
     }
 }
 
-/// The most members of a circle that are named.
+/// The maximum number of members of a cycle that an error names.
 const NAMED: usize = 8;
 
-fn chain(circle: &[u32], what: &str) -> String {
-    let mut names: Vec<String> = circle.iter().take(NAMED).map(u32::to_string).collect();
-    if circle.len() > NAMED {
-        names.push(format!("... ({} in all)", circle.len()));
+fn chain(cycle: &[u32], what: &str) -> String {
+    let mut names: Vec<String> = cycle.iter().take(NAMED).map(u32::to_string).collect();
+    if cycle.len() > NAMED {
+        names.push(format!("... ({} in all)", cycle.len()));
     }
-    names.push(circle[0].to_string());
-    format!("{what} {}", names.join(" waits for "))
+    names.push(cycle[0].to_string());
+    format!("{what} {}", names.join(" -> "))
 }
