@@ -1,4 +1,4 @@
-//! `advise --check`: the program as it is and with the first two cures, in turn.
+//! `advise --check`: the program as it is and with the first two fixes, in random order.
 use super::predicted::{self, PredictedWay};
 use super::{Advice, print, text};
 use crate::cli::{Advise, Cli, Format};

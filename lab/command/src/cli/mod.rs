@@ -14,20 +14,23 @@ use std::path::{Path, PathBuf};
 /// How results are printed on standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// Aligned columns, to be read on a terminal.
+    /// Aligned columns for a terminal.
     Table,
-    /// The whole document, by its schema.
+    /// The whole document; results.schema.json in the sources describes it.
     Json,
     /// Rows, for spreadsheets.
     Csv,
 }
 
-/// Makes parallel programs wait well: measures this machine, simulates others, reproduces the papers.
+/// Keeps parallel programs fast on shared machines: measures this machine, simulates others, reproduces five
+/// papers.
 #[derive(Debug, Parser)]
 #[command(name = "foregather", version, arg_required_else_help = true)]
-#[command(after_help = "Exit codes: 0 well, 1 a check failed, 2 usage or bad input, 3 this machine cannot, 130 interrupted.")]
+#[command(
+    after_help = "Exit codes: 0 success, 1 a check failed, 2 bad usage or input, 3 not possible on this machine, 130 interrupted."
+)]
 pub struct Cli {
-    /// How to print results; standard error has progress and warnings.
+    /// Output format of results; progress and warnings go to standard error.
     #[arg(long, global = true, value_enum, default_value = "table")]
     pub format: Format,
     /// Writes no progress to standard error.
@@ -62,18 +65,17 @@ pub enum Verb {
     #[command(after_help = "Example: foregather demo --output /tmp/tour.html\n\
                             Example: foregather demo --turns 21")]
     Demo {
-        /// How often each way has its turn, in alternating order; 7 times if not given. More turns take
-        /// longer.
+        /// Number of interleaved runs of each runtime (default: 7).
         #[arg(long, value_parser = clap::value_parser!(u32).range(2..=1_000))]
         turns: Option<u32>,
-        /// Where the page goes; its data goes beside it, ending in .results.json.
+        /// Output file of the page; the data is saved next to it as *.results.json.
         #[arg(short, long, default_value = "foregather-report.html")]
         output: PathBuf,
     },
-    /// What this machine has, what it lacks, and how to get that.
+    /// Reports what this machine supports, what is missing, and how to install it.
     #[command(after_help = "Example: foregather doctor --format json")]
     Doctor {
-        /// Also lists the peers that benchmarks compare with, and what is missing of them.
+        /// Also lists the libraries that the benchmarks compare with, and which are missing.
         #[arg(long)]
         peers: bool,
     },
@@ -86,8 +88,8 @@ pub enum Verb {
         #[arg(short, long, global = true)]
         output: Option<PathBuf>,
     },
-    /// Simulates machines that are not at hand, by a plan or a job that is described here: processors that
-    /// threads share, schedulers, waiting policies.
+    /// Simulates machines that you do not have, from a plan file or from flags: shared processors,
+    /// schedulers, waiting policies.
     #[command(after_help = "Example: foregather simulate --threads 10 --cpus 4,8 --compute 50us --hogs 1\n\
                             Example: foregather simulate --threads 10 --new my-plan.toml && foregather simulate my-plan.toml\n\
                             Example: foregather simulate fig3\n\
@@ -96,30 +98,30 @@ pub enum Verb {
                             Example: foregather simulate fig5 --set job.app.threads=8 --format csv --output fig5.json\n\n\
                             plans/README.md in the sources lists every key of a plan.")]
     Simulate(Box<Simulate>),
-    /// Tries the claims of a paper on this machine and says which hold.
+    /// Tests the claims of a paper on this machine and reports a verdict for each.
     #[command(after_help = "Example: foregather reproduce guignon2000 --format json")]
     Reproduce(Reproduce),
-    /// Makes one self-contained HTML page of result files.
+    /// Makes one self-contained HTML page from result files.
     #[command(after_help = "Example: foregather report waits.json barriers.json -o report.html")]
     Report {
         /// Files that `--output` of the other verbs wrote.
         #[arg(required = true)]
         results: Vec<PathBuf>,
-        /// Where the page goes.
+        /// Output file of the page.
         #[arg(short, long, default_value = "foregather-report.html")]
         output: PathBuf,
-        /// Also writes each figure to this folder, as a file of its own (SVG).
+        /// Also writes each figure to this folder as an SVG file.
         #[arg(long)]
         figures: Option<PathBuf>,
     },
-    /// The ratios of two result files, each with its uncertainty.
+    /// Compares two result files: ratios with confidence intervals.
     #[command(after_help = "Example: foregather compare before.json after.json --check")]
     Compare {
-        /// The results to compare with.
+        /// Baseline results.
         before: PathBuf,
-        /// The results that are compared.
+        /// New results.
         after: PathBuf,
-        /// End with 1 if anything became slower.
+        /// Exits with status 1 if anything became slower.
         #[arg(long)]
         check: bool,
     },
@@ -128,48 +130,48 @@ pub enum Verb {
     #[command(after_help = "Example: foregather exec -- python3 train.py\n\
                             Example: foregather exec --compare 5 --output fit.json -- python3 train.py && foregather report fit.json\n\
                             Example: foregather exec --auto -- python3 train.py\n\n\
-                            The libraries go before the program's own, so they serve programs linked with libgomp and wheels that bring \
-                            theirs. A program that needs an OpenMP name which this runtime lacks keeps its own, and that is said.\n\
-                            FOREGATHER=off changes nothing. Exit code and signals are the program's; 127: there is none, 126: it cannot be \
-                            started.")]
+                            The libraries are loaded before the program's own, so they also replace libgomp and the runtimes in Python wheels. \
+                            If the program needs an OpenMP symbol that this runtime lacks, it keeps its own runtime, and a message says so.\n\
+                            With FOREGATHER=off the program runs unchanged. The exit code and signals are the program's; 127 if it is not \
+                            found, 126 if it cannot be started.")]
     Exec(Exec),
-    /// Watches one program and says why its threads wait, and what mends that: the program as it is, or
-    /// one that runs.
+    /// Watches one unmodified program, new or already running, and reports why its threads wait and what
+    /// would help.
     #[command(after_help = "Example: foregather advise -- python3 train.py\n\
                             Example: foregather advise --check --repeatable -- ./solve input.dat\n\
                             Example: foregather advise --pid 4711 --for 10s\n\
                             Example: foregather advise --save seen.json -- ./solve && foregather advise --from seen.json --on 64 --quota 8\n\
                             Example: python -m foregather.advise train.py\n\n\
-                            Needs no rights but those of the same user. The advice goes to standard error; output and exit code are the \
-                            program's (128 and the number of the signal that killed it). Ctrl-C prints what was seen so far.")]
+                            Needs no privileges beyond running as the same user. The advice goes to standard error; output and exit code are \
+                            the program's (128 + N if signal N killed it). Ctrl-C prints the observations so far.")]
     Advise(Advise),
-    /// Shows, as it changes, which processes wait for processors and for each other, or what the threads of
-    /// one process do and wait for.
+    /// Shows live which processes wait for processors and for each other, or what the threads of one process
+    /// do and wait for.
     #[command(after_help = "Example: foregather top\n\
                             Example: foregather top 4711 --every 500ms\n\
                             Example: foregather top --once --format json\n\n\
                             Keys: arrows select, Enter shows the threads of a process, Esc goes back, s sorts by the next column, q exits. \
-                            It needs no rights; what other users' processes wait for is not readable without them.")]
+                            It needs no privileges; without them it cannot read what other users' processes wait for.")]
     Top(Top),
-    /// Watches a job and says which rank waits for which, and why that does not end: an MPI program, ranks of
-    /// `run`, or threads.
+    /// Watches a job and reports which rank waits for which and why it hangs: an MPI program, ranks of `run`,
+    /// or threads.
     #[command(after_help = "Example: foregather hang -- mpiexec -n 4 ./solve input.dat\n\
                             Example: foregather hang --job $(pgrep -o mpiexec)\n\
                             Example: kill -USR1 $(pgrep -of 'foregather hang')\n\n\
                             Prints a table of ranks and a sentence to standard error when the job makes no progress for 10 s, and on \
-                            SIGUSR1. The word `deadlock` or `dead rank` comes only if ranks cannot get on, whatever the others do. Output \
-                            and exit code are the program's. --job looks for 10 s, and exits with 1 if the job hangs.")]
+                            SIGUSR1. `deadlock` and `dead rank` appear only if ranks cannot make progress whatever the others do. Output \
+                            and exit code are the program's. --job watches for 10 s (or --after) and exits with 1 if the job hangs.")]
     Hang(Hang),
-    /// Starts a program as the ranks of a job, which find each other and end together.
+    /// Starts a program as the ranks of a job; the ranks connect to each other and exit together.
     #[command(after_help = "Example: foregather run -n 4 -- ./my-program its arguments\n\
                             Example: foregather run --hosts hosts.txt --fabric ofi:tcp -- ./my-program\n\n\
-                            A file of hosts has a line each: name [slots=N] [address=A], or name:N. The program needs no launcher of \
-                            ours: it runs as well under mpiexec, mpirun, srun and prterun.\n\
-                            It exits as the first rank that failed: with its code, or 128 and the number of the signal that killed it. \
-                            Ctrl-C gives ranks SIGINT, then SIGTERM, then SIGKILL; SIGUSR1 and SIGUSR2 are passed on.")]
+                            The hosts file has one line per host: name [slots=N] [address=A], or name:N. The program needs no launcher of \
+                            ours: it also runs under mpiexec, mpirun, srun and prterun.\n\
+                            `run` exits with the code of the first rank that failed, or with 128 + N if signal N killed it. \
+                            Ctrl-C sends SIGINT to the ranks, then SIGTERM, then SIGKILL; SIGUSR1 and SIGUSR2 are passed on.")]
     Run(RunOptions),
-    /// Runs one of five programs on shared memory that its ranks do not have, proves its result, and says
-    /// where the time went.
+    /// Runs one of five programs on distributed shared memory, checks its result, and reports where the time
+    /// went.
     #[command(after_help = "Example: foregather app sor --ranks 1,2\n\
                             Example: foregather app tsp --unit 4096 --explain sharing\n\
                             Example: foregather app lu --class paper --ranks 1,2 --repeat 5 --output lu.json && foregather report lu.json\n\
@@ -251,43 +253,43 @@ pub fn demo_results(page: &Path) -> PathBuf {
 #[group(skip)]
 #[command(group = clap::ArgGroup::new("shown").args(["compare", "stats"]))]
 pub struct Exec {
-    /// The library to load first, and no other; those beside this command if not given.
+    /// Preloads only this library (default: the libraries next to this command).
     #[arg(long)]
     pub library: Option<PathBuf>,
-    /// Also this project's BLAS, which rounds otherwise than that of the program.
+    /// Also preloads this project's BLAS; its rounding may differ from the program's BLAS.
     #[arg(long, conflicts_with = "library")]
     pub blas: bool,
     /// Watches the program as `advise` does, and prints the same page when it exits: where the time of its
-    /// threads went. With `--output`, or `--format json`, each process's regions and the counters of the
-    /// waiting policy, too.
+    /// threads went. With `--output` or `--format json`, it also includes each process's regions and the
+    /// counters of the waiting policy.
     #[arg(long)]
     pub stats: bool,
-    /// Runs the program as it is, and learns from that: the first run watches it as `advise` does, later runs
-    /// compare a cure with the program as it is, a run each, and once it is known to help they use it. A line
-    /// says what was applied. Only cures that keep the bits of results are taken.
+    /// Learns from run to run: the first run is watched as with `advise`; later runs alternate between a fix
+    /// and the unmodified program; once the fix is known to help, it is always used. A line reports what was
+    /// applied. Only fixes that leave results bit-identical are used.
     #[arg(long, conflicts_with_all = ["compare", "stats", "library", "blas", "output"])]
     pub auto: bool,
-    /// Also takes cures that may change rounding: other numbers of threads, and this project's runtime.
+    /// Also allows fixes that may change rounding: other numbers of threads, and this project's runtime.
     #[arg(long, requires = "auto")]
     pub allow_rounding: bool,
-    /// Removes what `--auto` keeps for this program, and does not run it.
+    /// Removes the data that `--auto` has saved for this program, and does not run it.
     #[arg(long, conflicts_with_all = ["compare", "stats", "library", "blas", "output"])]
     pub forget: bool,
-    /// Runs the program with and without the libraries, this often each, in random order, and says how many
-    /// times as fast it is with them. The program reads nothing, and must print the same each time.
-    /// Ctrl-C keeps the pairs that are complete.
+    /// Runs the program this many times with and without the libraries, in random order, and reports the
+    /// speedup. The program has no standard input and must print the same output each time. Ctrl-C keeps the
+    /// complete pairs.
     #[arg(long, value_name = "PAIRS", value_parser = clap::value_parser!(u32).range(2..=1_000))]
     pub compare: Option<u32>,
-    /// Whether the program must print the same each time.
+    /// Whether the program must print the same output each time.
     #[arg(long, value_name = "on|off", default_value = "on", requires = "compare", action = clap::ArgAction::Set, value_parser = on_or_off)]
     pub same_output: bool,
-    /// What it is called in the comparison; its command line if not given.
+    /// Name of the program in the comparison (default: its command line).
     #[arg(long, requires = "compare")]
     pub name: Option<String>,
-    /// Seconds after which a run of the comparison has failed, and is ended with the processes of its group.
+    /// Time limit of a run in seconds; then its process group is killed and the run counts as failed.
     #[arg(long, default_value_t = 600, requires = "compare", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub limit: u32,
-    /// Also writes the comparison, or what `--stats` saw, to this file.
+    /// Also writes the comparison, or the data of `--stats`, to this file.
     #[arg(short, long, requires = "shown")]
     pub output: Option<PathBuf>,
     /// The program and its arguments.
@@ -298,13 +300,13 @@ pub struct Exec {
 /// Options of `top`.
 #[derive(Args, Clone, Debug)]
 pub struct Top {
-    /// Shows the threads of this process; all processes if not given.
+    /// Shows the threads of this process (default: all processes).
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub pid: Option<u32>,
     /// Prints one table and exits.
     #[arg(long)]
     pub once: bool,
-    /// The time between two looks, such as 1s or 500ms. It is longer if looking at all threads would take
+    /// The interval between two samples, such as 1s or 500ms. It is longer if sampling all threads would take
     /// more than a tenth of one processor.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span)]
     pub every: Nanos,
@@ -313,22 +315,22 @@ pub struct Top {
 /// Options of `hang`.
 #[derive(Args, Clone, Debug)]
 pub struct Hang {
-    /// Looks at the job of this process, a launcher or a rank, instead of starting a program.
+    /// Watches the job of the process with this PID, a launcher or a rank, instead of starting a program.
     #[arg(long, value_name = "PID", conflicts_with_all = ["program", "library", "no_preload", "threads", "stop"], required_unless_present = "program", value_parser = clap::value_parser!(u32).range(1..))]
     pub job: Option<u32>,
-    /// After so long without progress the table is printed, such as 1s or 500ms; 10s if not given.
+    /// Prints the table after this time without progress, such as 1s or 500ms (default: 10s).
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub after: Option<Nanos>,
-    /// The preload library that notes calls of MPI; the one beside this command if not given.
+    /// The preload library that records MPI calls (default: the one next to this command).
     #[arg(long)]
     pub library: Option<PathBuf>,
     /// Also records what threads wait for, as `advise` does.
     #[arg(long)]
     pub threads: bool,
-    /// Ends the job when ranks cannot get on, with exit code 1.
+    /// Ends the job when ranks are stuck, and exits with code 1.
     #[arg(long)]
     pub stop: bool,
-    /// Looks by /proc alone and loads no library into the program.
+    /// Only reads /proc; preloads no library.
     #[arg(long, conflicts_with_all = ["library", "threads"])]
     pub no_preload: bool,
     /// The program and its arguments, such as `mpiexec -n 4 ./solve`.
@@ -339,49 +341,48 @@ pub struct Hang {
 /// Options of `advise`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Advise {
-    /// Watches the process of this number, and those that it has started, instead of starting a program.
+    /// Watches the process with this PID and its children instead of starting a program.
     #[arg(long, conflicts_with_all = ["program", "library"], required_unless_present_any = ["program", "from"], value_parser = clap::value_parser!(u32).range(1..))]
     pub pid: Option<u32>,
-    /// Watches for this time, such as 10s or 500ms; until the program exits if not given.
+    /// Watches for this time, such as 10s or 500ms (default: until the program exits).
     #[arg(long = "for", value_name = "TIME", value_parser = span)]
     pub span: Option<Nanos>,
-    /// The preload library that records barriers; the one beside this command if not given.
+    /// The preload library that records barriers (default: the one next to this command).
     #[arg(long)]
     pub library: Option<PathBuf>,
-    /// Watches by /proc alone and loads no library into the program.
+    /// Only reads /proc; preloads no library.
     #[arg(long, conflicts_with = "library")]
     pub no_preload: bool,
-    /// Also samples which functions the threads execute, about a hundred times a second of processor time, by
-    /// a timer and a signal of each thread.
+    /// Also samples which functions the threads execute, about 100 times per second of CPU time, with a timer
+    /// and a signal for each thread.
     #[arg(long, conflicts_with_all = ["no_preload", "pid"])]
     pub sample: bool,
-    /// Reads in the end which lines of Python were executed: a file of `python -m foregather.advise`.
+    /// Reads at the end which Python lines were executed, from a file of `python -m foregather.advise`.
     #[arg(long, hide = true)]
     pub python_lines: Option<PathBuf>,
     /// Also writes the advice to this file, as JSON.
     #[arg(short, long)]
     pub output: Option<PathBuf>,
-    /// Also writes what was seen to this file, to be judged elsewhere by --from. The program's arguments are
-    /// left out, and of its variables only settings of threads are kept.
+    /// Saves the observations to this file for later analysis with --from. The program's arguments are left
+    /// out, and only the environment variables that configure threads are saved.
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
-    /// Keeps the program's arguments in the file of --save.
+    /// Includes the program's arguments in the file of --save.
     #[arg(long, requires = "save")]
     pub with_arguments: bool,
-    /// Judges what --save wrote, here or on another machine, instead of a program.
+    /// Analyses a file written by --save, on this or another machine, instead of running a program.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["program", "pid", "span", "library", "no_preload", "sample", "check", "save"])]
     pub from: Option<PathBuf>,
-    /// Prints how long the program would take with other numbers of threads and other ways to wait, as a
-    /// table.
+    /// Prints a table of predicted run times with other numbers of threads and other waiting policies.
     #[arg(long, conflicts_with_all = ["pid", "no_preload"])]
     pub predict: bool,
     /// Predicts for a machine with this many processors.
     #[arg(long, value_name = "PROCESSORS", requires = "from", value_parser = clap::value_parser!(u32).range(1..=1_024))]
     pub on: Option<u32>,
-    /// Predicts for a quota of this many processors' worth of time.
+    /// Predicts for a CPU quota of this many processors.
     #[arg(long, value_name = "PROCESSORS", requires = "from", value_parser = processors)]
     pub quota: Option<f64>,
-    /// Whether and how cures are tried.
+    /// Whether and how fixes are tried.
     #[command(flatten)]
     pub check: CheckOptions,
     /// The program and its arguments.
@@ -392,20 +393,20 @@ pub struct Advise {
 /// Options of `advise --check`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct CheckOptions {
-    /// Then runs the program as it is and with the first two cures, in turn, and says how many times as fast
-    /// it is with each, and whether it puts out the same. Asks before, unless --repeatable is given.
+    /// Afterwards runs the program without and with the first two fixes, in random order, and reports the
+    /// speedups and whether the output is the same. Asks first, unless --repeatable is given.
     #[arg(long, conflicts_with = "pid")]
     pub check: bool,
-    /// The program may run many times: nothing that it does is lost or spoilt by that.
+    /// Confirms that it is safe to run the program several times.
     #[arg(long, requires = "check")]
     pub repeatable: bool,
-    /// Runs of each kind.
+    /// Number of runs without and with each fix.
     #[arg(long, value_name = "RUNS", requires = "check", default_value_t = 5, value_parser = clap::value_parser!(u32).range(5..=1_000))]
     pub runs: u32,
-    /// A file that the program writes, compared like what it prints. May be given more than once.
+    /// A file that the program writes, compared like its output. Can be given more than once.
     #[arg(long, value_name = "FILE", requires = "check")]
     pub result: Vec<PathBuf>,
-    /// Runs the program each time in a fresh copy of the working directory.
+    /// Runs the program each time in a new copy of the working directory.
     #[arg(long, requires = "check")]
     pub in_copy: bool,
 }
@@ -430,20 +431,20 @@ fn processors(text: &str) -> Result<f64, String> {
 /// Options of `run`.
 #[derive(Args, Clone, Debug)]
 pub struct RunOptions {
-    /// How many ranks; as many as the hosts have slots if not given.
+    /// Number of ranks (default: the number of slots of all hosts).
     #[arg(short = 'n', long = "ranks", value_parser = clap::value_parser!(u32).range(1..=4_096))]
     pub ranks: Option<u32>,
-    /// How ranks send messages: `shm` (on one host), `ofi` or `ofi:PROVIDER` (libfabric). Chosen if not
-    /// given.
+    /// How ranks send messages: `shm` (on one host), `ofi` or `ofi:PROVIDER` (libfabric). Default: chosen
+    /// automatically.
     #[arg(long, value_parser = fabric)]
     pub fabric: Option<String>,
-    /// The file that names the hosts on which ranks run.
+    /// The hosts file: the hosts on which ranks run.
     #[arg(long)]
     pub hosts: Option<PathBuf>,
-    /// The command that gets to another host; it is given the host's name and `sh`.
+    /// The command that starts ranks on other hosts; it is called with the host name and `sh`.
     #[arg(long, default_value = "ssh")]
     pub rsh: String,
-    /// Prints the ranks' output as it is, without the rank before each line.
+    /// Prints the ranks' output without the rank before each line.
     #[arg(long)]
     pub no_prefix: bool,
     /// The program and its arguments.
@@ -462,7 +463,7 @@ fn on_or_off(text: &str) -> Result<bool, String> {
 /// Options of `reproduce`.
 #[derive(Args, Clone, Debug)]
 pub struct Reproduce {
-    /// The paper's short name; all papers without it.
+    /// Short name of the paper, such as guignon2000 (default: all papers).
     pub paper: Option<String>,
     /// Only the claims of one experiment.
     pub figure: Option<String>,
@@ -473,11 +474,12 @@ pub struct Reproduce {
     /// Feitelson 2002.
     #[arg(long)]
     pub full: bool,
-    /// Runs the programs of Itzkovitz & Schuster 1999 here, writes their journals to this file, and judges by
-    /// them instead of by the shipped ones. On an unusable machine the verdicts are withheld.
+    /// Runs the programs of Itzkovitz & Schuster 1999 here, writes their journals to this file, and uses them
+    /// instead of the shipped ones. If the machine is too noisy, no verdicts are given.
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
-    /// Ends with 1 if a claim does not hold here.
+    /// Exits with status 1 if a claim differs unexpectedly, 3 if the machine is too noisy. (Even without this
+    /// option the status is 1 if a claim holds that was expected to differ.)
     #[arg(long)]
     pub check: bool,
 }
@@ -488,48 +490,47 @@ pub struct App {
     /// The program to run.
     #[arg(value_enum)]
     pub name: AppName,
-    /// The number of ranks: one number or several, separated by commas, whose times are compared. 2 if not
-    /// given.
+    /// Number of ranks: one number, or several separated by commas, whose times are compared (default: 2).
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=64))]
     pub ranks: Vec<u32>,
     /// Threads of each rank.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub threads: u32,
-    /// The program's input: see below.
+    /// The program's input; see Classes below.
     #[arg(long, default_value = "small")]
     pub class: String,
-    /// What ranks are, and how they send messages: `shm`, `ofi` or `ofi:PROVIDER` for processes (`shm` if not
-    /// given), `threads` for threads of one process.
+    /// Ranks and transport: `shm` (the default), `ofi` or `ofi:PROVIDER` for processes, `threads` for threads
+    /// of one process.
     #[arg(long, value_parser = app_fabric)]
     pub fabric: Option<String>,
-    /// How pages are protected; the better way that this machine has, if not given.
+    /// How pages are protected (default: the best method available).
     #[arg(long, value_parser = ["userfaultfd", "userfaultfd-thread", "mprotect"])]
     pub backend: Option<String>,
-    /// How servers and threads wait; the policy that adapts, if not given.
+    /// Waiting policy of the memory servers and of threads (default: adaptive).
     #[arg(long)]
     pub policy: Option<String>,
-    /// water: this number of molecules is shared as one (the paper's chunking level).
+    /// water: number of molecules per sharing unit (the paper's chunking level).
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(1..=512))]
     pub chunk: Option<u32>,
-    /// tsp: this number of bytes of the pool of tours is shared as one; 148 are a tour.
+    /// tsp: size in bytes of a sharing unit of the tour pool; a tour has 148 bytes.
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(4..=65_536))]
     pub unit: Option<u32>,
-    /// tsp: does not send a new minimum to all ranks unasked.
+    /// tsp: does not broadcast new minima.
     #[arg(long)]
     pub no_push: bool,
-    /// lu: asks for no block ahead.
+    /// lu: disables prefetching of blocks.
     #[arg(long)]
     pub no_prefetch: bool,
-    /// How often each is run, in turns.
+    /// Number of runs with each number of ranks, in alternating order.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub repeat: u32,
-    /// Seconds that one run may take before it is ended.
+    /// Time limit of one run in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub within: u64,
-    /// Reports what was found in the journals of all threads.
+    /// Reports an analysis of the journals of all threads.
     #[arg(long, value_enum)]
     pub explain: Option<Explain>,
-    /// Writes what all threads did as a trace to this file: Perfetto (ui.perfetto.dev) opens it.
+    /// Writes a timeline of all threads for Perfetto (ui.perfetto.dev) to this file.
     #[arg(long)]
     pub trace: Option<PathBuf>,
     /// Also writes the results to this file.
@@ -575,11 +576,11 @@ impl AppName {
 /// Reports that are made from journals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub enum Explain {
-    /// Which allocations are shared falsely, and the grain that would cure it.
+    /// False sharing: which allocations suffer from it, and the granularity that would avoid it.
     Sharing,
-    /// Accesses that nothing puts into an order.
+    /// Data races: accesses that no synchronisation orders.
     Races,
-    /// Which allocations are asked for most, and where requests compete.
+    /// Contention: which allocations are requested most, and where requests compete.
     Contention,
 }
 

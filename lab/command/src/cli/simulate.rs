@@ -6,37 +6,36 @@ use std::path::PathBuf;
 /// Options of `simulate`.
 #[derive(Args, Clone, Debug)]
 pub struct Simulate {
-    /// The plan: a file, or the name of a plan that comes with the program; or a trace in GOAL. Without one,
-    /// the job is that of --threads and its companions.
+    /// A plan file, the name of a built-in plan, or a trace in GOAL format. Without one, the flags under "A
+    /// job without a plan" describe the job.
     pub plan: Option<OsString>,
-    /// Writes that job as a plan with comments to a new file, and simulates nothing.
+    /// Writes the job given by --threads etc. to a new plan file with comments, without simulating it.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["plan", "list", "set", "full", "dry_run", "trace", "output"])]
     pub new: Option<PathBuf>,
-    /// Prints the plans that come with the program.
+    /// Prints the built-in plans.
     #[arg(long)]
     pub list: bool,
-    /// Uses what the plan's `full` section changes: finer grids, more seeds.
+    /// Applies the plan's `full` section: finer grids, more seeds.
     #[arg(long)]
     pub full: bool,
-    /// Changes one key of the plan, as in `job.app.threads=8` or `sweep.load=[48,56]`; of a trace, a value of
-    /// its network, as in `latency=5us`.
+    /// Changes one key of the plan, as in `job.app.threads=8` or `sweep.load=[48,56]`; for a trace, a value
+    /// of its network, as in `latency=5us`.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
-    /// Prints what would be run, and how long that might take.
+    /// Prints the runs and their estimated time, without simulating.
     #[arg(long)]
     pub dry_run: bool,
     /// Runs the plan even if it takes more than ten minutes.
     #[arg(long)]
     pub yes: bool,
-    /// This is added to every seed of the plan.
+    /// Number to add to every seed of the plan.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1 << 32))]
     pub seed: u64,
-    /// Of a plan about a network, says why a trial failed: which node waited for which port, which one held
-    /// it, and what had come between; for the first failure of three points at most. Of a trace, says which
-    /// rank held up which.
+    /// For a network plan, explains failed trials (of at most three points): which node waited for which
+    /// port, which node held it, and why. For a trace, reports which rank delayed which.
     #[arg(long)]
     pub explain: bool,
-    /// Writes the first run as a trace to this file: Perfetto (ui.perfetto.dev) opens it.
+    /// Writes a timeline of the first run for Perfetto (ui.perfetto.dev) to this file.
     #[arg(long)]
     pub trace: Option<PathBuf>,
     /// Also writes the results to this file.
@@ -54,15 +53,15 @@ pub struct Simulate {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "A trace in GOAL")]
 pub struct TraceOptions {
-    /// What messages cost: loggops:loggopsim, as LogGOPSim counts, if not given; loggp:loggopsim,
-    /// loggp:infiniband-tukey, loggp:ipsc860.
+    /// The network: loggops:loggopsim (the rules and values of LogGOPSim; the default), loggp:loggopsim,
+    /// loggp:infiniband-tukey or loggp:ipsc860.
     #[arg(long, value_name = "NAME")]
     pub network: Option<String>,
-    /// What the system takes from programs, recorded: a line each of a start and a duration in nanoseconds.
-    /// The seed decides where in it each rank begins.
+    /// A file of recorded system noise: one line per interruption, with start and duration in nanoseconds.
+    /// The seed selects the offset in the file at which each rank starts.
     #[arg(long, value_name = "FILE")]
     pub noise: Option<PathBuf>,
-    /// Writes a text's binary form to a new file, and simulates nothing.
+    /// Converts a trace in text form to a new binary file, without simulating it.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["network", "noise"])]
     pub convert: Option<PathBuf>,
 }
@@ -75,36 +74,36 @@ impl TraceOptions {
     }
 }
 
-/// A job without a plan. Each takes several values, separated by commas, which are then compared.
+/// A job without a plan. Each option takes several values, separated by commas, which are then compared.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "A job without a plan")]
 pub struct JobOptions {
-    /// Threads that compute, wait for each other, and compute again.
+    /// Number of threads that alternately compute and wait for each other at a barrier.
     #[arg(long, value_name = "N,...", value_delimiter = ',', allow_negative_numbers = true)]
     pub threads: Vec<String>,
-    /// Processors; as many as here if not given.
+    /// Number of processors (default: those of this machine).
     #[arg(long, value_name = "N,...", value_delimiter = ',', allow_negative_numbers = true)]
     pub cpus: Vec<String>,
-    /// How long they compute before they wait, as in 50us or 2ms; 50 us if not given.
+    /// Time that each thread computes before a barrier, such as 50us or 2ms (default: 50us).
     #[arg(long, value_name = "TIME,...", value_delimiter = ',', allow_negative_numbers = true)]
     pub compute: Vec<String>,
-    /// Other programs that only compute; none if not given.
+    /// Number of busy processes ("hogs") that compete for processors (default: 0).
     #[arg(long, value_name = "N,...", value_delimiter = ',', allow_negative_numbers = true)]
     pub hogs: Vec<String>,
-    /// How they wait: adaptive, block, spin, yield, two-phase:20us ...; five ways are compared if not given.
+    /// Waiting policy: adaptive, block, spin, yield, two-phase:20us ... (default: compares five policies).
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub policy: Vec<String>,
-    /// The scheduler, a plan's `preset`: eevdf, which is Linux today, if not given; linux-2.4.16, linux-2.2,
+    /// The scheduler, as a plan's `preset`: eevdf (today's Linux, the default), linux-2.4.16, linux-2.2,
     /// round-robin ...
     #[arg(long, visible_alias = "preset", value_name = "NAME,...", value_delimiter = ',')]
     pub scheduler: Vec<String>,
-    /// Processors' worth of time that a container allows the job, as in 1.5; all of it if not given.
+    /// CPU quota of the job in processors, such as 1.5 (default: none).
     #[arg(long, value_name = "CPUS,...", value_delimiter = ',', allow_negative_numbers = true)]
     pub quota: Vec<String>,
-    /// How often they meet; 400 times if not given.
+    /// Number of barriers (default: 400).
     #[arg(long, value_name = "N,...", value_delimiter = ',', allow_negative_numbers = true)]
     pub barriers: Vec<String>,
-    /// How often each simulation is repeated with other chances; 3 times if not given.
+    /// Number of random seeds per simulation (default: 3).
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seeds: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! `exec --compare`: a program with and without the libraries, in turn.
+//! `exec --compare`: a program with and without the libraries, in random order.
 use crate::repeated::{ProgramRun, Repetition, Sameness, described, sameness, times_ms};
 use anyhow::Result;
 use foregather_machine::Nanos;
