@@ -4,14 +4,15 @@ use clap::{Args, Subcommand, ValueEnum};
 /// The experiments that measure this machine.
 #[derive(Debug, Subcommand)]
 pub enum Measure {
-    /// What waiting costs: prices of the kernel's verbs, and the ping-pong of Guignon 2000. Keeps the
-    /// machine's costs.
+    /// Measures the cost of waiting: system calls, and the ping-pong of Guignon 2000. Saves this machine's
+    /// cost model.
     #[command(after_help = "Example: foregather measure waits --format json --output waits.json\n\n\
-                            The costs are kept in the file that FOREGATHER_MACHINE names, or as foregather/machine.json under \
-                            XDG_CACHE_HOME or ~/.cache, unless others had the machine meanwhile or the run was interrupted; policies \
-                            named by multiples of a switch use them.")]
+                            The costs are saved in the file that FOREGATHER_MACHINE names, or as foregather/machine.json under \
+                            XDG_CACHE_HOME or ~/.cache. They are not saved if other processes used the CPU during calibration or the run \
+                            was interrupted. Policies with bounds in multiples of a context switch use them.")]
     Waits(Waits),
-    /// Barriers under load: grain x threads x hogs x placement, every policy, every peer that is installed.
+    /// Measures barriers under load, for each combination of grain, threads, hogs (busy processes) and
+    /// placement, with every policy and every installed library.
     #[command(after_help = "Example: foregather measure barriers --quick\n\
                             Example: foregather measure barriers --rows '2t pinned' --waiters central/spin,hurdles --repetitions 15\n\
                             Example: foregather measure barriers --full --output matrix.json && foregather report matrix.json\n\
@@ -20,56 +21,54 @@ pub enum Measure {
                             Example: foregather measure barriers --predict --rows '2t' --waiters central/adaptive,central/block\n\
                             Example: foregather measure barriers --validate --check")]
     Barriers(Barriers),
-    /// What every barrier costs and how unevenly its members leave it, plain and harmonized; beside it what a
-    /// simulated network with this machine's LogGP parameters, which are measured too, predicts.
+    /// Measures the cost and exit skew of every barrier, plain and harmonized, and compares them with a
+    /// simulated network that uses this machine's measured LogGP parameters.
     #[command(after_help = "Example: foregather measure skew --quick\n\
                             Example: foregather measure skew --threads 4 --output skew.json && foregather report skew.json")]
     Skew(Skew),
-    /// What disturbs busy processors: the times of a loop that ought to take the same time again and again
-    /// (Seidel & Davis 1992, figures 3-9 and 3-10).
+    /// Measures system noise: durations of a loop of constant work (Seidel & Davis 1992, figures 3-9 and
+    /// 3-10).
     #[command(after_help = "Example: foregather measure noise --seconds 5\n\
                             Example: foregather measure noise --output noise.json && foregather report noise.json --figures .")]
     Noise(NoiseOptions),
-    /// What a shift around a ring of threads costs, alone and behind a synchronisation, for messages of
-    /// several lengths: from which length on does it pay here to synchronise first (Seidel & Davis 1992,
-    /// Table III)?
+    /// Measures a shift around a ring of threads, with and without a synchronisation first, to find the
+    /// message length from which synchronising pays (Seidel & Davis 1992, Table III).
     #[command(after_help = "Example: foregather measure shift --quick\n\
                             Example: foregather measure shift --threads 2 --format json --output shift.json")]
     Shift(Shift),
-    /// What messages that come now and then cost the reader of a queue: how late it has them, and how much of
-    /// a processor it burns meanwhile, by this project's queue and by others. Python's queues need `python3`
-    /// with `pyzmq` and this project's wheel (FOREGATHER_PYTHON names another interpreter), and that of vLLM
-    /// its file
-    /// `shm_broadcast.py` (FOREGATHER_VLLM_QUEUE).
+    /// Measures what occasional messages cost the reader of a queue, in delay and CPU time, with this
+    /// project's queue and others. Python's queues need `python3` with `pyzmq` and this project's wheel
+    /// (FOREGATHER_PYTHON names another interpreter), and vLLM's queue needs its file `shm_broadcast.py`
+    /// (FOREGATHER_VLLM_QUEUE).
     #[command(after_help = "Example: foregather measure broadcast --quick\n\
                             Example: foregather measure broadcast --queues foregather,futex --output broadcast.json")]
     Broadcast(BroadcastOptions),
-    /// What messages cost between two ranks on a processor each: half a round trip and a stream, by every way
-    /// and size, beside the bare fabric and a copy in memory; and round trips beside computing hogs, by every
+    /// Measures messages between two ranks on separate processors: half round trip and throughput for every
+    /// method and size, compared with the bare fabric and memcpy; and round trips under load for every
     /// policy.
     #[command(after_help = "Example: foregather measure messages --quick\n\
                             Example: foregather measure messages --only sizes --sizes 8,65536 --world thread\n\
                             Example: foregather measure messages --output messages.json && foregather report messages.json\n\n\
-                            Ways of messages: chosen, buffered, direct. Yardsticks: frames, in-place, read-alone, read-helped, memcpy.\n\
-                            Buffers are the same from round to round. `cargo xtask peers messages` in the sources runs MPI beside it.")]
+                            Methods (--ways): chosen, buffered, direct. References: frames, in-place, read-alone, read-helped, memcpy.\n\
+                            Every round uses the same buffers. `cargo xtask peers messages` in the sources compares with MPI.")]
     Messages(Messages),
-    /// What shared memory costs between two ranks on a processor each: faults by size, back end and policy,
-    /// what they are made of, and faults while the owner computes; and a loop over memory that is seen
-    /// through many views.
+    /// Measures shared memory between two ranks on separate processors: page faults by size, back end and
+    /// policy, the parts of a fault, and faults while the owner computes; and a loop over memory that is
+    /// mapped in many views.
     #[command(after_help = "Example: foregather measure dsm --quick\n\
                             Example: foregather measure dsm --only faults --sizes 148,4096 --backend userfaultfd\n\
                             Example: foregather measure dsm --output dsm.json && foregather report dsm.json\n\n\
                             Rank 1 owns and manages what rank 0 touches. Back ends: userfaultfd, mprotect, userfaultfd-thread.")]
     Dsm(Dsm),
-    /// What a fork and a join cost: empty, and with bodies of 1 and 20 us, for teams of 2, 4 and 8, beside up
-    /// to two hogs; beside our team Rust's scoped threads, rayon, and every OpenMP runtime that is installed.
+    /// Measures fork and join, empty and with bodies of 1 and 20 us, for teams of 2, 4 and 8 with up to two
+    /// hogs, compared with Rust's scoped threads, rayon and every installed OpenMP runtime.
     #[command(after_help = "Example: foregather measure teams --quick\n\
                             Example: foregather measure teams --threads 2 --runners team,serial,gomp --format json\n\
                             Example: foregather measure teams --output teams.json && foregather report teams.json")]
     Teams(Teams),
-    /// What constructs of OpenMP cost: a region, a barrier, a single, a dynamic loop of 64 chunks, a critical
-    /// section, four programs of tasks; for teams of 2, 4 and 8, beside up to two hogs; by this project's
-    /// runtime and every other one that is installed.
+    /// Measures OpenMP constructs: a region, a barrier, a single, a dynamic loop of 64 chunks, a critical
+    /// section and four task programs, for teams of 2, 4 and 8 with up to two hogs, with this project's
+    /// runtime and every other installed one.
     #[command(
         name = "openmp",
         after_help = "Example: foregather measure openmp --quick\n\
@@ -77,52 +76,53 @@ pub enum Measure {
                             Example: foregather measure openmp --output openmp.json && foregather report openmp.json"
     )]
     OpenMp(OpenMp),
-    /// How much slower than the best way to wait ours is, in rows that no policy was tuned to: drawn
-    /// constructs of OpenMP, or drawn barriers, by ours, by ours again (whose regret is the noise), by our
-    /// `block` and `spin`, and by other runtimes; each cell in processes of its own.
+    /// Measures how much slower the adaptive policy is than the best alternative, on random cases that no
+    /// policy was tuned for: OpenMP constructs or barriers. Alternatives are the adaptive policy again (its
+    /// regret is the noise), our `block` and `spin`, and other runtimes. Each cell has its own processes.
     #[command(after_help = "Example: foregather measure regret --draw 7 --rows 60 --state regret.jsonl\n\
                             Example: foregather measure regret --draw 7 --rows 60 --barriers --starts 15 --output regret.json\n\
                             Example: foregather measure regret --draw 7 --ablation --state ablation.jsonl\n\
                             Example: foregather measure regret --wrong-costs --rows 8 --starts 4 --ms 2000 --settle 1000\n\n\
-                            The best column is chosen by every other start, and the regret computed by the others. A class of rows is \
-                            met if the geometric mean of its regrets is at most 1.10 times the noise floor's (1.03 on an idle machine \
-                            whose processors the threads fit), no row's 95 % interval lies wholly above 1.5, nor above 1.15 against \
-                            our block, and processor time is at most 1.2 times the best columns'. With --state a run that was \
-                            interrupted goes on where it ended, if the options and the programs are still the same.")]
+                            Regret is time divided by that of the best column. Every other process chooses the best column, and the \
+                            rest give the regret. A class of rows passes (`met`) if the geometric mean of its regrets is at most \
+                            1.10 times that of the noise floor (1.03 on an idle machine with a processor for each thread), no row's \
+                            95 % interval is completely above 1.5, or above 1.15 against our block, and CPU time is at most 1.2 times \
+                            that of the best columns. With --state an interrupted run continues where it stopped, if the options and \
+                            the programs are still the same.")]
     Regret(Regret),
-    /// How long a whole program takes whose threads meet often, by this project's OpenMP runtime, by its
-    /// `block` and `spin`, and by other runtimes, in turn, beside busy processes.
+    /// Measures the run time of a whole program that synchronises often, with this project's OpenMP runtime
+    /// (default, `block`, `spin`) and with other runtimes, in random order, under load.
     #[command(after_help = "Example: foregather measure programs hgb --python venv/bin/python\n\
                             Example: foregather measure programs hgb --threads 4 --hogs 0,1 --repetitions 3 --format json\n\n\
                             hgb is scikit-learn's HistGradientBoostingClassifier, in a Python that has scikit-learn.")]
     Programs(Programs),
-    /// How long a process that has used this project's OpenMP runtime takes to end, by exit, `_exit`, abort
-    /// and SIGKILL, beside up to four hogs, with kept costs and without; against the same runtime without
-    /// scouts.
+    /// Measures how long a process takes to exit after using this project's OpenMP runtime (exit, `_exit`,
+    /// abort, SIGKILL), with up to four hogs, with and without saved costs, compared with the same runtime
+    /// without scouts (idle-class probe threads).
     #[command(after_help = "Example: foregather measure ends --runs 50\n\
                             Example: foregather measure ends --hogs 0,2 --runs 10 --format json\n\n\
-                            Met if the median is at most one tick later than without scouts, and the worst at most three. Needs the \
-                            peers' program and `cargo xtask drop-in libgomp`.")]
+                            Passes (`met`) if the median is at most one scheduler tick later than without scouts, and the maximum at \
+                            most three. Needs the peers' program and `cargo xtask drop-in libgomp`.")]
     Ends(Ends),
-    /// What calls of a BLAS cost alone and shared: vectors, a matrix and a vector, products, LU, over the
-    /// size; alone on the machine and beside hogs, back to back and after pauses; and every other BLAS that
-    /// is installed, each in a process of its own.
+    /// Measures BLAS calls, single-threaded and parallel, by size, on an idle machine and with hogs, back to
+    /// back and after pauses: vectors, a matrix and a vector, products, LU. Compares with every other
+    /// installed BLAS, each in its own process.
     #[command(after_help = "Example: foregather measure blas --quick\n\
                             Example: foregather measure blas --crossovers\n\
                             Example: foregather measure blas --only collapse --runners foregather,openblas --format json\n\
                             Example: foregather measure blas --output blas.json && foregather report blas.json\n\n\
-                            Crossovers are kept beside the machine's costs (see `foregather measure waits --help`).")]
+                            Crossovers are saved next to the machine's costs (see `foregather measure waits --help`).")]
     Blas(Blas),
 }
 
 /// A part of `measure blas`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum BlasPart {
-    /// Each routine over the size, back to back, on a machine without hogs.
+    /// Each routine by size, back to back, without hogs.
     Sizes,
-    /// Each routine after pauses, and the processor time of idle waiting.
+    /// Each routine after pauses, and the CPU time of idle waiting.
     Gaps,
-    /// A product of order 256 beside hogs.
+    /// A product of order 256 with hogs.
     Collapse,
 }
 
@@ -132,7 +132,8 @@ pub struct Blas {
     /// Fewer sizes and shorter cells, in a minute for each BLAS.
     #[arg(long)]
     pub quick: bool,
-    /// Only finds the size from which on each routine is shared here; measures it now where it is not known.
+    /// Only prints the size above which each routine runs in parallel on this machine; measures it if
+    /// unknown.
     #[arg(long)]
     pub crossovers: bool,
     /// Only one part.
@@ -142,19 +143,19 @@ pub struct Blas {
     /// dtrsm, lu.
     #[arg(long)]
     pub routines: Option<String>,
-    /// Lengths of vectors and orders of matrices, separated by commas, for the part over the size.
+    /// Lengths of vectors and orders of matrices, separated by commas, for the part `sizes`.
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     pub sizes: Vec<u32>,
-    /// Threads of the shared side; as many as there are processors, four at most, if not given.
+    /// Threads of parallel calls (default: the number of processors, at most four).
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: Option<u32>,
     /// Only these runners, separated by commas.
     #[arg(long)]
     pub runners: Option<String>,
-    /// Milliseconds for the pairs of one cell, if thirty pairs need no longer.
+    /// Milliseconds for the pairs of one cell; at least thirty pairs are measured.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     pub ms: Option<u64>,
-    /// The seed of the orders.
+    /// Seed for the random order.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }
@@ -162,7 +163,7 @@ pub struct Blas {
 /// Options of `measure dsm`.
 #[derive(Args, Clone, Debug)]
 pub struct Dsm {
-    /// One turn, and fewer views.
+    /// One repetition, and fewer views.
     #[arg(long)]
     pub quick: bool,
     /// How ranks send messages: `shm`, `ofi` (libfabric's tcp) or `ofi:PROVIDER`.
@@ -174,13 +175,13 @@ pub struct Dsm {
     /// Bytes of minipages, separated by commas.
     #[arg(long, alias = "size", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(4..=64 << 10))]
     pub sizes: Vec<u32>,
-    /// How pages are protected, separated by commas; the two that need no rights if not given.
+    /// How pages are protected, separated by commas (default: the two back ends that need no privileges).
     #[arg(long, alias = "backends", value_delimiter = ',')]
     pub backend: Vec<String>,
-    /// How servers and threads wait, separated by commas.
+    /// Waiting policies of the memory servers and of threads, separated by commas.
     #[arg(long, alias = "policies")]
     pub policy: Option<String>,
-    /// How often each cell has its turn, in alternating order.
+    /// Number of repetitions of each cell, in alternating order.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub turns: Option<u32>,
 }
@@ -196,28 +197,28 @@ pub enum DsmPart {
     Views,
 }
 
-/// Which teams, beside what, by which runners, how often and how long.
+/// Which teams, under which load, with which runners, how often and how long.
 #[derive(Args, Clone, Debug, Default)]
 pub struct TeamMatrix {
     /// Fewer rows and shorter cells, in twenty seconds.
     #[arg(long)]
     pub quick: bool,
-    /// Members of the teams, separated by commas.
+    /// Sizes of the teams, separated by commas.
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: Vec<u32>,
-    /// Computing processes beside them, separated by commas.
+    /// Numbers of busy processes, separated by commas.
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=64))]
     pub hogs: Vec<u32>,
     /// Only these runners, separated by commas.
     #[arg(long)]
     pub runners: Option<String>,
-    /// How often each cell is measured, in another order each time.
+    /// Number of repetitions of each cell, each in a different order.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub repetitions: Option<u32>,
     /// Milliseconds for one cell.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     pub ms: Option<u64>,
-    /// The seed of the orders.
+    /// Seed for the random order.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }
@@ -248,42 +249,42 @@ pub struct OpenMp {
 /// Options of `measure regret`.
 #[derive(Args, Clone, Debug)]
 pub struct Regret {
-    /// Rows drawn by this seed, or by one taken from the clock.
+    /// Random rows from this seed (default: a seed from the clock).
     #[arg(long, value_name = "SEED")]
     pub draw: Option<u64>,
-    /// How many rows are drawn.
+    /// Number of random rows.
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub rows: u32,
-    /// Barriers instead of constructs of OpenMP.
+    /// Barriers instead of OpenMP constructs.
     #[arg(long)]
     pub barriers: bool,
-    /// Instead of other ways to wait: ours with each kept cost twenty times too dear and twenty times too
-    /// cheap.
+    /// Compares with our policy under wrong costs (each 20 times too high or too low) instead of with other
+    /// policies.
     #[arg(long)]
     pub wrong_costs: bool,
-    /// Instead of other ways to wait: ours without each mechanism that can be switched off.
+    /// Compares with our policy with one mechanism disabled at a time, instead of with other policies.
     #[arg(long, conflicts_with = "wrong_costs")]
     pub ablation: bool,
     /// Another build of our OpenMP runtime, or with --barriers of this command, as a column `old`.
     #[arg(long, value_name = "FILE")]
     pub old: Option<std::path::PathBuf>,
-    /// A column of ours with this variable in its environment, as often as it is given:
-    /// `--setting FOREGATHER_PLACEMENT=off`.
+    /// Adds a column: our policy with this environment variable, such as `--setting
+    /// FOREGATHER_PLACEMENT=off` (repeatable).
     #[arg(long = "setting", value_name = "NAME=VALUE", value_parser = setting)]
     pub settings: Vec<(String, String)>,
     /// Only these columns, separated by commas.
     #[arg(long)]
     pub columns: Option<String>,
-    /// How many processes of each cell.
+    /// Number of processes per cell.
     #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(2..=1_000))]
     pub starts: u32,
     /// Milliseconds that one process measures.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     pub ms: u64,
-    /// Milliseconds that it runs before that.
+    /// Milliseconds that it runs before it measures.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(0..=60_000))]
     pub settle: u64,
-    /// A file to which each result is added, and from which an interrupted run goes on.
+    /// A file to which each result is appended, and from which an interrupted run continues.
     #[arg(long, value_name = "FILE", requires = "draw")]
     pub state: Option<std::path::PathBuf>,
 }
@@ -291,16 +292,16 @@ pub struct Regret {
 /// Options of `measure ends`.
 #[derive(Args, Clone, Debug)]
 pub struct Ends {
-    /// How many processes of each cell.
+    /// Number of processes per cell.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub runs: u32,
-    /// Computing processes beside them, separated by commas; 0 to 4 if not given.
+    /// Numbers of busy processes, separated by commas (default: 0 to 4).
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=64))]
     pub hogs: Vec<u32>,
-    /// Members of the regions that a process runs before its end.
+    /// Threads of the regions that a process runs before it exits.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: u32,
-    /// The seed of the orders.
+    /// Seed for the random order.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }
@@ -321,19 +322,19 @@ pub struct Programs {
     /// The Python that has its packages.
     #[arg(long, value_name = "FILE", default_value = "python3")]
     pub python: std::path::PathBuf,
-    /// Numbers of threads, separated by commas; 2, 3, 4 and 8 if not given.
+    /// Numbers of threads, separated by commas (default: 2, 3, 4 and 8).
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: Vec<u32>,
-    /// Computing processes beside it, separated by commas; 0, 1 and 2 if not given.
+    /// Numbers of busy processes, separated by commas (default: 0, 1 and 2).
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=64))]
     pub hogs: Vec<u32>,
-    /// How often each cell is measured, in another order each time.
+    /// Number of repetitions of each cell, each in a different order.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub repetitions: u32,
-    /// Seconds after which a run is cut off; it counts with them.
+    /// Time limit of a run in seconds; a run that exceeds it counts as this long.
     #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=3_600))]
     pub limit: u32,
-    /// Our OpenMP runtime, if it is not beside this command.
+    /// Our OpenMP runtime (default: the one next to this command).
     #[arg(long, value_name = "FILE")]
     pub library: Option<std::path::PathBuf>,
     /// Another build of it, as a column `old`.
@@ -342,7 +343,7 @@ pub struct Programs {
     /// Only these columns, separated by commas.
     #[arg(long, value_delimiter = ',')]
     pub columns: Option<Vec<String>>,
-    /// The seed of the orders.
+    /// Seed for the random order.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }
@@ -371,13 +372,13 @@ pub struct Messages {
     /// Bytes of messages, separated by commas.
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=64 << 20))]
     pub sizes: Vec<u32>,
-    /// Only these ways, separated by commas.
+    /// Only these methods, separated by commas.
     #[arg(long)]
     pub ways: Option<String>,
-    /// How often each way is measured, in alternating order.
+    /// Number of repetitions of each method, in alternating order.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub batches: Option<u32>,
-    /// Computing processes on each rank's processor; round trips are measured without them, too.
+    /// Number of busy processes on each rank's processor; round trips are also measured without them.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=16))]
     pub hogs: u32,
     /// The hogs are threads within the ranks' own processes.
@@ -386,7 +387,7 @@ pub struct Messages {
     /// Only these policies, separated by commas.
     #[arg(long)]
     pub policies: Option<String>,
-    /// Milliseconds for one cell beside hogs, of which there are three for each policy.
+    /// Milliseconds for one cell with hogs; each policy has three cells.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     pub ms: Option<u64>,
 }
@@ -403,7 +404,7 @@ pub enum RankWorld {
 /// A part of `measure messages`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum MessagePart {
-    /// Every way and size, with nothing else on the processors.
+    /// Every method and size, with nothing else on the processors.
     Sizes,
     /// Every policy, with hogs and without.
     Hogs,
@@ -415,7 +416,7 @@ pub struct Waits {
     /// Takes a few seconds in all.
     #[arg(long)]
     pub quick: bool,
-    /// Round trips per method and circumstance; those with idling before each take a tenth.
+    /// Round trips per method and condition; a tenth of that if threads idle before each.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
     pub runs: u32,
 }
@@ -429,10 +430,10 @@ pub struct Skew {
     /// Members of the team, each pinned.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1_024))]
     pub threads: u32,
-    /// How often each series is measured, in another order each time.
+    /// Number of repetitions of each series, each in a different order.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub repetitions: Option<u32>,
-    /// The seed of the orders, and of the times at which members come.
+    /// Seed for the random order and for the times at which members arrive.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }
@@ -443,13 +444,13 @@ pub struct Shift {
     /// Fewer rounds, in five seconds at most.
     #[arg(long)]
     pub quick: bool,
-    /// Members of the team, each pinned: a power of two. Teams of 2 and of 4 if not given.
+    /// Members of the team, each pinned: a power of two (default: teams of 2 and 4).
     #[arg(long, value_parser = clap::value_parser!(u32).range(2..=256))]
     pub threads: Option<u32>,
-    /// How often each series is measured, in another order each time.
+    /// Number of repetitions of each series, each in a different order.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub repetitions: Option<u32>,
-    /// The seed of the orders, and of the times at which members come.
+    /// Seed for the random order and for the times at which members arrive.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }
@@ -460,13 +461,14 @@ pub struct BroadcastOptions {
     /// Two gaps, and a tenth of a second for each.
     #[arg(long)]
     pub quick: bool,
-    /// These queues only: foregather, spin, futex, yield-1s, foregather-python, zmq, multiprocessing, vllm.
+    /// Only these queues, separated by commas: foregather, spin, futex, yield-1s, foregather-python, zmq,
+    /// multiprocessing, vllm.
     #[arg(long, value_delimiter = ',')]
     pub queues: Option<Vec<String>>,
-    /// How often each is measured, in another order each time.
+    /// Number of repetitions of each queue, each in a different order.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub repetitions: Option<u32>,
-    /// The seed of the orders, and of the gaps.
+    /// Seed for the random order and for the gaps.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }
@@ -474,7 +476,7 @@ pub struct BroadcastOptions {
 /// Options of `measure noise`.
 #[derive(Args, Clone, Debug)]
 pub struct NoiseOptions {
-    /// Seconds for which all processors are watched at once.
+    /// Seconds during which all processors are watched at once.
     #[arg(long, default_value_t = 2.0, value_parser = seconds)]
     pub seconds: f64,
 }
@@ -490,50 +492,50 @@ pub struct Barriers {
     /// Eight rows and the main waiters, in 20 seconds.
     #[arg(long, conflicts_with_all = ["full", "wide", "draw"])]
     pub quick: bool,
-    /// 160 drawn rows beside the fixed ones, in cells of 200 ms: the main policies and all peers. Half an
+    /// Also 160 random rows, in cells of 200 ms: the main policies and all other libraries. Takes half an
     /// hour.
     #[arg(long, conflicts_with_all = ["wide", "draw", "rows"])]
     pub full: bool,
-    /// Also five and six threads, uneven work, the operations of a graph, crowded teams beside hogs,
-    /// fork-join episodes and processor quotas; central barriers, and adaptive ones of other kinds; seven
-    /// repetitions. Half an hour.
+    /// Also five and six threads, uneven work, the operations of a graph, oversubscribed teams with hogs,
+    /// fork-join episodes and CPU quotas; central barriers, and adaptive ones of other kinds; seven
+    /// repetitions. Takes half an hour.
     #[arg(long, conflicts_with = "draw")]
     pub wide: bool,
-    /// Rows drawn by this seed, or by one taken from the clock: teams of 2 to 16 threads, crowded, disturbed
-    /// and alone in equal parts. 160 unless --rows says how many.
+    /// Random rows from this seed, or from the clock: teams of 2 to 16 threads; oversubscribed, under load
+    /// and on an idle machine in equal parts. 160 rows, unless --rows is given.
     #[arg(long, value_name = "SEED")]
     pub draw: Option<Option<u64>>,
-    /// The adaptive waiter, and again with each rule of its decision table off in turn, in rows where some
-    /// rule is known to matter. Ten minutes.
+    /// The adaptive waiter, and the same with one rule of its decision table disabled at a time, in rows
+    /// where some rule is known to matter. Takes ten minutes.
     #[arg(long, conflicts_with_all = ["quick", "full", "wide", "draw", "waiters"])]
     pub ablation: bool,
-    /// Holds the simulator of processors against this machine: eight rows, V1 to V8, measured and simulated,
-    /// in a minute.
+    /// Compares the processor simulator with this machine: eight rows, V1 to V8, measured and simulated, in a
+    /// minute.
     #[arg(long, conflicts_with_all = ["quick", "full", "wide", "draw", "ablation", "waiters"])]
     pub validate: bool,
-    /// End with 1 if fewer than six of the eight are within a factor of 1.5.
+    /// Exits with status 1 if fewer than six of the eight are within a factor of 1.5.
     #[arg(long, requires = "validate")]
     pub check: bool,
-    /// Before that, simulates several starts of the teams of the same rows with this machine's prices; then
-    /// reports by which factor, and in which share of the starts, the measurements differ: of the waiters
-    /// named, or of the adaptive one and a few fixed ones. Every cell is measured 12 times.
+    /// First simulates several starts of each row with this machine's costs, then reports how far the
+    /// measurements differ (factor, and fraction of starts), for the waiters of --waiters, or for the
+    /// adaptive one and a few fixed ones. Each cell is measured 12 times.
     #[arg(long, conflicts_with_all = ["ablation", "validate"])]
     pub predict: bool,
     /// Only rows whose name contains one of these, separated by semicolons: `2t pinned;4t, 1 us`; or any row
-    /// by its whole name: `5t + 2 bursts:10 log-normal, 5 us`. With --validate `V3;V4`; with --draw how many.
+    /// by its full name: `5t + 2 bursts:10 log-normal, 5 us`. With --validate `V3;V4`; with --draw the number
+    /// of rows.
     #[arg(long)]
     pub rows: Option<String>,
     /// Only these waiters, separated by commas.
     #[arg(long)]
     pub waiters: Option<String>,
-    /// How often each cell is measured, in another order each time.
+    /// Number of repetitions of each cell, each in a different order.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub repetitions: Option<u32>,
-    /// Milliseconds for one cell; with --validate those beside hogs or under a quota take three times as
-    /// long.
+    /// Milliseconds per cell; with --validate, cells under load or a quota take three times as long.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     pub ms: Option<u64>,
-    /// The seed of the orders.
+    /// Seed for the random order.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }
