@@ -5,15 +5,15 @@ use foregather_machine::{Cause, Endpoint, Error};
 /// The barrier algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
-    /// One counter and one epoch; any size. The cheapest for few members. Over words only.
+    /// One counter and one epoch; any size. The cheapest for few members. Needs shared words.
     Central,
     /// `ceil(log2 n)` rounds of one signal each; any size.
     Dissemination,
-    /// Gather by fours, release by twos; any size; fewest signals.
+    /// The MCS tree: gathers with fan-in 4, releases with fan-out 2; any size; `2n - 2` signals.
     Tree,
     /// Pairwise exchanges; powers of two.
     Butterfly,
-    /// A butterfly of the lower half, on behalf of the upper; powers of two.
+    /// The lower half runs a butterfly for both halves; powers of two.
     Sync0,
     /// Gather, release, and a wait, so that all leave together; any size.
     Rds {
@@ -22,7 +22,7 @@ pub enum Algorithm {
     },
     /// Pairs: one member waits for the other and releases it; any size.
     Tournament,
-    /// Gather and release along a tree whose members are written in this base, 2 to 8; any size.
+    /// Gather and release along a k-nomial tree of this base, 2 to 8; any size.
     Gather(u32),
     /// `ceil(log_{k+1} n)` rounds of `k` signals each, `k` from 2 to 8; any size.
     KDissemination(u32),
@@ -45,8 +45,7 @@ const DISSEMINATION: [&str; 9] = [
 ];
 
 impl Algorithm {
-    /// Each algorithm once: `rds` without waits, and for each family one `k` that makes a protocol of its
-    /// own.
+    /// Each algorithm once: `rds` without waits, and one distinctive `k` for each family.
     pub const ALL: [Self; 9] = [
         Self::Central,
         Self::Dissemination,
@@ -80,10 +79,10 @@ impl Algorithm {
         Self::ALL.into_iter().chain(families).find(|kind| kind.name() == name)
     }
 
-    /// Can it synchronise `size` members?
+    /// Checks that the algorithm supports `size` members.
     ///
     /// # Errors
-    /// [`Cause::Size`], which names the sizes that it takes.
+    /// [`Cause::Size`], which names the supported sizes.
     pub fn takes(self, size: u32) -> Result<(), Error> {
         let needs = match self {
             _ if size == 0 || size > 1 << 24 => "at least 1 and at most 2^24",

@@ -1,4 +1,4 @@
-//! A group of members that meet again and again, by any barrier.
+//! A group of members that synchronise repeatedly with any barrier.
 use crate::harmonize::{NOTES, Notes, Slack};
 use crate::membership::{Gone, Membership};
 use crate::{Algorithm, Central, SignalMatrix, Signaller};
@@ -11,8 +11,8 @@ use std::sync::Arc;
 /// The name of its waits in errors.
 const WHAT: &str = "barrier";
 
-/// The shared part of all members. Over the words of a segment it may be shared by processes: each makes a
-/// group of its own over them. A clone is a handle of the same group.
+/// The state that all members share. In a shared-memory segment, several processes can use it: each creates
+/// its own `Group` over the same words. A clone is a handle of the same group.
 pub struct Group<C: Cpu>(pub(crate) Arc<GroupWords<C>>);
 
 /// The words of a group.
@@ -30,13 +30,13 @@ pub(crate) struct GroupWords<C: Cpu> {
 pub struct BarrierMember<C: Cpu> {
     pub(crate) group: Arc<GroupWords<C>>,
     pub(crate) end: Signaller<C>,
-    /// The meeting that it is in, or comes to next, from 0 on.
+    /// The current episode, or the next one, from 0.
     pub(crate) meeting: Cell<u64>,
-    /// Has it arrived in that meeting at the central barrier without being released yet?
+    /// Whether it has arrived in that episode at the central barrier without being released yet.
     pub(crate) pending: Cell<bool>,
-    /// Has it arrived as the last, and not yet released the others (`working.rs`)?
+    /// Whether it has arrived last and not yet released the others (`working.rs`).
     pub(crate) holds: Cell<bool>,
-    /// Has an episode failed? Then this member has arrived in it and can never arrive again.
+    /// Whether an episode has failed. Then this member has arrived in it and can never arrive again.
     pub(crate) broken: Cell<bool>,
     pub(crate) slack: Slack,
 }
@@ -53,25 +53,25 @@ impl<C: Cpu> Clone for Group<C> {
 }
 
 impl<C: Cpu> Group<C> {
-    /// A group of `size` members that meet by `algorithm`.
+    /// Creates a group of `size` members that synchronise with `algorithm`.
     ///
     /// # Errors
-    /// [`Cause::Size`] if the barrier does not take that many members.
+    /// [`Cause::Size`] if the barrier does not support that many members.
     pub fn new(algorithm: Algorithm, size: u32) -> Result<Self, Error> {
         algorithm.takes(size)?;
         Self::over(SharedLines::own(Self::lines(algorithm, size)), algorithm, size)
     }
 
-    /// The number of lines that a group takes.
+    /// Returns the number of cache lines of a group.
     pub fn lines(algorithm: Algorithm, size: u32) -> usize {
         HEAD + NOTES * size as usize + SignalMatrix::<C>::lines(size, algorithm.slots(size))
     }
 
-    /// A group in given lines, which may be in a segment of several processes: all zeros, or in use already.
-    /// All processes must name the same barrier and size.
+    /// Creates a group over given lines, which may be in a segment that several processes share: all zeros,
+    /// or already in use. All processes must name the same barrier and size.
     ///
     /// # Errors
-    /// [`Cause::Size`] if the barrier does not take that many members; [`Cause::Setting`] if there are not
+    /// [`Cause::Size`] if the barrier does not support that many members; [`Cause::Setting`] if there are not
     /// [`Group::lines`] lines.
     pub fn over(lines: SharedLines<C::Word>, algorithm: Algorithm, size: u32) -> Result<Self, Error> {
         algorithm.takes(size)?;
@@ -89,8 +89,7 @@ impl<C: Cpu> Group<C> {
         self.0.size
     }
 
-    /// The handle of `rank`, which waits as the load demands: by the adaptive policy, with the costs that its
-    /// world knows.
+    /// Returns the handle of `rank`, which uses the adaptive policy with the costs known to its world.
     ///
     /// # Errors
     /// As [`Group::member`].
@@ -99,7 +98,7 @@ impl<C: Cpu> Group<C> {
         self.member(cpu, rank, policy)
     }
 
-    /// The handle of `rank`, which waits by `policy`.
+    /// Returns the handle of `rank`, which waits with `policy`.
     ///
     /// # Errors
     /// [`Cause::Rank`] if there is no such rank or its handle was given out before.
@@ -107,8 +106,8 @@ impl<C: Cpu> Group<C> {
         self.member_by(cpu, rank, Waiter::new(policy, rank))
     }
 
-    /// The handle of `rank`, which waits by `waiter`: for a [`Strategy`](foregather_wait::Strategy) of your
-    /// own.
+    /// Returns the handle of `rank`, which waits with `waiter`: for a [`Strategy`](foregather_wait::Strategy)
+    /// of your own.
     ///
     /// # Errors
     /// As [`Group::member`].
@@ -131,8 +130,8 @@ impl<C: Cpu> GroupWords<C> {
         Central::over(&self.head, self.size)
     }
 
-    /// Where members sleep that have work to do at a barrier: what they look for may change without a
-    /// meeting.
+    /// Returns the word on which members sleep that run tasks at a barrier: what they check may change
+    /// without the end of an episode.
     #[inline]
     pub(crate) fn bell(&self) -> &C::Word {
         &self.head[CULPRIT][1]
@@ -180,22 +179,22 @@ impl<C: Cpu> Drop for Unfinished<'_, C> {
 }
 
 impl<C: Cpu> BarrierMember<C> {
-    /// Arrives, here and now, and is ready when all members have arrived. Await it. At the central barrier a
-    /// wait that is dropped has arrived, and the next wait goes on with it; over null messages it poisons the
-    /// group.
+    /// Arrives immediately and returns a future that completes when all members have arrived. If a wait at
+    /// the central barrier is dropped, its arrival still counts, and the next wait continues with it; with
+    /// null messages, dropping the future poisons the group.
     ///
     /// # Errors
-    /// [`Cause::Poisoned`] if a member has gone away. Every further wait of this member fails, too.
+    /// [`Cause::Poisoned`] if a member was dropped or lost. Every further wait of this member also fails.
     #[inline]
     pub fn wait(&mut self) -> impl Future<Output = Result<(), Error>> {
         self.wait_until(Nanos::MAX)
     }
 
-    /// [`BarrierMember::wait`], for `span` at most.
+    /// Waits like [`BarrierMember::wait`], for at most `span`.
     ///
-    /// # Errors
-    /// [`Cause::TimedOut`], naming a member that has not arrived. At the central barrier the arrival stays,
-    /// and the next wait goes on with it; over null messages the group is poisoned.
+    /// # Errors [`Cause::TimedOut`], which names a member that has not arrived. At the central barrier the
+    /// arrival still
+    /// counts, and the next wait continues with it; with null messages the group is poisoned.
     pub fn wait_for(&mut self, span: Nanos) -> impl Future<Output = Result<(), Error>> {
         self.wait_until(self.end.now() + span)
     }
@@ -340,7 +339,7 @@ impl<C: Cpu> BarrierMember<C> {
         self.end.begin(WaitContext::new(WHAT, self.rank()).until(deadline), self.account().sample());
         cpu.run_inline(algorithm.over(&self.end)).await.inspect_err(|_| self.account().failed())?;
         let waited = self.end.waited();
-        // If every message was there already, this member came last, or soon enough not to matter.
+        // If every message was already there, this member arrived last, or early enough not to matter.
         if waited.outcome == Outcome::FirstLook {
             self.account().last();
         } else {
@@ -349,8 +348,8 @@ impl<C: Cpu> BarrierMember<C> {
         Ok(())
     }
 
-    /// Another thread has this handle from now on, with the processor `cpu`. A handle sent without this call
-    /// works as well, but the others go on asking after the thread that made it.
+    /// Moves this handle to the calling thread, which runs on `cpu`. A handle that is sent without this call
+    /// also works, but the others keep checking the thread that created it.
     pub fn enroll(&mut self, cpu: C) {
         self.end.enroll(cpu);
     }
@@ -360,12 +359,12 @@ impl<C: Cpu> BarrierMember<C> {
         self.end.delay(span).await;
     }
 
-    /// The time on the member's clock.
+    /// Returns the time on the member's clock.
     pub fn now(&self) -> Nanos {
         self.end.now()
     }
 
-    /// The outcomes of this member's waits. A clone can be read while it waits.
+    /// Returns the outcomes of this member's waits. A clone can be read while it waits.
     #[inline]
     pub fn account(&self) -> &Arc<Account> {
         self.end.waiter().account()

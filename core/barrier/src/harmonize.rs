@@ -1,19 +1,19 @@
-//! A start line: members leave a barrier at one moment of the common clock instead of when the news reaches
-//! them.
+//! A start line: members leave a barrier at one moment of the common clock instead of when the release
+//! reaches them.
 //!
 //! It is the third phase of RDS (Seidel & Davis 1992 §3.3) with a clock in place of computed waits: a
 //! barrier, then a deadline that all members compute alike, then a wait for it. The races are in `README.md`.
 use crate::BarrierMember;
 use foregather_machine::{Cause, Cpu, Error, Nanos, Rank, SharedLines, VALUE_MASK, WordLine, reached};
 
-/// A member that looks at the clock later than this after the deadline has not left with the others.
+/// A member that reads the clock later than this after the deadline has not left with the others.
 const PROMPT: Nanos = Nanos(100);
-/// More slack than this is a mistake: no release takes as long.
+/// More slack than this is a mistake: no release takes this long.
 const LONGEST: Nanos = Nanos::from_ms(500);
 /// Bits of a word's value.
 const VALUE_BITS: u32 = VALUE_MASK.count_ones();
 
-/// Did the caller itself leave on time? It says nothing of the others.
+/// Whether the caller left on time; it says nothing about the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Punctual {
     /// It was there before the deadline and left at it, within 100 ns.
@@ -117,16 +117,16 @@ impl Slack {
 }
 
 impl<C: Cpu> BarrierMember<C> {
-    /// Waits for all members and leaves with them at one moment: `slack` after the last arrival, the longest
-    /// if members ask for different ones. Members that call [`BarrierMember::wait`] instead in that episode
-    /// leave at once; the others must all call this.
+    /// Waits for all members and leaves with them at the same time: `slack` after the last arrival. If
+    /// members request different slacks, the longest counts. Members that call [`BarrierMember::wait`]
+    /// instead in that episode leave at once; the others must all call this.
     ///
-    /// The slack must be longer than the way from the last arrival to the last release: a third of a
-    /// microsecond for two spinning threads, tens of them for sleepers. Every member for which time passes
-    /// misses a slack of zero. The members' clocks must show one time, which threads' do; those of processes
-    /// agree as well as each was calibrated.
+    /// The slack must be longer than the time from the last arrival to the last release: a third of a
+    /// microsecond for two spinning threads, tens of microseconds for sleepers. With zero slack, every real
+    /// member is late. The members' clocks must agree. Threads share a clock; clocks of processes agree as
+    /// well as they were calibrated.
     ///
-    /// Dropping it unfinished, from the first poll on, drops a wait.
+    /// Dropping the future after its first poll is the same as dropping a [`BarrierMember::wait`].
     ///
     /// # Errors
     /// [`Cause::Setting`] for a slack above half a second, without having arrived; otherwise as
@@ -139,9 +139,9 @@ impl<C: Cpu> BarrierMember<C> {
         Ok(self.leave_together(slack).await?.0)
     }
 
-    /// [`BarrierMember::harmonize`] with a slack that this member learns from its own releases, so that about
-    /// one in 512 is too late for it, and of a quarter of a millisecond at most. Members that share a
-    /// processor never leave together: they miss, at that price.
+    /// Waits like [`BarrierMember::harmonize`], with a slack that this member learns from its own releases,
+    /// so that about one in 512 is too late for it. The slack is at most 0.25 ms. Members that share a
+    /// processor never leave together: they are always late and lose the slack each time.
     ///
     /// # Errors
     /// As [`BarrierMember::wait`].
@@ -151,12 +151,12 @@ impl<C: Cpu> BarrierMember<C> {
         Ok(punctual)
     }
 
-    /// The slack that [`BarrierMember::harmonize_adapted`] would ask for next.
+    /// Returns the slack that [`BarrierMember::harmonize_adapted`] would request next.
     pub fn slack(&self) -> Nanos {
         self.slack.get()
     }
 
-    /// Was it punctual, and how long was the way from the last arrival to here?
+    /// Returns whether it was punctual, and the time from the last arrival to here.
     async fn leave_together(&mut self, slack: Nanos) -> Result<(Punctual, Nanos), Error> {
         let episode = self.meeting.get() as u32;
         // A member that has arrived, or cannot arrive again, must not change its note.

@@ -1,25 +1,25 @@
-//! Barriers, each written once: over words ([`Cpu`](foregather_machine::Cpu)) or over null messages
+//! Barrier algorithms, generic over shared words ([`Cpu`](foregather_machine::Cpu)) or null (empty) messages
 //! ([`Endpoint`](foregather_machine::Endpoint)).
 //!
-//! - [`Group`] and [`BarrierMember`] are the front door: any [`Algorithm`], any size it takes, any policy,
-//!   any world with words.
-//! - [`Algorithm::Central`] (`central.rs`): tickets, and one epoch word; the only one whose arrivals outlast
-//!   a wait that timed out.
-//! - [`Seat`]: how any thread, without a rank, takes part in a [`Central`] barrier. [`Transient`]: one in
-//!   memory that a thread may give away once it is back from a wait.
+//! - [`Group`] and [`BarrierMember`] are the main entry points. They support every [`Algorithm`], size and
+//!   policy, in every world (backend) that has shared words.
+//! - [`Algorithm::Central`] (`central.rs`) uses a ticket counter and one epoch word. Only this barrier keeps
+//!   an arrival after a timeout.
+//! - [`Seat`] (a slot in a roster, or a guest) lets any thread use a [`Central`] barrier. [`Transient`] is a
+//!   central barrier whose memory may be freed as soon as one thread returns from a wait.
 //! - [`butterfly`], [`sync0`], [`rds`], [`dissemination`] and its k-way form, [`tournament`],
-//!   [`gather_release`], [`tree`]: over null messages, in any world that has them; and, by [`Subcube`], among
-//!   some of the members only.
-//! - [`SignalMatrix`]: null messages made of words.
-//! - [`ForkJoin`]: fork and join, by a [`Leader`] and its [`Worker`]s.
-//! - [`BarrierMember::wait_or`]: a meeting of members that have work to do meanwhile.
-//! - [`BarrierMember::harmonize`]: leave a barrier at one moment of the common clock.
+//!   [`gather_release`] and [`tree`] use null messages, in any world that has them. [`Subcube`] runs them
+//!   among some of the members only.
+//! - [`SignalMatrix`] implements null messages with words.
+//! - [`ForkJoin`] is fork and join with a [`Leader`] and its [`Worker`]s.
+//! - [`BarrierMember::wait_or`] is a barrier whose members run tasks while they wait.
+//! - [`BarrierMember::harmonize`] makes all members leave a barrier at the same time on a common clock.
 //!
-//! States, sequence and named races: `README.md`.
+//! `README.md` has the states, the sequence and the named races.
 //!
 //! No member leaves an episode before the last has arrived; a member may be an episode ahead of another,
-//! never two. A member that goes away poisons the group: members that need it get an error instead of waiting
-//! for ever.
+//! never two. Dropping a member poisons the group: members that still need it get an error instead of waiting
+//! forever.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 #![allow(async_fn_in_trait)]

@@ -2,16 +2,16 @@
 //! instant.
 //!
 //! Gather and release along the binomial tree; then a member that was released early waits for as long as the
-//! release still takes to reach the last. How long follows from the cost of a hop, and needs no common clock.
+//! release still takes to reach the last. This time follows from the cost of a hop and needs no common clock.
 use crate::tournament;
 use foregather_machine::{Endpoint, Error, Nanos, Rank, reached};
 
 /// The cost of one null message, from which the waiting law follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SignalCost {
-    /// Until the sender may go on: `s` of the paper.
+    /// Time for which a send occupies the sender (`s` in the paper).
     pub send: Nanos,
-    /// From the beginning of the send until the receiver has it: `b_s` of the paper.
+    /// Time from the start of the send until the message arrives (`b_s` in the paper).
     pub latency: Nanos,
 }
 
@@ -21,7 +21,7 @@ impl SignalCost {
     /// Intel's iPSC/860 (Seidel & Davis 1992, Table I).
     pub const IPSC860: Self = Self { send: Nanos::from_us(44), latency: Nanos::from_us(75) };
 
-    /// How long member `rank` of `size` waits after its last send. For `2^d` members
+    /// Returns how long member `rank` of `size` waits after its last send. For `2^d` members
     /// `(d - |rank|) (b_s - s)`, where `|rank|` counts its 1 bits.
     #[must_use]
     pub fn wait(self, rank: Rank, size: u32) -> Nanos {

@@ -1,4 +1,4 @@
-//! How a thread takes part in a central barrier that any threads may use.
+//! A thread's part in a central barrier that any threads may use.
 use crate::{Arrival, Central};
 use core::cell::Cell;
 use core::future::Future;
@@ -8,35 +8,36 @@ use std::sync::Arc;
 
 /// How long a guest spins before it sleeps.
 const GUEST_SPIN: Nanos = Nanos::from_us(20);
-/// The seat of a thread that has missed this many meetings may go to another thread.
+/// Another thread may take the slot of a thread that has missed this many episodes.
 const IDLE_MEETINGS: u32 = 8;
 
-/// One thread's part in a barrier that any threads may use: a seat in its roster, or the part of a guest.
+/// A thread's slot in the roster of a barrier that any threads may use; a thread without a slot is a guest.
 ///
-/// Arrivals are tickets, so whether a thread meets the others does not depend on its seat. A seat is only a
-/// hint: it shows the others where the thread runs and lets it wait as the load demands. If two threads
-/// believe to have one seat, that costs wrong spins.
+/// Arrivals are tickets, so a thread synchronises with the others whatever its slot. A slot is only a hint:
+/// it shows the others where the thread runs and lets it use the adaptive policy. If two threads use the same
+/// slot, they may only spin at the wrong time.
 pub struct Seat<C: Cpu> {
     cpu: C,
     waiter: Waiter,
     rank: Option<Rank>,
-    /// The value that it wrote last into its `arrived` word: another value there is another thread's.
+    /// The value that it last wrote into its `arrived` word: a different value there is another thread's.
     arrived: Cell<u32>,
-    /// The meeting after the last one: the next, unless other threads have taken turns.
+    /// The episode after its last one: its next one, unless other threads have arrived in between.
     next: Cell<u64>,
-    /// The meeting in which it has arrived, if a wait for that has timed out.
+    /// The episode in which it has arrived, if a wait for it has timed out.
     pending: Cell<Option<u64>>,
 }
 
 impl<C: Cpu> Seat<C> {
-    /// Takes seat `rank` and shows where its thread runs. It waits as the load demands.
+    /// Takes slot `rank` and publishes where its thread runs. It uses the adaptive policy.
     pub fn new(cpu: C, roster: Roster<'_, C>, rank: Rank) -> Self {
         roster.enroll(&cpu, rank);
         let (waiter, arrived) = (Waiter::new(Policy::adaptive(&cpu.costs()), rank), cpu.load(roster.arrived(rank)));
         Self { arrived: Cell::new(arrived), ..Self::with(cpu, waiter, Some(rank)) }
     }
 
-    /// A guest: it meets the others and waits in two phases, but they do not see where it runs.
+    /// Creates a guest: it synchronises with the others and uses two-phase waiting, but they do not see where
+    /// it runs.
     pub fn guest(cpu: C) -> Self {
         Self::with(cpu, Waiter::new(Policy::TwoPhase { spin: GUEST_SPIN }, 0), None)
     }
@@ -45,48 +46,50 @@ impl<C: Cpu> Seat<C> {
         Self { cpu, waiter, rank, arrived: Cell::new(0), next: Cell::new(0), pending: Cell::new(None) }
     }
 
-    /// The number of its seat; `None` for a guest.
+    /// Returns the number of its slot; `None` for a guest.
     #[inline]
     pub fn rank(&self) -> Option<Rank> {
         self.rank
     }
 
-    /// The meeting in which it has arrived without being released yet.
+    /// Returns the episode in which it has arrived without being released yet.
     pub fn pending(&self) -> Option<u64> {
         self.pending.get()
     }
 
-    /// Goes on with a meeting in which another seat of the same thread has arrived.
+    /// Continues with an episode in which another slot of the same thread has arrived.
     #[must_use]
     pub fn resume(self, pending: Option<u64>) -> Self {
         self.pending.set(pending);
         self
     }
 
-    /// The processor of its thread.
+    /// Returns the processor of its thread.
     pub fn cpu(&self) -> &C {
         &self.cpu
     }
 
-    /// The outcomes of its waits.
+    /// Returns the outcomes of its waits.
     pub fn account(&self) -> &Arc<Account> {
         self.waiter.account()
     }
 
-    /// Has the thread of that seat been idle up to meeting `now`? Then another thread may have the seat.
+    /// Returns whether the thread of this slot has been idle until episode `now`; another thread may then
+    /// take the slot.
     pub fn is_idle(cpu: &C, roster: Roster<'_, C>, rank: Rank, now: u64) -> bool {
         let missed = (now as u32).wrapping_sub(cpu.load(roster.arrived(rank))) & VALUE_MASK;
         (IDLE_MEETINGS..VALUE_MASK / 2).contains(&missed)
     }
 
-    /// Does another thread have this seat by now?
+    /// Returns whether another thread has taken this slot.
     #[inline]
     pub fn is_taken(&self, roster: Roster<'_, C>) -> bool {
         self.rank.is_some_and(|rank| self.cpu.load(roster.arrived(rank)) != self.arrived.get())
     }
 
-    /// Arrives, unless it has before, looks and spins briefly. True for the last to arrive, which is one of
-    /// each meeting; `None` if the meeting is not over yet: then [`Seat::wait`] goes on with it.
+    /// Arrives, unless it has already, and polls briefly. Returns `Some(true)` for the last thread of each
+    /// episode, `Some(false)` for the others, and `None` if the episode is not complete; then call
+    /// [`Seat::wait`].
     #[inline]
     pub fn try_wait(&self, central: &Central<'_, C>, roster: Roster<'_, C>) -> Option<bool> {
         let meeting = match self.pending.get() {
@@ -114,10 +117,11 @@ impl<C: Cpu> Seat<C> {
         }
     }
 
-    /// Waits for the meeting in which this thread has arrived; it was not the last.
+    /// Waits for the end of the episode in which this thread has arrived, but not as the last.
     ///
     /// # Errors
-    /// [`Cause::TimedOut`] when `deadline` has passed: the arrival stays, and the next wait goes on with it.
+    /// [`Cause::TimedOut`] when `deadline` has passed: the arrival still counts, and the next wait continues
+    /// with it.
     /// [`Cause::Poisoned`] if the epoch is poisoned.
     #[cold]
     pub async fn wait(&self, central: &Central<'_, C>, roster: Roster<'_, C>, deadline: Nanos) -> Result<(), Error> {

@@ -28,10 +28,10 @@ pub struct Signaller<C: Cpu> {
     rank: Rank,
     /// The context of this episode's waits.
     context: Cell<WaitContext>,
-    /// Are even short waits timed?
+    /// Whether even short waits are timed.
     timed: Cell<bool>,
     taken: Box<[Cell<u32>]>,
-    /// Did a wait of this episode end in a brief spin?
+    /// Whether a wait of this episode ended in a brief spin.
     spun_briefly: Cell<bool>,
     /// The longer waits of this episode.
     waited: Cell<Waited>,
@@ -63,19 +63,19 @@ impl<C: Cpu> SignalMatrix<C> {
         Self { lines, size, slots }
     }
 
-    /// The roster of the members.
+    /// Returns the roster of the members.
     #[inline]
     pub fn roster(&self) -> Roster<'_, C> {
         Roster::new(&self.lines[..Roster::<C>::lines(self.size)])
     }
 
-    /// The end of `rank`. Make one end per rank, ever: it alone takes from the rank's slots, and a peer may
-    /// have signalled before it was made.
+    /// Creates the endpoint of `rank`. Create at most one per rank: it consumes the rank's signals, and a
+    /// peer may have signalled before it was created.
     pub fn endpoint(&self, cpu: C, rank: Rank, policy: Policy) -> Signaller<C> {
         self.signaller(cpu, rank, Waiter::new(policy, rank))
     }
 
-    /// The end of `rank`, which waits by `waiter`.
+    /// Creates the endpoint of `rank`, which waits with `waiter`.
     pub(crate) fn signaller(&self, cpu: C, rank: Rank, waiter: Waiter) -> Signaller<C> {
         self.roster().enroll(&cpu, rank);
         Signaller {
@@ -146,7 +146,7 @@ impl<C: Cpu> Signaller<C> {
         &self.waiter
     }
 
-    /// The roster of the members.
+    /// Returns the roster of the members.
     #[inline]
     pub fn roster(&self) -> Roster<'_, C> {
         self.matrix.roster()
@@ -219,7 +219,7 @@ impl<C: Cpu> Signaller<C> {
         })
     }
 
-    /// Is it the loss of a member that had left by itself before?
+    /// Returns whether the error is the loss of a member that had already left by itself.
     fn is_of_one_gone(&self, error: &Error) -> bool {
         match *error.cause() {
             Cause::PeerLost { rank, .. } if rank < self.matrix.size => {

@@ -1,8 +1,8 @@
 //! Some of the members as a group of their own: any subcube of a hypercube, or a row or column of a square
 //! grid.
 //!
-//! All that is written over [`Endpoint`] or [`Port`] runs among them unchanged. So only the bits in which
-//! they differ count (Seidel & Davis 1992 §3.3), and no algorithm has to know.
+//! Every algorithm over [`Endpoint`] or [`Port`] runs among them unchanged: only the bits in which the
+//! members differ matter (Seidel & Davis 1992 §3.3).
 use core::future::Future;
 use foregather_machine::{Cause, Clock, Endpoint, Error, Member, Nanos, Packet, Port, Rank};
 

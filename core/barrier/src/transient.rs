@@ -1,28 +1,28 @@
-//! A central barrier whose memory may go away as soon as one thread is back from a wait, while the others are
-//! still on their way out: what POSIX allows with `pthread_barrier_destroy`.
+//! A central barrier whose memory may be freed as soon as one thread has returned from a wait, while the
+//! others are still leaving: POSIX allows this with `pthread_barrier_destroy`.
 //!
-//! A thread counts itself out, and touches nothing of the barrier after that; the thread that destroys it
-//! waits until as many are out as have come (race 10 in `README.md`).
+//! A leaving thread counts itself and does not touch the barrier after that; the thread that destroys it
+//! waits until all threads that arrived have left (race 10 in `README.md`).
 use crate::{Arrival, Central};
 use foregather_machine::{Cpu, Error, VALUE_MASK, WaitContext};
 use foregather_wait::{Policy, WaitFor, Waiter};
 
-/// A barrier for any threads, over words of the program's own.
+/// A barrier for any threads, over words that the program owns.
 pub struct Transient<'g, C: Cpu> {
     central: Central<'g, C>,
     left: &'g C::Word,
 }
 
 impl<'g, C: Cpu> Transient<'g, C> {
-    /// The barrier `central`, whose threads count themselves out at `left`, which is 0 at first.
+    /// Creates a view of the barrier `central`; `left`, initially 0, counts the threads that have left.
     pub fn over(central: Central<'g, C>, left: &'g C::Word) -> Self {
         Self { central, left }
     }
 
-    /// Waits until all threads of a meeting have come. True for the last one.
+    /// Waits until all threads of an episode have arrived. Returns true for the last one.
     ///
     /// # Errors
-    /// When the wait can no longer succeed: a lost peer.
+    /// If the wait can no longer succeed: a lost peer.
     pub async fn meet(&self, cpu: &C, waiter: &Waiter) -> Result<bool, Error> {
         let Arrival { meeting, is_last } = self.central.arrive(cpu);
         if is_last {
@@ -35,8 +35,8 @@ impl<'g, C: Cpu> Transient<'g, C> {
         Ok(is_last)
     }
 
-    /// Waits until all threads that have ever come, `tickets` of them, are out: then the memory can go. All
-    /// their meetings must be over.
+    /// Waits until all threads that have ever arrived, `tickets` of them, have left: then the memory can be
+    /// freed. All their episodes must be complete.
     ///
     /// # Errors
     /// As [`Transient::meet`].

@@ -6,13 +6,14 @@ use foregather_machine::{Endpoint, Error};
 const GATHER: u32 = 4;
 /// Children that a node releases.
 const RELEASE: u32 = 2;
-/// The slot in which the release comes.
+/// The slot for the release.
 const RELEASED: u32 = GATHER;
 /// Slots per member.
 pub(crate) const SLOTS: u32 = GATHER + 1;
 
-/// Waits for the children, tells the parent, waits for the release, releases the children of the other tree.
-/// Each member is signalled at fixed places, so waiting never crosses the machine; `2n - 2` signals in all.
+/// Waits for the children, signals the parent, waits for the release, and releases the children of the other
+/// tree. Each member has fixed slots, so each member spins on local slots only. Costs `2n - 2` signals in
+/// all.
 ///
 /// # Errors
 /// The endpoint's errors.

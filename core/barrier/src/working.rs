@@ -1,16 +1,16 @@
-//! Meetings of members that have work to do meanwhile: the last to arrive ends a meeting only when nothing is
-//! left to be done (OpenMP 5.2 §15.3.1: a barrier completes all tasks of its region).
+//! Barriers whose members run tasks while they wait: the last to arrive completes an episode only when no
+//! task is left (OpenMP 5.2 §15.3.1: a barrier completes all tasks of its region).
 use crate::{Algorithm, BarrierMember, Group};
 use foregather_machine::{Cause, Cpu, Error, Nanos, reached};
 
 impl<C: Cpu> Group<C> {
-    /// Members that wait by [`BarrierMember::wait_or`] look again, after a change that the caller has made.
+    /// Wakes the members in [`BarrierMember::wait_or`] so that they check again after a change.
     #[inline]
     pub fn ring(&self, cpu: &C) {
         cpu.ring(self.0.bell());
     }
 
-    /// The word that [`Group::ring`] rings.
+    /// Returns the word that [`Group::ring`] changes.
     #[inline]
     pub fn bell(&self) -> &C::Word {
         self.0.bell()
@@ -18,17 +18,19 @@ impl<C: Cpu> Group<C> {
 }
 
 impl<C: Cpu> BarrierMember<C> {
-    /// The processor that it waits on.
+    /// Returns the processor that it waits on.
     pub fn cpu(&self) -> &C {
         self.end.cpu()
     }
 
-    /// Arrives at the central barrier, unless it has, and is ready with what `find` finds, or with `None`
-    /// when the meeting is over. An arrival stays: the next wait goes on with the meeting.
+    /// Arrives at the central barrier, unless it has already, and returns what `find` returns, or `None` when
+    /// the episode is complete. The arrival still counts if the wait returns early: the next wait continues
+    /// with the episode.
     ///
-    /// The last to arrive does not end the meeting while `is_open` holds. Once all have arrived it must not
-    /// hold again after it has not. After a change of what it or `find` looks at comes [`Group::ring`]. All
-    /// members of a meeting wait like this, or none.
+    /// The last to arrive does not complete the episode while `is_open` returns true. Once all have arrived
+    /// and `is_open` has returned false, it must never return true again. Call [`Group::ring`] after any
+    /// change that `is_open` or `find` depends on. Either all members of an episode wait with this method, or
+    /// none.
     ///
     /// # Errors
     /// As [`BarrierMember::wait`]; [`Cause::TimedOut`] after `patience`; [`Cause::Setting`] at any other

@@ -47,18 +47,18 @@ pub struct Account {
 }
 
 impl Account {
-    /// Of a strategy with these rules.
+    /// Creates the account of a strategy with these rules.
     pub(crate) fn of(rule_names: &'static [&'static str]) -> Self {
         Self { rule_names, ..Self::default() }
     }
 
-    /// Is the coming wait to be timed even if it is short?
+    /// Returns whether the next wait should be timed even if it is short.
     #[inline]
     pub fn sample(&self) -> bool {
         self.outcomes[1].get().is_multiple_of(SAMPLE)
     }
 
-    /// The member was the last to arrive and waited for no other: not a wait.
+    /// Counts an episode in which the member arrived last and waited for no other: not a wait.
     #[inline]
     pub fn last(&self) {
         self.last.add(1);
@@ -124,12 +124,12 @@ impl Account {
         self.outcomes.iter().map(Counter::get).sum::<u64>() + self.last.get()
     }
 
-    /// The durations of the timed waits: all that outlasted a brief spin, and a sample of the others.
+    /// Returns the durations of the timed waits: all that outlasted a brief spin, and a sample of the others.
     pub fn durations(&self) -> &Histogram {
         &self.timed
     }
 
-    /// The figures so far.
+    /// Returns the current counts.
     pub fn snapshot(&self) -> Snapshot {
         let [first_look, spun, yielded, parked] = [0, 1, 2, 3].map(|i: usize| self.outcomes[i].get());
         Snapshot {

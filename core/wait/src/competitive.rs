@@ -1,15 +1,15 @@
-//! What a spin bound costs against the best choice made in hindsight.
+//! The cost of a spin bound relative to the best choice in hindsight.
 //!
-//! All times are in context switches. A wait of length `w` under bound `b` costs `w` if `w <= b`, else
-//! `b + 1`: the spin in vain and the switch. A waiter that knew `w` would pay `min(w, 1)`. Under a
-//! distribution of waits the competitive factor is the ratio of the two expectations, and its worst case is
-//! that of the worst mean: the bound is chosen for the kind of distribution, without its mean (Lim & Agarwal
-//! 1993, as Tsafrir & Feitelson 2002 §1 quote it).
+//! All times are in context switches. A wait of length `w` under bound `b` costs `w` if `w <= b`, else `b +
+//! 1` (the failed spin plus the switch). A waiter that knew `w` would pay `min(w, 1)`. Under a distribution
+//! of waits the competitive factor is the ratio of the two expectations, and its worst case is that of the
+//! worst mean: the bound is chosen for the kind of distribution, without its mean (Lim & Agarwal 1993, as
+//! Tsafrir & Feitelson 2002 §1 quote it).
 //!
 //! | bound | waits | worst factor |
 //! |---|---|---|
-//! | [`BOUND_EXPONENTIAL`], .54 | exponential (locks) | e / (e - 1), 1.58 |
-//! | [`BOUND_UNIFORM`], .62 | uniform (barriers, if arrivals are) | (sqrt 5 + 1) / 2, 1.62 |
+//! | [`BOUND_EXPONENTIAL`], 0.54 | exponential (locks) | e / (e - 1), 1.58 |
+//! | [`BOUND_UNIFORM`], 0.62 | uniform (barriers with uniform arrivals) | (sqrt 5 + 1) / 2, 1.62 |
 //! | 1 | any | 2 |
 //! | random ([`Policy::Randomised`](crate::Policy)) | any | [`RANDOMISED_FACTOR`], 1.58 |
 use crate::strategies::randomised::Randomised;
@@ -90,9 +90,9 @@ pub fn drawn_cost(wait: f64, draws: u32) -> f64 {
     costs.take(draws as usize).sum::<f64>() / f64::from(draws)
 }
 
-/// How many times the best choice in hindsight a spin bound (in context switches) costs at worst, over all
-/// means of the distribution. Infinite for a bound of zero: always blocking pays a switch for arbitrarily
-/// short waits.
+/// Returns the worst-case ratio, over all means of the distribution, of the cost of a spin bound (in context
+/// switches) to the cost of the best choice in hindsight. It is infinite for a bound of zero: always blocking
+/// pays a switch for arbitrarily short waits.
 pub fn worst_factor(bound: f64, distribution: Distribution) -> f64 {
     match distribution {
         _ if bound <= 0.0 => f64::INFINITY,

@@ -1,4 +1,4 @@
-//! A histogram of durations small enough to sit in every member: powers of two, four steps each.
+//! A compact histogram of durations, one per member: powers of two, four steps each.
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use foregather_machine::Nanos;
 
@@ -8,7 +8,8 @@ const STEPS: usize = 1 << STEP_BITS;
 /// Enough for 2^42 ns, more than an hour; longer waits fall into the last bucket.
 const BUCKETS: usize = 42 * STEPS;
 
-/// Durations by size, relative error at most an eighth. One writer; any thread may read meanwhile.
+/// A histogram of durations with a relative error of at most 1/8. It has one writer; any thread may read it
+/// at any time.
 pub struct Histogram([AtomicU64; BUCKETS]);
 
 impl Default for Histogram {
@@ -40,12 +41,13 @@ impl Histogram {
         slot.store(slot.load(Relaxed) + 1, Relaxed);
     }
 
-    /// How many durations were recorded.
+    /// Returns the number of recorded durations.
     pub fn count(&self) -> u64 {
         self.0.iter().map(|slot| slot.load(Relaxed)).sum()
     }
 
-    /// The duration below which `quantile` (0 to 1) of the recorded ones lie; `None` if none was recorded.
+    /// Returns the duration below which `quantile` (0 to 1) of the recorded ones lie; `None` if none was
+    /// recorded.
     pub fn quantile(&self, quantile: f64) -> Option<Nanos> {
         let total = self.count();
         let wanted = (total as f64 * quantile.clamp(0.0, 1.0)) as u64;
@@ -56,7 +58,7 @@ impl Histogram {
         })
     }
 
-    /// The non-empty buckets: their middle in nanoseconds and their count.
+    /// Returns the non-empty buckets: their middle in nanoseconds and their count.
     pub fn buckets(&self) -> Vec<(u64, u64)> {
         let counts = self.0.iter().map(|slot| slot.load(Relaxed)).enumerate();
         counts.filter(|&(_, n)| n > 0).map(|(i, n)| (middle(i), n)).collect()

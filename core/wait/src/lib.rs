@@ -1,16 +1,17 @@
-//! Waiting policies, written once over [`Cpu`](foregather_machine::Cpu), and their reports.
+//! Waiting policies, generic over [`Cpu`](foregather_machine::Cpu), and statistics of waits.
 //!
-//! - [`Waiter`], one for each member: [`Waiter::wait`] is the only wait. [`Policy`]: how it waits, by name:
-//!   spin, yield, block, two-phase, spin-then-yield, and those that choose again for every wait: randomised,
-//!   recent, holder-running, grain.
-//! - [`Strategy`]: a policy at work, one small file each (`strategies/`). [`Waiter::by`] takes one of your
+//! - [`Waiter`]: one per member; all its waits go through [`Waiter::wait`] and its variants. [`Policy`]: how
+//!   it
+//!   waits, by name: spin, yield, block, two-phase, spin-then-yield, and policies that decide for each wait:
+//!   randomised, recent, holder-running, grain.
+//! - [`Strategy`]: the implementation of a policy, one file each (`strategies/`). [`Waiter::by`] accepts your
 //!   own.
-//! - [`adaptive`]: the policy without knobs, a decision table over
-//!   [`Placement`](foregather_machine::Placement). [`Roster`] and [`WaitFor`]: the members of a team, and
-//!   those that a wait is for; the policy asks both.
+//! - [`adaptive`]: the self-tuning policy, a decision table over
+//!   [`Placement`](foregather_machine::Placement). [`Roster`] and [`WaitFor`]: the members of a team, and the
+//!   members that a wait depends on; the policy reads both.
 //! - [`Multiple`]: spin bounds as multiples of a context switch, local or remote (Tsafrir & Feitelson 2002
 //!   §4).
-//! - [`competitive`]: what a spin bound costs against the best choice in hindsight.
+//! - [`competitive`]: the cost of a spin bound relative to the best choice in hindsight.
 //! - [`Waited`]: how one wait ended. [`Account`]: all waits of a member, with the successful-spin rate.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]

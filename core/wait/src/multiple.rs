@@ -10,8 +10,8 @@ pub enum Multiple {
     Cs,
     /// Slightly more than one (1.25).
     CsPlus,
-    /// Slightly more than two (2.5): the partner that has just decided to block must finish that and be woken
-    /// again.
+    /// Slightly more than two (2.5): long enough for a thread that has just decided to block to do so and be
+    /// woken again.
     TwoCsPlus,
     /// This many hundredths of one: 54 for exponential waits, 62 for uniform ones
     /// ([`competitive`](crate::competitive)), 500 for clusters (Arpaci-Dusseau, Culler & Mainwaring 1998).
@@ -22,7 +22,7 @@ impl Multiple {
     /// The named multiples, shortest first.
     pub const ALL: [Self; 3] = [Self::Cs, Self::CsPlus, Self::TwoCsPlus];
 
-    /// In hundredths of a context switch.
+    /// Returns the multiple in hundredths of a context switch.
     pub const fn percent(self) -> u32 {
         match self {
             Self::Cs => 100,

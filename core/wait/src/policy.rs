@@ -1,4 +1,4 @@
-//! The waiting policies by name; each one's behaviour stands in its [`Strategy`].
+//! The waiting policies by name; their behaviour is defined by their [`Strategy`].
 use crate::name::{after, bound, name_of, quantum, switch};
 use crate::strategies::{self, phases::Phases};
 use crate::{Adaptive, Strategy, WaitFor, Waited, Waiter};
@@ -10,10 +10,10 @@ use foregather_machine::{Costs, Cpu, Error, Nanos, Rank, WaitContext};
 macro_rules! policies {
     ($($(#[$about:meta])* $Variant:ident $(($of:ident: $Settings:ident))? $({ $($(#[$doc:meta])* $time:ident: $read:ident,)+ })?
         = $usage:literal => $strategy:expr;)+) => {
-        /// How to wait. It costs nothing to copy, and is chosen at run time, outside every loop.
+        /// A waiting policy, chosen at run time; cheap to copy.
         ///
-        /// The policies from `Randomised` on choose again for every wait, by what a [`Waiter`](crate::Waiter)
-        /// has seen before.
+        /// The policies from `Randomised` on decide for each wait, based on the earlier waits of the
+        /// [`Waiter`](crate::Waiter).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Policy {
             $($(#[$about])* $Variant $(($Settings))? $({ $($(#[$doc])* $time: Nanos,)+ })?,)+
@@ -60,51 +60,51 @@ macro_rules! policies {
 }
 
 policies! {
-    /// As the load demands, by a decision table: the one to take unless something speaks for another.
+    /// Adapts to the load by a decision table. Use this policy unless you have a reason not to.
     Adaptive(of: Adaptive) = "adaptive[!RULE,RULE...]" => |_| of.strategy();
-    /// Keep the processor until the event comes (Guignon 2000 §2.1). Starves other threads, and the waiter
-    /// itself, when threads outnumber processors.
+    /// Spins until the event occurs (Guignon 2000 §2.1). Starves other threads, and the waiter itself, if
+    /// there are more threads than processors.
     Spin = "spin" => |_| Phases::spin(Nanos::MAX);
-    /// Offer the processor after every look, for ever.
+    /// Yields after every check, forever.
     Yield = "yield" => |_| Phases { spin: Nanos::ZERO, yields: true };
-    /// Give the processor away at once.
+    /// Blocks immediately.
     Block = "block" => |_| Phases::spin(Nanos::ZERO);
-    /// Spin for a bounded time, then block (Tsafrir & Feitelson 2002 §2).
+    /// Spins for a bounded time, then blocks (Tsafrir & Feitelson 2002 §2).
     TwoPhase {
         /// The bound, in time on the processor.
         spin: bound,
     } = "two-phase:BOUND" => |_| Phases::spin(spin);
-    /// Spin for a bounded time, then yield for ever.
+    /// Spins for a bounded time, then yields forever.
     SpinThenYield {
         /// The bound, in time on the processor.
         spin: bound,
     } = "spin-yield:BOUND" => |_| Phases { spin, yields: true };
-    /// Two-phase with a bound drawn for each wait, of density `e^(x/C) / (C (e - 1))` on `[0, C]`: an
-    /// adversary that does not know the draw cannot make it cost more than `e / (e - 1)` of the best choice
+    /// Two-phase with a random bound for each wait, of density `e^(x/C) / (C (e - 1))` on `[0, C]`: an
+    /// adversary that does not know the bound cannot make it cost more than `e / (e - 1)` of the best choice
     /// in hindsight (Karlin, Manasse, McGeoch & Owicki 1990).
     Randomised {
         /// One context switch, `C`.
         switch: switch,
     } = "randomised:SWITCH" => |rank| strategies::randomised::Randomised::new(switch, rank);
-    /// Two-phase with that bound of 0 and `C` which would have cost less over the last three waits: the
-    /// recent past as the future, as Karlin, Li, Manasse & Owicki 1991 have it for locks, and as Tsafrir &
-    /// Feitelson 2002 §6 advise against for barriers.
+    /// Two-phase; the bound is 0 or `C`, whichever would have cost less over the last three waits. Karlin,
+    /// Li, Manasse & Owicki 1991 predict from the recent past in this way for locks; Tsafrir & Feitelson 2002
+    /// §6 advise against it for barriers.
     Recent {
         /// One context switch, `C`.
         switch: switch,
     } = "recent:SWITCH" => |_| strategies::recent::Recent::new(switch);
-    /// Spin, for two context switches at most, only if all awaited members hold processors now; else block at
-    /// once. Karlin, Li, Manasse & Owicki 1991 do so for the holder of a lock (discussed by Tsafrir &
-    /// Feitelson 2002 §6). Where a world cannot tell which threads run
-    /// ([`Placement::running`](foregather_machine::Placement::running)) it is two-phase waiting with that
-    /// bound. It asks after the first brief spin.
+    /// Spins, for two context switches at most, only if all awaited members are running; otherwise blocks
+    /// immediately. Karlin, Li, Manasse & Owicki 1991 do so for the holder of a lock (discussed by Tsafrir &
+    /// Feitelson 2002 §6). If a world cannot tell which threads run
+    /// ([`Placement::running`](foregather_machine::Placement::running)), it is two-phase waiting with that
+    /// bound. It checks after the first brief spin.
     HolderRunning {
         /// One context switch.
         switch: switch,
     } = "holder-running:SWITCH" => |_| strategies::holder_running::HolderRunning::new(switch);
-    /// By granularity, as Tsafrir & Feitelson 2002 §6 propose: the median gap between the end of one
+    /// Decides by granularity, as Tsafrir & Feitelson 2002 §6 propose: the median gap between the end of one
     /// synchronisation and the arrival at the next. Fine and medium grain (below five context switches) spin
-    /// for 2CS+, coarse grain blocks at once. It needs two readings of the clock for each synchronisation.
+    /// for 2CS+, coarse grain blocks immediately. It reads the clock twice per synchronisation.
     Grain {
         /// One context switch.
         switch: switch,
@@ -114,15 +114,15 @@ policies! {
 }
 
 impl Policy {
-    /// The quantum of [`Policy::Grain`] where none is given. In a longer gap another thread had the
-    /// processor; spinners assume the same.
+    /// The default quantum of [`Policy::Grain`]. In a longer gap another thread had the processor; spinners
+    /// assume the same.
     pub const QUANTUM: Nanos = Nanos::from_us(100);
 
-    /// Waits once, knowing nothing of the awaited members. A thread that waits again keeps a
-    /// [`Waiter`](crate::Waiter).
+    /// Waits once, without information about the awaited members. A thread that waits repeatedly should keep
+    /// a [`Waiter`](crate::Waiter).
     ///
     /// # Errors
-    /// When the wait can no longer succeed: poisoned word, passed deadline, lost peer.
+    /// If the wait can no longer succeed: poisoned word, passed deadline, lost peer.
     pub async fn wait<C: Cpu, T>(
         self,
         cpu: &C,

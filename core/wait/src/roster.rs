@@ -1,20 +1,20 @@
-//! The members of a team: for each member one line of words that it alone writes, so that others can tell
-//! where it runs, whether it does, and whether it has arrived. The words may be in a segment that several
-//! processes map.
+//! The members of a team: for each member one cache line of words that only it writes, so that others can see
+//! its processor, whether it is running, and whether it has arrived. The words may be in a segment that
+//! several processes map.
 use foregather_machine::{Affinity, Cpu, CpuId, Rank, ThreadId, VALUE_MASK, WordLine};
 
 /// The words of a member's line.
 const ARRIVED: usize = 0;
-/// One more than its processor, since a line begins as zeros.
+/// Its processor plus one, because a line is initially zero.
 const PLACE: usize = 1;
 const THREAD: usize = 2;
 const AFFINITY: usize = 3;
-/// In place of an affinity: this member must not be moved, so no member is.
+/// Instead of an affinity: this member must not be moved, so no member is.
 const FIXED: u32 = VALUE_MASK;
 
 /// The members of a team, as all of them see it.
 pub struct Roster<'t, C: Cpu> {
-    /// Line 0 has the word of the member that moves at present; then a line for each member.
+    /// Line 0 has the word of the member that is moving; then a line for each member.
     lines: &'t [WordLine<C::Word>],
 }
 
@@ -84,13 +84,13 @@ impl<'t, C: Cpu> Roster<'t, C> {
         cpu.load(self.word(rank, PLACE)).checked_sub(1)
     }
 
-    /// The number by which others ask after it.
+    /// Returns the thread ID with which others check whether it runs.
     pub(crate) fn thread(self, cpu: &C, rank: Rank) -> Option<ThreadId> {
         Some(cpu.load(self.word(rank, THREAD))).filter(|&thread| thread != 0)
     }
 
-    /// May members be moved? Only if all of them have come, and all may run where this one may, both now and
-    /// when it came.
+    /// Returns whether members may be moved: only if all have arrived, and all may run where this one may,
+    /// both now and when it arrived.
     pub(crate) fn movable(self, cpu: &C, rank: Rank) -> bool {
         let mine = cpu.load(self.word(rank, AFFINITY));
         mine != FIXED
@@ -98,7 +98,7 @@ impl<'t, C: Cpu> Roster<'t, C> {
             && (0..self.size()).all(|other| cpu.load(self.word(other, AFFINITY)) == mine)
     }
 
-    /// From now on no member moves, since one must not.
+    /// Forbids moves of all members from now on, because this one must not be moved.
     pub(crate) fn fix(self, cpu: &C, rank: Rank) {
         cpu.store(self.word(rank, AFFINITY), FIXED);
     }

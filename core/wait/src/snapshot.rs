@@ -1,4 +1,4 @@
-//! The outcomes of waits up to one moment, of one member or of many.
+//! The outcomes of waits up to one moment, for one member or many.
 use crate::strategy::RULES_MAX;
 use core::fmt;
 use foregather_machine::{Nanos, Rank};
@@ -6,9 +6,9 @@ use foregather_machine::{Nanos, Rank};
 /// The waits of one member, or of several added up, at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Episodes in which the member came last and waited for no other.
+    /// Episodes in which the member arrived last and waited for no other.
     pub last: u64,
-    /// Waits whose event had come already.
+    /// Waits whose event had already occurred.
     pub first_look: u64,
     /// Waits that ended while spinning.
     pub spun: u64,
@@ -26,42 +26,42 @@ pub struct Snapshot {
     pub waited: Nanos,
     /// Processor time of all timed waits spent spinning.
     pub spun_time: Nanos,
-    /// How often the processor was offered.
+    /// Number of yields.
     pub yields: u64,
     /// The longest wait.
     pub worst: Nanos,
-    /// One of the members that the longest wait was for, if the policy asked.
+    /// One of the members that the longest wait was for, if the policy checked.
     pub worst_awaited: Option<Rank>,
     /// The names of the strategy's rules ([`Strategy::rules`](crate::Strategy::rules)).
     pub rule_names: &'static [&'static str],
-    /// How often each of them was followed.
+    /// How often each rule was followed.
     pub rules: [u64; RULES_MAX],
-    /// How often the member moved to another processor.
+    /// Number of moves of the member to another processor.
     pub moves: u64,
-    /// How often a move was refused.
+    /// Number of moves that the system refused.
     pub moves_refused: u64,
-    /// How often it fetched another member to its processor.
+    /// Number of times that it fetched another member to its processor.
     pub pulls: u64,
-    /// How often a scout was sent, or asked for in vain.
+    /// Number of idle-class probe threads (scouts) sent or requested in vain.
     pub scouts: u64,
-    /// How often the scout had come back.
+    /// Number of scouts that came back.
     pub scouts_back: u64,
 }
 
 impl Snapshot {
-    /// The successful-spin rate of Tsafrir & Feitelson 2002 §2.3: of the waits that began by spinning, the
-    /// share that ended while spinning. The last to arrive does not wait and is not counted. `None` if no
+    /// Returns the successful-spin rate of Tsafrir & Feitelson 2002 §2.3: the share of waits that began by
+    /// spinning and ended while spinning. The last to arrive does not wait and is not counted. `None` if no
     /// wait began by spinning.
     pub fn successful_spin_rate(&self) -> Option<f64> {
         (self.spins_began > 0).then(|| self.spins_succeeded as f64 / self.spins_began as f64)
     }
 
-    /// How often each rule of the strategy was followed; nothing of a strategy without rules.
+    /// Returns how often each rule of the strategy was followed; empty for a strategy without rules.
     pub fn by_rule(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
         self.rule_names.iter().copied().zip(self.rules)
     }
 
-    /// Two members' waits together.
+    /// Returns the sum of two members' waits.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {

@@ -1,7 +1,8 @@
-//! The interface of a waiting policy: what to do next with the processor, from the end of the first look on.
+//! The interface of a waiting policy, which decides what to do with the processor after the first check
+//! failed.
 //!
-//! A policy is one [`Strategy`] in a file of its own. [`Waiter::wait`](crate::Waiter::wait) asks it for a
-//! [`Step`], takes the step in its world, and tells it the effect; the waiter sees to the event, poison,
+//! A policy is one [`Strategy`] in its own file. [`Waiter::wait`](crate::Waiter::wait) gets a [`Step`] from
+//! it, takes the step in its world, and passes the effect back; the waiter handles the event, poisoning,
 //! deadlines and lost peers.
 use crate::{Account, Waited};
 use foregather_machine::{CpuId, Nanos, Placement, Rank, ThreadId};
@@ -9,19 +10,19 @@ use foregather_machine::{CpuId, Nanos, Placement, Rank, ThreadId};
 /// What a waiting thread does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Keep the processor for at most this much of its own processor time.
+    /// Spin for at most this much CPU time.
     Spin(Nanos),
-    /// Offer the processor to another runnable thread.
+    /// Yield the processor to another runnable thread.
     Yield,
-    /// Ask whether that rank holds a processor.
+    /// Check whether that rank is running.
     Ask(Rank),
-    /// Send a scout to that processor, or ask whether it is back.
+    /// Send a scout (an idle-class probe thread) to that processor, or check whether it is back.
     Scout(CpuId),
     /// Move to that processor, with the right to move ([`Surroundings::begin_move`]); gives the right back.
     Move(CpuId),
     /// Fetch that thread to this processor, and hand the processor over.
     Pull(ThreadId),
-    /// Sleep until that moment, or until the word changes before.
+    /// Sleep until that time, or until the word changes.
     Doze(Nanos),
     /// Sleep until the word changes; the last step of a wait.
     Park,
@@ -30,24 +31,24 @@ pub enum Step {
 /// The effect of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Spun for `used` of its own processor time, in `span` of elapsed time: the difference was a preemption.
+    /// Spun for `used` of CPU time, in `span` of elapsed time: the difference was a preemption.
     Spun {
-        /// Processor time.
+        /// CPU time.
         used: Nanos,
         /// Elapsed time.
         span: Nanos,
     },
-    /// The yield came back after that long.
+    /// The yield returned after this time.
     Yielded(Nanos),
-    /// Does the rank hold a processor? `None` if the world cannot tell.
+    /// Whether the rank is running; `None` if the world cannot tell.
     Asked(Option<bool>),
-    /// Has the scout come back from an idle processor? `None` if there is none to send.
+    /// Whether the scout has come back from an idle processor; `None` if there is no scout to send.
     Scouted(Option<bool>),
-    /// Was the thread moved?
+    /// Whether the thread was moved.
     Moved(bool),
-    /// Was the other thread fetched?
+    /// Whether the other thread was fetched.
     Pulled(bool),
-    /// The sleep until a moment is over.
+    /// The sleep until a time is over.
     Dozed,
 }
 
@@ -56,67 +57,67 @@ pub const RULES_MAX: usize = 24;
 
 /// A waiting policy of one member. It keeps what it learns from wait to wait.
 pub trait Strategy: Send {
-    /// Does the next wait begin with a brief spin, of about half a microsecond, which costs neither a clock
-    /// nor a future?
+    /// Returns whether the next wait begins with a brief spin of about 0.5 us, which reads no clock and
+    /// creates no future.
     fn spins(&self) -> bool;
-    /// The events beside its slow waits that it wants to hear of. Asked once.
+    /// Returns the events, in addition to its slow waits, that it should be notified of. Called once.
     fn interest(&self) -> Interest {
         Interest::default()
     }
-    /// The names of its rules, if it goes by any, in the order of their numbers: [`RULES_MAX`] at most.
+    /// Returns the names of its rules, if it has any, in the order of their numbers: at most [`RULES_MAX`].
     fn rules(&self) -> &'static [&'static str] {
         &[]
     }
-    /// A wait begins which the first look and the brief spin did not end. Does it count as one that began by
-    /// spinning?
+    /// Called when a wait begins that the first check and the brief spin did not satisfy. Returns whether it
+    /// counts as one that began by spinning.
     fn begin(&mut self, wait: &Progress<'_>) -> bool {
         let _ = wait;
         self.spins()
     }
-    /// The next step. Asked again until the event has come or the step was [`Step::Park`].
+    /// Returns the next step. Called again until the event has occurred or the step was [`Step::Park`].
     fn next(&mut self, wait: &Progress<'_>) -> Step;
-    /// The effect of the step; told before the waiter looks for the event.
+    /// Receives the effect of the step; called before the waiter checks for the event.
     fn done(&mut self, effect: Effect, wait: &Progress<'_>) {
         let _ = (effect, wait);
     }
-    /// The slow wait is over. Has the event come, or did the wait end with an error?
+    /// Called when the slow wait is over: `has_come` is false if it ended with an error.
     fn end(&mut self, wait: &Progress<'_>, has_come: bool) {
         let _ = (wait, has_come);
     }
-    /// A wait has ended well: called for every one, where [`Interest::waits`] asks for them.
+    /// Called after every successful wait, if [`Interest::waits`] is set.
     fn learn(&mut self, waited: Waited) {
         let _ = waited;
     }
-    /// The member arrives at an episode, where [`Interest::episodes`] asks for them.
+    /// Called when the member arrives at an episode, if [`Interest::episodes`] is set.
     fn arrive(&mut self, now: Nanos) {
         let _ = now;
     }
-    /// The episode is over for the member.
+    /// Called when the episode is over for the member.
     fn leave(&mut self, now: Nanos) {
         let _ = now;
     }
 }
 
-/// The events that a strategy wants to hear of.
+/// The events that a strategy is notified of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interest {
-    /// All waits that end well, the shortest included.
+    /// All successful waits, including the shortest.
     pub waits: bool,
-    /// When episodes begin and end: two readings of the clock each.
+    /// The start and end of episodes: two clock readings each.
     pub episodes: bool,
     /// Where members run: this member publishes its processor when it arrives.
     pub places: bool,
-    /// How long yields and spins took, by the clock; without it their spans are zero.
+    /// The elapsed time of yields and spins; without it their spans are zero.
     pub spans: bool,
 }
 
 /// A slow wait so far.
 pub struct Progress<'w> {
-    /// Processor time spent spinning, and yields made.
+    /// CPU time spent spinning, and number of yields.
     pub waited: Waited,
     /// When the slow wait began.
     pub began: Nanos,
-    /// The longest that the world lets one wait spin.
+    /// The maximum time for which the world lets one wait spin.
     pub max_spin: Nanos,
     /// The member's account.
     pub account: &'w Account,
@@ -124,7 +125,7 @@ pub struct Progress<'w> {
     pub around: &'w dyn Surroundings,
 }
 
-/// What a wait is for, as far as the strategy is told.
+/// What a wait is for, as far as the strategy needs to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitTarget {
     /// Nothing is known.
@@ -133,12 +134,11 @@ pub enum WaitTarget {
     Unseen,
     /// Members of a team.
     Members,
-    /// Workers' wait: members, and then that leader alone, which may compute without bound.
+    /// The wait of a worker: members, and then only that leader, which may compute without bound.
     Leader(Rank),
-    /// A message, for which a sender is not worth other threads' time.
+    /// A message; the wait should not slow other threads for the sake of a sender.
     Message,
-    /// A message, while members copy from this one's memory with its help. They are worth other threads'
-    /// time.
+    /// A message, while members copy from this one's memory with its help; this may slow other threads.
     Copy,
 }
 
@@ -149,64 +149,64 @@ impl WaitTarget {
     }
 }
 
-/// What a strategy may ask about the threads around it, and the few things that it may do about them at once.
-/// Each question may go unanswered.
+/// What a strategy can find out about the threads around it, and the few immediate actions it may take. Any
+/// of it may be unknown.
 pub trait Surroundings {
-    /// The time.
+    /// Returns the time.
     fn now(&self) -> Nanos;
-    /// What the world tells of this thread, and of processors.
+    /// Returns what the world knows about this thread and about processors.
     fn placement(&self) -> &dyn Placement;
-    /// What the wait is for.
+    /// Returns what the wait is for.
     fn awaited(&self) -> WaitTarget {
         WaitTarget::Unknown
     }
-    /// The number of members of the team.
+    /// Returns the number of members of the team.
     fn size(&self) -> u32 {
         1
     }
-    /// The first awaited member for which `wanted` holds, beginning with the next rank, so that members do
-    /// not all find the same one.
+    /// Returns the first awaited member for which `wanted` returns true, beginning with the next rank, so
+    /// that members do not all find the same one.
     fn find(&self, wanted: &mut dyn FnMut(Rank) -> bool) -> Option<Rank> {
         let _ = wanted;
         None
     }
-    /// Where this thread runs, published to the others if that is new.
+    /// Returns where this thread runs, and publishes a change to the others.
     fn publish_cpu(&self) -> Option<CpuId> {
         None
     }
-    /// Where a member was when it last published it.
+    /// Returns the processor that a member last published.
     fn cpu_of(&self, rank: Rank) -> Option<CpuId> {
         let _ = rank;
         None
     }
-    /// The thread of a member.
+    /// Returns the thread of a member.
     fn thread_of(&self, rank: Rank) -> Option<ThreadId> {
         let _ = rank;
         None
     }
-    /// May members be moved? Only if all have come and all may use the same processors.
+    /// Returns whether members may be moved: only if all have arrived and all may use the same processors.
     fn is_movable(&self) -> bool {
         false
     }
-    /// Takes the right to move, which one member has at a time; given back after [`Step::Move`], by
+    /// Takes the right to move, which one member has at a time; it is released after [`Step::Move`], by
     /// [`Surroundings::end_move`], or when the wait ends.
     fn begin_move(&self) -> bool {
         false
     }
-    /// Gives the right to move back.
+    /// Releases the right to move.
     fn end_move(&self) {}
-    /// From now on no member is moved, since this one must not be.
+    /// Forbids moves of all members from now on, because this one must not be moved.
     fn forbid_moves(&self) {}
 }
 
 impl dyn Surroundings + '_ {
-    /// Does that member hold a processor now? Takes a microsecond or two: [`Step::Ask`] looks for the event
-    /// after each question.
+    /// Returns whether that member is running. Takes 1 to 2 us: after [`Step::Ask`] the waiter checks for the
+    /// event.
     pub fn is_running(&self, rank: Rank) -> Option<bool> {
         self.thread_of(rank).and_then(|thread| self.placement().running(thread))
     }
 
-    /// How many processors' worth of time the team may use, as far as is known.
+    /// Returns how many processors' worth of time the team may use, as far as is known.
     pub fn width(&self) -> Option<u32> {
         self.placement().affinity().map(|affinity| affinity.width)
     }

@@ -1,10 +1,10 @@
-//! The members that a thread waits for, and what it may ask about them meanwhile.
+//! The members that a thread waits for, and what it can find out about them while it waits.
 use crate::roster::{Roster, Turn};
 use crate::{Surroundings, WaitTarget};
 use core::cell::{Cell, RefCell};
 use foregather_machine::{Cpu, CpuId, Nanos, Placement, Rank, ThreadId, VALUE_MASK};
 
-/// A thread that looks for others looks at this many at most: in a larger team they are as good as all.
+/// A thread that searches the members checks at most this many: in a larger team they represent all.
 const MOST: u32 = 1_024;
 
 /// The members that a thread waits for, and where that is published.
@@ -15,7 +15,7 @@ pub enum WaitFor<'t, C: Cpu> {
     /// One member that goes on when all have arrived (a worker for its leader): all that have not arrived as
     /// often as this one; once all have, that member alone.
     Leader(Roster<'t, C>, Rank),
-    /// A message of one member, or of any: where others compute, it is not worth their time.
+    /// A message of one member, or of any: the wait should not take time from computing threads.
     Message(Roster<'t, C>, Option<Rank>),
     /// As `Message`, while members copy from this one's memory and it helps them: that is work, and they
     /// finish it together.

@@ -1,32 +1,32 @@
 //! How one wait ended.
 use foregather_machine::Nanos;
 
-/// In which phase the event was found. Ordered by what the wait cost.
+/// The phase in which the event was found. Ordered by the cost of the wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
-    /// It had come already.
+    /// It had already occurred.
     FirstLook,
     /// While spinning. A spinner that was preempted when the event came counts here too: it never blocked
     /// (Tsafrir & Feitelson 2002 §2.3).
     Spun,
-    /// After offering the processor.
+    /// After yielding.
     Yielded,
-    /// After giving the processor away, or on the point of doing so.
+    /// After blocking, or just before it.
     Parked,
 }
 
-/// How one wait, or the several waits of one episode, went.
+/// The outcome of one wait, or of the several waits of one episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waited {
-    /// The dearest phase reached.
+    /// The most expensive phase reached.
     pub outcome: Outcome,
-    /// Did it begin by spinning? Only such waits count in the successful-spin rate.
+    /// Whether the wait began by spinning. Only such waits count in the successful-spin rate.
     pub began_spinning: bool,
-    /// How long it took; zero if it ended within the brief spin and was not to be timed.
+    /// How long it took; zero if it ended within the brief spin and was not timed.
     pub waited: Nanos,
-    /// Its own processor time spent spinning, preemptions excluded.
+    /// CPU time spent spinning, without preemptions.
     pub spun: Nanos,
-    /// How often it offered the processor.
+    /// Number of yields.
     pub yields: u32,
 }
 

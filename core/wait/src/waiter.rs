@@ -1,7 +1,7 @@
-//! The one wait: a member that waits often owns a [`Waiter`] and calls [`Waiter::wait`].
+//! The wait that all policies share: a member that waits often owns a [`Waiter`] and calls [`Waiter::wait`].
 //!
-//! It looks; it spins briefly, without a clock; and only then is there a future, which takes one [`Step`] of
-//! the member's [`Strategy`] after the other until the event has come or cannot come any more.
+//! It checks once, spins briefly without reading a clock, and only then creates a future, which takes one
+//! [`Step`] of the member's [`Strategy`] after another until the event has occurred or can no longer occur.
 use crate::wait_for::{Around, publish_cpu};
 use crate::{Account, Effect, Interest, Outcome, Policy, Progress, Roster, Step, Strategy, Surroundings, WaitFor, Waited};
 use core::cell::{Cell, RefCell};
@@ -9,14 +9,14 @@ use core::future::Future;
 use foregather_machine::{Cause, Clock, Cpu, CpuId, Error, Fabric, Nanos, Rank, WaitContext, reached};
 use std::sync::Arc;
 
-/// How long a spinner goes without asking whether its wait can still succeed.
+/// How long a spinner runs before it checks whether its wait can still succeed.
 const CHECK_INTERVAL: Nanos = Nanos::from_ms(1);
 
-/// Waits for one member by its strategy, and keeps the account of its waits.
+/// Waits for one member with its strategy, and keeps the account of its waits.
 pub struct Waiter {
     strategy: RefCell<Box<dyn Strategy>>,
     interest: Interest,
-    /// Does the next wait begin with a brief spin?
+    /// Whether the next wait begins with a brief spin.
     spins: Cell<bool>,
     /// Where the others believe this member to be.
     published: Cell<Option<CpuId>>,
@@ -28,15 +28,15 @@ pub struct Waiter {
 pub enum Wait<T, F> {
     /// The result of the probe.
     Now(T),
-    /// Waits on when polled.
+    /// Continues the wait when polled.
     Slow(F),
 }
 
 impl<T, F: Future<Output = Result<T, Error>>> Wait<T, F> {
-    /// Waits on until it is over.
+    /// Continues the wait until it is over.
     ///
     /// # Errors
-    /// When the wait can no longer succeed: poisoned word, passed deadline, lost peer.
+    /// If the wait can no longer succeed: poisoned word, passed deadline, lost peer.
     #[inline]
     pub async fn finish(self) -> Result<T, Error> {
         match self {
@@ -47,35 +47,35 @@ impl<T, F: Future<Output = Result<T, Error>>> Wait<T, F> {
 }
 
 impl Waiter {
-    /// A waiter for the waits of `rank` by `policy`. Two waiters of one policy and rank that see the same do
-    /// the same.
+    /// Creates a waiter for `rank` with `policy`. Two waiters with the same policy and rank that observe the
+    /// same events take the same steps.
     pub fn new(policy: Policy, rank: Rank) -> Self {
         Self::by(policy.strategy(rank))
     }
 
-    /// A waiter for waits by that strategy.
+    /// Creates a waiter with this strategy.
     pub fn by(strategy: Box<dyn Strategy>) -> Self {
         let (interest, spins) = (strategy.interest(), Cell::new(strategy.spins()));
         let account = Arc::new(Account::of(strategy.rules()));
         Self { strategy: RefCell::new(strategy), interest, spins, published: Cell::new(None), account }
     }
 
-    /// The outcomes of its waits. Other threads can read a clone while this one waits.
+    /// Returns the outcomes of its waits. Other threads can read a clone while this one waits.
     #[inline]
     pub fn account(&self) -> &Arc<Account> {
         &self.account
     }
 
-    /// Does its next wait begin by spinning?
+    /// Returns whether the next wait begins by spinning.
     #[inline]
     pub fn spins(&self) -> bool {
         self.spins.get()
     }
 
-    /// Waits on `on` until `probe` finds something, and enters that in the account. It looks and spins
-    /// briefly when called; the rest begins when it is polled, and asks `why` for the context and the awaited
-    /// members. Errors are those of [`Park::check`](foregather_machine::Park::check). `timed` asks for the
-    /// duration even of the shortest waits.
+    /// Waits on `on` until `probe` returns something, and records the wait in the account. It checks and
+    /// spins briefly when called; the rest starts when the future is polled, which calls `why` for the
+    /// context and the awaited members. Errors are those of [`Park::check`](foregather_machine::Park::check).
+    /// With `timed`, even the shortest waits are timed.
     #[inline]
     pub fn wait<'a, C: Cpu, T: 'a>(
         &'a self,
@@ -98,8 +98,8 @@ impl Waiter {
         }
     }
 
-    /// [`Waiter::wait`] for one of several waits of an episode, all of which the caller enters in the account
-    /// together.
+    /// Waits like [`Waiter::wait`], for one of several waits of an episode, which the caller records in the
+    /// account together.
     #[inline]
     pub fn wait_part<'a, C: Cpu, T: 'a>(
         &'a self,
@@ -115,10 +115,11 @@ impl Waiter {
         }
     }
 
-    /// Waits on a lane's bell until `probe` finds something, of `sender` or of any rank.
+    /// Waits for a message on a lane (a message channel) until `probe` returns something from `sender` or
+    /// from any rank.
     ///
     /// # Errors
-    /// When the wait can no longer succeed: poisoned word, passed deadline, lost peer.
+    /// If the wait can no longer succeed: poisoned word, passed deadline, lost peer.
     #[inline]
     pub async fn on_lane<F: Fabric, T>(
         &self,
@@ -132,8 +133,8 @@ impl Waiter {
         self.wait(cpu, lane.bell(), false, || (context, WaitFor::Message(roster, sender)), probe).finish().await
     }
 
-    /// [`Waiter::on_lane`] for a limited time: `None` if nothing was found by then. With the same `since` the
-    /// next call goes on with that wait, which the account counts once.
+    /// Waits like [`Waiter::on_lane`] for a limited time: `None` if nothing was found by then. With the same
+    /// `since` the next call continues that wait, which the account counts once.
     ///
     /// # Errors
     /// As [`Waiter::on_lane`].
@@ -165,7 +166,7 @@ impl Waiter {
         Ok(Some(found))
     }
 
-    /// One look, and a brief spin unless the wait is to be timed.
+    /// Checks once, and spins briefly unless the wait must be timed.
     #[inline]
     fn try_wait<C: Cpu, T>(&self, cpu: &C, timed: bool, mut probe: impl FnMut() -> Option<T>) -> Option<(T, Waited)> {
         let spins = self.spins.get();
@@ -180,7 +181,7 @@ impl Waiter {
         Some(found)
     }
 
-    /// Acts when called. It stands apart, so that the callers' own code stays short.
+    /// Acts when called. It is a function of its own so that the callers' code stays short.
     #[cold]
     #[inline(never)]
     fn wait_slow<'a, C: Cpu, T>(
@@ -192,7 +193,7 @@ impl Waiter {
     ) -> impl Future<Output = Result<(T, Waited), Error>> {
         let (mut context, whom) = why();
         let began = cpu.now();
-        // One that goes on after a pause has begun before.
+        // A wait that continues after a pause began earlier.
         if context.since == Nanos::ZERO {
             context.since = began;
         }
@@ -300,7 +301,7 @@ impl Waiter {
         self.spins.set(strategy.spins());
     }
 
-    /// The member comes to a place where others will wait for it: publishes where it runs.
+    /// Publishes where the member runs, before others wait for it.
     #[inline]
     pub fn publish_cpu<C: Cpu>(&self, cpu: &C, roster: Roster<'_, C>, rank: Rank) {
         if self.interest.places {
@@ -308,7 +309,7 @@ impl Waiter {
         }
     }
 
-    /// The member was the last to arrive, and waits for no other.
+    /// Records that the member arrived last and waits for no other.
     #[inline]
     pub fn came_last(&self) {
         self.account.last();

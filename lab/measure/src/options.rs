@@ -152,7 +152,7 @@ pub struct Blas {
     /// Only these runners, separated by commas.
     #[arg(long)]
     pub runners: Option<String>,
-    /// Milliseconds for the pairs of one cell; at least thirty pairs are measured.
+    /// Milliseconds for the pairs of one cell; longer if thirty pairs need it.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     pub ms: Option<u64>,
     /// Seed for the random order.

@@ -1,14 +1,14 @@
 //! Fork and join: a leader releases its workers into a region of work, and waits until all of them have done
 //! their part.
 //!
-//! That is half a barrier at either end, a master with its slaves (Guignon 2000 §2): the fork waits for no
+//! The fork and the join are each half a barrier (master and slaves, Guignon 2000 §2): the fork waits for no
 //! worker, and no worker waits at the join, so a region costs less than two barriers. The caller decides what
 //! a region does.
 //!
 //! A region has one part for each worker. A worker takes its part before it may touch anything of the region,
-//! and the leader may take the parts that no worker has taken. So a late worker holds up no other member, and
-//! a region is over when all parts are done, by whichever member. Workers may also be sent away and called
-//! back. States and named races: `README.md`.
+//! and the leader may take the parts that no worker has taken. So a late worker delays no other member, and a
+//! region is complete when all parts are done, by whichever member. Workers can also be suspended and
+//! resumed. `README.md` has the states and named races.
 mod end;
 mod join_work;
 mod leader;

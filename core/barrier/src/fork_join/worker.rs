@@ -194,7 +194,8 @@ impl<C: Cpu> Worker<C> {
         });
     }
 
-    /// Is it on the processor where the leader was at its last fork? Only the adaptive policy can tell.
+    /// Returns whether it is on the processor where the leader was at its last fork. Only the adaptive policy
+    /// can tell.
     #[inline]
     pub fn is_with_leader(&self) -> bool {
         let here = self.end.cpu.place();

@@ -50,7 +50,7 @@ impl LoadNote {
         (self.0 != 0 && left != 0 && left <= AHEAD).then_some(left)
     }
 
-    /// Has it ended a few ticks ago?
+    /// Returns whether it ended at most a few ticks ago.
     fn ended_soon(self, now: Nanos, tick: Nanos) -> bool {
         let ended = stamp(now).wrapping_sub(self.0 >> DOUBLED) & STAMPS;
         self.0 != 0 && u64::from(ended) <= (tick * SOON).0 >> UNIT

@@ -69,12 +69,12 @@ impl Facts {
         if so { self } else { Self::NONE }
     }
 
-    /// Does it have all facts of `all`?
+    /// Returns whether it has all facts of `all`.
     pub const fn has(self, all: Self) -> bool {
         self.0 & all.0 == all.0
     }
 
-    /// Does it have any fact of `some`?
+    /// Returns whether it has any fact of `some`.
     pub const fn any(self, some: Self) -> bool {
         self.0 & some.0 != 0
     }

@@ -46,7 +46,7 @@ pub(crate) struct AdaptiveState {
     /// How long it had waited for its processor when it last asked, and when that was.
     queued: Option<Nanos>,
     asked: Nanos,
-    /// Was a background thread believed on its processor, at its last decision?
+    /// Whether a background thread was assumed to be on its processor at its last decision.
     pub(super) crowded_out: bool,
     /// When messages come.
     pub(super) rhythm: Rhythm,
@@ -138,7 +138,7 @@ impl AdaptiveState {
             | Facts::LONG.when(episode > hand_over * 6)
     }
 
-    /// A yield took that long. Did it go to a background thread?
+    /// Records a yield of this length. Returns whether it went to a background thread.
     pub(super) fn has_yielded(&mut self, span: Nanos) -> bool {
         let good = self.good;
         if span <= self.of.slow() {

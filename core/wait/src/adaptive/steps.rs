@@ -212,7 +212,7 @@ impl AdaptiveState {
         !self.now.lasting.has(Facts::REALTIME)
     }
 
-    /// May members move, and is there an emptier processor?
+    /// Returns the facts on moves: whether members may move, and whether there is an emptier processor.
     fn ways_out(&mut self, wait: &Progress<'_>) -> Facts {
         let (around, now) = (wait.around, wait.around.now());
         self.now.fewer = 0;

@@ -198,7 +198,7 @@ impl Rules {
         Self(self.0 | other.0)
     }
 
-    /// Does it have all rules of `other`?
+    /// Returns whether it has all rules of `other`.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }

@@ -2,12 +2,12 @@
 use crate::{Progress, Step, Strategy};
 use foregather_machine::Nanos;
 
-/// Spins for a bounded time, then yields for ever or parks.
+/// Spins for a bounded time, then yields forever or parks.
 #[derive(Clone, Copy)]
 pub(crate) struct Phases {
     /// The longest spin, in time on the processor.
     pub(crate) spin: Nanos,
-    /// Does it then yield instead of parking?
+    /// Whether it then yields instead of parking.
     pub(crate) yields: bool,
 }
 
