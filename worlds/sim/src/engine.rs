@@ -5,7 +5,7 @@ use foregather_machine::Nanos;
 use std::cell::{Cell, RefCell};
 use std::task::Poll;
 
-/// Virtual time. Shared by all that happens in one simulation; single-threaded by construction.
+/// The event engine of one simulation; single-threaded by construction.
 #[derive(Default)]
 pub struct Engine<Q> {
     now: Cell<u64>,
@@ -17,15 +17,15 @@ pub struct Engine<Q> {
 
 /// How a world responds to events.
 pub(crate) trait EventHandler {
-    /// An event happens; is its task to be polled?
+    /// Handles an event. Returns whether to poll its task.
     fn happens(&self, event: &Event) -> bool;
-    /// Is there something to decide once all events of this moment have happened?
+    /// Returns whether a decision is due after all events at the current time.
     fn unsettled(&self) -> bool {
         false
     }
-    /// Decides it; events that follow from it may still happen at this moment.
+    /// Makes this decision; it may cause more events at the current time.
     fn settle(&self) {}
-    /// An event of that task will happen soon.
+    /// Called when an event of this task will occur soon, so that its data can be prefetched.
     fn touch(&self, task: u32) {
         let _ = task;
     }
@@ -36,36 +36,35 @@ pub(crate) trait EventHandler {
 pub struct Run<T> {
     /// Each task's output; `None` if it still waited when no event was left.
     pub outputs: Vec<Option<T>>,
-    /// When each task ended.
+    /// When each task finished.
     pub finished: Vec<Nanos>,
     /// A hash of all events in order.
     pub trace: u64,
-    /// How many events there were.
+    /// The number of events.
     pub events: u64,
 }
 
 impl<T> Run<T> {
-    /// The tasks that wait for something that will never come.
+    /// Returns the tasks that never finished.
     pub fn deadlocked(&self) -> Vec<u32> {
         (0..).zip(&self.outputs).filter(|(_, output)| output.is_none()).map(|(task, _)| task).collect()
     }
 }
 
 impl<Q: Queue> Engine<Q> {
-    /// The present moment of virtual time.
+    /// Returns the current virtual time.
     #[inline]
     pub fn now(&self) -> Nanos {
         Nanos(self.now.get())
     }
 
-    /// Foresees an event. A moment that lies beyond all time never comes.
+    /// Schedules an event. An event at the maximum time never occurs.
     #[inline]
     pub fn at(&self, time: Nanos, class: EventPriority, task: u32, what: u32) {
         self.at_turn(time, class, 0, task, what);
     }
 
-    /// Foresees an event whose turn among those of its moment and class is not simply the order of
-    /// foreseeing.
+    /// Schedules an event with an explicit priority among events of the same time and class.
     #[inline]
     pub fn at_turn(&self, time: Nanos, class: EventPriority, turn: u16, task: u32, what: u32) {
         if time < Nanos::MAX {
@@ -75,12 +74,12 @@ impl<Q: Queue> Engine<Q> {
         }
     }
 
-    /// Puts the event off until `until`: its task stands still until then.
+    /// Postpones the event until `until`; its task does not run until then.
     pub(crate) fn postpone(&self, event: &Event, until: Nanos) {
         self.queue.borrow_mut().push(event.postponed(until.0));
     }
 
-    /// How many events there were, and a hash of them in their order.
+    /// Returns the number of events, and a hash of them in order.
     pub(crate) fn history(&self) -> (u64, u64) {
         (self.events.get(), self.trace.get())
     }
@@ -96,7 +95,7 @@ impl<Q: Queue> Engine<Q> {
         Some(event)
     }
 
-    /// Have all events of this moment happened?
+    /// Returns whether all events at the current time have occurred.
     fn moment_is_over(&self) -> bool {
         self.queue.borrow_mut().next_time() != Some(self.now.get())
     }

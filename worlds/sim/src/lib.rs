@@ -1,12 +1,14 @@
-//! Virtual time: the same algorithms, on machines that need not exist.
+//! A deterministic discrete-event simulator that runs the library's algorithms on simulated machines.
 //!
-//! - [`event`]: stable event queues. Key (time, class, sequence), integers only: same seed, same trace.
-//! - [`Engine`]: the clock, the queue, and the tasks that it polls by number; no wakers.
-//! - [`net`]: nodes that exchange messages, over circuits with ports or by LogGP.
-//! - [`goal`]: traces of MPI programs, by LogGP or as LogGOPSim runs them.
-//! - [`cluster`]: nodes that are whole machines of [`smp`], with NICs and lanes between them.
-//! - [`smp`]: threads on processors that they share, under RR, Linux 2.4 and today's scheduler; words to wait
-//!   on ([`SimWord`]).
+//! - [`event`]: stable event queues. The key is (time, class, sequence), integers only: same seed, same
+//!   trace.
+//! - [`Engine`]: owns the clock and the event queue, and polls tasks by index, without wakers.
+//! - [`net`]: nodes that exchange messages, over a circuit-switched network with ports or under the LogGP
+//!   model.
+//! - [`goal`]: traces of MPI programs, under the LogGP model or with LogGOPSim's rules.
+//! - [`cluster`]: nodes that are each an [`smp`] machine, connected by NICs and message lanes.
+//! - [`smp`]: threads on shared processors under round robin, Linux 2.2 to 2.4, or EEVDF; words to wait on
+//!   ([`SimWord`]).
 //!
 //! The only `unsafe` here is one pin projection, in `tasks.rs`, and one prefetch, in `touch.rs`.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]

@@ -1,7 +1,7 @@
 //! A word of virtual memory: its value, and its watchers.
 //!
-//! Its fields are atomics, all relaxed, only so that a group made of such words is `Sync` like one of real
-//! words, and one conformance suite can hand either to its members. One thread runs a simulation.
+//! Its fields are relaxed atomics only to make it `Sync`, as real words are, so one conformance suite covers
+//! both. A simulation runs on one thread.
 use foregather_machine::SharedWord;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 

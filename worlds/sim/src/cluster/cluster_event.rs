@@ -16,7 +16,7 @@ pub(super) enum Payload {
     Data { ticket: u64, bytes: Rc<[u8]> },
     /// There is nothing to read under that key.
     Refusal { ticket: u64 },
-    /// A message of a program that drives the NIC by itself; is it the last descriptor of one?
+    /// A message of a program that drives the NIC by itself; `last` if it is the message's last descriptor.
     Raw { last: bool },
 }
 

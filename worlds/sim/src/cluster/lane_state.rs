@@ -11,7 +11,7 @@ use std::rc::Rc;
 #[derive(Default)]
 pub(super) struct LaneState {
     pub(super) bell: SimWord,
-    /// Is an interrupt for its sleeper being served?
+    /// Whether an interrupt for its sleeper is being served.
     pub(super) interrupted: Cell<bool>,
     pub(super) inbox: RefCell<Inbox>,
     /// The way to each lane.
@@ -112,7 +112,7 @@ impl PeerState {
         self.released.front().copied()
     }
 
-    /// A frame was released, which will be known here at `at`. Does a sender wait for that?
+    /// Records that a frame was released, which is known here at `at`. Returns whether a sender waits for it.
     pub(super) fn release(&mut self, at: Nanos) -> bool {
         self.released.push_back(at.max(self.released.back().copied().unwrap_or_default()));
         self.refused

@@ -107,7 +107,7 @@ impl<Q: Queue> Cluster<Q> {
         }
     }
 
-    /// Has that message come before? Its number is recorded.
+    /// Returns whether this message has arrived before, and records its number.
     fn came_before(&self, parcel: &Parcel) -> bool {
         if self.spec.faults.replay_ppm == 0 || self.spec.faults.planted == Some(NicMistake::ReplayDelivered) {
             return false;
@@ -187,7 +187,7 @@ impl<Q: Queue> Cluster<Q> {
         }
     }
 
-    /// Must the event of a sleeping lane wait until a thread polls? Then it is recorded.
+    /// Returns whether the event of a sleeping lane must wait until a thread polls; if so, it is recorded.
     fn goes_unnoticed(&self, rank: Rank, lane: u32) -> bool {
         let Notice::Sweeps(sweeps) = self.spec.nic.notice else { return false };
         if self.nodes[rank as usize].has_idle() || !self.nodes[rank as usize].has_sleeper(&self.desks[lane as usize].bell) {

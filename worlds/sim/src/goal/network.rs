@@ -44,7 +44,7 @@ impl GoalNetwork {
         LogGp { byte_ps: self.overhead_byte_ps, ..self.model }.bytes(size).0
     }
 
-    /// Is a message sent before its receive is known?
+    /// Returns whether a message of this size is sent before its receive is known.
     #[inline]
     pub(super) fn is_eager(&self, size: u64) -> bool {
         size <= self.eager_max

@@ -110,7 +110,7 @@ pub struct GoalRun {
 /// simulation stops if it returns false.
 ///
 /// # Errors
-/// If ranks wait forever, with their circle; if the trace contradicts itself, cannot be read, or was
+/// If ranks wait forever, with their cycle; if the trace contradicts itself, cannot be read, or was
 /// stopped.
 pub fn simulate(trace: GoalTrace, run: &GoalRun, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<GoalOutcome, GoalError> {
     let simulation = Simulation::new(trace, run)?;

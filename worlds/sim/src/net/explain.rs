@@ -49,7 +49,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// Was it held up? Else it only came after one that was.
+    /// Returns whether it was delayed itself, and did not just follow a delayed one.
     pub fn is_late(&self) -> bool {
         self.packet.granted > self.packet.asked || !self.busy.is_empty()
     }
@@ -135,7 +135,7 @@ impl Record {
 }
 
 impl WaitFor {
-    /// Does this packet end a wait for it?
+    /// Returns whether this packet ends the wait.
     pub(super) fn is(self, way: &Circuit) -> bool {
         let of = |from, tag| (way.from, way.tag) == (from, tag);
         match (self, way.kind) {

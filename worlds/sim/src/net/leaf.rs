@@ -77,7 +77,7 @@ pub(super) trait Wanted<Q, M: Model> {
     fn awaited(&self) -> WaitFor;
     /// Takes the object if it is there.
     fn take(&mut self, node: &Node<'_, Q, M>) -> Option<Result<Self::Got, Error>>;
-    /// Does taking it cost its program time? Else the system goes on by itself.
+    /// Returns whether taking it costs the program time; if not, the system continues by itself.
     fn costs(&self) -> bool {
         true
     }

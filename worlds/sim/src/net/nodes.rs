@@ -43,7 +43,7 @@ pub(super) struct Nodes<Q> {
     inboxes: OnceCell<Box<[RefCell<Inbox<Parcel>>]>>,
     parcels: RefCell<Slab<Parcel>>,
     loads: RefCell<Slab<Box<[u8]>>>,
-    /// Do messages carry their bytes, or only their lengths?
+    /// Whether messages carry their bytes, and not only their lengths.
     pub(super) contents: bool,
     pub(super) noise: Noise,
     pub(super) fates: Option<Fates>,
@@ -126,7 +126,7 @@ impl<Q: Queue> Nodes<Q> {
         }
     }
 
-    /// A null message is there; does the program wait for it?
+    /// Records the arrival of a null message. Returns whether the program waits for it.
     #[inline]
     pub(super) fn arrives(&self, node: Rank, slot: u32) -> bool {
         let count = self.slot(node, slot);

@@ -22,12 +22,12 @@ impl PacketKind {
         }
     }
 
-    /// Does the node's program send it, and wait until it has left? The system sends the rest.
+    /// Returns whether the node's program sends it and waits until it has left. The system sends the rest.
     pub(super) const fn of_program(self) -> bool {
         !matches!(self, Self::Release | Self::Packet(Packet::Request))
     }
 
-    /// Does it take a header buffer at its receiver (Seidel & Davis 1992 §2.4)?
+    /// Returns whether it takes a header buffer at its receiver (Seidel & Davis 1992 §2.4).
     pub(super) const fn takes_header(self) -> bool {
         matches!(self, Self::Null | Self::Packet(Packet::Short | Packet::Probe))
     }

@@ -23,9 +23,9 @@ pub trait Model: Copy {
 pub(super) trait Wire {
     /// A node sends a packet, now.
     fn post<Q: Queue>(&self, nodes: &Nodes<Q>, parcel: Parcel);
-    /// A scheduled event happens; does the program of its node go on?
+    /// Handles a scheduled event. Returns whether the program of its node continues.
     fn happens<Q: Queue>(&self, nodes: &Nodes<Q>, event: &Event) -> bool;
-    /// Is there a decision to make when all of this moment has happened?
+    /// Returns whether a decision is due after all events at the current time.
     fn unsettled(&self) -> bool {
         false
     }

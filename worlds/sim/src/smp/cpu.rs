@@ -33,7 +33,7 @@ impl<'s, Q: Queue> SmpCpu<'s, Q> {
         self.thread
     }
 
-    /// Since the last call: did this thread spin, and did it park?
+    /// Returns whether this thread has spun, and whether it has parked, since the last call.
     pub(super) fn waited(&self) -> (bool, bool) {
         let mut kernel = self.kernel.borrow_mut();
         let thread = &mut kernel.machine.threads[self.thread as usize];
@@ -107,7 +107,7 @@ impl<Q: Queue, T, P: FnMut() -> Option<T>> Future for Leaf<'_, '_, Q, P> {
 }
 
 impl<Q: Queue, T, P: FnMut() -> Option<T>> Leaf<'_, '_, Q, P> {
-    /// Is there anything to pay first?
+    /// Returns whether the thread must first pay for something in virtual time.
     fn pays(&mut self) -> bool {
         let mut kernel = self.cpu.kernel.borrow_mut();
         let thread = &mut kernel.machine.threads[self.cpu.thread as usize];

@@ -20,8 +20,8 @@ pub(super) trait Dispatch {
     fn left(&mut self, machine: &mut Machine, thread: u32);
     /// A running thread offers its processor: [`Dispatch::choose`] follows.
     fn yielded(&mut self, machine: &mut Machine, thread: u32);
-    /// May a thread's program choose processors? Not where one queue serves all of them: a ready thread
-    /// belongs to none there.
+    /// Returns whether a thread's program may choose processors. It may not if one queue serves all of them:
+    /// a runnable thread then belongs to no processor.
     fn moves(&self) -> bool {
         false
     }
@@ -48,16 +48,16 @@ pub(super) trait Dispatch {
     /// The threads that can be chosen, for the invariants.
     #[cfg(debug_assertions)]
     fn queued(&self, machine: &Machine) -> Vec<u32>;
-    /// Is the scheduler told of all threads of one wake-up at once? Otherwise one by one, and processors
-    /// react in between.
+    /// Returns whether the scheduler gets all threads of one wake-up at once. Otherwise it gets them one by
+    /// one, and processors react in between.
     fn wakes_at_once(&self) -> bool {
         true
     }
-    /// Does an idle processor look for a thread whenever one may be ready?
+    /// Returns whether an idle processor looks for a thread whenever one may be runnable.
     fn polls_when_idle(&self) -> bool {
         false
     }
-    /// Is a thread kept from being chosen until the switch away from it has ended?
+    /// Returns whether a thread cannot be chosen until the switch away from it has ended.
     fn holds(&self) -> bool {
         true
     }

@@ -29,8 +29,8 @@ pub struct Job {
     pub slice: Option<Nanos>,
     /// The control group that its threads run in, by its index in the scheduler's list.
     pub group: Option<u32>,
-    /// Have its threads one address space? Those that meet always do; load is many programs, unless this is
-    /// set.
+    /// Whether its threads share one address space. Threads that use a barrier always do; load is many
+    /// programs, unless this is set.
     pub one_process: bool,
     /// Thread `i` may run on processor `pins[i % pins.len()]` only; anywhere, if the list is empty.
     pub pins: Vec<CpuId>,
@@ -53,7 +53,7 @@ impl Job {
         Self::meeting(name, threads, 0, Distribution::Constant(Nanos::MAX), Policy::Block)
     }
 
-    /// Do its threads wait for each other?
+    /// Returns whether its threads wait for each other.
     pub fn meets(&self) -> bool {
         self.barriers > 0
     }
@@ -177,7 +177,7 @@ impl Distribution {
         }
     }
 
-    /// Can durations be drawn from it? Only a job that never meets may compute for ever.
+    /// Returns whether durations can be drawn from it. Only a job without barriers may compute forever.
     pub(super) fn is_sound(&self, meets: bool) -> bool {
         match self {
             Self::Constant(span) => !meets || *span > Nanos::ZERO && *span < Nanos::MAX,

@@ -286,8 +286,8 @@ impl Kernel {
         }
     }
 
-    /// Does the thread's program go on now? It may have lost its processor meanwhile, or see the change only
-    /// later.
+    /// Returns whether the thread's program continues now. It may have lost its processor, or see the change
+    /// only later.
     pub(super) fn may_go_on<Q: Queue>(&mut self, engine: &Engine<Q>, thread: u32) -> bool {
         let it = self.machine.thread(thread);
         let cpu = it.cpu;
@@ -375,7 +375,8 @@ impl Kernel {
         engine.at(until.max(engine.now()), EventPriority::Timeout, task, self.machine.thread(thread).wait);
     }
 
-    /// Lets an idle processor look for a thread, if the scheduler has it do so by itself. Did one find any?
+    /// Lets an idle processor look for a thread, if the scheduler does so by itself. Returns whether one was
+    /// found.
     fn idle_look<Q: Queue>(&mut self, engine: &Engine<Q>) -> bool {
         let idle = |cpu: &CpuId| self.machine.cpu(*cpu).current == NOBODY && !self.machine.cpu(*cpu).switching;
         let mut look = if self.scheduler.polls_when_idle() { self.machine.cpus().filter(idle).collect() } else { Vec::new() };
@@ -394,7 +395,7 @@ impl Kernel {
         self.machine.close();
     }
 
-    /// Marked processors reschedule, in the order of their numbers. Were there any?
+    /// Reschedules marked processors, in the order of their numbers. Returns whether there were any.
     fn reschedule_marked<Q: Queue>(&mut self, engine: &Engine<Q>) -> bool {
         if self.machine.marked.is_empty() {
             return false;

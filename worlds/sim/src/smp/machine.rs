@@ -86,7 +86,7 @@ pub(super) struct Thread {
     /// Its neighbours among the threads that watch the same word.
     pub(super) previous_watcher: u32,
     pub(super) next_watcher: u32,
-    /// Since `waited` was last called: did it begin to spin, did it park?
+    /// Whether it has begun to spin, and whether it has parked, since the last call of `waited`.
     pub(super) spun: bool,
     pub(super) parked: bool,
     /// The wait whose peers it last asked the machine to check.
@@ -211,7 +211,7 @@ impl Machine {
         &self.threads[thread as usize]
     }
 
-    /// Has every processor a thread?
+    /// Returns whether every processor has a thread.
     #[inline]
     pub(super) fn all_busy(&self) -> bool {
         self.busy as usize == self.processors.len()
@@ -223,7 +223,7 @@ impl Machine {
         0..self.processors.len() as u32
     }
 
-    /// May the thread run there?
+    /// Returns whether the thread may run there.
     #[inline]
     pub(super) fn allows(&self, thread: u32, cpu: CpuId) -> bool {
         self.thread(thread).confined.is_none_or(|only| only == cpu)

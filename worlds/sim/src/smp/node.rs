@@ -90,8 +90,8 @@ impl Node {
         self.kernel.borrow_mut().happen(engine, event.task, event.what);
     }
 
-    /// Lets all programs go on that can at this moment, until one has asked to stop. Has one? The programs of
-    /// all machines stand in one list, in the order of their numbers.
+    /// Continues all programs that can continue at the current time, until one requests a stop. Returns
+    /// whether one did. The programs of all machines are in one list, in the order of their numbers.
     pub(crate) fn settle<Q: Queue, F: Future>(&self, engine: &Engine<Q>, tasks: &mut Tasks<F>, stopped: &Cell<bool>) -> bool {
         loop {
             let mut at_work = self.kernel.borrow_mut();
@@ -147,13 +147,13 @@ impl Node {
         }
     }
 
-    /// Has a processor no thread?
+    /// Returns whether some processor is idle.
     pub(crate) fn has_idle(&self) -> bool {
         let processors = &self.kernel.borrow().machine.processors;
         processors.iter().any(|processor| processor.current == NOBODY && !processor.switching)
     }
 
-    /// Does a thread sleep on a word?
+    /// Returns whether a thread sleeps on the word.
     pub(crate) fn has_sleeper(&self, word: &SimWord) -> bool {
         self.kernel.borrow().sleeper(word).is_some()
     }

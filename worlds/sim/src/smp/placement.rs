@@ -22,7 +22,8 @@ impl Machine {
         cpu.checked_sub(self.first.cpu).filter(|cpu| self.cpus().contains(cpu))
     }
 
-    /// May the thread run there, as its program would be told? A move under way changes nothing about that.
+    /// Returns whether the thread may run there, as its program sees it. A move in progress does not change
+    /// this.
     fn may_ever(&self, thread: u32, cpu: CpuId) -> bool {
         let local = self.processor_called(cpu);
         local.is_some_and(|cpu| self.thread(thread).spec.pin.is_none_or(|pin| pin == cpu))

@@ -16,7 +16,7 @@ impl FaultPoints {
         Self { ppm: ppm.into(), streams: (0..threads).map(stream).collect() }
     }
 
-    /// Does the thread's next point say yes? Draws only if points are on.
+    /// Returns whether the thread's next fault point says yes. Draws only if points are on.
     pub(super) fn says_yes(&mut self, thread: u32) -> bool {
         self.ppm > 0 && self.streams.get_mut(thread as usize).is_some_and(|stream| stream.below(1_000_000) < self.ppm)
     }

@@ -31,8 +31,8 @@ pub(super) enum ScoutReply {
 }
 
 impl Scouts {
-    /// Is that processor idle? A scout sent now could be there at `there`; `idle` is the last span in which
-    /// the processor was idle.
+    /// Checks whether that processor is idle. A scout sent now could be there at `there`; `idle` is the last
+    /// span in which the processor was idle.
     pub(super) fn ask(
         &mut self,
         space: u32,

@@ -20,7 +20,7 @@ pub struct Study {
     pub limit: Nanos,
     /// Decides the initial order of the threads, where they ran last, and what they draw.
     pub seed: u64,
-    /// Are the threads queued in a random order at first? Otherwise job by job.
+    /// Whether the threads are initially queued in random order, instead of job by job.
     pub shuffled: bool,
     /// What to write down beside the sums.
     pub record: Record,
@@ -46,7 +46,7 @@ pub struct Outcome {
     pub events: u64,
     /// A hash of all events in order: the same for the same study, whatever the queue.
     pub trace: u64,
-    /// Did the caller stop it?
+    /// Whether the caller stopped it.
     pub interrupted: bool,
     /// The results of each job, in their order.
     pub jobs: Vec<JobOutcome>,
@@ -109,10 +109,10 @@ impl JobOutcome {
 const MOST_THREADS: u32 = 1 << 20;
 
 impl Study {
-    /// Can the study be run?
+    /// Checks that the study can be run.
     ///
     /// # Errors
-    /// Says what is wrong, and what would be right.
+    /// What is wrong, and what would be right.
     pub fn check(&self) -> Result<(), String> {
         let machine = &self.machine;
         if machine.cpus == 0 || machine.cpus > MachineSpec::MOST_CPUS {

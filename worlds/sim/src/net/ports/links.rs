@@ -36,7 +36,7 @@ impl Circuit {
 }
 
 impl State {
-    /// Takes links until another circuit holds one; is the route complete?
+    /// Takes links until another circuit holds one. Returns whether the route is complete.
     fn advance(&mut self, mut circuit: Circuit) -> bool {
         while let Some(link) = circuit.next() {
             if let Some(waiting) = self.held.get_mut(&link) {
@@ -56,7 +56,7 @@ impl Links {
         (from ^ to).count_ones()
     }
 
-    /// Begins a route; is it complete already?
+    /// Begins a route. Returns whether it is already complete.
     pub(super) fn take_all(&self, from: Rank, to: Rank) -> bool {
         self.0.borrow_mut().advance(Circuit { from, to, at: from })
     }

@@ -108,7 +108,7 @@ impl Ports {
         Nanos(self.random.borrow_mut().below(self.model.jitter.0 + 1))
     }
 
-    /// Does an arrival need only its slot?
+    /// Returns whether an arrival needs only its slot.
     #[inline]
     fn simple<Q>(&self, nodes: &Nodes<Q>, parcel: &Parcel) -> bool {
         parcel.kind == PacketKind::Null

@@ -16,9 +16,9 @@ pub(super) struct Pair {
     queue: RefCell<VecDeque<Parcel>>,
     /// The packet that the program is preparing.
     preparing: Cell<Option<Parcel>>,
-    /// Is the receive port held?
+    /// Whether the receive port is held.
     pub(super) receiving: Cell<bool>,
-    /// Is it to be given away at the end of this moment?
+    /// Whether it will be assigned after all events at the current time.
     pub(super) open: Cell<bool>,
     /// The line of nodes that wait for it.
     first: Cell<Rank>,
@@ -43,7 +43,7 @@ impl Default for Pair {
 }
 
 impl Pair {
-    /// Takes the send port, or waits for it; was it free?
+    /// Takes the send port, or waits for it. Returns whether it was free.
     #[inline]
     pub(super) fn enqueue(&self, parcel: Parcel) -> bool {
         let free = self.sending.get().is_none();
@@ -71,7 +71,7 @@ impl Pair {
         self.preparing.take()
     }
 
-    /// Is the receive port to be given away from now on?
+    /// Returns whether the receive port must be assigned from now on.
     #[inline]
     pub(super) fn opens(&self) -> bool {
         let opens = !self.open.get() && !self.receiving.get() && self.first.get() != NOBODY;

@@ -61,8 +61,8 @@ impl Fair {
         Some(thread)
     }
 
-    /// A processor that would be idle takes a thread from elsewhere that has waited for a while. Did it find
-    /// one?
+    /// Lets a processor that would be idle take a thread from another one where it has waited for a while.
+    /// Returns whether it found one.
     pub(super) fn pull_when_idle(&mut self, machine: &mut Machine, cpu: CpuId) -> bool {
         self.pull(machine, cpu, |_, _| u64::MAX).is_some()
     }

@@ -64,7 +64,7 @@ impl Bandwidth {
         }
     }
 
-    /// Fills the processor's time up to `wanted`, as far as the pool goes. Does it have any then?
+    /// Fills the processor's time up to `wanted`, as far as the pool allows. Returns whether it then has any.
     fn draw(&mut self, cpu: CpuId, wanted: u64) -> bool {
         let local = &mut self.locals[cpu as usize];
         let missing = wanted.saturating_add_signed(-local.left);
@@ -74,7 +74,7 @@ impl Bandwidth {
         local.left > 0
     }
 
-    /// May the group run there? Takes time out of the pool if need be.
+    /// Returns whether the group may run there. Takes time out of the pool if necessary.
     pub(super) fn has_time(&mut self, now: Nanos, cpu: CpuId) -> bool {
         if self.locals[cpu as usize].left > 0 {
             return true;
@@ -122,7 +122,7 @@ impl Bandwidth {
         self.locals[cpu as usize].throttled
     }
 
-    /// The group stops on that processor. Is that the first time in this period?
+    /// Stops the group on that processor. Returns whether it is the first time in this period.
     pub(super) fn throttle(&mut self, cpu: CpuId) -> bool {
         self.locals[cpu as usize].throttled = true;
         std::mem::replace(&mut self.counted, self.filled) != self.filled

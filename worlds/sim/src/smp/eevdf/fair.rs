@@ -115,7 +115,8 @@ impl Fair {
         self.limits.arm(machine);
     }
 
-    /// Should the present thread make room? A queue does not see by itself that the slice is over.
+    /// Returns whether the current thread must give up the processor. A queue does not see by itself that the
+    /// slice is over.
     pub(super) fn is_over(&mut self, machine: &Machine, cpu: CpuId) -> bool {
         let thread = machine.cpu(cpu).current;
         if thread == NOBODY || self.queues[cpu as usize].members.len() < 2 {

@@ -67,7 +67,7 @@ impl LimitedGroups {
         self.of(group).iter().any(|&limit| self.limits[limit].throttled(cpu))
     }
 
-    /// Stops a limit's threads on a processor. Is that the first time in its period?
+    /// Stops a limit's threads on a processor. Returns whether it is the first time in its period.
     pub(super) fn throttle(&mut self, limit: usize, cpu: CpuId) -> bool {
         self.limits[limit].throttle(cpu)
     }

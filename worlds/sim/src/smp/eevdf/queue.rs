@@ -64,7 +64,7 @@ impl Entity {
         }
     }
 
-    /// If it has had its slice, it asks for the next one. Did it?
+    /// Requests the next slice if this one is used up. Returns whether it was.
     pub(super) fn renew(&mut self) -> bool {
         let over = self.had >= self.deadline;
         if over {
@@ -106,8 +106,8 @@ impl Queue {
         if self.weight == 0 { self.base } else { self.moment.div_euclid(self.weight) }
     }
 
-    /// Has it had at most its share? Exact, whatever the average is rounded to, so some member always is
-    /// eligible.
+    /// Returns whether it has had at most its share. This is exact, whatever the average is rounded to, so
+    /// some member is always eligible.
     #[inline]
     pub(super) fn eligible(&self, entity: &Entity) -> bool {
         entity.had * self.weight <= self.moment

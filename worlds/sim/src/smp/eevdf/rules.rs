@@ -10,14 +10,14 @@ pub struct Eevdf {
     /// queue, that a slice is over: a slice shorter than the tick lasts for a tick between threads that only
     /// compute.
     pub tick: Nanos,
-    /// Does a thread that has not had more than its share keep its processor until its deadline, though
-    /// another has an earlier one? Otherwise it keeps it for 0.7 ms.
+    /// Whether a thread that has not had more than its share keeps its processor until its deadline, although
+    /// another one has an earlier deadline. Otherwise it keeps it for 0.7 ms.
     pub run_to_parity: bool,
-    /// May a woken thread that would be chosen now preempt at once? Otherwise it waits for the next tick at
-    /// least.
+    /// Whether a woken thread that would be chosen now may preempt at once. Otherwise it waits at least for
+    /// the next tick.
     pub wakeup_preemption: bool,
-    /// Does a busy processor that a thread joins change over at its next tick only, not at once
-    /// (`PREEMPT_LAZY`)?
+    /// Whether a busy processor that a thread joins switches only at its next tick, not at once
+    /// (`PREEMPT_LAZY`).
     pub lazy_preemption: bool,
     /// Where a woken thread is put.
     pub placement: Placement,

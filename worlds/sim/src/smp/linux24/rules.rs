@@ -16,22 +16,22 @@ pub struct Linux24 {
     pub threshold_ticks: u32,
     /// How processor time is taken off the counter.
     pub accounting: Accounting,
-    /// Is goodness computed with counters rounded up to ticks?
+    /// Whether goodness is computed with counters rounded up to ticks.
     pub whole_ticks: bool,
     /// Where a woken thread enters the list.
     pub insertion: Insertion,
-    /// Does the switch count as the incoming thread's processor time? The kernel's ticks do charge it.
+    /// Whether the switch counts as the incoming thread's CPU time. The kernel's ticks do charge it.
     pub charge_switch: bool,
-    /// Is a thread kept from being chosen until the switch away from it has ended (`has_cpu`)?
+    /// Whether a thread cannot be chosen until the switch away from it has ended (`has_cpu`).
     pub hold: bool,
-    /// Does the present thread win ties (2.4.0), or its place in the list (2.4.16)?
+    /// Whether the current thread wins ties (2.4.0) instead of its place in the list (2.4.16).
     pub previous_wins: bool,
-    /// Does an idle processor keep the address space of its last thread?
+    /// Whether an idle processor keeps the address space of its last thread.
     pub lazy_space: bool,
-    /// Are all threads of one wake-up marked for before any processor reacts (the flaw), or is each marked
-    /// for once the last one's has reacted?
+    /// Whether processors are marked for all threads of one wake-up before any processor reacts (the flaw),
+    /// instead of for each thread after the processor of the last one has reacted.
     pub atomic_wakes: bool,
-    /// Does an idle processor look into the queue by itself, instead of waiting to be marked?
+    /// Whether an idle processor checks the queue by itself, instead of waiting to be marked.
     pub idle_polls: bool,
     /// Which processors a wake-up interrupts.
     pub wakeup: Wakeup,

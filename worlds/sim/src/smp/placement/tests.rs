@@ -46,7 +46,7 @@ fn simulation(machine: &MachineSpec, starts: &[CpuId]) -> Smp<Heap> {
     Smp::of(machine, &specs, 1, false, Nanos::MAX, Record::NOTHING)
 }
 
-/// Is the thread free to be moved again?
+/// Asserts that the thread is free to be moved again.
 fn assert_free(cpu: &SmpCpu<'_, impl Queue>) {
     let kernel = cpu.kernel.borrow_mut();
     let it = kernel.machine.thread(cpu.thread);
