@@ -88,7 +88,7 @@ fn answer(ask: &Ask) -> Result<bool> {
         write(&rows, &copy::commit().context("a table needs the commit that it is of")?)?;
     }
     let silent: Vec<_> = rows.iter().filter(|row| !row.is_noticed()).map(|row| row.name.as_str()).collect();
-    println!("{} of {} mutants are noticed by every claim that names them", rows.len() - silent.len(), rows.len());
+    println!("{} of {} mutants are detected by every claim that names them", rows.len() - silent.len(), rows.len());
     Ok(silent.is_empty())
 }
 
@@ -212,7 +212,7 @@ fn with_table(text: &str, rows: &[Row], commit: &str) -> Result<String> {
     let noticed = rows.iter().filter(|row| row.is_noticed()).count();
     let short = commit.get(..12).unwrap_or(commit);
     let mut table =
-        format!("At commit {short}: {noticed} of {} mutants are noticed by every claim that names them.\n\n", rows.len());
+        format!("At commit {short}: {noticed} of {} mutants are detected by every claim that names them.\n\n", rows.len());
     table.push_str("| what is changed | tried | verdicts that change | which |\n|---|---|---|---|\n");
     table.extend(rows.iter().map(Row::markdown));
     Ok(format!("{head}{BEGIN}{table}{END}{tail}"))
