@@ -141,7 +141,7 @@ def installed() -> dict[str, str]:
 
 def table() -> None:
     turns = recorded()
-    print("| suite | arm | turns | passed | failed | wall s | processor s |\n|---|---|---|---|---|---|---|")
+    print("| suite | configuration | runs | passed | failed | wall time, s | CPU time, s |\n|---|---|---|---|---|---|---|")
     for suite in suites()["suite"]:
         for arm in arms(suite):
             own = [turn for turn in turns if (turn["suite"], turn["arm"]) == (suite["name"], arm)]
