@@ -1,13 +1,14 @@
-"""Parallel programs that wait well.
+"""Queues and barriers between processes, and an OpenMP runtime and a BLAS for unchanged programs.
 
-- `Broadcast`: a queue from one process to several. `Channel`: to one other.
-- `Barrier`: processes wait for each other. `foregather.threading.Barrier`: threads do.
-- `simulate`, `results`: what other machines would do; documents of measurements as arrays.
-- `python -m foregather.openmp SCRIPT`, `python -m foregather.blas SCRIPT`: unchanged programs on this library's OpenMP
-  runtime and BLAS; with `enable` in place of the script all programs of the environment.
-- The command `foregather` comes with the wheel.
+- `Broadcast`: a queue from one writer to several readers. `Channel`: a queue from one sender to one receiver.
+- `Barrier`: a barrier between processes. `foregather.threading.Barrier`: a barrier for threads.
+- `simulate` predicts how programs behave on other machines; `results` reads measurements into arrays.
+- `python -m foregather.openmp SCRIPT` and `python -m foregather.blas SCRIPT` run an unchanged program with
+  Foregather's OpenMP runtime or BLAS. `enable` instead of a script does this for all programs in the
+  environment.
+- The wheel contains the command `foregather`.
 
-All waits let other threads run, end on Ctrl-C, and name the process that has gone.
+Every wait releases the GIL, stops on Ctrl-C, and raises an error that names a dead process.
 """
 
 from . import _interpreter  # noqa: F401 (before the extension is loaded)

@@ -1,7 +1,7 @@
-"""Waits that let an event loop of asyncio go on.
+"""Waits that do not block the asyncio event loop.
 
-The memory of a queue has no descriptor that an event loop could watch. So a thread waits for the message, and leaves it in
-the queue; the task takes it. A task that is cancelled has taken none.
+The memory of a queue has no descriptor that an event loop could watch. So a thread waits for the message and
+leaves it in the queue, and the task consumes it. A cancelled task has not consumed a message.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-# A cancelled task waits for its thread, which looks for that this often.
+# A cancelled task waits for its thread, which checks for the cancellation this often.
 _SLICE_S = 0.1
 
 
@@ -30,7 +30,7 @@ async def get(reader: "Reader") -> Any:
 
 
 async def following(reader: "Reader") -> bytes:
-    """The next message of `async for`."""
+    """Returns the next message of `async for`."""
     try:
         return await _taken(reader, reader.recv)
     except Closed:

@@ -1,4 +1,4 @@
-"""Processes wait for each other."""
+"""A barrier between processes."""
 
 import os
 from typing import Any, Self
@@ -7,10 +7,10 @@ from . import _ends, _foregather
 
 
 class Barrier(_foregather.BarrierMembers):
-    """A barrier of `members` processes of one host, or of their threads.
+    """A barrier for `members` participants on one host, each a process or a thread.
 
-    Ranks count from 0, and each rank's handle is given out once, to any process that has the barrier: as an argument
-    of a `multiprocessing.Process`, or through a connection. Errors name the barrier by `name`.
+    Ranks count from 0. Each rank's handle can be taken once, in any process that has received the barrier as
+    a `multiprocessing.Process` argument or over a `Connection`. Error messages contain `name`.
     """
 
     def __new__(cls, members: int, name: str | None = None) -> Self:

@@ -1,4 +1,4 @@
-"""A queue from one process to several."""
+"""A queue from one writer to several readers."""
 
 import os
 from typing import Any, ClassVar, Self
@@ -9,12 +9,14 @@ _SIZE = 64 << 20
 
 
 class Broadcast(_foregather.QueueEnds):
-    """A queue from one writer to `readers` readers, in processes of one host, all of which get every message.
+    """A queue from one writer to `readers` readers on one host. Every reader gets every message.
 
-    The writer is rank 0, the readers are ranks 1 and so on; each rank's end is given out once, to any process that has
-    the queue: as an argument of a `multiprocessing.Process`, or through a connection. Once `size` bytes are full, the writer
-    waits for the slowest reader; with `skip` the oldest message goes, a reader that misses some gets `Skipped`, and no
-    message may be longer than five eighths of `size`. Errors name the queue by `name`.
+    The writer is rank 0, and the readers are ranks 1, 2 and so on. Each rank's end can be taken once, in any
+    process that has received the queue as a `multiprocessing.Process` argument or over a `Connection`.
+
+    When `size` bytes are in use, the writer waits for the slowest reader. With `skip=True` it drops the
+    oldest message instead, a reader that missed messages gets `Skipped`, and a message may be at most 5/8 of
+    `size` long. Error messages contain `name`.
     """
 
     _KIND: ClassVar[str] = "broadcast"
@@ -42,13 +44,13 @@ def _attach(kind: type[Broadcast], given: Any, skip: bool, name: str | None) -> 
 
 
 class Channel(Broadcast):
-    """A queue from one process to one other."""
+    """A queue from one sender to one receiver."""
 
     _KIND = "channel"
 
     def __new__(cls, size: int = _SIZE, *, skip: bool = False, name: str | None = None) -> Self:
         return cls._over(_foregather.Queue.create(1, size, skip, cls._KIND), skip, name)
 
-    # No code of Python runs after the end is taken.
+    # No Python code runs after the end is taken.
     sender = _foregather.QueueEnds.writer
     receiver = _foregather.QueueEnds._receiver

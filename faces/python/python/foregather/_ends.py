@@ -1,4 +1,4 @@
-"""Handles that are closed in order when their process ends in order, and handed to processes by `multiprocessing`."""
+"""Closes handles when their process exits normally, and passes them to other processes."""
 
 import os
 import weakref
@@ -12,7 +12,7 @@ class _Closable(Protocol):
     def close(self) -> None: ...
 
 
-# Without callbacks: a handle that goes away runs no code of Python, in which an exception would be lost.
+# Without callbacks: dropping a handle runs no Python code, in which an exception would be lost.
 _handles: "dict[weakref.ref[_Closable], None]" = {}
 _room = 64
 _process = 0
@@ -25,12 +25,15 @@ def _close_all() -> None:
             try:
                 handle.close()
             except Error:
-                # A daemon thread is in a call with it, and ends with the process: the others get PeerLost.
+                # A daemon thread is in a call with it, and dies with the process: the others get PeerLost.
                 pass
 
 
 def keep(handle: _Closable) -> None:
-    """Closes the handle when this process ends, unless it is killed; a child of a fork leaves it alone."""
+    """Registers the handle to be closed when this process exits normally.
+
+    A forked child does not close it.
+    """
     global _process, _room
     if _process != os.getpid():
         _handles.clear()
@@ -45,7 +48,7 @@ def keep(handle: _Closable) -> None:
 
 
 def given(descriptor: int) -> Any:
-    """A descriptor on its way to a process that `multiprocessing` starts, or to one that has a connection."""
+    """Returns a wrapper that sends the descriptor to a child process or over a `Connection`."""
     from multiprocessing import reduction
 
     return reduction.DupFd(descriptor)

@@ -1,7 +1,7 @@
-"""A library of the wheel for all programs of a Python environment: `enable`, `disable` and `status`.
+"""Enables or disables a library of the wheel for all programs of a Python environment.
 
-The interpreter executes a line of a `.pth` file when it starts. The line loads the library for the whole process, before
-programs load theirs. It leaves an interpreter as it was if anything is missing or unusual.
+The interpreter executes a line of a `.pth` file when it starts. The line loads the library for the whole
+process, before programs load theirs. It does nothing if anything is missing or unusual.
 """
 
 import base64
@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 from . import _shared_object
 
-# The folder, whichever links lead to it; its files may be links to the cache of an installer.
+# The folder itself, with links resolved; its files may be links into an installer's cache.
 _PACKAGE = Path(os.path.realpath(os.path.dirname(__file__)))
 LIBRARIES = _PACKAGE / "lib"
 _SITE = _PACKAGE.parent
@@ -39,7 +39,7 @@ except Exception:
     pass
 """
 
-# Says of a new interpreter whether it has loaded a library, else why not.
+# Reports whether a new interpreter has loaded a library, and if not, why.
 _PROBE = """
 import ctypes, json, os, sys
 place, names = os.path.realpath(sys.argv[1]), json.loads(sys.argv[2])
@@ -56,21 +56,21 @@ print("\\n" + json.dumps([place in loaded, others, error]))
 """
 _PROBE_LIMIT_S = 60
 
-# Packages need the system's runtime by these names.
+# Packages load the system's runtime under these names.
 _SYSTEM_NAMES = ["libgomp.so.1", "libgomp.so.1.0.0"]
-# How the files of the runtimes for compilers other than GCC begin.
+# The file names of runtimes for compilers other than GCC start with these.
 _OTHER_RUNTIMES = ("libiomp5.", "libiomp5-", "libomp.", "libomp-")
 
 
 @dataclass(frozen=True)
 class Library:
-    """A library of the wheel that takes the place of those that programs bring."""
+    """A library in the wheel that replaces the one that a program would load."""
 
     module: str
     name: str
-    # Parts of the paths of libraries that do the same: where one is loaded first, it stays.
+    # Parts of the paths of equivalent libraries: one that is already loaded stays.
     others: tuple[str, ...]
-    # Whether programs may also have a library of the same symbols, which must stay theirs.
+    # Whether a program may also use another library with the same symbols, which must not be replaced.
     shares_names: bool
 
     @property
@@ -83,24 +83,24 @@ class Library:
 
     @property
     def place(self) -> Path:
-        """What the line loads."""
+        """The file that the line loads."""
         return self.folder / self.name if self.shares_names else self.source
 
     @property
     def names(self) -> Path:
-        """What has the loader know the library by the names of the system's."""
+        """The shim that makes the loader accept the library under the system library's names."""
         return self.folder / "names.so"
 
     @property
     def line(self) -> Path:
-        # Such files are read in the order of their names.
+        # Python reads such files in the order of their names.
         return _SITE / f"00_foregather_{self.module}.pth"
 
     def stop(self, sentence: str) -> NoReturn:
         sys.exit(f"foregather.{self.module}: {sentence}")
 
     def require(self) -> Path:
-        """The library's file in the wheel."""
+        """Returns the library's file in the wheel, or exits with an error if there is none."""
         if not self.source.exists():
             self.stop(f"this installation has no {self.name}; install foregather from a wheel, which contains it")
         return self.source
@@ -111,7 +111,7 @@ BLAS = Library("blas", "libforegather_blas.so", ("/libforegather_blas",), False)
 
 
 def enable(library: Library) -> None:
-    """Has the interpreters of this environment load the library when they start."""
+    """Makes every interpreter of this environment load the library at start-up."""
     _check(library)
     before = library.line.read_bytes() if library.line.exists() else None
     try:
@@ -134,7 +134,7 @@ def enable(library: Library) -> None:
 
 
 def disable(library: Library) -> None:
-    """Has the interpreters of this environment start as they did."""
+    """Undoes `enable`."""
     was_enabled = library.line.exists()
     try:
         _remove(library)
@@ -144,7 +144,7 @@ def disable(library: Library) -> None:
 
 
 def status(library: Library) -> None:
-    """Says in a line whether new interpreters load the library, else why not; exits with 1 if they do not."""
+    """Prints whether new interpreters load the library, and if not, why. Exits with 1 if they do not."""
     if not library.line.exists():
         print(f"{library.module}: not enabled for {sys.prefix}")
         sys.exit(1)
@@ -167,8 +167,8 @@ def _check(library: Library) -> None:
     one = _one_of_conda()
     if library.shares_names and one is not None:
         library.stop(
-            f"this conda environment gives all packages one OpenMP runtime, {one}, and a second one would not serve all of"
-            " them; nothing was changed: run single programs by `python -m foregather.openmp SCRIPT`"
+            f"this conda environment gives all packages one OpenMP runtime, {one}, which Foregather's cannot replace in all of"
+            " them; nothing was changed: run single programs with `python -m foregather.openmp SCRIPT`"
         )
 
 
@@ -193,7 +193,7 @@ def _write(library: Library) -> None:
 
 
 def _line(library: Library) -> bytes:
-    """The line for the files that are there."""
+    """Returns the line for the files that exist."""
     paths = [library.place] + ([library.names] if library.shares_names and library.names.exists() else [])
     code = _LINE.format(
         place=ascii(str(library.place)),
@@ -205,7 +205,7 @@ def _line(library: Library) -> bytes:
 
 
 def _put(path: Path, content: bytes) -> None:
-    """Writes a file as a whole or not at all."""
+    """Writes a file atomically."""
     new = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
         new.write_bytes(content)
@@ -222,19 +222,19 @@ def _remove(library: Library) -> None:
 
 
 def _restore(library: Library, before: bytes | None) -> None:
-    """Undoes what can be undone of `enable`."""
+    """Undoes `enable` as far as possible."""
     try:
         if before is None:
             _remove(library)
         else:
             _put(library.line, before)
     except OSError:
-        # The line does nothing unless all of its files are there.
+        # The line does nothing unless all of its files exist.
         pass
 
 
 def _record(library: Library, files: list[Path]) -> None:
-    """Has `pip uninstall` remove the files, and no others of this library."""
+    """Updates RECORD, so that `pip uninstall` removes exactly these files of the library."""
     try:
         record = next(each for each in metadata.files("foregather") or [] if each.name == "RECORD")
     except (metadata.PackageNotFoundError, StopIteration):
@@ -259,7 +259,7 @@ def _record_line(file: Path) -> str:
 
 
 def _missing_names() -> list[str]:
-    """The names of the system's runtime that no library has here, as in slim containers."""
+    """Returns the libgomp names that the loader cannot find here, as in slim containers."""
     code = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
     call = [sys.executable, "-S", "-c", code]
     have = [subprocess.run([*call, name], capture_output=True, check=False).returncode == 0 for name in _SYSTEM_NAMES]
@@ -267,7 +267,7 @@ def _missing_names() -> list[str]:
 
 
 def _why_not_loaded(library: Library, environment: dict[str, str]) -> str | None:
-    """Starts an interpreter. Returns `None` if that loads the library, else the reason."""
+    """Starts an interpreter. Returns `None` if it loads the library, or else the reason why not."""
     place, remedy = library.place, f"run `python -m foregather.{library.module} enable` again"
     for path in (library.source, place):
         if not path.exists():
@@ -276,7 +276,7 @@ def _why_not_loaded(library: Library, environment: dict[str, str]) -> str | None
         built_for = _shared_object.machine(file.read(64))
     here = platform.machine()
     if built_for != here:
-        return f"{place} is for {built_for or 'no processor'}, and this Python for {here}; install the wheel for {here}"
+        return f"{place} is for {built_for or 'no processor'}, but this Python is for {here}; install the wheel for {here}"
     if place.stat().st_size != library.source.stat().st_size or library.line.read_bytes() != _line(library):
         return f"{library.line} is for another version or folder of foregather; {remedy}"
     answer = _probe(library, environment)
@@ -300,12 +300,12 @@ def _probe(library: Library, environment: dict[str, str]) -> Any:
         return f"this Python cannot be started to try it: {error}"
     if ended.returncode != 0:
         said = (ended.stderr.strip().splitlines() or ["without a message"])[-1]
-        return f"this Python exits with {ended.returncode} if it is enabled: {said}"
+        return f"with the library enabled, this Python exits with code {ended.returncode}: {said}"
     return json.loads(ended.stdout.splitlines()[-1])
 
 
 def _notes(library: Library) -> list[str]:
-    """What a user should know of this environment."""
+    """Returns notes about this environment for the user."""
     if not library.shares_names:
         return []
     notes = []
@@ -314,13 +314,13 @@ def _notes(library: Library) -> list[str]:
         notes.append(f"{', '.join(others)}: another OpenMP runtime of this environment; packages that were built for it keep it")
     if (Path(sys.prefix) / "conda-meta").is_dir():
         notes.append(
-            "this is a conda environment: its libgomp stays installed, and its programs in other languages keep it"
+            "this is a conda environment: its libgomp stays installed, and non-Python programs in it continue to use it"
         )
     return notes
 
 
 def _other_runtimes() -> list[str]:
-    """Files of runtimes for other compilers, of this environment."""
+    """Returns the files of other compilers' runtimes in this environment."""
     found = [Path(folder) / name for folder, _, names in os.walk(_SITE) for name in names]
     folder = Path(sys.prefix) / "lib"
     found += folder.iterdir() if folder.is_dir() else []
@@ -328,7 +328,7 @@ def _other_runtimes() -> list[str]:
 
 
 def _one_of_conda() -> str | None:
-    """The runtime to which conda's `_openmp_mutex` has pointed the name of GCC's, if that is another one."""
+    """Returns the runtime that conda's `libgomp.so.1` links to, or `None` if that is libgomp."""
     prefix = Path(sys.prefix)
     name = prefix / "lib" / _SYSTEM_NAMES[0]
     if not (prefix / "conda-meta").is_dir() or not name.exists():

@@ -1,8 +1,8 @@
-"""Why a call failed."""
+"""The exceptions that calls raise."""
 
 
 class Error(RuntimeError):
-    """A call failed; the sentence names the culprit and the remedy."""
+    """The base class of all errors. The message states the cause and what to do."""
 
     def __init__(self, sentence: str, carries: int | None = None) -> None:
         super().__init__(sentence)
@@ -15,43 +15,52 @@ class Error(RuntimeError):
 class _OfRank(Error):
     @property
     def rank(self) -> int | None:
-        """The rank in question, if it is one alone."""
+        """The rank that the error is about, or `None` if it is not exactly one."""
         return self._carries
 
 
 class TimedOut(_OfRank, TimeoutError):
-    """The time was over first. Nothing is lost: the next call goes on."""
+    """The timeout expired. Nothing is lost; call again to resume the wait."""
 
 
 class PeerLost(_OfRank):
-    """The process of a rank has died. A writer raises it once for each reader: the message was sent to the others."""
+    """The process of a rank has died.
+
+    A writer raises it once for each dead reader, after sending the message to the others.
+    """
 
 
 class PeerFailed(_OfRank):
-    """A rank has left its work because of an error."""
+    """A peer failed with an error, for example an exception that left its `with` block."""
 
 
 class Closed(_OfRank, EOFError):
-    """The others have left in order: nothing more comes."""
+    """The other side closed the queue normally; there are no more messages."""
 
 
 class Replaced(_OfRank):
-    """Another process has the place of this reader, which was taken for dead."""
+    """This reader was presumed dead, and another process has replaced it."""
 
 
 class Skipped(Error):
-    """This reader was overtaken. The next call goes on with the oldest message that is left."""
+    """The writer dropped messages before this reader received them.
+
+    The next call returns the oldest message still available.
+    """
 
     @property
     def messages(self) -> int:
-        """How many messages it has missed."""
+        """The number of messages that this reader missed."""
         return self._carries or 0
 
 
 class BadMessage(Error):
-    """A message could not be unpickled, and was passed. The next call gets the next one; `__cause__` says why."""
+    """A message could not be unpickled, and was skipped.
+
+    The next call returns the next message; `__cause__` is the reason.
+    """
 
     @property
     def message(self) -> int:
-        """The number of the message, which counts from 1: `Reader.received` at that moment."""
+        """The number of the message, starting at 1: `Reader.received` when the error was raised."""
         return self._carries or 0

@@ -1,4 +1,4 @@
-"""Refuses all interpreters of a process but the main one: the extension's objects are the process's."""
+"""Raises `ImportError` in subinterpreters, because the extension's objects belong to the whole process."""
 
 from importlib import import_module
 
@@ -10,9 +10,11 @@ def _is_main() -> bool:
             return bool(interpreters.get_current() == interpreters.get_main())
         except (ImportError, AttributeError):
             continue
-    # It has no others.
+    # This Python has no subinterpreters.
     return True
 
 
 if not _is_main():
-    raise ImportError("foregather works in the main interpreter of a process alone: use threads or processes there", name="foregather")
+    raise ImportError(
+        "foregather works in the main interpreter only; use threads or processes instead of subinterpreters", name="foregather"
+    )

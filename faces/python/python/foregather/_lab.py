@@ -1,4 +1,4 @@
-"""The simulators and the documents of measurements, through the command."""
+"""Runs the simulators through the `foregather` command, and reads results files."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from ._errors import Error
 
 
 def command() -> str:
-    """Where the command `foregather` is: beside this interpreter, or on the path."""
+    """Returns the path of the `foregather` command: next to this interpreter, or on the PATH."""
     beside = Path(sysconfig.get_path("scripts")) / "foregather"
     found = str(beside) if beside.exists() else shutil.which("foregather")
     if found is None:
@@ -23,7 +23,7 @@ def command() -> str:
 
 
 class Results:
-    """A document of measurements: one row for each, with labels, unit and figures."""
+    """A results file: one row per measurement, with labels, a unit and numeric values (figures)."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         self.document = document
@@ -36,13 +36,13 @@ class Results:
         return self.document.get("measurements") or []
 
     def labels(self, name: str) -> list[str | None]:
-        """The label of that name of each measurement."""
+        """Returns the label `name` of every measurement, or `None` where a measurement does not have it."""
         return [row.get("labels", {}).get(name) for row in self._rows]
 
     def arrays(self) -> dict[str, Any]:
-        """Columns as arrays of NumPy: each label, each figure, and the median of the values as `p50`.
+        """Returns NumPy arrays, one per label and per figure, plus the median as `p50`.
 
-        Labels that are numbers in all rows become numbers. A figure that a row does not have is NaN.
+        Labels that are numbers in all rows become numbers. A missing figure is NaN.
         """
         import numpy as np
 
@@ -63,15 +63,15 @@ class Results:
 
 
 def results(path: str | os.PathLike[str]) -> Results:
-    """Reads a document that the command has written (`--output`)."""
+    """Reads a results file that the command has written (`--output`)."""
     document = json.loads(Path(path).read_text())
     if not isinstance(document, dict) or not str(document.get("schema", "")).startswith("foregather.results/"):
-        raise ValueError(f"path: {os.fspath(path)} is no document of measurements")
+        raise ValueError(f"path: {os.fspath(path)} is not a Foregather results file")
     return Results(document)
 
 
 def _toml(table: Mapping[str, Any]) -> str:
-    """A plan as TOML: a dict is a table, a list of dicts an array of tables."""
+    """Returns a plan as TOML: a dict becomes a table, a list of dicts an array of tables."""
 
     def value(of: Any) -> str:
         if isinstance(of, bool):
@@ -84,15 +84,16 @@ def _toml(table: Mapping[str, Any]) -> str:
             return "[" + ", ".join(value(item) for item in of) + "]"
         if isinstance(of, Mapping):
             return "{ " + ", ".join(f"{json.dumps(str(key))} = {value(item)}" for key, item in of.items()) + " }"
-        raise TypeError(f"plan: {of!r} is no value of a plan: use str, int, float, bool, list or dict")
+        raise TypeError(f"plan: {of!r} is not a valid plan value; use str, int, float, bool, list or dict")
 
     return "".join(f"{json.dumps(str(key))} = {value(item)}\n" for key, item in table.items())
 
 
 def simulate(plan: str | os.PathLike[str] | Mapping[str, Any], *, seed: int = 0, **settings: Any) -> Results:
-    """Runs a plan of the simulators: the name of one that comes with the command, a file, or a dict.
+    """Runs a simulation plan. `plan` is the name of a built-in plan, a path, or a dict.
 
-    `settings` change keys of the plan; dots in keys are written as `__`: `job__app__threads=8`.
+    `settings` change keys of the plan. Write `__` for a dot in a key: `job__app__threads=8` sets
+    `job.app.threads`.
     """
     with tempfile.TemporaryDirectory() as folder:
         if isinstance(plan, Mapping):
@@ -105,5 +106,5 @@ def simulate(plan: str | os.PathLike[str] | Mapping[str, Any], *, seed: int = 0,
             call += ["--set", f"{key.replace('__', '.')}={item if isinstance(item, str) else json.dumps(item)}"]
         ended = subprocess.run(call, capture_output=True, text=True, check=False)
     if ended.returncode != 0:
-        raise Error(ended.stderr.strip() or f"the command ended with {ended.returncode}")
+        raise Error(ended.stderr.strip() or f"the command exited with code {ended.returncode}")
     return Results(json.loads(ended.stdout))

@@ -1,4 +1,4 @@
-"""What `python -m foregather.openmp` and `python -m foregather.blas` do."""
+"""Implements `python -m foregather.openmp` and `python -m foregather.blas`."""
 
 import os
 import sys
@@ -10,11 +10,11 @@ _VERBS = {"enable": _environment.enable, "disable": _environment.disable, "statu
 
 
 def main(library: _environment.Library) -> None:
-    """Runs a program with the library, or has all programs of this environment do so."""
+    """Runs a program with the library, or enables it for this environment."""
     arguments, module = sys.argv[1:], library.module
     if not arguments or arguments[0] in ("-h", "--help"):
         sys.exit(
-            f"usage: python -m foregather.{module} SCRIPT [ARGUMENTS], or -m MODULE, or -c CODE, as python has them\n"
+            f"usage: python -m foregather.{module} SCRIPT [ARGUMENTS], or -m MODULE, or -c CODE, as for python\n"
             f"       python -m foregather.{module} enable | disable | status, for all programs of this environment"
         )
     verb = _VERBS.get(arguments[0])
@@ -26,7 +26,7 @@ def main(library: _environment.Library) -> None:
 
 
 def _run(library: _environment.Library, arguments: list[str]) -> NoReturn:
-    """Becomes this interpreter with the library preloaded."""
+    """Replaces this process with the interpreter, with the library in LD_PRELOAD."""
     place = str(library.require())
     before = os.environ.get("LD_PRELOAD", "")
     os.environ["LD_PRELOAD"] = f"{place}:{before}" if before else place

@@ -1,4 +1,4 @@
-"""Shared objects of ELF with 64 bits, as far as the libraries of an environment need them."""
+"""Reads and edits 64-bit ELF shared objects, as far as `_environment` needs."""
 
 import struct
 
@@ -8,7 +8,7 @@ _SEGMENT = struct.Struct("<IIQQQQQQ")
 _VERSION = struct.Struct("<H")
 _MAGIC = b"\x7fELF\x02\x01\x01"
 
-# Kinds of sections: which versions a library has, and which one each symbol has.
+# Section types: the versions that a library defines, and the version of each symbol.
 _VERSIONS, _VERSION_OF_SYMBOL = 0x6FFFFFFD, 0x6FFFFFFF
 _FIRST_VERSION = 2
 _HIDDEN = 0x8000
@@ -17,7 +17,7 @@ _MACHINES = {62: "x86_64", 183: "aarch64"}
 
 
 def machine(head: bytes) -> str | None:
-    """Returns the processor that a library is for, or `None` if the head of its file is not one of ELF."""
+    """Returns the processor that a library is for, or `None` if the file has no 64-bit ELF header."""
     if len(head) < _HEADER.size or not head.startswith(_MAGIC):
         return None
     number = _HEADER.unpack_from(head)[2]
@@ -25,14 +25,14 @@ def machine(head: bytes) -> str | None:
 
 
 def for_versioned_references(library: bytes) -> bytes:
-    """Returns a copy of a library whose symbols serve only references that name their version.
+    """Returns a copy of a library whose symbols resolve only references that name their version.
 
-    Programs that were linked with GCC's libgomp name the version of each symbol. Libraries that were built for another
-    OpenMP runtime, such as MKL's, name none: a part of their calls would go to this library, the other part to their
-    own runtime, and each thread would believe that it is thread 0.
+    Programs that were linked with GCC's libgomp name the version of each symbol. Libraries that were built
+    for another OpenMP runtime, such as MKL, name none: some of their calls would go to this library, the
+    others to their own runtime, and each thread would take itself for thread 0.
 
-    The loader accepts symbols of the first version without its name in any case: in libforegather_gomp.so those are
-    of OpenACC.
+    The loader always binds unversioned references to symbols of the first version. In libforegather_gomp.so,
+    these are the OpenACC symbols.
 
     Raises `ValueError` if the library is damaged.
     """
@@ -43,7 +43,7 @@ def for_versioned_references(library: bytes) -> bytes:
     copy = bytearray(library)
     for place in range(at, at + size, _VERSION.size):
         (version,) = _VERSION.unpack_from(copy, place)
-        # Higher numbers are versions of symbols that the library needs.
+        # Higher numbers are versions of symbols that the library imports.
         if _FIRST_VERSION <= version <= count:
             _VERSION.pack_into(copy, place, version | _HIDDEN)
     return bytes(copy)
@@ -51,20 +51,20 @@ def for_versioned_references(library: bytes) -> bytes:
 
 def _sections(library: bytes) -> "list[tuple[int, ...]]":
     if machine(library) is None:
-        raise ValueError("not a library of ELF with 64 bits")
+        raise ValueError("not a 64-bit ELF library")
     header = _HEADER.unpack_from(library)
     first, count = header[6], header[12]
     table = library[first : first + count * _SECTION.size]
     if len(table) < count * _SECTION.size:
-        raise ValueError("the library is cut off")
+        raise ValueError("the library is truncated")
     return list(_SECTION.iter_unpack(table))
 
 
 def with_names(library: bytes, names: "list[str]") -> bytes:
-    """Returns a library without symbols that needs libraries of those names from its own folder.
+    """Returns an empty shared object whose DT_NEEDED entries are `names`, with `$ORIGIN` as its search path.
 
-    If the folder's files of those names are links to a library that is loaded, then the loader knows that one by these
-    names, too, and packages that need them get it. `library` tells the processor.
+    If the files of those names in its folder are links to a loaded library, the loader registers that library
+    under these names, and packages that need them use it. The machine type is copied from `library`.
     """
     strings = b"\0" + b"".join(name.encode() + b"\0" for name in [*names, "$ORIGIN"])
     starts = [strings.index(b"\0" + name.encode() + b"\0") + 1 for name in [*names, "$ORIGIN"]]
@@ -80,8 +80,8 @@ def with_names(library: bytes, names: "list[str]") -> bytes:
     number = _HEADER.unpack_from(library)[2]
     shared_object = 3
     head = _HEADER.pack(_MAGIC, shared_object, number, 1, 0, _HEADER.size, 0, 0, _HEADER.size, _SEGMENT.size, 3, 0, 0, 0)
-    # All of the file, where the loader changes addresses; the dynamic section; and a stack without code, because
-    # the loader makes stacks executable for a library that does not say so.
+    # The whole file, writable because the loader relocates addresses; the dynamic section; and a
+    # non-executable stack, because the loader makes stacks executable if a library does not declare this.
     whole = _SEGMENT.pack(1, 6, 0, 0, 0, end, end, 1 << 16)
     part = _SEGMENT.pack(2, 6, dynamic_at, dynamic_at, dynamic_at, len(dynamic), len(dynamic), 8)
     stack = _SEGMENT.pack(0x6474E551, 6, 0, 0, 0, 0, 0, 16)

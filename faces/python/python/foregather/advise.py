@@ -1,6 +1,7 @@
-"""`python -m foregather.advise SCRIPT`: why the threads of a program wait, and which line of Python starts the work.
+"""Reports why a program's threads wait, and which Python line started the parallel region.
 
-`pytest -p foregather.advise` gives the same screen for a test run.
+`python -m foregather.advise SCRIPT` runs a program and prints the report. `pytest -p foregather.advise`
+prints the same report for a test run.
 """
 
 import os
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     import pytest
 
 _HELP = """\
-usage: python -m foregather.advise [OPTIONS] SCRIPT [ARGUMENTS], or -m MODULE, or -c CODE, as python has them
+usage: python -m foregather.advise [OPTIONS] SCRIPT [ARGUMENTS], or -m MODULE, or -c CODE, as for python
        python -m foregather.advise --pid PID [--for TIME]
        pytest -p foregather.advise
 
@@ -31,7 +32,7 @@ def _stop(sentence: str) -> NoReturn:
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str]]:
-    """The options of the command, and the program."""
+    """Returns the options of the command, and the program with its arguments."""
     at = 0
     while at < len(words) and words[at].startswith("-") and words[at] not in ("-", "-m", "-c"):
         if words[at] == "--":
@@ -43,7 +44,7 @@ def _split(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _flags(original: list[str], arguments: int) -> list[str]:
-    """The interpreter's own options: those before `-m foregather.advise`."""
+    """Returns the interpreter's own options: those before `-m foregather.advise`."""
     words = original[1 : len(original) - arguments]
     last = words.pop()
     if last == "foregather.advise" and words:
@@ -54,19 +55,19 @@ def _flags(original: list[str], arguments: int) -> list[str]:
 
 
 def _shared_file() -> str:
-    """The path of memory for lines, by which other processes of this user open it."""
+    """Creates a memfd for line samples. Returns a path by which the user's other processes can open it."""
     file = os.memfd_create("foregather-lines")
     os.ftruncate(file, lines.PARTS * lines.PART_BYTES)
     return f"/proc/{os.getpid()}/fd/{file}"
 
 
 def _python() -> str:
-    """The interpreter as a user would type it."""
+    """Returns the interpreter as a user would type it."""
     for name in ("python", "python3"):
         for folder in os.get_exec_path():
             path = os.path.join(folder, name)
             if os.access(path, os.X_OK):
-                # The first one of that name counts; links may lead to another environment's.
+                # Only the first match counts; a link may lead to another environment's interpreter.
                 if path == sys.executable:
                     return name
                 break
@@ -74,7 +75,7 @@ def _python() -> str:
 
 
 def _look_in(path: str) -> None:
-    """Has the next interpreter that starts import `sitecustomize` from the folder of the looker."""
+    """Makes the next interpreter import the line sampler's `sitecustomize`."""
     before = os.environ.get("PYTHONPATH")
     if before is not None:
         os.environ["FOREGATHER_PYTHONPATH"] = before
@@ -95,7 +96,7 @@ def _main() -> NoReturn:
     if not program:
         _stop("name a script, -m MODULE or -c CODE after the options")
     if program[0] == "-":
-        _stop("a program from standard input cannot be named in advice: write it to a file")
+        _stop("cannot advise on a program read from standard input; save it to a file")
     path = _shared_file()
     os.set_inheritable(int(path.rsplit("/", 1)[1]), True)
     if not (sys.flags.ignore_environment or sys.flags.no_site):
@@ -105,13 +106,13 @@ def _main() -> NoReturn:
 
 
 class _Watched:
-    """A run of pytest that is watched."""
+    """A pytest run under `foregather advise`."""
 
     def __init__(self, config: "pytest.Config") -> None:
         self.watcher: subprocess.Popen[bytes] | None = None
         worker = getattr(config, "workerinput", None)
         if worker is not None:
-            # A worker of pytest-xdist, whose controller has made the file.
+            # This is a pytest-xdist worker; the controller has created the file.
             path = os.environ.get("FOREGATHER_WATCH_LINES", "")
             if Path(path).exists():
                 lines.start(path, 1 + int(worker["workerid"].removeprefix("gw")))
@@ -119,7 +120,7 @@ class _Watched:
         path = _shared_file()
         os.environ["FOREGATHER_WATCH_LINES"] = path
         call = [command(), "advise", "--pid", str(os.getpid()), "--python-lines", path]
-        # Ctrl-C is for pytest, which ends the command.
+        # Ctrl-C is for pytest, which stops the command.
         self.watcher = subprocess.Popen(
             call, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
         )
@@ -127,7 +128,7 @@ class _Watched:
             lines.start(path)
 
     def end(self) -> str:
-        """Ends the command. Returns what it printed."""
+        """Stops the command, and returns its report."""
         if self.watcher is None:
             return ""
         watcher, self.watcher = self.watcher, None
@@ -137,7 +138,7 @@ class _Watched:
         except subprocess.TimeoutExpired:
             watcher.kill()
             watcher.wait()
-            return "foregather.advise: the command did not end\n"
+            return "foregather.advise: `foregather advise` did not exit within 20 s\n"
 
 
 _watched: _Watched | None = None
@@ -150,14 +151,14 @@ def pytest_configure(config: "pytest.Config") -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Prints the screen."""
+    """Prints the report."""
     if _watched is not None and _watched.watcher is not None:
         terminalreporter.section("foregather advise")
         terminalreporter.write(_watched.end())
 
 
 def pytest_unconfigure() -> None:
-    """Ends watching where there was no summary."""
+    """Stops watching if there was no summary."""
     if _watched is not None:
         _watched.end()
 

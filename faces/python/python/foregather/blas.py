@@ -1,7 +1,7 @@
-"""NumPy and others on this library's BLAS.
+"""Runs NumPy and others with Foregather's BLAS.
 
-`python -m foregather.blas SCRIPT` runs one program, `python -m foregather.blas enable` serves all programs of the
-environment, until `disable`; `status` says which.
+`python -m foregather.blas SCRIPT` runs one program. `python -m foregather.blas enable` does this for all
+programs of the environment, until `disable`; `status` reports whether it is enabled.
 """
 
 from . import _environment, _preload

@@ -1,7 +1,7 @@
-"""scikit-learn, LightGBM and others on this library's OpenMP runtime.
+"""Runs scikit-learn, LightGBM and others with Foregather's OpenMP runtime.
 
-`python -m foregather.openmp SCRIPT` runs one program, `python -m foregather.openmp enable` serves all programs of the
-environment, until `disable`; `status` says which.
+`python -m foregather.openmp SCRIPT` runs one program. `python -m foregather.openmp enable` does this for all
+programs of the environment, until `disable`; `status` reports whether it is enabled.
 """
 
 from . import _environment, _preload

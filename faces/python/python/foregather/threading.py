@@ -1,4 +1,4 @@
-"""Threads wait for each other: `Barrier` means what `threading.Barrier` of the standard library does."""
+"""A barrier for threads, with the interface of the standard library's `threading.Barrier`."""
 
 from threading import BrokenBarrierError
 

@@ -1,7 +1,8 @@
-"""`import foregather.threadpools`: from then on `threadpoolctl` sees and limits this library's BLAS and OpenMP runtime.
+"""Lets threadpoolctl see and limit Foregather's BLAS and OpenMP runtime, once this module is imported.
 
-It needs the package threadpoolctl, 3.5 or newer, and the libraries in the process: by `python -m foregather.blas SCRIPT`
-or `enable`, or the same of `foregather.openmp`.
+This needs the package threadpoolctl, 3.5 or newer, and a Foregather library loaded in the process: with
+`python -m foregather.blas SCRIPT`, `python -m foregather.blas enable`, or the same commands of
+`foregather.openmp`.
 """
 
 import ctypes
@@ -12,7 +13,10 @@ from threadpoolctl import LibController, register  # type: ignore[import-untyped
 
 
 class BlasController(LibController):  # type: ignore[misc]
-    """Limits hold for the process, from the next call on; no more threads than affinity and quota allow."""
+    """Controls the BLAS. Limits apply to the whole process, from the next call on.
+
+    A limit above what affinity and quota allow has no effect.
+    """
 
     user_api = "blas"
     internal_api = "foregather_blas"
@@ -34,7 +38,7 @@ class BlasController(LibController):  # type: ignore[misc]
 
 
 class OpenMPController(LibController):  # type: ignore[misc]
-    """Limits hold for the calling thread, as `omp_set_num_threads` has it."""
+    """Controls the OpenMP runtime. Limits apply to the calling thread, as with `omp_set_num_threads`."""
 
     user_api = "openmp"
     internal_api = "foregather_openmp"
@@ -47,11 +51,14 @@ class OpenMPController(LibController):  # type: ignore[misc]
         _function(self.dynlib, None, "omp_set_num_threads", ctypes.c_int)(num_threads)
 
     def get_version(self) -> None:
-        """OpenMP has no call that tells it."""
+        """Returns `None`, because OpenMP has no function that returns the runtime's version."""
 
 
 def _function(library: ctypes.CDLL, result: Any, name: str, *arguments: Any) -> Callable[..., Any]:
-    """A function by its name and version: the library of an environment has none for the name alone."""
+    """Returns a function by name and symbol version.
+
+    The environment's library exports no unversioned symbols.
+    """
     find = ctypes.CDLL(None).dlvsym
     find.restype, find.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
     address = find(library._handle, name.encode(), b"OMP_1.0")

@@ -1,6 +1,7 @@
-"""A thread that notes which lines of Python are executed, and at which ones parallel regions are open.
+"""A sampling thread that records which Python lines run, and which of them have a parallel region open.
 
-It writes into a part of a file that it shares with the command: the number of looks, and a line for each place.
+It writes to a part of a file that it shares with the command: the number of samples, and a line for each
+place.
 """
 
 import ctypes
@@ -17,13 +18,13 @@ PARTS = 32
 PART_BYTES = 8192
 
 _APART_S = 0.01
-# Of one processor, looking takes this part.
+# The share of one processor that sampling may use.
 _BUDGET = 0.005
-# A thread that ran for less of the time waits.
+# A thread that ran for less than this share of the time counts as waiting.
 _RUNS = 0.1
 _PLACES = 4096
 _PLACES_WRITTEN = 16
-# From this version on, an interpreter warns of a fork beside any other thread.
+# From this version on, Python warns of a fork in a process with more than one thread.
 _ENDS_AT_FORK = sys.version_info >= (3, 12)
 
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
@@ -34,7 +35,7 @@ class _Looker:
         # Where it writes: mapped until the process exits.
         self.memory = place
         self.main, self.main_thread = get_ident(), os.getpid()
-        # A function of the preload library: absent where that is not loaded. It keeps the interpreter's lock.
+        # A function of the preload library, or `None` if that is not loaded. PyDLL keeps the GIL in calls.
         self.has_region = getattr(ctypes.PyDLL(None), "foregather_watch_has_open_region", None)
         self.clock = pthread_getcpuclockid(self.main)
         self.looked, self.ran = monotonic(), clock_gettime(self.clock)
@@ -61,7 +62,7 @@ class _Looker:
         self.ended.release()
 
     def end(self) -> None:
-        """Ends the thread, before a fork. The system's thread is gone a little later."""
+        """Ends the thread before a fork. Waits up to about 0.1 s for the kernel thread to exit."""
         if self.ends:
             return
         self.ends = True
@@ -92,7 +93,7 @@ class _Looker:
             counts[1] += 1
 
     def is_running(self) -> bool:
-        """Whether the main thread was on a processor since the last look, which a thread that waits is not."""
+        """Returns whether the main thread has run since the last sample."""
         now, ran = monotonic(), clock_gettime(self.clock)
         is_running = ran - self.ran >= (now - self.looked) * _RUNS
         self.looked, self.ran = now, ran
@@ -103,13 +104,13 @@ class _Looker:
             return False
         thread: int | None = self.main_thread
         if ident != self.main:
-            # The program's own module, if it has imported that.
+            # The program's own `threading`, if it has imported that.
             active = getattr(sys.modules.get("threading"), "_active", {})
             thread = getattr(active.get(ident), "native_id", None)
         return thread is not None and self.has_region(thread) != 0
 
     def place(self, frame: FrameType) -> str:
-        """The line, and the line of the user's own code that called it, if that is another one."""
+        """Returns the line, and the line of the user's own code that called it, if that differs."""
         inner = self.line(frame)
         caller: FrameType | None = frame
         while caller is not None:
@@ -122,7 +123,7 @@ class _Looker:
         return f"{self.name(frame)[0]}:{frame.f_lineno or 0}"
 
     def name(self, frame: FrameType) -> tuple[str, bool]:
-        """A short name of a frame's file, and whether it is a library's."""
+        """Returns a short name of a frame's file, and whether the file belongs to a library."""
         path = frame.f_code.co_filename
         known = self.names.get(path)
         if known is None:
@@ -151,7 +152,7 @@ def _short(path: str) -> tuple[str, bool]:
 
 
 def _map(path: str) -> int:
-    """Maps the file. An object of `mmap` would keep a descriptor, which the program may close."""
+    """Maps the file. A Python `mmap` object would keep a descriptor, which the program might close."""
     function = ctypes.PyDLL(None, use_errno=True).mmap
     function.restype = ctypes.c_void_p
     function.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
@@ -161,12 +162,12 @@ def _map(path: str) -> int:
     finally:
         os.close(file)
     if place == ctypes.c_void_p(-1).value:
-        raise OSError(ctypes.get_errno(), "the file of lines cannot be mapped", path)
+        raise OSError(ctypes.get_errno(), "cannot map the file of line samples", path)
     return place
 
 
 def start(path: str, part: int = 0) -> _Looker:
-    """Starts the thread, which the program's own list of threads does not show."""
+    """Starts the thread. `threading.enumerate` does not list it."""
     looker = _Looker(_map(path) + part % PARTS * PART_BYTES)
     looker.ended.acquire()
     if _ENDS_AT_FORK:

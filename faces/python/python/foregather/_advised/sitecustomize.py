@@ -1,4 +1,4 @@
-"""Looks at the lines of a program that `foregather.advise` started, and leaves its interpreter as it was.
+"""Starts the line sampler in a program run by `foregather.advise`, then restores the import path.
 
 The interpreter imports this file when it starts, because the folder is the first one of `PYTHONPATH`.
 """
@@ -8,7 +8,7 @@ import sys
 
 
 def _leave() -> None:
-    """Takes the folder off the paths, and imports the file of this name that the interpreter has without it."""
+    """Removes the folder from the paths, then imports the environment's own sitecustomize, if any."""
     folder = os.path.dirname(os.path.abspath(__file__))
     before = os.environ.pop("FOREGATHER_PYTHONPATH", None)
     os.environ.pop("PYTHONPATH", None)
@@ -28,7 +28,7 @@ def _leave() -> None:
 def _look() -> None:
     path = os.environ.pop("FOREGATHER_WATCH_LINES", "")
     __import__("foregather_lines").start(path)
-    # The command has left its descriptor of the same number open.
+    # The command's descriptor of the same number was inherited: close it.
     file = int(path.rsplit("/", 1)[1])
     if os.path.samestat(os.stat(path), os.fstat(file)):
         os.close(file)
@@ -37,6 +37,6 @@ def _look() -> None:
 try:
     _look()
 except Exception:
-    # The advice then says that there are no lines.
+    # The advice then reports that there are no lines.
     pass
 _leave()
