@@ -15,7 +15,7 @@ use std::sync::Arc;
 const MOST_MEMBERS: u32 = 1023;
 const NO_NAME: Label = Label { kind: LabelKind::Barrier, name: None };
 
-/// The memory of a barrier.
+/// The shared memory of a barrier.
 #[pyclass(frozen, module = "foregather._foregather")]
 pub(crate) struct Barrier(SharedBarrier);
 
@@ -27,7 +27,7 @@ impl Barrier {
         SharedBarrier::create(members).map(Self).map_err(|error| NO_NAME.raised(py, &error, Duration::ZERO))
     }
 
-    /// The barrier of a descriptor, which stays the caller's.
+    /// Returns the barrier of a descriptor, which the caller still owns.
     #[staticmethod]
     fn attach(py: Python<'_>, descriptor: &Bound<'_, PyAny>) -> PyResult<Self> {
         let own = self::descriptor(descriptor)?;
@@ -44,8 +44,7 @@ impl Barrier {
     }
 }
 
-/// What gives out the members of a barrier; as for the ends of queues, no code of Python runs after a rank is
-/// taken.
+/// Hands out the members of a barrier. As for the ends of queues, no Python code runs after a rank is taken.
 #[pyclass(frozen, subclass, weakref, module = "foregather._foregather")]
 pub(crate) struct BarrierMembers {
     barrier: SharedBarrier,
@@ -59,7 +58,7 @@ impl BarrierMembers {
         Self { barrier: barrier.0.clone(), label: Arc::new(Label { kind: LabelKind::Barrier, name }) }
     }
 
-    /// Returns the handle of that rank, from 0 on, for this process. Each is given out once.
+    /// Returns the handle of `rank` (0 to members - 1). Each handle can be taken once.
     fn member<'py>(&self, py: Python<'py>, rank: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Member>> {
         let label = &self.label;
         let rank = whole32("rank", format_args!("a member of this {label}"), rank, 0..=self.barrier.size() - 1)?;
@@ -76,40 +75,40 @@ impl BarrierMembers {
         Ok(member)
     }
 
-    /// The descriptor of its memory.
+    /// Returns the descriptor of the barrier's memory.
     fn fileno(&self) -> i32 {
         self.barrier.as_fd().as_raw_fd()
     }
 
-    /// The number of members.
+    /// Returns the number of members.
     #[getter]
     fn members(&self) -> u32 {
         self.barrier.size()
     }
 
-    /// The name that it was given, for the sentences of errors.
+    /// Returns the name used in error messages, or `None`.
     #[getter]
     fn name(&self) -> Option<&str> {
         self.label.name.as_deref()
     }
 }
 
-/// One rank's handle. Closing it ends the barrier for all that still need it.
+/// A member's handle. Closing it makes the other members' waits fail.
 #[pyclass(frozen, subclass, weakref, module = "foregather")]
 pub(crate) struct Member {
     member: OwnHandle<SharedMember>,
     label: Arc<Label>,
-    /// Changes within calls alone, so it needs no order.
+    /// Only changes within calls, so it needs no ordering.
     completed: AtomicU64,
-    /// Its rank.
+    /// Returns the member's rank.
     #[pyo3(get)]
     rank: u32,
 }
 
 #[pymethods]
 impl Member {
-    /// Waits until all members have arrived. After a timeout or a signal's exception the arrival stays: the
-    /// next call goes on with the same wait.
+    /// Waits until all members have arrived. After a timeout or an exception from a signal handler, the
+    /// member still counts as arrived; call again to resume the wait.
     #[pyo3(signature = (timeout = None))]
     fn wait(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let limit = self::timeout(timeout)?;
@@ -120,13 +119,14 @@ impl Member {
         Ok(())
     }
 
-    /// The number of waits that were completed: after an exception it says whether the interrupted one was.
+    /// Returns the number of completed waits. Compare it before and after an exception to see whether the
+    /// interrupted wait completed.
     #[getter]
     fn completed(&self) -> u64 {
         self.completed.load(Relaxed)
     }
 
-    /// Leaves: the others' waits end with an error.
+    /// Closes the handle. Waits of the other members then raise an error.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.member.call(py).map(|call| drop(call.take()))
     }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 const MOST_READERS: u32 = 1023;
 const BYTES: core::ops::RangeInclusive<u64> = 512..=8 << 30;
 
-/// The memory of a queue.
+/// The shared memory of a queue.
 #[pyclass(frozen, name = "Queue", module = "foregather._foregather")]
 pub(crate) struct PyQueue(Broadcast);
 
@@ -33,7 +33,7 @@ impl PyQueue {
         made.map(Self).map_err(|error| label.raised(py, &error, Duration::ZERO))
     }
 
-    /// The queue of a descriptor, which stays the caller's.
+    /// Returns the queue of a descriptor, which the caller still owns.
     #[staticmethod]
     #[pyo3(signature = (descriptor, kind = "broadcast"))]
     fn attach(py: Python<'_>, descriptor: &Bound<'_, PyAny>, kind: &str) -> PyResult<Self> {
@@ -52,8 +52,8 @@ impl PyQueue {
     }
 }
 
-/// What gives out the ends of a queue. The package derives its classes from this, so that no code of Python
-/// runs between the moment at which an end is taken and the return to the caller.
+/// Hands out the ends of a queue. The package derives its classes from this one, so that no Python code runs
+/// after an end is taken and before the call returns.
 #[pyclass(frozen, subclass, weakref, name = "QueueEnds", module = "foregather._foregather")]
 pub(crate) struct QueueEnds {
     queue: Broadcast,
@@ -68,7 +68,7 @@ impl QueueEnds {
         Ok(Self { queue: queue.0.clone(), label: Arc::new(Label { kind: LabelKind::of(kind)?, name }), skip })
     }
 
-    /// Returns the writing end, for this process. It is given out once.
+    /// Returns the writing end. It can be taken once.
     fn writer<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyWriter>> {
         let writer = Bound::new(py, PyWriter::closed(&self.label))?;
         keep(writer.as_any())?;
@@ -76,44 +76,43 @@ impl QueueEnds {
         Ok(writer)
     }
 
-    /// Returns the reading end of that rank, for this process. Readers count from 1; each rank's end is given
-    /// out once.
+    /// Returns the reading end of `rank`. Readers count from 1. Each rank's end can be taken once.
     fn reader<'py>(&self, py: Python<'py>, rank: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyReader>> {
         let rank = self.rank(rank)?;
         self.reader_by(py, rank, |queue| queue.reader(rank))
     }
 
-    /// Returns the reading end of a rank whose process has died, for this process. It gets the messages that
-    /// the writer begins after this call.
+    /// Takes over the rank of a reader whose process has died, and returns its reading end. It receives
+    /// messages that the writer starts sending after this call.
     fn replace<'py>(&self, py: Python<'py>, rank: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyReader>> {
         let rank = self.rank(rank)?;
         self.reader_by(py, rank, |queue| queue.replace(rank))
     }
 
-    /// Returns the receiving end, for this process. It is given out once.
+    /// Returns the receiving end. It can be taken once.
     #[pyo3(name = "_receiver")]
     fn receiver<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyReader>> {
         self.reader_by(py, 1, |queue| queue.reader(1))
     }
 
-    /// The descriptor of its memory.
+    /// Returns the descriptor of the queue's memory.
     fn fileno(&self) -> i32 {
         self.queue.as_fd().as_raw_fd()
     }
 
-    /// The number of readers.
+    /// Returns the number of readers.
     #[getter]
     fn readers(&self) -> u32 {
         self.queue.readers()
     }
 
-    /// The name that it was given, for the sentences of errors.
+    /// Returns the name used in error messages, or `None`.
     #[getter]
     fn name(&self) -> Option<&str> {
         self.label.name.as_deref()
     }
 
-    /// Whether the oldest message goes once the ring is full.
+    /// Returns whether the writer drops the oldest message when the ring is full.
     #[getter]
     fn skip(&self) -> bool {
         self.skip
@@ -121,7 +120,7 @@ impl QueueEnds {
 }
 
 impl QueueEnds {
-    /// The reading end that `take` takes.
+    /// Returns the reading end that `take` returns, as a Python object.
     fn reader_by<'py>(
         &self,
         py: Python<'py>,
@@ -144,7 +143,7 @@ impl QueueEnds {
         whole32("rank", format_args!("a reader of this {label}"), given, 1..=self.queue.readers())
     }
 
-    /// The exception of an end that is not to be had.
+    /// Returns the exception for an end that cannot be taken.
     fn refusal(&self, py: Python<'_>, error: &Error) -> PyErr {
         let label = &self.label;
         match error.cause() {

@@ -15,15 +15,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 const MOST_PARTIES: u32 = 1 << 24;
 
-/// A barrier that a fixed number of threads use again and again, as `threading.Barrier` is, whose waits adapt
-/// to the load.
+/// A reusable barrier with the interface of `threading.Barrier`. Its waits adapt to the load.
 ///
-/// `action` is called by one of the threads before all are released; `timeout` is that of waits which give
-/// none. A wait that times out, is interrupted or whose action fails breaks the barrier: all waits raise
+/// One of the threads calls `action` before all are released. `timeout` is the default timeout of `wait`. A
+/// wait that times out, is interrupted or whose action fails breaks the barrier: all waits raise
 /// `threading.BrokenBarrierError` until `reset`.
 #[pyclass(frozen, subclass, weakref, name = "Barrier", module = "foregather.threading")]
 pub(crate) struct ResettableBarrier {
-    /// The number of threads that each wait needs.
+    /// Returns the number of threads that each wait needs.
     #[pyo3(get)]
     parties: u32,
     action: Mutex<Option<Py<PyAny>>>,
@@ -33,20 +32,20 @@ pub(crate) struct ResettableBarrier {
 
 struct State {
     filling: Arc<BarrierEpisode>,
-    /// The last one that was complete.
+    /// The last complete episode.
     spare: Arc<BarrierEpisode>,
     arrived: u32,
-    /// Why it is broken.
+    /// Why the barrier is broken.
     broken: Option<String>,
     resets: u64,
-    /// In a child of a fork the other threads do not exist.
+    /// The process that created the barrier: in a forked child, the other threads do not exist.
     process: u32,
 }
 
 /// One episode of the barrier.
 struct BarrierEpisode {
     barrier: Barrier,
-    /// Threads that have not returned from it.
+    /// The number of threads that have not returned from the episode.
     inside: AtomicU32,
     why_aborted: OnceLock<String>,
 }
@@ -119,7 +118,7 @@ impl ResettableBarrier {
     }
 
     /// Waits until all parties have arrived. Returns a number from 0 to `parties - 1`, a different one for
-    /// each of them.
+    /// each thread.
     #[pyo3(signature = (timeout = None))]
     fn wait(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<u32> {
         let limit = self::timeout(timeout)?.or(self.timeout);
@@ -140,7 +139,7 @@ impl ResettableBarrier {
         self.wait_for(py, &arrival, limit).map(|()| arrival.index)
     }
 
-    /// Makes it as good as new. Threads that wait get `BrokenBarrierError`.
+    /// Resets the barrier to its initial state. Waiting threads get `BrokenBarrierError`.
     fn reset(&self) {
         let mut state = self.state();
         if state.arrived > 0 || state.broken.is_some() {
@@ -149,18 +148,18 @@ impl ResettableBarrier {
         }
     }
 
-    /// Breaks it: waits raise `BrokenBarrierError` from now on, those that have begun as well.
+    /// Breaks the barrier: present and future waits raise `BrokenBarrierError`.
     fn abort(&self) {
         self.state().break_off("another thread has aborted it");
     }
 
-    /// Whether it is broken.
+    /// Returns whether the barrier is broken.
     #[getter]
     fn broken(&self) -> bool {
         self.state().broken.is_some()
     }
 
-    /// The number of threads that wait for others to arrive.
+    /// Returns the number of threads that wait at the barrier.
     #[getter]
     fn n_waiting(&self) -> u32 {
         self.state().arrived
@@ -188,7 +187,7 @@ impl ResettableBarrier {
 }
 
 impl ResettableBarrier {
-    /// What its threads share. No code of Python runs while it is held.
+    /// Locks the state that the threads share. No Python code runs while it is locked.
     fn state(&self) -> MutexGuard<'_, State> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.process != std::process::id() {
@@ -202,7 +201,7 @@ impl ResettableBarrier {
         action.as_ref().map(|action| action.bind(py).clone())
     }
 
-    /// Breaks the barrier because of that wait, unless it was reset since the wait began.
+    /// Breaks the barrier because of this wait, unless it was reset since the wait began.
     fn break_at(&self, arrival: &Arrival, why: &str) {
         let mut state = self.state();
         arrival.episode.abort(why);
@@ -246,7 +245,7 @@ impl ResettableBarrier {
     }
 }
 
-/// The exception of a wait at a broken barrier.
+/// Returns the exception for a wait at a broken barrier.
 fn broken(py: Python<'_>, why: &str) -> PyErr {
     let sentence = format!("the barrier is broken: {why}; call reset() when all threads know");
     let class = py.import("threading").and_then(|threading| threading.getattr("BrokenBarrierError"));

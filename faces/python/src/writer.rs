@@ -12,45 +12,45 @@ use foregather::engine::Cause;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// The one writing end. Leaving a `with` block by an exception tells the readers that it has failed.
+/// The writing end of a queue. If an exception leaves its `with` block, readers get `PeerFailed`.
 #[pyclass(frozen, subclass, weakref, name = "Writer", module = "foregather")]
 pub(crate) struct PyWriter {
     writer: OwnHandle<Writer>,
     label: Arc<Label>,
-    /// Changes within calls alone, so it needs no order.
+    /// Only changes within calls, so it needs no ordering.
     sent: AtomicU64,
 }
 
 #[pymethods]
 impl PyWriter {
-    /// Sends the bytes of an object with a contiguous buffer: bytes, bytearray, memoryview, a NumPy array.
+    /// Sends the bytes of an object with a contiguous buffer, such as bytes, a memoryview or a NumPy array.
     #[pyo3(signature = (message, timeout = None))]
     fn send(&self, py: Python<'_>, message: &Bound<'_, PyAny>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let buffer = buffer("message", message)?;
         self.send_all(py, &[bytes_of(&buffer)], timeout)
     }
 
-    /// Sends the bytes of several such objects, one after the other, as one message.
+    /// Sends the bytes of several such objects as one message.
     #[pyo3(signature = (parts, timeout = None))]
     fn send_parts(&self, py: Python<'_>, parts: Vec<Bound<'_, PyAny>>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let buffers = parts.iter().map(|part| buffer("parts", part)).collect::<PyResult<Vec<_>>>()?;
         self.send_all(py, &buffers.iter().map(bytes_of).collect::<Vec<_>>(), timeout)
     }
 
-    /// Sends any object that can be pickled. The memory of its arrays is copied once, into the ring.
+    /// Sends any object that can be pickled. The data of its arrays is copied once, into the ring.
     #[pyo3(signature = (message, timeout = None))]
     fn put(&self, py: Python<'_>, message: &Bound<'_, PyAny>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         self.send_all(py, &Pickled::of(message)?.parts(), timeout)
     }
 
-    /// The number of messages that it has sent, with those that were sent without a dead reader: after an
-    /// exception it says whether the interrupted call sent one.
+    /// Returns the number of messages sent, including those whose call raised `PeerLost`. Compare it before
+    /// and after an exception to see whether the interrupted call sent its message.
     #[getter]
     fn sent(&self) -> u64 {
         self.sent.load(Relaxed)
     }
 
-    /// The ranks of readers whose processes have died and that no other process has replaced.
+    /// Returns the ranks of dead readers that have not been replaced.
     #[getter]
     fn lost(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         let mut call = self.writer.call(py)?;
@@ -58,12 +58,13 @@ impl PyWriter {
         lost.map_err(|error| self.label.raised(py, &error, Duration::ZERO))
     }
 
-    /// Ends the queue in order: readers get what was sent, and then `Closed`.
+    /// Closes the queue: readers get the messages already sent, and then `Closed`.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.writer.call(py).map(|call| drop(call.take()))
     }
 
-    /// Ends the queue because this side has failed: readers get what was sent, and then `PeerFailed`.
+    /// Ends the queue because this side has failed: readers get the messages already sent, and then
+    /// `PeerFailed`.
     fn fail(&self, py: Python<'_>) -> PyResult<()> {
         self.writer.call(py).map(|call| call.take().map_or((), Writer::fail))
     }
@@ -84,7 +85,7 @@ impl PyWriter {
 }
 
 impl PyWriter {
-    /// An end that is not taken yet.
+    /// Creates a writer whose end is not taken yet.
     pub(crate) fn closed(label: &Arc<Label>) -> Self {
         Self { writer: OwnHandle::closed("writer"), label: label.clone(), sent: AtomicU64::new(0) }
     }

@@ -27,34 +27,34 @@ const NOTHING: u8 = 0;
 pub(crate) const IN_A_BLOCK: u8 = 1;
 const IN_A_CALL: u8 = 2;
 
-/// A reading end. Leaving a `with` block by an exception tells the writer that it has failed. As an iterator
-/// it has all messages until the writer closes the queue.
+/// A reading end of a queue. If an exception leaves its `with` block, the writer gets `PeerFailed`. Iterating
+/// yields the bytes of each message until the writer closes the queue.
 #[pyclass(frozen, subclass, weakref, name = "Reader", module = "foregather")]
 pub(crate) struct PyReader {
     reader: OwnHandle<ReadingEnd>,
     label: Arc<Label>,
     queue: Broadcast,
-    /// Where a message is shown, which no other call may pass. It changes within calls alone, as does the
-    /// next field, so they need no order.
+    /// Where a message is shown, which no other call may consume. This field and the next one only change
+    /// within calls, so they need no ordering.
     shows: AtomicU8,
     received: AtomicU64,
-    /// Its rank.
+    /// Returns the reader's rank.
     #[pyo3(get)]
     rank: u32,
-    /// Whether messages can be read where they lie.
+    /// Whether messages can be read in place.
     views: bool,
 }
 
-/// The reader, and the next message if that had to be joined: it is kept until it is passed, as one that lies
-/// in the ring is.
+/// The reader, and the next message if its parts had to be joined: like a message in the ring, it is kept
+/// until it is consumed.
 pub(crate) struct ReadingEnd {
     reader: Reader,
     kept: Option<Py<PyBytes>>,
-    /// The exception of a wait for the next call, which raises it.
+    /// An exception that a wait has left for the next call to raise.
     pending: Option<PyErr>,
 }
 
-/// The next message, which is not passed yet.
+/// The next message, which is not consumed yet.
 pub(crate) enum NextMessage<'py> {
     Shown(NonNull<[u8]>),
     Kept(Bound<'py, PyBytes>),
@@ -62,7 +62,7 @@ pub(crate) enum NextMessage<'py> {
 
 #[pymethods]
 impl PyReader {
-    /// Waits for the next message, and returns its bytes.
+    /// Waits for the next message and returns its bytes.
     #[pyo3(signature = (timeout = None))]
     fn recv<'py>(&self, py: Python<'py>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyBytes>> {
         let limit = self::timeout(timeout)?;
@@ -78,8 +78,8 @@ impl PyReader {
         self.pass(py, end).map(|()| message)
     }
 
-    /// Waits for an object that was put. Its arrays are copies, and can be written if the original ones
-    /// could. A message that cannot be unpickled is passed, and raises `BadMessage`.
+    /// Waits for an object that was sent with `put` and returns it. Its arrays are copies, writable if the
+    /// originals were. A message that cannot be unpickled is skipped, and the call raises `BadMessage`.
     #[pyo3(signature = (timeout = None))]
     fn get<'py>(&self, py: Python<'py>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         let (owner, bytes) = self.show(py, self::timeout(timeout)?, IN_A_CALL)?;
@@ -92,27 +92,27 @@ impl PyReader {
         signal.and_then(|()| got.map_err(|error| if stays { error } else { self.bad_message(py, error) }))
     }
 
-    /// Returns a context manager: the next message where it lies in the ring, without a copy, within the
-    /// block.
+    /// Returns a context manager that yields the next message as a `memoryview` of the ring, without a copy.
     ///
-    /// The writer writes over it after the block. An object that still shows it then, such as an array of
-    /// `numpy.frombuffer`, is an error: BufferError, and the message stays, as it does after an exception. A
-    /// message of more than half the ring is copied, and so are all of a queue that skips.
+    /// The memory is reused after the block. If an object such as a `numpy.frombuffer` array still refers to
+    /// it, leaving the block raises `BufferError` and the message remains in the queue, as it does after an
+    /// exception. A message larger than half the ring is copied, and so is every message of a queue with
+    /// `skip`.
     #[pyo3(signature = (timeout = None))]
     fn read(slf: Bound<'_, Self>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<MessageBlock> {
         let limit = self::timeout(timeout)?;
         Ok(MessageBlock::new(slf.unbind(), limit))
     }
 
-    /// Returns whether a message is there, or the end of the queue.
+    /// Returns whether the next call would return at once, with a message or because the queue has ended.
     fn ready(&self, py: Python<'_>) -> PyResult<bool> {
         let mut call = self.call(py)?;
         let end = call.open(py)?;
         Ok(end.kept.is_some() || end.pending.is_some() || end.reader.is_ready().map_err(|error| self.raised(py, &error))?)
     }
 
-    /// Waits until the next call need not wait, for that many seconds at most. Returns whether that is so. It
-    /// takes no message, and raises no exception of the queue: both are left to the next call.
+    /// Waits until the next call need not wait, for at most `seconds`. Returns whether that is the case. It
+    /// consumes no message and raises no exception of the queue: both are left to the next call.
     #[pyo3(name = "_is_ready_within")]
     fn is_ready_within(&self, py: Python<'_>, seconds: &Bound<'_, PyAny>) -> PyResult<bool> {
         let limit = timeout(Some(seconds))?;
@@ -130,13 +130,13 @@ impl PyReader {
         }
     }
 
-    /// Waits for the next message without blocking the event loop of asyncio, and returns its bytes. If the
-    /// task is cancelled, the message stays for the next call.
+    /// Waits for the next message without blocking the asyncio event loop, and returns its bytes. If the task
+    /// is cancelled, the message remains for the next call.
     fn recv_async(slf: Bound<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
         in_event_loop(&slf, "recv")
     }
 
-    /// Waits for an object that was put, as `recv_async` does for bytes.
+    /// Waits like `recv_async`, and returns an object that was sent with `put`.
     fn get_async(slf: Bound<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
         in_event_loop(&slf, "get")
     }
@@ -149,19 +149,19 @@ impl PyReader {
         in_event_loop(&slf, "following")
     }
 
-    /// The number of messages that this end has passed, with those that it missed because it was overtaken:
-    /// after an exception it says whether the interrupted call took one.
+    /// Returns the number of messages consumed, including skipped ones. Compare it before and after an
+    /// exception to see whether the interrupted call consumed a message.
     #[getter]
     fn received(&self) -> u64 {
         self.received.load(Relaxed)
     }
 
-    /// Lets the writer go on without this reader.
+    /// Closes this reader. The writer no longer waits for it.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.reader.call(py).map(|call| drop(call.take()))
     }
 
-    /// Leaves because this side has failed: the writer gets `PeerFailed`.
+    /// Closes this reader because this side has failed: the writer gets `PeerFailed`.
     fn fail(&self, py: Python<'_>) -> PyResult<()> {
         self.reader.call(py).map(|call| call.take().map_or((), |end| end.reader.fail()))
     }
@@ -193,7 +193,7 @@ impl PyReader {
 }
 
 impl PyReader {
-    /// An end that is not taken yet.
+    /// Creates a reader whose end is not taken yet.
     pub(crate) fn closed(label: &Arc<Label>, rank: u32, queue: Broadcast, views: bool) -> Self {
         let (shows, received) = (AtomicU8::new(NOTHING), AtomicU64::new(0));
         Self { reader: OwnHandle::closed("reader"), label: label.clone(), queue, shows, received, rank, views }
@@ -203,7 +203,7 @@ impl PyReader {
         self.reader.open_with(ReadingEnd { reader, kept: None, pending: None });
     }
 
-    /// Begins a call that may pass a message.
+    /// Begins a call that may consume a message.
     fn call(&self, py: Python<'_>) -> PyResult<HandleCall<'_, ReadingEnd>> {
         if let Some(call) = self.call_unless_shown(py)? {
             return Ok(call);
@@ -218,16 +218,16 @@ impl PyReader {
             .ok_or_else(|| refused(py, format!("{label}: this reader shows a message: end the block that reads it first")))
     }
 
-    /// Begins a call, unless a message is shown. No code of Python runs in between: `end_view` waits for
+    /// Begins a call, unless a message is shown. No Python code runs in between, because `end_view` waits for
     /// this.
     fn call_unless_shown(&self, py: Python<'_>) -> PyResult<Option<HandleCall<'_, ReadingEnd>>> {
         let call = self.reader.call(py)?;
         Ok(Some(call).filter(|_| self.shows.load(Relaxed) == NOTHING))
     }
 
-    /// Waits for the next message. It stays until [`PyReader::pass`].
+    /// Waits for the next message. It remains in the queue until [`PyReader::pass`].
     fn next<'py>(&self, py: Python<'py>, end: &mut ReadingEnd, limit: Option<Duration>) -> PyResult<NextMessage<'py>> {
-        /// An address, on its way from the thread without the interpreter's lock to the same thread with it.
+        /// An address that the thread carries from the section without the GIL to the one with it.
         struct Carried(Option<NonNull<[u8]>>);
         // SAFETY: an address alone; its bytes are used by the thread that asked for it.
         unsafe impl Send for Carried {}
@@ -260,7 +260,7 @@ impl PyReader {
         Ok(NextMessage::Kept(message))
     }
 
-    /// Passes the message that `next` has found.
+    /// Consumes the message that `next` has found.
     fn pass(&self, py: Python<'_>, end: &mut ReadingEnd) -> PyResult<()> {
         if end.kept.take().is_none() {
             end.reader.pass().map_err(|error| self.raised(py, &error))?;
@@ -269,8 +269,8 @@ impl PyReader {
         Ok(())
     }
 
-    /// Waits for the next message, and shows it until [`PyReader::end_view`]: the object that shows it, and
-    /// where it is.
+    /// Waits for the next message, and shows it until [`PyReader::end_view`]. Returns the object that shows
+    /// it, and where the message is.
     pub(crate) fn show<'py>(
         &self,
         py: Python<'py>,
@@ -290,7 +290,7 @@ impl PyReader {
         Ok(shown)
     }
 
-    /// Shows the message no more, and passes it if it has been read.
+    /// Stops showing the message, and consumes it if it has been read.
     pub(crate) fn end_view(&self, py: Python<'_>, is_read: bool) -> PyResult<()> {
         let mut call = self.reader.short_call();
         if self.shows.swap(NOTHING, Relaxed) != NOTHING
@@ -306,7 +306,7 @@ impl PyReader {
         self.label.raised(py, error, Duration::ZERO)
     }
 
-    /// The exception of a message that `error` kept from being unpickled, and that was passed.
+    /// Returns the exception for a message that could not be unpickled because of `error`, and was skipped.
     fn bad_message(&self, py: Python<'_>, error: PyErr) -> PyErr {
         let (label, number) = (&self.label, self.received());
         let sentence = format!(
@@ -318,12 +318,12 @@ impl PyReader {
     }
 }
 
-/// The coroutine of that name for this reader.
+/// Returns the coroutine `name` for this reader.
 fn in_event_loop<'py>(reader: &Bound<'py, PyReader>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     reader.py().import("foregather._asyncio")?.getattr(name)?.call1((reader,))
 }
 
-/// How many buffers show a message in the ring; none show one that was copied.
+/// Returns how many buffers show a message in the ring. No buffer shows a copied message.
 pub(crate) fn exports(owner: &Bound<'_, PyAny>) -> usize {
     owner.cast::<MessageBytes>().map_or(0, |bytes| bytes.get().exports())
 }
