@@ -1,5 +1,5 @@
-//! Arguments of Python, checked: a wrong one is an exception that names the parameter, the value and what is
-//! expected.
+//! Checks arguments from Python: an invalid one raises an exception that names the parameter, the value and
+//! what is expected.
 use core::fmt::Display;
 use core::ops::RangeInclusive;
 use core::time::Duration;
@@ -9,10 +9,10 @@ use pyo3::exceptions::{PyBufferError, PyOverflowError, PyTypeError, PyValueError
 use pyo3::prelude::*;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-/// The longest timeout: longer ones wait forever.
+/// The longest timeout; longer ones wait forever.
 const LONGEST_S: f64 = 1e9;
 
-/// A timeout in seconds; `None` waits forever.
+/// Returns a timeout given in seconds; `None` waits forever.
 pub(crate) fn timeout(given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Duration>> {
     let Some(given) = given else { return Ok(None) };
     let expected = || format!("invalid timeout {}: expected seconds from 0 on, or None", shown(given));
@@ -36,7 +36,7 @@ pub(crate) fn timeout(given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Durat
     Duration::try_from_secs_f64(seconds).map(Some).map_err(|_| PyValueError::new_err(expected()))
 }
 
-/// A whole number in a range: `what` of `thing`.
+/// Returns a whole number in `range`, which is the `what` of `thing`.
 pub(crate) fn whole(what: &str, thing: impl Display, given: &Bound<'_, PyAny>, range: RangeInclusive<u64>) -> PyResult<u64> {
     let expected = |kind: &str| {
         let (least, most) = (range.start(), range.end());
@@ -53,12 +53,12 @@ pub(crate) fn whole(what: &str, thing: impl Display, given: &Bound<'_, PyAny>, r
     .ok_or_else(|| PyValueError::new_err(expected("")))
 }
 
-/// [`whole`] for a number that fits into 32 bits, as its range says.
+/// [`whole`] for a range of 32-bit numbers.
 pub(crate) fn whole32(what: &str, thing: impl Display, given: &Bound<'_, PyAny>, range: RangeInclusive<u32>) -> PyResult<u32> {
     whole(what, thing, given, u64::from(*range.start())..=u64::from(*range.end())).map(|number| number as u32)
 }
 
-/// A copy of a descriptor, which stays the caller's.
+/// Returns a copy of a descriptor, which the caller still owns.
 pub(crate) fn descriptor(given: &Bound<'_, PyAny>) -> PyResult<OwnedFd> {
     let number = whole32("descriptor", "shared memory", given, 0..=i32::MAX as u32)?;
     // SAFETY: it is no negative number. The system alone judges the copy, and refuses a number that is
@@ -71,7 +71,7 @@ fn shown(given: &Bound<'_, PyAny>) -> String {
     given.repr().map_or_else(|_| "value".to_owned(), |value| value.to_string_lossy().into_owned())
 }
 
-/// The buffer of an object, in one piece.
+/// Returns the contiguous buffer of an object.
 pub(crate) fn buffer(parameter: &str, object: &Bound<'_, PyAny>) -> PyResult<PyUntypedBuffer> {
     let buffer = PyUntypedBuffer::get(object).map_err(|_| {
         PyTypeError::new_err(format!("{parameter}: an object with a buffer is needed, such as bytes or an array"))
@@ -83,7 +83,7 @@ pub(crate) fn buffer(parameter: &str, object: &Bound<'_, PyAny>) -> PyResult<PyU
     }
 }
 
-/// The bytes of a buffer, which are copied once.
+/// Returns the bytes of a buffer, which the caller copies once.
 pub(crate) fn bytes_of(buffer: &PyUntypedBuffer) -> &[u8] {
     if buffer.len_bytes() == 0 {
         return &[];

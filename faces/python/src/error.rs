@@ -3,18 +3,18 @@ use foregather::Error;
 use foregather::engine::Cause;
 use pyo3::prelude::*;
 
-/// The exception of that name, with its sentence and what it carries.
+/// Returns the exception `name`, with its message and the number that it carries.
 pub(crate) fn exception(py: Python<'_>, name: &str, sentence: String, carries: Option<u64>) -> PyResult<PyErr> {
     let class = py.import("foregather._errors")?.getattr(name)?;
     Ok(PyErr::from_value(class.call1((sentence, carries))?))
 }
 
-/// The exception of a call that cannot be made now.
+/// Returns the exception for a call that cannot be made now.
 pub(crate) fn refused(py: Python<'_>, sentence: String) -> PyErr {
     exception(py, "Error", sentence, None).unwrap_or_else(|failed| failed)
 }
 
-/// Whether the time of a wait is over.
+/// Returns whether a wait has timed out.
 pub(crate) fn timed_out(error: &Error) -> bool {
     matches!(error.cause(), Cause::TimedOut { .. })
 }

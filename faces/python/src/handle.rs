@@ -1,9 +1,9 @@
-//! A rank's handle within an object of Python, until it is closed. Any thread may call, one at a time.
+//! A rank's handle within a Python object, until it is closed. Any thread may call, one at a time.
 use crate::error::refused;
 use pyo3::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// A handle that is reached by one call at a time.
+/// A handle that one call at a time may use.
 pub(crate) struct OwnHandle<H> {
     handle: Mutex<Option<H>>,
     what: &'static str,
@@ -11,12 +11,12 @@ pub(crate) struct OwnHandle<H> {
 }
 
 impl<H> OwnHandle<H> {
-    /// A handle that is still closed: [`OwnHandle::open_with`] opens it.
+    /// Returns a closed handle; [`OwnHandle::open_with`] opens it.
     pub(crate) fn closed(what: &'static str) -> Self {
         Self { handle: Mutex::new(None), what, process: std::process::id() }
     }
 
-    /// Opens it.
+    /// Opens the handle.
     pub(crate) fn open_with(&self, handle: H) {
         *self.lock() = Some(handle);
     }
@@ -25,10 +25,11 @@ impl<H> OwnHandle<H> {
         self.handle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a call. Waits for no other: a child of a fork that was made during a call has it for ever.
+    /// Begins a call. Never waits for another one, because in a child that was forked during a call, that
+    /// call never ends.
     ///
     /// # Errors
-    /// The exception of a handle that another thread is in a call with.
+    /// An exception if another thread is in a call with the handle.
     pub(crate) fn call(&self, py: Python<'_>) -> PyResult<HandleCall<'_, H>> {
         let handle = match self.handle.try_lock() {
             Ok(handle) => handle,
@@ -38,7 +39,7 @@ impl<H> OwnHandle<H> {
         Ok(HandleCall { handle, what: self.what })
     }
 
-    /// Begins a call once another has ended that runs no code of Python, and waits for nothing.
+    /// Begins a call after another one, which must run no Python code and wait for nothing.
     pub(crate) fn short_call(&self) -> HandleCall<'_, H> {
         HandleCall { handle: self.lock(), what: self.what }
     }
@@ -57,33 +58,33 @@ impl<H> OwnHandle<H> {
     }
 }
 
-/// The one call that has the handle.
+/// The call that holds the handle.
 pub(crate) struct HandleCall<'a, H> {
     handle: MutexGuard<'a, Option<H>>,
     what: &'static str,
 }
 
 impl<H> HandleCall<'_, H> {
-    /// The handle.
+    /// Returns the handle.
     ///
     /// # Errors
-    /// The exception of one that is closed.
+    /// An exception if the handle is closed.
     pub(crate) fn open(&mut self, py: Python<'_>) -> PyResult<&mut H> {
         self.handle.as_mut().ok_or_else(|| refused(py, format!("this {} is closed", self.what)))
     }
 
-    /// The handle, unless it is closed.
+    /// Returns the handle, unless it is closed.
     pub(crate) fn if_open(&mut self) -> Option<&mut H> {
         self.handle.as_mut()
     }
 
-    /// Takes the handle out: it is closed from now on.
+    /// Takes the handle out, which closes it.
     pub(crate) fn take(mut self) -> Option<H> {
         self.handle.take()
     }
 }
 
-/// Has a handle closed in order when this process ends in order.
+/// Registers a handle to be closed when this process exits normally.
 pub(crate) fn keep(handle: &Bound<'_, PyAny>) -> PyResult<()> {
     handle.py().import("foregather._ends")?.getattr("keep")?.call1((handle,)).map(drop)
 }

@@ -1,4 +1,4 @@
-//! What the program made, in the program's words: the sentences of its exceptions.
+//! Labels of queues and barriers, and the messages of their exceptions, in the program's terms.
 use crate::error::exception;
 use core::fmt;
 use core::time::Duration;
@@ -7,7 +7,7 @@ use foregather::engine::{Cause, Nanos, Rank};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// What kind of thing it is.
+/// The kind of a labelled object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LabelKind {
     Broadcast,
@@ -15,7 +15,7 @@ pub(crate) enum LabelKind {
     Barrier,
 }
 
-/// A kind, and the name that the program gave it.
+/// A kind, and the name that the program gave the object.
 pub(crate) struct Label {
     pub(crate) kind: LabelKind,
     pub(crate) name: Option<String>,
@@ -49,7 +49,7 @@ impl fmt::Display for Label {
 }
 
 impl Label {
-    /// The other side with that rank.
+    /// Returns how messages call the peer with `rank`.
     fn peer(&self, rank: Option<Rank>) -> String {
         match (self.kind, rank) {
             (LabelKind::Channel, Some(0)) => "the sender".to_owned(),
@@ -62,7 +62,7 @@ impl Label {
         }
     }
 
-    /// The exception of a call that waited for that long in all.
+    /// Returns the exception for a call that waited for `waited` in all.
     pub(crate) fn raised(&self, py: Python<'_>, error: &Error, waited: Duration) -> PyErr {
         let (class, carries) = match error.cause() {
             Cause::TimedOut { peer, .. } => ("TimedOut", peer.map(u64::from)),

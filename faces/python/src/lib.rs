@@ -1,15 +1,13 @@
-//! The library for Python: the extension module of the package `foregather`, whose Python part is in
-//! `python/`.
+//! The extension module of the Python package `foregather`, whose Python part is in `python/`.
 //!
 //! - `queue.rs`: a queue. `writer.rs`, `reader`: its ends. `object.rs`: objects as messages.
-//!   `reader/block.rs`, `view.rs`: a message where it lies, as a block and as a buffer.
-//! - `barrier.rs`: a barrier of processes. `thread_barrier.rs`: one of threads.
-//! - `handle.rs`: a handle until it is closed. `wait.rs`: waits without the interpreter's lock, which Ctrl-C
-//!   ends. `argument.rs`: arguments, checked. `label.rs`, `error.rs`: errors as exceptions.
+//!   `reader/block.rs`, `view.rs`: a message in place, as a block and as a buffer.
+//! - `barrier.rs`: a barrier between processes. `thread_barrier.rs`: a barrier for threads.
+//! - `handle.rs`: a handle until it is closed. `wait.rs`: waits without the GIL, which Ctrl-C interrupts.
+//!   `argument.rs`: checked arguments. `label.rs`, `error.rs`: errors as exceptions.
 //!
-//! An exception may come between any two instructions of Python's code: of a signal's handler, or Ctrl-C. So
-//! what must happen as a whole is one call of this module, which asks for signals only where it can be
-//! interrupted.
+//! Ctrl-C or a signal handler may raise an exception between any two bytecode instructions. So an atomic
+//! action is one call of this module, which checks for signals only where it can be interrupted.
 mod argument;
 mod barrier;
 mod error;
@@ -25,7 +23,7 @@ mod writer;
 
 use pyo3::prelude::*;
 
-/// What `foregather` is made of. Use the package.
+/// Implements `foregather`. Use that package instead.
 #[pymodule(gil_used = false)]
 mod _foregather {
     use super::PyModule;
@@ -44,7 +42,7 @@ mod _foregather {
     #[pymodule_export]
     use super::writer::PyWriter;
 
-    /// Adds the version, and a class whose name another one has here.
+    /// Adds the version, and a class whose name is taken by another class in this module.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::object::init(module.py())?;

@@ -1,5 +1,5 @@
-//! Objects as messages: the number of buffers, their lengths and that of the pickle, the pickle, the buffers;
-//! all of them at multiples of a cache line.
+//! Objects as messages. A message consists of the number of buffers, the lengths of the pickle and the
+//! buffers, the pickle, and the buffers, each at a multiple of a cache line.
 use crate::argument::{buffer, bytes_of};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::PyValueError;
@@ -11,18 +11,18 @@ use pyo3::types::{PyByteArray, PyDict, PyList, PyMemoryView};
 const ALIGN: usize = 64;
 const ZEROS: [u8; ALIGN] = [0; ALIGN];
 const WORD: usize = size_of::<u64>();
-/// Out-of-band buffers came with this one.
+/// The first protocol with out-of-band buffers.
 const PROTOCOL: u32 = 5;
 
-/// An object that is ready to be sent.
+/// A pickled object that is ready to be sent.
 pub(crate) struct Pickled {
     head: Vec<u8>,
-    /// The pickle, and the buffers.
+    /// The pickle, then its buffers.
     pieces: Vec<PyUntypedBuffer>,
 }
 
 impl Pickled {
-    /// Pickles an object; the memory of its arrays is not copied.
+    /// Pickles an object without copying the data of its arrays.
     ///
     /// # Errors
     /// The exception of the pickler.
@@ -40,17 +40,17 @@ impl Pickled {
         Ok(Self { head, pieces })
     }
 
-    /// The parts of its message.
+    /// Returns the parts of the object's message.
     pub(crate) fn parts(&self) -> Vec<&[u8]> {
         let pieces = [&self.head[..]].into_iter().chain(self.pieces.iter().map(bytes_of));
         pieces.flat_map(|piece| [piece, &ZEROS[..piece.len().next_multiple_of(ALIGN) - piece.len()]]).collect()
     }
 }
 
-/// The object of a message, whose bytes `owner` shows. Afterwards nothing of the object shows them.
+/// Returns the object of a message, whose bytes `owner` shows. The object does not refer to these bytes.
 ///
 /// # Errors
-/// The exception of the unpickler, or that of a message which was not made from an object.
+/// The exception of the unpickler, or a `ValueError` for a message that was not made from an object.
 pub(crate) fn object<'py>(owner: &Bound<'py, PyAny>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     let py = owner.py();
     let pieces = pieces(bytes).ok_or_else(|| PyValueError::new_err("put did not send it: get it by recv"))?;
@@ -61,12 +61,12 @@ pub(crate) fn object<'py>(owner: &Bound<'py, PyAny>, bytes: &[u8]) -> PyResult<B
     let whole = PyMemoryView::from(owner)?;
     let pickle = part(&whole, at, at + length)?;
     let loaded = loads(py).call((&pickle,), Some(&options));
-    // Whatever still shows them is counted by the caller.
+    // The caller counts the objects that still show the bytes.
     let _ = pickle.call_method0("release").and_then(|_| whole.call_method0("release"));
     loaded
 }
 
-/// A view of those bytes of a view. `PySlice::new` of pyo3 would leak the two numbers at every call.
+/// Returns a view of a range of a view. pyo3's `PySlice::new` would leak the two numbers at every call.
 fn part<'py>(view: &Bound<'py, PyMemoryView>, from: usize, to: usize) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: the call takes a valid object and returns a new reference, or null with an exception set.
     unsafe {
@@ -75,7 +75,7 @@ fn part<'py>(view: &Bound<'py, PyMemoryView>, from: usize, to: usize) -> PyResul
     }
 }
 
-/// Where the pickle and the buffers are; `None` if the bytes are no object.
+/// Returns the places and lengths of the pickle and the buffers, or `None` if the bytes are not an object.
 fn pieces(bytes: &[u8]) -> Option<Vec<(usize, usize)>> {
     let word = |at: usize| bytes.get(at * WORD..(at + 1) * WORD).map(|word| u64::from_le_bytes(word.try_into().expect("a word")));
     let count = usize::try_from(word(0)?).ok().filter(|&count| count < bytes.len() / WORD)?;
@@ -92,8 +92,8 @@ fn pieces(bytes: &[u8]) -> Option<Vec<(usize, usize)>> {
 
 static FUNCTIONS: PyOnceLock<[Py<PyAny>; 2]> = PyOnceLock::new();
 
-/// Finds the pickler and the unpickler when the module is loaded: a fork during a later search would leave
-/// the child with one that never ends.
+/// Finds the pickler and the unpickler when the module is loaded: if a process forked during a later search,
+/// that search would never end in the child.
 pub(crate) fn init(py: Python<'_>) -> PyResult<()> {
     let pickle = py.import("pickle")?;
     let found = [pickle.getattr("dumps")?.unbind(), pickle.getattr("loads")?.unbind()];

@@ -1,4 +1,4 @@
-//! A message where it lies, as a buffer: memory that is given back only when no object shows it any more.
+//! A message in place, as a buffer: its memory is reused only when no object shows it any more.
 use core::ffi::c_int;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
@@ -11,9 +11,9 @@ use pyo3::prelude::*;
 #[pyclass(frozen, name = "Bytes", module = "foregather._foregather")]
 pub(crate) struct MessageBytes {
     bytes: NonNull<[u8]>,
-    /// Buffers that show them.
+    /// The number of buffers that show the bytes.
     shown: AtomicUsize,
-    /// Keeps the memory mapped, whatever becomes of the reader.
+    /// Keeps the memory mapped after the reader is closed.
     _memory: Broadcast,
 }
 
@@ -27,7 +27,7 @@ impl MessageBytes {
         Self { bytes, shown: AtomicUsize::new(0), _memory: memory }
     }
 
-    /// How many buffers show the bytes.
+    /// Returns how many buffers show the bytes.
     pub(crate) fn exports(&self) -> usize {
         self.shown.load(Acquire)
     }

@@ -1,4 +1,4 @@
-//! A block that reads a message where it lies.
+//! A block that reads a message in place.
 use super::{IN_A_BLOCK, PyReader, exports};
 use crate::error::refused;
 use core::time::Duration;
@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyMemoryView;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The context manager of [`PyReader`]'s `read`. Both of its ends are one call for the interpreter, so no
-/// exception of a signal comes within them; and a block that nothing refers to any more has ended.
+/// The context manager of [`PyReader`]'s `read`. Entering and leaving it are one call each for the
+/// interpreter, so no exception of a signal handler can interrupt them. Dropping the block ends it, too.
 #[pyclass(frozen, name = "MessageBlock", module = "foregather._foregather")]
 pub(crate) struct MessageBlock {
     reader: Py<PyReader>,
@@ -16,7 +16,7 @@ pub(crate) struct MessageBlock {
     shown: Mutex<Option<ViewedMessage>>,
 }
 
-/// A message on show.
+/// A message that is shown.
 struct ViewedMessage {
     owner: Py<PyAny>,
     view: Py<PyMemoryView>,
@@ -59,7 +59,7 @@ impl MessageBlock {
     }
 
     fn end(&self, py: Python<'_>, shown: &ViewedMessage, is_read: bool) -> PyResult<()> {
-        // Whatever still shows the message is counted next.
+        // `exports` counts the objects that still show the message.
         let _ = shown.view.bind(py).call_method0("release");
         let is_kept = exports(shown.owner.bind(py)) > 0;
         self.reader.get().end_view(py, is_read && !is_kept)?;
@@ -76,7 +76,7 @@ impl Drop for MessageBlock {
     fn drop(&mut self) {
         if let Some(shown) = self.shown().take() {
             let _ = Python::try_attach(|py| {
-                // It may go away because of an exception that is under way.
+                // The block may be dropped while an exception is being raised.
                 let raised = PyErr::take(py);
                 let ended = self.end(py, &shown, false);
                 if let Some(raised) = raised {
