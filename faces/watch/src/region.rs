@@ -40,9 +40,10 @@ impl Region {
     pub(crate) fn open(page: &WatchPage, slot: &ThreadSlot) -> Self {
         let number = next_region(page);
         let began = page::now();
-        let (outer, closed_before) = slot.open(number);
+        let before = slot.doing();
+        let (outer, closed_before) = slot.open(number, began);
         let (leader, members, arrivals) = (page.index(slot), AtomicU32::new(0), Arrivals::new(began.0));
-        Self { number, leader, members, arrivals, began, closed_before, outer, before: slot.doing() }
+        Self { number, leader, members, arrivals, began, closed_before, outer, before }
     }
 
     /// Closes it, on its leader: all members have arrived.

@@ -222,10 +222,10 @@ fn ways(
     Ok((ways, notes))
 }
 
-/// Simulates the run as it was. On an idle machine regions are charged with what they cost besides. Where
-/// threads waited for processors, looks do not tell work from spins exactly. Unless threads have read their
-/// work themselves, it is fitted for a policy that hardly spins, and under a quota or background load: to the
-/// part with which the simulation takes as long as the run did.
+/// Simulates the run as it was. What it lacks is what regions cost besides work and waits. On a busy machine
+/// looks do not tell work from spins exactly. Unless threads have read their work themselves, it is fitted
+/// there, for a policy that hardly spins, and under a quota or background load: to the part with which the
+/// simulation takes as long as the run did.
 fn fitted(
     seen: &Observation,
     work: &mut RecordedWork,
@@ -235,14 +235,10 @@ fn fitted(
 ) -> Result<SimulatedTime, String> {
     let base = simulate(work, machine, setting, may_go_on)?;
     let lacks = seen.lasted() - base.wall[0];
-    if is_disturbed(seen) {
+    if is_disturbed(seen) && !is_exact(seen) {
         let spins = work.teams.iter().any(|team| team.spins(work, machine, setting, HARDLY));
         let is_shared = machine.quota.is_some() || work.others.iter().any(|(used, _)| *used >= BUSY);
-        return if is_exact(seen) || spins && !is_shared {
-            Ok(base)
-        } else {
-            scaled(seen, work, machine, setting, base, may_go_on)
-        };
+        return if spins && !is_shared { Ok(base) } else { scaled(seen, work, machine, setting, base, may_go_on) };
     }
     if lacks == Nanos::ZERO {
         return Ok(base);

@@ -158,7 +158,7 @@ mod tests {
         assert!(page.slot_at(address).is_some_and(|found| core::ptr::eq(found, worker)));
         assert!(page.slot_at(address + 8).is_none() && page.slot_at(8).is_none(), "no slot begins there");
         let region = page.next_region();
-        leader.open(region);
+        leader.open(region, Nanos(0));
         worker.join(page.index(leader), 2);
         worker.begin(ThreadActivity::Arrived, region, Nanos(1));
         page.sample(worker, 0x10);
