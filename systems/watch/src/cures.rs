@@ -80,7 +80,9 @@ pub(crate) fn one_pool(seen: &Observation, count: u32) -> Remedy {
 fn sized(seen: &Observation, count: impl Fn(bool) -> u32, words: String) -> Remedy {
     let mut set: Vec<(&str, u32)> = Vec::new();
     for (runtime, variable) in SIZES {
-        if seen.uses(runtime) && !set.iter().any(|(known, _)| *known == variable) {
+        // A mapped OpenMP runtime says nothing about threads that the program itself creates.
+        let is_in_use = seen.uses(runtime) && !(variable == OPENMP_SIZE && seen.has_no_regions());
+        if is_in_use && !set.iter().any(|(known, _)| *known == variable) {
             let is_first = set.is_empty();
             set.push((variable, count(is_first)));
         }

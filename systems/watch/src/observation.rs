@@ -231,6 +231,16 @@ impl Observation {
         self.ledger.threads.values().filter_map(|account| account.recorded.as_ref()).any(|record| record.counts.sized > 0)
     }
 
+    /// Returns whether its threads recorded what they did, and none of them had a part in a parallel region.
+    pub fn has_no_regions(&self) -> bool {
+        use ThreadActivity::{Arrived, Idle, Part};
+        let recorded: Vec<_> = self.ledger.threads.values().filter_map(|account| account.recorded.as_ref()).collect();
+        let has_region = recorded
+            .iter()
+            .any(|record| record.counts.regions + record.counts.parts > 0 || matches!(record.activity, Part | Arrived | Idle));
+        !recorded.is_empty() && !has_region
+    }
+
     /// Returns whether a runtime is mapped in one of its processes.
     pub fn uses(&self, runtime: &str) -> bool {
         self.runtimes().contains(&runtime)

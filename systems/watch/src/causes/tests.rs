@@ -141,6 +141,16 @@ fn pools_are_told_apart_by_who_created_their_threads() {
 }
 
 #[test]
+fn the_size_of_openmp_teams_is_no_cure_for_threads_of_the_program_itself() {
+    let own = |thread| PlantedThread { creator: 1, ..actor(thread, 500, 500, ThreadActivity::Own) };
+    let seen = watched(&[own(1), own(2), own(3), own(4)]);
+    assert!(seen.uses("libgomp") && seen.has_no_regions());
+    assert_eq!(cures::threads(&seen, 2).command, None);
+    let member = watched(&[own(1), own(2), own(3), actor(4, 500, 500, ThreadActivity::Part)]);
+    assert_eq!(cures::threads(&member, 2).command.as_deref(), Some("OMP_NUM_THREADS=2 ./sum"));
+}
+
+#[test]
 fn a_team_larger_than_its_processors_is_a_large_pool_even_if_its_members_sleep_at_times() {
     let sleeping = TaskState::Sleeping;
     let member = |thread| PlantedThread { state: sleeping, ..actor(thread, 490, 240, ThreadActivity::Part) };
