@@ -143,7 +143,7 @@ impl TeamWork {
         self.gap + self.dealt(threads).into_iter().max().unwrap_or_default()
     }
 
-    fn job(&self, threads: u32, policy: Policy, cpus: u32) -> Job {
+    fn job(&self, threads: u32, model: PeerModel, policy: Policy, cpus: u32) -> Job {
         let barriers = u64::from(self.barriers.max(1));
         let part = |of: &Nanos| {
             let (mean_ns, deviation_ns) = (of.0 as f64 / barriers as f64, self.spread.0 as f64);
@@ -154,7 +154,7 @@ impl TeamWork {
             }
         };
         let parts = Distribution::ByRank(self.dealt(threads).iter().map(part).collect());
-        let opening = if threads > 1 { self.gap + self.overhead } else { self.gap };
+        let opening = self.gap + if threads > 1 { self.overhead } else { model.serial_region() };
         let alone = |rank: u32| Distribution::Constant(if rank == 0 { opening.max(Nanos(1)) } else { Nanos(1) });
         let gap = Distribution::ByRank((0..threads).map(alone).collect());
         let phases = [gap].into_iter().chain((0..barriers).map(|_| parts.clone())).collect();
@@ -203,7 +203,7 @@ fn study(work: &RecordedWork, machine: &SimulatedMachine, setting: &StartSetting
     let cpus = machine.cpus.max(1);
     let threads = |team: &TeamWork| team.threads(setting);
     let mut jobs: Vec<Job> =
-        work.teams.iter().map(|team| team.job(threads(team), team.policy(work, machine, setting), cpus)).collect();
+        work.teams.iter().map(|team| team.job(threads(team), setting.model, team.policy(work, machine, setting), cpus)).collect();
     jobs.extend(work.others.iter().filter(|(used, _)| *used >= LEAST_LOAD).map(|&(used, cpu)| other(used, cpu % cpus)));
     let busy = jobs.iter().map(|job| job.threads).sum::<u32>() > cpus || machine.quota.is_some();
     let regions = work.teams.iter().map(|team| team.shortest(threads(team)));

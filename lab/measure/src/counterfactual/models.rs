@@ -44,6 +44,11 @@ foregather_machine::named! {
 }
 
 impl PeerModel {
+    /// What a region of one thread costs besides its work, as measured on processors of 2 to 3 GHz.
+    pub fn serial_region(self) -> Nanos {
+        Nanos(if self == Self::Own { 50 } else { 200 })
+    }
+
     /// The policy by which it waits, on a machine with these costs. `is_crowded`: its process has more
     /// threads than processors, as far as the runtime knows.
     pub fn policy(self, is_crowded: bool, look_ns: f64, costs: &Costs) -> Policy {
