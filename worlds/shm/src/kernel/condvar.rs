@@ -1,9 +1,10 @@
-//! A counter under a mutex, and a condition variable that tells of its changes: the textbook's semaphore.
+//! A semaphore made of a counter, the mutex that guards it, and a condition variable that signals posts.
 //!
-//! The mutex is robust: if its holder's process dies, the next thread takes it over, for a counter is never
-//! half changed. POSIX knows no robust condition variables. If a process is killed in the few instructions in
-//! which the C library holds the variable's internal lock, or between being woken and leaving, others can
-//! hang in it: a program that kills a user of a condition variable should not use it again.
+//! The mutex is robust: if its holder's process dies, the next thread takes it over. The counter is valid
+//! then, because one store changes it. POSIX has no robust condition variables. If a process is killed while
+//! the C library holds the variable's internal lock, or after the wake-up and before the wait returns, others
+//! can hang in it. A program that kills a process that uses a condition variable must not use the variable
+//! again.
 use super::Semaphore;
 use crate::Segment;
 use crate::object::Object;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 
 const KIND: u32 = 2;
 
-/// The object in the segment.
+/// What the segment stores.
 #[repr(C)]
 struct CondvarState {
     mutex: libc::pthread_mutex_t,
@@ -24,10 +25,10 @@ struct CondvarState {
     count: u32,
 }
 
-/// A semaphore made of mutex and condition variable, in a segment.
+/// A handle to the semaphore in a segment.
 pub(super) struct Condvar(Object<CondvarState>);
 
-/// The return value of a pthread function, as a result.
+/// Turns the return value of a pthread function into a result.
 fn done(what: &'static str, errno: i32) -> Result<(), Error> {
     if errno == 0 { Ok(()) } else { Err(Error::from(Cause::Os { what, errno, remedy: "" })) }
 }
@@ -37,8 +38,9 @@ impl Condvar {
         const WHAT: &str = "making a condition variable";
         let shared = if scope == Scope::Shared { libc::PTHREAD_PROCESS_SHARED } else { libc::PTHREAD_PROCESS_PRIVATE };
         let object = Object::<CondvarState>::new(segment, KIND, |counter| {
-            // SAFETY: the attributes are initialised before use and the objects are in memory that no other
-            // thread uses yet. Glibc's and musl's attributes hold nothing to be destroyed.
+            // SAFETY: each attribute object is initialised before it is used, and `counter` points to zeroed
+            // memory for a `CondvarState` that no other thread uses yet. glibc's and musl's attribute objects
+            // own nothing, so they need no destruction.
             unsafe {
                 let mut mutex: libc::pthread_mutexattr_t = core::mem::zeroed();
                 done(WHAT, libc::pthread_mutexattr_init(&raw mut mutex))?;
@@ -60,15 +62,17 @@ impl Condvar {
     }
 
     fn lock(&self) -> Result<Locked<'_>, Error> {
-        // SAFETY: `new` has initialised the mutex.
+        // SAFETY: `new` initialised the mutex before `Object` published it, in this or in another process.
         let errno = unsafe { libc::pthread_mutex_lock(&raw mut (*self.0.get()).mutex) };
         self.locked("locking a mutex", errno)
     }
 
-    /// The mutex after a call that took it: also if its former holder's process died.
+    /// The guard after a call that locked the mutex and returned `errno`. Takes the mutex over if its former
+    /// holder's process died.
     fn locked(&self, what: &'static str, errno: i32) -> Result<Locked<'_>, Error> {
         let errno = match errno {
-            // SAFETY: EOWNERDEAD means that this thread holds the mutex.
+            // SAFETY: `pthread_mutex_consistent` needs a robust mutex that this thread holds: EOWNERDEAD says
+            // so.
             libc::EOWNERDEAD => unsafe { libc::pthread_mutex_consistent(&raw mut (*self.0.get()).mutex) },
             errno => errno,
         };
@@ -76,7 +80,7 @@ impl Condvar {
     }
 }
 
-/// The mutex, held by this thread.
+/// Proof that this thread holds the mutex. Dropping it unlocks.
 struct Locked<'a>(*mut CondvarState, core::marker::PhantomData<&'a Condvar>);
 
 impl Drop for Locked<'_> {
@@ -90,7 +94,8 @@ impl Drop for Locked<'_> {
 impl Semaphore for Condvar {
     fn post(&self) -> Result<(), Error> {
         let locked = self.lock()?;
-        // SAFETY: the count is changed under the mutex; the condition variable is initialised.
+        // SAFETY: this thread holds the mutex, which guards the count; `new` initialised the condition
+        // variable.
         let errno = unsafe {
             (*locked.0).count += 1;
             libc::pthread_cond_signal(&raw mut (*locked.0).changed)
@@ -99,7 +104,8 @@ impl Semaphore for Condvar {
     }
 
     fn wait(&self, why: &WaitContext) -> Result<(), Error> {
-        // The clock of this project counts from the same moment as CLOCK_MONOTONIC.
+        // The condition variable measures by CLOCK_MONOTONIC, which has the same origin as the clock of
+        // deadlines.
         let until = (why.deadline < Nanos::MAX).then(|| timespec(why.deadline));
         let mut locked = self.lock()?;
         loop {
@@ -110,10 +116,10 @@ impl Semaphore for Condvar {
                 *count -= 1;
                 return Ok(());
             }
-            // The call releases the mutex and takes it again, whatever it returns: this handle must not
-            // unlock twice.
+            // The call below unlocks the mutex, and locks it again before it returns, also after a timeout.
+            // So this guard must not unlock it.
             core::mem::forget(locked);
-            // SAFETY: both objects are initialised, this thread holds the mutex, and the time outlives the
+            // SAFETY: `new` initialised both objects, this thread holds the mutex, and `until` outlives the
             // call.
             let errno = unsafe {
                 let (changed, mutex) = (&raw mut (*counter).changed, &raw mut (*counter).mutex);
@@ -140,7 +146,7 @@ impl Semaphore for Condvar {
 mod tests {
     use super::*;
 
-    /// The kernel treats a thread's end like a process's.
+    /// A thread stands for a process: the kernel marks the robust mutexes of each thread that exits.
     #[test]
     fn a_mutex_whose_holder_died_is_taken_over() {
         let segment = Arc::new(Segment::new(0, 1).unwrap());
