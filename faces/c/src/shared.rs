@@ -1,4 +1,4 @@
-//! Barriers of processes of one host.
+//! Barriers of processes of one host: the functions `fg_shared_barrier_*` and `fg_shared_member_*`.
 use crate::border::{alone, call, check, create, limit, place, tell};
 use crate::queue::copy_of;
 use crate::slots::{self, Handle, Thing};
@@ -14,19 +14,21 @@ impl Thing for SharedBarrier {
     const INHERITED: bool = true;
 }
 
-struct OneProcess {
+/// A member, and the record of its waits. The record is outside the lock, so that it can be read during a
+/// wait.
+struct OneSharedMember {
     member: Mutex<SharedMember>,
     account: Arc<Account>,
 }
 
-impl Thing for OneProcess {
+impl Thing for OneSharedMember {
     const KIND: u64 = 8;
     const NAME: &'static str = "shared barrier's member";
     const INHERITED: bool = false;
 }
 
 /// # Safety
-/// `into` is null, or the caller's alone.
+/// `into` is null, or points to a handle that no other thread uses during the call.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fg_shared_barrier_create_of(version: u32, size: u32, into: *mut Handle) -> c_int {
     // SAFETY: by this function's contract.
@@ -34,17 +36,18 @@ pub(crate) unsafe extern "C" fn fg_shared_barrier_create_of(version: u32, size: 
 }
 
 /// # Safety
-/// `into` is null, or the caller's alone; the descriptor stays open during the call.
+/// `into` is null, or points to a handle that no other thread uses during the call; the descriptor stays open
+/// during the call.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fg_shared_barrier_attach_of(version: u32, descriptor: c_int, into: *mut Handle) -> c_int {
-    // SAFETY: by this function's contract.
+    // SAFETY: by this function's contract, the descriptor stays open while `create` calls this.
     let make = || check(version).and_then(|()| Ok(SharedBarrier::attach(unsafe { copy_of(descriptor) }?)?));
     // SAFETY: by this function's contract.
     unsafe { create(into, make) }
 }
 
 /// # Safety
-/// `into` is null, or the caller's alone.
+/// `into` is null, or points to a number that no other thread uses during the call.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fg_shared_barrier_fd(barrier: Handle, into: *mut c_int) -> c_int {
     call(|| {
@@ -55,7 +58,7 @@ pub(crate) unsafe extern "C" fn fg_shared_barrier_fd(barrier: Handle, into: *mut
 }
 
 /// # Safety
-/// `into` is null, or the caller's alone.
+/// `into` is null, or points to a number that no other thread uses during the call.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fg_shared_barrier_size(barrier: Handle, into: *mut u32) -> c_int {
     call(|| {
@@ -66,13 +69,13 @@ pub(crate) unsafe extern "C" fn fg_shared_barrier_size(barrier: Handle, into: *m
 }
 
 /// # Safety
-/// `into` is null, or the caller's alone.
+/// `into` is null, or points to a handle that no other thread uses during the call.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fg_shared_barrier_member(barrier: Handle, rank: u32, into: *mut Handle) -> c_int {
     let make = || {
         let mut member = slots::enter::<SharedBarrier>(barrier)?.member(rank)?;
         let account = member.account()?;
-        Ok(OneProcess { member: Mutex::new(member), account })
+        Ok(OneSharedMember { member: Mutex::new(member), account })
     };
     // SAFETY: by this function's contract.
     unsafe { create(into, make) }
@@ -86,8 +89,8 @@ pub(crate) extern "C" fn fg_shared_barrier_destroy(barrier: Handle) -> c_int {
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn fg_shared_member_wait(member: Handle, timeout_ns: i64) -> c_int {
     call(|| {
-        let member = slots::enter::<OneProcess>(member)?;
-        let mut member = alone(&member.member, OneProcess::NAME)?;
+        let member = slots::enter::<OneSharedMember>(member)?;
+        let mut member = alone(&member.member, OneSharedMember::NAME)?;
         Ok(match limit(timeout_ns) {
             None => member.wait(),
             Some(limit) => member.wait_timeout(limit),
@@ -96,7 +99,8 @@ pub(crate) extern "C" fn fg_shared_member_wait(member: Handle, timeout_ns: i64) 
 }
 
 /// # Safety
-/// `into` is null or has `size` bytes, `length` is null or a number, and both are the caller's alone.
+/// `into` is null or points to `size` bytes, `length` is null or points to a number, and no other thread uses
+/// either during the call.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fg_shared_member_statistics(
     member: Handle,
@@ -105,10 +109,10 @@ pub(crate) unsafe extern "C" fn fg_shared_member_statistics(
     length: *mut usize,
 ) -> c_int {
     // SAFETY: by this function's contract.
-    unsafe { tell::<OneProcess>(member, |it| it.account.snapshot().to_string(), into, size, length) }
+    unsafe { tell::<OneSharedMember>(member, |it| it.account.snapshot().to_string(), into, size, length) }
 }
 
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn fg_shared_member_destroy(member: Handle) -> c_int {
-    call(|| slots::remove::<OneProcess>(member))
+    call(|| slots::remove::<OneSharedMember>(member))
 }
