@@ -1,17 +1,18 @@
-//! The functions that the program would have called without this library.
+//! Finds the functions that the program would have called without this library, which this library calls in
+//! its turn.
 use core::ffi::{CStr, c_void};
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering::*};
 
-/// How the name of the runtime begins that `foregather exec` puts before all others.
+/// The start of the file name of the OpenMP runtime that `foregather exec` preloads.
 const REPLACEMENT: &str = "libforegather_gomp.so";
 
-/// A function of the next library, found at its first call.
+/// A function of the next library in the loader's order, looked up at its first call.
 pub(crate) struct NextFunction {
     name: &'static CStr,
     found: AtomicPtr<c_void>,
-    /// Whether it belongs to the runtime that `foregather exec` puts before all others.
+    /// Whether it belongs to the runtime that `foregather exec` preloads.
     replaces: AtomicBool,
 }
 
@@ -20,7 +21,7 @@ impl NextFunction {
         Self { name, found: AtomicPtr::new(null_mut()), replaces: AtomicBool::new(false) }
     }
 
-    /// Its address; null if no library has it.
+    /// Returns its address; null if no library has it.
     #[inline]
     pub(crate) fn get(&self) -> *mut c_void {
         let found = self.found.load(Acquire);
@@ -29,14 +30,16 @@ impl NextFunction {
 
     #[cold]
     fn find(&self) -> *mut c_void {
-        // SAFETY: the name ends with a zero; the handle asks for the libraries after this one.
+        // SAFETY: `dlsym` needs a valid handle, as RTLD_NEXT is, and a name that ends with a zero, as a
+        // `CStr` does.
         let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
         self.replaces.store(place(found).starts_with(REPLACEMENT), Relaxed);
         self.found.store(found, Release);
         found
     }
 
-    /// Its address, if it serves all callers, also those with a runtime of their own.
+    /// Returns its address if it belongs to the preloaded runtime, which serves all callers, also those with
+    /// a runtime of their own.
     #[inline]
     pub(crate) fn replacement(&self) -> Option<*mut c_void> {
         let found = self.get();
@@ -44,7 +47,7 @@ impl NextFunction {
     }
 }
 
-/// A name that ends with a zero.
+/// Turns a name that ends with a zero into a C string.
 pub(crate) const fn to_c(name: &'static str) -> &'static CStr {
     match CStr::from_bytes_with_nul(name.as_bytes()) {
         Ok(name) => name,
@@ -52,11 +55,11 @@ pub(crate) const fn to_c(name: &'static str) -> &'static CStr {
     }
 }
 
-/// The function of that name which a caller sees whose code is at `code`: wheels load a runtime of their own
-/// that no other library sees. Null if there is none.
+/// Returns the function of that name which the object with the code at `code` sees, or null if it sees none.
+/// A wheel loads a runtime of its own, which no other library sees.
 pub(crate) fn seen_from(code: *const c_void, name: &CStr) -> *mut c_void {
     let mut about = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: the call writes into `about`, for which zeros are valid, and looks the address up.
+    // SAFETY: `dladdr` takes any address and writes into `about`, for which zeros are valid.
     let about = unsafe {
         if libc::dladdr(code, about.as_mut_ptr()) == 0 {
             return null_mut();
@@ -66,8 +69,9 @@ pub(crate) fn seen_from(code: *const c_void, name: &CStr) -> *mut c_void {
     if about.dli_fname.is_null() {
         return null_mut();
     }
-    // SAFETY: the name is the loader's, which ends with a zero. The object is loaded already, so nothing of
-    // it is executed; the handle is closed again, and the caller's own code keeps the object loaded.
+    // SAFETY: the loader's file name and `name` end with a zero. RTLD_NOLOAD only finds an object that is
+    // already loaded, so no initialiser runs. The function stays valid after `dlclose`, because the object of
+    // the calling code stays loaded, and with it the libraries that it needs.
     unsafe {
         let handle = libc::dlopen(about.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD);
         if handle.is_null() {
@@ -79,17 +83,19 @@ pub(crate) fn seen_from(code: *const c_void, name: &CStr) -> *mut c_void {
     }
 }
 
-/// A caller's code, and the function that it was given.
+/// The address of a caller's code, and the function found for it.
 struct KnownCaller {
     code: AtomicPtr<c_void>,
     found: AtomicPtr<c_void>,
 }
 
-/// The functions of one name that callers see, each looked up once.
+/// The functions of one name that callers see: a hash table without locks, so that each caller is looked up
+/// once.
 pub(crate) struct KnownCallers([KnownCaller; CALLERS]);
 
+/// Places in the table.
 const CALLERS: usize = 256;
-/// How many places are tried for a caller. One that finds none is looked up each time.
+/// How many places are tried for a caller. If all are taken by others, it is looked up at each call.
 const TRIED: usize = 8;
 
 impl KnownCallers {
@@ -97,8 +103,9 @@ impl KnownCallers {
         Self([const { KnownCaller { code: AtomicPtr::new(null_mut()), found: AtomicPtr::new(null_mut()) } }; CALLERS])
     }
 
-    /// The function for a caller: the one that its object sees, else the next one. Ends the process, as the
-    /// loader would, if there is none.
+    /// Returns the function for a caller: that of the preloaded runtime, else the one that the caller's
+    /// object sees, else the next one. `own` is this library's function of that name, which is never
+    /// returned. Exits like the loader if there is no such function.
     #[inline]
     pub(crate) fn of(&self, code: *const c_void, name: &CStr, next: &NextFunction, own: *const c_void) -> *mut c_void {
         for known in self.places(code) {
@@ -113,7 +120,7 @@ impl KnownCallers {
     }
 
     fn places(&self, code: *const c_void) -> impl Iterator<Item = &KnownCaller> {
-        // Functions begin at multiples of 16 in most objects.
+        // Most functions begin at multiples of 16, so the low bits say nothing.
         let first = (code.addr() >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
         (0..TRIED).map(move |at| &self.0[(first + at) % CALLERS])
     }
@@ -138,16 +145,17 @@ impl KnownCallers {
 #[cold]
 fn missing(name: &CStr) -> ! {
     eprintln!("libforegather_watch.so: the program calls {}, and no library has it", name.to_string_lossy());
-    // As the loader's status for a symbol that is missing.
-    // SAFETY: ends the process at once.
+    // 127 is the loader's exit code for a missing symbol.
+    // SAFETY: `_exit` has no preconditions.
     unsafe { libc::_exit(127) }
 }
 
-/// The name of the object that contains an address, and its offset there: `libgomp.so.1+0x1f20`.
+/// Returns the file name of the object that contains an address, and the offset there: `libgomp.so.1+0x1f20`.
+/// Empty if no object contains it.
 pub(crate) fn place(code: *const c_void) -> String {
     let mut about = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: the call writes into `about`, for which zeros are valid, and looks the address up;
-    // the names are the loader's, which end with a zero.
+    // SAFETY: `dladdr` takes any address and writes into `about`, for which zeros are valid; the loader's
+    // file names end with a zero.
     unsafe {
         if libc::dladdr(code, about.as_mut_ptr()) == 0 {
             return String::new();

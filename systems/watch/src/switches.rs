@@ -1,21 +1,23 @@
-//! Which programs ran on a processor while a thread of the watched program was ready to run there.
+//! Finds the programs that ran on a processor while a thread of the watched program was ready to run there.
 use foregather_host::watched::switches::KernelRecord;
 use foregather_machine::{CpuId, Nanos, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Records of the kernel, added up. A thread that is preempted waits for the processor that it lost, until it
-/// runs again, there or elsewhere. Waits after a sleep are not seen: their beginning is not recorded.
+/// Sums over the kernel's records of context switches. A preempted thread waits for the processor that it
+/// lost until it runs again, there or on another one. Waits after a sleep are missing, because the kernel
+/// does not record the wake-up that starts them.
 #[derive(Clone, Debug, Default)]
 pub struct SwitchTally {
     /// The watched processes.
     ours: BTreeSet<u32>,
-    /// Since when the current thread of each processor runs.
+    /// When the current thread of each processor started to run.
     since: BTreeMap<CpuId, Nanos>,
-    /// The threads that wait for each processor.
+    /// The watched threads that wait for each processor.
     waiting: BTreeMap<CpuId, BTreeSet<ThreadId>>,
-    /// How long each other process ran while threads waited for its processor, and the last such processor.
+    /// How long each other process ran while watched threads waited for its processor, and the last such
+    /// processor.
     instead: BTreeMap<u32, (Nanos, CpuId)>,
-    /// Names of processes that were started meanwhile.
+    /// Names of processes that were started since the records began.
     names: BTreeMap<u32, String>,
     /// How often records were lost.
     pub lost: u64,
@@ -27,13 +29,13 @@ impl SwitchTally {
         self.ours.extend(processes);
     }
 
-    /// Adds a record. They come in the order of time.
+    /// Adds a record. Records must arrive in order of time.
     pub fn add(&mut self, record: KernelRecord) {
         match record {
             KernelRecord::Switch { cpu, at, from, is_ready, to } => self.switch(cpu, at, from, is_ready, to),
             KernelRecord::Fork { process, parent } if self.ours.contains(&parent) => self.watch([process]),
             KernelRecord::Fork { process, parent } => {
-                // It has its parent's name until it executes a file.
+                // A child keeps its parent's name until it executes a file.
                 if let Some(name) = self.names.get(&parent).cloned() {
                     self.names.insert(process, name);
                 }
@@ -42,6 +44,7 @@ impl SwitchTally {
                 self.names.insert(process, name);
             }
             KernelRecord::Lost => {
+                // The lost records may have been switches, so nothing is known about any processor.
                 self.lost += 1;
                 self.since.clear();
                 self.waiting.clear();
@@ -67,8 +70,8 @@ impl SwitchTally {
         }
     }
 
-    /// How long each other process ran instead, on which processor last, and its name if it was started
-    /// meanwhile.
+    /// Returns for each other process how long it ran while watched threads waited for its processor, the
+    /// last such processor, and the name of the process if it was started since the records began.
     pub fn instead(&self) -> impl Iterator<Item = (u32, Nanos, CpuId, Option<&str>)> {
         let theirs = self.instead.iter().filter(|(process, _)| !self.ours.contains(process));
         theirs.map(|(process, (time, cpu))| (*process, *time, *cpu, self.names.get(process).map(String::as_str)))
@@ -84,20 +87,20 @@ mod tests {
     }
 
     #[test]
-    fn the_program_that_ran_instead_of_a_preempted_thread_is_known() {
+    fn processes_that_run_instead_of_a_preempted_thread_are_counted() {
         let mut tally = SwitchTally::default();
         tally.watch([1, 2]);
         for record in [
             switch(0, 10, 1, true, 50),
-            // No thread waits for the other processor.
+            // Processor 1: no watched thread waits for it.
             switch(1, 10, 0, true, 60),
             switch(0, 14, 50, true, 51),
             switch(0, 17, 51, false, 1),
             switch(1, 25, 60, true, 61),
-            // It sleeps, and its processor is free for others.
+            // Thread 1 sleeps: the others no longer run instead of it.
             switch(0, 30, 1, false, 50),
             switch(0, 40, 50, true, 2),
-            // It waits for one processor, and gets the other one.
+            // Thread 2 is preempted on processor 0, and runs on processor 1.
             switch(0, 50, 2, true, 50),
             switch(1, 55, 61, true, 2),
             switch(0, 60, 50, true, 0),
@@ -125,9 +128,9 @@ mod tests {
         assert_eq!(
             (tally.lost, tally.instead().map(|(_, time, ..)| time.0).sum::<u64>()),
             (1, 5),
-            "what was lost is not guessed"
+            "after lost records, no time may be counted"
         );
         tally.watch([51]);
-        assert_eq!(tally.instead().count(), 0, "it turned out to be the program's own");
+        assert_eq!(tally.instead().count(), 0, "a process that is watched later is no longer another process");
     }
 }
