@@ -1,4 +1,4 @@
-//! What a paper says, drawn over what came out here: a dashed line at a height, a band, or a curve.
+//! Values that a paper gives, drawn over the measured ones: a dashed line at a height, a band, or a curve.
 use super::axis::Axis;
 use super::legend::{LegendEntry, Swatch};
 use super::svg::{Canvas, ink};
@@ -6,16 +6,16 @@ use foregather_reproduce::claims::Published;
 
 const DASH: &str = "6 3";
 
-/// A value of a paper in a plot.
+/// A published value, ready to be drawn in a plot.
 pub(super) struct PublishedMark {
     text: String,
-    /// The least and the largest; equal for a line.
+    /// The least and the largest height; equal for a line, none for a curve.
     band: Option<(f64, f64)>,
     points: Vec<[f64; 2]>,
 }
 
 impl PublishedMark {
-    /// Those that belong to the panel of that heading.
+    /// Returns those that belong to the panel with the heading `panel`.
     pub(super) fn of(all: &[Published], panel: &str) -> Vec<Self> {
         let here = |published: &&Published| published.panel.as_ref().is_none_or(|part| panel.contains(part.as_str()));
         all.iter().filter(here).map(Self::new).collect()
@@ -26,17 +26,18 @@ impl PublishedMark {
         Self { text: format!("paper: {}", of.text), band, points: of.points.clone() }
     }
 
-    /// The heights that an axis has to reach.
+    /// Returns the heights that the vertical axis has to reach.
     pub(super) fn heights(&self) -> impl Iterator<Item = f64> {
         let ends = self.band.into_iter().flat_map(|(low, high)| [low, high]);
         ends.chain(self.points.iter().map(|point| point[1]))
     }
 
-    /// Its words beside a sample of its line, for a legend.
+    /// Returns its entry in a legend: its text next to a sample of its line.
     pub(super) fn entry(&self) -> LegendEntry<'_> {
         LegendEntry { series: None, name: &self.text, ink: ink::PUBLISHED, swatch: Swatch::Line(DASH) }
     }
 
+    /// Draws the edges of the band and the curve as one dashed path, and fills the band.
     pub(super) fn draw(&self, canvas: &mut Canvas, (x, y): (&Axis, &Axis)) {
         let mut path = String::new();
         if let Some((low, high)) = self.band {
