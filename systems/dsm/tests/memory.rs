@@ -1,7 +1,7 @@
-//! Ranks as threads of this process: what a program can do with shared memory.
+//! What a program can do with shared memory, on ranks that are threads of this process.
 mod here;
 
-use foregather_dsm::memory::{Advice, Array, Settings};
+use foregather_dsm::memory::{Advice, Array, Settings, SharedAllocator};
 use foregather_dsm::node::WaitKind;
 use foregather_dsm::views::Backend;
 use foregather_message::collective::{maximum, minimum, sum};
@@ -17,7 +17,7 @@ fn no_update_of_a_shared_counter_is_lost() {
         for ((count, threads), asking) in manners {
             let (backend, policy) = (Some(backend), Some(Policy::Block));
             let settings = Settings { bytes: 1 << 20, threads, backend, policy, asking, ..Settings::default() };
-            let layout = |layout: &mut foregather_dsm::memory::SharedAllocator| layout.array::<u64>(COUNTERS, 3);
+            let layout = |layout: &mut SharedAllocator| layout.array::<u64>(COUNTERS, 3);
             let sums = ranks(count, settings, layout, |thread, counters: &Array<u64>| {
                 thread.barrier()?;
                 for round in 0..ROUNDS {
@@ -37,11 +37,11 @@ fn no_update_of_a_shared_counter_is_lost() {
     }
 }
 
-/// As in containers, where the system refuses userfaultfd, with the kernel's default number of mappings.
+/// The backend of containers that forbid userfaultfd needs more mappings. The kernel's default limit must do.
 #[test]
 fn defaults_fit_into_the_mappings_of_a_process() {
     let settings = Settings { backend: Some(Backend::Mprotect), ..Settings::default() };
-    let layout = |layout: &mut foregather_dsm::memory::SharedAllocator| layout.array::<u64>(8, 1);
+    let layout = |layout: &mut SharedAllocator| layout.array::<u64>(8, 1);
     let sums = ranks(2, settings, layout, |thread, all: &Array<u64>| {
         all.set(thread.number() as usize, 21);
         thread.barrier()?;
@@ -51,12 +51,10 @@ fn defaults_fit_into_the_mappings_of_a_process() {
 }
 
 #[test]
-fn long_units_locks_pushes_and_prefetches_work_on_hardware() {
+fn long_units_locks_and_pushes_work_on_real_pages() {
     for backend in backends() {
         let settings = Settings { bytes: 4 << 20, backend: Some(backend), policy: Some(Policy::Block), ..Settings::default() };
-        let layout = |layout: &mut foregather_dsm::memory::SharedAllocator| {
-            Ok((layout.array::<f64>(30_000, 10_000)?, layout.array::<u32>(8, 8)?))
-        };
+        let layout = |layout: &mut SharedAllocator| Ok((layout.array::<f64>(30_000, 10_000)?, layout.array::<u32>(8, 8)?));
         let sums = ranks(3, settings, layout, |thread, (rows, shared)| {
             let row = thread.rank() as usize;
             rows.store(row * 10_000, &vec![row as f64 + 1.0; 10_000]);
@@ -75,11 +73,11 @@ fn long_units_locks_pushes_and_prefetches_work_on_hardware() {
 }
 
 #[test]
-fn all_threads_reduce_to_the_same_and_know_how_many_they_are_before_they_begin() {
+fn all_threads_get_the_same_reduction_and_the_layout_knows_their_number() {
     for backend in backends() {
         for (count, threads) in [(1, 1), (1, 3), (3, 1), (2, 2), (3, 2)] {
             let settings = Settings { bytes: 1 << 16, threads, backend: Some(backend), ..Settings::default() };
-            let layout = |layout: &mut foregather_dsm::memory::SharedAllocator| Ok((layout.ranks(), layout.all()));
+            let layout = |layout: &mut SharedAllocator| Ok((layout.ranks(), layout.all()));
             let all = ranks(count, settings, layout, |thread, &known| {
                 assert_eq!(known, (thread.ranks(), thread.all()));
                 let number = thread.number();
@@ -87,7 +85,8 @@ fn all_threads_reduce_to_the_same_and_know_how_many_they_are_before_they_begin()
                 for turn in 0..20 {
                     sums += thread.reduce(u64::from(number) + turn, sum)?;
                 }
-                // Values are combined in the order of numbers: the last one is the last.
+                // Values are combined in the order of thread numbers, so the rightmost one is the last
+                // thread's.
                 let last = thread.reduce(number, |_, later| later)?;
                 Ok((sums, thread.reduce(f64::from(number), minimum)?, thread.reduce(-i64::from(number), maximum)?, last))
             });
@@ -99,24 +98,24 @@ fn all_threads_reduce_to_the_same_and_know_how_many_they_are_before_they_begin()
 }
 
 #[test]
-fn advice_is_taken_before_it_is_needed_and_changes_no_value() {
+fn advice_fetches_data_ahead_and_changes_no_value() {
     for backend in backends() {
         let settings = Settings { bytes: 1 << 16, backend: Some(backend), policy: Some(Policy::Block), ..Settings::default() };
-        let layout = |layout: &mut foregather_dsm::memory::SharedAllocator| layout.array::<u64>(8, 1);
+        let layout = |layout: &mut SharedAllocator| layout.array::<u64>(8, 1);
         let all = ranks(2, settings, layout, |thread, words: &Array<u64>| {
             let (mine, theirs) = if thread.rank() == 0 { (0..4, 4..8) } else { (4..8, 0..4) };
             mine.clone().for_each(|at| words.set(at, at as u64));
             thread.advise(words, mine, Advice::AllWillRead)?;
             thread.start_clock()?;
             let sum: u64 = (0..8).map(|at| words.get(at)).sum();
-            assert_eq!(thread.stats().count(WaitKind::ReadFault), 0, "all had been pushed");
+            assert_eq!(thread.stats().count(WaitKind::ReadFault), 0, "a push must leave nothing to fetch");
             thread.barrier()?;
             thread.advise(words, theirs.clone(), Advice::WillWrite)?;
             theirs.clone().for_each(|at| words.set(at, 9));
             assert_eq!(
                 thread.stats().count(WaitKind::Upgrade) + thread.stats().count(WaitKind::WriteFault),
                 0,
-                "all was asked for ahead"
+                "a prefetch must leave nothing to fetch"
             );
             thread.barrier()?;
             thread.advise(words, 0..8, Advice::WillRead)?;
@@ -127,10 +126,10 @@ fn advice_is_taken_before_it_is_needed_and_changes_no_value() {
 }
 
 #[test]
-fn many_more_threads_than_processors_come_to_their_end() {
+fn many_more_threads_than_processors_finish() {
     for backend in backends() {
         let settings = Settings { bytes: 1 << 16, threads: 2, backend: Some(backend), ..Settings::default() };
-        let layout = |layout: &mut foregather_dsm::memory::SharedAllocator| layout.array::<u64>(4, 1);
+        let layout = |layout: &mut SharedAllocator| layout.array::<u64>(4, 1);
         let sums = ranks(8, settings, layout, |thread, words: &Array<u64>| {
             for turn in 0..10 {
                 words.fetch_add(turn % 3, 1);
@@ -144,14 +143,14 @@ fn many_more_threads_than_processors_come_to_their_end() {
 }
 
 #[test]
-fn what_was_stored_before_a_post_is_loaded_behind_it_and_no_post_is_lost() {
+fn a_wait_sees_the_stores_before_its_post_and_no_post_is_lost() {
     const TURNS: u64 = 50;
     for backend in backends() {
         for (count, threads) in [(1, 2), (2, 1), (3, 2)] {
             let settings = Settings { bytes: 1 << 16, threads, backend: Some(backend), ..Settings::default() };
-            let layout = |layout: &mut foregather_dsm::memory::SharedAllocator| layout.array::<u64>(1, 1);
-            // A token passes all threads; at the end one thread posts for each of the others, which may come
-            // later.
+            let layout = |layout: &mut SharedAllocator| layout.array::<u64>(1, 1);
+            // A token passes from thread to thread. At the end, thread 0 posts once for each other thread on
+            // one flag, perhaps before they wait: posts must add up.
             let ends = ranks(count, settings, layout, |thread, word: &Array<u64>| {
                 let (number, all) = (thread.number(), thread.all());
                 let mut seen = Vec::new();
@@ -183,11 +182,11 @@ fn what_was_stored_before_a_post_is_loaded_behind_it_and_no_post_is_lost() {
 }
 
 #[test]
-fn what_is_loaded_to_be_updated_costs_one_fault() {
+fn load_for_update_costs_one_fault() {
     for backend in backends() {
         let settings = Settings { bytes: 1 << 16, backend: Some(backend), policy: Some(Policy::Block), ..Settings::default() };
-        // Words of 4 bytes: the second one of a unit does not begin a word of 8.
-        let layout = |layout: &mut foregather_dsm::memory::SharedAllocator| layout.array::<u32>(12, 6);
+        // The range starts at the second element of 4 bytes, which is not aligned to a word of 8.
+        let layout = |layout: &mut SharedAllocator| layout.array::<u32>(12, 6);
         let all = ranks(2, settings, layout, |thread, words: &Array<u32>| {
             if thread.rank() == 0 {
                 words.store(0, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
@@ -203,6 +202,6 @@ fn what_is_loaded_to_be_updated_costs_one_fault() {
             Ok((count, few, words.get(2), words.get(7)))
         });
         assert_eq!(all[1], ([1, 0, 0], [2, 3, 4], 30, 8), "{backend:?}");
-        assert_eq!((all[0].2, all[0].3), (30, 8), "{backend:?}: nothing else was changed");
+        assert_eq!((all[0].2, all[0].3), (30, 8), "{backend:?}: only the stored elements may change");
     }
 }
