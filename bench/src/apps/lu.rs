@@ -1,11 +1,12 @@
-//! LU: a dense matrix into a lower and an upper triangle, by blocks that are contiguous in memory and dealt
-//! to the threads in turn, without pivoting (Woo et al. 1995, SPLASH-2 §3; Itzkovitz & Schuster 1999, table
-//! 2).
+//! LU: factors a dense matrix into a lower and an upper triangle without pivoting. Blocks are contiguous in
+//! memory and distributed to the threads in turn (Woo et al. 1995, SPLASH-2 §3; Itzkovitz & Schuster 1999,
+//! table 2).
 //!
-//! For each diagonal block: its owner factors it; then the blocks below and right of it are divided by it;
-//! then every block that is below and right of both is reduced by their product. Each element sees the same
-//! operations in the same order as in elimination without blocks, so the result is the same to the bit,
-//! whatever the block size and the number of threads.
+//! For each diagonal block: its owner factors it. Then the blocks below it and to its right are divided by
+//! it. Then every block below and right of it is reduced by the product of two of these: the one to its left,
+//! in the column of the diagonal block, and the one above it, in the row of the diagonal block. Each element
+//! sees the same operations in the same order as in elimination without blocks, so the result has the same
+//! bits for any block size and number of threads.
 use super::App;
 use foregather_dsm::Access;
 use foregather_dsm::memory::{Array, Settings, SharedAllocator, Thread};
@@ -15,12 +16,13 @@ use std::ops::Range;
 
 /// The matrix, and how it is divided.
 ///
-/// A block is a minipage. Only its owner writes it, until it is final; only then do others read it, once for
+/// A block is a minipage. Only its owner writes it, until it is final. Only then do others read it, once for
 /// each rank. If all `t` threads are ranks and `t` divides the `n` blocks of a row, a thread has whole rows
-/// of blocks. Then for each diagonal block the `m` blocks from it to the end of its row are read by all
-/// others that have rows below, `min(t - 1, m - 1)` of them: the sum of `m min(t - 1, m - 1)` over `m` from 1
-/// to `n` read faults in all, or prefetches in their stead, and no other. Barriers: two for each diagonal
-/// block and one before the first, so 65 for the paper's input. (The paper counts 577, which is 9 x 64 + 1.)
+/// of blocks. Then, for each diagonal block, the `m` blocks from it to the end of its row are read by all
+/// other threads that have rows below, `min(t - 1, m - 1)` of them. In all, that is the sum of
+/// `m min(t - 1, m - 1)` over `m` from 1 to `n` read faults, or as many prefetches, and no other fault.
+/// Barriers: two for each diagonal block and one before the first, so 65 for the paper's input. (The paper
+/// counts 577, which is 9 x 64 + 1.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lu {
     /// Rows and columns of the matrix, of 8 bytes an element: a multiple of `block`.
@@ -34,48 +36,49 @@ pub struct Lu {
 }
 
 impl Lu {
-    /// The paper's: 1024 x 1024 in blocks of 32 x 32, 8 MiB in all, with its two prefetches. (It says that a
-    /// block has 4 KB; with the 8 MB that it also says, it has 8.)
+    /// The paper's input: 1024 x 1024 in blocks of 32 x 32, 8 MiB in all, with its two prefetches. (The paper
+    /// gives 4 KB for a block, but 8 KB follow from its total of 8 MB.)
     pub const fn paper() -> Self {
         Self { order: 1024, block: 32, prefetch: true, seed: 1 }
     }
 
-    /// For tests.
+    /// A small input for tests.
     pub const fn small() -> Self {
         Self { order: 128, block: 16, prefetch: true, seed: 1 }
     }
 
-    /// Blocks of a row.
+    /// Returns the number of blocks in a row; 0 if blocks are empty.
     fn blocks(&self) -> usize {
         self.order.checked_div(self.block).unwrap_or(0)
     }
 
-    /// The owner of a block, among `all` threads.
+    /// Returns the owner of a block, among `all` threads.
     fn owner(&self, row: usize, column: usize, all: usize) -> usize {
         (row + column * self.blocks()) % all
     }
 
-    /// The elements of a block, in the array: block after block, each row by row.
+    /// Returns where the elements of a block are in the array, which has block after block, each row by row.
     fn elements(&self, row: usize, column: usize) -> Range<usize> {
         let size = self.block * self.block;
         let nth = row * self.blocks() + column;
         nth * size..(nth + 1) * size
     }
 
-    /// An element of the matrix: at most 1 off the diagonal, and on it more than all others of its row or
-    /// column together. So without pivoting no element grows to more than twice the largest (Wilkinson 1961).
+    /// Returns an element of the matrix: at most 1 off the diagonal. A diagonal element is larger than the
+    /// sum of all others in its row or column, so without pivoting no element grows to more than twice the
+    /// largest (Wilkinson 1961).
     fn entry(&self, row: usize, column: usize) -> f64 {
         let mut numbers = SplitMix(SplitMix::mix(self.seed.wrapping_add((row * self.order + column) as u64)));
         if row == column { self.order as f64 } else { numbers.unit() }
     }
 
-    /// The matrix, row by row.
+    /// Returns the matrix, row by row.
     fn matrix(&self) -> Vec<f64> {
         (0..self.order).flat_map(|row| (0..self.order).map(move |column| self.entry(row, column))).collect()
     }
 
-    /// The sequential program, without blocks: both triangles in one matrix, row by row, without the diagonal
-    /// of ones of the lower one.
+    /// Runs the sequential program, without blocks. Returns both triangles in one matrix, row by row, without
+    /// the lower one's diagonal of ones.
     pub fn sequential(&self) -> Vec<f64> {
         let (mut matrix, n) = (self.matrix(), self.order);
         for k in 0..n {
@@ -115,7 +118,7 @@ mod kernel {
         }
     }
 
-    /// Divides a block below the diagonal block by the latter's upper triangle.
+    /// Divides a block below the diagonal block by the upper triangle of the diagonal block.
     pub(super) fn divide_column(n: usize, block: &mut [f64], diagonal: &[f64]) {
         for row in block.chunks_exact_mut(n) {
             for k in 0..n {
@@ -126,7 +129,7 @@ mod kernel {
         }
     }
 
-    /// Divides a block right of the diagonal block by the latter's lower triangle.
+    /// Divides a block right of the diagonal block by the lower triangle of the diagonal block.
     pub(super) fn divide_row(n: usize, block: &mut [f64], diagonal: &[f64]) {
         for k in 0..n {
             let (above, below) = block.split_at_mut((k + 1) * n);
@@ -136,8 +139,8 @@ mod kernel {
         }
     }
 
-    /// Subtracts the product of the block left of it, in the pivot's column, and the one above it, in the
-    /// pivot's row.
+    /// Subtracts from a block the product of the block to its left, in the pivot's column, and the block
+    /// above it, in the pivot's row.
     pub(super) fn reduce(n: usize, block: &mut [f64], left: &[f64], above: &[f64]) {
         for (row, factors) in block.chunks_exact_mut(n).zip(left.chunks_exact(n)) {
             for (factor, other) in factors.iter().zip(above.chunks_exact(n)) {
@@ -147,7 +150,7 @@ mod kernel {
     }
 }
 
-/// A thread with its buffers.
+/// A thread, and the matrix that it works on.
 struct Work<'w, 'd, F: Fabric> {
     lu: &'w Lu,
     thread: &'w Thread<'d, F>,
@@ -184,7 +187,7 @@ impl<F: Fabric> Work<'_, '_, F> {
         }
     }
 
-    /// Its blocks, in order.
+    /// Returns its blocks, row by row.
     fn own(&self) -> impl Iterator<Item = (usize, usize)> {
         let all = 0..self.lu.blocks();
         all.clone()
@@ -192,7 +195,7 @@ impl<F: Fabric> Work<'_, '_, F> {
             .filter(|&(row, column)| self.owns(row, column))
     }
 
-    /// Divides its blocks below and right of a diagonal block by it.
+    /// Divides this thread's blocks below and right of diagonal block `k` by it.
     fn divide(&self, k: usize) {
         let (n, mut diagonal, mut buffer) = (self.lu.block, self.buffer(), self.buffer());
         let beyond = k + 1..self.lu.blocks();
@@ -209,8 +212,8 @@ impl<F: Fabric> Work<'_, '_, F> {
         }
     }
 
-    /// Reduces its blocks below and right of those, column by column: a block of the pivot's row is loaded
-    /// once.
+    /// Reduces this thread's blocks below and right of diagonal block `k`. It goes column by column, so that
+    /// each block of the pivot's row is loaded once.
     fn reduce(&self, k: usize) -> Result<(), Error> {
         let (mut left, mut above, mut buffer) = (self.buffer(), self.buffer(), self.buffer());
         let beyond = k + 1..self.lu.blocks();
@@ -218,13 +221,13 @@ impl<F: Fabric> Work<'_, '_, F> {
         let mut columns = beyond.clone().filter(|&column| mine(column).peek().is_some()).peekable();
         while let Some(column) = columns.next() {
             if let Some(&next) = columns.peek() {
-                self.ask_ahead(k, next)?;
+                self.prefetch(k, next)?;
             }
             self.load(k, column, &mut above);
             let mut rows = mine(column);
             while let Some(row) = rows.next() {
                 if let Some(&next) = rows.peek() {
-                    self.ask_ahead(next, k)?;
+                    self.prefetch(next, k)?;
                 }
                 self.load(row, k, &mut left);
                 self.change(row, column, &mut buffer, |block| kernel::reduce(self.lu.block, block, &left, &above));
@@ -233,7 +236,7 @@ impl<F: Fabric> Work<'_, '_, F> {
         Ok(())
     }
 
-    fn ask_ahead(&self, row: usize, column: usize) -> Result<(), Error> {
+    fn prefetch(&self, row: usize, column: usize) -> Result<(), Error> {
         if self.lu.prefetch {
             self.thread.prefetch(self.shared, self.lu.elements(row, column), Access::Read)?;
         }
@@ -243,7 +246,7 @@ impl<F: Fabric> Work<'_, '_, F> {
 
 impl App for Lu {
     type Shared = Array<f64>;
-    /// Its blocks, in the order of rows of blocks.
+    /// The blocks of a thread, row by row.
     type Output = Vec<f64>;
 
     const NAME: &'static str = "lu";
@@ -274,7 +277,7 @@ impl App for Lu {
             thread.barrier()?;
             work.divide(k);
             thread.barrier()?;
-            // No barrier is needed behind this: the thread that reduced a block factors or divides it.
+            // No barrier is needed after this: the thread that reduces a block also factors or divides it.
             work.reduce(k)?;
         }
         let mut output = Vec::new();
@@ -289,12 +292,12 @@ impl App for Lu {
         let matrix = self.assembled(outputs)?;
         let solution = self.solved(&matrix);
         let off = solution.iter().map(|x| (x - 1.0).abs()).max_by(f64::total_cmp).unwrap_or(f64::NAN);
-        // The bound of SPLASH-2; a NaN, which is above all in that order, is refused.
+        // The bound of SPLASH-2. `total_cmp` puts a NaN above all numbers, so `off` is NaN if any element is.
         if off > 1e-5 || off.is_nan() {
             return Err(format!("the solution for the sums of the rows should be all ones, and is off by {off:e}"));
         }
-        // An element sees at most as many roundings as the matrix has rows, each of half an epsilon relative
-        // to the sum.
+        // Each element is rounded at most once for each row of the matrix, by at most half an epsilon
+        // relative to its sum.
         let (error, most) = (self.backward_error(&matrix), self.order as f64 * f64::EPSILON);
         if error > most || error.is_nan() {
             return Err(format!("|A - LU| / |A| is {error:e}, more than {most:e}"));
@@ -311,9 +314,9 @@ impl App for Lu {
     }
 }
 
-/// The proof.
+/// The steps of [`App::validate`].
 impl Lu {
-    /// All threads' blocks as one matrix, row by row.
+    /// Joins all threads' blocks into one matrix, row by row.
     fn assembled(&self, outputs: &[Vec<f64>]) -> Result<Vec<f64>, String> {
         let (n, size, blocks) = (self.block, self.block * self.block, self.blocks());
         let mut matrix = vec![0.0; self.order * self.order];
@@ -331,7 +334,7 @@ impl Lu {
         Ok(matrix)
     }
 
-    /// The solution for the sums of the rows of the matrix: all ones, if there were no rounding.
+    /// Solves for the right-hand side of row sums. Without rounding, the solution would be all ones.
     fn solved(&self, triangles: &[f64]) -> Vec<f64> {
         let n = self.order;
         let mut x: Vec<f64> = (0..n).map(|row| (0..n).map(|column| self.entry(row, column)).sum()).collect();
@@ -345,11 +348,11 @@ impl Lu {
         x
     }
 
-    /// How far the product of the triangles is from the matrix, relative to it: by the square root of the sum
-    /// of squares.
+    /// Returns the distance between the product of the triangles and the matrix, relative to the matrix, in
+    /// the Frobenius norm.
     ///
-    /// The product is summed up from 0. Subtracting term by term from the matrix would repeat the roundings
-    /// of the elimination, and give far too good a value.
+    /// The product is summed from 0. Subtracting term by term from the matrix would repeat the roundings of
+    /// the elimination, and hide the error.
     fn backward_error(&self, triangles: &[f64]) -> f64 {
         let n = self.order;
         let (mut off, mut all) = (0.0, 0.0);

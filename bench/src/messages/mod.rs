@@ -1,10 +1,11 @@
-//! What messages cost between two ranks: half a round trip and a stream, by every way there is, and the same
-//! beside hogs.
+//! Measures what messages between two ranks cost: half a round trip, and one message of a stream, by every
+//! transport; and round trips under background load.
 //!
-//! - [`MessageCell`]: what is asked for; [`Answer`]: what was found. The cell's process plays rank 0.
-//! - [`peer_main`]: the process that it starts for rank 1; [`hog_main`]: one that computes beside them.
-//! - `ends`: a rank's part in an errand, by messages or on the `bare` fabric, and what rank 0 asks for.
-//!   `hogs`: hogs that say how far they are, and round trips beside them. `world`: how two ranks come to be.
+//! - [`MessageCell`]: the parameters of a measurement; [`Answer`]: its result. The cell's process is rank 0.
+//! - [`peer_main`]: the process that it starts for rank 1. [`hog_main`]: a hog, a process that only computes,
+//!   on the processors of the ranks.
+//! - `ends`: what a rank does in a measurement, by messages or on the `bare` fabric, and the requests of rank
+//!   0. `hogs`: hogs that count their work, and round trips while they run. `world`: the start of both ranks.
 //!
 //! # Bounds
 //! Every wait has the cell's deadline. The kernel kills rank 1 and the hogs together with rank 0.
@@ -27,22 +28,22 @@ pub use world::peer_main;
 
 /// The first argument of the process of rank 1.
 pub const PEER_VERB: &str = "__messages-peer";
-/// That of a hog.
+/// The first argument of a hog's process.
 pub const HOG_VERB: &str = "__messages-hog";
-/// For starting, for the last round trip, and for machines that are busy otherwise.
+/// Added to the deadline: for the start, for the last round trip, and for background load.
 const GRACE: Nanos = Nanos::from_ms(20_000);
-/// The processes give up by themselves this long before they are killed.
+/// The processes give up this long before they are killed.
 const KILL: Nanos = Nanos::from_ms(5_000);
 
 /// What the ranks are, and what carries their messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum World {
-    /// Two threads of a process, through its memory.
+    /// Two threads of one process, through its memory.
     Thread,
     /// Two processes, through shared memory.
     Shm,
-    /// Two processes, through this provider of libfabric.
+    /// Two processes, through this libfabric provider.
     Ofi(String),
     /// Two processes that `mpiexec` starts, through its MPI.
     Mpi,
@@ -52,33 +53,33 @@ pub enum World {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Task {
-    /// Messages of one size, by every way.
+    /// Messages of one size, by several transports.
     Size {
         /// Bytes of a message.
         bytes: usize,
-        /// Which ways; those that cannot be taken with this size or on this machine are left out.
+        /// The transports; those that do not support this size or this machine are skipped.
         ways: Vec<Transport>,
         /// How often each is measured, in turn.
         batches: u32,
-        /// For about how long each time.
+        /// About how long each batch takes.
         batch_ns: u64,
     },
-    /// Messages of 8 bytes by several policies, beside hogs.
+    /// Messages of 8 bytes by several waiting policies, under background load.
     Hogs {
-        /// By their names.
+        /// The names of the policies.
         policies: Vec<String>,
-        /// How many computing activities there are on each rank's processor.
+        /// The number of hogs on each rank's processor.
         per_cpu: u32,
-        /// As threads of the ranks' own processes instead of processes.
+        /// Whether hogs are threads of the ranks' processes instead of processes.
         within: bool,
-        /// How often each policy is measured, in turn, and how often the hogs alone.
+        /// How often each policy is measured, in turn, and how often the hogs without messages.
         cells: u32,
-        /// For how long each time.
+        /// How long each cell takes.
         cell_ns: u64,
     },
 }
 
-/// What is asked of a process.
+/// The parameters of a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MessageCell {
@@ -91,9 +92,9 @@ pub struct MessageCell {
 }
 
 impl MessageCell {
-    /// No wait lasts longer than this from the beginning: three times what all of them ought to take, and the
-    /// grace.
+    /// Returns the time limit of the measurement: three times what it should take, and [`GRACE`].
     fn bound(&self) -> Nanos {
+        // Each transport has at most three patterns.
         let ought = match &self.task {
             Task::Size { ways, batches, batch_ns, .. } => 3 * ways.len() as u64 * u64::from(*batches) * batch_ns,
             Task::Hogs { policies, cells, cell_ns, .. } => (policies.len() as u64 + 1) * u64::from(*cells) * cell_ns,
@@ -115,80 +116,80 @@ impl Cell for MessageCell {
     }
 }
 
-/// What was found.
+/// The results of a measurement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// One for each way and pattern of [`Task::Size`].
+    /// One for each transport and pattern of [`Task::Size`].
     pub sizes: Vec<Timed>,
     /// One for each policy of [`Task::Hogs`].
     pub hogs: Vec<Beside>,
-    /// From how many bytes on a piece goes directly from memory to memory; `None` for never.
+    /// The size in bytes from which on a piece is copied directly from memory to memory; `None` for never.
     pub direct_at: Option<usize>,
     /// What could not be measured, and why.
     pub notes: Vec<String>,
 }
 
-/// How waits ended, at rank 0.
+/// How the waits of rank 0 ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waits {
-    /// What was awaited had come already.
+    /// The message had already arrived.
     pub first_look: u64,
-    /// It came while spinning.
+    /// It arrived while the rank was spinning.
     pub spun: u64,
-    /// It came after yielding.
+    /// It arrived after the rank had yielded.
     pub yielded: u64,
-    /// It came after sleeping.
+    /// It arrived after the rank had slept.
     pub slept: u64,
 }
 
-/// One way and pattern. Times in nanoseconds.
+/// The result for one transport and pattern. Times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timed {
-    /// By which way.
+    /// The transport.
     pub way: Transport,
-    /// In which pattern.
+    /// The pattern.
     pub pattern: Pattern,
-    /// Batch by batch, what half a round trip takes, or one message of a stream.
+    /// For each batch, the time of half a round trip, or of one message of a stream.
     pub ns: Vec<f64>,
-    /// Processor time of each rank in all batches.
+    /// CPU time of each rank in all batches.
     pub cpu_ns: [u64; 2],
-    /// How long those took.
+    /// Wall-clock time of all batches.
     pub wall_ns: u64,
-    /// How this way's messenger has waited, if it has one, in both patterns.
+    /// How the messenger of this transport has waited in all patterns, if it has a messenger.
     pub waits: Option<Waits>,
 }
 
-/// One policy beside hogs. Times in nanoseconds.
+/// The result for one waiting policy under background load. Times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Beside {
-    /// As it was asked for.
+    /// The name of the policy, as requested.
     pub policy: String,
-    /// Cell by cell, round trips a second.
+    /// For each cell, round trips per second.
     pub round_trips_per_s: Vec<f64>,
-    /// Half a round trip: mean, median, 99th percentile and the longest of all cells.
+    /// The mean time of half a round trip in all cells.
     pub mean_ns: f64,
     /// The median.
     pub p50_ns: u64,
-    /// All but one in a hundred are below.
+    /// The 99th percentile.
     pub p99_ns: u64,
     /// The longest.
     pub max_ns: u64,
-    /// Cell by cell, the share of their speed without messages that the hogs keep; empty without hogs.
+    /// For each cell, the speed of the hogs relative to their speed without messages; empty without hogs.
     pub hog_shares: Vec<f64>,
-    /// Processor time of each rank in all cells.
+    /// CPU time of each rank in all cells.
     pub cpu_ns: [u64; 2],
-    /// How long those took.
+    /// Wall-clock time of all cells.
     pub wall_ns: u64,
-    /// How its messenger has waited.
+    /// How the messenger has waited.
     pub waits: Waits,
 }
 
-/// For programs that were not started by this one.
+/// Returns the error of a rank that lacks something; `remedy` names it.
 fn strange(remedy: String) -> Error {
     Error::from(Cause::Unavailable { what: "what a rank of a measurement needs".to_owned(), remedy })
 }
 
-/// From that many bytes on pieces are received CHEAPER, and may go directly.
+/// From this size in bytes on, pieces are received CHEAPER, and may be copied directly.
 pub const LARGE: usize = 4_096;
 
 named! {
@@ -196,41 +197,41 @@ named! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Transport {
-        /// A message, by the way that the messenger takes by itself.
+        /// A message, by the path that the messenger chooses.
         Chosen = "chosen",
         /// A message, through static buffers.
         Buffered = "buffered",
-        /// A message, from memory to memory, the waiting sender helping.
+        /// A message, copied from memory to memory, with help from the waiting sender.
         Direct = "direct",
-        /// Yardstick: a frame of the bare fabric, copied in and out.
+        /// For comparison: a frame of the bare fabric, copied in and out.
         Frames = "frames",
-        /// Yardstick: a frame that is neither filled nor copied, only looked at.
+        /// For comparison: a frame that is neither filled nor copied, only inspected.
         InPlace = "in-place",
-        /// Yardstick: announced, read from memory and answered on the bare fabric, without help.
+        /// For comparison: announced, read from memory and acknowledged on the bare fabric, without help.
         ReadAlone = "read-alone",
-        /// Yardstick: the same, the sender helping.
+        /// For comparison: the same, with help from the sender.
         ReadHelped = "read-helped",
-        /// Yardstick: a copy within rank 0, nothing sent.
+        /// For comparison: a copy within rank 0; no message.
         Memcpy = "memcpy",
     }
 }
 
 named! {
-    /// In which order ranks send and receive.
+    /// The order in which ranks send and receive.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Pattern {
-        /// To and fro; half a round trip counts.
+        /// Each rank replies to the other; the time is half a round trip.
         PingPong = "ping-pong",
-        /// One way, as many as there is room for, answered once at the end; one message counts.
+        /// One way, as many as there is room for, with one reply at the end; the time is that of one message.
         Stream = "stream",
-        /// Both ways at once, windows of open messages; one message each way counts.
+        /// Both ways at once, with a window of open messages; the time is that of one message each way.
         BothWays = "both-ways",
     }
 }
 
 impl Transport {
-    /// The way of that name.
+    /// Returns the transport of that name.
     ///
     /// # Errors
     /// If there is none; the error lists those there are.
@@ -241,12 +242,13 @@ impl Transport {
         })
     }
 
-    /// Does it go through a messenger?
+    /// Returns whether it uses a messenger.
     pub const fn is_message(self) -> bool {
         matches!(self, Self::Chosen | Self::Buffered | Self::Direct)
     }
 
-    /// Does this way carry messages of that many bytes? Small messages have one way only.
+    /// Returns whether it supports messages of that many bytes. A messenger sends small ones by one path
+    /// only.
     pub(super) const fn takes(self, bytes: usize, limits: &Limits) -> bool {
         match self {
             Self::Chosen | Self::Memcpy => true,
@@ -257,7 +259,7 @@ impl Transport {
         }
     }
 
-    /// In which patterns: reading memory and copying know but one.
+    /// Returns the patterns in which it is measured. Reads of memory and copies have only one.
     pub(super) const fn patterns(self) -> &'static [Pattern] {
         match self {
             Self::ReadAlone | Self::ReadHelped | Self::Memcpy => &[Pattern::PingPong],
@@ -266,7 +268,7 @@ impl Transport {
         }
     }
 
-    /// Of its messenger.
+    /// Returns the settings of its messenger.
     pub(super) fn settings(self) -> Settings {
         let path = match self {
             Self::Buffered => Path::Buffered,

@@ -1,15 +1,15 @@
-//! The experiment of Guignon 2000 §2.1: master and slave hand over to and fro, and the master counts the
-//! cycles.
+//! The experiment of Guignon 2000 §2.1: master and slave wake each other in turn, and the master counts the
+//! cycles of each round trip.
 //!
-//! Each [`Method`] is played between two threads or two processes, on processors of choice. The slave process
-//! is this same program, started with [`VERB`] as its first argument: its `main` must then call
+//! Each [`Method`] runs between two threads or two processes, on processors that the caller chooses. The
+//! slave process is this same program, started with [`VERB`] as its first argument: its `main` must then call
 //! [`slave_main`].
 //!
 //! # Bounds
 //! No wait has a deadline of its own: each sleep would arm a timer, which costs an eighth of a round trip on
-//! one processor, and not all methods offer it. The caller's thread supervises instead: when the slave's
+//! one processor, and not all methods support one. The caller's thread supervises instead: if the slave's
 //! process dies, or the time is up, it poisons the shared words and posts the semaphores, so that a master
-//! asleep in the kernel comes back. The kernel kills a slave process together with its master.
+//! that sleeps in the kernel wakes. The kernel kills a slave process together with its master.
 mod sides;
 mod supervisor;
 #[cfg(test)]
@@ -27,7 +27,7 @@ use std::process::Command;
 
 /// The experiment's name in messages.
 const WHAT: &str = "ping-pong";
-/// Round trips before the first one that counts.
+/// Round trips before the first one that is measured.
 const WARM_UP: u32 = 20;
 
 named! {
@@ -41,28 +41,28 @@ named! {
     }
 }
 
-/// One series of round trips.
+/// The parameters of one series of round trips.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setup {
-    /// How they wait.
+    /// How master and slave wait.
     pub method: Method,
-    /// What they are.
+    /// Whether they are threads or processes.
     pub side: Side,
-    /// The master's processor; `None` leaves that to the scheduler.
+    /// The master's processor; `None` leaves the choice to the scheduler.
     pub master: Option<CpuId>,
-    /// The slave's processor.
+    /// The slave's processor; likewise.
     pub slave: Option<CpuId>,
-    /// How long the master does nothing before each ping. From 100 us on it sleeps, so that its processor is
-    /// free; below, where no timer is that precise, it computes.
+    /// How long the master waits before each ping. From 100 us on it sleeps, so that its processor is idle;
+    /// a shorter gap it spends computing, because no timer is that precise.
     pub gap: Nanos,
-    /// How many round trips.
+    /// The number of round trips.
     pub runs: u32,
-    /// When to stop although there were fewer, as with two spinners on one processor.
+    /// When to stop even after fewer round trips, as with two spinning threads on one processor.
     pub at_most: Nanos,
 }
 
 impl Setup {
-    /// As in the paper: that method, 1000 round trips without a gap; at most two seconds.
+    /// The paper's series with this method: 1000 round trips without a gap, in at most 2 s.
     pub const fn new(method: Method, side: Side, master: Option<CpuId>, slave: Option<CpuId>) -> Self {
         Self { method, side, master, slave, gap: Nanos::ZERO, runs: 1_000, at_most: Nanos::from_ms(2_000) }
     }
@@ -77,26 +77,26 @@ impl Setup {
     }
 }
 
-/// What a series gave.
+/// The result of a series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PingPong {
-    /// Steps of the cycle counter per round trip, in their order; fewer than asked for if the time was up.
+    /// Cycles of each round trip, in order; fewer than [`Setup::runs`] if the time was up.
     pub cycles: Vec<u64>,
-    /// Where the master was seen after its round trips, and how often.
+    /// The processors on which the master was after its round trips, and how often.
     pub master_cpus: BTreeMap<CpuId, u32>,
     /// The same for the slave.
     pub slave_cpus: BTreeMap<CpuId, u32>,
-    /// Processor time of both together.
+    /// The CPU time of both together.
     pub cpu_time: Nanos,
-    /// How often the master lost its processor.
+    /// The context switches of the master.
     pub master_switches: Switches,
 }
 
-/// Plays one series.
+/// Runs one series.
 ///
 /// # Errors
-/// If a processor may not be used, the slave cannot be started or is killed ([`Cause::PeerLost`]), or nothing
-/// moves.
+/// If a processor may not be used, the slave cannot be started or is killed ([`Cause::PeerLost`]), or master
+/// and slave make no progress.
 pub fn run(setup: &Setup) -> Result<PingPong, Error> {
     let program = std::env::current_exe().map_err(|error| {
         Error::from(Cause::Unavailable { what: "the path of this program".to_owned(), remedy: format!("mount /proc: {error}") })
@@ -117,20 +117,22 @@ pub fn run_with(setup: &Setup, slave: Command) -> Result<PingPong, Error> {
 const SPIN: Nanos = Nanos::from_us(10);
 
 named! {
-    /// A way to hand over. The first five are waiting policies on words; the others the kernel's own.
+    /// A way to wait for the other side. The first five are waiting policies on a word in memory, the others
+    /// are primitives of the kernel or the C library.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Method {
-        /// Spin on a shared variable: Guignon's winner.
+        /// Spin on a shared variable: the fastest in the paper.
         Spin = "spin",
         /// The same without the pause instruction.
         SpinHot = "spin-hot",
-        /// Yield the processor after every look.
+        /// Yield the processor after every check.
         Yield = "yield",
         /// Spin for 10 us, then sleep.
         TwoPhase = "two-phase",
         /// Sleep at once.
         Futex = "futex",
-        /// Two POSIX semaphores; a ping-pong is two barriers, as for all that follow but the last.
+        /// Two POSIX semaphores. A round trip is two barriers, here and with all following methods but the
+        /// last.
         PosixSemaphore = "posix-semaphore",
         /// Two System V semaphores.
         SysvSemaphore = "sysv-semaphore",
@@ -138,15 +140,15 @@ named! {
         Eventfd = "eventfd",
         /// Two pipes.
         Pipe = "pipe",
-        /// Two counters under mutex and condition variable.
+        /// Two counters, each with a mutex and a condition variable.
         Condvar = "condvar",
-        /// The control: POSIX semaphores, handed over without barriers.
+        /// The control: POSIX semaphores, with one post and one wait in each direction instead of barriers.
         OneSemaphore = "one-semaphore",
     }
 }
 
 impl Method {
-    /// The method of that name.
+    /// Returns the method of that name.
     ///
     /// # Errors
     /// If there is none; the error lists those there are.
@@ -159,13 +161,13 @@ impl Method {
         })
     }
 
-    /// Does it never give the processor away? On one processor such a hand-over takes a tick of the
-    /// scheduler.
+    /// Returns whether it never yields the processor. If both sides share one processor, each hand-over then
+    /// takes a tick of the scheduler.
     pub const fn spins(self) -> bool {
         matches!(self, Self::Spin | Self::SpinHot)
     }
 
-    /// The policy on words, or the kernel's semaphore.
+    /// Returns what a wait of this method uses.
     pub(super) const fn means(self) -> Means {
         match self {
             Self::Spin | Self::SpinHot => Means::Word(Policy::Spin),
@@ -181,7 +183,7 @@ impl Method {
     }
 }
 
-/// By what a method waits.
+/// What a method waits with: a policy on a word, or a semaphore of the kernel.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Means {
     Word(Policy),
