@@ -1,4 +1,5 @@
-//! The factorisations of LAPACK that a team shares. Its other routines call these by their names.
+//! The LAPACK factorisations that a team computes together. LAPACK's other routines call them by their
+//! symbols, so no other routine is needed here.
 use crate::argument::{Argument, Fortran, Int, Ints, Nothing, OptionArg, ReturnKind};
 use crate::export::routines;
 use crate::{lapack, site::Site, trace};
