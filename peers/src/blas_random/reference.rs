@@ -1,17 +1,18 @@
-//! What the reference makes of a call, and how far from it another library may be.
+//! The reference's result of a call, and how far another library's result may be from it.
 use super::call::{Argument, BlasCall, Face};
 use super::contents::Operand;
 use super::library::{AfterCall, Blas, CallMemory};
 use super::table::{NumberType, Returned, signature};
 use crate::peer_error::PeerError;
 
-/// What the reference leaves, and the position of the argument that it finds illegal, or 0.
+/// What a call of the reference leaves, and the position of the argument that it reports as illegal, or 0.
 pub(super) struct ReferenceResult {
     pub(super) left: AfterCall,
     pub(super) position: i32,
 }
 
-/// What the reference makes of the call. Routines that it has not are made of others.
+/// Returns the reference's result of the call. For routines that it lacks, the result is computed from
+/// others.
 pub(super) fn expected(
     reference: &mut Blas,
     call: &BlasCall,
@@ -22,7 +23,7 @@ pub(super) fn expected(
     let left = match call.signature.root {
         "gemmtr" => {
             let mut left = reference.call(&whole_product(call), operands, &before, memory)?;
-            // Only the triangle is written.
+            // `gemm` has written the whole matrix, of which `gemmtr` writes only the triangle.
             if let (Some(operand), Some(after)) = (operands.last(), left.arrays.last_mut()) {
                 let mut kept = operand.bytes.clone();
                 for element in &operand.elements {
@@ -38,8 +39,8 @@ pub(super) fn expected(
     Ok(ReferenceResult { position: position(call, &left), left })
 }
 
-/// The position in the caller's list of what the reference reports. For matrices by rows its C interface
-/// calls Fortran with some arguments exchanged, and tells its handler so.
+/// Returns the position, in the caller's list, of the argument that the reference reports. For row-major
+/// matrices its C interface calls Fortran with some arguments exchanged, and reports that to its handler.
 fn position(call: &BlasCall, left: &AfterCall) -> i32 {
     if left.report.calls == 0 {
         return 0;
@@ -60,7 +61,7 @@ fn position(call: &BlasCall, left: &AfterCall) -> i32 {
     let pair = pairs.iter().find(|pair| pair.contains(&name));
     let other = pair.and_then(|[one, other]| call.signature.position(if *one == name { other } else { one }));
     let position = other.map_or(position, |other| other as i32 + 2);
-    // For some options, with matrices by rows, it names the argument beside the illegal one.
+    // For some options with row-major matrices, the reference names the argument next to the illegal one.
     let illegal = call.illegal();
     let named = (position - 2).max(0) as usize;
     match (call.face, illegal.first()) {
@@ -69,14 +70,14 @@ fn position(call: &BlasCall, left: &AfterCall) -> i32 {
     }
 }
 
-/// The product of which `gemmtr` writes a triangle.
+/// Returns the call of `gemm` whose product contains the triangle that `gemmtr` writes.
 fn whole_product(call: &BlasCall) -> BlasCall {
     let prefix = call.signature.name.trim_end_matches("gemmtr");
     let signature = signature(&format!("{prefix}gemm")).unwrap_or(call.signature);
     renamed(call, signature, |name| if name == "m" { "n" } else { name })
 }
 
-/// The call of another routine with the arguments of the same names.
+/// Returns a call of another routine. Its argument `name` gets the value of the argument `from(name)`.
 fn renamed(
     call: &BlasCall,
     signature: &'static super::table::Signature,
@@ -89,7 +90,7 @@ fn renamed(
     BlasCall { signature, arguments, ..call.clone() }
 }
 
-/// `alpha * x + beta * y`, by its definition; nothing is read that is multiplied by nought.
+/// Returns `alpha * x + beta * y`. A zero factor is no exception: zero times NaN is NaN.
 fn scaled_sum(call: &BlasCall, operands: &[Operand]) -> AfterCall {
     let (alpha, beta) = (call.scalar("alpha"), call.scalar("beta"));
     let times = |a: [f64; 2], b: [f64; 2]| [a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]];
@@ -102,8 +103,13 @@ fn scaled_sum(call: &BlasCall, operands: &[Operand]) -> AfterCall {
     AfterCall { returned: [0.0; 2], arrays, report: super::library::ErrorReport::default() }
 }
 
-/// For each array, for each of its elements, and at last for the result: the routine's result for absolute
-/// values, by which rounding is measured.
+/// The magnitude of a number by which errors are measured: cheaper than the absolute value, and no less.
+fn size(value: [f64; 2]) -> f64 {
+    value[0].abs() + value[1].abs()
+}
+
+/// Returns the scale of rounding errors for each element of each array, and last for the returned value: the
+/// result of the same routine on absolute values.
 pub(super) fn bounds(
     reference: &mut Blas,
     call: &BlasCall,
@@ -111,7 +117,6 @@ pub(super) fn bounds(
     left: &AfterCall,
     memory: &mut CallMemory,
 ) -> Result<Vec<Vec<f64>>, PeerError> {
-    let size = |value: [f64; 2]| value[0].abs() + value[1].abs();
     if call.signature.class == "rotations" || call.signature.root == "cabs1" {
         return Ok(by_magnitude(call, operands, left));
     }
@@ -149,11 +154,12 @@ pub(super) fn bounds(
         Operand::new(layout, |element| {
             let mut value = at.next().map_or([0.0; 2], |element| operand.value(element, &operand.bytes));
             if layout.is_triangle() && call.signature.is_hermitian() && element.row == element.col {
-                // Nought by definition.
+                // Zero by definition, whatever the array contains.
                 value[1] = 0.0;
             }
             let value = size(value);
-            // The inverse of such a matrix is no less than the absolute values of the inverse.
+            // With a negative off-diagonal part, no element of the inverse is less than the absolute value of
+            // the same element of the original inverse.
             let negative = solves && layout.is_triangle() && element.row != element.col;
             [if negative { -value } else { value }, 0.0]
         })
@@ -169,10 +175,9 @@ pub(super) fn bounds(
     Ok(bounds)
 }
 
-/// The bounds of rotations: by the greatest of the numbers that are turned, as often as they are, and by the
-/// result itself for what makes a rotation.
+/// Returns the bounds of rotations. For `rot` and `rotm` they follow from the largest number that is rotated,
+/// and from how often it is. For routines that compute a rotation they follow from the result itself.
 fn by_magnitude(call: &BlasCall, operands: &[Operand], left: &AfterCall) -> Vec<Vec<f64>> {
-    let size = |value: [f64; 2]| value[0].abs() + value[1].abs();
     let values =
         |at: usize, bytes: &[u8]| operands[at].elements.iter().map(|e| size(operands[at].value(e, bytes))).collect::<Vec<_>>();
     let turns = call.signature.root == "rot" || call.signature.root == "rotm";

@@ -1,4 +1,5 @@
-//! How long a program takes to exit under load: from its last instruction to the end of its parent's wait.
+//! Measures how long a program takes to exit under load, from its last instructions until its parent's wait
+//! returns.
 use super::simgrid::number;
 use crate::PeerError;
 use anyhow::{Context, Result, ensure};
@@ -9,24 +10,26 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const SOURCE: &str = "peers/c/exit_delay.c";
+/// The ways to exit, as arguments of the program.
 const WAYS: [&str; 4] = ["exit", "_exit", "abort", "kill"];
+/// A run that takes longer has failed.
 const LIMIT: Nanos = Nanos::from_ms(60_000);
 
-/// What runs the program.
+/// A column of the table: the runtime that the program runs with.
 struct ExitColumn {
     name: &'static str,
     preload: bool,
     environment: &'static [(&'static str, &'static str)],
 }
 
-/// The first one is what the others are compared with.
+/// The first one is the baseline.
 const COLUMNS: [ExitColumn; 3] = [
     ExitColumn { name: "scouts off", preload: true, environment: &[("FOREGATHER_PLACEMENT", "off")] },
     ExitColumn { name: "as it is", preload: true, environment: &[] },
     ExitColumn { name: "libgomp", preload: false, environment: &[("OMP_WAIT_POLICY", "passive")] },
 ];
 
-/// Prints a table of exit times for each number of busy processes and each way to end.
+/// Prints a table of exit times for each number of busy processes and each way to exit.
 pub(super) fn hold(options: &[&str]) -> Result<(), PeerError> {
     let (mut library, mut runs, mut hogs) = (None, 50, vec![0, 1, 2, 4]);
     for option in options.chunks(2) {
@@ -36,6 +39,9 @@ pub(super) fn hold(options: &[&str]) -> Result<(), PeerError> {
             ["--hogs", counts] => hogs = counts.split(',').map(|count| number("--hogs", count)).collect::<Result<_, _>>()?,
             _ => return Err(PeerError::Usage(format!("`{}`: unknown option, or without a value", option[0]))),
         }
+    }
+    if runs == 0 {
+        return Err(PeerError::Usage("--runs: `0` measures nothing; give at least 1".to_owned()));
     }
     let library = library.ok_or_else(|| PeerError::Usage("--library FILE is missing".to_owned()))?;
     let library = library.canonicalize().with_context(|| format!("{} cannot be found", library.display()))?;
@@ -58,6 +64,7 @@ fn table(program: &Path, library: &Path, runs: u64, hogs: &[u64]) -> Result<Stri
         let _busy = (0..hogs).map(|_| busy()).collect::<Result<Vec<_>>>()?;
         for way in WAYS {
             let mut times_us = COLUMNS.map(|_| Vec::new());
+            // The columns take turns in random order, so that a change of load affects them all.
             let mut random = SplitMix(1);
             for _ in 0..runs {
                 for at in random.shuffled(COLUMNS.len()) {
@@ -81,7 +88,8 @@ fn busy() -> Result<Child> {
     Child::spawn(command, &[]).context("cannot start a busy process")
 }
 
-/// Microseconds from the time that the program writes to the end of the wait for it.
+/// Returns the microseconds from the time that the program prints just before it exits, until the wait for it
+/// returns.
 fn time_us(program: &Path, way: &str, library: &Path, column: &ExitColumn) -> Result<u64> {
     let mut command = Command::new(program);
     command.arg(way).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());

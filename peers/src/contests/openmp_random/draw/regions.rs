@@ -1,7 +1,8 @@
-//! Regions, and the constructs of a team but loops and tasks.
+//! Draws parallel regions, and the constructs of a team except loops and tasks.
 use super::super::tree::{Associated, Clause, Directive, Exclusion, Expr, Kind, LValue, LocalVariable, Op, Stmt};
 use super::{Choices, Drawer, MOST_THREADS, StmtContext};
 
+/// The constructs of this file: how likely, where, and how.
 pub(super) const KINDS: &Choices = &[
     (12, StmtContext::may_fork, Drawer::parallel),
     (4, |scope| scope.team, |drawer, scope| drawer.sections(scope, "sections")),
@@ -18,7 +19,8 @@ pub(super) const KINDS: &Choices = &[
     (2, |_| true, Drawer::wide_atomic),
 ];
 
-/// Operators of reductions, where they begin, and the functions that have their names in all languages.
+/// Operators of reductions, the initial values of their variables, and the function that applies each of them
+/// in all languages; without one, the program adds. The last operator is declared by the programs.
 const OPERATORS: [(&str, i64, &str); 8] = [
     ("+", 0, ""),
     ("+", 5, ""),
@@ -30,7 +32,7 @@ const OPERATORS: [(&str, i64, &str); 8] = [
     ("mixed", 0, "mix"),
 ];
 
-/// A reduction: its clause, its variable, and how a thread adds to its own copy.
+/// A reduction: its clause, its variable, and the statement by which a thread updates its copy.
 pub(super) struct DrawnReduction {
     pub(super) clause: Clause,
     pub(super) local: LocalVariable,
@@ -38,12 +40,13 @@ pub(super) struct DrawnReduction {
 }
 
 impl StmtContext {
-    /// May a region begin here?
+    /// Returns whether a region may start here.
     pub(super) fn may_fork(&self) -> bool {
         self.level < 3 && self.load() <= 16 && self.deep < 5 && !(self.blind && self.team && self.level > 0)
     }
 
-    /// Within a region of at most `size` members, which are visible unless the program is blind.
+    /// Returns the context within a region of at most `size` members. Statements may use their thread numbers
+    /// unless the program is blind.
     pub(super) fn region(&self, size: i64) -> Self {
         let mut values = self.settled();
         if !self.blind {
@@ -56,11 +59,11 @@ impl StmtContext {
 }
 
 impl Drawer {
-    /// Clauses of a directive that makes a region, and the largest number of members.
+    /// Draws the clauses of a directive that starts a region. Also returns its largest number of members.
     pub(super) fn region_clauses(&mut self, scope: &StmtContext) -> (Vec<Clause>, i64) {
         let (mut clauses, mut size) = (Vec::new(), MOST_THREADS);
         let most = [MOST_THREADS, 3, 2][scope.level.min(2) as usize];
-        // Of nested regions the number of all threads is bounded.
+        // Nested regions have fewer members, so that the number of all threads stays small.
         if scope.level > 1 || scope.level == 1 && !self.one_in(8) || !self.one_in(4) {
             size = 1 + self.below(most);
             clauses.push(Clause::of("num_threads", "", vec![Expr::Int(size)]));
@@ -107,19 +110,20 @@ impl Drawer {
         self.wrapped(locals, Directive::of("parallel", clauses, block))
     }
 
+    /// Adds a variable of the innermost region, which its members share.
     pub(super) fn share(&mut self, local: LocalVariable) {
         if let Some(locals) = self.locals.last_mut() {
             locals.push(local);
         }
     }
 
-    /// A reduction by any operator whose result does not depend on the order.
+    /// Draws a reduction by any of the operators. No result depends on the order.
     pub(super) fn reduction(&mut self, scope: &StmtContext) -> DrawnReduction {
         let operators: Vec<usize> = (0..OPERATORS.len()).collect();
         self.reduction_by(&operators, scope)
     }
 
-    /// As [`Drawer::reduction`], by an operator that tasks can take part in: gfortran 12 fails on those that
+    /// As [`Drawer::reduction`], by an operator that works in tasks: gfortran 12 fails on operators that
     /// programs declare.
     pub(super) fn task_reduction_by(&mut self, scope: &StmtContext) -> DrawnReduction {
         let operators: Vec<usize> = (0..OPERATORS.len() - usize::from(!self.is_c())).collect();
@@ -172,7 +176,7 @@ impl Drawer {
         Directive::of("single", clauses, block)
     }
 
-    /// One member sets a variable of its own, and all others have it then.
+    /// Draws a `single` in which one member sets its private variable, and which copies it to all others.
     fn copyprivate(&mut self, scope: &StmtContext) -> Stmt {
         let (own, value) = (self.fresh('p'), self.value(&scope.lone(1)));
         let set = Stmt::Set(LValue::name(own.clone()), value);
@@ -191,7 +195,7 @@ impl Drawer {
         Directive::of("masked", vec![Clause::of("filter", "", vec![who])], block)
     }
 
-    /// Each member adds to a reduction of its own.
+    /// Draws a `scope` in which each member updates its copy of a reduction variable.
     fn scope(&mut self, scope: &StmtContext) -> Stmt {
         let reduced = self.reduction(scope);
         let update = self.by_one_if_blind(scope, reduced.update);
@@ -203,9 +207,10 @@ impl Drawer {
         Directive::of("scope", clauses, vec![update])
     }
 
-    /// Threads keep what is their own from one region to the next of the same size.
+    /// Draws two regions of the same size: the second one checks that threads have kept their `threadprivate`
+    /// values from the first one.
     fn kept(&mut self, scope: &StmtContext) -> Stmt {
-        // libgomp does not keep them where it binds threads.
+        // libgomp does not keep these values if it binds threads.
         if scope.blind || !self.keeps_copies {
             return self.copyin(scope);
         }
@@ -220,7 +225,7 @@ impl Drawer {
         Stmt::Together(vec![Directive::of("parallel", clauses(), vec![set]), Directive::of("parallel", clauses(), vec![check])])
     }
 
-    /// All members begin with what the first one has.
+    /// Draws a region that copies the `threadprivate` value of its primary thread to all members.
     fn copyin(&mut self, scope: &StmtContext) -> Stmt {
         let (mut clauses, size) = self.region_clauses(scope);
         clauses.push(Clause::of("copyin", "", vec![Expr::name("kept")]));
@@ -257,7 +262,8 @@ impl Drawer {
         self.wrapped(vec![reduced.local], stmt)
     }
 
-    /// What would run on a device, and runs on the host: it sees none of the region around.
+    /// Draws a target construct, which runs on the host if there is no device. It cannot use the enclosing
+    /// region.
     fn target(&mut self, scope: &StmtContext) -> Stmt {
         let runtime = std::mem::take(&mut self.runtime_is_static);
         let inner = StmtContext { level: 0, locals: false, device: true, ..scope.spawned(1) };
@@ -284,7 +290,7 @@ impl Drawer {
         self.by_one_if_blind(scope, stmt)
     }
 
-    /// A number too long for one instruction.
+    /// Draws an atomic update of a variable that no single instruction can update.
     fn wide_atomic(&mut self, scope: &StmtContext) -> Stmt {
         if !scope.locals || scope.device {
             return self.add(scope);
