@@ -1,5 +1,6 @@
-//! Faults, barriers and locks from what their parts cost (Table 1), and what the programs share, how often
-//! they synchronise and what they send (Table 2, section 4.3), as counted here and as played.
+//! Simulates the costs of messages, faults, barriers and locks from the costs of their parts (Table 1).
+//! Counts what the programs share and how often they synchronise (Table 2), and compares minipages with pages
+//! (section 4.3).
 use super::archive::{Archive, LU_UNHINTED, water};
 use super::recording::Recording;
 use super::stage::{Scenario, Show, replay};
@@ -18,12 +19,13 @@ use foregather_sim::event::Heap;
 use foregather_wait::{Policy, Waiter};
 use std::sync::Arc;
 
-/// The paper's hosts.
+/// The number of hosts in the paper.
 const HOSTS: u32 = 8;
-/// How often each is tried: one is like another.
+/// How often each operation is repeated. One repetition costs as much as another, so few are enough.
 const ROUNDS: u32 = 20;
-/// The host that asks, and the hosts that manage and own what it asks for.
+/// The host that requests a minipage or a lock.
 const ASKS: Rank = 0;
+/// The host that manages and owns it.
 const OWNS: Rank = 1;
 const COPIES: Points = Points::itzkovitz(
     ["costs-write", "Table 1, simulated: a write fault over the copies that must be closed", "a write fault", "us"],
@@ -32,9 +34,10 @@ const COPIES: Points = Points::itzkovitz(
 const BARRIERS: Points =
     Points::itzkovitz(["costs-barrier", "Table 1, simulated: a barrier over the hosts", "a barrier", "us"], ["hosts", "barrier"]);
 
-/// Plays a program of one line a host, in minipages of `bytes` bytes.
+/// Replays a program of one thread per host, with minipages of `bytes` bytes.
 fn perform(stage: &Scenario, hosts: u32, bytes: u32, did: impl Fn(Rank) -> Vec<Operation>) -> Result<Show> {
-    // So long that what came before is over: all come to a barrier at the same time.
+    // Before a barrier, each thread computes long enough for all earlier messages to be delivered, so that
+    // all arrive at the same time.
     let computed_ns = |what: &Operation| if *what == Operation::Barrier { 1_000_000 } else { 0 };
     let event = |what| Event { computed_ns: computed_ns(&what), at_ns: 0, waited_ns: 0, what };
     let journal = |rank| Journal { thread: rank, events: did(rank).into_iter().map(event).collect(), ..Journal::default() };
@@ -43,7 +46,7 @@ fn perform(stage: &Scenario, hosts: u32, bytes: u32, did: impl Fn(Rank) -> Vec<O
     replay(stage, &journals, &bytes)
 }
 
-/// The minipages that are tried, all managed by one host.
+/// Returns the minipages that are touched, all managed by host [`OWNS`].
 fn minipages() -> impl Iterator<Item = Minipage> {
     (0..ROUNDS).map(|round| Minipage(round * HOSTS + OWNS))
 }
@@ -52,8 +55,8 @@ fn touches(access: Access) -> impl Iterator<Item = Operation> {
     minipages().map(move |minipage| Operation::touch(minipage, access, 0..4))
 }
 
-/// A fault of a host that has no copy, where the manager is the owner and `copies` other hosts have copies,
-/// in microseconds.
+/// Returns the time of a fault in microseconds. The faulting host has no copy, the manager is the owner, and
+/// `copies` other hosts have copies.
 pub(super) fn fault(stage: &Scenario, access: Access, bytes: u32, copies: u32) -> Result<f64> {
     let show = perform(stage, HOSTS, bytes, |rank| {
         let mut did: Vec<Operation> = if rank == OWNS { touches(Access::Write).collect() } else { vec![] };
@@ -73,7 +76,7 @@ pub(super) fn fault(stage: &Scenario, access: Access, bytes: u32, copies: u32) -
     Ok(waited.span(kind).as_us() / waited.count(kind).max(1) as f64)
 }
 
-/// A barrier of `hosts` hosts, in microseconds.
+/// Returns the time of a barrier of `hosts` hosts in microseconds.
 fn barrier(stage: &Scenario, hosts: u32) -> Result<f64> {
     let barriers = || std::iter::repeat_n(Operation::Barrier, ROUNDS as usize);
     let show = perform(stage, hosts, 8, |_| {
@@ -83,7 +86,8 @@ fn barrier(stage: &Scenario, hosts: u32) -> Result<f64> {
     Ok(last.as_us() / f64::from(ROUNDS))
 }
 
-/// To take a lock that no other host wants, and to leave it, in microseconds.
+/// Returns the time to acquire and release a lock that no other host uses, in microseconds. Host `lock`
+/// manages it.
 fn lock(stage: &Scenario, lock: u32) -> Result<f64> {
     let pair = move || std::iter::repeat_n([Operation::Lock(lock), Operation::Unlock(lock)], ROUNDS as usize).flatten();
     let show = perform(stage, HOSTS, 8, |rank| {
@@ -97,8 +101,8 @@ fn lock(stage: &Scenario, lock: u32) -> Result<f64> {
     Ok(show.threads[ASKS as usize].span.as_us() / f64::from(ROUNDS))
 }
 
-/// From one program to another that polls, a message of `bytes` bytes, its header of 32 bytes included, in
-/// microseconds.
+/// Returns the time of a message of `bytes` bytes, with its header of 32 bytes, between two programs that
+/// poll, in microseconds.
 fn message(stage: &Scenario, bytes: usize) -> Result<f64> {
     let spec = ClusterSpec { limit: Nanos::MAX, ..ClusterSpec::new(2, 1, stage.machine(), stage.nic) };
     let cluster = Cluster::<Heap>::new(spec).map_err(anyhow::Error::msg)?;
@@ -117,7 +121,7 @@ fn message(stage: &Scenario, bytes: usize) -> Result<f64> {
                 lane.release(from);
             }
         }
-        // The clock goes on when what the verbs cost has been paid.
+        // The clock includes the costs of the last calls only after a wait.
         lane.delay(Nanos::ZERO).await;
         Ok::<Nanos, Error>(lane.now())
     });
@@ -191,7 +195,7 @@ pub(super) fn table2(trial: &Trial, found: &mut Findings) -> Result<()> {
         ("tsp", archive.get("tsp", HOSTS)?),
     ];
     let of = |name: &str| &programs.iter().find(|(other, _)| *other == name).expect("it is one of the five").1;
-    // IS counts from the start of the clock on: what it does before is its warm-up.
+    // IS warms up before it starts the clock, so only later barriers count.
     let barriers = |name: &str| {
         let events = &of(name).journals[0].events;
         let start = events.iter().position(|event| name == "is" && event.what == Operation::Start).unwrap_or(0);
@@ -219,11 +223,10 @@ pub(super) fn table2(trial: &Trial, found: &mut Findings) -> Result<()> {
     let shared = |name: &str| of(name).lengths().iter().map(|&bytes| u64::from(bytes)).sum::<u64>() / 1_024;
     found.answer("water-shared", count(shared("water"), "molecules, and sums of energies"));
     found.answer("tsp-shared", count(shared("tsp"), "tours, their queue, and what else is shared"));
-    grains(&programs, found)?;
-    Ok(())
+    grains(&programs, found)
 }
 
-/// By minipages and by pages.
+/// Counts the programs that have more faults with minipages than with pages, and are at least as slow.
 fn grains(programs: &[(&str, Recording)], found: &mut Findings) -> Result<()> {
     let stage = Scenario::event_driven_1999();
     let (mut more, mut text) = (0, vec![]);
