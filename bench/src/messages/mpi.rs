@@ -31,7 +31,7 @@ pub(super) fn rank(plan: &MessageCell) -> Result<(), Error> {
     let mpi = Mpi::join((Some(2), std::env::var_os("OMPI_COMM_WORLD_SIZE").is_some()))?;
     let until = clock::now() + plan.bound();
     affinity::pin(plan.cpus[mpi.rank() as usize])?;
-    let answer = rank_of(plan, Lane::group(mpi, plan.lanes(), None)?, &Segment::new(1, 0)?, until)?;
+    let answer = rank_of(plan, Lane::group(mpi, plan.lanes(), None, None)?, &Segment::new(1, 0)?, until)?;
     if mpi.rank() == 0 {
         println!("{}", serde_json::to_string(&answer).map_err(|error| strange(error.to_string()))?);
     }

@@ -5,12 +5,12 @@ use crate::job::Job;
 use crate::spawn::FABRIC;
 use foregather_host::clock;
 use foregather_machine::{Address, Cause, Error, Nanos};
-use foregather_mpi::Mpi;
+use foregather_mpi::{Bells, Mpi};
 use foregather_ofi::{Opening, Provider};
-use foregather_shm::{Process, SegmentSpec, ShmFabric, Watch};
+use foregather_shm::{Process, Segment, SegmentSpec, ShmFabric, Watch};
 use rustix::fd::AsRawFd;
 use std::env;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::sync::Arc;
 
 /// How long ranks may take from the descriptor of their memory until they have found each other in it.
@@ -147,7 +147,8 @@ impl Job {
                 self.launcher()
             ))
         });
-        let made = joined.and_then(|mpi| foregather_mpi::Lane::group(mpi, lanes, Some(&self.failure_detector())));
+        let bells = self.bells(lanes)?;
+        let made = joined.and_then(|mpi| foregather_mpi::Lane::group(mpi, lanes, Some(&self.failure_detector()), bells));
         let lanes = self.all_well(made, "making lanes over MPI")?;
         self.look_after(lanes.first().into_iter().map(|lane| {
             let mut progress = lane.progress_handle();
@@ -155,13 +156,34 @@ impl Job {
         }));
         Ok(lanes)
     }
+
+    /// Memory by which the ranks of this host wake each other, since MPI wakes none. `None` if one of them cannot
+    /// open it.
+    fn bells(&self, lanes: u32) -> Result<Option<Bells>, Error> {
+        let (local, size) = (self.local_ranks(), self.size());
+        let maker = local.first().copied().unwrap_or_default();
+        let made = (self.rank() == maker).then(|| Segment::of_lines(Bells::lines(local.len(), size, lanes)).ok()).flatten();
+        let path = match &made {
+            Some(segment) => format!("/proc/{}/fd/{}", self.process(maker)?, segment.fd().as_raw_fd()),
+            None => String::new(),
+        };
+        let paths = self.exchange(path.as_bytes())?;
+        let path = String::from_utf8_lossy(&paths[maker as usize]);
+        let opened = made.or_else(|| Segment::attach(opened(&path)?.ok()?.into()).ok());
+        let bells = opened.and_then(|segment| Bells::shared(Arc::new(segment).lines(), &local, (size, lanes)).ok());
+        let worked = self.exchange(&[u8::from(bells.is_some())])?;
+        Ok(bells.filter(|_| local.iter().all(|&rank| worked[rank as usize] == [1])))
+    }
+}
+
+/// Opens a descriptor of another process; `None` if the text does not name one.
+fn opened(path: &str) -> Option<std::io::Result<File>> {
+    path.starts_with("/proc/").then(|| OpenOptions::new().read(true).write(true).open(path))
 }
 
 fn open(path: &str, lanes: u32) -> Result<ShmFabric, Error> {
-    if !path.starts_with("/proc/") {
-        return Err(refused(format!("rank 0 could not make the shared memory of {lanes} lanes")));
-    }
-    let file = OpenOptions::new().read(true).write(true).open(path).map_err(|error| {
+    let file = opened(path).ok_or_else(|| refused(format!("rank 0 could not make the shared memory of {lanes} lanes")))?;
+    let file = file.map_err(|error| {
         refused(format!(
             "the memory of rank 0 cannot be opened ({path}: {error}): run all ranks as one user, or set {FABRIC}=ofi"
         ))

@@ -191,7 +191,7 @@ fn main() -> Result<(), Error> {
     };
     let bare = Bare::of(&mpi.info(), mpi.rank())?;
     for path in paths {
-        let mut lanes = Lane::group(mpi, 2, None)?.into_iter();
+        let mut lanes = Lane::group(mpi, 2, None, None)?.into_iter();
         let (Some(first), Some(second)) = (lanes.next(), lanes.next()) else { continue };
         let messenger = Messenger::new(first, Settings { path, ..Settings::default() })?;
         if mpi.rank() == 0 {

@@ -1,22 +1,28 @@
 //! The processor of a lane's owner: a thread's, that naps, since MPI wakes no thread.
 use crate::process::NAP;
 use core::cell::{Cell, RefCell};
-use foregather_host::failure_detector::FailureDetector;
-use foregather_machine::{Error, Nanos, WaitContext};
-use foregather_thread::{Guard, Scope, Thread, Word};
+use foregather_host::{failure_detector::FailureDetector, run_state::RunState, usage};
+use foregather_machine::{CpuId, Error, Nanos, ThreadId, WaitContext};
+use foregather_thread::{Guard, Scope, Thread};
 use std::sync::Arc;
 
 /// The first nap after an event. Each further one lasts twice as long, up to [`NAP`]: two ranks that answer
 /// each other would otherwise sleep through each other's spins, which are shorter than a long nap, for ever.
 const FIRST: Nanos = Nanos::from_us(20);
 
-/// The processor that waits for the events of a lane: it looks at least every 200 us.
+/// The longest nap if every sender rings this lane's bell. MPI may need a look here although no frame was sent:
+/// it moves long messages in calls of both sides.
+const RUNG_NAP: Nanos = Nanos::from_ms(1);
+
+/// The processor that waits for the events of a lane. It looks at least every 200 us, or every millisecond if
+/// all ranks can wake it.
 pub type MpiProcessor = Thread<Napping>;
 
 /// A lane, as its owner's waits see it.
 pub struct Napping {
     failure_detector: Option<Arc<FailureDetector>>,
-    pub(crate) bell: Word,
+    /// Whether every sender rings this lane's bell.
+    is_rung: bool,
     /// The first permanent failure, and whether there was one.
     fault: RefCell<Option<Error>>,
     failed: Cell<bool>,
@@ -25,11 +31,11 @@ pub struct Napping {
 }
 
 impl Napping {
-    /// The processor that waits for a lane. A look at MPI is pause enough.
-    pub(crate) fn processor(failure_detector: Option<Arc<FailureDetector>>) -> MpiProcessor {
-        let (bell, fault, failed) = (Word::default(), RefCell::default(), Cell::new(false));
-        let guard = Self { failure_detector, bell, fault, failed, next: Cell::new(FIRST) };
-        Thread::guarded(Scope::Private, guard).without_pauses()
+    /// The processor that waits for a lane. A look at MPI is pause enough. `is_rung`: every sender rings.
+    pub(crate) fn processor(failure_detector: Option<Arc<FailureDetector>>, is_rung: bool) -> MpiProcessor {
+        let (fault, failed) = (RefCell::default(), Cell::new(false));
+        let guard = Self { failure_detector, is_rung, fault, failed, next: Cell::new(FIRST) };
+        Thread::guarded(Scope::Shared, guard).without_pauses()
     }
 
     /// Something has happened: the next nap is a short one.
@@ -41,7 +47,7 @@ impl Napping {
     /// How long to sleep now.
     pub(crate) fn next_nap(&self) -> Nanos {
         let nap = self.next.get();
-        self.next.set(Nanos(2 * nap.0).min(NAP));
+        self.next.set(Nanos(2 * nap.0).min(if self.is_rung { RUNG_NAP } else { NAP }));
         nap
     }
 
@@ -59,7 +65,7 @@ impl Napping {
     }
 }
 
-/// Nothing is known here of other processes' threads, and none is fetched.
+/// No thread of another process is fetched: giving its mask back could undo what its process has set meanwhile.
 impl Guard for Napping {
     /// About as long as it takes to ask a neighbour and get its answer.
     const BRIEF_LOOKS: u32 = 32;
@@ -75,6 +81,11 @@ impl Guard for Napping {
     }
 
     fn nap(&self) -> Nanos {
-        NAP
+        if self.is_rung { Nanos::ZERO } else { NAP }
+    }
+
+    fn running(&self, thread: ThreadId, here: CpuId) -> Option<bool> {
+        let known = usage::advances(|| usage::thread_cpu_of(thread));
+        known.or_else(|| RunState::of(thread).map(|state| state.is_runnable && state.cpu != here))
     }
 }

@@ -1,6 +1,7 @@
 //! The parts of a lane, and the work of one look at MPI: frames in, sends that have ended, and the memory
 //! that peers ask for. Nothing here waits.
 use crate::abi::STATUS_ROOM;
+use crate::bells::Bells;
 use crate::buffers::Buffers;
 use crate::cpu::MpiProcessor;
 use crate::functions::MpiHandle;
@@ -10,7 +11,7 @@ use crate::wire::{BUFFER, FrameHead, HEAD, MpiFrameKind, Tags};
 use core::cell::{Cell, RefCell};
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
-use foregather_machine::{Address, Cause, Error, FabricCosts, Key, Nanos, Rank, Slope, WordLine};
+use foregather_machine::{Address, Cause, Error, FabricCosts, Key, Nanos, Rank, Slope, Words};
 use foregather_thread::Word;
 use std::collections::VecDeque;
 
@@ -52,7 +53,8 @@ pub(crate) struct FarLane {
 enum SendSource {
     /// A static buffer, to that lane.
     Buffer(u32, usize),
-    Lent(Key),
+    /// Lent memory, to that lane.
+    Lent(Key, usize),
 }
 
 /// The answer to the one reading that a lane may have under way.
@@ -85,12 +87,12 @@ pub(crate) struct Inner {
     /// While not 0, frames are being read in place.
     pub(crate) looking: Cell<u32>,
     pub(crate) left: Cell<bool>,
-    pub(crate) roster: Box<[WordLine<Word>]>,
+    pub(crate) bells: Bells,
     pub(crate) cpu: MpiProcessor,
 }
 
 impl Inner {
-    pub(crate) fn new(mpi: &'static Mpi, group: LaneGroup, lane: u32, cpu: MpiProcessor) -> Self {
+    pub(crate) fn new(mpi: &'static Mpi, group: LaneGroup, lane: u32, (cpu, bells): (MpiProcessor, Bells)) -> Self {
         Self {
             mpi,
             group,
@@ -108,7 +110,7 @@ impl Inner {
             asked: Cell::new(0),
             looking: Cell::new(0),
             left: Cell::new(false),
-            roster: (0..=group.size).map(|_| WordLine::default()).collect(),
+            bells,
             cpu,
         }
     }
@@ -130,6 +132,23 @@ impl Inner {
 
     pub(crate) fn address(&self, index: usize) -> Address {
         Address { rank: index as u32 / self.group.lanes, lane: index as u32 % self.group.lanes }
+    }
+
+    /// The bell of this lane.
+    ///
+    /// # Panics
+    /// Never: the group's bells have one for each lane of this rank.
+    #[inline]
+    pub(crate) fn bell(&self) -> &Word {
+        self.bells.of(self.address(self.own_index())).unwrap()
+    }
+
+    /// Wakes the owner of a lane of this host if it sleeps. MPI has got what it should look at.
+    #[inline]
+    pub(crate) fn ring(&self, to: usize) {
+        if let Some(bell) = self.bells.of(self.address(to)) {
+            self.cpu.ring(bell);
+        }
     }
 
     pub(crate) fn own_index(&self) -> usize {
@@ -270,9 +289,12 @@ impl Inner {
                 self.next.set(at + 1);
                 continue;
             }
+            let (SendSource::Buffer(_, to) | SendSource::Lent(_, to)) = *source;
             if let SendSource::Buffer(buffer, _) = *source {
                 self.outgoing.give(buffer);
             }
+            // It may have come too late for the first time.
+            self.ring(to);
             sends.swap_remove(at);
             self.mpi.under_way.fetch_sub(1, Relaxed);
             some = true;
@@ -282,7 +304,7 @@ impl Inner {
 
     /// Whether MPI still sends what is lent under that key.
     pub(crate) fn is_sending(&self, key: Key) -> bool {
-        self.sends.borrow().iter().any(|(_, source)| *source == SendSource::Lent(key))
+        self.sends.borrow().iter().any(|(_, source)| matches!(source, SendSource::Lent(lent, _) if *lent == key))
     }
 
     /// Whether MPI still sends a frame to a lane that has not left.
@@ -293,7 +315,7 @@ impl Inner {
 
     /// Whether a peer reads from here just now.
     pub(crate) fn is_read(&self) -> bool {
-        self.sends.borrow().iter().any(|(_, source)| matches!(source, SendSource::Lent(_)))
+        self.sends.borrow().iter().any(|(_, source)| matches!(source, SendSource::Lent(..)))
     }
 
     /// Sends a filled buffer of `len` bytes after its head, and gives it back when MPI is done with it. On an
@@ -326,6 +348,7 @@ impl Inner {
         } else {
             self.send_on(request, SendSource::Buffer(buffer, to));
         }
+        self.ring(to);
         Ok(())
     }
 
@@ -353,7 +376,10 @@ impl Inner {
                 // SAFETY: the pieces are lent until `unexpose`, which waits for this send.
                 let begun = unsafe { self.mpi.begin_pieces(calls, &pieces, true, (rank, tag)) };
                 self.read_from_here(bytes);
-                begun.map(|request| self.send_on(request, SendSource::Lent(key)))
+                begun.map(|request| {
+                    self.send_on(request, SendSource::Lent(key, from));
+                    self.ring(from);
+                })
             }
         };
         done.unwrap_or_else(|error| self.fail(error));

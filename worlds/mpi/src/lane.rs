@@ -1,4 +1,5 @@
 //! One lane of a rank for its owner, and how lanes are made.
+use crate::bells::Bells;
 use crate::cpu::{MpiProcessor, Napping};
 use crate::inner::{Inner, LaneGroup};
 use crate::process::{Mpi, NAP, nap};
@@ -26,11 +27,17 @@ pub struct Lane {
 
 impl Lane {
     /// The lanes of this rank between all ranks of `mpi`, which all make them in the same order. With a
-    /// `failure_detector`, their waits fail once it knows that a rank was lost.
+    /// `failure_detector`, their waits fail once it knows that a rank was lost. With `bells`, ranks of one host
+    /// wake each other: either all of them have bells, in the same memory, or none has.
     ///
     /// # Errors
-    /// If there are no lanes, or more than 128.
-    pub fn group(mpi: &'static Mpi, lanes: u32, failure_detector: Option<&Arc<FailureDetector>>) -> Result<Vec<Self>, Error> {
+    /// If there are no lanes, or more than 128, or if the bells are those of another group.
+    pub fn group(
+        mpi: &'static Mpi,
+        lanes: u32,
+        failure_detector: Option<&Arc<FailureDetector>>,
+        bells: Option<Bells>,
+    ) -> Result<Vec<Self>, Error> {
         let tags = Tags(mpi.groups.fetch_add(1, Relaxed));
         if lanes == 0 || lanes > LANES_MAX {
             return Err(Cause::Size { what: "a fabric's lanes", size: lanes, needs: "1 to 128 a rank over MPI" }.into());
@@ -39,9 +46,16 @@ impl Lane {
             mpi.watch(failure_detector);
         }
         let group = LaneGroup { rank: mpi.rank(), size: mpi.size(), lanes, tags };
+        let bells = bells.map_or_else(|| Bells::own(mpi.rank(), (mpi.size(), lanes)), Ok)?;
+        if !bells.serve(mpi.rank(), (mpi.size(), lanes)) {
+            return Err(
+                Cause::Setting { what: "the bells of a group of lanes", needs: "to be made for its ranks and lanes" }.into()
+            );
+        }
         let alive = Arc::new(());
         let lane = |lane| {
-            let inner = Inner::new(mpi, group, lane, Napping::processor(failure_detector.cloned()));
+            let cpu = Napping::processor(failure_detector.cloned(), bells.reach_all());
+            let inner = Inner::new(mpi, group, lane, (cpu, bells.clone()));
             inner.progress();
             inner.cpu.guard().fault().map(|()| Self { inner, _alive: Arc::clone(&alive) })
         };
@@ -146,11 +160,11 @@ impl Fabric for Lane {
     }
     #[inline]
     fn bell(&self) -> &Word {
-        &self.inner.cpu.guard().bell
+        self.inner.bell()
     }
     #[inline]
     fn roster(&self) -> &[WordLine<Word>] {
-        &self.inner.roster
+        self.inner.bells.roster(self.inner.lane)
     }
     #[inline]
     fn here(&self) -> Address {

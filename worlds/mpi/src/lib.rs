@@ -5,11 +5,12 @@
 //! - [`Mpi`]: this process as a rank of its MPI, joined once; [`within`]: a limit for calls that wait for all
 //!   ranks.
 //! - [`Lane`]: a lane of this rank. [`MpiProcessor`]: its owner's processor, which naps. [`MpiProgress`]:
-//!   makes progress for the lanes meanwhile.
+//!   makes progress for the lanes meanwhile. [`Bells`]: memory by which ranks of one host wake each other.
 //!
 //! What it assumes of MPI, and which guarantees are lost with it: `README.md`.
 
 pub mod abi;
+mod bells;
 mod buffers;
 mod cpu;
 mod end;
@@ -22,6 +23,7 @@ mod process;
 mod reading;
 mod wire;
 
+pub use bells::Bells;
 pub use cpu::{MpiProcessor, Napping};
 pub use end::within;
 pub use lane::{Lane, MpiProgress};

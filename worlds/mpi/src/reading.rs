@@ -10,7 +10,7 @@ use crate::process::{Calls, Mpi, NAP, Status, nap};
 use crate::wire::MpiFrameKind;
 use core::ffi::c_int;
 use foregather_host::{clock, pause::pause};
-use foregather_machine::{Address, Cause, Error, Key, Nanos, Park, Rank, WaitContext};
+use foregather_machine::{Address, Cause, Error, Key, Nanos, Park, Rank, WaitContext, block_on};
 
 /// How long a transfer may take to end once a wait for it has failed.
 const ENDING: Nanos = Nanos::from_ms(500);
@@ -120,8 +120,11 @@ impl Inner {
             } else if now - idle_since < looking.min(self.cpu.max_spin()) {
                 pause();
             } else {
-                self.cpu.check(&self.cpu.guard().bell, why)?;
-                nap(self.cpu.guard().next_nap());
+                self.cpu.check(self.bell(), why)?;
+                let prepared = self.cpu.prepare_park(self.bell());
+                if !self.progress() {
+                    block_on(self.cpu.park(self.bell(), prepared, Nanos::MAX));
+                }
             }
         }
     }
@@ -153,6 +156,8 @@ impl Inner {
             has_come || self.asking.get().is_refused || self.peers[index].left.get()
         });
         if has_come {
+            // The exposer may wait for the end of this transfer.
+            self.ring(index);
             return self.cpu.guard().fault();
         }
         // Refused, or the wait has failed.

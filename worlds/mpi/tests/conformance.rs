@@ -26,7 +26,7 @@ fn part() {
             // One write: MPI prints to the same stream.
             std::io::stderr().write_all(format!("ran {}.\n", program.name()).as_bytes()).unwrap();
         }
-        let lanes = Lane::group(mpi, program.lanes(), None).unwrap();
+        let lanes = Lane::group(mpi, program.lanes(), None, None).unwrap();
         std::thread::scope(|scope| {
             for lane in lanes {
                 scope.spawn(move || block_on(program.run(lane, ROUNDS)));

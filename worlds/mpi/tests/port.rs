@@ -126,7 +126,7 @@ impl Ports for Nodes {
                 end
             })
         };
-        let lanes = Lane::group(self.0, size, None).unwrap();
+        let lanes = Lane::group(self.0, size, None, None).unwrap();
         std::thread::scope(|scope| {
             let threads: Vec<_> =
                 lanes.into_iter().zip(start).map(|(lane, &start)| scope.spawn(move || node(lane, start))).collect();

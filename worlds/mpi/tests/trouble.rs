@@ -33,7 +33,7 @@ fn part() {
             std::process::exit(1);
         }
     };
-    let lane = Lane::group(mpi, 1, None).unwrap().remove(0);
+    let lane = Lane::group(mpi, 1, None, None).unwrap().remove(0);
     if mpi.rank() == 1 {
         std::thread::sleep(Duration::from_millis(200));
         // SAFETY: both calls end this process, and give MPI no chance to be finalized.
