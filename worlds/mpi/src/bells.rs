@@ -2,8 +2,8 @@
 use foregather_machine::{Address, Cause, Error, Rank, SharedLines, WordLine};
 use foregather_thread::Word;
 
-/// The bells and rosters of a group of lanes, as the ranks of one host share them: a bell for each lane of
-/// this host, then a roster for each lane number.
+/// The bells and rosters of a group of lanes, as the ranks of one host share them: a line for each lane of
+/// this host, with its bell and the number of frames sent to it, then a roster for each lane number.
 #[derive(Clone)]
 pub struct Bells {
     lines: SharedLines<Word>,
@@ -43,11 +43,12 @@ impl Bells {
         Self::shared(SharedLines::own(Self::lines(1, size, lanes)), &[rank], (size, lanes))
     }
 
-    /// Returns the bell of a lane; `None` if it cannot be rung from here.
+    /// Returns a lane's bell, and the word that counts the frames to it; `None` if the lane's rank shares no
+    /// memory with this one.
     #[inline]
-    pub(crate) fn of(&self, to: Address) -> Option<&Word> {
+    pub(crate) fn of(&self, to: Address) -> Option<(&Word, &Word)> {
         let first = *self.first.get(to.rank as usize)?;
-        self.lines.at(first? + to.lane as usize).map(|line| &line[0])
+        self.lines.at(first? + to.lane as usize).map(|line| (&line[0], &line[1]))
     }
 
     /// Returns the roster of the lanes of that number. Lines of ranks that share no memory with this one stay
@@ -79,7 +80,7 @@ mod tests {
         let lines = SharedLines::own(Bells::lines(local.len(), size, lanes));
         let bells = Bells::shared(lines.clone(), &local, (size, lanes)).unwrap();
         let addresses = local.iter().flat_map(|&rank| (0..lanes).map(move |lane| Address { rank, lane }));
-        let mut all: Vec<_> = addresses.map(|to| core::ptr::from_ref(bells.of(to).unwrap()).addr()).collect();
+        let mut all: Vec<_> = addresses.map(|to| core::ptr::from_ref(bells.of(to).unwrap().0).addr()).collect();
         all.extend((0..lanes).flat_map(|lane| bells.roster(lane)).map(|line| core::ptr::from_ref(&line[0]).addr()));
         let expected: Vec<_> = lines.iter().map(|line| core::ptr::from_ref(&line[0]).addr()).collect();
         assert_eq!(all, expected);

@@ -22,20 +22,24 @@ pub type MpiProcessor = Thread<Napping>;
 pub struct Napping {
     failure_detector: Option<Arc<FailureDetector>>,
     /// Whether every sender rings this lane's bell.
-    is_rung: bool,
+    pub(crate) is_rung: bool,
     /// The first permanent failure, and whether there was one.
     fault: RefCell<Option<Error>>,
     failed: Cell<bool>,
     /// How long the next nap lasts.
     next: Cell<Nanos>,
+    /// Whether the owner has slept since its last look at MPI.
+    pub(crate) has_slept: Cell<bool>,
 }
 
 impl Napping {
-    /// The processor that waits for a lane. A look at MPI is pause enough. `is_rung`: every sender rings.
+    /// The processor that waits for a lane. `is_rung`: every sender rings, so a wait looks at a word;
+    /// otherwise a look at MPI is pause enough.
     pub(crate) fn processor(failure_detector: Option<Arc<FailureDetector>>, is_rung: bool) -> MpiProcessor {
         let (fault, failed) = (RefCell::default(), Cell::new(false));
-        let guard = Self { failure_detector, is_rung, fault, failed, next: Cell::new(FIRST) };
-        Thread::guarded(Scope::Shared, guard).without_pauses()
+        let guard = Self { failure_detector, is_rung, fault, failed, next: Cell::new(FIRST), has_slept: Cell::new(false) };
+        let processor = Thread::guarded(Scope::Shared, guard);
+        if is_rung { processor } else { processor.without_pauses() }
     }
 
     /// Something has happened: the next nap is a short one.
@@ -47,6 +51,7 @@ impl Napping {
     /// How long to sleep now.
     pub(crate) fn next_nap(&self) -> Nanos {
         let nap = self.next.get();
+        self.has_slept.set(true);
         self.next.set(Nanos(2 * nap.0).min(if self.is_rung { RUNG_NAP } else { NAP }));
         nap
     }

@@ -11,7 +11,7 @@ use crate::wire::{BUFFER, FrameHead, HEAD, MpiFrameKind, Tags};
 use core::cell::{Cell, RefCell};
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
-use foregather_machine::{Address, Cause, Error, FabricCosts, Key, Nanos, Rank, Slope, Words};
+use foregather_machine::{Address, Cause, Error, FabricCosts, Key, Nanos, Rank, Slope, VALUE_MASK, Words};
 use foregather_thread::Word;
 use std::collections::VecDeque;
 
@@ -21,6 +21,8 @@ const POSTED_LEAST: usize = POSTED / 2;
 /// The most frames that one look takes in, and the most sends that it tests.
 const LOOKS: usize = 16;
 const TESTS: usize = 4;
+/// The most looks in a row that leave out MPI.
+const SKIPS: u32 = 64;
 
 /// The rank of these lanes, and their group.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +86,10 @@ pub(crate) struct Inner {
     pub(crate) pushing_until: Cell<Nanos>,
     /// Questions whether a peer has left since the last look.
     pub(crate) asked: Cell<u32>,
+    /// Frames received, to compare with the number that was sent.
+    taken: Cell<u32>,
+    /// Looks for which nothing was under way since the last look at MPI.
+    skipped: Cell<u32>,
     /// While not 0, frames are being read in place.
     pub(crate) looking: Cell<u32>,
     pub(crate) left: Cell<bool>,
@@ -108,6 +114,8 @@ impl Inner {
             asking: Cell::default(),
             pushing_until: Cell::default(),
             asked: Cell::new(0),
+            taken: Cell::new(0),
+            skipped: Cell::new(0),
             looking: Cell::new(0),
             left: Cell::new(false),
             bells,
@@ -140,15 +148,31 @@ impl Inner {
     /// Never: the group's bells have one for each lane of this rank.
     #[inline]
     pub(crate) fn bell(&self) -> &Word {
-        self.bells.of(self.address(self.own_index())).unwrap()
+        self.bells.of(self.here()).unwrap().0
     }
 
-    /// Wakes the owner of a lane of this host if it sleeps. MPI has got what it should look at.
+    pub(crate) fn here(&self) -> Address {
+        Address { rank: self.group.rank, lane: self.lane }
+    }
+
+    /// Wakes the owner of a lane of this host if it sleeps, once MPI has what it shall look for. `frames` were
+    /// sent to it.
     #[inline]
-    pub(crate) fn ring(&self, to: usize) {
-        if let Some(bell) = self.bells.of(self.address(to)) {
+    pub(crate) fn ring(&self, to: usize, frames: u32) {
+        if let Some((bell, sent)) = self.bells.of(self.address(to)) {
+            if frames > 0 {
+                self.cpu.fetch_add(sent, frames);
+            }
             self.cpu.ring(bell);
         }
+    }
+
+    /// Returns whether a look at MPI would find nothing: all frames that were sent to this lane have been
+    /// received, and MPI sends none of its own.
+    #[inline]
+    fn is_quiet(&self) -> bool {
+        let sent = || self.bells.of(self.here()).map(|(_, sent)| self.cpu.load(sent));
+        self.cpu.guard().is_rung && sent() == Some(self.taken.get()) && self.sends.borrow().is_empty()
     }
 
     pub(crate) fn own_index(&self) -> usize {
@@ -205,6 +229,19 @@ impl Inner {
         some
     }
 
+    /// As [`Inner::progress`], for looks that follow each other: while nothing is under way, most of them look
+    /// at this host's memory only, and leave the lock of MPI to the other threads of this process.
+    #[inline]
+    pub(crate) fn glance(&self) {
+        let skipped = self.skipped.get();
+        if !self.cpu.guard().has_slept.take() && skipped < SKIPS && self.is_quiet() {
+            self.skipped.set(skipped + 1);
+        } else {
+            self.skipped.set(0);
+            self.progress();
+        }
+    }
+
     /// As [`Inner::look`], for callers that make no other call.
     pub(crate) fn progress(&self) -> bool {
         self.look(&self.mpi.calls())
@@ -239,6 +276,7 @@ impl Inner {
         });
         // A frame of an earlier group with these tags came too late for its lane.
         let Some((head, from)) = from else { return self.incoming.give(buffer) };
+        self.taken.set((self.taken.get() + 1) & VALUE_MASK);
         let peer = &self.peers[from];
         if head.kind == MpiFrameKind::Message {
             self.waiting.set(self.waiting.get() + 1);
@@ -294,7 +332,7 @@ impl Inner {
                 self.outgoing.give(buffer);
             }
             // It may have come too late for the first time.
-            self.ring(to);
+            self.ring(to, 0);
             sends.swap_remove(at);
             self.mpi.under_way.fetch_sub(1, Relaxed);
             some = true;
@@ -348,7 +386,7 @@ impl Inner {
         } else {
             self.send_on(request, SendSource::Buffer(buffer, to));
         }
-        self.ring(to);
+        self.ring(to, 1);
         Ok(())
     }
 
@@ -378,7 +416,7 @@ impl Inner {
                 self.read_from_here(bytes);
                 begun.map(|request| {
                     self.send_on(request, SendSource::Lent(key, from));
-                    self.ring(from);
+                    self.ring(from, 0);
                 })
             }
         };

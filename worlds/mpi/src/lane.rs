@@ -168,7 +168,7 @@ impl Fabric for Lane {
     }
     #[inline]
     fn here(&self) -> Address {
-        Address { rank: self.inner.group.rank, lane: self.inner.lane }
+        self.inner.here()
     }
     fn limits(&self) -> Limits {
         let lanes = self.inner.group.lanes;
@@ -220,7 +220,7 @@ impl Fabric for Lane {
         };
         // A caller that goes through all of them looks at MPI once, at the beginning.
         if after.is_none() {
-            self.inner.progress();
+            self.inner.glance();
             self.inner.asked.set(0);
         }
         self.inner.next_ready(first)
@@ -230,7 +230,7 @@ impl Fabric for Lane {
     fn peek<R>(&self, from: Address, read: impl FnOnce(u32, &[u8]) -> R) -> Option<R> {
         let peer = self.inner.known(from)?;
         if peer.frames.borrow().is_empty() {
-            self.inner.progress();
+            self.inner.glance();
             self.inner.asked.set(0);
         }
         let frame = *peer.frames.borrow().front()?;
@@ -286,7 +286,7 @@ impl Fabric for Lane {
         self.inner.asked.set(asked);
         if !known.left.get() && asked > 2 * self.inner.group.size * self.inner.group.lanes {
             self.inner.asked.set(0);
-            self.inner.progress();
+            self.inner.glance();
         }
         known.left.get()
     }

@@ -157,7 +157,7 @@ impl Inner {
         });
         if has_come {
             // The exposer may wait for the end of this transfer.
-            self.ring(index);
+            self.ring(index, 0);
             return self.cpu.guard().fault();
         }
         // Refused, or the wait has failed.

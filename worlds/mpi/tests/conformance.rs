@@ -1,6 +1,7 @@
 //! Lanes over each installed MPI pass the suite of all fabrics, which has the programs over messages in it.
 //! The test starts itself under that MPI's launcher.
 mod installed;
+mod shared;
 
 use foregather_conformance::fabric::Program;
 use foregather_machine::block_on;
@@ -8,16 +9,14 @@ use foregather_mpi::{Lane, Mpi};
 use installed::{Installed, installed};
 use std::io::Write;
 
-/// Tells a rank that it is one.
+/// Tells a rank that it is one, and whether ranks wake each other: `bells` or `naps`.
 const PART: &str = "FOREGATHER_MPI_TEST_PART";
 const ROUNDS: u32 = 10;
 
 /// A rank's work: every program for this number of ranks, on new lanes each time. Nothing without a launcher.
 #[test]
 fn part() {
-    if std::env::var_os(PART).is_none() {
-        return;
-    }
+    let Ok(how) = std::env::var(PART) else { return };
     // SAFETY: the call takes a number only. Whatever hangs, this process ends.
     unsafe { libc::alarm(100) };
     let mpi = Mpi::join((None, false)).unwrap();
@@ -26,7 +25,8 @@ fn part() {
             // One write: MPI prints to the same stream.
             std::io::stderr().write_all(format!("ran {}.\n", program.name()).as_bytes()).unwrap();
         }
-        let lanes = Lane::group(mpi, program.lanes(), None, None).unwrap();
+        let bells = (how == "bells").then(|| shared::bells(mpi, program.lanes()));
+        let lanes = Lane::group(mpi, program.lanes(), None, bells).unwrap();
         std::thread::scope(|scope| {
             for lane in lanes {
                 scope.spawn(move || block_on(program.run(lane, ROUNDS)));
@@ -35,10 +35,10 @@ fn part() {
     }
 }
 
-fn run(mpi: &Installed, ranks: u32) {
-    let output = mpi.command(ranks).args(["--exact", "part", "--nocapture"]).env(PART, "1").output().unwrap();
+fn run(mpi: &Installed, ranks: u32, how: &str) {
+    let output = mpi.command(ranks).args(["--exact", "part", "--nocapture"]).env(PART, how).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}, {ranks} ranks: {}\n{said}", mpi.name, output.status);
+    assert!(output.status.success(), "{}, {ranks} ranks by {how}: {}\n{said}", mpi.name, output.status);
     let programs = Program::ALL.into_iter().filter(|program| program.ranks() == ranks);
     for program in programs {
         assert!(said.contains(&format!("ran {}.", program.name())), "{}: {program:?} did not run\n{said}", mpi.name);
@@ -49,7 +49,8 @@ fn run(mpi: &Installed, ranks: u32) {
 fn processes_conform_over_every_mpi() {
     for mpi in installed() {
         for ranks in [2, 3, 5] {
-            run(&mpi, ranks);
+            run(&mpi, ranks, "bells");
         }
+        run(&mpi, 2, "naps");
     }
 }

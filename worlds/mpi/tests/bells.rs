@@ -1,0 +1,74 @@
+//! A rank that sleeps is woken by a frame of its own host, over each installed MPI, and long before its nap
+//! is over. The test starts itself under that MPI's launcher.
+mod installed;
+mod shared;
+
+use foregather_host::clock;
+use foregather_machine::{Address, Fabric, Member, Nanos, WaitContext, block_on};
+use foregather_mpi::{Lane, Mpi};
+use foregather_wait::Policy;
+use installed::installed;
+use shared::bells;
+use std::time::Duration;
+
+/// Tells a rank that it is one.
+const PART: &str = "FOREGATHER_MPI_TEST_BELLS";
+const ROUNDS: usize = 101;
+/// Naps grow to a millisecond meanwhile.
+const PAUSE: Duration = Duration::from_millis(4);
+/// A quarter of the round trips takes at most this long. Without bells it would take two naps of 1 ms, each
+/// cut off at a random point.
+const QUICK: Nanos = Nanos::from_us(300);
+
+/// Waits for a frame of the other rank, asleep from the beginning.
+fn take(lane: &Lane, from: Address) {
+    let why = WaitContext::new("frame", lane.rank()).of(from.rank);
+    let probe = || lane.peek(from, |_, bytes| bytes.len());
+    block_on(Policy::Block.wait(lane.cpu(), lane.bell(), why, probe)).unwrap();
+    lane.release(from);
+}
+
+/// A rank's work: rank 0 pauses, sends, and waits for the answer. Nothing without a launcher.
+#[test]
+fn part() {
+    if std::env::var_os(PART).is_none() {
+        return;
+    }
+    // SAFETY: the call takes a number only. Whatever hangs, this process ends.
+    unsafe { libc::alarm(100) };
+    let mpi = Mpi::join((None, false)).unwrap();
+    let lane = Lane::group(mpi, 1, None, Some(bells(mpi, 1))).unwrap().remove(0);
+    let peer = Address { rank: 1 - lane.rank(), lane: 0 };
+    for bytes in [8, lane.limits().buffer] {
+        let mut times = Vec::new();
+        for _ in 0..ROUNDS {
+            if lane.rank() == 1 {
+                take(&lane, peer);
+                lane.post_filled(peer, 0, bytes).unwrap();
+            } else {
+                std::thread::sleep(PAUSE);
+                let began = clock::now();
+                lane.post_filled(peer, 0, bytes).unwrap();
+                take(&lane, peer);
+                times.push(clock::now() - began);
+            }
+        }
+        times.sort_unstable();
+        if lane.rank() == 0 {
+            let quarter = times[ROUNDS / 4];
+            eprintln!("{bytes} bytes: {quarter}, median {}, most {}", times[ROUNDS / 2], times[ROUNDS - 1]);
+            assert!(quarter <= QUICK, "{bytes} bytes and back: {quarter} or more in three of four round trips");
+        }
+    }
+    lane.leave();
+}
+
+#[test]
+fn a_frame_wakes_a_rank_of_its_host_over_every_mpi() {
+    for mpi in installed() {
+        let output = mpi.command(2).args(["--exact", "part", "--nocapture"]).env(PART, "1").output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        eprintln!("{}: {said}", mpi.name);
+        assert!(output.status.success() && said.contains("8 bytes:"), "{}: {}\n{said}", mpi.name, output.status);
+    }
+}
