@@ -1,9 +1,11 @@
-//! The constants of the MPI libraries, as far as this layer needs them.
+//! The constants of the MPI that this process has loaded, from the tables of `worlds/mpi`.
 use crate::next::{file_of, find, find_variable};
 use core::ffi::c_int;
+use foregather_mpi::abi::{Abi, Constant, MPICH, OPEN_MPI, STANDARD};
+use std::ffi::CString;
 use std::sync::OnceLock;
 
-/// The constants of one binary interface.
+/// The constants that this layer needs, with handles as a program passes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MpiConstants {
     /// The size of a handle: that of an integer or of a pointer.
@@ -19,55 +21,39 @@ pub(crate) struct MpiConstants {
     pub(crate) fortran_request_null: u32,
 }
 
-/// MPICH 3 to 5 and the libraries that share its interface, among them Intel's.
-const MPICH: MpiConstants = MpiConstants {
-    handle_bytes: 4,
-    any_source: -2,
-    any_tag: -1,
-    proc_null: -1,
-    world: 0x4400_0000,
-    communicator_null: 0x0400_0000,
-    request_null: 0x2c00_0000,
-    fortran_world: 0x4400_0000,
-    fortran_request_null: 0x2c00_0000,
-};
-
-/// The standard interface of MPI 5, which Fortran does not have yet.
-const STANDARD: MpiConstants = MpiConstants {
-    handle_bytes: 8,
-    any_source: -1,
-    any_tag: -2,
-    proc_null: -3,
-    world: 0x101,
-    communicator_null: 0x100,
-    request_null: 0x180,
-    fortran_world: 0x101,
-    fortran_request_null: 0x180,
-};
-
 /// The constants of the MPI that this process has loaded.
 #[inline]
 pub(crate) fn constants() -> &'static MpiConstants {
     static FOUND: OnceLock<MpiConstants> = OnceLock::new();
-    FOUND.get_or_init(detect)
+    FOUND.get_or_init(|| of(interface()))
 }
 
-fn detect() -> MpiConstants {
-    let address = |name| find_variable(name).map_or(0, |found| found.addr());
-    let world = address(c"ompi_mpi_comm_world");
-    if world != 0 {
-        return MpiConstants {
-            handle_bytes: 8,
-            any_source: -1,
-            any_tag: -1,
-            proc_null: -2,
-            world,
-            communicator_null: address(c"ompi_mpi_comm_null"),
-            request_null: address(c"ompi_request_null"),
-            fortran_world: 0,
-            fortran_request_null: 0,
-        };
+fn interface() -> &'static Abi {
+    if value(OPEN_MPI.comm_world) != 0 {
+        return &OPEN_MPI;
     }
     let is_standard = find(c"PMPI_Comm_rank").is_some_and(|code| file_of(code).starts_with("libmpi_abi"));
-    if is_standard { STANDARD } else { MPICH }
+    if is_standard { &STANDARD } else { &MPICH }
+}
+
+/// A handle; 0 if no library has its variable.
+fn value(constant: Constant) -> usize {
+    match constant {
+        Constant::Number(number) => number,
+        Constant::Symbol(name) => CString::new(name).ok().and_then(|name| find_variable(&name)).map_or(0, |found| found.addr()),
+    }
+}
+
+fn of(abi: &Abi) -> MpiConstants {
+    MpiConstants {
+        handle_bytes: abi.handle_bytes,
+        any_source: abi.any_source,
+        any_tag: abi.any_tag,
+        proc_null: abi.proc_null,
+        world: value(abi.comm_world),
+        communicator_null: value(abi.comm_null),
+        request_null: value(abi.request_null),
+        fortran_world: abi.fortran_world,
+        fortran_request_null: abi.fortran_request_null,
+    }
 }

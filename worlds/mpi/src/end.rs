@@ -6,7 +6,7 @@ use crate::process::{Mpi, NAP, Status, nap};
 use crate::wire::{BUFFER, HEAD};
 use core::ffi::c_int;
 use core::time::Duration;
-use foregather_host::signals::Blocked;
+use foregather_host::{clock, signals::Blocked};
 use foregather_machine::Nanos;
 use std::process;
 use std::sync::Once;
@@ -17,6 +17,8 @@ use std::thread::Builder;
 /// How long MPI may take to end once all ranks have arrived: its libraries spin, so it takes seconds where
 /// ranks share busy processors.
 const FINALIZING: Nanos = Nanos::from_ms(60_000);
+/// The longest time that a call of MPI takes here, but for those that wait for all ranks.
+const CALLING: Nanos = Nanos::from_ms(1_000);
 /// For the line that follows.
 const REMEDY: &str = "the job's work is done, so check its results; for MPICH 4 in a container on one host, set UCX_TLS=^tcp";
 
@@ -86,6 +88,14 @@ impl Mpi {
     /// Waits until all ranks have come here, takes in what no lane has received, and finalizes MPI. After a
     /// loss it does none of it: `MPI_Finalize` waits for every rank and looks at no failure detector.
     fn finalise(&self) {
+        if !self.is_callable() {
+            let rank = self.rank();
+            eprintln!(
+                "foregather: rank {rank} exits, because MPI has ended its process within a call (MPI_Abort, or an error that MPI \
+                 does not return): look at its launcher's output"
+            );
+            return;
+        }
         // The second meeting lets the senders of long frames make progress while others take them in.
         let is_whole = self.meet() && self.drain() && self.meet();
         if !is_whole {
@@ -98,6 +108,19 @@ impl Mpi {
         // released.
         within(FINALIZING, "MPI_Finalize", REMEDY, || unsafe { (calls.finalize)() });
         core::mem::forget(calls);
+    }
+
+    /// Returns whether no thread is within a call of MPI, which may have ended the process there: that thread
+    /// will never give the lock back. Other calls take less time.
+    fn is_callable(&self) -> bool {
+        let end = clock::now() + CALLING;
+        while self.try_calls().is_none() {
+            if clock::now() >= end {
+                return false;
+            }
+            nap(NAP);
+        }
+        true
     }
 
     /// Tests a request until it has ended. `false`: a rank was lost, or MPI has failed.

@@ -195,6 +195,7 @@ impl Inner {
 
     fn fail(&self, error: Error) {
         self.mpi.give_up();
+        error.lost_rank().into_iter().for_each(|rank| self.mpi.declare_lost(rank));
         self.cpu.guard().fail(error);
     }
 

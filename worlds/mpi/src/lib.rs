@@ -19,6 +19,7 @@ mod inner;
 mod lane;
 mod lendings;
 mod library;
+mod losses;
 mod process;
 mod reading;
 mod wire;

@@ -38,7 +38,7 @@ impl Status {
 /// This process as a rank of its MPI.
 #[derive(Debug)]
 pub struct Mpi {
-    found: FoundMpi,
+    pub(crate) found: FoundMpi,
     /// A duplicate of `MPI_COMM_WORLD`: messages of the program itself never meet those of lanes.
     pub(crate) comm: MpiHandle,
     pub(crate) byte: MpiHandle,
@@ -106,7 +106,7 @@ impl Mpi {
             ]
         };
         if let Some(&code) = codes.iter().find(|&&code| code != 0) {
-            return Err(refused(format!("MPI's first calls failed: {}", error_text(functions, code))));
+            return Err(refused(format!("MPI's first calls failed: {}", error_text(functions, code).0)));
         }
         let (rank, size) = (rank as u32, size as u32);
         if expected.is_some_and(|expected| expected != size) {
@@ -161,8 +161,9 @@ impl Mpi {
             let room = bytes.get_mut(..text.len()).ok_or_else(|| refused("rank 0's address is too long".to_owned()))?;
             room.copy_from_slice(text.as_bytes());
         }
+        let calls = self.calls();
         // SAFETY: MPI writes at most `SPREAD` bytes at the other ranks and reads as many at rank 0.
-        let code = unsafe { (self.calls().bcast)(bytes.as_mut_ptr().cast(), SPREAD as c_int, self.byte, 0, self.comm) };
+        let code = unsafe { (calls.bcast)(bytes.as_mut_ptr().cast(), SPREAD as c_int, self.byte, 0, self.comm) };
         self.done("MPI_Bcast", None, code)?;
         bytes.truncate(bytes.iter().position(|&byte| byte == 0).unwrap_or(SPREAD));
         String::from_utf8(bytes).map_err(|_| refused("rank 0's address is not text".to_owned()))
@@ -184,7 +185,8 @@ impl Mpi {
         Some(Calls { functions: &self.found.functions, _alone })
     }
 
-    /// Turns an error number into an error that quotes MPI.
+    /// Turns an error number into an error that quotes MPI, or names a lost rank if MPI does. The caller keeps
+    /// other threads from calling MPI.
     #[inline]
     pub(crate) fn done(&self, what: &str, peer: Option<Rank>, code: c_int) -> Result<(), Error> {
         if code == 0 { Ok(()) } else { Err(self.failed(what, peer, code)) }
@@ -192,10 +194,15 @@ impl Mpi {
 
     #[cold]
     fn failed(&self, what: &str, peer: Option<Rank>, code: c_int) -> Error {
-        let text = error_text(&self.found.functions, code);
+        let (text, class) = error_text(&self.found.functions, code);
+        if self.found.abi.loss_classes.contains(&class)
+            && let Some(rank) = self.lost_rank().or(peer)
+        {
+            return Error::lost(rank);
+        }
         let with = peer.map(|rank| format!(" with rank {rank}")).unwrap_or_default();
         refused(format!(
-            "{what}{with} failed: {text}; a lost rank shows only as this MPI reports it: look at its launcher's output, and \
+            "{what}{with} failed: {text} (class {class}); a lost rank shows only as this MPI reports it: look at its launcher's output, and \
              restart the job"
         ))
     }
@@ -239,6 +246,13 @@ impl Mpi {
     pub(crate) fn is_over(&self) -> bool {
         let watch = self.failure_detector.try_lock();
         self.over.load(Acquire) || watch.is_ok_and(|watch| watch.as_ref().is_some_and(|watch| watch.lost().is_some()))
+    }
+
+    /// Makes every wait of this process fail with the name of the rank that MPI reports as lost.
+    #[cold]
+    pub(crate) fn declare_lost(&self, rank: Rank) {
+        let failure_detector = self.failure_detector.lock().unwrap_or_else(PoisonError::into_inner);
+        failure_detector.iter().for_each(|failure_detector| failure_detector.declare_lost(rank));
     }
 
     /// The failure detector of the job, for the end of the process.
@@ -295,7 +309,8 @@ fn another_launcher(found: &FoundMpi, size: u32, expected: u32) -> Error {
     ))
 }
 
-fn error_text(functions: &Functions, code: c_int) -> String {
+/// MPI's text for an error number, and the error class.
+fn error_text(functions: &Functions, code: c_int) -> (String, c_int) {
     let (mut text, mut len, mut class): (Vec<c_char>, c_int, c_int) = (vec![0; TEXT_ROOM], 0, 0);
     // SAFETY: MPI's texts are shorter than the room, which stays zero-terminated.
     let text = unsafe {
@@ -303,5 +318,5 @@ fn error_text(functions: &Functions, code: c_int) -> String {
         (functions.error_string)(code, text.as_mut_ptr(), &raw mut len);
         CStr::from_ptr(text.as_ptr()).to_string_lossy().into_owned()
     };
-    format!("{} (class {class})", text.split_whitespace().collect::<Vec<_>>().join(" "))
+    (text.split_whitespace().collect::<Vec<_>>().join(" "), class)
 }

@@ -22,7 +22,8 @@ pub enum Constant {
     Symbol(&'static str),
 }
 
-/// One binary interface. All handles fit a machine word: pointers, or C's `int` in MPICH's own interface.
+/// One binary interface. All handles fit a machine word: pointers, or C's `int` in MPICH's own interface. The
+/// layer that `foregather hang` loads uses the same tables.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Abi {
     /// Its name, for messages.
@@ -31,6 +32,8 @@ pub struct Abi {
     pub libraries: &'static [&'static str],
     /// `MPI_COMM_WORLD`.
     pub comm_world: Constant,
+    /// `MPI_COMM_NULL`.
+    pub comm_null: Constant,
     /// `MPI_BYTE`.
     pub byte: Constant,
     /// `MPI_REQUEST_NULL`.
@@ -49,6 +52,15 @@ pub struct Abi {
     pub thread_multiple: c_int,
     /// `MPI_STATUS_IGNORE`, as a number.
     pub status_ignore: usize,
+    /// Bytes of a handle: those of a pointer, or of C's `int`.
+    pub handle_bytes: usize,
+    /// Fortran's `MPI_COMM_WORLD`.
+    pub fortran_world: u32,
+    /// Fortran's `MPI_REQUEST_NULL`.
+    pub fortran_request_null: u32,
+    /// Error classes that report the loss of a process: `MPI_ERR_PROC_FAILED` and `MPI_ERR_PROC_FAILED_PENDING`
+    /// of User Level Failure Mitigation.
+    pub loss_classes: &'static [c_int],
     /// Bytes of `MPI_Status`.
     pub status_bytes: usize,
     /// Where `MPI_Status` has `MPI_SOURCE`, `MPI_TAG` and `MPI_ERROR`, in bytes.
@@ -74,6 +86,7 @@ impl Abi {
         let mut all: Vec<(String, i64)> = Vec::new();
         let handles = [
             ("MPI_COMM_WORLD", self.comm_world),
+            ("MPI_COMM_NULL", self.comm_null),
             ("MPI_BYTE", self.byte),
             ("MPI_REQUEST_NULL", self.request_null),
             ("MPI_ERRORS_RETURN", self.errors_return),
@@ -98,13 +111,18 @@ impl Abi {
             ("offsetof(MPI_Status, MPI_TAG)", self.status_tag as i64),
             ("offsetof(MPI_Status, MPI_ERROR)", self.status_error as i64),
             ("sizeof(MPI_Aint)", size_of::<isize>() as i64),
-            ("sizeof(MPI_Comm) <= sizeof(void *)", 1),
-            ("sizeof(MPI_Request) <= sizeof(void *)", 1),
-            ("sizeof(MPI_Datatype) <= sizeof(void *)", 1),
+            ("sizeof(MPI_Comm)", self.handle_bytes as i64),
+            ("sizeof(MPI_Request)", self.handle_bytes as i64),
+            ("sizeof(MPI_Datatype)", self.handle_bytes as i64),
             ("MPI_MAX_ERROR_STRING <= 8192", 1),
             ("MPI_MAX_LIBRARY_VERSION_STRING <= 8192", 1),
         ];
         all.extend(numbers.map(|(expression, number)| (expression.to_owned(), number)));
+        // Open MPI 4's header and the standard one have no such class.
+        if self.handle_bytes == size_of::<c_int>() {
+            let classes = ["MPIX_ERR_PROC_FAILED", "MPIX_ERR_PROC_FAILED_PENDING"];
+            all.extend(classes.into_iter().zip(self.loss_classes).map(|(name, &class)| (name.to_owned(), class.into())));
+        }
         all
     }
 }
