@@ -162,3 +162,38 @@ impl Mpi {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foregather_host::dl::Library;
+    use std::process::Command;
+
+    /// Tells a process that it exits within a call of MPI, as MPI makes it do.
+    const PART: &str = "FOREGATHER_MPI_TEST_END";
+
+    #[test]
+    fn part() {
+        if std::env::var_os(PART).is_none() {
+            return;
+        }
+        // SAFETY: the call takes a number only. Whatever hangs, this process ends.
+        unsafe { libc::alarm(60) };
+        let mpi = Mpi::join((None, false)).unwrap();
+        let _calls = mpi.calls();
+        process::exit(7);
+    }
+
+    #[test]
+    fn a_process_that_mpi_ends_within_a_call_exits_with_a_line() {
+        for library in ["libmpich.so.12", "libmpi.so.40"].into_iter().filter(|name| Library::open(&[name]).is_ok()) {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args(["--exact", "end::tests::part", "--nocapture"]).env(PART, "1").env("FOREGATHER_MPI", library);
+            let output = command.env("UCX_TLS", "^tcp").output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            let is_named = said.contains("rank 0 exits, because MPI has ended its process");
+            // A launcher's library may choose another code than that of `exit`.
+            assert!(is_named && !output.status.success(), "{library}: {}\n{said}", output.status);
+        }
+    }
+}

@@ -5,6 +5,7 @@ mod installed;
 use core::ffi::{c_int, c_void};
 use foregather_host::dl::Library;
 use foregather_machine::{Address, Fabric};
+use foregather_mpi::abi::{ALL, Constant};
 use foregather_mpi::{Lane, Mpi};
 use installed::{Installed, installed};
 use std::process::Output;
@@ -36,6 +37,9 @@ fn part() {
     let lane = Lane::group(mpi, 1, None, None).unwrap().remove(0);
     if mpi.rank() == 1 {
         std::thread::sleep(Duration::from_millis(200));
+        if trouble == "aborted" {
+            abort(mpi);
+        }
         // SAFETY: both calls end this process, and give MPI no chance to be finalized.
         unsafe {
             if trouble == "killed" {
@@ -50,6 +54,20 @@ fn part() {
         assert_eq!(found, None);
         std::thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// Ends the job as a program does.
+fn abort(mpi: &Mpi) {
+    let info = mpi.info();
+    let library = Library::open(&[&info.path.to_string_lossy()]).unwrap();
+    let abi = ALL.into_iter().find(|abi| abi.name == info.interface).unwrap();
+    let world = match abi.comm_world {
+        Constant::Number(number) => number,
+        Constant::Symbol(name) => library.symbol(name).unwrap().addr(),
+    };
+    let address = library.symbol("MPI_Abort").unwrap();
+    // SAFETY: MPI declares the function with these parameters; a handle fits a word.
+    unsafe { core::mem::transmute::<*mut c_void, unsafe extern "C" fn(usize, c_int) -> c_int>(address)(world, 3) };
 }
 
 /// What a program may have done before it uses a job.
@@ -119,6 +137,15 @@ fn a_rank_that_is_killed_ends_the_job() {
 #[test]
 fn a_rank_that_never_finalizes_mpi_ends_the_job() {
     installed().iter().for_each(|mpi| drop(run(mpi, "unfinished")));
+}
+
+#[test]
+fn a_rank_that_aborts_ends_the_job_with_its_code() {
+    for mpi in installed() {
+        let output = run(&mpi, "aborted");
+        // Both launchers name the rank, but a launcher that kills the job may lose the line.
+        assert_eq!(output.status.code(), Some(3), "{}\n{}", mpi.name, String::from_utf8_lossy(&output.stderr));
+    }
 }
 
 #[test]
