@@ -21,8 +21,9 @@ const POSTED_LEAST: usize = POSTED / 2;
 /// The most frames that one look takes in, and the most sends that it tests.
 const LOOKS: usize = 16;
 const TESTS: usize = 4;
-/// The most looks in a row that leave out MPI.
+/// The most looks in a row that leave out MPI, also while it sends something.
 const SKIPS: u32 = 64;
+const SKIPS_SENDING: u32 = 8;
 
 /// The rank of these lanes, and their group.
 #[derive(Clone, Copy, Debug)]
@@ -167,12 +168,17 @@ impl Inner {
         }
     }
 
-    /// Returns whether a look at MPI would find nothing: all frames that were sent to this lane have been
-    /// received, and MPI sends none of its own.
+    /// Returns how many looks in a row may leave out MPI: none if a frame is due. A send ends without help, and
+    /// a look keeps the other threads of this process from MPI.
     #[inline]
-    fn is_quiet(&self) -> bool {
+    fn skips(&self) -> u32 {
         let sent = || self.bells.of(self.here()).map(|(_, sent)| self.cpu.load(sent));
-        self.cpu.guard().is_rung && sent() == Some(self.taken.get()) && self.sends.borrow().is_empty()
+        let has_all = self.cpu.guard().is_rung && sent() == Some(self.taken.get());
+        match (has_all, self.sends.borrow().is_empty()) {
+            (false, _) => 0,
+            (true, false) => SKIPS_SENDING,
+            (true, true) => SKIPS,
+        }
     }
 
     pub(crate) fn own_index(&self) -> usize {
@@ -230,16 +236,19 @@ impl Inner {
         some
     }
 
-    /// As [`Inner::progress`], for looks that follow each other: while nothing is under way, most of them look
-    /// at this host's memory only, and leave the lock of MPI to the other threads of this process.
+    /// As [`Inner::progress`], for looks that follow each other. Most of them look at this host's memory only,
+    /// and none waits for MPI's lock: it is for threads that have something to send or to receive.
     #[inline]
     pub(crate) fn glance(&self) {
-        let skipped = self.skipped.get();
-        if !self.cpu.guard().has_slept.take() && skipped < SKIPS && self.is_quiet() {
+        let (has_slept, skipped) = (self.cpu.guard().has_slept.take(), self.skipped.get());
+        if !has_slept && skipped < self.skips() {
             self.skipped.set(skipped + 1);
-        } else {
+        } else if has_slept {
             self.skipped.set(0);
             self.progress();
+        } else if let Some(calls) = self.mpi.idle_calls() {
+            self.skipped.set(0);
+            self.look(&calls);
         }
     }
 

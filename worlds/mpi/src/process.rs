@@ -46,6 +46,8 @@ pub struct Mpi {
     rank: Rank,
     size: u32,
     lock: Mutex<()>,
+    /// Threads that wait for the lock.
+    wanting: AtomicU32,
     /// Groups of lanes made so far: all ranks make them in the same order.
     pub(crate) groups: AtomicU32,
     /// Sends of all lanes that MPI has not ended.
@@ -123,6 +125,7 @@ impl Mpi {
             rank,
             size,
             lock: Mutex::default(),
+            wanting: AtomicU32::new(0),
             groups: AtomicU32::new(0),
             under_way: AtomicU32::new(0),
             over: AtomicBool::new(false),
@@ -172,10 +175,22 @@ impl Mpi {
     /// Waits until no other thread of this process calls MPI, and keeps it so.
     #[inline]
     pub(crate) fn calls(&self) -> Calls<'_> {
-        Calls { functions: &self.found.functions, _alone: self.lock.lock().unwrap_or_else(PoisonError::into_inner) }
+        self.try_calls().unwrap_or_else(|| {
+            self.wanting.fetch_add(1, Relaxed);
+            let _alone = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+            self.wanting.fetch_sub(1, Relaxed);
+            Calls { functions: &self.found.functions, _alone }
+        })
+    }
+
+    /// As [`Mpi::try_calls`], if no other thread waits to call MPI either: for looks that can as well come later.
+    #[inline]
+    pub(crate) fn idle_calls(&self) -> Option<Calls<'_>> {
+        if self.wanting.load(Relaxed) == 0 { self.try_calls() } else { None }
     }
 
     /// As [`Mpi::calls`], if no other thread calls MPI just now.
+    #[inline]
     pub(crate) fn try_calls(&self) -> Option<Calls<'_>> {
         let _alone = match self.lock.try_lock() {
             Ok(guard) => guard,
