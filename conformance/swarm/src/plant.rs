@@ -36,6 +36,8 @@ pub(crate) enum Plant {
     NoResend,
     /// A NIC delivers a frame again that comes twice.
     ReplayDelivered,
+    /// A lane that wakes no owner lets it sleep without a limit.
+    NapsForEver,
     /// A lane of the victim reads a byte that a frame need not have.
     TrustsLengths,
     /// The victim waits without a deadline.

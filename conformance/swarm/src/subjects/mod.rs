@@ -6,6 +6,7 @@ mod coherence;
 mod hostile;
 mod memory;
 mod messenger;
+mod napping;
 mod network;
 mod report;
 mod tamper;
@@ -34,6 +35,8 @@ pub(crate) enum Subject {
     Broadcast,
     /// Messages, null messages, packets and collective operations over the lanes of a cluster.
     Messenger,
+    /// As `Messenger`, over lanes that wake no owner, as MPI's are.
+    Napping,
     /// A rank that sends nonsense.
     Hostile,
     /// The coherence protocol in its model.
@@ -44,13 +47,14 @@ pub(crate) enum Subject {
 
 impl Subject {
     /// All of them.
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Barrier,
         Self::Network,
         Self::Team,
         Self::Task,
         Self::Broadcast,
         Self::Messenger,
+        Self::Napping,
         Self::Hostile,
         Self::Coherence,
         Self::Memory,
@@ -65,6 +69,7 @@ impl Subject {
             Self::Task => "task",
             Self::Broadcast => "broadcast",
             Self::Messenger => "messenger",
+            Self::Napping => "napping",
             Self::Hostile => "hostile",
             Self::Coherence => "coherence",
             Self::Memory => "memory",
@@ -86,6 +91,7 @@ impl Subject {
             Self::Task => task::run,
             Self::Broadcast => broadcast::run,
             Self::Messenger => messenger::run,
+            Self::Napping => messenger::run_napping,
             Self::Hostile => hostile::run,
             Self::Coherence => coherence::run,
             Self::Memory => memory::run,
@@ -98,7 +104,7 @@ impl Subject {
 }
 
 /// The planted mistakes by name, each with its subject.
-pub(crate) const PLANTS: [(&str, Subject, Plant); 26] = [
+pub(crate) const PLANTS: [(&str, Subject, Plant); 28] = [
     ("round-missing", Subject::Barrier, Plant::RoundMissing),
     ("signal-swallowed", Subject::Barrier, Plant::SignalSwallowed),
     ("packets-lost", Subject::Network, Plant::PacketsLost),
@@ -116,6 +122,8 @@ pub(crate) const PLANTS: [(&str, Subject, Plant); 26] = [
     ("credit-twice", Subject::Messenger, Plant::CreditTwice),
     ("no-resend", Subject::Messenger, Plant::NoResend),
     ("replay-delivered", Subject::Messenger, Plant::ReplayDelivered),
+    ("frame-lost", Subject::Napping, Plant::FrameLost),
+    ("naps-for-ever", Subject::Napping, Plant::NapsForEver),
     ("trusts-lengths", Subject::Hostile, Plant::TrustsLengths),
     ("waits-for-ever", Subject::Hostile, Plant::WaitsForEver),
     ("open-before-install", Subject::Coherence, Plant::Model(Fault::OpenBeforeInstall)),

@@ -5,6 +5,7 @@ mod deed;
 mod plan;
 mod program;
 
+use super::napping::NappingLane;
 use super::report::{RunReport, must, verdict};
 use super::tamper::TamperedLane;
 use crate::blame::{blamed, fair};
@@ -13,13 +14,23 @@ use crate::plant::Plant;
 use crate::worlds::{self, us};
 use deed::Deed;
 use foregather_barrier::Algorithm;
-use foregather_machine::{Cause, Member, Rank};
+use foregather_machine::{Cause, Member, Nanos, Rank};
 use foregather_sim::cluster::{Cluster, ClusterSpec, NicMistake};
 use foregather_sim::event::Heap;
 use foregather_wait::Policy;
 use plan::{Ending, Mishap, Plan, mishap, settings};
 
 pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> RunReport {
+    drawn(draw, planted, None)
+}
+
+/// The same over lanes that wake no owner.
+pub(super) fn run_napping(draw: &mut Draw, planted: Option<Plant>) -> RunReport {
+    let nap = us(20) + draw.span(us(500));
+    drawn(draw, planted, Some(if planted == Some(Plant::NapsForEver) { Nanos::MAX } else { nap }))
+}
+
+fn drawn(draw: &mut Draw, planted: Option<Plant>, nap: Option<Nanos>) -> RunReport {
     let size = draw.within(2..=5);
     let mut spec = worlds::cluster(draw, size, 1);
     spec.wait = worlds::policy(draw, &spec.machine);
@@ -54,10 +65,10 @@ pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> RunReport {
     };
     settings.policy = Some(spec.wait);
     let plan = Plan { size, deeds, barrier, settings, mishap, seed: draw.seed() };
-    over(spec, &plan, planted)
+    over(spec, &plan, planted, nap)
 }
 
-fn over(spec: ClusterSpec, plan: &Plan, planted: Option<Plant>) -> RunReport {
+fn over(spec: ClusterSpec, plan: &Plan, planted: Option<Plant>, nap: Option<Nanos>) -> RunReport {
     let drawn = format!("{:?}, barriers {:?}, {:?}; {:?}; {:?}", plan.mishap, plan.barrier, plan.deeds, plan.settings, spec);
     let cluster = match Cluster::<Heap>::new(spec) {
         Ok(cluster) => cluster,
@@ -65,7 +76,7 @@ fn over(spec: ClusterSpec, plan: &Plan, planted: Option<Plant>) -> RunReport {
     };
     let report = cluster.run(|lane| {
         let left = Draw::for_thread(plan.seed, lane.rank()).below(20) as u32;
-        program::run(plan, TamperedLane::new(lane, planted, left))
+        program::run(plan, TamperedLane::new(NappingLane::new(lane, nap), planted, left))
     });
     let mut stuck: Vec<String> = report.deadlocked.iter().map(ToString::to_string).collect();
     // Credits exist so that this does not happen.

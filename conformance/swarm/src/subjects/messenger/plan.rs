@@ -1,16 +1,16 @@
 //! The drawn run: its deeds, its settings and its mishap.
 use super::deed::Deed;
 use crate::draw::Draw;
+use crate::subjects::napping::NappingLane;
 use crate::subjects::tamper::TamperedLane;
 use crate::worlds::us;
 use foregather_barrier::Algorithm;
 use foregather_machine::{Error, Nanos, Rank};
 use foregather_message::{Messenger, Path, Settings};
-use foregather_sim::cluster::{ClusterSpec, Lane};
-use foregather_sim::event::Heap;
+use foregather_sim::cluster::ClusterSpec;
 
 /// A messenger of the swarm.
-pub(super) type Talker<'s> = Messenger<TamperedLane<Lane<'s, Heap>>>;
+pub(super) type Talker<'s> = Messenger<TamperedLane<NappingLane<'s>>>;
 
 /// What goes wrong with a rank, before the deed of that number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,13 +2,12 @@
 use super::deed::{Deed, Shape};
 use super::plan::{Ending, Mishap, Plan, Talker};
 use crate::draw::Draw;
+use crate::subjects::napping::NappingLane;
 use crate::subjects::report::{Bad, must};
 use crate::subjects::tamper::TamperedLane;
 use crate::worlds::us;
 use foregather_machine::{Clock, Endpoint, Error, Member, Nanos, Port, Rank};
 use foregather_message::{Cheaper, Later, Messenger, Mode, Protocol, Receive, Safer, collective, receive, send};
-use foregather_sim::cluster::Lane;
-use foregather_sim::event::Heap;
 use std::cell::Cell;
 
 /// Slots of null messages that no barrier uses.
@@ -21,7 +20,7 @@ fn check(holds: bool, what: impl FnOnce() -> String) -> Done {
     must(holds, what).map_err(Bad::Wrong)
 }
 
-pub(super) async fn run(plan: &Plan, lane: TamperedLane<Lane<'_, Heap>>) -> Ending {
+pub(super) async fn run(plan: &Plan, lane: TamperedLane<NappingLane<'_>>) -> Ending {
     let rank = lane.rank();
     let mut draw = Draw::for_thread(plan.seed, rank);
     let messenger = match Messenger::new(lane, plan.settings) {
