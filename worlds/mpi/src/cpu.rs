@@ -13,6 +13,10 @@ const FIRST: Nanos = Nanos::from_us(20);
 /// The longest nap if every sender rings this lane's bell. MPI may need a look here although no frame was sent:
 /// it moves long messages in calls of both sides.
 const RUNG_NAP: Nanos = Nanos::from_ms(1);
+/// The longest nap while messages are under way, and how many of them follow each other: both sides of a long
+/// message have to call MPI, and no frame of the fabric wakes either.
+const SHORT_NAP: Nanos = Nanos::from_us(40);
+const SHORT_NAPS: u32 = 200;
 
 /// The processor that waits for the events of a lane. It looks at least every 200 us, or every millisecond if
 /// all ranks can wake it.
@@ -28,6 +32,9 @@ pub struct Napping {
     failed: Cell<bool>,
     /// How long the next nap lasts.
     next: Cell<Nanos>,
+    /// Whether messages are under way, and the short naps since the last event.
+    is_under_way: Cell<bool>,
+    short_naps: Cell<u32>,
     /// Whether the owner has slept since its last look at MPI.
     pub(crate) has_slept: Cell<bool>,
 }
@@ -37,7 +44,9 @@ impl Napping {
     /// otherwise a look at MPI is pause enough.
     pub(crate) fn processor(failure_detector: Option<Arc<FailureDetector>>, is_rung: bool) -> MpiProcessor {
         let (fault, failed) = (RefCell::default(), Cell::new(false));
-        let guard = Self { failure_detector, is_rung, fault, failed, next: Cell::new(FIRST), has_slept: Cell::new(false) };
+        let (is_under_way, short_naps, has_slept) = (Cell::new(false), Cell::new(0), Cell::new(false));
+        let next = Cell::new(FIRST);
+        let guard = Self { failure_detector, is_rung, fault, failed, next, is_under_way, short_naps, has_slept };
         let processor = Thread::guarded(Scope::Shared, guard);
         if is_rung { processor } else { processor.without_pauses() }
     }
@@ -46,12 +55,23 @@ impl Napping {
     #[inline]
     pub(crate) fn stir(&self) {
         self.next.set(FIRST);
+        self.short_naps.set(0);
+    }
+
+    /// Notes whether messages are under way.
+    #[inline]
+    pub(crate) fn set_under_way(&self, is_under_way: bool) {
+        self.is_under_way.set(is_under_way);
     }
 
     /// How long to sleep now.
     pub(crate) fn next_nap(&self) -> Nanos {
         let nap = self.next.get();
         self.has_slept.set(true);
+        if self.is_rung && self.is_under_way.get() && self.short_naps.get() < SHORT_NAPS {
+            self.short_naps.set(self.short_naps.get() + 1);
+            return nap.min(SHORT_NAP);
+        }
         self.next.set(Nanos(2 * nap.0).min(if self.is_rung { RUNG_NAP } else { NAP }));
         nap
     }

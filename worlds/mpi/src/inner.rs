@@ -241,7 +241,9 @@ impl Inner {
     #[inline]
     pub(crate) fn glance(&self) {
         let (has_slept, skipped) = (self.cpu.guard().has_slept.take(), self.skipped.get());
-        if !has_slept && skipped < self.skips() {
+        let skips = self.skips();
+        self.cpu.guard().set_under_way(skips < SKIPS);
+        if !has_slept && skipped < skips {
             self.skipped.set(skipped + 1);
         } else if has_slept {
             self.skipped.set(0);

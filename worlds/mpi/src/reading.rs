@@ -121,6 +121,7 @@ impl Inner {
                 pause();
             } else {
                 self.cpu.check(self.bell(), why)?;
+                self.cpu.guard().set_under_way(true);
                 let prepared = self.cpu.prepare_park(self.bell());
                 if !self.progress() {
                     block_on(self.cpu.park(self.bell(), prepared, Nanos::MAX));
