@@ -157,8 +157,8 @@ impl Job {
         Ok(lanes)
     }
 
-    /// Memory by which the ranks of this host wake each other, since MPI wakes none. `None` if one of them cannot
-    /// open it.
+    /// Memory by which the ranks of this host wake each other, because MPI wakes none. `None` if one of them
+    /// cannot open it.
     fn bells(&self, lanes: u32) -> Result<Option<Bells>, Error> {
         let (local, size) = (self.local_ranks(), self.size());
         let maker = local.first().copied().unwrap_or_default();

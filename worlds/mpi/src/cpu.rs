@@ -10,8 +10,8 @@ use std::sync::Arc;
 /// each other would otherwise sleep through each other's spins, which are shorter than a long nap, for ever.
 const FIRST: Nanos = Nanos::from_us(20);
 
-/// The longest nap if every sender rings this lane's bell. MPI may need a look here although no frame was sent:
-/// it moves long messages in calls of both sides.
+/// The longest nap if every sender rings this lane's bell. MPI may need a look here although no frame was
+/// sent.
 const RUNG_NAP: Nanos = Nanos::from_ms(1);
 /// The longest nap while messages are under way, and how many of them follow each other: both sides of a long
 /// message have to call MPI, and no frame of the fabric wakes either.
@@ -90,7 +90,8 @@ impl Napping {
     }
 }
 
-/// No thread of another process is fetched: giving its mask back could undo what its process has set meanwhile.
+/// No thread of another process is fetched: giving its mask back could undo what its process has set
+/// meanwhile.
 impl Guard for Napping {
     /// About as long as it takes to ask a neighbour and get its answer.
     const BRIEF_LOOKS: u32 = 32;

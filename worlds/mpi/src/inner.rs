@@ -156,8 +156,8 @@ impl Inner {
         Address { rank: self.group.rank, lane: self.lane }
     }
 
-    /// Wakes the owner of a lane of this host if it sleeps, once MPI has what it shall look for. `frames` were
-    /// sent to it.
+    /// Wakes the owner of a lane of this host if it sleeps, once MPI has something for it. `frames` were sent
+    /// to it.
     #[inline]
     pub(crate) fn ring(&self, to: usize, frames: u32) {
         if let Some((bell, sent)) = self.bells.of(self.address(to)) {
@@ -168,8 +168,8 @@ impl Inner {
         }
     }
 
-    /// Returns how many looks in a row may leave out MPI: none if a frame is due. A send ends without help, and
-    /// a look keeps the other threads of this process from MPI.
+    /// Returns how many looks in a row may leave out MPI: none if a frame is due. A look keeps the other
+    /// threads of this process from MPI.
     #[inline]
     fn skips(&self) -> u32 {
         let sent = || self.bells.of(self.here()).map(|(_, sent)| self.cpu.load(sent));
@@ -236,8 +236,9 @@ impl Inner {
         some
     }
 
-    /// As [`Inner::progress`], for looks that follow each other. Most of them look at this host's memory only,
-    /// and none waits for MPI's lock: it is for threads that have something to send or to receive.
+    /// As [`Inner::progress`], for looks that follow each other. Most of them look at this host's memory
+    /// only, and none but the first after a nap waits for MPI's lock: other threads may have something to
+    /// send.
     #[inline]
     pub(crate) fn glance(&self) {
         let (has_slept, skipped) = (self.cpu.guard().has_slept.take(), self.skipped.get());

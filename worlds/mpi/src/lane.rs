@@ -27,8 +27,8 @@ pub struct Lane {
 
 impl Lane {
     /// The lanes of this rank between all ranks of `mpi`, which all make them in the same order. With a
-    /// `failure_detector`, their waits fail once it knows that a rank was lost. With `bells`, ranks of one host
-    /// wake each other: either all of them have bells, in the same memory, or none has.
+    /// `failure_detector`, their waits fail once it knows that a rank was lost. With `bells`, ranks of one
+    /// host wake each other: either all of them have bells, in the same memory, or none has.
     ///
     /// # Errors
     /// If there are no lanes, or more than 128, or if the bells are those of another group.

@@ -1,5 +1,5 @@
-//! Which rank was lost, where MPI knows it: Open MPI from version 5 on has User Level Failure Mitigation. MPICH
-//! has the error classes, but its functions stop the process (`ch4`).
+//! Which rank was lost, where MPI knows it: Open MPI from version 5 on has User Level Failure Mitigation.
+//! MPICH has the error classes, but its functions stop the process (`ch4`).
 use crate::abi::OPEN_MPI;
 use crate::functions::MpiHandle;
 use crate::process::Mpi;
@@ -12,8 +12,8 @@ type Translate = unsafe extern "C" fn(MpiHandle, c_int, *const c_int, MpiHandle,
 type Free = unsafe extern "C" fn(*mut MpiHandle) -> c_int;
 
 impl Mpi {
-    /// Returns the first rank that MPI reports as lost; `None` if it reports none or has no such functions. The
-    /// caller keeps other threads from calling MPI.
+    /// Returns the first rank that MPI reports as lost; `None` if it reports none or has no such functions.
+    /// The caller keeps other threads from calling MPI.
     #[cold]
     pub(crate) fn lost_rank(&self) -> Option<Rank> {
         if *self.found.abi != OPEN_MPI {

@@ -183,7 +183,7 @@ impl Mpi {
         })
     }
 
-    /// As [`Mpi::try_calls`], if no other thread waits to call MPI either: for looks that can as well come later.
+    /// As [`Mpi::try_calls`], if no other thread waits to call MPI either: for looks that can come later.
     #[inline]
     pub(crate) fn idle_calls(&self) -> Option<Calls<'_>> {
         if self.wanting.load(Relaxed) == 0 { self.try_calls() } else { None }
@@ -200,8 +200,8 @@ impl Mpi {
         Some(Calls { functions: &self.found.functions, _alone })
     }
 
-    /// Turns an error number into an error that quotes MPI, or names a lost rank if MPI does. The caller keeps
-    /// other threads from calling MPI.
+    /// Turns an error number into an error that quotes MPI, or names a lost rank if MPI does. The caller
+    /// keeps other threads from calling MPI.
     #[inline]
     pub(crate) fn done(&self, what: &str, peer: Option<Rank>, code: c_int) -> Result<(), Error> {
         if code == 0 { Ok(()) } else { Err(self.failed(what, peer, code)) }
