@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod build;
+mod ci;
 mod claims;
 mod dist;
 mod drop_in;
@@ -25,12 +26,14 @@ mod violation;
 mod wheel;
 
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 const HELP: &str = "\
 The chores of this repository.
 
-  cargo xtask tidy        style of the house: lengths, arrows, unsafe, names of types, races
+  cargo xtask tidy        style of the house: lengths, arrows, unsafe, names of types, races; of some folders if they are named
+  cargo xtask ci          the steps of CI, or the checks of one room; `cargo xtask ci help` says how
   cargo xtask claims      papers/*.toml are well formed and every claim has an experiment; prints the coverage
   cargo xtask peers       other people's work beside ours, in the same run; `cargo xtask peers help` says how
   cargo xtask examples    the programs of foregather/examples/, each with exactly the features that it names
@@ -68,9 +71,10 @@ impl<E: Into<anyhow::Error>> From<E> for ChoreError {
 type Chore = fn(&[&str]) -> Result<bool, ChoreError>;
 
 /// All chores: name, help, and the function that does it. A chore without help here is a program of its own.
-const CHORES: [(&str, &str, Chore); 14] = [
-    ("tidy", HELP, |_| report(tidy::run)),
-    ("claims", HELP, |_| report(claims::run)),
+const CHORES: [(&str, &str, Chore); 15] = [
+    ("tidy", HELP, |rooms| report(tidy::run, rooms)),
+    ("ci", ci::HELP, ci::run),
+    ("claims", HELP, |_| report(claims::run, &[])),
     ("peers", "", |rest| run_apart(&["-p", "foregather-peers", "--bin", "foregather-contests"], rest)),
     ("examples", examples::HELP, examples::run),
     ("drop-in", drop_in::HELP, drop_in::run),
@@ -112,8 +116,13 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-fn report(check: fn(&tree::Tree) -> (Vec<violation::Violation>, String)) -> Result<bool, ChoreError> {
-    let (violations, summary) = check(&tree::Tree::of_workspace()?);
+/// Prints the violations of the whole tree, or of those folders, and a line about the whole.
+fn report(check: fn(&tree::Tree) -> (Vec<violation::Violation>, String), folders: &[&str]) -> Result<bool, ChoreError> {
+    let (mut violations, mut summary) = check(&tree::Tree::of_workspace()?);
+    if !folders.is_empty() {
+        violations.retain(|violation| folders.iter().any(|folder| Path::new(&violation.path).starts_with(folder)));
+        summary = format!("{}: {} violations", folders.join(", "), violations.len());
+    }
     let lines: String = violations.iter().map(|violation| format!("{violation}\n")).collect();
     // A reader that has seen enough, like `head`, closes the pipe: that is no error of ours.
     std::io::stdout().write_all(format!("{lines}{summary}\n").as_bytes()).ok();

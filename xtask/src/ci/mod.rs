@@ -1,0 +1,158 @@
+//! `cargo xtask ci`: the steps of `.ci/steps.toml`, or the checks of one room.
+mod run;
+mod table;
+
+use crate::ChoreError;
+use crate::build::root;
+use anyhow::Context;
+use run::{CiLimits, Ended, Outcome, StepHost};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use std::{env, fs, num, thread};
+use table::{CiStep, StepTable};
+
+pub(crate) const HELP: &str = "\
+cargo xtask ci NAME ...          runs these steps, and those that must pass before them; `all` runs every step
+cargo xtask ci core/wait ...     runs the checks of one room: format, clippy, tests, loom if it has any, tidy
+cargo xtask ci --list            lists the steps: time limit, resource, what must pass before, what they need
+
+The table is `.ci/steps.toml`. At most one step runs per processor. Steps that build in target/ take turns, and a step that wants the machine
+runs alone. The output of a step is printed when the step ends, that of a failed one after all others; it is kept in target/ci/NAME.log.
+A step is not run where something that it needs is missing. With FOREGATHER_REQUIRE_PARTS=1 that is a failure, unless the step is optional.
+
+Exit codes: 0 all steps passed, 1 a step failed, 2 wrong usage.";
+
+pub(crate) fn run(words: &[&str]) -> Result<bool, ChoreError> {
+    let root = root()?;
+    let table = StepTable::parse(&fs::read_to_string(root.join(".ci/steps.toml")).context("cannot read .ci/steps.toml")?)?;
+    let is_room = |word: &&str| root.join(word).join("Cargo.toml").is_file();
+    let steps = match words {
+        [] => return Err(ChoreError::Usage("expected names of steps, rooms, `all` or `--list`".to_owned())),
+        ["--list"] => {
+            print!("{}", table.listing());
+            return Ok(true);
+        }
+        ["--room", rooms @ ..] => of_rooms(&table, root, rooms)?,
+        rooms if rooms.iter().all(is_room) => of_rooms(&table, root, rooms)?,
+        names => table.select(names).map_err(ChoreError::Usage)?,
+    };
+    let logs = root.join("target/ci");
+    fs::create_dir_all(&logs)?;
+    // `cargo run` would wait for a step that builds.
+    let own = logs.join("xtask");
+    fs::remove_file(&own).ok();
+    fs::copy(env::current_exe()?, &own)?;
+    let site = Here { root, logs, own, table };
+    let limits = CiLimits {
+        at_once: thread::available_parallelism().map_or(1, num::NonZero::get),
+        within: Duration::from_secs(site.table.within),
+        requires_parts: env::var("FOREGATHER_REQUIRE_PARTS").is_ok_and(|value| value == "1"),
+    };
+    let ended = run::all(&steps, limits, &site);
+    for Ended { step, .. } in ended.iter().filter(|ended| matches!(ended.outcome, Outcome::Failed(_))) {
+        site.print_output(step);
+    }
+    print!("\n{}", run::summary(&ended));
+    Ok(!ended.iter().any(|ended| ended.outcome.is_failure()))
+}
+
+fn of_rooms(table: &StepTable, root: &Path, rooms: &[&str]) -> anyhow::Result<Vec<CiStep>> {
+    let steps = rooms.iter().map(|room| table.of_room(root, room.trim_end_matches('/'))).collect::<Result<Vec<_>, _>>()?;
+    Ok(steps.concat())
+}
+
+/// This machine.
+struct Here {
+    root: &'static Path,
+    logs: PathBuf,
+    /// A copy of this program, which no step replaces.
+    own: PathBuf,
+    table: StepTable,
+}
+
+impl Here {
+    fn log(&self, step: &CiStep) -> PathBuf {
+        self.logs.join(format!("{}.log", step.name.replace(['/', ' '], "-")))
+    }
+
+    fn print_output(&self, step: &CiStep) {
+        let output = fs::read(self.log(step)).unwrap_or_default();
+        println!("\n== {}: {}\n{}", step.name, step.about, String::from_utf8_lossy(&output));
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(self.root).stdin(Stdio::null()).env("XTASK", &self.own);
+        // `cargo run` sets these for this program; a step's own cargo and Python must not see them.
+        let is_cargos = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+        if env::var_os("CARGO_PKG_NAME").is_some() {
+            for (name, _) in env::vars().filter(|(name, _)| is_cargos(name) || SET_BY_CARGO.contains(&name.as_str())) {
+                command.env_remove(name);
+            }
+            let paths = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+            let own: Vec<_> = env::split_paths(&paths).filter(|path| !is_of_cargo(self.root, path)).collect();
+            match env::join_paths(&own) {
+                Ok(paths) if !paths.is_empty() => command.env("LD_LIBRARY_PATH", paths),
+                _ => command.env_remove("LD_LIBRARY_PATH"),
+            };
+        }
+        command
+    }
+}
+
+/// Set by cargo for programs that it runs, and by `.cargo/config.toml`.
+const SET_BY_CARGO: [&str; 4] = ["CARGO", "RUST_RECURSION_COUNT", "PYO3_NO_PYTHON", "PROPTEST_RNG_SEED"];
+
+/// Returns whether cargo or rustup adds this folder to the library path of programs that it runs.
+fn is_of_cargo(root: &Path, path: &Path) -> bool {
+    path.starts_with(root.join("target/debug")) || path.components().any(|part| part.as_os_str() == "toolchains")
+}
+
+impl StepHost for Here {
+    fn missing(&self, step: &CiStep) -> Option<String> {
+        let is_met = |need: &String| {
+            let mut test = self.command("bash");
+            test.args(["-c", &self.table.test_of(need)]).stdout(Stdio::null()).stderr(Stdio::null());
+            test.status().is_ok_and(|status| status.success())
+        };
+        let missing: Vec<String> =
+            step.needs.iter().filter(|need| !is_met(need)).map(|need| self.table.remedy(need, step)).collect();
+        (!missing.is_empty()).then(|| missing.join(", "))
+    }
+
+    /// Runs a command with its output in a file. `timeout` ends it together with its process group.
+    fn execute(&self, step: &CiStep) -> Result<(), String> {
+        let log = fs::File::create(self.log(step)).map_err(|error| format!("cannot write its log: {error}"))?;
+        let errors = log.try_clone().map_err(|error| format!("cannot write its log: {error}"))?;
+        let mut command = self.command("timeout");
+        command.args(["-k", "5", &step.seconds.to_string(), "bash", "-euo", "pipefail", "-c", &step.run]);
+        let status = command.stdout(log).stderr(errors).status().map_err(|error| format!("cannot start `timeout`: {error}"))?;
+        match status.code() {
+            Some(0) => Ok(()),
+            Some(124 | 137) => Err(format!("not finished within {} s", step.seconds)),
+            _ => Err(status.to_string()),
+        }
+    }
+
+    fn report(&self, step: &CiStep, ended: Option<&Outcome>) {
+        match ended {
+            None => println!("-- {} begins; its output: {}", step.name, self.log(step).display()),
+            Some(Outcome::Passed) => self.print_output(step),
+            Some(Outcome::Failed(why)) => println!("-- {} failed: {why}", step.name),
+            Some(Outcome::NotRun(why, _)) => println!("-- {} is not run here: {why}", step.name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_that_cargo_adds_are_told_from_the_users() {
+        let is_of_cargo = |path: &str| is_of_cargo(Path::new("/f"), Path::new(path));
+        assert!(is_of_cargo("/f/target/debug/deps") && is_of_cargo("/root/.rustup/toolchains/stable/lib"));
+        assert!(!is_of_cargo("/f/target/intel-openmp/alone") && !is_of_cargo("/opt/lib"));
+    }
+}

@@ -1,0 +1,231 @@
+//! Runs steps: each after those that it names, side by side where nothing can be disturbed.
+use super::table::{CiResource, CiStep};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+#[derive(Clone, Copy)]
+pub(super) struct CiLimits {
+    /// How many steps run at once.
+    pub(super) at_once: usize,
+    /// The time after which no further step begins.
+    pub(super) within: Duration,
+    /// Whether a missing part is a failure.
+    pub(super) requires_parts: bool,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Outcome {
+    Passed,
+    Failed(String),
+    /// Why it was not run, and whether that is a failure.
+    NotRun(String, bool),
+}
+
+impl Outcome {
+    pub(super) fn is_failure(&self) -> bool {
+        matches!(self, Self::Failed(_) | Self::NotRun(_, true))
+    }
+}
+
+/// A step that has ended.
+pub(super) struct Ended<'a> {
+    pub(super) step: &'a CiStep,
+    pub(super) outcome: Outcome,
+    pub(super) seconds: f64,
+}
+
+/// Where the scheduler's work is done: the commands of steps in CI, fakes in tests.
+pub(super) trait StepHost: Sync {
+    /// Returns what a step needs and does not find, with the remedy.
+    fn missing(&self, step: &CiStep) -> Option<String>;
+    /// Runs a step. Fails with the reason.
+    fn execute(&self, step: &CiStep) -> Result<(), String>;
+    /// A step begins, or has ended.
+    fn report(&self, step: &CiStep, ended: Option<&Outcome>);
+}
+
+/// Runs steps, which are sorted so that each stands below those that must pass before it.
+pub(super) fn all<'a>(steps: &'a [CiStep], limits: CiLimits, site: &dyn StepHost) -> Vec<Ended<'a>> {
+    let (begun, (sender, ends)) = (Instant::now(), mpsc::channel());
+    let (mut pending, mut running, mut ended): (Vec<&CiStep>, Vec<&CiStep>, Vec<Ended<'_>>) =
+        (steps.iter().collect(), vec![], vec![]);
+    thread::scope(|scope| {
+        while !pending.is_empty() || !running.is_empty() {
+            // One at a time: what has become of it decides about those below it.
+            if let Some((at, outcome)) = pending.iter().enumerate().find_map(|(at, step)| {
+                Some((at, decided(step, &ended).or_else(|| begun.elapsed().gt(&limits.within).then(late))?))
+            }) {
+                let step = pending.remove(at);
+                site.report(step, Some(&outcome));
+                ended.push(Ended { step, outcome, seconds: 0.0 });
+                continue;
+            }
+            if let Some(at) = next(&pending, &running, limits.at_once) {
+                let step = pending.remove(at);
+                if let Some(missing) = site.missing(step) {
+                    let outcome = Outcome::NotRun(missing, limits.requires_parts && !step.optional);
+                    site.report(step, Some(&outcome));
+                    ended.push(Ended { step, outcome, seconds: 0.0 });
+                    continue;
+                }
+                running.push(step);
+                site.report(step, None);
+                let sender = sender.clone();
+                scope.spawn(move || {
+                    let since = Instant::now();
+                    let outcome = site.execute(step).map_or_else(Outcome::Failed, |()| Outcome::Passed);
+                    // The receiver lives as long as this scope.
+                    let _ = sender.send(Ended { step, outcome, seconds: since.elapsed().as_secs_f64() });
+                });
+                continue;
+            }
+            let Ok(end) = ends.recv() else { break };
+            running.retain(|step| step.name != end.step.name);
+            site.report(end.step, Some(&end.outcome));
+            ended.push(end);
+        }
+    });
+    ended
+}
+
+fn late() -> Outcome {
+    Outcome::NotRun("no time is left".to_owned(), true)
+}
+
+/// Returns what becomes of a step because one before it did not pass.
+fn decided(step: &CiStep, ended: &[Ended<'_>]) -> Option<Outcome> {
+    let before = ended.iter().find(|before| step.after.contains(&before.step.name) && before.outcome != Outcome::Passed)?;
+    let is_failure = before.outcome.is_failure() && !step.optional;
+    Some(Outcome::NotRun(format!("`{}` did not pass", before.step.name), is_failure))
+}
+
+/// Returns which pending step begins now. One that wants the machine waits until the others have ended, and
+/// nothing below it overtakes it.
+fn next(pending: &[&CiStep], running: &[&CiStep], at_once: usize) -> Option<usize> {
+    if running.len() >= at_once || running.iter().any(|step| step.wants == CiResource::Alone) {
+        return None;
+    }
+    let is_open = |name: &String| pending.iter().chain(running).any(|step| step.name == *name);
+    for (at, step) in pending.iter().enumerate().filter(|(_, step)| !step.after.iter().any(is_open)) {
+        match step.wants {
+            CiResource::Alone => return running.is_empty().then_some(at),
+            CiResource::Cargo if running.iter().any(|step| step.wants == CiResource::Cargo) => {}
+            CiResource::Cargo | CiResource::Processor => return Some(at),
+        }
+    }
+    None
+}
+
+/// Returns the table of seconds and results.
+pub(super) fn summary(ended: &[Ended<'_>]) -> String {
+    let lines = ended.iter().map(|Ended { step, outcome, seconds }| {
+        let result = match outcome {
+            Outcome::Passed => "passed".to_owned(),
+            Outcome::Failed(why) => format!("FAILED: {why}"),
+            Outcome::NotRun(why, false) => format!("not run here: {why}"),
+            Outcome::NotRun(why, true) => format!("FAILED, not run: {why}"),
+        };
+        format!("{seconds:>6.0} s  {:<18} {result}\n", step.name)
+    });
+    lines.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::fake;
+    use super::CiResource::{Alone, Cargo, Processor};
+    use super::*;
+    use std::sync::Mutex;
+
+    /// Notes what begins (`+`) and ends (`-`). Steps last 20 ms.
+    #[derive(Default)]
+    struct Noted(Mutex<Vec<String>>);
+
+    impl StepHost for Noted {
+        fn missing(&self, step: &CiStep) -> Option<String> {
+            step.name.starts_with("node").then(|| "Node is missing".to_owned())
+        }
+
+        fn execute(&self, step: &CiStep) -> Result<(), String> {
+            thread::sleep(Duration::from_millis(20));
+            if step.name.starts_with("bad") { Err("exit status: 1".to_owned()) } else { Ok(()) }
+        }
+
+        fn report(&self, step: &CiStep, ended: Option<&Outcome>) {
+            self.0.lock().unwrap().push(format!("{}{}", if ended.is_some() { '-' } else { '+' }, step.name));
+        }
+    }
+
+    fn with(steps: &[CiStep], change: impl Fn(&mut CiLimits)) -> (String, String) {
+        let mut limits = CiLimits { at_once: 2, within: Duration::from_secs(60), requires_parts: false };
+        change(&mut limits);
+        let site = Noted::default();
+        let ended = all(steps, limits, &site);
+        assert_eq!(ended.len(), steps.len());
+        (site.0.into_inner().unwrap().join(" "), summary(&ended))
+    }
+
+    #[test]
+    fn a_step_begins_after_those_that_it_names() {
+        let steps = [fake("a", Processor, &[]), fake("b", Processor, &["a"]), fake("c", Processor, &["b"])];
+        assert_eq!(with(&steps, |_| ()).0, "+a -a +b -b +c -c");
+    }
+
+    #[test]
+    fn at_most_one_step_runs_per_processor() {
+        let steps = ["a", "b", "c"].map(|name| fake(name, Processor, &[]));
+        let (events, _) = with(&steps, |_| ());
+        assert!(events.starts_with("+a +b -") && events.contains("+c"), "{events}");
+        assert_eq!(with(&steps, |limits| limits.at_once = 1).0, "+a -a +b -b +c -c");
+    }
+
+    #[test]
+    fn steps_that_build_take_turns_and_others_run_beside_them() {
+        let steps = [fake("a", Cargo, &[]), fake("b", Cargo, &[]), fake("words", Processor, &[])];
+        let (events, _) = with(&steps, |_| ());
+        assert!(events.starts_with("+a +words"), "{events}");
+        assert!(events.find("-a") < events.find("+b"), "{events}");
+    }
+
+    #[test]
+    fn a_step_that_is_marked_runs_alone_and_is_not_overtaken() {
+        let steps = [fake("a", Processor, &[]), fake("timed", Alone, &[]), fake("c", Processor, &[])];
+        assert_eq!(with(&steps, |_| ()).0, "+a -a +timed -timed +c -c");
+        // What is below a step that cannot begin yet may begin.
+        let steps = [fake("a", Processor, &[]), fake("timed", Alone, &["a"]), fake("c", Processor, &[])];
+        let (events, _) = with(&steps, |_| ());
+        assert!(events.starts_with("+a +c") && events.ends_with("+timed -timed"), "{events}");
+    }
+
+    #[test]
+    fn a_missing_part_fails_only_where_parts_are_required() {
+        let mut steps = [fake("node", Processor, &[]), fake("page", Processor, &["node"]), fake("c", Processor, &[])];
+        let (events, table) = with(&steps, |_| ());
+        assert!(events.contains("+c -c") && !events.contains("+node"), "{events}");
+        assert!(
+            table.contains("not run here: Node is missing") && table.contains("not run here: `node` did not pass"),
+            "{table}"
+        );
+        assert!(!table.contains("FAILED"), "{table}");
+        let (_, table) = with(&steps, |limits| limits.requires_parts = true);
+        assert_eq!(table.matches("FAILED, not run").count(), 2, "{table}");
+        steps[0].optional = true;
+        assert!(!with(&steps, |limits| limits.requires_parts = true).1.contains("FAILED"));
+    }
+
+    #[test]
+    fn a_failed_step_ends_those_after_it_and_no_other() {
+        let steps = [fake("bad", Processor, &[]), fake("after", Processor, &["bad"]), fake("c", Processor, &[])];
+        let (events, table) = with(&steps, |_| ());
+        assert!(!events.contains("+after") && events.contains("+c"), "{events}");
+        assert!(table.contains("FAILED: exit status: 1") && table.contains("FAILED, not run: `bad` did not pass"), "{table}");
+    }
+
+    #[test]
+    fn no_step_begins_when_the_time_is_over() {
+        let (events, table) = with(&[fake("a", Processor, &[])], |limits| limits.within = Duration::ZERO);
+        assert_eq!(events, "-a");
+        assert!(table.contains("FAILED, not run: no time is left"), "{table}");
+    }
+}
