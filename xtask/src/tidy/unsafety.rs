@@ -1,9 +1,14 @@
-//! Unsafe code stays where hardware begins. That each block says why it is sound is clippy's affair.
+//! Unsafe code stays where hardware begins, and SECURITY.md counts it. That each block says why it is sound
+//! is clippy's affair.
 use crate::source::{Source, each_level};
 use crate::tree::Tree;
 use crate::violation::Violation;
-use proc_macro2::TokenTree;
+use proc_macro2::{Delimiter, TokenTree};
+use std::collections::BTreeMap;
 use syn::Meta;
+
+/// Where the table of crates with unsafe blocks stands.
+const STATEMENT: &str = "SECURITY.md";
 
 /// Where `unsafe` may stand: the worlds, peers' libraries, and few named places.
 const AREAS: [&str; 6] =
@@ -18,7 +23,39 @@ pub(super) fn check(tree: &Tree, sources: &[Source<'_>]) -> Vec<Violation> {
             violations.extend(uses.map(|token| Violation::new(source.path, token.span().start().line, "unsafe", what)));
         });
     }
+    violations.extend(check_statement(tree, sources));
     violations
+}
+
+/// The rows of the table, ``| `worlds/host` | 12 | ...``, say how many blocks each crate has outside its tests.
+fn check_statement(tree: &Tree, sources: &[Source<'_>]) -> Vec<Violation> {
+    let Some(text) = tree.text(STATEMENT) else { return Vec::new() };
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for source in sources.iter().filter(|source| !source.test) {
+        let mut ancestors = source.path.rmatch_indices('/').map(|(at, _)| &source.path[..at]);
+        let Some(home) = ancestors.find(|home| tree.holds(&format!("{home}/Cargo.toml"))) else { continue };
+        each_level(source.tokens.clone(), &mut |level| {
+            *counts.entry(home).or_default() += level.windows(2).filter(|pair| is_block(pair)).count();
+        });
+    }
+    counts.retain(|_, count| *count > 0);
+    let mut violations = Vec::new();
+    for (line, row) in text.lines().enumerate() {
+        let mut cells =
+            row.strip_prefix("| `").into_iter().flat_map(|row| row.split('|')).map(|cell| cell.trim().trim_matches('`'));
+        let (Some(home), Some(count)) = (cells.next(), cells.next()) else { continue };
+        let counted = counts.remove(home).unwrap_or(0);
+        if count != counted.to_string() {
+            violations.push(Violation::new(STATEMENT, line + 1, "unsafe-count", format!("{home} has {counted} unsafe blocks")));
+        }
+    }
+    let missing = counts.iter().map(|(home, count)| format!("{home} has {count} unsafe blocks and no row"));
+    violations.extend(missing.map(|what| Violation::new(STATEMENT, 1, "unsafe-count", what)));
+    violations
+}
+
+fn is_block(pair: &[TokenTree]) -> bool {
+    matches!(pair, [TokenTree::Ident(word), TokenTree::Group(body)] if word == "unsafe" && body.delimiter() == Delimiter::Brace)
 }
 
 /// A crate without unsafe places forbids it; one with few denies it, so that each place says `allow`.
@@ -61,6 +98,22 @@ mod tests {
         }
         assert_eq!(verdict("core/wait/src/a.rs", "unsafe fn f() {}"), [(1, "unsafe")]);
         assert_eq!(verdict("core/wait/src/a.rs", "#[unsafe(no_mangle)]\nfn f() {}"), [(1, "unsafe")]);
+    }
+
+    #[test]
+    fn the_statement_counts_the_blocks_of_each_crate() {
+        let code = "// SAFETY: it is.\nunsafe fn f() {}\nfn g() { unsafe { f() }; m! { unsafe { f() } } }";
+        let verdict = |table: &str| {
+            let files =
+                [("worlds/a/Cargo.toml", ""), ("worlds/a/src/b.rs", code), ("worlds/a/tests/t.rs", code), (STATEMENT, table)];
+            let tree = Tree::of(files);
+            let (sources, _) = Source::all(&tree);
+            check_statement(&tree, &sources).into_iter().map(|violation| violation.what).collect::<Vec<_>>()
+        };
+        assert!(verdict("| crate | blocks |\n|---|---|\n| `worlds/a` | 2 | loom |\n").is_empty());
+        assert_eq!(verdict("| `worlds/a` | 3 | loom |\n"), ["worlds/a has 2 unsafe blocks"]);
+        assert_eq!(verdict("no table\n"), ["worlds/a has 2 unsafe blocks and no row"]);
+        assert_eq!(verdict("| `worlds/a` | 2 |\n| `core/a` | 1 |\n"), ["core/a has 0 unsafe blocks"]);
     }
 
     #[test]
