@@ -1,4 +1,4 @@
-// Programs that are hard to watch, for `.ci/advise-trouble`, and regions of a known length, for `.ci/advise-cost`.
+// Programs that are hard to watch, for `.ci/advise-trouble`, and regions of a known length, for `cost`.
 // usage: trouble KIND [A [B]]; what the numbers mean stands at each kind.
 #define _GNU_SOURCE
 #include <errno.h>
