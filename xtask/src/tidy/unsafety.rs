@@ -33,7 +33,7 @@ fn check_statement(tree: &Tree, sources: &[Source<'_>]) -> Vec<Violation> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for source in sources.iter().filter(|source| !source.test) {
         let mut ancestors = source.path.rmatch_indices('/').map(|(at, _)| &source.path[..at]);
-        let Some(home) = ancestors.find(|home| tree.holds(&format!("{home}/Cargo.toml"))) else { continue };
+        let Some(home) = ancestors.find(|home| tree.text(&format!("{home}/Cargo.toml")).is_some()) else { continue };
         each_level(source.tokens.clone(), &mut |level| {
             *counts.entry(home).or_default() += level.windows(2).filter(|pair| is_block(pair)).count();
         });
