@@ -43,7 +43,8 @@ pub(crate) fn run(words: &[&str]) -> Result<bool, ChoreError> {
     let own = logs.join("xtask");
     fs::remove_file(&own).ok();
     fs::copy(env::current_exe()?, &own)?;
-    let site = Here { root, logs, own, table };
+    let tried = Command::new("setpriv").args(ENDS_WITH_US).arg("true").stderr(Stdio::null()).status();
+    let site = Here { root, logs, own, ends_with_us: tried.is_ok_and(|status| status.success()), table };
     let limits = CiLimits {
         at_once: thread::available_parallelism().map_or(1, num::NonZero::get),
         within: Duration::from_secs(site.table.within),
@@ -68,8 +69,13 @@ struct Here {
     logs: PathBuf,
     /// A copy of this program, which no step replaces.
     own: PathBuf,
+    /// Whether steps can be ended with this program: an interrupt at the terminal does not reach them.
+    ends_with_us: bool,
     table: StepTable,
 }
+
+/// Arguments of `setpriv`.
+const ENDS_WITH_US: [&str; 2] = ["--pdeathsig", "TERM"];
 
 impl Here {
     fn log(&self, step: &CiStep) -> PathBuf {
@@ -125,8 +131,11 @@ impl StepHost for Here {
     fn execute(&self, step: &CiStep) -> Result<(), String> {
         let log = fs::File::create(self.log(step)).map_err(|error| format!("cannot write its log: {error}"))?;
         let errors = log.try_clone().map_err(|error| format!("cannot write its log: {error}"))?;
-        let mut command = self.command("timeout");
-        command.args(["-k", "5", &step.seconds.to_string(), "bash", "-euo", "pipefail", "-c", &step.run]);
+        let mut command = self.command(if self.ends_with_us { "setpriv" } else { "env" });
+        if self.ends_with_us {
+            command.args(ENDS_WITH_US);
+        }
+        command.args(["timeout", "-k", "5", &step.seconds.to_string(), "bash", "-euo", "pipefail", "-c", &step.run]);
         let status = command.stdout(log).stderr(errors).status().map_err(|error| format!("cannot start `timeout`: {error}"))?;
         match status.code() {
             Some(0) => Ok(()),
