@@ -40,7 +40,7 @@ pub(super) struct CiStep {
     /// The steps that must pass before this one.
     #[serde(default)]
     pub(super) after: Vec<String>,
-    /// Names of `[need.NAME]`, or programs.
+    /// Names of `[need.NAME]`, programs, or paths; `A or B` if one of them is enough.
     #[serde(default)]
     pub(super) needs: Vec<String>,
     /// Debian's packages, which `.ci/run` installs.
@@ -113,15 +113,21 @@ impl StepTable {
 
     /// Returns a command that succeeds if a need is met.
     pub(super) fn test_of(&self, need: &str) -> String {
-        self.need.get(need).map_or_else(|| format!("command -v {need}"), |need| need.test.clone())
+        let tests = need.split(" or ").map(|name| match self.need.get(name) {
+            Some(need) => format!("{{ {}; }}", need.test),
+            None if name.contains('/') => format!("test -e {name}"),
+            None => format!("command -v {name}"),
+        });
+        tests.collect::<Vec<_>>().join(" || ")
     }
 
     /// Returns the name of a need with what to do about it.
-    pub(super) fn remedy(&self, name: &str, step: &CiStep) -> String {
-        match self.need.get(name) {
-            Some(need) => format!("{name} is missing; {}", need.remedy),
-            None if step.packages.is_empty() => format!("{name} is missing; install it"),
-            None => format!("{name} is missing; apt-get install {}", step.packages),
+    pub(super) fn remedy(&self, need: &str, step: &CiStep) -> String {
+        let last = need.rsplit(" or ").next().unwrap_or(need);
+        match self.need.get(last) {
+            Some(known) => format!("{need} is missing; {}", known.remedy),
+            None if step.packages.is_empty() => format!("{need} is missing; install {last}"),
+            None => format!("{need} is missing; apt-get install {}", step.packages),
         }
     }
 
@@ -182,7 +188,9 @@ mod tests {
     fn a_need_names_its_remedy() {
         let table = StepTable::parse(TEXT).unwrap();
         let smoke = &table.select(&["smoke"]).unwrap()[1];
-        assert_eq!(table.test_of("root"), "false");
+        assert_eq!(table.test_of("root"), "{ false; }");
+        assert_eq!(table.test_of("target/words or root"), "test -e target/words || { false; }");
+        assert_eq!(table.remedy("target/words or root", smoke), "target/words or root is missing; become root");
         assert_eq!(table.test_of("gcc"), "command -v gcc");
         assert_eq!(table.remedy("root", smoke), "root is missing; become root");
         assert_eq!(table.remedy("gcc", smoke), "gcc is missing; apt-get install gcc");
