@@ -2,8 +2,8 @@
 use foregather_machine::Nanos;
 use foregather_sim::event::{Calendar, Heap};
 use foregather_sim::smp::{
-    Distribution, Eevdf, Group, Job, MachineSpec, Outcome, Placement, Prices, Record, Scheduler, Span, State, Stop, Study, Ties,
-    run, run_on,
+    Distribution, Eevdf, Group, Job, MachineSpec, Outcome, Placement, Preemption, Prices, Record, Scheduler, Span, State, Stop,
+    Study, Ties, run, run_on,
 };
 use foregather_wait::Policy;
 use proptest::prelude::*;
@@ -426,6 +426,8 @@ fn rules() -> impl Strategy<Value = Eevdf> {
     (200..5_000_u64, 500..5_000_u64, any::<bool>(), any::<bool>(), placement, 0..20_u64).prop_map(
         |(slice_us, tick_us, run_to_parity, wakeup_preemption, placement, balance_ms)| Eevdf {
             lazy_preemption: balance_ms % 2 == 1,
+            preemption: Preemption::Full,
+            slice_extension: Nanos::ZERO,
             slice: US * slice_us,
             tick: US * tick_us,
             run_to_parity,

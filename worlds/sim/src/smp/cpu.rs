@@ -45,6 +45,12 @@ impl<'s, Q: Queue> SmpCpu<'s, Q> {
         self.leaf(Want::Park, None, self.engine.now() + span, nothing).await;
     }
 
+    /// Stores `value` and wakes no more than one of the threads that sleep on the word, as by `FUTEX_WAKE`.
+    pub(super) fn publish_to_one(&self, word: &SimWord, value: u32) {
+        word.value.set(value & VALUE_MASK);
+        self.kernel.borrow_mut().changed_for(word, 1);
+    }
+
     fn change(&self, word: &SimWord, value: u32) -> u32 {
         let before = word.value.replace(value & VALUE_MASK);
         self.changed(word);
@@ -145,7 +151,7 @@ impl<Q: Queue, T, P: FnMut() -> Option<T>> Leaf<'_, '_, Q, P> {
             kernel.bound(self.cpu.engine, self.cpu.thread, self.span);
         }
         if let Some(word) = self.on {
-            watch(&mut kernel.machine, word, self.cpu.thread);
+            kernel.machine.watch(word, self.cpu.thread);
         }
         Poll::Pending
     }
@@ -154,7 +160,7 @@ impl<Q: Queue, T, P: FnMut() -> Option<T>> Leaf<'_, '_, Q, P> {
         if let Some(word) = self.on {
             // The thread's own look may change the word, which is no news for it: else it would be polled
             // once more, in whatever it does next.
-            unwatch(&mut self.cpu.kernel.borrow_mut().machine, word, self.cpu.thread);
+            self.cpu.kernel.borrow_mut().machine.unwatch(word, self.cpu.thread);
         }
         let found = (self.look)();
         let mut kernel = self.cpu.kernel.borrow_mut();
@@ -162,7 +168,7 @@ impl<Q: Queue, T, P: FnMut() -> Option<T>> Leaf<'_, '_, Q, P> {
         if self.want == Want::Spin && found.is_none() && left > Nanos::ZERO {
             // The word changed, but not to what this thread waits for.
             if let Some(word) = self.on {
-                watch(&mut kernel.machine, word, self.cpu.thread);
+                kernel.machine.watch(word, self.cpu.thread);
             }
             return Poll::Pending;
         }
@@ -176,7 +182,7 @@ impl<Q: Queue, P> Leaf<'_, '_, Q, P> {
     /// The thread no longer watches, and bounds of this wait are stale.
     fn end(&self, machine: &mut Machine) {
         if let Some(word) = self.on {
-            unwatch(machine, word, self.cpu.thread);
+            machine.unwatch(word, self.cpu.thread);
         }
         let thread = &mut machine.threads[self.cpu.thread as usize];
         thread.wait = thread.wait.wrapping_add(1);
@@ -188,35 +194,6 @@ impl<Q: Queue, P> Drop for Leaf<'_, '_, Q, P> {
         if self.stage == Stage::Waiting {
             self.end(&mut self.cpu.kernel.borrow_mut().machine);
         }
-    }
-}
-
-/// Queues the thread up at the end of the word's watchers.
-fn watch(machine: &mut Machine, word: &SimWord, thread: u32) {
-    let last = word.last_watcher.replace(thread);
-    machine.threads[thread as usize].previous_watcher = last;
-    if last == NOBODY {
-        word.first_watcher.set(thread);
-    } else {
-        machine.threads[last as usize].next_watcher = thread;
-    }
-}
-
-/// Takes the thread out of the word's watchers, if the word has not changed since.
-fn unwatch(machine: &mut Machine, word: &SimWord, thread: u32) {
-    let it = &mut machine.threads[thread as usize];
-    let previous = std::mem::replace(&mut it.previous_watcher, NOBODY);
-    if previous == NOBODY && word.first_watcher.get() != thread {
-        return;
-    }
-    let next = std::mem::replace(&mut it.next_watcher, NOBODY);
-    match previous {
-        NOBODY => word.first_watcher.set(next),
-        previous => machine.threads[previous as usize].next_watcher = next,
-    }
-    match next {
-        NOBODY => word.last_watcher.set(previous),
-        next => machine.threads[next as usize].previous_watcher = previous,
     }
 }
 

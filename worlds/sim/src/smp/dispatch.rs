@@ -2,6 +2,17 @@
 use super::machine::Machine;
 use foregather_machine::{CpuId, Nanos};
 
+/// Where a thread can be preempted while it runs in the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KernelPreemption {
+    /// At any moment.
+    Anywhere,
+    /// Where the kernel's code says that it may sleep.
+    Voluntary,
+    /// Not before it leaves the kernel.
+    Never,
+}
+
 /// A scheduler. Threads and processors are numbers; [`Machine`] knows their states.
 pub(super) trait Dispatch {
     /// All threads are ready, in this order.
@@ -43,6 +54,16 @@ pub(super) trait Dispatch {
     }
     /// A clock tick on a processor that is not idle.
     fn tick(&mut self, _machine: &mut Machine, _cpu: CpuId) {}
+    /// Where the scheduler lets a thread be preempted in the kernel.
+    fn kernel_preemption(&self) -> KernelPreemption {
+        KernelPreemption::Anywhere
+    }
+    /// For how long a thread in a critical section may run on although it is to be preempted.
+    fn slice_extension(&self) -> Nanos {
+        Nanos::ZERO
+    }
+    /// The present thread of a processor leaves the kernel.
+    fn leaves_kernel(&mut self, _machine: &mut Machine, _cpu: CpuId) {}
     /// The moment in [`Machine::timer`] has come.
     fn timer(&mut self, _machine: &mut Machine) {}
     /// The threads that can be chosen, for the invariants.

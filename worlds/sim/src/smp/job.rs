@@ -1,20 +1,23 @@
-//! What the simulated threads do: jobs that meet at barriers, and load that only gets in the way.
-use super::random::Random;
+//! What the simulated threads do: jobs that meet at barriers or share a lock, and load that only gets in the
+//! way.
+use super::distribution::Distribution;
+use super::lock::Lock;
 use foregather_barrier::Algorithm;
 use foregather_machine::{CpuId, Nanos};
 use foregather_wait::Policy;
-use std::sync::Arc;
 
-/// One job. Without barriers it is load: its threads compute for ever.
+/// One job. Without barriers and acquisitions it is load: its threads compute for ever.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// Its name in results.
     pub name: String,
     /// How many threads it has: 1 or more.
     pub threads: u32,
-    /// How often its threads meet; 0 for mere load.
+    /// How often its threads meet, or how often each of them takes the lock; 0 for mere load.
     pub barriers: u64,
-    /// How long its threads compute between two meetings; of load, before each rest.
+    /// The lock that its threads share. They take it instead of meeting at barriers.
+    pub lock: Option<Lock>,
+    /// How long its threads compute between two meetings or two critical sections; of load, before each rest.
     pub compute: Distribution,
     /// How long load sleeps between two computations; `None`: it never does.
     pub rest: Option<Distribution>,
@@ -29,8 +32,8 @@ pub struct Job {
     pub slice: Option<Nanos>,
     /// The control group that its threads run in, by its index in the scheduler's list.
     pub group: Option<u32>,
-    /// Whether its threads share one address space. Threads that use a barrier always do; load is many
-    /// programs, unless this is set.
+    /// Have its threads one address space? Those that meet always do; load is many programs, unless this is
+    /// set.
     pub one_process: bool,
     /// Thread `i` may run on processor `pins[i % pins.len()]` only; anywhere, if the list is empty.
     pub pins: Vec<CpuId>,
@@ -44,8 +47,15 @@ impl Job {
     /// A job that meets `barriers` times at the central barrier.
     pub fn meeting(name: impl Into<String>, threads: u32, barriers: u64, compute: Distribution, policy: Policy) -> Self {
         let (name, kind, one_process) = (name.into(), Algorithm::Central, barriers > 0);
-        let (rest, nice, slice, group, pins, start) = (None, 0, None, None, vec![], vec![]);
-        Self { name, threads, barriers, compute, rest, policy, kind, nice, slice, group, one_process, pins, start }
+        let (lock, rest, nice, slice, group, pins, start) = (None, None, 0, None, None, vec![], vec![]);
+        Self { name, threads, barriers, lock, compute, rest, policy, kind, nice, slice, group, one_process, pins, start }
+    }
+
+    /// A job whose threads take one lock, `acquisitions` times each, and compute for `think` before each time.
+    /// They wait by the policy that is usual for such a lock.
+    pub fn locking(name: impl Into<String>, threads: u32, acquisitions: u64, think: Distribution, lock: Lock) -> Self {
+        let policy = lock.kind.policy();
+        Self { lock: Some(lock), ..Self::meeting(name, threads, acquisitions, think, policy) }
     }
 
     /// Threads that never wait: the background load of Tsafrir & Feitelson 2002 §2.1.
@@ -53,204 +63,8 @@ impl Job {
         Self::meeting(name, threads, 0, Distribution::Constant(Nanos::MAX), Policy::Block)
     }
 
-    /// Returns whether its threads wait for each other.
+    /// Returns whether its threads wait for each other, at barriers or for a lock.
     pub fn meets(&self) -> bool {
         self.barriers > 0
-    }
-}
-
-/// How fine a job is: the bound below which 90 % of its computations stay (Tsafrir & Feitelson 2002 §2.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Granularity {
-    /// The bound is one context switch.
-    Fine,
-    /// The bound is five context switches.
-    Medium,
-    /// The bound is fifteen context switches; the paper says only that it is more than five.
-    Coarse,
-}
-
-impl Granularity {
-    /// All three, finest first.
-    pub const ALL: [Self; 3] = [Self::Fine, Self::Medium, Self::Coarse];
-
-    /// The word for it in plans and figures: `fine`, `medium`, `coarse`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Fine => "fine",
-            Self::Medium => "medium",
-            Self::Coarse => "coarse",
-        }
-    }
-
-    /// Computation intervals of that class, normally distributed with this coefficient of variation: `mu = B
-    /// / (1 + 1.2816 CV)`, so nine in ten stay below the bound `B`.
-    pub fn normal(self, context_switch: Nanos, variation: f64) -> Distribution {
-        let switches = match self {
-            Self::Fine => 1.0,
-            Self::Medium => 5.0,
-            Self::Coarse => 15.0,
-        };
-        let mean_ns = context_switch.0 as f64 * switches / (1.0 + 1.2816 * variation);
-        Distribution::Normal { mean_ns, deviation_ns: mean_ns * variation }
-    }
-}
-
-/// How long computations take.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Distribution {
-    /// Always the same duration.
-    Constant(Nanos),
-    /// Normally distributed; never below the resolution.
-    Normal {
-        /// The mean, in nanoseconds.
-        mean_ns: f64,
-        /// The standard deviation, in nanoseconds.
-        deviation_ns: f64,
-    },
-    /// Uniformly distributed between two bounds.
-    Uniform {
-        /// The lower bound.
-        from: Nanos,
-        /// The upper bound.
-        to: Nanos,
-    },
-    /// Exponentially distributed.
-    Exponential {
-        /// The mean, in nanoseconds.
-        mean_ns: f64,
-    },
-    /// Log-normally distributed.
-    LogNormal {
-        /// The mean in nanoseconds (not that of the logarithm).
-        mean_ns: f64,
-        /// The coefficient of variation: the standard deviation over the mean.
-        variation: f64,
-    },
-    /// Measured values, drawn one after the other, each thread from a random place on.
-    Trace(Arc<[Nanos]>),
-    /// The thread of rank `i` draws from the one at `i % len`: work that is dealt unevenly.
-    ByRank(Arc<[Self]>),
-    /// All threads draw from one after the other, from the first one on: the phases of a region, which a
-    /// barrier ends.
-    InTurn(Arc<[Self]>),
-}
-
-impl Distribution {
-    /// Half of `mean`, and in one draw of ten eleven times that.
-    pub fn bimodal(mean: Nanos) -> Self {
-        Self::Trace((0..10).map(|draw| mean.percent(if draw == 0 { 550 } else { 50 })).collect())
-    }
-
-    /// `span` for all of `threads` threads but rank 1, which takes three times as long.
-    pub fn slow_member(span: Nanos, threads: u32) -> Self {
-        Self::ByRank((0..threads).map(|rank| Self::Constant(if rank == 1 { span * 3 } else { span })).collect())
-    }
-
-    /// One duration of the thread of that rank: a multiple of `resolution`, and at least one.
-    pub(super) fn draw(&self, rank: u32, random: &mut Random, resolution: Nanos) -> Nanos {
-        let ns = match self {
-            Self::Constant(span) => return *span,
-            Self::Normal { mean_ns, deviation_ns } => mean_ns + deviation_ns * random.normal(),
-            Self::Uniform { from, to } => from.0 as f64 + (to.0 - from.0) as f64 * random.unit(),
-            Self::Exponential { mean_ns } => -mean_ns * random.unit().ln(),
-            Self::LogNormal { mean_ns, variation } => {
-                let variance = (variation * variation).ln_1p();
-                mean_ns * (variance.sqrt() * random.normal() - variance / 2.0).exp()
-            }
-            Self::Trace(values) => return values[random.step(values.len() as u64) as usize].max(resolution),
-            Self::ByRank(parts) => return parts[rank as usize % parts.len()].draw(rank, random, resolution),
-            Self::InTurn(phases) => return phases[random.phase(phases.len() as u64) as usize].draw(rank, random, resolution),
-        };
-        let steps = (ns / resolution.0 as f64).round().max(1.0);
-        Nanos((steps as u64).saturating_mul(resolution.0))
-    }
-
-    /// The mean of what is drawn, in nanoseconds; the mean over its parts if it goes by rank.
-    pub fn mean_ns(&self) -> f64 {
-        match self {
-            Self::Constant(span) => span.0 as f64,
-            Self::Normal { mean_ns, .. } | Self::Exponential { mean_ns } | Self::LogNormal { mean_ns, .. } => *mean_ns,
-            Self::Uniform { from, to } => (from.0 + to.0) as f64 / 2.0,
-            Self::Trace(values) => values.iter().map(|v| v.0 as f64).sum::<f64>() / values.len() as f64,
-            Self::ByRank(parts) | Self::InTurn(parts) => parts.iter().map(Self::mean_ns).sum::<f64>() / parts.len() as f64,
-        }
-    }
-
-    /// Returns whether durations can be drawn from it. Only a job without barriers may compute forever.
-    pub(super) fn is_sound(&self, meets: bool) -> bool {
-        match self {
-            Self::Constant(span) => !meets || *span > Nanos::ZERO && *span < Nanos::MAX,
-            Self::Normal { mean_ns, deviation_ns } => *mean_ns > 0.0 && *deviation_ns >= 0.0,
-            Self::Uniform { from, to } => from <= to && *to > Nanos::ZERO,
-            Self::Exponential { mean_ns } => *mean_ns > 0.0,
-            Self::LogNormal { mean_ns, variation } => *mean_ns > 0.0 && *variation >= 0.0,
-            Self::Trace(values) => !values.is_empty(),
-            Self::ByRank(parts) | Self::InTurn(parts) => !parts.is_empty() && parts.iter().all(|part| part.is_sound(meets)),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const US: Nanos = Nanos::from_us(1);
-
-    fn draws(of: &Distribution) -> Vec<f64> {
-        let mut random = Random::new(7, 0);
-        (0..20_000).map(|i| of.draw(i, &mut random, Nanos(10)).0 as f64).collect()
-    }
-
-    /// Tsafrir & Feitelson 2002 §2.1: 90 % of a class's computations are shorter than its bound.
-    #[test]
-    fn nine_in_ten_fine_computations_are_shorter_than_a_switch() {
-        for (granularity, bound) in [(Granularity::Fine, 6e3), (Granularity::Medium, 30e3)] {
-            let all = draws(&granularity.normal(US * 6, 0.15));
-            let below = all.iter().filter(|&&ns| ns < bound).count() as f64 / all.len() as f64;
-            assert!((0.89..0.91).contains(&below), "{granularity:?}: {below}");
-        }
-    }
-
-    #[test]
-    fn draws_have_the_mean_they_should() {
-        for of in [
-            Distribution::Uniform { from: US, to: US * 3 },
-            Distribution::Exponential { mean_ns: 2e3 },
-            Distribution::LogNormal { mean_ns: 2e3, variation: 0.5 },
-            Distribution::Trace([US, US * 3].into()),
-            Distribution::bimodal(US * 2),
-            Distribution::slow_member(US * 2, 4),
-            Distribution::ByRank([Distribution::Constant(US), Distribution::Exponential { mean_ns: 3e3 }].into()),
-        ] {
-            let all = draws(&of);
-            let mean = all.iter().sum::<f64>() / all.len() as f64;
-            assert!((mean / of.mean_ns() - 1.0).abs() < 0.03, "{of:?}: {mean}");
-        }
-    }
-
-    #[test]
-    fn who_computes_for_how_long_may_go_by_rank() {
-        let parts: Vec<Distribution> = [1, 3].map(|us| Distribution::Constant(US * us)).into();
-        let (uneven, mut random) = (Distribution::ByRank(parts.into()), Random::new(1, 2));
-        assert_eq!([0, 1, 2, 3].map(|rank| uneven.draw(rank, &mut random, US)), [US, US * 3, US, US * 3]);
-        let nobody: Vec<Distribution> = vec![];
-        assert!(uneven.is_sound(true) && !Distribution::ByRank(nobody.into()).is_sound(true));
-        assert!(!Distribution::ByRank([Distribution::Constant(Nanos::MAX)].into()).is_sound(true));
-    }
-
-    #[test]
-    fn phases_come_in_turn_from_the_first_one_on() {
-        let alone = Distribution::ByRank([Distribution::Constant(US * 5), Distribution::Constant(Nanos(1))].into());
-        let (region, mut random) = (Distribution::InTurn([alone, Distribution::Constant(US)].into()), Random::new(1, 2));
-        assert_eq!([0, 0, 1, 1].map(|rank| region.draw(rank, &mut random, Nanos(1))), [US * 5, US, Nanos(1), US]);
-        assert_eq!((region.mean_ns(), region.is_sound(true)), ((2_500.5 + 1_000.0) / 2.0, true));
-    }
-
-    #[test]
-    fn durations_are_multiples_of_the_resolution() {
-        let mut random = Random::new(1, 2);
-        let fine = Granularity::Fine.normal(US * 6, 0.3);
-        assert!((0..1_000).map(|_| fine.draw(0, &mut random, US)).all(|d| d >= US && d.0 % US.0 == 0));
     }
 }

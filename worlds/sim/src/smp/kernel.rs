@@ -111,6 +111,9 @@ impl Kernel {
             return;
         }
         self.settle(cpu);
+        if self.end_extension(engine, cpu) {
+            return;
+        }
         let it = self.machine.thread(thread);
         if it.left == Nanos::ZERO || it.sees <= now {
             self.due.push_back(thread);
@@ -168,7 +171,7 @@ impl Kernel {
         } else {
             let thread = machine.thread(processor.current);
             let end = if thread.left == Nanos::MAX { Nanos::MAX } else { processor.since + thread.left };
-            let allotment = self.scheduler.expiry(machine, cpu).min(processor.tick);
+            let allotment = self.scheduler.expiry(machine, cpu).min(processor.tick).min(processor.extended_until);
             (end.min(thread.sees).min(allotment), thread.want == Want::Spin)
         };
         let time = time.max(machine.now);
@@ -190,7 +193,7 @@ impl Kernel {
         self.settle(cpu);
         let machine = &mut self.machine;
         let processor = &mut machine.processors[cpu as usize];
-        processor.marked = false;
+        (processor.marked, processor.deferred, processor.extended_until) = (false, false, Nanos::MAX);
         let (present, interrupted) = (processor.current, std::mem::take(&mut processor.interrupted));
         let goes_on = present != NOBODY && machine.thread(present).life == Life::Running;
         let next = self.scheduler.choose(machine, cpu, goes_on.then_some(present)).unwrap_or(NOBODY);
@@ -270,10 +273,10 @@ impl Kernel {
         self.settle(cpu);
         self.machine.processors[cpu as usize].switching = false;
         self.release(cpu);
-        let processor = self.machine.cpu(cpu);
-        if processor.marked {
+        if self.machine.cpu(cpu).marked && !self.defers(engine, cpu) {
             return self.schedule(engine, cpu);
         }
+        let processor = self.machine.cpu(cpu);
         if processor.current == NOBODY {
             self.machine.processors[cpu as usize].idle = (self.machine.now, Nanos::MAX);
         } else {
@@ -329,6 +332,9 @@ impl Kernel {
             self.schedule(engine, cpu);
         } else {
             self.machine.show(thread);
+            if self.machine.cpu(cpu).deferred && !self.defers(engine, cpu) {
+                return self.schedule(engine, cpu);
+            }
             self.go_on(engine, cpu);
         }
     }
@@ -336,6 +342,11 @@ impl Kernel {
     /// A word has changed: running spinners see it soon, preempted ones when they run again, sleepers are
     /// woken, in the order in which they began to wait.
     pub(super) fn changed(&mut self, word: &SimWord) {
+        self.changed_for(word, usize::MAX);
+    }
+
+    /// [`Kernel::changed`], but no more than `most` sleepers are woken; the others sleep on.
+    pub(super) fn changed_for(&mut self, word: &SimWord, most: usize) {
         word.version.set(word.version.get().wrapping_add(1));
         let mut watcher = word.first_watcher.replace(NOBODY);
         word.last_watcher.set(NOBODY);
@@ -345,11 +356,13 @@ impl Kernel {
             let it = &mut self.machine.threads[watcher as usize];
             let next = std::mem::replace(&mut it.next_watcher, NOBODY);
             it.previous_watcher = NOBODY;
-            if it.life == Life::Blocked {
-                sleepers.push(watcher);
-            } else {
+            if it.life != Life::Blocked {
                 it.sees = it.sees.min(now + line);
                 self.due.push_back(watcher);
+            } else if sleepers.len() < most {
+                sleepers.push(watcher);
+            } else {
+                self.machine.watch(word, watcher);
             }
             watcher = next;
         }
@@ -404,7 +417,7 @@ impl Kernel {
         marked.sort_unstable();
         for &cpu in &marked {
             let processor = self.machine.cpu(cpu);
-            if processor.marked && !processor.switching {
+            if processor.marked && !processor.switching && !self.defers(engine, cpu) {
                 self.schedule(engine, cpu);
             }
         }

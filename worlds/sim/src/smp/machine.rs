@@ -89,6 +89,12 @@ pub(super) struct Thread {
     /// Whether it has begun to spin, and whether it has parked, since the last call of `waited`.
     pub(super) spun: bool,
     pub(super) parked: bool,
+    /// It runs in the kernel, as in a page fault; and it may be preempted there at this moment.
+    pub(super) in_kernel: bool,
+    pub(super) may_resched: bool,
+    /// In this critical section: it asks for an extended slice if it is to be preempted; it has had one.
+    pub(super) asks_extension: bool,
+    pub(super) extended: bool,
     /// The wait whose peers it last asked the machine to check.
     pub(super) why: Option<WaitContext>,
     pub(super) split: Split,
@@ -105,6 +111,10 @@ pub(super) struct Processor {
     pub(super) switching: bool,
     /// It is to be rescheduled (`need_resched`).
     pub(super) marked: bool,
+    /// It is marked, but its thread goes on for now.
+    pub(super) deferred: bool,
+    /// When an extended slice ends.
+    pub(super) extended_until: Nanos,
     /// Another processor marked it: its next switch pays for the interrupt.
     pub(super) interrupted: bool,
     /// Up to when its time is accounted for.
@@ -163,6 +173,8 @@ impl Machine {
             from: NOBODY,
             switching: false,
             marked: false,
+            deferred: false,
+            extended_until: Nanos::MAX,
             interrupted: false,
             since: Nanos::ZERO,
             last_schedule: Nanos::ZERO,
@@ -227,6 +239,12 @@ impl Machine {
     #[inline]
     pub(super) fn allows(&self, thread: u32, cpu: CpuId) -> bool {
         self.thread(thread).confined.is_none_or(|only| only == cpu)
+    }
+
+    /// Returns whether a processor's thread runs in the kernel.
+    pub(super) fn in_kernel(&self, cpu: CpuId) -> bool {
+        let thread = self.cpu(cpu).current;
+        thread != NOBODY && self.thread(thread).in_kernel
     }
 
     /// How long the present thread has run without being charged yet.
@@ -377,6 +395,10 @@ impl Thread {
             next_watcher: NOBODY,
             spun: false,
             parked: false,
+            in_kernel: false,
+            may_resched: false,
+            asks_extension: false,
+            extended: false,
             why: None,
             split: Split::default(),
             ready_since: Nanos::ZERO,

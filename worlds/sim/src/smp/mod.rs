@@ -10,6 +10,7 @@
 mod counts;
 mod cpu;
 mod dispatch;
+mod distribution;
 mod eevdf;
 mod interrupt;
 #[cfg(debug_assertions)]
@@ -17,13 +18,16 @@ mod invariants;
 mod job;
 mod kernel;
 mod linux24;
+mod lock;
 mod machine;
+mod mutex;
 mod node;
 mod options;
 #[cfg(test)]
 mod pitfalls;
 mod placement;
 mod points;
+mod preempt;
 mod prices;
 mod priority;
 mod random;
@@ -32,13 +36,16 @@ mod round_robin;
 mod run;
 mod scout;
 mod study;
+mod watchers;
 mod world;
 
 pub use counts::{Counts, Split};
 pub use cpu::SmpCpu;
-pub use eevdf::{Eevdf, Group, Placement};
-pub use job::{Distribution, Granularity, Job};
+pub use distribution::{Distribution, Granularity};
+pub use eevdf::{Eevdf, Group, Placement, Preemption};
+pub use job::Job;
 pub use linux24::{Accounting, Insertion, Linux24, Wakeup};
+pub use lock::{Fault, FaultKind, Lock, LockKind};
 pub(crate) use machine::First;
 pub(crate) use node::Node;
 pub use options::{MachineSpec, Scheduler, Ties};

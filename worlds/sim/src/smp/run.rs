@@ -3,15 +3,20 @@ use super::counts::{Counts, Split};
 use super::cpu::SmpCpu;
 use super::job::Job;
 use super::machine::{Machine, ThreadSpec};
+use super::mutex::{Mutex, Sections};
 use super::random::Random;
 use super::record::Window;
 use super::study::{Alternation, JobOutcome, Outcome, Stop, Study};
 use super::world::{Smp, StopReason};
 use crate::event::{Calendar, Queue};
-use foregather_barrier::{BarrierMember, Group};
+use foregather_barrier::Group;
 use foregather_machine::{Clock, CpuId, Error, Nanos};
-use foregather_wait::Snapshot;
+use foregather_wait::{Account, Snapshot, Waiter};
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+/// The streams of random numbers that critical sections draw from, beside those of the threads' computing.
+const SECTIONS: u64 = 1 << 32;
 
 /// Runs a study while `go_on` says so.
 ///
@@ -40,11 +45,16 @@ pub fn run_on<Q: Queue>(study: &Study, go_on: impl Fn() -> bool) -> Result<Outco
     let smp = Smp::<Q>::of(&study.machine, &specs, study.seed, study.shuffled, study.limit, study.record);
     let groups = study.jobs.iter().map(|job| Group::new(job.kind, job.threads).map_err(|error| error.to_string()));
     let groups = groups.collect::<Result<Vec<Group<SmpCpu<'_, Q>>>, String>>()?;
-    let stage = Stage { smp: &smp, study, groups: &groups, books: study.jobs.iter().map(|_| Book::default()).collect() };
+    let locks = study.jobs.iter().map(|job| job.lock.as_ref().map(|lock| Mutex::new(lock.kind, job.threads))).collect();
+    let books = study.jobs.iter().map(|_| Book::default()).collect();
+    let stage = Stage { smp: &smp, study, groups: &groups, locks, books };
     let first: Vec<u32> = first_threads(&study.jobs);
-    let (outputs, end, seen) = smp.run_while(|cpu| stage.program(cpu, &specs, &first), go_on, FinalState::take);
+    let job_of = |thread: u32| specs[thread as usize].job as usize;
+    let rank_of = |thread: u32| thread - first[job_of(thread)];
+    let (outputs, end, seen) =
+        smp.run_while(|cpu| stage.program(cpu, job_of(cpu.number()), rank_of(cpu.number())), go_on, FinalState::take);
     if let Some(error) = outputs.into_iter().flatten().find_map(Result::err) {
-        return Err(format!("a thread's barrier failed: {error}"));
+        return Err(format!("a thread's wait failed: {error}"));
     }
     Ok(outcome(&stage, seen, end))
 }
@@ -77,6 +87,7 @@ struct Stage<'s, Q: Queue> {
     smp: &'s Smp<Q>,
     study: &'s Study,
     groups: &'s [Group<SmpCpu<'s, Q>>],
+    locks: Vec<Option<Mutex>>,
     books: Vec<Book>,
 }
 
@@ -84,6 +95,9 @@ struct Stage<'s, Q: Queue> {
 #[derive(Default)]
 struct Book {
     met: Cell<u64>,
+    acquisitions: Cell<u64>,
+    /// Threads that have taken the lock as often as they should.
+    through: Cell<u32>,
     finished: Cell<Option<Nanos>>,
     waits: Cell<Snapshot>,
     alternation: Cell<Alternation>,
@@ -91,29 +105,40 @@ struct Book {
 }
 
 /// Enters a member's account into its job's book, however its program ends.
-struct Entering<'b, 's, Q: Queue>(&'b Book, BarrierMember<SmpCpu<'s, Q>>);
+struct Entering<'b>(&'b Book, Arc<Account>);
 
-impl<Q: Queue> Drop for Entering<'_, '_, Q> {
+impl Drop for Entering<'_> {
     fn drop(&mut self) {
-        self.0.waits.set(self.0.waits.get().plus(self.1.account().snapshot()));
+        self.0.waits.set(self.0.waits.get().plus(self.1.snapshot()));
     }
 }
 
-/// One thread's program.
-async fn run_thread<'s, Q: Queue>(stage: &Stage<'s, Q>, number: usize, cpu: SmpCpu<'s, Q>, rank: u32) -> Result<(), Error> {
-    let (job, book) = (&stage.study.jobs[number], &stage.books[number]);
-    let (mut random, resolution) = (Random::new(stage.study.seed, u64::from(cpu.number())), stage.study.machine.resolution);
-    while !job.meets() {
+/// Load computes without end, or computes and rests by turns.
+async fn run_load<Q: Queue>(stage: &Stage<'_, Q>, job: &Job, cpu: SmpCpu<'_, Q>, rank: u32, mut random: Random) {
+    let resolution = stage.study.machine.resolution;
+    loop {
         cpu.delay(job.compute.draw(rank, &mut random, resolution)).await;
         if let Some(rest) = &job.rest {
             cpu.sleep(rest.draw(rank, &mut random, resolution)).await;
         }
     }
-    let mut entering = Entering(book, stage.groups[number].member(cpu, rank, job.policy)?);
+}
+
+/// A thread computes and meets the others, again and again.
+async fn run_member<'s, Q: Queue>(
+    stage: &Stage<'s, Q>,
+    number: usize,
+    cpu: SmpCpu<'s, Q>,
+    rank: u32,
+    mut random: Random,
+) -> Result<(), Error> {
+    let (job, book, resolution) = (&stage.study.jobs[number], &stage.books[number], stage.study.machine.resolution);
+    let mut member = stage.groups[number].member(cpu, rank, job.policy)?;
+    let _entering = Entering(book, Arc::clone(member.account()));
     let mut before = None;
     for round in 1..=job.barriers {
         cpu.delay(job.compute.draw(rank, &mut random, resolution)).await;
-        entering.1.wait().await?;
+        member.wait().await?;
         if book.met.get() < round {
             book.met.set(round);
             if round == job.barriers {
@@ -134,10 +159,44 @@ async fn run_thread<'s, Q: Queue>(stage: &Stage<'s, Q>, number: usize, cpu: SmpC
     Ok(())
 }
 
+/// A thread computes and takes its job's lock, again and again.
+async fn run_locker<Q: Queue>(
+    stage: &Stage<'_, Q>,
+    (number, mutex): (usize, &Mutex),
+    cpu: SmpCpu<'_, Q>,
+    rank: u32,
+    mut random: Random,
+) -> Result<(), Error> {
+    let (job, book, resolution) = (&stage.study.jobs[number], &stage.books[number], stage.study.machine.resolution);
+    let waiter = Waiter::new(job.policy, rank);
+    let _entering = Entering(book, Arc::clone(waiter.account()));
+    let sections = Random::new(stage.study.seed, SECTIONS | u64::from(cpu.number()));
+    let mut sections = Sections::new(job, rank, resolution, sections);
+    for _ in 0..job.barriers {
+        cpu.delay(job.compute.draw(rank, &mut random, resolution)).await;
+        mutex.acquire(&cpu, &waiter, (rank, job.threads)).await?;
+        book.acquisitions.set(book.acquisitions.get() + 1);
+        sections.hold(&cpu).await;
+        mutex.release(&cpu);
+        cpu.end_section();
+    }
+    book.through.set(book.through.get() + 1);
+    if book.through.get() == job.threads {
+        book.finished.set(Some(cpu.now()));
+        stage.finished();
+    }
+    Ok(())
+}
+
 impl<'s, Q: Queue> Stage<'s, Q> {
-    fn program(&self, cpu: SmpCpu<'s, Q>, specs: &[ThreadSpec], first: &[u32]) -> impl Future<Output = Result<(), Error>> {
-        let job = specs[cpu.number() as usize].job as usize;
-        run_thread(self, job, cpu, cpu.number() - first[job])
+    async fn program(&self, cpu: SmpCpu<'s, Q>, job: usize, rank: u32) -> Result<(), Error> {
+        let random = Random::new(self.study.seed, u64::from(cpu.number()));
+        match (&self.study.jobs[job], &self.locks[job]) {
+            (it, _) if !it.meets() => run_load(self, it, cpu, rank, random).await,
+            (_, Some(mutex)) => return run_locker(self, (job, mutex), cpu, rank, random).await,
+            (_, None) => return run_member(self, job, cpu, rank, random).await,
+        }
+        Ok(())
     }
 
     /// A job has met for the last time.
@@ -212,11 +271,14 @@ fn outcome<Q: Queue>(stage: &Stage<'_, Q>, seen: FinalState, end: StopReason) ->
     let mut recorded = seen.recorded;
     recorded.windows = stage.books.first().map(|book| book.windows.take()).unwrap_or_default();
     let job = |(number, book): (usize, &Book)| {
-        let (met, finished) = (book.met.get(), book.finished.get());
-        let share = stage.study.jobs[number].barriers as f64 / met as f64;
+        let (job, acquisitions, finished) = (&stage.study.jobs[number], book.acquisitions.get(), book.finished.get());
+        let threads = u64::from(job.threads);
+        let met = if job.lock.is_some() { acquisitions / threads } else { book.met.get() };
+        let done = if job.lock.is_some() { acquisitions as f64 / threads as f64 } else { met as f64 };
+        let share = job.barriers as f64 / done;
         let elapsed_ns = finished.map_or(seen.time.0 as f64 * share, |time| time.0 as f64);
         let (waits, alternation) = (book.waits.get(), book.alternation.get());
-        JobOutcome { met, finished, elapsed_ns, waits, split: seen.by_job[number], alternation }
+        JobOutcome { met, acquisitions, finished, elapsed_ns, waits, split: seen.by_job[number], alternation }
     };
     Outcome {
         time: seen.time,

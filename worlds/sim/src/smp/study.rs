@@ -65,9 +65,11 @@ pub struct Outcome {
 /// The results of one job.
 #[derive(Clone, Debug)]
 pub struct JobOutcome {
-    /// How often it met.
+    /// How often it met; of a job with a lock, how often each thread took it, on average and rounded down.
     pub met: u64,
-    /// When it met for the last time, if it did.
+    /// How often its threads took their lock, in all; 0 without a lock.
+    pub acquisitions: u64,
+    /// When it met for the last time, or when its last thread released the lock for the last time, if it did.
     pub finished: Option<Nanos>,
     /// When the job had met as often as it should: extrapolated if it did not finish; infinite if it never
     /// met. In nanoseconds.
@@ -165,6 +167,9 @@ impl Study {
         };
         if job.group.is_some_and(|group| group as usize >= groups) {
             return Err(format!("job `{name}` runs in a group that the scheduler does not have"));
+        }
+        if let Some(lock) = &job.lock {
+            lock.check().map_err(|what| format!("job `{name}` {what}"))?;
         }
         job.kind.takes(job.threads).map_err(|error| format!("job `{name}`: {error}"))?;
         if job.meets() && job.rest.is_some() {

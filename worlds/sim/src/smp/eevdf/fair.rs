@@ -5,10 +5,10 @@
 //! slice is over is noticed at ticks, and when a thread joins its queue; there is no finer timer.
 use super::limits::LimitedGroups;
 use super::queue::{Entity, Queue, QueuePosition};
-use super::rules::Eevdf;
+use super::rules::{Eevdf, Preemption};
 use super::shares::Shares;
 use super::weights::{of_nice, virtual_span};
-use crate::smp::dispatch::Dispatch;
+use crate::smp::dispatch::{Dispatch, KernelPreemption};
 use crate::smp::machine::{Life, Machine, NOBODY};
 use foregather_machine::{CpuId, Nanos};
 
@@ -324,11 +324,32 @@ impl Dispatch for Fair {
                 queue.reweigh(entity, self.shares.weight(entity.group, entity.own_weight));
             }
         }
-        let put_off = std::mem::take(&mut self.queues[cpu as usize].put_off);
-        if (self.is_over(machine, cpu) || put_off) && !machine.cpu(cpu).marked {
+        let (over, queue) = (self.is_over(machine, cpu), &mut self.queues[cpu as usize]);
+        let put_off = std::mem::take(&mut queue.put_off);
+        if over && !put_off && self.rules.preemption == Preemption::Lazy && machine.in_kernel(cpu) {
+            queue.put_off = true;
+        } else if (over || put_off) && !machine.cpu(cpu).marked {
             machine.mark(cpu);
         }
         self.balance(machine);
+    }
+
+    fn kernel_preemption(&self) -> KernelPreemption {
+        match self.rules.preemption {
+            Preemption::None => KernelPreemption::Never,
+            Preemption::Voluntary => KernelPreemption::Voluntary,
+            Preemption::Full | Preemption::Lazy => KernelPreemption::Anywhere,
+        }
+    }
+
+    fn slice_extension(&self) -> Nanos {
+        self.rules.slice_extension
+    }
+
+    fn leaves_kernel(&mut self, machine: &mut Machine, cpu: CpuId) {
+        if self.rules.preemption == Preemption::Lazy && std::mem::take(&mut self.queues[cpu as usize].put_off) {
+            machine.mark(cpu);
+        }
     }
 
     fn timer(&mut self, machine: &mut Machine) {

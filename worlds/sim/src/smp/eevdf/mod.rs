@@ -18,7 +18,7 @@ mod shares;
 mod wake;
 mod weights;
 
-pub use rules::{Eevdf, Group, Placement};
+pub use rules::{Eevdf, Group, Placement, Preemption};
 
 use super::dispatch::Dispatch;
 use super::machine::Machine;

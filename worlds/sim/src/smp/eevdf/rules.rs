@@ -19,6 +19,12 @@ pub struct Eevdf {
     /// Whether a busy processor that a thread joins switches only at its next tick, not at once
     /// (`PREEMPT_LAZY`).
     pub lazy_preemption: bool,
+    /// When a busy processor changes over to a thread that it is to run next. A thread that computes in user
+    /// mode is preempted at once by all models but [`Preemption::Lazy`].
+    pub preemption: Preemption,
+    /// For how long a thread may run on in a critical section that asks for it (`rseq`, Linux 7.0); zero: not
+    /// at all.
+    pub slice_extension: Nanos,
     /// Where a woken thread is put.
     pub placement: Placement,
     /// How often a busy processor looks for a queue that is heavier by at least twice a thread's weight, and
@@ -27,6 +33,21 @@ pub struct Eevdf {
     pub balance_interval: Nanos,
     /// Control groups; jobs name them by their number here.
     pub groups: Vec<Group>,
+}
+
+/// The preemption models of the kernel, as its configuration calls them. `worlds/sim/src/smp/README.md` names
+/// the source of each rule; none of them was compared with a kernel of that configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Preemption {
+    /// A thread in the kernel runs until it returns to user mode or sleeps (`PREEMPT_NONE`).
+    None,
+    /// As `None`, with one preemption point in the middle of a page fault (`PREEMPT_VOLUNTARY`).
+    Voluntary,
+    /// A thread in the kernel is preempted at once, too (`PREEMPT`).
+    Full,
+    /// A thread is preempted when it next returns to user mode, or at the first tick after the mark
+    /// (`PREEMPT_LAZY`).
+    Lazy,
 }
 
 /// Where a woken thread is put. One that fell asleep in debt, and has not slept it off, always goes on where
@@ -77,6 +98,8 @@ impl Eevdf {
         run_to_parity: true,
         wakeup_preemption: true,
         lazy_preemption: false,
+        preemption: Preemption::Full,
+        slice_extension: Nanos::ZERO,
         placement: Placement::IdleScan,
         balance_interval: Nanos::from_ms(28),
         groups: Vec::new(),
@@ -84,6 +107,8 @@ impl Eevdf {
 
     /// The shortest slice of a thread's own that Linux gives.
     pub const LEAST_SLICE: Nanos = Nanos::from_us(100);
+    /// The longest extension of a slice that Linux gives; 5 us are usual (`slice_ext_nsec`).
+    pub const MOST_EXTENSION: Nanos = Nanos::from_us(50);
     /// The longest slice of a thread's own that Linux gives.
     pub const MOST_SLICE: Nanos = Nanos::from_ms(100);
 
@@ -115,6 +140,12 @@ impl Eevdf {
         }
         if self.tick == Nanos::ZERO {
             return Err("a tick of zero".into());
+        }
+        if self.lazy_preemption && self.preemption != Preemption::Full {
+            return Err("lazy-preemption is part of a preemption model: give preemption alone".into());
+        }
+        if self.slice_extension > Self::MOST_EXTENSION {
+            return Err(format!("a slice extension of {}: {} at most", self.slice_extension, Self::MOST_EXTENSION));
         }
         (0..).zip(&self.groups).try_for_each(|(number, group)| group.check(number, cpus))
     }

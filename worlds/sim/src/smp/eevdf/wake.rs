@@ -1,7 +1,7 @@
 //! Woken threads: where they are put, and whether they run at once.
 use super::fair::Fair;
 use super::queue::QueuePosition;
-use super::rules::Placement;
+use super::rules::{Placement, Preemption};
 use super::weights::virtual_span;
 use crate::smp::machine::{Machine, NOBODY};
 use foregather_machine::CpuId;
@@ -68,6 +68,13 @@ impl Fair {
         if marked {
         } else if present != NOBODY && self.rules.lazy_preemption {
             self.queues[cpu as usize].put_off |= self.rules.wakeup_preemption && wins(self);
+        } else if present != NOBODY && self.rules.preemption == Preemption::Lazy {
+            let over = self.is_over(machine, cpu);
+            // The waker's own system call returns to user mode at this moment.
+            match over || self.rules.wakeup_preemption && wins(self) {
+                true if machine.actor == present => machine.mark(cpu),
+                preempts => self.queues[cpu as usize].put_off |= preempts,
+            }
         } else if present == NOBODY || self.is_over(machine, cpu) || self.rules.wakeup_preemption && wins(self) {
             machine.mark(cpu);
         }
