@@ -2,9 +2,11 @@
 //! way.
 use super::distribution::Distribution;
 use super::lock::Lock;
+use super::program::Program;
 use foregather_barrier::Algorithm;
 use foregather_machine::{CpuId, Nanos};
 use foregather_wait::Policy;
+use std::sync::Arc;
 
 /// One job. Without barriers and acquisitions it is load: its threads compute for ever.
 #[derive(Clone, Debug)]
@@ -17,6 +19,9 @@ pub struct Job {
     pub barriers: u64,
     /// The lock that its threads share. They take it instead of meeting at barriers.
     pub lock: Option<Lock>,
+    /// What its threads do, if it is a list of events: of such a job nothing but threads, nice, slice, group,
+    /// pins and start counts beside it.
+    pub program: Option<Arc<Program>>,
     /// How long its threads compute between two meetings or two critical sections; of load, before each rest.
     pub compute: Distribution,
     /// How long load sleeps between two computations; `None`: it never does.
@@ -47,8 +52,9 @@ impl Job {
     /// A job that meets `barriers` times at the central barrier.
     pub fn meeting(name: impl Into<String>, threads: u32, barriers: u64, compute: Distribution, policy: Policy) -> Self {
         let (name, kind, one_process) = (name.into(), Algorithm::Central, barriers > 0);
-        let (lock, rest, nice, slice, group, pins, start) = (None, None, 0, None, None, vec![], vec![]);
-        Self { name, threads, barriers, lock, compute, rest, policy, kind, nice, slice, group, one_process, pins, start }
+        let (lock, program, rest, nice, slice, group) = (None, None, None, 0, None, None);
+        let (pins, start) = (vec![], vec![]);
+        Self { name, threads, barriers, lock, program, compute, rest, policy, kind, nice, slice, group, one_process, pins, start }
     }
 
     /// A job whose threads take one lock, `acquisitions` times each, and compute for `think` before each time.
@@ -56,6 +62,11 @@ impl Job {
     pub fn locking(name: impl Into<String>, threads: u32, acquisitions: u64, think: Distribution, lock: Lock) -> Self {
         let policy = lock.kind.policy();
         Self { lock: Some(lock), ..Self::meeting(name, threads, acquisitions, think, policy) }
+    }
+
+    /// Threads that go through a list of events.
+    pub fn running(name: impl Into<String>, threads: u32, program: Program) -> Self {
+        Self { program: Some(Arc::new(program)), one_process: true, ..Self::load(name, threads) }
     }
 
     /// Threads that never wait: the background load of Tsafrir & Feitelson 2002 §2.1.

@@ -2,8 +2,7 @@
 //!
 //! Only the order of the handover is here: all waiting is done by a [`Waiter`], as at a barrier.
 use super::cpu::SmpCpu;
-use super::job::Job;
-use super::lock::{Fault, FaultKind, LockKind};
+use super::lock::{Fault, FaultKind, Lock, LockKind};
 use super::random::Random;
 use crate::event::Queue;
 use crate::word::SimWord;
@@ -81,7 +80,7 @@ impl Mutex {
 
 /// One thread's critical sections: how long they last, and what interrupts them.
 pub(super) struct Sections<'j> {
-    job: &'j Job,
+    lock: &'j Lock,
     rank: Rank,
     resolution: Nanos,
     /// A stream of its own: a trace of `hold` goes on beside one of `think`.
@@ -89,13 +88,13 @@ pub(super) struct Sections<'j> {
 }
 
 impl<'j> Sections<'j> {
-    pub(super) fn new(job: &'j Job, rank: Rank, resolution: Nanos, random: Random) -> Self {
-        Self { job, rank, resolution, random }
+    pub(super) fn new(lock: &'j Lock, rank: Rank, resolution: Nanos, random: Random) -> Self {
+        Self { lock, rank, resolution, random }
     }
 
     /// What the thread does while it holds the lock.
     pub(super) async fn hold<Q: Queue>(&mut self, cpu: &SmpCpu<'_, Q>) {
-        let Some(lock) = &self.job.lock else { return };
+        let lock = self.lock;
         if lock.extend {
             cpu.ask_extension();
         }

@@ -2,8 +2,10 @@
 use super::counts::{Counts, Split};
 use super::cpu::SmpCpu;
 use super::job::Job;
+use super::lock::Lock;
 use super::machine::{Machine, ThreadSpec};
 use super::mutex::{Mutex, Sections};
+use super::program::{Objects, Program, Runner};
 use super::random::Random;
 use super::record::Window;
 use super::study::{Alternation, JobOutcome, Outcome, Stop, Study};
@@ -47,7 +49,8 @@ pub fn run_on<Q: Queue>(study: &Study, go_on: impl Fn() -> bool) -> Result<Outco
     let groups = groups.collect::<Result<Vec<Group<SmpCpu<'_, Q>>>, String>>()?;
     let locks = study.jobs.iter().map(|job| job.lock.as_ref().map(|lock| Mutex::new(lock.kind, job.threads))).collect();
     let books = study.jobs.iter().map(|_| Book::default()).collect();
-    let stage = Stage { smp: &smp, study, groups: &groups, locks, books };
+    let objects = Objects::new(study.jobs.iter().filter_map(|job| job.program.as_deref()), specs.len() as u32);
+    let stage = Stage { smp: &smp, study, groups: &groups, locks, objects, books };
     let first: Vec<u32> = first_threads(&study.jobs);
     let job_of = |thread: u32| specs[thread as usize].job as usize;
     let rank_of = |thread: u32| thread - first[job_of(thread)];
@@ -88,6 +91,7 @@ struct Stage<'s, Q: Queue> {
     study: &'s Study,
     groups: &'s [Group<SmpCpu<'s, Q>>],
     locks: Vec<Option<Mutex>>,
+    objects: Objects,
     books: Vec<Book>,
 }
 
@@ -159,10 +163,18 @@ async fn run_member<'s, Q: Queue>(
     Ok(())
 }
 
+/// A thread goes through its program.
+async fn run_program<Q: Queue>(stage: &Stage<'_, Q>, number: usize, program: &Program, cpu: SmpCpu<'_, Q>) -> Result<(), Error> {
+    let book = &stage.books[number];
+    let mut runner = Runner::new(&stage.objects, cpu);
+    let _entering = Entering(book, Arc::clone(runner.waiter.account()));
+    runner.run(program, || book.met.set(book.met.get() + 1)).await
+}
+
 /// A thread computes and takes its job's lock, again and again.
 async fn run_locker<Q: Queue>(
     stage: &Stage<'_, Q>,
-    (number, mutex): (usize, &Mutex),
+    (number, (mutex, lock)): (usize, (&Mutex, &Lock)),
     cpu: SmpCpu<'_, Q>,
     rank: u32,
     mut random: Random,
@@ -171,7 +183,7 @@ async fn run_locker<Q: Queue>(
     let waiter = Waiter::new(job.policy, rank);
     let _entering = Entering(book, Arc::clone(waiter.account()));
     let sections = Random::new(stage.study.seed, SECTIONS | u64::from(cpu.number()));
-    let mut sections = Sections::new(job, rank, resolution, sections);
+    let mut sections = Sections::new(lock, rank, resolution, sections);
     for _ in 0..job.barriers {
         cpu.delay(job.compute.draw(rank, &mut random, resolution)).await;
         mutex.acquire(&cpu, &waiter, (rank, job.threads)).await?;
@@ -191,10 +203,14 @@ async fn run_locker<Q: Queue>(
 impl<'s, Q: Queue> Stage<'s, Q> {
     async fn program(&self, cpu: SmpCpu<'s, Q>, job: usize, rank: u32) -> Result<(), Error> {
         let random = Random::new(self.study.seed, u64::from(cpu.number()));
-        match (&self.study.jobs[job], &self.locks[job]) {
-            (it, _) if !it.meets() => run_load(self, it, cpu, rank, random).await,
-            (_, Some(mutex)) => return run_locker(self, (job, mutex), cpu, rank, random).await,
-            (_, None) => return run_member(self, job, cpu, rank, random).await,
+        if let Some(program) = &self.study.jobs[job].program {
+            return run_program(self, job, program, cpu).await;
+        }
+        let it = &self.study.jobs[job];
+        match self.locks[job].as_ref().zip(it.lock.as_ref()) {
+            _ if !it.meets() => run_load(self, it, cpu, rank, random).await,
+            Some(lock) => return run_locker(self, (job, lock), cpu, rank, random).await,
+            None => return run_member(self, job, cpu, rank, random).await,
         }
         Ok(())
     }
