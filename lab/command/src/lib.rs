@@ -23,3 +23,4 @@ mod top;
 mod traces;
 pub mod verbs;
 pub mod worker;
+mod workloads;

@@ -1,7 +1,7 @@
 //! `simulate`: a plan, or a job that the command line describes, to its end.
 use crate::cli::{Cli, Format, JobOptions, Simulate};
 use crate::finish::{SIMULATE, finish, print};
-use crate::traces;
+use crate::{traces, workloads};
 use anyhow::{Context, Result, bail, ensure};
 use foregather_host::{affinity, interrupt};
 use foregather_machine::shown;
@@ -28,6 +28,12 @@ pub(crate) fn run(cli: &Cli, options: &Simulate) -> Result<()> {
     }
     if let Some(path) = options.plan.as_ref().map(Path::new).filter(|path| simulate::goal::is_trace(path)) {
         return traces::run(cli, options, path);
+    }
+    if let Some(path) = options.plan.as_ref().map(Path::new).filter(|path| simulate::rtapp::is_workload(path)) {
+        return workloads::run(cli, options, path);
+    }
+    if options.ignore {
+        bail!("--ignore is about a workload of rt-app, and none is given: name its file, or leave the option out");
     }
     if let Some(name) = options.of_trace.given() {
         bail!("--{name} is about a trace in GOAL, and none is given: name its file, or leave the option out");
@@ -124,7 +130,8 @@ fn simulate(cli: &Cli, options: &Simulate, plan: &Plan) -> Result<()> {
     };
     let measurements = simulate::points::measurements(plan, &points);
     let table = simulate::points::table(plan, &measurements);
-    let notes = plan.notes().into_iter().chain(simulate::points::missing(&points, &measurements)).collect();
+    let compared = simulate::published::compare(plan, &points).map(|comparison| comparison.line());
+    let notes = plan.notes().into_iter().chain(simulate::points::missing(&points, &measurements)).chain(compared).collect();
     let results = run.end(interrupt::requested(), measurements, vec![], notes);
     let explained = if options.explain { simulate::network::explained::failures(&points)?.join("\n") } else { String::new() };
     if cli.format != Format::Table && options.explain {

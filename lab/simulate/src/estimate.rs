@@ -103,7 +103,9 @@ fn of_processors(study: &smp::Study) -> f64 {
     let machine = &study.machine;
     let threads: f64 = study.jobs.iter().map(|job| f64::from(job.threads)).sum();
     let crowd = (threads / f64::from(machine.cpus)).max(1.0);
-    let round_ns = |job: &Job| (job.compute.mean_ns() + 2.0 * machine.prices.switch.0 as f64) * crowd;
+    // Of threads that share a lock, one at a time holds it.
+    let held_ns = |job: &Job| job.lock.as_ref().map_or(0.0, |lock| lock.hold.mean_ns() * f64::from(job.threads) / crowd);
+    let round_ns = |job: &Job| (job.compute.mean_ns() + held_ns(job) + 2.0 * machine.prices.switch.0 as f64) * crowd;
     let meeting = || study.jobs.iter().filter(|job| job.meets());
     let whole = meeting().map(|job| round_ns(job) * job.barriers as f64);
     let lasts_ns = match study.stop {

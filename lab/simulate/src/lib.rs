@@ -4,7 +4,9 @@
 //! - [`run`]: all of a plan, in parallel; [`estimate`]: how long that will take.
 //! - [`metric`]: the numbers of one run. [`points`]: a plan's measurements. [`perfetto`], [`timelines`]: what
 //!   happened in one run.
+//! - [`published`]: two cases beside a number that others have found.
 //! - [`goal`]: traces of MPI programs on a network.
+//! - [`rtapp`]: workloads of rt-app.
 //! - [`network`]: synchronise and shift on a simulated network. [`barriers_over_nodes`]: the butterfly
 //!   barrier of Seidel & Davis 1992.
 #![forbid(unsafe_code)]
@@ -17,6 +19,8 @@ pub mod network;
 pub mod perfetto;
 mod plan;
 pub mod points;
+pub mod published;
+pub mod rtapp;
 mod runner;
 pub mod shipped;
 #[cfg(test)]

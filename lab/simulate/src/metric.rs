@@ -77,7 +77,7 @@ const fn metric(
 }
 
 /// All numbers of processors that threads share.
-pub static METRICS: [Metric; 26] = [
+pub static METRICS: [Metric; 30] = [
     metric("ssr", "ssr_percent", "%", "spins that succeeded", |s| {
         s.waits().successful_spin_rate().map_or(f64::NAN, |r| r * 100.0)
     }),
@@ -105,6 +105,18 @@ pub static METRICS: [Metric; 26] = [
     }),
     metric("transition", "transition_ms", "ms", "when the first job had fallen into step for good", |s| s.transition_ms()),
     metric("barriers", "barriers", "barriers", "how often jobs met, on average", |s| s.met()),
+    metric("lock-rate", "acquisitions_per_s", "1/s", "how often locks were taken in a second", |s| s.lock_rate()),
+    metric("lock-wait", "lock_wait_us", "us", "mean wait for a lock", |s| {
+        let waits = s.lock_waits();
+        waits.waited.as_us() / s.acquisitions()
+    }),
+    metric("worst-lock-wait", "worst_lock_wait_us", "us", "longest wait for a lock", |s| {
+        if s.acquisitions() > 0.0 { s.lock_waits().worst.as_us() } else { f64::NAN }
+    }),
+    metric("lock-cpu", "lock_cpu_us", "us", "processor time of a job per acquisition of its lock", |s| {
+        let used = s.locking().map(|(_, outcome)| (outcome.split.compute + outcome.split.spin).as_us());
+        used.sum::<f64>() / s.acquisitions()
+    }),
     metric("spin-of-budget", "spin_of_budget", "share", "time spun, of what the policy would have allowed", |s| {
         s.spin_of_budget()
     }),
@@ -145,6 +157,27 @@ impl<'a> Seen<'a> {
     /// All jobs that meet, with their results.
     fn meeting(&self) -> impl Iterator<Item = (&'a Job, &'a JobOutcome)> + use<'a> {
         jobs_of(self.study, self.outcome, None)
+    }
+
+    /// Those of the jobs that share a lock.
+    fn locking(&self) -> impl Iterator<Item = (&'a Job, &'a JobOutcome)> + use<'a> {
+        self.jobs().filter(|(job, _)| job.lock.is_some())
+    }
+
+    /// How often their locks were taken.
+    fn acquisitions(&self) -> f64 {
+        self.locking().map(|(_, outcome)| outcome.acquisitions as f64).sum()
+    }
+
+    fn lock_waits(&self) -> Snapshot {
+        self.locking().fold(Snapshot::default(), |sum, (_, outcome)| sum.plus(outcome.waits))
+    }
+
+    /// Acquisitions in a second, each job over the time that it took; `NaN` without a lock.
+    fn lock_rate(&self) -> f64 {
+        let lasted = |outcome: &JobOutcome| outcome.finished.unwrap_or(self.outcome.time).0 as f64 / 1e9;
+        let rate = self.locking().map(|(_, outcome)| outcome.acquisitions as f64 / lasted(outcome)).sum::<f64>();
+        if self.locking().next().is_some() { rate } else { f64::NAN }
     }
 
     fn waits(&self) -> Snapshot {

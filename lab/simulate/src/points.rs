@@ -96,7 +96,7 @@ fn average_absolute_deviation(values: &[f64]) -> f64 {
 }
 
 /// A point's runs, each beside the one with the same seed that speedups are over.
-fn see<'a>(plan: &Plan, points: &'a [Point], point: &'a Point, of: Option<&'a str>) -> impl Iterator<Item = View<'a>> {
+pub(super) fn see<'a>(plan: &Plan, points: &'a [Point], point: &'a Point, of: Option<&'a str>) -> impl Iterator<Item = View<'a>> {
     let baseline = plan.baseline(point.number).map(|number| &points[number]);
     let best_and_own_ns = best_and_own(plan, points, point, of);
     point.runs.iter().map(move |ran| match &ran.played {

@@ -17,7 +17,7 @@ macro_rules! shipped {
 const BYTES_MAX: u64 = 4 << 20;
 
 /// The names and the texts of the plans.
-pub const SHIPPED: [(&str, &str); 40] = shipped![
+pub const SHIPPED: [(&str, &str); 45] = shipped![
     "fig1",
     "fig2",
     "fig3",
@@ -57,7 +57,12 @@ pub const SHIPPED: [(&str, &str); 40] = shipped![
     "seidel-shift-32k",
     "seidel-pool",
     "arbitration",
-    "barriers-modern"
+    "barriers-modern",
+    "anomalies/ollama",
+    "anomalies/scikit-learn",
+    "anomalies/llmman",
+    "anomalies/mpi4py",
+    "anomalies/postgresql"
 ];
 
 /// A shipped plan by its name, or the plan in a file.

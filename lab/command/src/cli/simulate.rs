@@ -6,8 +6,8 @@ use std::path::PathBuf;
 /// Options of `simulate`.
 #[derive(Args, Clone, Debug)]
 pub struct Simulate {
-    /// A plan file, the name of a built-in plan, or a trace in GOAL format. Without one, the flags under "A
-    /// job without a plan" describe the job.
+    /// A plan file, the name of a built-in plan, a trace in GOAL format, or a workload of rt-app (a file that
+    /// ends in .json). Without one, the flags under "A job without a plan" describe the job.
     pub plan: Option<OsString>,
     /// Writes the job given by --threads etc. to a new plan file with comments, without simulating it.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["plan", "list", "set", "full", "dry_run", "trace", "output"])]
@@ -19,7 +19,7 @@ pub struct Simulate {
     #[arg(long)]
     pub full: bool,
     /// Changes one key of the plan, as in `job.app.threads=8` or `sweep.load=[48,56]`; for a trace, a value
-    /// of its network, as in `latency=5us`.
+    /// of its network, as in `latency=5us`; for a workload, its machine, as in `machine.cpus=4`.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
     /// Prints the runs and their estimated time, without simulating.
@@ -38,6 +38,9 @@ pub struct Simulate {
     /// Writes a timeline of the first run for Perfetto (ui.perfetto.dev) to this file.
     #[arg(long)]
     pub trace: Option<PathBuf>,
+    /// Ignores the events and keys of an rt-app workload that are not simulated, and names them.
+    #[arg(long)]
+    pub ignore: bool,
     /// Also writes the results to this file.
     #[arg(short, long)]
     pub output: Option<PathBuf>,

@@ -1,7 +1,7 @@
 //! How long a job computes between its barriers: by its grain, by its mean and its shape, or by a
 //! distribution.
 use super::files::Files;
-use super::read::{AnyValue, Span, Time, Variation, choice, span, table, values};
+use super::read::{AnyValue, KEY, Span, Time, Variation, choice, real, span, table, values};
 use super::tree::{ParseResult, mistake};
 use foregather_machine::Nanos;
 use foregather_sim::smp::{Distribution, Granularity};
@@ -28,6 +28,23 @@ pub(super) const CV: f64 = 0.15;
 values! {
     GrainName(Granularity) = |value| choice(value, &Granularity::ALL.map(|grain| (grain.name(), grain)));
     ShapeName(MakeOfMean) = |value| choice(value, &SHAPES);
+    /// A variation or a shape that is not zero.
+    Positive(f64) = |value| real(value, 0.01..=100.0);
+    /// Times with their weights: `[["5 us", 3], ["9 us", 1]]`.
+    Histogram(Vec<(Nanos, f64)>) = histogram;
+}
+
+/// The times and weights of a histogram.
+fn histogram(value: &AnyValue) -> Result<Vec<(Nanos, f64)>, String> {
+    let wrong = || format!("`{KEY}` is a list of times with weights: [[\"5 us\", 3], [\"9 us\", 1]]");
+    let AnyValue::List(items) = value else { return Err(wrong()) };
+    let pair = |item: &AnyValue| match item {
+        AnyValue::List(pair) if pair.len() == 2 => Ok((span(&pair[0])?, real(&pair[1], 0.0..=1e12)?)),
+        _ => Err(wrong()),
+    };
+    let pairs = items.iter().map(pair).collect::<Result<Vec<_>, String>>()?;
+    let has_weight = pairs.iter().any(|(_, weight)| *weight > 0.0);
+    if has_weight { Ok(pairs) } else { Err(format!("`{KEY}` needs a time whose weight is above 0")) }
 }
 
 /// `"5 us"`, always as long, or a table of one kind.
@@ -38,7 +55,7 @@ table! {
     "" KindTable {
         ;
         constant: Span, normal: Normal, uniform: (usize, Uniform), exponential: Exponential, lognormal: LogNormal,
-        trace: (usize, String)
+        gamma: Gamma, weibull: Weibull, empirical: Histogram, trace: (usize, String)
     }
 }
 
@@ -46,6 +63,8 @@ table! { "" Normal { mean: Span, deviation: Time; } }
 table! { "" Uniform { from: Time, to: Span; } }
 table! { "" Exponential { mean: Span; } }
 table! { "" LogNormal { mean: Span, cv: Variation; } }
+table! { "" Gamma { mean: Span, cv: Positive; } }
+table! { "" Weibull { mean: Span, shape: Positive; } }
 
 impl<'de> Deserialize<'de> for Kinds {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
@@ -59,8 +78,9 @@ struct TimeOrTable;
 impl TimeOrTable {
     fn constant<E: Error>(value: AnyValue) -> Result<Kinds, E> {
         let constant = Some(Span(span(&value).map_err(E::custom)?));
-        let none = KindTable { constant, normal: None, uniform: None, exponential: None, lognormal: None, trace: None };
-        Ok(Kinds(none))
+        let (normal, uniform, exponential, lognormal) = (None, None, None, None);
+        let (gamma, weibull, empirical, trace) = (None, None, None, None);
+        Ok(Kinds(KindTable { constant, normal, uniform, exponential, lognormal, gamma, weibull, empirical, trace }))
     }
 }
 
@@ -114,12 +134,18 @@ impl KindTable {
             self.uniform.map(|(_, of)| Distribution::Uniform { from: of.from.0, to: of.to.0 }),
             self.exponential.map(|of| Distribution::Exponential { mean_ns: ns(of.mean) }),
             self.lognormal.map(|of| Distribution::LogNormal { mean_ns: ns(of.mean), variation: of.cv.0 }),
+            self.gamma.map(|of| Distribution::Gamma { mean_ns: ns(of.mean), variation: of.cv.0 }),
+            self.weibull.map(|of| Distribution::Weibull { mean_ns: ns(of.mean), shape: of.shape.0 }),
+            self.empirical.map(|of| Distribution::Empirical(of.0.into())),
             trace.map(Distribution::Trace),
         ];
         let mut given = all.into_iter().flatten();
         match (given.next(), given.next()) {
             (Some(one), None) => Ok(one),
-            _ => mistake(line, format!("`{key}` is one of constant, normal, uniform, exponential, lognormal, trace")),
+            _ => {
+                let kinds = "constant, normal, uniform, exponential, lognormal, gamma, weibull, empirical, trace";
+                mistake(line, format!("`{key}` is one of {kinds}"))
+            }
         }
     }
 }

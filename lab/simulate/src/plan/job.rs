@@ -1,6 +1,7 @@
-//! `[[job]]`: threads that meet, or mere load; and how many of them make up the load.
+//! `[[job]]`: threads that meet or share a lock, or mere load; and how many of them make up the load.
 use super::compute::{CV, GrainName, Kinds, SHAPES, ShapeName};
 use super::files::Files;
+use super::lock::LockTable;
 use super::machine;
 use super::read::{AnyValue, Count, KEY, Span, Variation, count, count_at, read as read_table, table, values};
 use super::tree::{Located, ParseResult, mistake};
@@ -13,7 +14,8 @@ use foregather_wait::Policy;
 table! {
     "[[job]]" Table {
         threads: (usize, Threads);
-        name: String, count: HowMany, barriers: Count<1, { u64::MAX / 4 }>, grain: (usize, GrainName), cv: (usize, Variation),
+        name: String, count: HowMany, barriers: (usize, Count<1, { u64::MAX / 4 }>),
+        lock: (usize, LockTable), acquisitions: (usize, Count<1, { u64::MAX / 4 }>), grain: (usize, GrainName), cv: (usize, Variation),
         mean: (usize, Span), shape: (usize, ShapeName), compute: (usize, Kinds), rest: (usize, Kinds), policy: (usize, String),
         spin: (usize, Span), kind: (usize, KindName), nice: Nice, slice: (usize, Span), group: (usize, String),
         pins: Vec<(usize, AnyValue)>, start: Vec<(usize, AnyValue)>, load: bool, one_process: bool
@@ -21,7 +23,9 @@ table! {
 }
 
 /// Keys that jobs that meet have, and load has not.
-const MEETING_KEYS: [&str; 8] = ["barriers", "grain", "cv", "mean", "shape", "policy", "spin", "kind"];
+const MEETING_KEYS: [&str; 10] = ["barriers", "lock", "acquisitions", "grain", "cv", "mean", "shape", "policy", "spin", "kind"];
+/// Keys that jobs with barriers have, and those with a lock have not.
+const BARRIER_KEYS: [&str; 7] = ["barriers", "grain", "cv", "mean", "shape", "compute", "kind"];
 const LOAD_KEYS: [&str; 12] =
     ["name", "threads", "count", "compute", "rest", "nice", "slice", "group", "pins", "start", "load", "one-process"];
 
@@ -190,7 +194,15 @@ fn one(node: &Located, machine: &MachineSpec, files: &Files) -> ParseResult<Want
     let slice = slice(table.slice.as_ref(), machine)?;
     let group = group(table.group.as_ref(), machine)?;
     let [pins, start] = [("pins", &table.pins), ("start", &table.start)].map(|(key, list)| processors(key, list, machine.cpus));
-    let mut job = if load { table.loading(size, files)? } else { table.meeting(size, machine, files)? };
+    if let Some((key, node)) = BARRIER_KEYS.iter().find_map(|key| Some((key, node.get(key)?))).filter(|_| table.lock.is_some()) {
+        let what = format!("`{key}` is of jobs that meet at barriers: a job with a `lock` has `acquisitions`, and its `think`");
+        return mistake(node.line, what);
+    }
+    let mut job = match load {
+        true => table.loading(size, files)?,
+        false if table.lock.is_some() => table.locking(size, machine, files)?,
+        false => table.meeting(size, machine, files)?,
+    };
     job.name = name.unwrap_or(job.name);
     job.one_process |= one_process;
     Ok(Wanted {
@@ -221,11 +233,28 @@ impl Table {
         if let Some((line, _)) = self.rest {
             return mistake(line, "`rest` is for a [[job]] with load = true: who meets waits at its barriers");
         }
-        let barriers = self.barriers.as_ref().map_or(BARRIERS, |barriers| barriers.0);
+        if let Some((line, _)) = self.acquisitions {
+            return mistake(line, "`acquisitions` is how often each thread takes a `lock`: give one, or `barriers`");
+        }
+        let barriers = self.barriers.as_ref().map_or(BARRIERS, |(_, barriers)| barriers.0);
         let policy = policy((self.policy.as_ref(), self.spin.as_ref()), machine)?;
         let kind = kind(self.kind.as_ref(), threads)?;
         let compute = self.compute(threads, machine, files)?;
         Ok(Job { kind, ..Job::meeting("job", threads, barriers, compute, policy) })
+    }
+
+    /// Threads that share a lock, and wait for it as is usual for its kind unless there is a `policy` or a
+    /// `spin`.
+    fn locking(self, threads: u32, machine: &MachineSpec, files: &Files) -> ParseResult<Job> {
+        if let Some((line, _)) = self.rest {
+            return mistake(line, "`rest` is for a [[job]] with load = true: a thread that shares a `lock` has `think`");
+        }
+        let acquisitions = self.acquisitions.as_ref().map_or(BARRIERS, |(_, acquisitions)| acquisitions.0);
+        let own = self.policy.is_some() || self.spin.is_some();
+        let policy = own.then(|| policy((self.policy.as_ref(), self.spin.as_ref()), machine)).transpose()?;
+        let (lock, think) = self.lock.map(|(_, table)| table.lock(machine, files)).expect("a job with a lock")?;
+        let job = Job::locking("job", threads, acquisitions, think, lock);
+        Ok(Job { policy: policy.unwrap_or(job.policy), ..job })
     }
 
     /// How long it computes: `grain` with `cv`, `mean` with `shape`, or `compute`.

@@ -4,7 +4,7 @@ use super::read::{Count, Span, Time, choice, patch, read, table, values};
 use super::tree::{Located, ParseResult, mistake};
 use foregather_machine::{Costs, Nanos};
 use foregather_sim::smp::{
-    Accounting, Eevdf, Group, Insertion, Linux24, MachineSpec, Placement, Prices, RoundRobin, Scheduler, Ties, Wakeup,
+    Accounting, Eevdf, Group, Insertion, Linux24, MachineSpec, Placement, Preemption, Prices, RoundRobin, Scheduler, Ties, Wakeup,
 };
 
 table! {
@@ -39,7 +39,8 @@ patch! {
 
 patch! {
     "[machine.eevdf]" EevdfTable => Eevdf {
-        slice: Span, tick: Span, run_to_parity: bool, wakeup_preemption: bool, lazy_preemption: bool, placement: PlacementName,
+        slice: Span, tick: Span, run_to_parity: bool, wakeup_preemption: bool, lazy_preemption: bool, preemption: PreemptionName,
+        slice_extension: Time, placement: PlacementName,
         balance_interval: Time;
         group: Vec<(usize, GroupTable)>
     }
@@ -69,6 +70,9 @@ values! {
     WakeupName(Wakeup) = |value| choice(value, &[
         ("linux", Wakeup::Linux), ("ap-mark", Wakeup::ApMark), ("ap-reserve", Wakeup::ApReserve), ("gv", Wakeup::GlobalView),
         ("linux22", Wakeup::Linux22),
+    ]);
+    PreemptionName(Preemption) = |value| choice(value, &[
+        ("none", Preemption::None), ("voluntary", Preemption::Voluntary), ("full", Preemption::Full), ("lazy", Preemption::Lazy),
     ]);
     PlacementName(Placement) = |value| choice(value, &[
         ("stay", Placement::Stay), ("idle-scan", Placement::IdleScan), ("packing", Placement::Packing),

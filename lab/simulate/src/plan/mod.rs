@@ -12,9 +12,11 @@ mod figure;
 mod files;
 mod grid;
 mod job;
+mod lock;
 mod machine;
 mod mix;
 mod network;
+mod published;
 mod read;
 mod run;
 mod study;
@@ -36,12 +38,15 @@ use crate::metric::{self, Metric};
 use crate::network::METRICS;
 use anyhow::{Result, anyhow};
 use files::Files;
+use foregather_sim::smp::MachineSpec;
 use foregather_wait::Policy;
 use grid::SweepGrid;
+use published::Published;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::path::{Path, PathBuf};
-use tree::{Located, Mistake, ParseResult, mistake};
+pub(crate) use tree::{Located, Mistake, Value};
+use tree::{ParseResult, mistake};
 
 /// The only schema that there is so far.
 #[derive(Deserialize)]
@@ -54,7 +59,7 @@ table! {
     "the plan" PlanTable {
         ;
         schema: Schema, title: String, load: IgnoredAny, machine: IgnoredAny, job: IgnoredAny, mix: IgnoredAny, network: IgnoredAny,
-        trial: IgnoredAny, run: IgnoredAny, record: IgnoredAny, sweep: IgnoredAny, draw: IgnoredAny, figure: IgnoredAny,
+        trial: IgnoredAny, run: IgnoredAny, record: IgnoredAny, sweep: IgnoredAny, draw: IgnoredAny, figure: IgnoredAny, published: IgnoredAny,
         full: IgnoredAny
     }
 }
@@ -87,6 +92,7 @@ pub struct Plan {
     root: Located,
     grid: SweepGrid,
     figure: Figure,
+    published: Option<Published>,
     files: Files,
     seed_offset: u64,
     spans: usize,
@@ -121,15 +127,16 @@ impl Plan {
         for (path, word) in &ask.set {
             root.set(path, &Located::of_word(word))?;
         }
-        let (sweep, draw, figure) = (root.take("sweep"), root.take("draw"), root.take("figure"));
+        let [sweep, draw, figure, published] = ["sweep", "draw", "figure", "published"].map(|key| root.take(key));
         let axes = sweep.as_ref().map_or(Ok(vec![]), sweep::read)?;
         let of_network = study::is_network(&root)?;
         let metrics = metrics_of(of_network);
         let figure = figure::read(figure.as_ref().unwrap_or(&Located::nothing()), &axes, metrics, of_network)?;
+        let published = published.as_ref().map(|node| published::read(node, &axes)).transpose()?;
         let drawn = draw.as_ref().map(|node| draw::read(node, &axes, &figure)).transpose()?;
         let grid = SweepGrid { axes, drawn };
         let (files, seed_offset, spans) = (Files::new(&ask.folder), ask.seed_offset, ask.spans);
-        let mut plan = Self { file: file.to_owned(), title, root, grid, figure, files, seed_offset, spans };
+        let mut plan = Self { file: file.to_owned(), title, root, grid, figure, published, files, seed_offset, spans };
         plan.check()?;
         plan.find_baseline()?;
         Ok(plan)
@@ -290,6 +297,16 @@ impl Plan {
         Some((0..self.grid.axes[axis].choices.len()).map(move |choice| self.grid.beside(point, axis, choice)))
     }
 
+    /// The published factor that its two cases are compared with, if it names one.
+    pub(super) fn published(&self) -> Option<&Published> {
+        self.published.as_ref()
+    }
+
+    /// The point that differs from this one only in the choice of an axis.
+    pub(super) fn beside(&self, point: usize, axis: usize, choice: usize) -> usize {
+        self.grid.beside(point, axis, choice)
+    }
+
     /// The swept name of the axis that regrets are over.
     pub(super) fn best_name(&self) -> Option<&str> {
         self.figure.best.map(|axis| self.grid.axes[axis].name.as_str())
@@ -303,6 +320,22 @@ impl Plan {
         let note = "prices are those that `measure waits` found on this machine: elsewhere the plan gives other numbers";
         vec![note.to_owned()]
     }
+}
+
+/// The machine of today's scheduler with `cpus` processors and these changes: keys of a plan's `machine`.
+///
+/// # Errors
+/// If a change is about something else, or makes no sense.
+pub(crate) fn machine_of(cpus: u32, set: &[(String, String)]) -> Result<MachineSpec> {
+    if let Some((key, _)) = set.iter().find(|(key, _)| !key.starts_with("machine.")) {
+        return Err(anyhow!("--set {key}: a workload has its machine alone to change, as in machine.cpus=4"));
+    }
+    let machine = || {
+        let mut root = Located::parse(&format!("[machine]\npreset = \"eevdf\"\ncpus = {cpus}"))?;
+        set.iter().try_for_each(|(path, word)| root.set(path, &Located::of_word(word)))?;
+        machine::machine(root.get("machine").unwrap_or(&Located::nothing()), &Files::new(Path::new("")))
+    };
+    machine().map_err(|error| anyhow!("--set: {}", error.what))
 }
 
 fn metrics_of(network: bool) -> &'static [Metric] {

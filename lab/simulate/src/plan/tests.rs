@@ -11,6 +11,7 @@ use proptest::prelude::*;
 
 mod drafts;
 mod draws;
+mod locks;
 mod nodes;
 
 fn parse(text: &str) -> Result<Plan, String> {
@@ -141,6 +142,10 @@ fn every_distribution_can_be_given() {
     assert_eq!(of("uniform = { from = \"0 us\", to = \"1 us\" }"), Distribution::Uniform { from: Nanos(0), to: Nanos(1_000) });
     assert_eq!(of("exponential = { mean = \"5 us\" }"), Distribution::Exponential { mean_ns: 5e3 });
     assert_eq!(of("lognormal = { mean = \"5 us\", cv = 0.5 }"), Distribution::LogNormal { mean_ns: 5e3, variation: 0.5 });
+    assert_eq!(of("gamma = { mean = \"5 us\", cv = 2 }"), Distribution::Gamma { mean_ns: 5e3, variation: 2.0 });
+    assert_eq!(of("weibull = { mean = \"5 us\", shape = 0.7 }"), Distribution::Weibull { mean_ns: 5e3, shape: 0.7 });
+    let histogram = [(Nanos(5_000), 3.0), (Nanos(9_000), 0.5)];
+    assert_eq!(of("empirical = [[\"5 us\", 3], [\"9 us\", 0.5]]"), Distribution::Empirical(histogram.into()));
     let name = trace.file_name().unwrap().to_string_lossy().into_owned();
     assert_eq!(of(&format!("trace = \"{name}\"")), Distribution::Trace([Nanos(1_000), Nanos(2_500)].into()));
     std::fs::remove_file(trace).unwrap();
@@ -243,8 +248,8 @@ fn jobs_that_make_no_sense_are_found_where_they_are() {
             "x.toml:9: load that does not compute without end has both",
         ),
         (
-            "[[job]]\nload = true\nthreads = 1\ncompute = { constant = \"1 us\" }\nrest = { gamma = 1 }",
-            "x.toml:10: unknown key `gamma` in rest",
+            "[[job]]\nload = true\nthreads = 1\ncompute = { constant = \"1 us\" }\nrest = { zeta = 1 }",
+            "x.toml:10: unknown key `zeta` in rest",
         ),
         ("[run]\nforbid-oversize = true\n[sweep]\nthreads = [32, 33]", "x.toml:1: `job` has 33 threads on 32 processors"),
     ] {
@@ -256,7 +261,7 @@ fn jobs_that_make_no_sense_are_found_where_they_are() {
         &with("compute = { uniform = { from = \"2 us\", to = \"1 us\" } }"),
         "x.toml:5: compute.uniform goes from 2.00 us down",
     );
-    refused(&with("compute = { gamma = \"1 us\" }"), "unknown key `gamma` in compute; there are constant, normal");
+    refused(&with("compute = { zeta = \"1 us\" }"), "unknown key `zeta` in compute; there are constant, normal");
     refused(&with("mean = \"1 us\"\nshape = \"bimodl\""), "x.toml:6: `bimodl` is no shape; did you mean `bimodal`?");
     refused(&with("mean = \"0 us\""), "x.toml:5: `mean` must be longer than zero");
     refused(&with("compute = { constant = \"1 us\" }\ncv = 0.1"), "x.toml:6: `cv` belongs to `grain`");
@@ -266,6 +271,9 @@ fn jobs_that_make_no_sense_are_found_where_they_are() {
         ("\"0 us\"", "x.toml:5: `compute` must be longer than zero"),
         ("true", "x.toml:5: `compute` is a time like \"5 us\", or a table like"),
         ("[]", "x.toml:5: `compute` is a time like \"5 us\", or a table like"),
+        ("{ gamma = { mean = \"1 us\", cv = 0 } }", "x.toml:5: `cv` is 0.01 to 100, not 0"),
+        ("{ empirical = [] }", "x.toml:5: `empirical` needs a time whose weight is above 0"),
+        ("{ empirical = [[\"1 us\"]] }", "x.toml:5: `empirical` is a list of times with weights"),
         ("{\nconstnt = \"1 us\" }", "x.toml:6: unknown key `constnt` in compute; did you mean `constant`?"),
     ] {
         refused(&with(&format!("compute = {compute}")), says);
@@ -339,18 +347,22 @@ fn the_handbook_lists_every_key() {
         keys::<machine::EevdfTable>(),
         keys::<machine::GroupTable>(),
         keys::<job::Table>(),
+        keys::<lock::LockTable>(),
+        keys::<lock::FaultTable>(),
         keys::<compute::KindTable>(),
         keys::<mix::Table>(),
         keys::<run::Table>(),
         keys::<run::RecordTable>(),
         keys::<draw::Table>(),
         keys::<figure::Table>(),
+        keys::<published::Table>(),
         keys::<network::Table>(),
         keys::<network::FaultTable>(),
         keys::<trial::Table>(),
     ];
-    let names: [&[&str]; 6] = [
+    let names: [&[&str]; 7] = [
         &compute::SHAPES.map(|(shape, _)| shape),
+        &lock::KINDS.map(|(kind, _)| kind),
         &sweep::SHORT.map(|(short, _)| short),
         &trial::SKEWS.map(|(name, _)| name),
         &profile::CIRCUITS.map(|(name, ..)| name),

@@ -76,12 +76,12 @@ impl Located {
     }
 
     /// The entries, if it is a table.
-    pub(super) fn entries(&self) -> Option<&[(String, Located)]> {
+    pub(crate) fn entries(&self) -> Option<&[(String, Located)]> {
         if let Value::Table(entries) = &self.value { Some(entries) } else { None }
     }
 
     /// The entry of that name, if it is a table that has one.
-    pub(super) fn get(&self, key: &str) -> Option<&Located> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Located> {
         self.entries()?.iter().find(|(name, _)| name == key).map(|(_, node)| node)
     }
 
@@ -93,7 +93,7 @@ impl Located {
     }
 
     /// The items, if it is a list.
-    pub(super) fn items(&self) -> Option<&[Located]> {
+    pub(crate) fn items(&self) -> Option<&[Located]> {
         if let Value::List(items) = &self.value { Some(items) } else { None }
     }
 
@@ -159,7 +159,7 @@ impl Located {
     }
 
     /// The kind of value, in words for messages.
-    pub(super) fn sort(&self) -> &'static str {
+    pub(crate) fn sort(&self) -> &'static str {
         self.value.sort()
     }
 }
