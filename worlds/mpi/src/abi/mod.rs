@@ -58,8 +58,8 @@ pub struct Abi {
     pub fortran_world: u32,
     /// Fortran's `MPI_REQUEST_NULL`.
     pub fortran_request_null: u32,
-    /// Error classes that report the loss of a process: `MPI_ERR_PROC_FAILED` and its `_PENDING` of User Level
-    /// Failure Mitigation.
+    /// Error classes that report the loss of a process: `MPI_ERR_PROC_FAILED` and its `_PENDING` of User
+    /// Level Failure Mitigation.
     pub loss_classes: &'static [c_int],
     /// Bytes of `MPI_Status`.
     pub status_bytes: usize,
