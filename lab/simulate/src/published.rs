@@ -9,7 +9,7 @@ const WITHIN: f64 = 2.0;
 
 /// A published factor beside the simulated ones.
 #[derive(Clone, Debug)]
-pub struct Comparison {
+pub struct PublishedNumber {
     /// The published factor.
     pub published: f64,
     /// Where it was published.
@@ -18,7 +18,7 @@ pub struct Comparison {
     pub simulated: [f64; 2],
 }
 
-impl Comparison {
+impl PublishedNumber {
     /// Returns whether all simulated factors are within twice the published one, and each is half of the
     /// published effect at least (of its logarithm): no effect is no hit.
     pub fn is_hit(&self) -> bool {
@@ -36,7 +36,7 @@ impl Comparison {
 }
 
 /// Compares a plan's runs with what was published, if the plan says what that is and all its runs ended.
-pub fn compare(plan: &Plan, points: &[Point]) -> Option<Comparison> {
+pub fn compare(plan: &Plan, points: &[Point]) -> Option<PublishedNumber> {
     let published = plan.published()?;
     let mean = |point: &Point| {
         let values: Vec<f64> = see(plan, points, point, None).map(|seen| plan.figure().y.value(&seen)).collect();
@@ -49,7 +49,7 @@ pub fn compare(plan: &Plan, points: &[Point]) -> Option<Comparison> {
     let factors: Vec<f64> = pairs.collect();
     let simulated = [factors.iter().copied().fold(f64::NAN, f64::min), factors.iter().copied().fold(f64::NAN, f64::max)];
     let all = !factors.is_empty() && factors.iter().all(|factor| factor.is_finite());
-    all.then(|| Comparison { published: published.factor, source: published.source.clone(), simulated })
+    all.then(|| PublishedNumber { published: published.factor, source: published.source.clone(), simulated })
 }
 
 #[cfg(test)]
@@ -59,7 +59,7 @@ mod tests {
     use crate::runner::{Running, run_while};
     use crate::shipped;
 
-    fn compared(name: &str) -> Comparison {
+    fn compared(name: &str) -> PublishedNumber {
         let plan = shipped::open(format!("anomalies/{name}"), &Ask::default()).unwrap();
         let points = run_while(&plan, Running { workers: 1, quiet: true }, &|| true).unwrap();
         compare(&plan, &points).unwrap()
@@ -84,8 +84,8 @@ mod tests {
 
     #[test]
     fn a_hit_needs_the_whole_range() {
-        let of = |simulated| Comparison { published: 10.0, source: "here".to_owned(), simulated };
-        let slight = Comparison { published: 0.51, ..of([1.0, 1.0]) };
+        let of = |simulated| PublishedNumber { published: 10.0, source: "here".to_owned(), simulated };
+        let slight = PublishedNumber { published: 0.51, ..of([1.0, 1.0]) };
         assert!(!slight.is_hit(), "a simulated factor of 1 is within 2 times, and no effect");
         assert!(of([5.0, 20.0]).is_hit() && !of([4.9, 10.0]).is_hit() && !of([10.0, 20.1]).is_hit());
         assert_eq!(of([6.0, 8.0]).line(), "published factor 10, simulated 6 to 8, a hit: all of it is within 2 times (here)");

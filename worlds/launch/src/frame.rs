@@ -4,8 +4,8 @@ use crate::detect::MOST_RANKS;
 use crate::secret::{BYTES, Token};
 use foregather_machine::{Rank, shown};
 
-/// Changes whenever a frame does. The first bytes of [`JobFrame::Hello`] and [`JobFrame::Join`] never change, so
-/// every version can tell.
+/// Changes whenever a frame does. The first bytes of [`JobFrame::Hello`] and [`JobFrame::Join`] never change,
+/// so every version can tell.
 pub(crate) const VERSION: u32 = 3;
 const MAGIC: [u8; 8] = *b"foregath";
 

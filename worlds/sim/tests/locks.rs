@@ -2,7 +2,7 @@
 use foregather_machine::Nanos;
 use foregather_sim::event::{Calendar, Heap};
 use foregather_sim::smp::{
-    Distribution, Eevdf, Fault, FaultKind, Job, JobOutcome, Lock, LockKind, MachineSpec, Outcome, Preemption, Prices, Record,
+    Distribution, Eevdf, Fault, FaultKind, Job, JobLock, JobOutcome, LockKind, MachineSpec, Outcome, Preemption, Prices, Record,
     RoundRobin, Scheduler, State, Stop, Study, run, run_on,
 };
 use foregather_wait::Policy;
@@ -34,10 +34,10 @@ fn of(cpus: u32, job: Job) -> JobOutcome {
 
 /// Two threads on one processor: 10 us, then 60 us with the lock, three times each.
 fn pair(kind: LockKind) -> Job {
-    Job::locking("pair", 2, 3, constant(10), Lock::new(kind, constant(60)))
+    Job::locking("pair", 2, 3, constant(10), JobLock::new(kind, constant(60)))
 }
 
-/// The first thread is preempted as it holds the lock, so the second one takes the next ticket and spins. From
+/// The first thread is preempted while it holds the lock, so the second takes the next ticket and spins. From
 /// then on each handover finds its thread without a processor: the one that has it spins to the end of its
 /// quantum, and each acquisition costs a quantum and a switch.
 #[test]
@@ -71,7 +71,7 @@ fn queues_are_served_in_the_order_of_arrival() {
     let think = [30, 10, 20].map(constant);
     for kind in [LockKind::Ticket, LockKind::Mcs] {
         for policy in [Policy::Spin, Policy::Block] {
-            let lock = Lock::new(kind, constant(100));
+            let lock = JobLock::new(kind, constant(100));
             let job = Job { policy, ..Job::locking("queue", 3, 1, Distribution::ByRank(think.clone().into()), lock) };
             let all = of(3, job);
             // All run from 6 on. The second comes at 16 and holds until 116, the third waits for 90 us, the
@@ -87,14 +87,14 @@ fn queues_are_served_in_the_order_of_arrival() {
 /// One sleeper is woken by each release, after the switch of an idle processor; the others sleep on.
 #[test]
 fn a_futex_wakes_one_sleeper_a_release() {
-    let lock = Lock::new(LockKind::Futex, constant(50));
+    let lock = JobLock::new(LockKind::Futex, constant(50));
     let think = [10, 20, 30, 40].map(constant);
     let study = turns(4, vec![Job::locking("sleepers", 4, 1, Distribution::ByRank(think.into()), lock)]);
     let all = outcome(&study);
     // The first holds from 16 to 66; each of the others runs 6 us after a release.
     assert_eq!((all.jobs[0].finished, all.counts.wakes), (Some(us(66 + 3 * 56)), 3));
     assert_eq!(all.jobs[0].waits.parked, 3);
-    let ticket = Job { policy: Policy::Block, lock: Some(Lock::new(LockKind::Ticket, constant(50))), ..study.jobs[0].clone() };
+    let ticket = Job { policy: Policy::Block, lock: Some(JobLock::new(LockKind::Ticket, constant(50))), ..study.jobs[0].clone() };
     let herd = outcome(&turns(4, vec![ticket]));
     assert_eq!((herd.jobs[0].finished, herd.counts.wakes), (Some(us(66 + 3 * 56)), 3 + 2 + 1), "a ticket wakes all of them");
 }
@@ -103,7 +103,7 @@ fn a_futex_wakes_one_sleeper_a_release() {
 #[test]
 fn a_two_phase_waiter_spins_first() {
     for (spin, parked) in [(39, 1), (41, 0)] {
-        let lock = Lock::new(LockKind::TwoPhase { spin: us(spin) }, constant(50));
+        let lock = JobLock::new(LockKind::TwoPhase { spin: us(spin) }, constant(50));
         let all = of(2, Job::locking("pair", 2, 1, Distribution::ByRank([10, 20].map(constant).into()), lock));
         assert_eq!((all.waits.parked, all.waits.spun), (parked, 1 - parked), "{spin}");
     }
@@ -114,20 +114,20 @@ fn a_two_phase_waiter_spins_first() {
 fn page_faults_lengthen_critical_sections() {
     for (kind, computed) in [(FaultKind::Minor, 10 + 50 + 300), (FaultKind::Major, 10 + 50)] {
         let fault = Fault { chance: 1.0, takes: constant(300), kind };
-        let lock = Lock { fault: Some(fault), ..Lock::new(LockKind::Ticket, constant(50)) };
+        let lock = JobLock { fault: Some(fault), ..JobLock::new(LockKind::Ticket, constant(50)) };
         let all = outcome(&turns(1, vec![Job::locking("alone", 1, 1, constant(10), lock)]));
         assert_eq!(all.split.compute, us(computed), "{kind:?}");
         let wakes = u64::from(kind == FaultKind::Major);
         assert_eq!((all.time, all.counts.wakes), (us(6 + 360 + 6 * wakes), wakes), "{kind:?}");
     }
     let never = Fault { chance: 0.0, takes: constant(300), kind: FaultKind::Major };
-    let lock = Lock { fault: Some(never), ..Lock::new(LockKind::Spin, constant(50)) };
+    let lock = JobLock { fault: Some(never), ..JobLock::new(LockKind::Spin, constant(50)) };
     assert_eq!(of(1, Job::locking("alone", 1, 10, constant(10), lock)).finished, Some(us(606)));
 }
 
 /// How long after 5 ms a thread that then wakes begins to run, beside one that computes for `think` and then
 /// holds a lock on the same processor. Ticks come every 4 ms.
-fn wakes_beside_a_holder(rules: Eevdf, think: u64, lock: Lock) -> Nanos {
+fn wakes_beside_a_holder(rules: Eevdf, think: u64, lock: JobLock) -> Nanos {
     let holder = Job::locking("holder", 1, 2, constant(think), lock);
     // Its slice is short, so its deadline is the earlier one when it wakes.
     let slice = Some(Eevdf::LEAST_SLICE);
@@ -152,7 +152,7 @@ fn preemption_models_differ_in_the_kernel() {
     ] {
         let rules = Eevdf { preemption, ..Eevdf::LINUX };
         for (hold, fault, expected) in [(20_000, None, user), (2, Some(fault.clone()), kernel)] {
-            let late = wakes_beside_a_holder(rules.clone(), 1, Lock { fault, ..Lock::new(LockKind::Spin, constant(hold)) });
+            let late = wakes_beside_a_holder(rules.clone(), 1, JobLock { fault, ..JobLock::new(LockKind::Spin, constant(hold)) });
             assert!(late >= us(expected) && late <= us(expected + 60), "{preemption:?}: {late}");
         }
     }
@@ -163,7 +163,7 @@ fn preemption_models_differ_in_the_kernel() {
 fn a_lazy_preemption_comes_when_a_fault_returns() {
     let fault = Fault { chance: 1.0, takes: constant(6_500), kind: FaultKind::Minor };
     for (preemption, expected) in [(Preemption::Lazy, 1_500), (Preemption::None, 1_500), (Preemption::Full, 0)] {
-        let lock = Lock { fault: Some(fault.clone()), ..Lock::new(LockKind::Spin, constant(2)) };
+        let lock = JobLock { fault: Some(fault.clone()), ..JobLock::new(LockKind::Spin, constant(2)) };
         let late = wakes_beside_a_holder(Eevdf { preemption, ..Eevdf::LINUX }, 1, lock);
         assert!(late >= us(expected) && late <= us(expected + 60), "{preemption:?}: {late}");
     }
@@ -173,8 +173,9 @@ fn a_lazy_preemption_comes_when_a_fault_returns() {
 fn an_extended_slice_lasts_until_the_critical_section_ends_or_its_time_is_over() {
     let rules = Eevdf { slice_extension: us(40), ..Eevdf::LINUX };
     // The section begins after the tick at 4 ms, which would use the extension up.
-    let late =
-        |hold, extend| wakes_beside_a_holder(rules.clone(), 4_900, Lock { extend, ..Lock::new(LockKind::Spin, constant(hold)) });
+    let late = |hold, extend| {
+        wakes_beside_a_holder(rules.clone(), 4_900, JobLock { extend, ..JobLock::new(LockKind::Spin, constant(hold)) })
+    };
     let at_once = late(20_000, false);
     assert_eq!(late(20_000, true) - at_once, us(40));
     // A holder that is through sooner gives the processor back then.
@@ -186,10 +187,10 @@ fn an_extended_slice_lasts_until_the_critical_section_ends_or_its_time_is_over()
 #[test]
 fn impossible_locks_are_named() {
     let job = |lock| turns(1, vec![Job::locking("db", 2, 1, constant(10), lock)]).check().unwrap_err();
-    let held = job(Lock::new(LockKind::Spin, Distribution::Constant(Nanos::MAX)));
+    let held = job(JobLock::new(LockKind::Spin, Distribution::Constant(Nanos::MAX)));
     assert!(held.starts_with("job `db` holds its lock for impossible times"), "{held}");
     let fault = Fault { chance: 1.5, takes: constant(1), kind: FaultKind::Minor };
-    let faulty = job(Lock { fault: Some(fault), ..Lock::new(LockKind::Spin, constant(1)) });
+    let faulty = job(JobLock { fault: Some(fault), ..JobLock::new(LockKind::Spin, constant(1)) });
     assert_eq!(faulty, "job `db` has a chance 1.5 of a page fault: it is 0 to 1");
 }
 
@@ -225,7 +226,7 @@ proptest! {
     ) {
         let fault = Fault { chance, takes: constant(30), kind: if seed % 2 == 0 { FaultKind::Minor } else { FaultKind::Major } };
         let exponential = |mean: u64| Distribution::Exponential { mean_ns: mean as f64 * 1e3 };
-        let lock = Lock { fault: Some(fault), extend: seed % 3 == 0, ..Lock::new(kind, exponential(hold)) };
+        let lock = JobLock { fault: Some(fault), extend: seed % 3 == 0, ..JobLock::new(kind, exponential(hold)) };
         let job = Job::locking("any", threads, 20, exponential(think), lock);
         let job = Job { policy: policy.unwrap_or(job.policy), ..job };
         let mut study = Study { seed, ..turns(cpus, vec![job, Job::load("hog", 1)]) };

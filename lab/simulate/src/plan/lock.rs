@@ -3,7 +3,7 @@ use super::compute::Kinds;
 use super::files::Files;
 use super::read::{choice, real, table, values};
 use super::tree::ParseResult;
-use foregather_sim::smp::{Distribution, Fault, FaultKind, Lock, LockKind, MachineSpec};
+use foregather_sim::smp::{Distribution, Fault, FaultKind, JobLock, LockKind, MachineSpec};
 
 table! {
     "lock" LockTable {
@@ -40,7 +40,7 @@ pub(super) const KINDS: [(&str, MakeKind); 5] = [
 
 impl LockTable {
     /// The lock, and how long threads compute before they take it.
-    pub(super) fn lock(self, machine: &MachineSpec, files: &Files) -> ParseResult<(Lock, Distribution)> {
+    pub(super) fn lock(self, machine: &MachineSpec, files: &Files) -> ParseResult<(JobLock, Distribution)> {
         let of = |key, (line, kinds): (usize, Kinds)| kinds.distribution(key, line, files);
         let fault = match self.fault {
             Some(FaultTable { chance, takes, kind }) => {
@@ -51,6 +51,6 @@ impl LockTable {
         };
         let kind = self.kind.0(machine);
         let extend = self.extend == Some(true);
-        Ok((Lock { kind, hold: of("hold", self.hold)?, fault, extend }, of("think", self.think)?))
+        Ok((JobLock { kind, hold: of("hold", self.hold)?, fault, extend }, of("think", self.think)?))
     }
 }

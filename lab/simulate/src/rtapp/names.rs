@@ -1,8 +1,8 @@
 //! The names in an rt-app file as numbers.
 
-/// Names in the order in which they were met.
+/// Names of resources, in the order of their first use.
 #[derive(Default)]
-pub(super) struct Names {
+pub(super) struct ResourceNames {
     mutexes: Vec<String>,
     /// Conditions, and what threads suspend on; the latter are told apart by a first character.
     conditions: Vec<String>,
@@ -23,7 +23,7 @@ fn number<T: PartialEq>(all: &mut Vec<T>, one: T) -> u32 {
     at as u32
 }
 
-impl Names {
+impl ResourceNames {
     /// The number of the next thread.
     pub(super) fn instance(&mut self) -> usize {
         self.instances += 1;

@@ -1,9 +1,9 @@
 //! The tasks of an rt-app file as programs of threads.
-use super::names::Names;
+use super::names::ResourceNames;
 use crate::plan::{Located, Mistake, Value};
 use foregather_machine::{CpuId, Nanos};
 use foregather_results::meant;
-use foregather_sim::smp::{Job, Phase, Program, Step};
+use foregather_sim::smp::{Job, Phase, ProgramStep, ThreadProgram};
 
 /// More threads are refused as an oversight.
 const THREADS_MAX: u64 = 10_000;
@@ -55,7 +55,7 @@ const GLOBAL_KEYS: [&str; 15] = [
 const OLD_KEYS: [&str; 4] = ["exec", "period", "deadline", "lock_order"];
 
 /// What is left of a file.
-pub(super) struct Tasks {
+pub(super) struct WorkloadTasks {
     pub(super) jobs: Vec<Job>,
     /// How long the file says that it lasts.
     pub(super) duration: Option<Nanos>,
@@ -64,8 +64,8 @@ pub(super) struct Tasks {
 }
 
 /// Reads the tasks of a file, for a machine of `cpus` processors.
-pub(super) fn read(root: &Located, cpus: u32, ignore: bool) -> Result<Tasks, Mistake> {
-    let mut reader = Reader { cpus, ignore, task: String::new(), names: Names::default(), ignored: Vec::new() };
+pub(super) fn read(root: &Located, cpus: u32, ignore: bool) -> Result<WorkloadTasks, Mistake> {
+    let mut reader = Reader { cpus, ignore, task: String::new(), names: ResourceNames::default(), ignored: Vec::new() };
     for (key, node) in entries(root, "the file")? {
         if !["tasks", "global", "resources"].contains(&key.as_str()) {
             return wrong(node, format!("unknown key `{key}`{}", meant(key, &["tasks", "global", "resources"])));
@@ -96,10 +96,11 @@ pub(super) fn read(root: &Located, cpus: u32, ignore: bool) -> Result<Tasks, Mis
     }
     let (objects, barriers) = reader.names.counts();
     let complete = |job: Job| {
-        let program = job.program.as_deref().cloned().map(|program| Program { objects, barriers: barriers.clone(), ..program });
+        let program =
+            job.program.as_deref().cloned().map(|program| ThreadProgram { objects, barriers: barriers.clone(), ..program });
         Job { program: program.map(Into::into), ..job }
     };
-    Ok(Tasks { jobs: jobs.into_iter().map(complete).collect(), duration, ignored: reader.ignored })
+    Ok(WorkloadTasks { jobs: jobs.into_iter().map(complete).collect(), duration, ignored: reader.ignored })
 }
 
 fn wrong<T>(node: &Located, what: impl Into<String>) -> Result<T, Mistake> {
@@ -137,7 +138,7 @@ fn times(node: Option<&Located>, usual: Option<u64>) -> Result<Option<u64>, Mist
 
 /// An event whose names are not numbers yet: timers may be each instance's own.
 enum Event {
-    Step(Step),
+    Step(ProgramStep),
     Timer { name: String, period: Nanos, absolute: bool },
 }
 
@@ -161,18 +162,18 @@ impl Thread {
     }
 
     /// One of its instances.
-    fn job(&self, name: &str, names: &mut Names) -> Job {
+    fn job(&self, name: &str, names: &mut ResourceNames) -> Job {
         let instance = names.instance();
         let mut step = |event: &Event| match event {
             Event::Step(step) => *step,
             Event::Timer { name, period, absolute } => {
-                Step::Timer { timer: names.timer(name, instance), period: *period, absolute: *absolute }
+                ProgramStep::Timer { timer: names.timer(name, instance), period: *period, absolute: *absolute }
             }
         };
         let phases = self.phases.iter();
         let phases =
             phases.map(|phase| Phase { times: phase.times, steps: phase.events.iter().map(&mut step).collect() }).collect();
-        let program = Program { delay: self.delay, times: self.times, phases, objects: [0; 3], barriers: vec![] };
+        let program = ThreadProgram { delay: self.delay, times: self.times, phases, objects: [0; 3], barriers: vec![] };
         Job { nice: self.nice, pins: self.pin.into_iter().collect(), ..Job::running(name, 1, program) }
     }
 }
@@ -182,7 +183,7 @@ struct Reader {
     ignore: bool,
     /// The name of the task that is read.
     task: String,
-    names: Names,
+    names: ResourceNames,
     ignored: Vec<String>,
 }
 
@@ -286,34 +287,34 @@ impl Reader {
 
     fn event(&mut self, (kind, key): (&str, &str), node: &Located, users: u32, into: &mut Vec<Event>) -> Result<(), Mistake> {
         let step = match kind {
-            "run" | "runtime" => Step::Run(span(key, node)?),
-            "sleep" => Step::Sleep(span(key, node)?),
+            "run" | "runtime" => ProgramStep::Run(span(key, node)?),
+            "sleep" => ProgramStep::Sleep(span(key, node)?),
             "timer" => {
                 into.push(timer(node)?);
                 return Ok(());
             }
-            "lock" => Step::Lock(self.names.mutex(name(key, node)?)),
-            "unlock" => Step::Unlock(self.names.mutex(name(key, node)?)),
+            "lock" => ProgramStep::Lock(self.names.mutex(name(key, node)?)),
+            "unlock" => ProgramStep::Unlock(self.names.mutex(name(key, node)?)),
             "wait" | "sync" => {
                 let (condition, mutex) = pair(key, node)?;
                 let (condition, mutex) = (self.names.condition(condition), self.names.mutex(mutex));
                 if kind == "sync" {
-                    into.push(Event::Step(Step::Signal(condition)));
+                    into.push(Event::Step(ProgramStep::Signal(condition)));
                 }
-                Step::Wait { condition, mutex }
+                ProgramStep::Wait { condition, mutex }
             }
-            "signal" => Step::Signal(self.names.condition(name(key, node)?)),
-            "broad" => Step::Broadcast(self.names.condition(name(key, node)?)),
-            "barrier" => Step::Barrier(self.names.barrier(name(key, node)?, users)),
+            "signal" => ProgramStep::Signal(self.names.condition(name(key, node)?)),
+            "broad" => ProgramStep::Broadcast(self.names.condition(name(key, node)?)),
+            "barrier" => ProgramStep::Barrier(self.names.barrier(name(key, node)?, users)),
             "suspend" | "resume" => {
                 let of = match name(key, node)? {
                     "" => &self.task,
                     name => name,
                 };
                 let suspended = self.names.suspended(of);
-                if kind == "suspend" { Step::Suspend(suspended) } else { Step::Broadcast(suspended) }
+                if kind == "suspend" { ProgramStep::Suspend(suspended) } else { ProgramStep::Broadcast(suspended) }
             }
-            _ => Step::Yield,
+            _ => ProgramStep::Yield,
         };
         into.push(Event::Step(step));
         Ok(())

@@ -1,7 +1,7 @@
 //! Workloads are read and run, and what cannot be is refused at its line.
 use super::{Workload, measurements, table};
 use foregather_machine::{Nanos, SplitMix};
-use foregather_sim::smp::Step;
+use foregather_sim::smp::ProgramStep;
 
 fn parse(text: &str, ignore: bool) -> Result<Workload, String> {
     Workload::parse("x.json", text, 2, &[], 1, ignore).map_err(|error| format!("{error:#}"))
@@ -27,22 +27,22 @@ fn events_are_steps_in_their_order() {
     );
     let workload = parse(&text, false).unwrap();
     let program = workload.study.jobs[0].program.clone().unwrap();
-    let wait = Step::Wait { condition: 0, mutex: 0 };
-    let (run, us) = (|us| Step::Run(Nanos::from_us(us)), Nanos::from_us);
+    let wait = ProgramStep::Wait { condition: 0, mutex: 0 };
+    let (run, us) = (|us| ProgramStep::Run(Nanos::from_us(us)), Nanos::from_us);
     let expected = [
         run(10),
-        Step::Lock(0),
+        ProgramStep::Lock(0),
         wait,
-        Step::Signal(0),
+        ProgramStep::Signal(0),
         wait,
-        Step::Unlock(0),
+        ProgramStep::Unlock(0),
         run(20),
         run(30),
-        Step::Suspend(1),
-        Step::Broadcast(1),
-        Step::Broadcast(0),
-        Step::Yield,
-        Step::Sleep(us(5)),
+        ProgramStep::Suspend(1),
+        ProgramStep::Broadcast(1),
+        ProgramStep::Broadcast(0),
+        ProgramStep::Yield,
+        ProgramStep::Sleep(us(5)),
     ];
     assert_eq!((&program.phases[0].steps[..], program.objects), (&expected[..], [1, 2, 0]));
     assert_eq!((program.times, workload.study.limit), (None, Nanos::from_ms(1_000)));
@@ -54,7 +54,7 @@ fn unique_timers_are_each_threads_own() {
     let workload = parse(&task(&format!("\"instance\" : 2, \"cpus\" : [1], \"priority\" : -5, {timer}")), false).unwrap();
     let timers = workload.study.jobs.iter().map(|job| {
         let steps = job.program.as_ref().unwrap().phases[0].steps.clone();
-        steps.into_iter().map(|step| if let Step::Timer { timer, .. } = step { timer } else { 9 }).collect::<Vec<_>>()
+        steps.into_iter().map(|step| if let ProgramStep::Timer { timer, .. } = step { timer } else { 9 }).collect::<Vec<_>>()
     });
     assert_eq!(timers.collect::<Vec<_>>(), [[0, 1], [2, 1]]);
     assert_eq!((workload.study.jobs[1].nice, &workload.study.jobs[1].pins[..]), (-5, &[1][..]));
@@ -79,7 +79,7 @@ fn mistakes_have_a_line_and_a_remedy() {
     refused("{}", "x.json:1: no `tasks`; name threads");
     refused("{ \"task\" : {} }", "unknown key `task`; did you mean `tasks`?");
     refused(&task("\"run\" : -1"), "`run` is 0 to 3600000000, not -1");
-    refused(&task("\"runn\" : 1"), "unknown event `runn`; did you mean `run`?");
+    refused(&task("\"runs\" : 1"), "unknown event `runs`; did you mean `run`?");
     refused(&task("\"run\" : 1,\n\"mem\" : 1000"), "x.json:2: `mem` is not simulated; remove it, or leave it out by --ignore");
     refused(&task("\"exec\" : 5"), "`exec` is of files before rt-app 1.0");
     refused(&task("\"policy\" : \"SCHED_FIFO\""), "the policy SCHED_FIFO is not simulated");

@@ -3,9 +3,9 @@
 //!
 //! So a run of ranks that share a processor here shows how long it would have taken on separate hosts of
 //! 1999, or on other networks. A replayed thread touches what it touched, in order, and computes in between
-//! for as long as it did, times a pace; whether a touch is a fault is decided again. Unknown remain: the way a
-//! program would have gone, had others been faster (which thread took which tour), and touches that were no
-//! events, since the minipage had not been taken away.
+//! for as long as it did, times a pace; whether a touch is a fault is decided again. It does not know how
+//! a program would have gone on if others had been faster (which thread took which tour), nor touches that
+//! were no events, because the minipage had not been taken away.
 //!
 //! - [`Player`]: a thread that follows its [`Journal`](crate::journal::Journal). [`TimeSpent`]: where its
 //!   time went.

@@ -1,8 +1,8 @@
 //! What the simulated threads do: jobs that meet at barriers or share a lock, and load that only gets in the
 //! way.
 use super::distribution::Distribution;
-use super::lock::Lock;
-use super::program::Program;
+use super::lock::JobLock;
+use super::program::ThreadProgram;
 use foregather_barrier::Algorithm;
 use foregather_machine::{CpuId, Nanos};
 use foregather_wait::Policy;
@@ -18,10 +18,10 @@ pub struct Job {
     /// How often its threads meet, or how often each of them takes the lock; 0 for mere load.
     pub barriers: u64,
     /// The lock that its threads share. They take it instead of meeting at barriers.
-    pub lock: Option<Lock>,
+    pub lock: Option<JobLock>,
     /// What its threads do, if it is a list of events: of such a job nothing but threads, nice, slice, group,
     /// pins and start counts beside it.
-    pub program: Option<Arc<Program>>,
+    pub program: Option<Arc<ThreadProgram>>,
     /// How long its threads compute between two meetings or two critical sections; of load, before each rest.
     pub compute: Distribution,
     /// How long load sleeps between two computations; `None`: it never does.
@@ -57,15 +57,15 @@ impl Job {
         Self { name, threads, barriers, lock, program, compute, rest, policy, kind, nice, slice, group, one_process, pins, start }
     }
 
-    /// A job whose threads take one lock, `acquisitions` times each, and compute for `think` before each time.
+    /// A job whose threads take one lock, `acquisitions` times each, and compute for `think` before each.
     /// They wait by the policy that is usual for such a lock.
-    pub fn locking(name: impl Into<String>, threads: u32, acquisitions: u64, think: Distribution, lock: Lock) -> Self {
+    pub fn locking(name: impl Into<String>, threads: u32, acquisitions: u64, think: Distribution, lock: JobLock) -> Self {
         let policy = lock.kind.policy();
         Self { lock: Some(lock), ..Self::meeting(name, threads, acquisitions, think, policy) }
     }
 
     /// Threads that go through a list of events.
-    pub fn running(name: impl Into<String>, threads: u32, program: Program) -> Self {
+    pub fn running(name: impl Into<String>, threads: u32, program: ThreadProgram) -> Self {
         Self { program: Some(Arc::new(program)), one_process: true, ..Self::load(name, threads) }
     }
 

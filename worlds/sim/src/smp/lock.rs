@@ -5,7 +5,7 @@ use foregather_wait::Policy;
 
 /// A lock and its critical sections.
 #[derive(Clone, Debug)]
-pub struct Lock {
+pub struct JobLock {
     /// Who gets it next.
     pub kind: LockKind,
     /// How long a thread holds it, in processor time.
@@ -23,7 +23,7 @@ pub enum LockKind {
     Spin,
     /// Numbered tickets, first come, first served; all waiters watch one word.
     Ticket,
-    /// A queue (Mellor-Crummey & Scott 1991), first come, first served; each waiter watches a word of its own.
+    /// A queue (Mellor-Crummey & Scott 1991), first come, first served; each waiter watches its own word.
     Mcs,
     /// A word as in `Spin`; a waiter sleeps, and a release wakes the first of the sleepers (`futex(2)`).
     /// Another thread may take the lock before that one runs.
@@ -66,7 +66,7 @@ pub enum FaultKind {
     Major,
 }
 
-impl Lock {
+impl JobLock {
     /// A lock without page faults.
     pub const fn new(kind: LockKind, hold: Distribution) -> Self {
         Self { kind, hold, fault: None, extend: false }

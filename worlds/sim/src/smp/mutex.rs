@@ -2,7 +2,7 @@
 //!
 //! Only the order of the handover is here: all waiting is done by a [`Waiter`], as at a barrier.
 use super::cpu::SmpCpu;
-use super::lock::{Fault, FaultKind, Lock, LockKind};
+use super::lock::{Fault, FaultKind, JobLock, LockKind};
 use super::random::Random;
 use crate::event::Queue;
 use crate::word::SimWord;
@@ -80,7 +80,7 @@ impl Mutex {
 
 /// One thread's critical sections: how long they last, and what interrupts them.
 pub(super) struct Sections<'j> {
-    lock: &'j Lock,
+    lock: &'j JobLock,
     rank: Rank,
     resolution: Nanos,
     /// A stream of its own: a trace of `hold` goes on beside one of `think`.
@@ -88,7 +88,7 @@ pub(super) struct Sections<'j> {
 }
 
 impl<'j> Sections<'j> {
-    pub(super) fn new(lock: &'j Lock, rank: Rank, resolution: Nanos, random: Random) -> Self {
+    pub(super) fn new(lock: &'j JobLock, rank: Rank, resolution: Nanos, random: Random) -> Self {
         Self { lock, rank, resolution, random }
     }
 

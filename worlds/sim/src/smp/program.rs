@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 /// One event. Mutexes, conditions, barriers and timers are numbers that all programs of a study share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ProgramStep {
     /// Computes.
     Run(Nanos),
     /// Sleeps.
@@ -54,12 +54,12 @@ pub struct Phase {
     /// How often; `None`: without end.
     pub times: Option<u64>,
     /// The events, in their order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ProgramStep>,
 }
 
 /// What the threads of a job do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program {
+pub struct ThreadProgram {
     /// When they begin.
     pub delay: Nanos,
     /// How often they go through their phases; `None`: without end.
@@ -88,8 +88,8 @@ pub(super) struct Objects {
 
 impl Objects {
     /// Those of some programs, for `threads` threads.
-    pub(super) fn new<'p>(programs: impl Iterator<Item = &'p Program>, threads: u32) -> Self {
-        let programs: Vec<&Program> = programs.collect();
+    pub(super) fn new<'p>(programs: impl Iterator<Item = &'p ThreadProgram>, threads: u32) -> Self {
+        let programs: Vec<&ThreadProgram> = programs.collect();
         let most = |of: usize| programs.iter().map(|program| program.objects[of]).max().unwrap_or(0);
         let users = programs.iter().map(|program| &program.barriers).max_by_key(|barriers| barriers.len());
         let threads = if programs.is_empty() { 0 } else { threads };
@@ -117,7 +117,7 @@ impl<'o, 's, Q: Queue> Runner<'o, 's, Q> {
     }
 
     /// Runs the program to its end; `round` is called after each round of all phases.
-    pub(super) async fn run(&mut self, program: &Program, round: impl Fn()) -> Result<(), Error> {
+    pub(super) async fn run(&mut self, program: &ThreadProgram, round: impl Fn()) -> Result<(), Error> {
         if program.delay > Nanos::ZERO {
             self.cpu.sleep(program.delay).await;
         }
@@ -148,24 +148,24 @@ impl<'o, 's, Q: Queue> Runner<'o, 's, Q> {
         Ok(())
     }
 
-    async fn step(&self, step: Step) -> Result<(), Error> {
+    async fn step(&self, step: ProgramStep) -> Result<(), Error> {
         let Objects { mutexes, conditions, .. } = self.objects;
         match step {
-            Step::Run(span) => self.cpu.delay(span).await,
-            Step::Sleep(span) => self.cpu.sleep(span).await,
-            Step::Timer { timer, period, absolute } => self.timer(timer, period, absolute).await,
-            Step::Lock(mutex) => self.lock(mutex).await?,
-            Step::Unlock(mutex) => mutexes[mutex as usize].release(&self.cpu),
-            Step::Wait { condition, mutex } => {
+            ProgramStep::Run(span) => self.cpu.delay(span).await,
+            ProgramStep::Sleep(span) => self.cpu.sleep(span).await,
+            ProgramStep::Timer { timer, period, absolute } => self.timer(timer, period, absolute).await,
+            ProgramStep::Lock(mutex) => self.lock(mutex).await?,
+            ProgramStep::Unlock(mutex) => mutexes[mutex as usize].release(&self.cpu),
+            ProgramStep::Wait { condition, mutex } => {
                 mutexes[mutex as usize].release(&self.cpu);
                 self.wait(&conditions[condition as usize]).await?;
                 self.lock(mutex).await?;
             }
-            Step::Signal(condition) => self.wake(&conditions[condition as usize], 1),
-            Step::Broadcast(condition) => self.wake(&conditions[condition as usize], usize::MAX),
-            Step::Barrier(barrier) => self.barrier(barrier).await?,
-            Step::Suspend(condition) => self.wait(&conditions[condition as usize]).await?,
-            Step::Yield => self.cpu.yield_now().await,
+            ProgramStep::Signal(condition) => self.wake(&conditions[condition as usize], 1),
+            ProgramStep::Broadcast(condition) => self.wake(&conditions[condition as usize], usize::MAX),
+            ProgramStep::Barrier(barrier) => self.barrier(barrier).await?,
+            ProgramStep::Suspend(condition) => self.wait(&conditions[condition as usize]).await?,
+            ProgramStep::Yield => self.cpu.yield_now().await,
         }
         Ok(())
     }

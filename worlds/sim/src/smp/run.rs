@@ -2,10 +2,10 @@
 use super::counts::{Counts, Split};
 use super::cpu::SmpCpu;
 use super::job::Job;
-use super::lock::Lock;
+use super::lock::JobLock;
 use super::machine::{Machine, ThreadSpec};
 use super::mutex::{Mutex, Sections};
-use super::program::{Objects, Program, Runner};
+use super::program::{Objects, Runner, ThreadProgram};
 use super::random::Random;
 use super::record::Window;
 use super::study::{Alternation, JobOutcome, Outcome, Stop, Study};
@@ -164,7 +164,12 @@ async fn run_member<'s, Q: Queue>(
 }
 
 /// A thread goes through its program.
-async fn run_program<Q: Queue>(stage: &Stage<'_, Q>, number: usize, program: &Program, cpu: SmpCpu<'_, Q>) -> Result<(), Error> {
+async fn run_program<Q: Queue>(
+    stage: &Stage<'_, Q>,
+    number: usize,
+    program: &ThreadProgram,
+    cpu: SmpCpu<'_, Q>,
+) -> Result<(), Error> {
     let book = &stage.books[number];
     let mut runner = Runner::new(&stage.objects, cpu);
     let _entering = Entering(book, Arc::clone(runner.waiter.account()));
@@ -174,7 +179,7 @@ async fn run_program<Q: Queue>(stage: &Stage<'_, Q>, number: usize, program: &Pr
 /// A thread computes and takes its job's lock, again and again.
 async fn run_locker<Q: Queue>(
     stage: &Stage<'_, Q>,
-    (number, (mutex, lock)): (usize, (&Mutex, &Lock)),
+    (number, (mutex, lock)): (usize, (&Mutex, &JobLock)),
     cpu: SmpCpu<'_, Q>,
     rank: u32,
     mut random: Random,

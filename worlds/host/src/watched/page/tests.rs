@@ -1,3 +1,4 @@
+//! The page, written and read through two mappings.
 use super::*;
 
 #[test]
