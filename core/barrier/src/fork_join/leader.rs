@@ -164,9 +164,9 @@ impl<C: Cpu> Leader<C> {
     }
 
     /// Takes the part of a worker that has not begun it, for the leader to do; then call
-    /// [`Leader::finish_stolen`]. Workers last seen on the leader's processor come first, because they wait for
-    /// it; of the others the highest rank, because lower ones begin earlier. `None` if all parts are taken:
-    /// those are being done. The worker will find its part taken and wait for the next region.
+    /// [`Leader::finish_stolen`]. Workers last seen on the leader's processor come first, because they wait
+    /// for it; of the others the highest rank, because lower ones begin earlier. `None` if all parts are
+    /// taken: those are being done. The worker will find its part taken and wait for the next region.
     ///
     /// # Errors
     /// [`Cause::Setting`] if no region is open, or the part taken before is not done.

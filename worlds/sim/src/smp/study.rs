@@ -65,8 +65,8 @@ pub struct Outcome {
 /// The results of one job.
 #[derive(Clone, Debug)]
 pub struct JobOutcome {
-    /// Its barrier episodes. For a job with a lock, how often each thread took it, on average and rounded down;
-    /// for a program, how often its threads completed it, in all.
+    /// Its barrier episodes. For a job with a lock, how often each thread took it, on average and rounded
+    /// down; for a program, how often its threads completed it, in all.
     pub met: u64,
     /// How often its threads took their lock, in all; 0 without a lock.
     pub acquisitions: u64,
