@@ -119,7 +119,7 @@ fn bigger_groups_meet_too<W: World>(world: &W) {
 }
 
 /// Rank 1 takes part in two episodes and goes; a member that needs it in the third gets its name, and none
-/// waits for ever.
+/// waits forever.
 fn whoever_leaves_early_is_named<W: World>(world: &W, kind: Algorithm) {
     for policy in [Policy::Block, Policy::Yield, ADAPTIVE] {
         let group = Group::new(kind, 4).unwrap();

@@ -306,7 +306,7 @@ impl Park for Script {
     async fn park(&self, _: &Cell<u32>, _: u32, until: Nanos) {
         let woken = until.min(self.event.get()).min(self.poison.get());
         self.act(Did::Park, self.park_span.get().unwrap_or(woken - self.now.get())).await;
-        assert!(woken < Nanos::MAX || self.park_span.get().is_some() || self.takes_turns.get(), "sleeps for ever");
+        assert!(woken < Nanos::MAX || self.park_span.get().is_some() || self.takes_turns.get(), "sleeps forever");
     }
     fn max_spin(&self) -> Nanos {
         self.max_spin.get()

@@ -219,7 +219,7 @@ fn what_its_owner_may_not_begin_is_found_by_the_others() {
     check_random(|| kept(true), programs());
 }
 
-/// The one that waits for it sleeps for ever, as there is no patience without a clock.
+/// The one that waits for it sleeps forever, as there is no patience without a clock.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn a_member_that_does_not_look_at_what_it_has_kept_is_found() {

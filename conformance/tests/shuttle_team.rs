@@ -77,7 +77,7 @@ fn regions_follow_each_other_whatever_the_schedule() {
 }
 
 /// Worker 1 leaves after its part of the first region. The join of that region may have its name or not, that
-/// of the second must; no member waits for ever.
+/// of the second must; no member waits forever.
 #[test]
 fn a_slave_that_leaves_is_named_whatever_the_schedule() {
     let schedule = || {

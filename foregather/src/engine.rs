@@ -334,7 +334,7 @@
 //!
 //! A death is known at once; a rank that stands still is lost after `FOREGATHER_PEER_TIMEOUT` (`2s`; `500ms`
 //! at least), and never after less than half of that. Machines that swap, or are stopped for a moment, need
-//! more; under a debugger `off` waits for stopped ranks for ever. `worlds/launch/README.md` has all such
+//! more; under a debugger `off` waits for stopped ranks forever. `worlds/launch/README.md` has all such
 //! variables, and what strangers in the network can do.
 //!
 //! # Shared memory

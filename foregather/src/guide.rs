@@ -18,7 +18,7 @@
 //! `cargo add foregather --no-default-features`
 //!
 //! ```
-//! let barrier = std::sync::Barrier::new(4); // waits for ever, sleeps at once
+//! let barrier = std::sync::Barrier::new(4); // waits forever, sleeps at once
 //! std::thread::scope(|threads| (0..4).for_each(|_| _ = threads.spawn(|| barrier.wait())));
 //! ```
 //!

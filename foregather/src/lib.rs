@@ -85,9 +85,9 @@
 //! let barrier = Barrier::new(2);
 //! match barrier.wait_timeout(Duration::from_millis(20)) {
 //!     Ok(_) => unreachable!("no other thread is here"),
-//!     // 1 did not come within 20.1ms; the next call waits on
+//!     // 1 did not arrive within 20.1ms; call again to continue the wait
 //!     Err(error) if error.is_timed_out() => println!("{error}"),
-//!     Err(error) => println!("for ever: {error}"),
+//!     Err(error) => println!("forever: {error}"),
 //! }
 //! ```
 //!

@@ -60,7 +60,7 @@ const PASSIVE: &[(&str, &str)] = &[("OMP_WAIT_POLICY", "passive")];
 /// All peers. Each name's settings are applied before its library is loaded.
 pub(crate) const PEERS: [Peer; 12] = [
     peer("rust-std", "std::sync::Barrier: mutex and condition variable", Barrier::RustStd, DEFAULT),
-    peer("hurdles", "hurdles: sense-reversing, spins a little, then yields for ever", Barrier::Hurdles, DEFAULT),
+    peer("hurdles", "hurdles: sense-reversing, spins a little, then yields forever", Barrier::Hurdles, DEFAULT),
     peer("pthread", "pthread_barrier_wait of the C library: sleeps at once", Barrier::Pthread, DEFAULT),
     peer("gomp", "GNU OpenMP, as it comes", Barrier::OpenMp(&GNU), DEFAULT),
     peer("gomp-active", "GNU OpenMP, told to spin", Barrier::OpenMp(&GNU), ACTIVE),

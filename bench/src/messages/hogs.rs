@@ -219,7 +219,7 @@ mod tests {
             segment.word(0).load() == before
         };
         while !still() {
-            assert!(clock::now() < deadline, "it goes on for ever");
+            assert!(clock::now() < deadline, "it goes on forever");
         }
     }
 }

@@ -29,7 +29,7 @@ enum Event {
 /// Plays one series; `started` is told the number of the slave's process.
 ///
 /// Master and slave are threads of their own that are never joined: a process that dies within the C
-/// library's condition variable takes a lock with it for which its partner then waits for ever, whatever one
+/// library's condition variable takes a lock with it for which its partner then waits forever, whatever one
 /// does. Such a partner stays asleep, and the caller gets its error all the same.
 pub(super) fn supervise(setup: &Setup, command: Command, grace: Nanos, started: impl FnOnce(u32)) -> Result<PingPong, Error> {
     clock::init();

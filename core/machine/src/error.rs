@@ -401,7 +401,7 @@ impl fmt::Display for Cause {
                 f,
                 "a message of {bytes} bytes is no whole number of elements of {element} bytes; receive the type that was sent"
             ),
-            Self::Setting { what, needs } => write!(f, "{what} cannot be like that: needed is {needs}"),
+            Self::Setting { what, needs } => write!(f, "{what} is invalid: expected {needs}"),
             Self::Unposted { from, tag } => write!(
                 f,
                 "the forced message {tag} of rank {from} came before its receive was posted and is lost: synchronise the two, or send it by the long protocol"

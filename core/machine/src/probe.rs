@@ -29,7 +29,7 @@ mod counts {
     /// How many points a process can tell apart.
     const POINTS: usize = 512;
 
-    /// A list without a lock: a child of `fork` would wait for ever for a lock that another thread held.
+    /// A list without a lock: a child of `fork` would wait forever for a lock that another thread held.
     static PROCESS: [(OnceLock<&'static str>, AtomicU64); POINTS] = [const { (OnceLock::new(), AtomicU64::new(0)) }; POINTS];
 
     thread_local! {

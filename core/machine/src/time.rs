@@ -73,7 +73,7 @@ impl Mul<u64> for Nanos {
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            u64::MAX => f.write_str("for ever"),
+            u64::MAX => f.write_str("forever"),
             n if n < 1_000 => write!(f, "{n} ns"),
             n if n < 1_000_000 => write!(f, "{:.2} us", n as f64 / 1e3),
             n if n < 1_000_000_000 => write!(f, "{:.2} ms", n as f64 / 1e6),
@@ -125,6 +125,6 @@ mod tests {
     #[test]
     fn time_is_printed_with_its_unit() {
         let shown: Vec<_> = [999, 1_250, 3_000_000, u64::MAX].map(|n| Nanos(n).to_string()).into();
-        assert_eq!(shown, ["999 ns", "1.25 us", "3.00 ms", "for ever"]);
+        assert_eq!(shown, ["999 ns", "1.25 us", "3.00 ms", "forever"]);
     }
 }

@@ -62,7 +62,7 @@ impl fmt::Display for Participant {
 /// let missing = Missing { waited: Duration::from_millis(20), count: 2, who: vec![Participant::rank(1)] };
 /// assert_eq!(
 ///     WaitError::TimedOut(Box::new(missing)).to_string(),
-///     "2 did not come within 20.0ms: rank 1; and 1 that never came before; the next call waits on"
+///     "2 did not arrive within 20.0ms: rank 1; and 1 that never arrived; call again to continue the wait"
 /// );
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,16 +132,16 @@ impl fmt::Display for WaitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TimedOut(missing) => {
-                write!(f, "{} did not come within {:.1?}", missing.count, missing.waited)?;
+                write!(f, "{} did not arrive within {:.1?}", missing.count, missing.waited)?;
                 for (at, who) in missing.who.iter().enumerate() {
                     write!(f, "{}{who}", if at == 0 { ": " } else { "; " })?;
                 }
                 let unknown = missing.count.saturating_sub(missing.who.len());
                 match (unknown, missing.who.is_empty()) {
                     (0, _) | (_, true) => {}
-                    (unknown, false) => write!(f, "; and {unknown} that never came before")?,
+                    (unknown, false) => write!(f, "; and {unknown} that never arrived")?,
                 }
-                f.write_str("; the next call waits on")
+                f.write_str("; call again to continue the wait")
             }
             Self::Left(who) => write!(f, "{who} has left, and the others can never meet again: make a new barrier"),
             Self::Lost(who) => write!(f, "the process of {who} has died or stands still"),
@@ -169,8 +169,8 @@ mod tests {
         let error = WaitError::TimedOut(Box::new(missing));
         assert_eq!(
             format!("{error:?}"),
-            "3 did not come within 10.1ms: rank 0 (thread `mayfly`), which has ended; rank 1; and 1 that never came before; the next \
-             call waits on"
+            "3 did not arrive within 10.1ms: rank 0 (thread `mayfly`), which has ended; rank 1; and 1 that never arrived; call \
+             again to continue the wait"
         );
         assert_eq!(error.missing(), [ended, Participant::rank(1)]);
     }

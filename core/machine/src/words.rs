@@ -61,7 +61,7 @@ pub trait Words {
     /// # Errors
     /// The value that the word holds instead.
     fn compare_exchange(&self, word: &Self::Word, expected: u32, new: u32) -> Result<u32, u32>;
-    /// Marks the word for ever and wakes its sleepers: waits on it that are not satisfied yet fail in
+    /// Marks the word forever and wakes its sleepers: waits on it that are not satisfied yet fail in
     /// [`Park::check`](crate::Park::check).
     fn poison(&self, word: &Self::Word);
     /// Counts the counter up by one and returns the value before.

@@ -95,7 +95,7 @@ impl fmt::Display for ParsePolicyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is no waiting policy; there are {}, where BOUND is a time (20us) or a multiple of a switch \
+            "unknown waiting policy `{}`; expected one of {}, where BOUND is a time (20us) or a multiple of a switch \
              (CS:local, 2CS+:remote, 0.62CS:remote) and SWITCH a time, local or remote; rules are {}",
             self.text,
             Policy::USAGES.join(", "),

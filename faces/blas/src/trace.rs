@@ -2,7 +2,7 @@
 //! that was called is printed to standard error when the process ends, one a line, with the number of its
 //! calls.
 //!
-//! Without a lock: a fork could copy one while another thread holds it, and the child would wait for ever.
+//! Without a lock: a fork could copy one while another thread holds it, and the child would wait forever.
 use crate::settings::trace;
 use std::fs::File;
 use std::io::Write;

@@ -40,7 +40,7 @@ pub(crate) fn allocate(request: BlockRequest, handle: AllocatorHandle) -> *mut c
         return null_mut();
     }
     let mut next = Some(if handle == 0 { usual() } else { handle });
-    // A circle of allocators would stand in for each other for ever.
+    // A circle of allocators would stand in for each other forever.
     for _ in 0..64 {
         let Some(handle) = next else { break };
         let allocator = find(handle);

@@ -53,7 +53,7 @@ impl Pickled {
 /// The exception of the unpickler, or a `ValueError` for a message that was not made from an object.
 pub(crate) fn object<'py>(owner: &Bound<'py, PyAny>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     let py = owner.py();
-    let pieces = pieces(bytes).ok_or_else(|| PyValueError::new_err("put did not send it: get it by recv"))?;
+    let pieces = pieces(bytes).ok_or_else(|| PyValueError::new_err("put did not send it: receive it with recv"))?;
     let (&(at, length), buffers) = pieces.split_first().expect("the pickle is one");
     let buffers = buffers.iter().map(|&(at, length)| PyByteArray::new(py, &bytes[at..at + length]));
     let options = PyDict::new(py);

@@ -90,7 +90,7 @@ impl Member {
     ///     if !error.is_timed_out() {
     ///         return Err(error);
     ///     }
-    ///     println!("{error}"); // 1 did not come within 5.1ms: rank 1; the next call waits on
+    ///     println!("{error}"); // 1 did not arrive within 5.1ms: rank 1; call again to continue the wait
     /// }
     /// late.join().unwrap()?;
     /// # Ok::<(), WaitError>(())

@@ -146,7 +146,7 @@ impl Barrier {
     /// let barrier = Barrier::new(2);
     /// std::thread::scope(|threads| {
     ///     let error = barrier.wait_timeout(Duration::from_millis(5)).unwrap_err();
-    ///     assert!(error.is_timed_out()); // "1 did not come within 5.0ms; the next call waits on"
+    ///     assert!(error.is_timed_out()); // "1 did not arrive within 5.0ms; call again to continue the wait"
     ///     threads.spawn(|| barrier.wait());
     ///     barrier.wait() // goes on with the same meeting
     /// })?;

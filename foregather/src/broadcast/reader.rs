@@ -50,7 +50,7 @@ impl Reader {
     /// [`Reader::receive`] that gives up after `timeout`.
     ///
     /// # Errors
-    /// `Cause::TimedOut`: nothing is lost, and the next call waits on; else as [`Reader::receive`].
+    /// `Cause::TimedOut`: nothing is lost; call again to continue the wait; else as [`Reader::receive`].
     pub fn receive_timeout(&mut self, timeout: Duration) -> Result<Vec<u8>, Error> {
         let (mut message, deadline) = (Vec::new(), deadline_of(timeout));
         block_on(self.0.own()?.receive(&mut message, deadline)).map(|()| message)

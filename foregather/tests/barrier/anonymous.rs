@@ -47,7 +47,7 @@ fn too_many_is_a_panic() {
 fn many_members_take_no_more_memory_than_their_seats() {
     let barrier = Barrier::new(1 << 24);
     let error = barrier.wait_timeout(Duration::from_micros(10)).unwrap_err();
-    assert!(error.to_string().starts_with("16777215 did not come"), "{error}");
+    assert!(error.to_string().starts_with("16777215 did not arrive"), "{error}");
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn an_arrival_outlasts_its_timeout() {
                 thread::spawn(move || barrier.wait().unwrap().is_leader())
             };
             // One meeting: if the arrival did not stay, this thread would be the second of it, and the other
-            // wait for ever.
+            // wait forever.
             assert!(!barrier.wait().unwrap().is_leader());
             assert!(other.join().unwrap(), "the other came last");
         }

@@ -10,9 +10,9 @@ fn rounds() -> u32 {
 #[test]
 fn the_first_that_failed_is_named_and_its_code_returned() {
     for (how, code, said) in [
-        ("panics", 101, "ended with code 101"),
-        ("errs", 9, "ended with code 9"),
-        ("exits", 7, "ended with code 7"),
+        ("panics", 101, "exited with code 101"),
+        ("errs", 9, "exited with code 9"),
+        ("exits", 7, "exited with code 7"),
         ("aborts", 134, "was killed by signal 6 (SIGABRT)"),
         ("is killed", 137, "was killed by signal 9 (SIGKILL)"),
     ] {

@@ -67,7 +67,7 @@ fn survivors_name_a_rank_that_ends_in_another_way() {
     for (step, how) in [1, 4, 6].into_iter().flat_map(|step| ["returns", "errs", "panics"].map(|how| (step, how))) {
         let (code, said) = job("shm", "ends", how, step);
         assert!(code.is_some_and(|code| code != 0 && code != 98), "{how} before step {step}: {code:?}\n{said}");
-        let names_it = said.contains("foregather: rank 1 ended with code ");
+        let names_it = said.contains("foregather: rank 1 exited with code ");
         assert!(names_it || how == "returns", "{how} before step {step}: the launcher blames another rank:\n{said}");
         all_name_it(&said, how, step);
     }

@@ -12,7 +12,7 @@ use std::path::Path;
 /// Converts or simulates a trace.
 ///
 /// # Errors
-/// If an option is about plans, the trace is malformed, or its ranks wait for ever.
+/// If an option is about plans, the trace is malformed, or its ranks wait forever.
 pub(crate) fn run(cli: &Cli, options: &Simulate, path: &Path) -> Result<()> {
     let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
     let name = shown(&name).to_string();

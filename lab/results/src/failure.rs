@@ -24,7 +24,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Check(what) | Self::Machine(what) => f.write_str(what),
-            Self::Job(code) => write!(f, "the job ended with code {code}"),
+            Self::Job(code) => write!(f, "the job exited with code {code}"),
             Self::Program(code) => write!(f, "the program exited with code {code}"),
             Self::Interrupted => f.write_str("interrupted; the results are partial"),
         }

@@ -230,7 +230,7 @@ fn what_cannot_be_had_is_named_with_the_remedy() {
         (alone(1, Settings { views: 70_000, ..settings }, |_| Ok(()), ok), "fewer than 65536 views"),
         (alone(1, Settings { bytes: 1 << 50, views: 1, ..settings }, |_| Ok(()), ok), "the pages and views of a shared space"),
         (alone(1, Settings { threads: 2, ..settings }, |_| Ok(()), ok), "the number of lanes for shared memory"),
-        (alone(65, settings, |_| Ok(()), ok), "the number of ranks that share memory cannot be like that: needed is 1 to 64"),
+        (alone(65, settings, |_| Ok(()), ok), "the number of ranks that share memory is invalid: expected 1 to 64"),
         (alone(1, settings, |_| Ok(()), |thread| thread.locked(64, || ())), "there is no lock 64, only 64: set `locks`"),
         (alone(1, settings, |_| Ok(()), |thread| thread.post(64)), "there is no flag 64, only 64: set `locks`"),
         (alone(1, settings, |_| Ok(()), |thread| thread.wait(65)), "there is no flag 65"),

@@ -61,7 +61,7 @@ fn run_parts_of(grain: Nanos, cpus: u32, size: u32, hogs: u32, policy: Policy, h
             }
         }
     });
-    assert!(ended.iter().all(Option::is_some), "somebody waits for ever");
+    assert!(ended.iter().all(Option::is_some), "somebody waits forever");
     Seen { courses: courses.into_inner(), done: done.into_inner() }
 }
 

@@ -278,7 +278,7 @@ fn user_faults() -> Option<OwnedFd> {
 
 #[cfg(target_env = "gnu")]
 fn libc_version() -> Option<String> {
-    // SAFETY: the call returns a C string that lives for ever.
+    // SAFETY: the call returns a C string that lives forever.
     let version = unsafe { core::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
     Some(format!("glibc {}", version.to_string_lossy()))
 }

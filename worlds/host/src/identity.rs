@@ -22,7 +22,7 @@ pub enum ProcessMark {
     /// Nothing: the kernel is older than Linux 6.9, and `/proc` cannot be read.
     #[default]
     Unknown,
-    /// The inode of its descriptor, which is its own for ever.
+    /// The inode of its descriptor, which is its own forever.
     Inode(u64),
     /// When it was started, in ticks since the machine was booted.
     Started(u64),

@@ -46,7 +46,7 @@ impl RunState {
 }
 
 /// When a process was started, in the system's ticks since it was booted: with the number it names a process
-/// for ever. `None` if there is none of that number, or the system hides it.
+/// forever. `None` if there is none of that number, or the system hides it.
 pub fn started(process: u32) -> Option<u64> {
     fields(&read_stat(process)?)?.get(BEGAN)?.parse().ok()
 }

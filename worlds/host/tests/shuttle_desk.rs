@@ -22,7 +22,7 @@ const SCHEDULES: usize = 1_000;
 const DEPTH: usize = 4;
 /// The schedules are the same every time, so a fault that is found once is found again.
 const SEED: u64 = 4;
-/// The processors: no thread is on the first one; on the other a thread computes for ever.
+/// The processors: no thread is on the first one; on the other a thread computes forever.
 const FREE: CpuId = 0;
 const TAKEN: CpuId = 1;
 /// The scout of process `p` is the thread with the number `p * 100`.

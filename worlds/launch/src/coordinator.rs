@@ -441,8 +441,8 @@ impl Coordinator {
     fn tell_absent(&mut self) {
         let which = match &self.absent()[..] {
             [] => String::new(),
-            [one] => format!("rank {one} has not come yet"),
-            some => format!("ranks {} have not come yet", listed(some)),
+            [one] => format!("rank {one} has not arrived yet"),
+            some => format!("ranks {} have not arrived yet", listed(some)),
         };
         if which != self.absent {
             self.tell_all(&JobFrame::Absent { which: which.clone() }.encode().into());
@@ -457,7 +457,7 @@ impl Coordinator {
         let Some(&first) = absent.first() else { return };
         let (of, within) = (self.seats.len(), self.settings.join_timeout);
         let shut = if self.was_shut { format!("; rank 0 had no descriptor left for them: {DESCRIPTORS}") } else { String::new() };
-        let why = format!("of {of} ranks {} did not come within {within}: {}{shut}", absent.len(), listed(&absent));
+        let why = format!("of {of} ranks {} did not arrive within {within}: {}{shut}", absent.len(), listed(&absent));
         self.conclude(first as Rank, &JobFrame::Refused { last: true, why });
     }
 }

@@ -119,7 +119,7 @@ fn by_variables(
         Launcher::Alone => cleared().map_or(Ok(found), |rank| {
             Err(refused(format!(
                 "this process was started as rank {rank} of `foregather run`, and a wrapper (env -i, sudo) has cleared its \
-                 FOREGATHER_ variables: let it pass them on, or set {}=none to run alone",
+                 FOREGATHER_ variables: make it keep them, or set {}=none to run alone",
                 own::LAUNCHER
             )))
         }),

@@ -95,7 +95,7 @@ fn leave_at_exit() {
 
     ONCE.call_once(|| {
         *OWNER.lock().unwrap_or_else(PoisonError::into_inner) = process::id();
-        // SAFETY: `leave` lives for ever and does not unwind: it only tries to lock, and `Job::leave` returns
+        // SAFETY: `leave` lives forever and does not unwind: it only tries to lock, and `Job::leave` returns
         // its errors.
         let full = unsafe { libc::atexit(leave) };
         // Then the others take the end of this process for a loss, which is the worst possible result.

@@ -3,7 +3,7 @@ use crate::own::variable;
 use foregather_machine::{Cause, Error, Nanos};
 use std::net::IpAddr;
 
-/// How long a rank may stand still before the others are told that it is lost; `off` for ever.
+/// How long a rank may stand still before the others are told that it is lost; `off` forever.
 const PEER_TIMEOUT: &str = "FOREGATHER_PEER_TIMEOUT";
 /// How long the ranks of a job wait for all to come.
 const JOIN_TIMEOUT: &str = "FOREGATHER_JOIN_TIMEOUT";

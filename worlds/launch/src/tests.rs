@@ -109,7 +109,7 @@ fn those_who_do_not_come_are_named() {
     place.settings.join_timeout = Nanos::from_ms(500);
     let meeting = place.meeting(0, 3);
     let error = Job::begin(Launcher::Own, meeting, SECRET, place.settings).unwrap_err().to_string();
-    assert!(error.contains("of 3 ranks 2 did not come") && error.contains("1, 2"), "{error}");
+    assert!(error.contains("of 3 ranks 2 did not arrive") && error.contains("1, 2"), "{error}");
 }
 
 #[test]

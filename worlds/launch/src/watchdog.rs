@@ -20,7 +20,7 @@ impl Watchdog {
     }
 
     /// Prints the new ones; `absent` names the ranks that the exchange of rank addresses waits for, if any
-    /// have not come yet.
+    /// have not arrived yet.
     pub(crate) fn look(&mut self, failure_detector: &FailureDetector, rank: Rank, absent: &str) {
         if self.long < Nanos::MAX {
             for line in self.news(&failure_detector.long_waits(self.long), rank, absent) {
@@ -67,8 +67,8 @@ mod tests {
     fn a_meeting_that_is_not_complete_says_which_ranks_have_not_come() {
         let wait = Wait { why: WaitContext::new(ADDRESSES, 0).since(Nanos(1)), seen: Nanos::from_ms(1_000) };
         assert_eq!(
-            line(&wait, 0, "ranks 1, 3 have not come yet"),
-            "rank 0 has been waiting for 1.0 s: ranks 1, 3 have not come yet"
+            line(&wait, 0, "ranks 1, 3 have not arrived yet"),
+            "rank 0 has been waiting for 1.0 s: ranks 1, 3 have not arrived yet"
         );
         assert_eq!(line(&wait, 0, ""), "rank 0 has been waiting for 1.0 s: exchange of rank addresses");
     }

@@ -7,7 +7,7 @@ use foregather_thread::{Guard, Scope, Thread};
 use std::sync::Arc;
 
 /// The first nap after an event. Each further one lasts twice as long, up to [`NAP`]: two ranks that answer
-/// each other would otherwise sleep through each other's spins, which are shorter than a long nap, for ever.
+/// each other would otherwise sleep through each other's spins, which are shorter than a long nap, forever.
 const FIRST: Nanos = Nanos::from_us(20);
 
 /// The longest nap if every sender rings this lane's bell. MPI may need a look here although no frame was

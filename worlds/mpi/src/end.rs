@@ -37,7 +37,7 @@ pub(crate) fn finalise_at_exit() {
 
     ONCE.call_once(|| {
         OWNER.store(process::id(), Relaxed);
-        // SAFETY: `finalise` lives for ever and does not unwind: it panics nowhere and calls C.
+        // SAFETY: `finalise` lives forever and does not unwind: it panics nowhere and calls C.
         let full = unsafe { libc::atexit(finalise) };
         // Then the launcher reports that this process has not finalized MPI.
         debug_assert!(full == 0, "the list of functions at exit is full");
@@ -59,7 +59,7 @@ pub(crate) fn explained<T>(initialise: impl FnOnce() -> T) -> T {
     }
 
     INITIALISES.store(true, Relaxed);
-    // SAFETY: `explain` lives for ever, and only loads a flag and prints.
+    // SAFETY: `explain` lives forever, and only loads a flag and prints.
     unsafe { libc::atexit(explain) };
     let done = initialise();
     INITIALISES.store(false, Relaxed);

@@ -316,7 +316,7 @@ impl Inner {
             let (tag, any) = (self.group.tags.frames(self.lane), self.mpi.any_source());
             let bytes = self.incoming.bytes(buffer).cast();
             // SAFETY: the buffer is taken, and the lane leaves it alone until the receive has ended; a
-            // receive that never ends keeps it for ever.
+            // receive that never ends keeps it forever.
             let code = unsafe {
                 (calls.irecv)(bytes, (HEAD + BUFFER) as c_int, self.mpi.byte, any, tag, self.mpi.comm, &raw mut request)
             };

@@ -280,7 +280,7 @@ impl Fabric for Lane {
 
     fn has_left(&self, peer: Address) -> bool {
         let Some(known) = self.inner.known(peer) else { return false };
-        // A caller that asks only this would wait for ever if no thread looked at MPI; a caller that does
+        // A caller that asks only this would wait forever if no thread looked at MPI; a caller that does
         // both pays once.
         let asked = self.inner.asked.get() + 1;
         self.inner.asked.set(asked);

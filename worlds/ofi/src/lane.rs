@@ -306,7 +306,7 @@ impl Fabric for Lane {
     fn has_left(&self, peer: Address) -> bool {
         let lane = self.turn();
         let Some(known) = lane.known(peer) else { return false };
-        // A caller that asks only this would wait for ever if no thread looked at the network; a caller that
+        // A caller that asks only this would wait forever if no thread looked at the network; a caller that
         // does both pays once.
         if !known.left.get() && lane.asked.replace(lane.asked.get() + 1) > 2 * lane.seat.size * lane.seat.lanes {
             lane.asked.set(0);

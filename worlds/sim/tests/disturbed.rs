@@ -95,7 +95,7 @@ fn faulty(faults: &Faults, kind: Algorithm) -> (usize, usize, Vec<u32>) {
     (ended.clone().count(), ended.filter(|&&end| end < last).count(), stuck)
 }
 
-/// Loss makes a node wait for ever, never leave early; delay and pause do neither; a duplicate counts as a
+/// Loss makes a node wait forever, never leave early; delay and pause do neither; a duplicate counts as a
 /// message that was never sent, so the network must not make any.
 #[test]
 fn named_faults_do_what_they_say() {

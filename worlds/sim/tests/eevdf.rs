@@ -327,7 +327,7 @@ fn packing_prefers_the_wakers_processor_if_none_is_idle() {
     }
 }
 
-/// Two of three share a processor, but not for ever the same two.
+/// Two of three share a processor, but not forever the same two.
 #[test]
 fn three_threads_on_two_processors_take_turns() {
     let jobs = ["a", "b", "c"].map(|name| Job::load(name, 1)).to_vec();

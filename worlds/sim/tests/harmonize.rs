@@ -42,7 +42,7 @@ fn exits_by<C: Cpu + 'static>(
         }
         exits
     });
-    let members: Vec<_> = members.into_iter().map(|member| member.expect("nobody waits for ever")).collect();
+    let members: Vec<_> = members.into_iter().map(|member| member.expect("nobody waits forever")).collect();
     (0..20).map(|episode| members.iter().map(|member| member[episode]).collect()).collect()
 }
 

@@ -16,7 +16,7 @@ fn grid<T>(start: [[Nanos; 4]; 4], program: impl AsyncFn(&Node<'_, Heap, Circuit
     let network = Network::<Heap, _>::new(16, 4, profile::IPSC860).unwrap();
     let nodes = network.nodes();
     let run = network.run(&nodes, |rank| start[rank as usize / 4][rank as usize % 4], |node| program(node));
-    let mut outputs = run.outputs.into_iter().map(|output| output.expect("nobody waits for ever").unwrap());
+    let mut outputs = run.outputs.into_iter().map(|output| output.expect("nobody waits forever").unwrap());
     (0..4).map(|_| outputs.by_ref().take(4).collect()).collect()
 }
 

@@ -51,7 +51,7 @@ impl World for Shared {
         // A test's few simulations are leaked: their borrow must outlast this call.
         let smp: &'static Smp<Heap> = Box::leak(Box::new(Smp::new(&self.0, size, 3)));
         let outputs: Vec<_> = smp.run(|cpu| program(cpu, cpu.number()));
-        assert!(outputs.iter().all(Option::is_some), "somebody waits for ever");
+        assert!(outputs.iter().all(Option::is_some), "somebody waits forever");
         outputs.into_iter().flatten().collect()
     }
 
@@ -153,7 +153,7 @@ fn remembering_marks_helps_only_if_wakes_are_atomic() {
 
 /// The example of the introduction: two jobs of two threads on two processors. Spinning long enough moves the
 /// system into the state where a job's threads run together, and then a barrier costs no switch; blocking
-/// pays for ever.
+/// pays forever.
 #[test]
 fn two_pairs_on_two_processors_fall_into_step() {
     let switches_per_barrier = |policy| {
@@ -349,7 +349,7 @@ fn jobs() -> impl Strategy<Value = Vec<Job>> {
 /// 2.4 knows starvation. With pinned threads one processor's epochs refill the allotment of a spinner on
 /// another. With unequal ones a thread of lower priority is chosen when a hog's allotment ends, an epoch that
 /// another hog begins during the switch refills the first one, and that one preempts it before it has run at
-/// all: for ever, if the hogs are in step.
+/// all: forever, if the hogs are in step.
 fn may_starve(jobs: &[Job]) -> bool {
     jobs.iter().any(|job| !job.pins.is_empty() || job.nice != jobs[0].nice)
 }

@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex, mpsc};
 use std::thread::Builder;
 
 /// The gate where the members wait until all of them are in their places, since a member that never starts
-/// would keep the others waiting for ever.
+/// would keep the others waiting forever.
 #[derive(Default)]
 struct Gate(Mutex<Option<bool>>, Condvar);
 

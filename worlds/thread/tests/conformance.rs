@@ -75,7 +75,7 @@ fn members_are_sent_to_threads_that_outlive_their_group() {
     assert!(threads.into_iter().all(|thread| thread.join().unwrap().is_ok()));
 }
 
-/// Two spinners under FIFO on one processor would each starve the other for ever: their spins are bounded.
+/// Two spinners under FIFO on one processor would each starve the other forever: their spins are bounded.
 #[test]
 fn spinners_under_a_realtime_class_let_each_other_run() {
     let cpu = affinity::allowed()[0];

@@ -65,7 +65,7 @@ impl Packing {
 }
 
 /// A message being built. Dropped before [`Outgoing::end`], it poisons its connection: the receiver learns
-/// which rank gave up. Forgotten, it keeps its connection for ever, and the memory that it borrows is not
+/// which rank gave up. Forgotten, it keeps its connection forever, and the memory that it borrows is not
 /// read afterwards.
 ///
 /// `'m` is how long its [`Cheaper`](super::Cheaper) and [`Later`](super::Later) pieces stay borrowed.

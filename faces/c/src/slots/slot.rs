@@ -160,7 +160,7 @@ impl<T> Drop for Inside<'_, T> {
     }
 }
 
-/// A slot whose thing this thread is about to destroy. One that is dropped stays as it is, for ever.
+/// A slot whose thing this thread is about to destroy. One that is dropped stays as it is, forever.
 pub(crate) struct Closed<'s, T> {
     slot: &'s Slot<T>,
     turn: u64,

@@ -1,4 +1,4 @@
-//! All slots: chunks, each twice as large as the one before, which stay for ever.
+//! All slots: chunks, each twice as large as the one before, which stay forever.
 use super::primitive::{AtomicPtr, AtomicUsize, FIRST, Ordering::*};
 use super::slot::Slot;
 use core::ptr;

@@ -310,7 +310,7 @@ impl PyReader {
     fn bad_message(&self, py: Python<'_>, error: PyErr) -> PyErr {
         let (label, number) = (&self.label, self.received());
         let sentence = format!(
-            "{label}: message {number} of this reader cannot be unpickled and was passed ({error}); the next call gets the next one"
+            "{label}: message {number} of this reader cannot be unpickled and was skipped ({error}); the next call returns the next message"
         );
         let raised = exception(py, "BadMessage", sentence, Some(number)).unwrap_or_else(|failed| failed);
         raised.set_cause(py, Some(error));

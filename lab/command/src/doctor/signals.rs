@@ -255,10 +255,10 @@ mod tests {
     fn what_is_misunderstood_is_told_with_what_it_should_be() {
         let threads = misunderstood("FOREGATHER_THREADS=x is no number of threads: take 1 or more");
         assert!(threads.found.ends_with("take 1 or more") && threads.remedy.contains("unset"), "{threads:?}");
-        let wait = misunderstood("FOREGATHER_WAIT: `x` is no waiting policy; there are spin, block");
+        let wait = misunderstood("FOREGATHER_WAIT: unknown waiting policy `x`; expected one of spin, block");
         assert_eq!(
             (wait.found.as_str(), wait.remedy.as_str()),
-            ("FOREGATHER_WAIT: `x` is no waiting policy", "there are spin, block")
+            ("FOREGATHER_WAIT: unknown waiting policy `x`", "expected one of spin, block")
         );
     }
 }

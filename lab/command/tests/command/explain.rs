@@ -44,6 +44,6 @@ fn a_network_that_hangs_says_who_waits_for_what() {
     std::fs::write(&plan, text).unwrap();
     let output = run(&["simulate", plan.to_str().unwrap()]);
     let told = stderr(&output);
-    assert!(!output.status.success() && told.contains("of the nodes wait for ever") && told.contains(", was lost"), "{told}");
+    assert!(!output.status.success() && told.contains("of the nodes wait forever") && told.contains(", was lost"), "{told}");
     assert!(told.contains(" waits for a null message in slot "), "{told}");
 }

@@ -17,7 +17,7 @@ fn each_line_says_whose_it_is_and_both_streams_stay_apart() {
 fn it_ends_as_the_first_rank_that_fails() {
     let output = run(&["run", "-n", "2", "--", "sh", "-c", "[ $FOREGATHER_RANK = 0 ] || exit 42"]);
     assert_eq!(output.status.code(), Some(42));
-    assert_eq!(stderr(&output), "foregather: rank 1 ended with code 42\n");
+    assert_eq!(stderr(&output), "foregather: rank 1 exited with code 42\n");
     let output = run(&["run", "-n", "1", "--", "sh", "-c", "kill -SEGV $$"]);
     assert_eq!(output.status.code(), Some(128 + 11));
     assert!(stderr(&output).contains("SIGSEGV"), "{}", stderr(&output));

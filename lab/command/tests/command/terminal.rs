@@ -85,5 +85,5 @@ fn only_what_has_a_meaning_is_offered() {
     assert!(help("doctor").contains("--format"));
     assert!(help("man").contains("foregather man | man -l -"));
     let (_, out) = narrow(&["run", "--help"]);
-    assert!(out.contains("launcher of ours"), "{out}");
+    assert!(out.contains("one line per host"), "{out}");
 }

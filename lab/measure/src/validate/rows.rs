@@ -101,7 +101,7 @@ pub(super) struct Row {
     pub(super) compares: Compares,
     /// The spin bounds between never and always.
     bounds: &'static [Multiple],
-    /// Does a team spin for ever, too?
+    /// Does a team spin forever, too?
     always: bool,
 }
 
@@ -122,7 +122,7 @@ impl Budget {
 }
 
 const BOUNDS: [Multiple; 3] = [Multiple::Cs, Multiple::TwoCsPlus, Multiple::Percent(1_000)];
-/// What spins for ever under a real-time class starves the machine.
+/// What spins forever under a real-time class starves the machine.
 const SHORT_BOUNDS: [Multiple; 2] = [Multiple::Cs, Multiple::TwoCsPlus];
 const ONE_BOUND: [Multiple; 1] = [Multiple::TwoCsPlus];
 

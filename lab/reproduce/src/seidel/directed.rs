@@ -76,7 +76,7 @@ impl Directed {
         let nodes = network.nodes();
         let run = network.run(&nodes, |rank| self.lateness(rank), |node| program(node));
         if let Some(&node) = run.deadlocked().first() {
-            bail!("node {node} waits for ever for {}", network.waits_for(node).unwrap_or_else(|| "nothing".into()));
+            bail!("node {node} waits forever for {}", network.waits_for(node).unwrap_or_else(|| "nothing".into()));
         }
         let outputs = run.outputs.into_iter().flatten().collect::<Result<_, _>>()?;
         Ok(DirectedRun { ends: run.finished, outputs, record: network.record() })

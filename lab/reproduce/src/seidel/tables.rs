@@ -23,7 +23,7 @@ fn two<T>(model: Circuits, program: impl AsyncFn(&Ipsc<'_>) -> Result<T, Error>)
     let nodes = network.nodes();
     let run = network.run(&nodes, |_| Nanos::ZERO, |node| program(node));
     let mut outputs = run.outputs.into_iter().flatten();
-    Ok(outputs.next().ok_or_else(|| anyhow::anyhow!("the nodes wait for each other for ever"))??)
+    Ok(outputs.next().ok_or_else(|| anyhow::anyhow!("the nodes wait for each other forever"))??)
 }
 
 /// Microseconds, and how uncertain their mean is.

@@ -1,4 +1,4 @@
-//! Why a trial failed, and why nodes wait for ever: what `simulate --explain` and errors tell.
+//! Why a trial failed, and why nodes wait forever: what `simulate --explain` and errors tell.
 use super::{Interconnect, Outcome, Study, Summary, TOLERANCE};
 use crate::{Point, Ran};
 use anyhow::Result;
@@ -9,7 +9,7 @@ use foregather_sim::net::{Record, describe};
 const LINES: usize = 10;
 /// Of a plan, at most this number of points is told.
 const POINTS: usize = 3;
-/// Of the nodes that wait for ever, at most this number is told.
+/// Of the nodes that wait forever, at most this number is told.
 const STUCK: usize = 5;
 
 /// Why the first trial that failed did, for the first points of a plan that have one.
@@ -57,7 +57,7 @@ pub fn explain_trial(study: &Study<Interconnect>, outcome: &Outcome, trial: usiz
     lines
 }
 
-/// Which nodes wait for ever, for what, since when: first those whose packets were lost.
+/// Which nodes wait forever, for what, since when: first those whose packets were lost.
 pub(super) fn hang(record: &Record, stuck: &[u32]) -> String {
     let mut all: Vec<_> = stuck.iter().filter_map(|&node| record.waits_for(node)).collect();
     all.sort_by_key(|stuck| stuck.lost.is_none());
@@ -65,7 +65,7 @@ pub(super) fn hang(record: &Record, stuck: &[u32]) -> String {
     if stuck.len() > lines.len() {
         lines.push(format!("\n  and {} more", stuck.len() - lines.len()));
     }
-    format!("{} of the nodes wait for ever (times in us):{}", stuck.len(), lines.concat())
+    format!("{} of the nodes wait forever (times in us):{}", stuck.len(), lines.concat())
 }
 
 #[cfg(test)]
@@ -142,7 +142,7 @@ mod tests {
         let lossy = Study { faults: Faults { loss_ppm: 20_000, ..Faults::default() }, shift: None, ..calibrated() };
         let error = run(&lossy.on(profile::IPSC860)).unwrap_err().to_string();
         let told: Vec<&str> = error.lines().collect();
-        assert!(told[0].ends_with("of the nodes wait for ever (times in us):"), "{error}");
+        assert!(told[0].ends_with("of the nodes wait forever (times in us):"), "{error}");
         assert!(told[1].contains(" waits for a null message in slot ") && told[1].ends_with(", was lost"), "{error}");
         assert!(told.len() <= STUCK + 2, "{error}");
     }

@@ -18,7 +18,7 @@ impl Study<Interconnect> {
     /// Runs the study.
     ///
     /// # Errors
-    /// If the machine cannot be as described, or some node waits for ever.
+    /// If the machine cannot be as described, or some node waits forever.
     pub fn run(&self) -> Result<Outcome> {
         match self.model {
             Interconnect::Circuits(model) => study::run(&self.on(model)),

@@ -110,7 +110,7 @@ const TAG: u32 = 0;
 /// Runs a study.
 ///
 /// # Errors
-/// If the machine cannot be as described, or some node waits for ever.
+/// If the machine cannot be as described, or some node waits forever.
 pub fn run<M: Model>(study: &Study<M>) -> Result<Outcome> {
     run_on::<Calendar, M>(study, false)
 }

@@ -279,7 +279,10 @@ fn jobs_that_make_no_sense_are_found_where_they_are() {
         refused(&with(&format!("compute = {compute}")), says);
     }
     refused("[[job]]\nthreads = 4\npolicy = \"blok\"", "x.toml:3: `blok` is not a waiting policy; did you mean `block`?");
-    refused("[[job]]\nthreads = 4\npolicy = \"two-phase\"", "x.toml:3: `two-phase` is no waiting policy; there are adaptive");
+    refused(
+        "[[job]]\nthreads = 4\npolicy = \"two-phase\"",
+        "x.toml:3: unknown waiting policy `two-phase`; expected one of adaptive",
+    );
     refused(&with("grain = \"fin\""), "x.toml:5: `fin` is no grain; did you mean `fine`?");
     refused(&with("grain = \"fine\"\n[mix]\n"), "x.toml:6: [mix] takes the place of [[job]]");
     refused(&format!("load = 3\n{}", with("grain = \"fine\"\ncount = \"fill\"")), "no job is left that meets");

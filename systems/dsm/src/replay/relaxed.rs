@@ -110,7 +110,7 @@ struct Model<'j> {
 /// written there.
 ///
 /// # Errors
-/// If they wait for flags, which this model does not have, or for each other for ever.
+/// If they wait for flags, which this model does not have, or for each other forever.
 pub fn relax(journals: &[Journal], bytes: &[u32], pace_percent: u64, prices: &RelaxedPrices) -> Result<Relaxed, String> {
     let count = journals.len();
     let host = |journal| Host::new(journal, count);

@@ -72,7 +72,7 @@ fn replay(seed: u64, journals: &[Journal], prefetches: u32) -> (Vec<TimeSpent>, 
     let ends = table.run(programs, |_| ());
     let (mut threads, mut counts) = (Vec::new(), Vec::new());
     for end in ends {
-        match end.expect("nobody waits for ever").unwrap() {
+        match end.expect("nobody waits forever").unwrap() {
             End::Server(server) => counts.extend(server.directory().counts()),
             End::Thread(played) => threads.push(played),
         }

@@ -38,7 +38,7 @@ impl Proxy {
                     serve(&space, &events, &*faults);
                 }
             }));
-            // Without it the faulting thread would wait for ever.
+            // Without it the faulting thread would wait forever.
             if served.is_err() {
                 std::process::abort();
             }

@@ -364,7 +364,7 @@ impl Job {
 fn told(end: RankEnd) -> String {
     let RankEnd::Status(status) = end else { return "ended in an unknown way".to_owned() };
     match (status.code(), status.signal()) {
-        (Some(code), _) => format!("ended with code {code}"),
+        (Some(code), _) => format!("exited with code {code}"),
         (None, Some(signal)) => {
             let names = [
                 (1, "HUP"),

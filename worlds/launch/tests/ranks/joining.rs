@@ -17,7 +17,7 @@ fn after(script: &str, name: &str) -> Vec<String> {
 
 #[test]
 fn a_rank_that_dies_before_it_has_joined_is_named_by_the_others() {
-    for (its_end, said) in [("kill -9 $$", "was killed by signal 9 (SIGKILL)"), ("exit 0", "ended with code 0")] {
+    for (its_end, said) in [("kill -9 $$", "was killed by signal 9 (SIGKILL)"), ("exit 0", "exited with code 0")] {
         let since = Instant::now();
         let output = end(launcher(4, &after(&format!("[ $FOREGATHER_RANK = 1 ] && {its_end}"), "greets"), &[]));
         let (text, took) = (text(&output), since.elapsed());
@@ -33,7 +33,7 @@ fn a_long_wait_for_ranks_names_them() {
     let output = end(launcher(4, &late, &[("FOREGATHER_WATCHDOG", "1s")]));
     let text = text(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
-    assert_eq!(count(&text, "s: ranks 1, 3 have not come yet"), 2, "{text}");
+    assert_eq!(count(&text, "s: ranks 1, 3 have not arrived yet"), 2, "{text}");
 }
 
 /// A rank 0 of two that waits for the other, and the port at which it listens.
@@ -61,7 +61,7 @@ fn a_hub_without_descriptors_says_so_and_rests() {
     rank.wait().unwrap();
     drop(unverified);
     assert_eq!(count(&text, "cannot let more connections in"), 1, "{text}");
-    assert!(count(&text, "ulimit -n") == 2 && text.contains("did not come within"), "{text}");
+    assert!(count(&text, "ulimit -n") == 2 && text.contains("did not arrive within"), "{text}");
     let spent_ms: u64 = text.lines().find_map(|line| line.strip_prefix("spent ")?.parse().ok()).expect("it says so");
     assert!(spent_ms < 600, "{spent_ms} ms of processor time in 6 s");
 }

@@ -52,11 +52,11 @@ fn ranks_find_each_other() {
 #[test]
 fn the_survivors_of_a_loss_say_who_it_was() {
     for (end, code, said) in [
-        ("exit", 7, "rank 1 ended with code 7"),
+        ("exit", 7, "rank 1 exited with code 7"),
         ("kill", 137, "rank 1 was killed by signal 9"),
         // The rank stands still until the others end it: it must not wake up and go on.
         ("stop", 137, "rank 1 was stopped by a signal"),
-        ("drop", 9, "rank 1 ended with code 9"),
+        ("drop", 9, "rank 1 exited with code 9"),
     ] {
         let output = run(4, "one_fails", &[("TEST_END", end), ("FOREGATHER_PEER_TIMEOUT", "3s")]);
         let text = text(&output);
@@ -156,7 +156,7 @@ fn the_first_that_fails_decides_the_code_and_all_others_end() {
     let deaf = "trap '' TERM; [ $FOREGATHER_RANK = 2 ] && exit 5; sleep 1000 & while :; do wait; done";
     let output = end(launcher(3, &shell(deaf), &[(name, value), ("FOREGATHER_PEER_TIMEOUT", "500ms")]));
     assert_eq!(output.status.code(), Some(5), "{}", text(&output));
-    assert!(text(&output).contains("rank 2 ended with code 5"), "{}", text(&output));
+    assert!(text(&output).contains("rank 2 exited with code 5"), "{}", text(&output));
     wait_until(|| processes_with(&marker) == 0);
 }
 

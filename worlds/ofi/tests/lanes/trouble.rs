@@ -109,7 +109,7 @@ fn who_goes_without_a_word_is_lost_and_who_leaves_is_not() {
                     return;
                 }
                 // It may take a few frames until the connection is known to be gone; or a new one is tried
-                // for ever, and then only a failure detector can tell.
+                // forever, and then only a failure detector can tell.
                 let why = WaitContext::new("test", 0).of(1);
                 for n in 0..400 {
                     std::thread::sleep(core::time::Duration::from_millis(5));

@@ -98,7 +98,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         }
     }
 
-    /// Waits until no peer reads. `false`: a reader was lost meanwhile, so it will be counted for ever. Its
+    /// Waits until no peer reads. `false`: a reader was lost meanwhile, so it will be counted forever. Its
     /// late reads make no other lane fail.
     #[cold]
     fn until_unread(&self, exposure: &Exposure) -> bool {

@@ -58,7 +58,7 @@ const _: () = assert!(size_of::<Header>() <= BUFFER && size_of::<Port>() == PORT
 ///    receive.
 /// 2. Each says which rank it is ([`ShmFabric::join`]); a process can be several.
 /// 3. All meet ([`ShmFabric::meet`]) and find out whether they may read each other's memory.
-/// 4. Each makes the lanes of its ranks ([`ShmFabric::lane`]), each lane once and for ever.
+/// 4. Each makes the lanes of its ranks ([`ShmFabric::lane`]), each lane once and forever.
 ///
 /// It has no name, so nothing is left of it once the last process has ended, and only processes with the
 /// descriptor get in.

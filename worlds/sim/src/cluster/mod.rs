@@ -6,7 +6,7 @@
 //! - [`Cluster`]: runs a program on every thread of every node; [`Report`]: its result.
 //! - [`Lane`]: a thread's [`Fabric`](foregather_machine::Fabric). It spins on a processor that others want,
 //!   parks, is interrupted.
-//! - [`Stroke`]: which thread, NIC or wire did what when. [`Deadlocked`]: which threads wait for ever, and
+//! - [`Stroke`]: which thread, NIC or wire did what when. [`Deadlocked`]: which threads wait forever, and
 //!   for what.
 //! - [`raw`]: the same NIC without a message layer above it.
 

@@ -1,4 +1,4 @@
-//! Why a program waits for ever: for what, since when, from which node, and whether it was lost on its way.
+//! Why a program waits forever: for what, since when, from which node, and whether it was lost on its way.
 use super::packet::PacketKind;
 use super::programs::{Wait, WaitFor};
 use super::record::{Circuit, Record};

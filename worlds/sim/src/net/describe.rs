@@ -33,7 +33,7 @@ impl Held {
     /// One line, with times in microseconds after `zero`.
     pub fn describe(&self, zero: Nanos) -> String {
         let us = |time: Nanos| match time {
-            Nanos::MAX => "for ever".to_owned(),
+            Nanos::MAX => "forever".to_owned(),
             time => format!("{:.1}", time.as_us() - zero.as_us()),
         };
         let Circuit { asked, began, granted, arrived, from, to, .. } = self.packet;

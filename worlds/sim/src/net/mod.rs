@@ -7,7 +7,7 @@
 //! - Disturbances: [`Interrupts`] steal processor time, [`Faults`] lose, double, delay, pause and drift.
 //! - [`profile`]: machines by name. [`Skew`]: laws of how late the nodes come.
 //! - [`Record`]: which packet held which port from when to when. [`Record::explain`]: why a program was late;
-//!   [`describe`]: that in words; [`Record::waits_for`]: why a program waits for ever.
+//!   [`describe`]: that in words; [`Record::waits_for`]: why a program waits forever.
 //!
 //! The model, its rules and what it leaves out: `README.md`.
 

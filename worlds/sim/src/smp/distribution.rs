@@ -144,7 +144,7 @@ impl Distribution {
         }
     }
 
-    /// Can durations be drawn from it? Only a job that never meets may compute for ever.
+    /// Can durations be drawn from it? Only a job that never meets may compute forever.
     pub(super) fn is_sound(&self, meets: bool) -> bool {
         match self {
             Self::Constant(span) => !meets || *span > Nanos::ZERO && *span < Nanos::MAX,

@@ -8,7 +8,7 @@ use foregather_machine::{CpuId, Nanos};
 use foregather_wait::Policy;
 use std::sync::Arc;
 
-/// One job. Without barriers and acquisitions it is load: its threads compute for ever.
+/// One job. Without barriers and acquisitions it is load: its threads compute forever.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// Its name in results.

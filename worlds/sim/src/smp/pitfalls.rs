@@ -32,7 +32,7 @@ fn begun(cpus: u32, scheduler: Scheduler, nice: &[i8]) -> (Kernel, Events) {
     (kernel, engine)
 }
 
-/// Lets the next event happen, and threads whose programs could go on compute for ever.
+/// Lets the next event happen, and threads whose programs could go on compute forever.
 fn next(kernel: &mut Kernel, engine: &Events) {
     let event = engine.next().expect("an event");
     kernel.happen(engine, event.task, event.what);

@@ -125,7 +125,7 @@ impl Study {
             return Err("a resolution of zero: durations are multiples of it".into());
         }
         if machine.prices.yield_call == Nanos::ZERO {
-            return Err("a yield that costs nothing would last for ever: give yield-call a price".into());
+            return Err("a yield that costs nothing would last forever: give yield-call a price".into());
         }
         let threads: u64 = self.jobs.iter().map(|job| u64::from(job.threads)).sum();
         if threads == 0 || threads > u64::from(MOST_THREADS) {

@@ -1,4 +1,4 @@
-//! Lost messages, lost nodes, and programs that wait for ever.
+//! Lost messages, lost nodes, and programs that wait forever.
 use super::*;
 use foregather_machine::{Cause, Clock, Member};
 

@@ -126,7 +126,7 @@ fn sleep(look_last: bool) {
             seen = word.load() == 1;
         }
         changer.join().unwrap();
-        assert!(seen || !word.has_sleepers(), "slept for ever");
+        assert!(seen || !word.has_sleepers(), "slept forever");
     });
 }
 
@@ -137,7 +137,7 @@ fn a_change_after_the_look_takes_the_bit_away() {
 
 /// The negative control: a thread misses a change before it arms.
 #[test]
-#[should_panic(expected = "slept for ever")]
+#[should_panic(expected = "slept forever")]
 fn a_sleeper_that_arms_after_its_look_is_lost() {
     sleep(false);
 }
@@ -187,7 +187,7 @@ fn ring(frame_first: bool, ring: fn(&Word)) {
         bell.prepare_park();
         let seen = frame.load(Acquire) == 1;
         sender.join().unwrap();
-        assert!(seen || !bell.has_sleepers(), "slept for ever");
+        assert!(seen || !bell.has_sleepers(), "slept forever");
     });
 }
 
@@ -212,7 +212,7 @@ fn ring_beside_another(ring: fn(&Word)) {
         let seen = frame.load(Acquire) == 1;
         sender.join().unwrap();
         other.join().unwrap();
-        assert!(seen || bell.load() != 0 || !bell.has_sleepers(), "slept for ever");
+        assert!(seen || bell.load() != 0 || !bell.has_sleepers(), "slept forever");
     });
 }
 
@@ -223,7 +223,7 @@ fn a_bell_rings_beside_another_sleeper() {
 
 /// The third control of race 6: a ring that leaves the value.
 #[test]
-#[should_panic(expected = "slept for ever")]
+#[should_panic(expected = "slept forever")]
 fn a_ring_that_leaves_the_value_loses_a_sleeper() {
     ring_beside_another(|bell| {
         if bell.has_sleepers() {
@@ -232,16 +232,16 @@ fn a_ring_that_leaves_the_value_loses_a_sleeper() {
     });
 }
 
-/// The negative control of race 6: a thread that arms between the look and the frame sleeps for ever.
+/// The negative control of race 6: a thread that arms between the look and the frame sleeps forever.
 #[test]
-#[should_panic(expected = "slept for ever")]
+#[should_panic(expected = "slept forever")]
 fn looking_before_storing_the_frame_loses_a_sleeper() {
     ring(false, |bell| bell.ring(Private));
 }
 
 /// The other control of race 6: without the fence the look may come before the frame can be seen.
 #[test]
-#[should_panic(expected = "slept for ever")]
+#[should_panic(expected = "slept forever")]
 fn looking_without_a_fence_loses_a_sleeper() {
     ring(true, |bell| {
         if bell.has_sleepers_without_fence() {

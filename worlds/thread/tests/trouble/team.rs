@@ -11,7 +11,7 @@ pub(crate) type Member<'g> = BarrierMember<Thread>;
 /// An episode that takes longer is taken for lost: the test fails with the rank of the awaited member.
 pub(crate) const LOST: Nanos = Nanos::from_ms(20_000);
 
-/// Sets its flag when dropped, so also when the stack unwinds: no thread goes on for ever behind a test that
+/// Sets its flag when dropped, so also when the stack unwinds: no thread goes on forever behind a test that
 /// has failed.
 pub(crate) struct Done<'a>(pub(crate) &'a AtomicBool);
 

@@ -3,7 +3,7 @@
 //! The protocol itself runs ([`Server`](super::Server), [`Client`](super::Client), [`Word`](super::Word));
 //! only views, bytes and wires are modelled. Each host has a server and some threads; messages from one lane
 //! to another arrive in order, and everything else interleaves in every way. A thread may do what its
-//! [`Setup`] allows, for ever: the states are finite nevertheless, since the model keeps one fact of the
+//! [`Setup`] allows, forever: the states are finite nevertheless, since the model keeps one fact of the
 //! bytes, whether they are those of the last write. The properties checked: [`PROPERTIES`].
 
 mod act;

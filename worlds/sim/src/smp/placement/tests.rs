@@ -207,7 +207,7 @@ fn wander<Q: Queue>(machine: &MachineSpec, specs: &[ThreadSpec], seed: u64) -> (
             step(&cpu, &word, &mut random).await;
         }
     });
-    assert!(outputs.iter().all(Option::is_some), "somebody waits for ever: {outputs:?}");
+    assert!(outputs.iter().all(Option::is_some), "somebody waits forever: {outputs:?}");
     smp.history()
 }
 
