@@ -167,7 +167,7 @@ fn contradictions_in_a_network_are_named_with_key_and_line() {
         ("nodes = 8\nset-up = \"50 us\"", "x.toml:4: `set-up`: the set-up time"),
         ("nodes = 8\nset-up = \"40 us\"\nreceive = \"40 us\"", "x.toml:5: `receive`: set-up and receive time"),
         ("nodes = 8\npool = { buffers = 2, release = 3 }", "x.toml:4: `pool`: the pool"),
-        ("nodes = 8\ninterrupts = { length = \"2 ms\", period = \"1 ms\" }", "x.toml:4: `interrupts`: interrupts cannot be"),
+        ("nodes = 8\ninterrupts = { length = \"2 ms\", period = \"1 ms\" }", "x.toml:4: `interrupts`: interrupts is invalid"),
         ("nodes = 8\ninterrupts = { length = \"2 ms\" }", "x.toml:4: interrupts needs `period`"),
         ("nodes = 8\nfaults = { loss = 0.9, duplicate = 0.9 }", "x.toml:4: `faults`: faults is invalid"),
         ("nodes = 8\nfaults = { delayed = 0.1 }", "x.toml:4: [network.faults] needs `delay`"),
