@@ -123,8 +123,8 @@ impl SharedMember {
     /// [`SharedMember::wait`] that gives up after `timeout`.
     ///
     /// # Errors
-    /// `Cause::TimedOut`, which names a member that has not arrived. This member still counts as arrived: call
-    /// again to continue the wait. Otherwise as [`SharedMember::wait`].
+    /// `Cause::TimedOut`, which names a member that has not arrived. This member still counts as arrived:
+    /// call again to continue the wait. Otherwise as [`SharedMember::wait`].
     pub fn wait_timeout(&mut self, timeout: Duration) -> Result<(), Error> {
         let span = Nanos(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
         block_on(self.0.own()?.wait_for(span))
