@@ -92,7 +92,8 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
     /// [`Cause::Closed`] once the writer has ended the broadcast and all is read. [`Cause::Skipped`] where
     /// the writer has overtaken this reader: the next call goes on with the oldest message that is left.
     /// [`Cause::TimedOut`] at `deadline`: nothing is lost; call again to continue the wait.
-    /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if the writer has failed, once all is read. [`Cause::ProtocolViolation`] for
+    /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if the writer has failed, once all is read.
+    /// [`Cause::ProtocolViolation`] for
     /// memory that no writer of this version leaves, [`Cause::Length`] for a message for which there is no
     /// memory, [`Cause::Replaced`] if another one has this reader's place: each further call says so, too.
     ///
