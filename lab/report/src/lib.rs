@@ -88,7 +88,7 @@ enum Topic {
 }
 
 /// The figures that are chosen by what was measured, in the order of the page.
-const FIGURES: [(&str, Topic, DrawFigure); 32] = [
+const FIGURES: [(&str, Topic, DrawFigure); 33] = [
     ("barriers", Topic::Barriers, barriers::matrix),
     ("barrier-classes", Topic::Barriers, barriers::classes),
     ("barrier-regret", Topic::Barriers, regret::of_barriers),
@@ -120,6 +120,7 @@ const FIGURES: [(&str, Topic, DrawFigure); 32] = [
     ("noise-trace", Topic::Noise, noise::trace),
     ("noise-line", Topic::Noise, noise::line),
     ("advice", Topic::Advice, |all| planted::VERDICTS.draw(all)),
+    ("cures", Topic::Advice, |all| planted::CURES.draw(all)),
     ("butterfly", Topic::Simulated, |all| studies::BUTTERFLY.draw(all)),
 ];
 

@@ -34,6 +34,7 @@ fn everything() -> Vec<Results> {
             sample::teams::queues(),
             sample::teams::blas(),
             sample::advice::verdicts(),
+            sample::advice::cures(),
         ],
     ]
     .concat()

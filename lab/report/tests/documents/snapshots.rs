@@ -79,6 +79,7 @@ fn figures_are_as_they_were() {
         "drawn": sample::regrets::drawn(),
         "judged": sample::regrets::judged(),
         "advice": sample::advice::verdicts(),
+        "cures": sample::advice::cures(),
         "runtimes": sample::regrets::of_runtimes(),
         "butterfly": sample::butterfly(),
         "skew": skew_and_noise::skew(),

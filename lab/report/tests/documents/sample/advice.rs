@@ -30,9 +30,28 @@ pub(crate) fn verdicts() -> Results {
 
 /// The same with labels that end in that text.
 pub(crate) fn hostile(evil: &str) -> Vec<Measurement> {
-    let mut all = verdicts().measurements;
+    let mut all = [verdicts().measurements, cures().measurements].concat();
     for m in &mut all {
-        ["kind", "said"].into_iter().for_each(|name| *m.labels.entry(name.to_owned()).or_default() += evil);
+        ["kind", "said", "way"].into_iter().for_each(|name| *m.labels.entry(name.to_owned()).or_default() += evil);
     }
     all
+}
+
+/// What advice was worth: for two programs, of which the first was advised wrongly.
+pub(crate) fn cures() -> Results {
+    let mut results = empty("advise planted");
+    let kinds = [
+        ("two-pools", 0.0, [Some(0.4), None, Some(0.3), Some(0.2)]),
+        ("mask", 1.0, [Some(0.5), Some(0.1), Some(0.1), Some(0.1)]),
+    ];
+    for (kind, right, times) in kinds {
+        for (way, time) in ["as it is", "predicted", "verified", "best of 16 settings"].into_iter().zip(times) {
+            let Some(time) = time else { continue };
+            let m = Measurement::from_values(format!("cure/{kind}/0/{way}"), "a program", "s", vec![time]);
+            let (best, gain) = (times[3].unwrap(), times[0].unwrap() / times[2].unwrap());
+            let m = m.label("kind", kind).label("way", way).figure("right", right).figure("best_s", best).figure("gain", gain);
+            results.measurements.push(m.figure("relative", best / time));
+        }
+    }
+    results
 }
