@@ -1,4 +1,4 @@
-//! Messages that go wrong: both sides are told why, and no rank waits forever.
+//! Failing messages: both sides get an error that says why, and no rank waits forever.
 use super::must;
 use core::cell::Cell;
 use foregather_machine::{Cause, Clock, Endpoint, Error, Fabric, Member, Nanos};

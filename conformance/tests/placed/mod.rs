@@ -56,7 +56,7 @@ pub(crate) struct Plan {
     /// Where the members begin.
     pub(crate) places: &'static [CpuId],
     pub(crate) processors: u32,
-    /// A stranger computes on this processor forever.
+    /// A background thread computes on this processor forever.
     pub(crate) stranger: Option<CpuId>,
     /// Some yields go to strangers.
     pub(crate) slow_yields: bool,

@@ -42,7 +42,7 @@ pub struct Snapshot {
     pub moves_refused: u64,
     /// Number of times that it fetched another member to its processor.
     pub pulls: u64,
-    /// Number of idle-class probe threads (scouts) sent or requested in vain.
+    /// Number of idle-class probe threads (scouts) sent, or requested without success.
     pub scouts: u64,
     /// Number of scouts that came back.
     pub scouts_back: u64,

@@ -4,7 +4,7 @@
 //! - [`run`]: all of a plan, in parallel; [`estimate`]: how long that will take.
 //! - [`metric`]: the numbers of one run. [`points`]: a plan's measurements. [`perfetto`], [`timelines`]: what
 //!   happened in one run.
-//! - [`published`]: two cases beside a number that others have found.
+//! - [`published`]: two cases compared with a published number.
 //! - [`goal`]: traces of MPI programs on a network.
 //! - [`rtapp`]: workloads of rt-app.
 //! - [`network`]: synchronise and shift on a simulated network. [`barriers_over_nodes`]: the butterfly

@@ -5,7 +5,7 @@ mod table;
 use crate::ChoreError;
 use crate::build::root;
 use anyhow::Context;
-use run::{CiLimits, Ended, Outcome, StepHost};
+use run::{CiLimits, EndedStep, Outcome, StepHost};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -51,7 +51,7 @@ pub(crate) fn run(words: &[&str]) -> Result<bool, ChoreError> {
         requires_parts: env::var("FOREGATHER_REQUIRE_PARTS").is_ok_and(|value| value == "1"),
     };
     let ended = run::all(&steps, limits, &site);
-    for Ended { step, .. } in ended.iter().filter(|ended| matches!(ended.outcome, Outcome::Failed(_))) {
+    for EndedStep { step, .. } in ended.iter().filter(|ended| matches!(ended.outcome, Outcome::Failed(_))) {
         site.print_output(step);
     }
     print!("\n{}", run::summary(&ended));

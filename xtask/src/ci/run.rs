@@ -29,7 +29,7 @@ impl Outcome {
 }
 
 /// A step that has ended.
-pub(super) struct Ended<'a> {
+pub(super) struct EndedStep<'a> {
     pub(super) step: &'a CiStep,
     pub(super) outcome: Outcome,
     pub(super) seconds: f64,
@@ -46,9 +46,9 @@ pub(super) trait StepHost: Sync {
 }
 
 /// Runs steps, which are sorted so that each stands below those that must pass before it.
-pub(super) fn all<'a>(steps: &'a [CiStep], limits: CiLimits, site: &dyn StepHost) -> Vec<Ended<'a>> {
+pub(super) fn all<'a>(steps: &'a [CiStep], limits: CiLimits, site: &dyn StepHost) -> Vec<EndedStep<'a>> {
     let (begun, (sender, ends)) = (Instant::now(), mpsc::channel());
-    let (mut pending, mut running, mut ended): (Vec<&CiStep>, Vec<&CiStep>, Vec<Ended<'_>>) =
+    let (mut pending, mut running, mut ended): (Vec<&CiStep>, Vec<&CiStep>, Vec<EndedStep<'_>>) =
         (steps.iter().collect(), vec![], vec![]);
     thread::scope(|scope| {
         while !pending.is_empty() || !running.is_empty() {
@@ -58,7 +58,7 @@ pub(super) fn all<'a>(steps: &'a [CiStep], limits: CiLimits, site: &dyn StepHost
             }) {
                 let step = pending.remove(at);
                 site.report(step, Some(&outcome));
-                ended.push(Ended { step, outcome, seconds: 0.0 });
+                ended.push(EndedStep { step, outcome, seconds: 0.0 });
                 continue;
             }
             if let Some(at) = next(&pending, &running, limits.at_once) {
@@ -66,7 +66,7 @@ pub(super) fn all<'a>(steps: &'a [CiStep], limits: CiLimits, site: &dyn StepHost
                 if let Some(missing) = site.missing(step) {
                     let outcome = Outcome::NotRun(missing, limits.requires_parts && !step.optional);
                     site.report(step, Some(&outcome));
-                    ended.push(Ended { step, outcome, seconds: 0.0 });
+                    ended.push(EndedStep { step, outcome, seconds: 0.0 });
                     continue;
                 }
                 running.push(step);
@@ -76,7 +76,7 @@ pub(super) fn all<'a>(steps: &'a [CiStep], limits: CiLimits, site: &dyn StepHost
                     let since = Instant::now();
                     let outcome = site.execute(step).map_or_else(Outcome::Failed, |()| Outcome::Passed);
                     // The receiver lives as long as this scope.
-                    let _ = sender.send(Ended { step, outcome, seconds: since.elapsed().as_secs_f64() });
+                    let _ = sender.send(EndedStep { step, outcome, seconds: since.elapsed().as_secs_f64() });
                 });
                 continue;
             }
@@ -94,7 +94,7 @@ fn late() -> Outcome {
 }
 
 /// Returns what becomes of a step because one before it did not pass.
-fn decided(step: &CiStep, ended: &[Ended<'_>]) -> Option<Outcome> {
+fn decided(step: &CiStep, ended: &[EndedStep<'_>]) -> Option<Outcome> {
     let before = ended.iter().find(|before| step.after.contains(&before.step.name) && before.outcome != Outcome::Passed)?;
     let is_failure = before.outcome.is_failure() && !step.optional;
     Some(Outcome::NotRun(format!("`{}` did not pass", before.step.name), is_failure))
@@ -118,8 +118,8 @@ fn next(pending: &[&CiStep], running: &[&CiStep], at_once: usize) -> Option<usiz
 }
 
 /// Returns the table of seconds and results.
-pub(super) fn summary(ended: &[Ended<'_>]) -> String {
-    let lines = ended.iter().map(|Ended { step, outcome, seconds }| {
+pub(super) fn summary(ended: &[EndedStep<'_>]) -> String {
+    let lines = ended.iter().map(|EndedStep { step, outcome, seconds }| {
         let result = match outcome {
             Outcome::Passed => "passed".to_owned(),
             Outcome::Failed(why) => format!("FAILED: {why}"),

@@ -101,7 +101,7 @@ pub(super) struct Row {
     pub(super) compares: Compares,
     /// The spin bounds between never and always.
     bounds: &'static [Multiple],
-    /// Does a team spin forever, too?
+    /// Whether a team that spins forever is compared, too.
     always: bool,
 }
 

@@ -9,7 +9,7 @@ use foregather_sim::net::{Record, describe};
 const LINES: usize = 10;
 /// Of a plan, at most this number of points is told.
 const POINTS: usize = 3;
-/// Of the nodes that wait forever, at most this number is told.
+/// At most this many of the nodes that wait forever are reported.
 const STUCK: usize = 5;
 
 /// Why the first trial that failed did, for the first points of a plan that have one.

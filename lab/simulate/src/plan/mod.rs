@@ -41,7 +41,7 @@ use files::Files;
 use foregather_sim::smp::MachineSpec;
 use foregather_wait::Policy;
 use grid::SweepGrid;
-use published::Published;
+use published::PublishedFactor;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::path::{Path, PathBuf};
@@ -92,7 +92,7 @@ pub struct Plan {
     root: Located,
     grid: SweepGrid,
     figure: Figure,
-    published: Option<Published>,
+    published: Option<PublishedFactor>,
     files: Files,
     seed_offset: u64,
     spans: usize,
@@ -298,7 +298,7 @@ impl Plan {
     }
 
     /// The published factor that its two cases are compared with, if it names one.
-    pub(super) fn published(&self) -> Option<&Published> {
+    pub(super) fn published(&self) -> Option<&PublishedFactor> {
         self.published.as_ref()
     }
 

@@ -11,7 +11,7 @@ values! { Factor(f64) = |value: &AnyValue| real(value, 1e-6..=1e6); }
 const CASE: &str = "case";
 
 /// A published number, and where a plan has what it is about.
-pub(crate) struct Published {
+pub(crate) struct PublishedFactor {
     /// How many times as large the figure's number was in the first case as in the second.
     pub(crate) factor: f64,
     /// Where it was published.
@@ -20,10 +20,10 @@ pub(crate) struct Published {
     pub(crate) axis: usize,
 }
 
-pub(super) fn read(node: &Located, axes: &[Axis]) -> ParseResult<Published> {
+pub(super) fn read(node: &Located, axes: &[Axis]) -> ParseResult<PublishedFactor> {
     let Table { factor: Factor(factor), source } = read_table(node)?;
     match axes.iter().position(|axis| axis.name == CASE && axis.choices.len() == 2) {
-        Some(axis) => Ok(Published { factor, source, axis }),
+        Some(axis) => Ok(PublishedFactor { factor, source, axis }),
         None => {
             let example = "case = { anomaly = {}, base = { \"job.job.threads\" = 4 } }";
             mistake(node.line, format!("[published] needs two choices to compare: give {example} in [sweep]"))

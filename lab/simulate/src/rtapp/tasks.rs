@@ -137,14 +137,14 @@ fn times(node: Option<&Located>, usual: Option<u64>) -> Result<Option<u64>, Mist
 }
 
 /// An event whose names are not numbers yet: timers may be each instance's own.
-enum Event {
+enum TaskEvent {
     Step(ProgramStep),
     Timer { name: String, period: Nanos, absolute: bool },
 }
 
 struct DraftPhase {
     times: Option<u64>,
-    events: Vec<Event>,
+    events: Vec<TaskEvent>,
 }
 
 struct Thread {
@@ -164,9 +164,9 @@ impl Thread {
     /// One of its instances.
     fn job(&self, name: &str, names: &mut ResourceNames) -> Job {
         let instance = names.instance();
-        let mut step = |event: &Event| match event {
-            Event::Step(step) => *step,
-            Event::Timer { name, period, absolute } => {
+        let mut step = |event: &TaskEvent| match event {
+            TaskEvent::Step(step) => *step,
+            TaskEvent::Timer { name, period, absolute } => {
                 ProgramStep::Timer { timer: names.timer(name, instance), period: *period, absolute: *absolute }
             }
         };
@@ -285,7 +285,7 @@ impl Reader {
         }
     }
 
-    fn event(&mut self, (kind, key): (&str, &str), node: &Located, users: u32, into: &mut Vec<Event>) -> Result<(), Mistake> {
+    fn event(&mut self, (kind, key): (&str, &str), node: &Located, users: u32, into: &mut Vec<TaskEvent>) -> Result<(), Mistake> {
         let step = match kind {
             "run" | "runtime" => ProgramStep::Run(span(key, node)?),
             "sleep" => ProgramStep::Sleep(span(key, node)?),
@@ -299,7 +299,7 @@ impl Reader {
                 let (condition, mutex) = pair(key, node)?;
                 let (condition, mutex) = (self.names.condition(condition), self.names.mutex(mutex));
                 if kind == "sync" {
-                    into.push(Event::Step(ProgramStep::Signal(condition)));
+                    into.push(TaskEvent::Step(ProgramStep::Signal(condition)));
                 }
                 ProgramStep::Wait { condition, mutex }
             }
@@ -316,7 +316,7 @@ impl Reader {
             }
             _ => ProgramStep::Yield,
         };
-        into.push(Event::Step(step));
+        into.push(TaskEvent::Step(step));
         Ok(())
     }
 }
@@ -331,7 +331,7 @@ fn event_of(key: &str) -> Option<&'static str> {
     EVENTS.into_iter().find(|event| *event == base(key))
 }
 
-fn timer(node: &Located) -> Result<Event, Mistake> {
+fn timer(node: &Located) -> Result<TaskEvent, Mistake> {
     let table = entries(node, "`timer`")?;
     if let Some((key, node)) = table.iter().find(|(key, _)| !["ref", "period", "mode"].contains(&key.as_str())) {
         return wrong(node, format!("unknown key `{key}` in `timer`{}", meant(key, &["ref", "period", "mode"])));
@@ -344,7 +344,7 @@ fn timer(node: &Located) -> Result<Event, Mistake> {
         "absolute" => true,
         other => return wrong(node, format!("`{other}` is no mode of a timer; there are relative and absolute")),
     };
-    Ok(Event::Timer { name: name("ref", of)?.to_owned(), period: span("period", period)?, absolute })
+    Ok(TaskEvent::Timer { name: name("ref", of)?.to_owned(), period: span("period", period)?, absolute })
 }
 
 /// The condition and the mutex of a wait.
