@@ -39,6 +39,11 @@ impl Tree {
         self.0.iter().filter_map(|(path, text)| Some((path.as_str(), text.as_deref()?)))
     }
 
+    /// The paths of all files that are not text.
+    pub(crate) fn binaries(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|(path, text)| text.is_none().then_some(path.as_str()))
+    }
+
     /// Those texts whose path ends so.
     pub(crate) fn ending<'a>(&'a self, end: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.texts().filter(move |(path, _)| path.ends_with(end))

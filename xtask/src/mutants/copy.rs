@@ -35,6 +35,11 @@ impl<'a> Copy<'a> {
         let copy = Self { tree, at: target.join("mutants/tree"), target: target.join("mutants/target") };
         fs::create_dir_all(&copy.at)?;
         copy.forget(&copy.at)?;
+        for path in tree.binaries() {
+            let place = copy.at.join(path);
+            fs::create_dir_all(place.parent().context("a file has a folder")?)?;
+            fs::copy(root.join(path), &place).with_context(|| format!("cannot copy {path}"))?;
+        }
         Ok(copy)
     }
 
