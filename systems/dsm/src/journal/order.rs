@@ -1,5 +1,5 @@
-//! Merges the journals of all threads into one order that respects locks and barriers, and otherwise follows
-//! the clocks of the hosts.
+//! Merges the journals of all threads into one order that respects locks, flags and barriers, and otherwise
+//! follows the clocks of the hosts.
 //!
 //! Clocks of different hosts need not agree. Barriers give their offsets: no thread leaves a barrier before
 //! all have arrived.
@@ -40,6 +40,8 @@ pub(super) fn walk<'j>(journals: &'j [Journal], mut see: impl FnMut(NextEvent<'j
     let walk = |(journal, offset_ns): (&'j Journal, i128)| Walk { events: journal.events.iter().peekable(), offset_ns };
     let mut threads: Vec<Walk<'j>> = journals.iter().zip(offsets).map(walk).collect();
     let mut held: BTreeMap<u32, usize> = BTreeMap::new();
+    // Posts that no wait has taken yet, by flag.
+    let mut posted: BTreeMap<u32, u64> = BTreeMap::new();
     loop {
         let (mut first, mut first_waiting) = (None, None);
         for (number, thread) in threads.iter_mut().enumerate() {
@@ -47,6 +49,7 @@ pub(super) fn walk<'j>(journals: &'j [Journal], mut see: impl FnMut(NextEvent<'j
             let waits = match event.what {
                 Operation::Barrier => true,
                 Operation::Lock(lock) => held.get(&lock).is_some_and(|&holder| holder != number),
+                Operation::Wait(flag) => posted.get(&flag).is_none_or(|&posts| posts == 0),
                 _ => false,
             };
             let least = if waits { &mut first_waiting } else { &mut first };
@@ -68,6 +71,12 @@ pub(super) fn walk<'j>(journals: &'j [Journal], mut see: impl FnMut(NextEvent<'j
             }
             Operation::Unlock(lock) => {
                 held.remove(&lock);
+            }
+            Operation::Post(flag) => *posted.entry(flag).or_default() += 1,
+            Operation::Wait(flag) => {
+                // Without a post if the journal that has it was cut off.
+                let posts = posted.entry(flag).or_default();
+                *posts = posts.saturating_sub(1);
             }
             _ => {}
         }
@@ -113,7 +122,7 @@ fn barriers(journal: &Journal) -> impl Iterator<Item = [i128; 2]> {
 mod tests {
     use super::*;
     use crate::journal::hand_made::{at, journal};
-    use Operation::{Barrier, End, Lock, Start, Unlock};
+    use Operation::{Barrier, End, Lock, Post, Start, Unlock, Wait};
 
     /// Returns the steps as `thread:start`, in nanoseconds of that thread's clock.
     fn steps(journals: &[Journal]) -> Vec<String> {
@@ -137,6 +146,15 @@ mod tests {
         let one = journal(0, [at(1_000, 10, Barrier), at(1_020, 0, Start), at(1_040, 10, Barrier)]);
         let two = journal(1, [at(0, 12, Barrier), at(15, 0, Start), at(35, 16, Barrier)]);
         assert_eq!(steps(&[one, two]), ["all", "1:15", "0:1020", "all"]);
+    }
+
+    #[test]
+    fn a_wait_comes_after_its_post_although_the_clocks_of_two_hosts_differ() {
+        let one = journal(0, [at(100, 0, Post(1)), at(200, 0, Post(1))]);
+        let two = journal(1, [at(10, 5, Wait(1)), at(17, 0, Start), at(20, 5, Wait(1))]);
+        assert_eq!(steps(&[one, two]), ["0:100", "1:10", "1:17", "0:200", "1:20"]);
+        let (alone, after) = (journal(0, [at(10, 5, Wait(1)), at(20, 0, End)]), journal(1, [at(30, 0, Start)]));
+        assert_eq!(steps(&[alone, after]), ["1:30", "0:10", "0:20"], "a post that is missing holds the thread up, not the walk");
     }
 
     #[test]
