@@ -1,13 +1,14 @@
-//! All waits of one member: always on, single writer, readable while it runs.
+//! Statistics of one member's waits. They are always recorded, have a single writer, and can be read while
+//! the member runs.
 use crate::strategy::RULES_MAX;
 use crate::{Histogram, Outcome, Snapshot, Waited};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use foregather_machine::{Nanos, Rank};
 
-/// One waiting episode in this many is timed even if a brief spin ended it.
+/// One in this many waits that end in a spin is timed even if it is short.
 const SAMPLE: u64 = 64;
 
-/// A counter with one writer: an ordinary add, no locked instruction.
+/// A counter with one writer. Adding to it takes no locked instruction.
 #[derive(Default)]
 struct Counter(AtomicU64);
 
@@ -21,7 +22,7 @@ impl Counter {
     }
 }
 
-/// The outcomes of a member's waits. The member owns it; every thread may take a [`Snapshot`].
+/// The outcomes of a member's waits. Only the member records; any thread may take a [`Snapshot`].
 #[derive(Default)]
 pub struct Account {
     outcomes: [Counter; 4],
@@ -33,7 +34,7 @@ pub struct Account {
     spun_ns: Counter,
     yields: Counter,
     worst_ns: AtomicU64,
-    /// The member that the longest wait was for, plus one.
+    /// One more than the rank that the longest wait was for; 0 if it is not known.
     worst_of: Counter,
     timed: Histogram,
     /// The names of the strategy's rules, and how often each was followed.
@@ -58,18 +59,18 @@ impl Account {
         self.outcomes[1].get().is_multiple_of(SAMPLE)
     }
 
-    /// Counts an episode in which the member arrived last and waited for no other: not a wait.
+    /// Counts an episode in which the member arrived last. This is not a wait.
     #[inline]
     pub fn last(&self) {
         self.last.add(1);
     }
 
-    /// The wait ended in an error.
+    /// Counts a wait that ended with an error.
     pub fn failed(&self) {
         self.failed.add(1);
     }
 
-    /// One wait that ended well.
+    /// Counts a successful wait.
     #[inline]
     pub fn waited(&self, waited: Waited) {
         self.outcomes[waited.outcome as usize].add(1);
@@ -90,27 +91,27 @@ impl Account {
         self.timed.record(waited.waited);
     }
 
-    /// A rule of the strategy was followed.
+    /// Counts a decision by this rule of the strategy.
     pub(crate) fn followed(&self, rule: usize) {
         self.rules[rule].add(1);
     }
 
-    /// Tried to move to another processor.
+    /// Counts an attempt to move to another processor, as successful if `so`.
     pub(crate) fn moved(&self, so: bool) {
         if so { &self.moves } else { &self.refused }.add(1);
     }
 
-    /// Tried to fetch another member.
+    /// Counts an attempt to fetch another member, if it was successful (`so`).
     pub(crate) fn pulled(&self, so: bool) {
         self.pulls.add(u64::from(so));
     }
 
-    /// Sent a scout, or asked for it. Had it come back?
+    /// Counts a scout as back if `back`; otherwise as sent, still away, or not available.
     pub(crate) fn scouted(&self, back: bool) {
         if back { &self.scouts_back } else { &self.scouts }.add(1);
     }
 
-    /// A wait of that length, for member `whom` among others.
+    /// Records `whom` as an awaited member of the longest wait, if a wait of `span` is the longest so far.
     pub(crate) fn awaited(&self, whom: Option<Rank>, span: Nanos) {
         if let Some(whom) = whom
             && span.0 > self.worst_ns.load(Relaxed)
@@ -119,12 +120,13 @@ impl Account {
         }
     }
 
-    /// How many waits have ended well, those of last arrivals included.
+    /// Returns the number of successful waits, including episodes in which the member arrived last.
     pub(crate) fn waits(&self) -> u64 {
         self.outcomes.iter().map(Counter::get).sum::<u64>() + self.last.get()
     }
 
-    /// Returns the durations of the timed waits: all that outlasted a brief spin, and a sample of the others.
+    /// Returns the durations of the timed waits: all waits longer than a brief spin, and a sample of the
+    /// others.
     pub fn durations(&self) -> &Histogram {
         &self.timed
     }

@@ -1,10 +1,10 @@
 //! The cost of a spin bound relative to the best choice in hindsight.
 //!
-//! All times are in context switches. A wait of length `w` under bound `b` costs `w` if `w <= b`, else `b +
-//! 1` (the failed spin plus the switch). A waiter that knew `w` would pay `min(w, 1)`. Under a distribution
-//! of waits the competitive factor is the ratio of the two expectations, and its worst case is that of the
-//! worst mean: the bound is chosen for the kind of distribution, without its mean (Lim & Agarwal 1993, as
-//! Tsafrir & Feitelson 2002 §1 quote it).
+//! All times are in context switches. With bound `b`, a wait of length `w` costs `w` if `w <= b`, and
+//! otherwise `b + 1` (the failed spin plus the switch). A waiter that knew `w` would pay `min(w, 1)`. For a
+//! distribution of waits, the competitive factor is the ratio of the two expected costs. Its worst case is
+//! taken over all means, because the bound is chosen for a kind of distribution without knowing its mean (Lim
+//! & Agarwal 1993, as Tsafrir & Feitelson 2002 §1 quote it).
 //!
 //! | bound | waits | worst factor |
 //! |---|---|---|
@@ -21,18 +21,18 @@ use foregather_machine::Nanos;
 pub const BOUND_EXPONENTIAL: f64 = 0.541_324_854_612_918_1;
 /// `(sqrt 5 - 1) / 2`: the best bound for uniform waits.
 pub const BOUND_UNIFORM: f64 = 0.618_033_988_749_894_9;
-/// `e / (e - 1)`: the cost of random bounds against the best choice, for every wait of at most one context
-/// switch; at most that for any longer one (Karlin, Manasse, McGeoch & Owicki 1990).
+/// `e / (e - 1)`: the expected cost of a random bound relative to the best choice, for every wait of at most
+/// one context switch. It is an upper bound for longer waits (Karlin, Manasse, McGeoch & Owicki 1990).
 pub const RANDOMISED_FACTOR: f64 = E / (E - 1.0);
 
 /// How the lengths of waits are distributed around their mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Distribution {
-    /// All of one length: the choice of an adversary that knows the bound.
+    /// All waits have the same length, which an adversary that knows the bound chooses.
     Constant,
-    /// As at a lock with Poisson arrivals.
+    /// Exponential, as at a lock with Poisson arrivals.
     Exponential,
-    /// Between zero and twice the mean, as at a barrier with Poisson arrivals.
+    /// Uniform between zero and twice the mean, as at a barrier with Poisson arrivals.
     Uniform,
 }
 
@@ -40,7 +40,7 @@ impl Distribution {
     /// All distributions.
     pub const ALL: [Self; 3] = [Self::Constant, Self::Exponential, Self::Uniform];
 
-    /// The share of waits that are longer than `length`.
+    /// Returns the share of waits that are longer than `length`.
     fn longer(self, mean: f64, length: f64) -> f64 {
         match self {
             Self::Constant => f64::from(u8::from(mean > length)),
@@ -49,11 +49,12 @@ impl Distribution {
         }
     }
 
-    /// The expectation of `min(w, length)`: the time that a spinner with this bound spins.
+    /// Returns the expectation of `min(w, length)`, which is the time that a spinner with the bound `length`
+    /// spins.
     fn spun(self, mean: f64, length: f64) -> f64 {
         match self {
             Self::Constant => mean.min(length),
-            // Accurate for very long means, too, where the two terms of the plain formula would cancel.
+            // Also accurate for very large means, for which the two terms of the plain formula would cancel.
             Self::Exponential => -mean * (-length / mean).exp_m1(),
             Self::Uniform if length < 2.0 * mean => length - length * length / (4.0 * mean),
             Self::Uniform => mean,
@@ -61,24 +62,24 @@ impl Distribution {
     }
 }
 
-/// The average cost of a wait with that spin bound, in context switches; `mean` is the mean length of the
-/// waits, above 0.
+/// Returns the average cost of a wait with spin bound `bound`, in context switches. `mean`, the mean length
+/// of the waits, must be above 0.
 pub fn expected_cost(distribution: Distribution, mean: f64, bound: f64) -> f64 {
     distribution.spun(mean, bound) + distribution.longer(mean, bound)
 }
 
-/// The average cost of the best choice in hindsight, in context switches.
+/// Returns the average cost of the best choice in hindsight, in context switches.
 pub fn offline_cost(distribution: Distribution, mean: f64) -> f64 {
     distribution.spun(mean, 1.0)
 }
 
-/// The cost of a wait of that length with that bound.
+/// Returns the cost of a wait of this length with this bound.
 fn cost(wait: f64, bound: f64) -> f64 {
     if wait <= bound { wait } else { bound + 1.0 }
 }
 
-/// The mean cost of a wait, in context switches, over `draws` bounds that
-/// [`Policy::Randomised`](crate::Policy) draws. `wait` is in context switches, too.
+/// Returns the mean cost of a wait over `draws` bounds that [`Policy::Randomised`](crate::Policy) draws.
+/// `wait` and the cost are in context switches.
 pub fn drawn_cost(wait: f64, draws: u32) -> f64 {
     const SWITCH: Nanos = Nanos::from_ms(1);
     let mut policy = Randomised::new(SWITCH, 5);
@@ -91,23 +92,23 @@ pub fn drawn_cost(wait: f64, draws: u32) -> f64 {
 }
 
 /// Returns the worst-case ratio, over all means of the distribution, of the cost of a spin bound (in context
-/// switches) to the cost of the best choice in hindsight. It is infinite for a bound of zero: always blocking
-/// pays a switch for arbitrarily short waits.
+/// switches) to the cost of the best choice in hindsight. It is infinite for a bound of zero, because a
+/// policy that always blocks pays a switch for arbitrarily short waits.
 pub fn worst_factor(bound: f64, distribution: Distribution) -> f64 {
     match distribution {
         _ if bound <= 0.0 => f64::INFINITY,
-        // Just longer than the bound.
+        // The worst wait is just longer than the bound.
         Distribution::Constant => (1.0 + bound) / bound.min(1.0),
-        // Up to the golden section some mean between the extremes is the worst one; beyond it arbitrarily
-        // long waits are.
+        // Below the golden section, some mean between the extremes is the worst; above it, arbitrarily long
+        // waits are.
         Distribution::Uniform if bound < BOUND_UNIFORM => (1.0 + bound).powi(2) / (bound * (2.0 + bound)),
         Distribution::Uniform => 1.0 + bound,
         Distribution::Exponential => worst_exponential(bound),
     }
 }
 
-/// There is no closed form: a search finds the worst mean. Arbitrarily long waits cost `1 + bound` times the
-/// best choice.
+/// Returns the worst factor for exponential waits. There is no closed form, so a search finds the worst mean.
+/// Arbitrarily long waits cost `1 + bound` times the best choice.
 fn worst_exponential(bound: f64) -> f64 {
     let factor = |log_mean: f64| {
         let mean = log_mean.exp();
@@ -141,7 +142,7 @@ mod tests {
         assert!((a - b).abs() <= tolerance * b.abs(), "{a} is not {b} within {tolerance}");
     }
 
-    /// The mean of `f` over waits of that distribution: midpoints of equally likely slices.
+    /// Returns the mean of `f` over waits of this distribution, from the midpoints of equally likely slices.
     fn integrate(distribution: Distribution, mean: f64, f: impl Fn(f64) -> f64) -> f64 {
         const SLICES: u32 = 100_000;
         let wait = |share: f64| match distribution {

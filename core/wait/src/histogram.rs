@@ -1,11 +1,11 @@
-//! A compact histogram of durations, one per member: powers of two, four steps each.
+//! A compact histogram of durations, with four buckets per power of two. Each member has one.
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use foregather_machine::Nanos;
 
-/// Bits of a bucket within its power of two.
+/// The base-2 logarithm of the number of buckets per power of two.
 const STEP_BITS: u32 = 2;
 const STEPS: usize = 1 << STEP_BITS;
-/// Enough for 2^42 ns, more than an hour; longer waits fall into the last bucket.
+/// Enough for 2^42 ns, more than an hour; longer durations are counted in the last bucket.
 const BUCKETS: usize = 42 * STEPS;
 
 /// A histogram of durations with a relative error of at most 1/8. It has one writer; any thread may read it
@@ -18,7 +18,7 @@ impl Default for Histogram {
     }
 }
 
-/// The bucket of a duration: its leading bit and the `STEP_BITS` after it.
+/// Returns the bucket of a duration, which depends on its leading bit and the `STEP_BITS` bits after that.
 fn bucket(ns: u64) -> usize {
     let ns = ns.max(1);
     let power = 63 - ns.leading_zeros();
@@ -26,7 +26,7 @@ fn bucket(ns: u64) -> usize {
     (power as usize * STEPS + step).min(BUCKETS - 1)
 }
 
-/// The middle of a bucket.
+/// Returns the middle of a bucket, in nanoseconds.
 fn middle(bucket: usize) -> u64 {
     let (power, step) = (bucket / STEPS, bucket % STEPS);
     let width = (1u64 << power) as f64 / STEPS as f64;
@@ -34,7 +34,7 @@ fn middle(bucket: usize) -> u64 {
 }
 
 impl Histogram {
-    /// Counts one duration. Only the owner may call this.
+    /// Records one duration. Only the one writer may call this.
     #[inline]
     pub fn record(&self, duration: Nanos) {
         let slot = &self.0[bucket(duration.0)];
@@ -46,8 +46,8 @@ impl Histogram {
         self.0.iter().map(|slot| slot.load(Relaxed)).sum()
     }
 
-    /// Returns the duration below which `quantile` (0 to 1) of the recorded ones lie; `None` if none was
-    /// recorded.
+    /// Returns the duration below which the fraction `quantile` (0 to 1) of the recorded durations lies, or
+    /// `None` if none was recorded.
     pub fn quantile(&self, quantile: f64) -> Option<Nanos> {
         let total = self.count();
         let wanted = (total as f64 * quantile.clamp(0.0, 1.0)) as u64;

@@ -6,12 +6,12 @@ use foregather_machine::{Costs, Nanos, Switch};
 /// A spin bound as a multiple of one context switch. Three have names (Tsafrir & Feitelson 2002 §4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Multiple {
-    /// One context switch: never worse than twice the best choice made in hindsight.
+    /// One context switch: never costs more than twice the best choice in hindsight.
     Cs,
     /// Slightly more than one (1.25).
     CsPlus,
-    /// Slightly more than two (2.5): long enough for a thread that has just decided to block to do so and be
-    /// woken again.
+    /// Slightly more than two (2.5): long enough for a thread that has just decided to block to be switched
+    /// out and back in.
     TwoCsPlus,
     /// This many hundredths of one: 54 for exponential waits, 62 for uniform ones
     /// ([`competitive`](crate::competitive)), 500 for clusters (Arpaci-Dusseau, Culler & Mainwaring 1998).
@@ -32,24 +32,25 @@ impl Multiple {
         }
     }
 
-    /// The bound for a context switch of that length.
+    /// Returns the bound if a context switch takes `switch`.
     pub const fn times(self, switch: Nanos) -> Nanos {
         switch.percent(self.percent() as u64)
     }
 
-    /// The bound on this machine, for one of its two switches.
+    /// Returns the bound on a machine with these costs, for a local or a remote switch.
     pub const fn of(self, costs: &Costs, switch: Switch) -> Nanos {
         self.times(costs.switch(switch))
     }
 
-    /// Reads `CS`, `CS+`, `2CS+`, or a number of at most two decimals before `CS`: `0.54CS`, `5CS`.
+    /// Parses `CS`, `CS+`, `2CS+`, or a number with at most two decimals followed by `CS`, such as `0.54CS`
+    /// or `5CS`.
     pub fn parse(text: &str) -> Option<Self> {
         let named = Self::ALL.into_iter().find(|multiple| multiple.to_string() == text);
         named.or_else(|| hundredths(text.strip_suffix("CS")?).map(Self::Percent))
     }
 }
 
-/// A decimal number in hundredths, exactly.
+/// Parses a decimal number with at most two decimals. Returns it in hundredths.
 fn hundredths(text: &str) -> Option<u32> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());

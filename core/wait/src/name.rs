@@ -1,20 +1,20 @@
-//! Policies by name, on the command line and in results.
+//! Parsing of policy names, as used on the command line and in results.
 use crate::{Multiple, Policy};
 use core::fmt;
 use core::str::FromStr;
 use foregather_machine::{Costs, Nanos, Switch};
 
 impl Policy {
-    /// Two-phase waiting, bounded by a multiple of one of this machine's two context switches.
+    /// Returns two-phase waiting with a spin bound that is a multiple of a local or a remote context switch.
     pub const fn two_phase(costs: &Costs, multiple: Multiple, switch: Switch) -> Self {
         Self::TwoPhase { spin: multiple.of(costs, switch) }
     }
 
-    /// Reads `spin`, `yield`, `block`, `two-phase:20us`, `two-phase:2CS+:remote`, `spin-yield:0.62CS:local`,
-    /// and those that choose again for every wait, with their context switch: `randomised:6us`,
-    /// `recent:local`, `holder-running:remote`, `grain2cs:remote`, `grain2cs:6us:100us`. `adaptive` needs no
-    /// more, and `adaptive!yield,scout` switches two of its rules off. A policy's displayed name reads back
-    /// as that policy.
+    /// Parses a policy. The fixed policies are `spin`, `yield`, `block`, `two-phase:20us`,
+    /// `two-phase:2CS+:remote`, `spin-yield:0.62CS:local`. Those that decide again for each wait take the
+    /// cost of a context switch: `randomised:6us`, `recent:local`, `holder-running:remote`,
+    /// `grain2cs:remote`, `grain2cs:6us:100us`. `adaptive` needs no parameter; `adaptive!yield,scout`
+    /// switches off two of its rules. The `Display` form of a policy parses as the same policy.
     ///
     /// # Errors
     /// If the text names no policy; the error lists the names.
@@ -23,17 +23,18 @@ impl Policy {
     }
 }
 
-/// The name in how a policy is written.
+/// Returns the policy name at the start of a usage text.
 pub(crate) fn name_of(usage: &str) -> &str {
     usage.split([':', '[']).next().unwrap_or(usage)
 }
 
-/// The rest of a text that begins with the name of the policy that is written so.
+/// Returns what follows the policy name of `usage` in `text`, or `None` if `text` does not begin with that
+/// name.
 pub(crate) fn after<'t>(text: &'t str, usage: &str) -> Option<&'t str> {
     text.strip_prefix(name_of(usage)).filter(|rest| rest.is_empty() || rest.starts_with([':', '!']))
 }
 
-/// Takes what is between this colon and the next mark.
+/// Takes the parameter between the leading colon and the next `:` or `!`.
 fn next<'t>(rest: &mut &'t str) -> Option<&'t str> {
     let text = rest.strip_prefix(':')?;
     let (next, more) = text.split_at(text.find([':', '!']).unwrap_or(text.len()));
@@ -41,7 +42,7 @@ fn next<'t>(rest: &mut &'t str) -> Option<&'t str> {
     Some(next)
 }
 
-/// A time, or a multiple of one of the two switches.
+/// Parses a time, or a multiple of a local or remote switch.
 pub(crate) fn bound(rest: &mut &str, costs: &Costs) -> Option<Nanos> {
     let text = std::mem::take(rest).strip_prefix(':')?;
     match text.split_once(':') {
@@ -50,18 +51,18 @@ pub(crate) fn bound(rest: &mut &str, costs: &Costs) -> Option<Nanos> {
     }
 }
 
-/// A time, or one of the two switches.
+/// Parses a time, `local` or `remote`.
 pub(crate) fn switch(rest: &mut &str, costs: &Costs) -> Option<Nanos> {
     let text = next(rest)?;
     switch_named(text).map(|which| costs.switch(which)).or_else(|| parse_time(text))
 }
 
-/// A time.
+/// Parses a time.
 pub(crate) fn time(rest: &mut &str) -> Option<Nanos> {
     parse_time(next(rest)?)
 }
 
-/// A time, or the usual quantum.
+/// Parses a time; returns the default quantum if there is none.
 pub(crate) fn quantum(rest: &mut &str, _: &Costs) -> Option<Nanos> {
     if rest.is_empty() { Some(Policy::QUANTUM) } else { time(rest) }
 }
@@ -85,7 +86,7 @@ fn parse_time(text: &str) -> Option<Nanos> {
     }
 }
 
-/// A text that names no policy.
+/// The error for a text that names no policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParsePolicyError {
     text: String,

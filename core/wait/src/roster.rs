@@ -1,20 +1,19 @@
-//! The members of a team: for each member one cache line of words that only it writes, so that others can see
-//! its processor, whether it is running, and whether it has arrived. The words may be in a segment that
-//! several processes map.
+//! The roster of a team: one cache line per member, in which the member publishes its processor, its thread
+//! and its arrivals. Only the member writes to its line. The lines may be in a shared-memory segment.
 use foregather_machine::{Affinity, Cpu, CpuId, Rank, ThreadId, VALUE_MASK, WordLine};
 
-/// The words of a member's line.
+/// Indices of the words in a member's line.
 const ARRIVED: usize = 0;
 /// Its processor plus one, because a line is initially zero.
 const PLACE: usize = 1;
 const THREAD: usize = 2;
 const AFFINITY: usize = 3;
-/// Instead of an affinity: this member must not be moved, so no member is.
+/// Stored instead of an affinity by a member that must not be moved. Then no member of the team is moved.
 const FIXED: u32 = VALUE_MASK;
 
-/// The members of a team, as all of them see it.
+/// The roster of a team, which all members read.
 pub struct Roster<'t, C: Cpu> {
-    /// Line 0 has the word of the member that is moving; then a line for each member.
+    /// Line 0 holds the word that grants the right to move. One line for each member follows.
     lines: &'t [WordLine<C::Word>],
 }
 
@@ -26,17 +25,17 @@ impl<C: Cpu> Clone for Roster<'_, C> {
 impl<C: Cpu> Copy for Roster<'_, C> {}
 
 impl<'t, C: Cpu> Roster<'t, C> {
-    /// The number of lines of a team of that size.
+    /// Returns the number of lines that a team of `size` members needs.
     pub const fn lines(size: u32) -> usize {
         1 + size as usize
     }
 
-    /// A roster over those lines, which begin as zeros.
+    /// Creates a roster over `lines`, which must initially be zero.
     pub fn new(lines: &'t [WordLine<C::Word>]) -> Self {
         Self { lines }
     }
 
-    /// The number of members.
+    /// Returns the number of members.
     pub fn size(self) -> u32 {
         self.lines.len() as u32 - 1
     }
@@ -46,45 +45,46 @@ impl<'t, C: Cpu> Roster<'t, C> {
         &self.lines[rank as usize + 1][which]
     }
 
-    /// The word in which a member notes how often it has arrived.
+    /// Returns the word in which a member counts its arrivals.
     #[inline]
     pub fn arrived(self, rank: Rank) -> &'t C::Word {
         self.word(rank, ARRIVED)
     }
 
-    /// Claims the free place of a member. The member is not moved before it has enrolled.
+    /// Claims the slot of `rank`. Returns false if it is not free. The member is not moved before it has
+    /// enrolled.
     pub fn claim(self, cpu: &C, rank: Rank) -> bool {
         cpu.compare_exchange(self.word(rank, AFFINITY), 0, FIXED).is_ok()
     }
 
-    /// Publishes a member's thread and where it may run.
+    /// Publishes a member's processor, thread and affinity.
     pub fn enroll(self, cpu: &C, rank: Rank) {
         self.publish_cpu(cpu, rank, cpu.place());
         cpu.store(self.word(rank, THREAD), cpu.identity().unwrap_or(0));
         cpu.store(self.word(rank, AFFINITY), cpu.affinity().map_or(FIXED, |affinity| affinity.fingerprint));
     }
 
-    /// The thread of a member has ended, and another one may claim its place. Call it last: a later write
-    /// here would overwrite the new member's.
+    /// Frees the slot of a member whose thread exits, so that another thread can claim it. Call this last: a
+    /// later write by the old member would overwrite the words of the new one.
     pub fn vacate(self, cpu: &C, rank: Rank) {
         for word in [PLACE, THREAD, AFFINITY] {
             cpu.store(self.word(rank, word), 0);
         }
     }
 
-    /// Publishes where a member runs.
+    /// Publishes the processor on which a member runs.
     #[inline]
     pub(crate) fn publish_cpu(self, cpu: &C, rank: Rank, place: Option<CpuId>) {
         cpu.store(self.word(rank, PLACE), place.map_or(0, |cpu| cpu + 1));
     }
 
-    /// Where a member was when it last published it.
+    /// Returns the processor that a member last published.
     #[inline]
     pub fn cpu_of(self, cpu: &C, rank: Rank) -> Option<CpuId> {
         cpu.load(self.word(rank, PLACE)).checked_sub(1)
     }
 
-    /// Returns the thread ID with which others check whether it runs.
+    /// Returns the ID of a member's thread, with which others check whether it is running.
     pub(crate) fn thread(self, cpu: &C, rank: Rank) -> Option<ThreadId> {
         Some(cpu.load(self.word(rank, THREAD))).filter(|&thread| thread != 0)
     }
@@ -103,21 +103,22 @@ impl<'t, C: Cpu> Roster<'t, C> {
         cpu.store(self.word(rank, AFFINITY), FIXED);
     }
 
-    /// Takes the right to move, which one member has at a time, until it is dropped.
+    /// Takes the right to move, which only one member can hold at a time. Dropping the returned value
+    /// releases it.
     pub(crate) fn begin_move<'c>(self, cpu: &'c C) -> Option<Turn<'t, 'c, C>> {
         let word = &self.lines[0][0];
         (cpu.fetch_add(word, 1) == 0).then(|| Turn { word, cpu })
     }
 
     /// Returns where this member may be moved, if the team has no more members than processors. In a larger
-    /// team a processor without members is most likely one that other programs use, and the team would wait
-    /// there for their time slices.
+    /// team, a processor without members is most likely in use by other programs, and a member there would
+    /// have to wait for their time slices.
     fn room(self, cpu: &C, rank: Rank) -> Option<Affinity> {
         cpu.affinity().filter(|affinity| self.size() <= affinity.width && self.movable(cpu, rank))
     }
 
     /// Moves a member to the first processor without a member, if the team has no more members than
-    /// processors. Returns whether it has gone.
+    /// processors. Returns whether the member was moved.
     pub async fn leave(self, cpu: &C, rank: Rank) -> bool {
         self.publish_cpu(cpu, rank, cpu.place());
         let Some(affinity) = self.room(cpu, rank) else { return false };
@@ -131,16 +132,17 @@ impl<'t, C: Cpu> Roster<'t, C> {
         gone
     }
 
-    /// Keeps a member off the processor where another one was last, if it is elsewhere itself and the team
-    /// has no more members than processors, until `Placement::keep_off(None)` frees it. Returns whether it
-    /// is kept off.
+    /// Keeps a member off the processor that `other` last published, until `Placement::keep_off(None)` lifts
+    /// the restriction. Does nothing if the member is on that processor, or if the team has more members than
+    /// processors. Returns whether the member is kept off.
     pub fn keep_off(self, cpu: &C, rank: Rank, other: Rank) -> bool {
         let there = self.cpu_of(cpu, other).filter(|_| self.room(cpu, rank).is_some());
         there.is_some() && cpu.place() != there && cpu.keep_off(there)
     }
 }
 
-/// How many of `size` members each processor below `beyond` had when they last published it.
+/// Returns the number of members on each processor below `beyond`, according to what the `size` members last
+/// published.
 pub(crate) fn crowds(size: u32, beyond: CpuId, cpu_of: impl Fn(Rank) -> Option<CpuId>) -> Vec<u32> {
     let mut crowds = vec![0; beyond as usize];
     for place in (0..size).filter_map(cpu_of) {
@@ -151,7 +153,7 @@ pub(crate) fn crowds(size: u32, beyond: CpuId, cpu_of: impl Fn(Rank) -> Option<C
     crowds
 }
 
-/// The right to move. A wait that is dropped half way through its move gives it back, too.
+/// The right to move. It is released on drop, so a wait that is dropped during a move releases it, too.
 pub(crate) struct Turn<'t, 'c, C: Cpu> {
     word: &'t C::Word,
     cpu: &'c C,

@@ -1,12 +1,12 @@
-//! The outcomes of waits up to one moment, for one member or many.
+//! A snapshot of the outcomes of waits, for one member or for several.
 use crate::strategy::RULES_MAX;
 use core::fmt;
 use foregather_machine::{Nanos, Rank};
 
-/// The waits of one member, or of several added up, at one moment.
+/// The outcomes of the waits of one member, or the sum over several members, at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Episodes in which the member arrived last and waited for no other.
+    /// Episodes in which the member arrived last and did not wait.
     pub last: u64,
     /// Waits whose event had already occurred.
     pub first_look: u64,
@@ -22,15 +22,15 @@ pub struct Snapshot {
     pub spins_began: u64,
     /// Waits that began by spinning and ended without yielding or parking.
     pub spins_succeeded: u64,
-    /// Time of all timed waits.
+    /// Total duration of all timed waits.
     pub waited: Nanos,
-    /// Processor time of all timed waits spent spinning.
+    /// CPU time that all timed waits spent spinning.
     pub spun_time: Nanos,
     /// Number of yields.
     pub yields: u64,
     /// The longest wait.
     pub worst: Nanos,
-    /// One of the members that the longest wait was for, if the policy checked.
+    /// One of the members that the longest wait was for, if the policy recorded one.
     pub worst_awaited: Option<Rank>,
     /// The names of the strategy's rules ([`Strategy::rules`](crate::Strategy::rules)).
     pub rule_names: &'static [&'static str],
@@ -40,7 +40,7 @@ pub struct Snapshot {
     pub moves: u64,
     /// Number of moves that the system refused.
     pub moves_refused: u64,
-    /// Number of times that it fetched another member to its processor.
+    /// Number of times that the member fetched another member to its processor.
     pub pulls: u64,
     /// Number of idle-class probe threads (scouts) sent, or requested without success.
     pub scouts: u64,
@@ -50,18 +50,19 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// Returns the successful-spin rate of Tsafrir & Feitelson 2002 §2.3: the share of waits that began by
-    /// spinning and ended while spinning. The last to arrive does not wait and is not counted. `None` if no
-    /// wait began by spinning.
+    /// spinning and ended while spinning. The last member to arrive does not wait and is not counted. Returns
+    /// `None` if no wait began by spinning.
     pub fn successful_spin_rate(&self) -> Option<f64> {
         (self.spins_began > 0).then(|| self.spins_succeeded as f64 / self.spins_began as f64)
     }
 
-    /// Returns how often each rule of the strategy was followed; empty for a strategy without rules.
+    /// Returns how often each rule of the strategy was followed. The iterator is empty for a strategy without
+    /// rules.
     pub fn by_rule(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
         self.rule_names.iter().copied().zip(self.rules)
     }
 
-    /// Returns the sum of two members' waits.
+    /// Returns the sum of this snapshot and another one; its longest wait is the longer of the two.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -89,7 +90,7 @@ impl Snapshot {
     }
 }
 
-/// For reports: how the waits ended, which rules were followed, and the longest.
+/// Formats the snapshot for reports: how the waits ended, which rules were followed, and the longest wait.
 impl fmt::Display for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let outcomes = [("last", self.last), ("at once", self.first_look), ("spun", self.spun), ("yielded", self.yielded)];

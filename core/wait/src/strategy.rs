@@ -1,8 +1,8 @@
-//! The interface of a waiting policy, which decides what to do with the processor after the first check
-//! failed.
+//! The interface of a waiting policy. A policy decides how a thread uses its processor after the first check
+//! has failed.
 //!
-//! A policy is one [`Strategy`] in its own file. [`Waiter::wait`](crate::Waiter::wait) gets a [`Step`] from
-//! it, takes the step in its world, and passes the effect back; the waiter handles the event, poisoning,
+//! Each policy is a [`Strategy`] in its own file. [`Waiter::wait`](crate::Waiter::wait) asks the strategy for
+//! a [`Step`], performs it, and passes the effect back. The waiter itself handles the event, poisoning,
 //! deadlines and lost peers.
 use crate::{Account, Waited};
 use foregather_machine::{CpuId, Nanos, Placement, Rank, ThreadId};
@@ -18,9 +18,10 @@ pub enum Step {
     Ask(Rank),
     /// Send a scout (an idle-class probe thread) to that processor, or check whether it is back.
     Scout(CpuId),
-    /// Move to that processor, with the right to move ([`Surroundings::begin_move`]); gives the right back.
+    /// Move to that processor. The strategy must have taken the right to move ([`Surroundings::begin_move`]);
+    /// the waiter releases it afterwards.
     Move(CpuId),
-    /// Fetch that thread to this processor, and hand the processor over.
+    /// Fetch that thread to this processor and hand the processor over to it.
     Pull(ThreadId),
     /// Sleep until that time, or until the word changes.
     Doze(Nanos),
@@ -52,15 +53,15 @@ pub enum Effect {
     Dozed,
 }
 
-/// The most rules of a strategy.
+/// The maximum number of rules of a strategy.
 pub const RULES_MAX: usize = 24;
 
-/// A waiting policy of one member. It keeps what it learns from wait to wait.
+/// A waiting policy of one member. It keeps what it learns from one wait to the next.
 pub trait Strategy: Send {
     /// Returns whether the next wait begins with a brief spin of about 0.5 us, which reads no clock and
     /// creates no future.
     fn spins(&self) -> bool;
-    /// Returns the events, in addition to its slow waits, that it should be notified of. Called once.
+    /// Returns the events that the strategy is notified of, in addition to slow waits. Called once.
     fn interest(&self) -> Interest {
         Interest::default()
     }
@@ -68,8 +69,8 @@ pub trait Strategy: Send {
     fn rules(&self) -> &'static [&'static str] {
         &[]
     }
-    /// Called when a wait begins that the first check and the brief spin did not satisfy. Returns whether it
-    /// counts as one that began by spinning.
+    /// Called when a slow wait begins: the first check and the brief spin did not find the event. Returns
+    /// whether the wait counts as one that began by spinning.
     fn begin(&mut self, wait: &Progress<'_>) -> bool {
         let _ = wait;
         self.spins()
@@ -107,11 +108,11 @@ pub struct Interest {
     pub episodes: bool,
     /// Where members run: this member publishes its processor when it arrives.
     pub places: bool,
-    /// The elapsed time of yields and spins; without it their spans are zero.
+    /// The elapsed time of yields and spins. If this is not set, the spans in [`Effect`] are zero.
     pub spans: bool,
 }
 
-/// A slow wait so far.
+/// The state of a slow wait.
 pub struct Progress<'w> {
     /// CPU time spent spinning, and number of yields.
     pub waited: Waited,
@@ -149,8 +150,8 @@ impl WaitTarget {
     }
 }
 
-/// What a strategy can find out about the threads around it, and the few immediate actions it may take. Any
-/// of it may be unknown.
+/// What a strategy can find out about other threads, and the few immediate actions that it may take. Any
+/// answer may be unknown.
 pub trait Surroundings {
     /// Returns the time.
     fn now(&self) -> Nanos;
@@ -164,13 +165,13 @@ pub trait Surroundings {
     fn size(&self) -> u32 {
         1
     }
-    /// Returns the first awaited member for which `wanted` returns true, beginning with the next rank, so
-    /// that members do not all find the same one.
+    /// Returns the first awaited member for which `wanted` returns true. The search begins with the next
+    /// rank, so that not all members find the same one.
     fn find(&self, wanted: &mut dyn FnMut(Rank) -> bool) -> Option<Rank> {
         let _ = wanted;
         None
     }
-    /// Returns where this thread runs, and publishes a change to the others.
+    /// Returns the processor on which this thread runs, and publishes it if it has changed.
     fn publish_cpu(&self) -> Option<CpuId> {
         None
     }
@@ -188,8 +189,9 @@ pub trait Surroundings {
     fn is_movable(&self) -> bool {
         false
     }
-    /// Takes the right to move, which one member has at a time; it is released after [`Step::Move`], by
-    /// [`Surroundings::end_move`], or when the wait ends.
+    /// Takes the right to move, which only one member can hold at a time. Returns whether the member now
+    /// holds it. The right is released after [`Step::Move`], by [`Surroundings::end_move`], or when the wait
+    /// ends.
     fn begin_move(&self) -> bool {
         false
     }
@@ -200,13 +202,14 @@ pub trait Surroundings {
 }
 
 impl dyn Surroundings + '_ {
-    /// Returns whether that member is running. Takes 1 to 2 us: after [`Step::Ask`] the waiter checks for the
-    /// event.
+    /// Returns whether that member is running. The call takes 1 to 2 us, so strategies should prefer
+    /// [`Step::Ask`], after which the waiter checks for the event.
     pub fn is_running(&self, rank: Rank) -> Option<bool> {
         self.thread_of(rank).and_then(|thread| self.placement().running(thread))
     }
 
-    /// Returns how many processors' worth of time the team may use, as far as is known.
+    /// Returns the number of processors that the team may use, limited by its quota, or `None` if it is not
+    /// known.
     pub fn width(&self) -> Option<u32> {
         self.placement().affinity().map(|affinity| affinity.width)
     }

@@ -1,29 +1,30 @@
-//! The members that a thread waits for, and what it can find out about them while it waits.
+//! The members that a thread waits for, and what the thread can find out about them during the wait.
 use crate::roster::{Roster, Turn};
 use crate::{Surroundings, WaitTarget};
 use core::cell::{Cell, RefCell};
 use foregather_machine::{Cpu, CpuId, Nanos, Placement, Rank, ThreadId, VALUE_MASK};
 
-/// A thread that searches the members checks at most this many: in a larger team they represent all.
+/// A search checks at most this many members. In a larger team they stand for all members.
 const MOST: u32 = 1_024;
 
-/// The members that a thread waits for, and where that is published.
+/// The members that a thread waits for, with the roster in which they publish their state.
 pub enum WaitFor<'t, C: Cpu> {
-    /// All members that have not arrived as often as this one (a barrier; a leader for its workers). If all
-    /// have, any of the others: one of them has yet to send it on.
+    /// All members that have arrived less often than this one: the wait of a barrier, or of a leader for its
+    /// workers. If there are none, any other member, because one of them has yet to pass the signal on.
     All(Roster<'t, C>),
-    /// One member that goes on when all have arrived (a worker for its leader): all that have not arrived as
-    /// often as this one; once all have, that member alone.
+    /// A leader that continues when all have arrived: the wait of a worker. Stands for all members that have
+    /// arrived less often than this one; if there are none, for the leader alone.
     Leader(Roster<'t, C>, Rank),
-    /// A message of one member, or of any: the wait should not take time from computing threads.
+    /// A message from one member, or from any member if `None`. The wait should not take CPU time from
+    /// threads that compute.
     Message(Roster<'t, C>, Option<Rank>),
-    /// As `Message`, while members copy from this one's memory and it helps them: that is work, and they
-    /// finish it together.
+    /// Like `Message`, while other members copy from this member's memory with its help. Helping is useful
+    /// work, so the wait may use CPU time.
     Copy(Roster<'t, C>, Option<Rank>),
-    /// One of several threads, this one included, of which only the number is known: a lock's owner, the
-    /// thread whose turn it is, or any thread of another process.
+    /// One of this many threads (including this one) about which nothing else is known: the owner of a lock,
+    /// the thread whose turn it is, or a thread of another process.
     Unseen(u32),
-    /// Nothing is known of the awaited members.
+    /// Nothing is known about the awaited members.
     Unknown,
 }
 
@@ -43,12 +44,12 @@ impl<'t, C: Cpu> WaitFor<'t, C> {
     }
 }
 
-/// A wait's surroundings in its world.
+/// The surroundings of one wait, as its world provides them.
 pub(crate) struct Around<'w, C: Cpu> {
     pub(crate) cpu: &'w C,
     pub(crate) rank: Rank,
     pub(crate) whom: WaitFor<'w, C>,
-    /// Where the others believe this member to be.
+    /// The processor that this member last published.
     pub(crate) published: &'w Cell<Option<CpuId>>,
     pub(crate) turn: RefCell<Option<Turn<'w, 'w, C>>>,
 }
@@ -57,7 +58,7 @@ pub(crate) struct Around<'w, C: Cpu> {
 enum Behind {
     /// There are none.
     None,
-    /// There are some, and this is the first that is wanted.
+    /// There is at least one. Holds the first one that the search accepts.
     Some(Option<Rank>),
 }
 
@@ -151,7 +152,7 @@ impl<C: Cpu> Surroundings for Around<'_, C> {
     }
 }
 
-/// Lets the others see where this member runs, if that is new to them.
+/// Publishes the processor on which this member runs, if it has changed. Returns that processor.
 #[inline]
 pub(crate) fn publish_cpu<C: Cpu>(
     cpu: &C,

@@ -1,13 +1,13 @@
 //! How one wait ended.
 use foregather_machine::Nanos;
 
-/// The phase in which the event was found. Ordered by the cost of the wait.
+/// The phase in which the event was found, ordered by cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
-    /// It had already occurred.
+    /// The event had already occurred.
     FirstLook,
-    /// While spinning. A spinner that was preempted when the event came counts here too: it never blocked
-    /// (Tsafrir & Feitelson 2002 §2.3).
+    /// While spinning. A spinner that was preempted when the event occurred also counts here, because it
+    /// never blocked (Tsafrir & Feitelson 2002 §2.3).
     Spun,
     /// After yielding.
     Yielded,
@@ -31,13 +31,13 @@ pub struct Waited {
 }
 
 impl Waited {
-    /// There was nothing to wait for.
+    /// Returns the outcome of a wait whose event had already occurred.
     #[inline]
     pub const fn first_look(began_spinning: bool) -> Self {
         Self { outcome: Outcome::FirstLook, began_spinning, waited: Nanos::ZERO, spun: Nanos::ZERO, yields: 0 }
     }
 
-    /// This wait and then `next`, within one episode.
+    /// Returns the combined outcome of this wait and of `next`, which followed it in the same episode.
     #[inline]
     #[must_use]
     pub fn then(self, next: Self) -> Self {

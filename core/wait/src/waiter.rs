@@ -1,7 +1,9 @@
-//! The wait that all policies share: a member that waits often owns a [`Waiter`] and calls [`Waiter::wait`].
+//! The wait loop that all policies share. A member that waits repeatedly owns a [`Waiter`] and calls
+//! [`Waiter::wait`].
 //!
-//! It checks once, spins briefly without reading a clock, and only then creates a future, which takes one
-//! [`Step`] of the member's [`Strategy`] after another until the event has occurred or can no longer occur.
+//! The waiter checks once, spins briefly without reading a clock, and only then creates a future. The future
+//! takes the [`Step`]s of the member's [`Strategy`], one after another, until the event has occurred or can
+//! no longer occur.
 use crate::wait_for::{Around, publish_cpu};
 use crate::{Account, Effect, Interest, Outcome, Policy, Progress, Roster, Step, Strategy, Surroundings, WaitFor, Waited};
 use core::cell::{Cell, RefCell};
@@ -12,18 +14,18 @@ use std::sync::Arc;
 /// How long a spinner runs before it checks whether its wait can still succeed.
 const CHECK_INTERVAL: Nanos = Nanos::from_ms(1);
 
-/// Waits for one member with its strategy, and keeps the account of its waits.
+/// Waits on behalf of one member with the member's strategy, and records the waits in an account.
 pub struct Waiter {
     strategy: RefCell<Box<dyn Strategy>>,
     interest: Interest,
     /// Whether the next wait begins with a brief spin.
     spins: Cell<bool>,
-    /// Where the others believe this member to be.
+    /// The processor that this member last published.
     published: Cell<Option<CpuId>>,
     account: Arc<Account>,
 }
 
-/// A wait that is over, or the rest of it: so the shortest waits cost no future.
+/// A wait that is over, or a future for the rest of it. The shortest waits therefore create no future.
 #[must_use = "a wait that is not over does nothing unless it is awaited"]
 pub enum Wait<T, F> {
     /// The result of the probe.
@@ -72,10 +74,10 @@ impl Waiter {
         self.spins.get()
     }
 
-    /// Waits on `on` until `probe` returns something, and records the wait in the account. It checks and
-    /// spins briefly when called; the rest starts when the future is polled, which calls `why` for the
-    /// context and the awaited members. Errors are those of [`Park::check`](foregather_machine::Park::check).
-    /// With `timed`, even the shortest waits are timed.
+    /// Waits on the word `on` until `probe` returns `Some`, and records the wait in the account. The first
+    /// check and a brief spin happen in the call itself; the rest happens when the future is polled. The
+    /// first poll calls `why` for the context and the awaited members. Errors are those of
+    /// [`Park::check`](foregather_machine::Park::check). With `timed`, even the shortest waits are timed.
     #[inline]
     pub fn wait<'a, C: Cpu, T: 'a>(
         &'a self,
@@ -98,8 +100,8 @@ impl Waiter {
         }
     }
 
-    /// Waits like [`Waiter::wait`], for one of several waits of an episode, which the caller records in the
-    /// account together.
+    /// Waits like [`Waiter::wait`], but does not record the wait. Use it if an episode has several waits,
+    /// which the caller combines and records as one.
     #[inline]
     pub fn wait_part<'a, C: Cpu, T: 'a>(
         &'a self,
@@ -115,8 +117,8 @@ impl Waiter {
         }
     }
 
-    /// Waits for a message on a lane (a message channel) until `probe` returns something from `sender` or
-    /// from any rank.
+    /// Waits on the bell of a lane (a message channel) until `probe` returns `Some`. `sender` is the rank
+    /// whose message is awaited; `None` means any rank.
     ///
     /// # Errors
     /// If the wait can no longer succeed: poisoned word, passed deadline, lost peer.
@@ -133,8 +135,9 @@ impl Waiter {
         self.wait(cpu, lane.bell(), false, || (context, WaitFor::Message(roster, sender)), probe).finish().await
     }
 
-    /// Waits like [`Waiter::on_lane`] for a limited time: `None` if nothing was found by then. With the same
-    /// `since` the next call continues that wait, which the account counts once.
+    /// Waits like [`Waiter::on_lane`], for at most `patience`. Returns `None` if `probe` found nothing in
+    /// that time. A next call with the same `context.since` continues the wait; the account counts both calls
+    /// as one wait.
     ///
     /// # Errors
     /// As [`Waiter::on_lane`].
@@ -181,7 +184,8 @@ impl Waiter {
         Some(found)
     }
 
-    /// Acts when called. It is a function of its own so that the callers' code stays short.
+    /// The part of a wait that follows the brief spin. It starts when called, not when polled, and is a
+    /// separate function to keep the callers' code short.
     #[cold]
     #[inline(never)]
     fn wait_slow<'a, C: Cpu, T>(
@@ -193,7 +197,7 @@ impl Waiter {
     ) -> impl Future<Output = Result<(T, Waited), Error>> {
         let (mut context, whom) = why();
         let began = cpu.now();
-        // A wait that continues after a pause began earlier.
+        // A continued wait keeps the time at which it first began.
         if context.since == Nanos::ZERO {
             context.since = began;
         }
@@ -213,7 +217,8 @@ impl Waiter {
         })
     }
 
-    /// Compiled once for each `C`, whatever the wait is for.
+    /// Takes steps until the wait is over. It is not generic over the probe, so it is compiled once for each
+    /// `C`.
     async fn step_by_step<C: Cpu>(
         &self,
         began: Nanos,
@@ -250,7 +255,8 @@ impl Waiter {
         found.map(|()| Waited { waited: cpu.now() - began, ..wait.waited })
     }
 
-    /// Takes a step other than parking. A spin also says whether it has found something.
+    /// Takes a step other than parking. Returns whether the event was found during the step, and the effect
+    /// of the step.
     async fn take<C: Cpu>(
         &self,
         step: Step,
@@ -282,7 +288,7 @@ impl Waiter {
                 if look() {
                     return (true, Effect::Dozed);
                 }
-                // What ends the wait is told by the next check; a change since `prepare_park` ends the sleep.
+                // The next check reports why the wait must end; a change since `prepare_park` ends the sleep.
                 if cpu.check(on, context).is_ok() {
                     cpu.park(on, prepared, until.min(context.deadline)).await;
                 }
@@ -309,7 +315,7 @@ impl Waiter {
         }
     }
 
-    /// Records that the member arrived last and waits for no other.
+    /// Records that the member arrived last and does not have to wait.
     #[inline]
     pub fn came_last(&self) {
         self.account.last();
@@ -318,7 +324,7 @@ impl Waiter {
         }
     }
 
-    /// The member arrives at an episode.
+    /// Records that the member arrives at an episode, if the strategy is interested in episodes.
     #[inline]
     pub fn arrive(&self, clock: &impl Clock) {
         if self.interest.episodes {
@@ -327,7 +333,7 @@ impl Waiter {
         }
     }
 
-    /// The episode is over for this member, whether it had to wait or not.
+    /// Records that the episode is over for this member, whether or not it had to wait.
     #[inline]
     pub fn leave(&self, clock: &impl Clock) {
         if self.interest.episodes {
@@ -353,7 +359,7 @@ impl Progress<'_> {
     }
 }
 
-/// Sleeps until the event has come or cannot come any more.
+/// Sleeps until the event has occurred or can no longer occur.
 async fn sleep<C: Cpu>(cpu: &C, on: &C::Word, context: &WaitContext, look: &mut dyn FnMut() -> bool) -> Result<(), Error> {
     if cpu.sometimes("wait: late to bed") {
         cpu.yield_now().await;
@@ -366,14 +372,15 @@ async fn sleep<C: Cpu>(cpu: &C, on: &C::Word, context: &WaitContext, look: &mut 
         if let Err(lost) = cpu.check(on, context) {
             return last_look(lost, look);
         }
-        // A sleep may end without a reason, so skipping one is as good.
+        // A park may end spuriously, so skipping one is correct, too.
         if !cpu.sometimes("wait: wakes for nothing") {
             cpu.park(on, prepared, context.deadline).await;
         }
     }
 }
 
-/// A peer may have done its part and then gone away: only a wait that is still unsatisfied has failed.
+/// Checks once more after an error. A peer may have done its part before it exited, so the wait has failed
+/// only if the event is still missing.
 #[cold]
 fn last_look(lost: Error, look: &mut dyn FnMut() -> bool) -> Result<(), Error> {
     if !look() {

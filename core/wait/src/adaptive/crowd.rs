@@ -1,34 +1,36 @@
-//! What a process knows of other programs beside its teams: on which processors one took a turn lately.
+//! Notes about background threads: on which processors another program recently took a time slice.
 //!
-//! In a team that is larger than its processors each pause offers the processor, and another program takes a
-//! whole turn of it, for which all members wait. So the first thread that loses a turn notes it for all teams
-//! of the process. Until the note ends, members of such teams sleep at once on that processor, keep their
-//! claim to it, and lose no turns. On the others they hand over by yields as before: three members that sleep
-//! everywhere beside one busy process take 1.4 times as long.
+//! In a team with more members than processors, each yield offers the processor to other programs. If one
+//! takes it, it runs for a whole time slice, and all members wait. So the first thread that loses a time
+//! slice writes a note for all teams of the process. Until the note expires, members of such teams sleep at
+//! once on that processor: a blocked thread keeps its fair share, so they lose no time slices. On other
+//! processors they hand over by yields as before, because three members that sleep everywhere under one busy
+//! process take 1.4 times as long.
 //!
-//! No member sees a background thread go. The note ends by itself, and the next yield there tells whether it
-//! has gone. If not, that turn is lost, and the next note is twice as long. A note's length is bounded by the
-//! number of processors. So with a background thread on each of them the team loses a thirty-second of its
-//! time at most.
+//! No member can see that a background thread has gone. The note expires by itself, and the next yield on
+//! that processor shows whether the thread is still there. If it is, one more time slice is lost, and the
+//! next note is twice as long. The maximum length of a note is proportional to the number of processors, so a
+//! team loses at most 1/32 of its time even with a background thread on every processor.
 use super::{Adaptive, Rules};
 use crate::{Progress, Surroundings};
 use foregather_machine::{CpuId, Nanos, VALUE_MASK, reached};
 
-/// The ticks of the first note, and of the longest one for each processor.
+/// The length of the first note in ticks, and the maximum length in ticks per processor of the team.
 const FIRST: u64 = 4;
 const LONGEST: u64 = 32;
-/// A turn that is lost within this number of ticks after a note's end was taken by the same background
-/// thread.
+/// If a time slice is lost within this many ticks after a note has expired, the same background thread is
+/// assumed to have taken it.
 const SOON: u64 = 8;
-/// The bits in which a note says how often its length was doubled.
+/// The number of bits in which a note stores how often its length was doubled.
 const DOUBLED: u32 = 4;
-/// Times are kept in units of about a millisecond, and wrap after some 18 hours.
+/// Times are stored in units of 2^20 ns, about a millisecond, and wrap after about 18 hours.
 const UNIT: u32 = 20;
 const STAMPS: u32 = VALUE_MASK >> DOUBLED;
-/// A note is never longer than this: what seems to be ended so much before it was made is over.
+/// The maximum length of a note. A note that would last longer has expired before the times wrapped.
 const AHEAD: u32 = STAMPS / 64;
 
-/// A word about one processor: until when a background thread is believed there. 0: nothing was ever noted.
+/// A note about one processor: until when a background thread is assumed to be there. 0 if there never was a
+/// note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct LoadNote(u32);
 
@@ -38,25 +40,26 @@ fn stamp(at: Nanos) -> u32 {
 
 impl LoadNote {
     fn new(now: Nanos, span: Nanos, doubled: u32) -> Self {
-        // One unit more, as both ends are rounded down.
+        // One unit more, because both ends are rounded down.
         let span = ((span.0 >> UNIT) as u32 + 1).min(AHEAD);
         let until = (stamp(now).wrapping_add(span) & STAMPS).max(1);
         Self(until << DOUBLED | doubled)
     }
 
-    /// The units of time from `now` until it ends.
+    /// Returns the time until the note expires, or `None` if it has expired.
     fn left(self, now: Nanos) -> Option<u32> {
         let left = (self.0 >> DOUBLED).wrapping_sub(stamp(now)) & STAMPS;
         (self.0 != 0 && left != 0 && left <= AHEAD).then_some(left)
     }
 
-    /// Returns whether it ended at most a few ticks ago.
+    /// Returns whether the note expired at most a few ticks ago.
     fn ended_soon(self, now: Nanos, tick: Nanos) -> bool {
         let ended = stamp(now).wrapping_sub(self.0 >> DOUBLED) & STAMPS;
         self.0 != 0 && u64::from(ended) <= (tick * SOON).0 >> UNIT
     }
 
-    /// The note of a member that loses a turn now; `None`: another one knows it already.
+    /// Returns the note to write if a member loses a time slice now, or `None` if the present note has not
+    /// expired.
     fn renewed(self, now: Nanos, tick: Nanos, processors: u32) -> Option<Self> {
         if self.left(now).is_some() {
             return None;
@@ -70,7 +73,8 @@ impl LoadNote {
     }
 }
 
-/// This member lost a turn to a background thread on processor `place`. Returns whether all know it now.
+/// Records that this member lost a time slice to a background thread on processor `place`. Returns whether a
+/// note now says so.
 pub(super) fn lost_a_turn(of: Adaptive, wait: &Progress<'_>, place: Option<CpuId>) -> bool {
     let around = wait.around;
     let (Some(place), Some(processors)) = (place, processors_of_larger_team(around)) else { return false };
@@ -85,20 +89,20 @@ pub(super) fn lost_a_turn(of: Adaptive, wait: &Progress<'_>, place: Option<CpuId
     true
 }
 
-/// The number of processors of a team that is larger than that. A wait for a message is none of such a team:
-/// it gives way by a row of its own.
+/// Returns the number of processors if the team has more members than that. Returns `None` for a wait for a
+/// message, which a rule of its own (`give-way`) covers.
 fn processors_of_larger_team(around: &dyn Surroundings) -> Option<u32> {
     around.width().filter(|&width| width < around.size() && !around.awaited().is_message())
 }
 
-/// Returns whether another program took a turn on that processor lately, in a team that is larger than its
-/// processors.
+/// Returns whether the team has more members than processors and another program recently took a time slice
+/// on processor `place`.
 pub(super) fn is_crowded_out(around: &dyn Surroundings, place: CpuId, now: Nanos) -> bool {
     LoadNote(around.placement().note_of(place)).left(now).is_some() && processors_of_larger_team(around).is_some()
 }
 
-/// Has any processor below `beyond` a background thread, or had one a few ticks ago? Then one that has few
-/// members is most likely a background thread's, and no member moves there.
+/// Returns whether any processor below `beyond` has, or had a few ticks ago, a background thread. If so, a
+/// processor with few members is most likely the one in use by that thread, and no member should move there.
 pub(super) fn is_any_believed(of: Adaptive, around: &dyn Surroundings, beyond: CpuId, now: Nanos) -> bool {
     (0..beyond)
         .map(|place| LoadNote(around.placement().note_of(place)))

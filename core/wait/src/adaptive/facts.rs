@@ -1,5 +1,4 @@
-//! What a waiter knows at the moment at which it decides: a set of yes-or-no answers, small enough to compare
-//! at once.
+//! The facts that a waiter knows when it decides, as a bit set that can be compared in one step.
 use core::fmt;
 use core::ops::{BitOr, BitOrAssign};
 
@@ -10,71 +9,71 @@ pub struct Facts(u32);
 macro_rules! facts {
     ($($bit:literal $name:ident $words:literal;)*) => {
         impl Facts {
-            $(#[doc = concat!("It holds: ", $words, ".")] pub const $name: Self = Self(1 << $bit);)*
-            /// Every fact with its words, in order.
+            $(#[doc = concat!("The fact that ", $words, ".")] pub const $name: Self = Self(1 << $bit);)*
+            /// Every fact with its description, in order.
             pub const ALL: &[(Self, &'static str)] = &[$((Self::$name, $words)),*];
         }
     };
 }
 
 facts! {
-    0 HERE "an awaited member was last seen on my processor, or publishes nothing in a team larger than its processors";
-    1 CROWDED "that was so again and again";
-    2 BACKGROUND "another program's thread computes on my processor: a yield came back after a quarter of a tick, now or, beside a crowd, lately";
-    3 DISTRUSTED "lately a yield of mine went to a background thread";
-    4 LATE "I have waited for longer than my bound and a quarter of a tick";
-    5 REALTIME "I have a real-time class, where others starve while I spin and none is reached by a yield";
-    6 BOUND "my spin bound is over";
-    7 CAP "I have waited for as long as even a computing member is worth";
-    8 ASKED "I have asked whether an awaited member runs";
-    9 RUNS "one of them does";
-    10 READY "none of those that can be asked does";
-    11 MOVABLE "members may be moved, and I may move now";
-    12 EMPTIER "another processor has fewer members than mine";
-    13 MUCH_EMPTIER "it has at least two fewer";
-    14 IDLE "a scout came back from it";
+    0 HERE "an awaited member was last seen on this processor, or publishes nothing and the team has more members than processors";
+    1 CROWDED "awaited members have often been found on this processor";
+    2 BACKGROUND "a background thread computes on this processor: a yield took more than a quarter of a tick, just now or, in a crowd, recently";
+    3 DISTRUSTED "a recent yield of this member went to a background thread";
+    4 LATE "the wait has exceeded the spin bound by more than a quarter of a tick";
+    5 REALTIME "this thread has a real-time class, in which spinning starves ordinary threads and a yield does not reach them";
+    6 BOUND "the wait has reached the spin bound";
+    7 CAP "the wait has reached the maximum time to spin for a computing member";
+    8 ASKED "it was checked whether awaited members are running";
+    9 RUNS "an awaited member that was checked is running";
+    10 READY "none of the checked members is running, and at least one of them is known not to be";
+    11 MOVABLE "members may be moved, and this member may move now";
+    12 EMPTIER "another processor has fewer members than this one";
+    13 MUCH_EMPTIER "another processor has at least two members fewer than this one";
+    14 IDLE "a scout has returned from the emptier processor";
     15 TINY "an episode takes less than two local hand-overs";
-    16 LONG "an episode takes more than six of them";
-    17 FITS "the team has two members, and as many processors";
-    18 PULLABLE "members may be moved, and I have not pulled one lately";
-    19 DISTURBED "others had my processor, a few ticks ago at most: while I spun, or, if I wait for messages, for a twentieth of the time";
-    20 CHEAP "to hand over on one processor costs clearly less than a remote wake-up";
-    21 MESSAGE "I wait for a message, and nobody copies from my memory meanwhile";
-    22 BRIEF_OVER "I have waited for longer than two local hand-overs";
-    23 CROWDED_OUT "the team is larger than its processors, and a background thread took a turn on mine lately";
+    16 LONG "an episode takes more than six local hand-overs";
+    17 FITS "the team has two members and at least two processors";
+    18 PULLABLE "members may be moved, and this member has not pulled one recently";
+    19 DISTURBED "within the last few ticks, other threads used this processor: during a spin or, in waits for messages, for more than a twentieth of the time";
+    20 CHEAP "a hand-over on one processor costs clearly less than a remote wake-up";
+    21 MESSAGE "the wait is for a message, and no member copies from this member's memory";
+    22 BRIEF_OVER "the wait has taken longer than two local hand-overs";
+    23 CROWDED_OUT "the team has more members than processors, and a background thread recently took a time slice on this one";
     24 ROOMY "an episode takes longer than a remote wake-up";
-    25 OVERFULL "the team is larger than its processors";
-    26 EXPECTED "messages come regularly, and the next one is not due yet";
+    25 OVERFULL "the team has more than one processor but more members than processors, and the spin bound is reached";
+    26 EXPECTED "messages arrive regularly, and the next one is not due yet";
 }
 
 impl Facts {
     /// Nothing is known.
     pub const NONE: Self = Self(0);
 
-    /// The facts of both sets.
+    /// Returns the union of both sets.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// The facts of this set that are not in the other.
+    /// Returns the facts of this set that are not in the other one.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// These facts if `so`, else none.
+    /// Returns these facts if `so`, else none.
     #[must_use]
     pub(crate) const fn when(self, so: bool) -> Self {
         if so { self } else { Self::NONE }
     }
 
-    /// Returns whether it has all facts of `all`.
+    /// Returns whether this set contains all facts of `all`.
     pub const fn has(self, all: Self) -> bool {
         self.0 & all.0 == all.0
     }
 
-    /// Returns whether it has any fact of `some`.
+    /// Returns whether this set contains any fact of `some`.
     pub const fn any(self, some: Self) -> bool {
         self.0 & some.0 != 0
     }

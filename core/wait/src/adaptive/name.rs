@@ -1,5 +1,5 @@
-//! The adaptive policy by name: `adaptive:HAND-OVER:REMOTE:TICK`, or `adaptive` with the machine's costs;
-//! either with `!RULE,RULE`, the rules that are off.
+//! The adaptive policy by name: `adaptive:HAND-OVER:REMOTE:TICK`, or `adaptive` for the machine's costs.
+//! `!RULE,RULE` after either switches off those rules.
 use super::{Adaptive, AdaptiveState, Rules};
 use crate::name::time;
 use crate::{Policy, Strategy};
@@ -7,18 +7,18 @@ use core::fmt;
 use foregather_machine::Costs;
 
 impl Policy {
-    /// The adaptive policy on a machine with these costs.
+    /// Returns the adaptive policy for a machine with these costs.
     pub const fn adaptive(costs: &Costs) -> Self {
         Self::Adaptive(Adaptive::new(costs))
     }
 
-    /// The names of rules that can be switched off.
+    /// Returns the names of the rules that can be switched off.
     pub(crate) fn rules() -> impl Iterator<Item = &'static str> {
         Rules::names()
     }
 }
 
-/// Adaptive, with typical costs; [`Policy::adaptive`] takes the machine's costs.
+/// Returns the adaptive policy with typical costs; [`Policy::adaptive`] takes the machine's costs.
 impl Default for Policy {
     fn default() -> Self {
         Self::adaptive(&Costs::TYPICAL)
@@ -26,12 +26,12 @@ impl Default for Policy {
 }
 
 impl Adaptive {
-    /// The policy at work.
+    /// Creates the strategy of this policy.
     pub(crate) fn strategy(self) -> impl Strategy {
         AdaptiveState::new(self)
     }
 
-    /// Reads what follows the name.
+    /// Parses what follows the name `adaptive`.
     pub(crate) fn read(rest: &mut &str, costs: &Costs) -> Option<Self> {
         let mut of = Self::new(costs);
         if rest.starts_with(':') {
@@ -47,7 +47,7 @@ impl Adaptive {
     }
 }
 
-/// Writes what `Adaptive::read` reads.
+/// Writes the text that `Adaptive::read` parses.
 impl fmt::Display for Adaptive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, ":{}ns:{}ns:{}ns", self.hand_over.0, self.remote.0, self.tick.0)?;

@@ -1,40 +1,43 @@
-//! How regularly messages come: a thread that knows when the next one is due sleeps until shortly before.
+//! The regularity of messages. A thread that knows when the next message is due sleeps until shortly before
+//! that.
 //!
-//! To be woken takes a remote wake-up, which every message pays whose receiver sleeps; to spin for
-//! milliseconds burns a processor. Where gaps are alike, a sleep that ends by itself pays neither.
+//! If the receiver sleeps, every message pays for a remote wake-up; if it spins for milliseconds, it burns a
+//! processor. If the gaps between messages are similar, a timed sleep avoids both costs.
 use foregather_machine::Nanos;
 
-/// This many like gaps in a row make a rhythm.
+/// The number of consecutive similar gaps that make a rhythm.
 const STEADY: u32 = 4;
-/// A gap that differs from the expected one by more than this part of it is another one.
+/// A gap is different if it deviates from the expected gap by more than this fraction (one eighth).
 const ALIKE: u64 = 8;
-/// This many other gaps in a row end a rhythm; fewer are pauses.
+/// The number of consecutive different gaps that end a rhythm; fewer are pauses.
 const PAUSES: u32 = 2;
-/// The newest gap's share in the expected one, and in how far gaps are off: one eighth.
+/// The weight of the newest gap in the averages of the gap and of its deviation: one eighth.
 const SHARE: u64 = 8;
-/// How many times as far off as they mostly are messages are awaited awake.
+/// The margin before and after the expected time, in multiples of the average deviation; in this window the
+/// thread is awake.
 const MARGIN: u64 = 3;
-/// A thread that would be awake for more than this part of the gap is woken instead.
+/// A timed sleep is used only if the margin, times this number, fits into the gap; otherwise the sender wakes
+/// the thread.
 const WORTH: u64 = 6;
-/// Timers of ordinary threads may be so late, in favour of fewer interrupts.
+/// How late the kernel may let timers of ordinary threads expire, to save interrupts (timer slack).
 const TIMER_SLACK: Nanos = Nanos::from_us(60);
 
-/// What one member has learned.
+/// What one member has learned about its messages.
 pub(super) struct Rhythm {
-    /// When the last message came that was waited for, and which wait that was.
+    /// When the last awaited message arrived, and the number of waits before it.
     last: Option<(Nanos, u64)>,
     gap: Nanos,
-    /// How far off gaps mostly are.
+    /// The average deviation of a gap.
     off: Nanos,
-    /// Like gaps in a row, and others in a row.
+    /// Consecutive similar gaps, and consecutive different ones.
     like: u32,
     other: u32,
-    /// How late a sleep ends that was to end by itself, at most lately.
+    /// How late recent timed sleeps have ended; a slowly decaying maximum.
     late: Nanos,
     most_late: Nanos,
 }
 
-/// When a message is expected.
+/// The window in which a message is expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Due {
     pub(super) from: Nanos,
@@ -42,18 +45,18 @@ pub(super) struct Due {
 }
 
 impl Rhythm {
-    /// Nothing is learned yet, where a remote wake-up takes `remote`.
+    /// Creates the state before anything is learned. `remote` is the cost of a remote wake-up.
     pub(super) fn new(remote: Nanos) -> Self {
         let late = remote + TIMER_SLACK;
         let (gap, off) = (Nanos::ZERO, Nanos::ZERO);
         Self { last: None, gap, off, like: 0, other: 0, late, most_late: late * 4 }
     }
 
-    /// The message has come that the wait after `waits` others was for.
+    /// Records that an awaited message has arrived, in the wait that follows `waits` others.
     pub(super) fn came(&mut self, now: Nanos, waits: u64) {
         match self.last.replace((now, waits)) {
             Some((last, before)) if waits == before + 1 => self.learn(now - last),
-            // The one before came without a wait.
+            // The message before it arrived without a wait.
             _ => self.like = 0,
         }
     }
@@ -72,8 +75,8 @@ impl Rhythm {
         (self.gap, self.off) = (mix(self.gap, gap), mix(self.off, off));
     }
 
-    /// When the message is expected that a wait after `waits` others is for, if that can be told and is worth
-    /// a sleep before.
+    /// Returns the window in which the message of the wait after `waits` others is expected, or `None` if it
+    /// cannot be predicted or the gap is too short for a timed sleep.
     pub(super) fn window(&self, waits: u64) -> Option<Due> {
         let (last, before) = self.last?;
         let margin = self.late + self.off * MARGIN;
@@ -81,7 +84,7 @@ impl Rhythm {
         expected.then(|| Due { from: last + self.gap - margin, to: last + self.gap + margin })
     }
 
-    /// A sleep ended so long after it was to end.
+    /// Records that a timed sleep ended `late` after its deadline.
     pub(super) fn woke(&mut self, late: Nanos) {
         let late = late.min(self.most_late);
         self.late = late.max(self.late - Nanos((self.late - late).0 / SHARE));
@@ -94,7 +97,7 @@ mod tests {
 
     const REMOTE: Nanos = Nanos::from_us(20);
 
-    /// A member to which a message has come after each of those gaps.
+    /// Returns the state of a member that has received a message after each of these gaps.
     fn after(gaps: impl IntoIterator<Item = Nanos>) -> (Rhythm, Nanos, u64) {
         let (mut rhythm, mut now, mut waits) = (Rhythm::new(REMOTE), Nanos::from_ms(1), 0);
         for gap in gaps {

@@ -1,82 +1,86 @@
-//! What a member learns from wait to wait. Every bound is a multiple of one of the machine's three costs.
+//! What a member learns from one wait to the next. Almost every bound is a multiple of one of the machine's
+//! three costs.
 use super::rhythm::{Due, Rhythm};
 use super::{Adaptive, Facts, Rules};
 use crate::Surroundings;
 use foregather_machine::{CpuId, Nanos, Rank};
 
-/// For this number of waits after one that found a member on this processor there are no blind pauses: the
-/// next may find one, too.
+/// After a wait that found a member on this processor, this many waits begin without blind pauses, because
+/// they are likely to find one, too.
 const LATELY: u32 = 8;
-/// Finds of a member on this processor that make a crowd.
+/// The number of times that a member must be found on this processor before it counts as a crowd.
 const CROWD: u32 = 32;
-/// For how many waits a yield that went to a background thread is held against yields: at first, and at most.
-/// Such a yield costs a tick; a good one saves the difference of two hand-overs, which is some thousand times
-/// less.
+/// For how many waits yields are distrusted after one that went to a background thread: initially, and at
+/// most. Such a yield costs a tick. A good yield saves the difference between two kinds of hand-over, which
+/// is about a thousandth of a tick.
 const DISTRUST: (u32, u32) = (1_024, 16_384);
-/// Good yields in a row after which distrust begins at its least again.
+/// The number of consecutive good yields after which the next distrust begins at the initial length again.
 const GOOD: u32 = 256;
-/// A gap of more ticks than this is no turn of a background thread, nor of a few.
+/// A gap of more ticks than this is not the time slice of one background thread, or of a few.
 const STOPPED: u64 = 4;
-/// After a move no member moves for half a tick, then twice that and so on, up to this many ticks.
+/// After a move, the member does not move again for half a tick; after each further move, for twice as long
+/// as before, up to this many ticks.
 const LONGEST_HOLD: u64 = 125;
-/// A member that loses less than this to other threads, in percent of the time, has the processor for itself.
+/// A member that loses less than this percentage of its time to other threads counts as having the processor
+/// to itself.
 const LOST: u64 = 5;
-/// A shorter gap in a spin is an interrupt, no turn of a background thread.
+/// A shorter gap in a spin is an interrupt, not the time slice of a background thread.
 pub(super) const PREEMPTED: Nanos = Nanos::from_us(100);
-/// How many ticks after a preemption a background thread counts as still there.
+/// For how many ticks after a preemption a background thread is assumed to be still there.
 const DISTURBED: u64 = 8;
 
-/// One member's state.
+/// The state of one member.
 pub(crate) struct AdaptiveState {
-    /// The costs it reckons with, and the rules that are off.
+    /// The machine's costs, and the rules that are switched off.
     pub(super) of: Adaptive,
     lately: u32,
     here: u32,
     distrust: u32,
     next_distrust: u32,
     good: u32,
-    /// When its last slow wait began, and after how many waits.
+    /// When the last slow wait began, and how many waits preceded it.
     last_slow: Option<(Nanos, u64)>,
     episode: Nanos,
     next_move: Nanos,
     hold: Nanos,
     next_pull: Nanos,
-    /// Until this moment it shares its processor with a background thread.
+    /// Until this time, a background thread is assumed to share the processor.
     undisturbed_from: Nanos,
-    /// How long it had waited for its processor when it last asked, and when that was.
+    /// The run-queue wait of the thread when it was last read, and the time of that reading.
     queued: Option<Nanos>,
     asked: Nanos,
     /// Whether a background thread was assumed to be on its processor at its last decision.
     pub(super) crowded_out: bool,
-    /// When messages come.
+    /// The regularity of messages.
     pub(super) rhythm: Rhythm,
-    /// The wait that it is in.
+    /// The current wait.
     pub(super) now: ThisWait,
 }
 
-/// What a member has learnt and planned within one wait.
+/// What a member has learned and planned within one wait.
 #[derive(Default)]
 pub(super) struct ThisWait {
-    /// How long it may spin, counted from the beginning of the wait; preemptions do not count.
+    /// For how long the member may spin, from the beginning of the wait; preemptions do not count.
     pub(super) limit: Nanos,
-    /// The processor that this thread is on.
+    /// The processor on which this thread runs.
     pub(super) place: Option<CpuId>,
     /// Facts that hold until an action changes them.
     pub(super) lasting: Facts,
-    /// When the message is due.
+    /// The time window in which the message is expected.
     pub(super) window: Option<Due>,
-    /// The emptier processor, and how many members fewer it has.
+    /// The processor with the fewest members, and how many fewer it has than this one.
     pub(super) target: CpuId,
     pub(super) fewer: u32,
-    /// The processor from which a scout has come back.
+    /// The processor from which a scout has returned.
     pub(super) idle: Option<CpuId>,
-    /// An awaited member, for the account.
+    /// An awaited member, to be recorded in the account.
     pub(super) whom: Option<Rank>,
-    /// Members that are still to be asked, the last one first.
+    /// Members whose state is still to be checked; the last element is checked first.
     pub(super) to_ask: Vec<Rank>,
     pub(super) asked: Option<Rank>,
     pub(super) any_ready: bool,
-    /// The length of the present run of yields that came back at once: no thread on this processor was ready.
+    /// The total time of the most recent yields that returned at once, because no other thread on this
+    /// processor was ready.
     pub(super) in_vain: Nanos,
 }
 
@@ -103,31 +107,31 @@ impl AdaptiveState {
         }
     }
 
-    /// Shall the next wait begin with blind pauses?
+    /// Returns whether the next wait begins with blind pauses.
     pub(super) fn blinks(&self) -> bool {
         self.lately == 0 && !self.crowded_out && !self.of.without.has(Rules::BLINK)
     }
 
-    /// A wait begins that the blind pauses did not end.
+    /// Records the beginning of a slow wait, and updates the length of an episode.
     pub(super) fn begin_wait(&mut self, now: Nanos, waits: u64) {
         self.lately = self.lately.saturating_sub(1);
         if let Some((then, before)) = self.last_slow.replace((now, waits))
             && let Some(mean) = (now - then).0.checked_div(waits - before)
         {
-            // An episode with a background thread's turn in it says nothing: the length falls at once, and at
-            // most doubles.
+            // An episode that contains a background thread's time slice is not representative. The length
+            // therefore may drop at once but at most doubles.
             let most = if self.episode == Nanos::ZERO { Nanos::MAX } else { self.episode * 2 };
             self.episode = Nanos(mean).min(most);
         }
     }
 
-    /// An awaited member is on this processor.
+    /// Records that an awaited member was found on this processor.
     pub(super) fn found_here(&mut self) {
         self.lately = LATELY;
         self.here = self.here.saturating_add(1);
     }
 
-    /// What is known from earlier waits.
+    /// Returns the facts that are known from earlier waits.
     pub(super) fn facts(&self) -> Facts {
         let (episode, hand_over) = (self.episode, self.of.hand_over);
         Facts::CROWDED.when(self.here >= CROWD)
@@ -149,8 +153,8 @@ impl AdaptiveState {
             return false;
         }
         self.good = 0;
-        // After many good yields a gap that long is no background thread's turn: the whole team was stopped,
-        // by a quota perhaps.
+        // After many good yields, a gap this long is not the time slice of a background thread: the whole
+        // team was stopped, perhaps by a quota.
         let stopped = span > self.of.tick * STOPPED && good >= GOOD;
         if !stopped {
             let next = self.next_distrust;
@@ -160,12 +164,12 @@ impl AdaptiveState {
         !stopped
     }
 
-    /// Yields are distrusted for one wait less.
+    /// Records a wait that slept instead of yielding: yields are distrusted for one wait less.
     pub(super) fn slept_instead(&mut self) {
         self.distrust = self.distrust.saturating_sub(1);
     }
 
-    /// Yields are trusted again.
+    /// Ends the distrust of yields.
     pub(super) fn trust_again(&mut self) {
         (self.distrust, self.next_distrust) = (0, DISTRUST.0);
     }
@@ -174,12 +178,12 @@ impl AdaptiveState {
         now >= self.next_move
     }
 
-    /// No member moves before `span` is over.
+    /// Forbids moves of this member for `span`.
     pub(super) fn hold_moves(&mut self, now: Nanos, span: Nanos) {
         self.next_move = now + span;
     }
 
-    /// The member has moved.
+    /// Records that the member has moved, or was refused.
     pub(super) fn has_moved(&mut self, now: Nanos) {
         let hold = self.hold;
         self.here = 0;
@@ -187,14 +191,15 @@ impl AdaptiveState {
         self.hold = (hold * 2).min(self.of.tick * LONGEST_HOLD);
     }
 
-    /// The member was preempted while it spun: a background thread shares its processor.
+    /// Records that the member was preempted while it spun: a background thread shares its processor.
     pub(super) fn preempted(&mut self, now: Nanos) {
         self.undisturbed_from = now + self.of.tick * DISTURBED;
     }
 
-    /// Have other threads had its processor since it last asked? It asks once in a quarter of a tick, since
-    /// that costs a system call. Time that was lost between waits, or in the blind pauses, leaves no other
-    /// trace. A kernel thread that runs for some microseconds now and then costs less than sleeping would.
+    /// Checks whether other threads have used the processor since the last check, and records a preemption if
+    /// they have. It checks at most once in a quarter of a tick, because the check costs a system call. Time
+    /// lost between waits or in the blind pauses leaves no other trace. A kernel thread that occasionally
+    /// runs for a few microseconds is ignored, because sleeping would cost more.
     pub(super) fn ask_for_lost_time(&mut self, around: &dyn Surroundings, now: Nanos) {
         let span = now - self.asked;
         if span < self.of.slow() {

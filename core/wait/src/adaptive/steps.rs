@@ -1,4 +1,4 @@
-//! One wait by the decision table, from the end of the blind pauses on.
+//! One wait according to the decision table, after the blind pauses.
 use super::crowd::{is_any_believed, is_crowded_out, lost_a_turn};
 use super::state::{PREEMPTED, ThisWait};
 use super::table::RULE_NAMES;
@@ -7,11 +7,11 @@ use crate::roster::crowds;
 use crate::{Effect, Interest, Progress, Step, Strategy, WaitTarget};
 use foregather_machine::{Nanos, ThreadId, reached};
 
-/// The most members that are asked, one after the other, whether they run: each question takes a microsecond
-/// or two.
+/// The maximum number of members that are checked, one after another, for whether they are running. Each
+/// check takes 1 to 2 us.
 const MOST_ASKED: usize = 4;
 
-/// Yields that came back at once for this many bounds of a spin were in vain.
+/// Yields that kept returning at once are in vain after this many spin bounds.
 const IN_VAIN: u64 = 2;
 
 impl Strategy for AdaptiveState {
@@ -84,7 +84,7 @@ impl Strategy for AdaptiveState {
         let now = wait.around.now();
         match effect {
             Effect::Spun { used, span } => {
-                // Time that is missing was a preemption: the member was not waiting.
+                // The missing time was a preemption, during which the member did not wait.
                 let missing = span - used;
                 self.now.limit += missing;
                 if missing > PREEMPTED {
@@ -95,17 +95,17 @@ impl Strategy for AdaptiveState {
                 }
             }
             Effect::Yielded(span) => {
-                // Workers that wait for their leader hand the processor to each other, too.
+                // Workers that wait for their leader also hand the processor to each other.
                 let leader = if let WaitTarget::Leader(rank) = wait.around.awaited() { Some(rank) } else { None };
                 let turns = if leader.is_some() { u64::from(wait.around.size()) * 2 } else { 1 };
                 self.now.in_vain = if span * 2 < self.of.hand_over * turns { self.now.in_vain + span } else { Nanos::ZERO };
-                // A leader's turn is as long as a background thread's.
+                // A leader may keep the processor for as long as a background thread.
                 let here = self.now.place;
                 let is_leaders = here.is_some() && leader.is_some_and(|leader| wait.around.cpu_of(leader) == here);
                 let background = !is_leaders && self.has_yielded(span);
                 self.now.lasting |= Facts::BACKGROUND.when(background);
                 if background && lost_a_turn(self.of, wait, self.now.place) {
-                    // The note says where; elsewhere yields are as good as before.
+                    // The note covers this processor; on others, yields are as good as before.
                     self.trust_again();
                 }
             }
@@ -127,7 +127,7 @@ impl Strategy for AdaptiveState {
             Effect::Moved(moved) => {
                 self.has_moved(now);
                 wait.account.moved(moved);
-                // The member that moves next must know the new place.
+                // The member that moves next must see the new processor.
                 if moved {
                     self.now.place = wait.around.publish_cpu();
                 } else {
@@ -154,7 +154,7 @@ impl Strategy for AdaptiveState {
 }
 
 impl AdaptiveState {
-    /// The facts that the table asks for.
+    /// Gathers the facts on which the table decides.
     fn gather(&mut self, wait: &Progress<'_>) -> Facts {
         let (around, of) = (wait.around, self.of);
         let now = around.now();
@@ -167,7 +167,7 @@ impl AdaptiveState {
         facts |= Facts::MESSAGE.when(around.awaited() == WaitTarget::Message);
         facts |= Facts::BRIEF_OVER.when(elapsed > of.brief());
         facts |= Facts::LATE.when(elapsed > self.now.limit + of.slow());
-        // The awaited member sleeps, or is elsewhere.
+        // The awaited member is asleep, or on another processor.
         let in_vain = self.now.in_vain >= of.bound() * IN_VAIN;
         let overfull = || around.width().is_some_and(|width| width > 1 && width < around.size());
         facts |= Facts::OVERFULL.when(!in_vain && facts.has(Facts::BOUND) && overfull());
@@ -180,7 +180,7 @@ impl AdaptiveState {
             self.found_here();
             facts |= Facts::HERE | self.facts();
         }
-        // Facts that cost more, only where some rule could follow from them.
+        // More expensive facts are gathered only if a rule could apply because of them.
         let crowd = facts.has(Facts::HERE | Facts::CROWDED);
         facts |= Facts::BACKGROUND.when(crowd && facts.has(Facts::DISTRUSTED));
         if crowd || facts.has(Facts::BACKGROUND) {
@@ -197,8 +197,8 @@ impl AdaptiveState {
         facts
     }
 
-    /// Returns whether an awaited member needs this thread's processor, as far as is known: it was last seen
-    /// there, or publishes nothing and the team has more members than processors.
+    /// Returns whether an awaited member probably needs this thread's processor: it was last seen there, or
+    /// it publishes nothing and the team has more members than processors.
     fn is_any_here(&mut self, wait: &Progress<'_>) -> bool {
         let Some(here) = self.now.place else { return false };
         let found = wait.around.find(&mut |other| wait.around.cpu_of(other) == Some(here));
@@ -207,7 +207,8 @@ impl AdaptiveState {
             || wait.around.awaited() == WaitTarget::Unseen && wait.around.width().is_some_and(|width| width < wait.around.size())
     }
 
-    /// Under a real-time class no member is placed: a yield would not reach the one that was fetched.
+    /// Returns whether members may be placed. Not under a real-time class, where a yield would not reach a
+    /// fetched member.
     fn may_place(&self) -> bool {
         !self.now.lasting.has(Facts::REALTIME)
     }
@@ -234,8 +235,8 @@ impl AdaptiveState {
             | Facts::IDLE.when(self.now.idle == Some(target) || self.of.without.has(Rules::SCOUT))
     }
 
-    /// Takes the right to move. What it saw before that may be out of date by now: then it keeps off for a
-    /// while.
+    /// Takes the right to move and checks again, because what the member saw before may be out of date.
+    /// Returns whether it may still move; if not, it waits a while before it tries again.
     fn may_still_move(&mut self, wait: &Progress<'_>) -> bool {
         let (target, fewer) = (self.now.target, self.now.fewer);
         let turn = wait.around.begin_move();
@@ -254,17 +255,17 @@ impl AdaptiveState {
         may
     }
 
-    /// For how long to spin before looking around again.
+    /// Returns for how long to spin before the facts are gathered again.
     fn budget(&self, wait: &Progress<'_>) -> Nanos {
         let now = wait.around.now();
         let elapsed = now - wait.began;
-        // A thread that may have to give way looks around when it should.
+        // A disturbed thread stops in time for the rule `give-way`.
         let brief = if self.is_disturbed(now) { self.of.brief() } else { Nanos::MAX };
         let left = (self.now.limit - elapsed).min(if elapsed <= brief { brief - elapsed + Nanos(1) } else { Nanos::MAX });
         left.min(self.of.interval()).max(Nanos(1))
     }
 
-    /// Lists a few awaited members, which are asked whether they run, until one does.
+    /// Lists a few awaited members, which are then checked until a running one is found.
     fn begin_to_ask(&mut self, wait: &Progress<'_>) {
         let mut ranks = Vec::with_capacity(MOST_ASKED);
         wait.around.find(&mut |other| {
@@ -287,13 +288,13 @@ impl AdaptiveState {
         }
     }
 
-    /// The wait goes on for one more bound, after which all facts are gathered again.
+    /// Extends the wait by one more bound, after which all facts are gathered again.
     fn stay(&mut self, wait: &Progress<'_>) {
         self.now.limit = (wait.around.now() - wait.began + self.of.bound()).min(wait.max_spin);
         self.now.lasting = self.now.lasting.without(Facts::ASKED | Facts::RUNS | Facts::READY);
     }
 
-    /// The thread of an awaited member that is on another processor.
+    /// Returns the thread of an awaited member that is on another processor.
     fn whom_to_pull(&self, wait: &Progress<'_>) -> Option<ThreadId> {
         let (around, here) = (wait.around, self.now.place);
         let mut thread = None;

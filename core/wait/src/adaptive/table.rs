@@ -1,8 +1,8 @@
-//! The decision table: what a waiter does in which state, and why. The first rule whose state is the present
-//! one decides.
+//! The decision table: what a waiter does in each state, and why. The first rule that matches the current
+//! state decides.
 //!
-//! The blind pauses that come before (some half a microsecond, unless a member was on this processor lately)
-//! are no row: episodes that end in them must not pay for a table.
+//! The blind pauses before the first decision (about 0.5 us, unless a member was recently on this processor)
+//! are not part of the table, because episodes that end in them must not pay for it.
 use super::Facts;
 
 /// What a waiter does next.
@@ -12,34 +12,34 @@ pub enum Action {
     Move,
     /// Send a scout to the emptier processor.
     Scout,
-    /// Offer the processor to another thread.
+    /// Yield the processor to another runnable thread.
     Yield,
-    /// Keep the processor, until the bound or until it is time to look around again.
+    /// Spin until the bound, or until it is time to gather the facts again.
     Spin,
-    /// Ask whether an awaited member holds a processor.
+    /// Check whether awaited members are running.
     Ask,
     /// Spin for one more bound.
     Stay,
-    /// Fetch an awaited member that does not run to this processor, and hand it over.
+    /// Fetch an awaited member that is not running to this processor, and hand the processor over to it.
     Pull,
-    /// Sleep until shortly before the event is due.
+    /// Sleep until shortly before the message is due.
     Doze,
     /// Sleep until the word changes.
     Park,
 }
 
-/// One row: a state, and what a waiter does in it.
+/// One row of the table: a state, and the action of a waiter in that state.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
-    /// Its name: in statistics, and to switch it off.
+    /// The name of the rule, as used in statistics and to switch the rule off.
     pub name: &'static str,
     /// Facts that must hold.
     pub when: Facts,
     /// Facts that must not hold.
     pub unless: Facts,
-    /// What the waiter does.
+    /// The action of the waiter.
     pub then: Action,
-    /// Why it does that.
+    /// The reason for the action.
     pub reason: &'static str,
 }
 
@@ -55,26 +55,26 @@ const CROWD: Facts = Facts::HERE.union(Facts::CROWDED).union(Facts::MOVABLE);
 
 const FLIGHT: Facts = Facts::BACKGROUND.union(Facts::MOVABLE).union(Facts::EMPTIER);
 
-/// The rows, first come first.
+/// The rows, in order of precedence.
 pub const TABLE: [Rule; 17] = [
     rule(
         "sleep-in-crowd",
         Facts::CROWDED_OUT,
         Action::Park,
-        "each pause here is paid with a turn that all members wait for; a sleeper keeps its claim to the processor",
+        "each yield here costs a time slice for which all members wait; a blocked thread keeps its fair share",
     ),
     rule(
         "doze",
         Facts::EXPECTED,
         Action::Doze,
-        "nothing comes before then: a sleep that ends by itself costs neither a wake-up nor the processor",
+        "no message is due before then; a timed sleep costs neither a wake-up nor the processor",
     ),
     unless(
         rule(
             "flee",
             FLIGHT,
             Action::Move,
-            "a background thread computes on my processor, and there is little work that would be done one after the other elsewhere",
+            "a background thread computes on this processor, and sharing another processor would serialise little work",
         ),
         Facts::ROOMY,
     ),
@@ -82,20 +82,20 @@ pub const TABLE: [Rule; 17] = [
         "split-tiny",
         CROWD.union(Facts::MUCH_EMPTIER).union(Facts::TINY),
         Action::Move,
-        "the episode is nothing but hand-overs: half of a spread pair is better than all of a stacked one",
+        "the episode consists of hand-overs only; two members on two processors are faster even if they share those with others",
     ),
     rule(
         "spread",
         CROWD.union(Facts::MUCH_EMPTIER).union(Facts::IDLE),
         Action::Move,
-        "the processor is free and this one is shared",
+        "the other processor is idle, and this one is shared",
     ),
     unless(
         rule(
             "scout",
             CROWD.union(Facts::MUCH_EMPTIER),
             Action::Scout,
-            "moving beside a background thread would make it worse: ask somebody who runs only where nobody else does",
+            "moving next to a background thread would be worse; probe the processor with an idle-class thread first",
         ),
         Facts::IDLE,
     ),
@@ -103,21 +103,21 @@ pub const TABLE: [Rule; 17] = [
         "sleep-beside-stranger",
         Facts::HERE.union(Facts::DISTRUSTED).union(Facts::CHEAP),
         Action::Park,
-        "a yield would hand a whole turn to the background thread; a sleeper keeps its claim and preempts at its wake-up",
+        "a yield would give the background thread a whole time slice; a blocked thread keeps its fair share and preempts when it wakes",
     ),
     rule(
         "sleep-realtime",
         Facts::HERE.union(Facts::REALTIME),
         Action::Park,
-        "a member of an ordinary class runs only while I sleep",
+        "a member of an ordinary class runs only while this one sleeps",
     ),
-    rule("sleep-late", Facts::HERE.union(Facts::LATE), Action::Park, "yields have not helped"),
+    rule("sleep-late", Facts::HERE.union(Facts::LATE), Action::Park, "earlier yields have not helped"),
     unless(
         rule(
             "yield",
             Facts::HERE.union(Facts::CHEAP),
             Action::Yield,
-            "it cannot run while I spin, and a yield is the cheapest hand-over there is",
+            "the awaited member cannot run while this one spins, and a yield is the cheapest hand-over",
         ),
         Facts::DISTRUSTED.union(Facts::REALTIME),
     ),
@@ -125,36 +125,36 @@ pub const TABLE: [Rule; 17] = [
         "give-way",
         Facts::MESSAGE.union(Facts::DISTURBED).union(Facts::BRIEF_OVER),
         Action::Park,
-        "others compute here: a sleeper is back at once when its message comes, and what it would have spun is theirs",
+        "other threads compute here; a blocked thread runs again as soon as its message arrives, and they get the time that it would have spun",
     ),
     unless(
         rule(
             "let-pass",
             Facts::OVERFULL.union(Facts::CHEAP).union(Facts::BOUND),
             Action::Yield,
-            "whom I await may have been brought to this processor since it was last seen, and cannot say so before it runs",
+            "an awaited member may have been moved to this processor since it was last seen, and cannot publish that before it runs",
         ),
         Facts::DISTRUSTED.union(Facts::REALTIME).union(Facts::LATE),
     ),
-    unless(rule("spin", Facts::NONE, Action::Spin, "nobody I wait for needs my processor"), Facts::BOUND),
+    unless(rule("spin", Facts::NONE, Action::Spin, "no awaited member needs this processor"), Facts::BOUND),
     unless(
-        rule("ask", Facts::NONE, Action::Ask, "sleeping costs one remote wake-up and its waker's time: is it worth it?"),
+        rule("ask", Facts::NONE, Action::Ask, "sleeping costs a remote wake-up and the waker's time; a check shows if it pays"),
         Facts::ASKED.union(Facts::CAP),
     ),
-    rule("stay", Facts::RUNS, Action::Stay, "it computes; to sleep would only add a wake-up"),
+    rule("stay", Facts::RUNS, Action::Stay, "an awaited member computes; sleeping would only add a wake-up"),
     unless(
         rule(
             "pull",
             Facts::READY.union(Facts::FITS).union(Facts::LONG).union(Facts::PULLABLE),
             Action::Pull,
-            "it queues behind a background thread for up to a turn, and my processor is free for it",
+            "the awaited member queues behind a background thread for up to a time slice, and this processor is free for it",
         ),
         Facts::CAP.union(Facts::DISTURBED),
     ),
-    rule("sleep", Facts::NONE, Action::Park, "the processor is worth more to somebody else"),
+    rule("sleep", Facts::NONE, Action::Park, "another thread can make better use of the processor"),
 ];
 
-/// The names of all rows.
+/// The names of all rules.
 pub(super) const RULE_NAMES: [&str; TABLE.len()] = {
     let mut names = [""; TABLE.len()];
     let mut at = 0;
@@ -165,7 +165,7 @@ pub(super) const RULE_NAMES: [&str; TABLE.len()] = {
     names
 };
 
-/// Some rules of the table.
+/// A set of rules of the table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rules(u32);
 
@@ -173,43 +173,43 @@ pub struct Rules(u32);
 const ALWAYS: [&str; 2] = ["spin", "sleep"];
 
 impl Rules {
-    /// No rule.
+    /// The empty set.
     pub const NONE: Self = Self(0);
     /// The blind pauses before the first decision.
     pub(crate) const BLINK: Self = Self(1 << TABLE.len());
     pub(crate) const SLEEP_IN_CROWD: Self = Self(1);
     pub(crate) const SCOUT: Self = Self(1 << 5);
 
-    /// The rule of that name; `blink` for the blind pauses. Spinning and sleeping cannot be switched off:
-    /// without them there would be nothing left to do.
+    /// Returns the rule of this name; `blink` stands for the blind pauses. Returns `None` if there is no such
+    /// rule, and for `spin` and `sleep`, which cannot be switched off because no action would be left.
     pub fn named(name: &str) -> Option<Self> {
         let row = TABLE.iter().position(|rule| rule.name == name && !ALWAYS.contains(&name));
         row.map(|at| Self(1 << at)).or_else(|| (name == "blink").then_some(Self::BLINK))
     }
 
-    /// The names of all rules that can be switched off.
+    /// Returns the names of all rules that can be switched off.
     pub fn names() -> impl Iterator<Item = &'static str> {
         TABLE.iter().map(|rule| rule.name).filter(|name| !ALWAYS.contains(name)).chain(["blink"])
     }
 
-    /// The rules of both sets.
+    /// Returns the union of both sets.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Returns whether it has all rules of `other`.
+    /// Returns whether this set contains all rules of `other`.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Their names, in order.
+    /// Returns the names of the rules in this set, in order.
     pub fn list(self) -> impl Iterator<Item = &'static str> {
         Self::names().filter(move |name| Self::named(name).is_some_and(|rule| self.has(rule)))
     }
 }
 
-/// The number of the row that decides, if the rules of `off` are switched off.
+/// Returns the index of the row that decides if the rules in `off` are switched off.
 pub fn decide(facts: Facts, off: Rules) -> usize {
     let applies = |(at, rule): &(usize, &Rule)| facts.has(rule.when) && !facts.any(rule.unless) && off.0 & (1 << at) == 0;
     TABLE.iter().enumerate().find(applies).map_or(TABLE.len() - 1, |(at, _)| at)

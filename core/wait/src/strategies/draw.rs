@@ -1,22 +1,25 @@
-//! Random spin bounds of the density that no adversary can exploit, from integers alone: the same on every
-//! machine.
+//! Random spin bounds with the density that no adversary can exploit. They are computed with integers only,
+//! so they are the same on every machine.
 use foregather_machine::{Nanos, Rank, SplitMix};
 
-/// A member's own stream of bounds.
+/// The stream of bounds of one member.
 pub(super) struct Draw(SplitMix);
 
 impl Draw {
-    /// The stream of that rank, the same in every run.
+    /// Creates the stream of `rank`, which is the same in every run.
     pub(super) fn new(rank: Rank) -> Self {
-        // Mixed once: the streams of neighbours must not be one stream, shifted.
+        // The seed is mixed, because the streams of neighbouring ranks must not be shifted copies of each
+        // other.
         Self(SplitMix(SplitMix::mix(u64::from(rank) ^ 0x5851_f42d_4c95_7f2d)))
     }
 
-    /// A bound of density `e^(x/C) / (C (e - 1))` on `[0, C]`, to the nearest nanosecond.
+    /// Draws a bound from the density `e^(x/C) / (C (e - 1))` on `[0, C]`, where `C` is `switch`, and rounds
+    /// it to the nearest nanosecond.
     ///
-    /// By comparisons only (von Neumann 1951): if the numbers of a sequence fall from `y` on and the run of
-    /// falling ones has length `n`, then `n` is odd with probability `e^-y`. So an accepted `y` has a density
-    /// like `e^-y`, and `1 - y` like `e^x`.
+    /// The method needs comparisons only (von Neumann 1951). Draw numbers until one does not fall below its
+    /// predecessor. If the falling run that begins with `y` has length `n`, then `n` is odd with probability
+    /// `e^-y`. An accepted `y` therefore has a density proportional to `e^-y`, and `x = 1 - y` one
+    /// proportional to `e^x`.
     pub(super) fn bound(&mut self, switch: Nanos) -> Nanos {
         loop {
             let first = self.0.next();
@@ -49,8 +52,8 @@ mod tests {
         bounds.sort_by(f64::total_cmp);
         let below = |x: f64| ((x.exp() - 1.0) / (E - 1.0) * DRAWS as f64) as i64;
         let furthest = bounds.iter().enumerate().map(|(i, &x)| (below(x) - i as i64).abs()).max().unwrap();
-        // Kolmogorov & Smirnov: one stream in a hundred exceeds 1.63 sqrt(n), and this stream is always the
-        // same.
+        // Kolmogorov-Smirnov test: one stream in a hundred exceeds 1.63 sqrt(n), and this stream is always
+        // the same.
         assert!((furthest as f64) < 1.63 * (DRAWS as f64).sqrt(), "{furthest}");
         assert!(bounds[0] < 0.001 && bounds[DRAWS - 1] > 0.999 && bounds[DRAWS - 1] <= 1.0);
     }

@@ -1,12 +1,12 @@
-//! Two-phase waiting where the program synchronises often, and blocking where it does so rarely.
+//! Two-phase waiting if the program synchronises often, and blocking if it does so rarely.
 use super::{Phases, history::History};
 use crate::{Interest, Multiple, Progress, Step, Strategy};
 use foregather_machine::Nanos;
 
-/// How many gaps it remembers, and how many it must have seen before it judges.
+/// The number of gaps that are remembered, and the number that must have been seen before the policy decides.
 const GAPS: usize = 8;
 const ENOUGH_GAPS: usize = 3;
-/// Gaps from this multiple of a context switch on are coarse grain (Tsafrir & Feitelson 2002 §2.1).
+/// Gaps of at least this multiple of a context switch are coarse grain (Tsafrir & Feitelson 2002 §2.1).
 const COARSE: Multiple = Multiple::Percent(500);
 
 /// [`Policy::Grain`](crate::Policy::Grain).

@@ -1,7 +1,7 @@
-//! The last few times of some event, oldest forgotten first.
+//! A short history of durations; the oldest is forgotten first.
 use foregather_machine::Nanos;
 
-/// A ring of the last `N` times.
+/// A ring of the last `N` durations.
 pub(super) struct History<const N: usize> {
     times: [Nanos; N],
     seen: usize,
@@ -17,17 +17,18 @@ impl<const N: usize> History<N> {
         self.seen = self.seen.wrapping_add(1);
     }
 
-    /// How many times were ever recorded.
+    /// Returns the number of durations ever recorded.
     pub(super) fn seen(&self) -> usize {
         self.seen
     }
 
-    /// The remembered times, in no order.
+    /// Returns the remembered durations, in no particular order.
     pub(super) fn times(&self) -> impl Iterator<Item = Nanos> + Clone {
         self.times.iter().take(self.seen).copied()
     }
 
-    /// The median of the times below `limit`; of two in the middle the longer. `None` if there are none.
+    /// Returns the median of the durations below `limit`, or `None` if there are none. Of two in the middle,
+    /// it returns the longer one.
     pub(super) fn median_below(&self, limit: Nanos) -> Option<Nanos> {
         let (mut kept, mut count) = ([Nanos::ZERO; N], 0);
         for time in self.times().filter(|&time| time < limit) {

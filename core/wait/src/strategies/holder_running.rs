@@ -1,4 +1,4 @@
-//! Spins if all awaited members hold processors, and blocks otherwise.
+//! Spins if all awaited members are running, and blocks otherwise.
 use super::Phases;
 use crate::{Multiple, Progress, Step, Strategy};
 use foregather_machine::{Nanos, Rank};
@@ -22,7 +22,7 @@ impl Strategy for HolderRunning {
     }
 
     fn begin(&mut self, wait: &Progress<'_>) -> bool {
-        // The first member decides that does not run, or of which the world cannot tell.
+        // The first member that is not running, or whose state is unknown, decides.
         let mut answer = Some(true);
         wait.around.find(&mut |rank: Rank| {
             answer = wait.around.is_running(rank);

@@ -1,4 +1,5 @@
-//! All policies but the adaptive one, a file each; a new one also has a line in `policy.rs`.
+//! All policies except the adaptive one, each in its own file. A new policy also needs an entry in
+//! `policy.rs`.
 mod draw;
 pub(crate) mod grain;
 mod history;

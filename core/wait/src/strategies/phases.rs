@@ -5,14 +5,14 @@ use foregather_machine::Nanos;
 /// Spins for a bounded time, then yields forever or parks.
 #[derive(Clone, Copy)]
 pub(crate) struct Phases {
-    /// The longest spin, in time on the processor.
+    /// The maximum CPU time of a spin.
     pub(crate) spin: Nanos,
     /// Whether it then yields instead of parking.
     pub(crate) yields: bool,
 }
 
 impl Phases {
-    /// Spin for that long, then park.
+    /// Creates the policy that spins for `spin` and then parks.
     pub(crate) const fn spin(spin: Nanos) -> Self {
         Self { spin, yields: false }
     }

@@ -1,4 +1,4 @@
-//! Two-phase waiting with a bound drawn again for every wait.
+//! Two-phase waiting with a bound drawn at random for each wait.
 use super::{Phases, draw::Draw};
 use crate::{Interest, Progress, Step, Strategy, Waited};
 use foregather_machine::{Nanos, Rank};
@@ -16,7 +16,7 @@ impl Randomised {
         Self { switch, phases: Phases::spin(draw.bound(switch)), draw }
     }
 
-    /// The bound of the next wait.
+    /// Returns the bound of the next wait.
     pub(crate) fn bound(&self) -> Nanos {
         self.phases.spin
     }

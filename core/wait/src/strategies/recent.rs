@@ -1,9 +1,9 @@
-//! Two-phase waiting with that bound, 0 or one context switch, which would have cost less lately.
+//! Two-phase waiting with a bound of 0 or one context switch, whichever would have cost less in recent waits.
 use super::{Phases, history::History};
 use crate::{Interest, Outcome, Progress, Step, Strategy, Waited};
 use foregather_machine::Nanos;
 
-/// How many waits it remembers.
+/// The number of waits that are remembered.
 const WAITS: usize = 3;
 
 /// [`Policy::Recent`](crate::Policy::Recent).
@@ -18,8 +18,9 @@ impl Recent {
         Self { switch, waits: History::new(), phases: Phases::spin(switch) }
     }
 
-    /// How long it took until the event came. A sleeper was woken one context switch later; a spinner has
-    /// counted its own processor time, without the brief spin, which is too short to count.
+    /// Returns the time until the event occurred. A thread that parked was woken one context switch after the
+    /// event. A thread that spun has counted its own CPU time, without the brief spin, which is too short to
+    /// matter.
     fn length(&self, waited: Waited) -> Nanos {
         let length = match waited.outcome {
             Outcome::Parked => waited.waited - self.switch,
@@ -29,7 +30,7 @@ impl Recent {
         length.max(Nanos(1))
     }
 
-    /// The bound, 0 or one switch, that would have cost less; of equals the longer.
+    /// Returns the bound, 0 or one switch, that would have cost less; if both cost the same, the longer one.
     fn best_bound(&self) -> Nanos {
         let cost = |bound: Nanos| {
             let costs = self.waits.times().map(|wait| if wait <= bound { wait } else { bound + self.switch });
@@ -50,7 +51,7 @@ impl Strategy for Recent {
         self.phases.next(wait)
     }
     fn learn(&mut self, waited: Waited) {
-        // A thread that found the event at once has not waited: every bound would have cost the same.
+        // A thread that found the event at once has not waited, so every bound would have cost the same.
         if waited.outcome > Outcome::FirstLook {
             self.waits.push(self.length(waited));
             self.phases = Phases::spin(self.best_bound());
