@@ -1,11 +1,11 @@
-//! The barrier algorithms: the one place that lists their names and needs.
+//! The barrier algorithms. This is the only place that lists their names and requirements.
 use crate::{SignalCost, butterfly, dissemination, dissemination_by, gather, gather_release, rds, sync0, tournament, tree};
 use foregather_machine::{Cause, Endpoint, Error};
 
 /// The barrier algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
-    /// One counter and one epoch; any size. The cheapest for few members. Needs shared words.
+    /// One counter and one epoch word; any size. The cheapest for few members. Requires shared words.
     Central,
     /// `ceil(log2 n)` rounds of one signal each; any size.
     Dissemination,
@@ -15,9 +15,9 @@ pub enum Algorithm {
     Butterfly,
     /// The lower half runs a butterfly for both halves; powers of two.
     Sync0,
-    /// Gather, release, and a wait, so that all leave together; any size.
+    /// Gather, release, and a computed wait, so that all members leave at the same time; any size.
     Rds {
-        /// The cost of a hop, from which the waits follow.
+        /// The cost of a hop, from which the waits are computed.
         hop: SignalCost,
     },
     /// Pairs: one member waits for the other and releases it; any size.
@@ -28,7 +28,7 @@ pub enum Algorithm {
     KDissemination(u32),
 }
 
-/// The largest `k` that has a name.
+/// The maximum `k`.
 const MOST: u32 = 8;
 const GATHER: [&str; 9] =
     ["gather-k", "gather-k", "gather", "gather-3", "gather-4", "gather-5", "gather-6", "gather-7", "gather-8"];
@@ -45,7 +45,7 @@ const DISSEMINATION: [&str; 9] = [
 ];
 
 impl Algorithm {
-    /// Each algorithm once: `rds` without waits, and one distinctive `k` for each family.
+    /// Each algorithm once: `rds` without waits, and one `k` for each family.
     pub const ALL: [Self; 9] = [
         Self::Central,
         Self::Dissemination,
@@ -58,7 +58,7 @@ impl Algorithm {
         Self::KDissemination(3),
     ];
 
-    /// The name on the command line and in results.
+    /// Returns the name used on the command line and in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Central => "central",
@@ -73,7 +73,7 @@ impl Algorithm {
         }
     }
 
-    /// The algorithm of that name; `rds` without waits.
+    /// Returns the algorithm of this name, or `None`. `rds` is returned without waits.
     pub fn parse(name: &str) -> Option<Self> {
         let families = (2..=MOST).flat_map(|k| [Self::Gather(k), Self::KDissemination(k)]);
         Self::ALL.into_iter().chain(families).find(|kind| kind.name() == name)
@@ -95,7 +95,8 @@ impl Algorithm {
         Err(Error::from(Cause::Size { what: self.name(), size, needs }))
     }
 
-    /// Slots that each member of a group of `size` needs; 0 for an algorithm over plain words.
+    /// Returns the number of slots that each member of a group of `size` needs; 0 for an algorithm over plain
+    /// words.
     pub fn slots(self, size: u32) -> u32 {
         match self {
             Self::Central => 0,
@@ -107,11 +108,11 @@ impl Algorithm {
         }
     }
 
-    /// One episode over null messages, in [`Algorithm::slots`] slots of the endpoint.
+    /// Runs one episode over null messages, in [`Algorithm::slots`] slots of the endpoint.
     ///
     /// # Errors
-    /// [`Cause::Unavailable`] for the central barrier, which is made of words; [`Cause::Size`]; the
-    /// endpoint's errors.
+    /// [`Cause::Unavailable`] for the central barrier, which needs shared words; [`Cause::Size`] for an
+    /// unsupported size; the endpoint's errors.
     #[inline]
     pub async fn over<E: Endpoint>(self, endpoint: &E) -> Result<(), Error> {
         match self {
@@ -128,7 +129,8 @@ impl Algorithm {
     }
 }
 
-/// The name for `k` in a family; for a `k` that [`Algorithm::takes`] refuses, the name at 0.
+/// Returns the name for `k` in a family. For a `k` that [`Algorithm::takes`] rejects, it returns the generic
+/// name, such as `gather-k`.
 const fn family(names: &[&'static str; 9], k: u32) -> &'static str {
     names[if k <= MOST { k } else { 0 } as usize]
 }

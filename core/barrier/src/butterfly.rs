@@ -1,8 +1,8 @@
 //! The butterfly barrier: `gsync` of Seidel & Davis 1992 §3.1.
 use foregather_machine::{Cause, Endpoint, Error};
 
-/// Exchanges a null message with the neighbour in every dimension, the highest first. Costs `d` exchanges for
-/// `2^d` members.
+/// Synchronises all members by exchanging a null message with the neighbour in each dimension, highest
+/// dimension first. Costs `d` exchanges for `2^d` members.
 ///
 /// # Errors
 /// [`Cause::Size`] unless the group's size is a power of two; otherwise the endpoint's errors.

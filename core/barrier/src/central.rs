@@ -1,16 +1,18 @@
-//! The central barrier: a counter of tickets, and one epoch word on which the others wait.
+//! The central barrier: a ticket counter, and one epoch word on which members wait.
 //!
 //! An arriving thread takes a ticket. Each `size` consecutive tickets form one episode, so the ticket alone
-//! determines the episode and whether the thread is the last to arrive: no rank is needed, and any number of
-//! threads may alternate. The last adds 1 to the epoch, which counts the completed episodes. In a barrier of
-//! two, both words share one cache line, because each member writes it once per episode anyway; with more
-//! members, late arrivals would take the line away from the members that watch the epoch.
+//! determines the episode and whether the thread is the last to arrive. No rank is needed, and more than
+//! `size` threads may use the barrier in turn. The last adds 1 to the epoch, which counts the completed
+//! episodes. In a barrier of two, both words share one cache line, because each member writes to the line
+//! once per episode anyway. With more members, they are on separate lines; otherwise each arrival would take
+//! the line away from the members that watch the epoch.
 use foregather_machine::{CounterOf, Cpu, VALUE_MASK, WordLine};
 
-/// The maximum number of members for which one cache line is faster.
+/// The maximum size for which a single cache line is faster.
 const SHARE_A_LINE: u32 = 2;
 
-/// An episode is complete if the epoch is ahead of it by at most this; other epochs are before it.
+/// An episode is complete if the epoch is ahead of it by 1 to this number. Any other epoch is before the end
+/// of the episode.
 const HALF: u32 = VALUE_MASK >> 1;
 
 /// A view of a central barrier in shared cache lines.
@@ -30,8 +32,8 @@ pub struct Arrival {
 }
 
 impl<'g, C: Cpu> Central<'g, C> {
-    /// The number of cache lines of a barrier. The first holds the epoch, and the tickets of a barrier of
-    /// two; the second holds the tickets of a larger one.
+    /// The number of cache lines of a barrier. The first holds the epoch and, in a barrier of up to two, the
+    /// tickets. The second holds the tickets of a larger barrier.
     pub const LINES: usize = 2;
 
     /// Creates a view of a barrier of `size` threads in [`Central::LINES`] lines.
@@ -62,13 +64,13 @@ impl<'g, C: Cpu> Central<'g, C> {
         self.tickets
     }
 
-    /// Arrives as the calling thread, with or without a rank.
+    /// Arrives on behalf of the calling thread, which needs no rank.
     pub fn arrive(&self, cpu: &C) -> Arrival {
         self.arrive_near(cpu, 0)
     }
 
-    /// Arrives like [`Central::arrive`], for a thread that expects to arrive in episode `meeting`: if it
-    /// does, no division is needed.
+    /// Arrives like [`Central::arrive`]. If the thread arrives in the expected episode, `meeting`, no
+    /// division is needed.
     #[inline]
     pub(crate) fn arrive_near(&self, cpu: &C, meeting: u64) -> Arrival {
         let (ticket, size) = (cpu.take_ticket(self.tickets), u64::from(self.size));

@@ -1,9 +1,8 @@
-//! The dissemination barrier (Hensgen, Finkel & Manber 1988): the butterfly's rounds for any size; and its
-//! k-way form, which pays for fewer rounds with more signals in each and wins where latency is dearer than
-//! sending.
+//! The dissemination barrier (Hensgen, Finkel & Manber 1988): the rounds of a butterfly for any size. Its
+//! k-way form has fewer rounds with more signals in each, and is faster if latency costs more than sending.
 use foregather_machine::{Cause, Endpoint, Error, Rank};
 
-/// Slots per member: `k` for each of `ceil(log_{k+1} n)` rounds.
+/// Returns the number of slots per member: `k` for each of `ceil(log_{k+1} n)` rounds.
 pub(crate) fn slots(size: u32, k: u32) -> u32 {
     let (mut slots, mut stride) = (0, 1);
     while stride < u64::from(size) {
@@ -12,8 +11,8 @@ pub(crate) fn slots(size: u32, k: u32) -> u32 {
     slots
 }
 
-/// In round `r` signals the member `2^r` places on and waits for the one `2^r` places back; `ceil(log2 n)`
-/// rounds.
+/// Synchronises all members in `ceil(log2 n)` rounds. In round `r`, a member signals the member `2^r` ranks
+/// ahead and waits for the one `2^r` ranks behind, modulo the size.
 ///
 /// # Errors
 /// The endpoint's errors.
@@ -22,8 +21,9 @@ pub fn dissemination<E: Endpoint>(endpoint: &E) -> impl Future<Output = Result<(
     dissemination_by(endpoint, 1)
 }
 
-/// In round `r` signals the members `(k+1)^r`, `2 (k+1)^r`, ..., `k (k+1)^r` places on and waits for those as
-/// far back: `ceil(log_{k+1} n)` rounds. The last round leaves out the members that were heard of before.
+/// Synchronises all members in `ceil(log_{k+1} n)` rounds. In round `r`, a member signals the members
+/// `(k+1)^r`, `2 (k+1)^r`, ..., `k (k+1)^r` ranks ahead and waits for those equally far behind, modulo the
+/// size. The last round omits signals that would go around the ring.
 ///
 /// # Errors
 /// [`Cause::Size`] if `k` is 0; otherwise the endpoint's errors.
@@ -52,13 +52,13 @@ pub async fn dissemination_by<E: Endpoint>(endpoint: &E, k: u32) -> Result<(), E
     Ok(())
 }
 
-/// The rank that is `distance` places further around the ring.
+/// Returns the rank that is `distance` ranks ahead, modulo the size.
 #[inline]
 fn around(endpoint: &impl Endpoint, distance: u64) -> Rank {
     ((u64::from(endpoint.rank()) + distance) % u64::from(endpoint.size())) as Rank
 }
 
-/// Would the signal go less than once around?
+/// Returns whether the signal goes less than once around the ring.
 #[inline]
 fn signals(endpoint: &impl Endpoint, way: u32, stride: u64) -> bool {
     u64::from(way + 1) * stride < u64::from(endpoint.size())

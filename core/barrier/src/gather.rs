@@ -1,17 +1,18 @@
 //! Gather and release along one tree: the binomial tree of the tournament and of RDS, and its k-nomial
 //! relatives.
 //!
-//! With ranks written in base `k`, a member's parent is its rank with the lowest digit that is not 0 replaced
-//! by 0. So member 0 is the root, any number of members makes a tree, and its depth is the number of digits
-//! of the highest rank.
+//! If ranks are written in base `k`, the parent of a member is its rank with the lowest nonzero digit
+//! replaced by 0. So member 0 is the root, any number of members forms a tree, and the depth of the tree is
+//! the number of digits of the highest rank.
 use foregather_machine::{Cause, Endpoint, Error, Rank};
 
-/// How many slots each member has: `k - 1`, one for each digit that is not 0, at each place of `size - 1`.
+/// Returns the number of slots per member: `k - 1` (one per nonzero digit) for each digit position of
+/// `size - 1`.
 pub(crate) fn slots(size: u32, k: u32) -> u32 {
     children(0, size, Any(k))
 }
 
-/// The base of a tree. With a base that the compiler knows no division is left: digits of base 2 are bits.
+/// The base of a tree. If the compiler knows that it is 2, digits are bits and no division remains.
 trait Base: Copy {
     fn k(self) -> u32;
 }
@@ -20,7 +21,7 @@ trait Base: Copy {
 #[derive(Clone, Copy)]
 struct Two;
 
-/// Any base from 2 on.
+/// Any base of at least 2.
 #[derive(Clone, Copy)]
 struct Any(u32);
 
@@ -39,8 +40,8 @@ impl Base for Any {
 }
 
 /// Waits for the children, the smallest subtree first, signals the parent, waits for its release, and
-/// releases the children, the largest subtree first. `n` members send `2n - 2` signals in all; `n` may be any
-/// number. The link to the child with digit `v` at place `p` has slot `p (k-1) + v - 1` at both ends.
+/// releases the children, the largest subtree first. `n` members send `2n - 2` signals in total, for any `n`.
+/// The link to the child with digit `v` at position `p` uses slot `p (k-1) + v - 1` at both ends.
 ///
 /// # Errors
 /// [`Cause::Size`] if `k` is below 2; otherwise the endpoint's errors.
@@ -53,7 +54,7 @@ pub async fn gather_release<E: Endpoint>(endpoint: &E, k: u32) -> Result<(), Err
     up_and_down(endpoint, Any(k)).await
 }
 
-/// Gathers up the tree, and releases down again.
+/// Gathers up the tree and releases down the tree.
 #[inline]
 async fn up_and_down<E: Endpoint>(endpoint: &E, k: impl Base) -> Result<(), Error> {
     let (mut slot, end) = (0, children(endpoint.rank(), endpoint.size(), k));
@@ -77,9 +78,9 @@ async fn up_and_down<E: Endpoint>(endpoint: &E, k: impl Base) -> Result<(), Erro
     Ok(())
 }
 
-/// The tournament barrier (Hensgen, Finkel & Manber 1988): in round `r` two members `2^r` apart meet, and the
-/// lower one always wins. The last winner, member 0, begins the release; each member releases those that it
-/// has beaten, which are its children in the binomial tree.
+/// The tournament barrier (Hensgen, Finkel & Manber 1988): in round `r`, members that are `2^r` apart
+/// synchronise in pairs, and the lower one always wins. The last winner, member 0, starts the release; each
+/// member releases the members that it has beaten, which are its children in the binomial tree.
 ///
 /// # Errors
 /// The endpoint's errors.
@@ -88,8 +89,8 @@ pub fn tournament<E: Endpoint>(endpoint: &E) -> impl Future<Output = Result<(), 
     up_and_down(endpoint, Two)
 }
 
-/// The end of the slots that lead to a member's children: those of the places below its lowest digit that is
-/// not 0; for the root, of all places.
+/// Returns the end of the slots that lead to a member's children. These slots belong to the digit positions
+/// below its lowest nonzero digit; for the root, to all positions.
 #[inline]
 fn children(rank: Rank, size: u32, k: impl Base) -> u32 {
     let k = k.k();
@@ -100,14 +101,14 @@ fn children(rank: Rank, size: u32, k: impl Base) -> u32 {
     slots
 }
 
-/// `k` to the power of the place that the slot belongs to: how far apart the two ranks are for each unit of
+/// Returns `k` to the power of the digit position of `slot`: the distance between the two ranks per unit of
 /// the digit.
 #[inline]
 fn stride(slot: u32, k: impl Base) -> u64 {
     u64::from(k.k()).pow(slot / (k.k() - 1))
 }
 
-/// The child at that slot, if the group has such a member.
+/// Returns the child at this slot, if the group has such a member.
 #[inline]
 fn child(endpoint: &impl Endpoint, slot: u32, k: impl Base) -> Option<Rank> {
     let digit = u64::from(slot % (k.k() - 1) + 1);
@@ -115,7 +116,8 @@ fn child(endpoint: &impl Endpoint, slot: u32, k: impl Base) -> Option<Rank> {
     (child < u64::from(endpoint.size())).then_some(child as Rank)
 }
 
-/// The parent of a member whose children's slots end at `end`, and the slot of the link to it.
+/// Returns the parent of a member whose children's slots end at `end`, and the slot of the link to the
+/// parent.
 #[inline]
 fn parent(rank: Rank, end: u32, k: impl Base) -> (Rank, u32) {
     let stride = stride(end, k) as u32;

@@ -1,4 +1,4 @@
-//! A group of members that synchronise repeatedly with any barrier.
+//! A group of members that synchronise repeatedly with any of the barrier algorithms.
 use crate::harmonize::{NOTES, Notes, Slack};
 use crate::membership::{Gone, Membership};
 use crate::{Algorithm, Central, SignalMatrix, Signaller};
@@ -8,42 +8,43 @@ use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, Rank, SharedLines, VAL
 use foregather_wait::{Account, Outcome, Policy, Wait, WaitFor, Waiter};
 use std::sync::Arc;
 
-/// The name of its waits in errors.
+/// The name of the primitive in errors.
 const WHAT: &str = "barrier";
 
-/// The state that all members share. In a shared-memory segment, several processes can use it: each creates
-/// its own `Group` over the same words. A clone is a handle of the same group.
+/// The state that all members of a barrier share. If it is in a shared-memory segment, several processes can
+/// use it; each process creates its own `Group` over the same words. A clone is another handle of the same
+/// group.
 pub struct Group<C: Cpu>(pub(crate) Arc<GroupWords<C>>);
 
 /// The words of a group.
 pub(crate) struct GroupWords<C: Cpu> {
     pub(crate) algorithm: Algorithm,
     size: u32,
-    /// The central barrier's lines, then one for the member that broke the group.
+    /// The central barrier's lines, followed by one that records which member broke the group.
     head: SharedLines<C::Word>,
     signals: SignalMatrix<C>,
-    /// When each member arrived, for members that leave together.
+    /// The arrival times of the members, for [`BarrierMember::harmonize`].
     pub(crate) notes: Notes<C>,
 }
 
-/// One member's handle. Dropping it while others still need it poisons the group.
+/// The handle of one member. Dropping it while other members still need it poisons the group.
 pub struct BarrierMember<C: Cpu> {
     pub(crate) group: Arc<GroupWords<C>>,
     pub(crate) end: Signaller<C>,
-    /// The current episode, or the next one, from 0.
+    /// The number of the current episode, or of the next one between two episodes, from 0.
     pub(crate) meeting: Cell<u64>,
-    /// Whether it has arrived in that episode at the central barrier without being released yet.
+    /// Whether the member has arrived in that episode at the central barrier and has not been released yet.
     pub(crate) pending: Cell<bool>,
-    /// Whether it has arrived last and not yet released the others (`working.rs`).
+    /// Whether the member has arrived last and has not released the others yet (`working.rs`).
     pub(crate) holds: Cell<bool>,
     /// Whether an episode has failed. Then this member has arrived in it and can never arrive again.
     pub(crate) broken: Cell<bool>,
     pub(crate) slack: Slack,
 }
 
-/// Lines before the notes.
+/// The number of lines before the notes.
 const HEAD: usize = CULPRIT + 1;
-/// The line of the member that broke the group.
+/// The index of the line that records which member broke the group.
 const CULPRIT: usize = 2;
 
 impl<C: Cpu> Clone for Group<C> {
@@ -56,23 +57,23 @@ impl<C: Cpu> Group<C> {
     /// Creates a group of `size` members that synchronise with `algorithm`.
     ///
     /// # Errors
-    /// [`Cause::Size`] if the barrier does not support that many members.
+    /// [`Cause::Size`] if the algorithm does not support that many members.
     pub fn new(algorithm: Algorithm, size: u32) -> Result<Self, Error> {
         algorithm.takes(size)?;
         Self::over(SharedLines::own(Self::lines(algorithm, size)), algorithm, size)
     }
 
-    /// Returns the number of cache lines of a group.
+    /// Returns the number of cache lines that a group of `size` members needs.
     pub fn lines(algorithm: Algorithm, size: u32) -> usize {
         HEAD + NOTES * size as usize + SignalMatrix::<C>::lines(size, algorithm.slots(size))
     }
 
-    /// Creates a group over given lines, which may be in a segment that several processes share: all zeros,
-    /// or already in use. All processes must name the same barrier and size.
+    /// Creates a group over existing lines, which may be in a shared-memory segment. They must be all zeros
+    /// or already in use by the same group. All processes must pass the same algorithm and size.
     ///
     /// # Errors
-    /// [`Cause::Size`] if the barrier does not support that many members; [`Cause::Setting`] if there are not
-    /// [`Group::lines`] lines.
+    /// [`Cause::Size`] if the algorithm does not support that many members; [`Cause::Setting`] if the number
+    /// of lines is not [`Group::lines`].
     pub fn over(lines: SharedLines<C::Word>, algorithm: Algorithm, size: u32) -> Result<Self, Error> {
         algorithm.takes(size)?;
         if lines.len() != Self::lines(algorithm, size) {
@@ -84,12 +85,13 @@ impl<C: Cpu> Group<C> {
         Ok(Self(Arc::new(GroupWords { algorithm, size, head, signals, notes: Notes::over(notes) })))
     }
 
-    /// The number of members.
+    /// Returns the number of members.
     pub fn size(&self) -> u32 {
         self.0.size
     }
 
-    /// Returns the handle of `rank`, which uses the adaptive policy with the costs known to its world.
+    /// Returns the handle of `rank`, which waits with the adaptive policy and the costs that its world
+    /// reports.
     ///
     /// # Errors
     /// As [`Group::member`].
@@ -101,7 +103,7 @@ impl<C: Cpu> Group<C> {
     /// Returns the handle of `rank`, which waits with `policy`.
     ///
     /// # Errors
-    /// [`Cause::Rank`] if there is no such rank or its handle was given out before.
+    /// [`Cause::Rank`] if there is no such rank or its handle was already created.
     pub fn member(&self, cpu: C, rank: Rank, policy: Policy) -> Result<BarrierMember<C>, Error> {
         self.member_by(cpu, rank, Waiter::new(policy, rank))
     }
@@ -130,21 +132,21 @@ impl<C: Cpu> GroupWords<C> {
         Central::over(&self.head, self.size)
     }
 
-    /// Returns the word on which members sleep that run tasks at a barrier: what they check may change
-    /// without the end of an episode.
+    /// Returns the word on which members sleep if they run tasks at a barrier, because the condition they
+    /// check may change before the episode ends.
     #[inline]
     pub(crate) fn bell(&self) -> &C::Word {
         &self.head[CULPRIT][1]
     }
 
-    /// Members that still need a signal of `rank` get an error.
+    /// Records how `rank` left, and poisons the words that other members still need from it.
     #[cold]
     fn poison(&self, cpu: &C, rank: Rank, gone: Gone) {
         self.membership().blame(cpu, rank, gone);
         self.spread(cpu, rank);
     }
 
-    /// Poisons the words, once the culprit is recorded.
+    /// Poisons the words that other members need from `rank`. The culprit must already be recorded.
     #[cold]
     fn spread(&self, cpu: &C, rank: Rank) {
         match self.algorithm {
@@ -156,7 +158,7 @@ impl<C: Cpu> GroupWords<C> {
         }
     }
 
-    /// Names the culprit, or the member waited for, in an error.
+    /// Adds the culprit or the missing member to an error.
     #[cold]
     pub(crate) fn explain(&self, cpu: &C, rank: Rank, error: Error) -> Error {
         let members = self.membership();
@@ -165,8 +167,8 @@ impl<C: Cpu> GroupWords<C> {
     }
 }
 
-/// Poisons the group unless the episode ends well: signals that were sent and taken in part cannot be made
-/// good.
+/// Poisons the group on drop, unless the episode succeeds. An episode with some signals sent or taken cannot
+/// be repaired.
 struct Unfinished<'a, C: Cpu>(&'a BarrierMember<C>);
 
 impl<C: Cpu> Drop for Unfinished<'_, C> {
@@ -192,14 +194,14 @@ impl<C: Cpu> BarrierMember<C> {
 
     /// Waits like [`BarrierMember::wait`], for at most `span`.
     ///
-    /// # Errors [`Cause::TimedOut`], which names a member that has not arrived. At the central barrier the
-    /// arrival still
-    /// counts, and the next wait continues with it; with null messages the group is poisoned.
+    /// # Errors
+    /// [`Cause::TimedOut`], which names a member that has not arrived. At the central barrier, the
+    /// arrival still counts, and the next wait continues with it. With null messages, the group is poisoned.
     pub fn wait_for(&mut self, span: Nanos) -> impl Future<Output = Result<(), Error>> {
         self.wait_until(self.end.now() + span)
     }
 
-    /// Only the part that may have to wait is a future.
+    /// Arrives now and returns a future for the rest of the wait.
     #[inline]
     fn wait_until(&mut self, deadline: Nanos) -> impl Future<Output = Result<(), Error>> {
         let this = &*self;
@@ -218,8 +220,8 @@ impl<C: Cpu> BarrierMember<C> {
         }
     }
 
-    /// Arrives, unless it has before, and begins to wait at the central barrier; `None` if the barrier waits
-    /// for messages.
+    /// Arrives, unless the member already has, and begins to wait at the central barrier. Returns `None` if
+    /// the algorithm uses null messages.
     #[inline(always)]
     fn arrive(&self, deadline: Nanos) -> Option<Wait<(), impl Future<Output = Result<(), Error>>>> {
         let (group, cpu, waiter, meeting) = (&*self.group, self.end.cpu(), self.end.waiter(), self.meeting.get());
@@ -250,7 +252,7 @@ impl<C: Cpu> BarrierMember<C> {
         Some(wait)
     }
 
-    /// Shows the others that this member comes to its next meeting.
+    /// Publishes the processor of this member and its arrival in the next episode.
     #[inline(always)]
     pub(crate) fn announce(&self) {
         let (cpu, waiter, roster, rank) = (self.end.cpu(), self.end.waiter(), self.group.signals.roster(), self.rank());
@@ -259,12 +261,13 @@ impl<C: Cpu> BarrierMember<C> {
         cpu.store(roster.arrived(rank), self.meeting.get().wrapping_add(1) as u32 & VALUE_MASK);
     }
 
-    /// What a wait at the central barrier is, and for which members.
+    /// Returns the context of a wait at the central barrier, and the awaited members.
     pub(crate) fn why(&self, deadline: Nanos) -> (WaitContext, WaitFor<'_, C>) {
         (WaitContext::new(WHAT, self.rank()).until(deadline), WaitFor::All(self.group.signals.roster()))
     }
 
-    /// This member, the last to arrive at the central barrier, ends the meeting.
+    /// Releases the other members, as the last member to arrive at the central barrier, and ends the episode
+    /// for this member.
     #[inline]
     pub(crate) fn release(&self) {
         self.holds.set(false);
@@ -272,7 +275,7 @@ impl<C: Cpu> BarrierMember<C> {
         self.leave();
     }
 
-    /// The meeting is over for this member.
+    /// Ends the episode for this member.
     #[inline]
     pub(crate) fn leave(&self) {
         self.pending.set(false);
@@ -280,7 +283,8 @@ impl<C: Cpu> BarrierMember<C> {
         self.end.waiter().leave(self.end.cpu());
     }
 
-    /// Acts when called. It stands apart, so that the path of waits that end at once stays short.
+    /// Runs [`BarrierMember::meet`]. It starts when called, not when polled, and is a separate function to
+    /// keep the path of the shortest waits short.
     #[cold]
     #[inline(never)]
     fn meet_slowly(
@@ -291,13 +295,13 @@ impl<C: Cpu> BarrierMember<C> {
         self.end.cpu().run_inline(self.meet(wait, deadline))
     }
 
-    /// The part of the episode that waits for others.
+    /// Waits for the rest of the episode.
     async fn meet(&self, wait: Option<impl Future<Output = Result<(), Error>>>, deadline: Nanos) -> Result<(), Error> {
         let explain = |error| self.group.explain(self.end.cpu(), self.rank(), error);
         match wait {
             Some(wait) => match wait.await.map_err(explain) {
                 Ok(()) => self.leave(),
-                // An arrival whose wait timed out stays.
+                // After a timeout, the arrival still counts.
                 Err(error) if matches!(error.cause(), Cause::TimedOut { .. }) => return Err(error),
                 Err(error) => {
                     self.suffers();
@@ -312,7 +316,7 @@ impl<C: Cpu> BarrierMember<C> {
                 let unfinished = Unfinished(self);
                 let end = self.exchange_signals(deadline).await.map_err(explain);
                 match Error::of(&end) {
-                    // The member gives up by itself.
+                    // This member gives up, so it is the culprit.
                     Some(Cause::TimedOut { .. }) => drop(unfinished),
                     cause => {
                         let fails = cause.is_some();
@@ -326,20 +330,22 @@ impl<C: Cpu> BarrierMember<C> {
         Ok(())
     }
 
-    /// This member cannot go on because of another one, which is blamed already.
+    /// Marks this member as broken because of another one, which is already recorded as the culprit, and
+    /// poisons the words that others need from it.
     #[cold]
     pub(crate) fn suffers(&self) {
         self.broken.set(true);
         self.group.spread(self.end.cpu(), self.rank());
     }
 
-    /// One episode over null messages.
+    /// Runs one episode over null messages.
     async fn exchange_signals(&self, deadline: Nanos) -> Result<(), Error> {
         let (algorithm, cpu) = (self.group.algorithm, self.end.cpu());
         self.end.begin(WaitContext::new(WHAT, self.rank()).until(deadline), self.account().sample());
         cpu.run_inline(algorithm.over(&self.end)).await.inspect_err(|_| self.account().failed())?;
         let waited = self.end.waited();
-        // If every message was already there, this member arrived last, or early enough not to matter.
+        // If every message was already there, this member arrived last, or so late that it did not have to
+        // wait.
         if waited.outcome == Outcome::FirstLook {
             self.account().last();
         } else {
@@ -348,13 +354,14 @@ impl<C: Cpu> BarrierMember<C> {
         Ok(())
     }
 
-    /// Moves this handle to the calling thread, which runs on `cpu`. A handle that is sent without this call
-    /// also works, but the others keep checking the thread that created it.
+    /// Rebinds this handle to the calling thread, whose processor is `cpu`. A handle that was sent to another
+    /// thread also works without this call, but the other members then keep checking the thread that created
+    /// it.
     pub fn enroll(&mut self, cpu: C) {
         self.end.enroll(cpu);
     }
 
-    /// Computes for `span` on the member's own processor.
+    /// Computes for `span` on the member's processor.
     pub async fn delay(&self, span: Nanos) {
         self.end.delay(span).await;
     }
@@ -370,12 +377,12 @@ impl<C: Cpu> BarrierMember<C> {
         self.end.waiter().account()
     }
 
-    /// The members that have not arrived in the meeting that this one waits in.
+    /// Returns the members that have not arrived in the episode in which this member waits.
     pub fn missing(&self) -> Vec<Rank> {
         self.group.membership().all_missing(self.end.cpu(), self.rank()).collect()
     }
 
-    /// Its own number.
+    /// Returns the rank of this member.
     #[inline]
     pub fn rank(&self) -> Rank {
         foregather_machine::Member::rank(&self.end)

@@ -1,51 +1,51 @@
-//! A start line: members leave a barrier at one moment of the common clock instead of when the release
-//! reaches them.
+//! Synchronised release: members leave a barrier at the same time on a common clock, instead of when the
+//! release reaches them.
 //!
-//! It is the third phase of RDS (Seidel & Davis 1992 §3.3) with a clock in place of computed waits: a
-//! barrier, then a deadline that all members compute alike, then a wait for it. The races are in `README.md`.
+//! This is the third phase of RDS (Seidel & Davis 1992 §3.3) with a clock in place of computed waits. After a
+//! barrier, all members compute the same deadline and wait until then. `README.md` describes the races.
 use crate::BarrierMember;
 use foregather_machine::{Cause, Cpu, Error, Nanos, Rank, SharedLines, VALUE_MASK, WordLine, reached};
 
-/// A member that reads the clock later than this after the deadline has not left with the others.
+/// A member that reads the clock more than this after the deadline was late.
 const PROMPT: Nanos = Nanos(100);
-/// More slack than this is a mistake: no release takes this long.
+/// The maximum slack. No release takes this long, so a longer slack is a mistake.
 const LONGEST: Nanos = Nanos::from_ms(500);
-/// Bits of a word's value.
+/// The number of bits in the value of a word.
 const VALUE_BITS: u32 = VALUE_MASK.count_ones();
 
 /// Whether the caller left on time; it says nothing about the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Punctual {
-    /// It was there before the deadline and left at it, within 100 ns.
+    /// The caller was ready before the deadline and left within 100 ns after it.
     Met,
-    /// It was late: the release took longer than the slack, or its processor was taken away before it could
+    /// The caller was late: its release took longer than the slack, or it was preempted before it could
     /// leave.
     Missed {
-        /// From the deadline until the caller could go on.
+        /// The time from the deadline until the caller could continue.
         by: Nanos,
     },
 }
 
 impl Punctual {
-    /// The verdict on a member that goes on at `here` and was to leave at `deadline`.
+    /// Returns whether a member that continues at `here` left on time for `deadline`.
     pub fn left(deadline: Nanos, here: Nanos) -> Self {
         let by = here - deadline;
         if by > PROMPT { Self::Missed { by } } else { Self::Met }
     }
 }
 
-/// The note that a member writes before it arrives: words of its line.
+/// Indices of the words of the note that a member writes before it arrives.
 const LOW: usize = 0;
 const HIGH: usize = 1;
 const SLACK: usize = 2;
-/// Lines a member has: two, used in turn.
+/// The number of notes, one line each, of a member; it uses them alternately.
 pub(crate) const NOTES: usize = 2;
 
-/// The notes of a group: each member's arrival, and the slack that it needs.
+/// The notes of a group: for each member its arrival time and the slack that it needs.
 pub(crate) struct Notes<C: Cpu>(SharedLines<C::Word>);
 
 impl<C: Cpu> Notes<C> {
-    /// Notes over [`NOTES`] lines for each member.
+    /// Creates notes over [`NOTES`] lines for each member.
     pub(crate) fn over(lines: SharedLines<C::Word>) -> Self {
         Self(lines)
     }
@@ -61,8 +61,8 @@ impl<C: Cpu> Notes<C> {
         cpu.store(&note[LOW], now as u32 & VALUE_MASK);
     }
 
-    /// When the last member arrived, and the longest slack that a member needs: the same for all that ask in
-    /// this episode.
+    /// Returns the time of the last arrival and the longest slack that a member needs. All members read the
+    /// same values in one episode.
     fn read(&self, cpu: &C, episode: u32) -> (Nanos, Nanos) {
         let mut common = (Nanos::ZERO, Nanos::ZERO);
         for rank in 0..(self.0.len() / NOTES) as u32 {
@@ -74,16 +74,17 @@ impl<C: Cpu> Notes<C> {
     }
 }
 
-/// The slack that a member needs: about the 99.8th percentile of its own way from the last arrival to its
+/// The slack that a member needs: about the 99.8th percentile of the time from the last arrival to its own
 /// release.
 ///
-/// Each release within it takes a 4096th of it off, each later one adds an eighth; so one in 512 is later. If
-/// three of the last eight were later, the way itself has become longer, and the slack doubles.
+/// Each release within the slack reduces it by 1/4096; each later release increases it by one eighth. So
+/// about one release in 512 is late. If three of the last eight releases were late, the release time itself
+/// has increased, and the slack doubles.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slack {
     /// In 4096ths of a nanosecond, so that every step counts.
     parts: u64,
-    /// Which of the last eight releases were later: a bit each.
+    /// Which of the last eight releases were late, one bit each.
     later: u8,
 }
 
@@ -91,7 +92,7 @@ impl Slack {
     const PARTS: u64 = 4_096;
     const FIRST: Nanos = Nanos(500);
     const LEAST: Nanos = Nanos(50);
-    /// A longer way was a preemption: to wait for its end invites the next.
+    /// A longer release was a preemption, and waiting for its end would invite the next one.
     const MOST: Nanos = Nanos::from_us(250);
 
     pub(crate) const fn new() -> Self {
@@ -118,19 +119,20 @@ impl Slack {
 
 impl<C: Cpu> BarrierMember<C> {
     /// Waits for all members and leaves with them at the same time: `slack` after the last arrival. If
-    /// members request different slacks, the longest counts. Members that call [`BarrierMember::wait`]
-    /// instead in that episode leave at once; the others must all call this.
+    /// members request different slacks, the longest applies. A member that calls [`BarrierMember::wait`] in
+    /// that episode instead leaves at once.
     ///
-    /// The slack must be longer than the time from the last arrival to the last release: a third of a
-    /// microsecond for two spinning threads, tens of microseconds for sleepers. With zero slack, every real
-    /// member is late. The members' clocks must agree. Threads share a clock; clocks of processes agree as
-    /// well as they were calibrated.
+    /// The slack must be longer than the time from the last arrival to the last release: about 0.3 us for two
+    /// spinning threads, tens of microseconds for threads that sleep. With zero slack, every member on real
+    /// hardware is late. The members' clocks must agree. Threads share a clock; the clocks of processes agree
+    /// as well as they were calibrated.
     ///
-    /// Dropping the future after its first poll is the same as dropping a [`BarrierMember::wait`].
+    /// Dropping the future after its first poll has the same effect as dropping that of
+    /// [`BarrierMember::wait`].
     ///
     /// # Errors
-    /// [`Cause::Setting`] for a slack above half a second, without having arrived; otherwise as
-    /// [`BarrierMember::wait`].
+    /// [`Cause::Setting`] for a slack above half a second, in which case the member does not arrive;
+    /// otherwise as [`BarrierMember::wait`].
     pub async fn harmonize(&mut self, slack: Nanos) -> Result<Punctual, Error> {
         if slack > LONGEST {
             let needs = "at most half a second; a release takes microseconds, and harmonize_adapted finds out how many";
@@ -139,9 +141,9 @@ impl<C: Cpu> BarrierMember<C> {
         Ok(self.leave_together(slack).await?.0)
     }
 
-    /// Waits like [`BarrierMember::harmonize`], with a slack that this member learns from its own releases,
-    /// so that about one in 512 is too late for it. The slack is at most 0.25 ms. Members that share a
-    /// processor never leave together: they are always late and lose the slack each time.
+    /// Waits like [`BarrierMember::harmonize`], with a slack that this member learns from its own releases so
+    /// that about one release in 512 is late. The slack is at most 0.25 ms. Members that share a processor
+    /// cannot leave at the same time: they are always late, and each episode still costs the slack.
     ///
     /// # Errors
     /// As [`BarrierMember::wait`].
@@ -156,7 +158,8 @@ impl<C: Cpu> BarrierMember<C> {
         self.slack.get()
     }
 
-    /// Returns whether it was punctual, and the time from the last arrival to here.
+    /// Waits and leaves at the common deadline. Returns whether this member was on time, and the time from
+    /// the last arrival to its release.
     async fn leave_together(&mut self, slack: Nanos) -> Result<(Punctual, Nanos), Error> {
         let episode = self.meeting.get() as u32;
         // A member that has arrived, or cannot arrive again, must not change its note.
@@ -168,11 +171,11 @@ impl<C: Cpu> BarrierMember<C> {
         self.wait().await?;
         let cpu = self.end.cpu();
         let (last, slack) = self.group.notes.read(cpu, episode);
-        // In virtual time the next verb that takes time pays the costs of earlier verbs, such as waking the
-        // others.
+        // In virtual time, the next operation that takes time is charged the costs of earlier ones, such as
+        // waking the others.
         cpu.delay(Nanos::ZERO).await;
         let here = cpu.now_in_order();
-        // Another process may have stored any times in its note: none of them makes this wait longer.
+        // Another process may have stored garbage in its note, which must not prolong this wait.
         let deadline = (last + slack.min(LONGEST)).min(here + LONGEST);
         let punctual = match here > deadline {
             true => Punctual::Missed { by: here - deadline },
@@ -189,8 +192,8 @@ impl<C: Cpu> BarrierMember<C> {
 mod tests {
     use super::*;
 
-    /// Ways of 1 us, of which one in `rare` takes 4 ms; returns the slack at the end, and how many were
-    /// later.
+    /// Simulates releases of 1 us, one in `rare` of which takes 4 ms. Returns the final slack and the number
+    /// of late releases.
     fn adapted(rare: u32, episodes: u32) -> (Nanos, u32) {
         let (mut slack, mut later) = (Slack::new(), 0);
         for episode in 1..=episodes {

@@ -1,25 +1,26 @@
 //! Barrier algorithms, generic over shared words ([`Cpu`](foregather_machine::Cpu)) or null (empty) messages
 //! ([`Endpoint`](foregather_machine::Endpoint)).
 //!
-//! - [`Group`] and [`BarrierMember`] are the main entry points. They support every [`Algorithm`], size and
-//!   policy, in every world (backend) that has shared words.
-//! - [`Algorithm::Central`] (`central.rs`) uses a ticket counter and one epoch word. Only this barrier keeps
-//!   an arrival after a timeout.
-//! - [`Seat`] (a slot in a roster, or a guest) lets any thread use a [`Central`] barrier. [`Transient`] is a
-//!   central barrier whose memory may be freed as soon as one thread returns from a wait.
+//! - [`Group`] and [`BarrierMember`] are the main entry points. They support every [`Algorithm`] and policy,
+//!   in every world (backend) that has shared words. [`Algorithm::takes`] says which sizes an algorithm
+//!   supports.
+//! - [`Algorithm::Central`] (`central.rs`) uses a ticket counter and one epoch word. Only with this algorithm
+//!   does an arrival still count after a timeout.
+//! - [`Seat`] lets any thread use a [`Central`] barrier, with a slot in a roster or as a guest. [`Transient`]
+//!   is a central barrier that may be destroyed as soon as one thread has returned from a wait.
 //! - [`butterfly`], [`sync0`], [`rds`], [`dissemination`] and its k-way form, [`tournament`],
 //!   [`gather_release`] and [`tree`] use null messages, in any world that has them. [`Subcube`] runs them
-//!   among some of the members only.
-//! - [`SignalMatrix`] implements null messages with words.
-//! - [`ForkJoin`] is fork and join with a [`Leader`] and its [`Worker`]s.
+//!   among a subset of the members.
+//! - [`SignalMatrix`] implements null messages with shared words.
+//! - [`ForkJoin`] implements fork and join with a [`Leader`] and its [`Worker`]s.
 //! - [`BarrierMember::wait_or`] is a barrier whose members run tasks while they wait.
 //! - [`BarrierMember::harmonize`] makes all members leave a barrier at the same time on a common clock.
 //!
-//! `README.md` has the states, the sequence and the named races.
+//! `README.md` describes the states, the sequence and the named races.
 //!
-//! No member leaves an episode before the last has arrived; a member may be an episode ahead of another,
-//! never two. Dropping a member poisons the group: members that still need it get an error instead of waiting
-//! forever.
+//! No member leaves an episode before the last member has arrived. A member can be at most one episode ahead
+//! of another. Dropping a member poisons the group: members that still need it get an error instead of
+//! waiting forever.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 #![allow(async_fn_in_trait)]

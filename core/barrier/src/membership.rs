@@ -1,21 +1,22 @@
-//! The members of a group: which of them broke it, and which are missing. The same for barriers and for fork
-//! and join.
+//! The members of a group: which of them broke it, and which have not arrived. Barriers and fork-join teams
+//! share this code.
 use foregather_machine::{Cause, Cpu, Error, Rank, VALUE_MASK, reached};
 use foregather_wait::Roster;
 
-/// The bit of the culprit's word that says that its process was lost; else it has left, or has failed.
+/// The bit in the culprit's word that is set if its process was lost. If it is not set, the culprit has left
+/// or failed.
 const LOST: u32 = 1 << 29;
 
-/// How a member has gone that others still need.
+/// How a member left that others still need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gone {
-    /// It has left in the middle, has failed, or has panicked.
+    /// It has left too early, has failed, or has panicked.
     Left,
     /// Its process has died.
     Lost,
 }
 
-/// The members of a group, by the words that they share.
+/// A view of the words that record the membership of a group.
 pub(crate) struct Membership<'g, C: Cpu> {
     pub(crate) roster: Roster<'g, C>,
     /// One more than the rank of the first member that broke the group, and whether it was lost.
@@ -27,24 +28,24 @@ impl<'g, C: Cpu> Membership<'g, C> {
         Self { roster, culprit }
     }
 
-    /// Gives out the handle of `rank`, once.
+    /// Claims `rank`, which succeeds only once.
     ///
     /// # Errors
-    /// [`Cause::Rank`] if there is no such rank or its handle was given out before.
+    /// [`Cause::Rank`] if there is no such rank or it was already claimed.
     pub(crate) fn claim(&self, cpu: &C, rank: Rank) -> Result<(), Error> {
         let size = self.roster.size();
         if rank < size && self.roster.claim(cpu, rank) { Ok(()) } else { Err(Cause::Rank { rank, size }.into()) }
     }
 
-    /// Records that `rank` broke the group, if it is the first.
+    /// Records `rank` as the culprit, unless there already is one.
     pub(crate) fn blame(&self, cpu: &C, rank: Rank, gone: Gone) {
         if cpu.load(self.culprit) == 0 {
             cpu.store(self.culprit, (rank + 1) | if gone == Gone::Lost { LOST } else { 0 });
         }
     }
 
-    /// Records that `rank` gives up in a meeting in which it has arrived. A member that had done its part of
-    /// that meeting and left in peace is not to blame for it.
+    /// Records `rank` as the culprit if it gives up in an episode in which it has arrived. It replaces an
+    /// earlier culprit that had arrived in that episode before it left, because that member is not to blame.
     pub(crate) fn blame_in_meeting(&self, cpu: &C, rank: Rank) {
         let before = self.culprit(cpu);
         if before.is_none_or(|(before, _)| self.all_missing(cpu, rank).all(|missing| missing != before)) {
@@ -52,29 +53,29 @@ impl<'g, C: Cpu> Membership<'g, C> {
         }
     }
 
-    /// The first member that broke the group. Members may be processes that write nonsense: no other rank is
-    /// named.
+    /// Returns the first member that broke the group. The word may contain garbage written by another
+    /// process, so ranks out of range are ignored.
     fn culprit(&self, cpu: &C) -> Option<(Rank, Gone)> {
         let word = cpu.load(self.culprit);
         let rank = (word & !LOST).checked_sub(1).filter(|&rank| rank < self.roster.size())?;
         Some((rank, if word & LOST == 0 { Gone::Left } else { Gone::Lost }))
     }
 
-    /// The lowest rank that has not arrived in the episode that `rank` waits in.
+    /// Returns the lowest rank that has not arrived in the episode in which `rank` waits.
     pub(crate) fn missing(&self, cpu: &C, rank: Rank) -> Option<Rank> {
         self.all_missing(cpu, rank).next()
     }
 
-    /// All ranks that have not arrived in the episode that `rank` waits in.
+    /// Returns all ranks that have not arrived in the episode in which `rank` waits.
     pub(crate) fn all_missing<'a>(&'a self, cpu: &'a C, rank: Rank) -> impl Iterator<Item = Rank> + 'a {
         let episode = cpu.load(self.roster.arrived(rank));
         let behind = move |other: &Rank| episode.wrapping_sub(cpu.load(self.roster.arrived(*other))) & VALUE_MASK == 1;
         (0..self.roster.size()).filter(behind)
     }
 
-    /// Names the culprit, or the member waited for, in an error of the world: every member that needs one
-    /// whose process has died gets [`Cause::PeerLost`]. `poison` does for a dead member what it can no longer
-    /// do: each member that needs it gets an error with its rank, even a member that watches no process.
+    /// Adds the culprit or the missing member to an error of the world. Every member that needs a member
+    /// whose process has died gets [`Cause::PeerLost`]. `poison` poisons words on behalf of the dead member,
+    /// so that even members that watch no process get an error with its rank.
     #[cold]
     pub(crate) fn explain(
         &self,

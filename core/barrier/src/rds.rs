@@ -1,12 +1,13 @@
 //! Recursive doubling synchronisation (Seidel & Davis 1992 §3.3): a barrier whose members leave at the same
 //! instant.
 //!
-//! Gather and release along the binomial tree; then a member that was released early waits for as long as the
-//! release still takes to reach the last. This time follows from the cost of a hop and needs no common clock.
+//! The members gather and release along the binomial tree. A member that was released early then waits for
+//! the time that the release still needs to reach the last member. This time follows from the cost of a hop,
+//! so no common clock is needed.
 use crate::tournament;
 use foregather_machine::{Endpoint, Error, Nanos, Rank, reached};
 
-/// The cost of one null message, from which the waiting law follows.
+/// The cost of one null message, which determines how long each member waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SignalCost {
     /// Time for which a send occupies the sender (`s` in the paper).
@@ -16,7 +17,7 @@ pub struct SignalCost {
 }
 
 impl SignalCost {
-    /// Messages that cost nothing: no member waits at the end.
+    /// Messages that cost nothing, so that no member waits at the end.
     pub const ZERO: Self = Self { send: Nanos::ZERO, latency: Nanos::ZERO };
     /// Intel's iPSC/860 (Seidel & Davis 1992, Table I).
     pub const IPSC860: Self = Self { send: Nanos::from_us(44), latency: Nanos::from_us(75) };
@@ -28,10 +29,12 @@ impl SignalCost {
         self.last_released(size) - self.released(rank, size)
     }
 
-    /// When `rank` has been released and has released its children, from when the root began to.
+    /// Returns the time from the start of the root's release until `rank` has been released and has released
+    /// its children.
     ///
-    /// Digit by digit, the highest first: a 1 is a hop to that member; at a 0 the member with the digits so
-    /// far sends to the one that has a 1 there, if it exists.
+    /// It is computed bit by bit, highest bit first. A 1 stands for a hop to this member. At a 0, the member
+    /// with the bits so far and zeros below sends to the member that has a 1 in this position, if there is
+    /// one.
     fn released(self, rank: Rank, size: u32) -> Nanos {
         let (mut time, mut bit) = (Nanos::ZERO, places(size));
         while bit > 0 {
@@ -46,9 +49,9 @@ impl SignalCost {
         time
     }
 
-    /// The latest [`SignalCost::released`] of all members, found without looking at each. A member below the
-    /// highest rank shares its digits down to some 1, where it has a 0; below that every digit is free, and
-    /// every sibling exists.
+    /// Returns the maximum of [`SignalCost::released`] over all members, without computing each. A lower rank
+    /// has the same bits as the highest rank down to some 1, where it has a 0. The bits below that are
+    /// arbitrary, and every sibling exists.
     fn last_released(self, size: u32) -> Nanos {
         let highest = size.saturating_sub(1);
         let (mut latest, mut prefix, mut bit) = (Nanos::ZERO, Nanos::ZERO, places(size));
@@ -63,19 +66,20 @@ impl SignalCost {
     }
 }
 
-/// Binary digits of the highest rank.
+/// Returns the number of binary digits of the highest rank.
 fn places(size: u32) -> u32 {
     u32::BITS - size.saturating_sub(1).leading_zeros()
 }
 
-/// Gathers, releases and waits, so that all members leave together; any size. Costs `2 d b_s` from the last
-/// arrival on for `2^d` members, and no member waits longer than it takes to release the last.
+/// Synchronises all members so that they leave at the same time: gathers, releases and waits; any size. For
+/// `2^d` members it takes `2 d b_s` after the last arrival. No member waits longer than it takes to release
+/// the last one.
 ///
 /// # Errors
 /// The endpoint's errors.
 #[inline]
 pub fn rds<E: Endpoint>(endpoint: &E, hop: SignalCost) -> impl Future<Output = Result<(), Error>> {
-    // Computed beforehand, so the future need not keep the law.
+    // Computed here, so that the future need not store the costs.
     let wait = hop.wait(endpoint.rank(), endpoint.size());
     async move {
         tournament(endpoint).await?;
@@ -88,7 +92,7 @@ pub fn rds<E: Endpoint>(endpoint: &E, hop: SignalCost) -> impl Future<Output = R
     }
 }
 
-/// A mark that is dropped if the last wait is dropped.
+/// Records on drop that the final wait was dropped.
 struct LeftAtTheEnd;
 
 impl Drop for LeftAtTheEnd {

@@ -1,4 +1,4 @@
-//! A thread's part in a central barrier that any threads may use.
+//! Access for any thread to a central barrier.
 use crate::{Arrival, Central};
 use core::cell::Cell;
 use core::future::Future;
@@ -8,36 +8,38 @@ use std::sync::Arc;
 
 /// How long a guest spins before it sleeps.
 const GUEST_SPIN: Nanos = Nanos::from_us(20);
-/// Another thread may take the slot of a thread that has missed this many episodes.
+/// The number of episodes that a thread must have missed before another thread may take its slot.
 const IDLE_MEETINGS: u32 = 8;
 
 /// A thread's slot in the roster of a barrier that any threads may use; a thread without a slot is a guest.
 ///
-/// Arrivals are tickets, so a thread synchronises with the others whatever its slot. A slot is only a hint:
-/// it shows the others where the thread runs and lets it use the adaptive policy. If two threads use the same
-/// slot, they may only spin at the wrong time.
+/// Arrivals are counted with tickets, so the slot does not matter for correctness. It is only a hint: it
+/// shows other threads where this thread runs, so that all can use the adaptive policy. If two threads use
+/// the same slot, the worst result is that threads spin at the wrong time.
 pub struct Seat<C: Cpu> {
     cpu: C,
     waiter: Waiter,
     rank: Option<Rank>,
-    /// The value that it last wrote into its `arrived` word: a different value there is another thread's.
+    /// The value that this thread last wrote into its `arrived` word. A different value was written by
+    /// another thread.
     arrived: Cell<u32>,
-    /// The episode after its last one: its next one, unless other threads have arrived in between.
+    /// The episode after this thread's last one. This is its next one, unless other threads arrive in
+    /// between.
     next: Cell<u64>,
-    /// The episode in which it has arrived, if a wait for it has timed out.
+    /// The episode in which this thread has arrived but from which it has not been released.
     pending: Cell<Option<u64>>,
 }
 
 impl<C: Cpu> Seat<C> {
-    /// Takes slot `rank` and publishes where its thread runs. It uses the adaptive policy.
+    /// Takes slot `rank` and publishes where the thread runs. The thread waits with the adaptive policy.
     pub fn new(cpu: C, roster: Roster<'_, C>, rank: Rank) -> Self {
         roster.enroll(&cpu, rank);
         let (waiter, arrived) = (Waiter::new(Policy::adaptive(&cpu.costs()), rank), cpu.load(roster.arrived(rank)));
         Self { arrived: Cell::new(arrived), ..Self::with(cpu, waiter, Some(rank)) }
     }
 
-    /// Creates a guest: it synchronises with the others and uses two-phase waiting, but they do not see where
-    /// it runs.
+    /// Creates a guest. A guest synchronises with the other threads and waits with a two-phase policy, but
+    /// does not publish where it runs.
     pub fn guest(cpu: C) -> Self {
         Self::with(cpu, Waiter::new(Policy::TwoPhase { spin: GUEST_SPIN }, 0), None)
     }
@@ -46,18 +48,18 @@ impl<C: Cpu> Seat<C> {
         Self { cpu, waiter, rank, arrived: Cell::new(0), next: Cell::new(0), pending: Cell::new(None) }
     }
 
-    /// Returns the number of its slot; `None` for a guest.
+    /// Returns the slot of this thread; `None` for a guest.
     #[inline]
     pub fn rank(&self) -> Option<Rank> {
         self.rank
     }
 
-    /// Returns the episode in which it has arrived without being released yet.
+    /// Returns the episode in which this thread has arrived, if it has not been released yet.
     pub fn pending(&self) -> Option<u64> {
         self.pending.get()
     }
 
-    /// Continues with an episode in which another slot of the same thread has arrived.
+    /// Continues with an episode in which the same thread has arrived with another slot.
     #[must_use]
     pub fn resume(self, pending: Option<u64>) -> Self {
         self.pending.set(pending);
@@ -69,13 +71,13 @@ impl<C: Cpu> Seat<C> {
         &self.cpu
     }
 
-    /// Returns the outcomes of its waits.
+    /// Returns the outcomes of the waits of this thread.
     pub fn account(&self) -> &Arc<Account> {
         self.waiter.account()
     }
 
-    /// Returns whether the thread of this slot has been idle until episode `now`; another thread may then
-    /// take the slot.
+    /// Returns whether the thread of slot `rank` has missed so many episodes before episode `now` that
+    /// another thread may take the slot.
     pub fn is_idle(cpu: &C, roster: Roster<'_, C>, rank: Rank, now: u64) -> bool {
         let missed = (now as u32).wrapping_sub(cpu.load(roster.arrived(rank))) & VALUE_MASK;
         (IDLE_MEETINGS..VALUE_MASK / 2).contains(&missed)
@@ -117,7 +119,8 @@ impl<C: Cpu> Seat<C> {
         }
     }
 
-    /// Waits for the end of the episode in which this thread has arrived, but not as the last.
+    /// Waits for the end of the episode in which this thread has arrived. The thread must not be the last to
+    /// arrive.
     ///
     /// # Errors
     /// [`Cause::TimedOut`] when `deadline` has passed: the arrival still counts, and the next wait continues
@@ -127,7 +130,8 @@ impl<C: Cpu> Seat<C> {
     pub async fn wait(&self, central: &Central<'_, C>, roster: Roster<'_, C>, deadline: Nanos) -> Result<(), Error> {
         let (rank, whom) = self.rank.map_or((0, WaitFor::Unknown), |rank| (rank, WaitFor::All(roster)));
         let meeting = self.pending.get().unwrap_or_default();
-        // It has spun briefly already: brief spins are not timed.
+        // The thread has already spun briefly in `try_wait`. A timed wait does not begin with another brief
+        // spin.
         match self.wait_on(central, meeting, true, || (WaitContext::new("barrier", rank).until(deadline), whom)).finish().await {
             Ok(()) => self.leave(),
             Err(error) if matches!(error.cause(), Cause::TimedOut { .. }) => return Err(error),
@@ -156,7 +160,8 @@ impl<C: Cpu> Seat<C> {
         waiter.arrive(cpu);
         if let Some(rank) = self.rank {
             waiter.publish_cpu(cpu, roster, rank);
-            // Noted before it is certain, so that the others are released sooner: it is a hint.
+            // The episode is published before it is certain, so that the others are released sooner; it is
+            // only a hint.
             self.note(roster, rank, next);
         }
         let arrival = central.arrive_near(cpu, next);
@@ -167,7 +172,7 @@ impl<C: Cpu> Seat<C> {
         arrival
     }
 
-    /// Shows the others that this thread has arrived in that meeting.
+    /// Publishes that this thread has arrived in episode `meeting`.
     #[inline]
     fn note(&self, roster: Roster<'_, C>, rank: Rank, meeting: u64) {
         let arrived = meeting.wrapping_add(1) as u32 & VALUE_MASK;

@@ -1,8 +1,8 @@
-//! Null messages made of words: an [`Endpoint`] for every world that has memory.
+//! Null messages over shared words: an [`Endpoint`] for every world with shared memory.
 //!
-//! Each slot of each member is a counting word on a line of its own. The sender writes it; the owner watches
-//! it and remembers how many signals it has taken. Counting, unlike a flag that is set and cleared, needs no
-//! second message.
+//! Each slot of each member is a counter on its own cache line. The sender increments it; the owner watches
+//! it and remembers how many signals it has taken. Unlike a flag, a counter need not be cleared by a second
+//! message.
 use crate::Algorithm;
 use core::cell::Cell;
 use core::future::Future;
@@ -12,7 +12,7 @@ use foregather_machine::{
 };
 use foregather_wait::{Outcome, Policy, Roster, Wait, WaitFor, Waited, Waiter};
 
-/// The words of a whole group: `slots` for each of `size` members, and their roster. A clone shares the
+/// The words of a group: `slots` counters for each of `size` members, and their roster. A clone shares the
 /// words.
 pub struct SignalMatrix<C: Cpu> {
     lines: SharedLines<C::Word>,
@@ -20,7 +20,7 @@ pub struct SignalMatrix<C: Cpu> {
     slots: u32,
 }
 
-/// A member's end of a [`SignalMatrix`].
+/// The endpoint of one member in a [`SignalMatrix`].
 pub struct Signaller<C: Cpu> {
     matrix: SignalMatrix<C>,
     cpu: C,
@@ -31,7 +31,7 @@ pub struct Signaller<C: Cpu> {
     /// Whether even short waits are timed.
     timed: Cell<bool>,
     taken: Box<[Cell<u32>]>,
-    /// Whether a wait of this episode ended in a brief spin.
+    /// Whether a wait of this episode ended during the brief spin.
     spun_briefly: Cell<bool>,
     /// The longer waits of this episode.
     waited: Cell<Waited>,
@@ -44,20 +44,21 @@ impl<C: Cpu> Clone for SignalMatrix<C> {
 }
 
 impl<C: Cpu> SignalMatrix<C> {
-    /// A matrix of empty slots.
+    /// Creates a matrix of empty slots.
     pub fn new(size: u32, slots: u32) -> Self {
         Self::over(SharedLines::own(Self::lines(size, slots)), size, slots)
     }
 
-    /// The number of lines that a matrix takes.
+    /// Returns the number of lines that a matrix needs.
     pub const fn lines(size: u32, slots: u32) -> usize {
         Roster::<C>::lines(size) + size as usize * slots as usize
     }
 
-    /// A matrix in given lines, which may be in a segment of several processes: all zeros, or in use already.
+    /// Creates a matrix over existing lines, which may be in a shared-memory segment. They must be all zeros
+    /// or already in use by the same matrix.
     ///
     /// # Panics
-    /// If there are not [`SignalMatrix::lines`] of them.
+    /// If the number of lines is not [`SignalMatrix::lines`].
     pub fn over(lines: SharedLines<C::Word>, size: u32, slots: u32) -> Self {
         assert_eq!(lines.len(), Self::lines(size, slots), "lines for {size} members with {slots} slots");
         Self { lines, size, slots }
@@ -69,8 +70,8 @@ impl<C: Cpu> SignalMatrix<C> {
         Roster::new(&self.lines[..Roster::<C>::lines(self.size)])
     }
 
-    /// Creates the endpoint of `rank`. Create at most one per rank: it consumes the rank's signals, and a
-    /// peer may have signalled before it was created.
+    /// Creates the endpoint of `rank`. Create at most one per rank, because the endpoint consumes the signals
+    /// of the rank. It also receives signals that peers sent before it was created.
     pub fn endpoint(&self, cpu: C, rank: Rank, policy: Policy) -> Signaller<C> {
         self.signaller(cpu, rank, Waiter::new(policy, rank))
     }
@@ -102,8 +103,8 @@ impl<C: Cpu> SignalMatrix<C> {
         self.line(rank, slot).map(|line| &line[0])
     }
 
-    /// Nonzero once a member has gone and all that it would have signalled is poisoned; the word shares the
-    /// line of the first slot.
+    /// Returns the word that becomes nonzero when a member has left and all words that it would have
+    /// signalled are poisoned. It shares the line of the first slot.
     fn gone(&self, rank: Rank) -> Option<&C::Word> {
         self.line(rank, 0).map(|line| &line[1])
     }
@@ -115,11 +116,11 @@ impl<C: Cpu> SignalMatrix<C> {
         cause.into()
     }
 
-    /// Poisons the words that `rank` would have signalled in that barrier, and no others: other members'
-    /// signals may still be under way and must be taken.
+    /// Poisons the words that `rank` would have signalled with that algorithm, and no others. Signals from
+    /// other members may still be under way and must be received.
     pub(crate) fn poison_targets(&self, cpu: &C, algorithm: Algorithm, rank: Rank) {
         let poison = Targets { size: self.size, rank, each: |peer, slot| self.word(peer, slot).map_or((), |w| cpu.poison(w)) };
-        // A recording endpoint never fails, and the group's size was checked when it was made.
+        // This endpoint never fails, and the group's size was checked when the group was created.
         let _ = block_on(algorithm.over(&poison));
         if let Some(gone) = self.gone(rank) {
             cpu.store(gone, 1);
@@ -128,19 +129,19 @@ impl<C: Cpu> SignalMatrix<C> {
 }
 
 impl<C: Cpu> Signaller<C> {
-    /// The processor it waits on.
+    /// Returns the processor on which this member waits.
     #[inline]
     pub fn cpu(&self) -> &C {
         &self.cpu
     }
 
-    /// Another thread has this end from now on, with the processor `cpu`.
+    /// Rebinds this endpoint to another thread, whose processor is `cpu`.
     pub fn enroll(&mut self, cpu: C) {
         self.roster().enroll(&cpu, self.rank);
         self.cpu = cpu;
     }
 
-    /// The waiter that it waits by.
+    /// Returns the waiter of this member.
     #[inline]
     pub(crate) fn waiter(&self) -> &Waiter {
         &self.waiter
@@ -161,15 +162,16 @@ impl<C: Cpu> Signaller<C> {
         self.waited.set(Waited::first_look(self.waiter.spins()));
     }
 
-    /// The waits since [`Signaller::begin`], together.
+    /// Returns the combined outcome of the waits since [`Signaller::begin`].
     #[inline]
     pub(crate) fn waited(&self) -> Waited {
         let outcome = if self.spun_briefly.get() { Outcome::Spun } else { Outcome::FirstLook };
         self.waited.get().then(Waited { outcome, ..Waited::first_look(self.spun_briefly.get()) })
     }
 
-    /// Takes the next signal in `slot` if it is there or comes within a brief spin; else returns the rest of
-    /// the wait. It returns no error beside that: a future with nothing to drop can live in registers.
+    /// Takes the next signal in `slot` and returns `None` if it is there or arrives within a brief spin.
+    /// Otherwise returns a future for the rest of the wait. Errors come from that future only: a return value
+    /// with nothing to drop can stay in registers.
     #[inline(always)]
     fn take(&self, slot: u32) -> Option<impl Future<Output = Result<(), Error>>> {
         let left = match (self.matrix.word(self.rank, slot), self.taken.get(slot as usize)) {
@@ -180,7 +182,7 @@ impl<C: Cpu> Signaller<C> {
                 let wait = move || self.waiter.wait_part(&self.cpu, word, self.timed.get(), why, come);
                 match wait() {
                     Wait::Now(((), waited)) => {
-                        // A short wait leaves one bit: its length is not known anyway.
+                        // For a short wait, one bit is enough, because its length is not known.
                         if waited.outcome == Outcome::Spun {
                             self.spun_briefly.set(true);
                         }
@@ -195,7 +197,8 @@ impl<C: Cpu> Signaller<C> {
         Some(self.take_slowly(slot, left))
     }
 
-    /// The rest of a wait, if there is such a slot. Acts when called.
+    /// Finishes a wait in `slot`, or returns an error if there is no such slot. It starts when called, not
+    /// when polled.
     #[cold]
     #[inline(never)]
     fn take_slowly<F, G, A>(&self, slot: u32, left: Option<(&Cell<u32>, F, A)>) -> impl Future<Output = Result<(), Error>>
@@ -207,8 +210,8 @@ impl<C: Cpu> Signaller<C> {
         self.cpu.run_inline(async move {
             let Some((taken, first, again)) = left else { return Err(self.matrix.no_such(self.rank, slot)) };
             let mut waited = first.await;
-            // The process of a member has ended. Members that need a signal of it learn that by poison; this
-            // one does not need it.
+            // The process of a member has exited after the member left. Members that need a signal from it
+            // find a poisoned word; this member does not need one and continues to wait.
             while waited.as_ref().is_err_and(|error| self.is_of_one_gone(error)) {
                 reached("barrier:P1");
                 waited = again().finish().await;
@@ -219,7 +222,8 @@ impl<C: Cpu> Signaller<C> {
         })
     }
 
-    /// Returns whether the error is the loss of a member that had already left by itself.
+    /// Returns whether the error is the loss of a member that had already left, so that its words are
+    /// poisoned.
     fn is_of_one_gone(&self, error: &Error) -> bool {
         match *error.cause() {
             Cause::PeerLost { rank, .. } if rank < self.matrix.size => {
@@ -265,7 +269,7 @@ impl<C: Cpu> Endpoint for Signaller<C> {
         })
     }
 
-    /// The first look is here and now; only the rest of the wait is a future.
+    /// The first check happens in the call; only the rest of the wait is a future.
     #[inline(always)]
     fn wait(&self, slot: u32) -> impl Future<Output = Result<(), Error>> {
         let rest = self.take(slot);
@@ -278,8 +282,8 @@ impl<C: Cpu> Endpoint for Signaller<C> {
     }
 }
 
-/// An endpoint that only records the ranks it would signal: so the algorithm itself says which members depend
-/// on one.
+/// An endpoint that calls `each` for every signal that `rank` would send, instead of sending it. So the
+/// algorithm itself determines which members depend on `rank`.
 struct Targets<F> {
     size: u32,
     rank: Rank,

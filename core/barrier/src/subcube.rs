@@ -1,14 +1,14 @@
-//! Some of the members as a group of their own: any subcube of a hypercube, or a row or column of a square
+//! A subset of the members as a group of its own: a subcube of a hypercube, or a row or column of a square
 //! grid.
 //!
-//! Every algorithm over [`Endpoint`] or [`Port`] runs among them unchanged: only the bits in which the
-//! members differ matter (Seidel & Davis 1992 §3.3).
+//! Every algorithm over [`Endpoint`] or [`Port`] runs on a subcube unchanged, because only the bits in which
+//! the members differ matter (Seidel & Davis 1992 §3.3).
 use core::future::Future;
 use foregather_machine::{Cause, Clock, Endpoint, Error, Member, Nanos, Packet, Port, Rank};
 
-/// The members of an endpoint whose ranks agree with its own in all bits outside a mask. Their ranks among
-/// themselves are the bits inside it, packed. Errors of the endpoint beneath still speak of its own ranks and
-/// slots.
+/// The members of an endpoint whose ranks agree with its own in all bits outside a mask. Their ranks in the
+/// subcube are the packed bits inside the mask. Errors of the underlying endpoint still contain that
+/// endpoint's ranks and slots.
 #[derive(Debug)]
 pub struct Subcube<'e, E> {
     endpoint: &'e E,
@@ -17,12 +17,12 @@ pub struct Subcube<'e, E> {
 }
 
 impl<'e, E: Endpoint> Subcube<'e, E> {
-    /// The subcube of members that differ from `endpoint` in bits of `mask` at most. Slot 0 of the subcube is
-    /// slot `offset` of the endpoint: two groupings that are in use at the same time need separate slots.
-    /// Tags of sized messages do not change.
+    /// Creates the subcube of the members whose ranks differ from that of `endpoint` only in bits of `mask`.
+    /// Slot 0 of the subcube is slot `offset` of the endpoint, because two subcubes that are in use at the
+    /// same time need separate slots. Tags of sized messages are not changed.
     ///
     /// # Errors
-    /// [`Cause::Size`] unless the endpoint's size is a power of two, and the mask is below it.
+    /// [`Cause::Size`] unless the endpoint's size is a power of two and the mask is less than the size.
     pub fn new(endpoint: &'e E, mask: Rank, offset: u32) -> Result<Self, Error> {
         let size = endpoint.size();
         let needs = match size.is_power_of_two() {
@@ -33,7 +33,7 @@ impl<'e, E: Endpoint> Subcube<'e, E> {
         Err(Cause::Size { what: "subcube", size, needs }.into())
     }
 
-    /// The row of the endpoint in a square grid, ranks counted row by row.
+    /// Creates the row of the endpoint in a square grid whose ranks are numbered row by row.
     ///
     /// # Errors
     /// [`Cause::Size`] unless the endpoint's size is a power of four.
@@ -41,7 +41,7 @@ impl<'e, E: Endpoint> Subcube<'e, E> {
         Self::new(endpoint, side(endpoint.size())? - 1, offset)
     }
 
-    /// The column of the endpoint in the same grid.
+    /// Creates the column of the endpoint in the same grid.
     ///
     /// # Errors
     /// [`Cause::Size`] unless the endpoint's size is a power of four.
@@ -50,7 +50,7 @@ impl<'e, E: Endpoint> Subcube<'e, E> {
         Self::new(endpoint, (side - 1) * side, offset)
     }
 
-    /// The rank that `peer` of the subcube has in the whole.
+    /// Returns the rank that member `peer` of the subcube has in the endpoint.
     ///
     /// # Errors
     /// [`Cause::Rank`] if the subcube has no such member.
@@ -62,7 +62,7 @@ impl<'e, E: Endpoint> Subcube<'e, E> {
     }
 }
 
-/// Rows of a square grid of `size` members.
+/// Returns the number of rows of a square grid of `size` members.
 fn side(size: u32) -> Result<u32, Error> {
     if size.is_power_of_two() && size.trailing_zeros().is_multiple_of(2) {
         return Ok(1 << (size.trailing_zeros() / 2));
@@ -70,7 +70,7 @@ fn side(size: u32) -> Result<u32, Error> {
     Err(Cause::Size { what: "square grid", size, needs: "a power of four: 1, 4, 16, 64, ..." }.into())
 }
 
-/// The bits of `value` inside `mask`, packed.
+/// Returns the bits of `value` inside `mask`, packed.
 fn pack(value: u32, mut mask: u32) -> u32 {
     let (mut packed, mut bit) = (0, 0);
     while mask != 0 {
@@ -80,7 +80,7 @@ fn pack(value: u32, mut mask: u32) -> u32 {
     packed
 }
 
-/// The reverse of [`pack`].
+/// Spreads packed bits over `mask`: the inverse of [`pack`].
 fn spread(mut packed: u32, mut mask: u32) -> u32 {
     let mut value = 0;
     while mask != 0 {

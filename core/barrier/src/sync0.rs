@@ -3,8 +3,8 @@
 use foregather_machine::{Cause, Endpoint, Error};
 
 /// Synchronises all members. The upper half signals the lower half; the lower half runs a butterfly, lowest
-/// dimension first, and then signals the upper half. Costs `d + 1` messages one after the other for `2^d`
-/// members; members of the upper half send only one.
+/// dimension first, and then signals the upper half. Costs `d + 1` consecutive messages for `2^d` members;
+/// members of the upper half send only one.
 ///
 /// # Errors
 /// [`Cause::Size`] unless the group's size is a power of two; otherwise the endpoint's errors.

@@ -1,8 +1,8 @@
-//! A central barrier whose memory may be freed as soon as one thread has returned from a wait, while the
-//! others are still leaving: POSIX allows this with `pthread_barrier_destroy`.
+//! A central barrier that may be destroyed as soon as one thread has returned from a wait, while others are
+//! still leaving, as POSIX allows with `pthread_barrier_destroy`.
 //!
-//! A leaving thread counts itself and does not touch the barrier after that; the thread that destroys it
-//! waits until all threads that arrived have left (race 10 in `README.md`).
+//! A leaving thread increments a counter and does not touch the barrier after that. The thread that destroys
+//! the barrier waits until all threads that have arrived have also left (race 10 in `README.md`).
 use crate::{Arrival, Central};
 use foregather_machine::{Cpu, Error, VALUE_MASK, WaitContext};
 use foregather_wait::{Policy, WaitFor, Waiter};
@@ -35,8 +35,8 @@ impl<'g, C: Cpu> Transient<'g, C> {
         Ok(is_last)
     }
 
-    /// Waits until all threads that have ever arrived, `tickets` of them, have left: then the memory can be
-    /// freed. All their episodes must be complete.
+    /// Waits until all `tickets` threads that have ever arrived have left. The memory can then be freed. All
+    /// episodes must be complete.
     ///
     /// # Errors
     /// As [`Transient::meet`].

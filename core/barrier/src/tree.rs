@@ -1,19 +1,19 @@
-//! The tree barrier of Mellor-Crummey & Scott 1991: arrivals gathered four to a node, releases spread two to
-//! a node.
+//! The tree barrier of Mellor-Crummey & Scott 1991: arrivals are gathered with fan-in 4, and releases spread
+//! with fan-out 2.
 use foregather_machine::{Endpoint, Error};
 
-/// Children that a node gathers, in slots `0..GATHER`.
+/// The number of children whose arrivals a node gathers, in slots `0..GATHER`.
 const GATHER: u32 = 4;
-/// Children that a node releases.
+/// The number of children that a node releases.
 const RELEASE: u32 = 2;
 /// The slot for the release.
 const RELEASED: u32 = GATHER;
-/// Slots per member.
+/// The number of slots per member.
 pub(crate) const SLOTS: u32 = GATHER + 1;
 
-/// Waits for the children, signals the parent, waits for the release, and releases the children of the other
-/// tree. Each member has fixed slots, so each member spins on local slots only. Costs `2n - 2` signals in
-/// all.
+/// Synchronises all members. Each one waits for its children in the arrival tree, signals its parent, waits
+/// for its release, and releases its children in the release tree. Each member waits on its own fixed slots
+/// only. Costs `2n - 2` signals in total.
 ///
 /// # Errors
 /// The endpoint's errors.

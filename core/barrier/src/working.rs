@@ -1,5 +1,5 @@
-//! Barriers whose members run tasks while they wait: the last to arrive completes an episode only when no
-//! task is left (OpenMP 5.2 §15.3.1: a barrier completes all tasks of its region).
+//! Barriers whose members run tasks while they wait. The last member to arrive completes an episode only when
+//! no task is left (OpenMP 5.2 §15.3.1: a barrier completes all tasks of its region).
 use crate::{Algorithm, BarrierMember, Group};
 use foregather_machine::{Cause, Cpu, Error, Nanos, reached};
 
@@ -18,14 +18,14 @@ impl<C: Cpu> Group<C> {
 }
 
 impl<C: Cpu> BarrierMember<C> {
-    /// Returns the processor that it waits on.
+    /// Returns the processor on which this member waits.
     pub fn cpu(&self) -> &C {
         self.end.cpu()
     }
 
-    /// Arrives at the central barrier, unless it has already, and returns what `find` returns, or `None` when
-    /// the episode is complete. The arrival still counts if the wait returns early: the next wait continues
-    /// with the episode.
+    /// Arrives at the central barrier, unless the member already has, and waits. Returns what `find` returns
+    /// as soon as that is `Some`, or `None` when the episode is complete. If the wait returns early, the
+    /// arrival still counts, and the next wait continues with the episode.
     ///
     /// The last to arrive does not complete the episode while `is_open` returns true. Once all have arrived
     /// and `is_open` has returned false, it must never return true again. Call [`Group::ring`] after any
@@ -61,13 +61,13 @@ impl<C: Cpu> BarrierMember<C> {
         self.work_on(&is_open, &find, patience).await
     }
 
-    /// Ends the meeting of members that wait at the bell.
+    /// Ends the episode, and wakes the members that sleep on the bell.
     fn end_meeting(&self) {
         self.release();
         self.end.cpu().ring(self.group.bell());
     }
 
-    /// The part of [`BarrierMember::wait_or`] that waits.
+    /// Waits after the arrival in [`BarrierMember::wait_or`].
     async fn work_on<T>(
         &self,
         is_open: &impl Fn(&C) -> bool,

@@ -1,4 +1,4 @@
-//! The common part of a leader and a worker: the words of the team, and how to wait on one of them.
+//! The common part of leader and worker: the words of the team, and the wait on one of them.
 use super::join_work::{Found, FoundOf};
 use super::{AWAY, JoinWork, LEADER, REGIONS, TeamWords};
 use crate::membership::Gone;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// The primitive's name in errors.
 const WHAT: &str = "team";
 
-/// One member's end.
+/// The state of one member.
 pub(super) struct End<C: Cpu> {
     pub(super) cpu: C,
     pub(super) rank: Rank,
@@ -25,13 +25,13 @@ impl<C: Cpu> End<C> {
         Ok(Self { cpu, rank, team: Arc::clone(team), waiter: Waiter::new(policy, rank) })
     }
 
-    /// Another thread becomes this member: `cpu` is its processor.
+    /// Rebinds this member to another thread, whose processor is `cpu`.
     pub(super) fn enroll(&mut self, cpu: C) {
         self.team.roster().enroll(&cpu, self.rank);
         self.cpu = cpu;
     }
 
-    /// Waits by `policy` from its next wait on.
+    /// Sets the policy, beginning with the next wait.
     pub(super) fn set_policy(&mut self, policy: Policy) {
         self.waiter = Waiter::new(policy, self.rank);
     }
@@ -41,8 +41,8 @@ impl<C: Cpu> End<C> {
         self.team.roster()
     }
 
-    /// The members that this one looks at while it waits: those that are present, if the highest ranks were
-    /// sent away, and itself. What is found there is a hint.
+    /// Returns the roster that this member reads while it waits. It contains the present members, provided
+    /// that those dismissed have the highest ranks, and this member. Its contents are hints.
     pub(super) fn present(&self) -> Roster<'_, C> {
         self.team.first((self.parts() + 1).max(self.rank + 1))
     }
@@ -52,27 +52,27 @@ impl<C: Cpu> End<C> {
         self.cpu.load(word)
     }
 
-    /// The ranks of all workers.
+    /// Returns the ranks of all workers.
     #[inline]
     pub(super) fn workers(&self) -> impl DoubleEndedIterator<Item = Rank> + use<C> {
         LEADER + 1..self.team.size
     }
 
-    /// How many parts a region has besides the leader's.
+    /// Returns the number of parts of a region, not counting the leader's.
     #[inline]
     pub(super) fn parts(&self) -> u32 {
         self.team.size - 1 - self.load(self.team.absent())
     }
 
-    /// Records that the part of `worker` is done. The last part lets the leader go on.
+    /// Records that the part of `worker` is done. The last part releases the leader.
     #[inline]
     pub(super) fn done(&self, worker: Rank, region: u32) {
         let team = &*self.team;
         self.cpu.store(team.roster().arrived(worker), region);
-        // Read before the addition: after it the region may be over.
+        // Read before the addition, after which the region may be over.
         let last = self.parts() - 1;
         if self.cpu.fetch_add(team.count(), 1) == last {
-            // In this order: the leader may fork the next region before this worker goes on.
+            // The order matters: the leader may fork the next region before this worker continues.
             self.cpu.store(team.count(), 0);
             self.cpu.publish(team.joined(), region);
         }
@@ -86,13 +86,13 @@ impl<C: Cpu> End<C> {
         WaitContext::new(WHAT, self.rank).until(deadline)
     }
 
-    /// Shows the others where this member runs.
+    /// Publishes where this member runs.
     #[inline]
     pub(super) fn publish_cpu(&self) {
         self.waiter.publish_cpu(&self.cpu, self.roster(), self.rank);
     }
 
-    /// The last region that the leader has forked.
+    /// Returns the last region that the leader has forked.
     #[inline]
     pub(super) fn epoch(&self) -> u32 {
         self.load(self.team.epoch()) & REGIONS
@@ -104,8 +104,8 @@ impl<C: Cpu> End<C> {
         self.parts() == 0 || self.load(self.team.joined()) & REGIONS == region
     }
 
-    /// Takes work of `region`, of which this member has done its part, or finds that there is some that it
-    /// may not take before its `patience` is over.
+    /// Takes work of `region`, whose part this member has done. Returns `Found::Nothing` if the patience has
+    /// changed, because there is work that this member may take only after it has slept.
     #[inline]
     pub(super) fn look_for_work<E, W: JoinWork<C>>(&self, work: &W, region: u32, patience: Nanos) -> Option<FoundOf<C, W, E>> {
         if !self.has_work() {
@@ -115,13 +115,13 @@ impl<C: Cpu> End<C> {
         self.find(work, region, true).map(Found::Work).or_else(|| has_changed().then_some(Found::Nothing))
     }
 
-    /// Returns whether the region's parts have left work that is not done.
+    /// Returns whether the region has queued work that is not done.
     #[inline]
     pub(super) fn has_work(&self) -> bool {
         self.load(&self.team.open_work.0) != 0
     }
 
-    /// Does a piece of work of `region`, and others, as long as it finds any at once.
+    /// Runs a piece of work of `region`, and more as long as it finds any at once.
     pub(super) async fn work_on<W: JoinWork<C>>(&self, work: &W, region: u32, item: W::Item) {
         let next = || if self.has_work() { self.find(work, region, true) } else { None };
         work.run(&self.cpu, self.rank, item, next).await;
@@ -130,7 +130,7 @@ impl<C: Cpu> End<C> {
     #[inline]
     fn find<W: JoinWork<C>>(&self, work: &W, region: u32, is_patient: bool) -> Option<W::Item> {
         let item = work.find(&self.cpu, self.rank, is_patient)?;
-        // Work of this region keeps it open. Work of a later one is there after the fork.
+        // Work of this region keeps the region open. Work of a later region appears only after its fork.
         if self.epoch() == region {
             return Some(item);
         }
@@ -139,15 +139,16 @@ impl<C: Cpu> End<C> {
         None
     }
 
-    /// How long a member that has done its part of `region` sleeps at most: while the region may be open it
-    /// looks again for work that no ring announces.
+    /// Returns until when a member that has done its part of `region` may sleep. While the region may be
+    /// open, the member must look again for work that no ring announces.
     pub(super) fn until(&self, deadline: Nanos, patience: Nanos, region: u32) -> Nanos {
         let leader_has_come = || self.load(self.roster().arrived(LEADER)) == region;
         let is_over = || leader_has_come() && self.all_done(region) && !self.has_work();
         if patience == Nanos::MAX || is_over() { deadline } else { deadline.min(self.cpu.now() + patience) }
     }
 
-    /// After a wait that ended with that error: one whose patience was over takes any work.
+    /// Handles an error of a wait. If only the patience is over, it takes any work; otherwise it returns the
+    /// error.
     #[cold]
     pub(super) fn on_timeout<E, W: JoinWork<C>>(
         &self,
@@ -163,8 +164,9 @@ impl<C: Cpu> End<C> {
         Ok(self.find(work, region, false).map_or(Found::Nothing, Found::Work))
     }
 
-    /// Waits on a word. The first look is here and now; only the rest of the wait is a future. A probe that
-    /// is dropped changes nothing. An error is for [`End::fails`], unless the wait goes on.
+    /// Waits on a word. The first check happens in the call; only the rest of the wait is a future. Dropping
+    /// the future changes nothing. The caller passes an error to [`End::fails`], unless it continues the
+    /// wait.
     #[inline]
     pub(super) fn wait<'a, T: 'a>(
         &'a self,
@@ -190,7 +192,7 @@ impl<C: Cpu> End<C> {
 
     #[inline]
     fn met(&self, waited: Waited) {
-        // A leader that finds all parts done came last: it has waited for no worker.
+        // A leader that finds all parts done arrived last and has not waited.
         if self.rank == LEADER && waited.outcome == Outcome::FirstLook {
             self.account().last();
         } else {
@@ -199,7 +201,7 @@ impl<C: Cpu> End<C> {
         self.waiter.leave(&self.cpu);
     }
 
-    /// Members that still wait for a word of `rank` get an error.
+    /// Records how `rank` left, and poisons the words on which members wait for it.
     #[cold]
     pub(super) fn poison(&self, rank: Rank, gone: Gone) {
         reached("barrier:T4");
@@ -211,12 +213,12 @@ impl<C: Cpu> End<C> {
         self.away().for_each(|worker| self.cpu.poison(self.team.taken(worker)));
     }
 
-    /// The workers that were sent away.
+    /// Returns the dismissed workers.
     pub(super) fn away(&self) -> impl Iterator<Item = Rank> {
         self.workers().filter(|&worker| self.load(self.team.taken(worker)) == AWAY)
     }
 
-    /// Counts the wait as failed, and names the culprit, or the worker waited for.
+    /// Counts the wait as failed, and adds the culprit or the missing worker to the error.
     #[cold]
     pub(super) fn fails(&self, error: Error) -> Error {
         self.account().failed();
@@ -224,7 +226,7 @@ impl<C: Cpu> End<C> {
         self.team.membership().explain(&self.cpu, WHAT, error, || self.missing(), poison)
     }
 
-    /// The lowest worker that has not done its part of the region that the leader is joining.
+    /// Returns the lowest worker that has not done its part of the region that the leader is joining.
     fn missing(&self) -> Option<Rank> {
         let (team, roster) = (&*self.team, self.roster());
         let region = self.load(roster.arrived(self.rank));

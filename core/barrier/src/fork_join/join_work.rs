@@ -1,35 +1,38 @@
-//! What members of a region do while they wait for its end.
+//! Work that members of a region do while they wait for its end.
 use core::convert::Infallible;
 use foregather_machine::{Cpu, Nanos, Rank};
 
-/// Work that parts of a region leave behind: the region is over when all parts and all of it are done.
+/// Work that the parts of a region queue, such as tasks. The region is over when all its parts and all this
+/// work are done.
 ///
-/// Members that have done their part take it while they wait. It counts as open
-/// ([`ForkJoin::open_work`](crate::ForkJoin::open_work)) from before it can be found until it is done. It is
-/// made by parts and by other work alone: once all parts are done and none is open, none will be. A change of
-/// what a member looks for is followed by a ring of [`ForkJoin::bells`](crate::ForkJoin::bells).
+/// Members that have done their part take pieces of work while they wait. A piece must count as open
+/// ([`ForkJoin::open_work`](crate::ForkJoin::open_work)) from before it can be found until it is done. Only
+/// parts and other work may create work: once all parts are done and no work is open, no more appears. After
+/// any change that could let a waiting member find work, ring [`ForkJoin::bells`](crate::ForkJoin::bells).
 pub trait JoinWork<C: Cpu> {
-    /// A piece of it.
+    /// A piece of work.
     type Item;
 
-    /// Takes a piece that member `rank` may do now. `is_patient` leaves those that are not worth fetching.
+    /// Takes a piece that member `rank` may do now. With `is_patient`, pieces that are not worth fetching are
+    /// left to the members that created them.
     fn find(&self, cpu: &C, rank: Rank, is_patient: bool) -> Option<Self::Item>;
 
-    /// Gives back a piece of a region that member `rank` has not begun (race T11).
+    /// Puts back a piece that member `rank` has taken although it belongs to a later region (race T11).
     fn put_back(&self, cpu: &C, rank: Rank, item: Self::Item);
 
-    /// How long a member sleeps before it takes any piece; twice as long after that, and so on. Forever until
-    /// there is a piece that is not worth fetching, whose coming is followed by a ring.
+    /// Returns how long a member sleeps before it takes any piece, even one that is not worth fetching; after
+    /// each further sleep without result, the time doubles. Returns [`Nanos::MAX`] until there is a piece
+    /// that is not worth fetching; a ring announces the first one.
     fn patience(&self) -> Nanos;
 
-    /// Does a piece, and then those that `next` finds.
+    /// Runs a piece, and then those that `next` returns.
     fn run(&self, cpu: &C, rank: Rank, first: Self::Item, next: impl Fn() -> Option<Self::Item>) -> impl Future<Output = ()>;
 
-    /// The calling worker is a member of no further region.
+    /// Called by a worker that will not take part in further regions.
     fn leave(&self) {}
 }
 
-/// Regions of parts alone.
+/// No work: regions that consist of parts only.
 #[derive(Clone, Copy, Debug)]
 pub struct NoWork;
 
@@ -52,22 +55,22 @@ impl<C: Cpu> JoinWork<C> for NoWork {
     }
 }
 
-/// What a wait with work has found.
+/// The result of a wait with work.
 pub(super) enum Found<E, I> {
-    /// What it waits for.
+    /// The awaited event.
     Event(E),
     Work(I),
-    /// No work, but another patience.
+    /// No work, but the patience has changed.
     Nothing,
 }
 
-/// What a wait has found that is for an event, or for work of `W`.
+/// The result of a wait for an event or for work of `W`.
 pub(super) type FoundOf<C, W, E> = Found<E, <W as JoinWork<C>>::Item>;
 
-/// The longest sleep of a member that will take any piece.
+/// The maximum sleep of a member before it takes any piece.
 const MOST_PATIENCE: Nanos = Nanos::from_ms(64);
 
-/// The patience after a wait with that one that has found nothing.
+/// Returns the next patience, after a wait with this `patience` that found nothing.
 pub(super) fn next_patience<C: Cpu>(patience: Nanos, work: &impl JoinWork<C>) -> Nanos {
     if patience == Nanos::MAX { work.patience() } else { (patience * 2).min(MOST_PATIENCE) }
 }

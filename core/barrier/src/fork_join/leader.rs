@@ -13,9 +13,9 @@ use std::sync::Arc;
 pub struct Leader<C: Cpu> {
     end: End<C>,
     region: u32,
-    /// Is a region forked and not yet joined?
+    /// Whether a region is forked and not yet joined.
     open: Cell<bool>,
-    /// The worker whose part it has taken and not yet done.
+    /// The worker whose part the leader has taken and not yet finished.
     in_hand: Option<Rank>,
     finished: bool,
 }
@@ -25,13 +25,13 @@ impl<C: Cpu> Leader<C> {
         Self { end, region: 0, open: Cell::new(false), in_hand: None, finished: false }
     }
 
-    /// Releases the workers into the next region and returns its number: 1 at first, up to 2^21 - 1, then 0.
-    /// They see all that was written before. It does not wait, not even for a worker that has yet to make its
-    /// handle.
+    /// Releases the workers into the next region and returns its number, which starts at 1 and wraps from
+    /// 2^21 - 1 to 0. The workers see everything that the leader wrote before. The call does not wait, not
+    /// even for a worker whose handle does not exist yet.
     ///
     /// # Errors
-    /// [`Cause::Setting`] if the region before was not joined. A worker that has gone is an error of the
-    /// join.
+    /// [`Cause::Setting`] if the previous region was not joined. If a worker has left, the join reports it,
+    /// not the fork.
     #[inline]
     pub fn fork(&mut self) -> Result<u32, Error> {
         if self.open.get() {
@@ -44,25 +44,26 @@ impl<C: Cpu> Leader<C> {
         Ok(self.region)
     }
 
-    /// Ready when all workers have done their part of the region; at once if none was forked. The leader then
-    /// sees what they have written. May be dropped and called again.
+    /// Waits until all workers have done their part of the region; returns at once if none was forked. The
+    /// leader then sees everything that they wrote. The future may be dropped and the call repeated.
     ///
     /// # Errors
-    /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if a worker has gone, even after its part of this region.
+    /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if a worker has left or was lost, even after its part of
+    /// this region.
     #[inline]
     pub fn join(&mut self) -> impl Future<Output = Result<(), Error>> {
         self.join_until(Nanos::MAX)
     }
 
-    /// [`Leader::join`], for `span` at most. A leader that gives up may try again.
+    /// Waits like [`Leader::join`], for at most `span`. After a timeout, the leader may try again.
     ///
     /// # Errors
-    /// [`Cause::TimedOut`], naming a worker that has not done its part.
+    /// [`Cause::TimedOut`], which names a worker that has not done its part.
     pub fn join_for(&mut self, span: Nanos) -> impl Future<Output = Result<(), Error>> {
         self.join_until(self.end.cpu.now() + span)
     }
 
-    /// [`Leader::join`], until `deadline` on the leader's clock at most.
+    /// Waits like [`Leader::join`], at most until `deadline` on the leader's clock.
     ///
     /// # Errors
     /// As [`Leader::join_for`].
@@ -71,8 +72,8 @@ impl<C: Cpu> Leader<C> {
         self.join_by(deadline, &NoWork)
     }
 
-    /// [`Leader::join`] of a region that leaves `work`, of which the leader does some meanwhile: ready when
-    /// all of that is done, too.
+    /// Waits like [`Leader::join`] for a region with `work`, and until all work is done, too. The leader does
+    /// some of the work while it waits.
     ///
     /// # Errors
     /// As [`Leader::join`].
@@ -114,7 +115,7 @@ impl<C: Cpu> Leader<C> {
         }
     }
 
-    /// Waits until the open region is over, or for work to do meanwhile.
+    /// Waits until the open region is over or there is work to do.
     #[inline]
     #[allow(clippy::type_complexity)]
     fn wait_for_all<'a, W: JoinWork<C>>(
@@ -135,12 +136,12 @@ impl<C: Cpu> Leader<C> {
 
     #[inline]
     fn is_over(&self) -> bool {
-        // In this order: once all parts are done and no work is open, none will be.
+        // The order matters: once all parts are done and no work is open, no more work appears.
         !self.open.get() || self.end.all_done(self.region) && !self.end.has_work()
     }
 
-    /// Joins if that takes only a brief spin, without a look at the clock; `false` leaves everything as it
-    /// was.
+    /// Joins if that takes no more than a brief spin; it does not read the clock. Returns false, with nothing
+    /// changed, if the region is not over.
     #[inline]
     pub fn join_at_once(&mut self) -> bool {
         let is_over = |end: &End<C>| {
@@ -155,21 +156,22 @@ impl<C: Cpu> Leader<C> {
         joined
     }
 
-    /// Watches on its processor, for `span` at most, until every part has been begun. Returns whether that is
-    /// so; nothing else has changed.
+    /// Spins for at most `span` until every part has been taken. Returns whether all parts have been taken;
+    /// changes nothing.
     pub async fn begun_within(&self, span: Nanos) -> bool {
         let (end, last) = (&self.end, before(self.region));
         let begun = || end.workers().all(|worker| end.load(end.team.taken(worker)) != last).then_some(());
         !self.open.get() || begun().is_some() || end.cpu.spin_for(end.team.joined(), span, begun).await.0.is_some()
     }
 
-    /// Takes the part of a worker that has not begun it, for the leader to do; then call
-    /// [`Leader::finish_stolen`]. Workers last seen on the leader's processor come first, because they wait
-    /// for it; of the others the highest rank, because lower ones begin earlier. `None` if all parts are
-    /// taken: those are being done. The worker will find its part taken and wait for the next region.
+    /// Takes the part of a worker that has not begun it. The leader must do the part and then call
+    /// [`Leader::finish_stolen`]. Workers last seen on the leader's processor are chosen first, because they
+    /// wait for that processor; of the others, the highest rank, because lower ranks begin earlier. Returns
+    /// the worker's rank, or `None` if all parts are taken. A worker whose part was taken waits for the next
+    /// region.
     ///
     /// # Errors
-    /// [`Cause::Setting`] if no region is open, or the part taken before is not done.
+    /// [`Cause::Setting`] if no region is open, or if the part taken before is not finished.
     pub fn steal_part(&mut self) -> Result<Option<Rank>, Error> {
         if !self.open.get() || self.in_hand.is_some() {
             return Err(out_of_turn("`steal_part`", "an open region, and `finish_stolen` for the part taken before"));
@@ -190,7 +192,7 @@ impl<C: Cpu> Leader<C> {
         Ok(self.in_hand)
     }
 
-    /// Records that the part that was taken is done.
+    /// Records that the part taken with [`Leader::steal_part`] is done.
     ///
     /// # Errors
     /// [`Cause::Setting`] if no part was taken.
@@ -200,15 +202,14 @@ impl<C: Cpu> Leader<C> {
         Ok(())
     }
 
-    /// Sends a worker away: regions have no part for it any more, and it sleeps through them. `false`: it was
-    /// away before.
+    /// Dismisses a worker: further regions have no part for it, and it sleeps until it is recalled. Returns
+    /// false if it was already dismissed.
     ///
     /// # Errors
-    /// [`Cause::Rank`] if there is no such worker; [`Cause::Setting`] before the join of the region.
+    /// [`Cause::Rank`] if there is no such worker; [`Cause::Setting`] while a region is open.
     pub fn dismiss(&mut self, worker: Rank) -> Result<bool, Error> {
         self.may_change(worker)?;
-        // No other member changes the word between two regions, and a worker that is late finds no region in
-        // it.
+        // No other member changes the word between two regions, and a late worker finds `AWAY` in it.
         let leaves = self.end.cpu.compare_exchange(self.end.team.taken(worker), self.region, AWAY).is_ok();
         if leaves {
             self.end.cpu.store(self.end.team.absent(), self.end.load(self.end.team.absent()) + 1);
@@ -216,7 +217,8 @@ impl<C: Cpu> Leader<C> {
         Ok(leaves)
     }
 
-    /// Calls a worker back: from the next region on it has a part again. `false`: it was not away.
+    /// Recalls a dismissed worker, which has a part again from the next region on. Returns false if it was
+    /// not dismissed.
     ///
     /// # Errors
     /// As [`Leader::dismiss`].
@@ -236,20 +238,21 @@ impl<C: Cpu> Leader<C> {
         if self.open.get() { Err(unjoined("a change of the team")) } else { Ok(()) }
     }
 
-    /// How many members have parts of regions, the leader among them.
+    /// Returns the number of members that take part in regions, including the leader.
     pub fn present(&self) -> u32 {
         self.end.parts() + 1
     }
 
-    /// Are more members present than the leader may use processors? Not known where it must not be moved.
+    /// Returns whether more members are present than the leader may use processors. Returns false if the
+    /// leader's affinity is not known.
     pub fn is_crowded(&self) -> bool {
         self.end.cpu.affinity().is_some_and(|affinity| self.present() > affinity.width)
     }
 
-    /// Ends the team: the workers' next wait gives `None`.
+    /// Ends the team: the next wait of each worker returns `None`.
     ///
     /// # Errors
-    /// [`Cause::Setting`] if the region before was not joined; then the workers get an error, too.
+    /// [`Cause::Setting`] if the last region was not joined. The workers then also get an error.
     pub fn finish(mut self) -> Result<(), Error> {
         if self.open.get() {
             return Err(unjoined("the end of a team"));
@@ -258,7 +261,7 @@ impl<C: Cpu> Leader<C> {
         let end = &self.end;
         end.cpu.store(end.team.ended(), 1);
         end.cpu.publish(end.team.epoch(), self.next());
-        // The workers that sleep elsewhere wake to see it.
+        // Dismissed workers sleep on another word and are woken, too.
         end.away().for_each(|worker| end.cpu.publish(end.team.taken(worker), self.region));
         Ok(())
     }
@@ -268,33 +271,33 @@ impl<C: Cpu> Leader<C> {
         (self.region + 1) & REGIONS
     }
 
-    /// Computes for `span` on the leader's own processor.
+    /// Computes for `span` on the leader's processor.
     pub async fn delay(&self, span: Nanos) {
         self.end.cpu.delay(span).await;
     }
 
-    /// Another thread has this handle from now on, with the processor `cpu`.
+    /// Rebinds this handle to another thread, whose processor is `cpu`.
     pub fn rebind(&mut self, cpu: C) {
         self.end.enroll(cpu);
     }
 
-    /// Waits by another policy from its next wait on, with a new account.
+    /// Sets the policy, beginning with the next wait, and starts a new account.
     pub fn set_policy(&mut self, policy: Policy) {
         self.end.set_policy(policy);
     }
 
-    /// The processor that it waits on.
+    /// Returns the processor on which the leader waits.
     pub fn cpu(&self) -> &C {
         &self.end.cpu
     }
 
-    /// The time on the leader's clock.
+    /// Returns the time on the leader's clock.
     pub fn now(&self) -> Nanos {
         self.end.cpu.now()
     }
 
-    /// The outcomes of its joins; a join that found all workers done counts as last. A clone can be read
-    /// while it waits.
+    /// Returns the outcomes of the leader's joins. A join that finds all workers done counts as a last
+    /// arrival. A clone can be read while the leader waits.
     pub fn account(&self) -> &Arc<Account> {
         self.end.account()
     }

@@ -1,4 +1,4 @@
-//! A member that is released into regions.
+//! The worker of a fork-join team.
 use super::end::{End, out_of_turn};
 use super::join_work::{Found, FoundOf, next_patience};
 use super::{AWAY, JoinWork, LEADER, NoWork, before};
@@ -10,25 +10,25 @@ use foregather_machine::{Cpu, Error, Nanos, Rank, reached};
 use foregather_wait::{Account, Policy, Wait, WaitFor};
 use std::sync::Arc;
 
-/// A worker's handle. Dropping it before [`Worker::wait`] has given `None` fails the leader's join.
+/// A worker's handle. If it is dropped before [`Worker::wait`] has returned `None`, the leader's join fails.
 pub struct Worker<C: Cpu> {
     end: End<C>,
-    /// The last region that it has seen.
+    /// The last region that this worker has seen.
     seen: Cell<u32>,
     state: Cell<State>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Waits for a region to be forked.
+    /// Waits for the next fork.
     Between,
-    /// Sent away; waits to be called back.
+    /// Dismissed; waits to be recalled.
     Away,
-    /// Has taken a part of a region that it does not see yet.
+    /// Has taken its part of a region whose fork it does not see yet.
     Early,
     /// Has a part to do.
     Inside,
-    /// No regions are left.
+    /// The leader has finished.
     Over,
 }
 
@@ -41,27 +41,28 @@ impl<C: Cpu> Worker<C> {
         Self { end, seen: Cell::new(seen), state: Cell::new(state) }
     }
 
-    /// Ready with the number of a region when this worker has taken its part of it, or with `None` when the
-    /// leader has finished. It skips regions in which the leader took the part, or to which this worker is
-    /// not called. May be dropped and called again.
+    /// Waits for the next region and takes this worker's part of it. Returns the number of the region, or
+    /// `None` when the leader has finished. Skips regions in which the leader took the part or this worker
+    /// was dismissed. The future may be dropped and the call repeated.
     ///
     /// # Errors
-    /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if the leader has gone; [`Cause::Setting`] without
-    /// [`Worker::done`] for the region before.
+    /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if the leader has left or was lost; [`Cause::Setting`] if
+    /// [`Worker::done`] was not called for the previous region.
     #[inline]
     pub fn wait(&mut self) -> impl Future<Output = Result<Option<u32>, Error>> {
         self.wait_until(Nanos::MAX)
     }
 
-    /// [`Worker::wait`], for `span` at most. A worker that gives up may try again.
+    /// Waits like [`Worker::wait`], for at most `span`. After a timeout, the worker may try again.
     ///
     /// # Errors
-    /// [`Cause::TimedOut`], naming the leader.
+    /// [`Cause::TimedOut`], which names the leader.
     pub fn wait_for(&mut self, span: Nanos) -> impl Future<Output = Result<Option<u32>, Error>> {
         self.wait_until(self.end.cpu.now() + span)
     }
 
-    /// [`Worker::wait`] after a region that leaves `work`, of which this worker does some meanwhile.
+    /// Waits like [`Worker::wait`] after a region with `work`. The worker does some of the work while it
+    /// waits.
     ///
     /// # Errors
     /// As [`Worker::wait`].
@@ -88,7 +89,7 @@ impl<C: Cpu> Worker<C> {
                 return Err(out_of_turn("a worker's wait", "`done` for the region before"));
             };
             let mut patience = work.patience();
-            // Nearly always the worker is in the region at once.
+            // In almost all cases, the first pass finds the worker in the region.
             loop {
                 let found = match met {
                     Ok(found) => found,
@@ -103,7 +104,7 @@ impl<C: Cpu> Worker<C> {
                 match found {
                     Found::Event(value) => this.come(value),
                     Found::Work(item) => {
-                        // The program never sees that it was kept off a processor.
+                        // The program must not see that its thread was kept off a processor.
                         this.free();
                         this.end.work_on(work, this.seen.get(), item).await;
                     }
@@ -117,7 +118,8 @@ impl<C: Cpu> Worker<C> {
         }
     }
 
-    /// Waits for the next event of this state, or for work of the region that it has done its part of.
+    /// Waits for the next event of the current state, or for work of the region whose part this worker has
+    /// done.
     #[inline]
     #[allow(clippy::type_complexity)]
     fn look<'a, W: JoinWork<C>>(
@@ -151,20 +153,20 @@ impl<C: Cpu> Worker<C> {
         }
     }
 
-    /// Between a look at `epoch` and the exchange of `taken` the leader may take this worker's part, and fork
-    /// again.
+    /// A fault point for tests. Between the load of `epoch` and the exchange of `taken`, the leader may take
+    /// this worker's part and fork again.
     async fn may_be_late(&self) {
         if self.end.cpu.sometimes("team: late for its part") {
             self.end.cpu.yield_now().await;
         }
     }
 
-    /// The awaited change has come: the word has that value.
+    /// Handles the awaited change: the word now has `value`.
     #[inline]
     fn come(&self, value: u32) {
         let (end, state) = (&self.end, self.state.get());
         if state == State::Away {
-            // That region is joined; the next one may be forked already.
+            // That region is joined, and the next one may already be forked.
             self.seen.set(value);
             return self.state.set(State::Between);
         }
@@ -194,35 +196,37 @@ impl<C: Cpu> Worker<C> {
         });
     }
 
-    /// Returns whether it is on the processor where the leader was at its last fork. Only the adaptive policy
-    /// can tell.
+    /// Returns whether this worker is on the processor on which the leader was at its last fork. This is
+    /// known only with the adaptive policy.
     #[inline]
     pub fn is_with_leader(&self) -> bool {
         let here = self.end.cpu.place();
         here.is_some() && self.end.roster().cpu_of(&self.end.cpu, LEADER) == here
     }
 
-    /// Leaves the leader's processor for one without a member, if there is one. Returns whether it has left.
+    /// Moves this worker from the leader's processor to one without a member, if there is one. Returns
+    /// whether it was moved.
     pub async fn leave_leader(&mut self) -> bool {
         self.end.present().leave(&self.end.cpu, self.end.rank).await
     }
 
-    /// Keeps it off the leader's processor, if it is elsewhere and may be moved, until [`Self::free`]:
-    /// kernels wake a thread where its waker runs. Returns whether it is kept off.
+    /// Keeps this worker off the leader's processor until [`Self::free`], because kernels tend to wake a
+    /// thread on the processor of its waker. Does nothing if the worker is there already or must not be
+    /// moved. Returns whether it is kept off.
     pub fn keep_off_leader(&self) -> bool {
         self.end.present().keep_off(&self.end.cpu, self.end.rank, LEADER)
     }
 
-    /// Lets it run again wherever it might before [`Self::keep_off_leader`].
+    /// Lifts the restriction of [`Self::keep_off_leader`].
     pub fn free(&self) {
         self.end.cpu.keep_off(None);
     }
 
-    /// Records that it has done its part of the region: the last worker lets the leader go on, which then
-    /// sees what the workers have written.
+    /// Records that this worker has done its part of the region. The last worker releases the leader, which
+    /// then sees everything that the workers wrote.
     ///
     /// # Errors
-    /// [`Cause::Setting`] if it is in no region.
+    /// [`Cause::Setting`] if this worker is not in a region.
     #[inline]
     pub fn done(&mut self) -> Result<(), Error> {
         if self.state.get() != State::Inside {
@@ -234,27 +238,27 @@ impl<C: Cpu> Worker<C> {
         Ok(())
     }
 
-    /// Computes for `span` on the worker's own processor.
+    /// Computes for `span` on the worker's processor.
     pub async fn delay(&self, span: Nanos) {
         self.end.cpu.delay(span).await;
     }
 
-    /// The time on the worker's clock.
+    /// Returns the time on the worker's clock.
     pub fn now(&self) -> Nanos {
         self.end.cpu.now()
     }
 
-    /// Waits by another policy from its next wait on, with a new account.
+    /// Sets the policy, beginning with the next wait, and starts a new account.
     pub fn set_policy(&mut self, policy: Policy) {
         self.end.set_policy(policy);
     }
 
-    /// The outcomes of its waits. A clone can be read while it waits.
+    /// Returns the outcomes of the worker's waits. A clone can be read while the worker waits.
     pub fn account(&self) -> &Arc<Account> {
         self.end.account()
     }
 
-    /// Its own number, from 1 on.
+    /// Returns the rank of this worker, 1 or higher.
     pub fn rank(&self) -> Rank {
         self.end.rank
     }
