@@ -1,8 +1,8 @@
-//! The cost of messages over MPI beside `MPI_Send` and `MPI_Recv` of the same library: batches of both by
-//! turns in one run of two pinned processes.
+//! Compares messages over MPI with `MPI_Send` and `MPI_Recv` of the same library. One run of two pinned
+//! processes alternates batches of both.
 //!
-//! `mpiexec -n 2 target/release/examples/beside_mpi [BYTES [buffered|direct|all]]`; with `idle`, the share of
-//! a processor that a rank takes while it waits for three seconds.
+//! `mpiexec -n 2 target/release/examples/beside_mpi [BYTES [buffered|direct|all]]`; with `idle`, it measures
+//! the share of a processor that a rank uses while it waits for three seconds.
 use core::ffi::{c_int, c_void};
 use foregather_host::dl::Library;
 use foregather_host::{affinity, clock, usage};
@@ -13,7 +13,7 @@ use foregather_mpi::{Lane, Mpi, MpiInfo};
 
 type Ends = Messenger<Lane>;
 
-/// Turns, of one batch each; short ones, so that some are undisturbed.
+/// The number of batches. They are short, so that some run without background load.
 const BATCHES: usize = 101;
 /// From this size on pieces are sent and received CHEAPER.
 const LARGE: usize = 4_096;
@@ -22,7 +22,7 @@ const SIZES: [usize; 7] = [8, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1
 type Send = unsafe extern "C" fn(*const c_void, c_int, usize, c_int, c_int, usize) -> c_int;
 type Receive6 = unsafe extern "C" fn(*mut c_void, c_int, usize, c_int, c_int, usize, usize) -> c_int;
 
-/// MPI as a C program calls it.
+/// MPI called directly, as from a C program.
 struct Bare {
     send: Send,
     receive: Receive6,
@@ -101,7 +101,7 @@ async fn ping_pong(messenger: &Ends, rounds: u32, bytes: &[u8], into: &mut [u8])
     Ok(())
 }
 
-/// Frames of the fabric itself, in place: written where they are sent from, read where they have come.
+/// Frames of the fabric itself, written and read in place in its buffers.
 fn frames(lane: &Lane, rounds: u32, bytes: usize) -> Result<(), Error> {
     let to = Address { rank: 1 - lane.rank(), lane: 1 };
     for turn in 0..2 * rounds {
@@ -119,7 +119,7 @@ fn frames(lane: &Lane, rounds: u32, bytes: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// Half a round trip, in us.
+/// Returns half a round trip, in us.
 fn timed(rounds: u32, work: impl FnOnce() -> Result<(), Error>) -> Result<f64, Error> {
     let began = clock::now();
     work()?;
@@ -148,7 +148,7 @@ fn measure(bare: &Bare, messenger: &Ends, lane: &Lane, only: Option<usize>) -> R
             let messages = timed(rounds, || block_on(ping_pong(messenger, rounds, bytes, into)))?;
             turns.push([raw, messages, timed(rounds, || frames(lane, rounds, as_frame))?]);
         }
-        // The first turn is for warming up.
+        // The first batch is a warm-up.
         let turns = &turns[1..];
         if says {
             print!("{size:>8} B");
@@ -163,7 +163,7 @@ fn measure(bare: &Bare, messenger: &Ends, lane: &Lane, only: Option<usize>) -> R
     Ok(())
 }
 
-/// Rank 1 waits for a message that rank 0 sends after three seconds.
+/// Measures rank 1 while it waits for a message that rank 0 sends after three seconds.
 fn idle(messenger: &Ends) -> Result<(), Error> {
     let (began, before) = (clock::now(), usage::process_cpu());
     if messenger.rank() == 0 {

@@ -1,19 +1,23 @@
-//! Words that the ranks of one host share. MPI wakes no thread, so the sender of a frame does.
+//! Words that the ranks of one host share. MPI does not wake threads, so the sender of a frame wakes the
+//! receiver.
 use foregather_machine::{Address, Cause, Error, Rank, SharedLines, WordLine};
 use foregather_thread::Word;
 
-/// The bells and rosters of a group of lanes, as the ranks of one host share them: a line for each lane of
-/// this host, with its bell and the number of frames sent to it, then a roster for each lane number.
+/// The bells and rosters of a group of lanes, in memory that the ranks of one host share. There is one line
+/// for each lane of the host, with its bell and the number of frames sent to it, followed by one roster for
+/// each lane number.
 #[derive(Clone)]
 pub struct Bells {
     lines: SharedLines<Word>,
-    /// The line of each rank's first bell; `None` for a rank that shares no memory with this one.
+    /// The index of the line with each rank's first bell; `None` for a rank that shares no memory with this
+    /// one.
     first: Box<[Option<usize>]>,
     lanes: u32,
 }
 
 impl Bells {
-    /// Returns the number of lines that [`Bells::shared`] needs for `local` ranks of a host, out of `size`.
+    /// Returns the number of lines that [`Bells::shared`] needs for `local` ranks of one host, out of `size`
+    /// ranks with `lanes` lanes each.
     pub const fn lines(local: usize, size: u32, lanes: u32) -> usize {
         lanes as usize * (local + Self::roster_lines(size))
     }
@@ -22,11 +26,12 @@ impl Bells {
         1 + size as usize
     }
 
-    /// The bells in memory that the ranks `local` share, among `size` ranks with `lanes` lanes each. The
-    /// lines begin as zeros, and serve one group of lanes.
+    /// Creates the bells of a group of `size` ranks with `lanes` lanes each, over `lines` that the ranks in
+    /// `local` share. The lines must initially be zero, and can be used by one group only.
     ///
     /// # Errors
-    /// [`Cause::Rank`] for an unknown rank, [`Cause::Setting`] for fewer lines than [`Bells::lines`].
+    /// [`Cause::Rank`] if `local` has a rank of `size` or above; [`Cause::Setting`] if there are fewer lines
+    /// than [`Bells::lines`].
     pub fn shared(lines: SharedLines<Word>, local: &[Rank], (size, lanes): (u32, u32)) -> Result<Self, Error> {
         if let Some(&rank) = local.iter().find(|&&rank| rank >= size) {
             return Err(Cause::Rank { rank, size }.into());
@@ -38,28 +43,28 @@ impl Bells {
         Ok(Self { lines, first: (0..size).map(line_of).collect(), lanes })
     }
 
-    /// The bells of one process: it wakes its own threads only.
+    /// Creates bells for one process alone, which wake only its own threads.
     pub(crate) fn own(rank: Rank, (size, lanes): (u32, u32)) -> Result<Self, Error> {
         Self::shared(SharedLines::own(Self::lines(1, size, lanes)), &[rank], (size, lanes))
     }
 
-    /// Returns a lane's bell, and the word that counts the frames to it; `None` if the lane's rank shares no
-    /// memory with this one.
+    /// Returns the bell of a lane and the word that counts the frames sent to it, or `None` if the lane's
+    /// rank shares no memory with this one.
     #[inline]
     pub(crate) fn of(&self, to: Address) -> Option<(&Word, &Word)> {
         let first = *self.first.get(to.rank as usize)?;
         self.lines.at(first? + to.lane as usize).map(|line| (&line[0], &line[1]))
     }
 
-    /// Returns the roster of the lanes of that number. Lines of ranks that share no memory with this one stay
-    /// empty.
+    /// Returns the roster of the lanes with number `lane`. The lines of ranks that share no memory with this
+    /// one remain zero.
     pub(crate) fn roster(&self, lane: u32) -> &[WordLine<Word>] {
         let (all, each) = (&self.lines[..], Self::roster_lines(self.first.len() as u32));
         let from = self.first.iter().flatten().count() * self.lanes as usize + lane as usize * each;
         &all[from..from + each]
     }
 
-    /// Returns whether they are those of such a group, with the bells of `rank` among them.
+    /// Returns whether these bells are for a group of this size and include the bells of `rank`.
     pub(crate) fn serve(&self, rank: Rank, (size, lanes): (u32, u32)) -> bool {
         self.first.len() == size as usize && self.lanes == lanes && self.first[rank as usize].is_some()
     }

@@ -1,14 +1,14 @@
-//! Static buffers: memory that the lane owns and MPI may touch. A buffer that MPI never gives back is never
+//! Static buffers: memory of a lane that MPI reads and writes. A buffer that MPI never returns is never
 //! freed.
 use crate::wire::{BUFFER, HEAD};
 use core::cell::RefCell;
 use core::ptr::NonNull;
 
-/// Head and bytes of a frame.
+/// The header and the payload of a frame.
 #[repr(C, align(64))]
 struct Frame([u8; HEAD + BUFFER]);
 
-/// The buffers of one direction; made when they are needed.
+/// The buffers for one direction, allocated on demand.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
     all: RefCell<Vec<NonNull<Frame>>>,
@@ -19,7 +19,7 @@ pub(crate) struct Buffers {
 unsafe impl Send for Buffers {}
 
 impl Buffers {
-    /// Takes a buffer, a new one if none is free.
+    /// Takes a free buffer; allocates one if none is free.
     pub(crate) fn take(&self) -> u32 {
         self.free.borrow_mut().pop().unwrap_or_else(|| {
             let mut all = self.all.borrow_mut();
@@ -28,13 +28,13 @@ impl Buffers {
         })
     }
 
-    /// Gives a buffer back.
+    /// Returns a buffer to the free list.
     pub(crate) fn give(&self, index: u32) {
         self.free.borrow_mut().push(index);
     }
 
-    /// The place of head and bytes. A caller that reads or writes there must have taken the buffer, and not
-    /// lent it.
+    /// Returns the address of a buffer. A caller that reads or writes there must have taken the buffer and
+    /// must not have passed it to MPI.
     pub(crate) fn bytes(&self, index: u32) -> *mut [u8; HEAD + BUFFER] {
         self.all.borrow()[index as usize].as_ptr().cast()
     }
@@ -44,7 +44,8 @@ impl Drop for Buffers {
     fn drop(&mut self) {
         let all = self.all.take();
         for index in self.free.take() {
-            // SAFETY: made by a box, freed once, and given back: neither MPI nor the lane uses it.
+            // SAFETY: the buffer comes from a box, is freed once, and is in the free list, so neither MPI nor
+            // the lane uses it.
             drop(unsafe { Box::from_raw(all[index as usize].as_ptr()) });
         }
     }

@@ -1,4 +1,4 @@
-//! The processor of a lane's owner: a thread's, that naps, since MPI wakes no thread.
+//! The processor of a lane's owner: a thread that naps while it waits, because MPI does not wake threads.
 use crate::process::NAP;
 use core::cell::{Cell, RefCell};
 use foregather_host::{failure_detector::FailureDetector, run_state::RunState, usage};
@@ -6,42 +6,43 @@ use foregather_machine::{CpuId, Error, Nanos, ThreadId, WaitContext};
 use foregather_thread::{Guard, Scope, Thread};
 use std::sync::Arc;
 
-/// The first nap after an event. Each further one lasts twice as long, up to [`NAP`]: two ranks that answer
-/// each other would otherwise sleep through each other's spins, which are shorter than a long nap, forever.
+/// The first nap after an event. Each further nap lasts twice as long, up to [`NAP`]. With long naps from the
+/// start, two ranks that answer each other would always nap during the other's spin, which is shorter than a
+/// long nap.
 const FIRST: Nanos = Nanos::from_us(20);
 
-/// The longest nap if every sender rings this lane's bell. MPI may need a look here although no frame was
-/// sent.
+/// The maximum nap if every sender rings this lane's bell. It is limited because MPI may need to be called
+/// even if no frame was sent.
 const RUNG_NAP: Nanos = Nanos::from_ms(1);
-/// The longest nap while messages are under way, and how many of them follow each other: both sides of a long
-/// message have to call MPI, and no frame of the fabric wakes either.
+/// The maximum nap while messages are under way, and the maximum number of consecutive short naps. Both sides
+/// of a long message have to call MPI, and no frame of the fabric wakes them.
 const SHORT_NAP: Nanos = Nanos::from_us(40);
 const SHORT_NAPS: u32 = 200;
 
-/// The processor that waits for the events of a lane. It looks at least every 200 us, or every millisecond if
-/// all ranks can wake it.
+/// The processor that waits for the events of a lane. It polls MPI at least every 200 us, or every
+/// millisecond if all ranks can wake it.
 pub type MpiProcessor = Thread<Napping>;
 
-/// A lane, as its owner's waits see it.
+/// The guard of the waits of a lane's owner: checks for failures and sets the length of naps.
 pub struct Napping {
     failure_detector: Option<Arc<FailureDetector>>,
     /// Whether every sender rings this lane's bell.
     pub(crate) is_rung: bool,
-    /// The first permanent failure, and whether there was one.
+    /// The first permanent failure, and whether there has been one.
     fault: RefCell<Option<Error>>,
     failed: Cell<bool>,
-    /// How long the next nap lasts.
+    /// The length of the next nap.
     next: Cell<Nanos>,
-    /// Whether messages are under way, and the short naps since the last event.
+    /// Whether messages are under way, and the number of short naps since the last event.
     is_under_way: Cell<bool>,
     short_naps: Cell<u32>,
-    /// Whether the owner has slept since its last look at MPI.
+    /// Whether the owner has slept since it last polled MPI.
     pub(crate) has_slept: Cell<bool>,
 }
 
 impl Napping {
-    /// The processor that waits for a lane. `is_rung`: every sender rings, so a wait looks at a word;
-    /// otherwise a look at MPI is pause enough.
+    /// Creates the processor that waits for a lane. With `is_rung`, every sender rings the bell, so a wait
+    /// polls a word. Otherwise a wait polls MPI, which takes so long that no pauses are needed.
     pub(crate) fn processor(failure_detector: Option<Arc<FailureDetector>>, is_rung: bool) -> MpiProcessor {
         let (fault, failed) = (RefCell::default(), Cell::new(false));
         let (is_under_way, short_naps, has_slept) = (Cell::new(false), Cell::new(0), Cell::new(false));
@@ -51,20 +52,20 @@ impl Napping {
         if is_rung { processor } else { processor.without_pauses() }
     }
 
-    /// Something has happened: the next nap is a short one.
+    /// Records an event, so that the next nap is short.
     #[inline]
     pub(crate) fn stir(&self) {
         self.next.set(FIRST);
         self.short_naps.set(0);
     }
 
-    /// Notes whether messages are under way.
+    /// Records whether messages are under way.
     #[inline]
     pub(crate) fn set_under_way(&self, is_under_way: bool) {
         self.is_under_way.set(is_under_way);
     }
 
-    /// How long to sleep now.
+    /// Returns how long to sleep now, and lengthens the next nap.
     pub(crate) fn next_nap(&self) -> Nanos {
         let nap = self.next.get();
         self.has_slept.set(true);
@@ -83,20 +84,20 @@ impl Napping {
         self.fault.borrow_mut().get_or_insert(error);
     }
 
-    /// The permanent failure, if there was one.
+    /// Returns the permanent failure, if there was one, as an error.
     #[inline]
     pub(crate) fn fault(&self) -> Result<(), Error> {
         if self.failed.get() { self.fault.borrow().clone().map_or(Ok(()), Err) } else { Ok(()) }
     }
 }
 
-/// No thread of another process is fetched: giving its mask back could undo what its process has set
-/// meanwhile.
+/// Threads of other processes are not fetched: restoring the affinity mask of such a thread could undo a
+/// change that its process has made in the meantime.
 impl Guard for Napping {
-    /// About as long as it takes to ask a neighbour and get its answer.
+    /// About the time of a round trip to a neighbour.
     const BRIEF_LOOKS: u32 = 32;
 
-    /// A lost rank comes first: MPI's own error may follow from it.
+    /// A lost rank is checked first, because MPI's own error may be a consequence of the loss.
     fn check(&self, context: &WaitContext) -> Result<(), Error> {
         self.failure_detector.as_ref().map_or(Ok(()), |failure_detector| failure_detector.check(context))?;
         self.fault()

@@ -1,4 +1,4 @@
-//! The end of the process: MPI wants to be finalized, by all ranks, and not before the last message.
+//! The end of the process: all ranks must finalize MPI, after the last message.
 use crate::abi::STATUS_ROOM;
 use crate::functions::MpiHandle;
 use crate::library::OVERRIDE;
@@ -14,15 +14,16 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;
 
-/// How long MPI may take to end once all ranks have arrived: its libraries spin, so it takes seconds where
+/// How long `MPI_Finalize` may take once all ranks have arrived. MPI libraries spin, so it takes seconds if
 /// ranks share busy processors.
 const FINALIZING: Nanos = Nanos::from_ms(60_000);
-/// The longest time that a call of MPI takes here, but for those that wait for all ranks.
+/// The maximum time of an MPI call, except for calls that wait for all ranks.
 const CALLING: Nanos = Nanos::from_ms(1_000);
-/// For the line that follows.
+/// The advice in the message if `MPI_Finalize` takes too long.
 const REMEDY: &str = "the job's work is done, so check its results; for MPICH 4 in a container on one host, set UCX_TLS=^tcp";
 
-/// Finalizes MPI when the process ends by `exit` or by the end of `main`: not in a child that it has forked.
+/// Registers a handler that finalizes MPI when the process calls `exit` or returns from `main`. The handler
+/// does nothing in a forked child.
 pub(crate) fn finalise_at_exit() {
     static ONCE: Once = Once::new();
     static OWNER: AtomicU32 = AtomicU32::new(0);
@@ -39,13 +40,13 @@ pub(crate) fn finalise_at_exit() {
         OWNER.store(process::id(), Relaxed);
         // SAFETY: `finalise` lives forever and does not unwind: it panics nowhere and calls C.
         let full = unsafe { libc::atexit(finalise) };
-        // Then the launcher reports that this process has not finalized MPI.
+        // If it is full, the launcher reports that this process has not finalized MPI.
         debug_assert!(full == 0, "the list of functions at exit is full");
     });
 }
 
-/// Runs MPI's initialisation. MPICH ends the process if it does not know its launcher: then a line says what
-/// to do.
+/// Runs MPI's initialisation. MPICH makes the process exit if it does not know the launcher; an exit handler
+/// then prints what to do.
 pub(crate) fn explained<T>(initialise: impl FnOnce() -> T) -> T {
     static INITIALISES: AtomicBool = AtomicBool::new(false);
 
@@ -66,16 +67,16 @@ pub(crate) fn explained<T>(initialise: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Runs calls of MPI that wait for all ranks and have no time limit of their own. If they take longer, the
-/// process prints a line and exits: no other thread could end them.
+/// Runs MPI calls that wait for all ranks and have no time limit of their own. If they take longer than
+/// `limit`, the process prints a message and exits, because no other thread could cancel the calls.
 pub fn within<T>(limit: Nanos, what: &'static str, remedy: &'static str, calls: impl FnOnce() -> T) -> T {
     let (done, waits) = channel::<()>();
-    // Without the thread the calls have no limit, as in any program of MPI.
+    // If the thread cannot be created, the calls have no limit, as in any MPI program.
     let _ = Builder::new().name("mpi-limit".to_owned()).spawn(move || {
         let _blocked = Blocked::but_faults();
         if waits.recv_timeout(Duration::from_nanos(limit.0)) == Err(RecvTimeoutError::Timeout) {
             eprintln!("foregather: {what} has not returned within {limit}: a rank is missing or does not run; {remedy}");
-            // SAFETY: the call has no requirements: it ends the process at once.
+            // SAFETY: the call has no requirements and exits the process at once.
             unsafe { libc::_exit(1) };
         }
     });
@@ -85,8 +86,9 @@ pub fn within<T>(limit: Nanos, what: &'static str, remedy: &'static str, calls: 
 }
 
 impl Mpi {
-    /// Waits until all ranks have come here, takes in what no lane has received, and finalizes MPI. After a
-    /// loss it does none of it: `MPI_Finalize` waits for every rank and looks at no failure detector.
+    /// Waits until all ranks have arrived here, receives the messages that no lane has received, and
+    /// finalizes MPI. After the loss of a rank it does none of this, because `MPI_Finalize` waits for every
+    /// rank and does not check the failure detector.
     fn finalise(&self) {
         if !self.is_callable() {
             let rank = self.rank();
@@ -96,7 +98,8 @@ impl Mpi {
             );
             return;
         }
-        // The second meeting lets the senders of long frames make progress while others take them in.
+        // The second barrier lets the senders of long frames make progress while other ranks receive those
+        // frames.
         let is_whole = self.meet() && self.drain() && self.meet();
         if !is_whole {
             eprintln!("foregather: MPI is not finalized, because a rank was lost");
@@ -110,8 +113,8 @@ impl Mpi {
         core::mem::forget(calls);
     }
 
-    /// Returns whether no thread is within a call of MPI, which may have ended the process there: that thread
-    /// will never give the lock back. Other calls take less time.
+    /// Returns whether MPI can be called. It cannot if MPI made the process exit from within a call, because
+    /// the calling thread never releases the lock. Other calls release it within [`CALLING`].
     fn is_callable(&self) -> bool {
         let end = clock::now() + CALLING;
         while self.try_calls().is_none() {
@@ -123,7 +126,7 @@ impl Mpi {
         true
     }
 
-    /// Tests a request until it has ended. `false`: a rank was lost, or MPI has failed.
+    /// Polls a request until it has completed. Returns false if a rank was lost or MPI has failed.
     fn wait(&self, mut request: MpiHandle) -> bool {
         let (mut flag, mut status) = (0, Status([0; STATUS_ROOM]));
         while !self.is_over() {
@@ -137,20 +140,22 @@ impl Mpi {
         false
     }
 
-    /// Waits for all ranks.
+    /// Waits for all ranks in an `MPI_Ibarrier`. Returns false if a rank was lost or MPI has failed.
     fn meet(&self) -> bool {
         let mut request = self.request_null;
         // SAFETY: the communicator exists until MPI is finalized; the result has room.
         !self.is_over() && unsafe { (self.calls().ibarrier)(self.comm, &raw mut request) } == 0 && self.wait(request)
     }
 
-    /// Receives the last frames of lanes that others had dropped by then: MPI wants them received.
+    /// Receives the remaining frames to lanes that were already dropped, as MPI requires before it is
+    /// finalized. Returns false on a failure.
     fn drain(&self) -> bool {
         let mut frame = vec![0_u8; HEAD + BUFFER];
         loop {
             let (mut request, mut status) = (self.request_null, Status([0; STATUS_ROOM]));
             let Some((source, tag)) = self.probe(&self.calls(), &mut status) else { return true };
-            // SAFETY: no frame is longer than the room, which outlives the receive unless a rank was lost.
+            // SAFETY: no frame is longer than the buffer, which outlives the receive: it is leaked if the
+            // receive does not complete.
             let code = unsafe {
                 let room = (frame.as_mut_ptr().cast(), frame.len() as c_int);
                 (self.calls().irecv)(room.0, room.1, self.byte, source, tag, self.comm, &raw mut request)
@@ -169,7 +174,7 @@ mod tests {
     use foregather_host::dl::Library;
     use std::process::Command;
 
-    /// Tells a process that it exits within a call of MPI, as MPI makes it do.
+    /// The variable that makes a process exit within a call of MPI, as MPI itself does.
     const PART: &str = "FOREGATHER_MPI_TEST_END";
 
     #[test]
@@ -192,7 +197,7 @@ mod tests {
             let output = command.env("UCX_TLS", "^tcp").output().unwrap();
             let said = String::from_utf8_lossy(&output.stderr);
             let is_named = said.contains("rank 0 exits, because MPI has ended its process");
-            // A launcher's library may choose another code than that of `exit`.
+            // A launcher's library may choose an exit code other than that of `exit`.
             assert!(is_named && !output.status.success(), "{library}: {}\n{said}", output.status);
         }
     }

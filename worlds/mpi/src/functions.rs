@@ -1,15 +1,15 @@
-//! The functions of MPI that this world calls, by their addresses in the library that was found.
+//! The MPI functions that this world calls, as addresses in the loaded library.
 use core::ffi::{c_char, c_int, c_void};
 use foregather_host::dl::Library;
 use foregather_machine::Error;
 
-/// Any handle of MPI. Where handles are C's `int` (MPICH's own interface), the callee reads the low half of
-/// the register, and writes the low half of a zeroed word: so it is on little-endian machines.
+/// Any MPI handle. If handles are C's `int` (MPICH's own interface), the callee reads the low half of the
+/// register and writes the low half of a zeroed word. This requires a little-endian machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub(crate) struct MpiHandle(pub(crate) usize);
 
-/// Declares the table and how it is filled. All functions return an error number.
+/// Declares the table of functions and fills it from a library. All functions return an error code.
 macro_rules! functions {
     ($($field:ident = $symbol:literal($($parameter:ty),*);)*) => {
         /// The address of each function.
@@ -24,8 +24,8 @@ macro_rules! functions {
                 Ok(Self {
                     $($field: {
                         let address = library.symbol($symbol)?;
-                        // SAFETY: MPI's standard declares the function with these parameters, but for the
-                        // width of handles, which `MpiHandle` explains.
+                        // SAFETY: the MPI standard declares the function with these parameters, except for
+                        // the width of handles, which `MpiHandle` explains.
                         unsafe {
                             core::mem::transmute::<*mut c_void, unsafe extern "C" fn($($parameter),*) -> c_int>(address)
                         }
@@ -36,7 +36,7 @@ macro_rules! functions {
     };
 }
 
-/// An `MPI_Status`, whose layout is in the table of the interface.
+/// A pointer to an `MPI_Status`, whose layout is in the table of the interface.
 type Status = *mut u8;
 
 functions! {

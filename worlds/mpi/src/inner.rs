@@ -1,5 +1,5 @@
-//! The parts of a lane, and the work of one look at MPI: frames in, sends that have ended, and the memory
-//! that peers ask for. Nothing here waits.
+//! The state of a lane, and one poll of MPI: receives frames, completes sends, and answers peers that want to
+//! read memory. Nothing in this module waits.
 use crate::abi::STATUS_ROOM;
 use crate::bells::Bells;
 use crate::buffers::Buffers;
@@ -15,17 +15,19 @@ use foregather_machine::{Address, Cause, Error, FabricCosts, Key, Nanos, Rank, S
 use foregather_thread::Word;
 use std::collections::VecDeque;
 
-/// Receives that stand open for all senders together, and the number below which they are restocked at once.
+/// The number of receives posted for all senders together, and the number below which more are posted at
+/// once.
 const POSTED: usize = 32;
 const POSTED_LEAST: usize = POSTED / 2;
-/// The most frames that one look takes in, and the most sends that it tests.
+/// The maximum number of frames received by one poll, and the maximum number of sends tested by it.
 const LOOKS: usize = 16;
 const TESTS: usize = 4;
-/// The most looks in a row that leave out MPI, also while it sends something.
+/// The maximum number of consecutive polls that do not call MPI: if nothing is being sent, and while
+/// something is.
 const SKIPS: u32 = 64;
 const SKIPS_SENDING: u32 = 8;
 
-/// The rank of these lanes, and their group.
+/// The rank of a lane, and its group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LaneGroup {
     pub(crate) rank: Rank,
@@ -34,7 +36,7 @@ pub(crate) struct LaneGroup {
     pub(crate) tags: Tags,
 }
 
-/// A frame that has come: its buffer, and its bytes without the head.
+/// A received frame: its buffer, and its length without the header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Landed {
     pub(crate) buffer: u32,
@@ -51,16 +53,16 @@ pub(crate) struct FarLane {
     pub(crate) left: Cell<bool>,
 }
 
-/// What MPI sends from.
+/// The source of a send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SendSource {
-    /// A static buffer, to that lane.
+    /// A static buffer; the second number is the index of the receiving lane.
     Buffer(u32, usize),
-    /// Lent memory, to that lane.
+    /// Exposed memory; the second number is the index of the receiving lane.
     Lent(Key, usize),
 }
 
-/// The answer to the one reading that a lane may have under way.
+/// The state of the one read that a lane may have under way.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Asking {
     pub(crate) ticket: u32,
@@ -72,26 +74,26 @@ pub(crate) struct Inner {
     pub(crate) group: LaneGroup,
     pub(crate) lane: u32,
     pub(crate) peers: Box<[FarLane]>,
-    /// Frames for the layer above that are not released.
+    /// The number of frames for the layer above that it has not released.
     pub(crate) waiting: Cell<u32>,
     pub(crate) incoming: Buffers,
     pub(crate) outgoing: Buffers,
-    /// The open receives in the order in which MPI fills them, which is the order of posting.
+    /// The posted receives, in the order in which MPI fills them, which is the order of posting.
     posted: RefCell<VecDeque<(MpiHandle, u32)>>,
-    /// Sends that MPI has not ended, and the one that is tested next.
+    /// Sends that MPI has not completed, and the index of the one that is tested next.
     sends: RefCell<Vec<(MpiHandle, SendSource)>>,
     next: Cell<usize>,
     pub(crate) lendings: RefCell<Lendings>,
     pub(crate) asking: Cell<Asking>,
-    /// Until then the lane looks at MPI for peers that read from here.
+    /// The time until which the lane polls MPI on behalf of peers that read from its memory.
     pub(crate) pushing_until: Cell<Nanos>,
-    /// Questions whether a peer has left since the last look.
+    /// The number of calls of `has_left` since the last poll.
     pub(crate) asked: Cell<u32>,
-    /// Frames received, to compare with the number that was sent.
+    /// The number of frames received, to be compared with the number sent.
     taken: Cell<u32>,
-    /// Looks for which nothing was under way since the last look at MPI.
+    /// The number of polls since the last one that called MPI.
     skipped: Cell<u32>,
-    /// While not 0, frames are being read in place.
+    /// The number of frames that are being read in place.
     pub(crate) looking: Cell<u32>,
     pub(crate) left: Cell<bool>,
     pub(crate) bells: Bells,
@@ -143,7 +145,7 @@ impl Inner {
         Address { rank: index as u32 / self.group.lanes, lane: index as u32 % self.group.lanes }
     }
 
-    /// The bell of this lane.
+    /// Returns the bell of this lane.
     ///
     /// # Panics
     /// Never: the group's bells have one for each lane of this rank.
@@ -156,8 +158,8 @@ impl Inner {
         Address { rank: self.group.rank, lane: self.lane }
     }
 
-    /// Wakes the owner of a lane of this host if it sleeps, once MPI has something for it. `frames` were sent
-    /// to it.
+    /// Wakes the owner of lane `to` if it sleeps and is on this host; called when MPI has something for that
+    /// lane. Adds `frames` to the number of frames sent to it.
     #[inline]
     pub(crate) fn ring(&self, to: usize, frames: u32) {
         if let Some((bell, sent)) = self.bells.of(self.address(to)) {
@@ -168,8 +170,8 @@ impl Inner {
         }
     }
 
-    /// Returns how many looks in a row may leave out MPI: none if a frame is due. A look keeps the other
-    /// threads of this process from MPI.
+    /// Returns how many consecutive polls need not call MPI: none if a frame is due. An MPI call blocks the
+    /// other threads of this process from calling MPI.
     #[inline]
     fn skips(&self) -> u32 {
         let sent = || self.bells.of(self.here()).map(|(_, sent)| self.cpu.load(sent));
@@ -193,7 +195,7 @@ impl Inner {
         Some(self.address(at))
     }
 
-    /// A table, measured between two processes of one host (README).
+    /// Returns fixed costs, measured between two processes of one host (`README.md`).
     pub(crate) fn costs(&self) -> FabricCosts {
         let slope = |fixed, byte_ps| Slope { fixed: Nanos(fixed), byte_ps };
         FabricCosts { buffered: slope(600, 350), direct: slope(4_000, 100) }
@@ -205,8 +207,8 @@ impl Inner {
         self.cpu.guard().fail(error);
     }
 
-    /// Tests one request. `None`: it goes on. An error of MPI is a permanent failure, and the request is
-    /// over.
+    /// Tests a request. Returns whether it has completed. An MPI error is recorded as a permanent failure,
+    /// and also completes the request.
     pub(crate) fn ended(&self, calls: &Calls<'_>, what: &str, request: &mut MpiHandle, status: &mut Status) -> bool {
         let mut flag: c_int = 0;
         // SAFETY: the request is active; flag and status have room.
@@ -217,7 +219,7 @@ impl Inner {
         flag != 0 || code != 0
     }
 
-    /// Looks at MPI once. `true`: something has happened.
+    /// Polls MPI once. Returns whether a frame was received or a send has completed.
     pub(crate) fn look(&self, calls: &Calls<'_>) -> bool {
         let mut some = false;
         for _ in 0..LOOKS {
@@ -225,7 +227,8 @@ impl Inner {
             some = true;
             self.received(calls, buffer, source, len);
         }
-        // Frames that have come go first: receives are opened while none comes, or when few are left.
+        // Received frames are handled first. New receives are posted only if no frame was received, or if few
+        // are left.
         if !some || self.posted.borrow().len() < POSTED_LEAST {
             self.restock(calls);
         }
@@ -236,9 +239,9 @@ impl Inner {
         some
     }
 
-    /// As [`Inner::progress`], for looks that follow each other. Most of them look at this host's memory
-    /// only, and none but the first after a nap waits for MPI's lock: other threads may have something to
-    /// send.
+    /// Polls like [`Inner::progress`], for callers that poll repeatedly. Most polls only read this host's
+    /// shared memory. Only the first one after a nap waits for MPI's lock, because other threads may have
+    /// something to send.
     #[inline]
     pub(crate) fn glance(&self) {
         let (has_slept, skipped) = (self.cpu.guard().has_slept.take(), self.skipped.get());
@@ -255,12 +258,13 @@ impl Inner {
         }
     }
 
-    /// As [`Inner::look`], for callers that make no other call.
+    /// Takes MPI's lock and polls once, like [`Inner::look`].
     pub(crate) fn progress(&self) -> bool {
         self.look(&self.mpi.calls())
     }
 
-    /// The oldest open receive, if it has ended: its buffer, the sender's rank, and the bytes.
+    /// Returns the buffer, the sender's rank and the length of the oldest posted receive, if it has
+    /// completed.
     fn landed(&self, calls: &Calls<'_>) -> Option<(u32, c_int, usize)> {
         let mut posted = self.posted.borrow_mut();
         let (request, buffer) = posted.front_mut()?;
@@ -280,14 +284,14 @@ impl Inner {
 
     fn received(&self, calls: &Calls<'_>, buffer: u32, source: c_int, len: usize) {
         let bytes = self.incoming.bytes(buffer);
-        // SAFETY: the receive has ended, so the buffer is not lent to MPI.
+        // SAFETY: the receive has completed, so MPI no longer uses the buffer.
         let frame = unsafe { &(&*bytes)[..len.min(HEAD + BUFFER)] };
         let sender = FrameHead::read(frame).filter(|head| u32::from(head.group) == self.group.tags.0 & 0xffff);
         let from = sender.and_then(|head| {
             let rank = Rank::try_from(source).ok()?;
             Some((head, self.index(Address { rank, lane: head.lane.into() }).ok()?))
         });
-        // A frame of an earlier group with these tags came too late for its lane.
+        // A frame of an earlier group with the same tags, which arrived too late for its lane.
         let Some((head, from)) = from else { return self.incoming.give(buffer) };
         self.taken.set((self.taken.get() + 1) & VALUE_MASK);
         let peer = &self.peers[from];
@@ -308,15 +312,15 @@ impl Inner {
         self.incoming.give(buffer);
     }
 
-    /// Opens receives until as many stand open as there should be.
+    /// Posts receives until [`POSTED`] are open.
     fn restock(&self, calls: &Calls<'_>) {
         let mut posted = self.posted.borrow_mut();
         while posted.len() < POSTED {
             let (buffer, mut request) = (self.incoming.take(), MpiHandle(0));
             let (tag, any) = (self.group.tags.frames(self.lane), self.mpi.any_source());
             let bytes = self.incoming.bytes(buffer).cast();
-            // SAFETY: the buffer is taken, and the lane leaves it alone until the receive has ended; a
-            // receive that never ends keeps it forever.
+            // SAFETY: the buffer is taken, and the lane does not access it until the receive has completed.
+            // If the receive never completes, the buffer is never freed.
             let code = unsafe {
                 (calls.irecv)(bytes, (HEAD + BUFFER) as c_int, self.mpi.byte, any, tag, self.mpi.comm, &raw mut request)
             };
@@ -328,7 +332,7 @@ impl Inner {
         }
     }
 
-    /// Tests a few of the sends. `true`: one has ended.
+    /// Tests a few of the sends. Returns whether one has completed.
     fn collect(&self, calls: &Calls<'_>) -> bool {
         let mut sends = self.sends.borrow_mut();
         let mut some = false;
@@ -344,7 +348,7 @@ impl Inner {
             if let SendSource::Buffer(buffer, _) = *source {
                 self.outgoing.give(buffer);
             }
-            // It may have come too late for the first time.
+            // Rings again, because the frame may not have been visible when the bell rang first.
             self.ring(to, 0);
             sends.swap_remove(at);
             self.mpi.under_way.fetch_sub(1, Relaxed);
@@ -353,24 +357,24 @@ impl Inner {
         some
     }
 
-    /// Whether MPI still sends what is lent under that key.
+    /// Returns whether MPI is still sending the memory exposed under `key`.
     pub(crate) fn is_sending(&self, key: Key) -> bool {
         self.sends.borrow().iter().any(|(_, source)| matches!(source, SendSource::Lent(lent, _) if *lent == key))
     }
 
-    /// Whether MPI still sends a frame to a lane that has not left.
+    /// Returns whether MPI is still sending a frame to a lane that has not left.
     pub(crate) fn is_awaited(&self) -> bool {
         let awaits = |source: &SendSource| matches!(*source, SendSource::Buffer(_, to) if !self.peers[to].left.get());
         self.sends.borrow().iter().any(|(_, source)| awaits(source))
     }
 
-    /// Whether a peer reads from here just now.
+    /// Returns whether a peer is reading memory of this lane.
     pub(crate) fn is_read(&self) -> bool {
         self.sends.borrow().iter().any(|(_, source)| matches!(source, SendSource::Lent(..)))
     }
 
-    /// Sends a filled buffer of `len` bytes after its head, and gives it back when MPI is done with it. On an
-    /// error it is back at once.
+    /// Sends a filled buffer with `len` bytes after the header. The buffer is freed when MPI has sent it, or
+    /// at once on an error.
     pub(crate) fn transmit(
         &self,
         calls: &Calls<'_>,
@@ -382,8 +386,8 @@ impl Inner {
         let bytes = self.outgoing.bytes(buffer);
         let head = FrameHead { number, group: self.group.tags.0 as u16, kind, lane: self.lane as u8 };
         let mut request = MpiHandle(0);
-        // SAFETY: the buffer is taken and not lent to MPI yet; from the call on it is, until the send has
-        // ended.
+        // SAFETY: the buffer is taken, and MPI does not use it before this call. From then on, only MPI uses
+        // it until the send has completed.
         let code = unsafe {
             head.write(&mut *bytes);
             let (count, tag) = ((HEAD + len) as c_int, self.group.tags.frames(lane));
@@ -408,15 +412,15 @@ impl Inner {
         self.sends.borrow_mut().push((request, source));
     }
 
-    /// Sends a frame of a few bytes.
+    /// Copies a few bytes to a buffer and sends them as a frame.
     pub(crate) fn send(&self, calls: &Calls<'_>, to: usize, kind: (MpiFrameKind, u32), bytes: &[u8]) -> Result<(), Error> {
         let buffer = self.outgoing.take();
-        // SAFETY: the buffer is taken and not lent to MPI.
+        // SAFETY: the buffer is taken, and MPI does not use it.
         unsafe { (&mut *self.outgoing.bytes(buffer))[HEAD..HEAD + bytes.len()].copy_from_slice(bytes) };
         self.transmit(calls, to, kind, (buffer, bytes.len()))
     }
 
-    /// Sends the memory that a peer asks for, or that there is none.
+    /// Sends the memory that a peer has requested, or a frame that says that it is not exposed.
     fn answer(&self, calls: &Calls<'_>, from: usize, ticket: u32, key: Key, bytes: u64) {
         let pieces = if self.left.get() { None } else { self.lendings.borrow_mut().first(key, bytes) };
         let done = match pieces {
@@ -424,7 +428,7 @@ impl Inner {
             Some(pieces) => {
                 let Address { rank, lane } = self.address(from);
                 let tag = self.group.tags.memory(lane);
-                // SAFETY: the pieces are lent until `unexpose`, which waits for this send.
+                // SAFETY: the pieces stay exposed until `unexpose`, which waits for this send.
                 let begun = unsafe { self.mpi.begin_pieces(calls, &pieces, true, (rank, tag)) };
                 self.read_from_here(bytes);
                 begun.map(|request| {
@@ -436,8 +440,8 @@ impl Inner {
         done.unwrap_or_else(|error| self.fail(error));
     }
 
-    /// Ends what MPI has under way for this lane, as far as it does so within a moment: what remains is the
-    /// lane's own memory, and is never freed.
+    /// Cancels the lane's receives, and frees the buffers that MPI no longer uses. Buffers of transfers that
+    /// do not complete at once are never freed.
     pub(crate) fn take_back(&self, calls: &Calls<'_>) {
         let mut posted = self.posted.borrow_mut();
         for (request, _) in posted.iter_mut() {

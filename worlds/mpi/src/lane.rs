@@ -1,4 +1,4 @@
-//! One lane of a rank for its owner, and how lanes are made.
+//! One lane of a rank, and the creation of lanes.
 use crate::bells::Bells;
 use crate::cpu::{MpiProcessor, Napping};
 use crate::inner::{Inner, LaneGroup};
@@ -14,24 +14,25 @@ use foregather_machine::{
 use foregather_thread::Word;
 use std::sync::{Arc, Weak};
 
-/// How long a lane that has left waits until MPI has taken what it posted.
+/// How long a lane that has left waits for MPI to send its frames.
 const SETTLING: Nanos = Nanos::from_ms(2_000);
 
-/// One lane: a [`Fabric`] over MPI. MPI makes progress in its owner's calls, and in those of a
+/// One lane: a [`Fabric`] over MPI. MPI makes progress only in calls of the lane's owner and of an
 /// [`MpiProgress`].
 pub struct Lane {
     inner: Inner,
-    /// Gone when the lanes are: for [`MpiProgress`].
+    /// Tells [`MpiProgress`] when the lanes have been dropped.
     _alive: Arc<()>,
 }
 
 impl Lane {
-    /// The lanes of this rank between all ranks of `mpi`, which all make them in the same order. With a
-    /// `failure_detector`, their waits fail once it knows that a rank was lost. With `bells`, ranks of one
-    /// host wake each other: either all of them have bells, in the same memory, or none has.
+    /// Creates the lanes of this rank to all ranks of `mpi`. All ranks must create their groups of lanes in
+    /// the same order. With a `failure_detector`, waits fail once it reports that a rank was lost. With
+    /// `bells`, ranks of one host wake each other; either all ranks of a host pass bells in the same memory,
+    /// or none does.
     ///
     /// # Errors
-    /// If there are no lanes, or more than 128, or if the bells are those of another group.
+    /// If `lanes` is 0 or above 128, if the bells are for another group, or if MPI fails.
     pub fn group(
         mpi: &'static Mpi,
         lanes: u32,
@@ -62,7 +63,7 @@ impl Lane {
         (0..lanes).map(lane).collect()
     }
 
-    /// The handle by which another thread makes progress for this rank's lanes.
+    /// Returns a handle with which another thread makes progress for this rank's lanes.
     pub fn progress_handle(&self) -> MpiProgress {
         MpiProgress { mpi: self.inner.mpi, alive: Arc::downgrade(&self._alive) }
     }
@@ -71,7 +72,8 @@ impl Lane {
         !self.inner.mpi.is_over() && self.inner.cpu.guard().fault().is_ok()
     }
 
-    /// Waits until MPI has taken what was posted: frames to lanes that have left may never be received.
+    /// Waits until MPI has sent all frames, except those to lanes that have left, which may never be
+    /// received.
     fn settle(&self) {
         let end = self.inner.cpu.now() + SETTLING;
         while self.inner.is_awaited() && self.inner.cpu.now() < end && self.is_usable() {
@@ -82,8 +84,8 @@ impl Lane {
     }
 }
 
-/// Makes progress for the lanes of this process while their owners compute: MPI moves messages that it has
-/// begun, but receives none.
+/// Makes progress for the lanes of this process while their owners compute: MPI continues transfers that have
+/// begun, but no frame is received.
 #[derive(Debug)]
 pub struct MpiProgress {
     mpi: &'static Mpi,
@@ -91,7 +93,7 @@ pub struct MpiProgress {
 }
 
 impl MpiProgress {
-    /// Calls MPI once. `Some(true)` if sends are under way; `None` if the lanes are gone.
+    /// Calls MPI once. Returns whether sends are under way, or `None` if the lanes have been dropped.
     pub fn tend(&mut self) -> Option<bool> {
         (self.alive.strong_count() > 0).then(|| {
             self.mpi.nudge();
@@ -100,7 +102,7 @@ impl MpiProgress {
     }
 }
 
-/// While one exists, a frame is being read in place.
+/// A guard that exists while a frame is being read in place.
 struct InPlace<'a>(&'a Cell<u32>);
 
 impl<'a> InPlace<'a> {
@@ -190,10 +192,10 @@ impl Fabric for Lane {
 
     fn write_with<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R {
         let Some(peer) = self.inner.known(to) else { return write(&mut vec![0; BUFFER]) };
-        // Taken away meanwhile: whatever `write` does, no other call gets this buffer.
+        // The buffer is taken out in the meantime, so that no other call gets it, whatever `write` does.
         let buffer = peer.filling.take().unwrap_or_else(|| self.inner.outgoing.take());
         let bytes = self.inner.outgoing.bytes(buffer);
-        // SAFETY: the buffer is taken and not lent to MPI, and no other call has its number now.
+        // SAFETY: the buffer is taken, MPI does not use it, and no other call has its number now.
         let written = write(unsafe { &mut (&mut *bytes)[HEAD..] });
         if let Some(other) = peer.filling.replace(Some(buffer)) {
             self.inner.outgoing.give(other);
@@ -218,7 +220,7 @@ impl Fabric for Lane {
             None => 0,
             Some(after) => self.inner.index(after).ok()? + 1,
         };
-        // A caller that goes through all of them looks at MPI once, at the beginning.
+        // A caller that iterates over all lanes polls MPI only once, at the beginning.
         if after.is_none() {
             self.inner.glance();
             self.inner.asked.set(0);
@@ -236,8 +238,8 @@ impl Fabric for Lane {
         let frame = *peer.frames.borrow().front()?;
         let bytes = self.inner.incoming.bytes(frame.buffer);
         let _in_place = InPlace::at(&self.inner.looking);
-        // SAFETY: the buffer holds a frame that has come, so it is not lent to MPI, and `release` lends none
-        // meanwhile.
+        // SAFETY: the buffer holds a received frame, so MPI does not use it, and `release` cannot free it
+        // while the guard exists.
         let whole = unsafe { &(&*bytes)[..HEAD + frame.len as usize] };
         let head = FrameHead::read(whole)?;
         Some(read(head.number, &whole[HEAD..]))
@@ -280,8 +282,8 @@ impl Fabric for Lane {
 
     fn has_left(&self, peer: Address) -> bool {
         let Some(known) = self.inner.known(peer) else { return false };
-        // A caller that asks only this would wait forever if no thread looked at MPI; a caller that does
-        // both pays once.
+        // A caller that calls only this function would wait forever if MPI were never polled. A caller that
+        // also polls otherwise should not pay twice.
         let asked = self.inner.asked.get() + 1;
         self.inner.asked.set(asked);
         if !known.left.get() && asked > 2 * self.inner.group.size * self.inner.group.lanes {

@@ -1,22 +1,23 @@
-//! Memory that a lane lets others read.
+//! The memory that a lane exposes to other lanes.
 use foregather_machine::Key;
 
-/// A stretch of memory.
+/// A contiguous range of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stretch {
     pub(crate) at: usize,
     pub(crate) len: usize,
 }
 
-/// Memory under one key.
+/// The memory exposed under one key.
 #[derive(Debug)]
 struct Lending {
     pieces: Vec<Stretch>,
-    /// It is being unexposed: no further lane gets it.
+    /// Whether the memory is being unexposed, so that no further reads are accepted.
     ends: bool,
 }
 
-/// All of a lane's. A key is a place here and how often it was used before: an old key finds nothing.
+/// All exposed memory of a lane. A key is an index into `places` and the number of earlier uses of that
+/// place, so an old key finds nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Lendings {
     places: Vec<(u32, Option<Lending>)>,
@@ -39,7 +40,8 @@ impl Lendings {
         held.as_mut().filter(|_| u64::from(*age) == key.0 >> 32)
     }
 
-    /// The first `bytes` bytes of the memory under that key; `None` if there is none, or less.
+    /// Returns the first `bytes` bytes of the memory under `key`, or `None` if there is no such memory or it
+    /// is shorter.
     pub(crate) fn first(&mut self, key: Key, bytes: u64) -> Option<Vec<Stretch>> {
         let lending = self.find(key).filter(|lending| !lending.ends)?;
         let mut rest = usize::try_from(bytes).ok()?;
@@ -54,12 +56,12 @@ impl Lendings {
         (rest == 0).then_some(first)
     }
 
-    /// No further lane gets it. `false`: there is no such key.
+    /// Refuses further reads of the memory under `key`. Returns false if there is no such key.
     pub(crate) fn end(&mut self, key: Key) -> bool {
         self.find(key).map(|lending| lending.ends = true).is_some()
     }
 
-    /// The key finds nothing from now on.
+    /// Removes the memory under `key`.
     pub(crate) fn remove(&mut self, key: Key) {
         if self.find(key).is_some() {
             let place = key.0 as u32;

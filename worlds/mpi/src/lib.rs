@@ -1,13 +1,13 @@
-//! The site's own MPI as a [`Fabric`](foregather_machine::Fabric): found at run time, so that nothing here is
-//! linked with it.
+//! The site's own MPI as a [`Fabric`](foregather_machine::Fabric). The library is loaded at run time, so
+//! nothing is linked with it.
 //!
-//! - [`found`]: which MPI libraries are here? [`abi`]: their binary interfaces, a table each.
-//! - [`Mpi`]: this process as a rank of its MPI, joined once; [`within`]: a limit for calls that wait for all
-//!   ranks.
-//! - [`Lane`]: a lane of this rank. [`MpiProcessor`]: its owner's processor, which naps. [`MpiProgress`]:
-//!   makes progress for the lanes meanwhile. [`Bells`]: memory by which ranks of one host wake each other.
+//! - [`found`]: lists the MPI libraries of this machine. [`abi`]: their binary interfaces, one table each.
+//! - [`Mpi`]: this process as a rank of its MPI. [`within`]: a time limit for calls that wait for all ranks.
+//! - [`Lane`]: a lane of this rank. [`MpiProcessor`]: the processor of a lane's owner, which naps while it
+//!   waits. [`MpiProgress`]: makes progress for the lanes while their owners compute. [`Bells`]: shared
+//!   memory with which the ranks of one host wake each other.
 //!
-//! What it assumes of MPI, and which guarantees are lost with it: `README.md`.
+//! `README.md` lists the assumptions about MPI, and the guarantees that are lost over MPI.
 
 pub mod abi;
 mod bells;

@@ -1,4 +1,5 @@
-//! The MPI library of this process: loaded already, named by the user, the launcher's, or the loader's.
+//! The search for the MPI library of this process: the one that the user names, that is already loaded, that
+//! belongs to the launcher, or that the loader finds.
 use crate::abi::{ALL, Abi, Constant, MPICH, OPEN_MPI, STANDARD, TEXT_ROOM};
 use crate::functions::{Functions, MpiHandle};
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -7,10 +8,10 @@ use foregather_machine::{Cause, Error};
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
-/// Names the library's file.
+/// The environment variable that names the file of the MPI library.
 pub(crate) const OVERRIDE: &str = "FOREGATHER_MPI";
 
-/// A library, its interface and its functions.
+/// A loaded MPI library, its binary interface and its functions.
 #[derive(Debug)]
 pub(crate) struct FoundMpi {
     pub(crate) library: Library,
@@ -18,19 +19,19 @@ pub(crate) struct FoundMpi {
     pub(crate) functions: Functions,
 }
 
-/// An MPI of this machine.
+/// An MPI library of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MpiInfo {
     /// The file of the library.
     pub path: PathBuf,
-    /// The first line of what it says about itself.
+    /// The first line of the library's version text.
     pub version: String,
-    /// Its binary interface.
+    /// The name of its binary interface.
     pub interface: &'static str,
 }
 
-/// Every MPI that the loader, `FOREGATHER_MPI` or the `mpiexec` of the search path leads to; none is
-/// initialised.
+/// Returns every MPI library that can be found through `FOREGATHER_MPI`, the first `mpiexec` in `PATH`, or
+/// the loader. Does not initialise any of them.
 pub fn found() -> Vec<MpiInfo> {
     let mut all: Vec<MpiInfo> = Vec::new();
     for name in named().into_iter().chain(candidates(false)) {
@@ -43,13 +44,14 @@ pub fn found() -> Vec<MpiInfo> {
     all
 }
 
-/// The user's choice.
+/// Returns the library that the user has named in `FOREGATHER_MPI`.
 fn named() -> Option<String> {
     std::env::var(OVERRIDE).ok().filter(|path| !path.is_empty())
 }
 
-/// Names to try, in order: each interface's own beside the first `mpiexec` of the search path, then by the
-/// loader. Open MPI comes first under its own launcher, last otherwise.
+/// Returns the names to try, in order: first the files of each interface in the `lib` directory of the
+/// installation with the first `mpiexec` in `PATH`, then the names for the loader. Open MPI comes first under
+/// its own launcher, and last otherwise.
 fn candidates(by_open_mpi: bool) -> Vec<String> {
     let folder = std::env::var_os("PATH").and_then(|path| {
         let launcher = std::env::split_paths(&path).map(|folder| folder.join("mpiexec")).find(|file| file.is_file())?;
@@ -61,14 +63,15 @@ fn candidates(by_open_mpi: bool) -> Vec<String> {
     beside.map(|file| file.to_string_lossy().into_owned()).chain(names().map(|&name| name.to_owned())).collect()
 }
 
-/// The MPI libraries that are loaded already: a program's own, which this world has to share.
+/// Returns the MPI libraries that the program has already loaded and that this world must share.
 fn loaded() -> Vec<CString> {
     let is_mpi = |name: &[u8]| ALL.iter().flat_map(|abi| abi.libraries).any(|known| name.starts_with(known.as_bytes()));
     loaded_since(0, is_mpi).map(|(_, paths)| paths).unwrap_or_default()
 }
 
 impl FoundMpi {
-    /// Finds the library for this process. `by_open_mpi`: its launcher has started this process.
+    /// Finds the library for this process. `by_open_mpi` says whether Open MPI's launcher started the
+    /// process.
     pub(crate) fn find(by_open_mpi: bool) -> Result<Self, Error> {
         if let Some(name) = named() {
             return Self::open(&name);
@@ -132,7 +135,7 @@ impl FoundMpi {
         Ok(Self { library, abi, functions })
     }
 
-    /// The handle of a constant of its interface.
+    /// Returns the handle of a constant of the interface.
     pub(crate) fn handle(&self, constant: Constant) -> Result<MpiHandle, Error> {
         match constant {
             Constant::Number(number) => Ok(MpiHandle(number)),
@@ -150,10 +153,10 @@ impl FoundMpi {
     }
 }
 
-/// The first line of the library's version: MPI allows to ask for it before it is initialised.
+/// Returns the first line of the library's version text, which MPI provides even before it is initialised.
 fn version(functions: &Functions) -> String {
     let (mut text, mut len): (Vec<c_char>, c_int) = (vec![0; TEXT_ROOM], 0);
-    // SAFETY: the text has more room than any library's longest version, and stays zero-terminated.
+    // SAFETY: the buffer is longer than any library's version text, and stays NUL-terminated.
     let text = unsafe {
         (functions.library_version)(text.as_mut_ptr(), &raw mut len);
         CStr::from_ptr(text.as_ptr()).to_string_lossy().into_owned()
@@ -161,7 +164,7 @@ fn version(functions: &Functions) -> String {
     text.lines().next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether the library has version 1 of the standard interface.
+/// Returns whether the library has version 1 of the standard interface.
 fn is_version_1(library: &Library) -> bool {
     let Ok(address) = library.symbol("MPI_Abi_get_version") else { return false };
     let (mut major, mut minor): (c_int, c_int) = (0, 0);

@@ -1,5 +1,5 @@
-//! Which rank was lost, where MPI knows it: Open MPI from version 5 on has User Level Failure Mitigation.
-//! MPICH has the error classes, but its functions stop the process (`ch4`).
+//! Lost ranks that MPI reports. Open MPI 5 and newer has User Level Failure Mitigation (ULFM). MPICH has the
+//! error classes, but its functions abort the process (`ch4`).
 use crate::abi::OPEN_MPI;
 use crate::functions::MpiHandle;
 use crate::process::Mpi;
@@ -13,15 +13,15 @@ type Free = unsafe extern "C" fn(*mut MpiHandle) -> c_int;
 
 impl Mpi {
     /// Returns the first rank that MPI reports as lost; `None` if it reports none or has no such functions.
-    /// The caller keeps other threads from calling MPI.
+    /// The caller must hold MPI's lock.
     #[cold]
     pub(crate) fn lost_rank(&self) -> Option<Rank> {
         if *self.found.abi != OPEN_MPI {
             return None;
         }
         let find = |name| self.found.library.symbol(name).ok();
-        // SAFETY: MPI's standard declares the functions of groups with these parameters, and the proposal of
-        // User Level Failure Mitigation the other ones.
+        // SAFETY: the MPI standard declares the functions on groups with these parameters, and the ULFM
+        // proposal declares the other one.
         let (group_of, size_of, translate, free, get_failed) = unsafe {
             (
                 core::mem::transmute::<*mut c_void, ToHandle>(find("MPI_Comm_group")?),
@@ -56,7 +56,7 @@ mod tests {
     use foregather_host::dl::Library;
     use std::process::Command;
 
-    /// Tells a process that it joins MPI as a job of one rank.
+    /// The variable that makes a process join MPI as a job of one rank.
     const PART: &str = "FOREGATHER_MPI_TEST_LOSSES";
 
     #[test]
@@ -70,7 +70,7 @@ mod tests {
         let _calls = mpi.calls();
         assert_eq!(mpi.lost_rank(), None);
         if *mpi.found.abi == MPICH {
-            // Error classes are error numbers, too.
+            // Error classes are also valid error codes.
             let error = mpi.done("MPI_Isend", Some(0), MPICH.loss_classes[0]).unwrap_err();
             assert_eq!(error.lost_rank(), Some(0), "{error}");
         }

@@ -1,7 +1,7 @@
-//! This process in its MPI: initialised once, left at the end of the process.
+//! This process as a rank of its MPI, which is initialised once and finalized at the end of the process.
 //!
-//! One lock serialises all calls, since MPI is asked for `MPI_THREAD_SERIALIZED` only. A program that has
-//! initialised MPI by itself calls it whenever it likes, so it must have asked for `MPI_THREAD_MULTIPLE`.
+//! One lock serialises all calls, because MPI is initialised with `MPI_THREAD_SERIALIZED` only. A program
+//! that has initialised MPI itself may call it at any time, so it must have requested `MPI_THREAD_MULTIPLE`.
 use crate::abi::{STATUS_ROOM, TEXT_ROOM};
 use crate::functions::{Functions, MpiHandle};
 use crate::library::{FoundMpi, MpiInfo, OVERRIDE, refused};
@@ -15,14 +15,14 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::thread::sleep;
 
-/// The longest sleep between two looks: MPI wakes no thread.
+/// The maximum sleep between two polls, because MPI does not wake threads.
 pub(crate) const NAP: Nanos = Nanos::from_us(200);
 
-/// Sleeps that long.
+/// Sleeps for `span`.
 pub(crate) fn nap(span: Nanos) {
     sleep(Duration::from_nanos(span.0));
 }
-/// The longest text that [`Mpi::spread`] carries.
+/// The maximum length of the text of [`Mpi::spread`], in bytes.
 const SPREAD: usize = 1_024;
 
 /// An `MPI_Status` of any interface.
@@ -39,25 +39,25 @@ impl Status {
 #[derive(Debug)]
 pub struct Mpi {
     pub(crate) found: FoundMpi,
-    /// A duplicate of `MPI_COMM_WORLD`: messages of the program itself never meet those of lanes.
+    /// A duplicate of `MPI_COMM_WORLD`, so that messages of the program never match those of lanes.
     pub(crate) comm: MpiHandle,
     pub(crate) byte: MpiHandle,
     pub(crate) request_null: MpiHandle,
     rank: Rank,
     size: u32,
     lock: Mutex<()>,
-    /// Threads that wait for the lock.
+    /// The number of threads that wait for the lock.
     wanting: AtomicU32,
-    /// Groups of lanes made so far: all ranks make them in the same order.
+    /// The number of groups of lanes created so far. All ranks create them in the same order.
     pub(crate) groups: AtomicU32,
-    /// Sends of all lanes that MPI has not ended.
+    /// The number of sends of all lanes that MPI has not completed.
     pub(crate) under_way: AtomicU32,
-    /// No wait succeeds any more: a rank was lost, or MPI has failed.
+    /// Whether no wait can succeed any more, because a rank was lost or MPI has failed.
     over: AtomicBool,
     failure_detector: Mutex<Option<Arc<FailureDetector>>>,
 }
 
-/// The calls of one thread, while no other thread of this process calls MPI.
+/// The functions of MPI, while this thread holds the lock and no other thread of this process calls MPI.
 pub(crate) struct Calls<'a> {
     functions: &'a Functions,
     _alone: MutexGuard<'a, ()>,
@@ -74,19 +74,19 @@ impl Deref for Calls<'_> {
 static JOINED: OnceLock<Result<Mpi, Error>> = OnceLock::new();
 
 impl Mpi {
-    /// Initialises MPI, unless the program has done so, and duplicates `MPI_COMM_WORLD`; later calls return
-    /// the same. All ranks call it. `expected` is the number of ranks that the launcher's variables name, and
-    /// whether that launcher is Open MPI's.
+    /// Initialises MPI, unless the program has done so, and duplicates `MPI_COMM_WORLD`. Later calls return
+    /// the same object. All ranks must call it. `expected` is the number of ranks according to the launcher's
+    /// variables, and `by_open_mpi` says whether the launcher is Open MPI's.
     ///
     /// # Errors
-    /// If there is no MPI or two of them, its binary interface is unknown, the launcher is that of another
-    /// MPI, the program's own level of threads is too low, or MPI has been finalized.
+    /// If no MPI library or more than one is found, its binary interface is unknown, the launcher belongs to
+    /// another MPI, the program has initialised MPI with too low a thread level, or MPI has been finalized.
     pub fn join((expected, by_open_mpi): (Option<u32>, bool)) -> Result<&'static Self, Error> {
         let joined = JOINED.get_or_init(|| Self::begin(FoundMpi::find(by_open_mpi)?, expected));
         joined.as_ref().map_err(Clone::clone)
     }
 
-    /// What [`Mpi::join`] returned; `None` if it was not called or failed.
+    /// Returns the object that [`Mpi::join`] returned, or `None` if it was not called or failed.
     pub fn joined() -> Option<&'static Self> {
         JOINED.get()?.as_ref().ok()
     }
@@ -97,8 +97,8 @@ impl Mpi {
             [found.abi.comm_world, found.abi.byte, found.abi.request_null, found.abi.errors_return].map(|of| found.handle(of));
         let (mut comm, mut rank, mut size) = (MpiHandle(0), 0, 0);
         let functions = &found.functions;
-        // SAFETY: MPI is initialised, and this thread alone knows of it yet or MPI locks for itself; each
-        // result has room.
+        // SAFETY: MPI is initialised. Either no other thread of this library calls it yet, or MPI is
+        // thread-safe. Each result has room.
         let codes = unsafe {
             [
                 (functions.comm_dup)(world?, &raw mut comm),
@@ -133,28 +133,28 @@ impl Mpi {
         })
     }
 
-    /// This process's rank in `MPI_COMM_WORLD`.
+    /// Returns this process's rank in `MPI_COMM_WORLD`.
     pub fn rank(&self) -> Rank {
         self.rank
     }
 
-    /// The number of ranks.
+    /// Returns the number of ranks.
     pub fn size(&self) -> u32 {
         self.size
     }
 
-    /// The library.
+    /// Returns the path, the version and the interface of the library.
     pub fn info(&self) -> MpiInfo {
         self.found.info()
     }
 
-    /// The library's name for itself, and its file.
+    /// Returns the library's version text and file, for messages.
     pub fn name(&self) -> String {
         format!("{} ({})", self.info().version, self.found.path().display())
     }
 
-    /// Brings rank 0's text, of at most a kilobyte, to all ranks, which all call it. `None` of rank 0 is an
-    /// empty text.
+    /// Broadcasts a text of at most 1 KiB from rank 0 to all ranks. All ranks must call it. If rank 0 passes
+    /// `None`, the text is empty.
     ///
     /// # Errors
     /// If the text is too long, or MPI fails.
@@ -165,14 +165,14 @@ impl Mpi {
             room.copy_from_slice(text.as_bytes());
         }
         let calls = self.calls();
-        // SAFETY: MPI writes at most `SPREAD` bytes at the other ranks and reads as many at rank 0.
+        // SAFETY: MPI reads `SPREAD` bytes on rank 0, and writes at most as many on the other ranks.
         let code = unsafe { (calls.bcast)(bytes.as_mut_ptr().cast(), SPREAD as c_int, self.byte, 0, self.comm) };
         self.done("MPI_Bcast", None, code)?;
         bytes.truncate(bytes.iter().position(|&byte| byte == 0).unwrap_or(SPREAD));
         String::from_utf8(bytes).map_err(|_| refused("rank 0's address is not text".to_owned()))
     }
 
-    /// Waits until no other thread of this process calls MPI, and keeps it so.
+    /// Waits for the lock, so that no other thread of this process calls MPI while the result exists.
     #[inline]
     pub(crate) fn calls(&self) -> Calls<'_> {
         self.try_calls().unwrap_or_else(|| {
@@ -183,13 +183,14 @@ impl Mpi {
         })
     }
 
-    /// As [`Mpi::try_calls`], if no other thread waits to call MPI either: for looks that can come later.
+    /// Takes the lock like [`Mpi::try_calls`], unless another thread is waiting for it. For polls that can be
+    /// skipped.
     #[inline]
     pub(crate) fn idle_calls(&self) -> Option<Calls<'_>> {
         if self.wanting.load(Relaxed) == 0 { self.try_calls() } else { None }
     }
 
-    /// As [`Mpi::calls`], if no other thread calls MPI just now.
+    /// Takes the lock like [`Mpi::calls`], or returns `None` if another thread holds it.
     #[inline]
     pub(crate) fn try_calls(&self) -> Option<Calls<'_>> {
         let _alone = match self.lock.try_lock() {
@@ -200,8 +201,8 @@ impl Mpi {
         Some(Calls { functions: &self.found.functions, _alone })
     }
 
-    /// Turns an error number into an error that quotes MPI, or names a lost rank if MPI does. The caller
-    /// keeps other threads from calling MPI.
+    /// Converts an MPI error code into an error with MPI's text, or into one that names a lost rank if MPI
+    /// reports one. The caller must hold the lock.
     #[inline]
     pub(crate) fn done(&self, what: &str, peer: Option<Rank>, code: c_int) -> Result<(), Error> {
         if code == 0 { Ok(()) } else { Err(self.failed(what, peer, code)) }
@@ -222,7 +223,7 @@ impl Mpi {
         ))
     }
 
-    /// The source of a status, and its bytes.
+    /// Returns the source and the length of a received message.
     #[inline]
     pub(crate) fn received(&self, calls: &Calls<'_>, status: &mut Status) -> (c_int, usize) {
         let mut count = 0;
@@ -231,7 +232,8 @@ impl Mpi {
         (status.number(self.found.abi.status_source), usize::try_from(count).unwrap_or(0))
     }
 
-    /// Looks for any message: its source and its tag. MPI moves what it has begun meanwhile.
+    /// Probes for any message and returns its source and tag. The call also lets MPI continue transfers that
+    /// have begun.
     pub(crate) fn probe(&self, calls: &Calls<'_>, status: &mut Status) -> Option<(c_int, c_int)> {
         let (mut flag, abi) = (0, self.found.abi);
         // SAFETY: flag and status have room; the communicator exists until MPI is finalized.
@@ -243,7 +245,7 @@ impl Mpi {
         self.found.abi.any_source
     }
 
-    /// Lets MPI move what it has begun, if no other thread does so just now: nothing is received.
+    /// Lets MPI continue transfers that have begun, unless another thread is calling MPI. Receives nothing.
     pub(crate) fn nudge(&self) {
         if let Some(calls) = self.try_calls()
             && !self.is_over()
@@ -252,31 +254,31 @@ impl Mpi {
         }
     }
 
-    /// From now on MPI is not expected to finish anything.
+    /// Records that MPI cannot be expected to complete anything any more.
     pub(crate) fn give_up(&self) {
         self.over.store(true, Release);
     }
 
-    /// Whether no wait succeeds any more.
+    /// Returns whether no wait can succeed any more, because MPI has failed or a rank was lost.
     pub(crate) fn is_over(&self) -> bool {
         let watch = self.failure_detector.try_lock();
         self.over.load(Acquire) || watch.is_ok_and(|watch| watch.as_ref().is_some_and(|watch| watch.lost().is_some()))
     }
 
-    /// Makes every wait of this process fail with the name of the rank that MPI reports as lost.
+    /// Makes every wait of this process fail with an error that names `rank`, which MPI has reported as lost.
     #[cold]
     pub(crate) fn declare_lost(&self, rank: Rank) {
         let failure_detector = self.failure_detector.lock().unwrap_or_else(PoisonError::into_inner);
         failure_detector.iter().for_each(|failure_detector| failure_detector.declare_lost(rank));
     }
 
-    /// The failure detector of the job, for the end of the process.
+    /// Sets the failure detector of the job, which is also checked at the end of the process.
     pub(crate) fn watch(&self, failure_detector: &Arc<FailureDetector>) {
         *self.failure_detector.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(failure_detector));
     }
 }
 
-/// Initialises MPI. `false`: the program had done so.
+/// Initialises MPI. Returns false if the program had already done so.
 fn initialise(found: &FoundMpi) -> Result<bool, Error> {
     let (functions, abi) = (&found.functions, found.abi);
     let (mut begun, mut ended, mut level) = (0, 0, 0);
@@ -301,7 +303,7 @@ fn initialise(found: &FoundMpi) -> Result<bool, Error> {
             )))
         };
     }
-    // SAFETY: MPI takes null for the program's arguments; no thread has initialised it.
+    // SAFETY: MPI accepts null for the program's arguments, and no thread has initialised it.
     let code = crate::end::explained(|| unsafe {
         (functions.init_thread)(null_mut(), null_mut(), abi.thread_serialized, &raw mut level)
     });
@@ -324,10 +326,10 @@ fn another_launcher(found: &FoundMpi, size: u32, expected: u32) -> Error {
     ))
 }
 
-/// MPI's text for an error number, and the error class.
+/// Returns MPI's text for an error code, and its error class.
 fn error_text(functions: &Functions, code: c_int) -> (String, c_int) {
     let (mut text, mut len, mut class): (Vec<c_char>, c_int, c_int) = (vec![0; TEXT_ROOM], 0, 0);
-    // SAFETY: MPI's texts are shorter than the room, which stays zero-terminated.
+    // SAFETY: MPI's texts are shorter than the buffer, which stays NUL-terminated.
     let text = unsafe {
         (functions.error_class)(code, &raw mut class);
         (functions.error_string)(code, text.as_mut_ptr(), &raw mut len);

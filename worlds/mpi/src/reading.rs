@@ -1,7 +1,8 @@
-//! Memory to memory: the reader opens a receive in its own pieces and asks; the exposer sends from its own.
+//! Reads from memory to memory. The reader posts a receive into its own memory and sends a request; the
+//! exposer sends from its memory.
 //!
-//! MPI moves the bytes by its best way, in calls of both sides. It cannot always take a transfer back: a
-//! reading that fails while one is under way ends the process (`README.md`).
+//! MPI chooses how to transfer the bytes, and does so in calls of both sides. MPI cannot always cancel a
+//! transfer, so a read that fails during one may make the process exit (`README.md`).
 use crate::abi::STATUS_ROOM;
 use crate::functions::MpiHandle;
 use crate::inner::{Asking, Inner};
@@ -12,20 +13,21 @@ use core::ffi::c_int;
 use foregather_host::{clock, pause::pause};
 use foregather_machine::{Address, Cause, Error, Key, Nanos, Park, Rank, WaitContext, block_on};
 
-/// How long a transfer may take to end once a wait for it has failed.
+/// How long a transfer may take to complete after a wait for it has failed.
 const ENDING: Nanos = Nanos::from_ms(500);
-/// How long a wait for an answer looks at MPI before it sleeps.
+/// How long a wait for an answer polls MPI before it sleeps.
 const LOOKING: Nanos = Nanos::from_us(50);
-/// How soon after a reading another frame may follow.
+/// How long after a read to poll for a frame that may follow it.
 const LAST_WORD: Nanos = Nanos::from_us(5);
-/// MPI counts in C's `int`: longer pieces are cut.
+/// The maximum length of a piece, because MPI counts in C's `int`. Longer pieces are split.
 const PIECE_MAX: usize = 1 << 30;
 
 impl Mpi {
-    /// Begins to send these pieces as one message, or to receive one into them.
+    /// Starts to send these pieces as one message, or to receive a message into them.
     ///
     /// # Safety
-    /// The pieces are MPI's until the request has ended; when receiving, nothing else refers to them.
+    /// The pieces must stay valid until the request has completed. While MPI receives into them, nothing else
+    /// may access them.
     pub(crate) unsafe fn begin_pieces(
         &self,
         calls: &Calls<'_>,
@@ -37,7 +39,8 @@ impl Mpi {
         let begin = if is_send { None } else { Some(calls.irecv) };
         let (mut request, peer_number) = (MpiHandle(0), peer as c_int);
         let call = |at: usize, count: c_int, of: MpiHandle, request: &mut MpiHandle| {
-            // SAFETY: the caller lends the pieces, which the type describes; the request has room.
+            // SAFETY: the caller guarantees that the pieces, which the type describes, stay valid; the
+            // request has room.
             unsafe {
                 match begin {
                     Some(irecv) => {
@@ -60,7 +63,8 @@ impl Mpi {
         };
         let (places, lengths): (Vec<isize>, Vec<c_int>) = pieces.iter().flat_map(cut).unzip();
         let mut whole = MpiHandle(0);
-        // SAFETY: the lists have as many entries as they say; places are addresses, counted from MPI_BOTTOM.
+        // SAFETY: both lists have as many entries as the call says; places are absolute addresses, relative
+        // to MPI_BOTTOM.
         let code = unsafe {
             match (calls.type_create_hindexed)(
                 lengths.len() as c_int,
@@ -82,13 +86,13 @@ impl Mpi {
 }
 
 impl Inner {
-    /// Lets others read these pieces.
+    /// Exposes these pieces, so that other lanes can read them. Returns their key.
     pub(crate) fn lend(&self, pieces: &[&[u8]]) -> Key {
         let stretch = |piece: &&[u8]| Stretch { at: piece.as_ptr().expose_provenance(), len: piece.len() };
         self.lendings.borrow_mut().add(pieces.iter().filter(|piece| !piece.is_empty()).map(stretch).collect())
     }
 
-    /// Ends the exposure, and waits for its readers.
+    /// Ends the exposure of `key`, and waits for its readers.
     pub(crate) fn end_lending(&self, key: Key) {
         if !self.lendings.borrow_mut().end(key) {
             return;
@@ -103,7 +107,7 @@ impl Inner {
         self.lendings.borrow_mut().remove(key);
     }
 
-    /// Looks at MPI until `so` holds; sleeps once nothing has come for `looking`.
+    /// Polls MPI until `so` returns true. Sleeps between polls if nothing has arrived for `looking`.
     fn attend(&self, why: &WaitContext, looking: Nanos, mut so: impl FnMut(&Calls<'_>) -> bool) -> Result<(), Error> {
         let mut idle_since = clock::now();
         loop {
@@ -130,7 +134,7 @@ impl Inner {
         }
     }
 
-    /// Fills the pieces from the memory that `from` exposes.
+    /// Reads the memory that `from` exposes under `key` into the pieces.
     pub(crate) fn fetch(&self, from: Address, key: Key, into: &mut [&mut [u8]]) -> Result<(), Error> {
         let index = self.index(from)?;
         let bytes: usize = into.iter().map(|piece| piece.len()).sum();
@@ -143,8 +147,8 @@ impl Inner {
         let mut request = {
             let calls = self.mpi.calls();
             let tag = self.group.tags.memory(self.lane);
-            // SAFETY: the pieces are borrowed until this function returns, which it does only when the
-            // receive has ended.
+            // SAFETY: the pieces are borrowed until this function returns, and it returns only when the
+            // receive has completed.
             let request = unsafe { self.mpi.begin_pieces(&calls, &pieces, false, (from.rank, tag)) }?;
             let what = [key.0.to_ne_bytes(), (bytes as u64).to_ne_bytes()].concat();
             // A failure is permanent, and the wait below reports it.
@@ -157,19 +161,18 @@ impl Inner {
             has_come || self.asking.get().is_refused || self.peers[index].left.get()
         });
         if has_come {
-            // The exposer may wait for the end of this transfer.
+            // The exposer may be waiting for the end of this transfer.
             self.ring(index, 0);
             return self.cpu.guard().fault();
         }
-        // Refused, or the wait has failed.
-        // SAFETY: the receive is active.
+        // The read was refused, or the wait has failed. SAFETY: the receive is active.
         unsafe { (self.mpi.calls().cancel)(&raw mut request) };
         let error = waited.err().unwrap_or_else(|| Cause::Unexposed { rank: from.rank }.into());
         let mut was_cancelled: c_int = 0;
         self.must_end(&error, |calls| {
             let ended = self.ended(calls, "MPI_Cancel", &mut request, &mut status);
             if ended {
-                // SAFETY: the status is that of the receive that has ended.
+                // SAFETY: the status is that of the completed receive.
                 unsafe { (calls.test_cancelled)(status.0.as_mut_ptr(), &raw mut was_cancelled) };
             }
             ended
@@ -177,8 +180,9 @@ impl Inner {
         if was_cancelled == 0 && matches!(error.cause(), Cause::Unexposed { .. }) { Ok(()) } else { Err(error) }
     }
 
-    /// Waits until MPI has ended a transfer from or to memory that is not the lane's. If it does not, this
-    /// process cannot go on: MPI might write there later, when the memory has another use.
+    /// Waits until MPI has completed a transfer from or to memory that does not belong to the lane. If it
+    /// does not complete in time, the process exits, because MPI might write to the memory later, when it is
+    /// used for something else.
     #[cold]
     fn must_end(&self, error: &Error, mut has_ended: impl FnMut(&Calls<'_>) -> bool) {
         let until = clock::now() + ENDING;
@@ -186,35 +190,35 @@ impl Inner {
             if clock::now() >= until {
                 let rank = self.group.rank;
                 eprintln!("foregather: rank {rank} exits, because MPI cannot take back a transfer after this error: {error}");
-                // SAFETY: the call has no requirements: it ends the process at once.
+                // SAFETY: the call has no requirements and exits the process at once.
                 unsafe { libc::_exit(1) };
             }
             nap(NAP);
         }
     }
 
-    /// How long to look at MPI for `bytes` bytes: twice as long as they should take, since nothing else shows
-    /// that they are on their way.
+    /// Returns how long to poll MPI for `bytes` bytes: twice as long as their transfer should take, because
+    /// nothing else shows that they are on their way.
     fn looking_for(&self, bytes: usize) -> Nanos {
         LOOKING.max(Nanos(2 * self.costs().direct.of(bytes).0))
     }
 
-    /// A peer reads memory of ours: its bytes may go in calls of ours only.
+    /// Records that a peer reads memory of this lane, which MPI may transfer only in calls of this lane.
     pub(crate) fn read_from_here(&self, bytes: u64) {
         self.pushing_until.set(self.pushing_until.get().max(clock::now() + self.looking_for(bytes as usize)));
     }
 
-    /// Looks at MPI while a peer reads from here, as long as that should take. `true`: something has
-    /// happened.
+    /// Polls MPI while a peer reads memory of this lane, at most for the expected time. Returns whether
+    /// anything has happened.
     pub(crate) fn serve_readers(&self) -> bool {
         let (mut some, began) = (false, clock::now());
         let end = self.pushing_until.get().min(Nanos(began.0.saturating_add(self.cpu.max_spin().0)));
         while clock::now() < end && self.is_read() {
-            // A look takes the copying side's memory from it, and its core if they share one.
+            // Polling takes cache lines away from the side that copies, and CPU time if both share a core.
             pause();
             some |= self.progress();
         }
-        // A reader that is done also tells the layer above.
+        // A reader that has finished also sends a frame to the layer above.
         let last = clock::now() + LAST_WORD;
         while some && self.waiting.get() == 0 && clock::now() < last {
             self.progress();

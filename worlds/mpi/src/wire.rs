@@ -1,52 +1,55 @@
-//! What a frame looks like, and which tags a group of lanes has.
+//! The format of frames, and the tags of a group of lanes.
 use core::ffi::c_int;
 
-/// Bytes before a frame's own: the layer's number (4), the group's (2), the kind (1), the sender's lane (1).
+/// Length of a frame's header in bytes: a number for the layer above (4), the group's number (2), the kind
+/// (1), the sender's lane (1).
 pub(crate) const HEAD: usize = 8;
-/// Bytes that are copied at once: a header's worth.
+/// The maximum length of an inline frame in bytes: enough for a header of the layer above.
 pub(crate) const INLINE: usize = 240;
-/// Bytes of a static buffer: a message of 16 KiB with its own head is one frame.
+/// Length of a static buffer in bytes, so that a message of 16 KiB with its own header fits into one frame.
 pub(crate) const BUFFER: usize = 16_632;
-/// Frames with and without a credit that a lane may have on its way to another.
+/// The number of frames with a credit, and without one, that a lane may have under way to another lane.
 pub(crate) const CREDITS: u32 = 16;
 pub(crate) const SPARE: u32 = 32;
 
-/// The most lanes of a rank.
+/// The maximum number of lanes of a rank.
 pub(crate) const LANES_MAX: u32 = 128;
-/// MPI promises tags up to 32,767: each group has one for the frames and one for the memory of each lane.
+/// The number of groups with different tags. MPI guarantees tags up to 32,767, and each group uses two per
+/// lane: one for frames and one for memory.
 const GROUPS: u32 = 127;
 
 /// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MpiFrameKind {
-    /// For the layer above.
+    /// A frame for the layer above.
     Message,
-    /// The sender will post no more.
+    /// The sender will send no more frames.
     Bye,
-    /// Send me this: the head is a ticket, the bytes a key and how many.
+    /// A request to read memory: the number is a ticket, the payload a key and a length.
     Ask,
-    /// It is not exposed, or shorter. The head is the ticket.
+    /// The answer to a request for memory that is not exposed or is shorter. The number is the ticket.
     Unexposed,
 }
 
 const KINDS: [MpiFrameKind; 4] = [MpiFrameKind::Message, MpiFrameKind::Bye, MpiFrameKind::Ask, MpiFrameKind::Unexposed];
 
-/// The tags of a group of lanes. A number is used again after 127 groups, and frames carry more bits of it.
+/// The tags of a group of lanes, derived from its number. Tags repeat after 127 groups, so frames also carry
+/// 16 bits of the group's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tags(pub(crate) u32);
 
 impl Tags {
-    /// Of frames to that lane.
+    /// Returns the tag of frames to `lane`.
     pub(crate) fn frames(self, lane: u32) -> c_int {
         (self.0 % GROUPS * 2 * LANES_MAX + lane) as c_int
     }
-    /// Of memory that this lane reads.
+    /// Returns the tag of memory that `lane` reads.
     pub(crate) fn memory(self, lane: u32) -> c_int {
         self.frames(lane) + LANES_MAX as c_int
     }
 }
 
-/// A frame's head.
+/// The header of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FrameHead {
     pub(crate) number: u32,
@@ -63,7 +66,7 @@ impl FrameHead {
         into[7] = self.lane;
     }
 
-    /// `None`: no lane of this version sends that.
+    /// Parses a header. Returns `None` if no lane of this version sends such a frame.
     pub(crate) fn read(frame: &[u8]) -> Option<Self> {
         let (number, rest) = frame.split_first_chunk()?;
         let (group, rest) = rest.split_first_chunk()?;

@@ -1,5 +1,5 @@
-//! A rank that sleeps is woken by a frame of its own host, over each installed MPI, and long before its nap
-//! is over. The test starts itself under that MPI's launcher.
+//! Over each installed MPI, a frame from the same host wakes a rank that sleeps, long before its nap is over.
+//! The test starts itself under the launcher of that MPI.
 mod installed;
 mod shared;
 
@@ -11,17 +11,18 @@ use installed::installed;
 use shared::bells;
 use std::time::Duration;
 
-/// Tells a rank that it is one.
+/// The variable that makes this program run as a rank.
 const PART: &str = "FOREGATHER_MPI_TEST_BELLS";
 const ROUNDS: usize = 101;
-/// Naps grow to a millisecond meanwhile.
+/// A pause that is long enough for naps to grow to a millisecond.
 const PAUSE: Duration = Duration::from_millis(4);
-/// A quarter of the round trips of a short frame takes at most this long, or of a long one, for which both
-/// sides may have to call MPI several times. If no bell rang, a short one would take part of a nap each way.
+/// The time within which a quarter of the round trips must complete, for a short and for a long frame. For a
+/// long frame, both sides may have to call MPI several times. Without bells, a short frame would wait for
+/// part of a nap each way.
 const QUICK: Nanos = Nanos::from_us(300);
 const LONG_QUICK: Nanos = Nanos::from_us(1_500);
 
-/// Waits for a frame of the other rank, asleep from the beginning.
+/// Waits for a frame from the other rank, without spinning first.
 fn take(lane: &Lane, from: Address) {
     let why = WaitContext::new("frame", lane.rank()).of(from.rank);
     let probe = || lane.peek(from, |_, bytes| bytes.len());
@@ -29,7 +30,8 @@ fn take(lane: &Lane, from: Address) {
     lane.release(from);
 }
 
-/// A rank's work: rank 0 pauses, sends, and waits for the answer. Nothing without a launcher.
+/// Runs as a rank: rank 0 pauses, sends, and waits for the answer. Does nothing if it was not started by a
+/// launcher.
 #[test]
 fn part() {
     if std::env::var_os(PART).is_none() {

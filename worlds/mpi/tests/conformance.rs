@@ -1,5 +1,5 @@
-//! Lanes over each installed MPI pass the suite of all fabrics, which has the programs over messages in it.
-//! The test starts itself under that MPI's launcher.
+//! Lanes over each installed MPI pass the suite that all fabrics must pass, including the programs over
+//! messages. The test starts itself under the launcher of that MPI.
 mod installed;
 mod shared;
 
@@ -9,11 +9,13 @@ use foregather_mpi::{Lane, Mpi};
 use installed::{Installed, installed};
 use std::io::Write;
 
-/// Tells a rank that it is one, and whether ranks wake each other: `bells` or `naps`.
+/// The variable that makes this program run as a rank; its value, `bells` or `naps`, says whether ranks wake
+/// each other.
 const PART: &str = "FOREGATHER_MPI_TEST_PART";
 const ROUNDS: u32 = 10;
 
-/// A rank's work: every program for this number of ranks, on new lanes each time. Nothing without a launcher.
+/// Runs as a rank: every program for this number of ranks, each on new lanes. Does nothing if it was not
+/// started by a launcher.
 #[test]
 fn part() {
     let Ok(how) = std::env::var(PART) else { return };

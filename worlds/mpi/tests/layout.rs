@@ -1,18 +1,17 @@
-//! Every number that this world takes for granted equals that of the installed MPI's header, by its own
-//! compiler.
+//! Every number in the tables equals that in the header of the installed MPI, according to its own compiler.
 use foregather_mpi::abi::{Abi, MPICH, OPEN_MPI, STANDARD};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The compilers that may be installed, and the interface of each. `FOREGATHER_TEST_MPICC_ABI` names one for
-/// the standard interface that is elsewhere.
+/// The compilers that may be installed, and the interface of each. `FOREGATHER_TEST_MPICC_ABI` names a
+/// compiler for the standard interface in another place.
 fn compilers() -> [(String, &'static Abi); 3] {
     let standard = std::env::var("FOREGATHER_TEST_MPICC_ABI").unwrap_or_else(|_| "mpicc_abi".to_owned());
     [(standard, &STANDARD), ("mpicc.openmpi".to_owned(), &OPEN_MPI), ("mpicc.mpich".to_owned(), &MPICH)]
 }
 
-/// A C program that prints each number on a line.
+/// Returns a C program that prints each number on its own line.
 fn program(abi: &Abi) -> String {
     let mut text = String::from("#include <stddef.h>\n#include <stdio.h>\n#include <mpi.h>\nint main(void) {\n");
     for (expression, _) in abi.expectations() {
@@ -22,7 +21,7 @@ fn program(abi: &Abi) -> String {
     text
 }
 
-/// The numbers of that compiler's header, or why there are none.
+/// Returns the numbers from the header of this compiler, or the reason why there are none.
 fn numbers(compiler: &str, abi: &Abi) -> Result<Vec<i64>, String> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let name = compiler.rsplit('/').next().unwrap_or(compiler);

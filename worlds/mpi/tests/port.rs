@@ -1,5 +1,6 @@
-//! Sized messages over each installed MPI pass the suite of all ports. Its programs return values, so all
-//! nodes are lanes of one process, a rank each: MPI brings each frame back to the process that sent it.
+//! Sized messages over each installed MPI pass the suite that all ports must pass. Its programs return
+//! values, so all nodes are lanes of one process, each posing as a rank: MPI delivers each frame to the
+//! process that sent it.
 mod installed;
 
 use foregather_conformance::{PortProgram, Ports, port};
@@ -12,7 +13,7 @@ use foregather_thread::Word;
 use installed::installed;
 use std::process::Command;
 
-/// Tells a child that it runs the suite.
+/// The variable that makes a child run the suite.
 const PART: &str = "FOREGATHER_MPI_TEST_PORT";
 
 /// A lane that poses as the only lane of a rank.
@@ -135,7 +136,7 @@ impl Ports for Nodes {
     }
 }
 
-/// The suite. Nothing in the parent.
+/// Runs the suite. Does nothing in the parent.
 #[test]
 fn part() {
     if std::env::var_os(PART).is_some() {

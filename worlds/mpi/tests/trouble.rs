@@ -1,5 +1,5 @@
-//! What must not happen to a job over MPI, and does: each ends in time, with a failure that says why, and
-//! leaves no process. The test starts itself under each MPI's launcher.
+//! Failures of jobs over MPI: each job ends in time, with an error that gives the reason, and leaves no
+//! process behind. The test starts itself under the launcher of each MPI.
 mod installed;
 
 use core::ffi::{c_int, c_void};
@@ -11,14 +11,14 @@ use installed::{Installed, installed};
 use std::process::Output;
 use std::time::{Duration, Instant};
 
-/// Tells a rank which trouble it makes.
+/// The variable that tells a rank which failure to cause.
 const PART: &str = "FOREGATHER_MPI_TEST_TROUBLE";
-/// Tells a process which libraries its program has loaded.
+/// The variable that tells a process which libraries to load.
 const LOADED: &str = "FOREGATHER_MPI_TEST_LOADED";
-/// A launcher may take some seconds to end what is left of a job.
+/// The time that a launcher may take to end the rest of a job.
 const LONG: Duration = Duration::from_secs(20);
 
-/// A rank's work. Nothing without a launcher.
+/// Runs as a rank. Does nothing if it was not started by a launcher.
 #[test]
 fn part() {
     let Ok(trouble) = std::env::var(PART) else { return };
@@ -40,7 +40,7 @@ fn part() {
         if trouble == "aborted" {
             abort(mpi);
         }
-        // SAFETY: both calls end this process, and give MPI no chance to be finalized.
+        // SAFETY: both calls end this process at once, without finalizing MPI.
         unsafe {
             if trouble == "killed" {
                 libc::raise(libc::SIGKILL);
@@ -56,7 +56,7 @@ fn part() {
     }
 }
 
-/// Ends the job as a program does.
+/// Ends the job as a program does that calls `MPI_Abort`.
 fn abort(mpi: &Mpi) {
     let info = mpi.info();
     let library = Library::open(&[&info.path.to_string_lossy()]).unwrap();
@@ -70,7 +70,7 @@ fn abort(mpi: &Mpi) {
     unsafe { core::mem::transmute::<*mut c_void, unsafe extern "C" fn(usize, c_int) -> c_int>(address)(world, 3) };
 }
 
-/// What a program may have done before it uses a job.
+/// Prepares the process as a program may have done before it starts a job.
 fn prepare(trouble: &str) {
     let load = |name: &str| Library::open(&[name]).unwrap();
     let first = std::env::var(LOADED).unwrap_or_default();
@@ -90,7 +90,7 @@ fn prepare(trouble: &str) {
     }
 }
 
-/// What a process without a launcher says that has these libraries loaded.
+/// Returns the output of a process that has these libraries loaded and no launcher.
 fn alone_with(libraries: &[&str], trouble: &str) -> String {
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
     command

@@ -1,8 +1,8 @@
-//! The binary interfaces of MPI libraries: the numbers and layouts that a header fixes at compile time, as
-//! one table for each interface.
+//! The binary interfaces of MPI libraries: one table per interface, with the numbers and layouts that its
+//! header fixes at compile time.
 //!
-//! MPI 5 has a standard interface ([`STANDARD`]); older libraries have their own. `tests/layout.rs` compares
-//! each table with the installed headers, by a C compiler.
+//! MPI 5 has a standard interface ([`STANDARD`]); older libraries have their own. `tests/layout.rs` checks
+//! each table against the installed headers with a C compiler.
 mod mpich;
 mod open_mpi;
 mod standard;
@@ -13,7 +13,7 @@ pub use standard::STANDARD;
 
 use core::ffi::c_int;
 
-/// A handle that a program gets from its header.
+/// A handle that is a constant in the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Constant {
     /// The handle is this number.
@@ -22,13 +22,13 @@ pub enum Constant {
     Symbol(&'static str),
 }
 
-/// One binary interface. All handles fit a machine word: pointers, or C's `int` in MPICH's own interface. The
-/// layer that `foregather hang` loads uses the same tables.
+/// One binary interface. All handles fit into a machine word: they are pointers, or C's `int` in MPICH's own
+/// interface. The library that `foregather hang` preloads uses the same tables.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Abi {
-    /// Its name, for messages.
+    /// The name of the interface, for messages.
     pub name: &'static str,
-    /// File names under which the loader knows such a library.
+    /// File names by which the loader finds such a library.
     pub libraries: &'static [&'static str],
     /// `MPI_COMM_WORLD`.
     pub comm_world: Constant,
@@ -52,35 +52,35 @@ pub struct Abi {
     pub thread_multiple: c_int,
     /// `MPI_STATUS_IGNORE`, as a number.
     pub status_ignore: usize,
-    /// Bytes of a handle: those of a pointer, or of C's `int`.
+    /// Size of a handle in bytes: that of a pointer or of C's `int`.
     pub handle_bytes: usize,
     /// Fortran's `MPI_COMM_WORLD`.
     pub fortran_world: u32,
     /// Fortran's `MPI_REQUEST_NULL`.
     pub fortran_request_null: u32,
-    /// Error classes that report the loss of a process: `MPI_ERR_PROC_FAILED` and its `_PENDING` of User
-    /// Level Failure Mitigation.
+    /// Error classes that report the loss of a process: `MPI_ERR_PROC_FAILED` and
+    /// `MPI_ERR_PROC_FAILED_PENDING` of User Level Failure Mitigation.
     pub loss_classes: &'static [c_int],
-    /// Bytes of `MPI_Status`.
+    /// Size of `MPI_Status` in bytes.
     pub status_bytes: usize,
-    /// Where `MPI_Status` has `MPI_SOURCE`, `MPI_TAG` and `MPI_ERROR`, in bytes.
+    /// Byte offset of `MPI_SOURCE` in `MPI_Status`.
     pub status_source: usize,
-    /// Where it has `MPI_TAG`.
+    /// Byte offset of `MPI_TAG`.
     pub status_tag: usize,
-    /// Where it has `MPI_ERROR`.
+    /// Byte offset of `MPI_ERROR`.
     pub status_error: usize,
 }
 
-/// Every interface that is known here.
+/// All known interfaces.
 pub const ALL: [&Abi; 3] = [&STANDARD, &OPEN_MPI, &MPICH];
 
-/// Bytes that are enough for an `MPI_Status` of any interface.
+/// A size in bytes that is sufficient for an `MPI_Status` of any interface.
 pub const STATUS_ROOM: usize = 64;
-/// Bytes that are enough for the text of an error, and for the version of a library.
+/// A size in bytes that is sufficient for an error text and for the version text of a library.
 pub const TEXT_ROOM: usize = 8_192;
 
 impl Abi {
-    /// C expressions, and the numbers that they have if this table agrees with the header.
+    /// Returns C expressions, and the values that they have if this table agrees with the header.
     #[doc(hidden)]
     pub fn expectations(&self) -> Vec<(String, i64)> {
         let mut all: Vec<(String, i64)> = Vec::new();
@@ -118,7 +118,7 @@ impl Abi {
             ("MPI_MAX_LIBRARY_VERSION_STRING <= 8192", 1),
         ];
         all.extend(numbers.map(|(expression, number)| (expression.to_owned(), number)));
-        // Open MPI 4's header and the standard one have no such class.
+        // The headers of Open MPI 4 and of the standard interface have no such class.
         if self.handle_bytes == size_of::<c_int>() {
             let classes = ["MPIX_ERR_PROC_FAILED", "MPIX_ERR_PROC_FAILED_PENDING"];
             all.extend(classes.into_iter().zip(self.loss_classes).map(|(name, &class)| (name.to_owned(), class.into())));

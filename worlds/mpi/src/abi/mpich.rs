@@ -1,7 +1,7 @@
 //! The interface that MPICH and its relatives have had since 2014 (the "MPICH ABI initiative").
 use super::{Abi, Constant};
 
-/// The interface of `libmpi.so.12`: handles are C's `int`, and travel in the low half of a word.
+/// The interface of `libmpi.so.12`: handles are C's `int`, passed in the low half of a word.
 pub const MPICH: Abi = Abi {
     name: "MPICH",
     libraries: &["libmpi.so.12", "libmpich.so.12"],

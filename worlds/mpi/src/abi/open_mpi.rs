@@ -1,4 +1,4 @@
-//! Open MPI's own interface, of versions 4 and 5.
+//! The interface of Open MPI 4 and 5.
 use super::{Abi, Constant};
 
 /// The interface of `libmpi.so.40`: handles are addresses of the library's variables.
@@ -19,7 +19,7 @@ pub const OPEN_MPI: Abi = Abi {
     handle_bytes: 8,
     fortran_world: 0,
     fortran_request_null: 0,
-    // Of version 5: version 4 has no process failures.
+    // These exist in version 5 only; version 4 does not report process failures.
     loss_classes: &[75, 76],
     status_bytes: 24,
     status_source: 0,

@@ -1,4 +1,4 @@
-//! MPI 5's standard interface: MPICH 5's `libmpi_abi.so.1`, and libraries to come.
+//! MPI 5's standard interface, which MPICH 5 provides in `libmpi_abi.so.1` and other libraries will provide.
 use super::{Abi, Constant};
 
 /// The interface of chapter 20 of MPI 5.0, version 1.

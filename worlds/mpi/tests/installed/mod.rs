@@ -2,29 +2,29 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// One of them.
+/// One MPI installation.
 pub(crate) struct Installed {
     pub(crate) name: &'static str,
     launcher: PathBuf,
     options: &'static [&'static str],
-    /// For `FOREGATHER_MPI`.
+    /// The value for `FOREGATHER_MPI`.
     library: String,
 }
 
 impl Installed {
-    /// For `FOREGATHER_MPI`.
+    /// Returns the value for `FOREGATHER_MPI`.
     #[allow(dead_code, reason = "not every test asks")]
     pub(crate) fn library(&self) -> &str {
         &self.library
     }
 
-    /// Libraries of one family know each other's launchers.
+    /// The family of the library. Libraries of one family work with each other's launchers.
     #[allow(dead_code, reason = "not every test asks")]
     pub(crate) fn family(&self) -> &'static str {
         if self.name == "Open MPI" { self.name } else { "MPICH" }
     }
 
-    /// Two ranks by this launcher, with the library of another MPI.
+    /// Returns the command that starts two ranks with this launcher and the library of another MPI.
     #[allow(dead_code, reason = "not every test asks")]
     pub(crate) fn with_library_of(&self, other: &Self) -> Command {
         let mut command = self.command(2);
@@ -33,7 +33,8 @@ impl Installed {
     }
 
     #[allow(dead_code, reason = "not every test asks")]
-    /// Starts this test program as that many ranks; its arguments follow.
+    /// Returns the command that starts this test program with that many ranks. The caller appends the
+    /// program's arguments.
     pub(crate) fn command(&self, ranks: u32) -> Command {
         let mut command = Command::new(&self.launcher);
         command.args(["-n", &ranks.to_string()]).args(self.options).arg(std::env::current_exe().unwrap());
@@ -41,7 +42,7 @@ impl Installed {
         // Open MPI refuses root and more ranks than processors otherwise.
         command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         if !can_read_processes() {
-            // What the README says of containers.
+            // The settings that `README.md` recommends in containers.
             command.env("OMPI_MCA_btl_vader_single_copy_mechanism", "none").env("UCX_TLS", "^tcp");
         }
         command
@@ -53,16 +54,16 @@ fn can_read_processes() -> bool {
     let (from, mut into) = (7_u8, 0_u8);
     let there = libc::iovec { iov_base: (&raw const from).cast_mut().cast(), iov_len: 1 };
     let here = libc::iovec { iov_base: (&raw mut into).cast(), iov_len: 1 };
-    // SAFETY: both stretches are one byte of this frame, and the kernel writes to the second only.
+    // SAFETY: both ranges are one byte on this stack frame, and the kernel writes only to the second.
     unsafe { libc::process_vm_readv(libc::getpid(), &raw const here, 1, &raw const there, 1, 0) == 1 }
 }
 
-/// The first file of that name in the search path.
+/// Returns the first file of this name in `PATH`.
 fn which(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
-/// All of them. One that a machine of the project must have is an error if it is missing.
+/// Returns all installations. A missing one is an error on a machine of the project that must have it.
 pub(crate) fn installed() -> Vec<Installed> {
     let mut all = Vec::new();
     let mut known = |name, launcher: Option<PathBuf>, options, library: Option<String>, is_needed: bool| match (launcher, library)

@@ -5,7 +5,8 @@ use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-/// Rank 0 makes the memory, and the others open it by its table of descriptors. All ranks call it.
+/// Creates shared bells: rank 0 creates the memory, and the others open it through `/proc/PID/fd`. All ranks
+/// must call this.
 pub(crate) fn bells(mpi: &Mpi, lanes: u32) -> Bells {
     let local: Vec<u32> = (0..mpi.size()).collect();
     let made = (mpi.rank() == 0).then(|| Segment::of_lines(Bells::lines(local.len(), mpi.size(), lanes)).unwrap());
@@ -16,7 +17,7 @@ pub(crate) fn bells(mpi: &Mpi, lanes: u32) -> Bells {
         Segment::attach(file.into()).unwrap()
     });
     let segment = Arc::new(segment);
-    // A rank may be done before another one has opened the memory.
+    // The segment is leaked, because a rank may be done before another one has opened the memory.
     std::mem::forget(Arc::clone(&segment));
     Bells::shared(segment.lines(), &local, (mpi.size(), lanes)).unwrap()
 }
