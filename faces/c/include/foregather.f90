@@ -15,15 +15,15 @@ module foregather
     integer(c_int32_t), parameter :: FG_VERSION = 4096_c_int32_t
     integer(c_int64_t), parameter :: FG_INFINITE = -1_c_int64_t
 
-    ! The interfaces of functions that teams and jobs call; pass c_funloc of your function.
+    ! The interfaces of the functions that teams, jobs and locks call. Pass c_funloc of your function.
     abstract interface
-        ! The work of a team's member.
+        ! The function of a team, called once for each member.
         subroutine fg_work(member, members, data) bind(c)
             import :: c_int32_t, c_ptr
             integer(c_int32_t), value :: member, members
             type(c_ptr), value :: data
         end subroutine
-        ! The work of a part; parts are numbered from 0.
+        ! The function of fg_team_split, called once for each part; parts are numbered from 0.
         subroutine fg_part_work(part, data) bind(c)
             import :: c_size_t, c_ptr
             integer(c_size_t), value :: part
@@ -34,7 +34,7 @@ module foregather
             import :: c_int, c_ptr
             type(c_ptr), value :: me, data
         end function
-        ! The work under a lock.
+        ! The function of fg_shared_lock_with.
         subroutine fg_locked_work(data) bind(c)
             import :: c_ptr
             type(c_ptr), value :: data

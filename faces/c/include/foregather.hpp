@@ -1,9 +1,9 @@
-// foregather for C++17: owners of the handles of foregather.h, move only, with errors as exceptions.
+// foregather for C++17: move-only owners of the handles of foregather.h. Errors are thrown as exceptions.
 // SPDX: MIT OR Apache-2.0
 //
-// A call that fails throws foregather::error, which has the code, the text and the rank. FG_TIMED_OUT and
-// FG_SKIPPED are thrown, too, although a later call may succeed; the try_ functions return false for
-// FG_TIMED_OUT instead.
+// A call that fails throws foregather::error, which contains the code, the text and the rank. FG_TIMED_OUT
+// and FG_SKIPPED are also thrown, although a later call may succeed. The try_ functions return false instead
+// of throwing FG_TIMED_OUT.
 #ifndef FOREGATHER_HPP
 #define FOREGATHER_HPP
 
@@ -23,16 +23,16 @@ namespace foregather {
 
 using std::chrono::nanoseconds;
 
-/// Why a call failed.
+/// The exception for a failed call.
 class error : public std::runtime_error {
 public:
-    /// The calling thread's last error.
+    /// Creates the exception from the calling thread's last error.
     explicit error(int code)
         : std::runtime_error(fg_error_message()), code_(code), rank_(fg_error_rank()), messages_(fg_error_messages()) {}
     int code() const noexcept { return code_; }
-    /// The rank that the error names, or -1.
+    /// Returns the rank that the error names, or -1.
     int rank() const noexcept { return rank_; }
-    /// How many messages the reader missed, after FG_SKIPPED.
+    /// After FG_SKIPPED, returns the number of messages that the reader missed.
     std::uint64_t messages() const noexcept { return messages_; }
     bool timed_out() const noexcept { return code_ == FG_TIMED_OUT; }
 
@@ -42,7 +42,7 @@ private:
     std::uint64_t messages_;
 };
 
-/// No time limit.
+/// The timeout of a call that waits forever.
 constexpr nanoseconds forever = nanoseconds::max();
 
 namespace detail {
@@ -57,13 +57,13 @@ inline bool in_time(int code) {
     return true;
 }
 
-/// A timeout in nanoseconds; a negative span polls.
+/// Converts a span to a timeout of foregather.h. A negative span polls.
 inline std::int64_t limit(nanoseconds span) {
     if (span == forever) return FG_INFINITE;
     return span.count() < 0 ? 0 : span.count();
 }
 
-/// The only owner of a handle.
+/// A move-only owner of a handle, which destroys it.
 template <typename T, int (*destroy)(T *)>
 class owner {
 public:
@@ -79,7 +79,7 @@ public:
     ~owner() {
         if (handle_) destroy(handle_);
     }
-    /// The handle, for functions of foregather.h.
+    /// Returns the handle, for functions of foregather.h.
     T *get() const noexcept { return handle_; }
 
 private:
@@ -96,7 +96,7 @@ T *made(Make make) {
 template <typename T>
 std::string text(int (*statistics)(T *, char *, std::size_t, std::size_t *), T *handle) {
     std::string all;
-    // It may grow between two calls.
+    // The text may grow between two calls.
     for (std::size_t length = 256; all.size() < length;) {
         all.resize(length + 1);
         check(statistics(handle, &all[0], all.size(), &length));
@@ -105,7 +105,7 @@ std::string text(int (*statistics)(T *, char *, std::size_t, std::size_t *), T *
     return all;
 }
 
-/// The first exception of functions that C calls.
+/// Keeps the first exception thrown by functions that are called from C.
 class first {
 public:
     void keep() noexcept {
@@ -129,19 +129,19 @@ struct call {
 
 }  // namespace detail
 
-/// A barrier for any threads: each episode releases the next `size` threads that arrive.
+/// A barrier for any threads. Every `size` consecutive arrivals form one episode and are released together.
 class barrier : public detail::owner<fg_barrier, fg_barrier_destroy> {
 public:
     explicit barrier(std::uint32_t size)
         : owner(detail::made<fg_barrier>([&](auto into) { return fg_barrier_create(size, into); })) {}
-    /// Returns true in exactly one thread of each episode.
+    /// Waits until `size` threads have arrived. Returns true in exactly one thread of each episode.
     bool wait() {
         int leads = 0;
         detail::check(fg_barrier_wait(get(), FG_INFINITE, &leads));
         return leads != 0;
     }
-    /// Returns false after a timeout. The thread still counts as arrived; its next wait continues the same
-    /// episode.
+    /// Waits for at most `span`. Returns false after a timeout. The thread then still counts as arrived; its
+    /// next wait continues the same episode.
     bool try_wait(nanoseconds span) { return detail::in_time(fg_barrier_wait(get(), detail::limit(span), nullptr)); }
 };
 
@@ -153,8 +153,9 @@ public:
     bool try_wait(nanoseconds span) {
         return detail::in_time(fg_barrier_member_wait(get(), detail::limit(span), nullptr));
     }
-    /// Waits, and releases all members at the same time: `slack` after the last arrival. Without `slack`, the
-    /// member uses a value that it has learned from its earlier releases. Returns how late this member was.
+    /// Waits until all members have arrived, and releases them at the same time: `slack` after the last
+    /// arrival. Without `slack`, the member uses a value that it has learned from its earlier releases.
+    /// Returns how late this member was, or 0.
     nanoseconds harmonize(nanoseconds slack) { return harmonize_by(detail::limit(slack)); }
     nanoseconds harmonize() { return harmonize_by(-1); }
     std::uint32_t rank() const {
@@ -172,7 +173,7 @@ private:
     }
 };
 
-/// Returns the members of a new barrier, by rank.
+/// Creates a barrier and returns its members, by rank.
 inline std::vector<member> members(std::uint32_t size) {
     std::vector<fg_barrier_member *> handles(size);
     std::vector<member> all;
@@ -182,14 +183,14 @@ inline std::vector<member> members(std::uint32_t size) {
     return all;
 }
 
-/// Threads that call a function together. An exception of a call is rethrown in the caller after all calls
-/// have ended.
+/// A team of threads that call a function together. After all calls have returned, the first exception thrown
+/// by one of them is rethrown in the caller.
 class team : public detail::owner<fg_team, fg_team_destroy> {
 public:
-    /// 0 chooses as many members as the machine allows and are worthwhile.
+    /// Creates a team of `members` threads. With 0, the library chooses the number, as in fg_team_create().
     explicit team(std::uint32_t members = 0)
         : owner(detail::made<fg_team>([&](auto into) { return fg_team_create(members, into); })) {}
-    /// The team that all libraries of the process share.
+    /// Returns a handle of the team that all libraries of the process share.
     static team global() { return team(detail::made<fg_team>([](auto into) { return fg_team_global(into); })); }
     /// Calls `work(member, members)` once for each member.
     template <typename F>
@@ -241,8 +242,8 @@ public:
     bool try_send(const void *at, std::size_t bytes, nanoseconds span) {
         return detail::in_time(fg_writer_send(get(), detail::limit(span), at, bytes));
     }
-    /// Returns the ranks of readers whose processes have died. send() throws FG_PEER_LOST once for each loss,
-    /// after it has sent its message to the other readers.
+    /// Returns the ranks of readers whose processes have died. send() throws FG_PEER_LOST once for each such
+    /// reader, after it has sent its message to the other readers.
     std::vector<std::uint32_t> lost() const {
         std::size_t count = 0;
         detail::check(fg_writer_lost(get(), nullptr, 0, &count));
@@ -258,7 +259,7 @@ public:
 class reader : public detail::owner<fg_reader, fg_reader_destroy> {
 public:
     using owner::owner;
-    /// Returns the next message. Throws FG_CLOSED after the last one.
+    /// Waits for the next message and returns it. Throws FG_CLOSED after the last one.
     std::string receive() {
         std::string message;
         receive_into(message, FG_INFINITE);
@@ -293,11 +294,11 @@ class broadcast : public detail::owner<fg_broadcast, fg_broadcast_destroy> {
 public:
     broadcast(std::uint32_t readers, std::size_t bytes)
         : owner(detail::made<fg_broadcast>([&](auto into) { return fg_broadcast_create(readers, bytes, into); })) {}
-    /// Creates a queue whose writer waits for no reader.
+    /// Creates a queue whose writer never waits for readers.
     static broadcast skipping(std::uint32_t readers, std::size_t bytes) {
         return broadcast(detail::made<fg_broadcast>([&](auto into) { return fg_broadcast_skipping(readers, bytes, into); }));
     }
-    /// Opens another process's queue through its file descriptor.
+    /// Opens another process's queue through a file descriptor of its memory.
     static broadcast attach(int descriptor) {
         return broadcast(detail::made<fg_broadcast>([&](auto into) { return fg_broadcast_attach(descriptor, into); }));
     }
@@ -353,9 +354,9 @@ private:
     explicit shared_barrier(fg_shared_barrier *handle) : owner(handle) {}
 };
 
-/// A rank's view of its job. It is valid only while the job's function runs, and only on that thread. A call
-/// whose timeout expires throws FG_TIMED_OUT. Only receive() can be called again; after any other call the
-/// rank is out of the job.
+/// A rank's view of its job. It is valid only while the rank's function runs, and only on the thread that
+/// runs it. A call whose timeout expires throws FG_TIMED_OUT. Only receive() can then be repeated; after any
+/// other call, the rank no longer takes part in the job.
 class communicator {
 public:
     explicit communicator(fg_comm *handle) noexcept : handle_(handle) {}
@@ -364,7 +365,7 @@ public:
     void send(std::uint32_t to, const void *at, std::size_t bytes, nanoseconds timeout = forever) {
         detail::check(fg_comm_send(handle_, detail::limit(timeout), to, at, bytes));
     }
-    /// Returns the length of the message.
+    /// Receives the next message from rank `from` and returns its length.
     std::size_t receive(std::uint32_t from, void *into, std::size_t room, nanoseconds timeout = forever) {
         std::size_t bytes = 0;
         detail::check(fg_comm_receive(handle_, detail::limit(timeout), from, into, room, &bytes));
@@ -396,7 +397,7 @@ private:
 
 namespace detail {
 
-/// Calls `body(Here &)` on every rank that `start` starts.
+/// Calls `body(Here &)` on every rank, through `start`.
 template <typename Here, typename Rank, typename F>
 void on_ranks(int (*start)(std::uint32_t, int (*)(Rank *, void *), void *), std::uint32_t ranks, F &body) {
     detail::call<F> call{body};
@@ -421,15 +422,14 @@ void on_ranks(int (*start)(std::uint32_t, int (*)(Rank *, void *), void *), std:
 
 }  // namespace detail
 
-/// Calls `body(communicator &)` on every rank. An exception on one rank ends the others' waits and is
-/// rethrown in the caller.
+/// Calls `body(communicator &)` on every rank, as fg_job() does. An exception on one rank makes the waits of
+/// the others fail, and is rethrown in the caller.
 template <typename F>
 void job(std::uint32_t ranks, F &&body) {
     detail::on_ranks<communicator>(fg_job, ranks, body);
 }
 
-/// An array of elements of 1, 2, 4 or 8 bytes that ranks share. It exists until the function of its rank
-/// returns.
+/// An array of elements of 1, 2, 4 or 8 bytes that ranks share. It exists until the rank's function returns.
 template <typename T>
 class shared_array {
     static_assert(std::is_arithmetic<T>::value, "numbers can be shared");
@@ -442,7 +442,7 @@ public:
         return value;
     }
     void set(std::size_t at, T value) { write(at, &value, 1); }
-    /// Copy `count` elements from index `first` on out of the array, or into it.
+    /// Copy `count` elements, starting at index `first`, from the array or into it.
     void read(std::size_t first, T *into, std::size_t count) const {
         detail::check(fg_shared_array_load(handle_, first, count, into));
     }
@@ -454,11 +454,11 @@ private:
     fg_shared_array *handle_;
 };
 
-/// A lock of ranks that share memory. It exists until the function of its rank returns.
+/// A lock of ranks that share memory. It exists until the rank's function returns.
 class shared_lock {
 public:
     explicit shared_lock(fg_shared_lock *handle) noexcept : handle_(handle) {}
-    /// Calls `work()` while no other rank has the lock. An exception of `work()` is rethrown here.
+    /// Acquires the lock, calls `work()`, and releases the lock. Then rethrows an exception of `work()`.
     template <typename F>
     void with(F &&work, nanoseconds timeout = forever) {
         detail::call<std::remove_reference_t<F>> call{work};
@@ -478,8 +478,9 @@ private:
     fg_shared_lock *handle_;
 };
 
-/// A rank's view of the shared memory. It is valid only while the function of shared() runs, and only on that
-/// thread. A call whose timeout expires throws FG_TIMED_OUT; the rank is then out of the job.
+/// A rank's view of the shared memory. It is valid only while the rank's function runs, and only on the
+/// thread that runs it. A call whose timeout expires throws FG_TIMED_OUT; the rank then no longer takes part
+/// in the job.
 class shared_memory {
 public:
     explicit shared_memory(fg_memory *handle) noexcept : handle_(handle) {}
@@ -517,7 +518,7 @@ private:
     fg_memory *handle_;
 };
 
-/// Calls `body(shared_memory &)` on every rank, as job() does, with memory that they share.
+/// Calls `body(shared_memory &)` on every rank, as job() does. The ranks share memory.
 template <typename F>
 void shared(std::uint32_t ranks, F &&body) {
     detail::on_ranks<shared_memory>(fg_shared, ranks, body);
