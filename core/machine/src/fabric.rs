@@ -33,7 +33,8 @@ pub struct Limits {
     pub spare: u32,
     /// Pieces of memory that one descriptor gathers ([`Fabric::expose`] splits longer lists itself).
     pub gather: usize,
-    /// Can memory be read at all ([`Fabric::get`])? Where it cannot, everything goes through static buffers.
+    /// Whether memory can be read directly ([`Fabric::get`]). If it cannot, all data goes through static
+    /// buffers.
     pub direct: bool,
 }
 
@@ -148,6 +149,6 @@ pub trait Fabric: Member {
 
     /// Says that this lane will post nothing more.
     fn leave(&self);
-    /// Has that lane left? All that it posted before can be seen by then.
+    /// Returns whether lane `peer` has left. Everything that it posted before is then visible.
     fn has_left(&self, peer: Address) -> bool;
 }

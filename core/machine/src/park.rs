@@ -36,16 +36,16 @@ pub trait Park: Words + Clock {
     fn run_inline<F: Future>(&self, wait: F) -> impl Future<Output = F::Output> {
         wait
     }
-    /// A fault point: does a rare event happen here, this time? On hardware never, at no cost; a simulation
-    /// answers by its seed. Code asks on cold paths, and then does what it would do if the rare event had
-    /// happened by itself: it finds no room, is late, looks again. The name says what happens:
-    /// `"link: no room"`.
+    /// Returns whether a rare event happens at this fault point now. On hardware this is always false and
+    /// costs nothing; a simulation decides by its seed. Code on cold paths calls this, and if it returns
+    /// true, behaves as if the event had happened by itself: it finds no room, is late, or checks again. The
+    /// name says what happens: `"link: no room"`.
     #[inline(always)]
     fn sometimes(&self, point: &'static str) -> bool {
         let _ = point;
         false
     }
-    /// Can the wait still succeed?
+    /// Checks whether the wait can still succeed.
     ///
     /// # Errors
     /// The word is poisoned, the deadline has passed, or a peer is lost.

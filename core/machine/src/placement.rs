@@ -29,7 +29,7 @@ pub trait Placement {
     fn identity(&self) -> Option<ThreadId> {
         None
     }
-    /// Does that thread hold a processor now? May take a microsecond or two.
+    /// Returns whether that thread is running now. The call may take 1 to 2 us.
     fn running(&self, thread: ThreadId) -> Option<bool> {
         let _ = thread;
         None
@@ -38,13 +38,14 @@ pub trait Placement {
     fn affinity(&self) -> Option<Affinity> {
         None
     }
-    /// May this thread run on `cpu`?
+    /// Returns whether this thread may run on `cpu`.
     fn allows(&self, cpu: CpuId) -> bool {
         let _ = cpu;
         false
     }
-    /// Is that processor idle enough to answer? The first call sends a scout: `Some(false)` means that it has
-    /// not come back yet. The scout disturbs no thread on that processor.
+    /// Returns whether a scout (an idle-class probe thread) has come back from `cpu`, which shows that the
+    /// processor is idle. The first call sends the scout; `Some(false)` means that it has not come back yet.
+    /// The scout does not delay other threads on that processor.
     fn idle(&self, cpu: CpuId) -> Option<bool> {
         let _ = cpu;
         None

@@ -12,7 +12,7 @@ crate::named! {
         /// Any number of bytes, for a receive that was posted before: without one they are lost, and the
         /// receiver gets an error.
         Forced = "forced",
-        /// The long protocol's question: may a message come? Answered by the receiver's system.
+        /// The long protocol's request to send a message, which the receiver's system answers.
         Probe = "PROBE",
         /// The answer to a PROBE: there is room.
         Request = "REQUEST",

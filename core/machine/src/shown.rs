@@ -13,7 +13,7 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     if text.contains(steers) { text.replace(steers, "\u{fffd}").into() } else { text.into() }
 }
 
-/// Does it steer a terminal, or change how the characters around it are shown?
+/// Returns whether the character controls a terminal or changes how the characters around it are shown.
 fn steers(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -18,7 +18,7 @@ pub struct Participant {
     pub rank: Option<Rank>,
     /// The name of its thread.
     pub name: Option<String>,
-    /// Has its thread ended?
+    /// Whether its thread has exited.
     pub ended: bool,
 }
 

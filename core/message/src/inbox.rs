@@ -36,8 +36,8 @@ impl<M> Inbox<M> {
         self.posts.push(key);
     }
 
-    /// A packet begins to arrive: are its bytes kept? A forced one without a receive is lost, and the loss is
-    /// recorded.
+    /// Returns whether to keep the bytes of a packet that begins to arrive. A forced packet without a receive
+    /// is lost, and the loss is recorded.
     pub fn admits(&mut self, packet: Packet, key: MatchKey) -> bool {
         match packet {
             Packet::Probe | Packet::Request => true,

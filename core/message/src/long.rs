@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! sender's program            receiver's system            receiver's program
-//!   PROBE  ------------------->  is there room?
+//!   PROBE  ------------------->  checks for room
 //!   waits  <-------------------  REQUEST
 //!   data   --------------------------------------------->   accept
 //! ```

@@ -36,7 +36,7 @@ impl<C: Words> TaskGroup<C> {
         }
     }
 
-    /// Was it cancelled, or a group around it?
+    /// Returns whether this group or one that encloses it was cancelled.
     pub fn is_cancelled(&self, cpu: &C) -> bool {
         self.and_outer().any(|group| cpu.load(&group.is_cancelled) != 0)
     }

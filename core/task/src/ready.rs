@@ -37,7 +37,8 @@ pub struct TaskTeam<C: Cpu, B> {
     meeting: Group<C>,
     /// Which of them begin and end together, if there are several.
     region: Option<ForkJoin<C>>,
-    /// Was a task kept that was not worth fetching? Then members look for such tasks now and then.
+    /// Whether a task was queued that is not worth fetching. If so, members look for such tasks from time to
+    /// time.
     has_kept: AtomicBool,
 }
 
@@ -85,7 +86,7 @@ impl<C: Cpu, B> TaskTeam<C, B> {
         self.queues.len() as u32
     }
 
-    /// Are there tasks that are not complete?
+    /// Returns whether there are tasks that are not complete.
     #[inline]
     pub fn is_open(&self, cpu: &C) -> bool {
         cpu.load(&self.makers.0) != 0
@@ -348,8 +349,9 @@ impl<C: Cpu, B> ReadyQueue<C, B> {
         Some(task)
     }
 
-    /// The owner waits, and may begin none of its tasks: from now on each of them is worth coming for. Was
-    /// one of them not, until now?
+    /// Raises the weight of every task to [`WAKE_WEIGHT`], because the owner waits and may begin none of
+    /// them: from now on, each task is worth waking another member. Returns whether the weight of any task
+    /// has changed.
     fn raise_weights(&self) -> bool {
         let mut tasks = lock(&self.tasks);
         let more = tasks.iter().map(|(_, weight)| WAKE_WEIGHT - weight).sum::<u32>();

@@ -18,9 +18,10 @@ pub const WAKE_WEIGHT: u32 = 64;
 pub struct Traits {
     /// Tasks of higher priority come first.
     pub priority: u32,
-    /// Does its maker do it, and wait until it may? Then no other member finds it.
+    /// Whether the task is undeferred: the member that creates it runs it, after waiting until it may. No
+    /// other member finds it.
     pub undeferred: bool,
-    /// Is it complete only when an event was fulfilled, too?
+    /// Whether the task is detached: it is complete only when its event has been fulfilled, too.
     pub detached: bool,
 }
 
@@ -139,18 +140,19 @@ impl<C: Words, B> TeamTask<C, B> {
         !state.is_complete
     }
 
-    /// It has its body. May it run?
+    /// Stores the body of the task. Returns whether the task may run now.
     pub fn is_made(&self, cpu: &C, body: Option<B>) -> bool {
         self.state().body = body;
         self.one_less_before(cpu)
     }
 
-    /// A task that it comes after is complete, or it is made. May it run now?
+    /// Removes one obstacle: a predecessor is complete, or the task itself has its body. Returns whether it
+    /// may run now.
     pub(crate) fn one_less_before(&self, cpu: &C) -> bool {
         cpu.fetch_add(&self.before, ONE_LESS) == 1
     }
 
-    /// Does it wait for no other task?
+    /// Returns whether this task waits for no other task.
     pub fn may_run(&self, cpu: &C) -> bool {
         cpu.load(&self.before) == 0
     }
@@ -185,12 +187,12 @@ impl<C: Words, B> TeamTask<C, B> {
         drop(children);
     }
 
-    /// Has its body ended, and was its event fulfilled if it has one?
+    /// Returns whether the body has returned and the event, if there is one, has been fulfilled.
     pub fn is_complete(&self) -> bool {
         self.state().is_complete
     }
 
-    /// Is it a child of `other`, or of its descendants, as far as those are not over?
+    /// Returns whether this task is a child of `other` or of a descendant of `other` that is not complete.
     pub(crate) fn descends_from(&self, other: &Arc<Self>) -> bool {
         if self.maker == address(other) {
             return true;
@@ -205,7 +207,7 @@ impl<C: Words, B> TeamTask<C, B> {
         false
     }
 
-    /// Are all its children complete?
+    /// Returns whether all children of this task are complete.
     pub fn has_no_children(&self, cpu: &C) -> bool {
         cpu.load(&self.children) == 0
     }
@@ -215,7 +217,7 @@ impl<C: Words, B> TeamTask<C, B> {
     }
 }
 
-/// Takes 1 away from a count; was it the last?
+/// Decrements a count. Returns whether it is now zero.
 pub(crate) fn decrement_is_zero<C: Words>(cpu: &C, count: &C::Word) -> bool {
     cpu.fetch_add(count, ONE_LESS) == 1
 }

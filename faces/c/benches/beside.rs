@@ -1,4 +1,5 @@
-//! A barrier as C programs call it beside the same barrier in Rust: what do handle, border and codes cost?
+//! Compares a barrier that is called through the C interface with the same barrier in Rust: the cost of
+//! handles, argument checks and error codes.
 //!
 //! `cargo xtask install --prefix DIR`, then `cargo bench -p foregather-c --bench beside --
 //! DIR/lib/libforegather.so.0`; `--check` fails if a median ratio is above 1.05. The library is opened as an

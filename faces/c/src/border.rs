@@ -172,7 +172,7 @@ pub(crate) unsafe fn tell<T: Thing>(
     })
 }
 
-/// Does a header of version `packed` describe this library?
+/// Checks that a header of version `packed` is compatible with this library.
 pub(crate) fn check(packed: u32) -> Result<(), Refusal> {
     let (major, minor) = (packed >> 24, packed >> 12 & 0xfff);
     // Before 1.0 a minor version may change anything.
@@ -192,7 +192,7 @@ pub(crate) extern "C" fn fg_version() -> u32 {
     MAJOR << 24 | MINOR << 12 | PATCH
 }
 
-/// Does a header of that version describe this library?
+/// Checks that a header of this version is compatible with this library. Returns the error code.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn fg_check_version(major: u32, minor: u32) -> c_int {
     call(|| check(major.min(0xff) << 24 | minor.min(0xfff) << 12))

@@ -37,7 +37,7 @@ struct Holding {
     reader: Reader,
     held: Vec<u8>,
     holds: bool,
-    /// Can messages be read where they lie? Not where the writer waits for no reader.
+    /// Whether messages can be read in place. They cannot if the writer never waits for readers.
     shows: bool,
 }
 

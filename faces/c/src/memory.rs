@@ -76,7 +76,7 @@ macro_rules! typed {
     };
 }
 
-/// Are there as many elements from `first` on?
+/// Checks that the array has `count` elements from index `first` on.
 fn has_all<T: SharedElement>(array: &Array<T>, first: usize, count: usize) -> Result<(), Refusal> {
     match array.len().checked_sub(first) {
         Some(rest) if count <= rest => Ok(()),

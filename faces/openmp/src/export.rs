@@ -12,7 +12,8 @@ pub struct ExportedSymbol {
     pub name: &'static str,
     /// The version node that programs find it under.
     pub node: &'static str,
-    /// Is it what a program gets that is linked today? Older programs may find another one of that name.
+    /// Whether newly linked programs get this version of the function. Older programs may get another
+    /// function of this name.
     pub is_default: bool,
     /// The function that a call jumps to.
     pub slot: &'static AtomicPtr<()>,

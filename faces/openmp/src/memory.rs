@@ -30,7 +30,7 @@ pub(crate) struct BlockRequest {
     pub(crate) bytes: usize,
     /// Its address is a multiple of it.
     pub(crate) alignment: usize,
-    /// Does it begin with zeros?
+    /// Whether the block is initialised to zero.
     pub(crate) zeroed: bool,
 }
 
@@ -208,7 +208,7 @@ pub(crate) fn mark(block: *mut c_void) {
     marked(|all| all.insert(block.addr()));
 }
 
-/// Was this block noted?
+/// Returns whether this block is marked.
 pub(crate) fn is_marked(block: *mut c_void) -> bool {
     marked(|all| all.contains(&block.addr()))
 }

@@ -20,7 +20,8 @@ pub(crate) fn of() -> Option<&'static Next> {
     NEXT.get_or_compute(find).as_ref()
 }
 
-/// Does the user want the program's own barriers (`FOREGATHER=off`)? Decided by the first barrier.
+/// Returns whether the program's own barriers are to be used (`FOREGATHER=off`). This is decided at the first
+/// barrier.
 pub(crate) fn stands_aside() -> bool {
     static ASIDE: Once<bool> = Once::new();
     *ASIDE.get_or_compute(|| std::env::var("FOREGATHER").is_ok_and(|value| value == "off"))

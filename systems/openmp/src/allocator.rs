@@ -31,7 +31,7 @@ pub struct Allocator {
     pub alignment: usize,
     /// What happens when it has no memory.
     pub fallback: Fallback,
-    /// Does the memory stay in place, and is never written to a disk?
+    /// Whether the memory is pinned, so that it is never swapped out.
     pub is_pinned: bool,
     pool_bytes: usize,
     taken_bytes: AtomicUsize,

@@ -37,9 +37,9 @@ pub(crate) struct CallFrame {
     /// Its task, once another one needs to know it.
     pub(crate) task: Option<Arc<ThreadTask>>,
     pub(crate) group: Option<GroupHandle>,
-    /// Are tasks done where they are met?
+    /// Whether the current task is final: its child tasks run inline.
     pub(crate) is_final: bool,
-    /// Is it an explicit task, and no member's part of a region?
+    /// Whether this is an explicit task, as opposed to a member's implicit task.
     pub(crate) is_explicit: bool,
     /// The tasks of a region of one, once there are any.
     pub(crate) alone: Option<Arc<ThreadTeam>>,

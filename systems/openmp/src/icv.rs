@@ -26,7 +26,7 @@ pub struct Schedule {
     pub kind: Kind,
     /// Iterations a chunk; 0 if none were named.
     pub chunk: u64,
-    /// Was it asked for that a member's chunks come in order? They always do here.
+    /// Whether the `monotonic` modifier was given. Here, a member's chunks are always in order.
     pub monotonic: bool,
 }
 
@@ -99,7 +99,7 @@ impl League {
 pub struct Icvs {
     /// Members of a region that names no number (`nthreads-var`); 0: as many as the machine allows.
     pub threads: u32,
-    /// May a region have fewer members than it asks for (`dyn-var`)?
+    /// Whether a region may get fewer members than it requests (`dyn-var`).
     pub dynamic: bool,
     /// How many regions of several members may lie within each other (`max-active-levels-var`).
     pub active_levels: u32,

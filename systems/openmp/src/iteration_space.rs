@@ -17,7 +17,7 @@ pub struct IterationSpace {
     pub(crate) kind: Kind,
     /// Iterations a chunk; at least as many for guided loops; 0 for a static loop means one chunk a member.
     pub(crate) chunk: u64,
-    /// Does the loop have a part that its iterations do in their order?
+    /// Whether the loop has an `ordered` clause.
     pub(crate) ordered: bool,
 }
 

@@ -62,7 +62,7 @@ impl Pool {
         Ok(Self { generation: forks::generation(), threads, policy, states: Vec::new() })
     }
 
-    /// Does this pool serve a region of `size` members in this process?
+    /// Returns whether this pool belongs to this process and has at least `size` threads.
     fn serves(&self, size: u32) -> bool {
         self.generation == forks::generation() && self.threads.most() >= size
     }

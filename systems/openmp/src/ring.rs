@@ -22,8 +22,8 @@ impl Singles {
         self.0.store(0, Relaxed);
     }
 
-    /// Is the caller the member that does the construct with that number, counted from 0 on? Each member asks
-    /// for all of them, in order.
+    /// Returns whether the caller is the member that runs the construct `number`, counted from 0. Each member
+    /// must ask for all constructs, in order.
     #[inline]
     pub fn choose(&self, number: u32) -> bool {
         // Relaxed: nothing but the choice is handed over.
@@ -69,7 +69,7 @@ pub enum WordsFor {
 }
 
 impl LoopSlot {
-    /// Is it this loop's now?
+    /// Returns whether this slot belongs to the loop `loop_number`.
     #[inline]
     pub fn is_for(&self, loop_number: u32) -> bool {
         self.loop_number.load(Acquire) == loop_number

@@ -18,7 +18,7 @@ pub struct Settings {
     pub icvs: Icvs,
     /// Default sizes of regions by depth, from the outermost on (`OMP_NUM_THREADS`).
     pub threads: Vec<u32>,
-    /// May constructs be cancelled (`OMP_CANCELLATION`)?
+    /// Whether constructs may be cancelled (`OMP_CANCELLATION`).
     pub cancellation: bool,
     /// Bytes of a new thread's stack (`OMP_STACKSIZE`, else `GOMP_STACKSIZE`).
     pub stack_bytes: Option<usize>,
@@ -32,14 +32,14 @@ pub struct Settings {
     pub max_task_priority: u32,
     /// Which settings are shown when the program first uses the runtime (`OMP_DISPLAY_ENV`).
     pub shown: Option<Shown>,
-    /// Does the program ask for waits that spin, or for waits that sleep (`OMP_WAIT_POLICY`)? It is obeyed
-    /// only where `FOREGATHER_WAIT` is `gomp`.
+    /// Whether `OMP_WAIT_POLICY` asks for waits that spin (true) or sleep (false). It is obeyed only if
+    /// `FOREGATHER_WAIT` is `gomp`.
     pub asks_to_spin: Option<bool>,
     /// How long it asks waits to spin, in looks (`GOMP_SPINCOUNT`). Obeyed as `asks_to_spin`.
     pub spin_looks: Option<u64>,
     /// The policy that `FOREGATHER_WAIT` names.
     pub wait: Option<String>,
-    /// Are statistics of the regions kept (`FOREGATHER_STATS`)?
+    /// Whether statistics of regions are recorded (`FOREGATHER_STATS`).
     pub stats: bool,
     /// Processors that the program may use.
     pub processors: u32,

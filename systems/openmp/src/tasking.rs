@@ -26,14 +26,14 @@ const MOST_WAITING: u32 = 1 << 16;
 /// them, up to [`MOST_WAITING`].
 const DEEP: usize = 64;
 
-/// Was the region cancelled that the calling thread is in, or that group of tasks?
+/// Returns whether the calling thread's region or this task group was cancelled.
 fn is_cancelled(group: Option<&ThreadGroup>) -> bool {
     settings().cancellation
         && (group.is_some_and(|group| group.is_cancelled(&cpu()))
             || here::with_member(|member| member.region_is_cancelled()) == Some(true))
 }
 
-/// Has the member as many tasks as make it do the next one at once?
+/// Returns whether the member has so many ready tasks that it runs the next one at once.
 fn is_full(team: &ThreadTeam, rank: Rank) -> bool {
     team.ready(rank) >= if depth() < DEEP { MANY } else { MOST_WAITING }
 }
@@ -41,7 +41,7 @@ fn is_full(team: &ThreadTeam, rank: Rank) -> bool {
 /// What a program says of a task that it makes.
 #[derive(Clone, Copy, Debug)]
 pub struct TaskSpec<'a> {
-    /// May it be done later, and by another member?
+    /// Whether the task may be deferred, and run by another member.
     pub deferred: bool,
     /// How it is done.
     pub kind: TaskKind,
@@ -354,12 +354,12 @@ pub fn reduced(address: usize) -> Option<(usize, usize)> {
     with_top(|frame| frame.group.as_ref()?.group().reduced(address, rank))?
 }
 
-/// Is the calling thread in a task that the program has made?
+/// Returns whether the calling thread is in an explicit task.
 pub fn is_explicit() -> bool {
     with_top(|frame| frame.is_explicit).unwrap_or(false)
 }
 
-/// Is the calling thread in a final task?
+/// Returns whether the calling thread is in a final task.
 pub fn is_final() -> bool {
     with_top(|frame| frame.is_final).unwrap_or(false)
 }
@@ -371,7 +371,7 @@ pub fn cancel_group() -> bool {
         && with_top(|frame| frame.group.as_ref().map(|group| group.group().cancel(&cpu()))).flatten().is_some()
 }
 
-/// Was the group of tasks cancelled that the calling thread is in?
+/// Returns whether the task group of the calling thread, or one that encloses it, was cancelled.
 pub fn group_is_cancelled() -> bool {
     with_top(|frame| frame.group.as_ref().is_some_and(|group| group.group().is_cancelled(&cpu()))) == Some(true)
 }

@@ -30,9 +30,10 @@ pub(crate) struct TaskJob {
 /// What a program says of a task that only its doing depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskKind {
-    /// Are its descendants done where they are met?
+    /// Whether the task is final: its descendants run inline.
     pub is_final: bool,
-    /// Is its body done even if its group is cancelled, since that takes down what was built for it?
+    /// Whether the body must run even if the task group is cancelled, because it frees what was set up for
+    /// the task.
     pub is_needed: bool,
 }
 
@@ -52,9 +53,9 @@ pub(crate) struct TeamState {
     pub(crate) handed: [AtomicPtr<()>; 2],
     /// The barrier at whose loop was cancelled, counted from 1 on.
     cancelled_before: AtomicU64,
-    /// Was the region cancelled? Then its barrier is broken.
+    /// Whether the region was cancelled, in which case its barrier is broken.
     pub(crate) is_cancelled: AtomicBool,
-    /// Is there no further region?
+    /// Whether the team has finished, so that there are no more regions.
     retired: AtomicBool,
 }
 
@@ -179,12 +180,12 @@ impl RegionMember {
         self.notify();
     }
 
-    /// Was the region cancelled?
+    /// Returns whether the region was cancelled.
     pub(crate) fn region_is_cancelled(&self) -> bool {
         self.state.is_cancelled.load(Relaxed)
     }
 
-    /// Was the loop that this member is in cancelled, or the region?
+    /// Returns whether the loop of this member, or its region, was cancelled.
     pub(crate) fn loop_is_cancelled(&self) -> bool {
         self.state.cancelled_before.load(Relaxed) == self.meetings.get() + 1 || self.region_is_cancelled()
     }

@@ -149,8 +149,8 @@ fn pass_on(at: LoopState) {
     here::set_loop_state(LoopState { chunk: (0, 0), ..at });
 }
 
-/// Is the calling thread the one that does the construct for all? Each construct that all members meet has
-/// one.
+/// Returns whether the calling thread runs a `single` construct on behalf of all members. Exactly one member
+/// does so for each construct.
 #[inline]
 pub fn single() -> bool {
     let at = here::loop_state();
@@ -216,7 +216,7 @@ pub fn cancel(what: Cancels) -> bool {
     true
 }
 
-/// Was the construct cancelled?
+/// Returns whether the innermost construct of this kind was cancelled.
 pub fn is_cancelled(what: Cancels) -> bool {
     if what == Cancels::Group {
         return tasking::group_is_cancelled();

@@ -456,7 +456,7 @@ impl Trace {
     }
 }
 
-/// Do two siblings with these uses keep their order? By the pairs alone.
+/// Returns whether two siblings with these uses must keep their order, judging by the pairs alone.
 fn conflict(first: &[(u8, u8)], second: &[(u8, u8)]) -> bool {
     let kind = |uses: &[(u8, u8)], address: u8| {
         let mut kinds = uses.iter().filter(|(of, _)| *of == address).map(|(_, kind)| *kind);

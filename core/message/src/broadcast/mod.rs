@@ -102,7 +102,7 @@ impl Cycle {
         ((u64::from(low) + 2 * positions - u64::from(other & POSITION)) % positions) as u32
     }
 
-    /// Is a position at another one or ahead of it, not behind?
+    /// Returns whether position `low` is equal to or ahead of position `other`.
     fn is_reached(self, low: u32, other: u32) -> bool {
         self.ahead(low, other) < self.positions / 2
     }
@@ -243,7 +243,7 @@ struct BroadcastEnd<C: Cpu, B> {
     rank: Rank,
     /// The number of this holder of its rank's place.
     generation: u32,
-    /// Has it told the others that it leaves?
+    /// Whether this end has already reported to the others that it leaves.
     gone: Cell<bool>,
 }
 

@@ -21,7 +21,7 @@ pub struct BroadcastReader<C: Cpu, B: ByteStore> {
     /// The least position in full that the next record can have. Where the writer waits, it has exactly this
     /// one.
     least: u64,
-    /// Has the writer admitted it? Until then it knows no position.
+    /// Whether the writer has admitted this reader. Until then, the reader does not know its position.
     is_admitted: bool,
     /// Whether the number of its first message is unknown, because it has replaced another reader.
     is_new: bool,
@@ -46,7 +46,7 @@ pub struct RecordView {
 }
 
 impl RecordView {
-    /// Is this the whole message?
+    /// Returns whether this view contains the whole message.
     pub fn is_whole(&self) -> bool {
         self.bytes == self.total
     }
@@ -77,7 +77,8 @@ impl<C: Cpu, B: ByteStore> BroadcastReader<C, B> {
         self.end.waiter.account()
     }
 
-    /// Is a message there, or the end of the broadcast, so that no call has to wait for its beginning?
+    /// Returns whether a message or the end of the broadcast is available, so that a call need not wait for
+    /// its beginning.
     pub fn is_ready(&self) -> bool {
         let written = self.end.cpu.load(self.end.shared.written());
         if self.is_admitted {

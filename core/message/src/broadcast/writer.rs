@@ -133,7 +133,7 @@ impl<C: Cpu, B: ByteStore> BroadcastWriter<C, B> {
         self.end.fail(self.end.shared.written());
     }
 
-    /// Has a reader failed, or have all left?
+    /// Checks that no reader has failed and that at least one has not left.
     fn check(&self) -> Result<(), Error> {
         let (shared, cpu) = (&*self.end.shared, &self.end.cpu);
         if let Some(error) = self.end.failed() {

@@ -54,7 +54,7 @@ impl Cube {
         self.actor(self.place() ^ 1 << dimension)
     }
 
-    /// Is our place the upper end of that edge?
+    /// Returns whether this member is at the upper end of the edge in `dimension`.
     pub(super) const fn is_upper(self, dimension: u32) -> bool {
         self.place() >> dimension & 1 == 1
     }

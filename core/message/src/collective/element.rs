@@ -11,8 +11,8 @@ pub trait Element: Copy {
     /// The sum of two: integers wrap.
     #[must_use]
     fn plus(self, other: Self) -> Self;
-    /// Is it before the other one? Floats by the total order of IEEE 754, so every answer is the same
-    /// everywhere.
+    /// Returns whether this element orders before `other`. Floats use the total order of IEEE 754, so the
+    /// result is the same everywhere.
     fn before(self, other: Self) -> bool;
 }
 

@@ -102,7 +102,7 @@ impl<'p, P: Port> TaggedPort<'p, P> {
     }
 }
 
-/// Is the message that came as long as it must be?
+/// Checks that the received message has the expected length.
 fn whole(from: Rank, expected: usize, came: Result<usize, Error>) -> Result<(), Error> {
     let came = match came {
         Ok(came) => came,
@@ -118,7 +118,7 @@ fn whole(from: Rank, expected: usize, came: Result<usize, Error>) -> Result<(), 
     Err(Cause::Mismatch { from, piece: 0, packed, unpacked }.into())
 }
 
-/// Is there such a member?
+/// Checks that there is a member with this rank.
 fn known<P: Port>(port: &P, rank: Rank) -> Result<(), Error> {
     if rank < port.size() { Ok(()) } else { Err(Cause::Rank { rank, size: port.size() }.into()) }
 }

@@ -11,7 +11,7 @@ pub trait Kinds: Copy + 'static {
     const ABORT: Self;
     /// The kind's place in [`Kinds::ALL`].
     fn number(self) -> u8;
-    /// Do credits ride on frames of this kind?
+    /// Returns whether frames of this kind carry credits.
     #[inline]
     fn carries(self) -> bool {
         true

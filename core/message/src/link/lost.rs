@@ -6,7 +6,7 @@ use foregather_machine::{Cause, Error, Nanos, Rank};
 pub struct Lost {
     /// The rank that is to blame.
     pub rank: Rank,
-    /// Was it lost? Otherwise it gave up.
+    /// Whether the rank was lost; otherwise, it gave up.
     pub lost: bool,
 }
 

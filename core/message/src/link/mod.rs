@@ -39,7 +39,7 @@ pub struct Link {
     /// Frames to and from the peer of the kinds that carry credits. The counts wrap.
     sent: Cell<u32>,
     taken: Cell<u32>,
-    /// Why the link has ended; does the peer know?
+    /// Why the link has ended, and whether the peer knows.
     ended: Cell<Option<Lost>>,
     told: Cell<bool>,
 }
@@ -215,7 +215,7 @@ impl Link {
         self.end(lost);
     }
 
-    /// Has the link ended without the peer's knowing?
+    /// Returns whether the link has ended and the peer does not know it yet.
     pub fn is_untold(&self) -> bool {
         self.ended.get().is_some() && !self.told.get()
     }

@@ -68,19 +68,21 @@ impl Kinds for FrameKind {
 }
 
 impl FrameKind {
-    /// Does a frame of this kind use a static buffer of the receiver, to be given back as a credit?
+    /// Returns whether a frame of this kind uses a static buffer of the receiver, which is returned as a
+    /// credit.
     #[inline]
     pub(super) const fn costs(self) -> bool {
         !matches!(self, Self::Done | Self::Credit | Self::Abort) && self.may_release()
     }
 
-    /// Can it end a wait of its receiver? Frames of a chase cannot, and carry no credits.
+    /// Returns whether a frame of this kind can end a wait of its receiver. Frames of a chase cannot, and
+    /// carry no credits.
     #[inline]
     pub(super) const fn may_release(self) -> bool {
         !matches!(self, Self::Chase | Self::Heard | Self::Deadlock)
     }
 
-    /// Is it part of a message that a program unpacks?
+    /// Returns whether a frame of this kind is part of a message that the program unpacks.
     #[inline]
     pub(super) const fn is_message(self) -> bool {
         matches!(self, Self::Data | Self::Last | Self::Offer)

@@ -105,7 +105,7 @@ impl PieceFormat {
         self.mode as u16 | (matches!(self.receive, Receive::Express) as u16) << 2 | length << 3
     }
 
-    /// Does its length follow?
+    /// Returns whether the length of the piece follows in the frame.
     #[inline]
     pub(super) const fn is_long(self) -> bool {
         self.bytes >= LONG as usize

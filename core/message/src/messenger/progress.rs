@@ -73,13 +73,13 @@ pub(super) enum Served {
 enum Taken {
     /// The frame belongs to a message: it is for the program.
     Message(Head),
-    /// The frame is done; did it use a buffer?
+    /// The frame has been handled. Holds whether it used a buffer.
     Obeyed(bool),
 }
 
 /// The result for a frame that this wait does not read in place.
 enum Drained {
-    /// The frame is done, or was copied; did it use a buffer?
+    /// The frame has been handled or copied. Holds whether it used a buffer.
     Done(bool),
     Offer(Offer),
 }
@@ -117,7 +117,7 @@ impl<F: Fabric> Messenger<F> {
         behind || link.overdue(self.connections.rules.terms)
     }
 
-    /// One look of a wait: has the event come, and if not, what can be done for others?
+    /// Polls once for a wait: returns the event if it has occurred, and otherwise serves other peers.
     #[inline]
     fn look<T>(
         &self,

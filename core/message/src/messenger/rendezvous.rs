@@ -20,7 +20,7 @@ const FETCHED: u16 = 1 << 15;
 pub(super) struct Offer {
     pub(super) key: Key,
     pub(super) shapes: Vec<PieceFormat>,
-    /// Does its message end with this offer?
+    /// Whether the message ends with this offer.
     pub(super) last: bool,
 }
 

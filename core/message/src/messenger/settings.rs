@@ -54,11 +54,11 @@ pub(super) struct Rules {
     pub(super) gather: usize,
     pub(super) direct_at: usize,
     pub(super) kept_bytes: usize,
-    /// Is there room for frames that look for circles?
+    /// Whether there are spare frames to look for cycles of waiting ranks (deadlocks).
     pub(super) chases: bool,
     /// How many offers one peer may leave unfetched: each may be answered by a frame that costs no credit.
     pub(super) open: u32,
-    /// Is there room for one more answer, to a packet that is lent?
+    /// Whether there is a spare frame to answer a packet whose memory the sender exposes.
     pub(super) lends: bool,
 }
 

@@ -46,7 +46,7 @@ fn product() -> u64 {
     Team::global().report().regions
 }
 
-/// Does the team share products? A team that other programs hold up is left alone for a while.
+/// Returns whether the team shares products. Under background load, the team is not used for a while.
 fn shares() -> bool {
     let before = Team::global().report().regions;
     (0..20).any(|_| product() > before)

@@ -26,7 +26,7 @@ pub(crate) trait Thing: Any + Send + Sync {
     const KIND: u64;
     /// In errors.
     const NAME: &'static str;
-    /// May a child of a fork use it?
+    /// Whether a child process may use the handle after a fork.
     const INHERITED: bool;
 }
 

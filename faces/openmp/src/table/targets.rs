@@ -29,7 +29,7 @@ const DEVICES: c_int = 0;
 const HOST: c_int = -2;
 const USUAL: c_int = -1;
 
-/// Is that the host?
+/// Returns whether this device number stands for the host.
 fn is_host(device: c_int) -> bool {
     device == DEVICES || device == USUAL
 }

@@ -131,7 +131,8 @@ fn number(limit: Option<NonZeroU32>) -> u32 {
     limit.map_or(0, NonZeroU32::get)
 }
 
-/// Has the team one member only, as far as is known? A program may change its limit, so this is no crossover.
+/// Returns whether the team is known to have only one member. A program may change its thread limit, so this
+/// is not stored as a crossover.
 fn is_alone() -> bool {
     let limit = number(Team::global().limit());
     limit == 1 || limit == TABLE.alone_under.load(Relaxed)

@@ -15,7 +15,7 @@ pub(crate) struct Mirror {
     pub(crate) uplo: Uplo,
     /// The diagonal is real.
     pub(crate) hermitian: bool,
-    /// Is an element conjugated in each of its two places, the stored one first?
+    /// Whether an element is conjugated in each of its two positions; the stored position comes first.
     pub(crate) conj: [bool; 2],
 }
 

@@ -176,8 +176,8 @@ impl<'a, T: Scalar> Product<'a, T> {
         y[col] += factor * diagonal + self.alpha * sum;
     }
 
-    /// Is an element conjugated in each of its two places? A Hermitian matrix is in one of them; in the other
-    /// one if its rows lie in memory.
+    /// Returns whether an element is conjugated in each of its two positions. In a Hermitian matrix it is
+    /// conjugated in one of them: in the second, or in the first if the matrix is stored by rows.
     #[inline(always)]
     fn conj(&self) -> [bool; 2] {
         [self.hermitian && self.a.transposed, self.hermitian && !self.a.transposed]

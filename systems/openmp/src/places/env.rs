@@ -13,11 +13,12 @@ pub struct PlaceSettings {
     /// By which policy members go to places, from the outermost regions on; `False` alone if threads are not
     /// bound.
     pub binds: Vec<Bind>,
-    /// Is there an entry for each depth, or one for all?
+    /// Whether `binds` has an entry for each nesting depth instead of one for all.
     pub is_list: bool,
     /// The places; none if threads are not bound.
     pub places: Vec<Vec<CpuId>>,
-    /// Are the threads of a region shown when it begins (`OMP_DISPLAY_AFFINITY`)?
+    /// Whether the affinity of the threads of a region is displayed when the region begins
+    /// (`OMP_DISPLAY_AFFINITY`).
     pub shown: bool,
     /// How they are shown (`OMP_AFFINITY_FORMAT`).
     pub format: String,

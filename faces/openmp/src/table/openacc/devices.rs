@@ -28,7 +28,7 @@ fn reach(kind: c_uint) {
     }
 }
 
-/// Does the calling thread run on a device of that kind?
+/// Returns 1 if the calling thread runs on a device of this kind, else 0.
 fn is_on(kind: c_uint) -> c_int {
     (kind == NONE || kind == HOST).into()
 }

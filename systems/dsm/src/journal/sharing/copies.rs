@@ -47,7 +47,8 @@ impl Fetches {
         self.cold + self.essential + self.useless
     }
 
-    /// Are the useless ones too few to be reported: fewer than four, or less than one in a hundred?
+    /// Returns whether the useless copies are too few to be reported: fewer than four, or less than 1 % of
+    /// all.
     pub(super) fn is_fine(&self) -> bool {
         const LEAST: u64 = 4;
         self.useless < LEAST || self.useless * 100 < self.all()
@@ -120,8 +121,8 @@ fn each_block(bytes: &Bytes, grain: u32, mut see: impl FnMut(u32, Bytes)) {
     open.into_iter().for_each(|(number, bytes)| see(number, bytes));
 }
 
-/// Has a fetch been of use so far? `None`: the copy has no fetch that counts as essential or useless, a cold
-/// one included.
+/// Whether a fetch has been useful so far. `None` if the copy has no fetch that counts as essential or
+/// useless, for example after a cold one.
 type FetchUse = Option<bool>;
 
 /// A rank's copy of a block.

@@ -1,4 +1,4 @@
-//! The named race of the install: the bytes first, or the opening?
+//! The named race of an install: the order of copying the bytes and opening the page.
 use super::*;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 use foregather_host::futex::{self, Scope};
