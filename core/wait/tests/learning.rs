@@ -1,4 +1,4 @@
-//! The choices of the policies that choose again for every wait, by histories that the tests tell them.
+//! The choices of the policies that decide again for each wait, after histories that the tests give them.
 use foregather_machine::{Nanos, Placement};
 use foregather_wait::{Account, Interest, Outcome, Policy, Progress, Step, Strategy, Surroundings, Waited};
 
@@ -6,7 +6,7 @@ use foregather_wait::{Account, Interest, Outcome, Policy, Progress, Step, Strate
 const C: Nanos = Nanos::from_us(6);
 const BLOCK: Nanos = Nanos::ZERO;
 
-/// There is no other thread to ask after.
+/// Surroundings without other threads.
 struct Nobody;
 
 impl Placement for Nobody {}
@@ -20,7 +20,7 @@ impl Surroundings for Nobody {
     }
 }
 
-/// For how long the next wait would spin.
+/// Returns for how long the next wait would spin.
 fn bound(strategy: &mut dyn Strategy) -> Nanos {
     let (waited, account) = (Waited::first_look(false), Account::default());
     let wait = Progress { waited, began: Nanos::ZERO, max_spin: Nanos::MAX, account: &account, around: &Nobody };
@@ -38,12 +38,12 @@ fn ended(outcome: Outcome, waited: Nanos, spun: Nanos) -> Waited {
     Waited { outcome, waited, spun, ..Waited::first_look(true) }
 }
 
-/// A wait that spun for that long in all before its event.
+/// Returns a wait that spun for `time` in total before its event.
 fn spun(time: Nanos) -> Waited {
     ended(Outcome::Spun, time, time)
 }
 
-/// A wait of a sleeper whose event came after that time and woke it.
+/// Returns a wait that parked and was woken by its event after `time`.
 fn parked(time: Nanos) -> Waited {
     ended(Outcome::Parked, time + C, Nanos::ZERO)
 }
@@ -68,13 +68,13 @@ fn recent_spins_after_short_waits_and_blocks_after_long_ones() {
 #[test]
 fn recent_knows_what_a_wait_took_whatever_became_of_it() {
     let (spin, long) = (C, parked(C * 50));
-    // A member that blocks must be able to find out that spinning would do: the switch back is not a part of
-    // the wait.
+    // A member that blocks must be able to find out that spinning would be enough, so the switch back does
+    // not count as part of the wait.
     assert_eq!(recent(&[long, parked(C.percent(20)), parked(C.percent(20)), parked(C.percent(20))]), spin);
     assert_eq!(recent(&[long, parked(C * 2), parked(C * 2), parked(C * 2)]), BLOCK);
-    // A spinner that was preempted when the event came has spun for as long as it had the processor.
+    // A spinner that was preempted when the event occurred has spun only for as long as it had the processor.
     assert_eq!(recent(&[ended(Outcome::Spun, C * 1_000, C.percent(10)); 3]), spin);
-    // A brief spin is a short wait; an event that was there already is no wait.
+    // A brief spin counts as a short wait. If the event had already occurred, there was no wait.
     assert_eq!(recent(&[long, long, spun(Nanos::ZERO), spun(Nanos::ZERO)]), spin);
     assert_eq!(recent(&[long, long, Waited::first_look(true), Waited::first_look(true)]), BLOCK);
 }
@@ -90,7 +90,7 @@ fn randomised_draws_another_bound_for_every_wait() {
     assert!(bounds.windows(2).all(|pair| pair[0] < pair[1]) && bounds[19] <= C, "{bounds:?}");
 }
 
-/// The bound after those gaps, in a thread that has waited long in between.
+/// Returns the bound after these gaps, in a thread that waited for a long time between them.
 fn grain(gaps: &[Nanos]) -> Nanos {
     let (mut strategy, mut now) = (Policy::Grain { switch: C, quantum: Policy::QUANTUM }.strategy(0), Nanos::ZERO);
     for &gap in [Nanos::ZERO].iter().chain(gaps) {
@@ -126,7 +126,7 @@ fn grain_leaves_out_gaps_in_which_somebody_else_ran() {
     assert_eq!(grain(&[preempted; 3]), BLOCK, "no gap is left: the grain is coarser than a quantum");
 }
 
-/// A fixed policy pays for no clock, and hears of no wait.
+/// A fixed policy does not pay for clock readings and is not notified of waits.
 #[test]
 fn a_policy_is_told_only_what_it_goes_by() {
     let told = |policy: Policy| policy.strategy(0).interest();

@@ -1,10 +1,10 @@
-//! The verbs of a policy, and their order, on a processor that only records them.
+//! The operations of each policy and their order, on a processor that only records them.
 use core::cell::Cell;
 use foregather_conformance::scripted::{Did, Script};
 use foregather_machine::{Error, Nanos, WaitContext, block_on};
 use foregather_wait::{Outcome, Policy, WaitFor, Waited, Waiter};
 
-/// A script in which the event comes after that many verbs.
+/// Returns a script in which the event occurs after this many operations.
 fn script(event_after: usize) -> Script {
     let script = Script::on(0, 1);
     script.now.set(Nanos(1));
@@ -36,8 +36,8 @@ fn each_policy_takes_its_part_of_the_three_phases() {
         (Policy::Spin, vec![SpinBriefly, Spin(MS), Spin(MS), Spin(MS)]),
         (Policy::Yield, vec![Yield, Yield, Yield, Yield]),
         (Policy::Block, vec![Park, Park]),
-        // Long spins stop every millisecond to ask whether they can still succeed; the bound is kept to the
-        // nanosecond.
+        // Long spins stop every millisecond to check whether the wait can still succeed; the bound is exact
+        // to the nanosecond.
         (two_phase, vec![SpinBriefly, Spin(MS), Spin(MS), Spin(US * 500), Park, Park]),
         (spin_yield, vec![SpinBriefly, Spin(US * 20), Yield, Yield]),
     ] {
@@ -68,7 +68,7 @@ fn what_comes_at_once_costs_nothing_and_what_comes_in_a_blink_is_not_timed() {
     assert!(timed.waited > Nanos::ZERO, "unless somebody asks for it");
 }
 
-/// Under a real-time class no other thread gets the processor from a spinner or a yielder.
+/// Under a real-time class, an ordinary thread does not get the processor while this one spins or yields.
 #[test]
 fn bounded_patience_ends_every_spin_and_forbids_yields() {
     for policy in [Policy::Spin, Policy::Yield, Policy::SpinThenYield { spin: MS }] {
@@ -87,7 +87,7 @@ fn bounded_patience_ends_every_spin_and_forbids_yields() {
     }
 }
 
-/// The sender did its part and left before the waiter asked for it: that wait has succeeded.
+/// The sender did its part and left before the waiter checked for it, so the wait has succeeded.
 #[test]
 fn a_sender_that_went_after_its_signal_is_no_loss() {
     for policy in [Policy::Spin, Policy::Yield, Policy::Block] {

@@ -1,12 +1,12 @@
-//! A team larger than its processors, beside background threads: the first member that loses a turn notes
-//! where, and members on that processor sleep until the note ends.
+//! A team with more members than processors, under background load: the first member that loses a time slice
+//! writes a note, and members on that processor sleep until the note expires.
 use crate::script::{Awaits, Did, MS, OF, Outcome, Team, US};
 use foregather_machine::{Affinity, Nanos};
 
 /// One more member than processors.
 const CROWD: &[u32] = &[0, 1];
 
-/// A yield goes to a background thread for half a tick.
+/// Makes a yield go to a background thread for half a tick.
 fn loses_a_turn(team: &Team) -> Outcome {
     team.me.yield_span.set(MS * 2);
     let end = team.wait(MS * 5);
@@ -18,12 +18,12 @@ fn sleeps(end: &Outcome) -> bool {
     end.rules == ["sleep-in-crowd"]
 }
 
-/// The notes on both processors that all may use.
+/// Returns the notes of the two processors that all members may use.
 fn notes(team: &Team) -> [u32; 2] {
     [team.note_of(0), team.note_of(1)]
 }
 
-/// For how long the members on this processor sleep, if they wait again and again.
+/// Returns for how long members on this processor sleep if they wait repeatedly.
 fn sleeps_for(team: &Team) -> Nanos {
     let began = team.me.now.get();
     while sleeps(&team.wait(US * 100)) {}
@@ -64,7 +64,7 @@ fn a_stranger_that_stays_is_believed_for_longer_each_time() {
     assert!(sleeps_for(&team) < OF.tick * 6, "long after it is news");
 }
 
-/// Yields elsewhere are as good as before, so the lost turn is held against one processor only.
+/// Yields on other processors are as good as before, so a lost time slice counts against one processor only.
 #[test]
 fn the_member_that_lost_the_turn_yields_on_another_processor() {
     let team = Team::new(CROWD);
@@ -73,7 +73,7 @@ fn the_member_that_lost_the_turn_yields_on_another_processor() {
     assert_eq!(team.wait(US * 3).rules, ["yield"]);
 }
 
-/// Beside a background thread an empty processor is the background thread's.
+/// If there is a background thread, an empty processor is most likely the one in use by it.
 #[test]
 fn nobody_moves_while_a_stranger_is_believed_anywhere() {
     let team = Team::without("sleep-in-crowd", &[0, 0, 0, 0]);
@@ -86,7 +86,7 @@ fn nobody_moves_while_a_stranger_is_believed_anywhere() {
     }
 }
 
-/// The leader computes without bound while its workers wait, and forks again and again.
+/// The leader computes for a long time while its workers wait, and forks repeatedly.
 #[test]
 fn the_turn_of_a_leader_is_no_strangers() {
     let team = Team::new(CROWD);
@@ -111,7 +111,7 @@ fn a_preempted_spin_tells_of_strangers_and_an_interrupt_does_not() {
     }
 }
 
-/// A note that lasts for `left` from now on.
+/// Returns a note that expires `left` from now.
 fn note(team: &Team, left: Nanos) -> u32 {
     (((team.me.now.get() + left).0 >> 20) as u32) << 4
 }

@@ -5,7 +5,7 @@ use foregather_machine::{Cause, Error, Nanos};
 
 type Prepares = fn() -> Team;
 
-/// Teams whose next wait goes through that phase.
+/// Returns teams whose next wait goes through each phase.
 fn phases() -> [(Did, Prepares); 5] {
     [
         (SPIN, || {
@@ -74,7 +74,7 @@ fn an_event_that_came_before_its_sender_left_is_no_loss() {
             team.me.poison.set(team.me.now.get() + after);
             assert!(team.wait(after).result.is_ok(), "{phase:?} {after}");
         }
-        // Between a look and the question whether the sender has left.
+        // The sender leaves between a check for the event and a check for lost senders.
         let team = prepare();
         team.me.lost_at_check.set(true);
         assert!(team.wait(MS * 9).result.is_ok(), "{phase:?}");

@@ -1,9 +1,9 @@
-//! Moving apart: which member may, when, and after which questions.
+//! Moving members apart: which member may move, when, and after which checks.
 use crate::script::Did::{Move, Scout, Yield};
 use crate::script::{BOTH, Did, MS, OF, Team, US};
 use foregather_machine::{Affinity, Nanos};
 
-/// Episodes that are nothing but hand-overs: members move without asking.
+/// Episodes that consist of hand-overs only: members move without sending a scout.
 const TINY: Nanos = Nanos(700);
 
 /// Waits until a step other than a yield is taken, for at most `most` waits; returns the step and the number
@@ -55,7 +55,7 @@ fn where_nobody_can_be_sent_nobody_is_asked_again_for_a_hundred_ticks() {
     assert_eq!(until_it_acts(&team, 1).0, Some(Scout(1)));
 }
 
-/// After a move no member moves for half a tick, then for a whole one, and so on.
+/// After a move, the member does not move for half a tick, after the next one for a whole tick, and so on.
 #[test]
 fn the_time_between_two_moves_doubles() {
     let team = Team::new(&[0, 0]);
@@ -66,7 +66,7 @@ fn the_time_between_two_moves_doubles() {
         if let Some(last) = last.replace(now) {
             assert!((MS * hold..MS * hold + US * 200).contains(&(now - last)), "{} instead of {hold} ms", now - last);
         }
-        // The others follow it.
+        // The other members move to the same processor.
         let place = team.me.place.get().unwrap();
         (1..=2).for_each(|rank| team.put(rank, place));
     }
@@ -106,7 +106,8 @@ fn nobody_is_placed_unless_all_may_run_on_the_same_processors() {
     }
 }
 
-/// A member that was refused once is not asked again, and since it is fixed no member moves.
+/// A member whose move was refused once does not try again. Because it is then fixed, no other member moves
+/// either.
 #[test]
 fn a_refused_move_ends_all_moves() {
     let team = Team::new(&[0, 0]);
@@ -136,7 +137,7 @@ fn while_somebody_else_moves_it_waits_for_one_bound() {
     assert!((0..400).any(|_| team.wait(TINY).did.contains(&Move(1))));
 }
 
-/// Another program has set another mask since, on purpose.
+/// Another program has deliberately changed the mask in the meantime.
 #[test]
 fn a_member_whose_affinity_has_changed_stays_where_it_is() {
     for changed in [None, Some(Affinity { fingerprint: 8, ..BOTH })] {

@@ -1,12 +1,11 @@
-//! Whatever the world answers: waits end when they can, and never keep the processor for longer than they
-//! may.
+//! Whatever the world reports, waits end when they can, and never use the processor for longer than they may.
 use crate::script::{Did, MS, OF, Team, US};
 use foregather_machine::{Affinity, CpuId, Nanos, Rank, SplitMix};
 use foregather_wait::Adaptive;
 use foregather_wait::adaptive::Rules;
 use proptest::prelude::*;
 
-/// A team with others anywhere, some of which may not be moved, or have published nothing.
+/// Returns a team with other members on random processors. Some may not be moved, or have published nothing.
 fn team(of: Adaptive, dice: &mut SplitMix) -> Team {
     let places: Vec<_> = (0..1 + dice.below(5)).map(|_| dice.below(3) as CpuId).collect();
     let team = Team::of(of, &places);
@@ -46,7 +45,7 @@ proptest! {
             let event = [US, US * 30, MS, MS * 9][dice.below(4) as usize] * dice.below(3);
             let end = team.wait(event);
             prop_assert!(end.result.is_ok());
-            // One bound, and the cap, which for this few members is fifteen remote wake-ups or one bound.
+            // One bound and the cap, which is fifteen remote wake-ups or one bound for so few members.
             let bound = of.remote.max(of.hand_over * 2);
             prop_assert!(end.spun <= (bound + bound.max(of.remote * 15)).min(patience), "spun {}", end.spun);
             let refused = |did: &Did| matches!(did, Did::Yield | Did::Move(_) | Did::Pull(_));
@@ -63,7 +62,7 @@ proptest! {
         let end = team.me.now.get() + US * after_us;
         if poisoned { team.me.poison.set(end) } else { team.deadline.set(end) }
         prop_assert!(team.wait(Nanos::MAX).result.is_err());
-        // The longest verb of this world: a pull, a preemption or a yield, or a move.
+        // The longest operations of this world: a pull, a preemption, a yield or a move.
         prop_assert!(team.me.now.get() <= end + MS * 5 + US * 10, "{} later", team.me.now.get() - end);
     }
 }

@@ -1,9 +1,9 @@
-//! Every row of the table decides in some history, and no longer does once it is switched off.
+//! Every rule of the table decides in some history, and no longer decides when it is switched off.
 use crate::script::{Awaits, MS, OF, Team, US};
 use foregather_machine::{CpuId, Nanos};
 use foregather_wait::adaptive::{Rules, TABLE};
 
-/// Waits `times` times for `span`, one wait right after the other.
+/// Waits `times` times for `span`, one wait immediately after another.
 fn waits(team: &Team, times: usize, span: Nanos) {
     for _ in 0..times {
         let end = team.wait(span);
@@ -11,7 +11,7 @@ fn waits(team: &Team, times: usize, span: Nanos) {
     }
 }
 
-/// More than enough finds of a member on this processor to be a crowd, in episodes that are neither tiny nor
+/// Finds a member on this processor more often than needed for a crowd, in episodes that are neither tiny nor
 /// long.
 fn crowd(team: &Team) {
     waits(team, 10, US * 3);
@@ -22,7 +22,7 @@ fn not_to_be_moved(team: &Team) {
     team.enroll();
 }
 
-/// Where the others are for [`provoke`].
+/// Returns the processors of the other members for [`provoke`].
 fn places(rule: &str) -> &'static [CpuId] {
     match rule {
         "sleep-in-crowd" => &[0, 1],
@@ -32,7 +32,7 @@ fn places(rule: &str) -> &'static [CpuId] {
     }
 }
 
-/// A history that leads to a state in which that rule decides.
+/// Runs a history that leads to a state in which `rule` decides.
 fn provoke(rule: &str, team: &Team) {
     match rule {
         "flee" | "sleep-in-crowd" => {
@@ -95,8 +95,8 @@ fn every_rule_decides_in_some_history() {
     }
 }
 
-/// A wait for a message gives way once it was preempted, and no longer when the preemption is some ticks ago;
-/// a team goes on spinning.
+/// A wait for a message sleeps early after a preemption, and no longer does so a few ticks later. A team
+/// continues to spin.
 #[test]
 fn only_messages_give_way_and_only_beside_others() {
     for (whom, gap, expected) in [
@@ -117,9 +117,9 @@ fn only_messages_give_way_and_only_beside_others() {
     }
 }
 
-/// Most waits for messages end in the blind pauses, so these waits ask the system for lost time; a barrier's
-/// team does not. In 50 ms a kernel thread takes some microseconds now and then, and a background thread
-/// takes a turn.
+/// Most waits for messages end in the blind pauses, so waits for messages read the lost time from the system;
+/// waits at barriers do not. In 50 ms, a kernel thread occasionally uses a few microseconds, and a background
+/// thread uses a time slice.
 #[test]
 fn time_lost_between_waits_is_asked_after() {
     let turn = MS * 3;
@@ -137,7 +137,7 @@ fn time_lost_between_waits_is_asked_after() {
     }
 }
 
-/// Twenty messages in a millisecond: in so short a time a preemption counts, not a share.
+/// Twenty messages in a millisecond: in such a short time, only a preemption counts, not a share of the time.
 #[test]
 fn an_interrupt_is_no_lost_time() {
     for (lost, expected) in [(US * 90, 0), (US * 110, 1)] {
@@ -152,8 +152,8 @@ fn an_interrupt_is_no_lost_time() {
     }
 }
 
-/// A member that loses a turn moves to where it would compute by turns with another one, if they compute for
-/// less than a wake-up takes.
+/// A member that loses a time slice moves to a processor that it would share with another member if episodes
+/// are shorter than a wake-up.
 #[test]
 fn a_member_flees_only_if_there_is_little_to_compute() {
     for (episode, fled) in [(OF.remote.percent(80), true), (OF.remote.percent(120), false)] {
@@ -166,8 +166,8 @@ fn a_member_flees_only_if_there_is_little_to_compute() {
     }
 }
 
-/// The slow yield was in an earlier wait, in which another member moved; it is not forgotten while the crowd
-/// is there.
+/// The slow yield was in an earlier wait, in which another member moved. It still counts as long as there is
+/// a crowd.
 #[test]
 fn a_stranger_beside_a_crowd_is_fled_from_later_too() {
     let team = Team::without("sleep-in-crowd", &[0, 1]);

@@ -1,5 +1,5 @@
-//! A team of which one member waits, on a processor that does what the test says and records what it was
-//! asked to do.
+//! A team in which one member waits, on a processor that behaves as the test says and records the operations
+//! on it.
 use core::cell::Cell;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
@@ -10,30 +10,30 @@ use foregather_wait::{Adaptive, Policy, Roster, Snapshot, WaitFor, Waited, Waite
 
 pub(crate) const US: Nanos = Nanos::from_us(1);
 pub(crate) const MS: Nanos = Nanos::from_ms(1);
-/// Round figures in place of a machine's: a bound of 20 us, a tick of 4 ms.
+/// Round numbers instead of those of a machine: a bound of 20 us, a tick of 4 ms.
 pub(crate) const OF: Adaptive =
     Adaptive { hand_over: Nanos(700), remote: Nanos(20_000), tick: Nanos(4_000_000), without: Rules::NONE };
-/// The processors that all may use: 0 and 1, of three.
+/// The processors that all members may use: 0 and 1, of three.
 pub(crate) const BOTH: Affinity = Affinity { fingerprint: 7, width: 2, beyond: 3 };
 /// The member under test.
 pub(crate) const ME: Rank = 0;
 
-/// The members that it waits for.
+/// The awaited members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Awaits {
     All,
-    /// Its leader, which waits for the second one.
+    /// The leader, which waits for the second rank.
     Leader(Rank, Option<Rank>),
     Message(Option<Rank>),
     Copy(Rank),
-    /// One of that number of threads.
+    /// One of this many threads.
     Unseen(u32),
 }
 
-/// Spins in a row.
+/// Consecutive spins, recorded as one.
 pub(crate) const SPIN: Did = Did::Spin(Nanos::ZERO);
 
-/// A processor on which spins in a row count as one.
+/// Returns a processor that records consecutive spins as one.
 fn on(place: CpuId, identity: ThreadId) -> Script {
     let script = Script::on(place, identity);
     script.affinity.set(Some(BOTH));
@@ -49,17 +49,17 @@ pub(crate) struct Outcome {
     pub(crate) did: Vec<Did>,
     /// The rules that were followed, in the order of the table.
     pub(crate) rules: Vec<&'static str>,
-    /// Processor time spent spinning.
+    /// CPU time spent spinning.
     pub(crate) spun: Nanos,
 }
 
-/// One member that waits, and others that exist only as words.
+/// One member that waits, and others that exist only as lines of the roster.
 pub(crate) struct Team {
     lines: Vec<WordLine<Cell<u32>>>,
     pub(crate) me: Script,
     pub(crate) others: Vec<Script>,
     pub(crate) whom: Cell<Awaits>,
-    /// The word of the member that moves, as it was when the wait was dropped.
+    /// The word that grants the right to move, as it was when the wait was dropped.
     pub(crate) moving: Cell<u32>,
     pub(crate) deadline: Cell<Nanos>,
     waiter: Waiter,
@@ -67,12 +67,12 @@ pub(crate) struct Team {
 }
 
 impl Team {
-    /// A team whose waiting member is on processor 0, and the others on `places`. All may be moved.
+    /// Creates a team whose waiting member is on processor 0, and the others on `places`. All may be moved.
     pub(crate) fn new(places: &[CpuId]) -> Self {
         Self::of(OF, places)
     }
 
-    /// [`Team::new`] without those rules.
+    /// Creates a team like [`Team::new`], with these rules switched off.
     pub(crate) fn without(off: &str, places: &[CpuId]) -> Self {
         let without = off.split(',').fold(Rules::NONE, |rules, name| rules.union(Rules::named(name).unwrap()));
         Self::of(Adaptive { without, ..OF }, places)
@@ -97,7 +97,7 @@ impl Team {
         Roster::new(&self.lines)
     }
 
-    /// All publish (again) their threads and where they run.
+    /// Makes all members publish their threads and processors again.
     pub(crate) fn enroll(&self) {
         self.roster().enroll(&self.me, ME);
         for (other, rank) in self.others.iter().zip(1..) {
@@ -105,7 +105,7 @@ impl Team {
         }
     }
 
-    /// Moves another member to that processor, and publishes it.
+    /// Moves another member to processor `place`, and publishes that.
     pub(crate) fn put(&self, rank: Rank, place: CpuId) {
         let other = &self.others[rank as usize - 1];
         other.place.set(Some(place));
@@ -116,22 +116,22 @@ impl Team {
         self.waiter.account().snapshot()
     }
 
-    /// The word of the member that moves at present.
+    /// Returns the word that grants the right to move.
     pub(crate) fn mover(&self) -> &Cell<u32> {
         &self.lines[0][0]
     }
 
-    /// What is noted of a processor.
+    /// Returns the note of a processor.
     pub(crate) fn note_of(&self, place: CpuId) -> u32 {
         Placement::note_of(&self.me, place)
     }
 
-    /// Notes that of a processor.
+    /// Writes the note of a processor.
     pub(crate) fn set_note(&self, place: CpuId, word: u32) {
         Placement::set_note(&self.me, place, word);
     }
 
-    /// Waits in an episode whose event comes `span` later.
+    /// Waits in an episode whose event occurs `span` later.
     pub(crate) fn wait(&self, span: Nanos) -> Outcome {
         self.me.event.set(self.me.now.get() + span);
         let before = self.begin();
@@ -144,7 +144,7 @@ impl Team {
         Outcome { result, did, rules: rules.map(|(_, rule)| rule.name).collect(), spun: self.me.spun.get() }
     }
 
-    /// Polls a wait without end once, and drops it.
+    /// Polls once a wait whose event never occurs, and drops it.
     pub(crate) fn drop_wait(&self) {
         self.me.event.set(Nanos::MAX);
         self.begin();

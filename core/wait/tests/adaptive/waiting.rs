@@ -44,7 +44,8 @@ fn yields_that_do_not_help_end_in_sleep_after_a_quarter_of_a_tick() {
     assert!((limit..limit + Nanos(1_400)).contains(&(Nanos(700) * yields)), "{yields} yields");
 }
 
-/// Shortly before it is due it is awake: asleep for most of the time, and not woken by the message.
+/// The thread sleeps for most of the time, and is awake shortly before the message is due, so the message
+/// need not wake it.
 #[test]
 fn a_message_that_comes_regularly_is_met_awake() {
     let team = Team::new(&[1]);
@@ -55,15 +56,15 @@ fn a_message_that_comes_regularly_is_met_awake() {
     let end = team.wait(MS * 5);
     assert_eq!((&end.did[..], &end.rules[..]), (&[SpinBriefly, Park, SPIN][..], &["doze", "spin"][..]));
     assert!(end.spun > Nanos::ZERO && end.spun < US * 500, "{}", end.spun);
-    // One that comes earlier ends the sleep; one that does not come is awaited asleep.
+    // A message that arrives earlier ends the sleep. For one that does not arrive, the thread sleeps.
     assert_eq!(team.wait(MS * 3).did, [SpinBriefly, Park]);
     assert_eq!(team.wait(MS * 50).did.last(), Some(&Park));
-    // A team meets as before.
+    // A wait for a team is not affected.
     team.whom.set(Awaits::All);
     assert_eq!(team.wait(MS * 5).rules, ["spin", "ask", "sleep"]);
 }
 
-/// Yields at once, and hand-overs among workers whose leader sleeps.
+/// Yields that return at once, and hand-overs among workers whose leader sleeps.
 #[test]
 fn yields_in_vain_end_after_two_bounds_of_them() {
     for (whom, span) in [(Awaits::All, Nanos(200)), (Awaits::Leader(1, None), Nanos(1_400))] {
@@ -105,7 +106,7 @@ fn a_computing_member_is_awaited_for_fifteen_bounds() {
     assert_eq!((ended(&end), end.rules), (Ended::Parked, vec!["spin", "ask", "stay", "sleep"]));
 }
 
-/// A team on more processors than members.
+/// Returns a team with more processors than members.
 fn spacious(places: &[CpuId]) -> Team {
     let team = Team::new(places);
     team.me.affinity.set(Some(Affinity { width: 16, ..BOTH }));
@@ -113,8 +114,8 @@ fn spacious(places: &[CpuId]) -> Team {
     team
 }
 
-/// One of three members may have come to this processor without being able to publish it; of two, each is
-/// seen where it last ran.
+/// One of three members may have been moved to this processor without being able to publish that. With two
+/// members, each is seen where it last ran.
 #[test]
 fn a_team_larger_than_its_processors_lets_others_pass_after_the_bound() {
     for (team, then) in [(Team::new(&[1, 1]), Yield), (Team::new(&[1]), Ask(2)), (spacious(&[1, 1]), Ask(2))] {
@@ -178,7 +179,7 @@ fn only_those_who_have_not_arrived_are_looked_at() {
     assert_eq!(team.wait(US).did, [Yield, Yield], "the leader is elsewhere, but waits for the one here");
 }
 
-/// The missing time was another thread's.
+/// Another thread used the missing time.
 #[test]
 fn a_preemption_extends_the_bound() {
     for gap in [Nanos::ZERO, US * 150, MS * 4] {
@@ -190,7 +191,7 @@ fn a_preemption_extends_the_bound() {
     }
 }
 
-/// Fetching is for members that wait behind a background thread, and only where it cannot do harm.
+/// Members are fetched only if they wait behind a background thread and the move cannot do harm.
 #[test]
 fn a_member_is_fetched_only_if_nothing_speaks_against_it() {
     type Spoils = fn(&Team);
@@ -227,7 +228,7 @@ fn a_member_is_fetched_only_if_nothing_speaks_against_it() {
     }
 }
 
-/// Of three members, each that fetches undoes what another one did.
+/// With three members, each fetch would undo the fetch of another one.
 #[test]
 fn only_pairs_fetch() {
     let team = Team::new(&[1, 1]);
@@ -249,7 +250,7 @@ fn nobody_is_fetched_twice_within_half_a_tick() {
     assert!((MS * 2 - US * 200..MS * 2 + US * 200).contains(&passed), "{passed}");
 }
 
-/// Others get the processor only while a member of a real-time class sleeps.
+/// Ordinary threads get the processor only while a member with a real-time class sleeps.
 #[test]
 fn under_a_realtime_class_it_neither_yields_nor_moves_nor_fetches_and_spins_are_bounded() {
     let begins: [(&[u32], Option<bool>); 4] = [(&[0], None), (&[0, 0], None), (&[1], Some(true)), (&[1], Some(false))];
@@ -269,7 +270,8 @@ fn under_a_realtime_class_it_neither_yields_nor_moves_nor_fetches_and_spins_are_
     }
 }
 
-/// Even in an ablation: a member without the rule that sends it to sleep spins, and that is bounded.
+/// This also holds if rules are switched off: without the rule that makes it sleep, a member spins, and spins
+/// are bounded.
 #[test]
 fn no_rule_that_is_off_makes_a_realtime_member_yield() {
     let team = Team::without("sleep-realtime,sleep-late", &[0]);
