@@ -1,4 +1,4 @@
-//! The culprit of a meeting that fails where more than one member has gone.
+//! The culprit of an episode that fails after more than one member has left.
 use core::future::Future;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
@@ -7,14 +7,14 @@ use foregather_conformance::scripted::Script;
 use foregather_machine::{Cause, Error, Nanos};
 use foregather_wait::Policy;
 
-/// Rank 1 gets to the end of the meeting and goes; rank 0 gives up in it, and rank 2, which waits for rank 0,
-/// learns that.
+/// Rank 1 completes the episode and leaves; rank 0 gives up in it. Rank 2, which waits for rank 0, gets an
+/// error that names rank 0.
 #[test]
 fn a_member_that_has_done_its_part_is_not_to_blame() {
     let first = Script::on(0, 1);
     first.takes_turns.set(true);
     let third = first.beside(0, 3);
-    // A moment later the word that rank 2 waits for is poisoned.
+    // A moment later, the word on which rank 2 waits is poisoned.
     third.poison.set(third.now.get() + Nanos(1));
     let clock = third.now.clone();
     let group = Group::new(Algorithm::Dissemination, 3).unwrap();

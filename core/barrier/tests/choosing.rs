@@ -1,7 +1,7 @@
-//! Members whose policy chooses again for every wait, on processors that record how they were used.
+//! Members whose policy decides again for each wait, on processors that record all operations.
 //!
-//! Spinning and parking are pending once, so the test decides when each member arrives, and a begun wait
-//! shows its first verb.
+//! Spinning and parking return `Pending` once. So the test decides when each member arrives, and can see the
+//! first operation of a wait.
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 use foregather_barrier::{Algorithm, BarrierMember, Group};
@@ -12,7 +12,8 @@ use foregather_wait::Policy;
 /// One context switch.
 const C: Nanos = Nanos::from_us(6);
 
-/// A machine on which those ranks run, or do not; and its first processor, for the clock and the notes.
+/// Returns the first processor of a machine, for the clock and the notes. `running` says which ranks are
+/// running.
 fn machine(running: &[Option<bool>]) -> Script {
     let script = Script::on(0, 1);
     script.place.set(None);
@@ -22,7 +23,7 @@ fn machine(running: &[Option<bool>]) -> Script {
     script
 }
 
-/// The processor of a rank.
+/// Returns the processor of a rank.
 fn own(machine: &Script, rank: Rank) -> Script {
     let script = machine.beside(0, rank + 1);
     script.place.set(None);
@@ -30,7 +31,7 @@ fn own(machine: &Script, rank: Rank) -> Script {
     script
 }
 
-/// The record that it asked after that rank.
+/// Returns the record of a check whether `rank` is running.
 fn asked(rank: Rank) -> Did {
     Did::Ask(rank + 1)
 }
@@ -39,8 +40,7 @@ fn poll<F: Future>(future: core::pin::Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// A member's steps in a wait, from its arrival to the first time that it gives up its turn, without readings
-/// of the clock.
+/// Returns a member's steps from its arrival to the first `Pending`, without clock readings.
 fn begins(machine: &Script, member: &mut BarrierMember<Script>) -> Vec<Did> {
     machine.did.take();
     assert!(poll(pin!(member.wait())).is_pending());
@@ -78,8 +78,8 @@ fn holder_running_asks_nothing_about_those_who_have_arrived() {
     assert_eq!(begins(&machine, &mut late), [asked(1), Did::Spin(C * 2)], "rank 0 sleeps, but nobody waits for it");
 }
 
-/// An endpoint does not know which member a signal comes from, but a member that has not arrived cannot have
-/// sent it.
+/// An endpoint does not know which member will send a signal, but a member that has arrived less often cannot
+/// have sent it.
 #[test]
 fn over_flags_holder_running_asks_about_those_who_have_not_arrived() {
     let machine = machine(&[Some(true), Some(true), Some(false)]);
@@ -91,8 +91,8 @@ fn over_flags_holder_running_asks_about_those_who_have_not_arrived() {
     assert_eq!(begins(&machine, &mut members[0]), [asked(1), asked(2), Did::Park]);
 }
 
-/// Runs episodes in which rank 0 comes last, so long after it left the one before; then, after that time
-/// again, it comes first.
+/// Runs episodes in which rank 0 arrives last, each `gap` after it left the previous one. Then, again after
+/// `gap`, rank 0 arrives first; returns its steps.
 fn after_gaps(kind: Algorithm, policy: Policy, gap: Nanos) -> Vec<Did> {
     let machine = machine(&[]);
     let group = Group::new(kind, 2).unwrap();
@@ -133,7 +133,7 @@ fn only_grain_reads_the_clock_of_who_need_not_wait() {
     }
 }
 
-/// Members that learn from waits learn from each wait, over words as over flags.
+/// Members that learn from waits learn from every wait, with shared words and with null messages.
 #[test]
 fn recent_blocks_once_its_waits_have_been_long() {
     for kind in Algorithm::ALL {

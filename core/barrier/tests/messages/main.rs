@@ -1,8 +1,8 @@
-//! Which member signals which, in which slot and how often: every barrier recorded as the steps of each of
+//! Which member signals which other, in which slot and how often. Each barrier is recorded as the steps of
 //! its members.
 //!
-//! The steps say whether a member could leave before another has arrived, for every order and speed at once:
-//! a member that has waited for a signal has heard of all members of which its sender had heard.
+//! The steps show whether a member could leave before another one has arrived, for all orders and speeds at
+//! once: after a member has received a signal, it depends on all members on which the sender depended.
 mod rds;
 mod recorder;
 mod subcube;
@@ -12,7 +12,7 @@ use foregather_machine::{Cause, Endpoint, Error};
 use recorder::{Recorder, Step, all_steps, program};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// All kinds that send messages, with every `k`.
+/// Returns all algorithms that send messages, with every `k`.
 fn kinds() -> impl Iterator<Item = Algorithm> {
     let families = (2..=8).flat_map(|k| [Algorithm::Gather(k), Algorithm::KDissemination(k)]);
     let rds = Algorithm::Rds { hop: SignalCost::IPSC860 };
@@ -23,8 +23,8 @@ fn sizes(kind: Algorithm) -> impl Iterator<Item = u32> {
     (1..40).chain([64, 100, 128, 257]).filter(move |&size| kind.takes(size).is_ok())
 }
 
-/// Lets every member go as far as the signals allow. Returns of how many members each has heard when it
-/// leaves, or else the stuck members.
+/// Runs every member as far as the signals allow. Returns on how many members each one depends when it
+/// leaves, or else the members that are stuck.
 fn heard(steps: &[Vec<Step>]) -> Result<Vec<usize>, BTreeSet<usize>> {
     let size = steps.len();
     let mut heard: Vec<BTreeSet<usize>> = (0..size).map(|rank| BTreeSet::from([rank])).collect();
@@ -62,7 +62,7 @@ fn whoever_leaves_has_heard_of_everybody() {
     }
 }
 
-/// The negative control: a dissemination that leaves out its last round.
+/// The negative control: a dissemination barrier without its last round.
 #[test]
 fn a_round_too_few_is_found() {
     for size in 3..40_u32 {
@@ -77,7 +77,7 @@ fn a_round_too_few_is_found() {
     }
 }
 
-/// Otherwise an early signal of one sender would be taken for a late signal of another.
+/// Otherwise, an early signal from one sender could be taken for a late signal from another one.
 #[test]
 fn a_slot_has_one_sender_and_one_signal_an_episode() {
     for kind in kinds() {
@@ -111,8 +111,8 @@ fn each_kind_sends_as_many_signals_as_it_says() {
             assert_eq!(signals(kind, size), 2 * size as usize - 2, "{kind:?} {size}");
         }
     }
-    // Rounds that are full send k signals; the last of 3-way with 100 members only the signal that reaches 64
-    // places on.
+    // Full rounds send k signals. With k = 3 and 100 members, the last round sends only the signal to the
+    // member 64 ranks ahead.
     for (kind, size, each) in [
         (Algorithm::Dissemination, 100, 7),
         (Algorithm::KDissemination(3), 64, 9),

@@ -1,15 +1,15 @@
-//! The waiting law of RDS: how long each member waits so that all leave together.
+//! The final wait of RDS: how long each member waits so that all leave at the same time.
 use crate::recorder::{Recorder, Step, program, run};
 use foregather_barrier::{SignalCost, gather_release, rds};
 use foregather_machine::{Nanos, SplitMix};
 
-/// When each member has released its children, found by walking the tree, whose shape follows from the steps
-/// of the release.
+/// Returns when each member has released its children. Walks the tree that results from the steps of the
+/// release.
 fn released(size: u32, hop: SignalCost) -> Vec<Nanos> {
     let mut reached = vec![Nanos::ZERO; size as usize];
     for rank in 0..size {
         let steps = program(rank, size, async |end| gather_release(end, 2).await);
-        // The gathering sends once, to the parent; a parent has the lower rank, so it was visited before.
+        // The gather phase sends once, to the parent. A parent has a lower rank, so it was visited before.
         let children = steps.iter().filter_map(Step::peer).skip(usize::from(rank > 0));
         for child in children {
             reached[child as usize] = reached[rank as usize] + hop.latency;
@@ -28,8 +28,7 @@ fn everybody_waits_until_the_last_is_released() {
     let mut random = SplitMix(1);
     for size in 1..=300 {
         let latency = 1 + random.below(200_000);
-        // Senders that are free before the receiver has the signal, at the same time, and, against all
-        // custom, later.
+        // Senders that are free before the receiver has the signal, at the same time, and (unusually) later.
         for send in [random.below(latency), latency, latency + random.below(50_000)] {
             let hop = SignalCost { send: Nanos(send), latency: Nanos(latency) };
             let released = released(size, hop);

@@ -1,10 +1,10 @@
-//! An endpoint that records what its member does and answers at once.
+//! An endpoint that records the operations of its member and completes them at once.
 use foregather_machine::{Clock, Endpoint, Error, Member, Nanos, Rank, block_on};
 use std::cell::{Cell, RefCell};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// To that member, in that slot.
+    /// A signal to this member, in this slot.
     Signal(Rank, u32),
     Wait(u32),
 }
@@ -24,7 +24,7 @@ pub(crate) struct Recorder {
     pub(crate) rank: Rank,
     pub(crate) size: u32,
     pub(crate) steps: RefCell<Vec<Step>>,
-    /// How long it computed, waiting for no signal.
+    /// For how long the member computed without waiting for a signal.
     pub(crate) delayed: Cell<Nanos>,
 }
 
@@ -68,14 +68,14 @@ pub(crate) fn run(future: impl Future<Output = Result<(), Error>>) -> Result<(),
     block_on(future)
 }
 
-/// The steps of one member.
+/// Returns the steps of one member.
 pub(crate) fn program(rank: Rank, size: u32, barrier: impl AsyncFn(&Recorder) -> Result<(), Error>) -> Vec<Step> {
     let end = Recorder::new(rank, size);
     run(barrier(&end)).unwrap();
     end.steps.into_inner()
 }
 
-/// The steps of all members.
+/// Returns the steps of all members.
 pub(crate) fn all_steps(size: u32, barrier: impl AsyncFn(&Recorder) -> Result<(), Error>) -> Vec<Vec<Step>> {
     (0..size).map(|rank| program(rank, size, &barrier)).collect()
 }

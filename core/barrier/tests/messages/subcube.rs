@@ -1,4 +1,4 @@
-//! Some of the members as a group of their own.
+//! A subset of the members as a group of its own.
 use crate::recorder::{Recorder, Step, program, run};
 use foregather_barrier::{Algorithm, SignalCost, Subcube, butterfly, rds};
 use foregather_machine::{Cause, Endpoint, Error, Member, Nanos};
