@@ -318,7 +318,8 @@ int fg_comm_receive(fg_comm *me, int64_t timeout_ns, uint32_t from, void *into, 
 /* Sends one message to rank `peer` and receives one from it. That rank must make the same call. */
 int fg_comm_exchange(fg_comm *me, int64_t timeout_ns, uint32_t peer, const void *data, size_t bytes_out, void *into, size_t capacity, size_t *bytes);
 /* All ranks must call the next four functions in the same order. Sums are computed over a fixed tree, so
- * every rank gets the same bits. */
+ * every rank gets the same bits. fg_comm_broadcast() copies `bytes` bytes from `data` on rank `root` to `data`
+ * on all other ranks. */
 int fg_comm_barrier(fg_comm *me, int64_t timeout_ns);
 int fg_comm_sum_double(fg_comm *me, int64_t timeout_ns, double *value);
 int fg_comm_sum_int64(fg_comm *me, int64_t timeout_ns, int64_t *value);
