@@ -1,4 +1,4 @@
-//! The chapters of the book whose Rust blocks are run, and the project's README: each block is a doc test.
+//! Runs the Rust code blocks of the book and of the project's README as doc tests.
 
 macro_rules! chapters {
     ($($name:ident)*) => {$(

@@ -1,25 +1,26 @@
-//! How the ranks of a job, or of shared memory, ended, and which of several errors is reported.
+//! How the ranks of a job or of shared memory ended, and which of several errors is reported.
 use core::any::Any;
 use foregather_launch::Session;
 use foregather_machine::{Cause, Error, Rank};
 use std::panic::resume_unwind;
 
-/// The payload of a body's panic.
+/// The payload of a panic in a body.
 pub(crate) type Panic = Box<dyn Any + Send>;
 
-/// The error of a rank whose body panicked, for the others.
+/// Returns the error that the other ranks get if a rank's body has panicked.
 pub(crate) fn panicked(rank: Rank) -> Error {
     Cause::Elsewhere { rank, why: "its body panicked".to_owned() }.into()
 }
 
-/// Errors that cross to other ranks are cut to this many characters.
+/// The maximum length, in characters, of an error that is sent to other ranks.
 const LONGEST: usize = 2_000;
 
-/// The distance of a rank that only heard of a failure.
+/// The distance of a rank that only learned of a failure from others.
 const HEARD: u8 = 3;
 
-/// How far an error is from the original failure: 0 is the failure itself, 1 found a lock whose holder had
-/// panicked, 2 waited for a rank that had returned, 3 only heard of a failure.
+/// Returns how far an error is from the original failure: 0 for the failure itself, 1 for a lock whose holder
+/// had panicked, 2 for a wait for a rank that had returned, 3 for a rank that only learned of a failure from
+/// others.
 fn distance(error: &Error) -> u8 {
     match error.cause() {
         Cause::PoisonedLock { .. } => 1,
@@ -29,7 +30,7 @@ fn distance(error: &Error) -> u8 {
     }
 }
 
-/// All results in order, or the error that explains the others.
+/// Returns all results in rank order, or the error that explains the others.
 pub(crate) fn of_threads<R>(ends: Vec<Result<R, Error>>) -> Result<Vec<R>, Error> {
     let (mut all, mut errors) = (Vec::new(), Vec::new());
     for end in ends {
@@ -41,8 +42,8 @@ pub(crate) fn of_threads<R>(ends: Vec<Result<R, Error>>) -> Result<Vec<R>, Error
     errors.into_iter().min_by_key(distance).map_or(Ok(all), Err)
 }
 
-/// Tells the launcher of this rank's own failure, before the others learn of it. A failure that another rank
-/// caused is reported by that rank.
+/// Reports this rank's own failure to the launcher, before other ranks can learn of it. A failure that
+/// another rank caused is reported by that rank.
 pub(crate) fn report(session: &Session, error: &Error) {
     match distance(error) {
         HEARD => {}
@@ -50,12 +51,12 @@ pub(crate) fn report(session: &Session, error: &Error) {
     }
 }
 
-/// Tells the launcher that this rank's body panicked.
+/// Reports to the launcher that this rank's body has panicked.
 pub(crate) fn report_panic(session: &Session) {
     session.report_failure(0);
 }
 
-/// Ends this process's rank: tells all ranks how it ended, and lets a panic go on.
+/// Ends this process's rank: reports to all ranks how it ended, and resumes a panic.
 pub(crate) fn of_this_rank<R>(session: Session, mine: Result<R, Error>, panic: Option<Panic>) -> Result<R, Error> {
     let is_own = panic.is_some() || mine.as_ref().is_err_and(|error| distance(error) < HEARD);
     let end = of_ranks(&session, mine);
@@ -67,7 +68,7 @@ pub(crate) fn of_this_rank<R>(session: Session, mine: Result<R, Error>, panic: O
     resume_unwind(panic)
 }
 
-/// Tells all ranks how this one ended. A job that fails on one rank fails on all.
+/// Reports to all ranks how this one ended. A job that fails on one rank fails on all.
 fn of_ranks<R>(session: &Session, mine: Result<R, Error>) -> Result<R, Error> {
     let reports = session.exchange(&encoded(mine.as_ref().err()));
     let reports = match (&mine, reports) {
@@ -83,7 +84,7 @@ fn of_ranks<R>(session: &Session, mine: Result<R, Error>) -> Result<R, Error> {
     }
 }
 
-/// Empty for success; else the error's distance from the original failure, and its sentence.
+/// Returns nothing for success, otherwise the error's distance from the original failure and its message.
 fn encoded(error: Option<&Error>) -> Vec<u8> {
     let Some(error) = error else { return Vec::new() };
     let sentence: String = error.to_string().chars().take(LONGEST).collect();

@@ -1,14 +1,13 @@
-//! The engine beneath the front door: algorithms written once, as `async fn` over small traits, for every
-//! world.
+//! The engine below the public API: each algorithm is written once, as an `async fn` over small traits, and
+//! runs in every world.
 //!
-//! Use it to bring a policy, a barrier or a world of your own, to run an algorithm in virtual time, or for
-//! what the front door does not show: ranks that are placed, accounts, many lanes, messages built piece by
-//! piece.
+//! Use it to plug in your own policy, barrier or world, to run an algorithm in virtual time, or for features
+//! that the public API hides: pinned ranks, wait statistics, several lanes, messages built piece by piece.
 //!
-//! # Meeting
+//! # Barriers
 //!
-//! A [`Group`] is a team that meets again and again. Each member has a handle and keeps an account of its
-//! waits.
+//! A [`Group`] is a set of members that wait at the same barrier again and again. Each member has a handle,
+//! which records statistics of its waits.
 //!
 //! ```
 //! use foregather::engine::{Algorithm, Group, block_on};
@@ -31,41 +30,42 @@
 //!
 //! # How it waits
 //!
-//! [`Group::join`] takes the adaptive policy with the costs of this machine. Before every step it looks at
-//! what it can know: where the awaited members run, whether they do, how long its yields took, whether
-//! another processor is free. The first row of [`adaptive::TABLE`] that fits decides; `println!` of an
-//! account says how often each row did.
+//! [`Group::join`] uses the adaptive policy with this machine's measured costs. Before every step it checks
+//! what it can observe: where the awaited members run, whether they are running, how long its yields took,
+//! and whether another processor is idle. The first matching row of [`adaptive::TABLE`] decides. Print an
+//! account to see how often each row was used.
 //!
-//! | it sees | it does |
+//! | it observes | it does |
 //! |---|---|
-//! | nothing yet | pauses for half a microsecond: most waits of a team that is alone end here |
-//! | an awaited member on its own processor | yields to it; if yields go to a stranger, sleeps instead, or moves away |
-//! | its team stacked on one processor | sends a scout to the other one, and moves there if it is free |
+//! | nothing yet | pauses for half a microsecond: on an idle machine most waits end here |
+//! | an awaited member on its own processor | yields to it; if yields go to a background thread, sleeps or moves away instead |
+//! | the whole team stacked on one processor | probes the other processor with an idle-class thread, and moves there if it is idle |
 //! | no thread that needs its processor | spins, for as long as a sleep and its wake-up would cost |
-//! | then, an awaited member that computes | spins on |
-//! | then, an awaited member that waits behind a stranger | fetches it to its own processor |
+//! | after that, an awaited member that is running | keeps spinning |
+//! | after that, an awaited member queued behind a background thread | pulls that member to its own processor |
 //! | otherwise | sleeps |
 //!
-//! It moves threads only if all members may run on the same processors, and puts the mask back at once; a
-//! team with a pinned member stays where it is, and `FOREGATHER_PLACEMENT=off` in the environment keeps all
-//! teams where they are. Under a real-time class every spin is bounded.
+//! It moves threads only if all members may run on the same processors, and restores the affinity mask
+//! immediately. A team with a pinned member is never moved, and `FOREGATHER_PLACEMENT=off` in the environment
+//! disables all moves. Under a real-time scheduling class every spin is bounded.
 //!
-//! [`Group::member`] takes any other [`Policy`]. They are for programs that know better, and for comparison:
+//! [`Group::member`] accepts any other [`Policy`], for programs that know their load and for comparisons:
 //!
 //! | your team | fixed policy | why |
 //! |---|---|---|
-//! | fits its processors, no other program runs | [`Policy::TwoPhase`] with 20 us or more, or [`Policy::Spin`] | blocking costs a wake-up through an idle processor |
-//! | has more threads than processors, no other program runs | [`Policy::Yield`] | a hand-over costs about a microsecond, a wasted spin all of its bound |
-//! | shares its processors with strangers | [`Policy::TwoPhase`] | a yield to a stranger costs a whole tick |
-//! | must not burn processor time | [`Policy::Block`] | |
+//! | has a processor for each thread, on an idle machine | [`Policy::TwoPhase`] with 20 us or more, or [`Policy::Spin`] | blocking costs a wake-up from an idle processor |
+//! | has more threads than processors, on an otherwise idle machine | [`Policy::Yield`] | a context switch costs about a microsecond, a spin in vain costs its whole limit |
+//! | runs under background load | [`Policy::TwoPhase`] | a yield to a background thread costs a whole scheduler tick |
+//! | must not waste CPU time | [`Policy::Block`] | |
 //!
-//! `foregather measure barriers` shows the table for your own machine.
+//! `foregather measure barriers` measures these policies on your machine.
 //!
 //! # When a wait cannot succeed
 //!
-//! If a member panics, returns early or is dropped, no other is left waiting: a member that still needs it
-//! gets [`Cause::Poisoned`] with its rank. [`BarrierMember::wait_for`] bounds a wait and names a missing
-//! member; at the central barrier the arrival stays, and the next wait goes on with it.
+//! If a member panics, returns early or is dropped, no other member waits forever: each member that still
+//! needs it gets [`Cause::Poisoned`] with its rank. [`BarrierMember::wait_for`] has a timeout, and its error
+//! names a missing member. At the central barrier, the member still counts as arrived after a timeout, and
+//! its next wait continues the same episode.
 //!
 //! ```
 //! use foregather::engine::{Cause, Error, Algorithm, Group, Nanos, Policy, block_on};
@@ -80,11 +80,11 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! # Leaving together
+//! # Simultaneous release
 //!
-//! A barrier releases its members one after the other: a tenth of a microsecond apart if they spin, ten if
-//! they sleep. [`BarrierMember::harmonize`] waits that out, to a deadline that all know, and says whether
-//! this member met it.
+//! A barrier releases its members one after another: about 0.1 us apart if they spin, about 10 us if they
+//! sleep. [`BarrierMember::harmonize`] makes all of them wait until a common deadline, and returns whether
+//! this member was on time.
 //!
 //! ```
 //! use foregather::engine::{Error, Algorithm, Group, Nanos, Punctual, block_on};
@@ -107,9 +107,9 @@
 //!
 //! # Fork and join
 //!
-//! A [`ForkJoin`] is a leader and its workers: [`Leader::fork`] releases them into the next region,
-//! [`Leader::join`] waits until all have done their part. No member waits at the fork, no worker at the join,
-//! so a region costs less than two barriers.
+//! A [`ForkJoin`] has a leader and workers. [`Leader::fork`] releases the workers into the next region;
+//! [`Leader::join`] waits until all of them have finished their parts. The leader does not wait at the fork
+//! and workers do not wait at the join, so a region costs less than two barriers.
 //!
 //! ```
 //! use foregather::engine::{Error, ForkJoin, block_on};
@@ -141,10 +141,10 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! # Teams for programs
+//! # Teams with their own threads
 //!
-//! [`team::Team`] is a fork-join with threads of its own: any thread calls a closure on it, by reference, and
-//! goes on when all calls are done.
+//! [`team::Team`] is a fork-join team with threads of its own. Any thread can call a closure on it through
+//! `&self`, and continues when all calls have returned.
 //!
 //! ```
 //! use foregather::engine::team::Team;
@@ -165,30 +165,32 @@
 //! println!("{}", team.report()); // how large it is and why, and how its calls went
 //! ```
 //!
-//! - **Size.** [`Team::new`](team::Team::new) has as many members as it is told. A fitting team has as many
-//!   as affinity, the control group's quota and `FOREGATHER_THREADS`, else `OMP_NUM_THREADS`, allow, asked
-//!   again about once a second; it works with fewer while more do not pay, and tries again after 20 ms to a
-//!   second. [`Team::global`](team::Team::global) is the fitting team that all libraries of a process share.
-//! - **Late members.** When the caller has done its own call, and waited as long again at most, it makes the
-//!   calls of members that have not begun; members that are there take the parts of a `split`. So one thread
-//!   may make the calls of several members, one after the other.
-//! - **Busy.** No call waits for a team: a call that another thread makes meanwhile, or a member within its
-//!   own, runs alone, with one member. Results must not depend on how many there are.
-//! - **Panics.** The first panic of a member goes on in the caller, after all calls have ended; the team
-//!   works on.
-//! - **Forks.** A child has a team of its own, whose threads start at its first call. Only a fork within a
-//!   call must not go on with it.
-//! - **Waiting.** Adaptive; between calls workers stay hot for about the gap that they have learned.
-//!   `FOREGATHER_WAIT` names another policy, such as `block` or `two-phase:20us`. Invalid values of these
-//!   variables are ignored; the report and `foregather doctor` say so.
+//! - **Size.** [`Team::new`](team::Team::new) creates a team of the given size. A fitting team has as many
+//!   members as affinity, the control group's quota and `FOREGATHER_THREADS` (or, if that is not set,
+//!   `OMP_NUM_THREADS`) allow; it checks them about once a second. It uses fewer members while more would not
+//!   be faster, and tries a larger team again after 20 ms to 1 s. [`Team::global`](team::Team::global) is the
+//!   fitting team that all libraries of a process share.
+//! - **Late members.** When the caller has finished its own call, it waits for at most the same time again,
+//!   and then makes the calls of members that have not started. Members that have started take the parts of a
+//!   `split`. One thread may therefore make the calls of several members, one after another.
+//! - **Busy.** No call waits for a team: if another thread is in a call, or a member calls from inside its
+//!   own call, the new call runs on the calling thread alone, with one member. Results must therefore not
+//!   depend on the number of members.
+//! - **Panics.** The first panic of a member resumes in the caller after all calls have ended. The team
+//!   remains usable.
+//! - **Forks.** A forked child has a team of its own, whose threads start at its first call. If a process
+//!   forks inside a call, the child must not continue that call.
+//! - **Waiting.** Adaptive: between calls, workers keep spinning for about the gap that they have learned to
+//!   expect. `FOREGATHER_WAIT` selects another policy, such as `block` or `two-phase:20us`. Invalid values of
+//!   these variables are ignored; the report and `foregather doctor` list them.
 //!
 //! `foregather measure teams` compares it with scoped threads, rayon and the OpenMP runtimes that are
 //! installed.
 //!
 //! # Linear algebra
 //!
-//! [`blas`](crate::blas) has every routine of the reference BLAS for `f32`, `f64` and their complex numbers,
-//! on views that know their extents.
+//! [`blas`](crate::blas) has every routine of the reference BLAS for `f32`, `f64` and their complex
+//! counterparts, on matrix and vector views that carry their dimensions.
 //!
 //! ```
 //! use foregather::blas::{Matrix, MatrixMut, Trans, gemm};
@@ -202,17 +204,17 @@
 //! ```
 //!
 //! - **Crossovers.** A call that is large enough runs on the global team; [`blas::on`](crate::blas::on) runs
-//!   one on any team. The size from which on this pays is measured at a routine's first use, for some
-//!   milliseconds, and kept beside the machine's costs for teams of that size: one crossover for calls that
-//!   follow each other, one for calls after a pause. `foregather measure blas --crossovers` prints them,
-//!   `foregather doctor` says where they are kept.
-//! - **Bits.** A result lies on a grid that depends on its shape alone, so on one processor's vector unit it
-//!   has the same bits whether the caller alone or any team computes it.
-//! - **Serial** is a call that finds the team busy, and every call with `FOREGATHER_THREADS=1`. A child of a
-//!   fork has a team of its own.
+//!   a call on any team. The crossover size, from which the team is faster, is measured when a routine is
+//!   first used. This takes some milliseconds, and the result is stored with the machine's costs, per team
+//!   size: one crossover for calls in quick succession, one for calls after a pause. `foregather measure blas
+//!   --crossovers` prints them; `foregather doctor` shows where they are stored.
+//! - **Reproducible results.** The work is split by the shapes of the operands alone. With the same vector
+//!   unit, a result therefore has the same bits for any team size, and for the calling thread alone.
+//! - **Serial calls.** A call runs serially if the team is busy or if `FOREGATHER_THREADS=1`. A forked child
+//!   has a team of its own.
 //!
-//! Existing programs can call it, too: `libforegather_blas.so` has the Fortran and C symbols of the reference
-//! BLAS, for integers of 32 and of 64 bits.
+//! Existing programs can use it as well: `libforegather_blas.so` exports the Fortran and C symbols of the
+//! reference BLAS, for 32-bit and 64-bit integers.
 //!
 //! ```sh
 //! cargo build --profile dist --locked -p foregather-blas-face
@@ -224,14 +226,15 @@
 //! sudo update-alternatives --install /usr/lib/x86_64-linux-gnu/libblas.so.3 libblas.so.3-x86_64-linux-gnu "$library" 200  # all, on Debian
 //! ```
 //!
-//! With `FOREGATHER_BLAS_TRACE=1` it prints at exit which of its symbols were called, and how often: none
-//! means that the program uses another BLAS.
+//! With `FOREGATHER_BLAS_TRACE=1`, it prints at exit which of its symbols were called and how often. If it
+//! prints none, the program uses another BLAS.
 //!
 //! # Between processes
 //!
-//! Groups and teams also stand over the lines of a [`shm::Segment`](crate::processes::shm::Segment); each
-//! process makes its own over the same lines. Waits of a [`shm::Process`](crate::processes::shm::Process)
-//! that watches others fail with [`Cause::PeerLost`] when one of them dies, and its name reaches all members.
+//! Groups and teams also work in the memory of a [`shm::Segment`](crate::processes::shm::Segment): each
+//! process creates its own handle for the same lines. Waits of a
+//! [`shm::Process`](crate::processes::shm::Process) that watches other processes fail with
+//! [`Cause::PeerLost`] when one of them dies, and all members get its rank.
 //!
 //! ```
 //! use foregather::processes::shm::{Process, Segment, Watch};
@@ -242,7 +245,7 @@
 //! let segment = Arc::new(Segment::of_lines(Group::<Process>::lines(Algorithm::Central, 2))?);
 //! let fd = segment.fd().as_raw_fd();
 //! std::thread::scope(|threads| {
-//!     // In earnest this is another process that has inherited the descriptor, and watches its parent.
+//!     // In a real program, another process has inherited the descriptor, and watches its parent.
 //!     let other = threads.spawn(move || {
 //!         let segment = Arc::new(Segment::inherited(fd)?);
 //!         let group = Group::over(segment.lines(), Algorithm::Central, 2)?;
@@ -257,11 +260,12 @@
 //!
 //! # Messages
 //!
-//! A [`Messenger`](message::Messenger) builds messages piece by piece. How a piece is sent and how it is
-//! received are types, so the compiler checks the promises: `Safer` is copied at once, `Cheaper` stays
-//! borrowed until the message has ended, `Later` is read then; an EXPRESS piece is the value that unpacking
-//! it returns, a CHEAPER one can be read when the message has ended. It runs over any
-//! [`Fabric`]: here between two threads, in a job between processes or hosts, and on simulated nodes.
+//! A [`Messenger`](message::Messenger) builds messages piece by piece. The send mode and the receive mode of
+//! a piece are types, so the compiler enforces their rules. A `Safer` piece is copied at once; a `Cheaper`
+//! piece stays borrowed until the message ends; a `Later` piece is read when the message ends. An EXPRESS
+//! piece is available as soon as it is unpacked; a CHEAPER piece can be read when the message has ended. A
+//! messenger runs over any [`Fabric`]: between two threads as here, in a job between processes or hosts, and
+//! on simulated nodes.
 //!
 //! ```
 //! use foregather::engine::message::{Cheaper, Messenger, Mode, Receive, Safer, Settings};
@@ -296,10 +300,10 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! Several messages are open at a time in a [`scope`](message::Messenger::scope), which waits at its end
-//! until all were fetched; so two ranks that send each other much lose no time by taking turns. `send_owned`
-//! does so with memory that is given away until then, and a message of one piece needs no handle:
-//! `send_whole`, `receive_whole`.
+//! A [`scope`](message::Messenger::scope) can keep several messages open at once, and waits at its end until
+//! all of them have been fetched. Two ranks that send each other large messages can thus transfer in both
+//! directions at the same time. `send_owned` does the same with memory that the messenger owns until then.
+//! `send_whole` and `receive_whole` transfer a message of one piece without a handle.
 //!
 //! ```
 //! use foregather::engine::message::{Cheaper, Messenger, Mode, Receive, Settings};
@@ -326,29 +330,30 @@
 //!
 //! # Jobs
 //!
-//! The ranks of a job find each other under `foregather run`, `srun`, `mpiexec` or `mpirun` alike:
+//! The ranks of a job find each other under `foregather run`, `srun`, `mpiexec` and `mpirun`: first
 //! [`Job::join`](crate::processes::launch::Job::join), then
-//! [`Job::lanes`](crate::processes::launch::Job::lanes), which are shared memory on one host and libfabric
-//! between several. A rank that dies or stands still ends the waits of all others with [`Cause::PeerLost`].
-//! `worlds/launch/examples/ranks.rs` is a whole program.
+//! [`Job::lanes`](crate::processes::launch::Job::lanes), which uses shared memory on one host and libfabric
+//! between hosts. If a rank dies or stops responding, the waits of all other ranks fail with
+//! [`Cause::PeerLost`]. `worlds/launch/examples/ranks.rs` is a complete program.
 //!
-//! A death is known at once; a rank that stands still is lost after `FOREGATHER_PEER_TIMEOUT` (`2s`; `500ms`
-//! at least), and never after less than half of that. Machines that swap, or are stopped for a moment, need
-//! more; under a debugger `off` waits for stopped ranks forever. `worlds/launch/README.md` has all such
-//! variables, and what strangers in the network can do.
+//! A death is detected at once. A rank that stops responding is reported lost after `FOREGATHER_PEER_TIMEOUT`
+//! (default `2s`, at least `500ms`), and never earlier than half of that. Machines that swap or are suspended
+//! briefly need more; under a debugger, `off` disables the check. `worlds/launch/README.md` lists all these
+//! variables, and what unverified peers on the network can do.
 //!
 //! # Shared memory
 //!
-//! Ranks that share no memory can act as if they did: [`dsm::memory::run`] gives each of them the same
-//! arrays. A load of what another rank has written, and a store of what another has read, fault; the fault
-//! fetches the bytes, and the program goes on. It is sequentially consistent: every load gives the last value
-//! that any rank stored, as if all were threads of one machine. The unit of sharing is the allocation, down
-//! to 8 bytes, so ranks that write neighbouring elements of different units do not disturb each other.
+//! Ranks without common physical memory can share arrays: [`dsm::memory::run`] gives each of them the same
+//! arrays. A load of data that another rank has written, or a store to data that another rank has read,
+//! causes a page fault; the fault handler fetches the bytes, and the program continues. The memory is
+//! sequentially consistent: every load returns the last value that any rank stored, as if all ranks were
+//! threads of one machine. The unit of sharing is the allocation, down to 8 bytes, so ranks that write
+//! neighbouring elements of different units cause no false sharing.
 //!
-//! - All ranks allocate by the same calls, before their threads begin; all threads can load and store each
-//!   array at any time. Several words are whole for others only behind a lock or a barrier.
-//! - Plain data only ([`dsm::memory::Plain`]): a pointer of one rank means nothing on another.
-//! - System calls cannot fault: write data to files through a private copy.
+//! - All ranks allocate with the same calls, before their threads start. All threads can load and store each
+//!   array at any time. Accesses to several words may tear unless a lock or a barrier separates them.
+//! - Plain data only ([`dsm::memory::Plain`]): a pointer of one rank is meaningless on another.
+//! - System calls cannot fault: copy data to private memory before you write it to a file.
 //!
 //! ```
 //! use foregather::engine::dsm::memory::{Array, Settings, SharedAllocator, Thread, lanes, run};
@@ -366,7 +371,7 @@
 //!     Ok((0..all.len()).map(|at| all.get(at)).sum())
 //! }
 //!
-//! // In earnest ranks are processes: `launch::Job` gives their lanes. Here they are threads, each with a memory of its own.
+//! // In a real program ranks are processes, and `launch::Job` returns their lanes. Here they are threads.
 //! let fabric = ShmFabric::between_threads(SegmentSpec::new(2, lanes(1)))?;
 //! let sums = threads::run(2, |_| None, |cpu, rank| {
 //!     let lane = |lane| fabric.lane(cpu.clone(), Address { rank, lane });
@@ -377,12 +382,12 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! `foregather app` runs five programs on it, and says where false sharing and races are.
+//! `foregather app` runs five programs on it, and reports false sharing and races.
 //!
 //! # Packets and collective operations
 //!
-//! Sized packets travel by the short, the long or the forced protocol, over any [`Port`]: a messenger is one,
-//! and so is a simulated node. [`message::collective`] makes broadcasts, reductions and exchanges of them.
+//! Packets of known size use the short, long or forced protocol over any [`Port`]; a messenger is a port, and
+//! so is a simulated node. [`message::collective`] builds broadcasts, reductions and exchanges from them.
 //! Here four members shift a message around a ring.
 //!
 //! ```
@@ -404,7 +409,7 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! # The same in virtual time
+//! # Simulation in virtual time
 //!
 //! ```
 //! use foregather::sim::{event::Heap, net::{Network, profile}};
@@ -417,8 +422,8 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! Or on processors that threads share, under any scheduler: what would eight threads on four processors pay
-//! for spinning, under today's Linux?
+//! Threads that share processors can be simulated under any scheduler. This program computes the cost of
+//! spinning for eight threads on four processors, under the scheduler of today's Linux:
 //!
 //! ```
 //! use foregather::sim::smp::{Distribution, Eevdf, Job, MachineSpec, Prices, Record, Scheduler, Stop, Study, run};
@@ -456,10 +461,10 @@ pub use foregather_wait::{
     Step, Strategy, Surroundings, Wait, WaitFor, Waited, Waiter, adaptive,
 };
 
-/// Memory that ranks share although each has its own.
+/// Memory that ranks share although each has an address space of its own.
 #[cfg(feature = "shared")]
 pub use foregather_dsm as dsm;
-/// What Linux can be asked: clock, affinity, quota, scheduling class.
+/// Queries to Linux: clock, affinity, quota, scheduling class.
 pub use foregather_host as host;
 /// Messages built piece by piece, collective operations, packets.
 #[cfg(feature = "job")]

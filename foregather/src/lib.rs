@@ -1,9 +1,9 @@
 //! Barriers, teams, queues, jobs and shared memory that stay fast on shared machines.
 //!
-//! Threads, processes and hosts waste time when they wait for each other, and the way they wait is usually
-//! fixed: a spin that starves its own team, or a sleep that costs tens of microseconds. In Foregather, every
-//! wait adapts to the current load. If a member or a rank is gone, the wait ends with an error that names it.
-//! The calls below block and need no configuration.
+//! Threads, processes and hosts lose time when they wait for each other, and usually they wait in a fixed
+//! way: they spin, which can starve their own team, or they sleep, which costs tens of microseconds. In
+//! Foregather, every wait adapts to the current load. If a member or a rank is gone, the wait returns an
+//! error that names it. The calls below block and need no configuration.
 //!
 //! | task | item | command |
 //! |---|---|---|
@@ -72,11 +72,11 @@
 //!
 //! # When a wait cannot succeed
 //!
-//! A failed wait at a barrier returns a [`WaitError`]. Its three variants call for three reactions: call
-//! again, create a new barrier, or give up. All other calls return an [`Error`], whose
+//! A failed wait at a barrier returns a [`WaitError`]. Each of its three variants needs a different reaction:
+//! call again, create a new barrier, or give up. All other calls return an [`Error`], whose
 //! [`Cause`](engine::Cause) a program can match. [`Error::other`] wraps an error of your own. For both types,
-//! `Display` and `Debug` print one sentence that names the culprit and the remedy, so
-//! `fn main() -> Result<(), foregather::Error>` prints it, too. `?` converts a `WaitError` into an `Error`.
+//! `Display` and `Debug` print one sentence that names the cause and what to do, so an error that `main`
+//! returns is readable. `?` converts a `WaitError` into an `Error`.
 //!
 //! ```
 //! use foregather::{Barrier, WaitError};
@@ -136,10 +136,10 @@ pub use job::{Communicator, job};
 #[cfg(feature = "shared")]
 pub use shared::{Array, Locked, Rows, Shared, SharedElement, shared};
 
-/// Linear algebra on the threads of a team; results have the same bits for any team.
+/// Linear algebra on the threads of a team. Results have the same bits for any team size.
 #[cfg(feature = "blas")]
 pub use foregather_blas as blas;
-/// Simulation in virtual time of networks, shared processors and clusters.
+/// Simulation of networks, shared processors and clusters in virtual time.
 #[cfg(feature = "sim")]
 pub use foregather_sim as sim;
 /// The backend for threads of one process.
@@ -152,10 +152,10 @@ pub mod processes {
     /// Job start-up: this process's rank and the addresses of the other ranks.
     #[cfg(feature = "job")]
     pub use foregather_launch as launch;
-    /// Messages over the site's MPI, which is found at run time.
+    /// Messages over the site's MPI, which is loaded at run time.
     #[cfg(feature = "job")]
     pub use foregather_mpi as mpi;
-    /// Messages over libfabric, which is found at run time.
+    /// Messages over libfabric, which is loaded at run time.
     #[cfg(feature = "job")]
     pub use foregather_ofi as ofi;
     /// Memory segments that processes of one host share.

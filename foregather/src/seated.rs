@@ -1,5 +1,5 @@
-//! A rank's handle of something that processes share: its process is watched, a child of a fork has only a
-//! copy, and a panic ends it as a failure.
+//! A rank's handle of a shared object. The rank's process is watched, a forked child has only a copy, and a
+//! panic closes the handle as failed.
 use core::ops::Range;
 use foregather_host::forks;
 use foregather_machine::{Cause, Error, Placement};
@@ -7,23 +7,24 @@ use foregather_shm::{Process, Seats, Watch};
 use foregather_thread::{Word, own};
 use foregather_wait::Policy;
 
-/// A handle, and the seat of its process. The handle keeps its memory mapped.
+/// A handle and the slot of its process. The handle keeps its memory mapped.
 pub(crate) struct Seated<H> {
     what: &'static str,
     pub(crate) seats: Seats,
-    /// There until the end goes.
+    /// `None` only while the end is being closed.
     handle: Option<H>,
     rank: u32,
-    /// Ends this side as one that has failed.
+    /// Closes this end as failed.
     fail: fn(H),
     failed: bool,
-    /// The number of forks at which it was made: a child of a fork has a copy of the parent's end.
+    /// The fork count of the process when the handle was created: in a forked child, the handle is a copy of
+    /// the parent's end.
     forks: u32,
 }
 
 impl<H> Seated<H> {
-    /// Takes the seat of `rank` with the handle that `make` makes; its waits end with an error once a process
-    /// in the seats `watched` has died.
+    /// Takes the slot of `rank`, and creates the handle with `make`. Its waits fail if a process in one of
+    /// the slots `watched` has died.
     pub(crate) fn new(
         what: &'static str,
         seats: &Seats,
@@ -39,7 +40,9 @@ impl<H> Seated<H> {
         Ok(Self::over(what, seats, rank, handle, fail))
     }
 
-    /// [`Seated::new`] in the seat of a process that has died; `lock` is the word of [`Seats::succeed`].
+    /// Takes over the slot of a process that has died, and otherwise does the same as [`Seated::new`]. `lock`
+    /// is the word of
+    /// [`Seats::succeed`].
     pub(crate) fn after(
         what: &'static str,
         seats: &Seats,
@@ -59,12 +62,12 @@ impl<H> Seated<H> {
         Self { what, seats, handle, rank, fail, failed: false, forks }
     }
 
-    /// Ends this side as one that has failed.
+    /// Closes this end as failed.
     pub(crate) fn fail(mut self) {
         self.failed = true;
     }
 
-    /// Is this a copy in a child of the process that took it?
+    /// Returns whether this is a copy in a forked child of the process that took it.
     pub(crate) fn is_copy(&self) -> bool {
         self.forks != forks::generation_now()
     }
@@ -73,7 +76,7 @@ impl<H> Seated<H> {
         self.rank
     }
 
-    /// The handle, for the process that took it.
+    /// Returns the handle, if this is the process that took it.
     pub(crate) fn own(&mut self) -> Result<&mut H, Error> {
         let (rank, what) = (self.rank, self.what);
         let copy = || Cause::Unavailable {

@@ -1,4 +1,4 @@
-//! A barrier of processes of one host.
+//! A barrier between processes of one host.
 use crate::seated::Seated;
 use core::time::Duration;
 use foregather_barrier::{Algorithm, BarrierMember, Group};
@@ -8,9 +8,9 @@ use foregather_wait::Account;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// In errors.
+/// The name of this object in error messages.
 const WHAT: &str = "barrier";
-/// The most members: as many as the central barrier takes.
+/// The maximum number of members: that of the central barrier.
 const MOST: u32 = 1_023;
 
 /// A barrier whose members are threads of any processes of one host.
@@ -29,9 +29,9 @@ const MOST: u32 = 1_023;
 /// # Ok::<(), foregather::Error>(())
 /// ```
 ///
-/// Another process makes it of the memory's [descriptor](SharedBarrier::as_fd), by
-/// [`SharedBarrier::attach`]. A process that dies is named in the others' errors, `Cause::PeerLost`, at the
-/// latest after 60 ms; a member that is dropped or panics, too, `Cause::Poisoned`.
+/// Another process gets the memory's [descriptor](SharedBarrier::as_fd) and opens the barrier with
+/// [`SharedBarrier::attach`]. If a process dies, the other members get `Cause::PeerLost` with its rank within
+/// 60 ms. If a member is dropped or panics, they get `Cause::Poisoned`.
 #[derive(Clone)]
 pub struct SharedBarrier {
     segment: Arc<Segment>,
@@ -40,10 +40,10 @@ pub struct SharedBarrier {
 }
 
 impl SharedBarrier {
-    /// A barrier of `size` members.
+    /// Creates a barrier of `size` members.
     ///
     /// # Errors
-    /// `Cause::Size` for none, or more than 1023; if the system has no shared memory.
+    /// `Cause::Size` unless `size` is 1 to 1023; an error if the system has no shared memory.
     pub fn create(size: u32) -> Result<Self, Error> {
         if !(1..=MOST).contains(&size) {
             return Err(Cause::Size { what: WHAT, size, needs: "1 to 1023 members" }.into());
@@ -51,11 +51,11 @@ impl SharedBarrier {
         Self::over(Segment::of_kind(SegmentKind::Barrier, lines(size), 0)?, size)
     }
 
-    /// The barrier that another process has made, by a descriptor of its memory.
+    /// Opens a barrier that another process created, through a descriptor of its memory.
     ///
     /// # Errors
-    /// `Cause::Unavailable` if the descriptor is of something else, of a queue, or of another version of this
-    /// library.
+    /// `Cause::Unavailable` if the descriptor is something else, such as a queue or a barrier of another
+    /// version of this library.
     pub fn attach(descriptor: OwnedFd) -> Result<Self, Error> {
         let segment = Segment::attach_kind(descriptor, SegmentKind::Barrier)?;
         let size = (1..=MOST).find(|&size| lines(size) == segment.words() as usize).ok_or_else(|| Cause::Unavailable {
@@ -72,16 +72,16 @@ impl SharedBarrier {
         Ok(Self { segment, seats: Seats::over(seats), group })
     }
 
-    /// The number of members.
+    /// Returns the number of members.
     #[must_use]
     pub fn size(&self) -> u32 {
         self.group.size()
     }
 
-    /// The handle of that rank, from 0 on, for the calling process.
+    /// Takes the handle of `rank` (0 and up) for the calling process.
     ///
     /// # Errors
-    /// `Cause::Rank` if there is no such rank, or its handle was given out before, here or in another
+    /// `Cause::Rank` if there is no such rank, or if its handle was already taken, here or in another
     /// process.
     pub fn member(&self, rank: u32) -> Result<SharedMember, Error> {
         let all = 0..self.size();
@@ -90,12 +90,12 @@ impl SharedBarrier {
     }
 }
 
-/// Lines of a barrier: the seats, and the group's.
+/// Returns the number of lines of a barrier: the slots of the processes, and the group's lines.
 fn lines(size: u32) -> usize {
     size as usize + Group::<Process>::lines(Algorithm::Central, size)
 }
 
-/// The memory's descriptor, for another process.
+/// `as_fd` returns the descriptor of the memory, for another process.
 impl AsFd for SharedBarrier {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.segment.fd()
@@ -108,11 +108,11 @@ impl core::fmt::Debug for SharedBarrier {
     }
 }
 
-/// One rank of a [`SharedBarrier`]. Dropping it ends the barrier for all that still need it.
+/// One rank of a [`SharedBarrier`]. After it is dropped, waits of the other members that still need it fail.
 pub struct SharedMember(Seated<BarrierMember<Process>>);
 
 impl SharedMember {
-    /// Waits until all members have come.
+    /// Waits until all members have arrived.
     ///
     /// # Errors
     /// `Cause::Poisoned` or `Cause::PeerLost` with the rank of a member that has left, failed or died.
@@ -120,7 +120,7 @@ impl SharedMember {
         block_on(self.0.own()?.wait())
     }
 
-    /// [`SharedMember::wait`] that gives up after `timeout`.
+    /// Waits like [`SharedMember::wait`], for at most `timeout`.
     ///
     /// # Errors
     /// `Cause::TimedOut`, which names a member that has not arrived. This member still counts as arrived:
@@ -130,7 +130,7 @@ impl SharedMember {
         block_on(self.0.own()?.wait_for(span))
     }
 
-    /// How its waits ended.
+    /// Returns the statistics of this member's waits.
     ///
     /// # Errors
     /// In a child of a fork of the process that took this rank.

@@ -108,9 +108,9 @@ impl Member {
     /// arrival.
     ///
     /// If members pass different values, the largest applies. With `None`, the member uses a slack that it
-    /// has learned from its earlier releases, with which about one release in 512 is late. Returns whether
-    /// this member was late; the lateness of others is not known. All members must call this function in the
-    /// same episode; a member that calls `wait` instead returns early.
+    /// has learned from its earlier releases; about one release in 512 is then late. Returns whether this
+    /// member was late; it does not know about the others. All members must call this function in the same
+    /// episode; a member that calls `wait` instead returns early.
     ///
     /// ```
     /// use foregather::{Barrier, engine::Punctual};
@@ -123,12 +123,12 @@ impl Member {
     ///     let running: Vec<_> = Barrier::new(2).members().map(late).collect();
     ///     running.into_iter().map(|thread| thread.join().unwrap()).sum()
     /// });
-    /// println!("{late} of 200"); // what is measured after such a start is about the start
+    /// println!("{late} of 200"); // discard measurements after a late start
     /// ```
     ///
     /// # Errors
     /// As for [`Member::wait`]. [`Cause::Setting`](crate::engine::Cause::Setting) if `slack` exceeds half a
-    /// second; the member has then not arrived.
+    /// second; the member then does not count as arrived.
     pub fn harmonize(&mut self, slack: Option<Duration>) -> Result<Punctual, Error> {
         self.0.harmonize(slack)
     }

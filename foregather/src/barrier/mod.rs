@@ -35,7 +35,7 @@ use std::sync::Arc;
 /// });
 /// ```
 ///
-/// # Which threads
+/// # Which threads may wait
 /// Any number of threads may use the barrier. Each episode releases the next `size` threads that arrive, and
 /// exactly one of them is the leader. With fewer than `size` threads, all wait forever, as with std. Two
 /// tasks that wait on the same thread of an async executor also block forever.
@@ -57,9 +57,9 @@ use std::sync::Arc;
 ///
 /// # Cost
 /// If every thread has its own processor, a wait costs two cache-line transfers (50 to 400 ns), the same as
-/// spinning. A longer wait gives up its processor, depending on where the other threads run. A thread's first
-/// wait at a barrier takes a lock and some system calls. The barrier uses 128 bytes per member for up to
-/// 1,024 members. Under background load *and* with more threads than processors, `pthread_barrier` is
+/// spinning. A longer wait gives up the processor; when it does depends on where the other threads run. A
+/// thread's first wait at a barrier takes a lock and some system calls. The barrier uses 128 bytes per member
+/// for up to 1,024 members. With more threads than processors *and* background load, `pthread_barrier` is
 /// currently faster: [`guide`](crate::guide) has the numbers.
 pub struct Barrier(Arc<ThreadBarrier>);
 
@@ -89,7 +89,7 @@ pub struct BarrierWaitResult {
 /// use foregather::{Barrier, WaitError};
 ///
 /// fn work(barrier: &Barrier, rows: &mut [u32]) -> Result<(), WaitError> {
-///     let _guard = barrier.guard(); // a product that overflows panics, and the others are told
+///     let _guard = barrier.guard(); // if a product overflows, the others get an error
 ///     for row in rows {
 ///         *row = row.checked_mul(2).expect("small numbers");
 ///         barrier.wait()?;
@@ -148,7 +148,7 @@ impl Barrier {
     ///     let error = barrier.wait_timeout(Duration::from_millis(5)).unwrap_err();
     ///     assert!(error.is_timed_out()); // "1 did not arrive within 5.0ms; call again to continue the wait"
     ///     threads.spawn(|| barrier.wait());
-    ///     barrier.wait() // goes on with the same meeting
+    ///     barrier.wait() // continues the same episode
     /// })?;
     /// # Ok::<(), WaitError>(())
     /// ```

@@ -1,4 +1,4 @@
-//! One writer and some readers, threads or processes of one host, around one ring of bytes.
+//! A queue from one writer to several readers, threads or processes of one host, through one ring of bytes.
 mod reader;
 mod writer;
 
@@ -25,15 +25,16 @@ struct QueueMemory {
 
 type SharedRing = broadcast::Broadcast<Process, foregather_machine::SharedBytes>;
 
-/// In errors.
+/// The name of this object in error messages.
 const WHAT: &str = "broadcast";
-/// The words of the first line: the number of readers, the pace, and the lock of [`Broadcast::replace`].
+/// The words of the first line: the number of readers, whether the writer waits for them, and the lock of
+/// [`Broadcast::replace`].
 const READERS: usize = 0;
 const PACE: usize = 1;
 const LOCK: usize = 2;
 
-/// A queue from one writer to some readers, all of which get every message: threads, or processes of one
-/// host.
+/// A queue from one writer to one or more readers. Every reader gets every message. Writer and readers are
+/// threads, or processes on one host.
 ///
 /// ```
 /// use foregather::Broadcast;
@@ -49,59 +50,62 @@ const LOCK: usize = 2;
 /// # Ok::<(), foregather::Error>(())
 /// ```
 ///
-/// The writer is rank 0, and the readers are ranks 1, 2 and so on. Each rank's end is given out once, to any
-/// thread of any process that has the queue: by inheritance of its [descriptor](Broadcast::as_fd), or through
-/// a socket; [`Broadcast::attach`] makes the queue of that. Messages that are sent before a reader comes wait
-/// for it.
+/// The writer is rank 0, and the readers are ranks 1, 2 and so on. Each rank's end can be taken once, by any
+/// thread of any process that has the queue. Another process gets its [descriptor](Broadcast::as_fd) by
+/// inheritance or over a Unix socket, and opens the queue with [`Broadcast::attach`]. A reader also receives
+/// messages that were sent before it attached.
 ///
 /// | | [`create`](Broadcast::create) | [`skipping`](Broadcast::skipping) |
 /// |---|---|---|
-/// | the ring is full | the writer waits for the slowest reader | the oldest message goes |
-/// | a reader that was overtaken | | gets `Cause::Skipped` with how many messages it has missed, and goes on |
+/// | the ring is full | the writer waits for the slowest reader | the writer drops the oldest message |
+/// | a reader that was overtaken | | gets `Cause::Skipped` with the number of messages that it missed, and can continue |
 ///
-/// Each wait adapts: messages that follow each other closely are awaited awake, rare ones asleep, and a
-/// reader whose messages come regularly sleeps until shortly before the next one.
+/// Waits adapt: a reader spins for messages in quick succession, sleeps if messages are rare, and if they
+/// arrive at regular intervals it sleeps until shortly before the next one.
 ///
-/// # Ends that go
-/// An end that is dropped leaves in order. One whose thread panics ends the queue: the others get
-/// `Cause::Poisoned`. If the writer's process dies, readers get all that it has sent, and then
-/// `Cause::PeerLost`. If a reader's process dies, the other readers get every message all the same: the call
-/// in which the writer notices it sends its message to them and then returns `Cause::PeerLost` once;
-/// [`Writer::lost`] lists such readers, and [`Broadcast::replace`] gives the place of one to another process.
-/// Deaths are noticed within 60 ms of the next call or wait.
+/// # When an end is closed
+/// Dropping an end closes it normally. If the thread that owns an end panics, the queue ends and all other
+/// ends get `Cause::Poisoned`. If the writer's process dies, readers receive all messages that were sent, and
+/// then `Cause::PeerLost`. If a reader's process dies, the other readers still receive every message: the
+/// call in which the writer detects the death sends its message to them and then returns `Cause::PeerLost`
+/// once. [`Writer::lost`] lists such readers, and [`Broadcast::replace`] lets another process take over the
+/// rank of one. A death is detected within 60 ms of the next call or wait.
 ///
-/// A process is known by its number and by the inode of its process descriptor (before Linux 6.9: the time at
-/// which it was started). All processes of a queue belong to one pid namespace, as those of one container do;
-/// elsewhere waits end with `Cause::Unseen`.
+/// A process is identified by its PID and by the inode of its process descriptor (before Linux 6.9, by its
+/// start time). All processes of a queue must be in the same PID namespace, such as one container; otherwise
+/// waits fail with `Cause::Unseen`.
 ///
 /// # Cost
-/// A message is copied once into the ring, and once out of it by each reader. The ring takes memory as it is
-/// first used, up to `bytes`.
+/// Each message is copied once into the ring, and once out of it by each reader. The kernel allocates the
+/// ring's pages on first use, up to `bytes`.
 #[derive(Clone)]
 pub struct Broadcast(Arc<QueueMemory>);
 
 impl Broadcast {
-    /// A queue to `readers` readers through a ring of `bytes`, whose writer waits for the slowest of them
-    /// when it is full. A message of more than half the ring goes in several parts, at the readers' pace.
+    /// Creates a queue for `readers` readers with a ring of `bytes`. If the ring is full, the writer waits
+    /// for the slowest reader. A message longer than half the ring is sent in several parts, as readers make
+    /// room.
     ///
     /// # Errors
-    /// `Cause::Setting` for other than 1 to 1023 readers, or other than 512 bytes to 8 GiB; if the system has
+    /// `Cause::Setting` unless `readers` is 1 to 1023 and `bytes` is 512 to 8 GiB; an error if the system has
     /// no shared memory.
     pub fn create(readers: u32, bytes: usize) -> Result<Self, Error> {
         Self::with_pace(readers, bytes, Pace::SlowestReader)
     }
 
-    /// [`Broadcast::create`] with a writer that waits for no reader: those that it overtakes miss messages,
-    /// and are told how many. A message must be no longer than five eighths of the ring.
+    /// Creates a queue like [`Broadcast::create`], but its writer waits for no reader: a reader that it
+    /// overtakes gets
+    /// `Cause::Skipped` with the number of messages it missed. A message may be at most five eighths of the
+    /// ring long.
     ///
     /// # Errors
-    /// As [`Broadcast::create`].
+    /// As for [`Broadcast::create`].
     pub fn skipping(readers: u32, bytes: usize) -> Result<Self, Error> {
         Self::with_pace(readers, bytes, Pace::Writer)
     }
 
     fn with_pace(readers: u32, bytes: usize, pace: Pace) -> Result<Self, Error> {
-        // What is wrong with the numbers is said before they cost memory.
+        // Checks the numbers before memory is allocated.
         let small = readers.min(SharedRing::MOST_READERS + 1);
         let segment = Arc::new(Segment::of_kind(SegmentKind::Queue, lines(small), bytes.min(SharedRing::BYTES.1 + 1))?);
         let queue = Self::over(segment.clone(), readers, pace)?;
@@ -111,11 +115,11 @@ impl Broadcast {
         Ok(queue)
     }
 
-    /// The queue that another process has made, by a descriptor of its memory.
+    /// Opens a queue that another process created, through a descriptor of its memory.
     ///
     /// # Errors
-    /// `Cause::Unavailable` if the descriptor is of something else, of a barrier, or of another version of
-    /// this library.
+    /// `Cause::Unavailable` if the descriptor is something else, such as a barrier or a queue of another
+    /// version of this library.
     pub fn attach(descriptor: OwnedFd) -> Result<Self, Error> {
         let segment = Arc::new(Segment::attach_kind(descriptor, SegmentKind::Queue)?);
         let all = segment.lines();
@@ -139,36 +143,37 @@ impl Broadcast {
         Ok(Self(Arc::new(QueueMemory { segment, setup, seats: Seats::over(seats), ring })))
     }
 
-    /// The number of readers.
+    /// Returns the number of readers.
     #[must_use]
     pub fn readers(&self) -> u32 {
         self.0.ring.readers()
     }
 
-    /// The writing end, for the calling process.
+    /// Takes the writing end for the calling process.
     ///
     /// # Errors
-    /// `Cause::Rank` if it was given out before, here or in another process.
+    /// `Cause::Rank` if it was already taken, here or in another process.
     pub fn writer(&self) -> Result<Writer, Error> {
         Writer::new(&self.0)
     }
 
-    /// The reading end of that rank, from 1 on, for the calling process.
+    /// Takes the reading end of `rank` (1 and up) for the calling process.
     ///
     /// # Errors
-    /// `Cause::Rank` if there is no such reader, or its end was given out before, here or in another process.
+    /// `Cause::Rank` if there is no such reader, or if its end was already taken, here or in another process.
     pub fn reader(&self, rank: u32) -> Result<Reader, Error> {
         Reader::new(&self.0, rank)
     }
 
-    /// The reading end of a rank whose process has died, for the calling process. It gets the messages that
-    /// the writer begins after this call. Should the former process run after all, its calls end with
+    /// Takes over the reading end of a rank whose process has died. It receives the messages that the writer
+    /// starts sending after this call. If the former process is still running after all, its calls return
     /// `Cause::Replaced`.
     ///
     /// # Errors
-    /// `Cause::Refused` if that process is not known to have died: it still runs, has left in order, or has
-    /// never taken the rank; or if another process makes this call at the same moment. `Cause::Unseen` if
-    /// nothing can be known of it from here. `Cause::Rank` for the writer's rank, or one that is not there.
+    /// `Cause::Refused` unless that process is known to have died: it may be running, have closed its end
+    /// normally, or never have taken the rank; also if another process calls this at the same moment.
+    /// `Cause::Unseen` if this process cannot check whether that process is alive. `Cause::Rank` for the
+    /// writer's rank, or if there is no such rank.
     pub fn replace(&self, rank: u32) -> Result<Reader, Error> {
         if !(1..=self.readers()).contains(&rank) {
             return Err(Cause::Rank { rank, size: self.readers() + 1 }.into());
@@ -178,13 +183,13 @@ impl Broadcast {
 }
 
 impl QueueMemory {
-    /// The lock of processes that replace others.
+    /// Returns the lock that serialises calls of [`Broadcast::replace`].
     fn lock(&self) -> &Word {
         &self.setup[0][LOCK]
     }
 }
 
-/// The memory's descriptor, for another process.
+/// `as_fd` returns the descriptor of the memory, for another process.
 impl AsFd for Broadcast {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.segment.fd()
@@ -197,12 +202,13 @@ impl core::fmt::Debug for Broadcast {
     }
 }
 
-/// Lines before the bytes: how the queue was made, the seats, the ring's.
+/// Returns the number of lines before the bytes: the description of the queue, the slots of the processes,
+/// and the ring's lines.
 fn lines(readers: u32) -> usize {
     1 + readers as usize + 1 + SharedRing::lines(readers)
 }
 
-/// When a wait of that length ends.
+/// Returns when a wait with this timeout ends.
 fn deadline_of(timeout: Duration) -> Nanos {
     clock::now() + Nanos(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX))
 }

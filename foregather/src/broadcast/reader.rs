@@ -1,4 +1,4 @@
-//! A reading end.
+//! The reading end of a queue.
 use super::{QueueMemory, deadline_of};
 use crate::seated::Seated;
 use core::time::Duration;
@@ -8,7 +8,8 @@ use foregather_shm::{MessageView, Process};
 use foregather_wait::Account;
 use std::sync::Arc;
 
-/// One reading end of a [`Broadcast`](crate::Broadcast). Dropping it lets the writer go on without it.
+/// A reading end of a [`Broadcast`](crate::Broadcast). After it is dropped, the writer no longer waits for
+/// it.
 pub struct Reader(Seated<BroadcastReader<Process, SharedBytes>>);
 
 impl Reader {
@@ -26,39 +27,42 @@ impl Reader {
         Seated::after(super::WHAT, &shared.seats, (rank, shared.lock()), writer, make, BroadcastReader::fail).map(Self)
     }
 
-    /// Waits for the next message.
+    /// Waits for the next message and returns it.
     ///
     /// # Errors
-    /// `Cause::Closed` once the writer has ended the queue and all is read; `Cause::PeerLost` or
-    /// `Cause::Poisoned` if it has died or failed, once all is read; `Cause::Skipped` where the writer has
-    /// overtaken this reader: the next call goes on; `Cause::Replaced` if another process has this reader's
-    /// place; `Cause::Unseen` if nothing can be known of the writer's process; `Cause::ProtocolViolation` if
-    /// the memory of the queue was overwritten.
+    /// `Cause::Closed` if the writer has closed the queue, `Cause::PeerLost` if its process has died, and
+    /// `Cause::Poisoned` if it has failed, each after all messages were received; `Cause::Skipped` if the
+    /// writer has overtaken this reader: the next call returns the oldest message still available;
+    /// `Cause::Replaced` if another process has taken over this reader's rank; `Cause::Unseen` if this
+    /// process cannot check whether the writer's process is alive; `Cause::ProtocolViolation` if the queue's
+    /// memory is corrupt.
     pub fn receive(&mut self) -> Result<Vec<u8>, Error> {
         let mut message = Vec::new();
         self.receive_into(&mut message).map(|()| message)
     }
 
-    /// Waits for the next message, and appends it to `into`.
+    /// Waits for the next message and appends it to `into`.
     ///
     /// # Errors
-    /// As [`Reader::receive`]; nothing is appended then.
+    /// As for [`Reader::receive`]; `into` is then unchanged.
     pub fn receive_into(&mut self, into: &mut Vec<u8>) -> Result<(), Error> {
         block_on(self.0.own()?.receive(into, Nanos::MAX))
     }
 
-    /// [`Reader::receive`] that gives up after `timeout`.
+    /// Receives like [`Reader::receive`], for at most `timeout`.
     ///
     /// # Errors
-    /// `Cause::TimedOut`: nothing is lost; call again to continue the wait; else as [`Reader::receive`].
+    /// `Cause::TimedOut`: nothing is lost; call again to continue the wait. Otherwise as for
+    /// [`Reader::receive`].
     pub fn receive_timeout(&mut self, timeout: Duration) -> Result<Vec<u8>, Error> {
         let (mut message, deadline) = (Vec::new(), deadline_of(timeout));
         block_on(self.0.own()?.receive(&mut message, deadline)).map(|()| message)
     }
 
-    /// Waits for the next message, for `timeout` at most if there is one, and lets it be read where it lies
-    /// in the ring, without a copy. The writer can use that part of the ring again once the view is dropped.
-    /// `None` if the message lies there in several pieces: [`Reader::receive`] joins them.
+    /// Waits for the next message, and returns a view of it in the ring, without a copy. Waits for at most
+    /// `timeout`, or forever if it is `None`. The writer can reuse that part of the ring after the view is
+    /// dropped. Returns `None` if the message is not contiguous in the ring: [`Reader::receive`] joins its
+    /// pieces.
     ///
     /// ```
     /// let queue = foregather::Broadcast::create(1, 1 << 10)?;
@@ -73,22 +77,25 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// As [`Reader::receive_timeout`]; `Cause::Setting` where the writer waits for no reader.
+    /// As for [`Reader::receive_timeout`]; `Cause::Setting` if the queue was created by
+    /// [`Broadcast::skipping`](crate::Broadcast::skipping).
     pub fn view(&mut self, timeout: Option<Duration>) -> Result<Option<MessageView<'_>>, Error> {
         let deadline = timeout.map_or(Nanos::MAX, deadline_of);
         MessageView::next(self.0.own()?, deadline)
     }
 
-    /// Passes the message whose view was taken apart by [`MessageView::into_raw`]; else nothing.
+    /// Consumes the message whose view was turned into an address by [`MessageView::into_raw`]. Does nothing
+    /// if there is none.
     ///
     /// # Errors
-    /// In a child of a fork of the process that took this end; `Cause::Replaced` if another process has this
-    /// reader's place, so that what was shown may have been written over.
+    /// In a child of a fork of the process that took this end; `Cause::Replaced` if another process has taken
+    /// over this reader's rank, so the bytes may have been overwritten.
     pub fn pass(&mut self) -> Result<(), Error> {
         self.0.own()?.pass()
     }
 
-    /// Is a message there, or the end of the queue, so that [`Reader::receive`] need not wait for one?
+    /// Returns whether [`Reader::receive`] would return at once: with a message, or because the queue has
+    /// ended.
     ///
     /// # Errors
     /// In a child of a fork of the process that took this end.
@@ -96,12 +103,12 @@ impl Reader {
         self.0.own().map(|reader| reader.is_ready())
     }
 
-    /// Leaves because this side has failed, as a panic does: the writer gets `Cause::Poisoned`.
+    /// Closes this end as failed, like a panic: the writer gets `Cause::Poisoned`.
     pub fn fail(self) {
         self.0.fail();
     }
 
-    /// How its waits ended.
+    /// Returns the statistics of this reader's waits.
     ///
     /// # Errors
     /// In a child of a fork of the process that took this end.

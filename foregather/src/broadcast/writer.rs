@@ -1,4 +1,4 @@
-//! The writing end.
+//! The writing end of a queue.
 use super::{QueueMemory, deadline_of};
 use crate::seated::Seated;
 use core::time::Duration;
@@ -8,11 +8,11 @@ use foregather_shm::{Process, SeatState};
 use foregather_wait::Account;
 use std::sync::Arc;
 
-/// The one writing end of a [`Broadcast`](crate::Broadcast). Dropping it ends the queue in order: readers get
-/// all that it has sent, and then `Cause::Closed`.
+/// The only writing end of a [`Broadcast`](crate::Broadcast). Dropping it closes the queue: readers receive
+/// all messages that were sent, and then `Cause::Closed`.
 pub struct Writer {
     end: Seated<BroadcastWriter<Process, SharedBytes>>,
-    /// The loss of a reader, which no call has returned yet.
+    /// The loss of a reader that no call has returned yet.
     loss: Option<Error>,
 }
 
@@ -25,46 +25,50 @@ impl Writer {
         Ok(Self { end, loss: None })
     }
 
-    /// Sends a message to all readers. Returns when it is in the ring, and may be changed.
+    /// Sends a message to all readers. Returns when it has been copied to the ring, so that `message` may be
+    /// reused.
     ///
     /// # Errors
-    /// `Cause::PeerLost` if the process of a reader has died, once for each time that one is noticed: **the
-    /// message was sent** to the other readers, and the next call sends the next one. If no reader is left,
-    /// each call returns it. `Cause::Closed` if all readers have left in order, which is noticed after some
-    /// messages; `Cause::Length` where a queue that skips has too small a ring; `Cause::Poisoned` with the
-    /// rank of a reader that has failed; `Cause::Unseen` if nothing can be known of a reader's process;
-    /// `Cause::ProtocolViolation` if the memory of the queue was overwritten. The message is not sent then.
+    /// `Cause::PeerLost` once for each detected death of a reader: **the message was sent** to the other
+    /// readers, and the next call sends the next one. If no reader is left, each call returns it. With all
+    /// other errors the message is not sent: `Cause::Closed` if all readers have closed their ends normally,
+    /// which may be detected only after some messages; `Cause::Length` if the message is too long for the
+    /// ring of a skipping queue; `Cause::Poisoned` with the rank of a reader that has failed; `Cause::Unseen`
+    /// if this process cannot check whether a reader's process is alive; `Cause::ProtocolViolation` if the
+    /// queue's memory is corrupt.
     pub fn send(&mut self, message: &[u8]) -> Result<(), Error> {
         self.send_parts(&[message])
     }
 
-    /// Sends the bytes of several slices, one after the other, as one message.
+    /// Sends the bytes of several slices, in order, as one message.
     ///
     /// # Errors
-    /// As [`Writer::send`].
+    /// As for [`Writer::send`].
     pub fn send_parts(&mut self, parts: &[&[u8]]) -> Result<(), Error> {
         self.send_until(parts, Nanos::MAX, false)
     }
 
-    /// [`Writer::send_parts`] that gives up after `timeout`.
+    /// Sends like [`Writer::send_parts`], and waits for at most `timeout`.
     ///
     /// # Errors
-    /// `Cause::TimedOut`, which names the slowest reader: no reader gets the message, and the next one is
-    /// right; else as [`Writer::send`].
+    /// `Cause::TimedOut`, which names the slowest reader: no reader gets this message unless
+    /// [`Writer::go_on_timeout`] sends the rest of it; the next call sends the next message. Otherwise as for
+    /// [`Writer::send`].
     pub fn send_timeout(&mut self, parts: &[&[u8]], timeout: Duration) -> Result<(), Error> {
         self.send_until(parts, deadline_of(timeout), false)
     }
 
-    /// Goes on with the same message after `Cause::TimedOut`: what is in the ring of it is not written again.
+    /// Continues the same message after `Cause::TimedOut`. Parts that are already in the ring are not written
+    /// again.
     ///
     /// # Errors
-    /// As [`Writer::send_timeout`].
+    /// As for [`Writer::send_timeout`].
     pub fn go_on_timeout(&mut self, parts: &[&[u8]], timeout: Duration) -> Result<(), Error> {
         self.send_until(parts, deadline_of(timeout), true)
     }
 
-    /// The readers whose processes have died, as far as no other one has their places since
-    /// ([`Broadcast::replace`](crate::Broadcast::replace)) and got a message.
+    /// Returns the ranks of readers whose processes have died and that no replacement
+    /// ([`Broadcast::replace`](crate::Broadcast::replace)) has taken over and received a message for.
     ///
     /// # Errors
     /// In a child of a fork of the process that took this end.
@@ -72,7 +76,7 @@ impl Writer {
         self.end.own().map(|writer| writer.lost())
     }
 
-    /// Sends a message, or the rest of it, to all readers that live.
+    /// Sends a message, or the rest of it, to all live readers.
     fn send_until(&mut self, parts: &[&[u8]], deadline: Nanos, mut goes_on: bool) -> Result<(), Error> {
         loop {
             let writer = self.end.own()?;
@@ -93,30 +97,30 @@ impl Writer {
         }
     }
 
-    /// A reader's process has died: the writer waits for it no more.
+    /// Stops waiting for a reader whose process has died.
     ///
     /// # Errors
-    /// `error`, if that cannot be proven once more.
+    /// `error`, if a second check does not confirm the death.
     fn let_go(&mut self, rank: u32, error: Error) -> Result<(), Error> {
         let writer = self.end.own()?;
-        // One that takes the place from here on has another number, and is not meant.
+        // A process that takes over the rank from here on has another PID, and is not affected.
         let holder = writer.holder(rank);
         if self.end.seats.bury(rank) {
             self.end.own()?.let_go(rank, holder);
             self.loss.get_or_insert(error);
             return Ok(());
         }
-        // Another process has its seat by now, and is watched from now on.
+        // Another process has taken over the slot by now, and is watched from now on.
         if matches!(self.end.seats.state(rank), SeatState::Lives(_)) { Ok(()) } else { Err(error) }
     }
 
-    /// Leaves because this side has failed, as a panic does: readers get `Cause::Poisoned` once they have
-    /// read what was sent.
+    /// Closes this end as failed, like a panic: readers receive the messages that were sent, and then
+    /// `Cause::Poisoned`.
     pub fn fail(self) {
         self.end.fail();
     }
 
-    /// How its waits ended.
+    /// Returns the statistics of this writer's waits.
     ///
     /// # Errors
     /// In a child of a fork of the process that took this end.

@@ -1,23 +1,24 @@
-//! A call of the program: its name in errors, and how long it may take.
+//! A call of the program: its name in error messages, and its timeout.
 use core::time::Duration;
 use foregather_machine::{Cause, Clock, Error, Fabric, Member, Nanos, Rank, block_on};
 use foregather_message::Messenger;
 
-/// A call of the program.
+/// A call that the program makes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RankCall {
-    /// Its name, in errors.
+    /// Its name in error messages.
     pub(super) name: &'static str,
-    /// The call in an error about ranks that wait for each other.
+    /// Its name in errors about ranks that wait for each other.
     pub(super) in_circle: &'static str,
-    /// Whether all ranks make it: the rank that this one waits for may itself wait for the late one.
+    /// Whether it is a collective call. In a collective call the awaited rank may itself be waiting for the
+    /// late one.
     pub(super) together: bool,
-    /// How long it may take.
+    /// Its timeout, if any.
     pub(super) timeout: Option<Duration>,
 }
 
-/// The [`RankCall`] of a name. One `together` is made by all ranks: in a circle another rank is in another
-/// call.
+/// Creates the [`RankCall`] of that name. With `together` it is collective: if ranks wait for each other,
+/// another rank is in a different call.
 macro_rules! call {
     ($name:literal) => {
         $crate::job::call::RankCall {
@@ -43,13 +44,13 @@ macro_rules! call {
 pub(super) use call;
 
 impl RankCall {
-    /// This call, for at most that time.
+    /// Returns this call with that timeout.
     pub(super) const fn within(self, timeout: Duration) -> Self {
         Self { timeout: Some(timeout), ..self }
     }
 
-    /// Makes the call. No part of it can be repeated: if its time is over this rank gives up, and the others
-    /// learn of it.
+    /// Makes the call, which cannot be repeated: after a timeout this rank leaves the job, and the others are
+    /// informed.
     #[inline]
     pub(super) fn run<F: Fabric, T>(self, messenger: &Messenger<F>, act: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         let Some(timeout) = self.timeout else { return act().map_err(|error| self.failed(error)) };
@@ -60,7 +61,7 @@ impl RankCall {
         end
     }
 
-    /// Makes a call that takes the next message of `from`. If its time is over nothing was taken.
+    /// Makes a call that takes the next message from `from`. After a timeout nothing has been taken.
     #[inline]
     pub(super) fn take<F: Fabric, T>(
         self,
@@ -72,7 +73,8 @@ impl RankCall {
         self.limited(messenger, timeout, || block_on(messenger.arrival_of(from)).and_then(|()| act()))
     }
 
-    /// Runs `act`, in which each wait ends after `timeout`. The error says how long the whole call lasted.
+    /// Runs `act`, in which each wait ends after `timeout`. The error contains the duration of the whole
+    /// call.
     fn limited<F: Fabric, T>(
         self,
         messenger: &Messenger<F>,
@@ -92,8 +94,8 @@ impl RankCall {
         })
     }
 
-    /// The error of this call, in the program's words: what it waits for within the protocols says nothing to
-    /// the user.
+    /// Returns the error of this call in the program's terms: what the protocols wait for internally means
+    /// nothing to the user.
     #[cold]
     fn failed(self, error: Error) -> Error {
         match *error.cause() {

@@ -1,4 +1,4 @@
-//! The handle of a rank, for its body.
+//! The handle of a rank, which is passed to its body.
 use super::call::{RankCall, call};
 use super::link::{Link, over};
 use super::verbs;
@@ -7,8 +7,8 @@ use core::time::Duration;
 use foregather_machine::{Error, Member};
 use foregather_message::collective::{Element, sum};
 
-/// One rank of a job, as [`job`](crate::job) passes it to the body: messages to the others, and operations of
-/// all ranks together.
+/// One rank of a job, which [`job`](crate::job) passes to the body. It sends messages to other ranks, and
+/// makes collective calls.
 ///
 /// ```
 /// let sums = foregather::job(4, |me| {
@@ -25,31 +25,33 @@ use foregather_message::collective::{Element, sum};
 /// # Ok::<(), foregather::Error>(())
 /// ```
 ///
-/// Every call waits until it is done, by the adaptive policy. Messages between two ranks arrive in the order
-/// in which they were sent. Data is plain: numbers, arrays of them, and structures for which `Pod` of
-/// [`engine::message::bytemuck`](crate::engine::message::bytemuck) says so; no references, and nothing with
-/// padding. The ranks of a job may live on hosts of one kind only: bytes travel as they are.
+/// Every call blocks until it is complete, with the adaptive policy. Messages between two ranks arrive in the
+/// order in which they were sent. Data must be plain: numbers, arrays of numbers, and structures that
+/// implement `Pod` of [`engine::message::bytemuck`](crate::engine::message::bytemuck), without references or
+/// padding. All hosts of a job must have the same architecture, because bytes are sent unconverted.
 ///
-/// **Together**: all ranks call [`barrier`](Self::barrier), [`sum`](Self::sum), [`reduce`](Self::reduce),
-/// [`broadcast`](Self::broadcast) in the same order, with values of the same size.
+/// **Collective calls:** all ranks must call [`barrier`](Self::barrier), [`sum`](Self::sum),
+/// [`reduce`](Self::reduce) and [`broadcast`](Self::broadcast) in the same order, with values of the same
+/// size.
 ///
 /// # Timeouts
-/// Every call has a form that gives up after a `timeout` with `Cause::TimedOut`, which names the call and
-/// how long it lasted. [`receive_timeout`](Self::receive_timeout) and
-/// [`receive_vec_timeout`](Self::receive_vec_timeout) take nothing then, and may be called again. Any
-/// other call has taken part in something that cannot be undone: this rank gives up. Its own further
-/// calls end with `Cause::Poisoned` by its rank, and so do those of all ranks that need it. A rank that
-/// arrives late may still complete this one call, if this rank had sent all that it needs; its next call
-/// fails. Return the error. A timeout of zero only looks.
+/// Every call has a variant that returns `Cause::TimedOut` after `timeout`, with the name of the call and how
+/// long it took. After a timeout of [`receive_timeout`](Self::receive_timeout) or
+/// [`receive_vec_timeout`](Self::receive_vec_timeout), nothing is lost: call again. No other call can be
+/// repeated, because other ranks may already have received part of the data. The rank that timed out leaves
+/// the job: all its later calls fail, and calls of ranks that depend on it fail with `Cause::Poisoned`, which
+/// names its rank. A late rank may still complete the call that timed out, if it already has all the data;
+/// its next call fails. Return the error from the body. A timeout of zero polls.
 ///
 /// # Errors
-/// Every call can fail because of another rank: `Cause::Poisoned` names one that failed, `Cause::Closed` one
-/// that has returned, `Cause::PeerLost` one whose process has died or stands still. `Cause::Deadlock` names
-/// ranks that wait for each other. After an error messages to and from that rank may be lost: return it.
+/// Every call can fail because of another rank: `Cause::Poisoned` names a rank that failed, `Cause::Closed`
+/// one that has returned, `Cause::PeerLost` one whose process has died or stopped responding.
+/// `Cause::Deadlock` names ranks that wait for each other. After an error, messages to and from that rank may
+/// be lost; return the error.
 pub struct Communicator(pub(super) Link);
 
 impl Communicator {
-    /// Its number, from 0.
+    /// Returns the rank's number, from 0.
     ///
     /// ```
     /// assert_eq!(foregather::job(2, |me| Ok(me.rank()))?, [0, 1]);
@@ -60,7 +62,8 @@ impl Communicator {
         over!(&self.0, messenger => messenger.rank())
     }
 
-    /// The number of ranks: as many as a launcher has started, else as [`job`](crate::job) was asked for.
+    /// Returns the number of ranks: those that the launcher has started or, without a launcher, the argument
+    /// of [`job`](crate::job).
     ///
     /// ```
     /// assert_eq!(foregather::job(2, |me| Ok(me.size()))?, [2, 2]);
@@ -71,9 +74,10 @@ impl Communicator {
         over!(&self.0, messenger => messenger.size())
     }
 
-    /// Sends elements to that rank, and returns when `data` may be changed: up to 64 KiB when it is copied,
-    /// beyond when it was fetched. Ranks that all send first do not wait for each other: while they wait they
-    /// take in, and keep, messages that have come for them (up to 1 GiB). So a rank may also send to itself.
+    /// Sends elements to rank `to`, and returns when `data` may be reused: a message of up to 64 KiB as soon
+    /// as it has been copied, a longer one when the receiver has fetched it. If all ranks send first, they do
+    /// not block each other: while they wait, they accept and store messages that arrive for them (up to 1
+    /// GiB). A rank may also send to itself.
     ///
     /// ```
     /// foregather::job(2, |me| {
@@ -82,23 +86,23 @@ impl Communicator {
     /// # Ok::<(), foregather::Error>(())
     /// ```
     ///
-    /// A copy waits, too, while some 250 KiB are on their way to a rank that computes. A message up to 120
-    /// bytes costs about half a round trip of a cache line between threads and processes of one host; a long
-    /// one is copied once, by both sides at once if the sender waits.
+    /// A short message also waits while about 250 KiB are in flight to a rank that is computing. Between
+    /// threads or processes of one host, a message of up to 120 bytes costs about half a round trip of a
+    /// cache line. A long message is copied once; if the sender waits, both sides copy at once.
     ///
     /// # Errors
-    /// `Cause::Rank` if there is no such rank; `Cause::Deadlock` if it can only be received after this call,
-    /// which is known within about a second; else as [`Communicator`] says.
+    /// `Cause::Rank` if there is no such rank; `Cause::Deadlock` if the receiver waits for this rank, which
+    /// is detected within about a second; otherwise as for [`Communicator`](Self#errors).
     #[inline]
     pub fn send<T: NoUninit>(&self, to: u32, data: &[T]) -> Result<(), Error> {
         self.send_in(call!("send"), to, data)
     }
 
-    /// [`send`](Self::send) that gives up after `timeout`. Then the message is lost, and this rank can only
-    /// [return](Self#timeouts).
+    /// Sends like [`send`](Self::send), for at most `timeout`. After a timeout the message is lost, and this
+    /// rank must [return](Self#timeouts).
     ///
     /// # Errors
-    /// `Cause::TimedOut`; else as [`send`](Self::send).
+    /// `Cause::TimedOut`; otherwise as for [`send`](Self::send).
     pub fn send_timeout<T: NoUninit>(&self, to: u32, data: &[T], timeout: Duration) -> Result<(), Error> {
         self.send_in(call!("send").within(timeout), to, data)
     }
@@ -108,8 +112,8 @@ impl Communicator {
         over!(&self.0, messenger => call.run(messenger, || verbs::send(messenger, to, cast_slice(data))))
     }
 
-    /// Waits for the next message of that rank, and puts its elements into the beginning of `into`. Returns
-    /// how many there were.
+    /// Waits for the next message from rank `from`, and stores its elements at the beginning of `into`.
+    /// Returns how many there were.
     ///
     /// ```
     /// let came = foregather::job(2, |me| {
@@ -121,17 +125,17 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// `Cause::Length`, with both lengths in bytes, for a message that is longer than `into`, and
-    /// `Cause::Elements` for one that is no whole number of elements: it is taken all the same, and the next
-    /// one is right. `Cause::Rank`,
-    /// `Cause::Deadlock` as for [`send`](Self::send); else as [`Communicator`] says.
+    /// `Cause::Length`, with both lengths in bytes, if the message is longer than `into`, and
+    /// `Cause::Elements` if its length is not a multiple of the element size: in both cases the message is
+    /// discarded, and the next call receives the next message. `Cause::Rank` and `Cause::Deadlock` as for
+    /// [`send`](Self::send); otherwise as for [`Communicator`](Self#errors).
     #[inline]
     pub fn receive<T: Pod>(&self, from: u32, into: &mut [T]) -> Result<usize, Error> {
         self.receive_in(call!("receive"), from, into)
     }
 
-    /// [`receive`](Self::receive) that gives up after `timeout`. Nothing is lost: the next call receives the
-    /// message.
+    /// Receives like [`receive`](Self::receive), for at most `timeout`. After a timeout nothing is lost: the
+    /// next call receives the message.
     ///
     /// ```
     /// use std::time::Duration;
@@ -155,7 +159,7 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// `Cause::TimedOut`; else as [`receive`](Self::receive).
+    /// `Cause::TimedOut`; otherwise as for [`receive`](Self::receive).
     pub fn receive_timeout<T: Pod>(&self, from: u32, into: &mut [T], timeout: Duration) -> Result<usize, Error> {
         self.receive_in(call!("receive").within(timeout), from, into)
     }
@@ -166,7 +170,7 @@ impl Communicator {
         over!(&self.0, messenger => call.take(messenger, from, || verbs::receive(messenger, from, into, size_of::<T>())))
     }
 
-    /// Receives a message of any length, into memory of its own.
+    /// Receives a message of any length into a new vector.
     ///
     /// ```
     /// let got = foregather::job(2, |me| {
@@ -178,25 +182,25 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// `Cause::Elements` if it is no whole number of elements, `Cause::Length` if there is no memory for it;
-    /// else as [`receive`](Self::receive).
+    /// `Cause::Elements` if its length is not a multiple of the element size, `Cause::Length` if there is no
+    /// memory for it; otherwise as for [`receive`](Self::receive).
     pub fn receive_vec<T: Pod>(&self, from: u32) -> Result<Vec<T>, Error> {
         over!(&self.0, messenger => call!("receive_vec").take(messenger, from, || verbs::receive_vec(messenger, from)))
     }
 
-    /// [`receive_vec`](Self::receive_vec) that gives up after `timeout`, as
-    /// [`receive_timeout`](Self::receive_timeout) does.
+    /// Receives like [`receive_vec`](Self::receive_vec), for at most `timeout`. After a timeout nothing is
+    /// lost.
     ///
     /// # Errors
-    /// `Cause::TimedOut`; else as [`receive_vec`](Self::receive_vec).
+    /// `Cause::TimedOut`; otherwise as for [`receive_vec`](Self::receive_vec).
     pub fn receive_vec_timeout<T: Pod>(&self, from: u32, timeout: Duration) -> Result<Vec<T>, Error> {
         let call = call!("receive_vec").within(timeout);
         over!(&self.0, messenger => call.take(messenger, from, || verbs::receive_vec(messenger, from)))
     }
 
-    /// Sends `out` to that rank and receives its message into the beginning of `into`. Returns how many
-    /// elements came. The other rank does the same. Neither keeps a copy of a long message, as ranks that
-    /// both [`send`](Self::send) first do.
+    /// Sends `out` to rank `peer`, and receives its message into the beginning of `into`. Returns the number
+    /// of elements received. The other rank makes the same call. Unlike two ranks that both
+    /// [`send`](Self::send) first, neither stores a copy of a long message.
     ///
     /// ```
     /// let got = foregather::job(2, |me| {
@@ -209,16 +213,16 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// As [`receive`](Self::receive): `out` has been sent all the same.
+    /// As for [`receive`](Self::receive); even then, `out` has been sent.
     pub fn exchange<T: Pod>(&self, peer: u32, out: &[T], into: &mut [T]) -> Result<usize, Error> {
         self.exchange_in(call!("exchange"), peer, out, into)
     }
 
-    /// [`exchange`](Self::exchange) that gives up after `timeout`. Then this rank can only
+    /// Exchanges like [`exchange`](Self::exchange), for at most `timeout`. After a timeout this rank must
     /// [return](Self#timeouts).
     ///
     /// # Errors
-    /// `Cause::TimedOut`; else as [`exchange`](Self::exchange).
+    /// `Cause::TimedOut`; otherwise as for [`exchange`](Self::exchange).
     pub fn exchange_timeout<T: Pod>(&self, peer: u32, out: &[T], into: &mut [T], timeout: Duration) -> Result<usize, Error> {
         self.exchange_in(call!("exchange").within(timeout), peer, out, into)
     }
@@ -230,7 +234,7 @@ impl Communicator {
         })
     }
 
-    /// Waits until all ranks are here, by `log2` of their number messages, one after the other.
+    /// Waits until all ranks have arrived. Costs `log2(ranks)` messages per rank, one after another.
     ///
     /// ```
     /// foregather::job(3, |me| me.barrier())?;
@@ -238,13 +242,13 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// As [`Communicator`] says.
+    /// As for [`Communicator`](Self#errors).
     #[inline]
     pub fn barrier(&self) -> Result<(), Error> {
         over!(&self.0, messenger => call!("barrier" together).run(messenger, || verbs::barrier(messenger)))
     }
 
-    /// [`barrier`](Self::barrier) that gives up after `timeout`. Then this rank can only
+    /// Waits like [`barrier`](Self::barrier), for at most `timeout`. After a timeout this rank must
     /// [return](Self#timeouts).
     ///
     /// ```
@@ -262,13 +266,14 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// `Cause::TimedOut`; else as [`barrier`](Self::barrier).
+    /// `Cause::TimedOut`; otherwise as for [`barrier`](Self::barrier).
     pub fn barrier_timeout(&self, timeout: Duration) -> Result<(), Error> {
         let call = call!("barrier" together).within(timeout);
         over!(&self.0, messenger => call.run(messenger, || verbs::barrier(messenger)))
     }
 
-    /// Combines the values of all ranks, in the order of ranks by a fixed tree: the same bits on every rank.
+    /// Combines the values of all ranks in rank order, in a fixed tree. Every rank gets a result with the
+    /// same bits.
     ///
     /// ```
     /// let longest = foregather::job(3, |me| me.reduce(f64::from(me.rank()), f64::max))?;
@@ -277,21 +282,23 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// `Cause::Mismatch` if ranks give values of different sizes; else as [`Communicator`] says.
+    /// `Cause::Mismatch` if ranks pass values of different sizes; otherwise as for
+    /// [`Communicator`](Self#errors).
     pub fn reduce<T: Element>(&self, value: T, combine: impl Fn(T, T) -> T) -> Result<T, Error> {
         self.reduce_in(call!("reduce" together), value, combine)
     }
 
-    /// [`reduce`](Self::reduce) that gives up after `timeout`. Then this rank can only
+    /// Reduces like [`reduce`](Self::reduce), for at most `timeout`. After a timeout this rank must
     /// [return](Self#timeouts).
     ///
     /// # Errors
-    /// `Cause::TimedOut`; else as [`reduce`](Self::reduce).
+    /// `Cause::TimedOut`; otherwise as for [`reduce`](Self::reduce).
     pub fn reduce_timeout<T: Element>(&self, value: T, combine: impl Fn(T, T) -> T, timeout: Duration) -> Result<T, Error> {
         self.reduce_in(call!("reduce" together).within(timeout), value, combine)
     }
 
-    /// The sum of all ranks' values: integers wrap, floats are added by the tree of [`reduce`](Self::reduce).
+    /// Returns the sum of all ranks' values. Integers wrap; floats are added in the tree of
+    /// [`reduce`](Self::reduce).
     ///
     /// ```
     /// assert_eq!(foregather::job(3, |me| me.sum(me.rank() + 1))?, [6; 3]);
@@ -299,15 +306,16 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// As [`reduce`](Self::reduce).
+    /// As for [`reduce`](Self::reduce).
     pub fn sum<T: Element>(&self, value: T) -> Result<T, Error> {
         self.reduce_in(call!("sum" together), value, sum)
     }
 
-    /// [`sum`](Self::sum) that gives up after `timeout`. Then this rank can only [return](Self#timeouts).
+    /// Adds like [`sum`](Self::sum), for at most `timeout`. After a timeout this rank must
+    /// [return](Self#timeouts).
     ///
     /// # Errors
-    /// `Cause::TimedOut`; else as [`sum`](Self::sum).
+    /// `Cause::TimedOut`; otherwise as for [`sum`](Self::sum).
     pub fn sum_timeout<T: Element>(&self, value: T, timeout: Duration) -> Result<T, Error> {
         self.reduce_in(call!("sum" together).within(timeout), value, sum)
     }
@@ -316,7 +324,7 @@ impl Communicator {
         over!(&self.0, messenger => call.run(messenger, || verbs::reduce(messenger, value, combine)))
     }
 
-    /// Copies `root`'s `data` to all ranks, into `data` everywhere, of the same length.
+    /// Copies the `data` of rank `root` into the `data` of all other ranks, which must have the same length.
     ///
     /// ```
     /// let got = foregather::job(3, |me| {
@@ -329,17 +337,17 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// `Cause::Rank` if there is no such root, `Cause::Mismatch` if lengths differ; else as [`Communicator`]
-    /// says.
+    /// `Cause::Rank` if there is no such root, `Cause::Mismatch` if lengths differ; otherwise as for
+    /// [`Communicator`](Self#errors).
     pub fn broadcast<T: Pod>(&self, root: u32, data: &mut [T]) -> Result<(), Error> {
         self.broadcast_in(call!("broadcast" together), root, data)
     }
 
-    /// [`broadcast`](Self::broadcast) that gives up after `timeout`. Then this rank can only
+    /// Broadcasts like [`broadcast`](Self::broadcast), for at most `timeout`. After a timeout this rank must
     /// [return](Self#timeouts).
     ///
     /// # Errors
-    /// `Cause::TimedOut`; else as [`broadcast`](Self::broadcast).
+    /// `Cause::TimedOut`; otherwise as for [`broadcast`](Self::broadcast).
     pub fn broadcast_timeout<T: Pod>(&self, root: u32, data: &mut [T], timeout: Duration) -> Result<(), Error> {
         self.broadcast_in(call!("broadcast" together).within(timeout), root, data)
     }

@@ -4,7 +4,8 @@ use foregather_message::Messenger;
 use foregather_shm::{Lane, Process};
 use foregather_thread::Thread;
 
-/// A rank's messenger. A `match` a call costs nothing measurable, and no fabric reaches the user's types.
+/// A rank's messenger. One `match` per call has no measurable cost, and keeps the fabric out of the user's
+/// types.
 pub(super) enum Link {
     /// To threads of this process.
     Threads(Messenger<Lane<Thread>>),
@@ -16,7 +17,7 @@ pub(super) enum Link {
     Mpi(Messenger<foregather_mpi::Lane>),
 }
 
-/// Calls a function for each of them.
+/// Calls a function on the messenger of any fabric.
 macro_rules! over {
     ($link:expr, $messenger:ident => $what:expr) => {
         match $link {
@@ -30,12 +31,12 @@ macro_rules! over {
 pub(super) use over;
 
 impl Link {
-    /// Leaves: what this rank has sent can still be received.
+    /// Leaves the job. Messages that this rank has sent can still be received.
     pub(super) fn leave(self) {
         over!(self, messenger => messenger.leave());
     }
 
-    /// Gives up: the waits of all others end, and name the culprit of `error`.
+    /// Leaves the job because of `error`: the waits of all other ranks fail with the rank that it names.
     pub(super) fn fail(self, error: &Error) {
         over!(self, messenger => messenger.fail(error));
     }

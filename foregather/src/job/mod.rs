@@ -1,8 +1,8 @@
 //! Jobs: one function on every rank, on threads of this process or on processes that a launcher has started.
 //!
-//! - this file: [`job`], how ranks begin and end. [`rank`]: the handle; [`verbs`]: its operations, once for
-//!   every fabric; [`call`]: their names in errors, and their timeouts.
-//! - [`link`]: the fabrics. [`ends`]: which error is reported.
+//! - this file: [`job`], how ranks start and end. `communicator`: the handle; `verbs`: its operations, once
+//!   for every fabric; `call`: their names in error messages, and their timeouts.
+//! - `link`: the fabrics. `ends`: which error is reported.
 mod call;
 mod communicator;
 mod link;
@@ -19,7 +19,7 @@ use link::Link;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError};
 
-/// Runs `body` on every rank of a job, and returns when it has ended on all of them.
+/// Runs `body` on every rank of a job, and returns when all of them have finished.
 ///
 /// ```
 /// use foregather::{Error, job};
@@ -41,17 +41,17 @@ use std::sync::{Mutex, PoisonError};
 ///
 /// `cargo add foregather --features job`
 ///
-/// **Without a launcher** the ranks are `ranks` new threads of this process, never forks, so `body` may
-/// borrow anything. The results of all of them are returned, by rank.
+/// **Without a launcher** the ranks are `ranks` new threads of this process, never forked processes, so
+/// `body` may borrow anything that is `Sync`. The result contains the results of all ranks, in rank order.
 ///
 /// **Under a launcher** (`foregather run -n 3 program`, `mpiexec`, `mpirun`, `srun`, `prterun`) this process
-/// is one rank, on the calling thread. The launcher sets the number of ranks, and `ranks` is ignored, so ask
-/// [`Communicator::size`]. Only the result of *this* rank is returned: send others what they should have.
-/// The first call joins the job, later ones go on with it, in the same order on all ranks, and the end of
-/// the process leaves it. `FOREGATHER_LAUNCHER=none` switches launchers off: set it in an interactive
-/// shell that `srun` has started, which is itself a step of one rank. A process that a rank of
-/// `foregather run` starts is no rank. A rank that stands still for `FOREGATHER_PEER_TIMEOUT` (`2s`)
-/// counts as lost; with `off` only a dead one does.
+/// is one rank, and `body` runs on the calling thread. The launcher sets the number of ranks and `ranks` is
+/// ignored, so use [`Communicator::size`]. Only the result of *this* rank is returned; send data that other
+/// ranks need. The first call joins the job, later calls continue it, in the same order on all ranks, and the
+/// process leaves the job when it exits. `FOREGATHER_LAUNCHER=none` ignores all launchers: set it in an
+/// interactive shell started by `srun`, which is itself a step of one rank. A process that a rank of
+/// `foregather run` starts is not a rank. A rank that does not respond for `FOREGATHER_PEER_TIMEOUT` (default
+/// `2s`) is reported lost; with `off`, only a dead rank is.
 ///
 /// ```text
 /// $ ring                           $ foregather run -n 3 ring       $ mpiexec -n 3 ring
@@ -60,26 +60,25 @@ use std::sync::{Mutex, PoisonError};
 ///                                  [1]                              [1]
 /// ```
 ///
-/// A body's own errors become [`Error`]s by [`Error::other`]:
-/// `let file = File::open(path).map_err(Error::other)?;`. A program that needs a certain number of ranks
-/// compares [`Communicator::size`] with it first.
+/// Convert a body's own errors with [`Error::other`]: `let file = File::open(path).map_err(Error::other)?;`.
+/// A program that needs a certain number of ranks should check [`Communicator::size`] first.
 ///
-/// A call within a `body` is refused, with or without a launcher.
+/// A call of `job` inside a `body` returns an error, with or without a launcher.
 ///
 /// # Costs
-/// Threads: their start (about 0.1 ms a rank). Processes: some milliseconds to meet, the first time; at the
-/// end of each call one message to rank 0 and back, since a job that fails on one rank fails on all.
+/// Threads: about 0.1 ms per rank to start. Processes: some milliseconds to join, at the first call; at the
+/// end of each call one message to rank 0 and back, because a job that fails on one rank fails on all.
 ///
 /// # Errors
-/// The error of the first rank that failed by itself. Others fail because of it: their waits end with
-/// [`Cause::Poisoned`] by its rank, or with [`Cause::Closed`] if it returned `Ok` while they needed it. Under
-/// a launcher the error of another rank is [`Cause::Elsewhere`], and [`Cause::PeerLost`] if its process has
-/// died. [`Cause::Size`] for no rank at all, [`Cause::Refused`] within another job or if the job cannot be
+/// The error of the first rank that failed on its own. Other ranks fail as a consequence: their waits return
+/// [`Cause::Poisoned`] with its rank, or [`Cause::Closed`] if it returned `Ok` while they needed it. Under a
+/// launcher, the error of another rank is [`Cause::Elsewhere`], or [`Cause::PeerLost`] if its process has
+/// died. [`Cause::Size`] if `ranks` is 0, [`Cause::Refused`] inside another job or if the job cannot be
 /// joined, [`Cause::Os`] if there are too few threads or too little memory.
 ///
 /// # Panics
-/// If `body` panics: the others fail at once and blame its rank; the first panic goes on in the caller after
-/// all have ended.
+/// If `body` panics: the other ranks fail at once with its rank, and the first panic resumes in the caller
+/// after all of them have finished.
 pub fn job<R: Send>(ranks: u32, body: impl Fn(&Communicator) -> Result<R, Error> + Sync) -> Result<Vec<R>, Error> {
     if ranks == 0 {
         return Err(Cause::Size { what: "a job", size: 0, needs: "at least one rank" }.into());
@@ -92,7 +91,7 @@ pub fn job<R: Send>(ranks: u32, body: impl Fn(&Communicator) -> Result<R, Error>
 }
 
 thread_local! {
-    /// Whether this thread is within the body of a job.
+    /// Whether this thread is inside the body of a job.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -136,8 +135,8 @@ fn only<L>(lanes: Vec<L>) -> Result<L, Error> {
     lanes.into_iter().next().ok_or_else(|| Cause::Setting { what: "a job without lanes", needs: "one" }.into())
 }
 
-/// Runs the body of a rank to its end, and tells the others of that at once. `failing` is called before they
-/// can know.
+/// Runs the body of a rank and reports its end to the others at once. `failing` is called before they can
+/// learn of a failure.
 fn run_body<R>(
     me: Communicator,
     body: &impl Fn(&Communicator) -> Result<R, Error>,

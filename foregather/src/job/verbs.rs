@@ -1,17 +1,17 @@
-//! The operations of a rank, once for every fabric: on bytes, over a messenger.
+//! The operations of a rank, on bytes over a messenger, once for every fabric.
 //!
-//! A message is one piece, whose length its receiver asks for; the bytes stay where they are if they are
-//! many.
+//! A message is one piece, and its receiver reads the length first. Long messages are not copied when they
+//! are sent.
 use foregather_barrier::dissemination;
 use foregather_machine::{Cause, Error, Fabric, Rank, block_on};
 use foregather_message::collective::{self, Element};
 use foregather_message::{Cheaper, Incoming, Messenger, Mode, Receive, Settings};
 
-/// A message up to this many bytes is copied when it is sent, and its sender goes on.
+/// A message up to this many bytes is copied when it is sent, so that its sender can continue.
 const COPIED: usize = 64 << 10;
 
-/// The messenger of every rank: which messages are copied and which are fetched is equal on every fabric that
-/// can do both.
+/// Creates the messenger of a rank. Which messages are copied and which are fetched is the same on every
+/// fabric that supports both.
 pub(super) fn messenger<F: Fabric>(lane: F) -> Result<Messenger<F>, Error> {
     Messenger::new(lane, Settings { direct_at: Some(COPIED + 1), ..Settings::default() })
 }
@@ -21,8 +21,8 @@ pub(super) fn send<F: Fabric>(messenger: &Messenger<F>, to: Rank, bytes: &[u8]) 
     block_on(messenger.send_whole(to, Cheaper(bytes), Receive::Cheaper))
 }
 
-/// Takes the next message into the place that `place` gives for its length; without a place it is taken all
-/// the same, and an error.
+/// Receives the next message into the memory that `place` returns for its length. If it returns none, the
+/// message is discarded, and the call returns an error.
 #[inline]
 fn take<'m, F: Fabric>(
     messenger: &Messenger<F>,
@@ -42,7 +42,7 @@ fn take<'m, F: Fabric>(
     })
 }
 
-/// Takes the rest of a message that has no place: the next one is right.
+/// Discards the rest of a message, so that the next receive gets the next message.
 #[cold]
 async fn discard<F: Fabric>(message: Incoming<'_, '_, F>, bytes: usize) -> Result<(), Error> {
     let mut rest = Vec::new();
@@ -61,7 +61,7 @@ fn reserve<T>(into: &mut Vec<T>, elements: usize) -> Result<(), Error> {
     into.try_reserve_exact(elements).map_err(|_| Cause::Length { what: "a message", bytes, room: 0 }.into())
 }
 
-/// The number of elements in these bytes.
+/// Returns the number of elements in `bytes` bytes.
 #[inline]
 fn elements(bytes: usize, element: usize) -> Result<usize, Error> {
     match bytes.checked_div(element) {
@@ -71,7 +71,7 @@ fn elements(bytes: usize, element: usize) -> Result<usize, Error> {
     }
 }
 
-/// Takes the next message into the beginning of `into`. Returns how many elements of that size it had.
+/// Receives the next message into the beginning of `into`. Returns how many elements of that size it had.
 #[inline]
 pub(super) fn receive<F: Fabric>(messenger: &Messenger<F>, from: Rank, into: &mut [u8], element: usize) -> Result<usize, Error> {
     let room = into.len();
@@ -82,7 +82,7 @@ pub(super) fn receive<F: Fabric>(messenger: &Messenger<F>, from: Rank, into: &mu
     elements(bytes, element)
 }
 
-/// Takes the next message, of any length.
+/// Receives the next message, of any length.
 pub(super) fn receive_vec<F: Fabric, T: bytemuck::Pod>(messenger: &Messenger<F>, from: Rank) -> Result<Vec<T>, Error> {
     let mut all = Vec::new();
     take(messenger, from, |bytes| {
@@ -94,7 +94,7 @@ pub(super) fn receive_vec<F: Fabric, T: bytemuck::Pod>(messenger: &Messenger<F>,
     Ok(all)
 }
 
-/// Both ways at once: the own message is open to be fetched while the other side's comes.
+/// Sends and receives at once: the other side can fetch the outgoing message while its own arrives.
 pub(super) fn exchange<F: Fabric>(
     messenger: &Messenger<F>,
     here: Rank,
@@ -109,7 +109,8 @@ pub(super) fn exchange<F: Fabric>(
         place.copy_from_slice(out);
         return elements(out.len(), element);
     }
-    // The received message may be the caller's error: the other side still gets the one that it needs.
+    // A wrong length of the received message may be the caller's error; the other side still gets the message
+    // that it needs.
     block_on(messenger.scope(async |scope| {
         let mut message = messenger.begin_packing(peer)?;
         message.pack(Cheaper(out), Receive::Cheaper).await?;

@@ -1,14 +1,14 @@
-//! Elements in a row.
+//! Arrays of shared elements.
 use super::elements::Elements;
 use super::plain::SharedElement;
 use core::fmt;
 use core::marker::PhantomData;
 
-/// Elements that all ranks load and store, one by one or copied by ranges.
-/// [`Shared::array`](crate::Shared::array) makes one; a clone has the same elements.
+/// Elements that all ranks can load and store, one at a time or in ranges.
+/// [`Shared::array`](crate::Shared::array) creates it; a clone refers to the same elements.
 ///
-/// Values go in and out. There is never a reference to shared memory: another rank may write it at any time,
-/// locks or not.
+/// Values are copied in and out. There is never a reference to shared memory, because another rank may write
+/// it at any time, even while a lock is held.
 ///
 /// ```
 /// let sums = foregather::shared(4, |me| {
@@ -26,19 +26,19 @@ use core::marker::PhantomData;
 /// ```
 ///
 /// # Memory model
-/// An element of 1, 2, 4 or 8 bytes is loaded and stored whole, by relaxed atomics: it is the old or the new
-/// value, and says nothing about other elements. A longer one, a range or a row is whole only behind a
-/// barrier or a lock; a barrier orders everything.
+/// Loads and stores of an element of 1, 2, 4 or 8 bytes are relaxed atomics: a load returns the old or the
+/// new value, and does not order accesses to other elements. Accesses to a longer element, a range or a row
+/// may tear unless a barrier or a lock separates them. A barrier orders all accesses.
 ///
 /// # Cost
-/// Threads: about a nanosecond an element, a quarter of one in ranges. Ranks of a launcher: two to ten
-/// nanoseconds while this rank has a copy, and a fault, some microseconds within a host, for each page (about
-/// 4 KiB) that another rank has written since.
+/// Between threads: about 1 ns per element, 0.25 ns in ranges. Between processes: 2 to 10 ns per element that
+/// this rank has a copy of, and a page fault, some microseconds within a host, for each page (about 4 KiB)
+/// that another rank has written since.
 ///
-/// It belongs to its rank's thread (it is not `Send`): other threads get copies of what they need.
+/// An array belongs to its rank's thread (it is not `Send`); copy out the elements that other threads need.
 pub struct Array<T: SharedElement> {
     elements: Elements<T>,
-    /// A thread that is no rank could not touch it behind views.
+    /// Not `Send`: between processes, only a rank's thread can access the elements.
     _here: PhantomData<*const ()>,
 }
 
@@ -47,47 +47,47 @@ impl<T: SharedElement> Array<T> {
         Self { elements, _here: PhantomData }
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[inline]
     #[expect(clippy::len_without_is_empty, reason = "it has at least one element")]
     pub fn len(&self) -> usize {
         self.elements.len()
     }
 
-    /// Loads one element.
+    /// Loads the element at index `at`.
     ///
     /// # Panics
-    /// If there is no such element.
+    /// If `at` is out of bounds.
     #[inline]
     #[track_caller]
     pub fn get(&self, at: usize) -> T {
         self.elements.get(at)
     }
 
-    /// Stores one element.
+    /// Stores `value` at index `at`.
     ///
     /// # Panics
-    /// If there is no such element.
+    /// If `at` is out of bounds.
     #[inline]
     #[track_caller]
     pub fn set(&self, at: usize, value: T) {
         self.elements.set(at, value);
     }
 
-    /// Copies elements out, from `first` on, as many as `into` has.
+    /// Copies elements from index `first` on into `into`, until it is full.
     ///
     /// # Panics
-    /// If there are fewer elements.
+    /// If the range is out of bounds.
     #[track_caller]
     pub fn read(&self, first: usize, into: &mut [T]) {
         self.has_all(first, into.len());
         self.elements.read(first, into);
     }
 
-    /// Copies elements in, from `first` on.
+    /// Copies `from` into the elements from index `first` on.
     ///
     /// # Panics
-    /// If there are fewer elements.
+    /// If the range is out of bounds.
     #[track_caller]
     pub fn write(&self, first: usize, from: &[T]) {
         self.has_all(first, from.len());

@@ -1,14 +1,15 @@
-//! Consecutive elements, in the memory of this process or behind views.
+//! Consecutive elements, in this process's memory or in the views of distributed shared memory.
 use super::plain::SharedElement;
 use foregather_dsm::memory as dsm;
 use foregather_dsm::memory::local::{ElementCells, no_element};
 use foregather_machine::Error;
 
-/// A clone has the same elements. They are zeros at first, and take no memory until a rank touches them.
+/// The elements of an array. A clone refers to the same ones. They are zero at first, and use no memory until
+/// a rank touches them.
 pub(super) enum Elements<T: SharedElement> {
     /// Elements of this process.
     Cells(ElementCells<T>),
-    /// Elements of ranks each of which has its own memory.
+    /// Elements of ranks with separate memories.
     Views(dsm::Array<T>),
 }
 
@@ -77,14 +78,14 @@ impl<T: SharedElement> Elements<T> {
     }
 }
 
-/// A function of its own: the way of threads stays short.
+/// Not inlined, to keep the fast path of threads short.
 #[inline(never)]
 #[track_caller]
 fn get<T: SharedElement>(array: &dsm::Array<T>, at: usize) -> T {
     if at < array.len() { array.get(at) } else { no_element(at, array.len()) }
 }
 
-/// A function of its own, too.
+/// Not inlined, for the same reason.
 #[inline(never)]
 #[track_caller]
 fn set<T: SharedElement>(array: &dsm::Array<T>, at: usize, value: T) {

@@ -1,4 +1,4 @@
-//! A value behind a lock.
+//! A value protected by a lock.
 use super::plain::SharedElement;
 use super::state::RankState;
 use super::views::Views;
@@ -12,11 +12,11 @@ use foregather_machine::{Cause, Error, Nanos, Rank};
 use foregather_thread::Word;
 use std::sync::{Arc, Mutex};
 
-/// A value that all ranks change, one at a time: a counter, a histogram.
-/// [`Shared::locked`](crate::Shared::locked) makes one.
+/// A value that ranks change one at a time, such as a counter or a histogram.
+/// [`Shared::locked`](crate::Shared::locked) creates it.
 ///
-/// [`Locked::with`] lends a private copy of the value and stores the changed copy, so there is never a
-/// reference to shared memory, and a panic half-way changes nothing.
+/// [`Locked::with`] passes a private copy of the value to a closure and stores the changed copy. There is
+/// never a reference to shared memory, and a panic in the closure leaves the value unchanged.
 ///
 /// ```
 /// let words = ["spin", "then", "park", "and", "wake", "them", "at", "last"];
@@ -33,43 +33,43 @@ use std::sync::{Arc, Mutex};
 /// ```
 ///
 /// # Memory model
-/// The value is whole in [`Locked::with`], whatever its length; the next holder sees what a rank has stored
-/// elsewhere before it leaves.
+/// In [`Locked::with`] the value never tears, whatever its length. The next holder of the lock sees
+/// everything that a rank has stored anywhere before it released the lock.
 ///
 /// # Cost
-/// Threads: some tens of nanoseconds and two copies of the value. Ranks of a launcher: two messages to the
-/// lock's manager and a fault for the value; so gather changes, and take the lock for all of them.
+/// Between threads: some tens of nanoseconds, and two copies of the value. Between processes: two messages to
+/// the lock's manager and a page fault for the value. Batch changes, so that you take the lock less often.
 pub struct Locked<'a, T: SharedElement> {
     rank: &'a RankState<'a>,
     value: LockedValue<'a, T>,
 }
 
-/// The place of the value.
+/// Where the value is stored.
 pub(super) enum LockedValue<'a, T: SharedElement> {
     /// In this process.
     Plain(&'a RankPlace<'a>, Arc<PlainLock<T>>),
-    /// The only element of an array, by the lock of that number.
+    /// The only element of an array, protected by the lock with that number.
     Views(Views<'a>, dsm::Array<T>, u32),
 }
 
-/// A lock of this process. Ranks wait for its word, so the mutex is free for the one that has that.
+/// A lock within this process. Ranks wait on its word; the rank that has acquired it finds the mutex free.
 pub(super) struct PlainLock<T> {
     word: Word,
     guarded: Mutex<Guarded<T>>,
 }
 
-/// The data behind it.
+/// The data that the lock protects.
 struct Guarded<T> {
     value: Box<T>,
-    /// The lent copy, which takes the value's place if `act` ends well.
+    /// The copy passed to `act`, which replaces the value if `act` returns normally.
     draft: Box<T>,
-    /// The rank that has the lock, or had it last.
+    /// The rank that holds the lock, or held it last.
     holder: Rank,
 }
 
 impl<T: SharedElement> PlainLock<T> {
     /// # Errors
-    /// [`Cause::Setting`] for a value of no bytes; [`Cause::Unavailable`] if there is no room.
+    /// [`Cause::Setting`] for a zero-sized value; [`Cause::Unavailable`] if there is not enough memory.
     pub(super) fn zero() -> Result<Arc<Self>, Error> {
         if T::CELLS == 0 {
             return Err(Cause::Setting { what: "a locked value", needs: "at least one byte" }.into());
@@ -97,29 +97,29 @@ impl<'a, T: SharedElement> Locked<'a, T> {
         Self { rank, value }
     }
 
-    /// Waits for the lock, lets `act` change a copy of the value, stores that, and leaves the lock. One value
-    /// is changed at a time: within `act` this rank can take no lock and make no call that all ranks make
-    /// together, or two ranks might wait for each other.
+    /// Waits for the lock, passes a copy of the value to `act`, stores the changed copy, and releases the
+    /// lock. Inside `act`, this rank must not take another lock or make a collective call, because two ranks
+    /// could then wait for each other; both return an error.
     ///
     /// # Errors
-    /// [`Cause::PoisonedLock`] with the rank whose `act` panicked with this lock: the value is what it was
-    /// before, and no rank gets the lock again. [`Cause::Refused`] within another `with` of this rank. Behind
-    /// views also when a rank is lost or gives up.
+    /// [`Cause::PoisonedLock`] with the rank whose `act` panicked while it held this lock: the value is
+    /// unchanged, and no rank can take the lock again. [`Cause::Refused`] inside another `with` of this rank.
+    /// Between processes, also if a rank is lost or gives up.
     ///
     /// # Panics
-    /// If `act` panics: nothing is stored, the lock is left, and the panic goes on.
+    /// If `act` panics: nothing is stored, the lock is poisoned, and the panic propagates.
     pub fn with<R>(&self, act: impl FnOnce(&mut T) -> R) -> Result<R, Error> {
         self.with_in(None, act)
     }
 
-    /// [`Locked::with`] that gives up when the lock is not free within `timeout`; `act` may take longer. Then
-    /// this rank can only [return](crate::Shared#timeouts).
+    /// Calls [`Locked::with`], but waits for the lock for at most `timeout`; `act` may take longer. After a
+    /// timeout this rank must [return](crate::Shared#timeouts).
     ///
     /// # Errors
-    /// [`Cause::TimedOut`]; else as [`Locked::with`].
+    /// [`Cause::TimedOut`]; otherwise as for [`Locked::with`].
     ///
     /// # Panics
-    /// As [`Locked::with`].
+    /// As for [`Locked::with`].
     pub fn with_timeout<R>(&self, timeout: Duration, act: impl FnOnce(&mut T) -> R) -> Result<R, Error> {
         self.with_in(Some(timeout), act)
     }
@@ -132,7 +132,7 @@ impl<'a, T: SharedElement> Locked<'a, T> {
     fn with_until<R>(&self, deadline: Nanos, act: impl FnOnce(&mut T) -> R) -> Result<R, Error> {
         match &self.value {
             LockedValue::Plain(place, value) => {
-                // Left after the mutex.
+                // Released after the mutex.
                 let _held = place.lock(&value.word, deadline)?;
                 let mut guarded =
                     value.guarded.lock().map_err(|poisoned| Cause::PoisonedLock { by: poisoned.get_ref().holder })?;
@@ -153,18 +153,19 @@ impl<'a, T: SharedElement> Locked<'a, T> {
         }
     }
 
-    /// A whole copy of the present value.
+    /// Returns a copy of the current value.
     ///
     /// # Errors
-    /// As [`Locked::with`].
+    /// As for [`Locked::with`].
     pub fn get(&self) -> Result<T, Error> {
         self.with(|value| *value)
     }
 
-    /// [`Locked::get`] that gives up as [`Locked::with_timeout`] does.
+    /// Returns a copy of the current value, and waits for the lock for at most `timeout`, like
+    /// [`Locked::with_timeout`].
     ///
     /// # Errors
-    /// As [`Locked::with_timeout`].
+    /// As for [`Locked::with_timeout`].
     pub fn get_timeout(&self, timeout: Duration) -> Result<T, Error> {
         self.with_timeout(timeout, |value| *value)
     }

@@ -1,9 +1,9 @@
-//! Memory that ranks share: ranks are threads of this process, or processes of a launcher.
+//! Memory that ranks share: threads of this process, or processes that a launcher has started.
 //!
-//! - [`Shared`]: a rank. [`Array`], [`Rows`], [`Locked`]: what ranks share. [`SharedElement`]: the kinds of
-//!   values.
-//! - `ranks`: how ranks start, and where their results go. `state`: what a rank and its locks share.
-//! - `elements`: the memory of elements. `views`: ranks that share no memory.
+//! - [`Shared`]: a rank. [`Array`], [`Rows`], [`Locked`]: shared objects. [`SharedElement`]: types of
+//!   elements.
+//! - `ranks`: starts ranks and collects their results. `state`: what a rank and its locks share.
+//! - `elements`: the memory of elements. `views`: ranks with separate memories.
 
 mod array;
 mod elements;

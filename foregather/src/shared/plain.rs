@@ -1,13 +1,14 @@
-//! Kinds of values that ranks can share.
+//! Types of values that ranks can share.
 use bytemuck::Pod;
 use foregather_dsm::memory::local::InCells;
 
-/// Numbers, and arrays of them: what can be shared.
+/// Types that ranks can share: numbers, and arrays of numbers.
 ///
-/// Every pattern of bits is a value, so a read during another rank's write gives a value, too: old, new, or,
-/// if it is an array, some elements of each. References and types with padding are not plain; nor are `bool`
-/// and `char`, since not every pattern is a value: share a `u8` or `u32`. The trait is implemented for all
-/// types that it can be implemented for.
+/// Every bit pattern must be a valid value, so that a read during another rank's write still returns a valid
+/// value: the old one, the new one or, for an array, a mixture of elements of both. References and types with
+/// padding are not allowed, and neither are `bool` and `char`, because some bit patterns are invalid: share a
+/// `u8` or a `u32` instead. The trait is implemented for all types that meet these conditions; programs
+/// cannot implement it for their own types.
 ///
 /// ```
 /// use foregather::{Array, SharedElement};

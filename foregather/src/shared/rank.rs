@@ -1,4 +1,4 @@
-//! A rank among those that share memory.
+//! The handle of a rank that shares memory.
 use super::array::Array;
 use super::elements::Elements;
 use super::locked::{Locked, LockedValue, PlainLock};
@@ -14,12 +14,12 @@ use foregather_dsm::memory::{self as dsm, Call};
 use foregather_machine::Error;
 use foregather_message::collective::{self, Element};
 
-/// One of the ranks that share memory, as [`shared`](crate::shared) passes it to the body.
+/// A rank that shares memory with others, which [`shared`](crate::shared) passes to the body.
 ///
-/// All ranks call [`Shared::barrier`], [`sum`](Shared::sum), [`reduce`](Shared::reduce),
-/// [`array`](Shared::array), [`rows`](Shared::rows) and [`locked`](Shared::locked) together: in the same
-/// order, with the same types and lengths. Calls that differ are an error on every rank, and change nothing;
-/// so is a rank that returns while others still call.
+/// [`Shared::barrier`], [`sum`](Shared::sum), [`reduce`](Shared::reduce), [`array`](Shared::array),
+/// [`rows`](Shared::rows) and [`locked`](Shared::locked) are collective: all ranks must call them in the same
+/// order, with the same types and lengths. If calls differ, or a rank returns while others still make
+/// collective calls, every rank gets an error and nothing is changed.
 ///
 /// ```
 /// // A field of numbers that all ranks smooth, each its own rows.
@@ -47,28 +47,30 @@ use foregather_message::collective::{self, Element};
 /// ```
 ///
 /// # Timeouts
-/// Every call that waits for other ranks has a form that gives up after a `timeout` with
-/// [`TimedOut`](crate::engine::Cause::TimedOut), which names the call and how long it lasted. What all
-/// ranks have begun, or a place in line for a lock, cannot be taken back, so this rank gives up: its own
-/// further calls end with [`Poisoned`](crate::engine::Cause::Poisoned) by its rank, and so do those of
-/// all ranks that need it. A rank that arrives late may still complete this one call, if
-/// this rank had sent all that it needs; its next call fails. Return the error.
+/// Every call that waits for other ranks has a variant that returns
+/// [`TimedOut`](crate::engine::Cause::TimedOut) after `timeout`, with the name of the call and how long it
+/// took. Such a call cannot be repeated, because a collective call or a place in a lock's queue cannot be
+/// withdrawn. The rank that timed out gives up: all its later calls fail, and calls of ranks that depend on
+/// it fail with [`Poisoned`](crate::engine::Cause::Poisoned), which names its rank. A late rank may still
+/// complete the call that timed out, if it already has all the data; its next call fails. Return the error
+/// from the body.
 pub struct Shared<'a>(&'a RankState<'a>);
 
 impl<'a> Shared<'a> {
-    /// Runs a rank from its beginning to its end, which all reach together: memory is shared until then.
+    /// Runs a rank's body, then waits for all other ranks, because the memory is shared until all have
+    /// finished.
     pub(super) fn run<R>(state: &RankState<'_>, body: impl Fn(&Shared<'_>) -> Result<R, Error>) -> Result<R, Error> {
         let result = body(&Shared(state))?;
         state.meet("the end", Call::through(state.rank()))?;
         Ok(result)
     }
 
-    /// Its number, from 0 on.
+    /// Returns the rank's number, from 0.
     pub fn rank(&self) -> u32 {
         self.0.rank()
     }
 
-    /// The number of ranks.
+    /// Returns the number of ranks.
     pub fn size(&self) -> u32 {
         match &self.0.link {
             Link::Plain(place) => place.size(),
@@ -76,24 +78,26 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// This rank's share of `of` things: as even as can be, in order.
+    /// Returns this rank's share of `of` items: a contiguous range. Shares differ in length by at most one.
     pub fn share(&self, of: usize) -> Range<usize> {
         dsm::share(self.rank(), self.size(), of)
     }
 
-    /// Waits for all ranks. Behind it all ranks load what a rank has stored before it.
+    /// Waits for all ranks. After the barrier, every rank sees all stores that came before it.
     ///
     /// # Errors
-    /// When it cannot succeed, with the culprit's rank: [`Poisoned`](crate::engine::Cause::Poisoned) if that
-    /// has failed or panicked, [`PeerLost`](crate::engine::Cause::PeerLost) if its process has died,
+    /// If the barrier cannot complete, with the rank that caused it:
+    /// [`Poisoned`](crate::engine::Cause::Poisoned) if that rank failed or panicked,
+    /// [`PeerLost`](crate::engine::Cause::PeerLost) if its process died,
     /// [`Closed`](crate::engine::Cause::Closed) if it has returned;
-    /// [`Setting`](crate::engine::Cause::Setting) if another rank calls something else;
-    /// [`Refused`](crate::engine::Cause::Refused) within [`Locked::with`].
+    /// [`Setting`](crate::engine::Cause::Setting) if another rank makes a different call;
+    /// [`Refused`](crate::engine::Cause::Refused) inside [`Locked::with`].
     pub fn barrier(&self) -> Result<(), Error> {
         self.barrier_in(None)
     }
 
-    /// [`Shared::barrier`] that gives up after `timeout`. Then this rank can only [return](Self#timeouts).
+    /// Waits like [`Shared::barrier`], for at most `timeout`. After a timeout this rank must
+    /// [return](Self#timeouts).
     ///
     /// ```
     /// use std::time::Duration;
@@ -110,7 +114,7 @@ impl<'a> Shared<'a> {
     /// ```
     ///
     /// # Errors
-    /// [`TimedOut`](crate::engine::Cause::TimedOut); else as [`Shared::barrier`].
+    /// [`TimedOut`](crate::engine::Cause::TimedOut); otherwise as for [`Shared::barrier`].
     pub fn barrier_timeout(&self, timeout: Duration) -> Result<(), Error> {
         self.barrier_in(Some(timeout))
     }
@@ -119,25 +123,26 @@ impl<'a> Shared<'a> {
         self.0.within("`barrier`", timeout, |_| self.0.meet("a barrier", Call::new("barrier", &[])))
     }
 
-    /// The sum of all ranks' values, of the same bits on every rank, whether ranks are threads or processes.
-    /// A barrier, too.
+    /// Returns the sum of all ranks' values, with the same bits on every rank, whether ranks are threads or
+    /// processes. It is also a barrier.
     ///
     /// # Errors
-    /// As [`Shared::barrier`].
+    /// As for [`Shared::barrier`].
     pub fn sum<T: Element + Send + 'static>(&self, value: T) -> Result<T, Error> {
         self.reduce(value, collective::sum)
     }
 
-    /// [`Shared::sum`] that gives up after `timeout`. Then this rank can only [return](Self#timeouts).
+    /// Adds like [`Shared::sum`], for at most `timeout`. After a timeout this rank must
+    /// [return](Self#timeouts).
     ///
     /// # Errors
-    /// As [`Shared::barrier_timeout`].
+    /// As for [`Shared::barrier_timeout`].
     pub fn sum_timeout<T: Element + Send + 'static>(&self, value: T, timeout: Duration) -> Result<T, Error> {
         self.reduce_in("`sum`", Some(timeout), value, collective::sum)
     }
 
-    /// Combines the values of all ranks, in rank order: `combine` is called on every rank, with the same
-    /// values. A barrier, too.
+    /// Combines the values of all ranks in rank order. Every rank calls `combine` with the same values. It is
+    /// also a barrier.
     ///
     /// ```
     /// let greatest = foregather::shared(4, |me| me.reduce(me.rank() * 7 % 5, u32::max))?;
@@ -146,7 +151,7 @@ impl<'a> Shared<'a> {
     /// ```
     ///
     /// # Errors
-    /// As [`Shared::barrier`].
+    /// As for [`Shared::barrier`].
     ///
     /// # Panics
     /// If `combine` panics.
@@ -154,10 +159,11 @@ impl<'a> Shared<'a> {
         self.reduce_in("`reduce`", None, value, combine)
     }
 
-    /// [`Shared::reduce`] that gives up after `timeout`. Then this rank can only [return](Self#timeouts).
+    /// Reduces like [`Shared::reduce`], for at most `timeout`. After a timeout this rank must
+    /// [return](Self#timeouts).
     ///
     /// # Errors
-    /// As [`Shared::barrier_timeout`].
+    /// As for [`Shared::barrier_timeout`].
     ///
     /// # Panics
     /// If `combine` panics.
@@ -185,21 +191,22 @@ impl<'a> Shared<'a> {
         })
     }
 
-    /// Makes `len` elements that all ranks share, zeros at first. A barrier, too.
+    /// Allocates `len` elements that all ranks share, initially zero. It is also a barrier.
     ///
     /// # Errors
-    /// As [`Shared::barrier`]; [`Setting`](crate::engine::Cause::Setting) for no elements,
-    /// [`Unavailable`](crate::engine::Cause::Unavailable) if there is no room. Then all ranks get the error,
-    /// nothing has changed, and the program can go on.
+    /// As for [`Shared::barrier`]; [`Setting`](crate::engine::Cause::Setting) if `len` is 0,
+    /// [`Unavailable`](crate::engine::Cause::Unavailable) if there is not enough memory. After these two all
+    /// ranks get the error, nothing has changed, and the program can continue.
     #[track_caller]
     pub fn array<T: SharedElement>(&self, len: usize) -> Result<Array<T>, Error> {
         self.array_in(None, len)
     }
 
-    /// [`Shared::array`] that gives up after `timeout`. Then this rank can only [return](Self#timeouts).
+    /// Allocates like [`Shared::array`], for at most `timeout`. After a timeout this rank must
+    /// [return](Self#timeouts).
     ///
     /// # Errors
-    /// [`TimedOut`](crate::engine::Cause::TimedOut); else as [`Shared::array`].
+    /// [`TimedOut`](crate::engine::Cause::TimedOut); otherwise as for [`Shared::array`].
     #[track_caller]
     pub fn array_timeout<T: SharedElement>(&self, len: usize, timeout: Duration) -> Result<Array<T>, Error> {
         self.array_in(Some(timeout), len)
@@ -216,19 +223,21 @@ impl<'a> Shared<'a> {
         made.map(Array::of)
     }
 
-    /// Makes `rows` rows of `columns` elements that all ranks share, zeros at first. A barrier, too.
+    /// Allocates `rows` rows of `columns` elements that all ranks share, initially zero. It is also a
+    /// barrier.
     ///
     /// # Errors
-    /// As [`Shared::array`].
+    /// As for [`Shared::array`].
     #[track_caller]
     pub fn rows<T: SharedElement>(&self, rows: usize, columns: usize) -> Result<Rows<T>, Error> {
         self.rows_in(None, (rows, columns))
     }
 
-    /// [`Shared::rows`] that gives up after `timeout`. Then this rank can only [return](Self#timeouts).
+    /// Allocates like [`Shared::rows`], for at most `timeout`. After a timeout this rank must
+    /// [return](Self#timeouts).
     ///
     /// # Errors
-    /// As [`Shared::array_timeout`].
+    /// As for [`Shared::array_timeout`].
     #[track_caller]
     pub fn rows_timeout<T: SharedElement>(&self, rows: usize, columns: usize, timeout: Duration) -> Result<Rows<T>, Error> {
         self.rows_in(Some(timeout), (rows, columns))
@@ -245,19 +254,20 @@ impl<'a> Shared<'a> {
         made.map(|elements| Rows::of(elements, (rows, columns)))
     }
 
-    /// Makes a value that ranks change one at a time, zero at first. A barrier, too.
+    /// Allocates a value that ranks change one at a time, initially zero. It is also a barrier.
     ///
     /// # Errors
-    /// As [`Shared::array`].
+    /// As for [`Shared::array`].
     #[track_caller]
     pub fn locked<T: SharedElement>(&self) -> Result<Locked<'a, T>, Error> {
         self.locked_in(None)
     }
 
-    /// [`Shared::locked`] that gives up after `timeout`. Then this rank can only [return](Self#timeouts).
+    /// Allocates like [`Shared::locked`], for at most `timeout`. After a timeout this rank must
+    /// [return](Self#timeouts).
     ///
     /// # Errors
-    /// As [`Shared::array_timeout`].
+    /// As for [`Shared::array_timeout`].
     #[track_caller]
     pub fn locked_timeout<T: SharedElement>(&self, timeout: Duration) -> Result<Locked<'a, T>, Error> {
         self.locked_in(Some(timeout))

@@ -1,4 +1,4 @@
-//! Ranks that share memory: how they start, and where their results go.
+//! Starts ranks that share memory, and collects their results.
 use super::rank::Shared;
 use super::state::{Link, RankState};
 use super::views::{Views, settings};
@@ -13,19 +13,19 @@ use foregather_shm::{SegmentSpec, ShmFabric};
 use foregather_thread as threads;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// Runs `body` on every rank, with memory that all ranks share, and returns the results of this process's
-/// ranks, in order.
+/// Runs `body` on every rank, with memory that all ranks share. Returns the results of this process's ranks,
+/// in rank order.
 ///
 /// `cargo add foregather --features shared`
 ///
-/// *Threads.* Without a launcher the ranks are threads of this process, `ranks` of them: they share its own
-/// memory, and `body` may borrow anything that is `Sync`. *Processes.* If a launcher has started this process
-/// (`foregather run -n 4 program`, `mpiexec`, `srun`), it is one rank, the launcher sets their number,
-/// `ranks` is ignored, and the result has one element. The ranks then share no memory but act as if they did:
-/// a touch fetches what another rank has written. The program is the same.
+/// **Without a launcher** the ranks are `ranks` threads of this process. They share its memory, and `body`
+/// may borrow anything that is `Sync`. **Under a launcher** (`foregather run -n 4 program`, `mpiexec`,
+/// `srun`) this process is one rank. The launcher sets the number of ranks, `ranks` is ignored, and the
+/// result has one element. The ranks have separate memories, but the program is the same: the first access
+/// fetches the data that another rank has written.
 ///
 /// ```
-/// // How often does each remainder occur among the squares? Each rank counts its share.
+/// // Counts how often each remainder occurs among the squares. Each rank counts its share.
 /// let counts = foregather::shared(4, |me| {
 ///     let bins = me.locked::<[u64; 8]>()?;
 ///     let mut own = [0; 8];
@@ -40,30 +40,32 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// # Ok::<(), foregather::Error>(())
 /// ```
 ///
-/// A body's own errors become [`Error`]s by [`Error::other`]. Where ranks exchange messages rather than
+/// Convert a body's own errors with [`Error::other`]. If ranks can exchange messages instead of sharing
 /// memory, [`job`](crate::job) is cheaper under a launcher.
 ///
 /// # Memory model
-/// Elements are relaxed atomics: each of 1, 2, 4 or 8 bytes is whole, none says anything about another.
-/// Several elements are whole only behind a lock or a barrier, and a barrier orders everything.
+/// Elements are relaxed atomics: an element of 1, 2, 4 or 8 bytes never tears, and does not order accesses to
+/// other elements. Accesses to several elements may tear unless a lock or a barrier separates them. A barrier
+/// orders all accesses.
 ///
 /// # Cost
-/// Starting threads, some tens of microseconds each. Under a launcher, joining the job, and reserving a
-/// quarter of the free memory, of which only the used part is taken. `FOREGATHER_SHARED=views` makes threads
-/// share memory as processes do, a thousand times slower where they write the same page.
+/// Without a launcher: starting threads, some tens of microseconds each. Under a launcher: joining the job,
+/// and reserving a quarter of the free memory as address space, of which only pages that are used take
+/// memory. With `FOREGATHER_SHARED=views`, threads share memory in the same way as processes, which is a
+/// thousand times slower if they write the same page.
 ///
 /// # Errors
-/// The error of the first rank that fails by itself; all other ranks' waits end with an error that names that
-/// rank: [`Cause::Poisoned`], [`Cause::PeerLost`] if its process has died, [`Cause::Closed`] if it has
-/// returned while others still call. [`Cause::Size`] for no ranks; under a launcher the errors of
-/// [`Job::join`] and the fabric.
+/// The error of the first rank that failed on its own. The waits of all other ranks fail with an error that
+/// names it: [`Cause::Poisoned`], [`Cause::PeerLost`] if its process has died, [`Cause::Closed`] if it
+/// returned while others still make collective calls. [`Cause::Size`] if `ranks` is 0; under a launcher, also
+/// the errors of [`Job::join`] and of the fabric.
 ///
-/// Under a launcher, and with `FOREGATHER_SHARED=views`, a load or store that has become impossible, since a
-/// rank has failed, ends the process with a line that says so: a load cannot return an error.
+/// Under a launcher, and with `FOREGATHER_SHARED=views`, a load or store that can no longer succeed because a
+/// rank has failed prints a message and ends the process: a load cannot return an error.
 ///
 /// # Panics
-/// If `body` panics on a rank of this process: the others' waits end, and when all have ended the panic goes
-/// on here.
+/// If `body` panics on a rank of this process: the waits of the other ranks fail, and the panic resumes here
+/// after all of them have finished.
 pub fn shared<R: Send>(ranks: u32, body: impl Fn(&Shared<'_>) -> Result<R, Error> + Sync) -> Result<Vec<R>, Error> {
     if detect()?.launcher != Launcher::Alone {
         return as_one_rank(&body).map(|result| vec![result]);
@@ -126,7 +128,7 @@ fn as_one_rank<R: Send>(body: &(impl Fn(&Shared<'_>) -> Result<R, Error> + Sync)
     ends::of_this_rank(session, mine, first)
 }
 
-/// The room that each rank of the job has: all ranks find the same places in it.
+/// Returns the memory that every rank of the job can reserve, so that all ranks allocate at the same offsets.
 fn agreed(job: &Job) -> Result<Room, Error> {
     let own = Room::of(1, None);
     let mut least = own;
@@ -142,7 +144,7 @@ fn agreed(job: &Job) -> Result<Room, Error> {
     Ok(least)
 }
 
-/// A rank with a memory of its own, behind views; under a launcher, which learns of its failure first.
+/// Runs a rank with a memory of its own. Under a launcher, a failure is reported to the launcher first.
 fn behind_views<F, R>(
     lanes: Vec<F>,
     room: Room,

@@ -1,15 +1,15 @@
-//! Elements in rows, each of which travels as one.
+//! Rows of shared elements; each row is transferred as a unit.
 use super::elements::Elements;
 use super::plain::SharedElement;
 use core::fmt;
 use core::marker::PhantomData;
 
-/// Rows of elements that all ranks load and store: a field, a table. [`Shared::rows`](crate::Shared::rows)
-/// makes them; a clone has the same elements.
+/// Rows of elements that all ranks can load and store, such as a field or a table.
+/// [`Shared::rows`](crate::Shared::rows) creates it; a clone refers to the same elements.
 ///
-/// Like an [`Array`](crate::Array) whose unit is the row: ranks of a launcher fetch a row as one, and ranks
-/// that write neighbouring rows do not disturb each other. So the unit is fixed when they are made, and an
-/// array cannot be viewed as rows.
+/// It is like an [`Array`](crate::Array) whose unit of transfer is the row: processes fetch whole rows, and
+/// ranks that write neighbouring rows cause no false sharing. The unit is fixed at allocation, so an array
+/// cannot be viewed as rows.
 ///
 /// ```
 /// // Each rank makes its rows; then each looks at the first of the next one.
@@ -28,17 +28,18 @@ use core::marker::PhantomData;
 /// ```
 ///
 /// # Memory model
-/// An element of 1, 2, 4 or 8 bytes is loaded and stored whole, by relaxed atomics; a row is whole only
-/// behind a barrier or a lock. [`Rows::update`] is not atomic: it is for a rank that is alone with the row.
+/// Loads and stores of an element of 1, 2, 4 or 8 bytes are relaxed atomics. Accesses to a row may tear
+/// unless a barrier or a lock separates them. [`Rows::update`] is not atomic: no other rank may write the row
+/// at the same time.
 ///
 /// # Cost
-/// Threads: a quarter of a nanosecond an element of a row, as a copy. Ranks of a launcher: half a nanosecond,
-/// and a fault, some microseconds within a host, for each row that another rank has written since.
+/// Between threads: 0.25 ns per element of a row. Between processes: 0.5 ns per element, and a page fault,
+/// some microseconds within a host, for each row that another rank has written since.
 pub struct Rows<T: SharedElement> {
     elements: Elements<T>,
     rows: usize,
     columns: usize,
-    /// A thread that is no rank could not touch it behind views.
+    /// Not `Send`: between processes, only a rank's thread can access the elements.
     _here: PhantomData<*const ()>,
 }
 
@@ -47,59 +48,59 @@ impl<T: SharedElement> Rows<T> {
         Self { elements, rows, columns, _here: PhantomData }
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The number of elements of a row.
+    /// Returns the number of elements in a row.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// Loads one element.
+    /// Loads the element in `column` of `row`.
     ///
     /// # Panics
-    /// If there is no such row or column.
+    /// If `row` or `column` is out of bounds.
     #[inline]
     #[track_caller]
     pub fn get(&self, row: usize, column: usize) -> T {
         self.elements.get(self.place(row, column))
     }
 
-    /// Stores one element.
+    /// Stores `value` in `column` of `row`.
     ///
     /// # Panics
-    /// If there is no such row or column.
+    /// If `row` or `column` is out of bounds.
     #[inline]
     #[track_caller]
     pub fn set(&self, row: usize, column: usize, value: T) {
         self.elements.set(self.place(row, column), value);
     }
 
-    /// Copies a row out, or its beginning, as much as `into` has room for.
+    /// Copies `row`, or its beginning if `into` is shorter, into `into`.
     ///
     /// # Panics
-    /// If there is no such row, or `into` is longer than it.
+    /// If `row` is out of bounds, or `into` is longer than a row.
     #[track_caller]
     pub fn read(&self, row: usize, into: &mut [T]) {
         self.elements.read(self.beginning(row, into.len()), into);
     }
 
-    /// Copies a row in, or its beginning.
+    /// Copies `from` into `row`, or into its beginning if `from` is shorter.
     ///
     /// # Panics
-    /// If there is no such row, or `from` is longer than it.
+    /// If `row` is out of bounds, or `from` is longer than a row.
     #[track_caller]
     pub fn write(&self, row: usize, from: &[T]) {
         self.elements.write(self.beginning(row, from.len()), from);
     }
 
-    /// Copies a row out, lets `act` change the copy, and copies it in. What other ranks write to the row
-    /// meanwhile is lost. If `act` panics nothing is stored.
+    /// Copies `row` out, lets `act` change the copy, and copies it back. Writes of other ranks to the row in
+    /// between are lost. If `act` panics, nothing is stored.
     ///
     /// # Panics
-    /// If there is no such row, or `act` panics.
+    /// If `row` is out of bounds, or `act` panics.
     #[track_caller]
     pub fn update<R>(&self, row: usize, act: impl FnOnce(&mut [T]) -> R) -> R {
         let first = self.beginning(row, self.columns);

@@ -6,12 +6,12 @@ use foregather_dsm::memory::Call;
 use foregather_dsm::memory::local::RankPlace;
 use foregather_machine::{Cause, Error, Nanos, Rank};
 
-/// The data that a rank and its locks share.
+/// The state that a rank and its locks share.
 pub(super) struct RankState<'a> {
     pub(super) link: Link<'a>,
-    /// Whether it is within [`Locked::with`](super::Locked::with).
+    /// Whether the rank is inside [`Locked::with`](super::Locked::with).
     locked: Cell<bool>,
-    /// All ranks make locks by the same calls, so they agree on the numbers.
+    /// The number of locks created so far. All ranks create locks in the same order, so the numbers agree.
     locks: Cell<u32>,
 }
 
@@ -20,11 +20,11 @@ pub(super) struct RankState<'a> {
 pub(super) enum Link<'a> {
     /// In the memory of this process.
     Plain(&'a RankPlace<'a>),
-    /// Each rank with its own.
+    /// Between ranks with separate memories.
     Views(Views<'a>),
 }
 
-/// Its rank has a lock while it lives.
+/// Marks the rank as holding a lock, until it is dropped.
 pub(super) struct Alone<'a>(&'a Cell<bool>);
 
 impl Drop for Alone<'_> {
@@ -45,23 +45,23 @@ impl<'a> RankState<'a> {
         }
     }
 
-    /// The number of its next lock.
+    /// Returns the number of the next lock.
     pub(super) fn next_lock(&self) -> u32 {
         self.locks.replace(self.locks.get() + 1)
     }
 
     /// # Errors
-    /// [`Cause::Refused`] within another lock.
+    /// [`Cause::Refused`] inside another lock.
     pub(super) fn lock(&self) -> Result<Alone<'_>, Error> {
         self.together("`Locked::with`")?;
         self.locked.set(true);
         Ok(Alone(&self.locked))
     }
 
-    /// Checks that it may wait for other ranks.
+    /// Checks that the rank may make a collective call.
     pub(super) fn together(&self, what: &str) -> Result<(), Error> {
         if let Link::Plain(place) = &self.link {
-            // Before it brings anything: a late rank may still read what it brought last.
+            // Before the rank publishes anything, because a late rank may still read its previous value.
             place.check()?;
         }
         if !self.locked.get() {
@@ -71,9 +71,9 @@ impl<'a> RankState<'a> {
         Err(Cause::Refused { why }.into())
     }
 
-    /// Makes the call of that name, which waits for other ranks, for at most `timeout`: `act` gets its
-    /// deadline. A call that all ranks have begun, or a place in line, cannot be taken back: if its time is
-    /// over this rank gives up, and the others learn of it.
+    /// Makes the call `what`, which waits for other ranks, for at most `timeout`; `act` gets the deadline. A
+    /// collective call or a place in a lock's queue cannot be withdrawn, so after a timeout this rank gives
+    /// up, and the others are informed.
     pub(super) fn within<R>(
         &self,
         name: &'static str,
@@ -97,8 +97,8 @@ impl<'a> RankState<'a> {
         })
     }
 
-    /// The rank that an error names as late. Ranks behind views wait for one another in turn, so of more than
-    /// two the awaited one may itself wait for the late one.
+    /// Returns the rank that an error names as late. With separate memories, ranks wait for one another in
+    /// turn, so with more than two ranks the awaited rank may itself be waiting for the late one.
     fn late(&self, peer: Option<Rank>) -> Option<Rank> {
         match &self.link {
             Link::Plain(_) => peer,

@@ -1,4 +1,5 @@
-//! Ranks that share no memory, or act as if: threads of `foregather_dsm`, over any fabric.
+//! Ranks with separate memories, or threads that behave like them: threads of `foregather_dsm`, over any
+//! fabric.
 use super::elements::Elements;
 use super::plain::SharedElement;
 use core::fmt::Display;
@@ -10,7 +11,7 @@ use foregather_message::collective::Element;
 use foregather_shm::{Lane, Process};
 use foregather_thread::Thread;
 
-/// A rank's thread, by its fabric.
+/// The thread of a rank, for each fabric.
 #[derive(Clone, Copy)]
 pub(super) enum Views<'a> {
     Thread(&'a dsm::Thread<'a, Lane<Thread>>),
@@ -47,7 +48,7 @@ macro_rules! over {
     };
 }
 
-/// Settings for a rank that has that room: reserved, and taken as it is used.
+/// Returns the settings for a rank with that memory: reserved at first, and filled as it is used.
 pub(super) fn settings(room: Room) -> Settings {
     Settings { bytes: room.bytes, views: room.views, ..Settings::default() }
 }
@@ -65,7 +66,7 @@ impl Views<'_> {
         over!(self, thread => thread.agree(call))
     }
 
-    /// Two meetings: reductions of two kinds of numbers could not be told apart.
+    /// Takes two barriers, because a reduction alone could not detect that ranks reduce different types.
     pub(super) fn reduce<T: Element>(self, call: Call, value: T, combine: impl Fn(T, T) -> T) -> Result<T, Error> {
         self.meet(call)?;
         over!(self, thread => thread.reduce(value, combine))
@@ -79,12 +80,12 @@ impl Views<'_> {
         over!(self, thread => thread.messenger().now())
     }
 
-    /// Bounds the calls of all ranks.
+    /// Sets the deadline of collective calls.
     pub(super) fn set_deadline(self, deadline: Nanos) {
         over!(self, thread => thread.messenger().set_deadline(deadline));
     }
 
-    /// The unit is about a page.
+    /// Allocates an array whose unit of transfer is about a page.
     pub(super) fn array<T: SharedElement>(
         self,
         call: Call,
@@ -95,7 +96,7 @@ impl Views<'_> {
         self.allocate(call, (len, unit), place, format_args!("{len} elements")).map(Elements::Views)
     }
 
-    /// The unit is a row.
+    /// Allocates rows; the unit of transfer is a row.
     pub(super) fn rows<T: SharedElement>(
         self,
         call: Call,
@@ -106,7 +107,8 @@ impl Views<'_> {
         self.allocate(call, (len, columns), place, format_args!("{rows} rows of {columns} elements")).map(Elements::Views)
     }
 
-    /// If there is no room, the error names the call at `place` and what gives more room.
+    /// Allocates elements. If there is not enough memory, the error names the call at `place` and how to get
+    /// more.
     pub(super) fn allocate<T: SharedElement>(
         self,
         call: Call,
