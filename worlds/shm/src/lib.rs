@@ -1,15 +1,15 @@
-//! The world of processes on one host: they share a segment of memory and wait on its words, or on the
-//! kernel's own semaphores.
+//! The world of processes on one host: they share a memory segment, and wait on its words or on the kernel's
+//! semaphores.
 //!
 //! - [`Segment`]: lines of words in memory that several processes map, enough for a group or a team.
 //! - [`Process`]: a process's processor, a [`Cpu`](foregather_machine::Cpu) whose waits fail when a watched
 //!   peer dies.
-//! - [`Seats`]: processes that come one after another, and are watched from then on.
-//! - [`MessageView`]: a message of a broadcast, read where it lies in a segment.
+//! - [`Seats`]: slots for processes that join one after another, and are watched from then on.
+//! - [`MessageView`]: a message of a broadcast, read in place in a segment.
 //! - [`ShmFabric`]: memory for the frames of a job's [`Lane`]s, a [`Fabric`](foregather_machine::Fabric) for
 //!   processes and for threads.
-//! - [`kernel`]: the kernel's ways to wait, POSIX and System V semaphores, eventfd, pipe, mutex and condition
-//!   variable.
+//! - [`kernel`]: the kernel's blocking primitives: POSIX and System V semaphores, eventfd, pipe, mutex and
+//!   condition variable.
 //!
 //! ```
 //! use foregather_machine::{Error, Words};

@@ -1,8 +1,8 @@
 //! A memory file that several processes map: the memory of segments and fabrics.
 //!
-//! It is anonymous, so it has no name anywhere and vanishes with the last process that has it open, however
-//! that ends. It can no longer shrink, so no access to it faults, whatever another process does. Pages take
-//! memory once they are touched.
+//! It is anonymous: it has no name, and is freed when the last process that has it open exits for any reason.
+//! It cannot shrink, so no access to it faults, whatever another process does. Pages use memory only after
+//! they are touched.
 use crate::os::refused;
 use core::ptr::{NonNull, null_mut};
 use foregather_host::forks;
@@ -14,14 +14,14 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, mun
 use rustix::param::page_size;
 use rustix::process::{Resource, getrlimit};
 
-/// The expected content of a descriptor.
+/// The expected content of a descriptor, in error messages.
 const WHAT: &str = "a shared segment of this program in the descriptor";
 
-/// The least bytes of inaccessible memory before and behind a mapping: a page of any processor. An access
-/// beyond either end faults, and never meets other memory of the process.
+/// The minimum size of the inaccessible guard before and after a mapping: at least a page on every processor.
+/// An access beyond either end faults instead of reaching other memory of the process.
 const GUARD: usize = 1 << 16;
 
-/// The bytes of a memory file at an address of this process, between pages that cannot be accessed.
+/// A mapped memory file, between guard pages.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     base: NonNull<u8>,
@@ -36,14 +36,14 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// A new file of that many bytes, all 0.
+    /// Creates a file of that many bytes, all 0.
     ///
     /// # Errors
-    /// If the system has no memory for it or knows no memory files.
+    /// If the system has no memory for it or does not support memory files.
     pub(crate) fn new(bytes: usize) -> Result<Self, Error> {
         const REMEDY: &str = "raise the memory limit of this process or container, or allow memfd_create in its seccomp filter";
         let refusal = || refused("making a shared segment", REMEDY);
-        // The system would end the process by SIGXFSZ.
+        // Otherwise the system would kill the process with SIGXFSZ.
         if getrlimit(Resource::Fsize).current.is_some_and(|limit| limit < bytes as u64) {
             return Err(refusal()(Errno::FBIG));
         }
@@ -55,7 +55,7 @@ impl Mapping {
         Self::map(fd, bytes)
     }
 
-    /// The file that another process made, by its descriptor: at least `least` bytes.
+    /// Maps a file that another process created, of at least `least` bytes.
     ///
     /// # Errors
     /// If the descriptor is something else.
@@ -87,8 +87,8 @@ impl Mapping {
         Err(this.map_or_else(refusal(), |_| wrong("it is at 0".to_owned())))
     }
 
-    /// Keeps the pages that lie behind byte `from` out of core dumps. The kernel would write all of them,
-    /// and take memory for those that no process has touched yet. A kernel that refuses writes larger dumps.
+    /// Excludes the pages from byte `from` on from core dumps. The kernel would write all of them, and
+    /// allocate those that no process has touched yet. If the kernel refuses, dumps are just larger.
     pub(crate) fn keep_out_of_cores(&self, from: usize) {
         let first = from.next_multiple_of(page_size());
         if first < self.bytes {
@@ -98,7 +98,7 @@ impl Mapping {
         }
     }
 
-    /// The descriptor, for a child to inherit.
+    /// Returns the descriptor, for a child to inherit.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
@@ -107,10 +107,10 @@ impl Mapping {
         self.bytes
     }
 
-    /// The address of that byte. The mapping begins at a page.
+    /// Returns the address of that byte. The mapping begins at a page.
     ///
     /// # Panics
-    /// In a debug build, if it is beyond the end: callers have checked offsets that they have read.
+    /// In a debug build, if the offset is beyond the end: callers check offsets that they have read.
     #[inline]
     pub(crate) fn at(&self, offset: usize) -> NonNull<u8> {
         debug_assert!(offset <= self.bytes, "{offset} of {}", self.bytes);
@@ -128,12 +128,12 @@ impl Drop for Mapping {
     }
 }
 
-/// The bytes of a mapping with its guards; `None` if there is no such number.
+/// Returns the bytes of a mapping with its guards, or `None` if that overflows.
 fn reserved(bytes: usize) -> Option<usize> {
     bytes.checked_next_multiple_of(GUARD)?.checked_add(2 * GUARD)
 }
 
-/// The error for a descriptor of something else.
+/// Returns the error for a descriptor of something else.
 pub(crate) fn wrong(remedy: String) -> Error {
     Error::from(Cause::Unavailable { what: WHAT.to_owned(), remedy })
 }
@@ -144,7 +144,7 @@ mod tests {
     use core::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
     use rustix::fd::AsRawFd;
 
-    /// The permissions of the pages at an address, as the kernel lists them.
+    /// Returns the permissions of the pages at an address, from the kernel's list.
     fn permissions(address: usize) -> String {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let found = maps.lines().find_map(|line| {
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(ended.exit_status(), Some(0), "{ended:?}");
     }
 
-    /// The system copies the table of descriptors before the memory.
+    /// The system copies the descriptor table before the memory.
     #[test]
     fn a_child_of_a_fork_has_the_descriptor_of_each_mapping_that_it_has() {
         let (published, stop) = (AtomicI32::new(-1), AtomicBool::new(false));
@@ -177,7 +177,7 @@ mod tests {
                 while !stop.load(Relaxed) {
                     let mapping = Mapping::new(4_096).unwrap();
                     published.store(mapping.fd().as_raw_fd(), Relaxed);
-                    // Goes once another one is published.
+                    // Freed once another one is published.
                     drop(before.replace(mapping));
                 }
                 published.store(-1, Relaxed);

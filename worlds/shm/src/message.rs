@@ -1,36 +1,38 @@
-//! A message that is read where it lies in a ring.
+//! A message that is read in place in a ring.
 use crate::Process;
 use core::ops::Deref;
 use core::ptr::NonNull;
 use foregather_machine::{Error, Nanos, SharedBytes, block_on};
 use foregather_message::broadcast::BroadcastReader;
 
-/// A message in the ring of a broadcast, as bytes. Dropping it passes the message: from then on the writer
-/// may use that part of the ring again. If it is leaked, the next call of the reader finds the same message.
+/// A message in the ring of a broadcast, as bytes. Dropping it consumes the message: from then on the writer
+/// may reuse that part of the ring. If it is leaked, the reader's next call returns the same message.
 ///
-/// All processes of a queue are trusted to store into its memory by this library only.
+/// All processes of a queue are trusted to write to its memory only through this library.
 pub struct MessageView<'a>(&'a mut BroadcastReader<Process, SharedBytes>);
 
 impl<'a> MessageView<'a> {
-    /// Waits for the next message. `None` if it lies in the ring in several pieces: `receive` joins them.
+    /// Waits for the next message. Returns `None` if it is not contiguous in the ring: `receive` joins its
+    /// pieces.
     ///
     /// # Errors
-    /// As [`BroadcastReader::view`].
+    /// As for [`BroadcastReader::view`].
     pub fn next(reader: &'a mut BroadcastReader<Process, SharedBytes>, deadline: Nanos) -> Result<Option<Self>, Error> {
         let is_whole = block_on(reader.view(deadline))?.is_whole();
         Ok(is_whole.then_some(Self(reader)))
     }
 
-    /// Passes the message, as dropping does, and returns whether it was this reader's to the end.
+    /// Consumes the message, as dropping does, and checks that this reader still owned it.
     ///
     /// # Errors
-    /// `Cause::Replaced` if another process has this reader's place: the bytes may have been written over.
+    /// `Cause::Replaced` if another process has taken over this reader's rank: the bytes may have been
+    /// overwritten.
     pub fn pass(self) -> Result<(), Error> {
         self.0.pass()
     }
 
-    /// Returns where the message lies, for languages whose memory is addresses. It stays there until
-    /// the reader passes it.
+    /// Returns the address of the message, for languages with raw pointers. It stays valid until the reader
+    /// consumes the message.
     #[must_use]
     pub fn into_raw(self) -> NonNull<[u8]> {
         let bytes = NonNull::from(&*self);
@@ -53,7 +55,7 @@ impl Deref for MessageView<'_> {
 
 impl Drop for MessageView<'_> {
     fn drop(&mut self) {
-        // An error is the reader's, and its next call returns it, too.
+        // The error persists, and the reader's next call returns it, too.
         _ = self.0.pass();
     }
 }

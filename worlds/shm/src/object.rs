@@ -1,4 +1,4 @@
-//! Objects of the C library in a segment. Each line says what it holds, so that no process takes a semaphore
+//! Objects of the C library in a segment. Each line records its type, so that no process mistakes a semaphore
 //! for a mutex.
 use crate::Segment;
 use core::cell::UnsafeCell;
@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, Ordering::*};
 use foregather_machine::{Cause, Error};
 use std::sync::Arc;
 
-/// A line with an object. `kind` is 0 until the object is ready.
+/// A line that contains an object. `kind` is 0 until the object is ready.
 #[repr(C)]
 pub(crate) struct Slot<T> {
     kind: AtomicU32,
@@ -14,8 +14,7 @@ pub(crate) struct Slot<T> {
 }
 
 /// A handle to an object, which keeps its segment mapped. The object itself is never destroyed: another
-/// process may still use it, or may have died in the middle of doing so, and it holds no resource but its
-/// memory.
+/// process may still use it, or may have died while using it, and it holds no resource except its memory.
 pub(crate) struct Object<T> {
     segment: Arc<Segment>,
     number: u32,
@@ -29,7 +28,7 @@ unsafe impl<T> Send for Object<T> {}
 unsafe impl<T> Sync for Object<T> {}
 
 impl<T> Object<T> {
-    /// Makes one; `init` initialises its memory, which is all zeros.
+    /// Creates an object; `init` initialises its memory, which is all zeros.
     pub(crate) fn new(segment: &Arc<Segment>, kind: u32, init: impl FnOnce(*mut T) -> Result<(), Error>) -> Result<Self, Error> {
         let (number, slot) = segment.claim::<T>().ok_or_else(|| {
             Error::from(Cause::Unavailable {
@@ -42,7 +41,7 @@ impl<T> Object<T> {
         Ok(Self { segment: segment.clone(), number, at: slot.object.get() })
     }
 
-    /// Finds an object that another process has made.
+    /// Opens an object that another process created.
     pub(crate) fn find(segment: &Arc<Segment>, kind: u32, number: u32) -> Result<Self, Error> {
         let slot = segment.slot::<T>(number).filter(|slot| slot.kind.load(Acquire) == kind);
         let slot = slot.ok_or_else(|| {
@@ -59,7 +58,7 @@ impl<T> Object<T> {
         self.number
     }
 
-    /// A pointer that is valid as long as the handle.
+    /// Returns a pointer that is valid as long as the handle exists.
     pub(crate) fn get(&self) -> *mut T {
         self.at
     }

@@ -1,5 +1,5 @@
-//! Processes that come one after another: each describes itself when it takes its rank's seat, and the others
-//! watch it from then on.
+//! Slots for processes that join one after another: each process registers itself in its rank's slot, and the
+//! others watch it from then on.
 use crate::watch::{LOOK_INTERVAL, ended};
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,40 +10,41 @@ use foregather_thread::{Scope, Word};
 use rustix::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The words of a seat. The number of its process, 0 while it is free; its mark, and which kind of mark that
-/// is; its pid namespace, 0 if it does not know it.
+/// The words of a slot: the PID of its process, 0 while it is free; its mark, and the kind of the mark; its
+/// PID namespace, 0 if unknown.
 const PROCESS: usize = 0;
 const MARK: [usize; 2] = [1, 2];
 const NAMESPACE: usize = 3;
-/// In place of a number: the process has left the seat, and is not missed.
+/// In place of a PID: the process has left the slot normally, and is not reported lost.
 const LEFT: u32 = VALUE_MASK;
-/// In place of a number: the process has died, as another one has proved, and is not missed any more.
+/// In place of a PID: another process has verified that this one died, and it is no longer reported lost.
 const DEAD: u32 = VALUE_MASK - 1;
-/// The bit of a mark's second word that says that it is an inode; else it is a time, and 0 is none.
+/// The bit of a mark's second word that is set if the mark is an inode; otherwise it is a start time, or 0
+/// for none.
 const IS_INODE: u32 = 1 << 29;
 /// Bits of a word.
 const BITS: u32 = VALUE_MASK.count_ones();
 
-/// A line of words for each rank, in a segment. A clone has the same lines.
+/// A line of words for each rank, in a segment. A clone refers to the same lines.
 #[derive(Clone)]
 pub struct Seats(SharedLines<Word>);
 
-/// The state of a seat.
+/// The state of a slot.
 #[derive(Debug)]
 pub enum SeatState {
     /// No process has taken it yet.
     Free,
-    /// Its process has left it in order.
+    /// Its process has left it normally.
     Left,
-    /// Its process runs, as far as this one can see.
+    /// Its process is running, as far as this process can see.
     Lives(u32),
-    /// Its process has ended without leaving it.
+    /// Its process has exited without leaving it.
     Dead,
-    /// Whether its process runs cannot be known now; why, and the remedy.
+    /// It is unknown whether its process is running; contains the reason and the remedy.
     Unknown(&'static str),
 }
 
-/// What a seat says of its process.
+/// What a slot contains about its process.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Occupant {
     number: u32,
@@ -62,7 +63,7 @@ impl Occupant {
         Self { number: process.number, mark: [mark as u32 & VALUE_MASK, high], namespace: namespace_word(process.namespace) }
     }
 
-    /// What this process can know of it.
+    /// Checks what this process can find out about it.
     fn look(self) -> Sight {
         let mark = u64::from(self.mark[0]) | u64::from(self.mark[1] & (IS_INODE - 1)) << BITS;
         let mark = match (self.mark[1] & IS_INODE, mark) {
@@ -70,7 +71,7 @@ impl Occupant {
             (0, at) => ProcessMark::Started(at),
             (_, inode) => ProcessMark::Inode(inode),
         };
-        // A word has not all bits of a namespace's number; this process's own is known in full.
+        // A word cannot hold all bits of a namespace's number; this process knows its own in full.
         let here = ProcessIdentity::own();
         let namespace = match self.namespace {
             0 => None,
@@ -86,14 +87,14 @@ fn namespace_word(namespace: Option<u64>) -> u32 {
 }
 
 impl Seats {
-    /// The seats of as many ranks as there are lines, which begin as zeros.
+    /// Creates the slots of as many ranks as there are lines, which must be zero at first.
     pub fn over(lines: SharedLines<Word>) -> Self {
         Self(lines)
     }
 
-    /// This process takes the seat of `rank`: from now on its death is noticed.
+    /// Registers this process in the slot of `rank`. From now on its death is detected.
     pub fn take(&self, rank: Rank) {
-        // The number goes last: others look at nothing else before.
+        // The PID is stored last: others read nothing else before it is set.
         let (line, own) = (&self.0[rank as usize], Occupant::of(ProcessIdentity::own()));
         for (word, value) in MARK.into_iter().zip(own.mark) {
             line[word].store(value);
@@ -102,27 +103,26 @@ impl Seats {
         line[PROCESS].publish(own.number, Scope::Shared);
     }
 
-    /// This process leaves the seat of `rank` in order, unless another one has taken it since.
+    /// Leaves the slot of `rank` normally, unless another process has taken it since.
     pub fn leave(&self, rank: Rank) {
         let _ = self.0[rank as usize][PROCESS].compare_exchange(std::process::id(), LEFT, Scope::Shared);
     }
 
-    /// Records that the process in the seat of `rank`, which has died, is missed no more: no wait ends
-    /// because of it from now on. Returns whether that is recorded; not so if it is not known to have died,
-    /// or another one has its seat.
+    /// Records that the process in the slot of `rank` has died, so that no further wait fails because of it.
+    /// Returns false if it is not known to have died, or if another process has the slot.
     pub fn bury(&self, rank: Rank) -> bool {
         let word = &self.0[rank as usize][PROCESS];
         let before = word.load();
         matches!(self.state(rank), SeatState::Dead) && word.compare_exchange(before, DEAD, Scope::Shared).is_ok()
     }
 
-    /// This process takes the seat of `rank` after one that has died, and then does what `make` does for it.
-    /// `lock` lets one process at a time do so for any of the seats: 0, or the number of that process.
+    /// Takes over the slot of `rank` from a process that has died, and then calls `make`. `lock` lets one
+    /// process at a time do this for any slot: it contains 0 or the PID of that process.
     ///
     /// # Errors
-    /// [`Cause::Refused`] if no process has taken the seat yet, its process has left in order or still runs,
-    /// or another process holds the lock; [`Cause::Unseen`] if nothing can be known of it; what `make`
-    /// returns: the seat is left then.
+    /// [`Cause::Refused`] if no process has taken the slot yet, its process has left normally or is still
+    /// running, or another process holds the lock; [`Cause::Unseen`] if this process cannot check that; the
+    /// errors of `make`, and then the slot is left.
     pub fn succeed<T>(&self, rank: Rank, lock: &Word, make: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         let _locked = Locked::take(lock)?;
         let refused = |why: String| Err(Cause::Refused { why: format!("rank {rank} {why}") }.into());
@@ -137,7 +137,7 @@ impl Seats {
         make().inspect_err(|_| self.leave(rank))
     }
 
-    /// The state of a seat, as this process can see it.
+    /// Returns the state of a slot, as far as this process can see.
     pub fn state(&self, rank: Rank) -> SeatState {
         let Some(occupant) = self.occupant(rank) else {
             return match self.0[rank as usize][PROCESS].load() {
@@ -164,7 +164,7 @@ impl Seats {
     }
 }
 
-/// The lock of processes that take seats after others. One that dies with it is noticed by the next.
+/// The lock of processes that take over slots. If its holder dies, the next process detects that.
 struct Locked<'l>(&'l Word);
 
 impl<'l> Locked<'l> {
@@ -192,7 +192,7 @@ const REFUSED: &str = "the system refuses descriptors of processes; \
 const PRESUMED: &str = "a process of its number has ended, which need not be the one that was meant; \
                         run all processes in one pid namespace, with /proc mounted in each";
 
-/// The processes in some seats, and when a wait last asked after them.
+/// The processes in some slots, and when a wait last checked them.
 pub(crate) struct Seated {
     seats: Seats,
     ranks: Range<Rank>,
@@ -200,12 +200,12 @@ pub(crate) struct Seated {
     last_look: AtomicU64,
 }
 
-/// A process that is watched.
+/// A watched process.
 struct WatchedSeat {
     rank: Rank,
     occupant: Occupant,
     descriptor: OwnedFd,
-    /// Is it proven that the descriptor is this occupant's?
+    /// Whether it was verified that the descriptor belongs to this process.
     proven: bool,
 }
 
@@ -214,8 +214,8 @@ impl Seated {
         Arc::new(Self { seats: seats.clone(), ranks, known: Mutex::default(), last_look: AtomicU64::new(0) })
     }
 
-    /// Names a process that has ended without leaving its seat, once in an interval, or one of which nothing
-    /// can be known.
+    /// Returns an error, at most once per interval, for a process that has exited without leaving its slot,
+    /// or that cannot be checked.
     pub(crate) fn check(&self, why: &WaitContext) -> Result<(), Error> {
         let now = clock::now();
         if now - Nanos(self.last_look.load(Relaxed)) < LOOK_INTERVAL {
@@ -227,7 +227,7 @@ impl Seated {
         self.meet(&mut known, now, why)?;
         let lost = ended(known.iter().map(|known| &known.descriptor)).map(|at| &known[at]);
         match lost {
-            // One that left in order, and then ended, is not lost.
+            // A process that left normally before it exited is not lost.
             Some(lost) if self.seats.occupant(lost.rank) == Some(lost.occupant) => Err(match lost.proven {
                 true => Error::peer_lost(lost.rank, now, why),
                 false => Cause::Unseen { rank: lost.rank, why: PRESUMED }.into(),
@@ -236,10 +236,10 @@ impl Seated {
         }
     }
 
-    /// Gets descriptors of processes that have come since.
+    /// Opens descriptors of processes that have joined since the last check.
     ///
     /// # Errors
-    /// A process has ended before that, or nothing can be known of it.
+    /// If a process exited before that, or cannot be checked.
     fn meet(&self, known: &mut Vec<WatchedSeat>, now: Nanos, why: &WaitContext) -> Result<(), Error> {
         for rank in self.ranks.clone() {
             if known.iter().any(|known| known.rank == rank) {
@@ -249,11 +249,11 @@ impl Seated {
             let (descriptor, proven) = match occupant.look() {
                 Sight::Watched(descriptor) => (descriptor, true),
                 Sight::Presumed(descriptor) => (descriptor, false),
-                // Its seat is written in several steps.
+                // Its slot is being written, in several steps.
                 Sight::Dead | Sight::Hidden(_) if self.seats.occupant(rank) != Some(occupant) => continue,
                 Sight::Dead => return Err(Error::peer_lost(rank, now, why)),
                 Sight::Hidden(why) => return Err(Cause::Unseen { rank, why }.into()),
-                // Bounded waits end all the same, and a later look may see more.
+                // Waits with a timeout end anyway, and a later check may see more.
                 Sight::Refused => continue,
             };
             known.push(WatchedSeat { rank, occupant, descriptor, proven });

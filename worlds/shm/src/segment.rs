@@ -1,7 +1,7 @@
-//! Memory that several processes map: lines of words and the C library's semaphores, each on a pair of cache
+//! Memory that several processes map: lines of words and the C library's objects, each in a pair of cache
 //! lines of its own.
 //!
-//! It lives in a memory file without a name: see `mapping.rs`.
+//! It is backed by an anonymous memory file: see `mapping.rs`.
 use crate::mapping::{Mapping, wrong};
 use crate::object::Slot;
 use crate::os::inherited;
@@ -13,28 +13,28 @@ use foregather_thread::Word;
 use rustix::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
-/// Bytes of a line: two cache lines, since processors fetch them in pairs.
+/// Bytes of a line: two cache lines, because processors prefetch them in pairs.
 const LINE: usize = 128;
-/// "foregath" in ASCII: this is one of our segments, and it is ready.
+/// "foregath" in ASCII: marks a segment of this library that is ready.
 const MAGIC: u64 = u64::from_be_bytes(*b"foregath");
-/// Changes whenever the layout does, of the header or of any kind of segment.
+/// Changes whenever the layout of the header or of any kind of segment changes.
 const VERSION: u32 = 5;
 
-/// The purpose of a segment. A process that attaches names the kind that it expects, so that it never takes
-/// the words of a queue for those of a barrier.
+/// The purpose of a segment. A process that attaches passes the kind that it expects, so that it never
+/// mistakes a queue for a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum SegmentKind {
-    /// Words whose meaning both sides agree on by themselves.
+    /// Words whose meaning both sides agree on separately.
     Words = 1,
-    /// A queue from one writer to some readers.
+    /// A queue from one writer to several readers.
     Queue = 2,
-    /// A barrier of processes.
+    /// A barrier between processes.
     Barrier = 3,
 }
 
 impl SegmentKind {
-    /// The content, in an error's words.
+    /// Returns the name of the kind for error messages.
     const fn name(self) -> &'static str {
         match self {
             Self::Words => "a shared segment of words",
@@ -43,14 +43,14 @@ impl SegmentKind {
         }
     }
 
-    /// The content of a header's number, which any process may have stored.
+    /// Returns the name for a number in a header, which any process may have stored.
     fn name_of(number: u32) -> &'static str {
         let known = [Self::Words, Self::Queue, Self::Barrier].into_iter().find(|&kind| kind as u32 == number);
         known.map_or("a segment of an unknown kind", Self::name)
     }
 }
 
-/// Line 0. All fields are written before the magic number, but for `claimed`.
+/// Line 0. All fields except `claimed` are written before the magic number.
 #[repr(C)]
 struct Header {
     magic: AtomicU64,
@@ -62,14 +62,14 @@ struct Header {
     kind: AtomicU32,
 }
 
-/// Shared memory: line 0 describes it, then come the lines of words, then the objects, then bytes.
+/// Shared memory: line 0 describes it, followed by lines of words, then objects, then bytes.
 #[derive(Debug)]
 pub struct Segment {
     mapping: Mapping,
     shape: SegmentShape,
 }
 
-/// How much of each a segment has.
+/// How many words, objects and bytes a segment has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SegmentShape {
     /// Lines of words.
@@ -79,12 +79,12 @@ struct SegmentShape {
 }
 
 impl SegmentShape {
-    /// Lines before the bytes.
+    /// Returns the number of lines before the bytes.
     const fn lines(self) -> usize {
         1 + self.words as usize + self.objects as usize
     }
 
-    /// `None` if no memory is that large.
+    /// Returns the total size, or `None` if it overflows.
     fn total(self) -> Option<usize> {
         (self.lines() * LINE).checked_add(self.bytes).filter(|&total| total <= isize::MAX as usize)
     }
@@ -95,10 +95,10 @@ fn too_large() -> Error {
 }
 
 impl Segment {
-    /// A new segment of that many lines of words, all 0, for a group or a team ([`Segment::lines`]).
+    /// Creates a segment with `count` lines of words, all 0, for a group or a team ([`Segment::lines`]).
     ///
     /// # Errors
-    /// [`Cause::Setting`] for none, or more than 2^32 - 1; as [`Segment::new`].
+    /// [`Cause::Setting`] unless `count` is 1 to 2^32 - 1; otherwise as for [`Segment::new`].
     pub fn of_lines(count: usize) -> Result<Self, Error> {
         match u32::try_from(count) {
             Ok(count) if count > 0 => Self::new(count, 0),
@@ -108,27 +108,27 @@ impl Segment {
         }
     }
 
-    /// A new segment of that many words, all 0, and with room for that many of the C library's objects
+    /// Creates a segment with that many words, all 0, and room for that many objects of the C library
     /// ([`kernel::WaitMethod::objects`](crate::kernel::WaitMethod::objects)).
     ///
     /// # Errors
-    /// If the system has no memory for it or knows no memory files.
+    /// If the system has no memory for it or does not support memory files.
     pub fn new(words: u32, objects: u32) -> Result<Self, Error> {
         Self::shaped(SegmentKind::Words, SegmentShape { words, objects, bytes: 0 })
     }
 
-    /// A new segment of that many lines of words, and of bytes: `bytes`, rounded up to whole lines.
+    /// Creates a segment with that many lines of words, and `bytes` bytes, rounded up to whole lines.
     ///
     /// # Errors
-    /// [`Cause::Setting`] for 2^32 lines and more; as [`Segment::new`].
+    /// [`Cause::Setting`] for 2^32 lines or more; otherwise as for [`Segment::new`].
     pub fn with_bytes(lines: usize, bytes: usize) -> Result<Self, Error> {
         Self::of_kind(SegmentKind::Words, lines, bytes)
     }
 
-    /// [`Segment::with_bytes`] for a purpose that others name when they attach.
+    /// Creates a segment like [`Segment::with_bytes`], for a purpose that others name when they attach.
     ///
     /// # Errors
-    /// As [`Segment::with_bytes`].
+    /// As for [`Segment::with_bytes`].
     pub fn of_kind(kind: SegmentKind, lines: usize, bytes: usize) -> Result<Self, Error> {
         match (u32::try_from(lines), bytes.checked_next_multiple_of(LINE)) {
             (Ok(words), Some(bytes)) => Self::shaped(kind, SegmentShape { words, objects: 0, bytes }),
@@ -150,19 +150,19 @@ impl Segment {
         Ok(segment)
     }
 
-    /// The segment of words that another process made, by its descriptor.
+    /// Attaches to a segment of words that another process created.
     ///
     /// # Errors
-    /// As [`Segment::attach_kind`].
+    /// As for [`Segment::attach_kind`].
     pub fn attach(fd: OwnedFd) -> Result<Self, Error> {
         Self::attach_kind(fd, SegmentKind::Words)
     }
 
-    /// The segment of that kind that another process made, by its descriptor.
+    /// Attaches to a segment of that kind that another process created.
     ///
     /// # Errors
-    /// [`Cause::Unavailable`] if the descriptor is of something else, of a segment of another kind, or of
-    /// another version of this program.
+    /// [`Cause::Unavailable`] if the descriptor is something else, or a segment of another kind or of another
+    /// version of this library.
     pub fn attach_kind(fd: OwnedFd, kind: SegmentKind) -> Result<Self, Error> {
         let mapping = Mapping::attach(fd, LINE)?;
         let mut segment = Self { mapping, shape: SegmentShape { words: 0, objects: 0, bytes: 0 } };
@@ -193,35 +193,35 @@ impl Segment {
         Ok(segment)
     }
 
-    /// Words stay in core dumps: they say which process waits for which.
+    /// Keeps the words in core dumps, because they show which process waits for which.
     fn keep_bytes_out_of_cores(&self) {
         self.mapping.keep_out_of_cores(self.shape.lines() * LINE);
     }
 
-    /// [`Segment::attach`] to a descriptor that this process has inherited under that number.
+    /// Attaches to a segment through a descriptor that this process has inherited with that number.
     ///
     /// # Errors
-    /// If no such descriptor is open, or it is something else.
+    /// If no such descriptor is open, or if it is something else.
     pub fn inherited(number: RawFd) -> Result<Self, Error> {
         Self::attach(inherited(number)?)
     }
 
-    /// The descriptor, for a child to inherit.
+    /// Returns the descriptor, for a child to inherit.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.mapping.fd()
     }
 
-    /// How many words share their cache lines with no other: one for each line.
+    /// Returns how many words have cache lines of their own: one for each line.
     pub fn words(&self) -> u32 {
         self.shape.words
     }
 
-    /// How many lines there are for objects of the C library.
+    /// Returns how many lines there are for objects of the C library.
     pub(crate) fn objects(&self) -> u32 {
         self.shape.objects
     }
 
-    /// The first word of a line.
+    /// Returns the first word of a line.
     ///
     /// # Panics
     /// If the segment has fewer words.
@@ -231,20 +231,20 @@ impl Segment {
         &self.quads()[index as usize][0]
     }
 
-    /// All lines of words, as a group or a team takes them. They keep the segment mapped.
+    /// Returns all lines of words, for a group or a team. They keep the segment mapped.
     pub fn lines(self: &Arc<Self>) -> SharedLines<Word> {
         let segment: Arc<Self> = Arc::clone(self);
         SharedLines::shared(segment)
     }
 
-    /// All its bytes. They keep the segment mapped.
+    /// Returns all its bytes. They keep the segment mapped.
     pub fn bytes(self: &Arc<Self>) -> SharedBytes {
         let segment: Arc<Self> = Arc::clone(self);
         SharedBytes::shared(segment)
     }
 
-    /// The address of the first of its bytes in this process, which is that of a line. It is good as long as
-    /// the segment is mapped; what other threads store there meanwhile is up to the caller.
+    /// Returns the address of the first of its bytes in this process, aligned to a line. It is valid as long
+    /// as the segment is mapped. The caller must handle what other threads store there meanwhile.
     pub fn bytes_address(&self) -> NonNull<u8> {
         self.line(self.shape.lines())
     }
@@ -266,7 +266,7 @@ impl Segment {
         self.mapping.at(number * LINE)
     }
 
-    /// The line of object `number`, if there is one.
+    /// Returns the line of object `number`, if there is one.
     pub(crate) fn slot<T>(&self, number: u32) -> Option<&Slot<T>> {
         const { assert!(size_of::<Slot<T>>() <= LINE && align_of::<Slot<T>>() <= LINE) };
         // SAFETY: within the mapping by the comparison before. `kind` is atomic; `object` is in a cell.
@@ -274,7 +274,8 @@ impl Segment {
             .then(|| unsafe { self.line(1 + self.shape.words as usize + number as usize).cast().as_ref() })
     }
 
-    /// A line for an object of the C library that no other process uses; `None` if all are taken.
+    /// Claims a line for an object of the C library that no other process uses. Returns `None` if all are
+    /// taken.
     pub(crate) fn claim<T>(&self) -> Option<(u32, &Slot<T>)> {
         let number = self.header().claimed.fetch_add(1, Relaxed);
         self.slot(number).map(|slot| (number, slot))
@@ -339,7 +340,7 @@ mod tests {
 
     #[test]
     fn bytes_are_in_no_core_dump_and_words_are() {
-        // The flags of the pages at an address, as the kernel lists them.
+        // Returns the flags of the pages at an address, from the kernel's list.
         fn flags(address: usize) -> String {
             let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
             let range = |line: &str| {

@@ -331,7 +331,7 @@ fn nobody_reads_after_conceal() {
     assert!(conceals_while_it_is_read());
 }
 
-/// Has this process reached that race? True where the count is not compiled in.
+/// Returns whether this process has reached that race. Always true if the counting is not compiled in.
 fn conceals_while_it_is_read() -> bool {
     #[cfg(feature = "probes")]
     return foregather_machine::reached_in_process().contains_key("lanes:7");

@@ -83,7 +83,7 @@ fn lost(end: &Result<(), Error>) -> bool {
     end.as_ref().is_err_and(|error| error.lost_rank() == Some(VICTIM))
 }
 
-/// Does an error name the culprit, and how it has gone? The victim is killed, the others leave.
+/// Returns whether an error names the lost rank and how it was lost. The victim is killed, the others leave.
 fn names(end: &Result<(), Error>, culprit: Rank) -> bool {
     if culprit == VICTIM { lost(end) } else { matches!(Error::of(end), Some(Cause::Poisoned { by: Some(by) }) if *by == culprit) }
 }

@@ -14,10 +14,10 @@ const ROUNDS: u32 = 20;
 /// How lanes are made; each is on a thread of its own.
 #[derive(Clone, Copy)]
 struct How {
-    /// Is each rank a process?
+    /// Whether each rank is a process of its own.
     processes: bool,
     direct: bool,
-    /// Is there memory for a few credits only?
+    /// Whether there is memory for only a few credits.
     scarce: bool,
 }
 

@@ -16,7 +16,7 @@ fn wait(cpu: &Process, policy: Policy, segment: &Segment, word: u32, value: u32)
     block_on(policy.wait(cpu, word, why, || (cpu.load(word) == value).then_some(()))).map(|_| ())
 }
 
-/// Is that the loss of `peer`, with the time when it was found out and the wait's context?
+/// Returns whether `end` is the loss of `peer`, with the time of detection and the wait's context.
 fn lost(end: &Result<(), Error>, peer: Rank) -> bool {
     matches!(Error::of(end), Some(Cause::PeerLost { rank, since, doing: "test" }) if *rank == peer && *since > Nanos::ZERO)
 }
@@ -103,8 +103,8 @@ fn poison_and_deadlines_end_waits_as_between_threads() {
     assert_eq!(wait(&cpu, Policy::Spin, &segment, 0, 1), Err(Error::from(Cause::Poisoned { by: None })));
 }
 
-/// A word is changed without its wake, as by a process that is killed in between. Does its sleeper find that
-/// long before its wait times out?
+/// Checks that a sleeper detects a change of its word without a wake-up, as by a process that is killed in
+/// between, long before its wait times out.
 fn without_its_wake<G: Guard>(cpu: &Thread<G>) {
     let (segment, began) = (Segment::new(1, 0).unwrap(), clock::now());
     let (word, longest) = (segment.word(0), Nanos::from_ms(2_000));

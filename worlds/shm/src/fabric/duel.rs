@@ -1,17 +1,17 @@
-//! A copy by both sides at once: the reader takes chunks from the upper end, the exposing side writes chunks
-//! from the lower end, until they meet. States and races: `README.md`.
+//! A copy by both sides at once: the reader takes chunks from the upper end and the exposing side writes
+//! chunks from the lower end, until they meet. States and races: `README.md`.
 use super::primitive::{AtomicU32, AtomicU64, Ordering::*};
 
-/// The claimed chunks: the lower half of `claims` counts the helper's, beginning with chunk 0; the upper half
-/// is the number of the lowest chunk that the getter has claimed. The chunks between are free.
+/// The claimed chunks. The lower half of `claims` is the number of chunks claimed by the helper, starting at
+/// chunk 0; the upper half is the lowest chunk claimed by the getter. The chunks between are free.
 #[repr(C)]
 pub(crate) struct Duel {
     claims: AtomicU64,
     /// How many chunks the helper has finished.
     written: AtomicU32,
-    /// The helper claims chunks below this one only.
+    /// The helper only claims chunks below this one.
     limit: AtomicU32,
-    /// Nonzero if the helper could not write one of them.
+    /// Nonzero if the helper could not write one of its chunks.
     failed: AtomicU32,
 }
 
@@ -29,8 +29,8 @@ impl Duel {
         Self { claims: AtomicU64::new(0), written: AtomicU32::new(0), limit: AtomicU32::new(0), failed: AtomicU32::new(0) }
     }
 
-    /// The getter: frees `chunks` chunks, of which the helper may claim those below `limit`. Nothing may be
-    /// claimed from before.
+    /// The getter: frees `chunks` chunks, of which the helper may claim those below `limit`. No earlier claim
+    /// may be open.
     pub(crate) fn open(&self, chunks: u32, limit: u32) {
         self.written.store(0, Relaxed);
         self.failed.store(0, Relaxed);
@@ -47,7 +47,8 @@ impl Duel {
         self.claims.fetch_update(AcqRel, Acquire, next).ok().map(|before| split(before).1 - 1)
     }
 
-    /// The getter: lets the helper claim the chunks below `limit`. It has read the slots that they use.
+    /// The getter: lets the helper claim the chunks below `limit`. The getter has already read the slots that
+    /// these chunks use.
     pub(crate) fn raise(&self, limit: u32) {
         self.limit.store(limit, Release);
     }
@@ -75,7 +76,7 @@ impl Duel {
         }
     }
 
-    /// The helper: the chunk that it claimed last is written, or cannot be.
+    /// The helper: records that the chunk claimed last was written, or that it could not be.
     pub(crate) fn wrote(&self, well: bool) {
         if !well {
             self.failed.store(1, Relaxed);
@@ -94,7 +95,7 @@ impl Duel {
         helper < getter
     }
 
-    /// The getter: no chunk is free from now on. Returns how many chunks are the helper's.
+    /// The getter: stops further claims. Returns how many chunks are the helper's.
     pub(crate) fn close(&self) -> u32 {
         let (Ok(last) | Err(last)) = self.claims.fetch_update(AcqRel, Acquire, |now| {
             let (helper, _) = split(now);
@@ -103,7 +104,8 @@ impl Duel {
         split(last).0
     }
 
-    /// The getter, after [`Duel::close`]: are the helper's chunks finished? And did all go well?
+    /// The getter, after [`Duel::close`]: returns `None` until the helper's chunks are finished, then whether
+    /// all were written.
     pub(crate) fn finished(&self, chunks: u32) -> Option<bool> {
         (self.written.load(Acquire) == chunks).then(|| self.failed.load(Relaxed) == 0)
     }

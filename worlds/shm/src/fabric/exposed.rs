@@ -1,4 +1,4 @@
-//! The exposures that a lane uses, and for what.
+//! Tracks which exposures a lane uses, and for what.
 use super::help::HelpTimes;
 use super::pieces::Piece;
 use super::shape::EXPOSURES;
@@ -6,18 +6,18 @@ use core::cell::{Cell, RefCell};
 
 /// A lane's own view of its exposures.
 pub(crate) struct Exposed {
-    /// A bit for each exposure that is free, and for each that is in use.
+    /// One bit per exposure: free, or in use.
     pub(super) free: Cell<u64>,
     pub(super) used: Cell<u64>,
     pub(super) entries: Box<[Entry]>,
-    /// Lists that a call needs while it runs.
+    /// Scratch lists for a call.
     pub(super) scratch: RefCell<[Vec<Piece>; 2]>,
-    /// The getter's list, while this lane helps: also in the middle of a call of its own.
+    /// The getter's list while this lane helps, which can happen in the middle of a call of its own.
     pub(super) helping: RefCell<Vec<Piece>>,
     pub(super) times: HelpTimes,
 }
 
-/// Odd generations are exposed.
+/// An odd generation is exposed.
 #[derive(Default)]
 pub(super) struct Entry {
     pub(super) generation: Cell<u64>,
@@ -44,7 +44,7 @@ impl Exposed {
         self.used.get() != 0
     }
 
-    /// Takes the lowest exposure that is free.
+    /// Takes the lowest free exposure.
     pub(super) fn take(&self) -> Option<usize> {
         let number = self.free.get().trailing_zeros();
         let bit = 1_u64.checked_shl(number)?;

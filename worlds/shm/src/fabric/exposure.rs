@@ -1,16 +1,17 @@
-//! Memory that a lane lets its peers read, as all of them see it: until when, from where, and which lane
-//! copies at present. States: `README.md`.
+//! Memory that a lane exposes to its peers, as all of them see it: its generation, its pieces, and the lane
+//! that is copying. States: `README.md`.
 use super::duel::Duel;
 use super::pieces::{CopyDirection, Errno, Piece, total, transfer};
 use core::mem::size_of;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
 use foregather_machine::CachePadded;
 
-/// Pieces that a list holds itself. A longer list says where it is in its owner's memory.
+/// The maximum number of pieces stored in a list itself. A longer list contains its address in the owner's
+/// memory.
 const NEAR: usize = 23;
-/// The most pieces of a list.
+/// The maximum number of pieces in a list.
 pub(crate) const MOST_PIECES: usize = 1 << 16;
-/// The lower bits of a state count readers, the upper ones are the generation.
+/// The lower bits of a state count readers; the upper bits are the generation.
 const READERS: u64 = 0xFFFF;
 const GENERATION_SHIFT: u32 = 16;
 
@@ -23,21 +24,21 @@ pub(crate) struct Exposure {
     pub(crate) source: List,
 }
 
-/// A copy by both sides, of one getter at a time.
+/// A copy by both sides, for one getter at a time.
 #[repr(C)]
 pub(crate) struct Contest {
     pub(crate) duel: Duel,
-    /// One more than the getter's port.
+    /// The getter's port plus one.
     getter: AtomicU32,
-    /// Nonzero if the helper copies chunks to its stage, and does not write them.
+    /// Nonzero if the helper copies chunks to its stage instead of writing them.
     staged: AtomicU32,
     chunk: AtomicUsize,
     total: AtomicUsize,
-    /// Where the bytes go.
+    /// The destination of the bytes.
     pub(crate) target: List,
 }
 
-/// A list of pieces, for others to read.
+/// A list of pieces that others can read.
 #[repr(C, align(128))]
 pub(crate) struct List {
     count: AtomicUsize,
@@ -48,25 +49,25 @@ pub(crate) struct List {
 const _: () = assert!(size_of::<List>() == 384 && size_of::<Exposure>() == 1_024);
 
 impl Exposure {
-    /// The owner: exposes the pieces of `source`, in that generation. No peer reads.
+    /// The owner: exposes the pieces of `source` under that generation. There are no readers yet.
     pub(crate) fn open(&self, generation: u64) {
         self.contest.end();
         self.state.store(generation << GENERATION_SHIFT, Release);
     }
 
-    /// The owner: ends the generation. Are there still readers of it?
+    /// The owner: ends the generation. Returns whether it still has readers.
     pub(crate) fn close(&self, generation: u64) -> bool {
         let next = |state| Some(generation << GENERATION_SHIFT | state & READERS);
         let (Ok(before) | Err(before)) = self.state.fetch_update(AcqRel, Acquire, next);
         before & READERS != 0
     }
 
-    /// The owner: are there still readers?
+    /// The owner: returns whether there are readers.
     pub(crate) fn is_read(&self) -> bool {
         self.state.load(Acquire) & READERS != 0
     }
 
-    /// A reader enters, if the generation is `generation`.
+    /// Registers a reader, if the current generation is `generation`.
     pub(crate) fn enter(&self, generation: u64) -> bool {
         let one_more = |state| {
             let room = state & READERS < READERS;
@@ -75,14 +76,14 @@ impl Exposure {
         self.state.fetch_update(AcqRel, Acquire, one_more).is_ok()
     }
 
-    /// A reader leaves. Was it that generation all the time?
+    /// Unregisters a reader. Returns whether the generation was `generation` all the time.
     pub(crate) fn leave(&self, generation: u64) -> bool {
         self.state.fetch_sub(1, AcqRel) >> GENERATION_SHIFT == generation
     }
 }
 
 impl Contest {
-    /// A getter: may it begin? One getter at a time.
+    /// A getter: starts a copy. Returns false if another getter is active.
     pub(crate) fn begin(&self, port: usize, total: usize, chunk: usize, staged: bool) -> bool {
         let begun = self.getter.compare_exchange(0, port as u32 + 1, AcqRel, Relaxed).is_ok();
         if begun {
@@ -93,12 +94,13 @@ impl Contest {
         begun
     }
 
-    /// The getter, once no chunk is claimed any more.
+    /// The getter: ends the copy, once no chunk is claimed any more.
     pub(crate) fn end(&self) {
         self.getter.store(0, Release);
     }
 
-    /// The helper, within a claim: the getter's port, the bytes of the copy, and the bytes of a chunk.
+    /// The helper, within a claim: returns the getter's port, the bytes of the copy, and the bytes of a
+    /// chunk.
     pub(crate) fn terms(&self) -> (usize, usize, usize) {
         let getter = self.getter.load(Relaxed).wrapping_sub(1) as usize;
         (getter, self.total.load(Relaxed), self.chunk.load(Relaxed))
@@ -128,7 +130,8 @@ impl List {
         }
     }
 
-    /// Reads the pieces that the owner, the process `pid`, wrote, and returns their total of bytes.
+    /// Reads the pieces that the owner, the process `pid`, has written, and returns their total size in
+    /// bytes.
     pub(crate) fn read(&self, pid: i32, pieces: &mut Vec<Piece>) -> Result<usize, Errno> {
         let count = self.count.load(Relaxed);
         pieces.clear();

@@ -1,4 +1,4 @@
-//! How the exposing side helps with a copy, and which way was faster lately.
+//! How the exposing side helps with a copy, and which method was recently faster.
 use core::cell::Cell;
 use foregather_machine::Nanos;
 
@@ -7,24 +7,24 @@ use foregather_machine::Nanos;
 pub(crate) enum Help {
     /// It copies them to its stage, memory that both sides share, and the getter copies them from there.
     Stages,
-    /// It writes them into the getter's memory, by calls of the kernel.
+    /// It writes them into the getter's memory with system calls.
     Writes,
 }
 
-/// The slower way is tried again after this many copies at least. If it takes n times as long, after n times
-/// as many, so that trying costs about 3 % of the time.
+/// The slower method is tried again after at least this many copies; if it takes n times as long, after n
+/// times as many, so that trying costs about 3 % of the time.
 const TRIED_AGAIN: u32 = 32;
 
-/// Recent times of copies whose lengths lie between two powers of two. Which way is faster depends on caches,
-/// on the distance of the two processors, and on the kernel, and may change when threads move.
+/// Recent times of copies whose lengths lie between two powers of two. Which method is faster depends on
+/// caches, on the distance between the processors and on the kernel, and may change when threads move.
 #[derive(Default)]
 struct LengthTimes {
-    /// By way; 0 before the first copy.
+    /// One entry per method; 0 before the first copy.
     best: [Cell<u32>; 2],
     until_other: Cell<u32>,
 }
 
-/// Recent times of a lane's copies by both sides.
+/// Recent times of a lane's two-sided copies.
 pub(crate) struct HelpTimes([LengthTimes; 64]);
 
 impl Default for HelpTimes {
@@ -34,7 +34,7 @@ impl Default for HelpTimes {
 }
 
 impl HelpTimes {
-    /// Returns the way for the next copy of that length.
+    /// Returns the method for the next copy of that length.
     pub(crate) fn choose(&self, bytes: usize) -> Help {
         let of = &self.0[bytes.max(1).ilog2() as usize];
         let [stages, writes] = [&of.best[0], &of.best[1]].map(Cell::get);
@@ -52,8 +52,8 @@ impl HelpTimes {
         other
     }
 
-    /// Records the time of a copy. The shortest recent time counts, because a side may be preempted; each
-    /// longer one raises it by an eighth at most.
+    /// Records the time of a copy. The shortest recent time is used, because a side may be preempted; each
+    /// longer time raises it by at most an eighth.
     pub(crate) fn record(&self, bytes: usize, help: Help, took: Nanos) {
         let best = &self.0[bytes.max(1).ilog2() as usize].best[help as usize];
         let took = u32::try_from(took.0).unwrap_or(u32::MAX).max(1);
@@ -66,7 +66,7 @@ impl HelpTimes {
 mod tests {
     use super::*;
 
-    /// Copies of that length whose times by each way are given; returns how many were staged.
+    /// Makes copies of that length with the given times of both methods; returns how many were staged.
     fn staged(times: &HelpTimes, bytes: usize, copies: u32, [stages, writes]: [u64; 2]) -> u32 {
         let one = |_| {
             let help = times.choose(bytes);

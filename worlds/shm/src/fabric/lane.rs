@@ -1,4 +1,4 @@
-//! One lane's view of a fabric: its ways to and from all others.
+//! One lane's view of a fabric: its channels to and from all other lanes.
 use super::exposed::Exposed;
 use super::outgoing::{IN_BUFFER, Outgoing};
 use super::ring::{INLINE, Receiving};
@@ -13,13 +13,13 @@ use foregather_machine::{
 use foregather_thread::Word;
 use std::sync::Arc;
 
-/// A lane: [`ShmFabric::lane`] makes it. Waiting is done in place, so its futures are ready at once.
+/// A lane, created by [`ShmFabric::lane`]. Its calls block the thread, so its futures are always ready.
 pub struct Lane<C> {
     pub(super) fabric: Arc<ShmFabric>,
     pub(super) cpu: C,
     pub(super) here: Address,
     pub(super) port: usize,
-    /// The ways by port.
+    /// The outgoing channels, by port.
     outgoing: Box<[Outgoing]>,
     incoming: Box<[Receiving]>,
     pub(super) exposed: Exposed,
@@ -27,12 +27,12 @@ pub struct Lane<C> {
 }
 
 impl ShmFabric {
-    /// The lane of that address, for the thread that runs on `cpu`. If ranks are several processes, `cpu`
-    /// must be one that wakes sleepers of other processes ([`Process`](crate::Process)).
+    /// Creates the lane of address `at`, for the thread that runs on `cpu`. If the ranks are several
+    /// processes, `cpu` must be able to wake sleepers of other processes ([`Process`](crate::Process)).
     ///
     /// # Errors
-    /// For an address that does not exist or is taken already, of a rank that is not this process's, or
-    /// before [`ShmFabric::meet`].
+    /// If the address does not exist, is already taken, belongs to a rank of another process, or this is
+    /// called before [`ShmFabric::meet`].
     pub fn lane<C: Cpu<Word = Word>>(self: &Arc<Self>, cpu: C, at: Address) -> Result<Lane<C>, Error> {
         let port = self.port_of(at)?;
         let Some(met) = self.attached.get() else {
@@ -47,7 +47,7 @@ impl ShmFabric {
 }
 
 impl<C: Cpu<Word = Word>> Lane<C> {
-    /// The only lane of that port: the fabric has made sure.
+    /// Creates the only lane of that port; the fabric has checked that there is no other.
     pub(super) fn new(exchange: Arc<ShmFabric>, cpu: C, here: Address, port: usize) -> Self {
         let layout = exchange.layout;
         Self {
@@ -62,7 +62,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         }
     }
 
-    /// The fabric that it belongs to.
+    /// Returns the fabric that it belongs to.
     pub fn fabric(&self) -> &Arc<ShmFabric> {
         &self.fabric
     }
@@ -76,7 +76,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         }
     }
 
-    /// Tells that port where to look, before the first frame to it.
+    /// Adds this lane to that port's senders, before the first frame to it.
     #[cold]
     fn introduce(&self, to: usize) {
         self.fabric.port(to).senders[self.port / 64].fetch_or(1 << (self.port % 64), Release);
@@ -165,7 +165,7 @@ impl<C: Cpu<Word = Word>> Fabric for Lane<C> {
     }
 
     /// # Panics
-    /// If that address does not exist.
+    /// If address `to` does not exist.
     #[inline]
     fn write_with<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R {
         let to = self.fabric.port_of(to).unwrap_or_else(|error| panic!("{error}"));
@@ -204,7 +204,7 @@ impl<C: Cpu<Word = Word>> Fabric for Lane<C> {
             }
             while some != 0 {
                 let port = group * 64 + some.trailing_zeros() as usize;
-                // A bit beyond the last port would be a peer's nonsense.
+                // A bit beyond the last port can only come from a misbehaving peer.
                 if port < ports && self.incoming[port].peek(self.fabric.ring(port, self.port)).is_some() {
                     return Some(self.fabric.address_of(port));
                 }

@@ -1,5 +1,5 @@
-//! A copy by both sides whose helper is lost in the middle of a chunk: the helper must be dead before the
-//! getter's wait fails.
+//! Tests a copy by both sides whose helper is lost in the middle of a chunk: the helper must be dead before
+//! the getter's wait fails.
 use super::{Lane, SegmentSpec, ShmFabric};
 use crate::{Process, Watch};
 use foregather_host::{child::Child, clock, failure_detector::FailureDetector};
@@ -11,7 +11,7 @@ const A: Address = Address { rank: 0, lane: 0 };
 const B: Address = Address { rank: 1, lane: 0 };
 const BYTES: usize = 64 << 10;
 
-/// A process that does nothing, for rank 1, and the address of [`BYTES`] bytes of it that can be read.
+/// Starts an idle process for rank 1, and returns the address of [`BYTES`] readable bytes in it.
 fn stranger() -> (Child, usize) {
     let mut command = Command::new("sleep");
     command.arg("1000").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -22,7 +22,7 @@ fn stranger() -> (Child, usize) {
             let (range, rest) = line.split_once(' ')?;
             let (start, end) = range.split_once('-')?;
             let [start, end] = [start, end].map(|at| usize::from_str_radix(at, 16).unwrap());
-            // The C library's code, which stays for as long as the process.
+            // The C library's code, which stays mapped until the process exits.
             (rest.starts_with("r-x") && rest.contains("libc") && end - start >= BYTES).then_some(start)
         })
     };
@@ -34,7 +34,7 @@ fn stranger() -> (Child, usize) {
     (child, place)
 }
 
-/// Rank 0 of two; the other is the stranger, with its memory exposed as if it had done so itself.
+/// Returns the lane of rank 0 of two. Rank 1 is the idle process, with its memory exposed as if by itself.
 fn lane(vigil: &Arc<FailureDetector>, stranger: &Child, place: usize) -> (Lane<Process>, Key) {
     let exchange = Arc::new(ShmFabric::new(SegmentSpec::new(2, 1)).unwrap());
     exchange.join(0).unwrap();
@@ -58,14 +58,14 @@ fn a_helper_that_is_lost_in_the_middle_is_killed_before_the_copy_fails() {
     let mut into = vec![0; BYTES];
     std::thread::scope(|threads| {
         threads.spawn(|| {
-            // As the stranger would do if it were a rank that was stopped then.
+            // As the idle process would do if it were a rank that was stopped then.
             let duel = &exchange.exposure(1, 0).contest.duel;
             while duel.claim_bottom().is_none() {
                 core::hint::spin_loop();
             }
             vigil.declare_lost(1);
         });
-        // The helper may come too late for a copy.
+        // The helper may be too late for a copy.
         let (lane, into) = (&mut lane, &mut into);
         let end = (0..10_000).find_map(|_| block_on(lane.get(B, key, &mut [&mut into[..]])).err());
         let end = end.expect("the helper came once in so many copies");
@@ -77,7 +77,7 @@ fn a_helper_that_is_lost_in_the_middle_is_killed_before_the_copy_fails() {
     assert!(stranger.wait_until(clock::now() + Nanos::from_ms(10_000)).unwrap().is_some_and(|status| !status.success()));
 }
 
-/// Without a helper one side alone reads all of it.
+/// Without a helper, one side reads all of it.
 #[test]
 fn memory_of_a_process_that_does_nothing_is_read() {
     if super::pieces::are_refused() {
@@ -95,7 +95,7 @@ fn memory_of_a_process_that_does_nothing_is_read() {
     assert_eq!(end.lost_rank(), Some(1), "{end}");
 }
 
-/// Exposes those bytes of rank 0, bypassing `expose`, since it has not proven that its peer may read them.
+/// Exposes those bytes of rank 0 without `expose`, because it has not verified that its peer may read them.
 /// Returns the number of the exposure.
 fn expose(lane: &Lane<Process>, bytes: &[u8]) -> usize {
     let number = lane.exposed.take().unwrap();
@@ -106,8 +106,8 @@ fn expose(lane: &Lane<Process>, bytes: &[u8]) -> usize {
     number
 }
 
-/// The owner of the memory goes on, and never uses that exposure again: the reader may be counted there for
-/// ever.
+/// The owner of the memory continues and never uses that exposure again, because the lost reader may be
+/// counted there forever.
 #[test]
 fn an_exposure_whose_reader_is_lost_is_used_no_more() {
     if super::pieces::are_refused() {
@@ -124,7 +124,7 @@ fn an_exposure_whose_reader_is_lost_is_used_no_more() {
     assert!(foregather_machine::reached_here().contains_key("lanes:8"));
 }
 
-/// The helper cannot write, and reports it.
+/// The helper cannot write, and reports that.
 #[test]
 fn a_getter_that_is_lost_is_helped_in_vain() {
     if super::pieces::are_refused() {

@@ -1,5 +1,4 @@
-//! How the processes of a job find each other in a fabric, and find out whether they may read each other's
-//! memory.
+//! How the processes of a job join a fabric, and find out whether they may read each other's memory.
 use super::attached::Attached;
 use super::pieces::{CopyDirection, Errno, Piece, transfer};
 use super::shm_fabric::ShmFabric;
@@ -13,15 +12,15 @@ use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::sync::OnceLock;
 
-/// A rank's verdict on reading the others.
+/// A rank's result of trying to read the memory of the others.
 const UNKNOWN: u32 = 0;
 const FINE: u32 = 1;
 const UNWANTED: u32 = 2;
 const STRANGERS: u32 = 3;
-/// Values from here on add the error that the system gave.
+/// Values from here on contain the system's error number.
 const REFUSED: u32 = 4;
 
-/// A number of this process that others can read to see that they read the right one.
+/// Returns a number of this process that other processes read to verify that they read the right process.
 fn proof() -> &'static AtomicU64 {
     static PROOF: AtomicU64 = AtomicU64::new(0);
     static MADE: OnceLock<()> = OnceLock::new();
@@ -29,21 +28,21 @@ fn proof() -> &'static AtomicU64 {
     &PROOF
 }
 
-/// Lets the descendants of this process's parent read this one's memory, where processes may otherwise read
-/// that of their own descendants only (Yama, `ptrace_scope` 1): the ranks of a job have one launcher.
+/// Lets the descendants of this process's parent read its memory. With Yama's `ptrace_scope` 1, processes may
+/// otherwise read only their own descendants; the ranks of a job have one launcher.
 fn allow_siblings() {
     if let Some(parent) = rustix::process::getppid() {
-        // SAFETY: the call takes numbers only. It fails where there is no such rule, and then nothing needs
-        // to be allowed.
+        // SAFETY: the call takes only numbers. It fails if there is no Yama, and then nothing needs to be
+        // allowed.
         unsafe { libc::prctl(libc::PR_SET_PTRACER, parent.as_raw_nonzero().get() as libc::c_ulong, 0, 0, 0) };
     }
 }
 
 impl ShmFabric {
-    /// Makes this process that rank; it can be several.
+    /// Registers this process as `rank`. A process can be several ranks.
     ///
     /// # Errors
-    /// [`Cause::Rank`] if there is no such rank, or it has joined already.
+    /// [`Cause::Rank`] if there is no such rank, or if it has already joined.
     pub fn join(&self, rank: Rank) -> Result<(), Error> {
         let size = self.shape().ranks;
         let taken = || Error::from(Cause::Rank { rank, size });
@@ -65,8 +64,8 @@ impl ShmFabric {
     /// Waits until all ranks have joined and have found out whether they may read each other's memory.
     ///
     /// # Errors
-    /// If they have not by `until` on this process's clock, or a wait of `cpu` fails; if the system knows no
-    /// process descriptors.
+    /// If they have not by `until`, or a wait of `cpu` fails; if the system does not support process
+    /// descriptors.
     pub fn meet<C: Cpu<Word = Word>>(&self, cpu: &C, until: Nanos) -> Result<(), Error> {
         let _turn = self.meeting.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if self.attached.get().is_some() {
@@ -88,12 +87,12 @@ impl ShmFabric {
         let verdict = |rank| self.member(rank).verdict.load(Acquire);
         self.until_come(cpu, 2 * size, |rank| verdict(rank) == UNKNOWN, why)?;
         let refusal = (0..size).find_map(|rank| in_words(rank, verdict(rank)));
-        // No other thread sets it: this thread has the lock.
+        // No other thread sets it, because this thread holds the lock.
         let _ = self.attached.set(Attached { me, pids, pidfds, refusal });
         Ok(())
     }
 
-    /// Poses as a rank whose process knows nothing of it.
+    /// Registers a rank for a process that does not take part.
     #[cfg(test)]
     pub(crate) fn pose_as(&self, rank: Rank, pid: i32) {
         let member = self.member(rank);
@@ -102,13 +101,15 @@ impl ShmFabric {
         self.come().fetch_add(2, Scope::Shared);
     }
 
-    /// Why large messages are copied twice, if so: the system does not let ranks read each other's memory, or
-    /// the setting forbids it. Known once all have met, and the same for all.
+    /// Returns why large messages are copied twice, or `None` if they are not: the system does not let ranks
+    /// read each other's memory, or the setting forbids it. Known after all have joined, and the same for
+    /// all.
     pub fn direct_refused(&self) -> Option<String> {
         self.attached.get()?.refusal.clone()
     }
 
-    /// Waits for that many on the word that counts arrivals. `missing` names the ranks that have not come.
+    /// Waits until the word that counts arrivals reaches `count`. `missing` names the ranks that have not
+    /// arrived.
     fn until_come<C: Cpu<Word = Word>>(
         &self,
         cpu: &C,
@@ -127,7 +128,7 @@ impl ShmFabric {
         })
     }
 
-    /// Can this process read the memory of all?
+    /// Returns the result of trying to read the memory of all processes.
     fn verdict(&self, pids: &[i32]) -> u32 {
         let reads = (0..).zip(pids).map(|(rank, &pid)| self.reads(rank, pid));
         reads.fold(FINE, |sofar, one| if sofar == FINE { one } else { sofar })

@@ -1,4 +1,4 @@
-//! Frames between lanes through shared memory, and copies from memory to memory by the kernel: a
+//! Frames between lanes through shared memory, and direct copies between processes by the kernel: a
 //! [`Fabric`](foregather_machine::Fabric) for processes of a host and for threads of a process. States,
 //! sequence and races: `README.md`.
 mod attached;

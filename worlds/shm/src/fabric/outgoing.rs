@@ -1,27 +1,28 @@
-//! A sender's end of a way: its place in the ring, and which static buffers are free.
+//! The sender's end of a channel: its position in the ring, and which static buffers are free.
 use super::ring::{INLINE, Nonsense, Ring, Sending};
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
-/// In a frame's size: its bytes are in a static buffer, whose number the slot holds.
+/// Set in a frame's size if its bytes are in a static buffer, whose number is in the slot.
 pub(crate) const IN_BUFFER: u16 = 1 << 15;
-/// Before a sender takes a buffer beyond this many, twice as many ..., it looks which have come back. So few
-/// buffers stay in the caches, and a look, which costs a line's trip, is paid once for several.
+/// Before a sender uses more than this many buffers, and again at each doubling, it checks which have been
+/// released. So only a few buffers occupy the caches, and a check, which costs a cache-line transfer,
+/// reclaims several at once.
 const FEW: u32 = 2;
 
-/// The way to one lane.
+/// The channel to one lane.
 pub(crate) struct Outgoing {
     pub(crate) sending: Sending,
     /// A bit for each free buffer.
     free: Cell<u64>,
     /// The buffer that is being filled.
     filling: Cell<Option<u8>>,
-    /// The buffers on the way, with the number of their frame, oldest first.
+    /// The buffers in flight, with the number of their frame, oldest first.
     lent: RefCell<VecDeque<(u32, u8)>>,
 }
 
 impl Outgoing {
-    /// There is one buffer more than credits.
+    /// Creates a channel with one buffer more than credits.
     pub(crate) fn new(credits: u32) -> Self {
         let free = Cell::new(u64::MAX >> (63 - credits));
         Self { sending: Sending::new(), free, filling: Cell::new(None), lent: RefCell::default() }
@@ -34,7 +35,7 @@ impl Outgoing {
         self.sending.send(ring, head, bytes.len() as u16, bytes)
     }
 
-    /// The next buffer to fill. It stays the same until it is sent.
+    /// Returns the next buffer to fill. It stays the same until it is sent.
     #[inline]
     pub(crate) fn filling(&self, ring: Ring<'_>) -> u8 {
         if let Some(filling) = self.filling.get() {
@@ -42,7 +43,7 @@ impl Outgoing {
         }
         let mut next = self.free.get().trailing_zeros();
         if next > 0 && next.is_multiple_of(FEW) {
-            // A receiver's nonsense is reported when the buffer is sent.
+            // A receiver's error is reported when the buffer is sent.
             let _ = self.collect(ring);
             next = self.free.get().trailing_zeros();
         }
@@ -53,7 +54,7 @@ impl Outgoing {
         next
     }
 
-    /// Sends the first `len` bytes of the buffer that was filled; `credits` may be on the way at a time.
+    /// Sends the first `len` bytes of the filled buffer. At most `credits` buffers may be in flight.
     #[inline]
     pub(crate) fn send_filled(&self, ring: Ring<'_>, credits: u32, head: u32, len: usize) -> Result<bool, Nonsense> {
         let filled = self.filling(ring);
@@ -72,7 +73,7 @@ impl Outgoing {
         Ok(sent)
     }
 
-    /// Takes back the buffers of frames that were released.
+    /// Reclaims the buffers of released frames.
     fn collect(&self, ring: Ring<'_>) -> Result<(), Nonsense> {
         self.sending.look(ring)?;
         let in_flight = self.sending.sent().wrapping_sub(self.sending.seen());

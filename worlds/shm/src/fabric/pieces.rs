@@ -1,11 +1,11 @@
-//! Pieces of memory of one process and of another, and the kernel's calls that copy between them: no pointer
-//! is followed here, so a wrong address is an error and no fault.
+//! Pieces of memory of two processes, and the system calls that copy between them. No pointer is dereferenced
+//! here, so a wrong address is an error, not a fault.
 use core::ops::Range;
 
-/// Pieces of memory that one call of the kernel moves.
+/// The maximum number of pieces that one system call moves.
 pub(crate) const GATHER: usize = 16;
 
-/// Some bytes of some process.
+/// A range of bytes in some process.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
@@ -13,7 +13,7 @@ pub(crate) struct Piece {
     pub(crate) bytes: usize,
 }
 
-/// The owner of the memory that changes.
+/// The direction of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CopyDirection {
     /// The caller: it reads from the other process.
@@ -22,11 +22,11 @@ pub(crate) enum CopyDirection {
     Write,
 }
 
-/// The number of the error that the system gave.
+/// The system's error number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Errno(pub(crate) i32);
 
-/// The sum of their bytes; `None` if it overflows.
+/// Returns the total size in bytes, or `None` if it overflows.
 pub(crate) fn total(pieces: &[Piece]) -> Option<usize> {
     pieces.iter().try_fold(0_usize, |sum, piece| sum.checked_add(piece.bytes)).filter(|&sum| sum <= isize::MAX as usize)
 }
@@ -34,7 +34,7 @@ pub(crate) fn total(pieces: &[Piece]) -> Option<usize> {
 /// A position within a list of pieces.
 struct Cursor<'p> {
     rest: &'p [Piece],
-    /// Bytes of the first piece that lie behind.
+    /// Bytes of the first piece that were already passed.
     into: usize,
 }
 
@@ -51,7 +51,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// The next bytes, at most `most`, in the kernel's form, and the number of entries.
+    /// Returns the next bytes, at most `most`, in the kernel's format, and the number of entries.
     fn next(&self, mut most: usize) -> ([libc::iovec; GATHER], usize) {
         let mut vector = [libc::iovec { iov_base: core::ptr::null_mut(), iov_len: 0 }; GATHER];
         let (mut used, mut into) = (0, self.into);
@@ -60,7 +60,8 @@ impl Cursor<'_> {
             if used == GATHER || most == 0 {
                 break;
             }
-            // An address may be anything: it is never used here, and the kernel refuses what is not mapped.
+            // An address may be anything: it is never dereferenced here, and the kernel rejects unmapped
+            // ones.
             let base = core::ptr::without_provenance_mut::<u8>(piece.at.wrapping_add(into));
             vector[used] = libc::iovec { iov_base: base.cast(), iov_len: length };
             (used, most, into) = (used + 1, most - length, 0);
@@ -69,13 +70,13 @@ impl Cursor<'_> {
     }
 }
 
-/// Moves the bytes of `range`, counted over all pieces of `here` and over all of `there`, in the given
-/// direction.
+/// Copies the bytes of `range`, counted over all pieces of `here` and over all pieces of `there`, in the
+/// given direction.
 ///
 /// # Safety
-/// The pieces of `here` are memory of this process that lives; by [`CopyDirection::Read`] the range of them
-/// is borrowed by the caller alone. By [`CopyDirection::Write`] the process `pid`, if it is this one, has
-/// lent the range of `there` to the caller.
+/// The pieces of `here` are live memory of this process. With [`CopyDirection::Read`], only the caller
+/// borrows their range. With [`CopyDirection::Write`], if `pid` is this process, it has exposed the range of
+/// `there` to the caller.
 pub(crate) unsafe fn transfer(
     way: CopyDirection,
     pid: i32,
@@ -98,7 +99,7 @@ pub(crate) unsafe fn transfer(
             }
         };
         match usize::try_from(moved) {
-            // Nothing is moved if a list ends too early, either.
+            // Nothing is copied if a list is too short.
             Ok(0) => return Err(Errno(libc::EFAULT)),
             Ok(moved) => {
                 local.advance(moved);
@@ -111,7 +112,7 @@ pub(crate) unsafe fn transfer(
     Ok(())
 }
 
-/// The parts of the pieces that make up that range of their bytes.
+/// Returns the parts of the pieces that cover that range of their bytes.
 pub(crate) fn parts_within(pieces: &[Piece], range: Range<usize>) -> impl Iterator<Item = Piece> {
     let mut start = 0_usize;
     pieces.iter().filter_map(move |piece| {
@@ -122,17 +123,18 @@ pub(crate) fn parts_within(pieces: &[Piece], range: Range<usize>) -> impl Iterat
     })
 }
 
-/// The pieces of these slices.
+/// Returns the pieces of these slices.
 pub(crate) fn of_shared(slices: &[&[u8]]) -> impl Iterator<Item = Piece> {
     slices.iter().map(|slice| Piece { at: slice.as_ptr().expose_provenance(), bytes: slice.len() })
 }
 
-/// The pieces of slices that will be written.
+/// Returns the pieces of slices that will be written.
 pub(crate) fn of_mutable(slices: &mut [&mut [u8]]) -> impl Iterator<Item = Piece> {
     slices.iter_mut().map(|slice| Piece { at: slice.as_mut_ptr().expose_provenance(), bytes: slice.len() })
 }
 
-/// For tests of copies themselves: does the system refuse them here, as in some containers? If so, prints it.
+/// Returns whether the system refuses such copies here, as in some containers, and prints it. For tests of
+/// the copies themselves.
 #[cfg(test)]
 pub(crate) fn are_refused() -> bool {
     let (mut to, from) = ([0], [1]);
@@ -158,7 +160,7 @@ mod tests {
         unsafe { transfer(way, std::process::id() as i32, &here, &there, range) }
     }
 
-    /// Pieces of odd sizes, some of them empty, more than one call takes.
+    /// Splits the bytes into pieces of odd sizes, some of them empty, more than one call takes.
     fn cut(bytes: &mut [u8], step: usize) -> Vec<&mut [u8]> {
         let mut pieces: Vec<&mut [u8]> = Vec::new();
         for piece in bytes.chunks_mut(step) {

@@ -1,7 +1,7 @@
-//! The atomics and cells of rings and duels. Their loom test compiles the same sources over loom's own.
+//! The atomics and cells of rings and duels. Their loom test compiles the same sources with loom's types.
 pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Bytes whose users order the accesses.
+/// Bytes to which users order their own accesses.
 #[repr(transparent)]
 pub(crate) struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
 
@@ -16,7 +16,7 @@ impl<T> UnsafeCell<T> {
     }
 }
 
-/// Tells the processor that this place will be written soon, so that its line is on its way meanwhile.
+/// Hints to the processor that this place will be written soon, so that it fetches the cache line early.
 #[inline]
 pub(crate) fn about_to_write<T>(place: &T) {
     #[cfg(target_arch = "x86_64")]

@@ -1,5 +1,5 @@
-//! A lane's part in copies from memory to memory: the memory that it exposes, the memory that it gets, and
-//! how both sides of a long copy share the work.
+//! A lane's part in direct copies: the memory that it exposes, the memory that it reads, and how both sides
+//! of a long copy share the work.
 use super::exposure::{Contest, Exposure, MOST_PIECES};
 use super::help::Help;
 use super::lane::Lane;
@@ -12,39 +12,39 @@ use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Key, Nanos, WaitCon
 use foregather_thread::Word;
 use foregather_wait::Policy;
 
-/// Below this many bytes two calls of the kernel cost more than half a copy.
+/// Below this many bytes, two system calls cost more than half a copy.
 const BOTH_SIDES: usize = 16 << 10;
-/// Bytes of a chunk: a page at least, half of the whole at most, and within these bounds an eighth, so that
-/// neither side waits long for the other one's last.
+/// The bounds of a chunk in bytes. A chunk is an eighth of the whole within these bounds, and at most half of
+/// the whole, so that neither side waits long for the other's last chunk.
 const CHUNK_LEAST: usize = 32 << 10;
 const CHUNK_MOST: usize = 256 << 10;
-/// How long a getter waits for a chunk of the stage before it reads one itself: several times what a helper
-/// that is at work needs for a chunk.
+/// How long a getter waits for a staged chunk before it reads one itself: several times what an active helper
+/// needs for a chunk.
 const PATIENCE: Nanos = Nanos::from_us(3);
-/// How long a getter spins for a chunk that its helper has begun.
+/// How long a getter spins for a chunk that its helper has started.
 const SPIN: Nanos = Nanos::from_us(50);
 /// How long a getter lets its helper finish a chunk after the job has failed.
 const GRACE: Nanos = Nanos::from_ms(100);
-/// By then the job has reported the lost rank, if it reports any.
+/// How long the job may take to report a lost rank.
 const TOLD: Nanos = Nanos::from_ms(500);
-/// The lower bits of a key are the exposure's number, the upper ones its generation.
+/// The lower bits of a key are the number of the exposure, the upper bits its generation.
 const NUMBER_BITS: u32 = EXPOSURES.trailing_zeros();
 
 fn chunk_of(total: usize) -> usize {
     (total / 8).clamp(CHUNK_LEAST, CHUNK_MOST).min(total.div_ceil(2)).next_multiple_of(BUFFER)
 }
 
-/// A copy by both sides, as its getter knows it.
+/// A two-sided copy, from its getter's point of view.
 struct JointCopy<'a> {
     from: Address,
-    /// That of `from`.
+    /// The port of `from`.
     port: usize,
     contest: &'a Contest,
     staged: bool,
     bytes: usize,
     /// Bytes of a chunk.
     chunk: usize,
-    /// Where the bytes go.
+    /// The destination of the bytes.
     target: &'a [Piece],
 }
 
@@ -98,8 +98,8 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         }
     }
 
-    /// Waits until no peer reads. `false`: a reader was lost meanwhile, so it will be counted forever. Its
-    /// late reads make no other lane fail.
+    /// Waits until no peer reads. Returns false if a reader was lost meanwhile and will be counted forever.
+    /// Late reads do not make other lanes fail.
     #[cold]
     fn until_unread(&self, exposure: &Exposure) -> bool {
         reached("lanes:7");
@@ -113,7 +113,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
             || unread().is_some()
     }
 
-    /// Waits on this lane's bell, in place.
+    /// Waits on this lane's bell, and blocks the thread.
     fn until<T>(&self, why: &WaitContext, probe: impl FnMut() -> Option<T>) -> Result<T, Error> {
         block_on(Policy::TwoPhase { spin: SPIN }.wait(&self.cpu, self.bell(), *why, probe)).map(|(found, _)| found)
     }
@@ -129,7 +129,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         let copied = self.copy(from, exposure, into);
         let in_time = exposure.leave(generation);
         if !in_time {
-            // Its owner may be waiting for just that.
+            // Its owner may be waiting for this.
             self.ring_bell(port);
         }
         copied.and_then(|()| if in_time { Ok(()) } else { Err(concealed()) })
@@ -179,7 +179,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
     }
 
     /// Reads chunks from the upper end until there are none, and then waits for the helper's last one. With a
-    /// stage it first waits a little for the helper, whose chunks it takes as they come.
+    /// stage, it first waits briefly for the helper, and takes its chunks as they arrive.
     fn both_sides(&self, copy: &JointCopy<'_>, read: impl Fn(Range<usize>) -> Result<(), Error>) -> Result<(), Error> {
         let duel = &copy.contest.duel;
         duel.open(copy.bytes.div_ceil(copy.chunk) as u32, if copy.staged { STAGE_SLOTS } else { u32::MAX });
@@ -210,8 +210,8 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         if well { Ok(()) } else { read(0..(helpers as usize * copy.chunk).min(copy.bytes)) }
     }
 
-    /// Takes chunks from the stage until none is free, or the helper lets the getter wait for long. Meanwhile
-    /// it helps lanes that read from here.
+    /// Takes chunks from the stage until none is free or the helper is too slow. Meanwhile it helps lanes
+    /// that read from this one.
     fn take_staged(&self, copy: &JointCopy<'_>, taken: &mut u32) {
         let duel = &copy.contest.duel;
         let mut last = self.cpu.now();
@@ -237,7 +237,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
     }
 
     /// Waits for a helper in the middle of a chunk. If the job fails, the helper is killed before this wait
-    /// reports it, since it must not write later.
+    /// reports it, because it must not write later.
     #[cold]
     fn until_helped<T>(&self, from: Address, finished: impl Fn() -> Option<T>) -> Result<T, Error> {
         let why = WaitContext::new("the other side of a copy", self.here.rank).of(from.rank).since(self.cpu.now());
@@ -262,7 +262,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         }
         if let Some(met) = self.fabric.attached.get() {
             if met.is_here(from.rank) {
-                // A thread of this process is not lost alone, and it is within one call of the kernel.
+                // A thread of this process cannot be lost alone, and it is inside one system call.
                 while finished().is_none() {
                     block_on(self.cpu.yield_now());
                 }
@@ -281,7 +281,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
             for _ in 0..STAGE_SLOTS {
                 let Some(chunk) = contest.duel.claim_bottom() else { break };
                 helped = true;
-                // Afterwards the contest may be another getter's.
+                // After this, the contest may belong to another getter.
                 let ((getter, ..), staged) = (contest.terms(), contest.is_staged());
                 contest.duel.wrote(self.help_with(number, contest, chunk));
                 if getter < self.fabric.layout.ports {
@@ -295,7 +295,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         helped
     }
 
-    /// Copies one chunk that this lane has claimed: from its own list to its stage, or to the getter's list.
+    /// Copies one chunk that this lane has claimed from its own list to its stage or to the getter's list.
     fn help_with(&self, number: usize, contest: &Contest, chunk: u32) -> bool {
         let (getter, bytes, size) = contest.terms();
         let source = self.exposed.entries[number].pieces.borrow();
@@ -340,8 +340,8 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         self.fabric.attached.get().is_some_and(|met| met.may_help(other.rank))
     }
 
-    /// The error for a process of `from` that is ending. A read finds that out before its job does; if this
-    /// rank ended now because of it, this rank would be taken for the first that was lost.
+    /// Returns the error for a process of `from` that is exiting. A read detects that before the job does; if
+    /// this rank exited at once, it would be reported as the first lost rank.
     #[cold]
     fn gone(&self, from: Address) -> Error {
         let why = WaitContext::new("reading its memory", self.here.rank).of(from.rank);
@@ -355,7 +355,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         Error::peer_lost(from.rank, self.cpu.now(), &why)
     }
 
-    /// The error of a failed read of memory of `from`.
+    /// Returns the error of a failed read of memory of `from`.
     #[cold]
     fn failed(&self, from: Address, errno: Errno) -> Error {
         match errno.0 {
@@ -369,7 +369,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
     }
 }
 
-/// The number of an exposure, and its generation.
+/// Returns the number of an exposure and its generation.
 fn parts(key: Key) -> (usize, u64) {
     ((key.0 % EXPOSURES as u64) as usize, key.0 >> NUMBER_BITS)
 }

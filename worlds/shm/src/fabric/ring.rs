@@ -1,44 +1,45 @@
-//! One way from a lane to another: a ring of slots, each of which says by itself whether it holds a frame.
+//! A one-way channel between two lanes: a ring of slots, each of which shows whether it holds a frame.
 //! States, sequence and races: `README.md`.
 use super::primitive::{AtomicU32, AtomicU64, Ordering::*, UnsafeCell, about_to_write};
 use core::cell::Cell;
 use foregather_machine::reached;
 
-/// Bytes that travel with a frame's head: what a pair of cache lines has beside the word.
+/// Bytes that fit into a frame's slot: a pair of cache lines minus the word.
 pub(crate) const INLINE: usize = 120;
-/// How far ahead a sender asks for lines: about as many frames as it can send while one line is on its way.
+/// How many slots ahead a sender prefetches cache lines: about as many frames as it can send while one line
+/// is being transferred.
 const AHEAD: u32 = 4;
 
-/// A frame, or the rest of one of an earlier lap.
+/// A frame, or what is left of a frame of an earlier lap.
 ///
-/// The word is lap (16 bits), size (16 bits), head (32 bits), so one load tells the receiver all about a
-/// frame.
+/// The word contains the lap (16 bits), size (16 bits) and head (32 bits), so one load gives the receiver
+/// everything about a frame.
 #[repr(C, align(128))]
 pub(crate) struct Slot {
     pub(crate) word: AtomicU64,
     pub(crate) bytes: UnsafeCell<[u8; INLINE]>,
 }
 
-/// The memory of a way. It has one [`Sending`] and one [`Receiving`].
+/// The memory of a channel. It has one [`Sending`] and one [`Receiving`].
 #[derive(Clone, Copy)]
 pub(crate) struct Ring<'m> {
     pub(crate) slots: &'m [Slot],
-    /// How many frames were released, modulo 2^32; written by the receiver.
+    /// The number of released frames, modulo 2^32; written by the receiver.
     pub(crate) consumed: &'m AtomicU32,
 }
 
-/// The receiver says that it has released more frames than were sent, or fewer than it said before.
+/// The receiver claims to have released more frames than were sent, or fewer than before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Nonsense;
 
-/// The position of one end: the slot, and the lap of a frame there.
+/// The position of one end: the slot, and the lap of a frame in it.
 struct RingPosition {
     at: Cell<u32>,
     lap: Cell<u16>,
 }
 
 impl RingPosition {
-    /// Slots begin as zeros, so the first lap is another one.
+    /// Slots start as zeros, so the first lap is 1.
     const fn start() -> Self {
         Self { at: Cell::new(0), lap: Cell::new(1) }
     }
@@ -59,7 +60,7 @@ impl RingPosition {
 pub(crate) struct Sending {
     place: RingPosition,
     sent: Cell<u32>,
-    /// The value of `consumed` at the last look.
+    /// The value of `consumed` when it was last read.
     seen: Cell<u32>,
 }
 
@@ -68,19 +69,19 @@ impl Sending {
         Self { place: RingPosition::start(), sent: Cell::new(0), seen: Cell::new(0) }
     }
 
-    /// How many frames were sent, modulo 2^32.
+    /// Returns how many frames were sent, modulo 2^32.
     #[inline]
     pub(crate) fn sent(&self) -> u32 {
         self.sent.get()
     }
 
-    /// How many of them are known to be released.
+    /// Returns how many of them are known to have been released.
     #[inline]
     pub(crate) fn seen(&self) -> u32 {
         self.seen.get()
     }
 
-    /// Looks how many are released by now.
+    /// Reads how many have been released.
     #[inline]
     pub(crate) fn look(&self, ring: Ring<'_>) -> Result<(), Nonsense> {
         // Acquire: the receiver has finished its reads of a released slot or buffer.
@@ -121,13 +122,13 @@ impl Sending {
     }
 }
 
-/// The receiver's end.
+/// The receiver's end of a channel.
 pub(crate) struct Receiving {
     place: RingPosition,
     taken: Cell<u32>,
 }
 
-/// The content of a word. Its reader must check the size: a peer may have written anything.
+/// The content of a word. The reader must check the size, because a peer may have written anything.
 #[derive(Clone, Copy)]
 pub(crate) struct FrameHeader {
     pub(crate) head: u32,
@@ -139,7 +140,7 @@ impl Receiving {
         Self { place: RingPosition::start(), taken: Cell::new(0) }
     }
 
-    /// The oldest frame that is not released, and its slot.
+    /// Returns the oldest frame that has not been released, and its slot.
     #[inline]
     pub(crate) fn peek<'m>(&self, ring: Ring<'m>) -> Option<(FrameHeader, &'m Slot)> {
         let slot = &ring.slots[self.place.at.get() as usize];
@@ -148,8 +149,8 @@ impl Receiving {
             .then_some((FrameHeader { head: (word >> 32) as u32, size: (word >> 16) as u16 }, slot))
     }
 
-    /// Releases that frame's slot. `true`: a quarter of the ring was released since a sender that sleeps for
-    /// room was last rung.
+    /// Releases that frame's slot. Returns true if a quarter of the ring was released since a sender that
+    /// waits for room was last woken.
     #[inline]
     pub(crate) fn release(&self, ring: Ring<'_>) -> bool {
         let slots = ring.slots.len() as u32;
@@ -165,13 +166,13 @@ impl Receiving {
 mod tests {
     use super::*;
 
-    /// Two slots, and the count of released frames.
+    /// Returns two slots and the count of released frames.
     fn memory() -> ([Slot; 2], AtomicU32) {
         // SAFETY: all bytes of a slot may be 0, as in a new mapping.
         (unsafe { core::mem::zeroed() }, AtomicU32::new(0))
     }
 
-    /// Race 3: more laps than 16 bits count.
+    /// Race 3: more laps than 16 bits can count.
     #[test]
     fn frames_of_all_laps_are_told_from_old_ones() {
         let (slots, consumed) = memory();
@@ -184,7 +185,7 @@ mod tests {
         }
     }
 
-    /// The negative control: laps that did not go on together with their slots.
+    /// The negative control: laps that do not advance with their slots.
     #[test]
     #[should_panic(expected = "an old frame")]
     fn a_slot_that_is_all_laps_behind_shows_an_old_frame() {

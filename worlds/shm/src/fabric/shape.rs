@@ -1,4 +1,4 @@
-//! How much memory a fabric takes, and where its parts are.
+//! How much memory a fabric needs, and where its parts are.
 use super::exposure::Exposure;
 use super::pieces::GATHER;
 use super::ring::{INLINE, Slot};
@@ -8,34 +8,33 @@ use foregather_machine::{Cause, Error, Limits};
 
 /// Bytes of a static buffer, and of a page.
 pub(crate) const BUFFER: usize = 4_096;
-/// The most static buffers of a way: as many as a sender's set of free ones has bits.
+/// The maximum number of static buffers per channel: the sender tracks free ones in 64 bits.
 const MOST_BUFFERS: u32 = 64;
-/// Frames without a credit, beyond one for each credit.
+/// Frames beyond one for each credit.
 const EXTRA: u32 = 18;
-/// The most lanes of all ranks: as many as fit into a line of bits.
+/// The maximum number of lanes of all ranks: as many as there are bits in a line.
 pub(crate) const MOST_PORTS: u32 = 1_024;
-/// The most memory that all ways together may take once every page was touched.
+/// The maximum memory of all channels together after every page has been touched.
 const BUDGET: usize = 1 << 30;
 pub(crate) const LINE: usize = 128;
 
-/// The number of ranks and lanes, and what they may use.
+/// The number of ranks and lanes, and their limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentSpec {
-    /// Ranks.
+    /// The number of ranks.
     pub ranks: u32,
-    /// Lanes of each rank.
+    /// The number of lanes per rank.
     pub lanes: u32,
-    /// The most bytes that the ways between lanes may take. Pages take memory when they are first used, and a
-    /// sender uses the same few buffers again, so it is far less in practice. Where the budget is small for
-    /// the number of lanes, each way has fewer credits.
+    /// The maximum number of bytes for the channels between lanes. Pages use memory only after they are
+    /// touched, and a sender reuses the same few buffers, so it is far less in practice. If the budget is
+    /// small for the number of lanes, each channel has fewer credits.
     pub budget: usize,
-    /// May memory be read directly, if the system allows it? Otherwise everything goes through static
+    /// Whether memory may be read directly if the system allows it. Otherwise all data goes through static
     /// buffers.
     pub direct: bool,
 }
 
-/// The place of each part, in bytes from the beginning. Each part begins at a pair of cache lines, the
-/// buffers at a page.
+/// The offset of each part in bytes. Each part begins at a pair of cache lines, the buffers at a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) shape: SegmentSpec,
@@ -55,12 +54,12 @@ pub(crate) struct Layout {
 
 /// Lines of a port: its bell, its state, and the ports that have sent to it.
 pub(crate) const PORT_LINES: usize = 3;
-/// Memories that a lane can expose at a time: as many as its set of free ones has bits.
+/// The maximum number of exposures per lane: the lane tracks free ones in 64 bits.
 pub(crate) const EXPOSURES: usize = 64;
 
 impl SegmentSpec {
-    /// Ranks and lanes within a gibibyte: 64 ranks of 4 lanes get 2 credits a way, 15 ranks of 4 lanes
-    /// all 63.
+    /// Creates the description for a budget of 1 GiB: 64 ranks with 4 lanes get 2 credits per channel, 15
+    /// ranks with 4 lanes get the maximum of 63.
     pub const fn new(ranks: u32, lanes: u32) -> Self {
         Self { ranks, lanes, budget: BUDGET, direct: true }
     }
@@ -101,7 +100,7 @@ impl SegmentSpec {
 }
 
 impl Layout {
-    /// What its lanes can carry, if `direct` is the system's permission.
+    /// Returns the limits of its lanes, if the system's permission for direct reads is `direct`.
     pub(crate) fn limits(&self, direct: bool) -> Limits {
         Limits {
             lanes: self.shape.lanes,
@@ -114,13 +113,13 @@ impl Layout {
         }
     }
 
-    /// The ring from one port to another. The rings towards a port lie together, since that port looks at all
-    /// of them.
+    /// Returns the offset of the ring from one port to another. All rings towards a port are adjacent,
+    /// because that port polls all of them.
     pub(crate) fn ring(&self, from: usize, to: usize) -> usize {
         self.rings + (to * self.ports + from) * self.ring_bytes
     }
 
-    /// A static buffer from one port to another.
+    /// Returns the offset of a static buffer from one port to another.
     pub(crate) fn buffer(&self, from: usize, to: usize, index: usize) -> usize {
         self.buffers + ((to * self.ports + from) * (self.credits as usize + 1) + index) * BUFFER
     }
@@ -130,12 +129,13 @@ const fn slots(credits: u32) -> u32 {
     2 * credits + EXTRA
 }
 
-/// A line for the count of released frames, and the slots.
+/// Returns the bytes of a ring: a line for the count of released frames, and the slots.
 const fn ring_bytes(credits: u32) -> usize {
     LINE + slots(credits) as usize * size_of::<Slot>()
 }
 
-/// One buffer more than credits, to fill while all the others are on their way.
+/// Returns the bytes of a channel: its ring, and one buffer more than credits, to fill while all others are
+/// in flight.
 const fn way_bytes(credits: u32) -> usize {
     ring_bytes(credits) + (credits as usize + 1) * BUFFER
 }

@@ -1,4 +1,4 @@
-//! The memory through which the lanes of all ranks send each other frames.
+//! The shared memory through which the lanes of all ranks exchange frames.
 use super::attached::{Attached, MemberInfo};
 use super::exposure::Exposure;
 use super::ring::{Ring, Slot};
@@ -14,12 +14,12 @@ use foregather_thread::Word;
 use rustix::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// "fg-lanes" in ASCII: this is one of our fabrics, and it is ready.
+/// "fg-lanes" in ASCII: marks a fabric of this library that is ready.
 const MAGIC: u64 = u64::from_be_bytes(*b"fg-lanes");
 /// Changes whenever the layout does.
 const VERSION: u32 = 2;
 
-/// The first page. All fields are written before the magic number, but for `come`.
+/// The first page. All fields except `come` are written before the magic number.
 #[repr(C)]
 struct Header {
     magic: AtomicU64,
@@ -28,55 +28,54 @@ struct Header {
     lanes: AtomicU32,
     direct: AtomicU32,
     budget: AtomicU64,
-    /// How many ranks have joined, and after that how many have looked at the others.
+    /// How many ranks have joined and, after that, how many have checked the others.
     come: CachePadded<Word>,
 }
 
-/// The part of a lane that all lanes see.
+/// The part of a lane that all lanes can see.
 #[repr(C)]
 pub(crate) struct Port {
     /// The word on which its owner sleeps.
     pub(crate) bell: CachePadded<Word>,
     pub(crate) state: CachePadded<PortState>,
-    /// A bit for each port that has ever sent to this one, so that no other ring is looked at.
+    /// One bit for each port that has ever sent to this one, so that no other ring is polled.
     pub(crate) senders: CachePadded<[AtomicU64; 16]>,
 }
 
 pub(crate) struct PortState {
     pub(crate) taken: AtomicU32,
-    /// One more than the port whose copy uses this port's stage.
+    /// The port whose copy uses this port's stage, plus one.
     pub(crate) stage: AtomicU32,
     pub(crate) left: AtomicU32,
 }
 
 const _: () = assert!(size_of::<Header>() <= BUFFER && size_of::<Port>() == PORT_LINES * LINE && align_of::<Port>() == LINE);
 
-/// Memory for the frames of a job's lanes: rings, static buffers, bells, and the memory that they expose to
-/// each other.
+/// The memory for the frames of a job's lanes: rings, static buffers, bells, and the list of exposed memory.
 ///
-/// 1. One process makes it ([`ShmFabric::new`]); the others attach to its descriptor, which they inherit or
+/// 1. One process creates it ([`ShmFabric::new`]); the others attach to its descriptor, which they inherit or
 ///    receive.
-/// 2. Each says which rank it is ([`ShmFabric::join`]); a process can be several.
-/// 3. All meet ([`ShmFabric::meet`]) and find out whether they may read each other's memory.
-/// 4. Each makes the lanes of its ranks ([`ShmFabric::lane`]), each lane once and forever.
+/// 2. Each process registers its rank ([`ShmFabric::join`]); a process can be several ranks.
+/// 3. All wait for each other ([`ShmFabric::meet`]) and find out whether they may read each other's memory.
+/// 4. Each process creates the lanes of its ranks ([`ShmFabric::lane`]), each lane once.
 ///
-/// It has no name, so nothing is left of it once the last process has ended, and only processes with the
-/// descriptor get in.
+/// The memory has no name, so nothing is left after the last process has exited, and only processes with the
+/// descriptor have access.
 #[derive(Debug)]
 pub struct ShmFabric {
     mapping: Mapping,
     pub(crate) layout: Layout,
     pub(crate) attached: OnceLock<Attached>,
-    /// One thread of a process at a time meets the others.
+    /// Held while one thread of a process waits for the other processes.
     pub(crate) meeting: Mutex<()>,
 }
 
 impl ShmFabric {
-    /// A new fabric, for processes.
+    /// Creates a fabric for processes.
     ///
     /// # Errors
-    /// [`Cause::Setting`] for an impossible shape; if the system has no memory for it or knows no memory
-    /// files.
+    /// [`Cause::Setting`] for an invalid shape; an error if the system has no memory for it or does not
+    /// support memory files.
     pub fn new(shape: SegmentSpec) -> Result<Self, Error> {
         let layout = shape.layout()?;
         let exchange = Self::over(Mapping::new(layout.bytes)?, layout);
@@ -90,10 +89,10 @@ impl ShmFabric {
         Ok(exchange)
     }
 
-    /// A new fabric all of whose ranks are threads of this process: they have joined and met.
+    /// Creates a fabric all of whose ranks are threads of this process; they have already joined.
     ///
     /// # Errors
-    /// As [`ShmFabric::new`].
+    /// As for [`ShmFabric::new`].
     pub fn between_threads(shape: SegmentSpec) -> Result<Arc<Self>, Error> {
         let exchange = Self::new(shape)?;
         for rank in 0..shape.ranks {
@@ -103,10 +102,10 @@ impl ShmFabric {
         Ok(Arc::new(exchange))
     }
 
-    /// The fabric that another process made, by its descriptor.
+    /// Attaches to a fabric that another process created.
     ///
     /// # Errors
-    /// If the descriptor is something else, or of another version of this program.
+    /// If the descriptor is something else, or a fabric of another version of this library.
     pub fn attach(fd: OwnedFd) -> Result<Self, Error> {
         let mapping = Mapping::attach(fd, BUFFER)?;
         // SAFETY: the mapping has at least one page and begins at a page; all fields are atomics, for which
@@ -134,10 +133,10 @@ impl ShmFabric {
         }
     }
 
-    /// [`ShmFabric::attach`] to a descriptor that this process has inherited under that number.
+    /// Attaches to a fabric through a descriptor that this process has inherited with that number.
     ///
     /// # Errors
-    /// If no such descriptor is open, or it is something else.
+    /// If no such descriptor is open, or if it is something else.
     pub fn inherited(number: RawFd) -> Result<Self, Error> {
         Self::attach(inherited(number)?)
     }
@@ -147,17 +146,17 @@ impl ShmFabric {
         Self { mapping, layout, attached: OnceLock::new(), meeting: Mutex::new(()) }
     }
 
-    /// The descriptor, for other processes.
+    /// Returns the descriptor, for other processes.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.mapping.fd()
     }
 
-    /// The ranks and lanes that may meet here.
+    /// Returns the number of ranks and lanes.
     pub fn shape(&self) -> SegmentSpec {
         self.layout.shape
     }
 
-    /// The port of an address.
+    /// Returns the port of an address.
     #[inline]
     pub(crate) fn port_of(&self, at: Address) -> Result<usize, Error> {
         let SegmentSpec { ranks, lanes, .. } = self.layout.shape;
@@ -173,7 +172,7 @@ impl ShmFabric {
         Error::from(Cause::Rank { rank: at.rank, size: ranks })
     }
 
-    /// The address of a port.
+    /// Returns the address of a port.
     #[inline]
     pub(crate) fn address_of(&self, port: usize) -> Address {
         let lanes = self.layout.shape.lanes;
@@ -199,7 +198,8 @@ impl ShmFabric {
         unsafe { self.at(self.layout.members + rank as usize * LINE).cast().as_ref() }
     }
 
-    /// How many have joined, and after that how many have looked at the others.
+    /// Returns the word that counts how many ranks have joined and, after that, how many have checked the
+    /// others.
     pub(crate) fn come(&self) -> &Word {
         &self.header().come
     }
@@ -216,7 +216,7 @@ impl ShmFabric {
         unsafe { core::slice::from_raw_parts(first.cast().as_ptr(), lines) }
     }
 
-    /// One of a port's exposures.
+    /// Returns one of a port's exposures.
     ///
     /// # Panics
     /// If there is no such port or number.
@@ -229,7 +229,7 @@ impl ShmFabric {
         unsafe { self.at(at).cast().as_ref() }
     }
 
-    /// A slot of a port's stage.
+    /// Returns a slot of a port's stage.
     ///
     /// # Panics
     /// If there is no such port.
@@ -239,7 +239,7 @@ impl ShmFabric {
         self.at(self.layout.stages + port * STAGE + (chunk % STAGE_SLOTS) as usize * STAGE_CHUNK).cast()
     }
 
-    /// The ring from one port to another.
+    /// Returns the ring from one port to another.
     ///
     /// # Panics
     /// If there is no such port.
@@ -255,7 +255,7 @@ impl ShmFabric {
         }
     }
 
-    /// A static buffer from one port to another.
+    /// Returns a static buffer from one port to another.
     ///
     /// # Panics
     /// If there is no such port or buffer.

@@ -1,6 +1,6 @@
-//! A lane's stage: a few chunks of memory that it shares with the lanes that read from it. It copies chunks
-//! of its exposed memory there while the getter copies earlier ones from there, so both sides copy at once
-//! and the bytes on the way stay in the caches. Races: `README.md`.
+//! A lane's stage: a few chunks of memory that it shares with the lanes that read from it. The lane copies
+//! chunks of its exposed memory into the stage while the getter copies earlier ones out, so both sides copy
+//! at once and the bytes in transit stay in the caches. Races: `README.md`.
 use super::pieces::{Piece, parts_within};
 use super::shm_fabric::ShmFabric;
 use core::ops::Range;
@@ -13,23 +13,23 @@ pub(crate) const STAGE_SLOTS: u32 = 4;
 /// Bytes of a stage.
 pub(crate) const STAGE: usize = STAGE_CHUNK * STAGE_SLOTS as usize;
 
-/// The bytes of a chunk: a quarter of a short copy, so that both sides are at work soon.
+/// Returns the bytes of a chunk: a quarter of a short copy, so that both sides start working early.
 pub(crate) fn staged_chunk(total: usize) -> usize {
     (total / STAGE_SLOTS as usize).clamp(8 << 10, STAGE_CHUNK).next_multiple_of(64)
 }
 
 impl ShmFabric {
-    /// The getter at `port`: takes the stage of `from` for one copy, if it is free.
+    /// The getter at `port`: takes the stage of `from` for one copy. Returns whether it was free.
     pub(crate) fn take_stage(&self, from: usize, port: usize) -> bool {
         self.port(from).state.stage.compare_exchange(0, port as u32 + 1, AcqRel, Relaxed).is_ok()
     }
 
-    /// The getter: no chunk of the stage of `from` is claimed any more.
+    /// The getter: releases the stage of `from`, none of whose chunks is claimed any more.
     pub(crate) fn free_stage(&self, from: usize) {
         self.port(from).state.stage.store(0, Release);
     }
 
-    /// The helper at `port`: copies that range of its own pieces to the stage. At most [`STAGE_CHUNK`] bytes.
+    /// The helper at `port`: copies that range of its own pieces to the stage, at most [`STAGE_CHUNK`] bytes.
     ///
     /// # Safety
     /// The pieces are memory that may be read. The caller has claimed the chunk, and may use its slot.

@@ -1,4 +1,4 @@
-//! The cost of moving bytes in this process, measured once, in a few milliseconds.
+//! The cost of moving bytes in this process. It is measured once, in a few milliseconds.
 use super::shape::{BUFFER, SegmentSpec};
 use super::shm_fabric::ShmFabric;
 use core::hint::black_box;
@@ -7,12 +7,12 @@ use foregather_machine::{Address, Cpu, Error, Fabric, FabricCosts, Nanos, Slope,
 use foregather_thread::{Thread, Word};
 use std::sync::OnceLock;
 
-/// The long transfer; the short one is a page.
+/// The long transfer; the short one is one page.
 const LONG: usize = 64 << 10;
-/// The best of this many batches counts, since other programs may have the processor meanwhile.
+/// The fastest of this many batches is used, because other programs may have the processor meanwhile.
 const BATCHES: u32 = 16;
 const BATCH: u32 = 32;
-/// The slope if nothing can be measured: every machine copies faster than it reads from another process.
+/// The slope of direct reads if they cannot be measured: every machine copies faster than this.
 const NEVER: Slope = Slope { fixed: Nanos::from_ms(1), byte_ps: 1_000 };
 
 pub(crate) fn of_this_process() -> FabricCosts {
@@ -20,16 +20,16 @@ pub(crate) fn of_this_process() -> FabricCosts {
     *TOLLS.get_or_init(|| measure().unwrap_or(FabricCosts { buffered: Slope { fixed: Nanos(500), byte_ps: 200 }, direct: NEVER }))
 }
 
-/// Picoseconds that a byte's trip to another processor takes at least, many lines being under way: 8 ns for a
-/// line of 64 bytes.
+/// The least time in picoseconds to move one byte to another processor with many cache lines in flight: 8 ns
+/// for a line of 64 bytes.
 const TRIP_PS: u64 = 125;
 
-/// Measures by a lane that sends to itself: so it measures copies and calls of the kernel. Between two
-/// processors lines travel, too: those of a static buffer there when it is written and back when it is read,
-/// those of memory that is read directly once. Without that a processor with fast caches would send
-/// everything through buffers, however slow its lines are; one thread cannot measure how slow, and at the
-/// beginning of a job all processors are busy. The other side's help, which halves a long direct read, is not
-/// counted.
+/// Measures copies and system calls with a lane that sends to itself. Between two processors, cache lines are
+/// transferred as well: those of a static buffer once when it is written and once when it is read, those of
+/// directly read memory once. Without this correction, a processor with fast caches would send everything
+/// through buffers, however slow its cache-line transfers are. One thread cannot measure these, and when a
+/// job starts all processors are busy. The other side's help, which halves the time of a long direct read, is
+/// not counted.
 fn measure() -> Result<FabricCosts, Error> {
     let exchange = ShmFabric::between_threads(SegmentSpec::new(1, 1))?;
     let here = Address { rank: 0, lane: 0 };
@@ -40,7 +40,7 @@ fn measure() -> Result<FabricCosts, Error> {
     let buffered = Slope { fixed: frame, byte_ps: slope(frame, long, LONG - 1) + 2 * TRIP_PS };
     let direct = block_on(exposing(&lane, async |lent| {
         let Ok(key) = lent.expose(&[&from]) else { return NEVER };
-        // From one side, as a getter without help.
+        // With one side only, as for a getter without help.
         let mut read = |bytes: usize| best(|| block_on(lane.get(here, key, &mut [&mut into[..bytes]])));
         let (short, long) = (read(BUFFER), read(LONG));
         let byte_ps = slope(short, long, LONG - BUFFER);
@@ -50,7 +50,7 @@ fn measure() -> Result<FabricCosts, Error> {
     Ok(FabricCosts { buffered, direct })
 }
 
-/// Through static buffers, with the copies in and out: all frames are on the way before the first one is
+/// Sends through static buffers, with the copies in and out. All frames are in flight before the first one is
 /// received, as between two lanes.
 fn send<C: Cpu<Word = Word>>(lane: &super::Lane<C>, here: Address, from: &[u8], into: &mut [u8]) -> Result<(), Error> {
     for page in from.chunks(BUFFER) {
@@ -65,12 +65,12 @@ fn send<C: Cpu<Word = Word>>(lane: &super::Lane<C>, here: Address, from: &[u8], 
     Ok(())
 }
 
-/// The time of one call.
+/// Returns the time of one call.
 fn best(mut call: impl FnMut() -> Result<(), Error>) -> Nanos {
     let mut batch = || {
         let began = clock::now();
         for _ in 0..BATCH {
-            // A failing call fails at once, and the caller has tried it.
+            // A failing call fails at once, and the caller has already tried it.
             let _ = black_box(call());
         }
         clock::now() - began
@@ -79,7 +79,7 @@ fn best(mut call: impl FnMut() -> Result<(), Error>) -> Nanos {
     Nanos(times.min().unwrap_or(Nanos::MAX).0 / u64::from(BATCH))
 }
 
-/// Picoseconds for each byte.
+/// Returns picoseconds per byte.
 fn slope(short: Nanos, long: Nanos, bytes: usize) -> u64 {
     (long - short).0.saturating_mul(1_000) / bytes as u64
 }

@@ -1,4 +1,4 @@
-//! A semaphore made of a counter, the mutex that guards it, and a condition variable that signals posts.
+//! A semaphore made of a counter, a mutex that guards it, and a condition variable that signals posts.
 //!
 //! The mutex is robust: if its holder's process dies, the next thread takes it over. The counter is valid
 //! then, because one store changes it. POSIX has no robust condition variables. If a process is killed while
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 const KIND: u32 = 2;
 
-/// What the segment stores.
+/// The object in the segment.
 #[repr(C)]
 struct CondvarState {
     mutex: libc::pthread_mutex_t,
@@ -67,8 +67,8 @@ impl Condvar {
         self.locked("locking a mutex", errno)
     }
 
-    /// The guard after a call that locked the mutex and returned `errno`. Takes the mutex over if its former
-    /// holder's process died.
+    /// Returns the guard after a call that locked the mutex and returned `errno`. Recovers the mutex if its
+    /// former holder's process died.
     fn locked(&self, what: &'static str, errno: i32) -> Result<Locked<'_>, Error> {
         let errno = match errno {
             // SAFETY: `pthread_mutex_consistent` needs a robust mutex that this thread holds: EOWNERDEAD says
@@ -104,8 +104,7 @@ impl Semaphore for Condvar {
     }
 
     fn wait(&self, why: &WaitContext) -> Result<(), Error> {
-        // The condition variable measures by CLOCK_MONOTONIC, which has the same origin as the clock of
-        // deadlines.
+        // The condition variable uses CLOCK_MONOTONIC, which has the same origin as the clock of deadlines.
         let until = (why.deadline < Nanos::MAX).then(|| timespec(why.deadline));
         let mut locked = self.lock()?;
         loop {
@@ -146,7 +145,8 @@ impl Semaphore for Condvar {
 mod tests {
     use super::*;
 
-    /// A thread stands for a process: the kernel marks the robust mutexes of each thread that exits.
+    /// A thread can stand in for a process, because the kernel handles the robust mutexes of each thread that
+    /// exits.
     #[test]
     fn a_mutex_whose_holder_died_is_taken_over() {
         let segment = Arc::new(Segment::new(0, 1).unwrap());

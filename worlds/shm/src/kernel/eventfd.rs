@@ -1,4 +1,4 @@
-//! An eventfd that counts: reading takes one and sleeps while there is none.
+//! An eventfd in semaphore mode: a read takes one, and blocks while there is none.
 use super::Semaphore;
 use crate::os::{inherited, refused};
 use foregather_machine::{Error, WaitContext};
@@ -8,7 +8,7 @@ use rustix::io::{Errno, read, write};
 
 const REMEDY: &str = "the descriptor is no eventfd, or its counter is full";
 
-/// The descriptor, under the number that the maker gave it.
+/// The descriptor, with the number that its creator gave it.
 pub(super) struct Eventfd {
     fd: OwnedFd,
     number: RawFd,

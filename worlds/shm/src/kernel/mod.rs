@@ -1,14 +1,14 @@
-//! The kernel's own ways to wait, each as a counting semaphore, one file each.
+//! The kernel's blocking primitives, each as a counting semaphore in a file of its own.
 //!
-//! One process makes a semaphore ([`WaitMethod::create`]) and tells others its [`Semaphore::name`], by which
-//! they find it ([`attach`]); those made of descriptors must be inherited under the same numbers
+//! One process creates a semaphore ([`WaitMethod::create`]) and passes its [`Semaphore::name`] to others,
+//! which open it ([`attach`]). Semaphores with file descriptors must be inherited with the same numbers
 //! ([`Semaphore::descriptors`]).
 //!
-//! # Bounds
+//! # Timeouts
 //! A wait on a POSIX or System V semaphore or a condition variable ends at its deadline. A wait on an eventfd
-//! or a pipe ends only with a post: asking first whether a read would block doubles the system calls, and a
-//! read that may not block does not wait. A program that waits on these keeps a watch that posts when the
-//! time is up or the peer has died.
+//! or a pipe ends only with a post: polling first would double the system calls, and a non-blocking read does
+//! not wait. A program that waits on these needs a watchdog that posts when the deadline passes or the peer
+//! has died.
 mod condvar;
 mod eventfd;
 mod pipe;
@@ -23,26 +23,26 @@ use std::sync::Arc;
 
 /// A counting semaphore that starts at 0.
 pub trait Semaphore: Send + Sync {
-    /// Adds one and wakes a sleeper if there is one.
+    /// Adds one, and wakes a sleeper if there is one.
     ///
     /// # Errors
-    /// If the kernel refuses, as after the removal of the semaphore.
+    /// If the kernel refuses, for example because the semaphore was removed.
     fn post(&self) -> Result<(), Error>;
-    /// Waits until there is one to take, and takes it. For the bound see the [module](self).
+    /// Waits until the count is positive, and takes one. For timeouts, see the [module](self).
     ///
     /// # Errors
     /// If the deadline of `why` passes first, or the kernel refuses.
     fn wait(&self, why: &WaitContext) -> Result<(), Error>;
-    /// Its name for other processes: `posix:0`, `sysv:32769`, `pipe:5:6`.
+    /// Returns its name for other processes: `posix:0`, `sysv:32769`, `pipe:5:6`.
     fn name(&self) -> String;
-    /// The descriptors that another process must inherit to attach to it.
+    /// Returns the descriptors that another process must inherit to open it.
     fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         Vec::new()
     }
 }
 
 foregather_machine::named! {
-    /// The ways to wait.
+    /// The kernel's blocking primitives.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum WaitMethod {
         /// `sem_t`: a futex in the segment.
@@ -59,13 +59,13 @@ foregather_machine::named! {
 }
 
 impl WaitMethod {
-    /// How many objects of a segment one semaphore takes.
+    /// Returns how many objects of a segment one semaphore needs.
     pub const fn objects(self) -> u32 {
         matches!(self, Self::Posix | Self::Condvar) as u32
     }
 
-    /// A new semaphore at 0, in the segment as far as it needs memory. `scope` says whether other processes
-    /// will use it.
+    /// Creates a semaphore with count 0, in the segment if it needs memory. `scope` says whether other
+    /// processes will use it.
     ///
     /// # Errors
     /// If the segment has no room for it, or the kernel refuses.
@@ -80,7 +80,7 @@ impl WaitMethod {
     }
 }
 
-/// The semaphore that another process made and named.
+/// Opens the semaphore that another process created, by its name.
 ///
 /// # Errors
 /// If there is no such semaphore.

@@ -1,6 +1,6 @@
-//! A pipe: a byte is a post, reading one takes it and sleeps while there is none.
+//! A pipe: a post writes a byte, and a wait reads one and blocks while there is none.
 //!
-//! Every process has both ends, so the death of one does not show as the end of the file.
+//! Every process has both ends open, so the death of a process does not show as the end of the file.
 use super::Semaphore;
 use crate::os::{inherited, refused};
 use foregather_machine::{Cause, Error, WaitContext};
@@ -10,7 +10,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 const REMEDY: &str = "the descriptors are no pipe";
 
-/// Both ends, under the numbers that the maker gave them.
+/// Both ends, with the numbers that the creator gave them.
 pub(super) struct Pipe {
     reader: OwnedFd,
     writer: OwnedFd,

@@ -1,4 +1,4 @@
-//! POSIX semaphores: a counter in memory and a futex, by the C library.
+//! POSIX semaphores: a counter in memory and a futex, from the C library.
 use super::Semaphore;
 use crate::Segment;
 use crate::object::Object;
@@ -62,7 +62,8 @@ impl Semaphore for Posix {
     }
 }
 
-/// The clock by which POSIX bounds a wait on a semaphore. Setting it back lengthens the wait.
+/// Returns the time of the clock that POSIX uses for timeouts of semaphores. Setting it back lengthens a
+/// wait.
 fn wall_clock() -> Nanos {
     let time = clock_gettime(ClockId::Realtime);
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)

@@ -1,9 +1,8 @@
-//! System V semaphores: a set in the kernel, named by a number.
+//! System V semaphores: a set in the kernel, identified by a number.
 //!
-//! The kernel keeps a set until it is removed. Its maker removes it when it drops the semaphore, and all
-//! threads that still wait then get an error; if the maker is killed the set stays (`ipcs -s` shows it,
-//! `ipcrm -s` removes it): the kernel has no "remove with the last user" for semaphores, as it has for
-//! memory.
+//! The kernel keeps a set until it is removed. Its creator removes it when it drops the semaphore, and all
+//! threads that still wait then get an error. If the creator is killed, the set remains (`ipcs -s` lists it,
+//! `ipcrm -s` removes it): for semaphores the kernel has no removal at last use, as it has for memory.
 use super::Semaphore;
 use crate::os::{last, last_errno, timespec};
 use core::ptr::null;
@@ -12,7 +11,7 @@ use foregather_machine::{Cause, Error, Nanos, WaitContext};
 
 const REMOVED: &str = "its maker has removed it, or raise the limits in /proc/sys/kernel/sem";
 
-/// A set of one semaphore.
+/// A set with one semaphore.
 pub(super) struct Sysv {
     id: i32,
     mine: bool,
@@ -23,7 +22,7 @@ impl Sysv {
         const REMEDY: &str = "raise the limits in /proc/sys/kernel/sem, or remove forgotten sets (`ipcs -s`, `ipcrm -s`)";
         // SAFETY: the call takes numbers only.
         let id = unsafe { libc::semget(libc::IPC_PRIVATE, 1, libc::IPC_CREAT | 0o600) };
-        // A new set of the kernel is all 0, although POSIX does not say so.
+        // On Linux a new set is all 0, although POSIX does not guarantee it.
         if id < 0 { Err(last("making a System V semaphore", REMEDY)) } else { Ok(Self { id, mine: true }) }
     }
 
@@ -31,7 +30,7 @@ impl Sysv {
         Self { id, mine: false }
     }
 
-    /// Adds to the semaphore, or takes from it, sleeping as long as there is not enough. Returns the error's
+    /// Adds to the semaphore, or takes from it and blocks while the count is too low. Returns the error
     /// number.
     fn operate(&self, by: i16, timeout: Option<Nanos>) -> Result<(), i32> {
         let mut operation = libc::sembuf { sem_num: 0, sem_op: by, sem_flg: 0 };

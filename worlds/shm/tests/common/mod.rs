@@ -6,7 +6,8 @@ use foregather_shm::{Segment, ShmFabric};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::process::{Command, Stdio};
 
-/// Does the system refuse to let ranks read each other's memory, as in some containers? If so, prints it.
+/// Returns whether the system refuses to let ranks read each other's memory, as in some containers, and
+/// prints it.
 pub(crate) fn copies_are_refused(fabric: &ShmFabric) -> bool {
     let why = fabric.direct_refused();
     if let Some(why) = &why {
