@@ -1,10 +1,10 @@
-//! The coordinator of a job, a thread of rank 0: lets ranks in, hands every rank's address to all, and tells
-//! all when a rank is lost.
+//! The coordinator of a job, a thread of rank 0: admits ranks, distributes their addresses, and reports a
+//! lost rank to all.
 //!
-//! A rank is lost when its connection ends before it left, or when nothing has come from it for a while,
-//! although its heartbeat thread ([`crate::heartbeat`]) sends a beat five times a second. That while is
-//! counted in the coordinator's own rounds, not in time: a coordinator that got no processor itself has
-//! missed nothing, and reads what came meanwhile before it counts.
+//! A rank is lost if its connection closes before it has left, or if nothing has arrived from it for some
+//! time, although its heartbeat thread ([`crate::heartbeat`]) sends a beat five times a second. That time is
+//! counted in the coordinator's own rounds: a coordinator that was not scheduled has not missed a beat, and
+//! reads what has arrived before it counts.
 use crate::frame::{FIRST_FRAME_MAX, JobFrame, MOST_OF_RANK, VERSION};
 use crate::link::{Closed, Link};
 use crate::secret::{self, JobKey, Prover, Token, Transcript};
@@ -19,26 +19,26 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
-/// How often it looks for new connections and quiet ranks. Heartbeat threads and coordinator send a sign of
-/// life every second time.
+/// How often the coordinator checks for new connections and silent ranks. Heartbeat threads and the
+/// coordinator send a heartbeat at every second tick.
 pub(crate) const TICK: Nanos = Nanos::from_ms(100);
-/// Ticks between two signs of life.
+/// Ticks between two heartbeats.
 pub(crate) const BEAT_TICKS: u64 = 2;
-/// The most connections that have not proved anything yet.
+/// The maximum number of unverified connections.
 const UNVERIFIED_MAX: usize = 256;
-/// How long an unverified peer has to prove itself,
+/// How long an unverified peer has to prove that it knows the secret.
 const PROOF_TICKS: u64 = 50;
-/// and how long where others want its place.
+/// How long it has if other peers are waiting for its place.
 const PLACE_TICKS: u64 = 3;
-/// Between two looks for ranks that have not come, on behalf of waiting ranks.
+/// Ticks between two checks for missing ranks, on behalf of waiting ranks.
 const ABSENT_TICKS: u64 = 5;
-/// How long a coordinator whose job failed stays, for ranks that come late.
+/// How long the coordinator of a failed job keeps running for late ranks.
 const LATE_TICKS: u64 = 10;
-/// After this many complaints about unverified peers the coordinator is silent.
+/// The coordinator prints at most this many messages about unverified peers.
 const MOST_COMPLAINTS: u32 = 5;
 
-/// The number of ticks without a sign of life after which a rank is lost: few enough for all to know within
-/// the bound, and enough that a rank may stand still for half of it.
+/// Returns after how many ticks without a heartbeat a rank is lost: few enough that all ranks know within the
+/// timeout, and enough that a rank may be unresponsive for half of it.
 pub(crate) fn quiet_ticks(settings: &Settings) -> u64 {
     if settings.peer_timeout == Nanos::MAX {
         return u64::MAX;
@@ -46,7 +46,7 @@ pub(crate) fn quiet_ticks(settings: &Settings) -> u64 {
     (settings.peer_timeout.percent(75).0 / TICK.0).max(3)
 }
 
-/// The coordinator's thread; it returns the rank that was lost.
+/// The coordinator's thread, which returns the lost rank, if any.
 pub(crate) type Running = JoinHandle<Option<Rank>>;
 
 enum RankStatus {
@@ -72,22 +72,22 @@ pub(crate) struct Coordinator {
     unverified: Vec<UnverifiedPeer>,
     round: u32,
     lost: Option<Rank>,
-    /// The frame that told all of the loss, and when: ranks that come late get the same.
+    /// The frame that reported the loss to all, and when it was sent: late ranks get the same frame.
     verdict: Option<(Arc<[u8]>, u64)>,
-    /// The last line about ranks that have not come.
+    /// The last message about missing ranks.
     absent: String,
     complaints: u32,
-    /// There was no descriptor for a connection: the door stays shut until the next tick.
+    /// Set if there was no descriptor for a connection: no connections are accepted until the next tick.
     shut: bool,
-    /// The door was shut at some time.
+    /// Whether connections were ever refused for that reason.
     was_shut: bool,
-    /// By then all must have come.
+    /// The time by which all ranks must have joined.
     until: Nanos,
     ticks: u64,
 }
 
 impl Coordinator {
-    /// Starts the thread. It ends when no rank is left, or when rank 0 is gone.
+    /// Starts the thread. It exits when no rank is left, or when rank 0 is gone.
     pub(crate) fn start(listener: TcpListener, size: u32, key: JobKey, settings: Settings) -> Result<Running, Error> {
         let refused = |error: std::io::Error| {
             let remedy = "raise the limits of processes and open files (ulimit -u, -n)";
@@ -114,18 +114,18 @@ impl Coordinator {
             until,
             ticks: 0,
         };
-        // A signal that stops a job is meant for its program's threads.
+        // Signals that stop a job must reach the program's threads.
         let _blocked = Blocked::but_faults();
         Builder::new().name("hub".to_owned()).spawn(move || coordinator.run()).map_err(refused)
     }
 
     fn run(mut self) -> Option<Rank> {
-        // Short turns come soon, however many other threads want the processor.
+        // With short time slices it runs soon, however many other threads want the processor.
         sched::set_slice(Nanos::from_us(100));
         let mut next = clock::now() + TICK;
         while !self.over() {
             let (doors, unverified, ranks) = self.wait(next - clock::now());
-            // Ranks first: a connection that gets a seat below was not among them.
+            // Ranks first: a connection that is admitted below is not among them.
             for rank in ranks {
                 self.hear(rank);
             }
@@ -143,8 +143,8 @@ impl Coordinator {
         self.lost
     }
 
-    /// Is the job over? Without rank 0's process there is no coordinator, and without other ranks no need for
-    /// one.
+    /// Returns whether the job is over: no rank 0 process means no coordinator, and no other ranks means no
+    /// need for one.
     fn over(&self) -> bool {
         let gone = |seat: &RankStatus| matches!(seat, RankStatus::Left | RankStatus::Lost);
         if self.verdict.as_ref().is_some_and(|(_, since)| self.ticks - since < LATE_TICKS) && !self.absent().is_empty() {
@@ -153,7 +153,7 @@ impl Coordinator {
         matches!(self.seats[0], RankStatus::Lost) || self.seats.iter().all(gone) || (gone(&self.seats[0]) && self.lost.is_some())
     }
 
-    /// Waits for input: at the door, of the unverified peers, of the ranks.
+    /// Waits for input from the listening socket, the unverified peers and the ranks.
     fn wait(&self, timeout: Nanos) -> (bool, Vec<usize>, Vec<usize>) {
         let events = |link: &Link| if link.pending() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
         let mut watched = Vec::with_capacity(1 + self.unverified.len() + self.seats.len());
@@ -179,7 +179,7 @@ impl Coordinator {
         (ready(&watched[0]), unverified, ranks)
     }
 
-    /// Accepts connections, as many as there are places: their first frames are read before more come in.
+    /// Accepts connections while there is room; their first frames are read before more are accepted.
     fn open(&mut self) {
         for _ in 0..UNVERIFIED_MAX {
             if self.unverified.len() >= UNVERIFIED_MAX && !self.make_room() {
@@ -191,7 +191,7 @@ impl Coordinator {
                     continue;
                 }
                 Ok(_) => std::io::Error::from_raw_os_error(libc::EMFILE),
-                // The kernel reports that before it looks whether there is a connection at all.
+                // The kernel reports this error before it checks whether there is a connection at all.
                 Err(error) if lacks_descriptors(&error) && self.knocked() => error,
                 Err(_) => return,
             };
@@ -217,7 +217,8 @@ impl Coordinator {
         self.unverified.first().is_some_and(|oldest| oldest.ticks >= PLACE_TICKS)
     }
 
-    /// Sends away the unverified peer that has been silent for longest. If it is a rank, it comes again.
+    /// Closes the connection of the unverified peer that has been silent for longest. If it is a rank, it
+    /// connects again.
     fn make_room(&mut self) -> bool {
         let goes = self.oldest_may_go();
         if goes {
@@ -226,8 +227,8 @@ impl Coordinator {
         goes
     }
 
-    /// The socket stays readable while connections wait, so the coordinator does not look at it until
-    /// something may have changed.
+    /// Stops accepting: the socket stays readable while connections wait, so the coordinator does not check
+    /// it until something may have changed.
     fn shut_door(&mut self, error: &std::io::Error) {
         self.shut = true;
         if !std::mem::replace(&mut self.was_shut, true) {
@@ -236,7 +237,7 @@ impl Coordinator {
         }
     }
 
-    /// Reads an unverified peer's first frame, which decides: it gets a seat, or goes.
+    /// Reads an unverified peer's first frame, and either admits the peer or closes its connection.
     fn meet(&mut self, at: usize) {
         let peer = &mut self.unverified[at];
         let (frames, open) = peer.link.receive(FIRST_FRAME_MAX);
@@ -268,8 +269,8 @@ impl Coordinator {
         }
     }
 
-    /// The launcher reports that a rank has ended. A rank that had joined is lost by its connection, or has
-    /// left.
+    /// Handles the launcher's report that a rank has exited. If the rank had joined, its connection shows
+    /// whether it was lost or has left.
     fn ended(&mut self, rank: Rank, how: &str) {
         if matches!(self.seats.get(rank as usize), Some(RankStatus::Absent)) {
             self.seats[rank as usize] = RankStatus::Lost;
@@ -277,7 +278,8 @@ impl Coordinator {
         }
     }
 
-    /// The unverified peer's rank and our own proof; or the reason against it, and whether that is final.
+    /// Returns the unverified peer's rank and our own proof, or the reason for refusing it and whether that
+    /// is final.
     fn judge(&self, first: &JobFrame, of_hub: Token) -> Result<(Rank, Token), (bool, String)> {
         let &JobFrame::Join { version, rank, size, nonce, ref proof } = first else {
             return Err((false, "it does not speak as a rank does".to_owned()));
@@ -342,8 +344,8 @@ impl Coordinator {
         }
     }
 
-    /// A rank has seen that the process of another one is being taken down. It sends nothing more, but it may
-    /// have left in order.
+    /// Handles a rank's report that another rank's process is exiting. That process sends nothing more, but
+    /// may have left normally.
     fn ending(&mut self, rank: Rank) {
         let is_taken = |seats: &[RankStatus]| matches!(seats.get(rank as usize), Some(RankStatus::Taken { .. }));
         if is_taken(&self.seats) {
@@ -354,7 +356,7 @@ impl Coordinator {
         }
     }
 
-    /// Once every rank has shown its rank address, all get them all; never, if a rank has left.
+    /// Sends all rank addresses to all ranks once every rank has sent its own; never, if a rank has left.
     fn deal(&mut self) {
         let waited_for = self.seats.iter().any(|seat| matches!(seat, RankStatus::Taken { address: Some(_), .. }));
         let left = self.seats.iter().position(|seat| matches!(seat, RankStatus::Left));
@@ -374,26 +376,26 @@ impl Coordinator {
 
     fn tell(&mut self, rank: Rank, bytes: Arc<[u8]>) {
         if let RankStatus::Taken { link, .. } = &mut self.seats[rank as usize] {
-            // A rank that cannot be reached is noticed when it is next read.
+            // An unreachable rank is detected when it is next read.
             let _: Result<(), Closed> = link.send_shared(bytes);
         }
     }
 
-    /// Tells rank 0 last: its process might end at the news, and this thread with it.
+    /// Sends a frame to all ranks, to rank 0 last: its process may exit on it, and this thread with it.
     fn tell_all(&mut self, bytes: &Arc<[u8]>) {
         for rank in (0..self.seats.len()).rev() {
             self.tell(rank as Rank, Arc::clone(bytes));
         }
     }
 
-    /// Tells the first loss only, since the others may follow from it. The lost rank is told, too, in case it
-    /// only stood still.
+    /// Reports only the first loss, because others may follow from it. The lost rank gets the report, too, in
+    /// case it was only unresponsive.
     fn lose(&mut self, rank: Rank, quiet: bool) {
         self.conclude(rank, &JobFrame::Lost { rank, quiet });
         self.seats[rank as usize] = RankStatus::Lost;
     }
 
-    /// Tells all that the job is over, because of that rank.
+    /// Reports to all ranks that the job is over because of `rank`.
     fn conclude(&mut self, rank: Rank, verdict: &JobFrame) {
         if self.lost.is_none() {
             let bytes: Arc<[u8]> = verdict.encode().into();
@@ -437,7 +439,7 @@ impl Coordinator {
         (0..self.seats.len()).filter(|&rank| matches!(self.seats[rank], RankStatus::Absent)).collect()
     }
 
-    /// Names the ranks that are waited for, whenever they have changed.
+    /// Sends the list of missing ranks to all, whenever it has changed.
     fn tell_absent(&mut self) {
         let which = match &self.absent()[..] {
             [] => String::new(),
@@ -450,7 +452,7 @@ impl Coordinator {
         }
     }
 
-    /// Ends the job if a rank has not come.
+    /// Ends the job if a rank has not joined in time.
     fn give_up(&mut self) {
         self.until = Nanos::MAX;
         let absent = self.absent();
@@ -462,7 +464,7 @@ impl Coordinator {
     }
 }
 
-/// The first ranks, in words.
+/// Formats the first of these ranks for a message.
 fn listed(ranks: &[usize]) -> String {
     let some: Vec<_> = ranks.iter().take(8).map(usize::to_string).collect();
     format!("{}{}", some.join(", "), if ranks.len() > some.len() { ", ..." } else { "" })
@@ -470,10 +472,10 @@ fn listed(ranks: &[usize]) -> String {
 
 const DESCRIPTORS: &str = "raise the limit of open files (ulimit -n)";
 
-/// Descriptors that are not for connections: rank 0's program needs some itself.
+/// Descriptors that are not used for connections, because rank 0's program needs some.
 const OWN_DESCRIPTORS: u64 = 8;
 
-/// Does a connection leave some descriptors? The kernel gives the lowest number that is free.
+/// Returns whether enough descriptors are left: the kernel assigns the lowest free number.
 fn leaves_some(stream: &TcpStream) -> bool {
     let limit = getrlimit(Resource::Nofile).current;
     limit.is_none_or(|limit| stream.as_raw_fd() as u64 + OWN_DESCRIPTORS < limit)

@@ -1,8 +1,8 @@
-//! Which launcher started this process, and as which rank of how many: from variables alone.
+//! Detects from environment variables which launcher started this process, and as which rank of how many.
 //!
-//! The order matters. Ranks of Open MPI's `mpirun` within a Slurm allocation inherit the number of the daemon
-//! that started them (`SLURM_PROCID`), so Open MPI comes before Slurm. A batch script has that number too,
-//! but no step: it is one process.
+//! The order matters. Ranks of Open MPI's `mpirun` inside a Slurm allocation inherit the number of the daemon
+//! that started them (`SLURM_PROCID`), so Open MPI is checked before Slurm. A batch script also has that
+//! variable but no step, so it is a single process.
 use crate::place::{self, PlaceReply};
 use crate::secret::JobKey;
 use crate::spawn::FABRIC;
@@ -10,7 +10,7 @@ use crate::{nodes, own};
 use foregather_machine::{Cause, Error, Rank};
 use std::fmt;
 
-/// More ranks than this are a mistake.
+/// A larger number of ranks is treated as a mistake.
 pub(crate) const MOST_RANKS: u32 = 4_096;
 
 /// The launcher that started this process.
@@ -26,9 +26,9 @@ pub enum Launcher {
     Slurm,
     /// `prterun`, or another launcher with a PMIx server.
     Pmix,
-    /// Any launcher of the site's MPI, which tells rank and size itself: `FOREGATHER_FABRIC=mpi` asks for it.
+    /// Any launcher of the site's MPI, which provides rank and size: selected by `FOREGATHER_FABRIC=mpi`.
     Mpi,
-    /// No launcher: a job of one.
+    /// No launcher: a job with one rank.
     Alone,
 }
 
@@ -46,31 +46,30 @@ impl fmt::Display for Launcher {
     }
 }
 
-/// The facts that the variables tell of this process: is there a launcher, which one, and which rank is this?
+/// The launcher and the rank of this process, as given by its environment variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detected {
     /// The launcher that started it; [`Launcher::Alone`] if none did.
     pub launcher: Launcher,
     /// The rank; 0 without a launcher.
     pub rank: Rank,
-    /// The number of ranks; `None` if only a PMIx server knows.
+    /// The number of ranks; `None` if only a PMIx server knows it.
     pub size: Option<u32>,
-    /// Are all ranks on one host, as far as the launcher says?
+    /// Whether all ranks are on one host, as far as the launcher says.
     pub(crate) one_host: bool,
-    /// The name of this job here and now, the same for all of its ranks and different for every other job of
-    /// the host.
+    /// The name of this job on this host: the same for all of its ranks, and different for every other job.
     pub(crate) identity: String,
-    /// Where rank 0 is, if the launcher tells.
+    /// The host of rank 0, if the launcher provides it.
     pub(crate) hosts: Vec<String>,
 }
 
-/// Which launcher started this process, if one did: by its variables, without joining.
-/// `FOREGATHER_LAUNCHER=none` says that none did, whatever other variables say: for an interactive shell that
+/// Returns which launcher started this process, if any, from its environment variables and without joining
+/// the job. With `FOREGATHER_LAUNCHER=none` the result is always no launcher: for an interactive shell that
 /// is itself a step of `srun`.
 ///
-/// A process that a rank of `foregather run` has started inherits its variables. It is alone all the same,
-/// since its rank's place is taken. A process that was started as a rank is never alone while its place is
-/// free, whatever a wrapper did to its descriptors or variables.
+/// A process that a rank of `foregather run` has started inherits the rank's variables. It still runs outside
+/// the job, because the rank's place is taken. A process that was started as a rank never runs outside the
+/// job while its place is free, even if a wrapper has closed its descriptors or cleared its variables.
 ///
 /// # Errors
 /// [`Cause::Refused`] or [`Cause::Rank`] if the variables are invalid, or a wrapper has cleared those of
@@ -79,8 +78,8 @@ pub fn detect() -> Result<Detected, Error> {
     by_variables(own::variable, place::ask, place::without_variables)
 }
 
-/// Reads the variables. `ask` asks the launcher's socket of that name for a rank's place; `cleared` finds the
-/// rank of a process without variables whose place is free.
+/// Reads the variables. `ask` asks the launcher's socket for a rank's place; `cleared` returns the rank of a
+/// process without variables whose place is free.
 fn by_variables(
     var: impl Fn(&str) -> Option<String>,
     ask: impl Fn(&str, Rank, &JobKey) -> Result<PlaceReply, Error>,
@@ -95,7 +94,7 @@ fn by_variables(
         }
     }
     let found = find(&var)?;
-    // What the variables say is compared with what MPI says, which a lone process does not contradict.
+    // MPI's own rank and size are later checked against these values; without a launcher no size is known.
     let found = match found.launcher {
         Launcher::Own => found,
         Launcher::Alone if is_by_mpi(&var) => Detected { launcher: Launcher::Mpi, size: None, ..found },
@@ -127,7 +126,7 @@ fn by_variables(
     }
 }
 
-/// Whether the user has asked for the site's MPI as the fabric: then MPI has the launcher's descriptors.
+/// Returns whether the user selected the site's MPI as the fabric. MPI then owns the launcher's descriptors.
 fn is_by_mpi(var: impl Fn(&str) -> Option<String>) -> bool {
     var(FABRIC).is_some_and(|fabric| fabric.trim() == "mpi")
 }

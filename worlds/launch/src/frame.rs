@@ -1,54 +1,55 @@
-//! The frames between coordinator and ranks: a kind, a length and that many bytes. All input is an unverified
-//! peer's until it has been checked: lengths are bounded before anything is kept.
+//! The frames between coordinator and ranks: a kind, a length and that many bytes. All input is untrusted
+//! until it has been checked: lengths are limited before anything is stored.
 use crate::detect::MOST_RANKS;
 use crate::secret::{BYTES, Token};
 use foregather_machine::{Rank, shown};
 
-/// Changes whenever a frame does. The first bytes of [`JobFrame::Hello`] and [`JobFrame::Join`] never change,
-/// so every version can tell.
+/// Changes whenever a frame changes. The first bytes of [`JobFrame::Hello`] and [`JobFrame::Join`] never
+/// change, so that every version can detect a mismatch.
 pub(crate) const VERSION: u32 = 3;
 const MAGIC: [u8; 8] = *b"foregath";
 
-/// The longest rank address that a rank may show.
+/// The maximum length of a rank address.
 pub(crate) const ADDRESS_MAX: usize = 16 << 10;
-/// The longest frame before the other side has proved anything.
+/// The maximum length of a frame before the other side has proved that it knows the secret.
 pub(crate) const FIRST_FRAME_MAX: usize = 512;
-/// The longest frame that a rank may send.
+/// The maximum length of a frame from a rank.
 pub(crate) const MOST_OF_RANK: usize = ADDRESS_MAX + 64;
-/// The longest frame of the coordinator: all rank addresses.
+/// The maximum length of a frame from the coordinator: all rank addresses.
 pub(crate) const MOST_OF_HUB: usize = MOST_RANKS as usize * (ADDRESS_MAX + 4) + 64;
 const MOST_TEXT: usize = 400;
 
 /// All frames.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum JobFrame {
-    /// The coordinator's first frame. Of another version only this much is known.
+    /// The coordinator's first frame. Every version can read these fields.
     Hello { version: u32, nonce: Token },
     /// A rank's answer, with its proof.
     Join { version: u32, rank: Rank, size: u32, nonce: Token, proof: Token },
-    /// The rank is in; the coordinator's own proof.
+    /// The rank is admitted; contains the coordinator's own proof.
     Welcome { proof: Token },
-    /// The rank is not in, or the job cannot be. `last`: another coordinator would say the same.
+    /// The rank is refused, or the job cannot start. `last`: another coordinator would refuse, too.
     Refused { last: bool, why: String },
-    /// A sign of life.
+    /// A heartbeat.
     Beat,
-    /// A rank's address in that round.
+    /// A rank's address in exchange `round`.
     RankAddress { round: u32, bytes: Vec<u8> },
     /// The rank addresses of all ranks.
     RankAddresses { round: u32, addresses: Vec<Vec<u8>> },
-    /// That rank is gone; `quiet`: it stands still, so its process may still exist. A rank tells the
-    /// coordinator so of another one whose process the system is taking down.
+    /// That rank is gone; `quiet`: it is unresponsive, so its process may still exist. A rank also sends this
+    /// to the coordinator if another rank's process is exiting.
     Lost { rank: Rank, quiet: bool },
-    /// The rank leaves in order.
+    /// The rank leaves normally.
     Leave,
-    /// The launcher's only frame: the process of that rank has ended, and how; with its proof.
+    /// The launcher's only frame: the process of that rank has exited, and how; contains the launcher's
+    /// proof.
     Ended { version: u32, rank: Rank, proof: Token, how: String },
-    /// The ranks that the coordinator waits for; empty once all have come.
+    /// The ranks that have not joined yet; empty if all have.
     Absent { which: String },
 }
 
 impl JobFrame {
-    /// The bytes on the wire.
+    /// Encodes the frame for the wire.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut body = Vec::new();
         let number = |body: &mut Vec<u8>, n: u32| body.extend_from_slice(&n.to_le_bytes());
@@ -156,7 +157,7 @@ impl JobFrame {
     }
 }
 
-/// A text at the end of a frame, as much of it as fits.
+/// Returns a text for the end of a frame, truncated to fit.
 fn written(text: &str) -> &[u8] {
     let end = (0..=text.len().min(MOST_TEXT)).rev().find(|&at| text.is_char_boundary(at));
     &text.as_bytes()[..end.unwrap_or(0)]
@@ -184,13 +185,14 @@ impl<'a> Rest<'a> {
             _ => None,
         }
     }
-    /// All that is left, as text. It is shown on a terminal: an unverified peer's control characters are not.
+    /// Returns the rest of the frame as text. Removes control characters, because the text of an unverified
+    /// peer may be printed on a terminal.
     fn text(&mut self) -> Option<String> {
         let text = String::from_utf8_lossy(self.take(self.0.len().min(MOST_TEXT))?);
         Some(shown(&text).into_owned())
     }
 
-    /// The magic number, and the version after it.
+    /// Reads the magic number, and returns the version that follows.
     fn opening(&mut self) -> Option<u32> {
         (self.take(MAGIC.len())? == MAGIC).then(|| self.number())?
     }
@@ -200,23 +202,23 @@ impl<'a> Rest<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Garbled;
 
-/// Bytes that came in, until they are whole frames.
+/// Collects received bytes until they form complete frames.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     bytes: Vec<u8>,
-    /// Where the next frame begins.
+    /// The offset of the next frame.
     from: usize,
 }
 
 impl Inbox {
-    /// Keeps the bytes that were read.
+    /// Adds received bytes.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.from);
         self.from = 0;
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next whole frame of at most `most` bytes after its head.
+    /// Returns the next complete frame, of at most `most` bytes after its header.
     pub(crate) fn next(&mut self, most: usize) -> Result<Option<JobFrame>, Garbled> {
         let Some((&[kind, a, b, c, d], rest)) = self.bytes[self.from..].split_first_chunk::<5>() else { return Ok(None) };
         let bytes = u32::from_le_bytes([a, b, c, d]) as usize;

@@ -1,4 +1,4 @@
-//! Nonsense for all code here that reads what others have written.
+//! Feeds random input to all code in this crate that reads data from others.
 use crate::frame::{FIRST_FRAME_MAX, Inbox, JobFrame, MOST_OF_HUB, MOST_OF_RANK, VERSION};
 use crate::meet::root_of;
 use crate::nodes;
@@ -31,7 +31,7 @@ fn frames() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// In two pieces, as they may come, until no further frame is understood.
+/// Reads `bytes` in two pieces, as they may arrive, until no further frame can be read.
 fn read_frames(bytes: &[u8], most: usize) -> bool {
     let mut inbox = Inbox::default();
     let mut some = false;

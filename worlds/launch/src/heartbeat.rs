@@ -1,7 +1,7 @@
-//! A rank's thread for its job. It shows that the process is alive whatever its program does, learns of
-//! losses from the coordinator, and reports waits that last long, and a loss that no wait has reported: the
-//! program may compute, or open a network. It also makes progress for lanes of libfabric and of MPI, whose
-//! own threads may be elsewhere.
+//! The thread with which a rank takes part in its job. It sends heartbeats whatever the program does,
+//! receives losses from the coordinator, and prints messages about long waits, and about losses that no wait
+//! has reported because the program is computing or connecting. It also makes progress for libfabric and MPI
+//! lanes whose own threads may be busy.
 use crate::coordinator::{BEAT_TICKS, TICK, quiet_ticks};
 use crate::frame::{Inbox, JobFrame, MOST_OF_HUB};
 use crate::settings::Settings;
@@ -19,35 +19,35 @@ use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-/// How long a process that stood still may take to die.
+/// How long an unresponsive process may take to exit after it was killed.
 const DYING: Nanos = Nanos::from_ms(500);
-/// How long a wait of the program has to report a loss before a line does.
+/// How long the program has to report a loss through a wait before a message is printed.
 const UNTOLD: Nanos = Nanos::from_ms(1_000);
-/// Between two looks for the end, once no more frames can come.
+/// The interval between checks for the end, once no more frames can arrive.
 const LINGERING: std::time::Duration = std::time::Duration::from_millis(20);
-/// Between two looks at lanes, while the last one found something to do.
+/// The interval between two polls of lanes, while the last poll made progress.
 const TENDING: Nanos = Nanos::from_ms(1);
 
-/// The common state of a rank's threads and its heartbeat thread.
+/// The state that a rank's threads share with its heartbeat thread.
 #[derive(Debug)]
 pub(crate) struct HeartbeatState {
     pub(crate) rank: Rank,
     pub(crate) stream: TcpStream,
     pub(crate) failure_detector: Arc<FailureDetector>,
-    /// One writer at a time: frames must not be mixed.
+    /// One writer at a time, so that frames are not interleaved.
     writing: Mutex<()>,
     mail: Mutex<Mail>,
     changed: Condvar,
-    /// The connection may end now.
+    /// Whether the connection may close now.
     pub(crate) leaving: AtomicBool,
-    /// Processes of this host, to end those that stood still: they might go on, and write into memory that is
-    /// no longer theirs.
+    /// Processes on this host. Unresponsive ones are killed, because they might resume and write to memory
+    /// that no longer belongs to them.
     pub(crate) neighbours: Mutex<Vec<Neighbour>>,
     /// The handles of lanes to make progress for.
     pub(crate) tenders: Mutex<Vec<Tending>>,
 }
 
-/// Makes progress for a lane. `Some(true)`: it was needed; `None`: the lane is gone.
+/// Makes progress for a lane. Returns `Some(true)` if there was any, `None` if the lane is gone.
 pub(crate) struct Tending(pub(crate) Box<dyn FnMut() -> Option<bool> + Send>);
 
 impl std::fmt::Debug for Tending {
@@ -65,23 +65,23 @@ pub(crate) struct Neighbour {
 }
 
 impl Neighbour {
-    /// Whether its process can still run, or a thread of it has not exited.
+    /// Returns whether its process can still run, or one of its threads has not exited.
     fn is_there(&self) -> bool {
         !matches!(poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&Timespec::default())), Ok(1..))
     }
 }
 
-/// Frames that came in, until a thread takes them.
+/// Received frames that no thread has read yet.
 #[derive(Debug, Default)]
 struct Mail {
     addresses: Option<(u32, Vec<Vec<u8>>)>,
-    /// The ranks that the coordinator waits for, in words.
+    /// The ranks that have not joined yet, as text.
     absent: String,
-    /// Why no more frames will come.
+    /// Why no more frames will arrive.
     over: Option<Error>,
 }
 
-/// Whatever a thread was doing when it panicked, the state behind the lock is whole.
+/// Locks a mutex and ignores poisoning: the state is valid wherever a thread panics.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -101,7 +101,7 @@ impl HeartbeatState {
         }
     }
 
-    /// Sends a frame. The heartbeat thread deals with a connection that is over.
+    /// Sends a frame. The heartbeat thread handles a closed connection.
     pub(crate) fn send(&self, frame: &JobFrame) {
         let _one = lock(&self.writing);
         let _ = (&self.stream).write_all(&frame.encode());
@@ -128,7 +128,7 @@ impl HeartbeatState {
 
     fn lose(&self, rank: Rank, quiet: bool) {
         if quiet && rank != self.rank {
-            // A process whose core is dumped does not go on, and the signal would cut the dump short.
+            // A process that dumps core does not resume, and a kill would truncate the dump.
             let goes_on = |other: &&Neighbour| other.rank == rank && !run_state::is_dumping_core(other.process);
             for other in lock(&self.neighbours).iter().filter(goes_on) {
                 let _ = pidfd_send_signal(&other.pidfd, Signal::KILL);
@@ -140,9 +140,9 @@ impl HeartbeatState {
         self.changed.notify_all();
     }
 
-    /// A rank of this host whose process the system is taking down, of those that this rank looks after: the
-    /// next living one in the order of ranks, and rank 0. A process keeps its connection open until its last
-    /// thread exits, and one of the idle class needs seconds for that on a busy machine.
+    /// Returns a rank of this host whose process is exiting, among those that this rank watches: the next
+    /// live one in rank order, and rank 0. A process keeps its connection open until its last thread exits,
+    /// which can take seconds for an idle-class thread on a busy machine.
     fn ending_neighbour(&self) -> Option<Rank> {
         let neighbours = lock(&self.neighbours);
         let (before, behind) = neighbours.split_at(neighbours.partition_point(|other| other.rank < self.rank));
@@ -151,7 +151,7 @@ impl HeartbeatState {
         next.into_iter().chain(hub).find(|other| run_state::is_ending(other.process)).map(|other| other.rank)
     }
 
-    /// Makes progress for the lanes that still exist. `true`: one of them needed it.
+    /// Makes progress for the lanes that still exist. Returns whether one of them made any.
     fn tend(&self) -> bool {
         let mut some = false;
         lock(&self.tenders).retain_mut(|tender| (tender.0)().inspect(|&needed| some |= needed).is_some());
@@ -178,7 +178,7 @@ pub(crate) fn start(shared: Arc<HeartbeatState>, inbox: Inbox, settings: Setting
 struct Heartbeat {
     shared: Arc<HeartbeatState>,
     inbox: Inbox,
-    /// Ticks since the coordinator's last sign of life.
+    /// Ticks since the coordinator's last heartbeat.
     quiet: u64,
     ticks: u64,
     most: u64,
@@ -209,7 +209,7 @@ impl Heartbeat {
                 tending = self.shared.tend();
             }
         }
-        // The coordinator is a thread of rank 0: if it is silent, rank 0 is gone.
+        // The coordinator is a thread of rank 0, so if it is silent, rank 0 is gone.
         if !self.shared.leaving.load(Acquire) && self.shared.failure_detector.lost().is_none() {
             self.shared.lose(0, self.quiet > self.most);
         }
@@ -223,7 +223,7 @@ impl Heartbeat {
     fn tell_of_loss(&self) {
         if let Some(lost) = self.shared.failure_detector.untold_loss(UNTOLD) {
             let own = self.shared.rank;
-            // In one piece: all other ranks print the same at this moment.
+            // In one write: all other ranks print the same message at this moment.
             let line =
                 format!("foregather: rank {lost} is lost; rank {own} has been busy since then, and no wait of it has said so\n");
             eprint!("{line}");
@@ -243,7 +243,8 @@ impl Heartbeat {
         }
     }
 
-    /// Acts on the coordinator's frames. `false`: they are nonsense, and it counts as lost.
+    /// Handles the coordinator's frames. Returns false if one is malformed; the coordinator then counts as
+    /// lost.
     fn digest(&mut self) -> bool {
         loop {
             match self.inbox.next(MOST_OF_HUB) {
@@ -271,7 +272,7 @@ impl Heartbeat {
         self.watchdog.look(&self.shared.failure_detector, self.shared.rank, &absent);
         self.tell_of_loss();
         match self.shared.ending_neighbour() {
-            // The coordinator goes with it.
+            // The coordinator exits with it.
             Some(0) => return false,
             Some(rank) if self.reported != Some(rank) => {
                 self.reported = Some(rank);

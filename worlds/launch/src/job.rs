@@ -1,4 +1,4 @@
-//! A process's place in its job, from joining to leaving.
+//! A process's membership in its job, from joining to leaving.
 use crate::coordinator::{self, Coordinator};
 use crate::detect::{Detected, Launcher, detect};
 use crate::frame::{ADDRESS_MAX, JobFrame};
@@ -20,22 +20,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A launcher's descriptors are taken once.
+/// A launcher's descriptors can be used only once.
 static JOINED: AtomicBool = AtomicBool::new(false);
 
-/// How long a rank that knows of a loss stays, so that its launcher sees the end of the lost rank before its
-/// own.
+/// How long a rank that knows of a loss waits before it exits, so that its launcher sees the lost rank exit
+/// first.
 const AFTERMATH: Duration = Duration::from_millis(100);
 
-/// Joins MPI, which knows rank and size whatever launcher has started it.
+/// Joins MPI, which provides rank and size whatever launcher started it.
 fn by_mpi(found: Detected, settings: &Settings) -> Result<Detected, Error> {
     let by_open_mpi = own::variable("OMPI_COMM_WORLD_SIZE").is_some();
     let mpi = within(settings.join_timeout, "MPI_Init", settings::MORE_TIME, || Mpi::join((found.size, by_open_mpi)))?;
     Ok(Detected { rank: mpi.rank(), size: Some(mpi.size()), ..found })
 }
 
-/// This process as a rank of its job. If it is dropped without [`Job::leave`], it counts as lost for the
-/// others.
+/// This process as a rank of its job. If it is dropped without [`Job::leave`], the other ranks report it
+/// lost.
 #[derive(Debug)]
 pub struct Job {
     rank: Rank,
@@ -43,15 +43,15 @@ pub struct Job {
     launcher: Launcher,
     host_address: Option<IpAddr>,
     failure_detector: Arc<FailureDetector>,
-    /// `None` for a job of one: there is no other rank to talk to.
+    /// `None` for a job with one rank.
     line: Option<CoordinatorLink>,
-    /// The place of each rank.
+    /// The location of each rank.
     places: Vec<Whereabouts>,
-    /// The number of the next exchange; locked while one lasts.
+    /// The number of the next exchange; locked during an exchange.
     round: Mutex<u32>,
 }
 
-/// The connection to the coordinator and the threads at its ends.
+/// The connection to the coordinator, and the threads at its ends.
 #[derive(Debug)]
 struct CoordinatorLink {
     shared: Arc<HeartbeatState>,
@@ -61,12 +61,12 @@ struct CoordinatorLink {
 }
 
 impl Job {
-    /// Joins the job that this process was started for, by any launcher; a job of one without a launcher.
-    /// Once in a process's life. Returns when all ranks have come.
+    /// Joins the job for which this process was started, under any launcher. Without a launcher, the job has
+    /// one rank. A process can call this once. Returns when all ranks have joined.
     ///
     /// # Errors
     /// [`Cause::Refused`] if the variables are invalid, the coordinator cannot be found, it or this process
-    /// lacks the job's secret, the rank is taken, the versions differ, or not all ranks come within
+    /// lacks the job's secret, the rank is taken, the versions differ, or not all ranks join within
     /// `FOREGATHER_JOIN_TIMEOUT`.
     pub fn join() -> Result<Self, Error> {
         if JOINED.swap(true, AcqRel) {
@@ -122,7 +122,7 @@ impl Job {
         Ok(job)
     }
 
-    /// Exchanges with all ranks where each is.
+    /// Exchanges locations with all ranks.
     fn look_around(&mut self) -> Result<(), Error> {
         let addresses = self.exchange(&Whereabouts::here()?.encode())?;
         for (from, address) in (0..).zip(addresses) {
@@ -133,7 +133,7 @@ impl Job {
         let here = self.places[self.rank as usize].pid;
         let mut neighbours = line.shared.neighbours.lock().unwrap_or_else(PoisonError::into_inner);
         for rank in self.local_ranks().into_iter().filter(|&rank| self.places[rank as usize].pid != here) {
-            // A process that has died by now is noticed by its connection.
+            // If a process has died by now, its connection shows it.
             let process = Pid::from_raw(self.places[rank as usize].pid);
             let opened = process.and_then(|process| Some((process, pidfd_open(process, PidfdFlags::empty()).ok()?)));
             neighbours.extend(opened.map(|(process, pidfd)| {
@@ -144,33 +144,33 @@ impl Job {
         Ok(())
     }
 
-    /// This process's rank.
+    /// Returns this process's rank.
     pub fn rank(&self) -> Rank {
         self.rank
     }
 
-    /// The number of ranks.
+    /// Returns the number of ranks.
     pub fn size(&self) -> u32 {
         self.size
     }
 
-    /// The launcher that started this process.
+    /// Returns the launcher that started this process.
     pub fn launcher(&self) -> Launcher {
         self.launcher
     }
 
-    /// The value of `FOREGATHER_HOST_ADDRESS`: the address of this host towards the others.
+    /// Returns the value of `FOREGATHER_HOST_ADDRESS`, the address at which other hosts reach this one.
     pub fn host_address(&self) -> Option<IpAddr> {
         self.host_address
     }
 
-    /// The ranks of this host, this one among them, in order: those that can share memory.
+    /// Returns the ranks on this host, including this one, in order. They can share memory.
     pub fn local_ranks(&self) -> Vec<Rank> {
         let here = &self.places[self.rank as usize];
         (0..).zip(&self.places).filter(|(_, place)| place.beside(here)).map(|(rank, _)| rank).collect()
     }
 
-    /// The number of a rank's process, as its own host counts them.
+    /// Returns the PID of a rank's process, on its own host.
     ///
     /// # Errors
     /// [`Cause::Rank`] if there is no such rank.
@@ -179,7 +179,7 @@ impl Job {
         place.map(|place| place.pid).ok_or_else(|| Cause::Rank { rank, size: self.size }.into())
     }
 
-    /// The name of a rank's host, for messages.
+    /// Returns the name of a rank's host, for messages.
     ///
     /// # Errors
     /// [`Cause::Rank`] if there is no such rank.
@@ -188,14 +188,14 @@ impl Job {
         place.map(|place| &place.host[..]).ok_or_else(|| Cause::Rank { rank, size: self.size }.into())
     }
 
-    /// A secret for what the ranks make next: all ranks compute the same one, others cannot.
+    /// Returns a secret that all ranks of the job compute alike and others cannot compute.
     pub(crate) fn secret(&self) -> Result<Token, Error> {
         let round = *self.round.lock().unwrap_or_else(PoisonError::into_inner);
         self.line.as_ref().map_or_else(secret::random, |line| Ok(line.key.of_round(round)))
     }
 
-    /// Shows this rank's address, of at most 16 KiB, to all, and returns all rank addresses, by rank. All
-    /// ranks call it in the same order.
+    /// Sends this rank's address, of at most 16 KiB, to all ranks, and returns all rank addresses in rank
+    /// order. All ranks must make these calls in the same order.
     ///
     /// # Errors
     /// [`Cause::Length`] for a longer rank address, [`Cause::PeerLost`] if a rank was lost,
@@ -216,34 +216,35 @@ impl Job {
         }
     }
 
-    /// The failure detector, for the waits of this process.
+    /// Returns the failure detector, for the waits of this process.
     pub fn failure_detector(&self) -> Arc<FailureDetector> {
         Arc::clone(&self.failure_detector)
     }
 
-    /// From now on the heartbeat thread makes progress for these lanes, too.
+    /// Makes the heartbeat thread also drive the progress of these lanes.
     pub(crate) fn look_after(&self, tenders: impl Iterator<Item = Tending>) {
         if let Some(line) = &self.line {
             line.shared.tenders.lock().unwrap_or_else(PoisonError::into_inner).extend(tenders);
         }
     }
 
-    /// Tells the launcher that this rank has failed by itself, before the other ranks can learn of it: so
-    /// the job ends with this rank's exit code, whichever process ends first. `distance` is 0 for the cause
-    /// of all failures. Does nothing if a rank was lost before, or under a foreign launcher.
+    /// Reports to the launcher that this rank has failed on its own, before other ranks can learn of it, so
+    /// that the job ends with this rank's exit code, whichever process exits first. `distance` is 0 for the
+    /// original failure. Does nothing if a rank was lost before, or under another launcher.
     pub fn report_failure(&self, distance: u8) {
         if self.failure_detector.lost().is_none() {
             place::report_failure(distance);
         }
     }
 
-    /// Gives the rank that failed first a moment to end: a launcher takes the first end that it sees for the
-    /// cause of the others.
+    /// Waits briefly, so that the rank that failed first can exit first: a launcher takes the first exit that
+    /// it sees for the cause of the others.
     pub fn let_the_culprit_end(&self) {
         std::thread::sleep(AFTERMATH);
     }
 
-    /// Leaves in order. Rank 0 stays until all others have left, too: the coordinator is its thread.
+    /// Leaves the job normally. Rank 0 waits until all others have left, too, because the coordinator is its
+    /// thread.
     ///
     /// # Errors
     /// [`Cause::PeerLost`] if a rank was lost meanwhile.
@@ -252,7 +253,8 @@ impl Job {
             None => None,
             Some(line) => {
                 let lost = self.failure_detector.lost();
-                // Before the frame itself: once all have left, the coordinator hangs up, and that is no loss.
+                // Set before the frame is sent: once all have left, the coordinator closes the connection,
+                // and that is not a loss.
                 line.shared.leaving.store(true, Release);
                 line.shared.send(&JobFrame::Leave);
                 lost.or(line.end())
@@ -263,7 +265,8 @@ impl Job {
 }
 
 impl CoordinatorLink {
-    /// Hangs up, and waits for both threads. Returns the lost rank, as the coordinator knows it.
+    /// Closes the connection, and waits for both threads. Returns the lost rank, if the coordinator knows of
+    /// one.
     fn end(self) -> Option<Rank> {
         self.shared.leaving.store(true, Release);
         let _ = self.shared.stream.shutdown(Shutdown::Both);
@@ -277,7 +280,7 @@ impl Drop for Job {
         if self.failure_detector.lost().is_some() {
             self.let_the_culprit_end();
         }
-        // Without a frame of leaving: the coordinator takes it for a loss, and tells the others.
+        // No leave frame is sent, so the coordinator treats it as a loss and informs the others.
         if let Some(line) = self.line.take() {
             line.end();
         }

@@ -1,5 +1,5 @@
-//! A rank's way into its job: finds the coordinator, proves that it knows the secret, and has the coordinator
-//! prove it, too.
+//! Joins a rank to its job: finds the coordinator, proves to it that the rank knows the secret, and makes the
+//! coordinator prove it, too.
 use crate::frame::{FIRST_FRAME_MAX, Inbox, JobFrame, VERSION};
 use crate::meet::Meeting;
 use crate::secret::{self, JobKey, Prover, Transcript};
@@ -11,9 +11,9 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::thread;
 use std::time::Duration;
 
-/// Between two rounds of attempts.
+/// The pause between two rounds of attempts.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Where there are several possible coordinators, the longest wait for one at a time.
+/// The maximum wait for each candidate, if there are several possible coordinators.
 const GLANCE: Nanos = Nanos::from_ms(1_000);
 
 /// Why an attempt failed, and whether another one might succeed.
@@ -22,7 +22,7 @@ pub(crate) struct Failed {
     why: String,
 }
 
-/// A connection to the coordinator, and the bytes that came behind its welcome.
+/// Returns a connection to the coordinator, and the bytes received after its welcome.
 pub(crate) fn join(meeting: &Meeting, key: &JobKey, settings: &Settings) -> Result<(TcpStream, Inbox), Error> {
     let until = clock::now() + settings.join_timeout;
     let alone = meeting.candidates.len() == 1;
@@ -53,7 +53,7 @@ fn attempt(host: &str, port: u16, patience: Nanos, meeting: &Meeting, key: &JobK
     Ok((stream, inbox))
 }
 
-/// A connection on which no step takes longer than `patience`.
+/// Returns a connection on which no operation takes longer than `patience`.
 pub(crate) fn connect(host: &str, port: u16, patience: Nanos) -> Result<TcpStream, Failed> {
     let again = |error: &dyn std::fmt::Display| Failed { last: false, why: error.to_string() };
     let addresses: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(|error| again(&error))?.collect();
@@ -71,7 +71,7 @@ pub(crate) fn connect(host: &str, port: u16, patience: Nanos) -> Result<TcpStrea
     Ok(stream)
 }
 
-/// This host's own network is up or down: trying again does not change that.
+/// Returns the error of a connection attempt. It is final if this host's loopback interface is down.
 fn failed(address: &SocketAddr, error: &std::io::Error) -> Failed {
     let down = matches!(error.kind(), ErrorKind::NetworkUnreachable | ErrorKind::AddrNotAvailable);
     if down && address.ip().is_loopback() {
@@ -105,8 +105,8 @@ fn greet(mut stream: &TcpStream, port: u16, meeting: &Meeting, key: &JobKey) -> 
     }
 }
 
-/// The next frame. It may be no longer than an unverified peer's: rank addresses come when all have shown
-/// theirs.
+/// Returns the next frame. Its length is limited as for an unverified peer: rank addresses are sent only
+/// after all ranks have sent theirs.
 pub(crate) fn hear(mut stream: &TcpStream, inbox: &mut Inbox) -> Result<JobFrame, Failed> {
     let again = |why: &str| Failed { last: false, why: why.to_owned() };
     loop {

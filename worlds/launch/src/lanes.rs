@@ -1,5 +1,5 @@
-//! The fabric of a job: memory that all ranks share where they live on one host, libfabric where they do not,
-//! the site's MPI if the user asks for it.
+//! The fabric of a job: shared memory if all ranks are on one host, libfabric otherwise, or the site's MPI if
+//! the user selects it.
 use crate::heartbeat::Tending;
 use crate::job::Job;
 use crate::spawn::FABRIC;
@@ -13,13 +13,13 @@ use std::env;
 use std::fs::{File, OpenOptions};
 use std::sync::Arc;
 
-/// How long ranks may take from the descriptor of their memory until they have found each other in it.
+/// How long ranks may take from the descriptor of their shared memory until all of them have joined it.
 const MEETING: Nanos = Nanos::from_ms(30_000);
-/// The provider of libfabric without the variable.
+/// The default libfabric provider.
 const USUAL: &str = "tcp";
 
-/// A rank's lanes, by number. Take it apart once, at the top of a program: all below is generic over the
-/// [`Fabric`](foregather_machine::Fabric), so no message pays for the choice.
+/// A rank's lanes, by number. Match on it once, near the start of a program. The code below that is generic
+/// over [`Fabric`](foregather_machine::Fabric), so messages do not pay for the choice.
 pub enum Lanes {
     /// Through shared memory.
     Shm(Vec<foregather_shm::Lane<Process>>),
@@ -38,7 +38,7 @@ enum FabricChoice {
 }
 
 impl FabricChoice {
-    /// `None`: the text names none.
+    /// Returns the fabric that `text` names, or `None`.
     fn of(text: &str, one_host: bool) -> Option<Self> {
         match text.trim() {
             "" if one_host => Some(Self::Shm),
@@ -51,19 +51,19 @@ impl FabricChoice {
 }
 
 impl Job {
-    /// Makes lanes between all ranks of the job; all ranks call it together, for the same number.
-    /// `FOREGATHER_FABRIC` names the fabric: `shm`, `ofi`, `ofi:PROVIDER` or `mpi`; without it `shm` if all
-    /// ranks live on one host, `ofi:tcp` otherwise. Waits of these lanes fail once a rank was lost.
+    /// Creates lanes between all ranks of the job. All ranks must call it with the same number.
+    /// `FOREGATHER_FABRIC` selects the fabric: `shm`, `ofi`, `ofi:PROVIDER` or `mpi`. The default is `shm` if
+    /// all ranks are on one host, and `ofi:tcp` otherwise. Waits of these lanes fail after a rank was lost.
     ///
     /// # Errors
-    /// [`Cause::Refused`] if the ranks disagree, or do not live on one host and `shm` was asked for;
+    /// [`Cause::Refused`] if the ranks disagree, or if `shm` was selected and the ranks are not on one host;
     /// [`Cause::Unavailable`] if libfabric or the provider is not installed; the fabric's error about an
     /// impossible number of lanes.
     pub fn lanes(&self, lanes: u32) -> Result<Lanes, Error> {
         let one_host = self.local_ranks().len() == self.size() as usize;
         let text = env::var(FABRIC).unwrap_or_default();
         let choice = FabricChoice::of(&text, one_host);
-        // A rank that fails tells the others, too, which would wait for it.
+        // If a rank fails, it informs the others, which would otherwise wait for it.
         let choice = choice.ok_or_else(|| {
             refused(format!("{FABRIC} should be shm, ofi, ofi:PROVIDER or mpi, and is `{}`", text.escape_debug()))
         });
@@ -89,13 +89,13 @@ impl Job {
         }
     }
 
-    /// Tells all whether that worked here; if it failed for one rank, it has failed for all.
+    /// Reports to all ranks whether this one succeeded. If one rank failed, all fail.
     fn all_well<T>(&self, mine: Result<T, Error>, what: &str) -> Result<T, Error> {
         let address = mine.as_ref().err().map(|error| format!("{error:.400}")).unwrap_or_default();
         let addresses = self.exchange(address.as_bytes())?;
         let mine = mine?;
         if let (Some(lost), true) = (self.failure_detector().lost(), addresses.iter().any(|address| !address.is_empty())) {
-            // The loss is why it failed there.
+            // The loss is the reason why it failed there.
             return Err(Error::lost(lost));
         }
         match addresses.iter().position(|address| !address.is_empty()) {
@@ -104,7 +104,7 @@ impl Job {
         }
     }
 
-    /// Rank 0 makes the memory; the others open it by rank 0's table of descriptors.
+    /// Creates lanes in memory of rank 0, which the other ranks open through rank 0's `/proc/PID/fd`.
     fn shm(&self, lanes: u32) -> Result<Vec<foregather_shm::Lane<Process>>, Error> {
         let made = (self.rank() == 0).then(|| ShmFabric::new(SegmentSpec::new(self.size(), lanes))).transpose();
         let address = match &made {
@@ -121,7 +121,7 @@ impl Job {
     }
 
     fn ofi(&self, provider: &str, lanes: u32, one_host: bool) -> Result<Vec<foregather_ofi::Lane>, Error> {
-        // Loopback concerns this host alone; a variable can set another address.
+        // Loopback only affects this host; a variable can set another address.
         let loopback =
             (one_host && self.host_address().is_none() && provider.split(';').next() == Some(USUAL)).then_some("127.0.0.1");
         let secret = self.secret()?;
@@ -157,8 +157,8 @@ impl Job {
         Ok(lanes)
     }
 
-    /// Memory by which the ranks of this host wake each other, because MPI wakes none. `None` if one of them
-    /// cannot open it.
+    /// Returns memory with which the ranks of this host wake each other, because MPI cannot wake a sleeping
+    /// rank. Returns `None` if one of them cannot open it.
     fn bells(&self, lanes: u32) -> Result<Option<Bells>, Error> {
         let (local, size) = (self.local_ranks(), self.size());
         let maker = local.first().copied().unwrap_or_default();
@@ -176,7 +176,7 @@ impl Job {
     }
 }
 
-/// Opens a descriptor of another process; `None` if the text does not name one.
+/// Opens a descriptor of another process. Returns `None` if the text does not name one.
 fn opened(path: &str) -> Option<std::io::Result<File>> {
     path.starts_with("/proc/").then(|| OpenOptions::new().read(true).write(true).open(path))
 }

@@ -1,19 +1,19 @@
-//! Which rank is this process, and where are the others: a job of ranks, under any launcher.
+//! A job of ranks, under any launcher: which rank this process is, and how to reach the others.
 //!
 //! - [`Job`]: joins, exchanges rank addresses with all ranks, and leaves. It works the same under `foregather
-//! run`, `mpiexec`, `mpirun`, `srun` and `prterun`, and without any launcher as a job of one.
-//! - [`detect`]: is there a launcher, which one? [`Session`]: the job of a process that uses it several
+//!   run`, `mpiexec`, `mpirun`, `srun` and `prterun`. Without a launcher the job has one rank.
+//! - [`detect`]: which launcher started this process. [`Session`]: the job of a process that uses it several
 //!   times.
-//! - [`Lanes`]: the job's fabric, shared memory or libfabric.
-//! - [`spawn`]: the launcher itself, behind `foregather run`.
+//! - [`Lanes`]: the job's fabric, shared memory, libfabric or MPI.
+//! - [`spawn`]: the launcher of `foregather run`.
 //!
-//! Settings, how a loss becomes known, and what unverified peers can do: `README.md`.
+//! Settings, how losses are detected, and what unverified peers can do: `README.md`.
 //!
-//! A foreign launcher need only tell rank, size and where rank 0 is. All the rest is the job's own: a
+//! Other launchers only need to provide rank, size and the location of rank 0. The job does the rest: a
 //! **coordinator**, which is a thread of rank 0, and in every rank a **heartbeat thread**, which shows that
-//! its process is alive whatever the program does. A rank whose connection ends, or that stands still for
-//! `FOREGATHER_PEER_TIMEOUT` (2 s), is lost; all others learn of it through their
-//! [`FailureDetector`](foregather_host::failure_detector::FailureDetector), which every wait looks at.
+//! its process is alive whatever the program does. A rank whose connection closes, or that does not respond
+//! for `FOREGATHER_PEER_TIMEOUT` (2 s), is lost. The other ranks learn of it through their
+//! [`FailureDetector`](foregather_host::failure_detector::FailureDetector), which every wait checks.
 
 mod coordinator;
 mod detect;

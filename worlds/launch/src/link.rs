@@ -1,12 +1,12 @@
-//! One end of a connection that never blocks: bytes in until they are frames, frames out as the other side
-//! takes them.
+//! One end of a non-blocking connection: assembles received bytes into frames, and sends frames as the other
+//! side accepts them.
 use crate::frame::{Inbox, JobFrame};
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 
-/// The connection is over: the other side closed it, or sent nonsense.
+/// The connection is over: the other side closed it or sent a malformed frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Closed;
 
@@ -16,7 +16,7 @@ pub(crate) struct Link {
     pub(crate) stream: TcpStream,
     inbox: Inbox,
     outbox: VecDeque<Arc<[u8]>>,
-    /// How much of the first frame is out.
+    /// How many bytes of the first frame have been sent.
     sent: usize,
 }
 
@@ -27,7 +27,7 @@ impl Link {
         Ok(Self { stream, inbox: Inbox::default(), outbox: VecDeque::new(), sent: 0 })
     }
 
-    /// Are there bytes that the other side has not taken yet?
+    /// Returns whether there are bytes that the other side has not accepted yet.
     pub(crate) fn pending(&self) -> bool {
         !self.outbox.is_empty()
     }
@@ -41,7 +41,7 @@ impl Link {
         self.flush()
     }
 
-    /// Sends as much as the other side takes.
+    /// Sends as much as the other side accepts.
     pub(crate) fn flush(&mut self) -> Result<(), Closed> {
         while let Some(first) = self.outbox.front() {
             match self.stream.write(&first[self.sent..]) {
@@ -58,7 +58,7 @@ impl Link {
         Ok(())
     }
 
-    /// The frames that have come in whole, of at most `most` bytes each; and whether the connection is over
+    /// Returns the complete frames received, of at most `most` bytes each, and whether the connection is over
     /// after them.
     pub(crate) fn receive(&mut self, most: usize) -> (Vec<JobFrame>, Result<(), Closed>) {
         let mut frames = Vec::new();
@@ -78,7 +78,7 @@ impl Link {
                     Err(_) => return (frames, Err(Closed)),
                 }
             }
-            // A side that sends without end must not keep the coordinator from the others.
+            // A peer that sends without end must not keep the coordinator from the others.
             if frames.len() >= 64 {
                 return (frames, Ok(()));
             }

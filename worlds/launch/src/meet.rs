@@ -1,9 +1,9 @@
-//! Where the ranks of a job meet: rank 0 binds a socket for its coordinator, and the others learn its
-//! address. A foreign launcher must help with no more.
+//! How the ranks of a job find each other: rank 0 binds a socket for its coordinator, and the others learn
+//! its address. That is all that another launcher has to support.
 //!
-//! A launcher with a store of keys and values carries rank 0's address. Without one the address follows from
-//! what all ranks know: rank 0's host, and ports made of the job's name, of which rank 0 takes the first that
-//! is free. Another program may sit at one of them: the proofs of [`crate::secret`] tell.
+//! If the launcher has a key-value store, it distributes rank 0's address. Otherwise the address is derived
+//! from what all ranks know: rank 0's host, and ports computed from the job's name, of which rank 0 takes the
+//! first free one. If another program listens on one of them, the proofs of [`crate::secret`] detect it.
 use crate::detect::{Detected, Launcher};
 use crate::own::{self, variable};
 use crate::pmi1::Pmi;
@@ -14,16 +14,16 @@ use foregather_machine::{Cause, Error, Rank};
 use foregather_mpi::{Mpi, within};
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 
-/// Ports made of a name: below those that systems assign themselves.
+/// Ports computed from a name: below the system's ephemeral ports.
 const PORTS: core::ops::Range<u16> = 20_000..32_000;
 const CANDIDATES: u16 = 8;
 
-/// A rank's knowledge before it joins.
+/// What a rank knows before it joins.
 #[derive(Debug)]
 pub(crate) struct Meeting {
     pub(crate) rank: Rank,
     pub(crate) size: u32,
-    /// Different for every job.
+    /// The job's name, different for every job.
     pub(crate) name: Vec<u8>,
     /// The possible addresses of the coordinator.
     pub(crate) candidates: Vec<(String, u16)>,
@@ -31,7 +31,7 @@ pub(crate) struct Meeting {
     pub(crate) listener: Option<TcpListener>,
 }
 
-/// Gathers it, with the launcher's help. Our own launcher hands rank 0 its socket.
+/// Collects this information with the launcher's help. Our own launcher passes rank 0 its socket.
 pub(crate) fn meet(found: &Detected, listener: Option<TcpListener>, settings: &Settings) -> Result<Meeting, Error> {
     let var = |name: &str| variable(name).filter(|text| !text.is_empty());
     let size = found.size.unwrap_or(0);
@@ -75,7 +75,7 @@ pub(crate) fn meet(found: &Detected, listener: Option<TcpListener>, settings: &S
     }
 }
 
-/// Meets at an address that all know.
+/// Meets at an address that all ranks know.
 fn at(
     candidates: Vec<(String, u16)>,
     rank: Rank,
@@ -96,7 +96,7 @@ fn at(
     Ok(Meeting { rank, size, name: name.as_bytes().to_vec(), candidates, listener })
 }
 
-/// Meets at an address that rank 0 puts into the launcher's store.
+/// Meets at an address that rank 0 stores in the launcher's key-value store.
 fn by_store(
     rank: Rank,
     size: u32,
@@ -105,7 +105,7 @@ fn by_store(
     spread: impl FnOnce(Option<&str>) -> Result<String, Error>,
 ) -> Result<Meeting, Error> {
     let bound = (rank == 0).then(|| begin_store(one_host, settings)).transpose();
-    // A rank 0 without a socket takes part all the same: the others wait for it.
+    // A rank 0 without a socket still takes part, because the others wait for it.
     let told = spread(bound.as_ref().ok().and_then(Option::as_ref).map(|(_, mine)| &mine[..]));
     let listener = bound?.map(|(listener, _)| listener);
     let told = told?;
@@ -118,7 +118,7 @@ fn by_store(
     }
 }
 
-/// Rank 0's socket, and the address that it gives to the others.
+/// Returns rank 0's socket, and the address that it publishes.
 fn begin_store(one_host: bool, settings: &Settings) -> Result<(TcpListener, String), Error> {
     let bound = bind([0], one_host, settings)?;
     let port = bound.local_addr().map_err(|error| refused(format!("its socket has no port: {error}")))?.port();
@@ -130,7 +130,7 @@ fn begin_store(one_host: bool, settings: &Settings) -> Result<(TcpListener, Stri
     Ok((bound, format!("{host}/{port}/{}", hex(&secret::random()?[..8]))))
 }
 
-/// Binds the first port that is free.
+/// Binds the first free port.
 fn bind(ports: impl IntoIterator<Item = u16>, loopback: bool, settings: &Settings) -> Result<TcpListener, Error> {
     let address = settings.host_address.unwrap_or(IpAddr::V4(if loopback { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED }));
     let mut complaint = String::new();
@@ -143,7 +143,7 @@ fn bind(ports: impl IntoIterator<Item = u16>, loopback: bool, settings: &Setting
     Err(refused(format!("no port for the job's hub is free ({complaint}): set FOREGATHER_ROOT=host:port to one that is")))
 }
 
-/// `host:port`, or `host` for ports that follow from the job's name.
+/// Parses `host:port`, or `host` for ports derived from the job's name.
 pub(crate) fn root_of(root: &str, identity: &str) -> Result<Vec<(String, u16)>, Error> {
     let wrong = || refused(format!("{} should be host:port or host, and is `{}`", own::ROOT, root.escape_debug()));
     // More than one colon and no bracket: an IPv6 address without a port.
@@ -159,7 +159,7 @@ pub(crate) fn root_of(root: &str, identity: &str) -> Result<Vec<(String, u16)>, 
 }
 
 fn ports_of(identity: &str) -> impl Iterator<Item = u16> {
-    // Fowler, Noll and Vo's hash: it need only differ from job to job.
+    // Fowler, Noll and Vo's hash: it only has to differ between jobs.
     let hash =
         identity.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
     let ports = PORTS.len() as u64;

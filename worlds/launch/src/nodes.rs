@@ -1,10 +1,11 @@
-//! Slurm's short form of many hosts: `rack1n[01-04,7],login`. Only the first is read: rank 0 lives there.
+//! Slurm's compact host lists: `rack1n[01-04,7],login`. Only the first host is parsed, because it runs rank
+//! 0.
 use foregather_machine::{Cause, Error};
 
-/// The longest list that is read.
+/// The maximum length of a list.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The first host of the list; `None` for an empty one.
+/// Returns the first host of the list, or `None` if it is empty.
 ///
 /// # Errors
 /// [`Cause::Refused`] if the list is invalid.
@@ -19,8 +20,8 @@ pub(crate) fn first(list: &str) -> Result<Option<String>, Error> {
     }
     let mut host = String::new();
     let mut rest = list;
-    // One piece after the other up to a comma outside brackets; of each bracket its first number, with its
-    // leading zeros.
+    // Reads piece by piece up to a comma outside brackets, and takes the first number of each bracket, with
+    // its leading zeros.
     loop {
         let end = rest.find(['[', ',', ']']).unwrap_or(rest.len());
         host.push_str(&rest[..end]);

@@ -1,9 +1,10 @@
-//! The launcher's notices to the coordinator: the process of a rank has ended. If the rank had joined, the
-//! coordinator knows that by its connection; if it had not, nothing else would tell the ranks that wait for
-//! it.
+//! The launcher's reports to the coordinator that the process of a rank has exited. If the rank had joined,
+//! the coordinator learns that from its connection. If it had not, nothing else would inform the ranks that
+//! wait for it.
 //!
-//! A thread of the launcher connects, as a rank would, and proves that it knows the job's secret. It is told
-//! of every end, and no thread waits for it: without a coordinator there is nothing to report.
+//! A thread of the launcher connects like a rank, and proves that it knows the job's secret. It gets every
+//! exit from a queue, so no other thread waits for it. If there is no coordinator, there is nothing to
+//! report.
 use crate::frame::{Inbox, JobFrame, VERSION};
 use crate::join::{connect, hear};
 use crate::meet::root_of;
@@ -14,7 +15,7 @@ use std::io::{Read, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Builder;
 
-/// A coordinator that does not answer within this time does not exist, or is dying itself.
+/// A coordinator that does not answer within this time does not exist, or is exiting itself.
 const PATIENCE: Nanos = Nanos::from_ms(2_000);
 
 /// Where the launcher reports ranks that have ended.
@@ -26,18 +27,18 @@ struct Herald {
 }
 
 impl Notices {
-    /// For the job whose ranks get these variables.
+    /// Creates it for the job whose ranks get these variables.
     pub(crate) fn of(variables: &[(String, String)]) -> Self {
         let said = |name: &str| variables.iter().find(|(of, _)| of == name).map_or("", |(_, value)| value);
         let (send, told) = channel();
         let candidates = root_of(said(own::ROOT), said(own::JOB)).unwrap_or_default();
         let herald = Herald { candidates, key: JobKey::new(said(own::SECRET).as_bytes(), said(own::JOB).as_bytes()) };
-        // Without the thread the others learn of it when the launcher ends them.
+        // Without the thread, the other ranks notice when the launcher ends them.
         let _ = Builder::new().name("herald".to_owned()).spawn(move || herald.run(&told));
         Self(send)
     }
 
-    /// The process of that rank has ended.
+    /// Reports that the process of that rank has exited.
     pub(crate) fn ended(&self, rank: Rank, how: &str) {
         let _ = self.0.send((rank, how.to_owned()));
     }
@@ -50,13 +51,14 @@ impl Herald {
         }
     }
 
-    /// `None`: there is no coordinator of this job.
+    /// Sends the report. Returns `None` if this job has no coordinator.
     fn tell(&self, host: &str, port: u16, rank: Rank, how: &str) -> Option<()> {
         let mut stream = connect(host, port, PATIENCE).ok()?;
         let JobFrame::Hello { version: VERSION, nonce } = hear(&stream, &mut Inbox::default()).ok()? else { return None };
         let proof = self.key.prove_end(nonce, port, rank, how);
         stream.write_all(&JobFrame::Ended { version: VERSION, rank, proof, how: how.to_owned() }.encode()).ok()?;
-        // It hangs up when it has read the frame; a refusal comes from an unverified peer.
+        // The coordinator closes the connection after it has read the frame; a refusal comes from an
+        // unverified peer.
         (stream.read(&mut [0; 64]).ok()? == 0).then_some(())
     }
 }

@@ -1,29 +1,30 @@
-//! The variables of our own launcher, and how variables are read.
+//! The environment variables of our own launcher, and how variables are read.
 use std::env;
 
 /// The rank.
 pub(crate) const RANK: &str = "FOREGATHER_RANK";
 /// The number of ranks.
 pub(crate) const SIZE: &str = "FOREGATHER_SIZE";
-/// The number of ranks on the rank's own host, by which a default team is a fair share of the processors.
+/// The number of ranks on the rank's own host, so that the default team gets a fair share of the processors.
 pub(crate) const LOCAL_SIZE: &str = "FOREGATHER_LOCAL_SIZE";
 /// The job's name, new for each job.
 pub(crate) const JOB: &str = "FOREGATHER_JOB";
-/// Where rank 0 is, as `host:port`, or `host` for ports that follow from the job's name. With any
+/// The location of rank 0, as `host:port`, or `host` for ports derived from the job's name. Valid with any
 /// launcher.
 pub(crate) const ROOT: &str = "FOREGATHER_ROOT";
-/// The secret that a rank must know to join, in hexadecimal digits or any text. With any launcher.
+/// The secret that a rank must know to join, in hexadecimal digits or any text. Valid with any launcher.
 pub(crate) const SECRET: &str = "FOREGATHER_SECRET";
-/// The name of the launcher's socket, which decides whether this process is the rank or a child of it that
-/// has inherited the variables only.
+/// The name of the launcher's socket, at which a process finds out whether it is the rank, or a child that
+/// only inherited the variables.
 pub(crate) const DESK: &str = "FOREGATHER_DESK";
-/// The jobs within which a process was started, the innermost last, each with a `/` behind it: it ends
-/// with them.
+/// The jobs inside which a process was started, innermost last, each followed by `/`. The process is killed
+/// when one of them ends.
 pub(crate) const WITHIN: &str = "FOREGATHER_WITHIN";
-/// `none`: run alone, whatever launcher has started this process, as in a shell that is a step of `srun`.
+/// `none`: run outside any job, whatever launcher has started this process, as in a shell that is a step of
+/// `srun`.
 pub(crate) const LAUNCHER: &str = "FOREGATHER_LAUNCHER";
 
-/// The value of a variable. One that is not UTF-8 is shown to be wrong where it is read.
+/// Returns the value of a variable. If it is not UTF-8, the code that parses it reports an error.
 pub(crate) fn variable(name: &str) -> Option<String> {
     env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }

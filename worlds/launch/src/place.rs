@@ -1,14 +1,14 @@
-//! A rank's place in its job, which the launcher keeps: a process asks whether the place that its variables
-//! name is still free, and takes it when it joins.
+//! A rank's place in its job, which the launcher keeps: a process asks whether the place named by its
+//! variables is still free, and takes it when it joins.
 //!
-//! A rank's own children inherit its variables, so variables alone do not make a process a rank. The launcher
-//! decides, at a socket whose name is among the variables: a process that finds its place free is the rank,
-//! whichever wrapper started it and whichever descriptors that closed. A process that finds it taken was
-//! started by the rank, and runs alone. The place is taken for as long as the rank's connection is open.
+//! A rank's own children inherit its variables, so variables alone do not identify a rank. The launcher
+//! decides, at a socket whose name is in a variable: a process whose place is free is the rank, even if a
+//! wrapper started it and closed descriptors. A process whose place is taken was started by the rank, and
+//! runs outside the job. The place is taken as long as the rank's connection is open.
 //!
-//! A wrapper that clears the variables (`env -i`) leaves a process that looks as if no launcher had started
-//! it. So a process without variables asks the launcher by the number of its parent's process, and refuses to
-//! run alone in a place that is free.
+//! A process whose variables a wrapper has cleared (`env -i`) looks as if it had no launcher. So a process
+//! without variables asks the launcher, which it identifies by the PID of its parent, and refuses to run
+//! outside the job while its place is free.
 use crate::own::{self, variable};
 use crate::secret::{BYTES, JobKey, Token};
 use foregather_host::run_state;
@@ -38,13 +38,14 @@ pub(crate) const REPLY: usize = 1 + 4;
 /// What a process sends to its launcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PlaceRequest {
-    /// Is that rank's place free?
+    /// Asks whether that rank's place is free.
     Ask { rank: Rank, proof: Token },
     /// Gives the place to this process.
     Take { rank: Rank, proof: Token },
-    /// Is the place of the rank with that process group free?
+    /// Asks whether the place of the rank with that process group is free.
     Whose { group: u32 },
-    /// The rank that holds this connection has failed by itself; a lower distance is nearer to the cause.
+    /// The rank that holds this connection has failed on its own; a lower distance is closer to the original
+    /// failure.
     Failed { distance: u32 },
 }
 
@@ -82,9 +83,9 @@ impl PlaceRequest {
 pub(crate) enum PlaceReply {
     /// The place of that rank is free, or was given to this process.
     Free(Rank),
-    /// Another process has it.
+    /// Another process has taken it.
     Taken,
-    /// The proof or the number is not one of this job.
+    /// The proof or the PID does not belong to this job.
     Unknown,
 }
 
@@ -111,21 +112,22 @@ impl PlaceReply {
     }
 }
 
-/// The name of the socket of a launcher with that process number.
+/// Returns the name of the socket of the launcher with that PID.
 pub(crate) fn name_of(launcher: u32) -> String {
     format!("foregather-run-{launcher}")
 }
 
-/// The connection of the process that has taken its place; only that process, not its forks, counts.
+/// The connection of the process that has taken its place, with its PID: a forked child does not hold the
+/// place.
 static HELD: Mutex<Option<(u32, UnixStream)>> = Mutex::new(None);
 
 fn held() -> MutexGuard<'static, Option<(u32, UnixStream)>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The process that was found to be a rank's child: it stays alone when the rank has ended.
+/// The PID of a process found to be a rank's child: it stays outside the job after the rank has exited.
 static CHILD: AtomicU32 = AtomicU32::new(0);
-/// The process that has no variables and was found to be in no rank's place.
+/// The PID of a process without variables that was found not to be a rank.
 static UNLAUNCHED: AtomicU32 = AtomicU32::new(0);
 
 fn is_held() -> bool {
@@ -151,7 +153,7 @@ pub(crate) fn ask(desk: &str, rank: Rank, key: &JobKey) -> Result<PlaceReply, Er
     Ok(reply)
 }
 
-/// Takes the place for this process, for as long as that lives. Rank 0 gets the job's socket with it.
+/// Takes the place for this process, until it exits. Rank 0 also gets the job's socket.
 fn take(desk: &str, rank: Rank, key: &JobKey) -> Result<Option<TcpListener>, Error> {
     let request = PlaceRequest::Take { rank, proof: key.prove_place(rank) };
     let answered = connect(desk).and_then(|stream| Ok((exchange(&stream, request)?, stream)));
@@ -163,12 +165,12 @@ fn take(desk: &str, rank: Rank, key: &JobKey) -> Result<Option<TcpListener>, Err
         ((PlaceReply::Taken, _), _) => {
             Err(refused(format!("another process has taken the place of rank {rank}: start one at a time")))
         }
-        // Variables of another job, made by hand.
+        // The variables of another job, set by hand.
         ((PlaceReply::Unknown, _), _) => Ok(None),
     }
 }
 
-/// Takes the place of a rank of that job of `foregather run`, if the launcher keeps it.
+/// Takes the place of a rank of that job of `foregather run`, if the launcher has it.
 ///
 /// # Errors
 /// If the launcher does not answer, or another process has taken the place.
@@ -178,7 +180,7 @@ pub(crate) fn take_own(rank: Rank, job: &str) -> Result<Option<TcpListener>, Err
     take(&desk, rank, &JobKey::new(secret.as_bytes(), job.as_bytes()))
 }
 
-/// Tells the launcher that this process's rank has failed by itself, before other ranks learn of it.
+/// Reports to the launcher that this process's rank has failed on its own, before other ranks learn of it.
 pub(crate) fn report_failure(distance: u8) {
     if let Some((owner, stream)) = &*held()
         && *owner == process::id()
@@ -188,13 +190,13 @@ pub(crate) fn report_failure(distance: u8) {
     }
 }
 
-/// The rank whose free place this process has, although its variables do not say so: a wrapper has cleared
-/// them.
+/// Returns the rank whose place is free for this process, although a wrapper has cleared its variables.
 pub(crate) fn without_variables() -> Option<Rank> {
     if UNLAUNCHED.load(Relaxed) == process::id() {
         return None;
     }
-    // Without a group here it is no rank: a launcher makes one for each, in its own pid namespace.
+    // A process without a process group of its own is not a rank: the launcher creates one for each, in its
+    // own PID namespace.
     let group = run_state::own_group()?;
     let parent = getppid().map(|parent| parent.as_raw_nonzero().get() as u32);
     let launchers = [parent, run_state::parent(group)];
@@ -224,7 +226,7 @@ fn connect(desk: &str) -> io::Result<UnixStream> {
 }
 
 fn exchange(stream: &UnixStream, request: PlaceRequest) -> io::Result<(PlaceReply, Option<TcpListener>)> {
-    // A signal's handler ends such a call; with a time limit the system never begins it again.
+    // A signal handler interrupts such a call, and with a timeout the system never restarts it.
     retry_on_intr(|| send(stream, &request.encode(), SendFlags::NOSIGNAL))?;
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
     let mut rights = RecvAncillaryBuffer::new(&mut space);
@@ -244,7 +246,7 @@ fn exchange(stream: &UnixStream, request: PlaceRequest) -> io::Result<(PlaceRepl
     reply.map(|reply| (reply, listener)).ok_or_else(|| io::Error::other("it closed the connection"))
 }
 
-/// Returns whether the other side is that process, of this user or of root.
+/// Returns whether the peer is that process, of this user or of root.
 fn is_of(stream: &UnixStream, process: u32) -> bool {
     peer(stream).is_some_and(|peer| {
         peer.pid == process as libc::pid_t && (peer.uid == 0 || peer.uid == rustix::process::geteuid().as_raw())

@@ -1,16 +1,16 @@
-//! The launcher's store of keys and values, in the text protocol PMI-1 that MPICH's `mpiexec` and
-//! `srun --mpi=pmi2` speak: one line each way, words `key=value`. Only rank 0 puts anything: its address.
+//! The launcher's key-value store in the text protocol PMI-1, which MPICH's `mpiexec` and `srun --mpi=pmi2`
+//! support: one line per request and reply, with words `key=value`. Only rank 0 stores a value: its address.
 use foregather_machine::{Cause, Error, Nanos};
 use rustix::fd::{FromRawFd, OwnedFd, RawFd};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// Longer than any line of the protocol: names have 256 bytes at most, values 1024.
+/// Longer than any line of the protocol: names have at most 256 bytes, values 1024.
 const MOST_LINE: usize = 4_096;
 const KEY: &str = "foregather-root";
 
-/// A conversation with the launcher.
+/// A connection to the launcher.
 #[derive(Debug)]
 pub(crate) struct Pmi {
     stream: UnixStream,
@@ -19,7 +19,7 @@ pub(crate) struct Pmi {
 }
 
 impl Pmi {
-    /// Begins a conversation on the descriptor that `PMI_FD` names.
+    /// Opens a connection on the descriptor that `PMI_FD` names.
     pub(crate) fn open(fd: &str, patience: Nanos) -> Result<Self, Error> {
         let number: RawFd = fd.trim().parse().ok().filter(|&fd| fd > 2).ok_or_else(|| refused("PMI_FD is no descriptor", fd))?;
         // SAFETY: the launcher opened the descriptor for this process to own, and a process joins once, which
@@ -37,7 +37,7 @@ impl Pmi {
         Ok(pmi)
     }
 
-    /// Brings rank 0's address to all: `mine` is rank 0's own.
+    /// Distributes rank 0's address and returns it; `mine` is the address if this is rank 0.
     pub(crate) fn spread(mut self, mine: Option<&str>) -> Result<String, Error> {
         let store = self.store.clone();
         if let Some(value) = mine {
@@ -47,7 +47,7 @@ impl Pmi {
         let answer = self.ask(&format!("cmd=get kvsname={store} key={KEY}"), "get_result")?;
         let value =
             field(&answer, "value").ok_or_else(|| refused("rank 0 put nothing into the launcher's store", &answer))?.to_owned();
-        // From here on a launcher counts this process as one that ends by itself.
+        // From here on, the launcher treats an exit of this process as normal.
         self.ask("cmd=finalize", "finalize_ack")?;
         Ok(value)
     }
@@ -82,7 +82,7 @@ impl Pmi {
     }
 }
 
-/// The value of a word of a line.
+/// Returns the value of `key` in a line.
 fn field<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     line.split_ascii_whitespace().find_map(|word| word.strip_prefix(key)?.strip_prefix('='))
 }
@@ -107,7 +107,7 @@ mod tests {
 
     const LONG: Nanos = Nanos::from_ms(30_000);
 
-    /// A launcher's side for one rank.
+    /// Serves one rank, as a launcher does.
     fn serve(stream: UnixStream, store: &Mutex<BTreeMap<String, String>>, barrier: &Barrier) {
         let mut out = stream.try_clone().unwrap();
         for line in BufReader::new(stream).lines().map_while(Result::ok) {

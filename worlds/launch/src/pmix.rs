@@ -1,8 +1,8 @@
-//! The launcher's store of keys and values, by a PMIx server: through the library `libpmix.so.2`, loaded if
-//! it is needed and there. Open MPI's `mpirun` over several hosts needs it, and `prterun`, which tells ranks
-//! no size by variables.
+//! The launcher's key-value store on a PMIx server, through the library `libpmix.so.2`, which is loaded only
+//! if needed. Open MPI's `mpirun` needs it over several hosts, and so does `prterun`, which does not pass the
+//! size in a variable.
 //!
-//! The layouts are those of PMIx 3 to 5 (`pmix_common.h`): they belong to its stable interface.
+//! The layouts are those of PMIx 3 to 5 (`pmix_common.h`), and part of its stable interface.
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::transmute;
 use core::ptr::{null, null_mut};
@@ -41,14 +41,14 @@ type Fence = unsafe extern "C" fn(*const Process, usize, *const c_void, usize) -
 type Get = unsafe extern "C" fn(*const Process, *const c_char, *const c_void, usize, *mut *mut PmixValue) -> c_int;
 type Finalize = unsafe extern "C" fn(*const c_void, usize) -> c_int;
 
-/// A conversation with the server.
+/// A connection to the server.
 pub(crate) struct Pmix {
     library: Library,
     me: Process,
 }
 
 impl Pmix {
-    /// Begins a conversation.
+    /// Opens a connection.
     pub(crate) fn open() -> Result<Self, Error> {
         let library = Library::open(&LIBRARY).map_err(|error| {
             let remedy = format!(
@@ -64,7 +64,7 @@ impl Pmix {
         Ok(Self { library, me })
     }
 
-    /// This rank's number, and the number of ranks.
+    /// Returns this rank's number, and the number of ranks.
     pub(crate) fn place(&self) -> Result<(Rank, u32), Error> {
         let value = self.get(JOB, c"pmix.job.size")?;
         // SAFETY: the library returned a value that stays; a value of this kind begins its union with 32
@@ -74,7 +74,7 @@ impl Pmix {
         Ok((self.me.rank, size))
     }
 
-    /// Brings rank 0's address to all: `mine` is rank 0's own.
+    /// Distributes rank 0's address and returns it; `mine` is the address if this is rank 0.
     pub(crate) fn spread(&self, mine: Option<&str>) -> Result<String, Error> {
         if let Some(text) = mine {
             let text = CString::new(text).map_err(|_| refused("an address has a zero byte".to_owned()))?;
@@ -101,7 +101,7 @@ impl Pmix {
         text.ok_or_else(|| refused("rank 0 put no text".to_owned()))
     }
 
-    /// A value of the store. It is never freed: a process asks for two in its life.
+    /// Returns a value of the store. It is never freed, because a process reads only two.
     fn get(&self, rank: u32, key: &CStr) -> Result<*const PmixValue, Error> {
         let (of, mut value) = (Process { rank, ..self.me }, null_mut());
         let get = self.library.symbol("PMIx_Get")?;

@@ -1,8 +1,8 @@
-//! Joining needs the job's secret. It is never sent: both sides prove that they know it, by a keyed hash
-//! (HMAC-SHA-256) over fresh random numbers of both.
+//! Joining a job requires its secret. The secret is never sent: both sides prove that they know it, with a
+//! keyed hash (HMAC-SHA-256) over new random numbers from both.
 //!
-//! The proof also covers the port of the coordinator, so a program at another port cannot forward the two
-//! sides' proofs.
+//! The proof also covers the port of the coordinator, so that a program on another port cannot forward the
+//! proofs of the two sides.
 use crate::own;
 use foregather_host::{cache, regular};
 use foregather_machine::{Cause, Error, Rank};
@@ -20,7 +20,7 @@ pub(crate) const BYTES: usize = 32;
 /// A random number, or a proof.
 pub(crate) type Token = [u8; BYTES];
 
-/// Fresh random bytes.
+/// Returns new random bytes.
 pub(crate) fn random() -> Result<Token, Error> {
     let mut token = [0; BYTES];
     match getrandom(&mut token, GetRandomFlags::empty()) {
@@ -30,19 +30,19 @@ pub(crate) fn random() -> Result<Token, Error> {
     }
 }
 
-/// The bytes as text for a variable.
+/// Returns the bytes as hexadecimal text, for a variable.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The side that proves it.
+/// The side that makes a proof.
 #[derive(Clone, Copy)]
 pub(crate) enum Prover {
     Coordinator,
     Rank,
 }
 
-/// The claim to prove: that this rank and this coordinator speak to each other now.
+/// The statement to prove: this rank and this coordinator are communicating now.
 #[derive(Clone, Copy)]
 pub(crate) struct Transcript {
     pub(crate) of_hub: Token,
@@ -56,7 +56,7 @@ pub(crate) struct Transcript {
 #[derive(Clone)]
 pub(crate) struct JobKey(Token);
 
-/// Shows nothing of the key.
+/// Prints nothing of the key.
 impl std::fmt::Debug for JobKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Key")
@@ -72,8 +72,8 @@ impl JobKey {
         self.over(side, claim).finalize().into_bytes().into()
     }
 
-    /// The launcher's proof that the process of `rank` has ended like that, to the coordinator that drew that
-    /// number.
+    /// Returns the launcher's proof that the process of `rank` has exited that way, for the coordinator that
+    /// drew the number `of_hub`.
     pub(crate) fn prove_end(&self, of_hub: Token, port: u16, rank: Rank, how: &str) -> Token {
         self.over_end(of_hub, port, rank, how).finalize().into_bytes().into()
     }
@@ -83,7 +83,7 @@ impl JobKey {
         self.over_end(of_hub, port, rank, how).verify_slice(proof).is_ok()
     }
 
-    /// The proof that a process has the variables of that rank.
+    /// Returns the proof that a process has the variables of that rank.
     pub(crate) fn prove_place(&self, rank: Rank) -> Token {
         self.over_place(rank).finalize().into_bytes().into()
     }
@@ -101,7 +101,7 @@ impl JobKey {
         keyed(&self.0, &[b"launcher", &of_hub, &port.to_le_bytes(), &rank.to_le_bytes(), how.as_bytes()])
     }
 
-    /// A key that all ranks of the job can compute and others cannot, a different one for every round.
+    /// Returns a key that all ranks of the job can compute and others cannot, different in every round.
     pub(crate) fn of_round(&self, round: u32) -> Token {
         keyed(&self.0, &[b"round", &round.to_le_bytes()]).finalize().into_bytes().into()
     }
@@ -121,7 +121,7 @@ impl JobKey {
     }
 }
 
-/// Hashes each part with its length before it, so that no two lists of parts look alike.
+/// Hashes each part after its length, so that different lists of parts have different hashes.
 fn keyed(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
     let mut mac =
         <Hmac<Sha256> as KeyInit>::new_from_slice(key).unwrap_or_else(|_| unreachable!("HMAC takes keys of every length"));
@@ -132,8 +132,8 @@ fn keyed(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
     mac
 }
 
-/// The secret: from the variable, or from this user's file, which is made if it is missing. Ranks on several
-/// hosts find the same one if they share a home.
+/// Returns the secret from the variable, or from this user's file, which is created if it is missing. Ranks
+/// on several hosts find the same file if they share a home directory.
 pub(crate) fn find() -> Result<Vec<u8>, Error> {
     if let Ok(text) = env::var(own::SECRET)
         && !text.is_empty()
@@ -155,8 +155,8 @@ fn of_file(path: &Path) -> Result<Vec<u8>, Error> {
     if let Some(folder) = path.parent() {
         cache::make(folder).map_err(|error| named("making the folder of", &error))?;
     }
-    // Written whole beside its place, then linked there: of all ranks that begin at once one makes it, and no
-    // rank reads half of it.
+    // Written to a temporary file, then linked into place: if several ranks start at once, one of them
+    // creates it, and none reads a partial file.
     let secret = random()?;
     let part = path.with_extension(format!("{}.part", hex(&random()?[..8])));
     let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part);
@@ -168,7 +168,7 @@ fn of_file(path: &Path) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// The file's secret; `None` without a file. Refuses a file that other users can read, or have written.
+/// Returns the file's secret, or `None` without a file. Fails if other users can read the file or wrote it.
 fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     let named = |why: &str| refused(&format!("{} {why}", path.display()));
     let mut file = match regular::open(path) {
@@ -193,7 +193,7 @@ fn os(what: &'static str, errno: i32, remedy: &'static str) -> Error {
     Error::from(Cause::Os { what, errno, remedy })
 }
 
-/// A name for a job that no other job has.
+/// Returns a job name that no other job has.
 pub(crate) fn job_name() -> Result<String, Error> {
     Ok(format!("{}-{}", process::id(), hex(&random()?[..8])))
 }
@@ -251,7 +251,7 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         let error = of_file(&path).unwrap_err().to_string();
         assert!(error.contains("secret") && error.contains("remove it"), "{error}");
-        // Opening a pipe would wait for its writer.
+        // Opening a named pipe would wait for its writer.
         fs::remove_file(&path).unwrap();
         let mode = rustix::fs::Mode::RUSR;
         rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();

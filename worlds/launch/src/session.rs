@@ -1,10 +1,10 @@
-//! The one job of a process, used several times: joined at its first use, kept between uses, left when the
-//! process ends.
+//! The only job of a process, used several times: joined at its first use, kept between uses, and left when
+//! the process exits.
 //!
-//! A launcher's descriptors are taken once, so a job that was left cannot be joined again. Nor can a process
-//! know which use was its last before it ends. So a use gives the job back, and a function in the C library's
-//! list (`atexit`) leaves it: the others see no loss, however `main` returned. A process that dies in any
-//! other way is lost to them, as ever.
+//! A launcher's descriptors can be used only once, so a process cannot join again after it has left, and it
+//! does not know which use is its last. So each use returns the job, and a function registered with `atexit`
+//! leaves it: the other ranks see no loss, however `main` returned. A process that dies in any other way is
+//! reported lost as usual.
 use crate::Job;
 use foregather_machine::{Cause, Error};
 use std::ops::Deref;
@@ -12,34 +12,36 @@ use std::process;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 enum Kept {
-    /// It was not joined yet.
+    /// Not joined yet.
     Absent,
     /// No session uses it.
     Idle(Job),
     Used,
-    /// It could not be joined; a second try would not be another rank.
+    /// Joining failed; a second attempt would fail as well.
     Failed(Error),
 }
 
 static KEPT: Mutex<Kept> = Mutex::new(Kept::Absent);
 
-/// Also locked while a thread joins: a thread that comes meanwhile learns the result.
+/// Locks the job. It is also locked while a thread joins, so a thread that calls this meanwhile waits and
+/// gets the result.
 fn kept() -> MutexGuard<'static, Kept> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One use of this process's [`Job`]; there is one at a time. All ranks begin theirs in the same order.
+/// One use of this process's [`Job`]. There is at most one at a time, and all ranks must start theirs in the
+/// same order.
 #[derive(Debug)]
 #[must_use = "a session that is dropped is over"]
 pub struct Session(Option<Job>);
 
 impl Session {
-    /// Begins a session: the first of a process joins the job, as [`Job::join`] does, and later ones go on
-    /// with it.
+    /// Starts a session. The first session of a process joins the job, as [`Job::join`] does, and later ones
+    /// continue it.
     ///
     /// # Errors
-    /// As [`Job::join`]; [`Cause::Refused`] while another session of this process goes on;
-    /// [`Cause::PeerLost`] if a rank was lost in an earlier one.
+    /// As for [`Job::join`]; [`Cause::Refused`] while another session of this process is running;
+    /// [`Cause::PeerLost`] if a rank was lost in an earlier session.
     pub fn begin() -> Result<Self, Error> {
         let mut kept = kept();
         let (after, end) = match std::mem::replace(&mut *kept, Kept::Used) {
@@ -84,7 +86,7 @@ fn leave_at_exit() {
     static OWNER: Mutex<u32> = Mutex::new(0);
 
     extern "C" fn leave() {
-        // A child of a fork has this function in its list, too, and is no rank.
+        // A forked child inherits this registration, and is not a rank.
         if OWNER.try_lock().is_ok_and(|owner| *owner == process::id())
             && let Ok(mut kept) = KEPT.try_lock()
             && let Kept::Idle(job) = std::mem::replace(&mut *kept, Kept::Absent)
@@ -98,7 +100,7 @@ fn leave_at_exit() {
         // SAFETY: `leave` lives forever and does not unwind: it only tries to lock, and `Job::leave` returns
         // its errors.
         let full = unsafe { libc::atexit(leave) };
-        // Then the others take the end of this process for a loss, which is the worst possible result.
+        // Then the other ranks report this process lost when it exits, which is the worst that can happen.
         debug_assert!(full == 0, "the list of functions at exit is full");
     });
 }

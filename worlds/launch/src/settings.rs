@@ -1,47 +1,47 @@
-//! The user's settings: variables with a unit, read once when a job begins.
+//! The user's settings, read from environment variables when a job starts.
 use crate::own::variable;
 use foregather_machine::{Cause, Error, Nanos};
 use std::net::IpAddr;
 
-/// How long a rank may stand still before the others are told that it is lost; `off` forever.
+/// How long a rank may be unresponsive before the others report it lost; `off` disables the check.
 const PEER_TIMEOUT: &str = "FOREGATHER_PEER_TIMEOUT";
-/// How long the ranks of a job wait for all to come.
+/// How long the ranks of a job wait at start-up for all of them to join.
 const JOIN_TIMEOUT: &str = "FOREGATHER_JOIN_TIMEOUT";
-/// What helps if calls of MPI that all ranks make take longer than that.
+/// The remedy in errors about collective MPI calls that take longer than that.
 pub(crate) const MORE_TIME: &str = "restart the job, or allow more time with FOREGATHER_JOIN_TIMEOUT";
-/// How long a wait lasts before a line reports it; 0 for never.
+/// How long a wait lasts before a message is printed; 0 disables it.
 const WATCHDOG: &str = "FOREGATHER_WATCHDOG";
-/// The address of this host towards the other hosts of the job.
+/// The address at which other hosts of the job reach this one.
 pub(crate) const HOST_ADDRESS: &str = "FOREGATHER_HOST_ADDRESS";
 
 /// The settings of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
-    /// The time within which all know of a rank that stands still; [`Nanos::MAX`] for never.
+    /// The time within which all ranks learn of an unresponsive rank; [`Nanos::MAX`] for never.
     pub(crate) peer_timeout: Nanos,
-    /// The time within which all ranks must have come.
+    /// The time within which all ranks must have joined.
     pub(crate) join_timeout: Nanos,
-    /// A wait is reported when it has lasted this long; [`Nanos::MAX`] for never.
+    /// How long a wait lasts before a message is printed; [`Nanos::MAX`] for never.
     pub(crate) watchdog: Nanos,
-    /// The address to bind to and to be reached at, if not this host alone.
+    /// The address to bind to and to be reached at, if other hosts take part.
     pub(crate) host_address: Option<IpAddr>,
 }
 
-/// The default of the peer timeout.
+/// The default peer timeout.
 const USUAL_PEER_TIMEOUT_S: u64 = 2;
 
 impl Settings {
-    /// The time within which all know of a rank that has died or stands still, as far as they ever do.
+    /// Returns the time within which all ranks learn of a dead or unresponsive rank, if they can.
     pub(crate) fn notice(&self) -> Nanos {
         if self.peer_timeout == Nanos::MAX { Nanos::from_ms(USUAL_PEER_TIMEOUT_S * 1_000) } else { self.peer_timeout }
     }
 
-    /// The settings of this process's environment.
+    /// Reads the settings from this process's environment.
     pub(crate) fn from_env() -> Result<Self, Error> {
         Self::from(variable)
     }
 
-    /// The settings of variables.
+    /// Reads the settings from variables.
     pub(crate) fn from(var: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
         let span = |what: &'static str, usual_s: u64, least_ms: u64| {
             let Some(text) = var(what).filter(|text| !text.trim().is_empty()) else { return Ok(Nanos::from_ms(usual_s * 1_000)) };
@@ -70,7 +70,7 @@ impl Settings {
     }
 }
 
-/// Reads `2s`, `1.5 s`, `800ms`, `5min`, or a bare 0.
+/// Parses `2s`, `1.5 s`, `800ms`, `5min`, or a bare 0.
 fn duration(text: &str) -> Option<Nanos> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());

@@ -1,5 +1,5 @@
-//! Jobs whose ranks are threads of one process: how coordinator and heartbeat threads treat each other, and
-//! unverified peers.
+//! Jobs whose ranks are threads of one process: tests how the coordinator, heartbeat threads and unverified
+//! peers interact.
 use crate::detect::Launcher;
 use crate::frame::{JobFrame, VERSION};
 use crate::job::Job;
@@ -14,7 +14,7 @@ use std::thread;
 
 const SECRET: &[u8] = b"between us";
 
-/// A job to be, with rank 0's socket.
+/// A job before it starts, with rank 0's socket.
 struct Place {
     listener: Option<TcpListener>,
     port: u16,
@@ -34,7 +34,7 @@ impl Place {
         Meeting { rank, size, name: b"job".to_vec(), candidates: vec![("127.0.0.1".to_owned(), self.port)], listener }
     }
 
-    /// Every rank runs `program` in a thread of its own; returns the results, by rank.
+    /// Runs `program` for every rank in a thread of its own; returns the results in rank order.
     fn run<T: Send>(mut self, size: u32, program: impl Fn(Result<Job, Error>) -> T + Sync) -> Vec<T> {
         let (settings, program) = (self.settings, &program);
         let meetings: Vec<_> = (0..size).map(|rank| self.meeting(rank, size)).collect();
@@ -46,7 +46,7 @@ impl Place {
     }
 }
 
-/// Waits, as a fabric would, until that fails.
+/// Waits like a fabric, until the wait fails.
 fn wait_in_vain(job: &Job) -> Error {
     let why = WaitContext::new("test", job.rank()).since(clock::now());
     loop {
@@ -172,7 +172,7 @@ fn strangers_are_refused_by_name_and_the_job_goes_on() {
     for bytes in nonsense {
         let mut peer = TcpStream::connect(("127.0.0.1", place.port)).unwrap();
         peer.write_all(bytes).unwrap();
-        // The coordinator hangs up, with or without a message.
+        // The coordinator closes the connection, with or without a message.
         let _ = peer.read_to_end(&mut Vec::new());
     }
     let silent = TcpStream::connect(("127.0.0.1", place.port)).unwrap();
@@ -188,7 +188,7 @@ fn a_rank_joins_once() {
     let (first, twin, second) = (place.meeting(0, 2), Meeting { rank: 0, ..place.meeting(1, 2) }, place.meeting(1, 2));
     let begin = move |meeting| thread::spawn(move || Job::begin(Launcher::Own, meeting, SECRET, settings));
     let zeros = [begin(first), begin(twin)];
-    // One of the two is refused before rank 1 comes; the other must wait for rank 1.
+    // One of the two is refused before rank 1 joins; the other must wait for rank 1.
     while !zeros.iter().any(thread::JoinHandle::is_finished) {
         thread::yield_now();
     }

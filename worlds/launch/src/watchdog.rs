@@ -1,26 +1,26 @@
-//! One line about every wait that lasts long: a silent hang is the worst of errors.
+//! Prints one line about every long wait, because a silent hang is the worst kind of error.
 use foregather_host::failure_detector::{FailureDetector, Wait};
 use foregather_machine::{Nanos, Rank};
 
-/// What a rank waits for at the exchanges of its job.
+/// What a rank waits for during an exchange of the job.
 pub(crate) const ADDRESSES: &str = "exchange of rank addresses";
 
-/// The waits that were reported.
+/// The waits that have been reported.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
     long: Nanos,
-    /// When the reported waits began.
+    /// When the reported waits started.
     told: Vec<Nanos>,
 }
 
 impl Watchdog {
-    /// Reports waits that have lasted for `long`; [`Nanos::MAX`] for none.
+    /// Creates a watchdog for waits longer than `long`; [`Nanos::MAX`] for none.
     pub(crate) fn new(long: Nanos) -> Self {
         Self { long, told: Vec::new() }
     }
 
-    /// Prints the new ones; `absent` names the ranks that the exchange of rank addresses waits for, if any
-    /// have not arrived yet.
+    /// Reports the new long waits; `absent` names the ranks for which the exchange of rank addresses waits,
+    /// if any.
     pub(crate) fn look(&mut self, failure_detector: &FailureDetector, rank: Rank, absent: &str) {
         if self.long < Nanos::MAX {
             for line in self.news(&failure_detector.long_waits(self.long), rank, absent) {

@@ -1,23 +1,24 @@
-//! Which ranks live on one host: those under one running kernel that see each other's process numbers.
+//! Determines which ranks share a host: those on one running kernel whose processes can see each other's
+//! PIDs.
 use foregather_machine::{Cause, Error};
 use rustix::fs::stat;
 use std::fs;
 
-/// Where a rank's process is.
+/// The location of a rank's process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Whereabouts {
-    /// The running kernel: the same text for all its processes.
+    /// The boot ID of the running kernel.
     boot: String,
-    /// The namespace in which its number counts.
+    /// The PID namespace of its PID.
     namespace: u64,
-    /// Its process number.
+    /// Its PID.
     pub(crate) pid: i32,
     /// The host's name, for messages.
     pub(crate) host: String,
 }
 
 impl Whereabouts {
-    /// The place of this process.
+    /// Returns the location of this process.
     pub(crate) fn here() -> Result<Self, Error> {
         let unreadable = |what: &str, error: &dyn std::fmt::Display| {
             Error::from(Cause::Unavailable { what: what.to_owned(), remedy: format!("mount /proc ({error})") })
@@ -36,7 +37,7 @@ impl Whereabouts {
         format!("{} {} {} {}", self.boot, self.namespace, self.pid, self.host).into_bytes()
     }
 
-    /// `None`: no rank of this version sends that.
+    /// Decodes a location. Returns `None` if the bytes are malformed.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut words = std::str::from_utf8(bytes).ok()?.split(' ');
         let (boot, namespace, pid) = (words.next()?.to_owned(), words.next()?.parse().ok()?, words.next()?.parse().ok()?);
@@ -44,7 +45,7 @@ impl Whereabouts {
         (words.next().is_none() && pid > 0 && !boot.is_empty()).then_some(Self { boot, namespace, pid, host })
     }
 
-    /// Can the two share memory, and look at each other's processes?
+    /// Returns whether the two processes can share memory and see each other.
     pub(crate) fn beside(&self, other: &Self) -> bool {
         self.boot == other.boot && self.namespace == other.namespace
     }

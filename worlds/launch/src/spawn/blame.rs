@@ -1,13 +1,14 @@
-//! Which rank failed first. Several may have ended by the time one is looked at, some because of another.
+//! Determines which rank failed first. Several may have exited by the time the launcher checks, some because
+//! of another.
 use foregather_machine::Rank;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-/// How a rank's process has ended.
+/// How a rank's process has exited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RankEnd {
     Status(ExitStatus),
-    /// Its tracer holds its status, and the system does not show it.
+    /// Unknown: its tracer holds the status, and `/proc` does not show it.
     Unknown,
 }
 
@@ -20,7 +21,7 @@ impl RankEnd {
         matches!(self, Self::Status(status) if status.signal().is_some()) || self == Self::Unknown
     }
 
-    /// The job's exit code after it.
+    /// Returns the job's exit code for it.
     pub(super) fn code(self) -> u8 {
         let Self::Status(status) = self else { return u8::MAX };
         let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
@@ -32,47 +33,48 @@ impl RankEnd {
 /// What is known about the failures of a job.
 #[derive(Debug, Default)]
 pub(super) struct Blame {
-    /// Ranks that reported a failure or showed an end, in this order.
+    /// Ranks that reported a failure or showed signs of exiting, in this order.
     seen: Vec<Rank>,
-    /// Ranks that reported that they failed by themselves, with the distance from the cause.
+    /// Ranks that reported a failure of their own, with the distance from the original failure.
     reported: Vec<(Rank, u32)>,
-    /// Ranks whose end is known.
+    /// Ranks that are known to have exited, and how.
     ended: Vec<(Rank, RankEnd)>,
 }
 
-/// Which rank failed first.
+/// The rank that failed first, as far as is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Culprit {
     /// No rank has failed.
     Nobody,
-    /// The end of the rank that failed first is not known yet.
+    /// The first rank that failed has not been reaped yet.
     Pending,
     Found(Rank, RankEnd),
 }
 
 impl Blame {
-    /// The rank has shown an end: it has ended, or closed its streams.
+    /// Records that the rank shows signs of exiting: it has exited, or closed its output streams.
     pub(super) fn shows_an_end(&mut self, rank: Rank) {
         if !self.seen.contains(&rank) {
             self.seen.push(rank);
         }
     }
 
-    /// The rank has failed by itself. It says so before any other rank can learn of it.
+    /// Records that the rank reported a failure of its own. It does so before any other rank can learn of the
+    /// failure.
     pub(super) fn reports(&mut self, rank: Rank, distance: u32) {
         self.shows_an_end(rank);
         self.reported.push((rank, distance));
     }
 
-    /// The rank has ended like that. A later call with the same rank corrects a [`RankEnd::Unknown`].
+    /// Records how the rank exited. A later call for the same rank replaces a [`RankEnd::Unknown`].
     pub(super) fn ends(&mut self, rank: Rank, end: RankEnd) {
         self.shows_an_end(rank);
         self.ended.retain(|(of, _)| *of != rank);
         self.ended.push((rank, end));
     }
 
-    /// The rank that failed first. `may_change`: another rank is known to end, as while the kernel writes its
-    /// core dump, and may be the one.
+    /// Returns the rank that failed first. `may_change`: another rank is about to exit, for example while the
+    /// kernel writes its core dump, and may have failed first.
     pub(super) fn culprit(&self, may_change: bool) -> Culprit {
         let Some((first, end)) = self.first_of_ended() else { return Culprit::Nobody };
         let has_ended = |rank: Rank| self.end_of(rank).is_some();
@@ -83,19 +85,19 @@ impl Blame {
         Culprit::Found(first, end)
     }
 
-    /// Of the ranks that have ended, the one that failed first.
+    /// Returns the rank that failed first among those that have exited.
     pub(super) fn first_of_ended(&self) -> Option<(Rank, RankEnd)> {
         let failed = self.ended.iter().copied().filter(|(_, end)| !end.is_success());
         failed.min_by_key(|(rank, end)| self.order(*rank, end.is_by_signal()))
     }
 
-    /// How that rank has ended.
+    /// Returns how that rank has exited.
     pub(super) fn end_of(&self, rank: Rank) -> Option<RankEnd> {
         self.ended.iter().find(|(of, _)| *of == rank).map(|(_, end)| *end)
     }
 
-    /// A report and an end by a signal come before their consequences; then the order in which they were seen
-    /// decides.
+    /// Returns the sort key of a rank: reports and deaths by signal come before their consequences; after
+    /// that, the order in which they were seen decides.
     fn order(&self, rank: Rank, by_signal: bool) -> (u32, Option<usize>) {
         let report = self.reported.iter().find(|(of, _)| *of == rank).map(|(_, distance)| *distance);
         let class = if by_signal { 0 } else { report.unwrap_or(u32::MAX) };

@@ -1,5 +1,5 @@
-//! The launcher's desk: it answers processes that ask for a rank's place, knows which places are taken, and
-//! gets the ranks' reports of their failures. The other side is [`crate::place`].
+//! The launcher's desk: it answers processes that ask for a rank's place, tracks which places are taken, and
+//! receives the ranks' failure reports. The other side is [`crate::place`].
 use super::os;
 use crate::place::{PlaceReply, PlaceRequest, REQUEST, name_of};
 use crate::secret::{self, JobKey, hex};
@@ -15,23 +15,23 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::process;
 
-/// A process that has sent no request within this time is sent away.
+/// A process that sends no request within this time is disconnected.
 const PATIENCE: Nanos = Nanos::from_ms(5_000);
-/// The most processes that have connected and asked nothing yet.
+/// The maximum number of connected processes that have not sent a request yet.
 const MOST_GUESTS: usize = 64;
 
 pub(super) struct Desk {
     listener: UnixListener,
     name: String,
     key: JobKey,
-    /// The socket at which rank 0 will answer, if that is on this host.
+    /// The socket on which rank 0 will listen, if rank 0 is on this host.
     root: Option<TcpListener>,
     /// The connections of the processes that have taken their places.
     places: Vec<Option<UnixStream>>,
     guests: Vec<(UnixStream, Nanos)>,
 }
 
-/// A rank's report that it has failed by itself; a lower distance is nearer to the cause.
+/// A rank's report that it has failed on its own; a lower distance is closer to the original failure.
 pub(super) struct FailureReport {
     pub(super) rank: Rank,
     pub(super) distance: u32,
@@ -48,7 +48,7 @@ impl Desk {
             Ok((listener, name))
         };
         let (listener, name) = match listen(name_of(process::id())) {
-            // In another pid namespace a launcher may have the same number.
+            // In another PID namespace a launcher may have the same PID.
             Err(error) if error.kind() == ErrorKind::AddrInUse => {
                 listen(format!("{}-{}", name_of(process::id()), hex(&secret::random()?[..8])))
             }
@@ -59,20 +59,20 @@ impl Desk {
         Ok(Self { listener, name, key, root, places, guests: Vec::new() })
     }
 
-    /// The name of its socket, for ranks of this host.
+    /// Returns the name of its socket, for ranks of this host.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The descriptors that become readable when there is something to do.
+    /// Returns the descriptors that become readable when there is work to do.
     pub(super) fn watched(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let guests = self.guests.iter().map(|(stream, _)| stream.as_fd());
         let door = (self.guests.len() < MOST_GUESTS).then(|| self.listener.as_fd());
         door.into_iter().chain(guests).chain(self.places.iter().flatten().map(AsFd::as_fd))
     }
 
-    /// Answers all that have asked. `rank_of` knows the rank whose process leads a group. Returns the
-    /// failures that ranks have reported, in order.
+    /// Answers all pending requests. `rank_of` returns the rank whose process leads a process group. Returns
+    /// the failures that ranks have reported, in order.
     pub(super) fn serve(&mut self, rank_of: impl Fn(u32) -> Option<Rank>) -> Vec<FailureReport> {
         let mut reports = Vec::new();
         for (rank, place) in (0..).zip(&mut self.places) {
@@ -80,7 +80,7 @@ impl Desk {
                 match hear(stream) {
                     Heard::Nothing => break,
                     Heard::Request(PlaceRequest::Failed { distance }) => reports.push(FailureReport { rank, distance }),
-                    // Its process has ended, or speaks nonsense: the place is free again.
+                    // Its process has exited, or sent a malformed request: the place is free again.
                     Heard::Request(_) | Heard::End => *place = None,
                 }
             }
@@ -115,7 +115,7 @@ impl Desk {
             _ => (false, 0),
         };
         let socket = self.root.as_ref().filter(|_| takes && rank == 0).map(AsFd::as_fd);
-        // A process that has gone meanwhile takes no place.
+        // A process that has exited meanwhile takes no place.
         if tell(&stream, reply, socket).is_ok() && takes {
             self.places[rank] = Some(stream);
         }
@@ -129,7 +129,7 @@ impl Desk {
         }
     }
 
-    /// The process of that rank has ended: none answers at its socket any more.
+    /// Records that the process of that rank has exited, so that nothing listens on its socket any more.
     pub(super) fn ended(&mut self, rank: Rank) {
         if rank == 0 {
             self.root = None;
@@ -143,7 +143,7 @@ enum Heard {
     End,
 }
 
-/// A request is sent in one piece, and comes in one.
+/// Reads a request. It is sent in one piece, and arrives in one.
 fn hear(mut stream: &UnixStream) -> Heard {
     let mut bytes = [0; REQUEST];
     match stream.read(&mut bytes) {
@@ -172,10 +172,10 @@ mod tests {
         JobKey::new(b"secret", b"job")
     }
 
-    /// A desk of three ranks at a name of its own, and a way to ask it.
+    /// Returns a desk for three ranks with a unique name, and a way to send requests to it.
     fn desk() -> Desk {
         let mut desk = Desk::new(3, key(), Some(TcpListener::bind("127.0.0.1:0").unwrap())).unwrap();
-        // Tests of one process share its number.
+        // Tests of one process share its PID.
         desk.name = format!("{}-{:?}", desk.name, std::thread::current().id());
         desk.listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&desk.name).unwrap()).unwrap();
         desk.listener.set_nonblocking(true).unwrap();

@@ -1,26 +1,26 @@
-//! The file of hosts: a line for each, `name [slots=N] [address=A]`, or `name:N` as for MPICH; a `#` begins a
+//! The hosts file: one line per host, `name [slots=N] [address=A]`, or `name:N` as for MPICH; `#` starts a
 //! comment.
 use std::net::IpAddr;
 
-/// The most hosts, and slots.
+/// The maximum number of hosts and of slots.
 const MOST: usize = 4_096;
 
-/// A host that ranks may go to.
+/// A host on which ranks can run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// Its name for the remote shell; `localhost` needs none.
+    /// Its name for the remote shell. `localhost` needs no remote shell.
     pub name: String,
-    /// How many ranks go there.
+    /// How many ranks run there.
     pub slots: u32,
-    /// Its address towards the others, if its name does not give it.
+    /// The address at which other hosts reach it, if its name does not resolve to that.
     pub address: Option<IpAddr>,
 }
 
 impl Host {
-    /// Reads a file of hosts.
+    /// Parses a hosts file.
     ///
     /// # Errors
-    /// What is wrong, with the line's number.
+    /// A message with the number of the invalid line.
     pub fn parse(text: &str) -> Result<Vec<Self>, String> {
         let mut hosts = Vec::new();
         for (at, line) in text.lines().enumerate() {
@@ -33,7 +33,7 @@ impl Host {
         if hosts.is_empty() { Err("no host is named: write one a line".to_owned()) } else { Ok(hosts) }
     }
 
-    /// Is it this host, without a shell?
+    /// Returns whether it is this host, which needs no remote shell.
     pub(super) fn is_here(&self) -> bool {
         self.name == "localhost"
     }
@@ -46,7 +46,7 @@ fn one(line: &str) -> Result<Option<Host>, String> {
     if name.starts_with('-') || !name.chars().all(sound) {
         return Err(format!("`{}` is no host's name", name.escape_debug()));
     }
-    // An address of IPv6 has more than one colon.
+    // An IPv6 address has more than one colon.
     let (name, after_colon) = match name.split_once(':') {
         Some((name, slots)) if !slots.contains(':') && !name.is_empty() => (name, Some(slots)),
         _ => (name, None),

@@ -1,12 +1,13 @@
-//! The output of ranks, line by line, each with its rank before it: lines of several ranks are never mixed.
+//! The output of ranks, line by line, each prefixed with its rank, so that lines of several ranks are never
+//! interleaved.
 use foregather_machine::Rank;
 
-/// A longer line is cut into several, each with the rank before it.
+/// A longer line is split into several, each prefixed with the rank.
 const MOST: usize = 16 << 20;
 
 pub(super) struct Lines {
     prefix: String,
-    /// The line that has not ended yet.
+    /// The line that is not complete yet.
     open: Vec<u8>,
 }
 
@@ -15,7 +16,7 @@ impl Lines {
         Self { prefix: format!("[{rank}] "), open: Vec::new() }
     }
 
-    /// Moves the lines that end here on to `to`.
+    /// Appends the lines that are complete now to `to`.
     pub(super) fn feed(&mut self, bytes: &[u8], to: &mut Vec<u8>) {
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
             self.open.extend_from_slice(piece);
@@ -25,7 +26,7 @@ impl Lines {
         }
     }
 
-    /// Moves the rest of the last line on to `to`.
+    /// Appends the rest of the last line to `to`.
     pub(super) fn end(&mut self, to: &mut Vec<u8>) {
         if self.open.is_empty() {
             return;

@@ -1,13 +1,13 @@
-//! The launcher itself: starts the ranks of a job, shows their output, and makes sure that all of them end.
+//! The launcher: starts the ranks of a job, prints their output, and makes sure that all of them exit.
 //!
-//! The first rank that ends badly ends the job. The others get a while to report what that means for them,
-//! then SIGTERM, then SIGKILL. Each rank has a process group of its own, which ends with it. A [`Guardian`]
-//! ends processes that have left their group, and all of the job if the launcher is killed or asked twice to
-//! stop: nothing is left behind.
+//! The first rank that fails ends the job. The other ranks get some time to report their own errors, then
+//! SIGTERM, then SIGKILL. Each rank has a process group of its own, which is killed when the rank exits. A
+//! [`Guardian`] kills processes that have left their group, and the whole job if the launcher is killed or
+//! asked to stop twice, so that nothing is left running.
 //!
-//! - `rank`: one rank's process and output; `remote`: a rank on another host. `desk`: which process has
-//!   a rank's place. `blame`: which rank failed first.
-//! - `variables`, `hosts`: what each rank is told. `lines`, `outlet`: what ranks print.
+//! - `rank`: one rank's process and output; `remote`: a rank on another host. `desk`: which process has a
+//!   rank's place. `blame`: which rank failed first.
+//! - `variables`, `hosts`: each rank's environment and host. `lines`, `outlet`: the output of ranks.
 mod blame;
 mod desk;
 mod hosts;
@@ -36,15 +36,16 @@ use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use variables::Variables;
 
-/// The longest time between two looks.
+/// The maximum time between two checks.
 const SLICE: Nanos = Nanos::from_ms(50);
-/// Between SIGINT and SIGTERM after Ctrl-C, and between SIGTERM and SIGKILL.
+/// The time between SIGINT and SIGTERM after Ctrl-C, and between SIGTERM and SIGKILL.
 const TERMINATING: Nanos = Nanos::from_ms(1_000);
-/// Beyond the time in which ranks learn of a loss: for their messages about it.
+/// Extra time for ranks to print their messages, after they have learned of a loss.
 const LAST_WORDS: Nanos = Nanos::from_ms(1_000);
 /// How long the launcher waits, at the job's end, for a tracer to reap a rank whose status is unknown.
 const UNREAPED: Nanos = Nanos::from_ms(30_000);
-/// The status of the command where this machine cannot do its part, as on a full disk.
+/// The exit code of the command if the machine cannot do what was asked, for example because the disk is
+/// full.
 const CANNOT: u8 = 3;
 
 /// The job to start.
@@ -56,19 +57,25 @@ pub struct SpawnPlan {
     pub program: Vec<OsString>,
     /// The ranks' `FOREGATHER_FABRIC`, if set.
     pub fabric: Option<String>,
-    /// The hosts of the ranks, in this order; this host, if the list is empty.
+    /// The hosts of the ranks, in this order. If the list is empty, all ranks run on this host.
     pub hosts: Vec<Host>,
     /// The command that starts a shell on another host, with the host's name after it.
     pub remote_shell: Vec<String>,
-    /// Does each line of output begin with its rank?
+    /// Whether each line of output is prefixed with its rank.
     pub prefix: bool,
 }
 
-/// Starts the job and returns when all of it has ended: with 0, or with the exit code of the first rank that
-/// failed (128 and its signal's number, if a signal ended it; 255 if that cannot be known), or 130 if
-/// this program was asked to stop (129 and 131 by SIGHUP and SIGQUIT), or 141 or 3 if the output of ranks
-/// cannot be written any more: its reader has gone, or its disk is full. Call it on a thread that stays. From
-/// then on this process catches the signals of [`JobSignals`] and may open as many files as it may at most.
+/// Starts the job and returns its exit code when all of it has exited:
+///
+/// - 0 if all ranks succeeded;
+/// - the exit code of the first rank that failed: 128 plus the signal's number if a signal killed it, or 255
+///   if that cannot be known;
+/// - 130 if this program was asked to stop (129 after SIGHUP, 131 after SIGQUIT);
+/// - 141 or 3 if the output of ranks can no longer be written, because its reader has gone or its disk is
+///   full.
+///
+/// Call it on a thread that lives until the process exits. From then on, this process handles the signals of
+/// [`JobSignals`], and may open as many files as its hard limit allows.
 ///
 /// # Errors
 /// If a rank cannot be started, or the plan is invalid.
@@ -104,7 +111,7 @@ pub fn run(plan: &SpawnPlan) -> Result<u8, Error> {
     Ok(job.finish())
 }
 
-/// How far the job's end has come.
+/// The stage of the job's shutdown.
 #[derive(Clone, Copy)]
 enum Stage {
     Running,
@@ -112,7 +119,7 @@ enum Stage {
     Failed(Nanos),
     /// The ranks were interrupted, as by Ctrl-C.
     Interrupted(Nanos),
-    /// The ranks were asked to end.
+    /// The ranks were sent SIGTERM.
     Terminating(Nanos),
     /// The ranks were killed.
     Killed,
@@ -122,7 +129,7 @@ struct Job {
     ranks: Vec<Running>,
     blame: Blame,
     outlets: Outlets,
-    /// Tells ranks that wait for one that has ended.
+    /// Informs ranks that wait for a rank that has exited.
     notices: Notices,
     desk: Desk,
     signals: JobSignals,
@@ -131,9 +138,9 @@ struct Job {
     code: u8,
     /// The rank that failed first, once it is known.
     culprit: Option<(Rank, RankEnd)>,
-    /// The signal by which this process was asked to end the job.
+    /// The signal that asked this process to end the job.
     asked_to_end: Option<Signal>,
-    /// Since when only ranks are left whose tracer has to reap them.
+    /// The time since which all remaining ranks have exited and wait for their tracers to reap them.
     unknown_since: Option<Nanos>,
     /// Ranks whose core dump was reported.
     dumping: Vec<Rank>,
@@ -158,8 +165,8 @@ impl Job {
         Ok(())
     }
 
-    /// Takes down the order in which ranks failed. A rank reports its failure before any other can learn of
-    /// it, so the reports come first.
+    /// Records the order in which ranks failed. A rank reports its failure before any other can learn of it,
+    /// so the reports come first.
     fn note_ends(&mut self) {
         let ranks = &self.ranks;
         let rank_of = |group: u32| ranks.iter().find(|rank| !rank.over() && rank.process() == group).map(|rank| rank.rank);
@@ -171,7 +178,7 @@ impl Job {
         }
     }
 
-    /// Reaps all that have ended.
+    /// Reaps all ranks that have exited.
     fn reap(&mut self) -> Result<(), Error> {
         for rank in &mut self.ranks {
             let Some(end) = rank.reap(&self.outlets)? else { continue };
@@ -188,7 +195,7 @@ impl Job {
         Ok(())
     }
 
-    /// Names the rank that failed first, once, and takes its code.
+    /// Names the rank that failed first, once, and adopts its exit code.
     fn find_culprit(&mut self) {
         if self.blame.first_of_ended().is_some() {
             self.foresee_ends();
@@ -216,8 +223,9 @@ impl Job {
         }
     }
 
-    /// Takes down ends that are certain. A lost rank may be slower to end than those that know of it: its
-    /// slowest thread counts, and one of the idle class hardly runs on a busy machine.
+    /// Records exits that are certain before they can be reaped. A lost rank may exit later than the ranks
+    /// that know of it, because a process exits with its slowest thread, and an idle-class thread hardly runs
+    /// on a busy machine.
     fn foresee_ends(&mut self) {
         for rank in &self.ranks {
             if self.blame.end_of(rank.rank).is_none()
@@ -236,13 +244,13 @@ impl Job {
         }
     }
 
-    /// Whether a crashed rank has not ended, since its core is dumped.
+    /// Returns whether a crashed rank has not exited because its core dump is being written.
     fn is_dumping(&self) -> bool {
         self.ranks.iter().any(|rank| self.dumping.contains(&rank.rank) && !rank.over())
     }
 
-    /// Whether a rank is about to end: others notice a moment before it can be reaped, and it may be the
-    /// cause of their ends.
+    /// Returns whether a rank is about to exit: others notice this a moment before it can be reaped, and it
+    /// may be the cause of their exits.
     fn may_change(&self) -> bool {
         self.is_dumping() || self.ranks.iter().any(Running::is_ending)
     }
@@ -253,7 +261,7 @@ impl Job {
         }
     }
 
-    /// Waits until a rank prints something or ends, or it is time to look.
+    /// Waits until a rank prints something or exits, or until the next check is due.
     fn wait(&self) {
         let of_ranks = self.ranks.iter().flat_map(|rank| rank.watched(&self.outlets));
         let all = of_ranks.chain([self.outlets.out.roomy(), self.outlets.err.roomy()]).chain(self.desk.watched());
@@ -261,7 +269,7 @@ impl Job {
         let _ = poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: SLICE.0 as _ }));
     }
 
-    /// Passes on, or acts on, the signals that this process has got.
+    /// Handles or forwards the signals that this process has received.
     fn heed_signals(&mut self) {
         let mut came: Vec<_> = self.signals.take().collect();
         if interrupt::requested() && self.asked_to_end.is_none() {
@@ -275,7 +283,7 @@ impl Job {
                     stop_here();
                     self.signal(Signal::CONT);
                 }
-                // Each further one is a repetition: a terminal that goes away sends several.
+                // Further ones are repeats: a terminal that closes sends several.
                 _ => self.asked_to_end = self.asked_to_end.or(Some(signal)),
             }
         }
@@ -286,11 +294,11 @@ impl Job {
         match self.stage {
             Stage::Running | Stage::Failed(_) if self.asked_to_end.is_some() => {
                 let signal = self.asked_to_end.unwrap_or(Signal::TERM);
-                // As all verbs of the command end when they are asked to.
+                // As all subcommands do when they are asked to stop.
                 let of = if signal == Signal::TERM { Signal::INT } else { signal };
                 self.code = 128 + of.as_raw() as u8;
                 if signal == Signal::INT {
-                    // A program that handles Ctrl-C ends as it does without a launcher.
+                    // A program that handles Ctrl-C exits as it does without a launcher.
                     self.signal(Signal::INT);
                     self.signal(Signal::CONT);
                     self.stage = Stage::Interrupted(now + TERMINATING);
@@ -302,7 +310,7 @@ impl Job {
                 self.code = self.heard();
                 self.terminate(now);
             }
-            // A signal would end the dump.
+            // A signal would cut the dump short.
             Stage::Failed(until) if now >= until && !self.is_dumping() => self.terminate(now),
             Stage::Interrupted(until) if now >= until => self.terminate(now),
             Stage::Terminating(until) if now >= until => {
@@ -313,7 +321,7 @@ impl Job {
         }
     }
 
-    /// Whether only ranks are left that have ended and that their tracers do not reap.
+    /// Returns whether all remaining ranks have exited and their tracers do not reap them.
     fn gives_up(&mut self) -> bool {
         if self.ranks.iter().any(|rank| !rank.over() && !rank.is_unknown()) {
             return false;
@@ -322,12 +330,12 @@ impl Job {
         self.asked_to_end.is_some() || clock::now() >= since + UNREAPED
     }
 
-    /// The job's code, unless its output cannot be written.
+    /// Returns the job's exit code, unless its output cannot be written.
     fn heard(&self) -> u8 {
         let Some(errno) = self.outlets.failed().filter(|_| self.code == 0) else { return self.code };
         let error = std::io::Error::from_raw_os_error(errno);
         if error.kind() == std::io::ErrorKind::BrokenPipe {
-            // As if that signal had reached the ranks; a reader that has seen enough wants no message.
+            // As if the ranks had received SIGPIPE; a reader that has seen enough expects no message.
             return 128 + Signal::PIPE.as_raw() as u8;
         }
         self.outlets.say(&format!("what the ranks print cannot be written: {error}; make room, or send it elsewhere"));
@@ -346,12 +354,12 @@ impl Job {
     }
 
     fn terminate(&mut self, now: Nanos) {
-        // From here on ranks end because they are asked to.
+        // From here on, ranks exit because they are asked to.
         if let (0, None, Some((rank, end))) = (self.code, self.culprit, self.blame.first_of_ended()) {
             self.name(rank, end);
         }
         self.signal(Signal::TERM);
-        // A stopped process gets the signal when it goes on.
+        // A stopped process handles the signal when it is continued.
         self.signal(Signal::CONT);
         self.stage = Stage::Terminating(now + TERMINATING);
     }

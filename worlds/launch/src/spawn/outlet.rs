@@ -1,6 +1,5 @@
-//! This program's own output, behind a queue and a thread for each stream. A reader that takes nothing (a
-//! stopped pager, a full window) blocks that thread and no other: the launcher still notices deaths and
-//! signals.
+//! This program's own output, with a queue and a thread for each stream. A reader that does not read (a
+//! stopped pager, a full window) blocks only that thread: the launcher still notices exits and signals.
 use super::os;
 use foregather_host::clock;
 use foregather_machine::{Error, Nanos};
@@ -14,9 +13,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::Duration;
 
-/// A queue longer than this takes no more from ranks.
+/// A queue longer than this accepts no more output from ranks.
 const MOST: usize = 1 << 20;
-/// How long a reader may take nothing at the job's end before the rest is dropped.
+/// How long a reader may read nothing at the end of the job before the rest is dropped.
 const PATIENCE: Nanos = Nanos::from_ms(1_000);
 
 /// Both streams.
@@ -30,12 +29,12 @@ impl Outlets {
         Ok(Self { out: Outlet::new(io::stdout().as_fd())?, err: Outlet::new(io::stderr().as_fd())? })
     }
 
-    /// Writes a line of the launcher's own.
+    /// Writes a message of the launcher's own.
     pub(super) fn say(&self, line: &str) {
         self.err.push(format!("foregather: {line}\n").as_bytes());
     }
 
-    /// Why a stream takes nothing any more, if so: the system's error number.
+    /// Returns the system's error number if a stream can no longer be written.
     pub(super) fn failed(&self) -> Option<i32> {
         self.out.queue().failed.or(self.err.queue().failed)
     }
@@ -44,7 +43,7 @@ impl Outlets {
 /// One stream.
 pub(super) struct Outlet {
     shared: Arc<OutletState>,
-    /// Readable when there is room again, or waiting for it is useless.
+    /// Readable when there is room again, or when there never will be.
     roomy: PipeReader,
 }
 
@@ -57,7 +56,7 @@ struct OutletState {
 #[derive(Default)]
 struct Queue {
     waiting: Vec<u8>,
-    /// Bytes that wait or are being written.
+    /// Bytes that are queued or being written.
     unwritten: usize,
     failed: Option<i32>,
 }
@@ -96,18 +95,18 @@ impl Outlet {
         }
     }
 
-    /// Is there room for more output of ranks?
+    /// Returns whether there is room for more output of ranks.
     pub(super) fn has_room(&self) -> bool {
         while matches!((&self.roomy).read(&mut [0; 64]), Ok(1..)) {}
         self.queue().unwritten < MOST
     }
 
-    /// Becomes readable when there is room again.
+    /// Returns a descriptor that becomes readable when there is room again.
     pub(super) fn roomy(&self) -> BorrowedFd<'_> {
         self.roomy.as_fd()
     }
 
-    /// Waits while the queue is being taken, and a moment more. Returns how many bytes were not taken.
+    /// Waits while the queue is being read, and a moment longer. Returns how many bytes were not read.
     pub(super) fn finish(&self) -> usize {
         let mut queue = self.queue();
         let (mut least, mut until) = (queue.unwritten, clock::now() + PATIENCE);
@@ -122,7 +121,7 @@ impl Outlet {
     }
 }
 
-/// The stream's thread, which lives as long as the program.
+/// Runs the stream's thread until the process exits.
 fn write_out(shared: &OutletState, mut to: File) {
     loop {
         let mut queue = shared.queue();
@@ -153,8 +152,8 @@ fn write_out(shared: &OutletState, mut to: File) {
     }
 }
 
-/// The bytes to write at once: whole lines, if they are short enough not to be mixed with other programs' in
-/// a pipe.
+/// Returns the bytes to write at once: complete lines, if they are short enough not to be interleaved with
+/// other programs' output in a pipe.
 fn portion(rest: &[u8]) -> &[u8] {
     let most = &rest[..rest.len().min(PIPE_BUF)];
     most.iter().rposition(|&byte| byte == b'\n').map_or(most, |end| &most[..=end])

@@ -1,4 +1,4 @@
-//! One rank of a job that this process started: its process, and its output.
+//! One rank of a job that this process started: its process and its output.
 use super::blame::RankEnd;
 use super::lines::Lines;
 use super::outlet::{Outlet, Outlets};
@@ -20,17 +20,17 @@ use std::process::{ChildStdin, Command, Stdio};
 pub(super) struct Running {
     pub(super) rank: Rank,
     child: Child,
-    /// Its output, and where that goes.
+    /// Its standard output, and where that goes.
     out: Option<Pipe>,
     err: Option<Pipe>,
-    /// Does its output come through these?
+    /// Whether its output goes through these pipes.
     piped: bool,
-    /// Open for as long as a rank on another host is to live.
+    /// Open as long as a rank on another host should live.
     lifeline: Option<ChildStdin>,
     over: bool,
-    /// Whether its end shows, and it could not be reaped.
+    /// Whether it is known to have exited but could not be reaped.
     shows_unreaped: bool,
-    /// Whether its end was reported as [`RankEnd::Unknown`].
+    /// Whether its exit was reported as [`RankEnd::Unknown`].
     is_unknown: bool,
 }
 
@@ -77,11 +77,11 @@ impl Running {
             is_unknown: false,
         };
         if let Some(lifeline) = &mut running.lifeline {
-            // Its children there are found by that variable, and told from those of another rank there.
+            // This variable identifies its children there, and distinguishes them from those of another rank.
             let mut told = variables.of(rank);
             told.push((within.to_owned(), format!("{jobs}{rank}/")));
             let script = remote::script(&told, &plan.program)?;
-            // A shell that does not listen has ended, and will have said why.
+            // A shell that does not read has exited, and will have printed why.
             let _ = lifeline.write_all(&script);
         }
         let streams = running.child.streams();
@@ -95,15 +95,15 @@ impl Running {
         self.over
     }
 
-    /// The descriptors of news: pipes that may be read, and its end.
+    /// Returns the descriptors to wait for: pipes that may be readable, and the process's exit.
     pub(super) fn watched(&self, outlets: &Outlets) -> impl Iterator<Item = BorrowedFd<'_>> {
         let pipes = [(&self.out, &outlets.out), (&self.err, &outlets.err)];
         let open = pipes.map(|(pipe, to)| pipe.as_ref().filter(|_| to.has_room()).map(|pipe| pipe.from.as_fd()));
-        // The descriptor of a process that only its tracer can reap is readable all the time.
+        // The pidfd of a process that only its tracer can reap is always readable.
         open.into_iter().flatten().chain((!self.over && !self.shows_unreaped).then(|| self.child.pidfd()))
     }
 
-    /// Moves its output on, as far as there is room.
+    /// Forwards its output, as far as there is room.
     pub(super) fn pump(&mut self, outlets: &Outlets) {
         for (pipe, to) in [(&mut self.out, &outlets.out), (&mut self.err, &outlets.err)] {
             if to.has_room() {
@@ -112,56 +112,57 @@ impl Running {
         }
     }
 
-    /// Whether it has ended, and its status is not known.
+    /// Returns whether it has exited with an unknown status.
     pub(super) fn is_unknown(&self) -> bool {
         self.is_unknown && !self.over
     }
 
-    /// Its process number, which its process group has, too.
+    /// Returns its PID, which is also the ID of its process group.
     pub(super) fn process(&self) -> u32 {
         self.child.id()
     }
 
-    /// Whether its process has ended and is not reaped.
+    /// Returns whether its process has exited and has not been reaped.
     fn has_ended(&self) -> bool {
         !self.over && !self.child.alive()
     }
 
-    /// Whether it has ended, or closed both of its streams: a process that ends closes these before the
-    /// connections by which others notice.
+    /// Returns whether it has exited, or closed both output streams: an exiting process closes these before
+    /// the connections by which others notice.
     pub(super) fn shows_an_end(&self) -> bool {
         self.piped && self.out.is_none() && self.err.is_none() || self.over || self.has_ended()
     }
 
-    /// Whether the system is taking it down, or its end shows and its status is not known yet. In this order:
-    /// it may end between the two looks.
+    /// Returns whether it is exiting, or has exited and its status is not known yet. Checked in this order,
+    /// because it may exit between the two checks.
     pub(super) fn is_ending(&self) -> bool {
         !self.over && !self.is_unknown && (run_state::is_ending(self.child.id()) || !self.child.alive())
     }
 
-    /// How it will have ended, if that is certain although it cannot be reaped yet.
+    /// Returns how it will have exited, if that is certain although it cannot be reaped yet.
     pub(super) fn coming_end(&self) -> Option<RankEnd> {
         let status = (!self.over && !self.is_unknown).then(|| run_state::coming_status(self.child.id()));
         status.flatten().map(RankEnd::Status)
     }
 
-    /// Whether it has crashed and the system is writing its core dump.
+    /// Returns whether it has crashed and its core dump is being written.
     pub(super) fn is_dumping_core(&self) -> bool {
         !self.over && self.child.alive() && run_state::is_dumping_core(self.child.id())
     }
 
-    /// The process that traces it, and has to reap it.
+    /// Returns the process that traces it, which has to reap it.
     pub(super) fn tracer(&self) -> Option<u32> {
         run_state::tracer(self.child.id())
     }
 
-    /// How it ended, if that is new. An end that shows for a while without a status is unknown first, and
-    /// known once it is reaped.
+    /// Returns how it exited, if that is new. An exit that shows for a while without a status is unknown at
+    /// first, and known when it has been reaped.
     pub(super) fn reap(&mut self, outlets: &Outlets) -> Result<Option<RankEnd>, Error> {
         if !self.has_ended() {
             return Ok(None);
         }
-        // Until it is reaped no other process has its number. All that it started ends with it.
+        // Until it is reaped, no other process can get its PID. All processes that it started are killed with
+        // it.
         self.signal(Signal::KILL);
         let end = match self.child.wait_until(Nanos::ZERO)? {
             Some(status) => {
@@ -178,7 +179,7 @@ impl Running {
             }
         };
         self.lifeline = None;
-        // Its pipes hold no more than their size: there is always room for that.
+        // Its pipes hold no more than their capacity, and there is always room for that.
         for (mut pipe, to) in [(self.out.take(), &outlets.out), (self.err.take(), &outlets.err)] {
             pump(&mut pipe, to);
             if let Some(pipe) = pipe {
@@ -188,14 +189,14 @@ impl Running {
         Ok(Some(end))
     }
 
-    /// Was it stopped since the last look?
+    /// Returns whether it was stopped since the last check.
     pub(super) fn stopped(&self) -> bool {
         let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
         !self.over && matches!(waitid(WaitId::PidFd(self.child.pidfd()), options), Ok(Some(status)) if status.stopped())
     }
 
-    /// Signals the process and all that it has started. On another host the signal is for the rank's process;
-    /// a request to end, or an end, is one for the remote shell here, whose end ends the rank.
+    /// Signals the process and all processes that it has started. On another host, the signal goes to the
+    /// rank's process; SIGTERM and SIGKILL go to the remote shell on this host, whose exit ends the rank.
     pub(super) fn signal(&mut self, signal: Signal) {
         let name = match signal {
             Signal::INT => "INT",
@@ -206,7 +207,7 @@ impl Running {
             _ => "",
         };
         if let Some(lifeline) = self.lifeline.as_mut().filter(|_| !name.is_empty()) {
-            // A shell that does not listen has ended.
+            // A shell that does not read has exited.
             let _ = lifeline.write_all(format!("{name}\n").as_bytes());
             return;
         }
@@ -237,7 +238,7 @@ impl Pipe {
     }
 }
 
-/// In bounded portions, so that a rank that prints without end does not keep the others waiting.
+/// Copies bounded portions, so that a rank that prints without end does not block the others.
 fn pump(pipe: &mut Option<Pipe>, to: &Outlet) {
     let Some(open) = pipe else { return };
     let (mut piece, mut lines, mut ended) = ([0; 16 << 10], Vec::new(), false);

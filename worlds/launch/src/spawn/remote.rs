@@ -1,6 +1,5 @@
-//! How a rank is started on another host: by a shell there, which reads its script from its standard input.
-//! So the job's secret is in no list of processes, and the command that gets us there (`ssh`,
-//! `ip netns exec`) has nothing to quote.
+//! Starts a rank on another host with a shell there, which reads its script from standard input. So the job's
+//! secret does not appear in process lists, and the remote command (`ssh`, `ip netns exec`) needs no quoting.
 use super::{os, setting};
 use crate::own::{DESK, WITHIN};
 use foregather_machine::Error;
@@ -8,14 +7,14 @@ use std::env;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// Prefixes of this process's variables that ranks on other hosts get, too.
+/// Prefixes of this process's variables that are also passed to ranks on other hosts.
 const PASSED_ON: [&[u8]; 3] = [b"FOREGATHER_", b"FI_", b"RUST_"];
 
-/// The script for the shell. Standard input stays open for as long as the rank is to live: its end, when
-/// this process or the connection is gone, ends the rank.
+/// Returns the script for the shell. Standard input stays open as long as the rank should live. When it
+/// closes, because this process or the connection is gone, the rank is killed.
 ///
-/// Until then each line of it is the name of a signal for the rank. Bytes that are not UTF-8 stay as they
-/// are.
+/// Until then, each line on it is the name of a signal for the rank. Bytes that are not UTF-8 are passed
+/// through.
 pub(super) fn script(variables: &[(String, String)], program: &[OsString]) -> Result<Vec<u8>, Error> {
     let mut script = b"{\n".to_vec();
     let is_passed = |name: &[u8]| PASSED_ON.iter().any(|prefix| name.starts_with(prefix)) && name != DESK.as_bytes();
@@ -33,7 +32,7 @@ pub(super) fn script(variables: &[(String, String)], program: &[OsString]) -> Re
     script.extend([&program[..], b" </dev/null 3<&- &\nrank=$!\n"].concat());
     script.extend(b"(while read -r signal; do kill -\"$signal\" $rank; done <&3; ");
     script.extend(b"kill -TERM $rank; sleep 1; kill -KILL $rank) >/dev/null 2>&1 &\nlifeline=$!\nexec 3<&-\n");
-    // A signal that the shell itself gets ends a wait before the rank has ended.
+    // A signal that the shell itself receives ends a `wait` before the rank has exited.
     script.extend(b"wait $rank\ncode=$?\nkill $lifeline\n");
     if let Some((_, mark)) = variables.iter().find(|(name, value)| name == WITHIN && !value.is_empty()) {
         // Only processes that the rank has started have that variable.
@@ -97,7 +96,7 @@ mod tests {
         assert_eq!(shell.wait().unwrap().code(), Some(143));
     }
 
-    /// Otherwise it does not come to its end.
+    /// Otherwise the test never ends.
     #[test]
     fn what_the_program_has_started_ends_with_it() {
         let mut shell = shell(&["sh", "-c", "setsid sleep 1000 >/dev/null & echo $!; wait"]);

@@ -1,4 +1,4 @@
-//! The variables of each rank of a job, and the socket at which its rank 0 will answer.
+//! The variables of each rank of a job, and the socket on which its rank 0 will listen.
 use super::hosts::Host;
 use super::{SpawnPlan, os, setting};
 use crate::detect::MOST_RANKS;
@@ -9,21 +9,21 @@ use foregather_machine::{Error, Rank};
 use std::env;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 
-/// The fabric that the ranks are to use.
+/// The fabric that the ranks should use.
 pub(crate) const FABRIC: &str = "FOREGATHER_FABRIC";
 
 pub(super) struct Variables {
     /// The number of ranks.
     size: u32,
     common: Vec<(String, String)>,
-    /// The jobs that contain the ranks: this one is the last.
+    /// The jobs that contain the ranks; this one is the last.
     within: String,
-    /// The host of each rank; empty if all are here.
+    /// The host of each rank; empty if all are on this host.
     hosts: Vec<Host>,
 }
 
 impl Variables {
-    /// The variables, and the socket bound on this host, if rank 0 will be here.
+    /// Returns the variables and, if rank 0 will be on this host, its bound socket.
     pub(super) fn new(plan: &SpawnPlan) -> Result<(Self, Option<TcpListener>), Error> {
         if plan.size == 0 || plan.size > MOST_RANKS {
             return Err(setting("the number of ranks", "1 to 4096"));
@@ -48,7 +48,7 @@ impl Variables {
         Ok((Self { size: plan.size, common, within, hosts }, listener))
     }
 
-    /// The host of that rank; `None` for this one.
+    /// Returns the host of that rank, or `None` for this host.
     pub(super) fn host(&self, rank: Rank) -> Option<&Host> {
         self.hosts.get(rank as usize)
     }
@@ -59,7 +59,7 @@ impl Variables {
         (0..self.size).filter(|&other| self.host(other).map(|host| &host.name) == name).count()
     }
 
-    /// The variables of that rank.
+    /// Returns the variables of that rank.
     pub(super) fn of(&self, rank: Rank) -> Vec<(String, String)> {
         let mut all = self.common.clone();
         all.push((own::RANK.to_owned(), rank.to_string()));
@@ -69,19 +69,19 @@ impl Variables {
         all
     }
 
-    /// The variable of every process of the job, by which they are found.
+    /// Returns the variable by which every process of the job can be found.
     pub(super) fn within(&self) -> (&str, &str) {
         (own::WITHIN, &self.within)
     }
 
-    /// The key by which ranks prove that they belong to the job.
+    /// Returns the key with which ranks prove that they belong to the job.
     pub(super) fn key(&self) -> JobKey {
         let said = |name| self.common.iter().find(|(of, _)| of == name).map_or("", |(_, value)| value).as_bytes();
         JobKey::new(said(own::SECRET), said(own::JOB))
     }
 }
 
-/// One host for each rank: the first host's slots first.
+/// Returns one host for each rank, filling the slots of the first host first.
 fn seats(hosts: &[Host], size: u32) -> Result<Vec<Host>, Error> {
     let all = hosts.iter().flat_map(|host| std::iter::repeat_n(host, host.slots as usize));
     let seats: Vec<Host> = all.take(size as usize).cloned().collect();
@@ -91,14 +91,14 @@ fn seats(hosts: &[Host], size: u32) -> Result<Vec<Host>, Error> {
     Ok(seats)
 }
 
-/// The host of rank 0; and its socket, if that is here. Only ranks on other hosts can make it reachable from
-/// outside.
+/// Returns the host of rank 0, and its socket if that is this host. It is reachable from outside only if
+/// there are ranks on other hosts.
 fn root(hosts: &[Host]) -> Result<(String, Option<TcpListener>), Error> {
     let all_here = hosts.iter().all(Host::is_here);
     let (host, bound_to) = match hosts.first() {
         Some(first) if !first.is_here() => {
             let host = first.address.map_or_else(|| first.name.clone(), |address| address.to_string());
-            // A user's name before an `@` is for the shell.
+            // A user name before an `@` is only for the shell.
             return Ok((host.rsplit('@').next().unwrap_or_default().to_owned(), None));
         }
         Some(Host { address: Some(address), .. }) => (address.to_string(), *address),

@@ -95,7 +95,7 @@ impl State {
         }
     }
 
-    /// Do ranks and their peers send each other messages, and no other rank any?
+    /// Returns whether ranks exchange messages only with their own peers.
     fn is_of_pairs(self) -> bool {
         !matches!(self, Self::Anybody | Self::One | Self::Barrier | Self::Allreduce | Self::Shift)
     }

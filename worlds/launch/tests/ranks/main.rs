@@ -62,7 +62,7 @@ fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// Is it installed? With `FOREGATHER_REQUIRE_PARTS=1` it must be.
+/// Returns whether it is installed. With `FOREGATHER_REQUIRE_PARTS=1` it must be.
 fn installed(part: &str, package: &str) -> bool {
     let folders = std::env::var("PATH").unwrap_or_default();
     let found = folders.split(':').chain(["/usr/sbin", "/sbin"]).any(|folder| Path::new(folder).join(part).exists());
